@@ -1,0 +1,51 @@
+# The front door. What is built, and how, is in CMakeLists.txt and CMakePresets.json.
+
+PRESETS := release asan tsan clang
+JOBS := $(shell nproc)
+# Warnings fail the build in CI only: a newer compiler must not stop anyone from building.
+WERROR := $(if $(filter true,$(CI)),ON,OFF)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test bench format tidy clean \
+  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%)
+# The builds use every core themselves; -j would only mix up what they print.
+.NOTPARALLEL:
+
+help: ## list these targets
+	@awk -F ' ## ' '/^[a-z].* ## / { sub(/:.*/, "", $$1); printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@echo "One preset at a time: make build-<preset>, make test-<preset>; presets: $(PRESETS)"
+
+setup: ## install what the build needs and lacks (Debian packages)
+	@scripts/setup
+
+build: build-release ## build the release; programs are left in build/
+
+run: build ## build, then run the example program
+	@exec build/reservation
+
+test: test-release build-clang test-asan test-tsan ## release, clang (compile only), asan+ubsan and tsan suites
+
+bench: build-release ## build the release, then run the benchmarks
+	@cmake --build --preset release --target bench
+
+format: setup ## format every source in place
+	@scripts/format
+
+# Over the clang build: clang-tidy does not know all of gcc's flags.
+tidy: configure-clang ## run clang-tidy over src
+	@run-clang-tidy -quiet -j $(JOBS) -p build/clang '/src/'
+
+clean: ## remove everything that was built
+	rm -rf build
+
+$(PRESETS:%=configure-%): configure-%: setup
+	@echo "== configure $*"
+	@cmake --preset $* -DLOCKD_WERROR=$(WERROR) >/dev/null # warnings and errors are on stderr
+
+$(PRESETS:%=build-%): build-%: configure-%
+	@echo "== build $*"
+	@cmake --build --preset $* --parallel $(JOBS)
+
+$(PRESETS:%=test-%): test-%: build-%
+	@echo "== test $*"
+	@ctest --preset $* --parallel $(JOBS)

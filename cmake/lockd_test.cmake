@@ -1,0 +1,30 @@
+# lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>... [TIMEOUT <seconds>])
+#
+# One GoogleTest executable and one ctest entry of the same name. Labels: `unit`, `property`
+# (RapidCheck), `stress` (many threads; runs alone), `check` (looks at the sources or the build).
+# The target `<label>_tests` builds all tests of a label.
+function(lockd_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300) # Sanitizers on a slow machine included; a hang is what it catches.
+  endif()
+
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
+  # Beside the objects: build/ itself is for programs that people run.
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  if("stress" IN_LIST arg_LABELS)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+
+  foreach(label IN LISTS arg_LABELS)
+    if(NOT TARGET ${label}_tests)
+      add_custom_target(${label}_tests)
+    endif()
+    add_dependencies(${label}_tests ${name})
+  endforeach()
+endfunction()

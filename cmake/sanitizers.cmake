@@ -1,0 +1,6 @@
+# Instruments everything with LOCKD_SANITIZE; the first finding ends the program.
+
+add_compile_options(
+  -fsanitize=${LOCKD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+  -D_GLIBCXX_ASSERTIONS)
+add_link_options(-fsanitize=${LOCKD_SANITIZE})

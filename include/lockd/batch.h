@@ -1,0 +1,70 @@
+// Many requests, made durable together.
+//
+// A thread that serves many clients executes what arrived in one turn of its loop as one batch:
+// each call answers at once, and commit() hands what they caused to the journal, once. The answers
+// themselves rest on the position that commit() returns: nobody may be told of them before the
+// engine says that it is durable. Waits that the batch settled are told to their listeners then.
+//
+//   lockd::Batch batch(engine);
+//   for (const Request& r : arrived) answers.push_back(batch.acquire(r.acquire, &listener, r.id));
+//   engine.wait_durable(batch.commit());
+//
+// Used by one thread at a time, and usable again after commit(). Any number of batches may be open.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "lockd/engine.h"
+#include "lockd/journal.h"
+#include "lockd/requests.h"
+
+namespace lockd {
+
+struct Answer {
+  Outcome outcome = Outcome::ok;
+  Grant grant{};  // when ok
+  WaitId wait{};  // when queued: for cancel()
+};
+
+class Batch {
+ public:
+  explicit Batch(Engine& engine);
+  ~Batch();  // commits what is left
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  // A queued request is settled through `listener`, which must then not be null and outlives the
+  // wait; `id` is handed back to it. It should be unique among the listener's waits.
+  Answer acquire(const AcquireRequest& request, Listener* listener = nullptr, std::uint64_t id = 0,
+                 Conflict* conflict = nullptr);
+  Answer renew(const HoldId& hold, std::optional<Duration> ttl = {});
+  Outcome release(const HoldId& hold);
+
+  // Two-phase acquisition. The holder is a secret of `session`; await_turn() is called by the same.
+  Answer enqueue(const EnqueueRequest& request);
+  Answer await_turn(Session& session, Kind kind, std::string_view key, Duration wait,
+                    Listener* listener, std::uint64_t id = 0);
+
+  // Gives up a wait, which is then settled as cancelled. False if it had ended before.
+  bool cancel(const WaitId& wait);
+
+  // The session's places in line go at once; its holds are released and passed on, or, with
+  // `keep_holds`, left to their leases, but for those that it was never told of.
+  void end_session(Session& session, bool keep_holds = false);
+
+  FenceStatus fence(std::string_view key);
+  // Who holds the key and how many wait; false when nobody holds it.
+  bool explain(Kind kind, std::string_view key, Conflict* conflict);
+
+  // Ends the batch. The answers given may be told when the returned position is durable.
+  Position commit();
+
+ private:
+  detail::EngineCore& core_;
+  Position position_ = 0;
+  std::vector<Settled> settled_;
+};
+
+}  // namespace lockd

@@ -1,0 +1,46 @@
+// The door through which time comes in.
+//
+// Engine time starts from the wall clock and is carried forward by CLOCK_BOOTTIME: it never goes
+// back, it counts the time that the machine was suspended, and no change of the wall clock moves
+// it. A simulator or a test passes a ManualClock and moves it by hand.
+#pragma once
+
+#include <atomic>
+
+#include "lockd/types.h"
+
+namespace lockd {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  // Any thread may ask. Never less than what was returned before.
+  virtual Time now() const noexcept = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  SystemClock();                     // starts from the wall clock
+  explicit SystemClock(Time start);  // starts from `start`, as after a recovery
+
+  Time now() const noexcept override;
+
+ private:
+  const std::uint64_t offset_ns_;  // engine time less CLOCK_BOOTTIME
+};
+
+class ManualClock final : public Clock {
+ public:
+  explicit ManualClock(Time start = Time{1'000'000'000}) : now_ns_(start.ns) {}
+
+  Time now() const noexcept override { return {now_ns_.load(std::memory_order_acquire)}; }
+  void advance(Duration by) noexcept {
+    now_ns_.fetch_add(static_cast<std::uint64_t>(by.count()), std::memory_order_acq_rel);
+  }
+
+ private:
+  std::atomic<std::uint64_t> now_ns_;
+};
+
+}  // namespace lockd

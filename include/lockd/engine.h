@@ -1,0 +1,138 @@
+// The lock engine, embedded: reservations of unique things, by name, with leases and fences.
+//
+//   lockd::Engine engine({.shards = 16});
+//   auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s, .wait = 5s});
+//   if (!grant) return show(describe(grant.outcome));
+//   store.write(stone, grant->fence);     // the store refuses a fence smaller than it has seen
+//   engine.release({.key = "stone-42", .holder = "cart-7", .fence = grant->fence});
+//
+// Every key has one line, first come, first served, whoever asks and however. A grant lasts for its
+// lease and can be renewed; when it is over, the next in line is granted within a few milliseconds,
+// never early. Every grant's fence is larger than those before it for that key.
+//
+// Any thread may call anything, except the destructor. Calls do not throw for anything that can be
+// expected: they return an Outcome. Several engines in one process know nothing of each other.
+// After fork() the child must not use the parent's engine: its threads are not there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockd/clock.h"
+#include "lockd/journal.h"
+#include "lockd/requests.h"
+#include "lockd/types.h"
+
+namespace lockd {
+
+struct EngineOptions {
+  std::uint32_t shards = 64;  // a power of two, 1 to 64
+  std::uint64_t keys_max = 1'000'000;
+  std::uint32_t waiters_max = 0;                   // per key; 0 is no limit
+  Duration idle_max = std::chrono::seconds(60);    // a key that nobody uses is forgotten after this
+  Duration gc_interval = std::chrono::seconds(5);  // how often that is looked after
+  Duration sweep_interval = std::chrono::seconds(1);  // the longest sleep between deadlines
+
+  Clock* clock = nullptr;       // null: the system's; else it outlives the engine
+  Journal* journal = nullptr;   // null: nothing is kept; else it outlives the engine
+  bool sweeper = true;          // false: nobody but sweep() ends what falls due unasked
+  std::uint64_t hash_seed = 0;  // 0: a random one
+};
+
+// What acquire() and renew() return: a grant, or why there is none.
+struct GrantResult {
+  Outcome outcome = Outcome::ok;
+  Grant grant{};
+  Conflict conflict{};  // who was in the way, when that is the reason
+
+  explicit operator bool() const { return outcome == Outcome::ok; }
+  const Grant* operator->() const { return &grant; }
+};
+
+struct HoldStatus {
+  std::string holder;  // a name, or "tcp:<session>"
+  SessionId session = 0;
+  Fence fence = 0;
+  Duration held{};
+  Duration remaining{};
+};
+
+struct WaiterStatus {
+  std::string holder;
+  SessionId session = 0;
+  Duration waited{};
+};
+
+struct KeyStatus {
+  Kind kind = Kind::lock;
+  std::string key;
+  std::uint32_t limit = 1;
+  std::uint32_t holders = 0;
+  std::uint32_t waiters = 0;
+  Duration idle{};                   // when there are neither
+  std::vector<HoldStatus> holds{};   // in the order of their fences
+  std::vector<WaiterStatus> line{};  // the first in line first
+};
+
+namespace detail {
+class EngineCore;
+}
+
+class Engine {
+ public:
+  // Recovers from the journal, if there is one, before it returns. Throws std::invalid_argument for
+  // options out of range, and std::runtime_error when the journal contradicts itself.
+  explicit Engine(const EngineOptions& options = {});
+
+  // Closes, and waits until the calls that are blocked in line have returned. Other threads must be
+  // done with the engine, or blocked there.
+  ~Engine();
+
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Blocks for up to `request.wait`, in line, until granted. When `stop` fires the place in line is
+  // given up at once, and the outcome is cancelled. A name that holds the key already gets its
+  // grant back with the lease refreshed: to ask twice is safe.
+  GrantResult acquire(const AcquireRequest& request, std::stop_token stop = {});
+
+  // Moves the end of the lease to `ttl` from now, or to the grant's own lease from now. Fails once
+  // the lease is over: nothing is resurrected.
+  GrantResult renew(const HoldId& hold, std::optional<Duration> ttl = {});
+
+  Outcome release(const HoldId& hold);
+
+  FenceStatus fence(std::string_view key);
+
+  // Calls `visit` for every key there is, in no order; a key that comes or goes meanwhile may be
+  // missed. No lock is held during the calls, and none for longer than a few hundred keys take.
+  // Of each key at most `entries_max` holds and waiters are listed; the counts are always whole.
+  void list(const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max = 16) const;
+
+  // Settles every wait as closed, and answers closed from then on. Holds stay as they are.
+  void close();
+
+  // Whether everything up to `position` is durable; wait_durable() blocks until it is, and returns
+  // false when it never will be: the journal has failed.
+  bool is_durable(Position position) const;
+  bool wait_durable(Position position);
+
+  // Ends what has fallen due and forgets idle keys; returns when it is needed next. The sweeper
+  // does this by itself; a simulation that moves its own clock calls it by hand.
+  Time sweep();
+
+  Time now() const;
+
+ private:
+  friend class Batch;
+
+  std::unique_ptr<detail::EngineCore> core_;
+};
+
+}  // namespace lockd

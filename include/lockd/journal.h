@@ -1,0 +1,77 @@
+// The door to durable storage.
+//
+// The engine appends what happened, in order, and tells nobody of it before the journal says that
+// it is durable. The journal holds outcomes, never requests, so replaying it needs no clock, no
+// randomness and no rules: `LockTable::apply` of each event, in order, gives the table back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "lockd/types.h"
+
+namespace lockd {
+
+enum class EndCause : std::uint8_t {
+  released,      // by its holder
+  expired,       // the lease ran out
+  disconnected,  // its session ended
+};
+
+// One thing that happened to one hold. The views are valid only during the call that passes it.
+struct Event {
+  enum class Type : std::uint8_t {
+    granted,      // a hold began: every field but `cause`
+    renewed,      // its lease was moved: kind, key, fence, ttl, expires_at
+    ended,        // it ended: kind, key, fence, cause
+    fence_floor,  // every fence up to and including `fence` may have been granted
+  };
+
+  Type type;
+  Kind kind = Kind::lock;
+  EndCause cause = EndCause::released;
+  std::uint32_t limit = 1;
+  std::string_view key{};
+  Holder holder = Holder::of_secret(0);
+  Fence fence = 0;
+  Duration ttl{};
+  Time expires_at{};
+};
+
+// A place in the journal. Larger is later; 0 is before everything.
+using Position = std::uint64_t;
+
+class Journal {
+ public:
+  enum class State : std::uint8_t {
+    accepting,
+    full,    // no room for new grants; releases, renewals and expiries still fit
+    failed,  // final: nothing appended since the last durable position will ever be durable
+  };
+
+  virtual ~Journal() = default;
+
+  // Passes everything that earlier runs made durable to `apply`, in order. Called once, before
+  // anything is appended. Returns false if there was nothing: the journal is new.
+  virtual bool recover(const std::function<void(const Event&)>& apply) = 0;
+
+  // Takes a copy of `events` and returns the position behind them. Called with a shard's lock held,
+  // by any thread: it must not wait for storage, nor call back into the engine. Events of one key
+  // arrive in the order in which they happened.
+  virtual Position append(std::span<const Event> events) = 0;
+
+  // Somebody waits for `position`: make it durable soon. Called with no lock held.
+  virtual void commit(Position position) = 0;
+
+  virtual Position durable() const noexcept = 0;
+  virtual State state() const noexcept = 0;
+
+  // `progress` is called after every change of durable() or state(), from a thread of the journal's
+  // with no lock held. Set once by the engine before the first append, and taken back (by an empty
+  // function) when it closes; the journal makes no call once that has returned.
+  virtual void on_progress(std::function<void()> progress) = 0;
+};
+
+}  // namespace lockd

@@ -1,0 +1,87 @@
+// What is asked of the engine, and what comes back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lockd/types.h"
+
+namespace lockd {
+
+struct AcquireRequest {
+  std::string_view key;
+  Holder holder;
+  Duration ttl;     // the lease: how long the grant lasts unless renewed
+  Duration wait{};  // how long to stand in line; zero is a try
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;  // how many may hold a semaphore at once
+};
+
+// Two-phase acquisition joins the line now and waits later, or never. Only sessions may: the place
+// belongs to the session, and goes with it. One per session, kind and key.
+struct EnqueueRequest {
+  std::string_view key;
+  Holder holder;
+  Duration ttl;
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;
+};
+
+// Names one possession. Whoever can name it may renew it and release it.
+struct HoldId {
+  std::string_view key;
+  Holder holder;
+  Fence fence;
+  Kind kind = Kind::lock;
+};
+
+// Who stands in the way of a request that was refused, and how many are in line.
+struct Conflict {
+  std::string holder;  // a name, or "tcp:<session>"; of a semaphore, its latest holder
+  Fence fence = 0;
+  Time expires_at{};
+  std::uint32_t limit = 0;
+  std::uint32_t holders = 0;
+  std::uint32_t waiters = 0;
+};
+
+// What `fence` answers: the grant in force; or, when there is none, the largest fence that can have
+// been granted for the key.
+struct FenceStatus {
+  bool held = false;
+  Fence fence = 0;
+};
+
+class Listener;
+
+// How one wait ended.
+struct Settled {
+  Listener* listener = nullptr;
+  std::uint64_t id = 0;  // as given when the request was queued
+  Outcome outcome = Outcome::ok;
+  Grant grant{};  // when `outcome` is ok
+  Duration waited{};
+};
+
+// Is told how its waits ended.
+class Listener {
+ public:
+  // Called exactly once for each request that was answered `queued`, when the outcome is durable,
+  // on any thread, with no lock held: it may call the engine. Possibly before the call that queued
+  // the request has returned.
+  virtual void settled(const Settled& settled) noexcept = 0;
+
+ protected:
+  ~Listener() = default;
+};
+
+// Names one wait, so that it can be given up.
+struct WaitId {
+  Listener* listener = nullptr;
+  std::uint64_t id = 0;
+  std::uint32_t slot = 0;   // filled in by the shard
+  std::uint32_t shard = 0;  // filled in by the engine
+};
+
+}  // namespace lockd

@@ -1,0 +1,141 @@
+// The vocabulary that every layer shares: time, keys' kinds, fences, holders, grants, outcomes.
+//
+// Plain values, safe to copy and to use from any thread. Nothing here allocates.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lockd {
+
+// A length of time. Leases and waits are measured in nanoseconds because "never early" must hold to
+// the last digit: a coarser unit would round the moment of a grant down, and its lease with it.
+using Duration = std::chrono::nanoseconds;
+
+// The longest lease or wait that may be asked for: 292 years. The line protocol's limit of
+// 9,223,372,036 seconds is the same number.
+inline constexpr Duration kDurationMax = Duration::max();
+
+// Engine time: nanoseconds since 1970. It starts from the wall clock and then never goes back (see
+// lockd/clock.h). Unsigned, so that any permitted lease can be added to any date before 2262.
+struct Time {
+  std::uint64_t ns = 0;
+
+  static constexpr Time never() { return {UINT64_MAX}; }
+
+  friend constexpr auto operator<=>(Time, Time) = default;
+  friend constexpr Time operator+(Time t, Duration d) {
+    return {t.ns + static_cast<std::uint64_t>(d.count())};
+  }
+  friend constexpr Time operator-(Time t, Duration d) {
+    return {t.ns - static_cast<std::uint64_t>(d.count())};
+  }
+  // Precondition: the difference fits a Duration, as it does between a deadline and now.
+  friend constexpr Duration operator-(Time a, Time b) {
+    return Duration(static_cast<std::int64_t>(a.ns - b.ns));
+  }
+};
+
+// Locks and semaphores are separate namespaces: the same name may be both.
+enum class Kind : std::uint8_t { lock, semaphore };
+
+// The number of a grant. It strictly increases per key, across expiry, idleness and restarts; hand
+// it to whatever the lock protects, and have that refuse a smaller one than it has seen.
+using Fence = std::uint64_t;
+
+// Fences stay below 2^53, so that JavaScript and JSON read them exactly.
+inline constexpr Fence kFenceMax = (Fence{1} << 53) - 1;
+
+inline constexpr std::size_t kKeySizeMax = 256;
+inline constexpr std::size_t kHolderSizeMax = 256;
+inline constexpr std::uint32_t kLimitMax = 2'147'483'647;
+
+// What a holder receives.
+struct Grant {
+  Fence fence = 0;
+  Duration ttl{};     // the lease as asked for; a renewal that names none uses this one
+  Time expires_at{};  // engine time
+};
+
+// How a request ended. Everything that is expected to happen is one of these, never an exception.
+enum class Outcome : std::uint8_t {
+  ok,                // granted, renewed, released, cancelled: what was asked for was done
+  queued,            // in line; the wait will be settled exactly once
+  held,              // someone holds it, and the request did not want to wait
+  timeout,           // the wait ended first
+  cancelled,         // the wait was given up
+  closed,            // the engine is closed
+  not_holder,        // held, by someone else
+  stale,             // held, under a larger fence
+  expired,           // not held: the lease ran out, or it was released
+  max_keys,          // the engine has as many keys as it may
+  max_waiters,       // the key has as many waiters as it may
+  limit_mismatch,    // the semaphore is in use with another limit
+  already_enqueued,  // this session has a place in this key's line, or a grant it has not awaited
+  not_enqueued,      // this session has no place to await
+  storage,           // the journal cannot take a grant: the disk is full, or failed
+  fences_exhausted,  // the shard has granted 2^53 fences
+  invalid_key,       // empty, longer than 256 bytes, not UTF-8, or with a control character
+  invalid_holder,    // likewise
+  invalid_ttl,       // zero or negative
+  invalid_wait,      // negative
+  invalid_limit,     // zero, more than 2,147,483,647, or not 1 for a lock
+};
+
+// A short phrase for people: "held by someone else", "the wait timed out".
+std::string_view describe(Outcome outcome) noexcept;
+
+// Names one client connection, or whatever else must give up its places in line when it goes away.
+// From 1; 0 is no session. Below 2^56.
+using SessionId = std::uint64_t;
+inline constexpr SessionId kSessionIdMax = (SessionId{1} << 56) - 1;
+
+// One session as its owner keeps it: its name, and which shards know of it. Used by one thread at a
+// time. The engine writes `shards`; Batch::end_session reads it to visit only those.
+struct Session {
+  SessionId id = 0;
+  std::uint64_t shards = 0;
+};
+
+// Who holds or wants to hold. Either a name, or the secret of one session. A name that already
+// holds a key and asks again gets its own grant back; a secret is made for one grant and never
+// asks twice. No name ever equals a secret. A view: it must not outlive the name it was made from.
+class Holder {
+ public:
+  Holder(std::string_view name) : name_(name) {}    // NOLINT: a name is a holder
+  Holder(const std::string& name) : name_(name) {}  // NOLINT
+  Holder(const char* name) : name_(name) {}         // NOLINT
+  // `session` may be null: a secret whose session is gone, as after a restart.
+  Holder(Session* session, std::uint64_t secret) : session_(session), secret_(secret) {
+    if (session != nullptr) session_id_ = session->id;
+    is_secret_ = true;
+  }
+  static Holder of_secret(std::uint64_t secret, SessionId session_id = 0) {
+    Holder holder(nullptr, secret);
+    holder.session_id_ = session_id;
+    return holder;
+  }
+
+  bool is_secret() const { return is_secret_; }
+  std::string_view name() const { return name_; }
+  std::uint64_t secret() const { return secret_; }
+  SessionId session_id() const { return session_id_; }
+  Session* session() const { return session_; }
+
+  friend bool operator==(const Holder& a, const Holder& b) {
+    return a.is_secret_ == b.is_secret_ && a.secret_ == b.secret_ && a.name_ == b.name_;
+  }
+
+ private:
+  std::string_view name_;
+  Session* session_ = nullptr;
+  std::uint64_t secret_ = 0;
+  SessionId session_id_ = 0;
+  bool is_secret_ = false;
+};
+
+}  // namespace lockd

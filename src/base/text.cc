@@ -1,0 +1,67 @@
+#include "base/text.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace lockd {
+namespace {
+
+constexpr std::uint64_t kOnes = 0x0101010101010101;
+constexpr std::uint64_t kHighBits = 0x8080808080808080;
+
+// Whether all 8 bytes are printable ASCII. May say no to bytes that are; never yes to one that is
+// not: a borrow between bytes starts only at a byte that is already refused.
+bool is_plain_ascii(const char* p) {
+  std::uint64_t word;
+  std::memcpy(&word, p, sizeof word);
+  const std::uint64_t below_space = word - kOnes * 0x20;
+  const std::uint64_t is_delete = (word ^ kOnes * 0x7f) - kOnes;
+  return ((word | below_space | is_delete) & kHighBits) == 0;
+}
+
+// The length of the well-formed character at `p`, or 0. `left` is at least 1.
+std::size_t character_size(const unsigned char* p, std::size_t left) {
+  const unsigned char first = p[0];
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  std::size_t size;
+  unsigned char low = 0x80;  // the bounds of the second byte
+  unsigned char high = 0xbf;
+  if (first >= 0xc2 && first <= 0xdf) {
+    size = 2;
+  } else if (first >= 0xe0 && first <= 0xef) {
+    size = 3;
+    if (first == 0xe0) low = 0xa0;   // overlong
+    if (first == 0xed) high = 0x9f;  // surrogates
+  } else if (first >= 0xf0 && first <= 0xf4) {
+    size = 4;
+    if (first == 0xf0) low = 0x90;   // overlong
+    if (first == 0xf4) high = 0x8f;  // past U+10FFFF
+  } else {
+    return 0;
+  }
+  if (left < size || p[1] < low || p[1] > high) return 0;
+  for (std::size_t i = 2; i < size; ++i) {
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  }
+  return size;
+}
+
+}  // namespace
+
+bool is_plain_text(std::string_view text) noexcept {
+  const char* p = text.data();
+  std::size_t left = text.size();
+  while (left > 0) {
+    std::size_t size = 8;
+    if (left < size || !is_plain_ascii(p)) {
+      size = character_size(reinterpret_cast<const unsigned char*>(p), left);
+      if (size == 0) return false;
+    }
+    p += size;
+    left -= size;
+  }
+  return true;
+}
+
+}  // namespace lockd

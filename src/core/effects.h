@@ -1,0 +1,23 @@
+// What an operation caused, beyond its answer.
+#pragma once
+
+#include <vector>
+
+#include "lockd/journal.h"
+#include "lockd/requests.h"
+
+namespace lockd {
+
+struct Effects {
+  std::vector<Event> events;      // for the journal, in order
+  std::vector<Settled> settled;   // waits that ended; to be told once the events are durable
+  Time earliest = Time::never();  // the earliest deadline that was set
+
+  void clear() {
+    events.clear();
+    settled.clear();
+    earliest = Time::never();
+  }
+};
+
+}  // namespace lockd

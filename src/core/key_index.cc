@@ -1,0 +1,63 @@
+#include "core/key_index.h"
+
+#include <cassert>
+
+#include "base/hash.h"
+
+namespace lockd {
+
+KeyIndex::KeyIndex(std::uint64_t hash_seed)
+    : hash_seed_(hash_seed), buckets_(std::size_t{1} << kBitsMin) {}
+
+Semaphore* KeyIndex::find(Kind kind, std::string_view key) const {
+  Semaphore* s = buckets_[bucket_of(hash_of(key))];
+  if (s != nullptr) {
+    // A semaphore spans three cache lines, and all of them will be wanted: fetch them at once.
+    const char* lines = reinterpret_cast<const char*>(s);
+    __builtin_prefetch(lines, 1);
+    __builtin_prefetch(lines + 64, 1);
+    __builtin_prefetch(lines + 128, 1);
+  }
+  while (s != nullptr && (s->key() != key || s->kind != kind)) s = s->index_next;
+  return s;
+}
+
+void KeyIndex::insert(Semaphore* semaphore) {
+  if (size_ >= buckets_.size()) resize(64 - shift_ + 1);
+  Semaphore*& bucket = buckets_[bucket_of(hash_of(semaphore->key()))];
+  semaphore->index_next = bucket;
+  bucket = semaphore;
+  ++size_;
+}
+
+void KeyIndex::remove(Semaphore* semaphore) {
+  Semaphore** link = &buckets_[bucket_of(hash_of(semaphore->key()))];
+  while (*link != semaphore) {
+    assert(*link != nullptr);
+    link = &(*link)->index_next;
+  }
+  *link = semaphore->index_next;
+  --size_;
+  // Far from the point of growth, so that a table at the border does not swing to and fro.
+  if (size_ < buckets_.size() / 8 && 64 - shift_ > kBitsMin) resize(64 - shift_ - 2);
+}
+
+std::uint64_t KeyIndex::hash_of(std::string_view key) const { return hash_bytes(key, hash_seed_); }
+
+void KeyIndex::resize(unsigned bits) {
+  bits = bits < kBitsMin ? kBitsMin : bits;
+  std::vector<Semaphore*> old(std::size_t{1} << bits);
+  old.swap(buckets_);
+  shift_ = 64 - bits;
+  for (Semaphore* s : old) {
+    while (s != nullptr) {
+      Semaphore* next = s->index_next;
+      Semaphore*& bucket = buckets_[bucket_of(hash_of(s->key()))];
+      s->index_next = bucket;
+      bucket = s;
+      s = next;
+    }
+  }
+}
+
+}  // namespace lockd

@@ -1,0 +1,66 @@
+// Finds a key's semaphore, and walks through all of them in pieces.
+//
+// A chained hash table, the chain inside the semaphores. Buckets are ranges of the hash, in order,
+// so a walk is a position in the space of hashes: it survives growth and shrinking between its
+// steps, visits what was there throughout exactly once, and needs no memory of where it was.
+//
+// Not thread-safe. Owns no semaphore.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/semaphore.h"
+
+namespace lockd {
+
+// Where a walk is. Starts at the beginning.
+struct Cursor {
+  std::uint64_t hash = 0;
+  bool done = false;
+};
+
+class KeyIndex {
+ public:
+  explicit KeyIndex(std::uint64_t hash_seed);
+
+  Semaphore* find(Kind kind, std::string_view key) const;
+  void insert(Semaphore* semaphore);
+  void remove(Semaphore* semaphore);
+  std::size_t size() const { return size_; }
+
+  // Calls `visit(Semaphore&)` for the next keys: whole buckets, until at least `keys_max` have been
+  // looked at or the walk is done. `visit` must not insert or remove keys.
+  template <typename Visit>
+  void walk(Cursor& cursor, std::size_t keys_max, Visit visit) const;
+
+ private:
+  std::uint64_t hash_of(std::string_view key) const;
+  std::size_t bucket_of(std::uint64_t hash) const { return hash >> shift_; }
+  void resize(unsigned bits);
+
+  static constexpr unsigned kBitsMin = 3;
+
+  const std::uint64_t hash_seed_;
+  unsigned shift_ = 64 - kBitsMin;
+  std::size_t size_ = 0;
+  std::vector<Semaphore*> buckets_;
+};
+
+template <typename Visit>
+void KeyIndex::walk(Cursor& cursor, std::size_t keys_max, Visit visit) const {
+  std::size_t bucket = bucket_of(cursor.hash);
+  for (std::size_t visited = 0; bucket < buckets_.size() && visited < keys_max; ++bucket) {
+    for (Semaphore* s = buckets_[bucket]; s != nullptr; s = s->index_next) {
+      // After shrinking, the first bucket reaches back to before the cursor.
+      if (hash_of(s->key()) < cursor.hash) continue;
+      visit(*s);
+      ++visited;
+    }
+  }
+  cursor.done = bucket == buckets_.size();
+  cursor.hash = cursor.done ? 0 : std::uint64_t{bucket} << shift_;
+}
+
+}  // namespace lockd

@@ -1,0 +1,264 @@
+// The operations. What they are made of is in lock_table_parts.cc.
+#include "core/lock_table.h"
+
+#include <cassert>
+#include <utility>
+
+#include "base/text.h"
+
+namespace lockd {
+namespace {
+
+// How much of what has fallen due elsewhere an operation clears away in passing.
+constexpr int kStepsPerCall = 16;
+constexpr std::size_t kKeysPerStep = 64;
+
+Outcome check_name(std::string_view name, std::size_t size_max, Outcome bad) {
+  return !name.empty() && name.size() <= size_max && is_plain_text(name) ? Outcome::ok : bad;
+}
+
+Outcome check_key(std::string_view key) {
+  return check_name(key, kKeySizeMax, Outcome::invalid_key);
+}
+
+Outcome check_holder(const Holder& holder) {
+  if (holder.is_secret()) return Outcome::ok;
+  return check_name(holder.name(), kHolderSizeMax, Outcome::invalid_holder);
+}
+
+template <typename Request>  // AcquireRequest or EnqueueRequest
+Outcome check_request(const Request& request) {
+  if (Outcome bad = check_key(request.key); bad != Outcome::ok) return bad;
+  if (Outcome bad = check_holder(request.holder); bad != Outcome::ok) return bad;
+  if (request.ttl <= Duration::zero()) return Outcome::invalid_ttl;
+  const std::uint32_t limit_max = request.kind == Kind::lock ? 1 : kLimitMax;
+  if (request.limit < 1 || request.limit > limit_max) return Outcome::invalid_limit;
+  return Outcome::ok;
+}
+
+Grant grant_of(const Hold& hold) { return {hold.fence, hold.ttl, hold.deadline}; }
+
+void fill_in(const Semaphore& semaphore, Conflict* conflict) {
+  if (conflict == nullptr || semaphore.holds.empty()) return;
+  const Hold& latest = *semaphore.holds.back();
+  const Holder holder = latest.holder.view();
+  conflict->holder = holder.is_secret() ? "tcp:" + std::to_string(holder.session_id())
+                                        : std::string(holder.name());
+  conflict->fence = latest.fence;
+  conflict->expires_at = latest.deadline;
+  conflict->limit = semaphore.limit;
+  conflict->holders = semaphore.holders;
+  conflict->waiters = semaphore.waiters;
+}
+
+}  // namespace
+
+LockTable::LockTable(const TableOptions& options, KeyBudget& budget)
+    : options_(options), budget_(budget), index_(options.hash_seed), fence_(options.last_fence) {}
+
+LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Listener* listener,
+                                    std::uint64_t id, KeyUnit spare, Conflict* conflict) {
+  if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
+  if (request.wait < Duration::zero()) return {Outcome::invalid_wait};
+
+  Semaphore* semaphore = find_at(now, request.kind, request.key);
+  if (semaphore != nullptr && !semaphore->idle()) {
+    if (semaphore->limit != request.limit) {
+      fill_in(*semaphore, conflict);
+      return {Outcome::limit_mismatch};
+    }
+    if (Hold* own = find_named(*semaphore, request.holder)) {
+      own->ttl = request.ttl;
+      refresh(*own, request.ttl);
+      return {Outcome::ok, grant_of(*own)};
+    }
+    if (!semaphore->has_room()) {
+      if (request.wait == Duration::zero() || line_is_full(*semaphore)) {
+        fill_in(*semaphore, conflict);
+        return {request.wait == Duration::zero() ? Outcome::held : Outcome::max_waiters};
+      }
+      Waiter& waiter = join(*semaphore, request.holder, request.ttl);
+      waiter.listener = listener;
+      waiter.id = id;
+      arm(waiter, request.wait);
+      return {Outcome::queued, {}, waiter.slot};
+    }
+  }
+  if (fence_ >= kFenceMax) return {Outcome::fences_exhausted};
+  StoredHolder holder(request.holder);
+  if (semaphore == nullptr) {
+    semaphore = create(request.kind, request.key, std::move(spare));
+    if (semaphore == nullptr) return {Outcome::max_keys};
+  }
+  semaphore->limit = request.limit;
+  return {Outcome::ok, grant_of(grant(*semaphore, std::move(holder), request.ttl))};
+}
+
+LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request, KeyUnit spare) {
+  assert(request.holder.is_secret() && request.holder.session_id() != 0);
+  if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
+
+  const SessionId session = request.holder.session_id();
+  Semaphore* semaphore = find_at(now, request.kind, request.key);
+  if (semaphore != nullptr) {
+    Enqueued* earlier = enqueued_.find(session, semaphore);
+    const bool lapsed = earlier != nullptr && earlier->lapsed_peers.linked();
+    if (earlier != nullptr && !lapsed) return {Outcome::already_enqueued};
+    if (!semaphore->idle()) {
+      if (semaphore->limit != request.limit) return {Outcome::limit_mismatch};
+      if (!semaphore->has_room()) {
+        if (line_is_full(*semaphore)) return {Outcome::max_waiters};
+        if (lapsed) drop(*earlier);
+        Waiter& waiter = join(*semaphore, request.holder, request.ttl);
+        waiter.two_phase = true;
+        begin_two_phase(session, *semaphore).waiter = &waiter;
+        return {Outcome::queued, {}, waiter.slot};
+      }
+    }
+    if (fence_ >= kFenceMax) return {Outcome::fences_exhausted};
+    if (lapsed) drop(*earlier);
+  } else {
+    if (fence_ >= kFenceMax) return {Outcome::fences_exhausted};
+    semaphore = create(request.kind, request.key, std::move(spare));
+    if (semaphore == nullptr) return {Outcome::max_keys};
+  }
+  semaphore->limit = request.limit;
+  Hold& hold = grant(*semaphore, StoredHolder(request.holder), request.ttl);
+  hold.two_phase = true;
+  begin_two_phase(session, *semaphore).hold = &hold;
+  return {Outcome::ok, grant_of(hold)};
+}
+
+LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, std::string_view key,
+                                       Duration wait, Listener* listener, std::uint64_t id) {
+  if (Outcome bad = check_key(key); bad != Outcome::ok) return {bad};
+  if (wait < Duration::zero()) return {Outcome::invalid_wait};
+
+  Semaphore* semaphore = find_at(now, kind, key);
+  Enqueued* enqueued = semaphore == nullptr ? nullptr : enqueued_.find(session, semaphore);
+  if (enqueued == nullptr) return {Outcome::not_enqueued};
+  if (Hold* hold = enqueued->hold) {
+    drop(*enqueued);
+    hold->two_phase = hold->untold = false;
+    refresh(*hold, hold->ttl);
+    return {Outcome::ok, grant_of(*hold)};
+  }
+  Waiter* waiter = enqueued->waiter;
+  if (waiter == nullptr) {
+    drop(*enqueued);
+    return {Outcome::expired};
+  }
+  if (waiter->listener != nullptr) return {Outcome::not_enqueued};  // somebody awaits it already
+  if (wait == Duration::zero()) {
+    leave(*waiter);
+    return {Outcome::timeout};
+  }
+  waiter->listener = listener;
+  waiter->id = id;
+  arm(*waiter, wait);
+  return {Outcome::queued, {}, waiter->slot};
+}
+
+LockTable::Reply LockTable::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
+  if (Outcome bad = check_key(id.key); bad != Outcome::ok) return {bad};
+  if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
+
+  const Semaphore* semaphore = find_at(now, id.kind, id.key);
+  Hold* hold = find_hold(semaphore, id.fence);
+  if (hold == nullptr || !hold->holder.equals(id.holder)) return {why_not(semaphore, id.fence)};
+  refresh(*hold, ttl.value_or(hold->ttl));
+  return {Outcome::ok, grant_of(*hold)};
+}
+
+Outcome LockTable::release(Time now, const HoldId& id) {
+  if (Outcome bad = check_key(id.key); bad != Outcome::ok) return bad;
+
+  Semaphore* semaphore = find_at(now, id.kind, id.key);
+  Hold* hold = find_hold(semaphore, id.fence);
+  if (hold == nullptr || !hold->holder.equals(id.holder)) return why_not(semaphore, id.fence);
+  end_hold(*hold, EndCause::released);
+  pass_on(*semaphore);
+  return Outcome::ok;
+}
+
+bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) {
+  advance(now, kStepsPerCall);
+  Waiter* waiter = slots_.find(slot);
+  if (waiter == nullptr || waiter->listener != listener || waiter->id != id) return false;
+  if (behind_) {
+    catch_up(*waiter->semaphore);
+    waiter = slots_.find(slot);
+    if (waiter == nullptr) return false;
+  }
+  settle(*waiter, Outcome::cancelled);
+  return true;
+}
+
+FenceStatus LockTable::fence(Time now, std::string_view key) {
+  const Semaphore* semaphore = find_at(now, Kind::lock, key);
+  if (semaphore == nullptr) return {false, fence_};
+  return {semaphore->holders > 0, semaphore->first.fence};
+}
+
+bool LockTable::explain(Time now, Kind kind, std::string_view key, Conflict* conflict) {
+  const Semaphore* semaphore = find_at(now, kind, key);
+  if (semaphore == nullptr || semaphore->holds.empty()) return false;
+  fill_in(*semaphore, conflict);
+  return true;
+}
+
+bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int budget) {
+  advance(now, kStepsPerCall);
+  for (; budget > 0; --budget) {
+    const auto found = sessions_.find(session);
+    if (found == sessions_.end()) return true;
+    SessionItems& items = found->second;
+    // Places go before holds: a slot that is passed on must not fall to the session that ends.
+    if (Enqueued* enqueued = items.enqueued.front()) {
+      if (enqueued->hold != nullptr) enqueued->hold->two_phase = false;
+      if (Waiter* waiter = enqueued->waiter) {
+        settle(*waiter, Outcome::cancelled);
+      } else {
+        drop(*enqueued);
+      }
+    } else if (Waiter* waiter = items.waiters.front()) {
+      settle(*waiter, Outcome::cancelled);
+    } else if (Hold* hold = items.holds.front()) {
+      Semaphore& semaphore = *hold->semaphore;
+      if (behind_ && hold->deadline <= now_) {
+        catch_up(semaphore);
+      } else if (keep_holds && !hold->untold) {
+        items.holds.remove(hold);
+      } else {
+        end_hold(*hold, EndCause::disconnected);
+        pass_on(semaphore);
+      }
+    } else {
+      sessions_.erase(found);
+      return true;
+    }
+  }
+  return !sessions_.contains(session);
+}
+
+void LockTable::end_waits(Cursor& cursor, Outcome why) {
+  index_.walk(cursor, kKeysPerStep, [&](Semaphore& semaphore) {
+    while (Waiter* waiter = semaphore.line.front()) settle(*waiter, why);
+  });
+}
+
+bool LockTable::advance(Time now, int budget) {
+  now_ = std::max(now_, now);
+  while (Timer* timer = timers_.pop_due(now_, &budget)) run_out(*timer);
+  behind_ = budget <= 0;
+  return !behind_;
+}
+
+Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {
+  advance(now, kStepsPerCall);
+  Semaphore* semaphore = index_.find(kind, key);
+  if (behind_ && semaphore != nullptr) catch_up(*semaphore);
+  return semaphore;
+}
+
+}  // namespace lockd

@@ -1,0 +1,193 @@
+// The rules: locks and counting semaphores with FIFO lines, leases and fences.
+//
+// Every key is a semaphore; a lock is a semaphore of one. A LockTable is a pure state machine: a
+// call and a time go in, an answer comes out, and effects() tells what else happened: events for
+// the journal and waits that ended. No clock, no thread, no randomness, no callback. What it does
+// depends on the calls and their times alone.
+//
+// Its invariants, asserted by check():
+//   holders-bounded      never more holds than the limit
+//   first-come           a key's grants leave in the order of its line
+//   fences-rise          every grant's fence is larger than all before it in this table
+//   settled-once         a queued request ends exactly once
+//   lease-honoured       no hold ends before its deadline unless its owner ends it
+//   no-idle-waiter       a key with room has an empty line
+//   replay-equals        apply() of all events gives the table that caused them, lines aside
+//   failed-changes-nothing
+//   bounded              keys by the budget, waiters per key by waiters_max
+//
+// Every operation first ends what has fallen due by `now`: at least everything of the key it is
+// about, so an acquire at time t finds every lease that is due at t already over. `now` may be less
+// than in an earlier call; the table takes the later time.
+//
+// Not thread-safe: see Shard.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/effects.h"
+#include "core/enqueued_index.h"
+#include "core/hold_index.h"
+#include "core/key_budget.h"
+#include "core/key_index.h"
+#include "core/timer_queue.h"
+#include "core/waiter_slots.h"
+#include "lockd/journal.h"
+#include "lockd/requests.h"
+
+namespace lockd {
+
+struct TableOptions {
+  std::uint32_t waiters_max = 0;  // per key; 0 is no limit
+  Fence last_fence = 0;           // the first grant gets the next one
+  std::uint64_t hash_seed = 0;
+  bool events = true;  // false: nobody reads them
+};
+
+class LockTable {
+ public:
+  // The budget is shared by the tables of an engine and outlives them.
+  LockTable(const TableOptions& options, KeyBudget& budget);
+  ~LockTable();
+  LockTable(const LockTable&) = delete;
+  LockTable& operator=(const LockTable&) = delete;
+
+  struct Reply {
+    Outcome outcome = Outcome::ok;
+    Grant grant{};           // when ok
+    std::uint32_t slot = 0;  // when queued: for cancel()
+  };
+
+  // Grants, queues or refuses. `listener` and `id` are handed back when a queued request is
+  // settled. A new key takes `spare` or, when that is empty, a unit of the budget. `conflict`, if
+  // given, tells who is in the way of a request that was not granted.
+  Reply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
+                KeyUnit spare = {}, Conflict* conflict = nullptr);
+
+  // Joins the line without waiting: ok is a grant, queued a place. Precondition: the holder is a
+  // secret with a session.
+  Reply enqueue(Time now, const EnqueueRequest& request, KeyUnit spare = {});
+
+  // Waits for what enqueue() began: ok with a fresh lease when the grant is there, queued until it
+  // is, timeout with the place given up when `wait` is zero, expired when the grant has lapsed.
+  Reply await_turn(Time now, SessionId session, Kind kind, std::string_view key, Duration wait,
+                   Listener* listener, std::uint64_t id);
+
+  // Moves the lease to `ttl` from now; without one, to the grant's own.
+  Reply renew(Time now, const HoldId& hold, std::optional<Duration> ttl);
+
+  Outcome release(Time now, const HoldId& hold);
+
+  // Gives up a wait: it is settled as cancelled. False when it had ended before.
+  bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id);
+
+  FenceStatus fence(Time now, std::string_view key);
+
+  // Who holds the key and how many wait. False when nobody holds it.
+  bool explain(Time now, Kind kind, std::string_view key, Conflict* conflict);
+
+  // Ends a session: its places in line go; its holds are released and passed on, or, if
+  // `keep_holds`, left to their leases, but for those that it was never told of. Does about
+  // `budget` steps and returns true when nothing is left. The session asks for nothing more.
+  bool end_session(Time now, SessionId session, bool keep_holds, int budget);
+
+  // Ends leases and waits that are due, in the order of their deadlines, in about `budget` steps.
+  // True when nothing due is left.
+  bool advance(Time now, int budget);
+  // A lower bound on when advance() is needed next.
+  Time next_deadline() const { return timers_.next_deadline(); }
+
+  // Forgets up to `keys_max` keys that nobody has held or waited for since `since`, and returns how
+  // many. Their units go back to the budget.
+  std::size_t forget_idle(Time since, std::size_t keys_max);
+  // Forgets the key that has been idle longest and hands over its unit. Empty when none is idle.
+  KeyUnit reclaim_idle();
+  bool has_idle() const { return !idle_.empty(); }
+  // How often a key has become idle.
+  std::uint64_t idlings() const { return idlings_; }
+
+  // Settles the waits of the next few keys with `why`, in the order of their lines.
+  void end_waits(Cursor& cursor, Outcome why);
+
+  // Takes over what a journal tells. Idempotent; no effects. Events of holds that are not there are
+  // ignored. False if it contradicts what is there: the journal is not to be trusted.
+  bool apply(const Event& event);
+  // No grant will have a fence up to and including this one.
+  void raise_fence(Fence floor);
+  Fence last_fence() const { return fence_; }
+  // The next few keys as `granted` events: apply() of them all, and of a fence_floor, rebuilds the
+  // table, lines aside. The views live until the next call.
+  void describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const;
+  template <typename Visit>
+  void walk(Cursor& cursor, std::size_t keys_max, Visit visit) const {
+    index_.walk(cursor, keys_max, [&](const Semaphore& s) { visit(s); });
+  }
+
+  // What the calls since the last clear() have caused. The views in it live until the next call.
+  Effects& effects() { return effects_; }
+
+  std::size_t keys() const { return index_.size(); }
+  std::size_t waiters() const { return slots_.size(); }
+  Time now() const { return now_; }
+
+  // Looks at everything; the name of a broken invariant and what breaks it, or an empty string.
+  std::string check() const;
+
+ private:
+  struct Due;
+
+  // Time.
+  Semaphore* find_at(Time now, Kind kind, std::string_view key);
+  void catch_up(Semaphore& semaphore);
+  void run_out(Timer& timer);
+  void arm(Timer& timer, Duration after);
+
+  // Keys.
+  Semaphore* create(Kind kind, std::string_view key, KeyUnit spare);
+  void forget(Semaphore& semaphore);
+  void pass_on(Semaphore& semaphore);
+  void promote(Semaphore& semaphore);
+
+  // Holds.
+  Hold* find_hold(const Semaphore* semaphore, Fence fence) const;
+  Hold* find_named(const Semaphore& semaphore, const Holder& holder) const;
+  Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
+  void remove_hold(Hold& hold);
+  Hold& grant(Semaphore& semaphore, StoredHolder holder, Duration ttl);
+  void refresh(Hold& hold, Duration ttl);
+  void end_hold(Hold& hold, EndCause cause);
+  static Event granted(const Hold& hold);
+  Outcome why_not(const Semaphore* semaphore, Fence fence) const;
+
+  // Lines.
+  Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);
+  void settle(Waiter& waiter, Outcome outcome, const Grant& grant = {});
+  void leave(Waiter& waiter);
+  void leave_session(Waiter& waiter);
+  Enqueued& begin_two_phase(SessionId session, Semaphore& semaphore);
+  void drop(Enqueued& enqueued);
+
+  bool line_is_full(const Semaphore& semaphore) const;
+
+  const TableOptions options_;
+  KeyBudget& budget_;
+  KeyIndex index_;
+  HoldIndex hold_index_;
+  EnqueuedIndex enqueued_;
+  WaiterSlots slots_;
+  TimerQueue timers_;
+  Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
+  boost::unordered_flat_map<SessionId, SessionItems> sessions_;
+  Effects effects_;
+  std::uint64_t idlings_ = 0;
+  Fence fence_;
+  Time now_;
+  bool behind_ = false;  // advance() left something that is due
+};
+
+}  // namespace lockd

@@ -1,0 +1,121 @@
+// The invariants, looked at one by one. Slow: for tests and simulation.
+#include <cstdint>
+#include <string>
+
+#include "core/lock_table.h"
+
+namespace lockd {
+namespace {
+
+std::string complaint(const char* invariant, const Semaphore& semaphore, const char* what) {
+  return std::string(invariant) + ": key '" + std::string(semaphore.key()) + "': " + what;
+}
+
+// What belongs to one key, by its own account.
+std::string check_key(const Semaphore& s, Fence last_fence, std::uint32_t waiters_max) {
+  if (s.holders > s.limit) return complaint("holders-bounded", s, "more holders than its limit");
+  if (s.kind == Kind::lock && s.limit != 1)
+    return complaint("holders-bounded", s, "a lock's limit");
+  if (s.has_room() && !s.line.empty()) return complaint("no-idle-waiter", s, "room and a line");
+  if (waiters_max != 0 && s.waiters > waiters_max)
+    return complaint("bounded", s, "a line too long");
+
+  std::uint32_t holders = 0;
+  Fence before = 0;
+  for (const Hold* h = s.holds.front(); h != nullptr; h = s.holds.next(h), ++holders) {
+    if (h->fence <= before) return complaint("fences-rise", s, "holds out of order");
+    if (h->fence > last_fence) return complaint("fences-rise", s, "a fence from the future");
+    if (!h->in_use || !h->armed()) return complaint("lease-honoured", s, "a hold without a lease");
+    before = h->fence;
+  }
+  if (holders != s.holders) return complaint("holders-bounded", s, "miscounted holders");
+  if (s.first.in_use != (s.first.armed())) return complaint("lease-honoured", s, "a stray lease");
+
+  std::uint32_t waiters = 0;
+  Time since;
+  for (const Waiter* w = s.line.front(); w != nullptr; w = s.line.next(w), ++waiters) {
+    if (w->since < since) return complaint("first-come", s, "a line out of order");
+    if (w->armed() != (w->listener != nullptr)) return complaint("settled-once", s, "a lost wait");
+    if (w->listener == nullptr && !w->two_phase)
+      return complaint("settled-once", s, "a lost place");
+    since = w->since;
+  }
+  if (waiters != s.waiters) return complaint("bounded", s, "miscounted waiters");
+  return {};
+}
+
+}  // namespace
+
+std::string LockTable::check() const {
+  std::string broken;
+  std::size_t keys = 0;
+  std::size_t waiters = 0;
+  std::size_t session_holds = 0;
+  std::size_t session_waiters = 0;
+  std::size_t idle = 0;
+  Cursor cursor;
+  index_.walk(cursor, SIZE_MAX, [&](const Semaphore& s) {
+    if (broken.empty()) broken = check_key(s, fence_, options_.waiters_max);
+    if (broken.empty() && index_.find(s.kind, s.key()) != &s) broken = "bounded: a key not found";
+    for (const Hold* h = s.holds.front(); h != nullptr; h = s.holds.next(h)) {
+      session_holds += h->session_peers.linked();
+      if (broken.empty() && find_hold(&s, h->fence) != h)
+        broken = "holders-bounded: a hold not found";
+      if (broken.empty() && !behind_ && h->deadline <= now_) broken = "lease-honoured: overdue";
+      const Enqueued* e = enqueued_.find(h->holder.session_id(), &s);
+      if (broken.empty() && h->two_phase && (e == nullptr || e->hold != h)) {
+        broken = complaint("settled-once", s, "a two-phase hold that its session does not know");
+      }
+    }
+    for (const Waiter* w = s.line.front(); w != nullptr; w = s.line.next(w)) {
+      session_waiters += w->session_peers.linked();
+      if (broken.empty() && slots_.find(w->slot) != w) broken = "settled-once: a waiter not found";
+      if (broken.empty() && !behind_ && w->armed() && w->deadline <= now_) {
+        broken = complaint("settled-once", s, "an overdue wait");
+      }
+    }
+    idle += s.idle();
+    if (broken.empty() && s.idle() != s.first.peers.linked() && !s.first.in_use) {
+      broken = complaint("bounded", s, "idle, and not in the list of idle keys");
+    }
+    ++keys;
+    waiters += s.waiters;
+  });
+  if (!broken.empty()) return broken;
+  if (keys != index_.size()) return "bounded: miscounted keys";
+  if (waiters != slots_.size()) return "settled-once: miscounted waiters";
+
+  // What the sessions have is what the keys know of, and nothing else.
+  std::size_t enqueued = 0;
+  for (const auto& [session, items] : sessions_) {
+    for (const Hold* h = items.holds.front(); h != nullptr; h = items.holds.next(h)) {
+      --session_holds;
+      if (h->holder.session_id() != session) return "settled-once: a hold of another session";
+    }
+    for (const Waiter* w = items.waiters.front(); w != nullptr; w = items.waiters.next(w)) {
+      --session_waiters;
+      if (w->holder.session_id() != session) return "settled-once: a place of another session";
+    }
+    for (const Enqueued* e = items.enqueued.front(); e != nullptr; e = items.enqueued.next(e)) {
+      ++enqueued;
+      if (e->waiter != nullptr && e->hold != nullptr) return "settled-once: both place and hold";
+      const bool lapsed = e->waiter == nullptr && e->hold == nullptr;
+      if (lapsed != e->lapsed_peers.linked()) return "settled-once: lapsed, or not";
+      if (lapsed && !e->semaphore->has_lapsed) return "bounded: lapsed, and its key does not know";
+    }
+  }
+  if (session_holds != 0 || session_waiters != 0) return "settled-once: not in its session's list";
+  if (enqueued != enqueued_.size()) return "settled-once: miscounted two-phase places";
+
+  std::size_t listed = 0;
+  Time since;
+  for (const Hold* h = idle_.front(); h != nullptr; h = idle_.next(h), ++listed) {
+    if (!h->semaphore->idle() || h->in_use) return "bounded: in the idle list, and in use";
+    if (h->since < since) return "bounded: the idle list is out of order";
+    since = h->since;
+  }
+  if (listed != idle) return "bounded: miscounted idle keys";
+  return {};
+}
+
+}  // namespace lockd

@@ -1,0 +1,335 @@
+// What the operations are made of: how keys, holds and places in line begin and end.
+#include <algorithm>
+#include <cassert>
+#include <memory>
+#include <utility>
+
+#include "core/lock_table.h"
+
+namespace lockd {
+
+LockTable::~LockTable() {
+  Cursor cursor;
+  std::vector<Semaphore*> all;
+  index_.walk(cursor, index_.size() + 1, [&](Semaphore& s) { all.push_back(&s); });
+  for (Semaphore* s : all) {
+    while (Waiter* waiter = s->line.pop_front()) delete waiter;
+    while (Hold* hold = s->holds.pop_front()) {
+      if (hold != &s->first) delete hold;
+    }
+    budget_.give_back();
+    delete s;
+  }
+}
+
+// Time.
+
+void LockTable::arm(Timer& timer, Duration after) {
+  timers_.arm(timer, now_ + after);
+  effects_.earliest = std::min(effects_.earliest, timer.deadline);
+}
+
+void LockTable::run_out(Timer& timer) {
+  if (timer.what == Timer::What::wait) {
+    settle(static_cast<Waiter&>(timer), Outcome::timeout);
+    return;
+  }
+  Hold& hold = static_cast<Hold&>(timer);
+  Semaphore& semaphore = *hold.semaphore;
+  end_hold(hold, EndCause::expired);
+  pass_on(semaphore);
+}
+
+// One timer of a key that is due. Named, not pointed to: what runs out first can end what follows.
+struct LockTable::Due {
+  Time deadline;
+  Timer::What what;
+  Fence fence;
+  std::uint32_t slot;
+};
+
+// Brings one key up to date while the table as a whole is behind, in the order in which advance()
+// would have come to it.
+void LockTable::catch_up(Semaphore& semaphore) {
+  std::vector<Due> due;
+  for (const Hold* h = semaphore.holds.front(); h != nullptr; h = semaphore.holds.next(h)) {
+    if (h->deadline <= now_) due.push_back({h->deadline, h->what, h->fence, 0});
+  }
+  for (const Waiter* w = semaphore.line.front(); w != nullptr; w = semaphore.line.next(w)) {
+    if (w->armed() && w->deadline <= now_) due.push_back({w->deadline, w->what, 0, w->slot});
+  }
+  std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
+    return std::pair(a.deadline, a.what) < std::pair(b.deadline, b.what);
+  });
+  for (const Due& d : due) {
+    Timer* timer = nullptr;
+    if (d.what == Timer::What::lease) {
+      timer = find_hold(&semaphore, d.fence);
+    } else {
+      timer = slots_.find(d.slot);
+    }
+    if (timer == nullptr || timer->deadline != d.deadline) continue;
+    timers_.disarm(*timer);
+    run_out(*timer);
+  }
+}
+
+// Keys.
+
+Semaphore* LockTable::create(Kind kind, std::string_view key, KeyUnit spare) {
+  KeyUnit unit = spare ? std::move(spare) : budget_.take();
+  if (!unit) return nullptr;
+  std::unique_ptr<Semaphore> semaphore = Semaphore::create(kind, key);
+  index_.insert(semaphore.get());
+  unit.spend();
+  return semaphore.release();
+}
+
+void LockTable::forget(Semaphore& semaphore) {
+  assert(semaphore.idle());
+  while (semaphore.has_lapsed) {
+    Enqueued* lapsed = enqueued_.find_lapsed(&semaphore);
+    if (lapsed == nullptr) break;
+    drop(*lapsed);
+  }
+  if (semaphore.first.peers.linked()) idle_.remove(&semaphore.first);
+  index_.remove(&semaphore);
+  delete &semaphore;
+}
+
+std::size_t LockTable::forget_idle(Time since, std::size_t keys_max) {
+  std::size_t forgotten = 0;
+  while (forgotten < keys_max && !idle_.empty() && idle_.front()->since <= since) {
+    forget(*idle_.front()->semaphore);
+    budget_.give_back();
+    ++forgotten;
+  }
+  return forgotten;
+}
+
+KeyUnit LockTable::reclaim_idle() {
+  if (idle_.empty()) return {};
+  forget(*idle_.front()->semaphore);
+  return budget_.take_over();
+}
+
+// After a hold has ended: the line moves up, or the key is idle.
+void LockTable::pass_on(Semaphore& semaphore) {
+  promote(semaphore);
+  if (semaphore.idle()) {
+    semaphore.first.since = now_;
+    idle_.push_back(&semaphore.first);
+    ++idlings_;
+  }
+}
+
+void LockTable::promote(Semaphore& semaphore) {
+  while (semaphore.has_room() && !semaphore.line.empty()) {
+    Waiter& waiter = *semaphore.line.front();
+    if (fence_ >= kFenceMax) {
+      settle(waiter, Outcome::fences_exhausted);
+      continue;
+    }
+    if (Hold* own = find_named(semaphore, waiter.holder.view())) {
+      // One name, two places in a semaphore's line: a name has one permit at most.
+      if (own->deadline <= now_) {
+        end_hold(*own, EndCause::expired);
+      } else {
+        own->ttl = waiter.ttl;
+        refresh(*own, waiter.ttl);
+        settle(waiter, Outcome::ok, {own->fence, own->ttl, own->deadline});
+      }
+      continue;
+    }
+    Enqueued* parked = nullptr;
+    if (waiter.two_phase && waiter.listener == nullptr) {
+      parked = enqueued_.find(waiter.holder.session_id(), &semaphore);
+      waiter.two_phase = false;  // it will be the hold's
+    }
+    leave_session(waiter);
+    Hold& hold = grant(semaphore, std::move(waiter.holder), waiter.ttl);
+    if (parked != nullptr) {
+      parked->waiter = nullptr;
+      parked->hold = &hold;
+      hold.two_phase = hold.untold = true;
+    }
+    settle(waiter, Outcome::ok, {hold.fence, hold.ttl, hold.deadline});
+  }
+}
+
+// Holds.
+
+Hold* LockTable::find_hold(const Semaphore* semaphore, Fence fence) const {
+  if (semaphore == nullptr || semaphore->holds.empty()) return nullptr;
+  Hold* hold = semaphore->holds.front();
+  if (hold->fence == fence) return hold;
+  if (semaphore->kind == Kind::lock) return nullptr;
+  hold = hold_index_.find(fence);
+  return hold != nullptr && hold->semaphore == semaphore ? hold : nullptr;
+}
+
+// The hold of a name. Secrets are made for one grant each, so a secret has none before it.
+Hold* LockTable::find_named(const Semaphore& semaphore, const Holder& holder) const {
+  if (holder.is_secret() || semaphore.holds.empty()) return nullptr;
+  Hold* first = semaphore.holds.front();
+  if (first->holder.equals(holder)) return first;
+  if (semaphore.kind == Kind::lock) return nullptr;
+  return hold_index_.find(&semaphore, holder.name());
+}
+
+Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl) {
+  const bool first_is_free = !semaphore.first.in_use;
+  Hold* hold = first_is_free ? &semaphore.first : new Hold(&semaphore);
+  if (semaphore.first.peers.linked() && first_is_free) idle_.remove(&semaphore.first);
+  hold->in_use = true;
+  hold->fence = fence;
+  hold->ttl = ttl;
+  hold->since = now_;
+  hold->holder = std::move(holder);
+  // Fences rise, so its place is at the end; only a snapshot that is replayed may come out of
+  // order.
+  Hold* after = semaphore.holds.back();
+  if (after == nullptr || after->fence < fence) {
+    semaphore.holds.push_back(hold);
+  } else {
+    Hold* successor = semaphore.holds.front();
+    while (successor->fence < fence) successor = semaphore.holds.next(successor);
+    semaphore.holds.insert_before(hold, successor);
+  }
+  ++semaphore.holders;
+  if (semaphore.kind == Kind::semaphore) hold_index_.insert(hold);
+  if (const SessionId session = hold->holder.session_id(); session != 0) {
+    sessions_[session].holds.push_back(hold);
+  }
+  return *hold;
+}
+
+void LockTable::remove_hold(Hold& hold) {
+  Semaphore& semaphore = *hold.semaphore;
+  timers_.disarm(hold);
+  if (semaphore.kind == Kind::semaphore) hold_index_.remove(&hold);
+  if (hold.session_peers.linked()) sessions_[hold.holder.session_id()].holds.remove(&hold);
+  semaphore.holds.remove(&hold);
+  --semaphore.holders;
+  if (&hold != &semaphore.first) {
+    delete &hold;
+    return;
+  }
+  hold.in_use = hold.two_phase = hold.untold = false;
+  hold.holder = StoredHolder();
+}
+
+Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, Duration ttl) {
+  Hold& hold = add_hold(semaphore, std::move(holder), ++fence_, ttl);
+  arm(hold, ttl);
+  if (options_.events) effects_.events.push_back(granted(hold));
+  return hold;
+}
+
+Event LockTable::granted(const Hold& hold) {
+  return {.type = Event::Type::granted,
+          .kind = hold.semaphore->kind,
+          .limit = hold.semaphore->limit,
+          .key = hold.semaphore->key(),
+          .holder = hold.holder.view(),
+          .fence = hold.fence,
+          .ttl = hold.ttl,
+          .expires_at = hold.deadline};
+}
+
+void LockTable::refresh(Hold& hold, Duration ttl) {
+  arm(hold, ttl);
+  if (!options_.events) return;
+  effects_.events.push_back({.type = Event::Type::renewed,
+                             .kind = hold.semaphore->kind,
+                             .key = hold.semaphore->key(),
+                             .fence = hold.fence,
+                             .ttl = hold.ttl,
+                             .expires_at = hold.deadline});
+}
+
+// Leaves the slot free: pass_on() must follow.
+void LockTable::end_hold(Hold& hold, EndCause cause) {
+  Semaphore& semaphore = *hold.semaphore;
+  if (options_.events) {
+    effects_.events.push_back({.type = Event::Type::ended,
+                               .kind = semaphore.kind,
+                               .cause = cause,
+                               .key = semaphore.key(),
+                               .fence = hold.fence});
+  }
+  if (hold.two_phase) {
+    Enqueued* enqueued = enqueued_.find(hold.holder.session_id(), &semaphore);
+    if (cause != EndCause::expired) {
+      drop(*enqueued);
+    } else if (Enqueued* oldest = enqueued_.lapse(enqueued)) {
+      drop(*oldest);
+    }
+  }
+  remove_hold(hold);
+}
+
+Outcome LockTable::why_not(const Semaphore* semaphore, Fence fence) const {
+  if (semaphore == nullptr || semaphore->holds.empty()) return Outcome::expired;
+  if (find_hold(semaphore, fence) != nullptr) return Outcome::not_holder;
+  return semaphore->holds.back()->fence > fence ? Outcome::stale : Outcome::not_holder;
+}
+
+// Lines.
+
+bool LockTable::line_is_full(const Semaphore& semaphore) const {
+  return options_.waiters_max != 0 && semaphore.waiters >= options_.waiters_max;
+}
+
+Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl) {
+  auto waiter = std::make_unique<Waiter>();
+  waiter->semaphore = &semaphore;
+  waiter->ttl = ttl;
+  waiter->since = now_;
+  waiter->holder = StoredHolder(holder);
+  slots_.insert(waiter.get());
+  if (const SessionId session = holder.session_id(); session != 0) {
+    sessions_[session].waiters.push_back(waiter.get());
+  }
+  semaphore.line.push_back(waiter.get());
+  ++semaphore.waiters;
+  return *waiter.release();
+}
+
+// The wait is over: whoever waits is told, and the place is gone.
+void LockTable::settle(Waiter& waiter, Outcome outcome, const Grant& grant) {
+  if (waiter.listener != nullptr) {
+    effects_.settled.push_back({waiter.listener, waiter.id, outcome, grant, now_ - waiter.since});
+  }
+  leave(waiter);
+}
+
+void LockTable::leave(Waiter& waiter) {
+  Semaphore& semaphore = *waiter.semaphore;
+  leave_session(waiter);
+  timers_.disarm(waiter);
+  semaphore.line.remove(&waiter);
+  --semaphore.waiters;
+  slots_.remove(&waiter);
+  delete &waiter;
+}
+
+void LockTable::leave_session(Waiter& waiter) {
+  if (!waiter.session_peers.linked()) return;
+  const SessionId session = waiter.holder.session_id();
+  sessions_[session].waiters.remove(&waiter);
+  if (waiter.two_phase) drop(*enqueued_.find(session, waiter.semaphore));
+}
+
+Enqueued& LockTable::begin_two_phase(SessionId session, Semaphore& semaphore) {
+  Enqueued* enqueued = enqueued_.insert(session, &semaphore);
+  sessions_[session].enqueued.push_back(enqueued);
+  return *enqueued;
+}
+
+void LockTable::drop(Enqueued& enqueued) {
+  sessions_[enqueued.session].enqueued.remove(&enqueued);
+  enqueued_.remove(&enqueued);
+}
+
+}  // namespace lockd

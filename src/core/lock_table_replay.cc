@@ -1,0 +1,59 @@
+// Recovery, compaction and replication: a table from its events, and events from a table.
+#include <algorithm>
+#include <utility>
+
+#include "core/lock_table.h"
+
+namespace lockd {
+
+bool LockTable::apply(const Event& event) {
+  if (event.fence > kFenceMax) return false;
+  raise_fence(event.fence);
+  if (event.type == Event::Type::fence_floor) return true;
+  if (event.key.empty() || event.key.size() > kKeySizeMax) return false;
+
+  Semaphore* semaphore = index_.find(event.kind, event.key);
+  Hold* hold = find_hold(semaphore, event.fence);
+  switch (event.type) {
+    case Event::Type::granted: {
+      if (hold == nullptr) {
+        if (semaphore == nullptr) semaphore = create(event.kind, event.key, budget_.take_beyond());
+        if (semaphore->idle()) semaphore->limit = event.limit;
+        if (semaphore->limit != event.limit || !semaphore->has_room()) return false;
+        // Its session ended with the process that served it.
+        const Holder owner =
+            event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
+        hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
+      }
+      [[fallthrough]];
+    }
+    case Event::Type::renewed:
+      if (hold == nullptr) return true;
+      hold->ttl = event.ttl;
+      timers_.arm(*hold, event.expires_at);
+      return true;
+    case Event::Type::ended:
+      if (hold == nullptr) return true;
+      remove_hold(*hold);
+      if (semaphore->idle()) {
+        forget(*semaphore);
+        budget_.give_back();
+      }
+      return true;
+    case Event::Type::fence_floor: break;
+  }
+  return true;
+}
+
+void LockTable::raise_fence(Fence floor) { fence_ = std::max(fence_, floor); }
+
+void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const {
+  index_.walk(cursor, keys_max, [&](const Semaphore& semaphore) {
+    const Holds& holds = semaphore.holds;
+    for (const Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
+      events.push_back(granted(*hold));
+    }
+  });
+}
+
+}  // namespace lockd

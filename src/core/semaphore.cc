@@ -1,0 +1,30 @@
+#include "core/semaphore.h"
+
+#include <cassert>
+#include <cstring>
+#include <new>
+
+namespace lockd {
+namespace {
+
+// The memory a key and a waiter may take rests on these: a field more is a decision.
+static_assert(sizeof(Hold) == 112);
+static_assert(sizeof(Waiter) == 120);
+static_assert(sizeof(Semaphore) == 152);
+
+}  // namespace
+
+std::unique_ptr<Semaphore> Semaphore::create(Kind kind, std::string_view key) {
+  assert(!key.empty() && key.size() <= kKeySizeMax);
+  void* memory = ::operator new(sizeof(Semaphore) + key.size());
+  return std::unique_ptr<Semaphore>(new (memory) Semaphore(kind, key));
+}
+
+void Semaphore::operator delete(void* memory) { ::operator delete(memory); }
+
+Semaphore::Semaphore(Kind kind, std::string_view key)
+    : kind(kind), key_size_less_1(static_cast<std::uint8_t>(key.size() - 1)) {
+  std::memcpy(reinterpret_cast<char*>(this) + sizeof(Semaphore), key.data(), key.size());
+}
+
+}  // namespace lockd

@@ -1,0 +1,103 @@
+// The state of one key: who holds it, who waits, and what ties them to their sessions.
+//
+// Plain structures, linked into each other; LockTable has the rules and owns them all. They are
+// laid out for size: a lock that is held, with its key of 16 bytes, is one allocation of 168 bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/list.h"
+#include "core/stored_holder.h"
+#include "core/timer_queue.h"
+#include "lockd/requests.h"
+
+namespace lockd {
+
+struct Semaphore;
+struct Enqueued;
+
+// One possession. Its timer is the lease.
+struct Hold : Timer {
+  explicit Hold(Semaphore* semaphore) : Timer(What::lease), semaphore(semaphore) {}
+
+  bool in_use = false;
+  bool two_phase = false;  // its session has an Enqueued for it
+  bool untold = false;     // granted to a place in line that nobody has awaited yet
+  Semaphore* const semaphore;
+  ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
+  ListHook<Hold> session_peers;
+  Fence fence = 0;  // of the last grant, also when free
+  Duration ttl{};
+  Time since;  // of the grant; of a free hold, when it ended
+  StoredHolder holder;
+};
+
+// A place in line. Its timer is the end of the wait; unarmed while nobody waits: see Enqueued.
+struct Waiter : Timer {
+  Waiter() : Timer(What::wait) {}
+
+  bool two_phase = false;  // its session has an Enqueued for it
+  std::uint32_t slot = 0;
+  Semaphore* semaphore = nullptr;
+  ListHook<Waiter> line;
+  ListHook<Waiter> session_peers;
+  Listener* listener = nullptr;  // null while nobody waits
+  std::uint64_t id = 0;
+  Duration ttl{};
+  Time since;
+  StoredHolder holder;
+};
+
+// What a session's two-phase acquisition of a key has come to: a place in line, then a hold, then
+// nothing when that has lapsed. One per session and key.
+struct Enqueued {
+  SessionId session = 0;
+  Semaphore* semaphore = nullptr;
+  Waiter* waiter = nullptr;
+  Hold* hold = nullptr;
+  ListHook<Enqueued> session_peers;
+  ListHook<Enqueued> lapsed_peers;  // linked once it has lapsed
+};
+
+// What one session has in one table.
+struct SessionItems {
+  List<Enqueued, &Enqueued::session_peers> enqueued;
+  List<Waiter, &Waiter::session_peers> waiters;
+  List<Hold, &Hold::session_peers> holds;
+};
+
+using Holds = List<Hold, &Hold::peers>;
+using Line = List<Waiter, &Waiter::line>;
+
+// One key. Its first hold lies inside: a lock needs no other.
+struct Semaphore {
+  static std::unique_ptr<Semaphore> create(Kind kind, std::string_view key);
+
+  // Its bytes lie right behind the structure.
+  std::string_view key() const {
+    return {reinterpret_cast<const char*>(this + 1), std::size_t{key_size_less_1} + 1};
+  }
+  bool idle() const { return holders == 0 && waiters == 0; }
+  bool has_room() const { return holders < limit; }
+
+  // The memory is larger than the structure: it comes from create() and goes by this.
+  static void operator delete(void* memory);
+
+  Hold first{this};
+  Semaphore* index_next = nullptr;
+  Holds holds;
+  Line line;
+  std::uint32_t limit = 1;
+  std::uint32_t holders = 0;
+  std::uint32_t waiters = 0;
+  const Kind kind;
+  bool has_lapsed = false;  // an Enqueued that has lapsed points here
+  const std::uint8_t key_size_less_1;
+
+ private:
+  Semaphore(Kind kind, std::string_view key);
+};
+
+}  // namespace lockd

@@ -1,0 +1,160 @@
+#include "core/timer_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <vector>
+
+namespace lockd {
+namespace {
+
+struct Numbered : Timer {
+  Numbered(What what, int number) : Timer(what), number(number) {}
+  int number;
+};
+
+class TimerQueueTest : public ::testing::Test {
+ protected:
+  Numbered& timer(Timer::What what = Timer::What::lease) {
+    return timers_.emplace_back(what, static_cast<int>(timers_.size()));
+  }
+  Timer* pop(std::uint64_t now) {
+    int budget = 1'000'000;
+    return queue_.pop_due(Time{now}, &budget);
+  }
+
+  TimerQueue queue_;
+  std::deque<Numbered> timers_;
+};
+
+TEST_F(TimerQueueTest, IsEmptyAtFirst) {
+  EXPECT_EQ(queue_.next_deadline(), Time::never());
+  EXPECT_EQ(pop(1'000), nullptr);
+}
+
+TEST_F(TimerQueueTest, IsExact) {
+  for (std::uint64_t deadline : {1ull, 2ull, 1'000ull, (1ull << 40) + 7, (1ull << 63) + 5}) {
+    Numbered& t = timer();
+    queue_.arm(t, Time{deadline});
+    EXPECT_EQ(queue_.next_deadline(), Time{deadline});
+    EXPECT_EQ(pop(deadline - 1), nullptr);
+    EXPECT_EQ(pop(deadline), &t);
+    EXPECT_FALSE(t.armed());
+  }
+}
+
+TEST_F(TimerQueueTest, GivesLeasesBeforeWaitsOfTheSameInstant) {
+  Numbered& wait = timer(Timer::What::wait);
+  Numbered& lease = timer(Timer::What::lease);
+  queue_.arm(wait, Time{77});
+  queue_.arm(lease, Time{77});
+  EXPECT_EQ(pop(100), &lease);
+  EXPECT_EQ(pop(100), &wait);
+}
+
+TEST_F(TimerQueueTest, WhatIsArmedInThePastIsDueAtOnce) {
+  EXPECT_EQ(pop(1'000), nullptr);
+  Numbered& t = timer();
+  queue_.arm(t, Time{10});
+  EXPECT_LE(queue_.next_deadline(), Time{1'000});
+  EXPECT_EQ(pop(1'000), &t);
+}
+
+TEST_F(TimerQueueTest, MovesDeadlinesBothWays) {
+  Numbered& a = timer();
+  Numbered& b = timer();
+  queue_.arm(a, Time{100});
+  queue_.arm(b, Time{200});
+  queue_.arm(a, Time{300});  // away
+  queue_.arm(b, Time{50});   // nearer
+  EXPECT_EQ(pop(49), nullptr);
+  EXPECT_EQ(pop(50), &b);
+  EXPECT_EQ(pop(299), nullptr);
+  EXPECT_EQ(pop(300), &a);
+}
+
+TEST_F(TimerQueueTest, ADeadlineMovedAwayHidesNoOther) {
+  Numbered& moved = timer();
+  Numbered& other = timer();
+  queue_.arm(moved, Time{1'000});
+  queue_.arm(other, Time{5'000});
+  queue_.arm(moved, Time{1'000'000});
+  EXPECT_LE(queue_.next_deadline(), Time{5'000});
+  EXPECT_EQ(pop(5'000), &other);
+}
+
+TEST_F(TimerQueueTest, MayBeDisarmedOrMovedWhileItIsDue) {
+  Numbered& a = timer();
+  Numbered& b = timer();
+  Numbered& c = timer();
+  for (Numbered* t : {&a, &b, &c}) queue_.arm(*t, Time{10});
+  int budget = 5;  // three moves to bit 1 of 1010, one to where it is due, and the timer itself
+  Timer* first = queue_.pop_due(Time{10}, &budget);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(budget, 0);
+  std::vector<Timer*> rest{&a, &b, &c};
+  std::erase(rest, first);
+  queue_.disarm(*rest[0]);
+  queue_.arm(*rest[1], Time{20});
+  EXPECT_EQ(pop(19), nullptr);
+  EXPECT_EQ(pop(20), rest[1]);
+  EXPECT_EQ(pop(99), nullptr);
+}
+
+TEST_F(TimerQueueTest, StopsWhenTheBudgetIsUsedUpAndGoesOnLater) {
+  for (int i = 0; i < 1'000; ++i) queue_.arm(timer(), Time{5'000});
+  int popped = 0;
+  int calls = 0;
+  while (popped < 1'000) {
+    int budget = 10;
+    while (queue_.pop_due(Time{5'000}, &budget) != nullptr) ++popped;
+    ++calls;
+    ASSERT_LT(calls, 1'000);
+    if (popped < 1'000) {
+      EXPECT_LE(queue_.next_deadline(), Time{5'000});
+    }
+  }
+  EXPECT_GT(calls, 100);
+}
+
+TEST_F(TimerQueueTest, AgreesWithASortedListOverRandomHistories) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 50; ++round) {
+    TimerQueue queue;
+    std::deque<Numbered> timers;
+    for (int i = 0; i < 200; ++i) {
+      timers.emplace_back(i % 3 == 0 ? Timer::What::wait : Timer::What::lease, i);
+    }
+    std::uint64_t now = random() % (1ull << (round % 60));
+    std::vector<Timer*> armed;
+    for (int step = 0; step < 2'000; ++step) {
+      Timer& t = timers[random() % timers.size()];
+      const std::uint64_t range = 1ull << random() % 20;
+      if (random() % 4 != 0) {
+        queue.arm(t, Time{now + 1 + random() % range});
+        if (std::find(armed.begin(), armed.end(), &t) == armed.end()) armed.push_back(&t);
+      } else {
+        queue.disarm(t);
+        std::erase(armed, &t);
+      }
+      if (random() % 8 == 0) now += random() % range;
+      Time earliest = Time::never();
+      for (const Timer* a : armed) earliest = std::min(earliest, a->deadline);
+      ASSERT_LE(queue.next_deadline(), std::max(earliest, Time{now}));
+      int budget = 1'000'000;
+      Time last;
+      while (Timer* due = queue.pop_due(Time{now}, &budget)) {
+        ASSERT_LE(due->deadline, Time{now});
+        ASSERT_GE(due->deadline, last) << "out of order";
+        last = due->deadline;
+        std::erase(armed, due);
+      }
+      for (const Timer* a : armed) ASSERT_GT(a->deadline, Time{now}) << "missed";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockd

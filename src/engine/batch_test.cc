@@ -1,0 +1,242 @@
+// Batches, sessions, and the journal: nobody is told of what is not durable.
+#include "lockd/batch.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "base/mutex.h"
+#include "engine/forgetful_journal.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Sync = ForgetfulJournal::Sync;
+
+class Recorder final : public Listener {
+ public:
+  void settled(const Settled& settled) noexcept override {
+    MutexLock lock(mutex_);
+    EXPECT_TRUE(settled_.emplace(settled.id, settled).second) << "settled-once";
+  }
+  Outcome outcome_of(std::uint64_t id) {
+    MutexLock lock(mutex_);
+    const auto found = settled_.find(id);
+    return found == settled_.end() ? Outcome::queued : found->second.outcome;
+  }
+  Fence fence_of(std::uint64_t id) {
+    MutexLock lock(mutex_);
+    return settled_.at(id).grant.fence;
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<std::uint64_t, Settled> settled_ GUARDED_BY(mutex_);
+};
+
+class BatchTest : public ::testing::Test {
+ protected:
+  ManualClock clock_;
+  Recorder recorder_;
+};
+
+TEST_F(BatchTest, TellsWhatItSettledWhenItIsCommitted) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Batch batch(engine);
+  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const AcquireRequest waits{.key = "k", .holder = "b", .ttl = 30s, .wait = 10s};
+  EXPECT_EQ(batch.acquire(waits, &recorder_, 1).outcome, Outcome::queued);
+  EXPECT_EQ(batch.release({.key = "k", .holder = "a", .fence = held.grant.fence}), Outcome::ok);
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::queued);
+  EXPECT_EQ(batch.commit(), 0u);
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
+}
+
+TEST_F(BatchTest, CancelsAWait) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Batch batch(engine);
+  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const Answer queued =
+      batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 7);
+  EXPECT_TRUE(batch.cancel(queued.wait));
+  EXPECT_FALSE(batch.cancel(queued.wait));
+  WaitId nonsense = queued.wait;
+  nonsense.shard = 1'000;
+  EXPECT_FALSE(batch.cancel(nonsense));
+  batch.commit();
+  EXPECT_EQ(recorder_.outcome_of(7), Outcome::cancelled);
+}
+
+TEST_F(BatchTest, ASessionKnowsItsShardsAndEndsInAllOfThem) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Session session{.id = 3};
+  Batch batch(engine);
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    batch.acquire({.key = "k" + std::to_string(i), .holder = {&session, i}, .ttl = 30s});
+  }
+  EXPECT_EQ(session.shards, UINT64_MAX);
+  batch.end_session(session);
+  EXPECT_EQ(session.shards, 0u);
+  engine.list([](const KeyStatus& status) { EXPECT_EQ(status.holders, 0u) << status.key; });
+}
+
+TEST_F(BatchTest, TwoPhaseThroughTheEngine) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Session session{.id = 3};
+  Batch batch(engine);
+  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  EXPECT_EQ(batch.enqueue({.key = "k", .holder = {&session, 1}, .ttl = 30s}).outcome,
+            Outcome::queued);
+  EXPECT_EQ(batch.await_turn(session, Kind::lock, "k", 10s, &recorder_, 1).outcome,
+            Outcome::queued);
+  batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
+  batch.commit();
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
+  EXPECT_EQ(batch.await_turn(session, Kind::lock, "k", 0s, nullptr).outcome, Outcome::not_enqueued);
+}
+
+TEST_F(BatchTest, AListenerMayCallTheEngine) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  class Releases final : public Listener {
+   public:
+    explicit Releases(Engine& engine) : engine_(engine) {}
+    void settled(const Settled& s) noexcept override {
+      outcome = engine_.release({.key = "k", .holder = "b", .fence = s.grant.fence});
+    }
+    Outcome outcome = Outcome::queued;
+
+   private:
+    Engine& engine_;
+  } listener(engine);
+  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  Batch batch(engine);
+  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &listener);
+  engine.release({.key = "k", .holder = "a", .fence = held->fence});
+  EXPECT_EQ(listener.outcome, Outcome::ok);
+  EXPECT_FALSE(engine.fence("k").held);
+}
+
+// With a journal.
+
+TEST_F(BatchTest, WithANewJournalTheFirstFenceIsOne) {
+  ForgetfulJournal journal;
+  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+  EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 30s})->fence, 1u);
+}
+
+TEST_F(BatchTest, AWaiterIsToldWhenItsGrantIsDurableAndNotBefore) {
+  ForgetfulJournal journal(Sync::by_hand);
+  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+  Batch batch(engine);
+  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 1);
+  journal.sync();
+  batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
+  const Position position = batch.commit();
+  EXPECT_FALSE(engine.is_durable(position));
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::queued);
+  journal.sync();
+  EXPECT_TRUE(engine.is_durable(position));
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
+}
+
+TEST_F(BatchTest, ARefusalRestsOnWhatItSpeaksOf) {
+  ForgetfulJournal journal(Sync::by_hand);
+  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+  Batch first(engine);
+  first.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const Position granted = first.commit();
+  Batch second(engine);
+  EXPECT_EQ(second.acquire({.key = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::held);
+  EXPECT_EQ(second.commit(), granted) << "to be refused is to hear of the grant";
+}
+
+TEST_F(BatchTest, ABlockingCallReturnsWhenItIsDurable) {
+  ForgetfulJournal journal(Sync::by_hand);
+  Engine engine({.journal = &journal});
+  std::atomic<bool> returned = false;
+  std::thread thread([&] {
+    EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}));
+    returned = true;
+  });
+  while (journal.events().empty()) std::this_thread::yield();
+  std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(returned);
+  journal.sync();
+  thread.join();
+}
+
+TEST_F(BatchTest, AFailedJournalAcknowledgesNothing) {
+  ForgetfulJournal journal(Sync::by_hand);
+  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+  Batch batch(engine);
+  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 1);
+  journal.sync();
+  batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
+  const Position position = batch.commit();
+  std::thread waits([&] { EXPECT_FALSE(engine.wait_durable(position)); });
+  journal.set_state(Journal::State::failed);
+  waits.join();
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::storage);
+  EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::storage);
+  EXPECT_EQ(engine.release({.key = "k", .holder = "b", .fence = 2}), Outcome::storage);
+}
+
+TEST_F(BatchTest, AFullJournalRefusesGrantsAndTakesReleases) {
+  ForgetfulJournal journal;
+  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  journal.set_state(Journal::State::full);
+  EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::storage);
+  const HoldId hold{.key = "k", .holder = "a", .fence = held->fence};
+  EXPECT_TRUE(engine.renew(hold));
+  EXPECT_EQ(engine.release(hold), Outcome::ok);
+  journal.set_state(Journal::State::accepting);
+  EXPECT_TRUE(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}));
+}
+
+TEST_F(BatchTest, WhatWasDurableIsInForceAfterARestartAndFencesGoOn) {
+  ForgetfulJournal journal(Sync::by_hand);
+  Fence kept = 0;
+  Fence last = 0;
+  {
+    Engine engine({.shards = 64, .clock = &clock_, .journal = &journal, .sweeper = false});
+    Batch batch(engine);
+    kept = batch.acquire({.key = "kept", .holder = "a", .ttl = 30s}).grant.fence;
+    const Answer gone = batch.acquire({.key = "gone", .holder = "a", .ttl = 30s});
+    batch.release({.key = "gone", .holder = "a", .fence = gone.grant.fence});
+    last = batch.acquire({.key = "expires", .holder = "a", .ttl = 5s}).grant.fence;
+    journal.sync();
+    batch.acquire({.key = "lost", .holder = "a", .ttl = 30s});
+  }
+  clock_.advance(10s);
+  ForgetfulJournal recovered(journal);
+  Engine engine({.shards = 4, .clock = &clock_, .journal = &recovered, .sweeper = false});
+  EXPECT_EQ(engine.acquire({.key = "kept", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  EXPECT_TRUE(engine.renew({.key = "kept", .holder = "a", .fence = kept}));
+  EXPECT_FALSE(engine.fence("gone").held);
+  EXPECT_FALSE(engine.fence("lost").held);
+  EXPECT_FALSE(engine.fence("expires").held);
+  for (const char* key : {"gone", "lost", "expires", "new"}) {
+    EXPECT_GT(engine.acquire({.key = key, .holder = "b", .ttl = 1s})->fence, last) << key;
+  }
+}
+
+TEST_F(BatchTest, AContradictoryJournalIsRefused) {
+  ForgetfulJournal journal;
+  const Event granted{.type = Event::Type::granted, .key = "k", .holder = "a", .fence = 1};
+  Event second = granted;
+  second.fence = 2;
+  journal.append(std::vector{granted, second});
+  EXPECT_THROW(Engine({.clock = &clock_, .journal = &journal, .sweeper = false}),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,107 @@
+#include "lockd/engine.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "engine/engine_core.h"
+#include "lockd/batch.h"
+
+namespace lockd {
+namespace {
+
+// One blocked call, on its own stack.
+class BlockedCall final : public Listener {
+ public:
+  void settled(const Settled& settled) noexcept override {
+    // Notified under the lock: the caller cannot return, and destroy this, before we are done.
+    const std::lock_guard lock(mutex_);
+    settled_ = settled;
+    done_ = true;
+    done_changed_.notify_one();
+  }
+
+  Settled wait() {
+    std::unique_lock lock(mutex_);
+    done_changed_.wait(lock, [this] { return done_; });
+    return settled_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_changed_;
+  Settled settled_;
+  bool done_ = false;
+};
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options)
+    : core_(std::make_unique<detail::EngineCore>(options)) {}
+
+Engine::~Engine() = default;
+
+GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop) {
+  if (stop.stop_requested()) return {Outcome::cancelled};
+
+  GrantResult result;
+  std::optional<BlockedCalls::Member> blocked;  // outlives all that touches the engine
+  std::optional<BlockedCall> call;
+  if (request.wait > Duration::zero()) call.emplace();
+  Batch batch(*this);
+  Listener* const listener = call.has_value() ? &*call : nullptr;
+  const Answer answer = batch.acquire(request, listener, 0, &result.conflict);
+  const Position position = batch.commit();
+  if (answer.outcome != Outcome::queued) {
+    result.outcome = wait_durable(position) ? answer.outcome : Outcome::storage;
+    result.grant = answer.grant;
+    return result;
+  }
+  blocked.emplace(core_->blocked_calls());
+  const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
+  const Settled settled = call->wait();
+  result.outcome = settled.outcome;
+  result.grant = settled.grant;
+  if (settled.outcome == Outcome::timeout) {
+    batch.explain(request.kind, request.key, &result.conflict);
+    wait_durable(batch.commit());
+  }
+  return result;
+}
+
+GrantResult Engine::renew(const HoldId& hold, std::optional<Duration> ttl) {
+  Batch batch(*this);
+  const Answer answer = batch.renew(hold, ttl);
+  if (!wait_durable(batch.commit())) return {Outcome::storage};
+  return {answer.outcome, answer.grant};
+}
+
+Outcome Engine::release(const HoldId& hold) {
+  Batch batch(*this);
+  const Outcome outcome = batch.release(hold);
+  return wait_durable(batch.commit()) ? outcome : Outcome::storage;
+}
+
+FenceStatus Engine::fence(std::string_view key) {
+  Batch batch(*this);
+  const FenceStatus status = batch.fence(key);
+  wait_durable(batch.commit());
+  return status;
+}
+
+void Engine::list(const std::function<void(const KeyStatus&)>& visit,
+                  std::size_t entries_max) const {
+  core_->list(visit, entries_max);
+}
+
+void Engine::close() { core_->close(); }
+
+bool Engine::is_durable(Position position) const { return core_->outbox().is_durable(position); }
+
+bool Engine::wait_durable(Position position) { return core_->outbox().wait(position); }
+
+Time Engine::sweep() { return core_->sweep(); }
+
+Time Engine::now() const { return core_->now(); }
+
+}  // namespace lockd

@@ -1,0 +1,83 @@
+// What Engine and Batch share: the shards, and the ways into and out of them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/key_budget.h"
+#include "engine/blocked_calls.h"
+#include "engine/outbox.h"
+#include "engine/shard.h"
+#include "engine/sweeper.h"
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+
+namespace lockd::detail {
+
+class EngineCore {
+ public:
+  explicit EngineCore(const EngineOptions& options);
+  ~EngineCore();
+
+  Answer acquire(Turn& turn, const AcquireRequest& request, Listener* listener, std::uint64_t id,
+                 Conflict* conflict);
+  Answer enqueue(Turn& turn, const EnqueueRequest& request);
+  Answer await_turn(Turn& turn, Session& session, Kind kind, std::string_view key, Duration wait,
+                    Listener* listener, std::uint64_t id);
+  Answer renew(Turn& turn, const HoldId& hold, std::optional<Duration> ttl);
+  Outcome release(Turn& turn, const HoldId& hold);
+  bool cancel(Turn& turn, const WaitId& wait);
+  void end_session(Turn& turn, Session& session, bool keep_holds);
+  FenceStatus fence(Turn& turn, std::string_view key);
+  bool explain(Turn& turn, Kind kind, std::string_view key, Conflict* conflict);
+
+  void list(const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
+  Time sweep();
+  void close();
+
+  Position commit(Turn& turn);
+  Time now() const { return clock_.now(); }
+  Outbox& outbox() { return outbox_; }
+  BlockedCalls& blocked_calls() { return blocked_calls_; }
+
+ private:
+  struct Place {
+    Shard& shard;
+    std::uint32_t number;
+  };
+
+  enum class Needs { nothing, grant };  // of the journal: room for a grant
+
+  Place place_of(std::string_view key);
+  template <typename Operation>
+  LockTable::Reply execute(Turn& turn, Shard& shard, Needs needs, Operation operation);
+  template <typename Operation>
+  Answer execute_creating(Turn& turn, std::string_view key, const Holder& holder,
+                          Operation operation);
+  Outcome refusal(Needs needs) const;
+  KeyUnit find_unit();
+  std::uint64_t idlings() const;
+  void recover();
+  Time end_what_is_due(Time now);
+  void forget_idle(Time now);
+
+  const EngineOptions options_;
+  const std::unique_ptr<Clock> own_clock_;
+  const Clock& clock_;
+  Journal* const journal_;
+  const std::uint64_t hash_seed_;
+
+  KeyBudget budget_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  Outbox outbox_;
+  std::atomic<bool> closed_{false};
+  BlockedCalls blocked_calls_;
+  std::atomic<std::uint64_t> next_gc_ns_{0};
+  std::optional<Sweeper> sweeper_;  // last: it uses all of the above
+};
+
+}  // namespace lockd::detail

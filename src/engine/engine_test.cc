@@ -1,0 +1,295 @@
+// The engine as an embedder uses it: blocking calls, time, cancellation, closing.
+#include "lockd/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lockd/batch.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long a test waits for what must happen: long, as the machine may be busy.
+constexpr Duration kSoon = 60s;
+
+// Until `count` calls wait in line for the key.
+void await_line(Engine& engine, std::uint32_t count) {
+  const auto give_up = std::chrono::steady_clock::now() + kSoon;
+  while (std::chrono::steady_clock::now() < give_up) {
+    std::uint32_t waiters = 0;
+    engine.list([&](const KeyStatus& status) { waiters += status.waiters; });
+    if (waiters == count) return;
+    std::this_thread::sleep_for(1ms);
+  }
+  FAIL() << "no line of " << count;
+}
+
+TEST(Engine, AReservation) {
+  Engine engine({.shards = 16});
+  const auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(engine.fence("stone-42").fence, grant->fence);
+  EXPECT_TRUE(engine.fence("stone-42").held);
+
+  const auto refused = engine.acquire({.key = "stone-42", .holder = "cart-8", .ttl = 30s});
+  EXPECT_EQ(refused.outcome, Outcome::held);
+  EXPECT_EQ(refused.conflict.holder, "cart-7");
+  EXPECT_EQ(refused.conflict.fence, grant->fence);
+
+  const HoldId hold{.key = "stone-42", .holder = "cart-7", .fence = grant->fence};
+  EXPECT_TRUE(engine.renew(hold, 60s));
+  EXPECT_EQ(engine.release(hold), Outcome::ok);
+  EXPECT_EQ(engine.release(hold), Outcome::expired);
+  EXPECT_EQ(engine.renew(hold).outcome, Outcome::expired);
+  EXPECT_FALSE(engine.fence("stone-42").held);
+}
+
+TEST(Engine, RefusesOptionsOutOfRange) {
+  for (std::uint32_t shards : {0u, 3u, 65u, 128u}) {
+    EXPECT_THROW(Engine({.shards = shards}), std::invalid_argument) << shards;
+  }
+  for (std::uint32_t shards : {1u, 2u, 64u}) EXPECT_NO_THROW(Engine({.shards = shards}));
+  EXPECT_THROW(Engine({.keys_max = 0}), std::invalid_argument);
+  EXPECT_THROW(Engine({.idle_max = -1s}), std::invalid_argument);
+  EXPECT_THROW(Engine({.gc_interval = 0s}), std::invalid_argument);
+  EXPECT_THROW(Engine({.sweep_interval = 0s}), std::invalid_argument);
+}
+
+TEST(Engine, EveryOutcomeHasItsWords) {
+  std::set<std::string_view> words;
+  for (int i = 0; i <= static_cast<int>(Outcome::invalid_limit); ++i) {
+    words.insert(describe(static_cast<Outcome>(i)));
+  }
+  EXPECT_EQ(words.size(), static_cast<std::size_t>(Outcome::invalid_limit) + 1);
+  EXPECT_FALSE(words.contains("unknown"));
+}
+
+TEST(Engine, WithoutAJournalFencesStartFromTheClock) {
+  ManualClock clock(Time{1'577'836'800'000'000'000 + 1'000'000'000});  // a second into 2020
+  Engine engine({.clock = &clock, .sweeper = false});
+  EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, 4'000'001u);
+}
+
+TEST(Engine, FencesRiseFromOneProcessToTheNext) {
+  Fence last = 0;
+  for (int i = 0; i < 3; ++i) {
+    Engine engine;
+    const Fence fence = engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence;
+    EXPECT_GT(fence, last);
+    EXPECT_LT(fence, kFenceMax);
+    last = fence;
+  }
+}
+
+TEST(Engine, ABlockedCallIsGrantedInItsTurn) {
+  Engine engine;
+  const auto first = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  std::vector<int> order;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 5; ++i) {
+    threads.emplace_back([&, i] {
+      const std::string holder = "h" + std::to_string(i);
+      const auto grant = engine.acquire({.key = "k", .holder = holder, .ttl = 30s, .wait = kSoon});
+      ASSERT_TRUE(grant);
+      order.push_back(i);  // whoever holds the lock may
+      engine.release({.key = "k", .holder = holder, .fence = grant->fence});
+    });
+    await_line(engine, static_cast<std::uint32_t>(i) + 1);
+  }
+  engine.release({.key = "k", .holder = "a", .fence = first->fence});
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
+}
+
+TEST(Engine, ALeaseThatRunsOutIsPassedOnWithoutAnybodyAsking) {
+  Engine engine;
+  const auto first = engine.acquire({.key = "k", .holder = "a", .ttl = 50ms});
+  const auto second = engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = kSoon});
+  ASSERT_TRUE(second);
+  EXPECT_GT(second->fence, first->fence);
+  EXPECT_GE(second->expires_at - 30s, first->expires_at) << "never early";
+}
+
+TEST(Engine, AnEarlierDeadlineWakesTheSweeper) {
+  Engine engine({.gc_interval = 3600s, .sweep_interval = 3600s});
+  engine.acquire({.key = "long", .holder = "a", .ttl = 3000s});
+  std::this_thread::sleep_for(20ms);  // it sleeps for the long one now
+  for (int i = 0; i < 20; ++i) {
+    const auto short_one = engine.acquire({.key = "k", .holder = "a", .ttl = 5ms});
+    const auto next = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon});
+    ASSERT_TRUE(next);
+    EXPECT_GE(next->expires_at - 1s, short_one->expires_at) << "never early";
+    engine.release({.key = "k", .holder = "b", .fence = next->fence});
+  }
+}
+
+TEST(Engine, AWaitTimesOutAndSaysWhoHolds) {
+  Engine engine;
+  engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const Time start = engine.now();
+  const auto result = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = 30ms});
+  EXPECT_EQ(result.outcome, Outcome::timeout);
+  EXPECT_EQ(result.conflict.holder, "a");
+  EXPECT_GE(engine.now() - start, Duration(30ms)) << "never early";
+}
+
+TEST(Engine, AStopTokenGivesUpThePlace) {
+  Engine engine;
+  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  GrantResult stopped;
+  std::jthread thread([&](std::stop_token stop) {
+    stopped = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}, stop);
+  });
+  await_line(engine, 1);
+  thread.request_stop();
+  thread.join();
+  EXPECT_EQ(stopped.outcome, Outcome::cancelled);
+  await_line(engine, 0);
+  engine.release({.key = "k", .holder = "a", .fence = held->fence});
+  EXPECT_FALSE(engine.fence("k").held) << "a cancelled wait is never granted";
+}
+
+TEST(Engine, AStopThatCameBeforeAsksForNothing) {
+  Engine engine;
+  std::stop_source source;
+  source.request_stop();
+  const auto result = engine.acquire({.key = "k", .holder = "a", .ttl = 1s}, source.get_token());
+  EXPECT_EQ(result.outcome, Outcome::cancelled);
+  EXPECT_FALSE(engine.fence("k").held);
+}
+
+TEST(Engine, ClosingSettlesEveryWaiter) {
+  Engine engine;
+  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  std::atomic<int> closed = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      const std::string holder = "h" + std::to_string(i);
+      const auto result = engine.acquire({.key = "k", .holder = holder, .ttl = 1s, .wait = kSoon});
+      closed += result.outcome == Outcome::closed;
+    });
+  }
+  await_line(engine, 8);
+  engine.close();
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(closed, 8);
+  EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::closed);
+  EXPECT_EQ(engine.release({.key = "k", .holder = "a", .fence = held->fence}), Outcome::closed);
+  engine.close();  // again: nothing happens
+}
+
+TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
+  std::optional<Engine> engine(std::in_place);
+  engine->acquire({.key = "k", .holder = "a", .ttl = 30s});
+  GrantResult result;
+  std::thread thread(
+      [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
+  await_line(*engine, 1);
+  std::this_thread::sleep_for(20ms);  // in line is a moment before blocked
+  engine.reset();
+  thread.join();
+  EXPECT_EQ(result.outcome, Outcome::closed);
+}
+
+TEST(Engine, TwoEnginesKnowNothingOfEachOther) {
+  Engine a;
+  Engine b;
+  EXPECT_TRUE(a.acquire({.key = "k", .holder = "x", .ttl = 1s}));
+  EXPECT_TRUE(b.acquire({.key = "k", .holder = "y", .ttl = 1s}));
+}
+
+TEST(Engine, KeysAreCappedAndIdleOnesGiveWay) {
+  ManualClock clock;
+  Engine engine({.keys_max = 64, .clock = &clock, .sweeper = false});
+  const auto name = [](int i) { return "k" + std::to_string(i); };
+  for (int i = 0; i < 64; ++i) {
+    const auto grant = engine.acquire({.key = name(i), .holder = "a", .ttl = 1s});
+    ASSERT_TRUE(grant);
+    engine.release({.key = name(i), .holder = "a", .fence = grant->fence});
+  }
+  // The budget is full of idle keys, in all shards: each makes room for a new one.
+  for (int i = 100; i < 164; ++i) {
+    ASSERT_TRUE(engine.acquire({.key = name(i), .holder = "a", .ttl = 1s})) << i;
+  }
+  EXPECT_EQ(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}).outcome, Outcome::max_keys);
+  clock.advance(1s);  // all leases are over: found so when somebody looks
+  engine.sweep();
+  EXPECT_TRUE(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}));
+}
+
+TEST(Engine, SweepingForgetsIdleKeys) {
+  ManualClock clock;
+  Engine engine({.idle_max = 10s, .gc_interval = 5s, .clock = &clock, .sweeper = false});
+  const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 1s});
+  engine.release({.key = "k", .holder = "a", .fence = grant->fence});
+  const auto keys = [&] {
+    std::size_t count = 0;
+    engine.list([&](const KeyStatus&) { ++count; });
+    return count;
+  };
+  clock.advance(9s);
+  engine.sweep();
+  EXPECT_EQ(keys(), 1u);
+  clock.advance(6s);
+  engine.sweep();
+  EXPECT_EQ(keys(), 0u);
+  EXPECT_GT(engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, grant->fence);
+}
+
+TEST(Engine, SweepSaysWhenItIsNeededNext) {
+  ManualClock clock;
+  Engine engine({.gc_interval = 100s, .clock = &clock, .sweeper = false});
+  EXPECT_EQ(engine.sweep(), clock.now() + 100s);
+  const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 7s});
+  EXPECT_EQ(engine.sweep(), grant->expires_at);
+  clock.advance(7s);
+  EXPECT_EQ(engine.sweep(), clock.now() + 93s);
+  EXPECT_FALSE(engine.fence("k").held);
+}
+
+TEST(Engine, ListsWhoHoldsAndWhoWaits) {
+  ManualClock clock;
+  Engine engine({.clock = &clock, .sweeper = false});
+  class Ignore final : public Listener {
+    void settled(const Settled&) noexcept override {}
+  } listener;
+  Session session{.id = 9};
+  Batch batch(engine);
+  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  clock.advance(2s);
+  for (int i = 0; i < 20; ++i) {
+    batch.acquire({.key = "k", .holder = {&session, 5}, .ttl = 30s, .wait = 60s}, &listener);
+  }
+  clock.advance(3s);
+  int seen = 0;
+  engine.list([&](const KeyStatus& status) {
+    ++seen;
+    EXPECT_EQ(status.key, "k");
+    EXPECT_EQ(status.holders, 1u);
+    EXPECT_EQ(status.waiters, 20u);
+    ASSERT_EQ(status.holds.size(), 1u);
+    EXPECT_EQ(status.holds[0].holder, "a");
+    EXPECT_EQ(status.holds[0].held, 5s);
+    EXPECT_EQ(status.holds[0].remaining, 25s);
+    ASSERT_EQ(status.line.size(), 16u);
+    EXPECT_EQ(status.line[0].holder, "tcp:9");
+    EXPECT_EQ(status.line[0].session, 9u);
+    EXPECT_EQ(status.line[0].waited, 3s);
+  });
+  EXPECT_EQ(seen, 1);
+  batch.end_session(session);
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,81 @@
+#include "engine/forgetful_journal.h"
+
+#include <utility>
+
+namespace lockd {
+
+ForgetfulJournal::ForgetfulJournal(ForgetfulJournal& crashed, Sync sync) : sync_(sync) {
+  const std::vector<Event> events = crashed.events();
+  MutexLock lock(mutex_);
+  for (Position p = 0; p < crashed.durable(); ++p) keep(events[p]);
+  durable_ = kept_.size();
+}
+
+bool ForgetfulJournal::recover(const std::function<void(const Event&)>& apply) {
+  const std::vector<Event> all = events();
+  for (const Event& event : all) apply(event);
+  return !all.empty();
+}
+
+Position ForgetfulJournal::append(std::span<const Event> events) {
+  MutexLock lock(mutex_);
+  for (const Event& event : events) keep(event);
+  return kept_.size();
+}
+
+void ForgetfulJournal::commit(Position) {
+  if (sync_ == Sync::at_once) sync();
+}
+
+Position ForgetfulJournal::durable() const noexcept {
+  MutexLock lock(mutex_);
+  return durable_;
+}
+
+Journal::State ForgetfulJournal::state() const noexcept {
+  MutexLock lock(mutex_);
+  return state_;
+}
+
+void ForgetfulJournal::on_progress(std::function<void()> progress) {
+  MutexLock lock(progress_mutex_);
+  progress_ = std::move(progress);
+}
+
+void ForgetfulJournal::sync() {
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::failed || durable_ == kept_.size()) return;
+    durable_ = kept_.size();
+  }
+  report();
+}
+
+void ForgetfulJournal::set_state(State state) {
+  {
+    MutexLock lock(mutex_);
+    state_ = state;
+  }
+  report();
+}
+
+std::vector<Event> ForgetfulJournal::events() const {
+  MutexLock lock(mutex_);
+  std::vector<Event> events;
+  for (const Kept& kept : kept_) events.push_back(kept.event);
+  return events;
+}
+
+void ForgetfulJournal::keep(const Event& event) {
+  Kept& kept =
+      kept_.emplace_back(Kept{event, std::string(event.key), std::string(event.holder.name())});
+  kept.event.key = kept.key;
+  if (!event.holder.is_secret()) kept.event.holder = Holder(std::string_view(kept.holder));
+}
+
+void ForgetfulJournal::report() {
+  MutexLock lock(progress_mutex_);
+  if (progress_) progress_();
+}
+
+}  // namespace lockd

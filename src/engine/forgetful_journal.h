@@ -1,0 +1,62 @@
+// A journal in memory, for tests: it forgets everything when it goes.
+//
+// Durability is moved by hand, so that a test can stand between an append and its sync; can fill up
+// and fail; and what was appended can be replayed into another engine.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "lockd/journal.h"
+
+namespace lockd {
+
+class ForgetfulJournal final : public Journal {
+ public:
+  enum class Sync { at_once, by_hand };
+
+  explicit ForgetfulJournal(Sync sync = Sync::at_once) : sync_(sync) {}
+
+  // Starts as a copy of what another has made durable, as after a crash.
+  explicit ForgetfulJournal(ForgetfulJournal& crashed, Sync sync = Sync::at_once);
+
+  bool recover(const std::function<void(const Event&)>& apply) override EXCLUDES(mutex_);
+  Position append(std::span<const Event> events) override EXCLUDES(mutex_);
+  void commit(Position position) override EXCLUDES(mutex_);
+  Position durable() const noexcept override EXCLUDES(mutex_);
+  State state() const noexcept override EXCLUDES(mutex_);
+  void on_progress(std::function<void()> progress) override EXCLUDES(mutex_);
+
+  // Makes durable what has been appended, and tells the engine.
+  void sync() EXCLUDES(mutex_);
+  // Full, failed, or accepting again; and tells the engine.
+  void set_state(State state) EXCLUDES(mutex_);
+
+  // Everything appended, durable or not. The views live as long as the journal.
+  std::vector<Event> events() const EXCLUDES(mutex_);
+
+ private:
+  struct Kept {
+    Event event;
+    std::string key;
+    std::string holder;
+  };
+
+  void keep(const Event& event) REQUIRES(mutex_);
+  void report() EXCLUDES(mutex_);
+
+  const Sync sync_;
+
+  mutable Mutex mutex_;
+  std::deque<Kept> kept_ GUARDED_BY(mutex_);  // a deque: what the views point to stays in place
+  Position durable_ GUARDED_BY(mutex_) = 0;
+  State state_ GUARDED_BY(mutex_) = State::accepting;
+
+  Mutex progress_mutex_;  // held while the engine is told, so that taking it back waits
+  std::function<void()> progress_ GUARDED_BY(progress_mutex_);
+};
+
+}  // namespace lockd

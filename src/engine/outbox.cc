@@ -1,0 +1,76 @@
+#include "engine/outbox.h"
+
+#include <algorithm>
+
+namespace lockd {
+namespace {
+
+void tell(const Settled& settled) { settled.listener->settled(settled); }
+
+}  // namespace
+
+Outbox::Outbox(Journal* journal) : journal_(journal) {
+  if (journal_ != nullptr) journal_->on_progress([this] { on_progress(); });
+}
+
+Outbox::~Outbox() {
+  if (journal_ != nullptr) journal_->on_progress({});
+}
+
+void Outbox::post(Position position, std::vector<Settled>& settled) {
+  if (journal_ != nullptr) journal_->commit(position);
+  if (settled.empty()) return;
+  std::vector<Settled> ready;
+  ready.swap(settled);
+  if (!is_durable(position)) {
+    MutexLock lock(mutex_);
+    // Looked at again under the lock: progress made after this finds them pending.
+    if (!is_durable(position) && !failed()) {
+      for (const Settled& s : ready) pending_.push_back({position, s});
+      return;
+    }
+  }
+  const bool lost = !is_durable(position);
+  for (Settled& s : ready) {
+    if (lost) s.outcome = Outcome::storage;
+    tell(s);
+  }
+  ready.clear();
+  settled.swap(ready);  // the memory serves again
+}
+
+bool Outbox::is_durable(Position position) const {
+  return journal_ == nullptr || position <= journal_->durable();
+}
+
+bool Outbox::wait(Position position) {
+  if (is_durable(position)) return true;
+  MutexLock lock(mutex_);
+  while (!is_durable(position)) {
+    if (failed()) return false;
+    progress_.wait(mutex_);
+  }
+  return true;
+}
+
+void Outbox::on_progress() {
+  std::vector<Pending> ready;
+  {
+    MutexLock lock(mutex_);
+    const bool all = failed();
+    const auto waiting =
+        std::stable_partition(pending_.begin(), pending_.end(),
+                              [&](const Pending& p) { return !all && !is_durable(p.position); });
+    ready.assign(waiting, pending_.end());
+    pending_.erase(waiting, pending_.end());
+    progress_.notify_all();
+  }
+  for (Pending& p : ready) {
+    if (!is_durable(p.position)) p.settled.outcome = Outcome::storage;
+    tell(p.settled);
+  }
+}
+
+bool Outbox::failed() const { return journal_->state() == Journal::State::failed; }
+
+}  // namespace lockd

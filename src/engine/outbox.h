@@ -1,0 +1,48 @@
+// Where the outcomes of waits stay until what they rest on is durable: durable-before-told.
+//
+// Thread-safe. Listeners are called with no lock held, on the thread that posts when nothing stands
+// in the way, else on the journal's.
+#pragma once
+
+#include <condition_variable>
+#include <vector>
+
+#include "base/mutex.h"
+#include "lockd/journal.h"
+#include "lockd/requests.h"
+
+namespace lockd {
+
+class Outbox {
+ public:
+  // `journal` may be null: then everything is as durable as it will ever be.
+  explicit Outbox(Journal* journal);
+  ~Outbox();
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
+
+  // Tells the listeners once `position` is durable; of a failure, should the journal fail first.
+  // Leaves `settled` empty.
+  void post(Position position, std::vector<Settled>& settled) EXCLUDES(mutex_);
+
+  bool is_durable(Position position) const;
+  // False when the journal fails before.
+  bool wait(Position position) EXCLUDES(mutex_);
+
+ private:
+  struct Pending {
+    Position position;
+    Settled settled;
+  };
+
+  void on_progress() EXCLUDES(mutex_);
+  bool failed() const;
+
+  Journal* const journal_;
+
+  Mutex mutex_;
+  std::condition_variable_any progress_;
+  std::vector<Pending> pending_ GUARDED_BY(mutex_);
+};
+
+}  // namespace lockd

@@ -1,0 +1,29 @@
+#include "engine/shard.h"
+
+#include <algorithm>
+
+namespace lockd {
+
+void Shard::collect(Turn& turn) {
+  Effects& effects = table_.effects();
+  if (journal_ != nullptr && !effects.events.empty()) {
+    last_append_ = journal_->append(effects.events);
+  }
+  turn.position = std::max(turn.position, last_append_);
+  turn.settled.insert(turn.settled.end(), effects.settled.begin(), effects.settled.end());
+  turn.earliest = std::min(turn.earliest, effects.earliest);
+  if (effects.earliest < due()) due_ns_.store(effects.earliest.ns, std::memory_order_seq_cst);
+  may_have_idle_.store(table_.has_idle(), std::memory_order_relaxed);
+  idlings_.store(table_.idlings(), std::memory_order_release);
+  effects.clear();
+}
+
+bool Shard::advance(Time now, int budget, Turn& turn) {
+  MutexLock lock(mutex_);
+  const bool done = table_.advance(now, budget);
+  collect(turn);
+  due_ns_.store(table_.next_deadline().ns, std::memory_order_seq_cst);
+  return done;
+}
+
+}  // namespace lockd

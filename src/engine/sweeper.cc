@@ -1,0 +1,50 @@
+#include "engine/sweeper.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lockd {
+
+Sweeper::Sweeper(const Clock& clock, Duration interval_max, std::function<Time()> sweep)
+    : clock_(clock),
+      interval_max_(interval_max),
+      sweep_(std::move(sweep)),
+      thread_([this] { run(); }) {}
+
+Sweeper::~Sweeper() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.notify_one();
+  }
+  thread_.join();
+}
+
+void Sweeper::run() {
+  while (true) {
+    // Before the sweep looks: whoever sets a deadline after it looked sees this, and wakes us.
+    wakes_at_ns_.store(UINT64_MAX, std::memory_order_seq_cst);
+    const Time next = std::min(sweep_(), clock_.now() + interval_max_);
+    wakes_at_ns_.store(next.ns, std::memory_order_seq_cst);
+    if (!sleep(next)) return;
+  }
+}
+
+// False when it is time to stop.
+bool Sweeper::sleep(Time until) {
+  MutexLock lock(mutex_);
+  if (!woken_ && !stopping_) {
+    const Time now = clock_.now();
+    if (now < until) changed_.wait_for(mutex_, until - now);
+  }
+  woken_ = false;
+  return !stopping_;
+}
+
+void Sweeper::wake() {
+  MutexLock lock(mutex_);
+  woken_ = true;
+  changed_.notify_one();
+}
+
+}  // namespace lockd

@@ -1,0 +1,213 @@
+// Folders are layers. Reads every #include under src/ and include/ and refuses the edges that are
+// not listed here, so that the picture in the documentation stays true.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using Names = std::set<std::string, std::less<>>;
+
+// Layer -> the layers it may include. A layer is a folder of src/; `lockd` is include/lockd.
+const std::map<std::string, Names, std::less<>> kMayInclude = {
+    {"lockd", {"lockd"}},
+    {"base", {"base"}},
+    {"protocol", {"base", "lockd", "protocol"}},
+    {"http", {"base", "http", "lockd"}},
+    {"net", {"base", "net"}},  // knows nothing of locks
+    {"core", {"base", "core", "lockd"}},
+    {"journal", {"base", "journal", "lockd"}},
+    {"signals", {"base", "lockd", "signals"}},
+    {"client", {"base", "client", "lockd", "net", "protocol"}},
+    {"engine", {"base", "core", "engine", "lockd"}},  // Journal the interface, not journal/
+    {"ha", {"base", "ha", "journal", "lockd", "net"}},
+    {"server",
+     {"base", "core", "engine", "ha", "http", "journal", "lockd", "net", "protocol", "server",
+      "signals"}},
+    {"cli", {"base", "cli", "client", "http", "journal", "lockd", "net", "protocol"}},
+};
+
+// Asio and Beast stay at the edges.
+const Names kMayUseSockets = {"cli", "client", "http", "net", "server"};
+
+// The rules are pure: no threads, files, randomness or terminal. <chrono> is there for durations.
+const Names kNotInCore = {"barrier", "condition_variable", "filesystem",   "fstream",
+                          "future",  "iostream",           "latch",        "mutex",
+                          "random",  "semaphore",          "shared_mutex", "stop_token",
+                          "thread"};
+
+struct Include {
+  std::size_t line = 0;
+  std::string path;
+  bool quoted = false;
+
+  std::string written() const { return quoted ? '"' + path + '"' : '<' + path + '>'; }
+};
+
+// The #include on one line of source, if there is one; `line` is left for the caller to number.
+bool parse_include(std::string_view text, Include* include) {
+  const auto skip = [&text](std::string_view token) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    if (!text.starts_with(token)) return false;
+    text.remove_prefix(token.size());
+    return true;
+  };
+  if (!skip("#") || !skip("include")) return false;
+  include->quoted = skip("\"");
+  if (!include->quoted && !skip("<")) return false;
+  const std::size_t end = text.find(include->quoted ? '"' : '>');
+  if (end == std::string_view::npos) return false;
+  include->path = text.substr(0, end);
+  return true;
+}
+
+std::vector<Include> includes_of(std::string_view source) {
+  std::vector<Include> includes;
+  for (std::size_t line = 1; !source.empty(); ++line) {
+    const std::size_t end = std::min(source.find('\n'), source.size());
+    Include include{.line = line};
+    if (parse_include(source.substr(0, end), &include)) includes.push_back(include);
+    source.remove_prefix(std::min(end + 1, source.size()));
+  }
+  return includes;
+}
+
+// "core/lock_table.h" -> "core"; empty when there is no folder.
+std::string first_folder(std::string_view path) {
+  const std::size_t slash = path.find('/');
+  return std::string(slash == std::string_view::npos ? "" : path.substr(0, slash));
+}
+
+// "src/core/lock_table.cc" -> "core", "include/lockd/engine.h" -> "lockd".
+std::string layer_of(std::string_view file) {
+  return first_folder(file.substr(file.find('/') + 1));
+}
+
+std::string list(const Names& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// Why `layer` may not have this include; empty when it may.
+std::string objection(const std::string& layer, const Include& include) {
+  const std::string target = first_folder(include.path);
+  if (include.quoted || target == "lockd") {
+    const Names& allowed = kMayInclude.at(layer);
+    if (allowed.contains(target)) return "";
+    return layer + " may include only: " + list(allowed);
+  }
+  const bool sockets =
+      include.path.starts_with("boost/asio") || include.path.starts_with("boost/beast");
+  if (sockets && !kMayUseSockets.contains(layer)) {
+    return "Asio and Beast may be used only by: " + list(kMayUseSockets);
+  }
+  if (layer == "core" && kNotInCore.contains(include.path)) {
+    return "core is pure, and may not use: " + list(kNotInCore);
+  }
+  return "";
+}
+
+// Everything wrong with one file, as lines that an editor can jump to. `file` is relative to the
+// root of the sources.
+std::vector<std::string> objections(const std::string& file, std::string_view source) {
+  const std::string layer = layer_of(file);
+  if (!kMayInclude.contains(layer)) {
+    return {file + ":1: is in no layer; list its folder in tests/layers/layers_test.cc"};
+  }
+  std::vector<std::string> found;
+  for (const Include& include : includes_of(source)) {
+    const std::string why = objection(layer, include);
+    if (why.empty()) continue;
+    found.push_back(file + ":" + std::to_string(include.line) + ": includes " + include.written() +
+                    ", but " + why);
+  }
+  return found;
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(Layers, EveryIncludeIsListed) {
+  const std::filesystem::path root = LOCKD_SOURCE_DIR;
+  for (const char* top : {"src", "include"}) {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / top)) {
+      const auto extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cc") continue;
+      ++files;
+      const std::string file = entry.path().lexically_relative(root).string();
+      for (const std::string& what : objections(file, read(entry.path()))) ADD_FAILURE() << what;
+    }
+    EXPECT_GT(files, 0U) << "no sources in " << root / top;
+  }
+}
+
+TEST(LayersChecker, RefusesWhatIsNotListed) {
+  const struct {
+    const char* file;
+    const char* source;
+  } refused[] = {
+      {"include/lockd/engine.h", "#include \"core/lock_table.h\""},
+      {"src/base/hash.cc", "#include \"lockd/types.h\""},
+      {"src/base/hash.cc", "#include <lockd/types.h>"},
+      {"src/net/loop.h", "#include \"lockd/engine.h\""},
+      {"src/core/lock_table.cc", "#include \"engine/shard.h\""},
+      {"src/core/lock_table_test.cc", "#include \"engine/shard.h\""},
+      {"src/core/lock_table.cc", "#include <mutex>"},
+      {"src/core/lock_table.cc", "#include <random>"},
+      {"src/core/lock_table.cc", "  #  include\t<thread>  // for a moment"},
+      {"src/engine/engine.cc", "#include \"journal/file_journal.h\""},
+      {"src/engine/engine.cc", "#include <boost/asio.hpp>"},
+      {"src/journal/segment.cc", "#include <boost/beast/core.hpp>"},
+      {"src/client/client.cc", "#include \"engine/engine.h\""},
+      {"src/ha/replica.cc", "#include \"engine/engine.h\""},
+      {"src/server/main.cc", "#include \"cli/main.h\""},
+      {"src/server/main.cc", "#include \"client/client.h\""},
+      {"src/cli/main.cc", "#include \"server/worker.h\""},
+      {"src/core/semaphore.cc", "#include \"semaphore.h\""},
+      {"src/core/semaphore.cc", "#include \"../engine/shard.h\""},
+      {"src/util/helper.cc", "int x;"},
+      {"src/stray.cc", "int x;"},
+  };
+  for (const auto& [file, source] : refused) {
+    EXPECT_EQ(objections(file, source).size(), 1U) << file << ": " << source;
+  }
+}
+
+TEST(LayersChecker, AcceptsWhatIsListed) {
+  const struct {
+    const char* file;
+    const char* source;
+  } accepted[] = {
+      {"include/lockd/engine.h", "#include \"lockd/types.h\"\n#include <chrono>\n"},
+      {"src/core/lock_table.cc", "#include \"core/lock_table.h\"\n\n#include <chrono>\n"},
+      {"src/engine/shard.h", "#include <mutex>\n#include \"core/lock_table.h\"\n"},
+      {"src/net/loop.h", "#include <boost/asio.hpp>\n#include <net/if.h>\n"},
+      {"src/server/worker.cc", "#include \"engine/engine.h\"\n#include \"journal/journal.h\""},
+      {"src/core/lock_table.cc", "// #include \"engine/shard.h\"\n"},
+  };
+  for (const auto& [file, source] : accepted) {
+    EXPECT_EQ(objections(file, source), std::vector<std::string>()) << file << ": " << source;
+  }
+}
+
+TEST(LayersChecker, SaysWhereAndWhatIsAllowed) {
+  EXPECT_EQ(objections("src/net/loop.h", "#pragma once\n\n#include \"core/effects.h\"\n"),
+            std::vector<std::string>{"src/net/loop.h:3: includes \"core/effects.h\", but net may "
+                                     "include only: base, net"});
+}
+
+}  // namespace
