@@ -1,7 +1,7 @@
 // The operations. What they are made of is in lock_table_parts.cc.
 #include "core/lock_table.h"
 
-#include <cassert>
+#include <algorithm>
 #include <utility>
 
 #include "base/text.h"
@@ -13,23 +13,15 @@ namespace {
 constexpr int kStepsPerCall = 16;
 constexpr std::size_t kKeysPerStep = 64;
 
-Outcome check_name(std::string_view name, std::size_t size_max, Outcome bad) {
-  return !name.empty() && name.size() <= size_max && is_plain_text(name) ? Outcome::ok : bad;
-}
-
-Outcome check_key(std::string_view key) {
-  return check_name(key, kKeySizeMax, Outcome::invalid_key);
-}
-
-Outcome check_holder(const Holder& holder) {
-  if (holder.is_secret()) return Outcome::ok;
-  return check_name(holder.name(), kHolderSizeMax, Outcome::invalid_holder);
+bool is_name(std::string_view name, std::size_t size_max) {
+  return !name.empty() && name.size() <= size_max && is_plain_text(name);
 }
 
 template <typename Request>  // AcquireRequest or EnqueueRequest
 Outcome check_request(const Request& request) {
-  if (Outcome bad = check_key(request.key); bad != Outcome::ok) return bad;
-  if (Outcome bad = check_holder(request.holder); bad != Outcome::ok) return bad;
+  const Holder& holder = request.holder;
+  if (!holder.is_secret() && !is_name(holder.name(), kHolderSizeMax))
+    return Outcome::invalid_holder;
   if (request.ttl <= Duration::zero()) return Outcome::invalid_ttl;
   const std::uint32_t limit_max = request.kind == Kind::lock ? 1 : kLimitMax;
   if (request.limit < 1 || request.limit > limit_max) return Outcome::invalid_limit;
@@ -84,59 +76,61 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
       return {Outcome::queued, {}, waiter.slot};
     }
   }
-  if (fence_ >= kFenceMax) return {Outcome::fences_exhausted};
-  StoredHolder holder(request.holder);
-  if (semaphore == nullptr) {
-    semaphore = create(request.kind, request.key, std::move(spare));
-    if (semaphore == nullptr) return {Outcome::max_keys};
-  }
-  semaphore->limit = request.limit;
-  return {Outcome::ok, grant_of(grant(*semaphore, std::move(holder), request.ttl))};
+  Hold* hold = nullptr;
+  const Outcome taken = take(semaphore, request, std::move(spare), &hold);
+  return taken == Outcome::ok ? Reply{taken, grant_of(*hold)} : Reply{taken};
 }
 
 LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request, KeyUnit spare) {
-  assert(request.holder.is_secret() && request.holder.session_id() != 0);
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
-
   const SessionId session = request.holder.session_id();
+  if (session == 0) return {Outcome::invalid_holder};
+
   Semaphore* semaphore = find_at(now, request.kind, request.key);
+  Enqueued* lapsed = nullptr;  // an earlier one, which is in nobody's way
   if (semaphore != nullptr) {
-    Enqueued* earlier = enqueued_.find(session, semaphore);
-    const bool lapsed = earlier != nullptr && earlier->lapsed_peers.linked();
-    if (earlier != nullptr && !lapsed) return {Outcome::already_enqueued};
-    if (!semaphore->idle()) {
-      if (semaphore->limit != request.limit) return {Outcome::limit_mismatch};
-      if (!semaphore->has_room()) {
-        if (line_is_full(*semaphore)) return {Outcome::max_waiters};
-        if (lapsed) drop(*earlier);
-        Waiter& waiter = join(*semaphore, request.holder, request.ttl);
-        waiter.two_phase = true;
-        begin_two_phase(session, *semaphore).waiter = &waiter;
-        return {Outcome::queued, {}, waiter.slot};
-      }
+    lapsed = enqueued_.find(session, semaphore);
+    if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
+    if (!semaphore->idle() && semaphore->limit != request.limit) return {Outcome::limit_mismatch};
+    if (!semaphore->idle() && !semaphore->has_room()) {
+      if (line_is_full(*semaphore)) return {Outcome::max_waiters};
+      if (lapsed != nullptr) drop(*lapsed);
+      Waiter& waiter = join(*semaphore, request.holder, request.ttl);
+      waiter.two_phase = true;
+      begin_two_phase(session, *semaphore).waiter = &waiter;
+      return {Outcome::queued, {}, waiter.slot};
     }
-    if (fence_ >= kFenceMax) return {Outcome::fences_exhausted};
-    if (lapsed) drop(*earlier);
-  } else {
-    if (fence_ >= kFenceMax) return {Outcome::fences_exhausted};
-    semaphore = create(request.kind, request.key, std::move(spare));
-    if (semaphore == nullptr) return {Outcome::max_keys};
+  }
+  Hold* hold = nullptr;
+  const Outcome taken = take(semaphore, request, std::move(spare), &hold);
+  if (taken != Outcome::ok) return {taken};
+  hold->two_phase = true;
+  if (lapsed != nullptr) drop(*lapsed);
+  begin_two_phase(session, *hold->semaphore).hold = hold;
+  return {Outcome::ok, grant_of(*hold)};
+}
+
+// Takes what nobody holds: a key that is idle, or has room, or is not there yet.
+template <typename Request>
+Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold) {
+  if (fence_ >= kFenceMax) return Outcome::fences_exhausted;
+  StoredHolder holder(request.holder);
+  if (semaphore == nullptr) {
+    const Outcome made = create(request.kind, request.key, std::move(spare), &semaphore);
+    if (made != Outcome::ok) return made;
   }
   semaphore->limit = request.limit;
-  Hold& hold = grant(*semaphore, StoredHolder(request.holder), request.ttl);
-  hold.two_phase = true;
-  begin_two_phase(session, *semaphore).hold = &hold;
-  return {Outcome::ok, grant_of(hold)};
+  *hold = &grant(*semaphore, std::move(holder), request.ttl);
+  return Outcome::ok;
 }
 
 LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, std::string_view key,
                                        Duration wait, Listener* listener, std::uint64_t id) {
-  if (Outcome bad = check_key(key); bad != Outcome::ok) return {bad};
   if (wait < Duration::zero()) return {Outcome::invalid_wait};
 
   Semaphore* semaphore = find_at(now, kind, key);
   Enqueued* enqueued = semaphore == nullptr ? nullptr : enqueued_.find(session, semaphore);
-  if (enqueued == nullptr) return {Outcome::not_enqueued};
+  if (enqueued == nullptr) return {is_key(key) ? Outcome::not_enqueued : Outcome::invalid_key};
   if (Hold* hold = enqueued->hold) {
     drop(*enqueued);
     hold->two_phase = hold->untold = false;
@@ -160,22 +154,19 @@ LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, s
 }
 
 LockTable::Reply LockTable::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
-  if (Outcome bad = check_key(id.key); bad != Outcome::ok) return {bad};
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
 
   const Semaphore* semaphore = find_at(now, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
-  if (hold == nullptr || !hold->holder.equals(id.holder)) return {why_not(semaphore, id.fence)};
+  if (hold == nullptr || !hold->holder.equals(id.holder)) return {why_not(semaphore, id)};
   refresh(*hold, ttl.value_or(hold->ttl));
   return {Outcome::ok, grant_of(*hold)};
 }
 
 Outcome LockTable::release(Time now, const HoldId& id) {
-  if (Outcome bad = check_key(id.key); bad != Outcome::ok) return bad;
-
   Semaphore* semaphore = find_at(now, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
-  if (hold == nullptr || !hold->holder.equals(id.holder)) return why_not(semaphore, id.fence);
+  if (hold == nullptr || !hold->holder.equals(id.holder)) return why_not(semaphore, id);
   end_hold(*hold, EndCause::released);
   pass_on(*semaphore);
   return Outcome::ok;
@@ -253,6 +244,8 @@ bool LockTable::advance(Time now, int budget) {
   behind_ = budget <= 0;
   return !behind_;
 }
+
+bool LockTable::is_key(std::string_view key) { return is_name(key, kKeySizeMax); }
 
 Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {
   advance(now, kStepsPerCall);

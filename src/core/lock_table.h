@@ -69,8 +69,8 @@ class LockTable {
   Reply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
                 KeyUnit spare = {}, Conflict* conflict = nullptr);
 
-  // Joins the line without waiting: ok is a grant, queued a place. Precondition: the holder is a
-  // secret with a session.
+  // Joins the line without waiting: ok is a grant, queued a place. The holder is a secret with a
+  // session, or it is invalid.
   Reply enqueue(Time now, const EnqueueRequest& request, KeyUnit spare = {});
 
   // Waits for what enqueue() began: ok with a fresh lease when the grant is there, queued until it
@@ -148,7 +148,9 @@ class LockTable {
   void arm(Timer& timer, Duration after);
 
   // Keys.
-  Semaphore* create(Kind kind, std::string_view key, KeyUnit spare);
+  // Only a key that is not there needs to be looked at: those that are have been.
+  static bool is_key(std::string_view key);
+  Outcome create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created);
   void forget(Semaphore& semaphore);
   void pass_on(Semaphore& semaphore);
   void promote(Semaphore& semaphore);
@@ -159,10 +161,12 @@ class LockTable {
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
   void remove_hold(Hold& hold);
   Hold& grant(Semaphore& semaphore, StoredHolder holder, Duration ttl);
+  template <typename Request>
+  Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
   void end_hold(Hold& hold, EndCause cause);
   static Event granted(const Hold& hold);
-  Outcome why_not(const Semaphore* semaphore, Fence fence) const;
+  Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
 
   // Lines.
   Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);

@@ -76,13 +76,16 @@ void LockTable::catch_up(Semaphore& semaphore) {
 
 // Keys.
 
-Semaphore* LockTable::create(Kind kind, std::string_view key, KeyUnit spare) {
+// Precondition: it will be granted at once; a key that nobody has held or waited for is not kept.
+Outcome LockTable::create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created) {
+  if (!is_key(key)) return Outcome::invalid_key;
   KeyUnit unit = spare ? std::move(spare) : budget_.take();
-  if (!unit) return nullptr;
+  if (!unit) return Outcome::max_keys;
   std::unique_ptr<Semaphore> semaphore = Semaphore::create(kind, key);
   index_.insert(semaphore.get());
   unit.spend();
-  return semaphore.release();
+  *created = semaphore.release();
+  return Outcome::ok;
 }
 
 void LockTable::forget(Semaphore& semaphore) {
@@ -269,10 +272,11 @@ void LockTable::end_hold(Hold& hold, EndCause cause) {
   remove_hold(hold);
 }
 
-Outcome LockTable::why_not(const Semaphore* semaphore, Fence fence) const {
-  if (semaphore == nullptr || semaphore->holds.empty()) return Outcome::expired;
-  if (find_hold(semaphore, fence) != nullptr) return Outcome::not_holder;
-  return semaphore->holds.back()->fence > fence ? Outcome::stale : Outcome::not_holder;
+Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
+  if (semaphore == nullptr) return is_key(id.key) ? Outcome::expired : Outcome::invalid_key;
+  if (semaphore->holds.empty()) return Outcome::expired;
+  if (find_hold(semaphore, id.fence) != nullptr) return Outcome::not_holder;
+  return semaphore->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;
 }
 
 // Lines.

@@ -10,14 +10,17 @@ bool LockTable::apply(const Event& event) {
   if (event.fence > kFenceMax) return false;
   raise_fence(event.fence);
   if (event.type == Event::Type::fence_floor) return true;
-  if (event.key.empty() || event.key.size() > kKeySizeMax) return false;
 
   Semaphore* semaphore = index_.find(event.kind, event.key);
   Hold* hold = find_hold(semaphore, event.fence);
   switch (event.type) {
     case Event::Type::granted: {
       if (hold == nullptr) {
-        if (semaphore == nullptr) semaphore = create(event.kind, event.key, budget_.take_beyond());
+        if (event.limit < 1) return false;
+        if (semaphore == nullptr) {
+          const Outcome made = create(event.kind, event.key, budget_.take_beyond(), &semaphore);
+          if (made != Outcome::ok) return false;
+        }
         if (semaphore->idle()) semaphore->limit = event.limit;
         if (semaphore->limit != event.limit || !semaphore->has_room()) return false;
         // Its session ended with the process that served it.

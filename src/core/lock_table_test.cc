@@ -194,6 +194,8 @@ TEST_F(LockTableTest, BadInputIsNamedAndChangesNothing) {
     EXPECT_EQ(acquire(c.key, c.holder, c.ask).outcome, c.outcome) << c.what;
   EXPECT_EQ(enqueue("", secret(1, 1)).outcome, Outcome::invalid_key);
   EXPECT_EQ(enqueue("k", secret(1, 1), {.ttl = 0s}).outcome, Outcome::invalid_ttl);
+  EXPECT_EQ(enqueue("k", "a name").outcome, Outcome::invalid_holder);
+  EXPECT_EQ(enqueue("k", secret(0, 1)).outcome, Outcome::invalid_holder);
   EXPECT_EQ(await_turn("", 1).outcome, Outcome::invalid_key);
   EXPECT_EQ(await_turn("k", 1, {.wait = -1s}).outcome, Outcome::invalid_wait);
   EXPECT_EQ(table_->keys(), 0u);

@@ -6,7 +6,9 @@ namespace lockd {
 
 Batch::Batch(Engine& engine) : core_(*engine.core_) {}
 
-Batch::~Batch() { commit(); }
+Batch::~Batch() {
+  if (position_ != 0 || !settled_.empty()) commit();
+}
 
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,
                       Conflict* conflict) {

@@ -17,9 +17,7 @@ Outbox::~Outbox() {
   if (journal_ != nullptr) journal_->on_progress({});
 }
 
-void Outbox::post(Position position, std::vector<Settled>& settled) {
-  if (journal_ != nullptr) journal_->commit(position);
-  if (settled.empty()) return;
+void Outbox::tell_when_durable(Position position, std::vector<Settled>& settled) {
   std::vector<Settled> ready;
   ready.swap(settled);
   if (!is_durable(position)) {
@@ -39,12 +37,7 @@ void Outbox::post(Position position, std::vector<Settled>& settled) {
   settled.swap(ready);  // the memory serves again
 }
 
-bool Outbox::is_durable(Position position) const {
-  return journal_ == nullptr || position <= journal_->durable();
-}
-
-bool Outbox::wait(Position position) {
-  if (is_durable(position)) return true;
+bool Outbox::wait_for_journal(Position position) {
   MutexLock lock(mutex_);
   while (!is_durable(position)) {
     if (failed()) return false;

@@ -23,11 +23,18 @@ class Outbox {
 
   // Tells the listeners once `position` is durable; of a failure, should the journal fail first.
   // Leaves `settled` empty.
-  void post(Position position, std::vector<Settled>& settled) EXCLUDES(mutex_);
+  void post(Position position, std::vector<Settled>& settled) EXCLUDES(mutex_) {
+    if (journal_ != nullptr) journal_->commit(position);
+    if (!settled.empty()) tell_when_durable(position, settled);
+  }
 
-  bool is_durable(Position position) const;
+  bool is_durable(Position position) const {
+    return journal_ == nullptr || position <= journal_->durable();
+  }
   // False when the journal fails before.
-  bool wait(Position position) EXCLUDES(mutex_);
+  bool wait(Position position) EXCLUDES(mutex_) {
+    return is_durable(position) || wait_for_journal(position);
+  }
 
  private:
   struct Pending {
@@ -35,6 +42,8 @@ class Outbox {
     Settled settled;
   };
 
+  void tell_when_durable(Position position, std::vector<Settled>& settled) EXCLUDES(mutex_);
+  bool wait_for_journal(Position position) EXCLUDES(mutex_);
   void on_progress() EXCLUDES(mutex_);
   bool failed() const;
 

@@ -22,9 +22,11 @@ Sweeper::~Sweeper() {
 
 void Sweeper::run() {
   while (true) {
-    // Before the sweep looks: whoever sets a deadline after it looked sees this, and wakes us.
-    wakes_at_ns_.store(UINT64_MAX, std::memory_order_seq_cst);
-    const Time next = std::min(sweep_(), clock_.now() + interval_max_);
+    // Before the sweep looks, the latest that it can come to: whoever sets an earlier deadline
+    // after it looked sees this, and wakes us.
+    const Time latest = clock_.now() + interval_max_;
+    wakes_at_ns_.store(latest.ns, std::memory_order_seq_cst);
+    const Time next = std::min(sweep_(), latest);
     wakes_at_ns_.store(next.ns, std::memory_order_seq_cst);
     if (!sleep(next)) return;
   }

@@ -37,8 +37,7 @@ class Sweeper {
   const Duration interval_max_;
   const std::function<Time()> sweep_;
 
-  // Never while it sweeps: a deadline that comes then may be seen by the sweep or not.
-  std::atomic<std::uint64_t> wakes_at_ns_{UINT64_MAX};
+  std::atomic<std::uint64_t> wakes_at_ns_{UINT64_MAX};  // or earlier, while it sweeps
 
   Mutex mutex_;
   std::condition_variable_any changed_;
