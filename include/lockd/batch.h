@@ -54,6 +54,9 @@ class Batch {
   // `keep_holds`, left to their leases, but for those that it was never told of.
   void end_session(Session& session, bool keep_holds = false);
 
+  // Whether the session holds or waits for anything.
+  bool owns_anything(const Session& session);
+
   FenceStatus fence(std::string_view key);
   // Who holds the key and how many wait; false when nobody holds it.
   bool explain(Kind kind, std::string_view key, Conflict* conflict);

@@ -57,8 +57,9 @@ inline constexpr std::uint32_t kLimitMax = 2'147'483'647;
 // What a holder receives.
 struct Grant {
   Fence fence = 0;
-  Duration ttl{};     // the lease as asked for; a renewal that names none uses this one
-  Time expires_at{};  // engine time
+  Duration ttl{};            // the lease as asked for; a renewal that names none uses this one
+  Time expires_at{};         // engine time
+  std::uint64_t secret = 0;  // the holder's own, when it is a session's
 };
 
 // How a request ended. Everything that is expected to happen is one of these, never an exception.

@@ -28,8 +28,6 @@ Outcome check_request(const Request& request) {
   return Outcome::ok;
 }
 
-Grant grant_of(const Hold& hold) { return {hold.fence, hold.ttl, hold.deadline}; }
-
 void fill_in(const Semaphore& semaphore, Conflict* conflict) {
   if (conflict == nullptr || semaphore.holds.empty()) return;
   const Hold& latest = *semaphore.holds.back();
@@ -230,6 +228,13 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int bu
     }
   }
   return !sessions_.contains(session);
+}
+
+bool LockTable::knows_session(SessionId session) const {
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return false;
+  const SessionItems& items = found->second;
+  return !items.holds.empty() || !items.waiters.empty();
 }
 
 void LockTable::end_waits(Cursor& cursor, Outcome why) {

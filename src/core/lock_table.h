@@ -96,6 +96,9 @@ class LockTable {
   // `budget` steps and returns true when nothing is left. The session asks for nothing more.
   bool end_session(Time now, SessionId session, bool keep_holds, int budget);
 
+  // Whether the session holds or waits for anything here.
+  bool knows_session(SessionId session) const;
+
   // Ends leases and waits that are due, in the order of their deadlines, in about `budget` steps.
   // True when nothing due is left.
   bool advance(Time now, int budget);
@@ -165,6 +168,7 @@ class LockTable {
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
   void end_hold(Hold& hold, EndCause cause);
+  static Grant grant_of(const Hold& hold);
   static Event granted(const Hold& hold);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
 

@@ -140,7 +140,7 @@ void LockTable::promote(Semaphore& semaphore) {
       } else {
         own->ttl = waiter.ttl;
         refresh(*own, waiter.ttl);
-        settle(waiter, Outcome::ok, {own->fence, own->ttl, own->deadline});
+        settle(waiter, Outcome::ok, grant_of(*own));
       }
       continue;
     }
@@ -156,7 +156,7 @@ void LockTable::promote(Semaphore& semaphore) {
       parked->hold = &hold;
       hold.two_phase = hold.untold = true;
     }
-    settle(waiter, Outcome::ok, {hold.fence, hold.ttl, hold.deadline});
+    settle(waiter, Outcome::ok, grant_of(hold));
   }
 }
 
@@ -227,6 +227,10 @@ Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, Duration ttl) 
   arm(hold, ttl);
   if (options_.events) effects_.events.push_back(granted(hold));
   return hold;
+}
+
+Grant LockTable::grant_of(const Hold& hold) {
+  return {hold.fence, hold.ttl, hold.deadline, hold.holder.view().secret()};
 }
 
 Event LockTable::granted(const Hold& hold) {

@@ -16,6 +16,7 @@ TEST_F(LockTableTest, EnqueueOfAFreeKeyIsAGrant) {
   const auto awaited = await_turn("k", 1);
   EXPECT_EQ(awaited.outcome, Outcome::ok);
   EXPECT_EQ(awaited.grant.fence, reply.grant.fence);
+  EXPECT_EQ(awaited.grant.secret, 11u);            // the enqueue's own: together they are its token
   EXPECT_EQ(awaited.grant.expires_at, now_ + 5s);  // a fresh lease
   EXPECT_EQ(await_turn("k", 1).outcome, Outcome::not_enqueued);
   EXPECT_EQ(release("k", secret(1, 11), reply.grant.fence), Outcome::ok);
@@ -122,6 +123,19 @@ TEST_F(LockTableTest, TheSameKeyMayBeEnqueuedInBothNamespaces) {
             Outcome::ok);
   EXPECT_EQ(await_turn("k", 1, {.kind = Kind::semaphore}).outcome, Outcome::ok);
   EXPECT_EQ(await_turn("k", 1, {.wait = 1s}).outcome, Outcome::queued);
+}
+
+TEST_F(LockTableTest, ASessionIsKnownWhileItHoldsOrWaits) {
+  EXPECT_FALSE(table_->knows_session(1));
+  const Fence fence = grant("k", secret(1, 11));
+  EXPECT_TRUE(table_->knows_session(1));
+  release("k", secret(1, 11), fence);
+  EXPECT_FALSE(table_->knows_session(1));
+  grant("k", "a");
+  enqueue("k", secret(1, 12));
+  EXPECT_TRUE(table_->knows_session(1));
+  await_turn("k", 1);  // with no wait: gives the place up
+  EXPECT_FALSE(table_->knows_session(1));
 }
 
 // The end of a session.

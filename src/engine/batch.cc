@@ -47,6 +47,11 @@ void Batch::end_session(Session& session, bool keep_holds) {
   core_.end_session(turn, session, keep_holds);
 }
 
+bool Batch::owns_anything(const Session& session) {
+  Turn turn{position_, settled_};
+  return core_.owns_anything(turn, session);
+}
+
 FenceStatus Batch::fence(std::string_view key) {
   Turn turn{position_, settled_};
   return core_.fence(turn, key);

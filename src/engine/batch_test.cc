@@ -85,6 +85,17 @@ TEST_F(BatchTest, ASessionKnowsItsShardsAndEndsInAllOfThem) {
   engine.list([](const KeyStatus& status) { EXPECT_EQ(status.holders, 0u) << status.key; });
 }
 
+TEST_F(BatchTest, ASessionWhoseLeaseIsOverOwnsNothing) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Session session{.id = 3};
+  Batch batch(engine);
+  EXPECT_FALSE(batch.owns_anything(session));
+  batch.acquire({.key = "k", .holder = {&session, 1}, .ttl = 5s});
+  EXPECT_TRUE(batch.owns_anything(session));
+  clock_.advance(5s);
+  EXPECT_FALSE(batch.owns_anything(session));
+}
+
 TEST_F(BatchTest, TwoPhaseThroughTheEngine) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Session session{.id = 3};

@@ -229,6 +229,18 @@ void EngineCore::end_session(Turn& turn, Session& session, bool keep_holds) {
   if (sweeper_.has_value()) sweeper_->notice(turn.earliest);
 }
 
+bool EngineCore::owns_anything(Turn& turn, const Session& session) {
+  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
+    const bool known =
+        shards_[static_cast<unsigned>(std::countr_zero(left))]->run(turn, [&](LockTable& table) {
+          table.advance(clock_.now(), kStepsPerHold);
+          return table.knows_session(session.id);
+        });
+    if (known) return true;
+  }
+  return false;
+}
+
 FenceStatus EngineCore::fence(Turn& turn, std::string_view key) {
   return place_of(key).shard.run(turn,
                                  [&](LockTable& table) { return table.fence(clock_.now(), key); });

@@ -32,6 +32,7 @@ class EngineCore {
   Outcome release(Turn& turn, const HoldId& hold);
   bool cancel(Turn& turn, const WaitId& wait);
   void end_session(Turn& turn, Session& session, bool keep_holds);
+  bool owns_anything(Turn& turn, const Session& session);
   FenceStatus fence(Turn& turn, std::string_view key);
   bool explain(Turn& turn, Kind kind, std::string_view key, Conflict* conflict);
 
