@@ -64,4 +64,8 @@ bool is_plain_text(std::string_view text) noexcept {
   return true;
 }
 
+bool is_name(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= kNameSizeMax && is_plain_text(text);
+}
+
 }  // namespace lockd

@@ -75,6 +75,14 @@ TEST(Text, IsTheSameAtEveryOffset) {
   }
 }
 
+TEST(Text, ANameIsOneTo256Bytes) {
+  EXPECT_FALSE(is_name(""));
+  EXPECT_TRUE(is_name("k"));
+  EXPECT_TRUE(is_name(std::string(256, 'k')));
+  EXPECT_FALSE(is_name(std::string(257, 'k')));
+  EXPECT_FALSE(is_name("a\nb"));
+}
+
 TEST(Text, EverySingleByte) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::string eight(8, static_cast<char>(byte));

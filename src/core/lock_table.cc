@@ -13,15 +13,10 @@ namespace {
 constexpr int kStepsPerCall = 16;
 constexpr std::size_t kKeysPerStep = 64;
 
-bool is_name(std::string_view name, std::size_t size_max) {
-  return !name.empty() && name.size() <= size_max && is_plain_text(name);
-}
-
 template <typename Request>  // AcquireRequest or EnqueueRequest
 Outcome check_request(const Request& request) {
   const Holder& holder = request.holder;
-  if (!holder.is_secret() && !is_name(holder.name(), kHolderSizeMax))
-    return Outcome::invalid_holder;
+  if (!holder.is_secret() && !is_name(holder.name())) return Outcome::invalid_holder;
   if (request.ttl <= Duration::zero()) return Outcome::invalid_ttl;
   const std::uint32_t limit_max = request.kind == Kind::lock ? 1 : kLimitMax;
   if (request.limit < 1 || request.limit > limit_max) return Outcome::invalid_limit;
@@ -128,7 +123,7 @@ LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, s
 
   Semaphore* semaphore = find_at(now, kind, key);
   Enqueued* enqueued = semaphore == nullptr ? nullptr : enqueued_.find(session, semaphore);
-  if (enqueued == nullptr) return {is_key(key) ? Outcome::not_enqueued : Outcome::invalid_key};
+  if (enqueued == nullptr) return {is_name(key) ? Outcome::not_enqueued : Outcome::invalid_key};
   if (Hold* hold = enqueued->hold) {
     drop(*enqueued);
     hold->two_phase = hold->untold = false;
@@ -249,8 +244,6 @@ bool LockTable::advance(Time now, int budget) {
   behind_ = budget <= 0;
   return !behind_;
 }
-
-bool LockTable::is_key(std::string_view key) { return is_name(key, kKeySizeMax); }
 
 Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {
   advance(now, kStepsPerCall);

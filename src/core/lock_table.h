@@ -151,8 +151,6 @@ class LockTable {
   void arm(Timer& timer, Duration after);
 
   // Keys.
-  // Only a key that is not there needs to be looked at: those that are have been.
-  static bool is_key(std::string_view key);
   Outcome create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created);
   void forget(Semaphore& semaphore);
   void pass_on(Semaphore& semaphore);

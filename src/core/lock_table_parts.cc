@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/text.h"
 #include "core/lock_table.h"
 
 namespace lockd {
@@ -78,7 +79,7 @@ void LockTable::catch_up(Semaphore& semaphore) {
 
 // Precondition: it will be granted at once; a key that nobody has held or waited for is not kept.
 Outcome LockTable::create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created) {
-  if (!is_key(key)) return Outcome::invalid_key;
+  if (!is_name(key)) return Outcome::invalid_key;  // those that are there have been looked at
   KeyUnit unit = spare ? std::move(spare) : budget_.take();
   if (!unit) return Outcome::max_keys;
   std::unique_ptr<Semaphore> semaphore = Semaphore::create(kind, key);
@@ -277,7 +278,7 @@ void LockTable::end_hold(Hold& hold, EndCause cause) {
 }
 
 Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
-  if (semaphore == nullptr) return is_key(id.key) ? Outcome::expired : Outcome::invalid_key;
+  if (semaphore == nullptr) return is_name(id.key) ? Outcome::expired : Outcome::invalid_key;
   if (semaphore->holds.empty()) return Outcome::expired;
   if (find_hold(semaphore, id.fence) != nullptr) return Outcome::not_holder;
   return semaphore->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/text.h"
+
 namespace lockd {
 namespace {
 
@@ -11,6 +13,7 @@ namespace {
 static_assert(sizeof(Hold) == 112);
 static_assert(sizeof(Waiter) == 120);
 static_assert(sizeof(Semaphore) == 152);
+static_assert(kKeySizeMax == kNameSizeMax && kHolderSizeMax == kNameSizeMax);
 
 }  // namespace
 

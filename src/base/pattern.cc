@@ -1,0 +1,48 @@
+#include "base/pattern.h"
+
+#include "base/text.h"
+
+namespace lockd {
+namespace {
+
+constexpr std::string_view kWildcards = "*>";
+
+bool has_wildcard(std::string_view text) {
+  return text.find_first_of(kWildcards) != std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_channel(std::string_view text) noexcept { return is_name(text) && !has_wildcard(text); }
+
+bool is_pattern(std::string_view text) noexcept {
+  if (!is_name(text)) return false;
+  Tokens tokens(text);
+  for (std::string_view token; tokens.next(&token);) {
+    if (!has_wildcard(token)) continue;
+    if (token.size() != 1) return false;
+    if (token == kAnyTokens && !tokens.at_end()) return false;
+  }
+  return true;
+}
+
+bool matches(std::string_view pattern, std::string_view channel) noexcept {
+  Tokens wanted(pattern);
+  Tokens given(channel);
+  std::string_view token;
+  for (std::string_view want; wanted.next(&want);) {
+    if (!given.next(&token)) return false;
+    if (want == kAnyTokens) return true;
+    if (want != kAnyToken && want != token) return false;
+  }
+  return given.at_end();
+}
+
+bool is_payload(std::string_view channel, std::string_view payload) noexcept {
+  constexpr std::size_t kAround = std::string_view("sig  ").size();
+  return kAround + channel.size() + payload.size() <= kSignalSizeMax &&
+         payload.find_first_not_of(" \t\r\v\f") != std::string_view::npos &&
+         payload.find('\n') == std::string_view::npos;
+}
+
+}  // namespace lockd

@@ -1,0 +1,116 @@
+#include "base/pattern.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace lockd {
+namespace {
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> all;
+  Tokens tokens(text);
+  for (std::string_view token; tokens.next(&token);) all.emplace_back(token);
+  EXPECT_TRUE(tokens.at_end());
+  return all;
+}
+
+std::string repeat(std::string_view text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+using Strings = std::vector<std::string>;
+
+TEST(Tokens, AreWhatIsBetweenDots) {
+  EXPECT_EQ(split("a"), (Strings{"a"}));
+  EXPECT_EQ(split("a.bc.d"), (Strings{"a", "bc", "d"}));
+  EXPECT_EQ(split("*.>"), (Strings{"*", ">"}));
+}
+
+TEST(Tokens, MayBeEmpty) {
+  EXPECT_EQ(split(""), (Strings{""}));
+  EXPECT_EQ(split("."), (Strings{"", ""}));
+  EXPECT_EQ(split("a..b"), (Strings{"a", "", "b"}));
+  EXPECT_EQ(split(".a."), (Strings{"", "a", ""}));
+}
+
+TEST(Pattern, ChannelsHaveNoWildcards) {
+  for (const char* text : {"a", "a.b.c", "orders eu.42", ".", "a..b", ".a", "a.", "clé.日本"}) {
+    EXPECT_TRUE(is_channel(text)) << text;
+    EXPECT_TRUE(is_pattern(text)) << text << ": every channel is a pattern";
+  }
+  for (const char* text : {"*", ">", "a.*", "a.>", "a*", "a>b", "*a.b"}) {
+    EXPECT_FALSE(is_channel(text)) << text;
+  }
+}
+
+TEST(Pattern, WildcardsAreWholeTokensAndTheLongOneIsLast) {
+  for (const char* text :
+       {"*", ">", "*.*", "*.>", "a.*", "a.>", "a.*.b", "*.a", ".*", ".>", "*."}) {
+    EXPECT_TRUE(is_pattern(text)) << text;
+  }
+  for (const char* text : {"a*", "*a", "**", "a.b*", "a.*b.c", "a>", ">a", ">>", "*>", ">.a",
+                           "a.>.b", ">.>", ">.", "a.>."}) {
+    EXPECT_FALSE(is_pattern(text)) << text;
+  }
+}
+
+TEST(Pattern, AreNamesAsKeysAre) {
+  using namespace std::string_view_literals;
+  for (std::string_view text : {""sv, "a\n"sv, "a\0b"sv, "a.\x7f"sv, "\t"sv, "a.\xff"sv}) {
+    EXPECT_FALSE(is_channel(text));
+    EXPECT_FALSE(is_pattern(text));
+  }
+  EXPECT_TRUE(is_channel(std::string(256, 'a')));
+  EXPECT_FALSE(is_channel(std::string(257, 'a')));
+  EXPECT_TRUE(is_pattern(repeat("*.", 127) + "*"));
+  EXPECT_FALSE(is_pattern(repeat("*.", 128) + "*"));
+}
+
+TEST(Pattern, MatchesTokenByToken) {
+  const struct {
+    const char* pattern;
+    const char* channel;
+    bool expected;
+  } cases[] = {
+      {"a", "a", true},         {"a", "b", false},        {"a", "a.b", false},
+      {"a.b", "a", false},      {"a.b", "a.b", true},     {"A", "a", false},
+      {"*", "a", true},         {"*", "a.b", false},      {"*.*", "a.b", true},
+      {"*.b", "a.b", true},     {"a.*", "a", false},      {"a.*", "a.b", true},
+      {"a.*", "a.b.c", false},  {"a.*.c", "a.b.c", true}, {"a.*.c", "a.b.d", false},
+      {"*.*.c", "a.b.c", true}, {">", "a", true},         {">", "a.b.c", true},
+      {"a.>", "a", false},      {"a.>", "a.b", true},     {"a.>", "a.b.c", true},
+      {"a.>", "b.c", false},    {"*.>", "a", false},      {"*.>", "a.b", true},
+      {"a.*.>", "a.b", false},  {"a.*.>", "a.b.c", true}, {"ab", "a", false},
+      {"a", "ab", false},
+  };
+  for (const auto& [pattern, channel, expected] : cases) {
+    EXPECT_EQ(matches(pattern, channel), expected) << pattern << " and " << channel;
+  }
+}
+
+TEST(Pattern, AnEmptyTokenIsATokenLikeAnyOther) {
+  EXPECT_TRUE(matches("a..b", "a..b"));
+  EXPECT_FALSE(matches("a..b", "a.b"));
+  EXPECT_TRUE(matches("a.*.b", "a..b"));
+  EXPECT_TRUE(matches("a.*", "a."));
+  EXPECT_TRUE(matches("a.>", "a."));
+  EXPECT_FALSE(matches("a", "a."));
+  EXPECT_FALSE(matches("a.", "a"));
+  EXPECT_TRUE(matches("*.*", "."));
+}
+
+TEST(Pattern, TheLongestNamesMatch) {
+  const std::string channel = repeat("a.", 127) + "a";
+  EXPECT_TRUE(matches(repeat("*.", 127) + "*", channel));
+  EXPECT_TRUE(matches(repeat("*.", 127) + ">", channel));
+  EXPECT_FALSE(matches(repeat("*.", 126) + "*", channel));
+  EXPECT_TRUE(matches(repeat(".", 256), repeat(".", 256)));
+  EXPECT_FALSE(matches(repeat(".", 255), repeat(".", 256)));
+}
+
+}  // namespace
+}  // namespace lockd

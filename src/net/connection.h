@@ -1,0 +1,110 @@
+// One socket's bytes: read into the loop's memory, written once per turn.
+//
+// An idle connection keeps no buffer but a small one inside; what it has not consumed, and what the
+// peer has not taken, is kept in strings that go back when they are empty. Belongs to one loop, and
+// is touched by its thread only. Knows nothing of what the bytes mean: see Handler.
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "net/loop.h"
+
+namespace lockd {
+
+class Connection {
+ public:
+  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Loop::Executor>;
+  using Clock = std::chrono::steady_clock;
+
+  // What the bytes are for. Called on the loop's thread.
+  class Handler {
+   public:
+    // Takes what it can of `unread`, and returns how much that was.
+    virtual std::size_t on_input(std::string_view unread) = 0;
+    // The peer sends no more: it has closed, or half-closed.
+    virtual void on_end_of_input() = 0;
+    // Nothing more can be read or written. The last call; possibly from within flush().
+    virtual void on_broken() = 0;
+
+   protected:
+    ~Handler() = default;
+  };
+
+  Connection(Loop& loop, Socket socket, Handler& handler);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  // Its operations must have ended: see idle().
+  ~Connection() = default;
+
+  // Begins to read.
+  void start();
+  // Tries what was left unread again: the handler can take more now.
+  void resume_input();
+
+  // What is appended here is sent by flush().
+  std::string& output() { return output_; }
+  // One write of what there is; the rest follows when the peer takes it.
+  void flush();
+
+  // Sends what is left, then the end; reads and drops what still comes, so that the last bytes are
+  // not lost to a reset; closes after `linger` at the latest. No handler is called any more.
+  void close_gently(std::chrono::milliseconds linger);
+  // At once. No handler is called any more.
+  void close();
+  // Whether check() has to be called now and then: it notices peers that leave while nothing is
+  // read, and when a close has lingered for long enough.
+  bool needs_watching() const {
+    return state_ == State::lingering ||
+           (state_ == State::open && (waiting_to_write_ || (!reading_ && !input_ended_)));
+  }
+  void check(Clock::time_point now);
+
+  bool closed() const { return !socket_.is_open(); }
+  // Closed, and no operation of it is under way: it may be destroyed.
+  bool idle() const { return closed() && operations_ == 0; }
+  std::size_t unread_size() const { return input_.size(); }
+  std::size_t unsent_size() const { return output_.size() - sent_; }
+  // When bytes last came in; since when output has been waiting for the peer.
+  Clock::time_point last_input() const { return last_input_; }
+  bool stalled(Clock::time_point now, std::chrono::nanoseconds limit) const {
+    return waiting_to_write_ && now - stalled_since_ > limit;
+  }
+
+  static constexpr std::size_t kUnreadMax = 1024 * 1024;
+  static constexpr std::size_t kUnsentMax = 1024 * 1024;
+
+ private:
+  enum class State : unsigned char { open, lingering, closed };
+
+  void read();
+  void on_read(std::size_t size);
+  void take(std::string_view bytes);
+  void resume_next_turn();
+  void end_input();
+  void break_off();
+  void wait_to_write();
+  bool wants_input() const;
+
+  Loop& loop_;
+  Socket socket_;
+  Handler& handler_;
+  State state_ = State::open;
+  bool reading_ = false;
+  bool input_ended_ = false;
+  bool waiting_to_write_ = false;
+  int operations_ = 0;
+  std::size_t sent_ = 0;
+  std::string input_;
+  std::string output_;
+  Clock::time_point last_input_;
+  Clock::time_point stalled_since_;
+  Clock::time_point linger_until_;
+  std::array<char, 512> small_;
+};
+
+}  // namespace lockd

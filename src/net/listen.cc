@@ -1,0 +1,78 @@
+#include "net/listen.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace lockd {
+namespace {
+
+constexpr int kBacklog = 4096;
+
+std::uint16_t port_of(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  if (address.ss_family == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+  }
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+// A descriptor, or -1 with errno set.
+int open_at(const addrinfo& at) {
+  const int descriptor =
+      ::socket(at.ai_family, at.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at.ai_protocol);
+  if (descriptor < 0) return -1;
+  const int on = 1;
+  const int off = 0;
+  // A server that restarts must not wait for the connections of its predecessor to be forgotten.
+  ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (at.ai_family == AF_INET6) {
+    ::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  }
+  if (::bind(descriptor, at.ai_addr, at.ai_addrlen) == 0 && ::listen(descriptor, kBacklog) == 0) {
+    return descriptor;
+  }
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+ListeningSocket listen_on(const std::string& host, std::uint16_t port) {
+  const std::string service = std::to_string(port);
+  const std::string where = (host.empty() ? "every address" : host) + ", port " + service;
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  // Of every address IPv6's is asked for first: it serves both families.
+  std::vector<int> families{AF_UNSPEC};
+  if (host.empty()) families = {AF_INET6, AF_INET};
+  for (const int family : families) {
+    hints.ai_family = family;
+    addrinfo* found = nullptr;
+    const int error =
+        ::getaddrinfo(host.empty() ? nullptr : host.c_str(), service.c_str(), &hints, &found);
+    if (error != 0) {
+      return {.error = "cannot listen on " + where + ": " + ::gai_strerror(error)};
+    }
+    const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+    const int descriptor = open_at(*found);
+    if (descriptor >= 0) {
+      return {descriptor, port_of(descriptor), found->ai_family == AF_INET6, {}};
+    }
+    if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) break;  // else: no IPv6 here
+  }
+  return {.error = "cannot listen on " + where + ": " + std::strerror(errno)};
+}
+
+}  // namespace lockd

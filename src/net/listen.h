@@ -1,0 +1,20 @@
+// Opens the socket that a server listens on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lockd {
+
+struct ListeningSocket {
+  int descriptor = -1;  // owned by the caller
+  std::uint16_t port = 0;
+  bool ipv6 = false;
+  std::string error;  // when there is no descriptor: one line for people
+};
+
+// An empty host is every address, of both families where there is IPv6. Port 0 picks a free one. A
+// port in use is an error, always: two servers must never share one port's clients by accident.
+ListeningSocket listen_on(const std::string& host, std::uint16_t port);
+
+}  // namespace lockd

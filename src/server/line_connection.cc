@@ -1,0 +1,147 @@
+#include "server/line_connection.h"
+
+#include <chrono>
+#include <utility>
+
+#include "protocol/line_reply.h"
+#include "server/log.h"
+#include "server/worker.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long to drain input before a close, so that the last reply is not lost to a reset.
+constexpr std::chrono::milliseconds kLinger = 1s;
+// Whoever is not let in is told at once and closed a little later: guessing takes time.
+constexpr std::chrono::milliseconds kRefusalDelay = 100ms;
+// How far a listener may fall behind.
+constexpr std::uint32_t kPushesUnsentMax = 1024;
+
+}  // namespace
+
+LineConnection::LineConnection(Worker& worker, Connection::Socket socket,
+                               boost::asio::ip::address address, LineSession::Service& service,
+                               SessionId id)
+    : worker_(worker),
+      address_(std::move(address)),
+      session_(service, id),
+      connection_(worker.loop(), std::move(socket), *this) {}
+
+std::size_t LineConnection::on_input(std::string_view unread) {
+  if (closing_ || session_.fate() != LineSession::Fate::open) return unread.size();
+  const std::size_t taken = session_.take_in(unread, connection_.output());
+  touch();
+  if (session_.wants_stats()) worker_.ask_stats(id());
+  return taken;
+}
+
+void LineConnection::on_end_of_input() {
+  // What was complete is answered first; what waits in line, or is half there, never will be.
+  input_ended_ = true;
+  if (session_.waits()) return cut();
+  touch();
+}
+
+void LineConnection::on_broken() { end(); }
+
+void LineConnection::turn_away() {
+  session_.turn_away(connection_.output());
+  touch();
+}
+
+void LineConnection::settled(const Settled& settled) {
+  if (ended_) return;
+  session_.settled(settled, connection_.output());
+  go_on();
+}
+
+void LineConnection::stats(std::string_view json) {
+  if (ended_) return;
+  session_.stats(json, connection_.output());
+  go_on();
+}
+
+// What stood behind the request that blocked.
+void LineConnection::go_on() {
+  touch();
+  connection_.resume_input();
+}
+
+void LineConnection::push(std::string_view line) {
+  if (ended_ || closing_) return;
+  if (connection_.unsent_size() == 0) pushes_unsent_ = 0;
+  if (++pushes_unsent_ > kPushesUnsentMax || connection_.unsent_size() > Connection::kUnsentMax) {
+    log_event(LogLevel::info, "slow listener closed", {{"connection", std::to_string(id())}});
+    return cut();
+  }
+  connection_.output() += line;
+  touch();
+}
+
+void LineConnection::touch() {
+  if (!touched.linked()) worker_.touched().push_back(this);
+}
+
+void LineConnection::flush() {
+  if (!ended_) close_when_over();
+  connection_.flush();
+  const bool watch = connection_.needs_watching() || (!ended_ && is_refused());
+  if (watch && !watched.linked()) worker_.watched().push_back(this);
+}
+
+void LineConnection::close_when_over() {
+  const bool over = session_.fate() == LineSession::Fate::closes || input_ended_;
+  if (is_refused() && close_at_ == Connection::Clock::time_point{}) {
+    close_at_ = worker_.loop().turn_time() + kRefusalDelay;
+  }
+  if (input_ended_ && session_.waits()) return cut();
+  if (!over || session_.blocked()) return;
+  if (session_.violation() != Violation::none) {
+    log_event(LogLevel::info, "violation",
+              {{"code", std::to_string(static_cast<int>(session_.violation()))},
+               {"connection", std::to_string(id())},
+               {"peer", address_.to_string()}});
+  }
+  end();
+  connection_.close_gently(kLinger);
+}
+
+void LineConnection::check_silence(Connection::Clock::time_point now) {
+  if (ended_ || now - connection_.last_input() <= worker_.options().read_timeout) return;
+  const bool half_a_request = connection_.unread_size() > 0 && !session_.blocked();
+  if (!half_a_request && session_.may_be_silent()) return;
+  session_.time_out(connection_.output());
+  touch();
+}
+
+bool LineConnection::watch(Connection::Clock::time_point now) {
+  connection_.check(now);
+  const Duration write_timeout = worker_.options().write_timeout;
+  if (!ended_ && write_timeout > 0s && connection_.stalled(now, write_timeout)) cut();
+  if (!ended_ && is_refused() && now >= close_at_) {
+    end();
+    connection_.close_gently(kLinger);
+  }
+  return connection_.needs_watching() || (!ended_ && is_refused());
+}
+
+void LineConnection::drain() {
+  if (!ended_) session_.drain();
+}
+
+void LineConnection::cut() {
+  end();
+  connection_.close();
+}
+
+// The session is over, whatever becomes of the socket.
+void LineConnection::end() {
+  if (std::exchange(ended_, true)) return;
+  closing_ = true;
+  session_.end(!worker_.options().auto_release_on_disconnect);
+  worker_.ended(*this);
+}
+
+}  // namespace lockd

@@ -1,0 +1,73 @@
+// A line client: its socket and its conversation, together.
+//
+// Belongs to one worker, and is touched by its thread only.
+#pragma once
+
+#include <boost/asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/list.h"
+#include "net/connection.h"
+#include "server/line_session.h"
+
+namespace lockd {
+
+class Worker;
+
+class LineConnection final : public Connection::Handler {
+ public:
+  LineConnection(Worker& worker, Connection::Socket socket, boost::asio::ip::address address,
+                 LineSession::Service& service, SessionId id);
+
+  void start() { connection_.start(); }
+  // Instead of a conversation: it is not served here.
+  void turn_away();
+
+  // One of its waits ended; its stats are there; a signal has come for it.
+  void settled(const Settled& settled);
+  void stats(std::string_view json);
+  void push(std::string_view line);
+
+  // The end of the turn: sends what there is, and closes if the conversation is over.
+  void flush();
+  // About once a second: whether it has been silent for too long.
+  void check_silence(Connection::Clock::time_point now);
+  // Every tick, while it needs to be watched. False when that is over.
+  bool watch(Connection::Clock::time_point now);
+  void drain();
+  // The server stops: at once, and what it holds is released or kept as the options say.
+  void cut();
+
+  bool may_be_destroyed() const { return ended_ && connection_.idle(); }
+  SessionId id() const { return session_.id(); }
+  const boost::asio::ip::address& address() const { return address_; }
+
+  ListHook<LineConnection> touched;  // in this turn
+  ListHook<LineConnection> watched;  // it is slow, paused, lingering or refused
+  ListHook<LineConnection> round;    // all whose sessions live, in the order of their checks
+
+ private:
+  std::size_t on_input(std::string_view unread) override;
+  void on_end_of_input() override;
+  void on_broken() override;
+
+  bool is_refused() const { return session_.fate() == LineSession::Fate::refused; }
+  void touch();
+  void go_on();
+  void end();
+  void close_when_over();
+
+  Worker& worker_;
+  const boost::asio::ip::address address_;
+  LineSession session_;
+  Connection connection_;
+  bool ended_ = false;        // the session is
+  bool input_ended_ = false;  // the peer sends no more
+  bool closing_ = false;
+  std::uint32_t pushes_unsent_ = 0;
+  Connection::Clock::time_point close_at_{};  // when it was not let in
+};
+
+}  // namespace lockd

@@ -1,0 +1,176 @@
+#include "server/line_session.h"
+
+#include "protocol/line_reply.h"
+
+namespace lockd {
+
+LineSession::LineSession(Service& service, SessionId id)
+    : service_(service),
+      session_{.id = id},
+      phase_(service.options.secret.empty() ? Phase::open : Phase::before_auth) {}
+
+std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
+  std::size_t taken = 0;
+  while (fate_ == Fate::open && !blocked()) {
+    const LineFramer::Framed framed = framer_.next(unread.substr(taken));
+    if (framed.status == LineFramer::Status::incomplete) break;
+    if (framed.status == LineFramer::Status::line_too_long) {
+      refuse(Violation::line_too_long, out);
+      break;
+    }
+    taken += framed.size;
+    if (service_.draining) {
+      write_status(out, kStatusErrorDraining);
+      fate_ = Fate::closes;
+      break;
+    }
+    const ParsedRequest parsed = parse_request(framed.lines, phase_);
+    if (parsed) {
+      execute(parsed.request, out);
+    } else {
+      refuse(parsed.violation, out);
+    }
+  }
+  return taken;
+}
+
+void LineSession::execute(const LineRequest& request, std::string& out) {
+  switch (request.command) {
+    case Command::acquire: return acquire(request, out);
+    case Command::enqueue: return enqueue(request, out);
+    case Command::await_turn: return await_turn(request, out);
+    case Command::release: return release(request, out);
+    case Command::renew: return renew(request, out);
+    case Command::auth: return authenticate(request, out);
+    case Command::stats: blocked_on_ = BlockedOn::stats; return;
+    case Command::ping:
+    case Command::barrier: return write_status(out, kStatusOk);  // one machine always leads itself
+    case Command::listen: return listen(request, out);
+    case Command::unlisten: return unlisten(request, out);
+    case Command::signal: return write_count(out, service_.hub.publish(request.key, request.text));
+  }
+}
+
+void LineSession::acquire(const LineRequest& request, std::string& out) {
+  reply(request.command,
+        service_.batch.acquire({.key = request.key,
+                                .holder = {&session_, service_.secrets.next()},
+                                .ttl = request.ttl.value_or(service_.options.default_lease_ttl),
+                                .wait = request.wait,
+                                .kind = request.kind,
+                                .limit = request.limit},
+                               &service_.listener, session_.id),
+        out);
+}
+
+void LineSession::enqueue(const LineRequest& request, std::string& out) {
+  reply(request.command,
+        service_.batch.enqueue({.key = request.key,
+                                .holder = {&session_, service_.secrets.next()},
+                                .ttl = request.ttl.value_or(service_.options.default_lease_ttl),
+                                .kind = request.kind,
+                                .limit = request.limit}),
+        out);
+}
+
+void LineSession::await_turn(const LineRequest& request, std::string& out) {
+  reply(request.command,
+        service_.batch.await_turn(session_, request.kind, request.key, request.wait,
+                                  &service_.listener, session_.id),
+        out);
+}
+
+void LineSession::release(const LineRequest& request, std::string& out) {
+  if (!request.token.has_value()) return write_status(out, kStatusError);
+  const Outcome outcome = service_.batch.release({.key = request.key,
+                                                  .holder = {nullptr, request.token->secret},
+                                                  .fence = request.token->fence,
+                                                  .kind = request.kind});
+  write_status(out, status_of(request.command, outcome, service_.options.detailed_errors));
+}
+
+void LineSession::renew(const LineRequest& request, std::string& out) {
+  if (!request.token.has_value()) return write_status(out, kStatusError);
+  const Answer answer = service_.batch.renew({.key = request.key,
+                                              .holder = {nullptr, request.token->secret},
+                                              .fence = request.token->fence,
+                                              .kind = request.kind},
+                                             request.ttl);
+  if (answer.outcome == Outcome::ok) {
+    // What was asked for is what remains: no time has passed.
+    return write_remaining(out, request.ttl.value_or(answer.grant.ttl));
+  }
+  write_status(out, status_of(request.command, answer.outcome, service_.options.detailed_errors));
+}
+
+void LineSession::reply(Command command, const Answer& answer, std::string& out) {
+  if (answer.outcome == Outcome::ok) {
+    return write_grant(out, command, {answer.grant.fence, answer.grant.secret}, answer.grant.ttl);
+  }
+  if (answer.outcome == Outcome::queued && command != Command::enqueue) {
+    blocked_on_ = BlockedOn::wait;
+    waiting_command_ = command;
+    wait_ = answer.wait;
+    return;
+  }
+  write_status(out, status_of(command, answer.outcome, service_.options.detailed_errors));
+}
+
+void LineSession::settled(const Settled& settled, std::string& out) {
+  if (blocked_on_ != BlockedOn::wait) return;
+  blocked_on_ = BlockedOn::nothing;
+  reply(waiting_command_, {settled.outcome, settled.grant, {}}, out);
+}
+
+void LineSession::stats(std::string_view json, std::string& out) {
+  if (blocked_on_ != BlockedOn::stats) return;
+  blocked_on_ = BlockedOn::nothing;
+  write_stats(out, json);
+}
+
+void LineSession::authenticate(const LineRequest& request, std::string& out) {
+  if (!equal_in_constant_time(request.text, service_.options.secret)) {
+    return refuse(Violation::none, out);
+  }
+  phase_ = Phase::open;
+  write_status(out, kStatusOk);
+}
+
+void LineSession::listen(const LineRequest& request, std::string& out) {
+  const bool listens = service_.hub.listen(subscriber(), request.key, request.text);
+  listens_ = listens_ || listens;
+  write_status(out, listens ? kStatusOk : kStatusError);
+}
+
+void LineSession::unlisten(const LineRequest& request, std::string& out) {
+  service_.hub.unlisten(subscriber(), request.key, request.text);
+  write_status(out, kStatusOk);
+}
+
+void LineSession::refuse(Violation violation, std::string& out) {
+  violation_ = violation;
+  const bool let_in = phase_ == Phase::open;
+  write_status(out, let_in ? kStatusError : kStatusErrorAuth);
+  fate_ = let_in ? Fate::closes : Fate::refused;
+}
+
+void LineSession::turn_away(std::string& out) {
+  phase_ = Phase::before_auth;
+  refuse(Violation::none, out);
+}
+
+void LineSession::drain() {
+  if (blocked_on_ == BlockedOn::wait) service_.batch.cancel(wait_);
+}
+
+void LineSession::end(bool keep_holds) {
+  if (listens_) service_.hub.drop(subscriber());
+  service_.batch.end_session(session_, keep_holds);
+}
+
+bool LineSession::may_be_silent() {
+  return blocked() || (listens_ && service_.hub.listens(subscriber())) ||
+         service_.batch.owns_anything(session_);
+}
+
+}  // namespace lockd

@@ -1,0 +1,25 @@
+// One line an event, on stderr, as text or as JSON. Values are escaped: a key cannot forge a line.
+//
+// Any thread may log. Secrets and tokens never go in.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "server/options.h"
+
+namespace lockd {
+
+struct LogField {
+  std::string_view name;
+  std::string value;
+};
+
+// Once, before anything is logged.
+void set_up_log(LogLevel level, LogFormat format);
+
+void log_event(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
+bool logs(LogLevel level);
+
+}  // namespace lockd

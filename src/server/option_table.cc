@@ -1,0 +1,227 @@
+#include "server/option_table.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "server/option_rows.h"
+#include "server/option_values.h"
+
+namespace lockd {
+namespace {
+
+using namespace rows;
+
+constexpr std::string_view kListening = "Listening";
+constexpr std::string_view kKeys = "Leases and keys";
+constexpr std::string_view kConnections = "Connections";
+constexpr std::string_view kAccess = "Access";
+constexpr std::string_view kDurability = "Durability";
+constexpr std::string_view kLogging = "Logging";
+constexpr std::string_view kFile = "Configuration file";
+
+constexpr auto kDflockd = std::to_array<Setting>({
+    with_default(text<&Options::host, parse_host>(
+                     "host", {"DFLOCKD_HOST"}, kListening, "ADDRESS",
+                     "an IPv4 or IPv6 address, or a host name",
+                     "Where the line port listens. Until one is chosen, or a token or client CA is "
+                     "set, only loopback peers are served: protected mode."),
+                 "every address"),
+    number<&Options::port, std::uint16_t, 0, UINT16_MAX>(
+        "port", {"DFLOCKD_PORT"}, kListening,
+        "a whole number from 0 to 65535, where 0 picks a free port",
+        "The port of the line protocol."),
+    with_default(
+        text<&Options::http_addr, parse_endpoint>(
+            "http-addr", {"DFLOCKD_HTTP_ADDR"}, kListening, "HOST:PORT",
+            "host:port, [::1]:port or :port, with a port from 0 to 65535",
+            "Where HTTP listens. :PORT is every address, in protected mode like the line port."),
+        "off"),
+    with_default(boolean<&Options::metrics>("metrics", {"DFLOCKD_METRICS"}, kListening,
+                                            "Serve /metrics over HTTP."),
+                 "true when HTTP is on"),
+    with_default(number<&Options::threads, std::uint32_t, 1, kThreadsMax>(
+                     "threads", {"DFLOCKD_THREADS"}, kListening, "a whole number from 1 to 1024",
+                     "How many threads serve connections."),
+                 "the number of cores"),
+
+    seconds<&Options::default_lease_ttl, Zero::refused>("default-lease-ttl",
+                                                        {"DFLOCKD_DEFAULT_LEASE_TTL_S"}, kKeys,
+                                                        "The lease of a request that names none."),
+    seconds<&Options::lease_sweep_interval, Zero::refused>(
+        "lease-sweep-interval", {"DFLOCKD_LEASE_SWEEP_INTERVAL_S"}, kKeys,
+        "The longest time between two looks for leases that have ended. They end exactly on time "
+        "whatever this says."),
+    seconds<&Options::gc_interval, Zero::refused>(
+        "gc-interval", {"DFLOCKD_GC_INTERVAL_S", "DFLOCKD_GC_LOOP_SLEEP"}, kKeys,
+        "How often idle keys are looked for."),
+    seconds<&Options::gc_max_idle, Zero::accepted>(
+        "gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, kKeys,
+        "How long a key may be idle before it is forgotten."),
+    number<&Options::max_locks, std::uint64_t, 1, INT64_MAX>(
+        "max-locks", {"DFLOCKD_MAX_LOCKS"}, kKeys, "a whole number from 1 to 9223372036854775807",
+        "How many keys there may be, locks and semaphores together."),
+    limit<&Options::max_waiters>("max-waiters", {"DFLOCKD_MAX_WAITERS"}, kKeys,
+                                 "How many may wait in line for one key."),
+    boolean<&Options::auto_release_on_disconnect>(
+        "auto-release-on-disconnect", {"DFLOCKD_AUTO_RELEASE_ON_DISCONNECT"}, kKeys,
+        "Release what a client holds when it disconnects."),
+
+    limit<&Options::max_connections>(
+        "max-connections", {"DFLOCKD_MAX_CONNECTIONS"}, kConnections,
+        "How many connections there may be; further ones are closed at once."),
+    limit<&Options::max_connections_per_ip>("max-connections-per-ip",
+                                            {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, kConnections,
+                                            "Likewise, from one address."),
+    limit<&Options::max_subscriptions>("max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"},
+                                       kConnections, "How many subscriptions there may be."),
+    seconds<&Options::read_timeout, Zero::refused>(
+        "read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kConnections,
+        "How long a connection may be silent within a request, or while it owns nothing."),
+    seconds<&Options::write_timeout, Zero::accepted>(
+        "write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kConnections,
+        "How long a reply may stay unsent before the connection is closed; 0 is no limit."),
+    seconds<&Options::shutdown_timeout, Zero::accepted>(
+        "shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, kConnections,
+        "How long connections may go on after SIGTERM; 0 is no limit."),
+    boolean<&Options::detailed_errors>("detailed-errors", {"DFLOCKD_DETAILED_ERRORS"}, kConnections,
+                                       "Have `error` replies of the line protocol name a reason."),
+
+    with_default(file<&Options::tls_cert>("tls-cert", {"DFLOCKD_TLS_CERT"}, kAccess,
+                                          "The certificate chain, in PEM: turns TLS on. Needs "
+                                          "--tls-key. SIGHUP reads both again."),
+                 "none"),
+    with_default(file<&Options::tls_key>("tls-key", {"DFLOCKD_TLS_KEY"}, kAccess,
+                                         "The private key of --tls-cert, in PEM."),
+                 "none"),
+    with_default(file<&Options::tls_client_ca>("tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, kAccess,
+                                               "Require certificates of clients, signed by one of "
+                                               "these, in PEM. Ends protected mode."),
+                 "none"),
+    with_default(
+        with_secret(text<&Options::auth_token, parse_token>(
+            "auth-token", {"DFLOCKD_AUTH_TOKEN"}, kAccess, "TOKEN",
+            "one line of text, not empty, at most 65536 bytes",
+            "The secret that clients must know. Ends protected mode. --auth-token-file keeps it "
+            "from those who can list processes.")),
+        "none"),
+    with_default(file<&Options::auth_token_file>(
+                     "auth-token-file", {"DFLOCKD_AUTH_TOKEN_FILE"}, kAccess,
+                     "The file that holds the token; space around it does not count."),
+                 "none"),
+
+    with_default(text<&Options::wal, parse_path>(
+                     "wal", {"DFLOCKD_WAL"}, kDurability, "DIRECTORY", "the name of a directory",
+                     "Keep locks across restarts, in a log in this directory, which is made if "
+                     "absent. One process at a time may use it."),
+                 "off"),
+    with_print(text<&Options::wal_sync, parse_wal_sync>(
+                   "wal-sync", {"DFLOCKD_WAL_SYNC"}, kDurability, "WHEN",
+                   "`always`, or an interval more than 0, such as 10ms or 1s",
+                   "When the log is made durable: before every reply, or at this interval."),
+               [](const Options& options) { return print_wal_sync(options.wal_sync); }),
+
+    text<&Options::log_level, parse_log_level>("log-level", {"DFLOCKD_LOG_LEVEL"}, kLogging,
+                                               "LEVEL", "trace, debug, info, warn or error",
+                                               "The least important messages to log, on stderr."),
+    text<&Options::log_format, parse_log_format>("log-format", {"DFLOCKD_LOG_FORMAT"}, kLogging,
+                                                 "FORMAT", "text or json",
+                                                 "How a message is written."),
+    boolean<&Options::debug>("debug", {"DFLOCKD_DEBUG"}, kLogging,
+                             "The same as --log-level debug."),
+
+    with_default(file<&Options::config>("config", {"DFLOCKD_CONFIG"}, kFile,
+                                        "A TOML file of settings under the names of the flags. "
+                                        "Flags and variables win over it."),
+                 "none"),
+});
+
+// The same settings, except for how HTTP is reached and what is on by itself.
+constexpr auto lockd_server_table() {
+  auto table = kDflockd;
+  for (Setting& setting : table) {
+    if (setting.name == "http-addr") {
+      setting.name = "addr";
+      setting.alias = "http-addr";
+      setting.default_note = "";
+    } else if (setting.name == "metrics") {
+      setting.default_note = "";
+    } else if (setting.name == "port") {
+      setting.default_note = "no line port";
+    }
+  }
+  return table;
+}
+
+constexpr auto kLockdServer = lockd_server_table();
+
+// How many letters must be added, dropped or changed to make one of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::span<const Setting> settings(Flavour flavour) {
+  return flavour == Flavour::dflockd ? kDflockd : kLockdServer;
+}
+
+std::string_view program_name(Flavour flavour) {
+  return flavour == Flavour::dflockd ? "dflockd" : "lockd-server";
+}
+
+Options default_options(Flavour flavour) {
+  Options options;
+  if (flavour == Flavour::lockd_server) {
+    options.port.reset();
+    options.http_addr = Endpoint{.host = {}, .port = 8080};
+    options.max_locks = 1'000'000;
+  }
+  return options;
+}
+
+std::string default_text(Flavour flavour, const Setting& setting) {
+  if (!setting.default_note.empty()) return std::string(setting.default_note);
+  return setting.print(default_options(flavour));
+}
+
+const Setting* find_setting(Flavour flavour, std::string_view name) {
+  if (name.empty()) return nullptr;
+  for (const Setting& setting : settings(flavour)) {
+    if (setting.name == name || setting.alias == name) return &setting;
+  }
+  return nullptr;
+}
+
+std::string_view nearest_setting(Flavour flavour, std::string_view name) {
+  std::string_view nearest;
+  if (name.size() > 100) return nearest;
+  std::size_t least = 1 + std::max<std::size_t>(2, name.size() / 3);
+  for (const Setting& setting : settings(flavour)) {
+    const std::size_t letters = distance(name, setting.name);
+    if (letters >= least) continue;
+    least = letters;
+    nearest = setting.name;
+  }
+  return nearest;
+}
+
+std::string bad_value(const Given& given) {
+  const Setting& setting = *given.setting;
+  return "--" + std::string(setting.name) + " from " + given.origin.name +
+         (setting.secret ? " is not valid" : " is " + in_quotes(given.text)) + ": it takes " +
+         std::string(setting.rule);
+}
+
+}  // namespace lockd

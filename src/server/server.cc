@@ -1,0 +1,43 @@
+#include "server/server.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "net/listen.h"
+
+namespace lockd {
+
+Server::~Server() {
+  stop();
+  shared_.engine.close();
+}
+
+std::string Server::start() {
+  const ListeningSocket socket = listen_on(shared_.options.host, shared_.options.port.value_or(0));
+  if (!socket.error.empty()) return socket.error;
+  listening_ = socket.descriptor;
+  port_ = socket.port;
+  for (std::uint32_t i = 0; i < shared_.options.threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>(shared_, listening_, socket.ipv6));
+  }
+  for (const auto& worker : workers_) worker->start();
+  running_ = true;
+  return {};
+}
+
+void Server::drain() {
+  for (const auto& worker : workers_) worker->drain();
+  // The workers watch duplicates: the port is closed when the last of them is.
+  if (listening_ >= 0) ::close(std::exchange(listening_, -1));
+}
+
+void Server::stop() {
+  if (!std::exchange(running_, false)) return;
+  drain();
+  for (const auto& worker : workers_) worker->stop();
+  for (const auto& worker : workers_) worker->join();
+  shared_.side_work.join();  // before the workers go that it would report to
+}
+
+}  // namespace lockd

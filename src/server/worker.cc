@@ -1,0 +1,222 @@
+#include "server/worker.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "server/log.h"
+#include "server/stats.h"
+
+namespace lockd {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds kAcceptPause = 100ms;
+constexpr auto kProtectedLogInterval = 60s;
+
+}  // namespace
+
+Worker::Worker(Shared& shared, int listening, bool ipv6)
+    : shared_(shared),
+      acceptor_(loop_.context()),
+      accept_pause_(loop_.context()),
+      reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      batch_(shared.engine),
+      service_{shared.options, shared.hub, batch_, secrets_, *this, shared.hub.attach(*this)} {
+  acceptor_.assign(ipv6 ? tcp::v6() : tcp::v4(), ::fcntl(listening, F_DUPFD_CLOEXEC, 0));
+  acceptor_.non_blocking(true);
+}
+
+Worker::~Worker() {
+  if (reserve_ >= 0) ::close(reserve_);
+}
+
+void Worker::start() {
+  accept();
+  thread_ = std::thread([this] { loop_.run([this] { end_turn(); }, [this] { tick(); }); });
+}
+
+void Worker::drain() {
+  loop_.post([this] {
+    service_.draining = true;
+    error_code ignored;
+    acceptor_.close(ignored);
+    accept_pause_.cancel();
+    for (auto& [id, connection] : connections_) connection->drain();
+  });
+}
+
+void Worker::stop() {
+  loop_.post([this] {
+    std::vector<LineConnection*> all;
+    for (auto& [id, connection] : connections_) all.push_back(connection.get());
+    for (LineConnection* connection : all) connection->cut();
+    end_turn();
+    loop_.stop();
+  });
+}
+
+// Accepting.
+
+void Worker::accept() {
+  acceptor_.async_accept(loop_.context().get_executor(),
+                         [this](const error_code& error, Connection::Socket socket) {
+                           on_accept(error, std::move(socket));
+                         });
+}
+
+void Worker::on_accept(const error_code& error, Connection::Socket socket) {
+  if (!acceptor_.is_open()) return;
+  if (!error) {
+    admit(std::move(socket));
+    return accept();
+  }
+  if (error == boost::asio::error::connection_aborted) return accept();
+  if (error == boost::asio::error::no_descriptors || error.value() == ENFILE) refuse_politely();
+  // Out of descriptors or memory: to try again at once would only spin.
+  accept_pause_.expires_after(kAcceptPause);
+  accept_pause_.async_wait([this](const error_code& cancelled) {
+    if (!cancelled) accept();
+  });
+}
+
+// No descriptor is left: the reserve takes the connection in, so that its peer sees a close and not
+// a silence.
+void Worker::refuse_politely() {
+  log_event(LogLevel::warn, "no descriptors left: a connection was refused");
+  if (reserve_ >= 0) ::close(reserve_);
+  const int refused = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
+  if (refused >= 0) ::close(refused);
+  reserve_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void Worker::admit(Connection::Socket socket) {
+  error_code error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  if (error) return;  // gone already
+  const auto address = unmapped(peer.address());
+  if (!shared_.admission.enter(address)) return;
+  const SessionId id = ++shared_.last_session;
+  auto connection =
+      std::make_unique<LineConnection>(*this, std::move(socket), address, service_, id);
+  LineConnection& started = *connection;
+  connections_.emplace(id, std::move(connection));
+  round_.push_back(&started);
+  if (options().line_is_protected() && !address.is_loopback()) {
+    log_protected(address);
+    started.turn_away();
+  }
+  started.start();
+}
+
+// Once a minute at most: a scan of the network must not fill the log.
+void Worker::log_protected(const boost::asio::ip::address& peer) {
+  const auto now = loop_.turn_time();
+  if (now < next_protected_log_) return;
+  next_protected_log_ = now + kProtectedLogInterval;
+  log_event(LogLevel::warn,
+            "protected mode: only loopback is served; to serve others choose --host or set "
+            "--auth-token",
+            {{"peer", peer.to_string()}});
+}
+
+void Worker::ended(LineConnection& connection) {
+  const auto found = connections_.find(connection.id());
+  shared_.admission.leave(connection.address());
+  round_.remove(&connection);
+  leaving_.push_back(std::move(found->second));
+  connections_.erase(found);
+}
+
+// From other threads, and from this one.
+
+void Worker::settled(const Settled& settled) noexcept {
+  leave({.id = settled.id, .what = Delivery::wait, .settled = settled});
+}
+
+void Worker::deliver(std::span<const std::uint64_t> subscribers,
+                     const std::shared_ptr<const Signal>& signal) noexcept {
+  for (const std::uint64_t id : subscribers) {
+    leave({.id = id, .what = Delivery::signal, .sig = signal});
+  }
+}
+
+void Worker::ask_stats(SessionId id) {
+  boost::asio::post(shared_.side_work, [this, id] {
+    leave({.id = id,
+           .what = Delivery::stats,
+           .json = stats_json(shared_.engine, shared_.hub, shared_.admission.connections())});
+  });
+}
+
+void Worker::leave(Delivery delivery) {
+  bool knock = false;
+  {
+    MutexLock lock(inbox_mutex_);
+    knock = inbox_.empty();
+    inbox_.push_back(std::move(delivery));
+  }
+  // The end of the turn takes in what came, also when it was this thread that left it here.
+  if (knock) loop_.post([] {});
+}
+
+// False when there was nothing.
+bool Worker::take_inbox() {
+  std::vector<Delivery> inbox;
+  {
+    MutexLock lock(inbox_mutex_);
+    inbox.swap(inbox_);
+  }
+  for (const Delivery& delivery : inbox) {
+    const auto found = connections_.find(delivery.id);
+    if (found == connections_.end()) continue;  // it has closed meanwhile
+    LineConnection& connection = *found->second;
+    switch (delivery.what) {
+      case Delivery::wait: connection.settled(delivery.settled); break;
+      case Delivery::stats: connection.stats(delivery.json); break;
+      case Delivery::signal: connection.push(delivery.sig->line()); break;
+    }
+  }
+  return !inbox.empty();
+}
+
+// Turns.
+
+void Worker::end_turn() {
+  // What is told may let a connection go on, which may settle another wait, and so on: all of it
+  // belongs to this turn, and goes out with its one write per connection.
+  do {
+    batch_.commit();
+  } while (take_inbox());
+  while (LineConnection* connection = touched_.pop_front()) connection->flush();
+  batch_.commit();  // a connection that broke released what it held
+  std::erase_if(leaving_, [this](const auto& c) {
+    if (!c->may_be_destroyed()) return false;
+    if (c->watched.linked()) watched_.remove(c.get());
+    return true;
+  });
+}
+
+void Worker::tick() {
+  const auto now = std::chrono::steady_clock::now();
+  LineConnection* next = watched_.front();
+  while (LineConnection* connection = next) {
+    next = watched_.next(connection);
+    if (!connection->watch(now)) watched_.remove(connection);
+  }
+  // A part of all connections, so that each has its turn about once a second.
+  constexpr std::size_t kTicksPerRound = 1s / Loop::kTick;
+  for (std::size_t left = connections_.size() / kTicksPerRound + 1; left > 0; --left) {
+    LineConnection* connection = round_.pop_front();
+    if (connection == nullptr) break;
+    round_.push_back(connection);
+    connection->check_silence(now);
+  }
+}
+
+}  // namespace lockd

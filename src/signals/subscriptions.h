@@ -1,0 +1,173 @@
+// Who listens to what: finds the subscribers that a signal goes to. For SignalHub, which adds the
+// lock and the delivery; here there is neither, nor a clock, nor chance.
+//
+// A subscription is a pattern, a group or none, and a subscriber. The subscriptions with the same
+// pattern and group are an audience. A signal goes to every member of a matching audience without a
+// group; then to one member of each matching audience with one, whoever was served longest ago.
+// Nobody gets two copies: a group passes over those already served, and serves none when all are.
+//
+// The patterns are a trie by tokens. A match follows, token by token, every branch that matches so
+// far: it costs a lookup for each node whose path matches a beginning of the channel, and nothing
+// for the others, however many there are. It visits audiences in one order: patterns ending in `>`
+// first, the shorter before the longer; among equals, a literal token before `*`; groups by age.
+//
+// 1. Every audience has members.
+// 2. Every node but the root leads to an audience.
+// 3. Every subscriber has subscriptions.
+// So what nobody listens to any more takes no memory.
+//
+// Not thread-safe.
+#pragma once
+
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/list.h"
+
+namespace lockd {
+
+using SubscriberId = std::uint64_t;
+
+// How many listen to a pattern in a group; no group is an empty one.
+struct AudienceStatus {
+  std::string pattern;
+  std::string group;
+  std::size_t listeners = 0;
+
+  friend bool operator==(const AudienceStatus&, const AudienceStatus&) = default;
+};
+
+class Subscriptions {
+ public:
+  Subscriptions() = default;
+  Subscriptions(const Subscriptions&) = delete;
+  Subscriptions& operator=(const Subscriptions&) = delete;
+
+  // False if it was there. Precondition: is_pattern(pattern). An empty group is none.
+  bool add(SubscriberId subscriber, std::string_view pattern, std::string_view group);
+  // False if it was not there.
+  bool remove(SubscriberId subscriber, std::string_view pattern, std::string_view group);
+  // Removes all that the subscriber has, or `count_max` of it. True when nothing is left.
+  bool remove_all(SubscriberId subscriber, std::size_t count_max = SIZE_MAX);
+
+  bool contains(SubscriberId subscriber, std::string_view pattern, std::string_view group) const;
+  std::size_t count(SubscriberId subscriber) const;
+
+  // Appends the subscribers that a signal on `channel` goes to, each once, and moves the groups on.
+  // Precondition: is_channel(channel).
+  void match(std::string_view channel, std::vector<SubscriberId>& out);
+
+  // The first `count_max` audiences behind (pattern, group), in that order; ("", "") is before all.
+  // So a listing can be made in pieces: what is there throughout is in it exactly once.
+  std::vector<AudienceStatus> list(std::string_view pattern, std::string_view group,
+                                   std::size_t count_max) const;
+
+  // The size of the trie, the root aside. 0 when there are no subscriptions.
+  std::size_t nodes() const { return nodes_; }
+
+ private:
+  struct Node;
+  struct Subscriber;
+  using Name = std::pair<std::string, std::string>;  // a pattern and a group
+  using NameView = std::pair<std::string_view, std::string_view>;
+
+  struct Subscription {
+    explicit Subscription(Subscriber* subscriber) : subscriber(subscriber) {}
+
+    Subscriber* const subscriber;
+    ListHook<Subscription> peers;  // the audience's
+  };
+
+  struct Audience {
+    const Name* name = nullptr;
+    Node* node = nullptr;
+    std::size_t size = 0;
+    List<Subscription, &Subscription::peers> members;  // in a group: served longest ago comes first
+    ListHook<Audience> peers;                          // the node's groups
+  };
+
+  struct Node {
+    Node(Node* parent, std::string_view token) : parent(parent), token(token) {}
+    bool is_needed() const { return children != 0 || everyone != nullptr || !groups.empty(); }
+
+    Node* const parent;
+    const std::string token;
+    std::size_t children = 0;
+    std::unique_ptr<Node> any;   // the child `*`
+    std::unique_ptr<Node> rest;  // the child `>`; those with literal tokens are in literals_
+    Audience* everyone = nullptr;
+    List<Audience, &Audience::peers> groups;  // the oldest first
+  };
+
+  struct Subscriber {
+    explicit Subscriber(SubscriberId id) : id(id) {}
+
+    const SubscriberId id;
+    std::uint64_t served = 0;  // the last signal that went to it
+    std::map<Audience*, Subscription> subscriptions;
+  };
+
+  // One table for the children of all nodes: a node is small, and there are many.
+  struct Edge {
+    const Node* parent;
+    std::string_view token;
+    bool operator==(const Edge&) const = default;
+  };
+  struct Hash {
+    using is_avalanching = void;
+    using is_transparent = void;
+    std::size_t operator()(const Edge& e) const {
+      return hash_bytes(e.token, reinterpret_cast<std::uintptr_t>(e.parent));
+    }
+    std::size_t operator()(const std::unique_ptr<Node>& n) const { return (*this)(edge_to(*n)); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    using Owned = std::unique_ptr<Node>;
+    bool operator()(const Owned& a, const Owned& b) const { return edge_to(*a) == edge_to(*b); }
+    bool operator()(const Edge& a, const Owned& b) const { return a == edge_to(*b); }
+    bool operator()(const Owned& a, const Edge& b) const { return edge_to(*a) == b; }
+  };
+  static Edge edge_to(const Node& node) { return {node.parent, node.token}; }
+
+  struct Before {
+    using is_transparent = void;
+    bool operator()(const NameView& a, const NameView& b) const { return a < b; }
+  };
+  using Audiences = std::map<Name, Audience, Before>;
+
+  Audience& open(const NameView& name);
+  void leave(Audience& audience, Subscription& subscription);
+  void close(Audience& audience);
+  Node& grow(std::string_view pattern);
+  Node& grow(Node& parent, std::string_view token);
+  void prune(Node* node);
+
+  void find_matching(std::string_view channel);
+  void serve_one(Audience& group, std::vector<SubscriberId>& out);
+  bool serve(const Subscription& subscription, std::vector<SubscriberId>& out);
+
+  Node root_{nullptr, ""};
+  boost::unordered_flat_set<std::unique_ptr<Node>, Hash, Equal> literals_;
+  std::size_t nodes_ = 0;
+
+  Audiences audiences_;
+  std::unordered_map<SubscriberId, Subscriber> subscribers_;
+  std::uint64_t signals_ = 0;  // how many have been matched
+
+  // For find_matching(): kept, so that a match allocates nothing.
+  std::vector<Node*> matching_;
+  std::vector<Node*> frontier_;
+  std::vector<Node*> next_;
+};
+
+}  // namespace lockd
