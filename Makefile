@@ -20,8 +20,8 @@ setup: ## install what the build needs and lacks (Debian packages)
 
 build: build-release ## build the release; programs are left in build/
 
-run: build ## build, then run the example program
-	@exec build/reservation
+run: build ## build, then start the server; ARGS="--port 7000" passes it flags
+	@exec build/dflockd $(ARGS)
 
 test: test-release build-clang test-asan test-tsan ## release, clang (compile only), asan+ubsan and tsan suites
 

@@ -192,7 +192,8 @@ bool LockTable::explain(Time now, Kind kind, std::string_view key, Conflict* con
 }
 
 bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int budget) {
-  advance(now, kStepsPerCall);
+  // What it gives up goes to those who still wait: whose wait is over must have left the line.
+  if (!advance(now, budget)) return false;
   for (; budget > 0; --budget) {
     const auto found = sessions_.find(session);
     if (found == sessions_.end()) return true;
@@ -209,9 +210,7 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int bu
       settle(*waiter, Outcome::cancelled);
     } else if (Hold* hold = items.holds.front()) {
       Semaphore& semaphore = *hold->semaphore;
-      if (behind_ && hold->deadline <= now_) {
-        catch_up(semaphore);
-      } else if (keep_holds && !hold->untold) {
+      if (keep_holds && !hold->untold) {
         items.holds.remove(hold);
       } else {
         end_hold(*hold, EndCause::disconnected);

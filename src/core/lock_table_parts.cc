@@ -130,10 +130,6 @@ void LockTable::pass_on(Semaphore& semaphore) {
 void LockTable::promote(Semaphore& semaphore) {
   while (semaphore.has_room() && !semaphore.line.empty()) {
     Waiter& waiter = *semaphore.line.front();
-    if (fence_ >= kFenceMax) {
-      settle(waiter, Outcome::fences_exhausted);
-      continue;
-    }
     if (Hold* own = find_named(semaphore, waiter.holder.view())) {
       // One name, two places in a semaphore's line: a name has one permit at most.
       if (own->deadline <= now_) {
@@ -143,6 +139,10 @@ void LockTable::promote(Semaphore& semaphore) {
         refresh(*own, waiter.ttl);
         settle(waiter, Outcome::ok, grant_of(*own));
       }
+      continue;
+    }
+    if (fence_ >= kFenceMax) {
+      settle(waiter, Outcome::fences_exhausted);
       continue;
     }
     Enqueued* parked = nullptr;
