@@ -132,6 +132,8 @@ class Engine {
  private:
   friend class Batch;
 
+  GrantResult acquire_in_line(const AcquireRequest& request, std::stop_token stop);
+
   std::unique_ptr<detail::EngineCore> core_;
 };
 

@@ -703,7 +703,9 @@ std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
 }
 
 std::string text(Kind kind, std::string_view key) {
-  return joined(kind == Kind::lock ? "lock '" : "semaphore '", key, "'");
+  const bool is_long = key.size() > 16;
+  return joined(kind == Kind::lock ? "lock '" : "semaphore '", key.substr(0, 16),
+                is_long ? "...'" : "'");
 }
 
 std::string text(const LockModel::Owner& owner) {

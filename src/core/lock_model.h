@@ -8,7 +8,7 @@
 //   first-come              promote() takes the first of the line, and places join at its end
 //   fences-rise             a grant takes only a fence above all earlier ones of its key
 //   settled-once            a place is settled where it is erased, and nowhere else
-//   lease-honoured          a hold is ended by its owner, or in run_next() once it is due
+//   lease-honoured          a hold is ended by its owner, or once its deadline has come
 //   no-idle-waiter          whatever ends a hold promotes the line before it returns
 //   replay-equals           every change of a hold has its event
 //   failed-changes-nothing  every refusal returns before the first change
@@ -113,7 +113,7 @@ class LockModel {
     Grant grant{};
   };
 
-  // Shows where the table tells what it does in the next call, which it gets before the model.
+  // Goes before every call, which the table then gets first: shows where it tells what it did.
   void watch(const Effects& seen);
 
   // As in LockTable.
@@ -136,7 +136,6 @@ class LockModel {
   std::size_t forget_idle(Time since, std::size_t keys_max, const IsLeft& is_left);
   bool reclaim_idle(const IsLeft& is_left);
 
-  const std::vector<Key>& keys() const { return keys_; }
   const Key* find(Kind kind, std::string_view name) const;
   bool knows_session(SessionId session) const;
   // Who holds the key and how many wait; none when nobody holds it.

@@ -51,16 +51,17 @@ enum class Verb : std::uint8_t {
 constexpr std::array kVerbs = {
     "acquire", "enqueue",     "await_turn", "renew",       "release",      "cancel",   "fence",
     "explain", "end_session", "advance",    "forget_idle", "reclaim_idle", "end_waits"};
+// Out of a thousand.
 constexpr std::array<unsigned, kVerbs.size()> kShares = {380, 110, 110, 70, 130, 40, 20,
                                                          10,  35,  40,  30, 20,  5};
 
-constexpr unsigned kPlenty = 1000;
+constexpr unsigned kPlenty = 1000;  // of fences: more than any history uses
 
 struct Setup {
   Fence last_fence() const { return fences_left == kPlenty ? 0 : kFenceMax - fences_left; }
   bool operator==(const Setup&) const = default;
 
-  unsigned keys = 4;
+  unsigned keys = 4;  // that are asked for; keys_max is how many there may be
   std::uint64_t keys_max = 6;
   std::uint32_t waiters_max = 0;
   unsigned fences_left = kPlenty;
@@ -195,7 +196,7 @@ Op some_op(Dice& dice, const Setup& setup, const Mood& mood) {
   if (dice.chance(2)) op.step = -1 - std::int64_t{dice.roll(5)};
   op.ttl = mood.crowd && dice.chance(60) ? 10 : some_duration(dice, mood);
   op.wait = dice.chance(mood.tries) ? 0 : some_duration(dice, mood);
-  op.limit = dice.chance(94) ? usual_limit(op.key) : 1 + dice.roll(3);
+  op.limit = dice.chance(94) ? usual_limit(op.key) : dice.chance(90) ? 1 + dice.roll(3) : kLimitMax;
   if (kind_of(op.key) == Kind::lock) op.limit = 1;
   op.pick = dice.roll(256);
   if (dice.chance(2) && setup.fences_left == kPlenty) spoil(dice, op);
@@ -215,7 +216,8 @@ Setup some_setup(Dice& dice, bool crowd) {
   return setup;
 }
 
-// Shrinking: what came after goes first, then what came before, then operations become simpler.
+// Shrinking: first the end is cut off, which cannot matter; then the rest is thinned out; then what
+// is left becomes simpler.
 
 template <typename Value, typename Field>
 void simplify(std::vector<Value>& simpler, Value value, Field Value::*field, Field simplest) {

@@ -44,22 +44,33 @@ Engine::~Engine() = default;
 GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop) {
   if (stop.stop_requested()) return {Outcome::cancelled};
 
+  // What is free is had without the means to wait for it.
+  const bool waits = request.wait > Duration::zero();
+  AcquireRequest attempt = request;
+  if (waits) attempt.wait = Duration::zero();
   GrantResult result;
-  std::optional<BlockedCalls::Member> blocked;  // outlives all that touches the engine
-  std::optional<BlockedCall> call;
-  if (request.wait > Duration::zero()) call.emplace();
   Batch batch(*this);
-  Listener* const listener = call.has_value() ? &*call : nullptr;
-  const Answer answer = batch.acquire(request, listener, 0, &result.conflict);
+  const Answer answer = batch.acquire(attempt, nullptr, 0, waits ? nullptr : &result.conflict);
+  if (answer.outcome == Outcome::held && waits) return acquire_in_line(request, std::move(stop));
+  result.outcome = wait_durable(batch.commit()) ? answer.outcome : Outcome::storage;
+  result.grant = answer.grant;
+  return result;
+}
+
+GrantResult Engine::acquire_in_line(const AcquireRequest& request, std::stop_token stop) {
+  const BlockedCalls::Member blocked(core_->blocked_calls());  // outlives all that uses the engine
+  GrantResult result;
+  BlockedCall call;
+  Batch batch(*this);
+  const Answer answer = batch.acquire(request, &call, 0, &result.conflict);
   const Position position = batch.commit();
   if (answer.outcome != Outcome::queued) {
     result.outcome = wait_durable(position) ? answer.outcome : Outcome::storage;
     result.grant = answer.grant;
     return result;
   }
-  blocked.emplace(core_->blocked_calls());
   const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
-  const Settled settled = call->wait();
+  const Settled settled = call.wait();
   result.outcome = settled.outcome;
   result.grant = settled.grant;
   if (settled.outcome == Outcome::timeout) {

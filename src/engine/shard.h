@@ -21,7 +21,8 @@ struct Turn {
   Time earliest = Time::never();  // the earliest deadline set
 };
 
-class Shard {
+// Aligned, so that two shards never share a cache line.
+class alignas(64) Shard {
  public:
   Shard(const TableOptions& options, KeyBudget& budget, Journal* journal)
       : journal_(journal), table_(options, budget) {}
