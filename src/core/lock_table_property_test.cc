@@ -135,9 +135,9 @@ struct Mood {
     moves = crowd ? 2 + dice.roll(6) : std::array{3u, 10u, 30u, 60u}[dice.roll(4)];
     lasting = std::array{0u, 15u, 50u, 80u}[dice.roll(4)];
     tries = std::array{2u, 10u, 30u, 70u}[dice.roll(4)];
-    owners = dice.chance(30) ? kNames : kNoSession + 1;
+    owners = dice.chance(40) ? kNames : kNoSession + 1;
     favourite = dice.roll(owners);
-    favourite_key = dice.roll(4);
+    favourite_key = dice.chance(50) ? 1 : dice.roll(4);
   }
 
   const bool crowd;  // many keys, that fall due together
@@ -210,7 +210,7 @@ Setup some_setup(Dice& dice, bool crowd) {
   setup.keys = crowd ? 40 : 2 + dice.roll(4);
   setup.keys_max = crowd ? 30 + dice.roll(20) : 2 + dice.roll(5);
   setup.waiters_max = dice.roll(4);
-  if (dice.chance(5)) setup.fences_left = dice.roll(30);
+  if (dice.chance(8)) setup.fences_left = dice.roll(20);
   setup.start = kStarts[dice.roll(4)];
   setup.hash_seed = dice.roll(1 << 30);
   return setup;

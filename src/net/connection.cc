@@ -39,7 +39,7 @@ void Connection::start() { read(); }
 
 bool Connection::wants_input() const {
   if (state_ == State::lingering) return true;
-  return state_ == State::open && input_.size() < kUnreadMax && unsent_size() < kUnsentMax;
+  return state_ == State::open && unread_size() < kUnreadMax && unsent_size() < kUnsentMax;
 }
 
 void Connection::read() {
@@ -72,7 +72,7 @@ void Connection::on_read(std::size_t size) {
 
 void Connection::take(std::string_view bytes) {
   if (state_ == State::lingering) return;
-  if (!input_.empty()) {
+  if (unread_size() > 0) {
     input_.append(bytes);
     return resume_input();
   }
@@ -81,13 +81,24 @@ void Connection::take(std::string_view bytes) {
 }
 
 void Connection::resume_input() {
-  if (!input_.empty() && state_ == State::open) {
-    const std::size_t offered = std::min(input_.size(), kInputPerTurn);
-    const bool all = offered == input_.size();
-    const std::size_t consumed = handler_.on_input(std::string_view(input_).substr(0, offered));
+  if (state_ != State::open) return;
+  if (unsent_size() >= kUnsentMax) {
+    held_back_ = unread_size() > 0;  // a peer that does not take its replies is given no more
+    return;
+  }
+  if (unread_size() > 0) {
+    const std::string_view unread = std::string_view(input_).substr(consumed_, kInputPerTurn);
+    const bool all = unread.size() == unread_size();
+    const std::size_t consumed = handler_.on_input(unread);
     if (state_ != State::open) return;
-    input_.erase(0, consumed);
-    if (input_.empty()) give_back(input_);
+    consumed_ += consumed;
+    if (consumed_ == input_.size()) {
+      give_back(input_);
+      consumed_ = 0;
+    } else if (consumed_ > kInputPerTurn) {
+      input_.erase(0, consumed_);  // not at every request: it moves all that is behind
+      consumed_ = 0;
+    }
     if (!all && consumed > 0) resume_next_turn();
   }
   read();
@@ -95,8 +106,10 @@ void Connection::resume_input() {
 
 // So that one connection's backlog does not keep the loop from the others.
 void Connection::resume_next_turn() {
+  resuming_ = true;
   ++operations_;
   loop_.post([this] {
+    resuming_ = false;
     --operations_;
     resume_input();
   });
@@ -125,12 +138,18 @@ void Connection::flush() {
   if (unsent_size() > 0) return wait_to_write();
   sent_ = 0;
   give_back(output_);
-  if (state_ == State::lingering) {
-    error_code ignored;
-    socket_.shutdown(Socket::shutdown_send, ignored);
-    if (input_ended_) return close();
-  }
-  read();  // a full output held it back
+  if (state_ == State::lingering) return say_goodbye();
+  if (std::exchange(held_back_, false)) resume_next_turn();
+  read();
+}
+
+// All is sent: now the end. Input is drained for a while, not for ever.
+void Connection::say_goodbye() {
+  error_code ignored;
+  socket_.shutdown(Socket::shutdown_send, ignored);
+  if (input_ended_) return close();
+  if (linger_until_ == Clock::time_point{}) linger_until_ = Clock::now() + linger_;
+  read();
 }
 
 void Connection::wait_to_write() {
@@ -153,10 +172,10 @@ void Connection::wait_to_write() {
 void Connection::close_gently(std::chrono::milliseconds linger) {
   if (state_ != State::open) return;
   state_ = State::lingering;
-  linger_until_ = loop_.turn_time() + linger;
+  linger_ = linger;
   give_back(input_);
+  consumed_ = 0;
   flush();
-  read();
 }
 
 void Connection::close() {
@@ -167,8 +186,10 @@ void Connection::close() {
 }
 
 void Connection::check(Clock::time_point now) {
-  if (state_ == State::lingering && now >= linger_until_) return close();
-  if (state_ != State::open || reading_ || input_ended_) return;
+  if (state_ == State::lingering && linger_until_ != Clock::time_point{} && now >= linger_until_) {
+    return close();
+  }
+  if (!input_is_full()) return;
   // Nothing is read, so a peer that leaves must be looked for.
   pollfd descriptor{socket_.native_handle(), POLLRDHUP, 0};
   if (::poll(&descriptor, 1, 0) > 0) end_input();

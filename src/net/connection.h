@@ -51,8 +51,8 @@ class Connection {
   // One write of what there is; the rest follows when the peer takes it.
   void flush();
 
-  // Sends what is left, then the end; reads and drops what still comes, so that the last bytes are
-  // not lost to a reset; closes after `linger` at the latest. No handler is called any more.
+  // Sends what is left, then the end; reads and drops what comes for `linger` after that, so that
+  // the last bytes are not lost to a reset; then closes. No handler is called any more.
   void close_gently(std::chrono::milliseconds linger);
   // At once. No handler is called any more.
   void close();
@@ -60,15 +60,17 @@ class Connection {
   // read, and when a close has lingered for long enough.
   bool needs_watching() const {
     return state_ == State::lingering ||
-           (state_ == State::open && (waiting_to_write_ || (!reading_ && !input_ended_)));
+           (state_ == State::open && (waiting_to_write_ || input_is_full()));
   }
   void check(Clock::time_point now);
 
   bool closed() const { return !socket_.is_open(); }
   // Closed, and no operation of it is under way: it may be destroyed.
   bool idle() const { return closed() && operations_ == 0; }
-  std::size_t unread_size() const { return input_.size(); }
+  std::size_t unread_size() const { return input_.size() - consumed_; }
   std::size_t unsent_size() const { return output_.size() - sent_; }
+  // Unread input will be offered to the handler again, by itself.
+  bool input_pending() const { return held_back_ || resuming_; }
   // When bytes last came in; since when output has been waiting for the peer.
   Clock::time_point last_input() const { return last_input_; }
   bool stalled(Clock::time_point now, std::chrono::nanoseconds limit) const {
@@ -87,8 +89,12 @@ class Connection {
   void resume_next_turn();
   void end_input();
   void break_off();
+  void say_goodbye();
   void wait_to_write();
   bool wants_input() const;
+  bool input_is_full() const {
+    return state_ == State::open && !input_ended_ && unread_size() >= kUnreadMax;
+  }
 
   Loop& loop_;
   Socket socket_;
@@ -97,13 +103,17 @@ class Connection {
   bool reading_ = false;
   bool input_ended_ = false;
   bool waiting_to_write_ = false;
+  bool held_back_ = false;  // unread input waits until the output is sent
+  bool resuming_ = false;   // it will be offered in a later turn
   int operations_ = 0;
-  std::size_t sent_ = 0;
+  std::size_t consumed_ = 0;  // of input_
+  std::size_t sent_ = 0;      // of output_
   std::string input_;
   std::string output_;
   Clock::time_point last_input_;
   Clock::time_point stalled_since_;
-  Clock::time_point linger_until_;
+  Clock::time_point linger_until_{};  // set when all is sent
+  std::chrono::milliseconds linger_{};
   std::array<char, 512> small_;
 };
 

@@ -1,5 +1,6 @@
 #include "server/line_connection.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -40,7 +41,7 @@ std::size_t LineConnection::on_input(std::string_view unread) {
 void LineConnection::on_end_of_input() {
   // What was complete is answered first; what waits in line, or is half there, never will be.
   input_ended_ = true;
-  if (session_.waits()) return cut();
+  if (session_.waits()) return finish();
   touch();
 }
 
@@ -63,8 +64,9 @@ void LineConnection::stats(std::string_view json) {
   go_on();
 }
 
-// What stood behind the request that blocked.
+// What stood behind the request that blocked. Silence counts from its reply.
 void LineConnection::go_on() {
+  last_reply_ = worker_.loop().turn_time();
   touch();
   connection_.resume_input();
 }
@@ -72,7 +74,17 @@ void LineConnection::go_on() {
 void LineConnection::push(std::string_view line) {
   if (ended_ || closing_) return;
   if (connection_.unsent_size() == 0) pushes_unsent_ = 0;
-  if (++pushes_unsent_ > kPushesUnsentMax || connection_.unsent_size() > Connection::kUnsentMax) {
+  const auto is_behind = [this] {
+    return pushes_unsent_ > kPushesUnsentMax || connection_.unsent_size() > Connection::kUnsentMax;
+  };
+  ++pushes_unsent_;
+  if (is_behind()) {
+    // Only who does not take what is sent is slow, not who was sent much in one turn.
+    connection_.flush();
+    if (ended_) return;
+    if (connection_.unsent_size() == 0) pushes_unsent_ = 1;
+  }
+  if (is_behind()) {
     log_event(LogLevel::info, "slow listener closed", {{"connection", std::to_string(id())}});
     return cut();
   }
@@ -92,11 +104,12 @@ void LineConnection::flush() {
 }
 
 void LineConnection::close_when_over() {
-  const bool over = session_.fate() == LineSession::Fate::closes || input_ended_;
+  const bool all_taken_in = input_ended_ && !connection_.input_pending();
+  const bool over = session_.fate() == LineSession::Fate::closes || (all_taken_in && !is_refused());
   if (is_refused() && close_at_ == Connection::Clock::time_point{}) {
     close_at_ = worker_.loop().turn_time() + kRefusalDelay;
   }
-  if (input_ended_ && session_.waits()) return cut();
+  if (input_ended_ && session_.waits()) return finish();
   if (!over || session_.blocked()) return;
   if (session_.violation() != Violation::none) {
     log_event(LogLevel::info, "violation",
@@ -104,12 +117,13 @@ void LineConnection::close_when_over() {
                {"connection", std::to_string(id())},
                {"peer", address_.to_string()}});
   }
-  end();
-  connection_.close_gently(kLinger);
+  finish();
 }
 
 void LineConnection::check_silence(Connection::Clock::time_point now) {
-  if (ended_ || now - connection_.last_input() <= worker_.options().read_timeout) return;
+  if (ended_ || session_.fate() != LineSession::Fate::open) return;
+  if (now - std::max(connection_.last_input(), last_reply_) <= worker_.options().read_timeout)
+    return;
   const bool half_a_request = connection_.unread_size() > 0 && !session_.blocked();
   if (!half_a_request && session_.may_be_silent()) return;
   session_.time_out(connection_.output());
@@ -119,16 +133,19 @@ void LineConnection::check_silence(Connection::Clock::time_point now) {
 bool LineConnection::watch(Connection::Clock::time_point now) {
   connection_.check(now);
   const Duration write_timeout = worker_.options().write_timeout;
-  if (!ended_ && write_timeout > 0s && connection_.stalled(now, write_timeout)) cut();
-  if (!ended_ && is_refused() && now >= close_at_) {
-    end();
-    connection_.close_gently(kLinger);
-  }
+  if (write_timeout > 0s && connection_.stalled(now, write_timeout)) cut();
+  if (!ended_ && is_refused() && now >= close_at_) finish();
   return connection_.needs_watching() || (!ended_ && is_refused());
 }
 
 void LineConnection::drain() {
   if (!ended_) session_.drain();
+}
+
+// What was answered is still sent.
+void LineConnection::finish() {
+  end();
+  connection_.close_gently(kLinger);
 }
 
 void LineConnection::cut() {

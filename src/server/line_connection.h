@@ -56,6 +56,7 @@ class LineConnection final : public Connection::Handler {
   bool is_refused() const { return session_.fate() == LineSession::Fate::refused; }
   void touch();
   void go_on();
+  void finish();
   void end();
   void close_when_over();
 
@@ -67,7 +68,8 @@ class LineConnection final : public Connection::Handler {
   bool input_ended_ = false;  // the peer sends no more
   bool closing_ = false;
   std::uint32_t pushes_unsent_ = 0;
-  Connection::Clock::time_point close_at_{};  // when it was not let in
+  Connection::Clock::time_point last_reply_{};  // to a request that had blocked
+  Connection::Clock::time_point close_at_{};    // when it was not let in
 };
 
 }  // namespace lockd

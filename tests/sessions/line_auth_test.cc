@@ -1,0 +1,106 @@
+// Who may come in.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "sessions/line_client.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = LineClient::Clock;
+
+Options secret_options() {
+  Options options = line_options();
+  options.secret = options.auth_token = "open sesame";
+  return options;
+}
+
+// `error_auth`, a pause of 100 ms, and a close.
+void expect_refusal(LineClient& client, Clock::time_point asked) {
+  EXPECT_EQ(client.read_line(), "error_auth");
+  EXPECT_EQ(client.read_line(), kEnd);
+  EXPECT_GE(Clock::now(), asked + 90ms);
+}
+
+TEST(LineAuth, TheRightSecretOpens) {
+  LineServer server(secret_options());
+  for (const char* argument : {"open sesame", "  open sesame\t ", "open sesame\r"}) {
+    LineClient client = server.connect();
+    client.send(request("auth", "ignored", argument) + request("w", "k", "0"));
+    EXPECT_EQ(client.read_line(), "ok");
+    EXPECT_EQ(client.read_line(), "error");
+    EXPECT_EQ(client.ask(request("ping", "", "")), "ok");
+  }
+}
+
+TEST(LineAuth, AnythingElseFirstIsRefused) {
+  LineServer server(secret_options());
+  for (const std::string& first :
+       {request("auth", "", "open"), request("auth", "", ""), request("auth", "", "open sesame!"),
+        request("auth", "", "Open Sesame"), request("auth", "", std::string(65'536, 'x')),
+        request("auth", "", std::string(65'537, 'x')), request("ping", "", ""),
+        request("stats", "", ""), request("l", "k", "0"), request("AUTH", "", "open sesame"),
+        request("x", "", ""), request("l", "", "bad"), std::string(1000, 'x'),
+        request("auth", std::string(257, 'k'), "open sesame")}) {
+    SCOPED_TRACE(first.substr(0, 40));
+    LineClient client = server.connect();
+    const auto asked = Clock::now();
+    client.send(first);
+    expect_refusal(client, asked);
+  }
+}
+
+TEST(LineAuth, NothingBehindARefusalIsExecuted) {
+  LineServer server(secret_options());
+  LineClient client = server.connect();
+  const auto asked = Clock::now();
+  client.send(request("auth", "", "wrong") + request("auth", "", "open sesame") +
+              request("l", "k", "0 1000") + std::string(64 * 1024, 'x'));
+  expect_refusal(client, asked);
+  LineClient other = server.connect();
+  EXPECT_EQ(other.ask(request("auth", "", "open sesame")), "ok");
+  EXPECT_EQ(masked(other.ask(request("l", "k", "0"))), "ok <token> 33");
+}
+
+TEST(LineAuth, TheEndOfInputDoesNotShortenThePause) {
+  LineServer server(secret_options());
+  LineClient client = server.connect();
+  const auto asked = Clock::now();
+  client.send(request("auth", "", "wrong"));
+  client.half_close();
+  expect_refusal(client, asked);
+}
+
+TEST(LineAuth, SilenceIsRefused) {
+  Options options = secret_options();
+  options.read_timeout = 300ms;
+  LineServer server(options);
+  for (const char* first : {"", "auth\n\nopen"}) {
+    LineClient client = server.connect();
+    const auto asked = Clock::now();
+    client.send(first);
+    expect_refusal(client, asked + 300ms);
+  }
+}
+
+TEST(LineAuth, ASecondAuthIsAnUnknownCommand) {
+  LineServer server(secret_options());
+  LineClient client = server.connect();
+  EXPECT_EQ(client.ask(request("auth", "", "open sesame")), "ok");
+  EXPECT_EQ(client.ask(request("auth", "", "open sesame")), "error");
+  EXPECT_EQ(client.read_line(), kEnd);
+}
+
+TEST(LineAuth, AfterItViolationsAreErrors) {
+  LineServer server(secret_options());
+  LineClient client = server.connect();
+  EXPECT_EQ(client.ask(request("auth", "", "open sesame")), "ok");
+  EXPECT_EQ(client.ask(request("x", "", "")), "error");
+  EXPECT_EQ(client.read_line(), kEnd);
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,113 @@
+// The end of input: what was complete is answered first, as for `printf ... | nc`.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sessions/line_client.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Lines = std::vector<std::string>;
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+Lines replies_to(const std::string& requests) {
+  LineServer server;
+  LineClient client = server.connect();
+  client.send(requests);
+  client.half_close();
+  Lines replies = client.read_to_end();
+  for (std::string& reply : replies) reply = masked(reply);
+  return replies;
+}
+
+TEST(LineEndOfInput, WhatWasCompleteIsAnswered) {
+  EXPECT_EQ(replies_to(""), (Lines{"<end>"}));
+  EXPECT_EQ(replies_to("ping\n\n\n"), (Lines{"ok", "<end>"}));
+  EXPECT_EQ(replies_to("l\nk\n0\nl\nk\n0\nping\n\n\n"),
+            (Lines{"ok <token> 33", "timeout", "ok", "<end>"}));
+  EXPECT_EQ(replies_to("e\nk\n\nw\nk\n5\nw\nk\n5\n"),
+            (Lines{"acquired <token> 33", "ok <token> 33", "error", "<end>"}));
+  EXPECT_EQ(replies_to("ping\n\n\nx\n\n\n"), (Lines{"ok", "error", "<end>"}));
+}
+
+TEST(LineEndOfInput, HalfARequestIsNot) {
+  EXPECT_EQ(replies_to("ping\n\n\nping\n\n"), (Lines{"ok", "<end>"}));
+  EXPECT_EQ(replies_to("pi"), (Lines{"<end>"}));
+}
+
+TEST(LineEndOfInput, StatisticsAreAnswered) {
+  const std::string empty =
+      R"(ok {"connections":1,"locks":[],"semaphores":[],"idle_locks":[],"idle_semaphores":[],)"
+      R"("signal_channels":[]})";
+  EXPECT_EQ(replies_to("stats\n\n\n"), (Lines{empty, "<end>"}));
+  EXPECT_EQ(replies_to("ping\n\n\nstats\n\n\nping\n\n\nstats\n\n\n"),
+            (Lines{"ok", empty, "ok", empty, "<end>"}));
+}
+
+// The request that blocks never has a reply; those before it do.
+TEST(LineEndOfInput, WhatCameBeforeARequestThatBlocksIsAnswered) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(replies_to("ping\n\n\nl\nk\n0\nl\nk\n1000\nping\n\n\n"),
+              (Lines{"ok", "ok <token> 33", "<end>"}));
+  }
+}
+
+// A reader that takes its time: the answers are more than the sockets hold, and the end of input
+// comes while they are stuck.
+TEST(LineEndOfInput, ASlowReaderHasAllItsAnswers) {
+  Options options = line_options();
+  options.write_timeout = 20s;
+  LineServer server(options);
+  LineClient holder = server.connect();
+  ASSERT_EQ(masked(holder.ask(request("l", "k", "0 1000"))), "ok <token> 1000");
+  std::vector<std::thread> readers;
+  for (std::size_t count = 300'000; count <= 500'000; count += 25'000) {
+    readers.emplace_back([&server, count] {
+      LineClient client = server.connect(4096);
+      std::thread sender([&] {
+        client.send(repeated("l\nk\n0\n", count));
+        client.half_close();
+      });
+      std::this_thread::sleep_for(2500ms);
+      const Lines replies = client.read_to_end();
+      sender.join();
+      EXPECT_EQ(replies.size(), count + 1);
+      EXPECT_EQ(replies.back(), kEnd);
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+}
+
+// The write timeout says how long output may stay unsent, also when it is the last.
+TEST(LineEndOfInput, ASlowReaderIsNotCutOff) {
+  Options options = line_options();
+  options.write_timeout = 20s;
+  LineServer server(options);
+  LineClient holder = server.connect();
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_EQ(masked(holder.ask(request("l", std::to_string(i) + std::string(200, 'k'), "0 1000"))),
+              "ok <token> 1000");
+  }
+  for (const std::string last : {"ping\n\n\n", "nonsense\n\n\n"}) {
+    LineClient client = server.connect(4096);
+    client.send(repeated("stats\n\n\n", 40) + last);
+    if (last.starts_with("ping")) client.half_close();
+    std::this_thread::sleep_for(2s);
+    const Lines replies = client.read_to_end();
+    EXPECT_EQ(replies.size(), 42U) << last;
+    EXPECT_EQ(replies.back().substr(0, 20), kEnd) << last;
+  }
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,145 @@
+// Clients that misbehave do not disturb the others.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sessions/line_client.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// Keys enough for statistics of a hundred kilobytes.
+void take_many_keys(LineClient& client) {
+  const std::string tail(200, 'k');
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_EQ(masked(client.ask(request("l", std::to_string(i) + tail, "0 1000"))),
+              "ok <token> 1000");
+  }
+}
+
+TEST(LineHostile, WhoNeverReadsIsClosedAndDisturbsNobody) {
+  Options options = line_options();
+  options.write_timeout = 500ms;
+  LineServer server(options);
+  LineClient client = server.connect();
+  take_many_keys(client);
+  LineClient slow = server.connect(4096);
+  ASSERT_TRUE(slow.send(repeated("stats\n\n\n", 1000)));
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(client.ask(request("ping", "", "")), "ok");
+  const std::string stats = await_stats(client, "{\"connections\":1,");
+  EXPECT_NE(stats.find("{\"connections\":1,"), std::string::npos);
+}
+
+TEST(LineHostile, WithoutAWriteTimeoutItIsKept) {
+  Options options = line_options();
+  options.write_timeout = 0s;
+  LineServer server(options);
+  LineClient client = server.connect();
+  take_many_keys(client);
+  LineClient slow = server.connect(4096);
+  ASSERT_TRUE(slow.send(repeated("stats\n\n\n", 100)));
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(client.ask(request("ping", "", "")), "ok");
+  for (const std::string& line : slow.read_lines(100)) {
+    ASSERT_TRUE(line.starts_with("ok {\"connections\":2,\"locks\":[{") && line.ends_with("]}"));
+  }
+}
+
+// Requests of one that does not read wait with it: their answers are not piled up. The last are
+// made when there is room for them, and show what happened meanwhile.
+TEST(LineHostile, AnswersAreNotPiledUp) {
+  Options options = line_options();
+  options.write_timeout = 0s;
+  LineServer server(options);
+  LineClient client = server.connect();
+  take_many_keys(client);
+  LineClient slow = server.connect(4096);
+  ASSERT_TRUE(slow.send(repeated("stats\n\n\n", 200)));
+  std::this_thread::sleep_for(1500ms);
+  ASSERT_EQ(masked(client.ask(request("l", "late", "0 1000"))), "ok <token> 1000");
+  const std::vector<std::string> lines = slow.read_lines(200);
+  ASSERT_EQ(lines.size(), 200U);
+  EXPECT_EQ(lines.front().find("\"late\""), std::string::npos);
+  EXPECT_TRUE(lines.back().find("\"late\"") != std::string::npos);
+}
+
+TEST(LineHostile, GarbageGetsAnError) {
+  LineServer server;
+  std::minstd_rand random(20'240'601);
+  for (int round = 0; round < 20; ++round) {
+    std::string garbage(64 * 1024, '\0');
+    for (char& c : garbage) c = static_cast<char>(random() >> 8);
+    LineClient client = server.connect();
+    client.send(garbage);
+    EXPECT_EQ(client.read_line(), "error");
+    EXPECT_EQ(client.read_line(), kEnd);
+  }
+}
+
+TEST(LineHostile, EndlessGarbageIsCutOff) {
+  LineServer server;
+  LineClient client = server.connect();
+  const std::string garbage(64 * 1024, 'x');
+  const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+  while (client.send(garbage) && LineClient::Clock::now() < deadline) {
+  }
+  EXPECT_LT(LineClient::Clock::now(), deadline);
+}
+
+TEST(LineHostile, ManyViolationsLeaveNothingBehind) {
+  LineServer server;
+  LineClient observer = server.connect();
+  for (int i = 0; i < 300; ++i) {
+    LineClient client = server.connect();
+    client.send(request("l", "k", "60 1000") + request("e", "j" + std::to_string(i), "1000") +
+                request("listen", "a", "") + request("x", "", ""));
+    ASSERT_EQ(masked(client.read_line()), "ok <token> 1000") << i;
+    ASSERT_EQ(masked(client.read_line()), "acquired <token> 1000") << i;
+    ASSERT_EQ(client.read_line(), "ok");
+    ASSERT_EQ(client.read_line(), "error");
+  }
+  const std::string stats = await_stats(observer, "{\"connections\":1,");
+  EXPECT_NE(stats.find(R"({"connections":1,"locks":[],"semaphores":[])"), std::string::npos);
+  EXPECT_NE(stats.find(R"("signal_channels":[])"), std::string::npos);
+}
+
+// Each takes its turn or leaves; whoever is left is served, and nothing stays behind.
+TEST(LineHostile, GhostsAreNeverGranted) {
+  LineServer server;
+  LineClient observer = server.connect();
+  LineClient holder = server.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 1000")));
+  std::vector<LineClient> waiters;
+  for (int i = 1; i <= 60; ++i) {
+    waiters.push_back(server.connect());
+    waiters.back().send(request("l", "k", "1000 1000"));
+    await_stats(observer, "\"waiters\":" + std::to_string(i) + "}");
+  }
+  for (std::size_t i = 0; i < waiters.size(); ++i) {
+    if (i % 3 == 0) waiters[i].reset();
+    if (i % 3 == 1) waiters[i].close();
+  }
+  await_stats(observer, "\"waiters\":20}");
+  ASSERT_EQ(holder.ask(request("r", "k", token)), "ok");
+  for (std::size_t i = 2; i < waiters.size(); i += 3) {
+    const std::string reply = waiters[i].read_line();
+    ASSERT_EQ(masked(reply), "ok <token> 1000");
+    ASSERT_EQ(waiters[i].ask(request("r", "k", token_of(reply))), "ok");
+  }
+  EXPECT_EQ(masked(observer.ask(request("l", "k", "0"))), "ok <token> 33");
+}
+
+}  // namespace
+}  // namespace lockd

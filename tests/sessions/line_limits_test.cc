@@ -1,0 +1,128 @@
+// Limits, and the answer at each.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sessions/line_client.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kUnknownToken = "00000000000000010123456789abcdef";
+
+// Until the server has noticed that there is room again.
+LineClient connect_when_admitted(LineServer& server) {
+  const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+  for (;;) {
+    LineClient client = server.connect();
+    if (client.ask(request("ping", "", "")) == "ok") return client;
+    if (LineClient::Clock::now() > deadline) return client;
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+TEST(LineLimits, MaxLocksCountsBothNamespaces) {
+  Options options = line_options();
+  options.max_locks = 2;
+  LineServer server(options);
+  LineClient client = server.connect();
+  const std::string token = token_of(client.ask(request("l", "a", "0")));
+  ASSERT_EQ(masked(client.ask(request("sl", "a", "0 1"))), "ok <token> 33");
+  EXPECT_EQ(client.ask(request("l", "b", "0")), "error_max_locks");
+  EXPECT_EQ(client.ask(request("l", "b", "60")), "error_max_locks");
+  EXPECT_EQ(client.ask(request("e", "b", "")), "error_max_locks");
+  EXPECT_EQ(client.ask(request("sl", "b", "0 1")), "error_max_locks");
+  EXPECT_EQ(client.ask(request("se", "b", "1")), "error_max_locks");
+  EXPECT_EQ(client.ask(request("l", "a", "0")), "timeout");  // it is there already
+  // An idle key gives way.
+  EXPECT_EQ(client.ask(request("r", "a", token)), "ok");
+  EXPECT_EQ(masked(client.ask(request("l", "b", "0"))), "ok <token> 33");
+  EXPECT_EQ(client.ask(request("l", "a", "0")), "error_max_locks");
+}
+
+TEST(LineLimits, IdleKeysAreReclaimedOneByOne) {
+  Options options = line_options();
+  options.max_locks = 3;
+  LineServer server(options);
+  LineClient client = server.connect();
+  for (int i = 0; i < 100; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    const std::string reply = client.ask(request("l", key, "0"));
+    ASSERT_EQ(masked(reply), "ok <token> 33");
+    ASSERT_EQ(client.ask(request("r", key, token_of(reply))), "ok");
+  }
+}
+
+TEST(LineLimits, ReleaseRenewAndWaitCreateNoKey) {
+  Options options = line_options();
+  options.max_locks = 1;
+  LineServer server(options);
+  LineClient client = server.connect();
+  for (const char* command : {"r", "n", "sr", "sn"}) {
+    EXPECT_EQ(client.ask(request(command, "x", kUnknownToken)), "error");
+  }
+  EXPECT_EQ(client.ask(request("w", "x", "0")), "error");
+  EXPECT_EQ(client.ask(request("sw", "x", "0")), "error");
+  const std::string stats = client.ask(request("stats", "", ""));
+  EXPECT_NE(stats.find(R"("idle_locks":[],"idle_semaphores":[])"), std::string::npos) << stats;
+}
+
+TEST(LineLimits, MaxWaitersIsPerKey) {
+  Options options = line_options();
+  options.max_waiters = 1;
+  LineServer server(options);
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  LineClient c = server.connect();
+  const std::string token = token_of(a.ask(request("l", "k", "0")));
+  ASSERT_EQ(b.ask(request("e", "k", "")), "queued");
+  EXPECT_EQ(c.ask(request("l", "k", "60")), "error_max_waiters");
+  EXPECT_EQ(c.ask(request("e", "k", "")), "error_max_waiters");
+  ASSERT_EQ(masked(a.ask(request("sl", "k", "0 1"))), "ok <token> 33");
+  ASSERT_EQ(b.ask(request("se", "k", "1")), "queued");
+  EXPECT_EQ(c.ask(request("sl", "k", "60 1")), "error_max_waiters");
+  EXPECT_EQ(c.ask(request("se", "k", "1")), "error_max_waiters");
+  EXPECT_EQ(a.ask(request("r", "k", token)), "ok");
+  EXPECT_EQ(c.ask(request("e", "k", "")), "queued");  // b holds: there is room
+}
+
+TEST(LineLimits, MaxConnections) {
+  for (const bool per_ip : {false, true}) {
+    Options options = line_options();
+    (per_ip ? options.max_connections_per_ip : options.max_connections) = 2;
+    LineServer server(options);
+    LineClient a = server.connect();
+    LineClient b = server.connect();
+    ASSERT_EQ(a.ask(request("ping", "", "")), "ok");
+    ASSERT_EQ(b.ask(request("ping", "", "")), "ok");
+    LineClient c = server.connect();
+    EXPECT_EQ(c.read_line(), kEnd);  // not a byte
+    b.close();
+    LineClient d = connect_when_admitted(server);
+    EXPECT_EQ(d.ask(request("ping", "", "")), "ok");
+    EXPECT_EQ(a.ask(request("ping", "", "")), "ok");
+  }
+}
+
+TEST(LineLimits, MaxSubscriptionsIsPerConnection) {
+  Options options = line_options();
+  options.max_subscriptions = 2;
+  LineServer server(options);
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  EXPECT_EQ(a.ask(request("listen", "x", "")), "ok");
+  EXPECT_EQ(a.ask(request("listen", "x", "g")), "ok");
+  EXPECT_EQ(a.ask(request("listen", "y", "")), "error");
+  EXPECT_EQ(a.ask(request("listen", "x", "")), "ok");  // it has that one
+  EXPECT_EQ(b.ask(request("listen", "y", "")), "ok");
+  EXPECT_EQ(a.ask(request("unlisten", "x", "g")), "ok");
+  EXPECT_EQ(a.ask(request("listen", "y", "")), "ok");
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,169 @@
+// Between connections: the order of grants, and time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sessions/line_client.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = LineClient::Clock;
+
+TEST(LineLocks, FiftyWaitersAreServedInTheirOrder) {
+  LineServer server;
+  LineClient observer = server.connect();
+  LineClient holder = server.connect();
+  std::string token = token_of(holder.ask(request("l", "k", "0")));
+  std::vector<LineClient> waiters;
+  for (int i = 1; i <= 50; ++i) {
+    waiters.push_back(server.connect());
+    waiters.back().send(request("l", "k", "60"));
+    const std::string part = "\"waiters\":" + std::to_string(i) + "}";
+    ASSERT_NE(await_stats(observer, part).find(part), std::string::npos);
+  }
+  LineClient* last = &holder;
+  for (LineClient& waiter : waiters) {
+    EXPECT_EQ(last->ask(request("r", "k", token)), "ok");
+    const std::string reply = waiter.read_line();
+    ASSERT_EQ(masked(reply), "ok <token> 33");
+    EXPECT_GT(token_of(reply), token);  // tokens sort in the order of their grants
+    token = token_of(reply);
+    last = &waiter;
+  }
+}
+
+TEST(LineLocks, TwoPhaseAndPlainWaitersShareOneLine) {
+  LineServer server;
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  LineClient c = server.connect();
+  const std::string token = token_of(a.ask(request("l", "k", "0")));
+  EXPECT_EQ(b.ask(request("e", "k", "")), "queued");
+  c.send(request("l", "k", "60"));
+  await_stats(a, "\"waiters\":2");
+  EXPECT_EQ(a.ask(request("r", "k", token)), "ok");
+  const std::string second = b.ask(request("w", "k", "60"));
+  EXPECT_EQ(masked(second), "ok <token> 33");
+  EXPECT_EQ(c.read_line(50ms), kSilence);
+  EXPECT_EQ(b.ask(request("r", "k", token_of(second))), "ok");
+  EXPECT_EQ(masked(c.read_line()), "ok <token> 33");
+}
+
+TEST(LineLocks, AnyConnectionMayUseAToken) {
+  LineServer server;
+  LineClient holder = server.connect();
+  LineClient other = server.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 60")));
+  EXPECT_EQ(other.ask(request("n", "k", token + " 70")), "ok 70");
+  EXPECT_EQ(other.ask(request("r", "k", token)), "ok");
+  EXPECT_EQ(holder.ask(request("n", "k", token)), "error");
+}
+
+TEST(LineLocks, AWaitPairsOnlyWithItsOwnEnqueue) {
+  LineServer server;
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  EXPECT_EQ(masked(a.ask(request("e", "k", ""))), "acquired <token> 33");
+  EXPECT_EQ(b.ask(request("w", "k", "0")), "error");
+  EXPECT_EQ(b.ask(request("e", "k", "")), "queued");
+}
+
+TEST(LineLocks, AWaiterBlocksUntilTheReleaseOfASemaphore) {
+  LineServer server;
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  const std::string token = token_of(a.ask(request("sl", "k", "0 2")));
+  EXPECT_EQ(masked(a.ask(request("sl", "k", "0 2"))), "ok <token> 33");
+  b.send(request("sl", "k", "60 2 40"));
+  await_stats(a, R"({"key":"k","limit":2,"holders":2,"waiters":1})");
+  EXPECT_EQ(a.ask(request("sr", "k", token)), "ok");
+  EXPECT_EQ(masked(b.read_line()), "ok <token> 40");
+}
+
+TEST(LineLocks, LeasesPassOnNeverEarly) {
+  LineServer server;
+  LineClient holder = server.connect();
+  struct Pair {
+    Clock::time_point asked;
+    LineClient waiter;
+  };
+  std::vector<Pair> pairs;
+  for (int i = 0; i < 16; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    const auto asked = Clock::now();
+    ASSERT_EQ(masked(holder.ask(request("l", key, "0 1"))), "ok <token> 1");
+    pairs.push_back({asked, server.connect()});
+    pairs.back().waiter.send(request("l", key, "60"));
+    std::this_thread::sleep_for(7ms);
+  }
+  for (Pair& pair : pairs) {
+    EXPECT_EQ(masked(pair.waiter.read_line()), "ok <token> 33");
+    EXPECT_GE(Clock::now(), pair.asked + 1s);
+  }
+}
+
+TEST(LineLocks, ARenewedLeasePassesOnNeverEarly) {
+  LineServer server;
+  LineClient holder = server.connect();
+  LineClient waiter = server.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 60")));
+  waiter.send(request("l", "k", "60"));
+  const auto asked = Clock::now();
+  EXPECT_EQ(holder.ask(request("n", "k", token + " 1")), "ok 1");
+  EXPECT_EQ(masked(waiter.read_line()), "ok <token> 33");
+  EXPECT_GE(Clock::now(), asked + 1s);
+  EXPECT_EQ(holder.ask(request("n", "k", token)), "error");  // nothing is resurrected
+  EXPECT_EQ(holder.ask(request("r", "k", token)), "error");
+}
+
+TEST(LineLocks, WaitsTimeOutNeverEarly) {
+  LineServer server;
+  LineClient holder = server.connect();
+  ASSERT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 33");
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  ASSERT_EQ(b.ask(request("e", "k", "")), "queued");
+  const auto asked = Clock::now();
+  a.send(request("l", "k", "1"));
+  b.send(request("w", "k", "1"));
+  for (LineClient* client : {&a, &b}) {
+    EXPECT_EQ(client->read_line(), "timeout");
+    EXPECT_GE(Clock::now(), asked + 1s);
+  }
+  EXPECT_NE(await_stats(holder, "\"waiters\":0").find("\"waiters\":0"), std::string::npos);
+  EXPECT_EQ(b.ask(request("w", "k", "0")), "error");
+}
+
+// The lease of a place runs from its grant, and `w` resets it; lapsed, it answers one `w`.
+TEST(LineLocks, ALapsedPlaceAnswersOneWait) {
+  Options options = line_options();
+  options.detailed_errors = true;
+  LineServer server(options);
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  LineClient c = server.connect();
+  ASSERT_EQ(masked(a.ask(request("e", "told", "1"))), "acquired <token> 1");
+  const std::string token = token_of(b.ask(request("l", "untold", "0")));
+  ASSERT_EQ(a.ask(request("e", "untold", "1")), "queued");
+  ASSERT_EQ(b.ask(request("r", "untold", token)), "ok");
+  ASSERT_EQ(masked(a.ask(request("e", "again", "1"))), "acquired <token> 1");
+  for (const std::string key : {"told", "untold", "again"}) {
+    const std::string reply = c.ask(request("l", key, "60"));  // when the lease has lapsed
+    ASSERT_EQ(masked(reply), "ok <token> 33");
+    ASSERT_EQ(c.ask(request("r", key, token_of(reply))), "ok");
+  }
+  EXPECT_EQ(a.ask(request("w", "told", "0")), "error_lease_expired");
+  EXPECT_EQ(a.ask(request("w", "told", "0")), "error_not_enqueued");
+  EXPECT_EQ(a.ask(request("w", "untold", "0")), "error_lease_expired");
+  EXPECT_EQ(masked(a.ask(request("e", "untold", ""))), "acquired <token> 33");
+  EXPECT_EQ(masked(a.ask(request("e", "again", ""))), "acquired <token> 33");
+}
+
+}  // namespace
+}  // namespace lockd

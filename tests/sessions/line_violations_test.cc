@@ -1,0 +1,224 @@
+// Whatever breaks a rule gets `error` and a close; whatever is just inside is served.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "sessions/line_client.h"
+#include "sessions/line_script.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::string_literals;
+
+const std::string kToken = "00000000000000010123456789abcdef";
+
+// A request that has a reply, which is `error` and a close when nothing is said.
+struct Case {
+  std::string request;
+  std::string reply = "error!";
+};
+
+const Case kCommands[] = {
+    {"x\nk\n0\n"},
+    {"\nk\n0\n"},
+    {"L\nk\n0\n"},
+    {" l\nk\n0\n"},
+    {"l \nk\n0\n"},
+    {"PING\n\n\n"},
+    {"ping \n\n\n"},
+    {"lock\nk\n0\n"},
+    {"auth\n\nsecret\n"},
+    {"\xff\xfe\nk\n0\n"},
+    {"l\0\nk\n0\n"s},
+    {"ll\nk\n0\n"},
+    {"\n\n\n"},
+    {"stats\t\n\n\n"},
+    {"s\nk\n0\n"},
+    {"\rl\nk\n0\n"},
+    {"l\r\nk\r\n0\r\n", "ok <token> 33"},
+    {"l\r\r\nk\r\r\r\n0\r\r\n", "ok <token> 33"},
+    {"ping\r\n\r\n\r\n", "ok"},
+    {"signal\r\na\r\nx\r\n", "ok 0"},
+};
+
+const Case kNumbers[] = {
+    {"l\nk\nten\n"},
+    {"l\nk\n1.5\n"},
+    {"l\nk\n0x10\n"},
+    {"l\nk\n1e3\n"},
+    {"l\nk\n10s\n"},
+    {"l\nk\n--1\n"},
+    {"l\nk\n+-1\n"},
+    {"l\nk\n-\n"},
+    {"l\nk\n+\n"},
+    {"l\nk\n1,000\n"},
+    {"l\nk\n5\r6\n"},
+    {"l\nk\n5\v\n"},
+    {"l\nk\n\xd9\xa3\n"},
+    {"l\nk\n9223372037\n"},
+    {"l\nk\n9223372036854775807\n"},
+    {"l\nk\n9223372036854775808\n"},
+    {"l\nk\n99999999999999999999\n"},
+    {"l\nk\n-1\n"},
+    {"l\nk\n-9223372036854775808\n"},
+    {"l\nk\n0 0\n"},
+    {"l\nk\n0 -1\n"},
+    {"l\nk\n0 ten\n"},
+    {"l\nk\n0 9223372037\n"},
+    {"e\nk\n0\n"},
+    {"e\nk\n-5\n"},
+    {"e\nk\nx\n"},
+    {"e\nk\n9223372037\n"},
+    {"w\nk\n-1\n"},
+    {"w\nk\nx\n"},
+    {"n\nk\n" + kToken + " 0\n"},
+    {"n\nk\n" + kToken + " -1\n"},
+    {"n\nk\n" + kToken + " x\n"},
+    {"sl\nk\n0 0\n"},
+    {"sl\nk\n0 -1\n"},
+    {"sl\nk\n0 x\n"},
+    {"sl\nk\n0 2147483648\n"},
+    {"sl\nk\n0 9223372036854775808\n"},
+    {"sl\nk\n-1 1\n"},
+    {"sl\nk\n0 1 0\n"},
+    {"se\nk\n0\n"},
+    {"se\nk\n2147483648\n"},
+    {"se\nk\n1 0\n"},
+    {"sw\nk\n-1\n"},
+    {"sn\nk\n" + kToken + " 0\n"},
+    {"l\nk\n+0\n", "ok <token> 33"},
+    {"l\nk\n-0\n", "ok <token> 33"},
+    {"l\nk\n007\n", "ok <token> 33"},
+    {"l\nk\n+10 +60\n", "ok <token> 60"},
+    {"l\nk\n  10 \t 60  \n", "ok <token> 60"},
+    {"l\nk\n10\t60\n", "ok <token> 60"},
+    {"l\nk\n0 0000000000000000000000000000001\n", "ok <token> 1"},
+    {"sl\nk\n+0 +2 +5\n", "ok <token> 5"},
+    {"e\nk\n 9223372036 \n", "acquired <token> 9223372036"},
+};
+
+const Case kArguments[] = {
+    {"l\nk\n\n"},          {"l\nk\n  \t\n"},
+    {"l\nk\n1 2 3\n"},     {"r\nk\n\n"},
+    {"r\nk\n \t \n"},      {"r\nk\n" + kToken + " 1\n"},
+    {"n\nk\n\n"},          {"n\nk\n" + kToken + " 1 2\n"},
+    {"e\nk\n1 2\n"},       {"w\nk\n\n"},
+    {"w\nk\n1 2\n"},       {"sl\nk\n\n"},
+    {"sl\nk\n0\n"},        {"sl\nk\n0 1 2 3\n"},
+    {"sr\nk\n\n"},         {"sr\nk\na b\n"},
+    {"sn\nk\n\n"},         {"se\nk\n\n"},
+    {"se\nk\n1 2 3\n"},    {"sw\nk\n\n"},
+    {"sw\nk\n1 2\n"},      {"signal\na\n\n"},
+    {"signal\na\n \t \n"}, {"signal\na\n\r\n"},
+};
+
+const Case kKeys[] = {
+    {"l\n\n0\n"},
+    {"l\n\r\n0\n"},
+    {"l\na\tb\n0\n"},
+    {"l\na\rb\n0\n"},
+    {"l\na\0b\n0\n"s},
+    {"l\na\x1f\n0\n"},
+    {"l\na\x7f\n0\n"},
+    {"l\n\xff\n0\n"},
+    {"l\n\xc3\n0\n"},
+    {"l\n\xc0\xaf\n0\n"},
+    {"l\n\xed\xa0\x80\n0\n"},
+    {"l\n\xf4\x90\x80\x80\n0\n"},
+    {"l\n\xe2\x82\n0\n"},
+    {"r\n\n" + kToken + "\n"},
+    {"e\n\n\n"},
+    {"w\n\n0\n"},
+    {"sl\n\n0 1\n"},
+    {"signal\n\nx\n"},
+    {"signal\na.*\nx\n"},
+    {"signal\na.>\nx\n"},
+    {"signal\na*b\nx\n"},
+    {"signal\n>\nx\n"},
+    {"listen\n\n\n"},
+    {"listen\na*\n\n"},
+    {"listen\n*a\n\n"},
+    {"listen\na.>.b\n\n"},
+    {"listen\na.b>\n\n"},
+    {"listen\n>>\n\n"},
+    {"listen\n**\n\n"},
+    {"listen\na\x01\n\n"},
+    {"l\n \n0\n", "ok <token> 33"},
+    {"l\nmy job\n0\n", "ok <token> 33"},
+    {"l\n  spaces around  \n0\n", "ok <token> 33"},
+    {"l\ncl\xc3\xa9-\xe6\x97\xa5\xe6\x9c\xac\n0\n", "ok <token> 33"},
+    {"l\n\xf0\x9f\x94\x92\n0\n", "ok <token> 33"},
+    {"l\n\xc2\x80\n0\n", "ok <token> 33"},
+    {"l\na.*.>\n0\n", "ok <token> 33"},
+    {"l\n\"\\\n0\n", "ok <token> 33"},
+    {"listen\n.\n\n", "ok"},
+    {"listen\n.>\n\n", "ok"},
+    {"signal\n..\nx\n", "ok 0"},
+};
+
+std::string line_of(std::size_t size, char c = 'k') { return std::string(size, c); }
+
+const Case kLengths[] = {
+    {"l\n" + line_of(256) + "\n0\n", "ok <token> 33"},
+    {"l\n" + line_of(257) + "\n0\n"},
+    {"l\n" + line_of(255) + "\r\n0\n", "ok <token> 33"},
+    {"l\n" + line_of(256) + "\r\n0\n"},
+    {"l\nk\n" + line_of(255, ' ') + "0\n", "ok <token> 33"},
+    {"l\nk\n" + line_of(256, ' ') + "0\n"},
+    {line_of(256) + "\nk\n0\n"},
+    {line_of(257) + "\nk\n0\n"},
+    {line_of(70'000)},
+    {"ping\n" + line_of(256) + "\n" + line_of(256) + "\n", "ok"},
+    {"ping\n" + line_of(257) + "\n\n"},
+    {"ping\n\n" + line_of(257) + "\n"},
+    {"signal\n" + line_of(257) + "\nx\n"},
+    {"signal\n" + line_of(256) + "\n" + line_of(65'536 - 5 - 256) + "\n", "ok 0"},
+    {"signal\r\na\r\n" + line_of(65'536 - 5 - 1) + "\r\n", "ok 0"},
+    {"signal\na\n" + line_of(65'530) + line_of(6, '\r') + "\n", "ok 0"},
+    {"signal\na\n" + line_of(65'530) + line_of(7, '\r') + "\n"},
+    {"stats\n\n" + line_of(257) + "\n"},
+    {"listen\n" + line_of(256) + "\n" + line_of(256, 'g') + "\n", "ok"},
+    {"listen\na\n" + line_of(257, 'g') + "\n"},
+};
+
+void play_all(std::span<const Case> cases) {
+  for (const Case& c : cases) {
+    const std::string name = c.request.substr(0, 40);
+    play_every_way({name, {{c.request, c.reply}}}, line_options());
+  }
+}
+
+TEST(LineViolations, Commands) { play_all(kCommands); }
+TEST(LineViolations, Numbers) { play_all(kNumbers); }
+TEST(LineViolations, Arguments) { play_all(kArguments); }
+TEST(LineViolations, Keys) { play_all(kKeys); }
+TEST(LineViolations, Lengths) { play_all(kLengths); }
+
+// The reply must not be lost to the reset that a close with unread input makes.
+TEST(LineViolations, TheErrorIsReadWithGarbageBehindIt) {
+  LineServer server;
+  const std::string garbage(64 * 1024, '\xee');
+  for (const std::string first :
+       {"x\nk\n0\n", "l\nk\nten\n", "l\n\n0\n", "l\nk\n-1\n", "r\nk\n\n", "l\nk\n1 2 3\n",
+        "l\nk\n0 0\n", "sl\nk\n0 0\n", "signal\na*\nx\n", "listen\n>.a\n\n", ""}) {
+    LineClient client = server.connect();
+    client.send(first + garbage);
+    EXPECT_EQ(client.read_line(), "error") << first;
+    EXPECT_EQ(client.read_line(), kEnd) << first;
+  }
+}
+
+TEST(LineViolations, NothingBehindAViolationIsExecuted) {
+  LineServer server;
+  LineClient client = server.connect();
+  client.send("x\nk\n0\nl\nk\n0 1000\n");
+  EXPECT_EQ(client.read_line(), "error");
+  EXPECT_EQ(client.read_line(), kEnd);
+  LineClient other = server.connect();
+  EXPECT_EQ(masked(other.ask("l\nk\n0\n")), "ok <token> 33");
+}
+
+}  // namespace
+}  // namespace lockd
