@@ -168,7 +168,9 @@ Outcome LockTable::release(Time now, const HoldId& id) {
 bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) {
   advance(now, kStepsPerCall);
   Waiter* waiter = slots_.find(slot);
-  if (waiter == nullptr || waiter->listener != listener || waiter->id != id) return false;
+  if (waiter == nullptr || listener == nullptr)
+    return false;  // a place that nobody awaits has none
+  if (waiter->listener != listener || waiter->id != id) return false;
   if (behind_) {
     catch_up(*waiter->semaphore);
     waiter = slots_.find(slot);

@@ -103,6 +103,13 @@ TEST_F(LockTableTest, ACancelNeverHitsTheNextInTheSameSlot) {
   EXPECT_FALSE(cancel(slot + 100, 2));
 }
 
+TEST_F(LockTableTest, ACancelThatNamesNobodyCancelsNothing) {
+  grant("k", "a");
+  const std::uint32_t slot = enqueue("k", secret(1, 11)).slot;  // parked: nobody is told
+  EXPECT_FALSE(table_->cancel(now_, slot, nullptr, 0));
+  EXPECT_EQ(table_->waiters(), 1u);
+}
+
 TEST_F(LockTableTest, WaitersAreCappedExactly) {
   reset({.waiters_max = 2});
   grant("k", "a");
