@@ -26,9 +26,7 @@ Outcome check_request(const Request& request) {
 void fill_in(const Semaphore& semaphore, Conflict* conflict) {
   if (conflict == nullptr || semaphore.holds.empty()) return;
   const Hold& latest = *semaphore.holds.back();
-  const Holder holder = latest.holder.view();
-  conflict->holder = holder.is_secret() ? "tcp:" + std::to_string(holder.session_id())
-                                        : std::string(holder.name());
+  conflict->holder = latest.holder.display_name();
   conflict->fence = latest.fence;
   conflict->expires_at = latest.deadline;
   conflict->limit = semaphore.limit;

@@ -2,6 +2,10 @@
 
 namespace lockd {
 
+std::string StoredHolder::display_name() const {
+  return is_secret() ? "tcp:" + std::to_string(session_id()) : std::string(view().name());
+}
+
 void StoredHolder::store_name(std::string_view name) {
   if (name.size() <= kInlineMax) {
     char bytes[16] = {};

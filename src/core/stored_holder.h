@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "lockd/types.h"
@@ -40,6 +41,9 @@ class StoredHolder {
     if (tag() == kOnHeap) return std::string_view(heap_name(), high_ & kPayload);
     return std::string_view(reinterpret_cast<const char*>(this), tag());
   }
+
+  // For people: a name as it is, a session's as "tcp:<session>". Never the secret.
+  std::string display_name() const;
 
   bool is_secret() const { return tag() == kSecret; }
   SessionId session_id() const { return is_secret() ? high_ & kPayload : 0; }

@@ -45,12 +45,6 @@ Fence fence_from_clock(Time now) {
   return us > k2020_us ? std::min(4 * (us - k2020_us), kFenceMax) : 0;
 }
 
-std::string name_of(const StoredHolder& stored) {
-  const Holder holder = stored.view();
-  return holder.is_secret() ? "tcp:" + std::to_string(holder.session_id())
-                            : std::string(holder.name());
-}
-
 KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max) {
   KeyStatus status{.kind = s.kind,
                    .key = std::string(s.key()),
@@ -60,13 +54,13 @@ KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max) {
   if (s.idle()) status.idle = now - s.first.since;
   const Hold* hold = s.holds.front();
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
-    status.holds.push_back({name_of(hold->holder), hold->holder.session_id(), hold->fence,
+    status.holds.push_back({hold->holder.display_name(), hold->holder.session_id(), hold->fence,
                             now - hold->since, hold->deadline - now});
   }
   const Waiter* waiter = s.line.front();
   for (; waiter != nullptr && status.line.size() < entries_max; waiter = s.line.next(waiter)) {
     status.line.push_back(
-        {name_of(waiter->holder), waiter->holder.session_id(), now - waiter->since});
+        {waiter->holder.display_name(), waiter->holder.session_id(), now - waiter->since});
   }
   return status;
 }

@@ -4,10 +4,10 @@
 // value that is given must be valid, also one that another wins over. Called once, by the first
 // thread, before there are others.
 //
-//   Loaded loaded = load_options(Flavour::dflockd, {argv + 1, argv + argc},
-//   process_surroundings()); if (!loaded.error.empty()) return complain(loaded.error);      //
-//   status 1 scrub_secrets(loaded); if (loaded.action == Action::help) return
-//   print(help_text(Flavour::dflockd));
+//   Loaded loaded = load_options(Flavour::dflockd, arguments, process_surroundings());
+//   if (!loaded.error.empty()) return complain(loaded.error);
+//   scrub_secrets(loaded);
+//   if (loaded.action == Action::help) return print(help_text(Flavour::dflockd));
 #pragma once
 
 #include <span>
