@@ -27,8 +27,13 @@ void give_back(std::string& buffer) {
 
 }  // namespace
 
-Connection::Connection(Loop& loop, Socket socket, Handler& handler)
-    : loop_(loop), socket_(std::move(socket)), handler_(handler), last_input_(Clock::now()) {
+Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<TlsChannel> tls, Handler& handler)
+    : loop_(loop),
+      socket_(std::move(socket)),
+      tls_(std::move(tls)),
+      handler_(handler),
+      opened_(Clock::now()),
+      last_input_(opened_) {
   error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
@@ -60,14 +65,42 @@ void Connection::read() {
 
 void Connection::on_read(std::size_t size) {
   last_input_ = loop_.turn_time();
-  if (size < small_.size()) return take({small_.data(), size});
+  if (size < small_.size()) return receive({small_.data(), size});
   // There is likely to be more: one read of all of it, behind what came first.
   auto& scratch = loop_.scratch();
   std::memcpy(scratch.data(), small_.data(), size);
   error_code error;
   size +=
       socket_.read_some(boost::asio::buffer(scratch.data() + size, scratch.size() - size), error);
-  take({scratch.data(), size});  // an error comes again with the next read
+  receive({scratch.data(), size});  // an error comes again with the next read
+}
+
+void Connection::receive(std::string_view bytes) {
+  if (tls_ == nullptr) return take(bytes);
+  while (!bytes.empty() && state_ != State::closed && !input_ended_) {
+    const std::string_view piece = bytes.substr(0, TlsChannel::kPiece);
+    bytes.remove_prefix(piece.size());
+    tls_->receive(piece);
+    open_received();
+  }
+}
+
+void Connection::open_received() {
+  using Progress = TlsChannel::Progress;
+  auto& plain = loop_.plain();
+  for (Progress progress = Progress::more; progress == Progress::more;) {
+    std::size_t size = 0;
+    progress = tls_->open(plain, size);
+    if (size > 0) take({plain.data(), size});
+    if (state_ == State::closed) return;
+    if (progress == Progress::ended) end_input();
+    if (progress == Progress::failed) {
+      if (!waiting_to_write_) write_out();  // the alert that says why
+      return break_off();
+    }
+  }
+  // What TLS itself has to say, as in the handshake, waits for no turn's end.
+  if (!tls_->sealed().empty() && !waiting_to_write_) write_out();
 }
 
 void Connection::take(std::string_view bytes) {
@@ -116,9 +149,9 @@ void Connection::resume_next_turn() {
 }
 
 void Connection::end_input() {
-  input_ended_ = true;
-  if (state_ == State::lingering) return close();
-  handler_.on_end_of_input();
+  if (std::exchange(input_ended_, true)) return;  // TLS says so before TCP does
+  if (state_ == State::open) return handler_.on_end_of_input();
+  if (said_goodbye()) close();  // else when all is sent
 }
 
 void Connection::break_off() {
@@ -127,20 +160,64 @@ void Connection::break_off() {
   if (tell) handler_.on_broken();
 }
 
-void Connection::flush() {
-  if (state_ == State::closed || waiting_to_write_) return;
-  if (unsent_size() > 0) {
+void Connection::flush() { send(output_.size()); }
+
+bool Connection::release() {
+  const bool more = output_.size() > marked_;
+  send(marked_);
+  return more;
+}
+
+// The first `size` bytes of the output may go.
+void Connection::send(std::size_t size) {
+  if (state_ == State::closed) return;
+  allowed_ = std::max(allowed_, size);
+  if (waiting_to_write_) return;  // they follow when the peer takes more
+  if (!seal()) return break_off();
+  write_out();
+}
+
+// What may go becomes what the wire carries. Until TLS is established it stays.
+bool Connection::seal() {
+  if (tls_ == nullptr || allowed_ == 0 || !tls_->established()) return true;
+  const bool sealed = tls_->seal(std::string_view(output_).substr(0, allowed_));
+  drop_output(allowed_);
+  return sealed;
+}
+
+void Connection::drop_output(std::size_t size) {
+  output_.erase(0, size);
+  allowed_ -= size;
+  marked_ -= std::min(marked_, size);
+  if (output_.empty()) give_back(output_);
+}
+
+void Connection::write_out() {
+  if (wire_size() > sent_) {
     error_code error;
-    sent_ += socket_.write_some(boost::asio::buffer(output_.data() + sent_, output_.size() - sent_),
-                                error);
+    sent_ +=
+        socket_.write_some(boost::asio::buffer(wire().data() + sent_, wire_size() - sent_), error);
     if (error && error != boost::asio::error::would_block) return break_off();
   }
-  if (unsent_size() > 0) return wait_to_write();
-  sent_ = 0;
-  give_back(output_);
+  if (wire_size() > sent_) return wait_to_write();
+  drop_sent();
   if (state_ == State::lingering) return say_goodbye();
-  if (std::exchange(held_back_, false)) resume_next_turn();
+  if (held_back_ && unsent_size() < kUnsentMax) {
+    held_back_ = false;
+    resume_next_turn();
+  }
   read();
+}
+
+void Connection::drop_sent() {
+  if (tls_ == nullptr) {
+    drop_output(sent_);
+  } else if (sent_ == tls_->sealed().size()) {
+    give_back(tls_->sealed());
+  } else {
+    tls_->sealed().erase(0, sent_);
+  }
+  sent_ = 0;
 }
 
 // All is sent: now the end. Input is drained for a while, not for ever.
@@ -148,15 +225,12 @@ void Connection::say_goodbye() {
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
   if (input_ended_) return close();
-  if (linger_until_ == Clock::time_point{}) linger_until_ = Clock::now() + linger_;
+  if (!said_goodbye()) linger_until_ = Clock::now() + linger_;
   read();
 }
 
 void Connection::wait_to_write() {
-  if (sent_ > kUnsentMax / 2) {
-    output_.erase(0, sent_);
-    sent_ = 0;
-  }
+  if (sent_ > kUnsentMax / 2) drop_sent();  // not at every write: it moves all that is behind
   waiting_to_write_ = true;
   stalled_since_ = loop_.turn_time();
   ++operations_;
@@ -165,7 +239,7 @@ void Connection::wait_to_write() {
     --operations_;
     if (state_ == State::closed) return;
     if (error) return break_off();
-    flush();
+    send(allowed_);
   });
 }
 
@@ -175,7 +249,13 @@ void Connection::close_gently(std::chrono::milliseconds linger) {
   linger_ = linger;
   give_back(input_);
   consumed_ = 0;
-  flush();
+  allowed_ = output_.size();
+  if (tls_ != nullptr) {
+    if (!seal()) return close();
+    drop_output(output_.size());  // what could not be sealed never will be
+    tls_->end();
+  }
+  if (!waiting_to_write_) write_out();
 }
 
 void Connection::close() {
@@ -186,9 +266,7 @@ void Connection::close() {
 }
 
 void Connection::check(Clock::time_point now) {
-  if (state_ == State::lingering && linger_until_ != Clock::time_point{} && now >= linger_until_) {
-    return close();
-  }
+  if (said_goodbye() && now >= linger_until_) return close();
   if (!input_is_full()) return;
   // Nothing is read, so a peer that leaves must be looked for.
   pollfd descriptor{socket_.native_handle(), POLLRDHUP, 0};

@@ -1,18 +1,21 @@
 // One socket's bytes: read into the loop's memory, written once per turn.
 //
 // An idle connection keeps no buffer but a small one inside; what it has not consumed, and what the
-// peer has not taken, is kept in strings that go back when they are empty. Belongs to one loop, and
-// is touched by its thread only. Knows nothing of what the bytes mean: see Handler.
+// peer has not taken, is kept in strings that go back when they are empty. With a TLS channel the
+// handler sees and writes plain text, as without one. Belongs to one loop, and is touched by its
+// thread only. Knows nothing of what the bytes mean: see Handler.
 #pragma once
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "net/loop.h"
+#include "net/tls_channel.h"
 
 namespace lockd {
 
@@ -35,7 +38,8 @@ class Connection {
     ~Handler() = default;
   };
 
-  Connection(Loop& loop, Socket socket, Handler& handler);
+  // `tls` may be null: plain text.
+  Connection(Loop& loop, Socket socket, std::unique_ptr<TlsChannel> tls, Handler& handler);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   // Its operations must have ended: see idle().
@@ -46,13 +50,18 @@ class Connection {
   // Tries what was left unread again: the handler can take more now.
   void resume_input();
 
-  // What is appended here is sent by flush().
+  // What is appended here is sent by flush(), or by hold() and release().
   std::string& output() { return output_; }
   // One write of what there is; the rest follows when the peer takes it.
   void flush();
+  // For output that may not be sent yet: hold() marks what there is, release() sends what was
+  // marked and leaves what was appended since. Whether there is such a rest.
+  void hold() { marked_ = output_.size(); }
+  bool release();
 
   // Sends what is left, then the end; reads and drops what comes for `linger` after that, so that
-  // the last bytes are not lost to a reset; then closes. No handler is called any more.
+  // the last bytes are not lost to a reset; then closes. No handler is called any more. Nothing can
+  // be said before TLS is established.
   void close_gently(std::chrono::milliseconds linger);
   // At once. No handler is called any more.
   void close();
@@ -68,10 +77,17 @@ class Connection {
   // Closed, and no operation of it is under way: it may be destroyed.
   bool idle() const { return closed() && operations_ == 0; }
   std::size_t unread_size() const { return input_.size() - consumed_; }
-  std::size_t unsent_size() const { return output_.size() - sent_; }
+  std::size_t unsent_size() const {
+    return output_.size() - sent_ + (tls_ == nullptr ? 0 : tls_->sealed().size());
+  }
   // Unread input will be offered to the handler again, by itself.
   bool input_pending() const { return held_back_ || resuming_; }
-  // When bytes last came in; since when output has been waiting for the peer.
+  // Whether plain text can pass: always, or once TLS has shaken hands.
+  bool established() const { return tls_ == nullptr || tls_->established(); }
+  // Why TLS could not go on; empty if it could.
+  std::string_view tls_error() const { return tls_ == nullptr ? "" : tls_->error(); }
+  // When it was opened; when bytes last came in; since when output has been waiting for the peer.
+  Clock::time_point opened() const { return opened_; }
   Clock::time_point last_input() const { return last_input_; }
   bool stalled(Clock::time_point now, std::chrono::nanoseconds limit) const {
     return waiting_to_write_ && now - stalled_since_ > limit;
@@ -85,12 +101,23 @@ class Connection {
 
   void read();
   void on_read(std::size_t size);
+  void receive(std::string_view bytes);
+  void open_received();
   void take(std::string_view bytes);
+  void send(std::size_t size);
+  bool seal();
+  void drop_output(std::size_t size);
+  void write_out();
+  void drop_sent();
   void resume_next_turn();
   void end_input();
   void break_off();
   void say_goodbye();
   void wait_to_write();
+  // What goes to the wire. Of plain text only the first allowed_ bytes may.
+  std::string& wire() { return tls_ == nullptr ? output_ : tls_->sealed(); }
+  std::size_t wire_size() const { return tls_ == nullptr ? allowed_ : tls_->sealed().size(); }
+  bool said_goodbye() const { return linger_until_ != Clock::time_point{}; }
   bool wants_input() const;
   bool input_is_full() const {
     return state_ == State::open && !input_ended_ && unread_size() >= kUnreadMax;
@@ -98,6 +125,7 @@ class Connection {
 
   Loop& loop_;
   Socket socket_;
+  const std::unique_ptr<TlsChannel> tls_;
   Handler& handler_;
   State state_ = State::open;
   bool reading_ = false;
@@ -107,9 +135,12 @@ class Connection {
   bool resuming_ = false;   // it will be offered in a later turn
   int operations_ = 0;
   std::size_t consumed_ = 0;  // of input_
-  std::size_t sent_ = 0;      // of output_
+  std::size_t sent_ = 0;      // of wire()
+  std::size_t allowed_ = 0;   // of output_, to be sent
+  std::size_t marked_ = 0;    // of output_, by hold()
   std::string input_;
   std::string output_;
+  const Clock::time_point opened_;
   Clock::time_point last_input_;
   Clock::time_point stalled_since_;
   Clock::time_point linger_until_{};  // set when all is sent

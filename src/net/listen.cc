@@ -15,14 +15,25 @@ namespace {
 
 constexpr int kBacklog = 4096;
 
-std::uint16_t port_of(int descriptor) {
+struct LocalAddress {
+  int family = AF_UNSPEC;
+  std::uint16_t port = 0;
+};
+
+LocalAddress local_address(int descriptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
-  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
   if (address.ss_family == AF_INET6) {
-    return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+    return {AF_INET6, ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port)};
   }
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+  return {address.ss_family, ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port)};
+}
+
+int socket_option(int descriptor, int option) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return ::getsockopt(descriptor, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
 // A descriptor, or -1 with errno set.
@@ -68,11 +79,22 @@ ListeningSocket listen_on(const std::string& host, std::uint16_t port) {
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
     const int descriptor = open_at(*found);
     if (descriptor >= 0) {
-      return {descriptor, port_of(descriptor), found->ai_family == AF_INET6, {}};
+      return {descriptor, local_address(descriptor).port, found->ai_family == AF_INET6, {}};
     }
     if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) break;  // else: no IPv6 here
   }
   return {.error = "cannot listen on " + where + ": " + std::strerror(errno)};
+}
+
+ListeningSocket adopt_listener(int descriptor) {
+  const LocalAddress address = local_address(descriptor);
+  const bool is_tcp = (address.family == AF_INET || address.family == AF_INET6) &&
+                      socket_option(descriptor, SO_TYPE) == SOCK_STREAM;
+  if (!is_tcp || socket_option(descriptor, SO_ACCEPTCONN) != 1) {
+    return {.error = "the socket that was passed, descriptor " + std::to_string(descriptor) +
+                     ", is not a listening TCP socket"};
+  }
+  return {descriptor, address.port, address.family == AF_INET6, {}};
 }
 
 }  // namespace lockd

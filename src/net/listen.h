@@ -17,4 +17,7 @@ struct ListeningSocket {
 // port in use is an error, always: two servers must never share one port's clients by accident.
 ListeningSocket listen_on(const std::string& host, std::uint16_t port);
 
+// One that somebody else has opened, as systemd does for a service. Takes it over.
+ListeningSocket adopt_listener(int descriptor);
+
 }  // namespace lockd

@@ -38,8 +38,10 @@ class Loop {
   // When the present turn began. Coarse: for timeouts, never for leases.
   std::chrono::steady_clock::time_point turn_time() const { return turn_time_; }
 
-  // Memory that one handler at a time may use while it runs.
+  // Memory that one handler at a time may use while it runs: for what came from the wire, and for
+  // what TLS made of it.
   std::array<char, 64 * 1024>& scratch() { return scratch_; }
+  std::array<char, 16 * 1024>& plain() { return plain_; }
 
   static constexpr std::chrono::milliseconds kTick{50};
 
@@ -50,6 +52,7 @@ class Loop {
   boost::asio::steady_timer tick_timer_;
   std::chrono::steady_clock::time_point turn_time_;
   std::array<char, 64 * 1024> scratch_;
+  std::array<char, 16 * 1024> plain_;
 };
 
 }  // namespace lockd

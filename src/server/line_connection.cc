@@ -23,12 +23,12 @@ constexpr std::uint32_t kPushesUnsentMax = 1024;
 }  // namespace
 
 LineConnection::LineConnection(Worker& worker, Connection::Socket socket,
-                               boost::asio::ip::address address, LineSession::Service& service,
-                               SessionId id)
+                               std::unique_ptr<TlsChannel> tls, boost::asio::ip::address address,
+                               LineSession::Service& service, SessionId id)
     : worker_(worker),
       address_(std::move(address)),
       session_(service, id),
-      connection_(worker.loop(), std::move(socket), *this) {}
+      connection_(worker.loop(), std::move(socket), std::move(tls), *this) {}
 
 std::size_t LineConnection::on_input(std::string_view unread) {
   if (closing_ || session_.fate() != LineSession::Fate::open) return unread.size();
@@ -45,7 +45,15 @@ void LineConnection::on_end_of_input() {
   touch();
 }
 
-void LineConnection::on_broken() { end(); }
+void LineConnection::on_broken() {
+  if (const std::string_view error = connection_.tls_error(); !error.empty()) {
+    log_event(LogLevel::info, "TLS failed",
+              {{"connection", std::to_string(id())},
+               {"peer", address_.to_string()},
+               {"error", std::string(error)}});
+  }
+  end();
+}
 
 void LineConnection::turn_away() {
   session_.turn_away(connection_.output());
@@ -106,24 +114,30 @@ void LineConnection::flush() {
 void LineConnection::close_when_over() {
   const bool all_taken_in = input_ended_ && !connection_.input_pending();
   const bool over = session_.fate() == LineSession::Fate::closes || (all_taken_in && !is_refused());
-  if (is_refused() && close_at_ == Connection::Clock::time_point{}) {
-    close_at_ = worker_.loop().turn_time() + kRefusalDelay;
-  }
   if (input_ended_ && session_.waits()) return finish();
   if (!over || session_.blocked()) return;
-  if (session_.violation() != Violation::none) {
-    log_event(LogLevel::info, "violation",
-              {{"code", std::to_string(static_cast<int>(session_.violation()))},
-               {"connection", std::to_string(id())},
-               {"peer", address_.to_string()}});
-  }
+  if (session_.violation() != Violation::none) log_violation();
   finish();
 }
 
+void LineConnection::log_violation() const {
+  log_event(LogLevel::info, "violation",
+            {{"code", std::to_string(static_cast<int>(session_.violation()))},
+             {"connection", std::to_string(id())},
+             {"peer", address_.to_string()}});
+}
+
 void LineConnection::check_silence(Connection::Clock::time_point now) {
-  if (ended_ || session_.fate() != LineSession::Fate::open) return;
-  if (now - std::max(connection_.last_input(), last_reply_) <= worker_.options().read_timeout)
+  if (ended_) return;
+  // A handshake has that long as a whole: a byte now and then does not prolong it.
+  if (!connection_.established()) {
+    if (now - connection_.opened() > worker_.options().read_timeout) cut();
     return;
+  }
+  if (session_.fate() != LineSession::Fate::open) return;
+  // A tick more: what is known is when the turn began that the bytes came in.
+  const auto last_sign = std::max(connection_.last_input(), last_reply_);
+  if (now - last_sign <= worker_.options().read_timeout + Loop::kTick) return;
   const bool half_a_request = connection_.unread_size() > 0 && !session_.blocked();
   if (!half_a_request && session_.may_be_silent()) return;
   session_.time_out(connection_.output());
@@ -134,8 +148,16 @@ bool LineConnection::watch(Connection::Clock::time_point now) {
   connection_.check(now);
   const Duration write_timeout = worker_.options().write_timeout;
   if (write_timeout > 0s && connection_.stalled(now, write_timeout)) cut();
-  if (!ended_ && is_refused() && now >= close_at_) finish();
+  if (!ended_ && is_refused() && refusal_is_over(now)) finish();
   return connection_.needs_watching() || (!ended_ && is_refused());
+}
+
+// Who is turned away hears of it once it can, and is closed a little later.
+bool LineConnection::refusal_is_over(Connection::Clock::time_point now) {
+  if (!connection_.established()) return false;
+  connection_.flush();
+  if (close_at_ == Connection::Clock::time_point{}) close_at_ = now + kRefusalDelay;
+  return now >= close_at_;
 }
 
 void LineConnection::drain() {

@@ -6,6 +6,7 @@
 #include <boost/asio/ip/address.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "base/list.h"
@@ -18,8 +19,9 @@ class Worker;
 
 class LineConnection final : public Connection::Handler {
  public:
-  LineConnection(Worker& worker, Connection::Socket socket, boost::asio::ip::address address,
-                 LineSession::Service& service, SessionId id);
+  // `tls` may be null: plain text.
+  LineConnection(Worker& worker, Connection::Socket socket, std::unique_ptr<TlsChannel> tls,
+                 boost::asio::ip::address address, LineSession::Service& service, SessionId id);
 
   void start() { connection_.start(); }
   // Instead of a conversation: it is not served here.
@@ -59,6 +61,8 @@ class LineConnection final : public Connection::Handler {
   void finish();
   void end();
   void close_when_over();
+  bool refusal_is_over(Connection::Clock::time_point now);
+  void log_violation() const;
 
   Worker& worker_;
   const boost::asio::ip::address address_;

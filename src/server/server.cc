@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "net/listen.h"
@@ -13,17 +14,26 @@ Server::~Server() {
   shared_.engine.close();
 }
 
-std::string Server::start() {
-  const ListeningSocket socket = listen_on(shared_.options.host, shared_.options.port.value_or(0));
+std::string Server::start(const std::vector<Systemd::Socket>& passed) {
+  if (std::string error = shared_.tls.load(); !error.empty()) return error;
+  if (passed.size() > 1) return "systemd passes more than one socket: there is one port to serve";
+  const Options& options = shared_.options;
+  const ListeningSocket socket = passed.empty() ? listen_on(options.host, options.port.value_or(0))
+                                                : adopt_listener(passed.front().descriptor);
   if (!socket.error.empty()) return socket.error;
   listening_ = socket.descriptor;
   port_ = socket.port;
-  for (std::uint32_t i = 0; i < shared_.options.threads; ++i) {
+  for (std::uint32_t i = 0; i < options.threads; ++i) {
     workers_.push_back(std::make_unique<Worker>(shared_, listening_, socket.ipv6));
   }
   for (const auto& worker : workers_) worker->start();
   running_ = true;
   return {};
+}
+
+bool Server::is_turning() {
+  return std::all_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker->has_turned(); });
 }
 
 void Server::drain() {

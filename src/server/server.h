@@ -8,6 +8,7 @@
 
 #include "server/options.h"
 #include "server/shared.h"
+#include "server/systemd.h"
 #include "server/worker.h"
 
 namespace lockd {
@@ -17,9 +18,16 @@ class Server {
   explicit Server(const Options& options) : shared_(options) {}
   ~Server();
 
-  // Opens the port and starts the workers. An error line when that cannot be.
-  std::string start();
+  // Opens the port, or takes over the socket that systemd has opened, and starts the workers. An
+  // error line when that cannot be.
+  std::string start(const std::vector<Systemd::Socket>& passed = {});
   std::uint16_t port() const { return port_; }
+
+  // Reads again what may change: the certificate and its key. An error line when they cannot be
+  // used; then nothing has changed.
+  std::string reload() { return shared_.tls.load(); }
+  // Whether every loop has turned since the last call. For one thread.
+  bool is_turning();
 
   // No new connections; what blocks is answered with `error`; the rest finish what they began.
   void drain();

@@ -7,6 +7,7 @@
 #include "lockd/engine.h"
 #include "server/admission.h"
 #include "server/options.h"
+#include "server/tls_identity.h"
 #include "signals/signal_hub.h"
 
 namespace lockd {
@@ -20,12 +21,14 @@ struct Shared {
                 .gc_interval = options.gc_interval,
                 .sweep_interval = options.lease_sweep_interval}),
         hub(options.max_subscriptions),
-        admission(options.max_connections, options.max_connections_per_ip) {}
+        admission(options.max_connections, options.max_connections_per_ip),
+        tls(options) {}
 
   const Options options;
   Engine engine;
   SignalHub hub;
   Admission admission;
+  TlsIdentity tls;
   std::atomic<SessionId> last_session{0};
   // Where what walks through every key is done, away from the loops.
   boost::asio::thread_pool side_work{1};

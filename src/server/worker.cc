@@ -102,8 +102,8 @@ void Worker::admit(Connection::Socket socket) {
   const auto address = unmapped(peer.address());
   if (!shared_.admission.enter(address)) return;
   const SessionId id = ++shared_.last_session;
-  auto connection =
-      std::make_unique<LineConnection>(*this, std::move(socket), address, service_, id);
+  auto connection = std::make_unique<LineConnection>(
+      *this, std::move(socket), shared_.tls.open_channel(), address, service_, id);
   LineConnection& started = *connection;
   connections_.emplace(id, std::move(connection));
   round_.push_back(&started);
@@ -203,6 +203,7 @@ void Worker::end_turn() {
 }
 
 void Worker::tick() {
+  turned_.store(true, std::memory_order_relaxed);
   const auto now = std::chrono::steady_clock::now();
   LineConnection* next = watched_.front();
   while (LineConnection* connection = next) {

@@ -38,6 +38,9 @@ class Worker final : public Listener, public Mailbox {
   // Any thread. Closes what is left and ends the thread.
   void stop();
 
+  // Any thread, but one at a time: whether the loop has turned since the last call.
+  bool has_turned() { return turned_.exchange(false, std::memory_order_relaxed); }
+
   // For its connections.
   Loop& loop() { return loop_; }
   const Options& options() const { return shared_.options; }
@@ -90,6 +93,7 @@ class Worker final : public Listener, public Mailbox {
   Watched watched_;
   List<LineConnection, &LineConnection::round> round_;
   std::thread thread_;
+  std::atomic<bool> turned_{false};
 
   Mutex inbox_mutex_;
   std::vector<Delivery> inbox_ GUARDED_BY(inbox_mutex_);

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "server/server.h"
 #include "sessions/line_client.h"
 
 namespace lockd {

@@ -101,7 +101,7 @@ TEST(LineEndOfInput, ASlowReaderIsNotCutOff) {
   for (const std::string last : {"ping\n\n\n", "nonsense\n\n\n"}) {
     LineClient client = server.connect(4096);
     client.send(repeated("stats\n\n\n", 40) + last);
-    if (last.starts_with("ping")) client.half_close();
+    client.half_close();
     std::this_thread::sleep_for(2s);
     const Lines replies = client.read_to_end();
     EXPECT_EQ(replies.size(), 42U) << last;

@@ -1,0 +1,88 @@
+#include "net/tls_channel.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+
+#include <algorithm>
+#include <new>
+
+namespace lockd {
+namespace {
+
+BIO* new_memory() {
+  BIO* const memory = BIO_new(BIO_s_mem());
+  if (memory == nullptr) throw std::bad_alloc();
+  BIO_set_mem_eof_return(memory, -1);  // empty is not the end
+  return memory;
+}
+
+}  // namespace
+
+TlsChannel::TlsChannel(const TlsContext& context)
+    : ssl_(SSL_new(context.handle())), incoming_(new_memory()), outgoing_(new_memory()) {
+  if (ssl_ == nullptr) throw std::bad_alloc();
+  SSL_set_bio(ssl_.get(), incoming_, outgoing_);
+  SSL_set_accept_state(ssl_.get());
+}
+
+void TlsChannel::receive(std::string_view sealed) {
+  BIO_write(incoming_, sealed.data(), static_cast<int>(sealed.size()));
+}
+
+TlsChannel::Progress TlsChannel::open(std::span<char> plain, std::size_t& size) {
+  ERR_clear_error();
+  size = 0;
+  const int result = SSL_read_ex(ssl_.get(), plain.data(), plain.size(), &size);  // handshakes too
+  const Progress progress = result > 0 ? Progress::more : explain(result);
+  collect();
+  return progress;
+}
+
+TlsChannel::Progress TlsChannel::explain(int result) {
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return Progress::drained;
+    case SSL_ERROR_ZERO_RETURN: return Progress::ended;
+    default: break;
+  }
+  const char* const reason = ERR_reason_error_string(ERR_get_error());
+  error_ = reason == nullptr ? "protocol error" : reason;
+  ERR_clear_error();
+  return Progress::failed;
+}
+
+bool TlsChannel::seal(std::string_view plain) {
+  ERR_clear_error();
+  while (!plain.empty()) {
+    const std::string_view piece = plain.substr(0, kPiece);
+    const int result = SSL_write(ssl_.get(), piece.data(), static_cast<int>(piece.size()));
+    if (result <= 0) {
+      explain(result);
+      return false;
+    }
+    collect();
+    plain.remove_prefix(static_cast<std::size_t>(result));
+  }
+  return true;
+}
+
+void TlsChannel::end() {
+  if (!established()) return;
+  ERR_clear_error();
+  SSL_shutdown(ssl_.get());
+  ERR_clear_error();
+  collect();
+}
+
+// Takes over what OpenSSL wants to send.
+void TlsChannel::collect() {
+  while (const std::size_t pending = BIO_ctrl_pending(outgoing_)) {
+    const std::size_t before = sealed_.size();
+    sealed_.resize(before + pending);
+    const int taken = BIO_read(outgoing_, sealed_.data() + before, static_cast<int>(pending));
+    sealed_.resize(before + static_cast<std::size_t>(std::max(taken, 0)));
+    if (taken <= 0) return;
+  }
+}
+
+}  // namespace lockd

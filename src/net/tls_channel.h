@@ -1,0 +1,65 @@
+// The server's end of one TLS connection, without a socket: sealed bytes go in and come out.
+//
+// OpenSSL works on memory, so that what goes to the wire can be sent with the connection's one
+// write per turn, and nothing is read that was not asked for. Used by one thread at a time.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "net/tls_context.h"
+
+namespace lockd {
+
+class TlsChannel {
+ public:
+  explicit TlsChannel(const TlsContext& context);
+
+  enum class Progress {
+    more,     // there is plain text; there may be more
+    drained,  // nothing is left to open
+    ended,    // the peer has said that it sends no more
+    failed,   // it cannot go on: see error()
+  };
+
+  // OpenSSL's memory grows to the largest piece it was given, and stays so: pieces of one record.
+  static constexpr std::size_t kPiece = 16 * 1024;
+
+  // Takes in what came from the wire, at most kPiece. open() must have drained what came before.
+  void receive(std::string_view sealed);
+  // Goes on with the handshake, then fills `plain` from its beginning; `size` says how far.
+  Progress open(std::span<char> plain, std::size_t& size);
+
+  // Whether the handshake is done. Before that nothing can be sealed.
+  bool established() const { return SSL_is_init_finished(ssl_.get()) == 1; }
+  // Appends to sealed(). False when that failed. Precondition: established().
+  bool seal(std::string_view plain);
+  // The last that is said: that nothing more will come.
+  void end();
+
+  // What is to be sent. Whoever has sent it takes it away.
+  std::string& sealed() { return sealed_; }
+  const std::string& sealed() const { return sealed_; }
+  std::string_view error() const { return error_; }
+
+ private:
+  struct Free {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+
+  void collect();
+  Progress explain(int result);
+
+  const std::unique_ptr<SSL, Free> ssl_;
+  BIO* const incoming_;  // owned by ssl_, as is the other
+  BIO* const outgoing_;
+  std::string sealed_;
+  std::string error_;
+};
+
+}  // namespace lockd

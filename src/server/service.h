@@ -1,0 +1,14 @@
+// A server as a service: started, reloaded and stopped by signals, and watched by systemd.
+#pragma once
+
+#include "server/options.h"
+#include "server/surroundings.h"
+
+namespace lockd {
+
+// Serves until SIGTERM or SIGINT, then drains; a second one cuts what is left. SIGHUP reads the
+// certificate and its key again. Returns the status to exit with; why it is not zero is logged, or
+// said on stderr when nothing was served.
+int serve(const Options& options, const Surroundings& surroundings);
+
+}  // namespace lockd
