@@ -32,9 +32,10 @@ LineConnection::LineConnection(Worker& worker, Connection::Socket socket,
 
 std::size_t LineConnection::on_input(std::string_view unread) {
   if (closing_ || session_.fate() != LineSession::Fate::open) return unread.size();
+  const bool asked = session_.wants_stats();  // more has come behind a request that blocks
   const std::size_t taken = session_.take_in(unread, connection_.output());
   touch();
-  if (session_.wants_stats()) worker_.ask_stats(id());
+  if (!asked && session_.wants_stats()) worker_.ask_stats(id());
   return taken;
 }
 

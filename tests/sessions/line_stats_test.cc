@@ -109,6 +109,22 @@ TEST(LineStats, ShowWhatCameBeforeThemInThePipeline) {
   EXPECT_NE(client.read_line().find("\"key\":\"b\""), std::string::npos);
 }
 
+// What comes while they are built must not ask for them again: the second answer would be taken for
+// that of a later request, and show what was true before it.
+TEST(LineStats, AreAskedForOnceHoweverTheStreamIsCut) {
+  LineServer server;
+  LineClient client = server.connect();
+  for (int round = 0; round < 200; ++round) {
+    client.send("stats\n\n\n");
+    client.send("l\nk\n0\nstats\n\n\n");
+    client.read_line();
+    const std::string grant = client.read_line();
+    const std::string stats = client.read_line();
+    ASSERT_NE(stats.find(R"("locks":[{"key":"k",)"), std::string::npos) << stats;
+    ASSERT_EQ(client.ask(request("r", "k", token_of(grant))), "ok");
+  }
+}
+
 // The time left of a lease is at most the lease, and a number that JSON knows.
 TEST(LineStats, TimesAreNumbers) {
   LineServer server;
