@@ -1,7 +1,8 @@
 # lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>... [TIMEOUT <seconds>])
 #
 # One GoogleTest executable and one ctest entry of the same name. Labels: `unit`, `property`
-# (RapidCheck), `stress` (many threads; runs alone), `check` (looks at the sources or the build).
+# (RapidCheck), `stress` (many threads; runs alone), `sessions` (the server over real sockets),
+# `check` (looks at the sources or the build).
 # The target `<label>_tests` builds all tests of a label.
 function(lockd_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
