@@ -1,13 +1,15 @@
 # The front door. What is built, and how, is in CMakeLists.txt and CMakePresets.json.
 
 PRESETS := release asan tsan clang
+# How many inputs `make fuzz` tries on each target.
+FUZZ_RUNS := 1000000
 JOBS := $(shell nproc)
 # Warnings fail the build in CI only: a newer compiler must not stop anyone from building.
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench format tidy clean \
-  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%)
+.PHONY: help setup build run test bench fuzz format tidy clean \
+  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) configure-fuzz build-fuzz
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
 
@@ -28,6 +30,14 @@ test: test-release build-clang test-asan test-tsan ## release, clang (compile on
 bench: build-release ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench
 
+# New inputs go to build/fuzz/corpus; those worth keeping are merged into tests/fuzz/corpus by hand.
+fuzz: build-fuzz ## fuzz every parser with FUZZ_RUNS=1000000 inputs
+	@for fuzzer in build/fuzz/fuzzers/*_fuzz; do \
+	  name=$${fuzzer##*/}; echo "== fuzz $$name"; mkdir -p build/fuzz/corpus/$$name; \
+	  $$fuzzer -runs=$(FUZZ_RUNS) -max_len=70000 -timeout=10 -artifact_prefix=build/fuzz/$$name- \
+	    build/fuzz/corpus/$$name tests/fuzz/corpus/$$name || exit 1; \
+	done
+
 format: setup ## format every source in place
 	@scripts/format
 
@@ -38,11 +48,11 @@ tidy: configure-clang ## run clang-tidy over src
 clean: ## remove everything that was built
 	rm -rf build
 
-$(PRESETS:%=configure-%): configure-%: setup
+$(PRESETS:%=configure-%) configure-fuzz: configure-%: setup
 	@echo "== configure $*"
 	@cmake --preset $* -DLOCKD_WERROR=$(WERROR) >/dev/null # warnings and errors are on stderr
 
-$(PRESETS:%=build-%): build-%: configure-%
+$(PRESETS:%=build-%) build-fuzz: build-%: configure-%
 	@echo "== build $*"
 	@cmake --build --preset $* --parallel $(JOBS)
 

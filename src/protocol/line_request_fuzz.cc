@@ -1,9 +1,5 @@
 // Feeds any bytes to the framer and the parser, and aborts when a promise of theirs is broken.
 //
-//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc -Iinclude
-//       src/protocol/line_{framer,request,request_fuzz,token}.cc src/base/text.cc -o fuzz
-//   ./fuzz -max_len=140000 -max_total_time=60
-//
 // The first eight bytes of an input say how the rest is cut into pieces.
 #include <array>
 #include <cstddef>

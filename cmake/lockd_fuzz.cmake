@@ -1,0 +1,28 @@
+# lockd_fuzz(<name> SOURCES <file>...)
+#
+# A function that libFuzzer calls, and the inputs worth keeping: tests/fuzz/corpus/<name>/. In the
+# fuzz build it is a fuzzer, which `make fuzz` runs; in any other build with tests it is a program
+# that feeds it those inputs once, under whatever sanitizer that build has, and a ctest entry.
+#
+# The sources are listed, not linked as a library: a fuzzer is built in seconds, and what it fuzzes
+# is instrumented.
+function(lockd_fuzz name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  target_include_directories(${name} SYSTEM PRIVATE ${Boost_INCLUDE_DIRS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzzers)
+
+  if(LOCKD_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
+    add_test(NAME ${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+  endif()
+
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)
+  endif()
+  add_dependencies(fuzzers ${name})
+endfunction()
