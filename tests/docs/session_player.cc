@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/load_options.h"
+#include "server/server.h"
 #include "sessions/line_client.h"
 
 namespace lockd {
