@@ -39,8 +39,11 @@ struct EngineOptions {
   Duration gc_interval = std::chrono::seconds(5);  // how often that is looked after
   Duration sweep_interval = std::chrono::seconds(1);  // the longest sleep between deadlines
 
-  Clock* clock = nullptr;       // null: the system's; else it outlives the engine
-  Journal* journal = nullptr;   // null: nothing is kept; else it outlives the engine
+  Clock* clock = nullptr;      // null: the system's; else it outlives the engine
+  Journal* journal = nullptr;  // null: nothing is kept; else it outlives the engine
+  // Called when more has become durable, or the journal's state has changed, from the journal's
+  // thread with no lock held: a loop that holds answers back looks again. Must not block.
+  std::function<void()> on_durable{};
   bool sweeper = true;          // false: nobody but sweep() ends what falls due unasked
   std::uint64_t hash_seed = 0;  // 0: a random one
 };
@@ -122,6 +125,9 @@ class Engine {
   // false when it never will be: the journal has failed.
   bool is_durable(Position position) const;
   bool wait_durable(Position position);
+
+  // Whether grants can be kept: accepting when there is no journal.
+  Journal::State journal_state() const;
 
   // Ends what has fallen due and forgets idle keys; returns when it is needed next. The sweeper
   // does this by itself; a simulation that moves its own clock calls it by hand.

@@ -68,10 +68,26 @@ class Journal {
   virtual Position durable() const noexcept = 0;
   virtual State state() const noexcept = 0;
 
-  // `progress` is called after every change of durable() or state(), from a thread of the journal's
-  // with no lock held. Set once by the engine before the first append, and taken back (by an empty
-  // function) when it closes; the journal makes no call once that has returned.
-  virtual void on_progress(std::function<void()> progress) = 0;
+  // What the engine offers its journal. Both are called from a thread of the journal's, one call at
+  // a time, with no lock held that append(), commit(), durable() or state() take.
+  class Source {
+   public:
+    // durable() or state() has changed.
+    virtual void progressed() noexcept = 0;
+
+    // Appends the next few hundred keys as they are, each under its shard's lock, and what the
+    // fences have come to; from the beginning, or on from the last call. False when that was all:
+    // what has been appended since the beginning then tells of everything, without what came
+    // before it.
+    virtual bool describe_some(bool from_start) = 0;
+
+   protected:
+    ~Source() = default;
+  };
+
+  // Set by the engine when it has recovered, and taken back (by null) when it closes; the journal
+  // makes no call once that has returned. Not called by the source itself.
+  virtual void attach(Source* source) = 0;
 };
 
 }  // namespace lockd

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -238,6 +240,53 @@ TEST_F(BatchTest, WhatWasDurableIsInForceAfterARestartAndFencesGoOn) {
   for (const char* key : {"gone", "lost", "expires", "new"}) {
     EXPECT_GT(engine.acquire({.key = key, .holder = "b", .ttl = 1s})->fence, last) << key;
   }
+}
+
+TEST_F(BatchTest, WhatTheEngineDescribesRebuildsIt) {
+  ForgetfulJournal journal;
+  Engine engine({.shards = 4, .clock = &clock_, .journal = &journal, .sweeper = false});
+  std::vector<Fence> fences;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    fences.push_back(engine.acquire({.key = key, .holder = "a", .ttl = 30s})->fence);
+    if (i % 3 == 0) engine.release({.key = key, .holder = "a", .fence = fences.back()});
+  }
+  const std::size_t before = journal.describe();
+  const std::vector<Event> events = journal.events();
+
+  ForgetfulJournal compacted;
+  compacted.append(std::span(events).subspan(before));
+  EXPECT_EQ(events.size() - before, 2000u + 4u);
+  Engine rebuilt({.shards = 8, .clock = &clock_, .journal = &compacted, .sweeper = false});
+  for (int i = 0; i < 3000; ++i) {
+    const FenceStatus status = rebuilt.fence("k" + std::to_string(i));
+    EXPECT_EQ(status.held, i % 3 != 0) << i;
+    if (!status.held) continue;
+    EXPECT_EQ(status.fence, fences[static_cast<std::size_t>(i)]) << i;
+  }
+  const Fence largest = *std::max_element(fences.begin(), fences.end());
+  EXPECT_GT(rebuilt.acquire({.key = "k0", .holder = "b", .ttl = 1s})->fence, largest);
+}
+
+TEST_F(BatchTest, WhoeverHoldsAnswersBackHearsWhenTheyAreDurable) {
+  ForgetfulJournal journal(Sync::by_hand);
+  int heard = 0;
+  Engine engine({.clock = &clock_,
+                 .journal = &journal,
+                 .on_durable = [&heard] { ++heard; },
+                 .sweeper = false});
+  Batch batch(engine);
+  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const Position position = batch.commit();
+  EXPECT_EQ(heard, 0);
+  EXPECT_FALSE(engine.is_durable(position));
+  journal.sync();
+  EXPECT_EQ(heard, 1);
+  EXPECT_TRUE(engine.is_durable(position));
+  EXPECT_EQ(engine.journal_state(), Journal::State::accepting);
+  journal.set_state(Journal::State::full);
+  EXPECT_EQ(heard, 2);
+  EXPECT_EQ(engine.journal_state(), Journal::State::full);
 }
 
 TEST_F(BatchTest, AContradictoryJournalIsRefused) {

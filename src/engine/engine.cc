@@ -111,6 +111,8 @@ bool Engine::is_durable(Position position) const { return core_->outbox().is_dur
 
 bool Engine::wait_durable(Position position) { return core_->outbox().wait(position); }
 
+Journal::State Engine::journal_state() const { return core_->journal_state(); }
+
 Time Engine::sweep() { return core_->sweep(); }
 
 Time Engine::now() const { return core_->now(); }

@@ -85,7 +85,10 @@ EngineCore::EngineCore(const EngineOptions& options)
   for (std::uint32_t i = 0; i < options.shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(table, budget_, journal_));
   }
-  if (journal_ != nullptr) recover();
+  if (journal_ != nullptr) {
+    recover();
+    attachment_.emplace(*journal_, static_cast<Journal::Source&>(*this));
+  }
   next_gc_ns_ = (now + options_.gc_interval).ns;
   if (options_.sweeper) {
     sweeper_.emplace(clock_, options_.sweep_interval, [this] { return sweep(); });
@@ -112,6 +115,28 @@ void EngineCore::recover() {
   for (const auto& shard : shards_) {
     shard->look([&](LockTable& table) { table.raise_fence(largest); });
   }
+}
+
+void EngineCore::progressed() noexcept {
+  outbox_.progressed();
+  if (options_.on_durable) options_.on_durable();
+}
+
+bool EngineCore::describe_some(bool from_start) {
+  if (from_start) {
+    described_ = 0;
+    described_in_shard_ = {};
+  }
+  shards_[described_]->describe(described_in_shard_, kKeysPerHold);
+  if (described_in_shard_.done) {
+    ++described_;
+    described_in_shard_ = {};
+  }
+  return described_ < shards_.size();
+}
+
+Journal::State EngineCore::journal_state() const {
+  return journal_ == nullptr ? Journal::State::accepting : journal_->state();
 }
 
 EngineCore::Place EngineCore::place_of(std::string_view key) {

@@ -18,7 +18,7 @@
 
 namespace lockd::detail {
 
-class EngineCore {
+class EngineCore final : private Journal::Source {
  public:
   explicit EngineCore(const EngineOptions& options);
   ~EngineCore();
@@ -42,6 +42,7 @@ class EngineCore {
 
   Position commit(Turn& turn);
   Time now() const { return clock_.now(); }
+  Journal::State journal_state() const;
   Outbox& outbox() { return outbox_; }
   BlockedCalls& blocked_calls() { return blocked_calls_; }
 
@@ -49,6 +50,20 @@ class EngineCore {
   struct Place {
     Shard& shard;
     std::uint32_t number;
+  };
+
+  // While it lives, the journal calls.
+  class Attachment {
+   public:
+    Attachment(Journal& journal, Journal::Source& source) : journal_(journal) {
+      journal_.attach(&source);
+    }
+    ~Attachment() { journal_.attach(nullptr); }
+    Attachment(const Attachment&) = delete;
+    Attachment& operator=(const Attachment&) = delete;
+
+   private:
+    Journal& journal_;
   };
 
   enum class Needs { nothing, grant };  // of the journal: room for a grant
@@ -63,6 +78,8 @@ class EngineCore {
   KeyUnit find_unit();
   std::uint64_t idlings() const;
   void recover();
+  void progressed() noexcept override;
+  bool describe_some(bool from_start) override;
   Time end_what_is_due(Time now);
   void forget_idle(Time now);
 
@@ -76,8 +93,12 @@ class EngineCore {
   std::vector<std::unique_ptr<Shard>> shards_;
   Outbox outbox_;
   std::atomic<bool> closed_{false};
+  // Where describe_some() is. The journal's alone.
+  std::size_t described_ = 0;  // shards
+  Cursor described_in_shard_;
   BlockedCalls blocked_calls_;
   std::atomic<std::uint64_t> next_gc_ns_{0};
+  std::optional<Attachment> attachment_;
   std::optional<Sweeper> sweeper_;  // last: it uses all of the above
 };
 

@@ -37,9 +37,9 @@ Journal::State ForgetfulJournal::state() const noexcept {
   return state_;
 }
 
-void ForgetfulJournal::on_progress(std::function<void()> progress) {
-  MutexLock lock(progress_mutex_);
-  progress_ = std::move(progress);
+void ForgetfulJournal::attach(Source* source) {
+  MutexLock lock(source_mutex_);
+  source_ = source;
 }
 
 void ForgetfulJournal::sync() {
@@ -59,6 +59,14 @@ void ForgetfulJournal::set_state(State state) {
   report();
 }
 
+std::size_t ForgetfulJournal::describe() {
+  const std::size_t before = events().size();
+  MutexLock lock(source_mutex_);
+  for (bool from_start = true; source_->describe_some(from_start); from_start = false) {
+  }
+  return before;
+}
+
 std::vector<Event> ForgetfulJournal::events() const {
   MutexLock lock(mutex_);
   std::vector<Event> events;
@@ -74,8 +82,8 @@ void ForgetfulJournal::keep(const Event& event) {
 }
 
 void ForgetfulJournal::report() {
-  MutexLock lock(progress_mutex_);
-  if (progress_) progress_();
+  MutexLock lock(source_mutex_);
+  if (source_ != nullptr) source_->progressed();
 }
 
 }  // namespace lockd

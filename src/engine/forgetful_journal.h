@@ -28,12 +28,16 @@ class ForgetfulJournal final : public Journal {
   void commit(Position position) override EXCLUDES(mutex_);
   Position durable() const noexcept override EXCLUDES(mutex_);
   State state() const noexcept override EXCLUDES(mutex_);
-  void on_progress(std::function<void()> progress) override EXCLUDES(mutex_);
+  void attach(Source* source) override EXCLUDES(source_mutex_);
 
   // Makes durable what has been appended, and tells the engine.
   void sync() EXCLUDES(mutex_);
   // Full, failed, or accepting again; and tells the engine.
   void set_state(State state) EXCLUDES(mutex_);
+
+  // Has the engine describe everything there is, as for a compaction. Returns how many events were
+  // there before that.
+  std::size_t describe() EXCLUDES(source_mutex_);
 
   // Everything appended, durable or not. The views live as long as the journal.
   std::vector<Event> events() const EXCLUDES(mutex_);
@@ -55,8 +59,8 @@ class ForgetfulJournal final : public Journal {
   Position durable_ GUARDED_BY(mutex_) = 0;
   State state_ GUARDED_BY(mutex_) = State::accepting;
 
-  Mutex progress_mutex_;  // held while the engine is told, so that taking it back waits
-  std::function<void()> progress_ GUARDED_BY(progress_mutex_);
+  Mutex source_mutex_;  // held while the engine is called, so that taking it back waits
+  Source* source_ GUARDED_BY(source_mutex_) = nullptr;
 };
 
 }  // namespace lockd

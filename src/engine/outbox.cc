@@ -9,14 +9,6 @@ void tell(const Settled& settled) { settled.listener->settled(settled); }
 
 }  // namespace
 
-Outbox::Outbox(Journal* journal) : journal_(journal) {
-  if (journal_ != nullptr) journal_->on_progress([this] { on_progress(); });
-}
-
-Outbox::~Outbox() {
-  if (journal_ != nullptr) journal_->on_progress({});
-}
-
 void Outbox::tell_when_durable(Position position, std::vector<Settled>& settled) {
   std::vector<Settled> ready;
   ready.swap(settled);
@@ -46,7 +38,7 @@ bool Outbox::wait_for_journal(Position position) {
   return true;
 }
 
-void Outbox::on_progress() {
+void Outbox::progressed() {
   std::vector<Pending> ready;
   {
     MutexLock lock(mutex_);

@@ -16,8 +16,7 @@ namespace lockd {
 class Outbox {
  public:
   // `journal` may be null: then everything is as durable as it will ever be.
-  explicit Outbox(Journal* journal);
-  ~Outbox();
+  explicit Outbox(Journal* journal) : journal_(journal) {}
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
@@ -36,6 +35,9 @@ class Outbox {
     return is_durable(position) || wait_for_journal(position);
   }
 
+  // The journal's durable position or its state has changed.
+  void progressed() EXCLUDES(mutex_);
+
  private:
   struct Pending {
     Position position;
@@ -44,7 +46,6 @@ class Outbox {
 
   void tell_when_durable(Position position, std::vector<Settled>& settled) EXCLUDES(mutex_);
   bool wait_for_journal(Position position) EXCLUDES(mutex_);
-  void on_progress() EXCLUDES(mutex_);
   bool failed() const;
 
   Journal* const journal_;

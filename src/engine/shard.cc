@@ -26,4 +26,15 @@ bool Shard::advance(Time now, int budget, Turn& turn) {
   return done;
 }
 
+// No answer rests on these events, they change nothing: `last_append_` stays.
+void Shard::describe(Cursor& cursor, std::size_t keys_max) {
+  MutexLock lock(mutex_);
+  std::vector<Event> events;
+  table_.describe(cursor, keys_max, events);
+  if (cursor.done) {
+    events.push_back({.type = Event::Type::fence_floor, .fence = table_.last_fence()});
+  }
+  if (!events.empty()) journal_->append(events);
+}
+
 }  // namespace lockd

@@ -47,6 +47,10 @@ class alignas(64) Shard {
   // Ends what is due, at most `budget` steps of it. True when that was all.
   bool advance(Time now, int budget, Turn& turn) EXCLUDES(mutex_);
 
+  // Appends the next few keys to the journal as they are and, when that was all, what the fences
+  // have come to.
+  void describe(Cursor& cursor, std::size_t keys_max) EXCLUDES(mutex_);
+
   // No deadline here is earlier. Any thread may read it.
   Time due() const { return {due_ns_.load(std::memory_order_seq_cst)}; }
 

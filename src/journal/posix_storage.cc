@@ -1,0 +1,255 @@
+#include "journal/posix_storage.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <system_error>
+#include <utility>
+
+#include "lockd/file_journal.h"
+
+namespace lockd {
+namespace {
+
+constexpr const char* kLockName = "lock";
+
+Fault fault(const char* operation) { return {errno, operation}; }
+
+// Repeats a call that a signal interrupted.
+template <typename Call>
+auto persist(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+std::uint64_t read_ns(clockid_t clock) {
+  timespec t{};
+  ::clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+// "1b4e28ba-2fa1-11d2-883f-0016d3cca427" as 16 bytes. Zeros where the kernel does not tell: then
+// every run counts as the same boot only if CLOCK_BOOTTIME agrees, which is the best there is.
+std::array<unsigned char, 16> read_boot_id() {
+  std::array<unsigned char, 16> id{};
+  const Descriptor file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  char text[64];
+  const ssize_t got = file ? persist([&] { return ::read(file.get(), text, sizeof text); }) : -1;
+  std::size_t digits = 0;
+  for (ssize_t i = 0; i < got && digits < 32; ++i) {
+    const char* const at = std::strchr("0123456789abcdef", text[i]);
+    if (at == nullptr || text[i] == '\0') continue;
+    const auto digit = static_cast<unsigned char>(at - "0123456789abcdef");
+    id[digits / 2] = static_cast<unsigned char>(id[digits / 2] << 4 | digit);
+    ++digits;
+  }
+  return id;
+}
+
+class PosixFile final : public StorageFile {
+ public:
+  PosixFile(int directory, std::string name, Descriptor file)
+      : directory_(directory), name_(std::move(name)), file_(std::move(file)) {}
+
+  Fault read(std::uint64_t offset, std::span<char> into, std::size_t* got) override {
+    *got = 0;
+    while (*got < into.size()) {
+      const ssize_t n = persist([&] {
+        return ::pread(file_.get(), into.data() + *got, into.size() - *got,
+                       static_cast<off_t>(offset + *got));
+      });
+      if (n < 0) return fault("read");
+      if (n == 0) break;
+      *got += static_cast<std::size_t>(n);
+    }
+    return {};
+  }
+
+  Fault write(std::uint64_t offset, std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = persist([&] {
+        return ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      });
+      if (n < 0) return fault("write");
+      if (n == 0) return {EIO, "write"};
+      offset += static_cast<std::uint64_t>(n);
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return {};
+  }
+
+  Fault size(std::uint64_t* size) override {
+    struct stat status {};
+    if (::fstat(file_.get(), &status) != 0) return fault("stat");
+    *size = static_cast<std::uint64_t>(status.st_size);
+    return {};
+  }
+
+  Fault truncate(std::uint64_t size) override {
+    const auto cut = [&] { return ::ftruncate(file_.get(), static_cast<off_t>(size)); };
+    return persist(cut) != 0 ? fault("truncate") : Fault{};
+  }
+
+  // The space is taken first, so that a full disk is found before anything is written; then zeros
+  // are written, since a file system that merely reserves space has to note with every sync which
+  // part of it has been used.
+  Fault allocate(std::uint64_t from, std::uint64_t to) override {
+    const auto reserve = [&] {
+      return ::fallocate(file_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
+    };
+    if (persist(reserve) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) return fault("allocate");
+    static constexpr char kZeros[std::size_t{64} << 10] = {};
+    for (std::uint64_t at = from; at < to; at += sizeof kZeros) {
+      const std::size_t size = std::min<std::uint64_t>(sizeof kZeros, to - at);
+      if (const Fault f = write(at, {kZeros, size})) return {f.error, "allocate"};
+    }
+    return {};
+  }
+
+  Fault sync() override {
+    return persist([&] { return ::fdatasync(file_.get()); }) != 0 ? fault("sync") : Fault{};
+  }
+
+  bool is_in_place() override {
+    struct stat opened {};
+    struct stat named {};
+    return ::fstat(file_.get(), &opened) == 0 &&
+           ::fstatat(directory_, name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  }
+
+ private:
+  const int directory_;
+  const std::string name_;
+  const Descriptor file_;
+};
+
+}  // namespace
+
+Descriptor::Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool Fault::is_no_space() const { return error == ENOSPC || error == EDQUOT; }
+
+std::string Fault::message() const {
+  return std::string(operation) + ": " + std::system_category().message(error);
+}
+
+PosixStorage::PosixStorage(std::string directory, Access access)
+    : path_(std::move(directory)), access_(access), boot_id_(read_boot_id()) {
+  if (access_ == Access::write) make_directory();
+  directory_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory_) throw JournalError(path_ + ": " + fault("open").message());
+  if (access_ == Access::write) check_private();
+}
+
+void PosixStorage::make_directory() {
+  if (::mkdir(path_.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return;
+    throw JournalError(path_ + ": cannot make the directory: " + fault("mkdir").message());
+  }
+  // Its own name has to last as well.
+  const std::string parent = path_ + "/..";
+  const Descriptor above(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!above || ::fsync(above.get()) != 0)
+    throw JournalError(path_ + ": " + fault("sync").message());
+}
+
+void PosixStorage::check_private() const {
+  struct stat status {};
+  if (::fstat(directory_.get(), &status) != 0)
+    throw JournalError(path_ + ": " + fault("stat").message());
+  if ((status.st_mode & 077) == 0) return;
+  throw JournalError(
+      path_ + ": others may enter this directory, and what is in it is secret; run: chmod 700 " +
+      path_);
+}
+
+Fault PosixStorage::list(std::vector<std::string>* names) {
+  names->clear();
+  // A stream of its own: fdopendir() would take ours.
+  const Descriptor again(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!again) return fault("list");
+  const int copy = ::dup(again.get());
+  if (copy < 0) return fault("list");
+  DIR* const stream = ::fdopendir(copy);
+  if (stream == nullptr) {
+    const Fault f = fault("list");
+    ::close(copy);
+    return f;
+  }
+  errno = 0;
+  while (const dirent* entry = ::readdir(stream)) names->emplace_back(entry->d_name);
+  const Fault f = fault("list");  // 0 at the end
+  ::closedir(stream);
+  return f;
+}
+
+Fault PosixStorage::create(const std::string& name, std::unique_ptr<StorageFile>* file) {
+  const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
+  Descriptor fd(persist([&] { return ::openat(directory_.get(), name.c_str(), flags, 0600); }));
+  if (!fd) return fault("create");
+  *file = std::make_unique<PosixFile>(directory_.get(), name, std::move(fd));
+  return {};
+}
+
+Fault PosixStorage::open(const std::string& name, std::unique_ptr<StorageFile>* file) {
+  const int flags = (access_ == Access::write ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor fd(persist([&] { return ::openat(directory_.get(), name.c_str(), flags); }));
+  if (!fd) return fault("open");
+  *file = std::make_unique<PosixFile>(directory_.get(), name, std::move(fd));
+  return {};
+}
+
+Fault PosixStorage::remove(const std::string& name) {
+  return ::unlinkat(directory_.get(), name.c_str(), 0) != 0 ? fault("remove") : Fault{};
+}
+
+Fault PosixStorage::sync_directory() {
+  return persist([&] { return ::fsync(directory_.get()); }) != 0 ? fault("sync directory")
+                                                                 : Fault{};
+}
+
+Fault PosixStorage::lock(std::string* owner) {
+  const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor fd(persist([&] { return ::openat(directory_.get(), kLockName, flags, 0600); }));
+  if (!fd) return fault("open the lock of");
+  if (persist([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
+    const Fault f = fault("lock");
+    char text[32];
+    const ssize_t got = persist([&] { return ::pread(fd.get(), text, sizeof text, 0); });
+    const std::string_view pid(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+    *owner = "process " + std::string(pid.substr(0, pid.find('\n')));
+    return f;
+  }
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(fd.get(), 0) != 0 ||
+      ::pwrite(fd.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    return fault("write the lock of");
+  }
+  lock_ = std::move(fd);
+  return {};
+}
+
+Moment PosixStorage::moment() {
+  return {boot_id_, read_ns(CLOCK_BOOTTIME), read_ns(CLOCK_REALTIME)};
+}
+
+}  // namespace lockd

@@ -1,0 +1,58 @@
+// A real directory.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "journal/storage.h"
+
+namespace lockd {
+
+// Owns a file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept;
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+class PosixStorage final : public Storage {
+ public:
+  enum class Access { read, write };
+
+  // Opens the directory. With Access::write it is made when it is not there (0700), and refused
+  // when anyone but its owner may enter it. Throws JournalError.
+  PosixStorage(std::string directory, Access access);
+
+  Fault list(std::vector<std::string>* names) override;
+  Fault create(const std::string& name, std::unique_ptr<StorageFile>* file) override;
+  Fault open(const std::string& name, std::unique_ptr<StorageFile>* file) override;
+  Fault remove(const std::string& name) override;
+  Fault sync_directory() override;
+  Fault lock(std::string* owner) override;
+  Moment moment() override;
+  const std::string& directory() const override { return path_; }
+
+ private:
+  void make_directory();
+  void check_private() const;
+
+  const std::string path_;
+  const Access access_;
+  const std::array<unsigned char, 16> boot_id_;
+  Descriptor directory_;
+  Descriptor lock_;
+};
+
+}  // namespace lockd

@@ -1,0 +1,88 @@
+#include "journal/recovery.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "journal/record.h"
+#include "journal/segment_reader.h"
+
+namespace lockd {
+namespace {
+
+std::unique_ptr<StorageFile> open(Storage& storage, std::uint64_t number) {
+  std::unique_ptr<StorageFile> file;
+  check(path_of(storage, number), storage.open(segment_name(number), &file));
+  return file;
+}
+
+void cut_tail(Storage& storage, const Survey& survey, const Log& log) {
+  const SegmentSummary& last = survey.segments.back();
+  const std::string path = path_of(storage, last.number());
+  check(path, open(storage, last.number())->truncate(last.end_offset));
+  log("journal: " + path + ": cut " + std::to_string(survey.torn_size) + " bytes from byte " +
+      std::to_string(last.end_offset) +
+      " on, the rest of a write that a crash interrupted; nothing acknowledged was in it");
+}
+
+std::uint64_t replay_segment(Storage& storage, const SegmentSummary& segment, Progress& progress,
+                             const std::function<void(const Event&)>& apply) {
+  const auto file = open(storage, segment.number());
+  SegmentReader reader(*file, path_of(storage, segment.number()));
+  std::uint64_t events = 0;
+  Frame frame;
+  Event event{};
+  while (reader.offset() < segment.end_offset && reader.next(&frame)) {
+    std::string_view payload = frame.payload;
+    for (; !payload.empty(); ++events) {
+      if (!take_event(payload, &event)) {
+        refuse_damage(storage, segment.number(), frame.end_offset() - payload.size(),
+                      "a record that makes no sense");
+      }
+      apply(event);
+    }
+    progress.advance(kFrameHeaderSize + frame.payload.size());
+  }
+  return events;
+}
+
+}  // namespace
+
+void mend(Storage& storage, const Survey& survey, const Log& log) {
+  if (survey.torn_size > 0) cut_tail(storage, survey, log);
+  for (const SegmentSummary& segment : survey.segments) {
+    const auto file = open(storage, segment.number());
+    check(path_of(storage, segment.number()), file->sync());
+  }
+  if (survey.never_began) {
+    check(path_of(storage, *survey.never_began), storage.remove(segment_name(*survey.never_began)));
+  }
+  check(storage.directory(), storage.sync_directory());
+}
+
+std::uint64_t replay(Storage& storage, const Survey& survey, const Log& log,
+                     const std::function<void(const Event&)>& apply) {
+  std::uint64_t total = 0;
+  for (const SegmentSummary& segment : survey.segments) total += segment.end_offset;
+  Progress progress(log, "recovering", total);
+  std::uint64_t events = 0;
+  for (const SegmentSummary& segment : survey.segments) {
+    events += replay_segment(storage, segment, progress, apply);
+  }
+  return events;
+}
+
+Time engine_time_at(const Moment& now, const Survey& survey) {
+  if (survey.is_new()) return {now.wall_ns};
+  const SegmentSummary& last = survey.segments.back();
+  const Moment& opened = last.header.opened;
+  Time time = last.engine_time;
+  if (now.boot_id == opened.boot_id && now.boot_ns >= opened.boot_ns) {
+    time.ns = std::max(time.ns, last.header.engine_time.ns + (now.boot_ns - opened.boot_ns));
+  } else if (now.wall_ns > last.wall_ns) {
+    time.ns += now.wall_ns - last.wall_ns;
+  }
+  return time;
+}
+
+}  // namespace lockd

@@ -1,0 +1,63 @@
+#include "journal/segment_writer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/crc32c.h"
+
+namespace lockd {
+
+Fault SegmentWriter::create(Storage& storage, const SegmentHeader& header,
+                            const SegmentWriterOptions& options,
+                            std::unique_ptr<SegmentWriter>* writer) {
+  std::unique_ptr<StorageFile> file;
+  if (const Fault fault = storage.create(segment_name(header.number), &file)) return fault;
+  if (const Fault fault = file->write(0, encode(header))) return fault;
+  auto made = std::make_unique<SegmentWriter>(std::move(file), header.number, kSegmentHeaderSize,
+                                              kSegmentHeaderSize, options);
+  if (const Fault fault = made->make_room(0)) return fault;
+  if (const Fault fault = made->sync()) return fault;
+  if (const Fault fault = storage.sync_directory()) return fault;
+  *writer = std::move(made);
+  return {};
+}
+
+SegmentWriter::SegmentWriter(std::unique_ptr<StorageFile> file, std::uint64_t number,
+                             std::uint64_t offset, std::uint64_t size,
+                             const SegmentWriterOptions& options)
+    : file_(std::move(file)),
+      number_(number),
+      options_(options),
+      offset_(offset),
+      allocated_(std::max(offset, size)),
+      step_(options.step_min) {}
+
+Fault SegmentWriter::make_room(std::uint64_t size) {
+  if (has_room(size)) return {};
+  const std::uint64_t least = offset_ + size + options_.reserve;
+  const std::uint64_t wanted = std::max(least, allocated_ + step_);
+  Fault fault = file_->allocate(allocated_, wanted);
+  std::uint64_t got = wanted;
+  if (fault.is_no_space() && least < wanted) {
+    got = least;
+    fault = file_->allocate(allocated_, least);
+  }
+  if (fault) return fault;
+  allocated_ = got;
+  step_ = std::min(2 * step_, options_.step_max);
+  return {};
+}
+
+Fault SegmentWriter::write(FrameHeader header, std::span<char> bytes) {
+  const std::string_view payload =
+      std::string_view(bytes.data(), bytes.size()).substr(kFrameHeaderSize);
+  header.payload_size = static_cast<std::uint32_t>(payload.size());
+  header.payload_crc = crc32c(payload);
+  encode(header, bytes.data());
+  const Fault fault = file_->write(offset_, {bytes.data(), bytes.size()});
+  if (!fault) offset_ += bytes.size();
+  return fault;
+}
+
+}  // namespace lockd
