@@ -50,7 +50,6 @@ void Pending::add_bytes(const char* bytes, std::size_t size) {
   size_.store(size_.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
 }
 
-// Precondition: `end_` counts nothing that is not in a chunk, but for what comes now.
 void Pending::begin_chunk() {
   Chunk chunk;
   if (!spare_.empty()) {

@@ -1,11 +1,13 @@
 #include "journal/recovery.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <string>
 
 #include "journal/record.h"
 #include "journal/segment_reader.h"
+#include "lockd/file_journal.h"
 
 namespace lockd {
 namespace {
@@ -47,6 +49,16 @@ std::uint64_t replay_segment(Storage& storage, const SegmentSummary& segment, Pr
 }
 
 }  // namespace
+
+void claim(Storage& storage) {
+  std::string owner;
+  const Fault fault = storage.lock(&owner);
+  if (fault.error == EWOULDBLOCK) {
+    throw JournalError(storage.directory() + ": in use by " + owner +
+                       "; a journal belongs to one process at a time");
+  }
+  check(storage.directory(), fault);
+}
 
 void mend(Storage& storage, const Survey& survey, const Log& log) {
   if (survey.torn_size > 0) cut_tail(storage, survey, log);

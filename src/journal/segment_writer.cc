@@ -36,7 +36,7 @@ SegmentWriter::SegmentWriter(std::unique_ptr<StorageFile> file, std::uint64_t nu
 Fault SegmentWriter::make_room(std::uint64_t size) {
   if (has_room(size)) return {};
   const std::uint64_t least = offset_ + size + options_.reserve;
-  const std::uint64_t wanted = std::max(least, allocated_ + step_);
+  const std::uint64_t wanted = least + step_;
   Fault fault = file_->allocate(allocated_, wanted);
   std::uint64_t got = wanted;
   if (fault.is_no_space() && least < wanted) {

@@ -1,0 +1,141 @@
+#include "lockd/file_journal.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <thread>
+#include <utility>
+
+#include "base/mutex.h"
+#include "journal/log_journal.h"
+#include "journal/posix_storage.h"
+
+namespace lockd {
+namespace {
+
+// Long, and short enough to be added to any time.
+constexpr Duration kSleepMax = std::chrono::hours(1);
+
+LogJournalOptions log_options(const FileJournalOptions& options) {
+  LogJournalOptions log{.sync_interval = options.sync_interval,
+                        .segment_size = options.segment_size};
+  if (options.log) log.log = options.log;
+  log.segment.reserve = options.reserve_size;
+  return log;
+}
+
+void check_options(const FileJournalOptions& options) {
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) throw JournalError(std::string("lockd: ") + what);
+  };
+  require(!options.directory.empty(), "a journal needs a directory");
+  require(options.sync_interval >= Duration::zero(), "sync_interval must not be negative");
+  require(options.segment_size >= 1, "segment_size must be more than zero");
+}
+
+}  // namespace
+
+// A LogJournal on a real directory, and the thread that takes its turns.
+class FileJournal::Body {
+ public:
+  explicit Body(const FileJournalOptions& options)
+      : storage_(options.directory, PosixStorage::Access::write),
+        log_(storage_, log_options(options)),
+        clock_(log_.now()) {}
+
+  ~Body() {
+    if (!thread_.joinable()) return;
+    {
+      MutexLock lock(mutex_);
+      stopping_ = true;
+      changed_.notify_one();
+    }
+    thread_.join();
+  }
+
+  LogJournal& log() { return log_; }
+  SystemClock& clock() { return clock_; }
+
+  void start() {
+    thread_ = std::thread([this] { run(); });
+  }
+
+  // A thread that is busy looks by itself before it sleeps: then this costs no more than a look.
+  void commit(Position position) EXCLUDES(mutex_) {
+    log_.commit(position);
+    if (asleep_.load(std::memory_order_seq_cst)) wake();
+  }
+
+  void wake() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    woken_ = true;
+    changed_.notify_one();
+  }
+
+ private:
+  void run() EXCLUDES(mutex_) {
+    while (sleep(log_.turn())) {
+    }
+    log_.flush();
+  }
+
+  // False when it is time to stop.
+  bool sleep(Duration longest) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    // First said, then looked: a commit in between sees the one or is seen by the other.
+    asleep_.store(true, std::memory_order_seq_cst);
+    if (longest > Duration::zero() && !woken_ && !stopping_ && !log_.is_wanted()) {
+      changed_.wait_for(mutex_, std::min(longest, kSleepMax));
+    }
+    asleep_.store(false, std::memory_order_relaxed);
+    woken_ = false;
+    return !stopping_;
+  }
+
+  PosixStorage storage_;
+  LogJournal log_;
+  SystemClock clock_;
+
+  std::atomic<bool> asleep_{false};
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  bool woken_ GUARDED_BY(mutex_) = false;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+std::unique_ptr<FileJournal> FileJournal::open(const FileJournalOptions& options) {
+  check_options(options);
+  return std::unique_ptr<FileJournal>(new FileJournal(std::make_unique<Body>(options)));
+}
+
+FileJournal::FileJournal(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+
+FileJournal::~FileJournal() = default;
+
+Clock& FileJournal::clock() const { return body_->clock(); }
+
+bool FileJournal::recover(const std::function<void(const Event&)>& apply) {
+  const bool found = body_->log().recover(apply);
+  body_->start();
+  return found;
+}
+
+Position FileJournal::append(std::span<const Event> events) { return body_->log().append(events); }
+
+void FileJournal::commit(Position position) {
+  if (position <= durable()) return;
+  body_->commit(position);
+}
+
+Position FileJournal::durable() const noexcept { return body_->log().durable(); }
+
+Journal::State FileJournal::state() const noexcept { return body_->log().state(); }
+
+void FileJournal::attach(Source* source) {
+  body_->log().attach(source);
+  body_->wake();
+}
+
+}  // namespace lockd

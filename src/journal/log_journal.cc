@@ -1,0 +1,328 @@
+#include "journal/log_journal.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/secret.h"
+#include "journal/recovery.h"
+#include "lockd/file_journal.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kNsPerMs = 1'000'000;
+constexpr std::uint64_t kLookForSpaceNs = 100 * kNsPerMs;
+constexpr std::uint64_t kLookForFileNs = 1000 * kNsPerMs;
+constexpr std::uint64_t kOpenSegmentAgainNs = 1000 * kNsPerMs;
+
+// A segment may become this many times as long as the account it began with.
+constexpr std::uint64_t kAccountsPerSegment = 3;
+
+// How far ahead of the fences their floor is kept when they are told before they are durable.
+constexpr Fence kFenceStep = Fence{1} << 20;
+
+JournalId random_id() {
+  TokenSource source;
+  const std::uint64_t words[2] = {source.next(), source.next()};
+  JournalId id;
+  std::memcpy(id.data(), words, sizeof words);
+  return id;
+}
+
+}  // namespace
+
+LogJournal::LogJournal(Storage& storage, LogJournalOptions options)
+    : storage_(storage),
+      options_(std::move(options)),
+      survey_((claim(storage_), survey(storage_, options_.log))),
+      pending_({.size_max = options_.pending_max, .fence_step = syncs_always() ? 0 : kFenceStep},
+               survey_.end()) {
+  mend(storage_, survey_, options_.log);
+  id_ = !survey_.is_new() ? survey_.segments.back().header.journal
+                          : options_.id.value_or(random_id());
+  const Moment now = storage_.moment();
+  offset_ns_ = engine_time_at(now, survey_).ns - now.boot_ns;
+  durable_ = written_ = synced_ = survey_.end();
+}
+
+LogJournal::~LogJournal() = default;
+
+Time LogJournal::now() const { return {offset_ns_ + storage_.moment().boot_ns}; }
+
+bool LogJournal::recover(const std::function<void(const Event&)>& apply) {
+  const std::uint64_t events = replay(storage_, survey_, options_.log, apply);
+  if (const Fault fault = begin()) refuse_fault(storage_.directory(), fault);
+  survey_ = {};
+  return events != 0;
+}
+
+// Seals what was recovered, and opens a segment of this run's own.
+Fault LogJournal::begin() {
+  std::uint64_t number = 1;
+  if (!survey_.is_new()) {
+    const SegmentSummary& last = survey_.segments.back();
+    number = last.number() + 1;
+    std::unique_ptr<StorageFile> file;
+    if (const Fault fault = storage_.open(segment_name(last.number()), &file)) return fault;
+    segment_ = std::make_unique<SegmentWriter>(std::move(file), last.number(), last.end_offset,
+                                               last.size, options_.segment);
+  }
+  std::unique_ptr<SegmentWriter> next;
+  const Fault fault = SegmentWriter::create(storage_, next_header(number), options_.segment, &next);
+  if (fault) return fault;
+  if (!survey_.is_new()) {
+    if (const Fault unsealed = seal()) return unsealed;
+    older_ = survey_.older;
+    for (const SegmentSummary& segment : survey_.segments) older_.push_back(segment.number());
+    account_ = Account::begun;
+  }
+  segment_ = std::move(next);
+  return {};
+}
+
+SegmentHeader LogJournal::next_header(std::uint64_t number) const {
+  const Moment now = storage_.moment();
+  return {.journal = id_,
+          .number = number,
+          .start = written_.load(std::memory_order_relaxed),
+          .opened = now,
+          .engine_time = {offset_ns_ + now.boot_ns}};
+}
+
+FrameHeader LogJournal::frame(Position position) const {
+  const Moment now = storage_.moment();
+  return {.position = position,
+          .synced = synced_,
+          .engine_time = {offset_ns_ + now.boot_ns},
+          .wall_ns = now.wall_ns};
+}
+
+// Precondition: everything before it has been synced.
+Fault LogJournal::seal() {
+  char bytes[kFrameHeaderSize];
+  FrameHeader last = frame(synced_);
+  last.seals = true;
+  if (const Fault fault = segment_->write(last, bytes)) return fault;
+  return segment_->sync();
+}
+
+void LogJournal::attach(Source* source) {
+  MutexLock lock(source_mutex_);
+  source_ = source;
+}
+
+Journal::State LogJournal::state() const noexcept {
+  const State state = state_.load(std::memory_order_acquire);
+  return state == State::accepting && pending_.is_crowded() ? State::full : state;
+}
+
+void LogJournal::commit(Position position) {
+  Position wanted = wanted_.load(std::memory_order_relaxed);
+  while (position > wanted &&
+         !wanted_.compare_exchange_weak(wanted, position, std::memory_order_seq_cst)) {
+  }
+}
+
+Duration LogJournal::turn() {
+  if (failed()) return Duration::max();
+  now_ns_ = storage_.moment().boot_ns;
+  describe_some();
+  write_pending();
+  tell_progress();  // before what takes long
+  if (account_ == Account::none) open_next_segment();
+  look_after_space();
+  look_after_file();
+  tell_progress();
+  return until_next_turn();
+}
+
+void LogJournal::flush() {
+  if (segment_ == nullptr || failed()) return;
+  sync_due_ns_ = 1;  // long ago
+  turn();
+}
+
+void LogJournal::describe_some() {
+  MutexLock lock(source_mutex_);
+  has_source_ = source_ != nullptr;
+  if (account_ != Account::begun && account_ != Account::goes_on) return;
+  if (state_.load(std::memory_order_relaxed) != State::accepting) return;
+  while (source_ != nullptr && pending_.size() < options_.describe_ahead) {
+    if (!source_->describe_some(account_ == Account::begun)) {
+      account_ = Account::to_close;
+      return;
+    }
+    account_ = Account::goes_on;
+  }
+}
+
+void LogJournal::write_pending() {
+  const bool completes = account_ == Account::to_close;
+  Pending::Taken taken = pending_.take(completes);
+  const bool sync_only = taken.chunks.empty() && !completes;
+  if (sync_only && (sync_due_ns_ == 0 || now_ns_ < sync_due_ns_)) return;
+
+  Fault fault = write_chunks(taken, completes);
+  written_.store(taken.end, std::memory_order_seq_cst);
+  if (!fault && (must_sync(taken) || completes)) fault = sync();
+  if (fault) return fail(fault.message());
+  pending_.give_back(std::move(taken.chunks));
+  publish(syncs_always() ? synced_ : taken.end);
+  if (completes) finish_account();
+}
+
+Fault LogJournal::write_chunks(Pending::Taken& taken, bool completes) {
+  if (taken.chunks.empty() && completes) {
+    taken.chunks.push_back({std::string(kFrameHeaderSize, '\0'), taken.end});
+  }
+  std::uint64_t size = 0;
+  for (const Chunk& chunk : taken.chunks) size += chunk.bytes.size();
+  if (const Fault fault = make_room(size)) return fault;
+  for (Chunk& chunk : taken.chunks) {
+    FrameHeader header = frame(chunk.position);
+    header.completes = completes && &chunk == &taken.chunks.back();
+    if (const Fault fault = segment_->write(header, chunk.bytes)) return fault;
+  }
+  if (!taken.chunks.empty() && sync_due_ns_ == 0) {
+    sync_due_ns_ = now_ns_ + static_cast<std::uint64_t>(options_.sync_interval.count());
+  }
+  return {};
+}
+
+// Room for `size` bytes and, if there can be, for the reserve behind them.
+Fault LogJournal::make_room(std::uint64_t size) {
+  size += kFrameHeaderSize;  // a seal always fits
+  if (segment_->has_room(size)) return {};
+  const bool full = state_.load(std::memory_order_relaxed) == State::full;
+  if (full && now_ns_ < space_due_ns_ && segment_->space() >= size) return {};
+  const Fault fault = segment_->make_room(size);
+  if (!fault) {
+    if (full) {
+      options_.log("journal: there is space on the disk again; locks are granted again");
+      enter(State::accepting);
+    }
+    return {};
+  }
+  if (!fault.is_no_space() || segment_->space() < size) return fault;  // the reserve is gone
+  space_due_ns_ = now_ns_ + kLookForSpaceNs;
+  if (!full) {
+    options_.log("journal: " + path_of(storage_, segment_->number()) + ": " + fault.message() +
+                 "; locks are not granted until there is space, releases and renewals work as "
+                 "long as the reserve of " +
+                 std::to_string(segment_->space()) + " bytes lasts");
+    enter(State::full);
+  }
+  return {};
+}
+
+bool LogJournal::must_sync(const Pending::Taken& taken) const {
+  return syncs_always() || taken.raises_floor || (sync_due_ns_ != 0 && now_ns_ >= sync_due_ns_);
+}
+
+Fault LogJournal::sync() {
+  const Position position = written_.load(std::memory_order_relaxed);
+  if (const Fault fault = segment_->sync()) return fault;
+  synced_ = position;
+  sync_due_ns_ = 0;
+  return {};
+}
+
+void LogJournal::publish(Position position) {
+  if (position == durable_.load(std::memory_order_relaxed)) return;
+  durable_.store(position, std::memory_order_release);
+  progress_ = true;
+}
+
+// The account is durable: what came before it is of no use any more.
+void LogJournal::finish_account() {
+  account_ = Account::none;
+  account_size_ = segment_->offset();
+  std::vector<std::uint64_t> left;
+  for (const std::uint64_t number : older_) {
+    const Fault fault = storage_.remove(segment_name(number));
+    if (!fault) continue;
+    options_.log("journal: " + path_of(storage_, number) + ": " + fault.message() +
+                 "; it is of no use any more, and will be removed later");
+    left.push_back(number);
+  }
+  const bool removed = left.size() < older_.size();
+  older_ = std::move(left);
+  if (!removed) return;
+  if (const Fault fault = storage_.sync_directory()) fail(fault.message());
+}
+
+// A new segment comes into use in an order that a crash can interrupt anywhere: it is made, and
+// durable; then the old one is sealed; only then does the first frame go to the new one.
+void LogJournal::open_next_segment() {
+  const std::uint64_t size_max =
+      std::max(options_.segment_size, kAccountsPerSegment * account_size_);
+  if (!has_source_ || segment_->offset() <= size_max || now_ns_ < segment_due_ns_) return;
+  if (state_.load(std::memory_order_relaxed) != State::accepting) return;
+  if (synced_ != written_.load(std::memory_order_relaxed)) {
+    if (const Fault fault = sync()) return fail(fault.message());
+  }
+  std::unique_ptr<SegmentWriter> next;
+  const Fault fault =
+      SegmentWriter::create(storage_, next_header(segment_->number() + 1), options_.segment, &next);
+  if (fault) return give_up_next_segment(fault);
+  if (const Fault unsealed = seal()) return fail(unsealed.message());
+  older_.push_back(segment_->number());
+  segment_ = std::move(next);
+  account_ = Account::begun;
+}
+
+// Without space for a new segment the old one serves a while longer.
+void LogJournal::give_up_next_segment(const Fault& fault) {
+  if (!fault.is_no_space()) return fail(fault.message());
+  const std::string name = segment_name(segment_->number() + 1);
+  if (const Fault kept = storage_.remove(name)) return fail(kept.message());
+  if (const Fault unsynced = storage_.sync_directory()) return fail(unsynced.message());
+  segment_due_ns_ = now_ns_ + kOpenSegmentAgainNs;
+  options_.log("journal: no space for a new segment (" + fault.message() +
+               "); the log goes on growing until there is");
+}
+
+void LogJournal::look_after_space() {
+  if (state_.load(std::memory_order_relaxed) != State::full || now_ns_ < space_due_ns_) return;
+  if (const Fault fault = make_room(0)) fail(fault.message());
+}
+
+void LogJournal::look_after_file() {
+  if (failed() || now_ns_ < file_due_ns_) return;
+  file_due_ns_ = now_ns_ + kLookForFileNs;
+  if (!segment_->is_in_place()) fail("the file was removed or replaced");
+}
+
+void LogJournal::enter(State state) {
+  state_.store(state, std::memory_order_release);
+  progress_ = true;
+}
+
+void LogJournal::fail(const std::string& why) {
+  options_.log("journal: " + path_of(storage_, segment_->number()) + ": " + why +
+               "; nothing more is acknowledged. Mend the disk and start again");
+  enter(State::failed);
+  pending_.discard();
+}
+
+void LogJournal::tell_progress() {
+  if (!std::exchange(progress_, false)) return;
+  MutexLock lock(source_mutex_);
+  if (source_ != nullptr) source_->progressed();
+}
+
+Duration LogJournal::until_next_turn() const {
+  if (failed()) return Duration::max();
+  const bool full = state_.load(std::memory_order_relaxed) == State::full;
+  if (account_ != Account::none && has_source_ && !full) return Duration::zero();
+  std::uint64_t due = UINT64_MAX;
+  if (full) due = std::min(due, space_due_ns_);
+  if (sync_due_ns_ != 0) due = std::min(due, sync_due_ns_);
+  if (due == UINT64_MAX) return Duration::max();
+  return Duration(static_cast<std::int64_t>(due > now_ns_ ? due - now_ns_ : 0));
+}
+
+}  // namespace lockd

@@ -1,0 +1,137 @@
+// The journal on any Storage, without a thread: somebody calls turn().
+//
+// Its life: the constructor surveys and mends what is there; recover() replays it, seals it and
+// opens a new segment; then any thread appends, and one thread at a time calls turn(), which writes
+// and syncs what has been appended since. So a simulation drives it step by step on a disk of its
+// own, and FileJournal by a thread.
+//
+// A turn:
+//   1. has the engine describe some more of itself, if a new account is being written;
+//   2. takes what is pending, writes it, syncs, and publishes durable();
+//   3. if that ended the account, removes the older segments; or, if the segment has become long,
+//      opens the next and begins a new account;
+//   4. looks whether the disk has room again, and whether the file is still there.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "journal/pending.h"
+#include "journal/report.h"
+#include "journal/segment_writer.h"
+#include "journal/storage.h"
+#include "journal/survey.h"
+#include "lockd/journal.h"
+
+namespace lockd {
+
+struct LogJournalOptions {
+  Duration sync_interval{};  // zero: durable() is what has been synced
+  Log log = [](std::string_view) {};
+  std::uint64_t segment_size = std::uint64_t{16} << 20;
+  SegmentWriterOptions segment{};
+  std::size_t describe_ahead = std::size_t{1} << 20;  // of an account, at most this much pending
+  std::size_t pending_max = std::size_t{64} << 20;
+  std::optional<JournalId> id{};  // of a new journal; otherwise random
+};
+
+class LogJournal final : public Journal {
+ public:
+  // Throws JournalError. `storage` outlives it.
+  LogJournal(Storage& storage, LogJournalOptions options);
+  ~LogJournal() override;
+
+  // The engine's time now: it goes on from the last run's.
+  Time now() const;
+
+  // Throws JournalError.
+  bool recover(const std::function<void(const Event&)>& apply) override;
+  Position append(std::span<const Event> events) override { return pending_.append(events); }
+  void commit(Position position) override;
+  Position durable() const noexcept override { return durable_.load(std::memory_order_acquire); }
+  State state() const noexcept override;
+  void attach(Source* source) override EXCLUDES(source_mutex_);
+
+  // Does what there is to do. Returns how long it may be until the next; zero if there is more to
+  // do at once, Duration::max() if nothing but a commit calls for one.
+  Duration turn() EXCLUDES(source_mutex_);
+  // Makes durable all that has been appended, whatever the interval.
+  void flush() EXCLUDES(source_mutex_);
+  // Whether a commit waits for a turn. Any thread may ask.
+  bool is_wanted() const noexcept {
+    return wanted_.load(std::memory_order_seq_cst) > written_.load(std::memory_order_seq_cst) &&
+           state_.load(std::memory_order_relaxed) != State::failed;
+  }
+
+ private:
+  // What is being done about the segments.
+  enum class Account : std::uint8_t {
+    none,      // the present segment, with those before it, tells everything
+    begun,     // the engine is about to describe itself into the present segment
+    goes_on,   // it has described some
+    to_close,  // it has described all; the next frame says so
+  };
+
+  SegmentHeader next_header(std::uint64_t number) const;
+  FrameHeader frame(Position position) const;
+  Fault begin();
+  Fault seal();
+
+  void describe_some() EXCLUDES(source_mutex_);
+  void write_pending();
+  Fault write_chunks(Pending::Taken& taken, bool completes);
+  Fault make_room(std::uint64_t size);
+  Fault sync();
+  bool must_sync(const Pending::Taken& taken) const;
+  void publish(Position position);
+  void finish_account();
+  void open_next_segment();
+  void give_up_next_segment(const Fault& fault);
+  void look_after_space();
+  void look_after_file();
+  void enter(State state);
+  void fail(const std::string& why);
+  void tell_progress() EXCLUDES(source_mutex_);
+  Duration until_next_turn() const;
+
+  bool syncs_always() const { return options_.sync_interval == Duration::zero(); }
+  bool failed() const { return state_.load(std::memory_order_relaxed) == State::failed; }
+
+  Storage& storage_;
+  const LogJournalOptions options_;
+  Survey survey_;  // of what was there; its memory goes when it has been replayed
+  JournalId id_{};
+  // Engine time less CLOCK_BOOTTIME; the subtraction may wrap, the addition wraps it back.
+  std::uint64_t offset_ns_ = 0;
+
+  std::atomic<Position> durable_{0};
+  std::atomic<Position> written_{0};
+  std::atomic<Position> wanted_{0};
+  std::atomic<State> state_{State::accepting};
+  Pending pending_;
+
+  // The turn's alone.
+  std::unique_ptr<SegmentWriter> segment_;
+  std::vector<std::uint64_t> older_;  // segments that go when the account is complete
+  Account account_ = Account::none;
+  std::uint64_t account_size_ = 0;  // of the last one
+  Position synced_ = 0;
+  bool has_source_ = false;
+  bool progress_ = false;             // durable() or state() has changed since it was last told
+  std::uint64_t now_ns_ = 0;          // CLOCK_BOOTTIME, at the beginning of the turn
+  std::uint64_t sync_due_ns_ = 0;     // with an interval, when something is written and not synced
+  std::uint64_t space_due_ns_ = 0;    // look again for space, when full
+  std::uint64_t segment_due_ns_ = 0;  // try again to open a segment
+  std::uint64_t file_due_ns_ = 0;     // look again whether it is there
+
+  Mutex source_mutex_;  // held while the engine is called, so that taking it back waits
+  Source* source_ GUARDED_BY(source_mutex_) = nullptr;
+};
+
+}  // namespace lockd
