@@ -116,7 +116,9 @@ class Engine {
   // Calls `visit` for every key there is, in no order; a key that comes or goes meanwhile may be
   // missed. No lock is held during the calls, and none for longer than a few hundred keys take.
   // Of each key at most `entries_max` holds and waiters are listed; the counts are always whole.
-  void list(const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max = 16) const;
+  // What was visited rests on the returned position: see wait_durable().
+  Position list(const std::function<void(const KeyStatus&)>& visit,
+                std::size_t entries_max = 16) const;
 
   // Settles every wait as closed, and answers closed from then on. Holds stay as they are.
   void close();

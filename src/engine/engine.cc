@@ -100,9 +100,9 @@ FenceStatus Engine::fence(std::string_view key) {
   return status;
 }
 
-void Engine::list(const std::function<void(const KeyStatus&)>& visit,
-                  std::size_t entries_max) const {
-  core_->list(visit, entries_max);
+Position Engine::list(const std::function<void(const KeyStatus&)>& visit,
+                      std::size_t entries_max) const {
+  return core_->list(visit, entries_max);
 }
 
 void Engine::close() { core_->close(); }

@@ -293,20 +293,26 @@ std::uint64_t EngineCore::idlings() const {
   return sum;
 }
 
-void EngineCore::list(const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max) {
+Position EngineCore::list(const std::function<void(const KeyStatus&)>& visit,
+                          std::size_t entries_max) {
   std::vector<KeyStatus> some;
+  std::vector<Settled> settled;
+  Position position = 0;
+  Turn turn{position, settled};
   for (const auto& shard : shards_) {
     for (Cursor cursor; !cursor.done;) {
-      shard->look([&](LockTable& table) {
+      shard->run(turn, [&](LockTable& table) {
         const Time now = std::max(table.now(), clock_.now());
         table.walk(cursor, kKeysPerHold, [&](const Semaphore& semaphore) {
           some.push_back(status_of(semaphore, now, entries_max));
         });
+        return Outcome::ok;
       });
       for (const KeyStatus& status : some) visit(status);
       some.clear();
     }
   }
+  return position;
 }
 
 Position EngineCore::commit(Turn& turn) {

@@ -36,7 +36,7 @@ class EngineCore final : private Journal::Source {
   FenceStatus fence(Turn& turn, std::string_view key);
   bool explain(Turn& turn, Kind kind, std::string_view key, Conflict* conflict);
 
-  void list(const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
+  Position list(const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
   Time sweep();
   void close();
 

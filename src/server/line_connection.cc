@@ -42,7 +42,7 @@ std::size_t LineConnection::on_input(std::string_view unread) {
 void LineConnection::on_end_of_input() {
   // What was complete is answered first; what waits in line, or is half there, never will be.
   input_ended_ = true;
-  if (session_.waits()) return finish();
+  if (session_.waits()) return finish(Ender::peer);
   touch();
 }
 
@@ -53,7 +53,7 @@ void LineConnection::on_broken() {
                {"peer", address_.to_string()},
                {"error", std::string(error)}});
   }
-  end();
+  end(Ender::peer);
 }
 
 void LineConnection::turn_away() {
@@ -87,7 +87,7 @@ void LineConnection::push(std::string_view line) {
     return pushes_unsent_ > kPushesUnsentMax || connection_.unsent_size() > Connection::kUnsentMax;
   };
   ++pushes_unsent_;
-  if (is_behind()) {
+  if (is_behind() && !held.linked() && worker_.turn_is_durable()) {
     // Only who does not take what is sent is slow, not who was sent much in one turn.
     connection_.flush();
     if (ended_) return;
@@ -105,20 +105,36 @@ void LineConnection::touch() {
   if (!touched.linked()) worker_.touched().push_back(this);
 }
 
-void LineConnection::flush() {
+void LineConnection::flush(Position position) {
+  rests_on_ = std::max(rests_on_, position);
+  if (!held.linked()) send_or_hold();
   if (!ended_) close_when_over();
-  connection_.flush();
   const bool watch = connection_.needs_watching() || (!ended_ && is_refused());
   if (watch && !watched.linked()) worker_.watched().push_back(this);
+}
+
+// Nobody may hear of what a crash could still undo.
+void LineConnection::send_or_hold() {
+  if (worker_.is_durable(rests_on_)) return connection_.flush();
+  connection_.hold();
+  held_until_ = rests_on_;
+  worker_.held().push_back(this);
+}
+
+// What came since is held in its turn, so that a busy client hears something with every sync.
+void LineConnection::release() {
+  last_reply_ = worker_.loop().turn_time();
+  if (connection_.release()) send_or_hold();
+  if (finishing_ && !held.linked()) connection_.close_gently(kLinger);
 }
 
 void LineConnection::close_when_over() {
   const bool all_taken_in = input_ended_ && !connection_.input_pending();
   const bool over = session_.fate() == LineSession::Fate::closes || (all_taken_in && !is_refused());
-  if (input_ended_ && session_.waits()) return finish();
+  if (input_ended_ && session_.waits()) return finish(Ender::peer);
   if (!over || session_.blocked()) return;
   if (session_.violation() != Violation::none) log_violation();
-  finish();
+  finish(all_taken_in ? Ender::peer : Ender::server);
 }
 
 void LineConnection::log_violation() const {
@@ -130,6 +146,7 @@ void LineConnection::log_violation() const {
 
 void LineConnection::check_silence(Connection::Clock::time_point now) {
   if (ended_) return;
+  if (held.linked()) return;  // it is the disk that is silent
   // A handshake has that long as a whole: a byte now and then does not prolong it.
   if (!connection_.established()) {
     if (now - connection_.opened() > worker_.options().read_timeout) cut();
@@ -149,7 +166,7 @@ bool LineConnection::watch(Connection::Clock::time_point now) {
   connection_.check(now);
   const Duration write_timeout = worker_.options().write_timeout;
   if (write_timeout > 0s && connection_.stalled(now, write_timeout)) cut();
-  if (!ended_ && is_refused() && refusal_is_over(now)) finish();
+  if (!ended_ && is_refused() && refusal_is_over(now)) finish(Ender::server);
   return connection_.needs_watching() || (!ended_ && is_refused());
 }
 
@@ -165,22 +182,29 @@ void LineConnection::drain() {
   if (!ended_) session_.drain();
 }
 
-// What was answered is still sent.
-void LineConnection::finish() {
-  end();
-  connection_.close_gently(kLinger);
+// What was answered is still sent, when it may be.
+void LineConnection::finish(Ender ender) {
+  end(ender);
+  if (held.linked()) {
+    finishing_ = true;
+  } else {
+    connection_.close_gently(kLinger);
+  }
 }
 
 void LineConnection::cut() {
-  end();
+  end(Ender::server);
   connection_.close();
 }
 
-// The session is over, whatever becomes of the socket.
-void LineConnection::end() {
+// The session is over, whatever becomes of the socket. A server that stops and will recover is no
+// disconnect of its clients.
+void LineConnection::end(Ender ender) {
   if (std::exchange(ended_, true)) return;
   closing_ = true;
-  session_.end(!worker_.options().auto_release_on_disconnect);
+  const bool survives =
+      ender == Ender::server && worker_.is_draining() && worker_.keeps_what_it_grants();
+  session_.end(survives || !worker_.options().auto_release_on_disconnect);
   worker_.ended(*this);
 }
 

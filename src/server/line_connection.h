@@ -32,14 +32,18 @@ class LineConnection final : public Connection::Handler {
   void stats(std::string_view json);
   void push(std::string_view line);
 
-  // The end of the turn: sends what there is, and closes if the conversation is over.
-  void flush();
+  // The end of the turn: sends what there is once `position` is durable, and closes if the
+  // conversation is over.
+  void flush(Position position);
+  // What it waits for in the worker's list, and what to do when that is durable.
+  Position held_until() const { return held_until_; }
+  void release();
   // About once a second: whether it has been silent for too long.
   void check_silence(Connection::Clock::time_point now);
   // Every tick, while it needs to be watched. False when that is over.
   bool watch(Connection::Clock::time_point now);
   void drain();
-  // The server stops: at once, and what it holds is released or kept as the options say.
+  // At once.
   void cut();
 
   bool may_be_destroyed() const { return ended_ && connection_.idle(); }
@@ -48,6 +52,7 @@ class LineConnection final : public Connection::Handler {
 
   ListHook<LineConnection> touched;  // in this turn
   ListHook<LineConnection> watched;  // it is slow, paused, lingering or refused
+  ListHook<LineConnection> held;     // its output waits for the journal
   ListHook<LineConnection> round;    // all whose sessions live, in the order of their checks
 
  private:
@@ -58,8 +63,10 @@ class LineConnection final : public Connection::Handler {
   bool is_refused() const { return session_.fate() == LineSession::Fate::refused; }
   void touch();
   void go_on();
-  void finish();
-  void end();
+  enum class Ender : unsigned char { peer, server };
+  void finish(Ender ender);
+  void end(Ender ender);
+  void send_or_hold();
   void close_when_over();
   bool refusal_is_over(Connection::Clock::time_point now);
   void log_violation() const;
@@ -71,7 +78,10 @@ class LineConnection final : public Connection::Handler {
   bool ended_ = false;        // the session is
   bool input_ended_ = false;  // the peer sends no more
   bool closing_ = false;
+  bool finishing_ = false;  // to be closed when its last output is sent
   std::uint32_t pushes_unsent_ = 0;
+  Position held_until_ = 0;                     // what the output that is held rests on
+  Position rests_on_ = 0;                       // what the output as a whole rests on
   Connection::Clock::time_point last_reply_{};  // to a request that had blocked
   Connection::Clock::time_point close_at_{};    // when it was not let in
 };

@@ -21,7 +21,6 @@ int complain(const std::string& error) {
 // What is in the table of settings and not in this server must not be passed over in silence.
 std::string what_is_missing(const Options& options) {
   if (options.http_addr.has_value()) return "--http-addr";
-  if (!options.wal.empty()) return "--wal";
   return {};
 }
 

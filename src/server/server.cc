@@ -9,8 +9,12 @@
 
 namespace lockd {
 
+Server::Server(const Options& options, std::function<void()> on_failure)
+    : on_failure_(std::move(on_failure)), shared_(options, [this] { on_durable(); }) {}
+
 Server::~Server() {
   stop();
+  tell({});
   shared_.engine.close();
 }
 
@@ -26,9 +30,27 @@ std::string Server::start(const std::vector<Systemd::Socket>& passed) {
   for (std::uint32_t i = 0; i < options.threads; ++i) {
     workers_.push_back(std::make_unique<Worker>(shared_, listening_, socket.ipv6));
   }
-  for (const auto& worker : workers_) worker->start();
+  std::vector<Worker*> started;
+  for (const auto& worker : workers_) {
+    worker->start();
+    started.push_back(worker.get());
+  }
+  tell(std::move(started));
   running_ = true;
   return {};
+}
+
+// On the journal's thread.
+void Server::on_durable() {
+  MutexLock lock(told_mutex_);
+  for (Worker* worker : told_) worker->on_durable();
+  const bool failed = shared_.journal->state() == Journal::State::failed;
+  if (failed && on_failure_ && !std::exchange(has_failed_, true)) on_failure_();
+}
+
+void Server::tell(std::vector<Worker*> workers) {
+  MutexLock lock(told_mutex_);
+  told_ = std::move(workers);
 }
 
 bool Server::is_turning() {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "server/options.h"
 #include "server/shared.h"
 #include "server/systemd.h"
@@ -15,7 +17,10 @@ namespace lockd {
 
 class Server {
  public:
-  explicit Server(const Options& options) : shared_(options) {}
+  // Recovers what the journal has, if there is one: throws std::runtime_error with a line for
+  // people when it cannot be used. `on_failure` is called, by any thread, when the journal fails:
+  // nothing is acknowledged any more, and the server is to be stopped.
+  explicit Server(const Options& options, std::function<void()> on_failure = {});
   ~Server();
 
   // Opens the port, or takes over the socket that systemd has opened, and starts the workers. An
@@ -37,6 +42,16 @@ class Server {
   void stop();
 
  private:
+  void on_durable() EXCLUDES(told_mutex_);
+  void tell(std::vector<Worker*> workers) EXCLUDES(told_mutex_);
+
+  const std::function<void()> on_failure_;
+
+  // The journal's thread calls, from before the engine is made until it is gone.
+  Mutex told_mutex_;
+  std::vector<Worker*> told_ GUARDED_BY(told_mutex_);  // of what has become durable
+  bool has_failed_ GUARDED_BY(told_mutex_) = false;
+
   Shared shared_;
   std::vector<std::unique_ptr<Worker>> workers_;
   int listening_ = -1;

@@ -2,14 +2,15 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "server/log.h"
 #include "server/server.h"
@@ -22,13 +23,14 @@ using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kNoSignal = 0;
+constexpr int kJournalFailed = SIGUSR1;  // sent to ourselves
 
 // Signals are taken by the first thread, where it waits for them, and by no other.
 class Signals {
  public:
   Signals() {
     sigemptyset(&waited_);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&waited_, signal);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, kJournalFailed}) sigaddset(&waited_, signal);
     sigset_t blocked = waited_;
     sigaddset(&blocked, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
@@ -46,15 +48,22 @@ class Signals {
   sigset_t waited_;
 };
 
+int complain(const std::string& error) {
+  std::fprintf(stderr, "dflockd: %s\n", error.c_str());
+  return EXIT_FAILURE;
+}
+
 class Service {
  public:
-  Service(const Options& options, const Surroundings& surroundings)
-      : options_(options), systemd_(surroundings), server_(options) {}
+  Service(const Options& options, const Surroundings& surroundings, const Signals& signals)
+      : options_(options),
+        signals_(signals),
+        systemd_(surroundings),
+        server_(options, [] { ::kill(::getpid(), kJournalFailed); }) {}
 
   int run() {
     if (const std::string error = server_.start(systemd_.sockets()); !error.empty()) {
-      std::fprintf(stderr, "dflockd: %s\n", error.c_str());
-      return EXIT_FAILURE;
+      return complain(error);
     }
     log_event(LogLevel::info, "listening",
               {{"host", options_.host.empty() ? "*" : options_.host},
@@ -63,23 +72,27 @@ class Service {
                {"tls", options_.tls_cert.empty() ? "no" : "yes"},
                {"protected", options_.line_is_protected() ? "yes" : "no"}});
     systemd_.ready();
-    while (wait(1h) != Asked::stop) {
-    }
-    stop();
-    return EXIT_SUCCESS;
+    Asked asked = Asked::nothing;
+    while (asked == Asked::nothing) asked = wait(1h);
+    if (asked == Asked::stop) asked = drain();
+    server_.stop();
+    log_event(LogLevel::info, "stopped");
+    return asked == Asked::fail ? EXIT_FAILURE : EXIT_SUCCESS;
   }
 
  private:
-  enum class Asked { nothing, stop };
+  enum class Asked { nothing, stop, fail };
 
   // For a signal, for as long as `within` or until the watchdog wants to hear something.
   Asked wait(std::chrono::microseconds within) {
     if (systemd_.watchdog() > 0us) within = std::min(within, systemd_.watchdog() / 4);
     const int signal = signals_.next(within);
-    if (signal == SIGHUP) {
-      reload();
-    } else if (signal != kNoSignal) {
-      return Asked::stop;
+    if (signal == SIGHUP) reload();
+    if (signal == SIGTERM || signal == SIGINT) return Asked::stop;
+    if (signal == kJournalFailed) {
+      log_event(LogLevel::error,
+                "the journal has failed: nothing can be kept, so nothing is served");
+      return Asked::fail;
     }
     // A loop that hangs is a server that hangs, however well this thread may be.
     if (systemd_.watchdog() > 0us && server_.is_turning()) systemd_.alive();
@@ -96,21 +109,23 @@ class Service {
     systemd_.ready();
   }
 
-  void stop() {
+  // Until all are gone, or their time is over, or it is asked a second time.
+  Asked drain() {
     log_event(LogLevel::info, "stopping");
     systemd_.stopping();
     server_.drain();
     const auto deadline = SteadyClock::now() + options_.shutdown_timeout;
     const bool forever = options_.shutdown_timeout == Duration::zero();
+    Asked asked = Asked::nothing;
     while (!server_.is_drained() && (forever || SteadyClock::now() < deadline)) {
-      if (wait(20ms) == Asked::stop) break;  // asked twice: at once
+      asked = wait(20ms);
+      if (asked != Asked::nothing) break;
     }
-    server_.stop();
-    log_event(LogLevel::info, "stopped");
+    return asked;
   }
 
   const Options& options_;
-  const Signals signals_;
+  const Signals& signals_;
   const Systemd systemd_;
   Server server_;
 };
@@ -118,7 +133,12 @@ class Service {
 }  // namespace
 
 int serve(const Options& options, const Surroundings& surroundings) {
-  return Service(options, surroundings).run();
+  const Signals signals;  // blocked before there is a second thread
+  try {
+    return Service(options, surroundings, signals).run();
+  } catch (const std::runtime_error& error) {
+    return complain(error.what());
+  }
 }
 
 }  // namespace lockd

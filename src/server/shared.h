@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <boost/asio/thread_pool.hpp>
+#include <functional>
+#include <memory>
 
 #include "lockd/engine.h"
+#include "lockd/file_journal.h"
 #include "server/admission.h"
 #include "server/options.h"
 #include "server/tls_identity.h"
@@ -13,18 +16,12 @@
 namespace lockd {
 
 struct Shared {
-  explicit Shared(const Options& options)
-      : options(options),
-        engine({.keys_max = options.max_locks,
-                .waiters_max = options.max_waiters,
-                .idle_max = options.gc_max_idle,
-                .gc_interval = options.gc_interval,
-                .sweep_interval = options.lease_sweep_interval}),
-        hub(options.max_subscriptions),
-        admission(options.max_connections, options.max_connections_per_ip),
-        tls(options) {}
+  // Opens the journal, if there is to be one, and recovers from it: throws std::runtime_error with
+  // a line for people when that cannot be. `on_durable` is the engine's.
+  Shared(const Options& options, std::function<void()> on_durable);
 
   const Options options;
+  const std::unique_ptr<FileJournal> journal;  // null: nothing is kept
   Engine engine;
   SignalHub hub;
   Admission admission;

@@ -70,12 +70,12 @@ void append_idle(std::string& out, const KeyStatus& key) {
 
 }  // namespace
 
-std::string stats_json(const Engine& engine, const SignalHub& hub, std::uint64_t connections) {
+std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections) {
   Members locks;
   Members semaphores;
   Members idle_locks;
   Members idle_semaphores;
-  engine.list(
+  const Position position = engine.list(
       [&](const KeyStatus& key) {
         const bool lock = key.kind == Kind::lock;
         if (key.holders == 0 && key.waiters == 0) {
@@ -87,6 +87,7 @@ std::string stats_json(const Engine& engine, const SignalHub& hub, std::uint64_t
         }
       },
       1);
+  if (!engine.wait_durable(position)) return {};
   Members channels;
   for (const AudienceStatus& audience : hub.list()) {
     std::string& out = channels.next();

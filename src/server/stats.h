@@ -9,7 +9,8 @@
 
 namespace lockd {
 
-// Walks through every key, a few hundred per hold of a lock: call it where time does not matter.
-std::string stats_json(const Engine& engine, const SignalHub& hub, std::uint64_t connections);
+// Walks through every key, a few hundred per hold of a lock, and waits until what it tells of is
+// durable: call it where time does not matter. Empty when it never will be.
+std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections);
 
 }  // namespace lockd

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -148,9 +149,8 @@ void Worker::deliver(std::span<const std::uint64_t> subscribers,
 
 void Worker::ask_stats(SessionId id) {
   boost::asio::post(shared_.side_work, [this, id] {
-    leave({.id = id,
-           .what = Delivery::stats,
-           .json = stats_json(shared_.engine, shared_.hub, shared_.admission.connections())});
+    std::string json = stats_json(shared_.engine, shared_.hub, shared_.admission.connections());
+    if (!json.empty()) leave({.id = id, .what = Delivery::stats, .json = std::move(json)});
   });
 }
 
@@ -190,16 +190,37 @@ bool Worker::take_inbox() {
 void Worker::end_turn() {
   // What is told may let a connection go on, which may settle another wait, and so on: all of it
   // belongs to this turn, and goes out with its one write per connection.
+  turn_position_ = 0;
   do {
-    batch_.commit();
+    commit();
   } while (take_inbox());
-  while (LineConnection* connection = touched_.pop_front()) connection->flush();
+  while (LineConnection* connection = touched_.pop_front()) connection->flush(turn_position_);
   batch_.commit();  // a connection that broke released what it held
+  release_held();
   std::erase_if(leaving_, [this](const auto& c) {
     if (!c->may_be_destroyed()) return false;
     if (c->watched.linked()) watched_.remove(c.get());
+    if (c->held.linked()) held_.remove(c.get());
     return true;
   });
+}
+
+void Worker::commit() { turn_position_ = std::max(turn_position_, batch_.commit()); }
+
+// What has become durable is told. Looked at again after the flag is up: progress that is made
+// after that knocks.
+void Worker::release_held() {
+  while (!held_.empty()) {
+    if (is_durable(held_.front()->held_until())) {
+      held_.pop_front()->release();
+    } else if (wants_durable_.exchange(true)) {
+      return;
+    }
+  }
+}
+
+void Worker::on_durable() {
+  if (wants_durable_.exchange(false)) loop_.post([] {});
 }
 
 void Worker::tick() {

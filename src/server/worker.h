@@ -38,6 +38,8 @@ class Worker final : public Listener, public Mailbox {
   // Any thread. Closes what is left and ends the thread.
   void stop();
 
+  // Any thread. More of what was held back may be sent.
+  void on_durable();
   // Any thread, but one at a time: whether the loop has turned since the last call.
   bool has_turned() { return turned_.exchange(false, std::memory_order_relaxed); }
 
@@ -48,6 +50,13 @@ class Worker final : public Listener, public Mailbox {
   Touched& touched() { return touched_; }
   using Watched = List<LineConnection, &LineConnection::watched>;
   Watched& watched() { return watched_; }
+  using Held = List<LineConnection, &LineConnection::held>;
+  Held& held() { return held_; }
+  bool is_durable(Position position) const { return shared_.engine.is_durable(position); }
+  // Whether what this turn has done so far may be told.
+  bool turn_is_durable() const { return is_durable(turn_position_); }
+  bool is_draining() const { return service_.draining; }
+  bool keeps_what_it_grants() const { return shared_.journal != nullptr; }
   void ask_stats(SessionId id);
   void ended(LineConnection& connection);
 
@@ -76,6 +85,8 @@ class Worker final : public Listener, public Mailbox {
   void refuse_politely();
   void log_protected(const boost::asio::ip::address& peer);
   void end_turn();
+  void commit();
+  void release_held();
   void tick();
 
   Shared& shared_;
@@ -91,6 +102,9 @@ class Worker final : public Listener, public Mailbox {
   std::vector<std::unique_ptr<LineConnection>> leaving_;  // ended; their sockets still linger
   Touched touched_;
   Watched watched_;
+  Held held_;                               // in the order of their positions
+  Position turn_position_ = 0;              // what this turn's answers rest on
+  std::atomic<bool> wants_durable_{false};  // held_ is not empty
   List<LineConnection, &LineConnection::round> round_;
   std::thread thread_;
   std::atomic<bool> turned_{false};

@@ -1,0 +1,3 @@
+module github.com/mtingers/dflockd
+
+go 1.23
