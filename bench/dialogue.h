@@ -1,0 +1,38 @@
+// One client's business on one key: take the lock, give it back, and again.
+//
+// Knows the bytes of both protocols and checks every reply: a benchmark that measures errors is
+// worth nothing.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lockd::bench {
+
+enum class Protocol { line, redis };
+
+class Dialogue {
+ public:
+  Dialogue(Protocol protocol, std::string_view key);
+
+  // What to send next.
+  std::string_view request() const { return releases_ ? release_ : acquire_; }
+
+  // Takes the reply to it, a line without its end. False if it is not what it must be; else the
+  // next request is due.
+  bool take(std::string_view reply);
+
+ private:
+  bool take_grant(std::string_view reply);
+
+  Protocol protocol_;
+  bool releases_ = false;
+  std::string acquire_;
+  std::string release_;
+};
+
+// The three lines of a request.
+std::string line_request(std::string_view command, std::string_view key, std::string_view argument);
+
+}  // namespace lockd::bench

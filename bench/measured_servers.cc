@@ -1,0 +1,22 @@
+#include "measured_servers.h"
+
+namespace lockd::bench {
+
+ServerCommand floor_command() { return {"floor", {LOCKD_FLOOR_SERVER, "{port}"}}; }
+
+ServerCommand dflockd_command(const std::string& program) {
+  return {"dflockd",
+          {program.empty() ? LOCKD_DFLOCKD : program, "--host", "127.0.0.1", "--port", "{port}",
+           "--threads", "1", "--max-locks", "1000000", "--log-level", "warn"}};
+}
+
+// Nothing is kept on disk, as by ours without a journal; one thread is its default.
+std::optional<ServerCommand> redis_command() {
+  const std::string program = find_program("redis-server");
+  if (program.empty()) return std::nullopt;
+  return ServerCommand{"redis",
+                       {program, "--bind", "127.0.0.1", "--port", "{port}", "--save", "",
+                        "--appendonly", "no", "--maxclients", "12000", "--loglevel", "warning"}};
+}
+
+}  // namespace lockd::bench

@@ -1,0 +1,206 @@
+// What the server costs beside a floor and beside Redis: requests per second, latencies, and the
+// server's CPU time per request.
+//
+// Run by `make bench`; figures and what they mean are in docs/performance.md. Every run has a fresh
+// server. Runs of all servers take turns, so that what else the machine does meets each alike.
+//
+//   server_bench [--seconds S] [--rounds N] [--connections N] [--pipeline N] [--against DFLOCKD]
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "line_load.h"
+#include "measured_servers.h"
+
+namespace lockd::bench {
+namespace {
+
+using namespace std::chrono_literals;
+using Micros = std::chrono::duration<double, std::micro>;
+using Seconds = std::chrono::duration<double>;
+
+constexpr auto kWarmUp = 200ms;
+
+// What is to be reached, by the depth of the pipeline.
+struct Aims {
+  double cpu_of_floor;   // at most
+  double rate_of_redis;  // at least
+};
+Aims aims_of(LoadShape shape) { return shape.pipeline == 1 ? Aims{1.25, 1.0} : Aims{2.0, 1.5}; }
+
+struct Settings {
+  double seconds = 1;  // of each run
+  int rounds = 7;
+  std::vector<int> connections{64, 256, 1000};
+  std::vector<int> pipelines{1, 16};
+  std::string against;  // another dflockd, to compare with
+};
+
+double positive(const std::string& name, const char* value) {
+  char* end = nullptr;
+  const double number = std::strtod(value, &end);
+  if (end != value && *end == '\0' && number > 0 && number <= 100'000) return number;
+  throw std::runtime_error(name + " takes a positive number, not '" + value + "'");
+}
+
+Settings settings_from(int argc, char** argv) {
+  Settings settings;
+  constexpr const char* kSeconds = "LOCKD_BENCH_SECONDS";
+  if (const char* value = std::getenv(kSeconds)) settings.seconds = positive(kSeconds, value);
+  for (int i = 1; i < argc; i += 2) {
+    const std::string flag = argv[i];
+    if (i + 1 == argc) throw std::runtime_error(flag + ": flags come with a value each");
+    const char* const value = argv[i + 1];
+    if (flag == "--seconds") {
+      settings.seconds = positive(flag, value);
+    } else if (flag == "--rounds") {
+      settings.rounds = static_cast<int>(std::ceil(positive(flag, value)));
+    } else if (flag == "--connections") {
+      settings.connections = {static_cast<int>(std::ceil(positive(flag, value)))};
+    } else if (flag == "--pipeline") {
+      settings.pipelines = {static_cast<int>(std::ceil(positive(flag, value)))};
+    } else if (flag == "--against") {
+      settings.against = value;
+    } else {
+      throw std::runtime_error("unknown flag " + flag);
+    }
+  }
+  return settings;
+}
+
+// One server and what its runs of one shape have shown, in the order of the rounds.
+struct Candidate {
+  ServerCommand command;
+  Protocol protocol;
+
+  std::vector<double> rate;    // requests per second
+  std::vector<double> cpu_ns;  // of the server, per request
+  std::vector<double> p50_us, p99_us, p999_us;
+};
+
+std::vector<Candidate> candidates_of(const Settings& settings) {
+  std::vector<Candidate> candidates{{floor_command(), Protocol::line},
+                                    {dflockd_command(), Protocol::line}};
+  if (!settings.against.empty()) {
+    ServerCommand against = dflockd_command(settings.against);
+    against.name = "against";
+    candidates.push_back({std::move(against), Protocol::line});
+  }
+  if (const auto redis = redis_command()) candidates.push_back({*redis, Protocol::redis});
+  return candidates;
+}
+
+const Candidate* find(const std::vector<Candidate>& candidates, std::string_view name) {
+  for (const Candidate& candidate : candidates) {
+    if (candidate.command.name == name) return &candidate;
+  }
+  return nullptr;
+}
+
+void run_once(Candidate& candidate, LoadShape shape, Seconds seconds) {
+  const ChildServer server(candidate.command);
+  const auto measured = std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
+  const LoadResult result = run_load(candidate.protocol, server.port(), shape, {kWarmUp, measured},
+                                     [&] { return server.cpu_time(); });
+  const auto requests = static_cast<double>(result.requests);
+  const auto latency = [&](double p) { return Micros(result.latencies.percentile(p)).count(); };
+  candidate.rate.push_back(requests / Seconds(result.elapsed).count());
+  candidate.cpu_ns.push_back(static_cast<double>(result.server_cpu.count()) / requests);
+  candidate.p50_us.push_back(latency(0.5));
+  candidate.p99_us.push_back(latency(0.99));
+  candidate.p999_us.push_back(latency(0.999));
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// The median of the ratios within each round: what slows a whole round down cancels out.
+double ratio(const std::vector<double>& values, const std::vector<double>& to) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < values.size(); ++i) ratios.push_back(values[i] / to[i]);
+  return median(ratios);
+}
+
+void print_table(const std::vector<Candidate>& candidates) {
+  const Candidate& floor = candidates.front();
+  std::printf("  %-8s %9s %9s %9s %9s %11s %10s %10s\n", "", "req/s", "p50 us", "p99 us",
+              "p99.9 us", "CPU ns/req", "CPU/floor", "rate/floor");
+  for (const Candidate& c : candidates) {
+    std::printf("  %-8s %9.0f %9.0f %9.0f %9.0f %11.0f %10.2f %10.2f\n", c.command.name.c_str(),
+                median(c.rate), median(c.p50_us), median(c.p99_us), median(c.p999_us),
+                median(c.cpu_ns), ratio(c.cpu_ns, floor.cpu_ns), ratio(c.rate, floor.rate));
+  }
+}
+
+void print_aim(const char* what, double value, bool reached, double aim) {
+  std::printf("  %s %.2f, aim %.2f: %s\n", what, value, aim, reached ? "reached" : "missed");
+}
+
+void print_verdicts(const std::vector<Candidate>& candidates, LoadShape shape) {
+  const Aims aims = aims_of(shape);
+  const Candidate& ours = *find(candidates, "dflockd");
+  const double cpu = ratio(ours.cpu_ns, candidates.front().cpu_ns);
+  print_aim("CPU per request, of the floor's:", cpu, cpu <= aims.cpu_of_floor, aims.cpu_of_floor);
+  if (const Candidate* other = find(candidates, "against")) {
+    std::printf("  CPU per request, of the other dflockd's: %.3f\n",
+                ratio(ours.cpu_ns, other->cpu_ns));
+  }
+  if (const Candidate* redis = find(candidates, "redis")) {
+    const double rate = ratio(ours.rate, redis->rate);
+    print_aim("requests per second, of Redis's:", rate, rate >= aims.rate_of_redis,
+              aims.rate_of_redis);
+  }
+}
+
+void run_shape(LoadShape shape, const Settings& settings) {
+  std::vector<Candidate> candidates = candidates_of(settings);
+  for (int round = 0; round < settings.rounds; ++round) {
+    for (Candidate& candidate : candidates) run_once(candidate, shape, Seconds(settings.seconds));
+  }
+  std::printf("%d connections, pipeline %d\n", shape.connections, shape.pipeline);
+  print_table(candidates);
+  print_verdicts(candidates, shape);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+void run(const Settings& settings) {
+  std::printf("Acquire and release, one thread a server; %s.\n", pin_load().c_str());
+  std::printf("Medians of %d runs of %.1f s, taken in turns.\n", settings.rounds, settings.seconds);
+  double load = 0;
+  if (::getloadavg(&load, 1) == 1) {
+    std::printf(
+        "Load average of the machine before: %.1f. Rates and latencies mean something only "
+        "if nothing else runs.\n",
+        load);
+  }
+  if (!redis_command()) std::printf("redis-server is not installed: left out.\n");
+  std::printf("\n");
+  raise_file_limit();
+  for (const int pipeline : settings.pipelines) {
+    for (const int connections : settings.connections) run_shape({connections, pipeline}, settings);
+  }
+}
+
+}  // namespace
+}  // namespace lockd::bench
+
+int main(int argc, char** argv) {
+  try {
+    lockd::bench::run(lockd::bench::settings_from(argc, argv));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "server_bench: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}
