@@ -174,12 +174,15 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
 
 }  // namespace
 
+// One object from here to the caller: to copy what was just written, field by field, would stall.
 ParsedRequest parse_request(const RequestLines& lines, Phase phase) noexcept {
+  ParsedRequest parsed{.violation = Violation::unknown_command};
   const Rule* rule = find_rule(lines.command);
   if (rule == nullptr || (rule->command == Command::auth) != (phase == Phase::before_auth)) {
-    return {Violation::unknown_command};
+    return parsed;
   }
-  ParsedRequest parsed{.request = {.command = rule->command, .kind = rule->kind}};
+  parsed.request.command = rule->command;
+  parsed.request.kind = rule->kind;
   parsed.violation = parse_lines(lines, *rule, parsed.request);
   return parsed;
 }
