@@ -18,7 +18,9 @@ bool takes_long_argument(std::string_view command) {
 
 }  // namespace
 
+// One object from here to the caller: to copy what was just written, field by field, would stall.
 LineFramer::Framed LineFramer::next(std::string_view unread) {
+  Framed framed;
   assert(unread.size() >= searched_);
   while (line_ < kLines) {
     const std::size_t start = line_start();
@@ -29,7 +31,8 @@ LineFramer::Framed LineFramer::next(std::string_view unread) {
     const std::size_t end = unread.substr(0, stop).find('\n', searched_);
     if (end == std::string_view::npos) {
       searched_ = stop;
-      return {stop - start > size_max ? Status::line_too_long : Status::incomplete};
+      if (stop - start > size_max) framed.status = Status::line_too_long;
+      return framed;
     }
     ends_[line_++] = end;
     searched_ = end + 1;
@@ -37,8 +40,11 @@ LineFramer::Framed LineFramer::next(std::string_view unread) {
       long_argument_ = takes_long_argument(strip_carriage_returns(unread.substr(0, end)));
     }
   }
-  const Framed framed{Status::complete, lines_of(unread), searched_};
-  *this = {};
+  framed.status = Status::complete;
+  framed.lines = lines_of(unread);
+  framed.size = searched_;
+  line_ = searched_ = 0;
+  long_argument_ = false;
   return framed;
 }
 
