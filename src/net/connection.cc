@@ -6,7 +6,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/error_code.hpp>
-#include <cstring>
 #include <utility>
 
 namespace lockd {
@@ -47,32 +46,32 @@ bool Connection::wants_input() const {
   return state_ == State::open && unread_size() < kUnreadMax && unsent_size() < kUnsentMax;
 }
 
+// Waits, and reads when there is something, into memory that all connections share. To ask Asio for
+// a read would cost more: it tries at once, mostly in vain, and needs a buffer to wait with.
 void Connection::read() {
   if (reading_ || input_ended_ || !wants_input()) return;
   reading_ = true;
   ++operations_;
-  socket_.async_read_some(boost::asio::buffer(small_),
-                          [this](const error_code& error, std::size_t size) {
-                            reading_ = false;
-                            --operations_;
-                            if (state_ == State::closed) return;
-                            if (error == boost::asio::error::eof) return end_input();
-                            if (error) return break_off();
-                            on_read(size);
-                            read();
-                          });
+  socket_.async_wait(Socket::wait_read, [this](const error_code& error) {
+    reading_ = false;
+    --operations_;
+    if (state_ == State::closed) return;
+    if (error) return break_off();
+    on_readable();
+  });
 }
 
-void Connection::on_read(std::size_t size) {
-  last_input_ = loop_.turn_time();
-  if (size < small_.size()) return receive({small_.data(), size});
-  // There is likely to be more: one read of all of it, behind what came first.
+void Connection::on_readable() {
   auto& scratch = loop_.scratch();
-  std::memcpy(scratch.data(), small_.data(), size);
   error_code error;
-  size +=
-      socket_.read_some(boost::asio::buffer(scratch.data() + size, scratch.size() - size), error);
-  receive({scratch.data(), size});  // an error comes again with the next read
+  const std::size_t size = socket_.read_some(boost::asio::buffer(scratch), error);
+  if (error == boost::asio::error::eof) return end_input();
+  if (error && error != boost::asio::error::would_block) return break_off();
+  if (size > 0) {
+    last_input_ = loop_.turn_time();
+    receive({scratch.data(), size});
+  }
+  read();
 }
 
 void Connection::receive(std::string_view bytes) {

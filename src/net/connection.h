@@ -1,12 +1,11 @@
 // One socket's bytes: read into the loop's memory, written once per turn.
 //
-// An idle connection keeps no buffer but a small one inside; what it has not consumed, and what the
-// peer has not taken, is kept in strings that go back when they are empty. With a TLS channel the
-// handler sees and writes plain text, as without one. Belongs to one loop, and is touched by its
-// thread only. Knows nothing of what the bytes mean: see Handler.
+// An idle connection keeps no buffer: what it has not consumed, and what the peer has not taken, is
+// kept in strings that go back when they are empty. With a TLS channel the handler sees and writes
+// plain text, as without one. Belongs to one loop, and is touched by its thread only. Knows nothing
+// of what the bytes mean: see Handler.
 #pragma once
 
-#include <array>
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstddef>
@@ -100,7 +99,7 @@ class Connection {
   enum class State : unsigned char { open, lingering, closed };
 
   void read();
-  void on_read(std::size_t size);
+  void on_readable();
   void receive(std::string_view bytes);
   void open_received();
   void take(std::string_view bytes);
@@ -145,7 +144,6 @@ class Connection {
   Clock::time_point stalled_since_;
   Clock::time_point linger_until_{};  // set when all is sent
   std::chrono::milliseconds linger_{};
-  std::array<char, 512> small_;
 };
 
 }  // namespace lockd
