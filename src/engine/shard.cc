@@ -30,6 +30,7 @@ bool Shard::advance(Time now, int budget, Turn& turn) {
 void Shard::describe(Cursor& cursor, std::size_t keys_max) {
   MutexLock lock(mutex_);
   std::vector<Event> events;
+  events.reserve(keys_max + 1);
   table_.describe(cursor, keys_max, events);
   if (cursor.done) {
     events.push_back({.type = Event::Type::fence_floor, .fence = table_.last_fence()});

@@ -1,6 +1,7 @@
 #include "journal/log_journal.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -243,7 +244,7 @@ void LogJournal::finish_account() {
   std::vector<std::uint64_t> left;
   for (const std::uint64_t number : older_) {
     const Fault fault = storage_.remove(segment_name(number));
-    if (!fault) continue;
+    if (!fault || fault.error == ENOENT) continue;
     options_.log("journal: " + path_of(storage_, number) + ": " + fault.message() +
                  "; it is of no use any more, and will be removed later");
     left.push_back(number);
@@ -278,7 +279,8 @@ void LogJournal::open_next_segment() {
 void LogJournal::give_up_next_segment(const Fault& fault) {
   if (!fault.is_no_space()) return fail(fault.message());
   const std::string name = segment_name(segment_->number() + 1);
-  if (const Fault kept = storage_.remove(name)) return fail(kept.message());
+  const Fault kept = storage_.remove(name);
+  if (kept && kept.error != ENOENT) return fail(kept.message());
   if (const Fault unsynced = storage_.sync_directory()) return fail(unsynced.message());
   segment_due_ns_ = now_ns_ + kOpenSegmentAgainNs;
   options_.log("journal: no space for a new segment (" + fault.message() +

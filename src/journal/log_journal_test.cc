@@ -303,8 +303,11 @@ TEST_F(LogJournalTest, AnyOtherFaultIsFinal) {
 TEST_F(LogJournalTest, WithoutSpaceForANewSegmentTheOldOneServes) {
   open();
   journal_->attach(source_.get());
-  storage_.fault = [](const std::string& op) {
-    return op == "allocate " + segment_name(2) ? ENOSPC : 0;
+  int attempts = 0;
+  storage_.fault = [&](const std::string& op) {
+    // By turns there is no space for the file's name, or for its bytes.
+    if (op == "create " + segment_name(2) && ++attempts % 2 == 0) return ENOSPC;
+    return op == "allocate " + segment_name(2) ? EDQUOT : 0;
   };
   for (int i = 0; i < 200; ++i) {
     const Position position = append(renewed("a", 1));
@@ -312,6 +315,7 @@ TEST_F(LogJournalTest, WithoutSpaceForANewSegmentTheOldOneServes) {
     ASSERT_EQ(journal_->durable(), position);
     storage_.advance(50 * kMs);
   }
+  EXPECT_GT(attempts, 2);
   EXPECT_EQ(storage_.files().size(), 1U) << "nothing is left of the attempts";
   EXPECT_EQ(journal_->state(), Journal::State::accepting);
   EXPECT_TRUE(logged("no space for a new segment"));
@@ -340,6 +344,19 @@ TEST_F(LogJournalTest, ASegmentThatCannotBeRemovedGoesLater) {
   fill_segment();
   settle();
   EXPECT_EQ(storage_.files().size(), 1U);
+}
+
+TEST_F(LogJournalTest, AnOldSegmentThatSomebodyRemovedIsOfNoConcern) {
+  open();
+  append(granted("a", 1));
+  journal_->turn();
+  open();
+  ASSERT_FALSE(storage_.remove(segment_name(1)));
+  journal_->attach(source_.get());
+  settle();
+  EXPECT_EQ(storage_.files().size(), 1U);
+  EXPECT_TRUE(log_.empty());
+  EXPECT_EQ(journal_->state(), Journal::State::accepting);
 }
 
 TEST_F(LogJournalTest, AFileThatWasRemovedIsNoticed) {

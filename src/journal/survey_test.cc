@@ -30,8 +30,8 @@ Files three_runs(std::vector<Record>* history = nullptr, JournalId id = {0xab}) 
     LogJournal journal(storage, options);
     recover_all(journal);
     for (int frame = 0; frame < 2; ++frame) {
-      const Event event = granted("key-" + std::to_string(fence), fence + 1);
-      ++fence;
+      const std::string key = "key-" + std::to_string(++fence);
+      const Event event = granted(key, fence);
       journal.append(std::vector{event});
       journal.turn();
       if (history != nullptr) history->push_back(record_of(event));
