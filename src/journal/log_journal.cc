@@ -12,15 +12,9 @@
 namespace lockd {
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint64_t kLookForSpaceNs = 100 * kNsPerMs;
 constexpr std::uint64_t kLookForFileNs = 1000 * kNsPerMs;
-constexpr std::uint64_t kOpenSegmentAgainNs = 1000 * kNsPerMs;
-
-// A segment may become this many times as long as the account it began with.
-constexpr std::uint64_t kAccountsPerSegment = 3;
 
 // How far ahead of the fences their floor is kept when they are told before they are durable.
 constexpr Fence kFenceStep = Fence{1} << 20;
@@ -60,54 +54,12 @@ bool LogJournal::recover(const std::function<void(const Event&)>& apply) {
   return events != 0;
 }
 
-// Seals what was recovered, and opens a segment of this run's own.
-Fault LogJournal::begin() {
-  std::uint64_t number = 1;
-  if (!survey_.is_new()) {
-    const SegmentSummary& last = survey_.segments.back();
-    number = last.number() + 1;
-    std::unique_ptr<StorageFile> file;
-    if (const Fault fault = storage_.open(segment_name(last.number()), &file)) return fault;
-    segment_ = std::make_unique<SegmentWriter>(std::move(file), last.number(), last.end_offset,
-                                               last.size, options_.segment);
-  }
-  std::unique_ptr<SegmentWriter> next;
-  const Fault fault = SegmentWriter::create(storage_, next_header(number), options_.segment, &next);
-  if (fault) return fault;
-  if (!survey_.is_new()) {
-    if (const Fault unsealed = seal()) return unsealed;
-    older_ = survey_.older;
-    for (const SegmentSummary& segment : survey_.segments) older_.push_back(segment.number());
-    account_ = Account::begun;
-  }
-  segment_ = std::move(next);
-  return {};
-}
-
-SegmentHeader LogJournal::next_header(std::uint64_t number) const {
-  const Moment now = storage_.moment();
-  return {.journal = id_,
-          .number = number,
-          .start = written_.load(std::memory_order_relaxed),
-          .opened = now,
-          .engine_time = {offset_ns_ + now.boot_ns}};
-}
-
 FrameHeader LogJournal::frame(Position position) const {
   const Moment now = storage_.moment();
   return {.position = position,
           .synced = synced_,
           .engine_time = {offset_ns_ + now.boot_ns},
           .wall_ns = now.wall_ns};
-}
-
-// Precondition: everything before it has been synced.
-Fault LogJournal::seal() {
-  char bytes[kFrameHeaderSize];
-  FrameHeader last = frame(synced_);
-  last.seals = true;
-  if (const Fault fault = segment_->write(last, bytes)) return fault;
-  return segment_->sync();
 }
 
 void LogJournal::attach(Source* source) {
@@ -144,20 +96,6 @@ void LogJournal::flush() {
   if (segment_ == nullptr || failed()) return;
   sync_due_ns_ = 1;  // long ago
   turn();
-}
-
-void LogJournal::describe_some() {
-  MutexLock lock(source_mutex_);
-  has_source_ = source_ != nullptr;
-  if (account_ != Account::begun && account_ != Account::goes_on) return;
-  if (state_.load(std::memory_order_relaxed) != State::accepting) return;
-  while (source_ != nullptr && pending_.size() < options_.describe_ahead) {
-    if (!source_->describe_some(account_ == Account::begun)) {
-      account_ = Account::to_close;
-      return;
-    }
-    account_ = Account::goes_on;
-  }
 }
 
 void LogJournal::write_pending() {
@@ -235,56 +173,6 @@ void LogJournal::publish(Position position) {
   if (position == durable_.load(std::memory_order_relaxed)) return;
   durable_.store(position, std::memory_order_release);
   progress_ = true;
-}
-
-// The account is durable: what came before it is of no use any more.
-void LogJournal::finish_account() {
-  account_ = Account::none;
-  account_size_ = segment_->offset();
-  std::vector<std::uint64_t> left;
-  for (const std::uint64_t number : older_) {
-    const Fault fault = storage_.remove(segment_name(number));
-    if (!fault || fault.error == ENOENT) continue;
-    options_.log("journal: " + path_of(storage_, number) + ": " + fault.message() +
-                 "; it is of no use any more, and will be removed later");
-    left.push_back(number);
-  }
-  const bool removed = left.size() < older_.size();
-  older_ = std::move(left);
-  if (!removed) return;
-  if (const Fault fault = storage_.sync_directory()) fail(fault.message());
-}
-
-// A new segment comes into use in an order that a crash can interrupt anywhere: it is made, and
-// durable; then the old one is sealed; only then does the first frame go to the new one.
-void LogJournal::open_next_segment() {
-  const std::uint64_t size_max =
-      std::max(options_.segment_size, kAccountsPerSegment * account_size_);
-  if (!has_source_ || segment_->offset() <= size_max || now_ns_ < segment_due_ns_) return;
-  if (state_.load(std::memory_order_relaxed) != State::accepting) return;
-  if (synced_ != written_.load(std::memory_order_relaxed)) {
-    if (const Fault fault = sync()) return fail(fault.message());
-  }
-  std::unique_ptr<SegmentWriter> next;
-  const Fault fault =
-      SegmentWriter::create(storage_, next_header(segment_->number() + 1), options_.segment, &next);
-  if (fault) return give_up_next_segment(fault);
-  if (const Fault unsealed = seal()) return fail(unsealed.message());
-  older_.push_back(segment_->number());
-  segment_ = std::move(next);
-  account_ = Account::begun;
-}
-
-// Without space for a new segment the old one serves a while longer.
-void LogJournal::give_up_next_segment(const Fault& fault) {
-  if (!fault.is_no_space()) return fail(fault.message());
-  const std::string name = segment_name(segment_->number() + 1);
-  const Fault kept = storage_.remove(name);
-  if (kept && kept.error != ENOENT) return fail(kept.message());
-  if (const Fault unsynced = storage_.sync_directory()) return fail(unsynced.message());
-  segment_due_ns_ = now_ns_ + kOpenSegmentAgainNs;
-  options_.log("journal: no space for a new segment (" + fault.message() +
-               "); the log goes on growing until there is");
 }
 
 void LogJournal::look_after_space() {

@@ -36,7 +36,7 @@ struct LogJournalOptions {
   Log log = [](std::string_view) {};
   std::uint64_t segment_size = std::uint64_t{16} << 20;
   SegmentWriterOptions segment{};
-  std::size_t describe_ahead = std::size_t{1} << 20;  // of an account, at most this much pending
+  std::size_t describe_ahead = std::size_t{1} << 20;  // of an account, in one turn
   std::size_t pending_max = std::size_t{64} << 20;
   std::optional<JournalId> id{};  // of a new journal; otherwise random
 };
@@ -78,21 +78,22 @@ class LogJournal final : public Journal {
     to_close,  // it has described all; the next frame says so
   };
 
-  SegmentHeader next_header(std::uint64_t number) const;
-  FrameHeader frame(Position position) const;
+  // Segments and accounts: log_journal_segments.cc.
   Fault begin();
+  SegmentHeader next_header(std::uint64_t number) const;
   Fault seal();
-
   void describe_some() EXCLUDES(source_mutex_);
+  void finish_account();
+  void open_next_segment();
+  void give_up_next_segment(const Fault& fault);
+
   void write_pending();
+  FrameHeader frame(Position position) const;
   Fault write_chunks(Pending::Taken& taken, bool completes);
   Fault make_room(std::uint64_t size);
   Fault sync();
   bool must_sync(const Pending::Taken& taken) const;
   void publish(Position position);
-  void finish_account();
-  void open_next_segment();
-  void give_up_next_segment(const Fault& fault);
   void look_after_space();
   void look_after_file();
   void enter(State state);
