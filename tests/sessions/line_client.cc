@@ -257,7 +257,7 @@ Options line_options() {
 }
 
 LineServer::LineServer(const Options& options)
-    : server_(std::make_unique<Server>(options)), tls_(!options.tls_cert.empty()) {
+    : server_(std::make_unique<Server>(with_journal(options))), tls_(!options.tls_cert.empty()) {
   static const bool quiet = [] {
     set_up_log(LogLevel::error, LogFormat::text);
     return true;
@@ -270,7 +270,20 @@ LineServer::LineServer(const Options& options)
   port_ = server_->port();
 }
 
-LineServer::~LineServer() = default;
+LineServer::~LineServer() {
+  server_.reset();
+  std::error_code ignored;
+  if (!journal_.empty()) std::filesystem::remove_all(journal_, ignored);
+}
+
+Options LineServer::with_journal(Options options) {
+  if (std::getenv("LOCKD_TEST_WAL") == nullptr || !options.wal.empty()) return options;
+  std::string folder = std::filesystem::temp_directory_path() / "lockd-wal-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) std::abort();
+  journal_ = folder;
+  options.wal = folder;
+  return options;
+}
 
 std::string request(std::string_view command, std::string_view key, std::string_view argument) {
   std::string bytes;

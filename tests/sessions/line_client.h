@@ -3,8 +3,8 @@
 // What is read is a line without its LF, or one of the words in brackets below: a test compares
 // strings, and a failure shows what came instead.
 //
-// With LOCKD_TEST_TLS in the environment every server and every client here speaks TLS, so that
-// each test is also one of that.
+// With LOCKD_TEST_TLS in the environment every server and every client here speaks TLS, and with
+// LOCKD_TEST_WAL every server keeps a journal, so that each test is also one of that.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -98,7 +99,10 @@ class LineServer {
   std::uint16_t port() const { return port_; }
 
  private:
-  const std::unique_ptr<Server> server_;
+  Options with_journal(Options options);
+
+  std::filesystem::path journal_;  // empty: none
+  std::unique_ptr<Server> server_;
   const bool tls_;
   std::uint16_t port_ = 0;
 };
