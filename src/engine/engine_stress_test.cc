@@ -99,7 +99,7 @@ class Stress {
 class Loop final : public Listener {
  public:
   Loop(Engine& engine, Stress& stress, unsigned seed)
-      : engine_(engine), stress_(stress), random_(seed), first_session_(seed * 1'000 + 1) {}
+      : engine_(engine), stress_(stress), random_(seed), first_session_(seed * 1'000'000 + 1) {}
 
   void run(int rounds) {
     std::vector<Client> clients(8);
