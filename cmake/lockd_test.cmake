@@ -2,7 +2,8 @@
 #
 # One GoogleTest executable and one ctest entry of the same name. Labels: `unit`, `property`
 # (RapidCheck), `stress` (many threads; runs alone), `sessions` (the server over real sockets),
-# `check` (looks at the sources or the build).
+# `load` (the server as a process, under load; runs alone), `check` (looks at the sources or the
+# build).
 # The target `<label>_tests` builds all tests of a label.
 function(lockd_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
@@ -18,7 +19,7 @@ function(lockd_test name)
 
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
-  if("stress" IN_LIST arg_LABELS)
+  if("stress" IN_LIST arg_LABELS OR "load" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
 

@@ -1,0 +1,188 @@
+#include "load/server_process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = LineClient::Clock;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLogShown = 8 * 1024;
+
+[[noreturn]] void give_up(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::abort();
+}
+
+std::size_t number_behind(std::string_view text, std::string_view name) {
+  std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return 0;
+  at = text.find_first_of("0123456789", at + name.size());
+  if (at == std::string_view::npos) return 0;
+  std::size_t number = 0;
+  std::from_chars(text.data() + at, text.data() + text.size(), number);
+  return number;
+}
+
+// The child, between fork and exec: nothing that takes a lock or allocates.
+[[noreturn]] void become(char* const* arguments, int log, const rlimit* limit) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that dies leaves no server behind
+  if (limit != nullptr) ::setrlimit(RLIMIT_NOFILE, limit);
+  ::dup2(log, STDERR_FILENO);
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);  // what we inherited is none of the server's
+  ::execv(arguments[0], arguments);
+  ::_exit(127);
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(const std::vector<std::string>& flags) { start(flags, nullptr); }
+
+ServerProcess::ServerProcess(const std::vector<std::string>& flags, Descriptors limit) {
+  start(flags, &limit);
+}
+
+void ServerProcess::start(const std::vector<std::string>& flags, const Descriptors* limit) {
+  std::vector<std::string> words{LOCKD_DFLOCKD, "--port", "0", "--shutdown-timeout", "5"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  rlimit bounds{};
+  if (limit != nullptr) bounds = {.rlim_cur = limit->soft, .rlim_max = limit->hard};
+
+  // A file, not a pipe: nobody reads it while the test runs.
+  log_ = ::memfd_create("dflockd.log", MFD_CLOEXEC);
+  if (log_ < 0) give_up("no file for the server's log");
+  pid_ = ::fork();
+  if (pid_ < 0) give_up(std::string("cannot fork: ") + std::strerror(errno));
+  if (pid_ == 0) become(arguments.data(), log_, limit != nullptr ? &bounds : nullptr);
+  await_port();
+}
+
+void ServerProcess::await_port() {
+  const auto deadline = SteadyClock::now() + LineClient::kPatience;
+  while (SteadyClock::now() < deadline && ::waitpid(pid_, nullptr, WNOHANG) == 0) {
+    const std::string text = log();
+    const std::size_t line = text.find(" listening ");
+    if (line != std::string::npos && text.find('\n', line) != std::string::npos) {
+      port_ = static_cast<std::uint16_t>(number_behind(text.substr(line), "port="));
+      return;
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  give_up("the server does not start: " + log());
+}
+
+ServerProcess::~ServerProcess() {
+  ::kill(pid_, SIGTERM);
+  const auto deadline = SteadyClock::now() + LineClient::kPatience;
+  int status = 0;
+  while (::waitpid(pid_, &status, WNOHANG) == 0) {
+    if (SteadyClock::now() > deadline) {
+      ADD_FAILURE() << "the server does not stop";
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, &status, 0);
+      break;
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "wait status " << status;
+  if (testing::Test::HasFailure()) {
+    const std::string text = log();
+    const std::size_t shown = std::min(text.size(), kLogShown);
+    std::fprintf(stderr, "--- the end of the server's log\n%s---\n",
+                 text.c_str() + text.size() - shown);
+  }
+  ::close(log_);
+}
+
+std::size_t ServerProcess::descriptors() const {
+  const fs::directory_iterator all("/proc/" + std::to_string(pid_) + "/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+std::size_t ServerProcess::await_descriptors(std::size_t count) const {
+  const auto deadline = SteadyClock::now() + LineClient::kPatience;
+  std::size_t now = descriptors();
+  while (now > count && SteadyClock::now() < deadline) {
+    std::this_thread::sleep_for(1ms);
+    now = descriptors();
+  }
+  return now;
+}
+
+std::chrono::milliseconds ServerProcess::cpu_time() const {
+  // utime and stime are the 12th and 13th field behind the name, which ends with a parenthesis.
+  const std::string stat = proc("stat");
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  long user = 0;
+  long system = 0;
+  fields >> user >> system;
+  return std::chrono::milliseconds((user + system) * 1000 / ::sysconf(_SC_CLK_TCK));
+}
+
+std::vector<std::size_t> ServerProcess::watched_by_loops() const {
+  std::vector<std::size_t> counts;
+  const fs::path process = "/proc/" + std::to_string(pid_);
+  for (const fs::directory_entry& entry : fs::directory_iterator(process / "fd")) {
+    std::error_code closed_meanwhile;
+    if (fs::read_symlink(entry.path(), closed_meanwhile) != "anon_inode:[eventpoll]") continue;
+    std::ifstream watched(process / "fdinfo" / entry.path().filename());
+    std::size_t count = 0;
+    for (std::string line; std::getline(watched, line);) {
+      if (line.starts_with("tfd:")) ++count;
+    }
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+std::size_t ServerProcess::descriptor_limit() const {
+  return number_behind(proc("limits"), "Max open files");
+}
+
+std::string ServerProcess::log() const {
+  std::string text;
+  std::array<char, 16 * 1024> bytes;
+  for (;;) {
+    const ssize_t size = ::pread(log_, bytes.data(), bytes.size(), static_cast<off_t>(text.size()));
+    if (size <= 0) return text;
+    text.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+}
+
+std::size_t ServerProcess::status_value(std::string_view name) const {
+  return number_behind(proc("status"), name);
+}
+
+std::string ServerProcess::proc(std::string_view file) const {
+  std::ifstream in("/proc/" + std::to_string(pid_) + "/" + std::string(file));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+}  // namespace lockd

@@ -1,0 +1,64 @@
+// dflockd as a process of its own, and what /proc tells of it.
+//
+// Belongs to the thread of the test. At the end of its scope it is asked to stop; it fails the test
+// if it does not, or not with status 0. Its log is shown when the test has failed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sessions/line_client.h"
+
+namespace lockd {
+
+class ServerProcess {
+ public:
+  struct Descriptors {
+    std::size_t soft;
+    std::size_t hard;
+  };
+
+  // Any free port, with `flags` besides. `limit` is that on its descriptors; without it, ours.
+  explicit ServerProcess(const std::vector<std::string>& flags = {});
+  ServerProcess(const std::vector<std::string>& flags, Descriptors limit);
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  LineClient connect(int receive_buffer = 0) const { return LineClient(port_, receive_buffer); }
+
+  std::size_t descriptors() const;
+  // Waits until it has at most that many: a session is over a little before its socket is closed.
+  // How many it has then.
+  std::size_t await_descriptors(std::size_t count) const;
+  std::size_t threads() const { return status_value("Threads:"); }
+  // What is resident now, and at most since the start.
+  std::size_t memory_kib() const { return status_value("VmRSS:"); }
+  std::size_t memory_max_kib() const { return status_value("VmHWM:"); }
+  std::chrono::milliseconds cpu_time() const;
+  // How many descriptors each of its loops watches.
+  std::vector<std::size_t> watched_by_loops() const;
+  // The soft limit on its descriptors.
+  std::size_t descriptor_limit() const;
+  // All it has logged until now.
+  std::string log() const;
+
+ private:
+  void start(const std::vector<std::string>& flags, const Descriptors* limit);
+  void await_port();
+  std::size_t status_value(std::string_view name) const;
+  std::string proc(std::string_view file) const;
+
+  pid_t pid_ = -1;
+  int log_ = -1;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace lockd
