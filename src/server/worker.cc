@@ -1,6 +1,7 @@
 #include "server/worker.h"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +19,17 @@ using boost::system::error_code;
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kAcceptPause = 100ms;
-constexpr auto kProtectedLogInterval = 60s;
+constexpr auto kRepeatedLogInterval = 60s;
+
+// A descriptor that needs nothing but itself; -1 when there is none left.
+int open_reserve() { return ::eventfd(0, EFD_CLOEXEC); }
+
+// Once a minute at most: what any peer can cause must not fill the log.
+bool may_log(Connection::Clock::time_point& next, Connection::Clock::time_point now) {
+  if (now < next) return false;
+  next = now + kRepeatedLogInterval;
+  return true;
+}
 
 }  // namespace
 
@@ -26,7 +37,7 @@ Worker::Worker(Shared& shared, int listening, bool ipv6)
     : shared_(shared),
       acceptor_(loop_.context()),
       accept_pause_(loop_.context()),
-      reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC)),
+      reserve_(open_reserve()),
       batch_(shared.engine),
       service_{shared.options, shared.hub, batch_, secrets_, *this, shared.hub.attach(*this)} {
   acceptor_.assign(ipv6 ? tcp::v6() : tcp::v4(), ::fcntl(listening, F_DUPFD_CLOEXEC, 0));
@@ -74,7 +85,13 @@ void Worker::accept() {
 void Worker::on_accept(const error_code& error, Connection::Socket socket) {
   if (!acceptor_.is_open()) return;
   if (!error) {
-    admit(std::move(socket));
+    // The reserve comes first: while it was given up, another loop may have taken its descriptor.
+    if (reserve_ < 0) reserve_ = open_reserve();
+    if (reserve_ >= 0) {
+      admit(std::move(socket));
+    } else {
+      give_up(std::move(socket));
+    }
     return accept();
   }
   if (error == boost::asio::error::connection_aborted) return accept();
@@ -89,11 +106,26 @@ void Worker::on_accept(const error_code& error, Connection::Socket socket) {
 // No descriptor is left: the reserve takes the connection in, so that its peer sees a close and not
 // a silence.
 void Worker::refuse_politely() {
-  log_event(LogLevel::warn, "no descriptors left: a connection was refused");
+  log_refusal();
   if (reserve_ >= 0) ::close(reserve_);
   const int refused = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
   if (refused >= 0) ::close(refused);
-  reserve_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  reserve_ = open_reserve();
+}
+
+// Instead of admitting it: its descriptor is needed.
+void Worker::give_up(Connection::Socket socket) {
+  log_refusal();
+  error_code ignored;
+  socket.close(ignored);
+  reserve_ = open_reserve();
+}
+
+void Worker::log_refusal() {
+  if (!may_log(next_refusal_log_, loop_.turn_time())) return;
+  log_event(LogLevel::warn,
+            "no descriptors left: connections are refused; raise the limit on open "
+            "files, or set --max-connections below it");
 }
 
 void Worker::admit(Connection::Socket socket) {
@@ -115,11 +147,8 @@ void Worker::admit(Connection::Socket socket) {
   started.start();
 }
 
-// Once a minute at most: a scan of the network must not fill the log.
 void Worker::log_protected(const boost::asio::ip::address& peer) {
-  const auto now = loop_.turn_time();
-  if (now < next_protected_log_) return;
-  next_protected_log_ = now + kProtectedLogInterval;
+  if (!may_log(next_protected_log_, loop_.turn_time())) return;
   log_event(LogLevel::warn,
             "protected mode: only loopback is served; to serve others choose --host or set "
             "--auth-token",

@@ -83,6 +83,8 @@ class Worker final : public Listener, public Mailbox {
   void on_accept(const boost::system::error_code& error, Connection::Socket socket);
   void admit(Connection::Socket socket);
   void refuse_politely();
+  void give_up(Connection::Socket socket);
+  void log_refusal();
   void log_protected(const boost::asio::ip::address& peer);
   void end_turn();
   void commit();
@@ -94,6 +96,7 @@ class Worker final : public Listener, public Mailbox {
   Acceptor acceptor_;
   boost::asio::steady_timer accept_pause_;
   Connection::Clock::time_point next_protected_log_{};
+  Connection::Clock::time_point next_refusal_log_{};
   int reserve_ = -1;  // a descriptor to refuse by when there is no other
   Batch batch_;
   TokenSource secrets_;

@@ -1,0 +1,95 @@
+// A server that has no descriptors left: it refuses, does not spin, and recovers.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "load/scale.h"
+#include "load/server_process.h"
+#include "load/swarm.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kPing = request("ping", "", "");
+
+struct Guests {
+  std::vector<std::size_t> served;
+  std::size_t refused = 0;
+};
+
+// Takes in answers until nothing has come for `quiet`.
+void listen_to(Swarm& swarm, Guests& guests, std::chrono::milliseconds quiet) {
+  while (const auto arrival = swarm.next(quiet)) {
+    if (arrival->line == "ok") {
+      guests.served.push_back(arrival->who);
+    } else {
+      EXPECT_TRUE(arrival->line == kEnd || arrival->line == kReset) << arrival->line;
+      ++guests.refused;
+    }
+  }
+}
+
+// Until `count` were refused, or for kPatience.
+void await_refusals(Swarm& swarm, Guests& guests, std::size_t count) {
+  const auto deadline = Swarm::Clock::now() + Swarm::kPatience;
+  while (guests.refused < count && Swarm::Clock::now() < deadline) {
+    listen_to(swarm, guests, 50ms);
+  }
+}
+
+// As soon as the server has noticed that somebody left.
+LineClient connect_when_served(const ServerProcess& server) {
+  const auto deadline = Swarm::Clock::now() + Swarm::kPatience;
+  for (;;) {
+    LineClient client = server.connect();
+    if (client.ask(kPing) == "ok" || Swarm::Clock::now() > deadline) return client;
+  }
+}
+
+void expect_no_spinning(const ServerProcess& server) {
+  const auto before = server.cpu_time();
+  std::this_thread::sleep_for(2s);
+  const auto used = server.cpu_time() - before;
+  std::printf("%lld ms of processor time in 2 s\n", static_cast<long long>(used.count()));
+  EXPECT_LT(used, 1s);
+}
+
+// Again and again: what it takes to refuse must not be lost to the rush.
+TEST(Descriptors, WithoutOneItRefusesAndRecovers) {
+  // To look at an object's type, it opens a pipe; when it cannot, it takes the object for broken.
+  if (kSanitized) GTEST_SKIP() << "the sanitizer itself needs descriptors";
+  const ServerProcess server({"--threads", "4", "--read-timeout", "600"}, {.soft = 64, .hard = 64});
+  for (int round = 0; round < 10; ++round) {
+    Swarm crowd(server.port());
+    Guests guests;
+    ASSERT_TRUE(crowd.connect(150));  // many of them stay in the system's queue
+    for (std::size_t i = 0; i < crowd.size(); ++i) crowd.send(i, kPing);
+    await_refusals(crowd, guests, 5);
+    EXPECT_GE(guests.refused, 5U) << "in round " << round;
+    ASSERT_GE(guests.served.size(), 20U) << "in round " << round;
+    EXPECT_LE(server.descriptors(), 64U);
+    if (round == 0) expect_no_spinning(server);
+
+    // Those who were let in are served as ever, and who leaves makes room.
+    const std::size_t stays = guests.served.front();
+    ASSERT_EQ(crowd.ask(stays, kPing), "ok");
+    for (std::size_t i = 0; i < crowd.size(); ++i) {
+      if (i != stays) crowd.close(i);
+    }
+    LineClient next = connect_when_served(server);
+    ASSERT_EQ(next.ask(kPing), "ok") << "in round " << round;
+    ASSERT_EQ(crowd.ask(stays, kPing), "ok");
+    crowd.close(stays);
+    await_stats(next, "{\"connections\":1,");
+  }
+}
+
+}  // namespace
+}  // namespace lockd
