@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "server/descriptor_limit.h"
 #include "server/load_options.h"
 #include "server/log.h"
 #include "server/option_text.h"
@@ -36,6 +37,7 @@ int run(int argc, char** argv) {
     case Action::check_config:
     case Action::serve: break;
   }
+  raise_descriptor_limit();
   set_up_log(loaded.options.log_level, loaded.options.log_format);
   for (const std::string& warning : loaded.warnings) log_event(LogLevel::warn, warning);
   if (const std::string missing = what_is_missing(loaded.options); !missing.empty()) {

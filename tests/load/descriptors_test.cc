@@ -91,5 +91,13 @@ TEST(Descriptors, WithoutOneItRefusesAndRecovers) {
   }
 }
 
+TEST(Descriptors, AllThatAreAllowedAreUsed) {
+  const ServerProcess server({"--threads", "2"}, {.soft = 64, .hard = 200});
+  EXPECT_EQ(server.descriptor_limit(), 200U);
+  Swarm crowd(server.port());
+  ASSERT_TRUE(crowd.connect(100));
+  for (std::size_t i = 0; i < crowd.size(); ++i) ASSERT_EQ(crowd.ask(i, kPing), "ok") << i;
+}
+
 }  // namespace
 }  // namespace lockd
