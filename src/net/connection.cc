@@ -1,6 +1,9 @@
 #include "net/connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
@@ -24,6 +27,26 @@ void give_back(std::string& buffer) {
   if (buffer.capacity() > kKeptCapacity) buffer.shrink_to_fit();
 }
 
+// A peer whose machine or network is gone says nothing any more, and its locks and places would
+// wait for it: the system's own patience is two hours. Here it is given up after 45 s.
+constexpr int kSilentSeconds = 20;  // then it is probed
+constexpr int kSecondsBetweenProbes = 5;
+constexpr int kProbes = 5;
+// With something unacknowledged there are no probes: then this counts. It also ends a peer that is
+// there but takes nothing, if the write timeout has not done so before.
+constexpr int kUnacknowledgedMs = 45'000;
+
+void notice_dead_peer(int socket) {
+  const auto set = [socket](int level, int name, int value) {
+    ::setsockopt(socket, level, name, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kSilentSeconds);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kSecondsBetweenProbes);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMs);
+}
+
 }  // namespace
 
 Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<TlsChannel> tls, Handler& handler)
@@ -36,7 +59,7 @@ Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<TlsChannel> tl
   error_code ignored;
   socket_.non_blocking(true, ignored);
   socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
-  socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  notice_dead_peer(socket_.native_handle());
 }
 
 void Connection::start() { read(); }
