@@ -1,0 +1,27 @@
+// Package interop plays the Go client, as others wrote it, against the server.
+//
+//	interop.test -dflockd <the server's program>
+//
+// Every case has servers of its own, so all may run at once; most of their time goes by waiting.
+package interop
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
+
+var dflockd = flag.String("dflockd", "", "the server's program")
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "hold" {
+		hold(os.Args[2:])
+	}
+	flag.Parse()
+	if *dflockd == "" {
+		fmt.Fprintln(os.Stderr, "which server? say -dflockd <program>")
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}
