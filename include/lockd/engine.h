@@ -122,6 +122,9 @@ class Engine {
 
   // Settles every wait as closed, and answers closed from then on. Holds stay as they are.
   void close();
+  // Blocks until every listener has heard what was settled before: after close(), a listener that
+  // has come out of this is called no more. Waits for the journal, if there is one.
+  void wait_until_told();
 
   // Whether everything up to `position` is durable; wait_durable() blocks until it is, and returns
   // false when it never will be: the journal has failed.

@@ -107,6 +107,8 @@ Position Engine::list(const std::function<void(const KeyStatus&)>& visit,
 
 void Engine::close() { core_->close(); }
 
+void Engine::wait_until_told() { core_->outbox().wait_until_told(); }
+
 bool Engine::is_durable(Position position) const { return core_->outbox().is_durable(position); }
 
 bool Engine::wait_durable(Position position) { return core_->outbox().wait(position); }

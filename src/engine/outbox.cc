@@ -48,12 +48,21 @@ void Outbox::progressed() {
                               [&](const Pending& p) { return !all && !is_durable(p.position); });
     ready.assign(waiting, pending_.end());
     pending_.erase(waiting, pending_.end());
+    telling_ = true;
     progress_.notify_all();
   }
   for (Pending& p : ready) {
     if (!is_durable(p.position)) p.settled.outcome = Outcome::storage;
     tell(p.settled);
   }
+  MutexLock lock(mutex_);
+  telling_ = false;
+  progress_.notify_all();
+}
+
+void Outbox::wait_until_told() {
+  MutexLock lock(mutex_);
+  while (telling_ || !pending_.empty()) progress_.wait(mutex_);
 }
 
 bool Outbox::failed() const { return journal_->state() == Journal::State::failed; }

@@ -37,6 +37,8 @@ class Outbox {
 
   // The journal's durable position or its state has changed.
   void progressed() EXCLUDES(mutex_);
+  // Until every listener has heard what was posted.
+  void wait_until_told() EXCLUDES(mutex_);
 
  private:
   struct Pending {
@@ -53,6 +55,7 @@ class Outbox {
   Mutex mutex_;
   std::condition_variable_any progress_;
   std::vector<Pending> pending_ GUARDED_BY(mutex_);
+  bool telling_ GUARDED_BY(mutex_) = false;  // what was pending
 };
 
 }  // namespace lockd

@@ -88,6 +88,7 @@ class Connection {
   // When it was opened; when bytes last came in; since when output has been waiting for the peer.
   Clock::time_point opened() const { return opened_; }
   Clock::time_point last_input() const { return last_input_; }
+  bool waits_for_peer() const { return waiting_to_write_; }
   bool stalled(Clock::time_point now, std::chrono::nanoseconds limit) const {
     return waiting_to_write_ && now - stalled_since_ > limit;
   }

@@ -17,8 +17,9 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kLinger = 1s;
 // Whoever is not let in is told at once and closed a little later: guessing takes time.
 constexpr std::chrono::milliseconds kRefusalDelay = 100ms;
-// How far a listener may fall behind.
+// How far a listener may fall behind, and how much may pile up for one that is held up by the disk.
 constexpr std::uint32_t kPushesUnsentMax = 1024;
+constexpr std::size_t kUnsentPushesMax = 16 * Connection::kUnsentMax;
 
 }  // namespace
 
@@ -42,7 +43,6 @@ std::size_t LineConnection::on_input(std::string_view unread) {
 void LineConnection::on_end_of_input() {
   // What was complete is answered first; what waits in line, or is half there, never will be.
   input_ended_ = true;
-  if (session_.waits()) return finish(Ender::peer);
   touch();
 }
 
@@ -87,13 +87,15 @@ void LineConnection::push(std::string_view line) {
     return pushes_unsent_ > kPushesUnsentMax || connection_.unsent_size() > Connection::kUnsentMax;
   };
   ++pushes_unsent_;
-  if (is_behind() && !held.linked() && worker_.turn_is_durable()) {
-    // Only who does not take what is sent is slow, not who was sent much in one turn.
+  // Only who does not take what is sent is slow, not who was sent much in one turn. What waits for
+  // the journal cannot be tried.
+  if (is_behind() && !worker_.keeps_what_it_grants()) {
     connection_.flush();
     if (ended_) return;
     if (connection_.unsent_size() == 0) pushes_unsent_ = 1;
   }
-  if (is_behind()) {
+  const bool slow = is_behind() && connection_.waits_for_peer();
+  if (slow || connection_.unsent_size() > kUnsentPushesMax) {
     log_event(LogLevel::info, "slow listener closed", {{"connection", std::to_string(id())}});
     return cut();
   }

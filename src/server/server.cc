@@ -15,7 +15,6 @@ Server::Server(const Options& options, std::function<void()> on_failure)
 Server::~Server() {
   stop();
   tell({});
-  shared_.engine.close();
 }
 
 std::string Server::start(const std::vector<Systemd::Socket>& passed) {
@@ -69,6 +68,9 @@ void Server::stop() {
   drain();
   for (const auto& worker : workers_) worker->stop();
   for (const auto& worker : workers_) worker->join();
+  // The workers listen: they stay until all they waited for is settled, and they have heard of it.
+  shared_.engine.close();
+  shared_.engine.wait_until_told();
   shared_.side_work.join();  // before the workers go that it would report to
 }
 

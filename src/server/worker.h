@@ -53,8 +53,6 @@ class Worker final : public Listener, public Mailbox {
   using Held = List<LineConnection, &LineConnection::held>;
   Held& held() { return held_; }
   bool is_durable(Position position) const { return shared_.engine.is_durable(position); }
-  // Whether what this turn has done so far may be told.
-  bool turn_is_durable() const { return is_durable(turn_position_); }
   bool is_draining() const { return service_.draining; }
   bool keeps_what_it_grants() const { return shared_.journal != nullptr; }
   void ask_stats(SessionId id);
