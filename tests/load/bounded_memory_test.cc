@@ -75,7 +75,7 @@ TEST(BoundedMemory, WhoNeverReadsIsClosed) {
   ASSERT_NO_FATAL_FAILURE(take_many_keys(observer));
   const std::size_t base_kib = server.memory_kib();
   Swarm deaf(server.port());
-  ASSERT_TRUE(deaf.connect(20, {}, 4096));
+  ASSERT_TRUE(deaf.connect(scaled(20), {}, 4096));
   flood(deaf, {repeated(request("stats", "", ""), 8 * 1024),
                repeated(request("ping", "", ""), 7 * 8 * 1024)});
   const std::string stats = await_stats(observer, "{\"connections\":2,");
@@ -105,10 +105,10 @@ TEST(BoundedMemory, AListenerThatNeverReadsIsClosed) {
   bystander.await_rounds(10);
 }
 
-// Eight that wait, and send on and on meanwhile.
+// Some that wait, and send on and on meanwhile.
 class Flooders : public testing::Test {
  protected:
-  static constexpr std::size_t kCount = 8;
+  static constexpr std::size_t kCount = scaled(8);
 
   Flooders() {
     token_ = token_of(holder_.ask(request("l", "k", "0 1000")));
