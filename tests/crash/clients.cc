@@ -1,0 +1,147 @@
+#include "crash/clients.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+namespace lockd::crash {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kSessions = 4;
+
+struct Key {
+  Kind kind;
+  std::string name;
+  std::uint32_t limit;
+};
+
+// Long and short: a frame of few events then covers one sector or several.
+const std::vector<Key>& keys() {
+  static const std::vector<Key> all = {
+      {Kind::lock, "k", 1},
+      {Kind::lock, "stone-42", 1},
+      {Kind::lock, "orders/2024/11/line/7", 1},
+      {Kind::lock, std::string(160, 'x'), 1},
+      {Kind::lock, "jobs/" + std::string(240, 'y'), 1},
+      {Kind::lock, "q", 1},
+      {Kind::semaphore, "k", 1},
+      {Kind::semaphore, "pool", 3},
+      {Kind::semaphore, "pool/" + std::string(100, 'z'), 2},
+  };
+  return all;
+}
+
+Duration random_ms(Chance& chance, std::uint64_t least, std::uint64_t most) {
+  return milliseconds(chance.between(least, most));
+}
+
+}  // namespace
+
+Clients::Clients(Chance& chance, Ledger& ledger) : chance_(chance), ledger_(ledger) {
+  while (sessions_.size() < kSessions) sessions_.push_back({.id = ++last_session_});
+}
+
+void Clients::act(Engine& engine, Position durable) {
+  ledger_.prune(durable, engine.now());
+  Batch batch(engine);
+  for (std::uint64_t left = chance_.between(1, 4); left > 0; --left) act_once(batch, durable);
+  const Position position = batch.commit();
+  ledger_.commit(position);
+}
+
+void Clients::act_once(Batch& batch, Position durable) {
+  const std::uint64_t what = chance_.below(100);
+  if (what < 55) return acquire(batch);
+  if (what < 75) return renew(batch, durable);
+  if (what < 92) return release(batch, durable);
+  if (what < 96) return cancel(batch);
+  end_session(batch);
+}
+
+void Clients::acquire(Batch& batch) {
+  const Key& key = keys()[chance_.below(keys().size())];
+  HoldKey hold{key.kind, key.name, 0};
+  const std::string name = "cart-" + std::to_string(chance_.below(6));
+  Session* const session = chance_.percent(40) ? &sessions_[chance_.below(kSessions)] : nullptr;
+  const Holder holder = session != nullptr ? Holder(session, chance_.next()) : Holder(name);
+  const std::string owner = owner_of(holder);
+  if (waits(owner, hold)) return;
+
+  const Duration wait = chance_.percent(50) ? Duration::zero() : random_ms(chance_, 20, 400);
+  const std::uint64_t id = ++last_wait_;
+  const AcquireRequest request{.key = key.name,
+                               .holder = holder,
+                               .ttl = random_ms(chance_, 20, 1500),
+                               .wait = wait,
+                               .kind = key.kind,
+                               .limit = key.limit};
+  const Answer answer = batch.acquire(request, this, id);
+  const SessionId of = session == nullptr ? 0 : session->id;
+  if (answer.outcome == Outcome::queued) waits_[id] = {answer.wait, hold, owner, of};
+  if (answer.outcome != Outcome::ok) return;
+  hold.fence = answer.grant.fence;
+  ledger_.granted(hold, owner, of, answer.grant.expires_at);
+}
+
+void Clients::renew(Batch& batch, Position durable) {
+  const auto* const picked = ledger_.pick(chance_, durable);
+  if (picked == nullptr) return;
+  const auto& [key, entry] = *picked;
+  std::optional<Duration> ttl;
+  if (chance_.percent(50)) ttl = random_ms(chance_, 20, 1500);
+  const Answer answer = batch.renew({key.key, holder_of(entry.owner), key.fence, key.kind}, ttl);
+  if (answer.outcome == Outcome::ok) ledger_.renewed(key, answer.grant.expires_at);
+}
+
+void Clients::release(Batch& batch, Position durable) {
+  const auto* const picked = ledger_.pick(chance_, durable);
+  if (picked == nullptr) return;
+  const auto& [key, entry] = *picked;
+  ledger_.asked_to_end(key);
+  const Outcome outcome = batch.release({key.key, holder_of(entry.owner), key.fence, key.kind});
+  if (outcome == Outcome::ok) ledger_.ended(key);
+}
+
+void Clients::cancel(Batch& batch) {
+  if (waits_.empty()) return;
+  const auto wait = std::next(waits_.begin(), static_cast<int>(chance_.below(waits_.size())));
+  batch.cancel(wait->second.id);
+}
+
+// What it held is passed on, or left to its lease.
+void Clients::end_session(Batch& batch) {
+  Session& session = sessions_[chance_.below(kSessions)];
+  const bool keep_holds = chance_.percent(25);
+  if (!keep_holds) ledger_.session_ends(session.id);
+  batch.end_session(session, keep_holds);
+  session = {.id = ++last_session_};
+}
+
+bool Clients::waits(const std::string& owner, const HoldKey& key) const {
+  return std::any_of(waits_.begin(), waits_.end(), [&](const auto& wait) {
+    return wait.second.owner == owner && wait.second.key == key;
+  });
+}
+
+bool Clients::is_alive(SessionId session) const {
+  return session == 0 || std::any_of(sessions_.begin(), sessions_.end(),
+                                     [&](const Session& s) { return s.id == session; });
+}
+
+// The engine says so when it is durable, so this is told.
+void Clients::settled(const Settled& settled) noexcept {
+  const auto found = waits_.find(settled.id);
+  if (found == waits_.end()) return;
+  Wait wait = std::move(found->second);
+  waits_.erase(found);
+  if (settled.outcome != Outcome::ok) return;
+  wait.key.fence = settled.grant.fence;
+  ledger_.granted(wait.key, wait.owner, wait.session, settled.grant.expires_at, Ledger::kTold);
+  if (!is_alive(wait.session)) ledger_.asked_to_end(wait.key);
+}
+
+}  // namespace lockd::crash

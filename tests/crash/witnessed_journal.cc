@@ -1,0 +1,39 @@
+#include "crash/witnessed_journal.h"
+
+#include <utility>
+
+namespace lockd::crash {
+
+Position WitnessedJournal::append(std::span<const Event> events) {
+  if (heard_ != nullptr) {
+    for (const Event& event : events) heard_->apply(event);
+    return 0;
+  }
+  const Position end = journal_.append(events);
+  if (history_ != nullptr) history_->append(end, events, describing_, clock_.now());
+  return end;
+}
+
+void WitnessedJournal::attach(Journal::Source* source) {
+  source_ = source;
+  journal_.attach(source == nullptr ? nullptr : this);
+}
+
+bool WitnessedJournal::describe_some(bool from_start) {
+  describing_ = true;
+  account_open_ = source_->describe_some(from_start);
+  describing_ = false;
+  return account_open_;
+}
+
+Holds WitnessedJournal::describe() {
+  Holds holds;
+  Holds* const before = std::exchange(heard_, &holds);
+  for (bool more = true, from_start = true; more; from_start = false) {
+    more = source_->describe_some(from_start);
+  }
+  heard_ = before;
+  return holds;
+}
+
+}  // namespace lockd::crash

@@ -1,0 +1,48 @@
+// A journal that somebody listens to: what passes through to the real one is written down.
+#pragma once
+
+#include "crash/history.h"
+#include "crash/holds.h"
+#include "lockd/clock.h"
+#include "lockd/journal.h"
+
+namespace lockd::crash {
+
+class WitnessedJournal final : public Journal, private Journal::Source {
+ public:
+  // `history` may be null.
+  WitnessedJournal(Journal& journal, const Clock& clock, History* history)
+      : journal_(journal), clock_(clock), history_(history) {}
+
+  bool recover(const std::function<void(const Event&)>& apply) override {
+    return journal_.recover(apply);
+  }
+  Position append(std::span<const Event> events) override;
+  void commit(Position position) override {
+    if (heard_ == nullptr) journal_.commit(position);
+  }
+  Position durable() const noexcept override { return journal_.durable(); }
+  State state() const noexcept override { return journal_.state(); }
+  void attach(Journal::Source* source) override;
+
+  // What the engine says it holds. Not while it writes an account.
+  Holds describe();
+  bool is_account_open() const { return account_open_; }
+  // From now on nothing reaches the journal: what the engine does is a question, not a deed.
+  void cut_off() { heard_ = &after_cut_off_; }
+
+ private:
+  void progressed() noexcept override { source_->progressed(); }
+  bool describe_some(bool from_start) override;
+
+  Journal& journal_;
+  const Clock& clock_;
+  History* const history_;
+  Journal::Source* source_ = nullptr;
+  Holds* heard_ = nullptr;  // takes the events instead of the journal
+  Holds after_cut_off_;
+  bool describing_ = false;
+  bool account_open_ = false;
+};
+
+}  // namespace lockd::crash
