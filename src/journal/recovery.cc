@@ -12,6 +12,8 @@
 namespace lockd {
 namespace {
 
+constexpr std::size_t kCopySize = std::size_t{64} << 10;
+
 std::unique_ptr<StorageFile> open(Storage& storage, std::uint64_t number) {
   std::unique_ptr<StorageFile> file;
   check(path_of(storage, number), storage.open(segment_name(number), &file));
@@ -25,6 +27,19 @@ void cut_tail(Storage& storage, const Survey& survey, const Log& log) {
   log("journal: " + path + ": cut " + std::to_string(survey.torn_size) + " bytes from byte " +
       std::to_string(last.end_offset) +
       " on, the rest of a write that a crash interrupted; nothing acknowledged was in it");
+}
+
+// Writes again what no frame says was synced. If the last process stopped because a sync had
+// failed, that is in the page cache, which takes it for written: a sync alone would leave it there.
+void write_again(StorageFile& file, const std::string& path, const SegmentSummary& segment) {
+  std::string bytes(kCopySize, '\0');
+  for (std::uint64_t at = segment.unknown_offset; at < segment.end_offset;) {
+    std::size_t size = std::min<std::uint64_t>(bytes.size(), segment.end_offset - at);
+    check(path, file.read(at, {bytes.data(), size}, &size));
+    check(path, file.write(at, {bytes.data(), size}));
+    if (size == 0) break;  // it became shorter meanwhile
+    at += size;
+  }
 }
 
 std::uint64_t replay_segment(Storage& storage, const SegmentSummary& segment, Progress& progress,
@@ -64,6 +79,7 @@ void mend(Storage& storage, const Survey& survey, const Log& log) {
   if (survey.torn_size > 0) cut_tail(storage, survey, log);
   for (const SegmentSummary& segment : survey.segments) {
     const auto file = open(storage, segment.number());
+    write_again(*file, path_of(storage, segment.number()), segment);
     check(path_of(storage, segment.number()), file->sync());
   }
   if (survey.never_began) {

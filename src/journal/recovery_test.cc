@@ -114,9 +114,9 @@ TEST(Recovery, WhatWasReadIsSyncedBeforeAnythingRestsOnIt) {
   recover_all(journal);
   EXPECT_EQ(storage.operations,
             (std::vector<std::string>{
-                "truncate " + first, "sync " + first, "sync directory /memory", "create " + second,
-                "write " + second, "allocate " + second, "sync " + second, "sync directory /memory",
-                "write " + first, "sync " + first}));
+                "truncate " + first, "write " + first, "sync " + first, "sync directory /memory",
+                "create " + second, "write " + second, "allocate " + second, "sync " + second,
+                "sync directory /memory", "write " + first, "sync " + first}));
   ASSERT_EQ(log.size(), 1U);
   EXPECT_EQ(log[0], "journal: /memory/" + first + ": cut 4 bytes from byte " + std::to_string(end) +
                         " on, the rest of a write that a crash interrupted; nothing acknowledged "

@@ -173,6 +173,7 @@ SegmentSummary Surveyor::read_frames(const Candidate& candidate) {
     if (frame.header.position != summary.end) {
       refuse_damage(storage_, candidate.number, frame.offset, "a frame that belongs elsewhere");
     }
+    if (frame.header.synced >= frame.header.position) summary.unknown_offset = frame.offset;
     ++summary.frames;
     summary.end = frame.header.end();
     summary.complete |= frame.header.completes;

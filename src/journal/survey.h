@@ -21,6 +21,8 @@ struct SegmentSummary {
   std::uint64_t size = 0;  // of the file
   std::uint64_t frames = 0;
   std::uint64_t end_offset = 0;  // behind the last frame
+  // What is before it was synced, so says the frame here; of the rest nothing is known.
+  std::uint64_t unknown_offset = 0;
   Position end = 0;
   bool complete = false;  // it alone tells of everything
   bool sealed = false;    // the next one exists
