@@ -15,13 +15,18 @@ struct Figures {
   std::uint64_t recovery_images = 0;  // left by a power failure during a recovery
   std::uint64_t recovery_kills = 0;   // of a process that was recovering
 
-  std::array<std::uint64_t, SimulatedDisk::kOperations>
-      calls{};                       // of the script, each a crash point
-  std::uint64_t recovery_calls = 0;  // likewise, of recoveries
+  // Each is a crash point.
+  using Calls = std::array<std::uint64_t, SimulatedDisk::kOperations>;
+  Calls calls{};           // of the script
+  Calls recovery_calls{};  // of recoveries
+
   std::uint64_t batches = 0;
   std::uint64_t power_failures = 0;  // that the script itself went on after
   std::uint64_t process_deaths = 0;
   std::uint64_t accounts = 0;  // that were completed, the older segments removed
+
+  std::uint64_t failures = 0;        // of the journal, after a fault of the disk
+  std::uint64_t refused_starts = 0;  // likewise
 
   // Of all images.
   std::uint64_t torn_tails = 0;
@@ -33,7 +38,6 @@ struct Figures {
   std::uint64_t holds_recovered = 0;
 
   std::uint64_t total_images() const { return images + kills + recovery_images + recovery_kills; }
-  std::uint64_t total_calls() const;
 };
 
 std::ostream& operator<<(std::ostream& out, const Figures& figures);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <vector>
 
 #include "crash/process.h"
 #include "crash/violation.h"
@@ -113,9 +114,9 @@ void Inspector::crash_recovery(CrashPoint point, SimulatedDisk disk, Cause cause
                                const Situation& situation, const Recovered& expected) {
   bool is_up = false;
   std::uint64_t call = 0;
-  disk.watch = [&](SimulatedDisk::Operation, const std::string&) {
+  disk.watch = [&](SimulatedDisk::Operation operation, const std::string&) {
     ++call;
-    ++figures_.recovery_calls;
+    ++figures_.recovery_calls[static_cast<std::size_t>(operation)];
     const std::uint64_t count = std::min(disk.ways(), options_.recovery_images_per_call);
     for (std::uint64_t number = 0; number <= count; ++number) {
       const bool kill = number == count;
@@ -146,6 +147,10 @@ void Inspector::crash_recovery(CrashPoint point, SimulatedDisk disk, Cause cause
   disk.watch = nullptr;
   const std::string difference = process.journal.describe().differs_from(expected.holds);
   if (!difference.empty()) violated("recovery-idempotent", difference);
+  std::vector<std::string> names;
+  if (disk.list(&names) || names.size() != 1) {
+    violated("log-bounded", std::to_string(names.size()) + " segments after an account");
+  }
 }
 
 }  // namespace lockd::crash

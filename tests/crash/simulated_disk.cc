@@ -91,8 +91,12 @@ std::string SimulatedDisk::File::after_power_failure(Survival& survival) const {
   std::string left = durable;
   left.resize(size == 0 ? durable.size() : unsynced_sizes[size - 1]);
   for (const auto& [number, sector] : unsynced) {
-    const std::size_t version = survival.pick(sector.versions.size() + 1);
-    if (version != 0) put_sector(left, number, sector.versions[version - 1]);
+    const std::size_t versions = sector.versions.size() + 1;
+    if (number * kSector >= left.size()) {
+      survival.ignore(versions);
+    } else if (const std::size_t version = survival.pick(versions)) {
+      put_sector(left, number, sector.versions[version - 1]);
+    }
   }
   return left;
 }
@@ -185,8 +189,7 @@ SimulatedDisk::SimulatedDisk(const Files& files) {
   }
 }
 
-SimulatedDisk::SimulatedDisk(const SimulatedDisk& other)
-    : Storage(), capacity(other.capacity), now(other.now) {
+SimulatedDisk::SimulatedDisk(const SimulatedDisk& other) : Storage(), now(other.now) {
   std::map<FilePtr, FilePtr> copies;  // one for each, however many names it has had
   const auto copy = [&](const FilePtr& file) {
     if (file == nullptr) return FilePtr();

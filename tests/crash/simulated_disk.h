@@ -60,7 +60,8 @@ class SimulatedDisk final : public Storage {
 
   SimulatedDisk() = default;
   explicit SimulatedDisk(const Files& files);  // all of it durable
-  SimulatedDisk(const SimulatedDisk& other);   // durable and volatile as there; not what watches
+  SimulatedDisk(const SimulatedDisk&
+                    other);  // durable and volatile as there; with room enough, and nobody to watch
   SimulatedDisk& operator=(const SimulatedDisk&) = delete;
 
   // In how many ways a power failure can leave it; the largest number if there are more.

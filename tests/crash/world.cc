@@ -30,11 +30,15 @@ World::World(const WorldOptions& options, Figures& figures)
 void World::run() {
   while (calls_ < options_.calls) {
     life_ends_at_ = calls_ + chance_.between(options_.life_min, options_.life_max);
+    if (faulted_) look_until_ = calls_ + options_.look_after_fault;
     faulted_ = false;
     disk_->watch = [this](Operation operation, const std::string&) { in_call(operation); };
     disk_->fault = [this](Operation operation, const std::string&) {
       const int error = options_.fault ? options_.fault(++attempts_, operation) : 0;
-      faulted_ |= error != 0;
+      if (error != 0) {
+        faulted_ = ever_faulted_ = true;
+        look_until_ = calls_ + options_.look_after_fault;
+      }
       return error;
     };
     try {
@@ -42,6 +46,7 @@ void World::run() {
     } catch (const LifeEnds&) {
     } catch (const JournalError& error) {
       if (!faulted_) violated("recovery-accepts", error.what());
+      ++figures_.refused_starts;
       prepare_next_life();
     }
     disk_ = std::move(next_disk_);
@@ -74,6 +79,7 @@ void World::step(Process& process, Clients& clients) {
   }
   history_.forget_before(situation().power_floor);
   if (options_.between_batches) options_.between_batches(*disk_, process);
+  faulted_ |= disk_->capacity != UINT64_MAX;
 }
 
 void World::turn(Process& process) {
@@ -81,8 +87,8 @@ void World::turn(Process& process) {
   const auto since = disk_->unsynced_since();
   if (!since) {
     power_floor_ = process.log.durable();
-  } else if (!faulted_ && disk_->now.boot_ns - *since >
-                              static_cast<std::uint64_t>(options_.sync_interval.count())) {
+  } else if (!ever_faulted_ && disk_->now.boot_ns - *since >
+                                   static_cast<std::uint64_t>(options_.sync_interval.count())) {
     violated("interval-honoured", "unsynced since " + std::to_string(*since) + ", and it is " +
                                       std::to_string(disk_->now.boot_ns));
   }
@@ -90,6 +96,7 @@ void World::turn(Process& process) {
 
 // Clients go on, and are told nothing that rests on the journal. Then the life ends.
 void World::step_after_failure(Process& process, Clients& clients) {
+  ++figures_.failures;
   const Position durable = process.log.durable();
   const std::uint64_t calls = calls_;
   for (int i = 0; i < kBatchesAfterFailure; ++i) {
@@ -103,7 +110,7 @@ void World::step_after_failure(Process& process, Clients& clients) {
                                      std::to_string(process.log.durable()) + "; " +
                                      std::to_string(calls_ - calls) + " more calls");
   }
-  if (calls_ == 0 || !faulted_) violated("failure-is-final", "it failed without a fault");
+  if (!faulted_) violated("failure-is-final", "it failed without a fault");
   inspector_.inspect(++calls_, *disk_, situation());
   prepare_next_life();
   throw LifeEnds{};
@@ -117,7 +124,9 @@ void World::in_call(Operation operation) {
     ++figures_.accounts;
   }
   last_operation_ = operation;
-  inspector_.inspect(calls_, *disk_, situation());
+  if (options_.look_after_fault == 0 || calls_ <= look_until_) {
+    inspector_.inspect(calls_, *disk_, situation());
+  }
   if (calls_ < life_ends_at_) return;
   prepare_next_life();
   throw LifeEnds{};

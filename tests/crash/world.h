@@ -23,15 +23,17 @@ namespace lockd::crash {
 struct WorldOptions {
   std::uint64_t seed = 1;
   std::uint64_t calls = 2000;  // it stops with the life that has reached so many
-  std::uint64_t life_min = 60;
-  std::uint64_t life_max = 500;
+  std::uint64_t life_min = 20;
+  std::uint64_t life_max = 300;
   std::uint64_t kill_percent = 40;  // of all crashes that it goes on after
   Duration sync_interval{};
   InspectorOptions inspector{};
 
   // Asked before each attempt to change something, from 1 on: an errno to fail with, or 0.
   std::function<int(std::uint64_t attempt, SimulatedDisk::Operation)> fault{};
-  // Called after each batch; may change the disk's capacity.
+  // Looks at no more than so many calls after a fault, and after the start that follows it.
+  std::uint64_t look_after_fault = 0;  // 0: looks at all calls
+  // Called after each batch; may change the disk's capacity. A life begins with room enough.
   std::function<void(SimulatedDisk&, const Process&)> between_batches{};
 };
 
@@ -68,7 +70,9 @@ class World {
 
   std::uint64_t calls_ = 0;
   std::uint64_t attempts_ = 0;
-  bool faulted_ = false;  // in this life
+  bool faulted_ = false;       // in this life something was refused
+  bool ever_faulted_ = false;  // or in an earlier one
+  std::uint64_t look_until_ = 0;
   std::uint64_t life_ends_at_ = 0;
   SimulatedDisk::Operation last_operation_{};
   std::uint64_t offset_ns_ = 0;  // engine time less CLOCK_BOOTTIME, as it should be

@@ -1,0 +1,27 @@
+// Runs a script for a test, and says how a failure can be seen again.
+//
+// LOCKD_CRASH asks for another seed, or for one crash of it alone:
+//
+//   LOCKD_CRASH=7:1234.5/12.1 crash_test --gtest_filter=Crash.AtEveryCall
+//
+// is seed 7, in the midst of call 1234, its image 5; and during the recovery from that, call 12,
+// image 1. Image 999 is the death of the process.
+#pragma once
+
+#include "crash/figures.h"
+#include "crash/world.h"
+
+namespace lockd::crash {
+
+// The sanitizers make all of it slower, about tenfold; scripts are shorter by as much.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::uint64_t kSlowness = 10;
+#else
+inline constexpr std::uint64_t kSlowness = 1;
+#endif
+
+// True if all of it was run, and nothing was violated. `about` is for the message: which of several
+// scripts of a test it is.
+bool run_world(WorldOptions options, Figures& figures, const std::string& about = {});
+
+}  // namespace lockd::crash

@@ -1,0 +1,107 @@
+// What the journal makes of a disk that fails, or is full: a failure is final and nothing that was
+// acknowledged before is lost; a full disk is one that passes.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <iostream>
+#include <string>
+
+#include "crash/run_world.h"
+
+namespace lockd::crash {
+namespace {
+
+using Operation = SimulatedDisk::Operation;
+using namespace std::chrono_literals;
+
+// A life has so many calls, and each of them may be the one that fails.
+constexpr std::uint64_t kCalls = 150;
+constexpr std::uint64_t kStep = kSlowness;
+
+// Looked at where it matters: after the fault, and when the next process takes over.
+WorldOptions faulty(std::uint64_t seed) {
+  WorldOptions options;
+  options.seed = seed;
+  options.calls = options.life_min = options.life_max = kCalls;
+  options.look_after_fault = 30;
+  options.inspector.images_per_call = 4;
+  return options;
+}
+
+// Whatever it is that fails: each call of a start, of commits, of compactions.
+TEST(StorageFault, AnyCallMayFailOnce) {
+  Figures figures;
+  std::array<int, SimulatedDisk::kOperations> hit{};
+  for (std::uint64_t n = 1; n <= kCalls; n += kStep) {
+    WorldOptions options = faulty(n % 4 + 1);
+    options.fault = [&](std::uint64_t attempt, Operation operation) {
+      if (attempt != n) return 0;
+      ++hit[static_cast<std::size_t>(operation)];
+      return EIO;
+    };
+    if (!run_world(options, figures, "; the fault is at attempt " + std::to_string(n))) return;
+  }
+  std::cout << figures << std::endl;
+  EXPECT_GT(figures.failures, 0);
+  EXPECT_GT(figures.refused_starts, 0);
+  for (const Operation operation :
+       {Operation::create, Operation::write, Operation::allocate, Operation::remove,
+        Operation::sync, Operation::sync_directory}) {
+    EXPECT_GT(hit[static_cast<std::size_t>(operation)], 0) << SimulatedDisk::name_of(operation);
+  }
+}
+
+// For a while there is no space for anything new, from any call on.
+TEST(StorageFault, ThereMayBeNoSpaceForAWhile) {
+  Figures figures;
+  int refused = 0;
+  for (std::uint64_t n = 1; n <= kCalls; n += 2 * kStep) {
+    WorldOptions options = faulty(n % 3 + 1);
+    options.fault = [&](std::uint64_t attempt, Operation operation) {
+      const bool takes_space = operation == Operation::create || operation == Operation::allocate;
+      if (!takes_space || attempt < n || attempt >= n + 8) return 0;
+      ++refused;
+      return ENOSPC;
+    };
+    if (!run_world(options, figures, "; no space from attempt " + std::to_string(n))) return;
+  }
+  std::cout << figures << std::endl;
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(figures.refused_starts, 0);
+}
+
+// Full, and empty again, over and over: what is released and renewed meanwhile is acknowledged.
+TEST(StorageFault, AFullDiskIsLivedThrough) {
+  WorldOptions options;
+  options.calls = 1500 / kSlowness;
+  options.life_min = options.life_max = 300;
+  options.inspector.images_per_call = 4;
+  int batch = 0;
+  int full = 0;
+  int accepting_again = 0;
+  int acknowledged_while_full = 0;
+  bool was_full = false;
+  Position durable = 0;
+  options.between_batches = [&](SimulatedDisk& disk, const Process& process) {
+    const bool is_full = process.log.state() == Journal::State::full;
+    full += is_full && !was_full;
+    accepting_again += was_full && process.log.state() == Journal::State::accepting;
+    acknowledged_while_full += is_full && was_full && process.log.durable() > durable;
+    was_full = is_full;
+    durable = process.log.durable();
+    ++batch;
+    if (batch % 40 == 20) disk.capacity = disk.size();
+    if (batch % 40 == 0) disk.capacity = UINT64_MAX;
+  };
+  Figures figures;
+  if (!run_world(options, figures)) return;
+  std::cout << figures << "\n"
+            << full << " times full, " << accepting_again << " times accepting again, "
+            << acknowledged_while_full << " acknowledgements while full" << std::endl;
+  EXPECT_GT(full, 0);
+  EXPECT_GT(accepting_again, 0);
+  EXPECT_GT(acknowledged_while_full, 0);
+}
+
+}  // namespace
+}  // namespace lockd::crash
