@@ -35,10 +35,10 @@ std::string line_request(std::string_view command, std::string_view key,
   return text + '\n';
 }
 
-Dialogue::Dialogue(Protocol protocol, std::string_view key) : protocol_(protocol) {
+Dialogue::Dialogue(Protocol protocol, std::string_view key, int wait_s) : protocol_(protocol) {
   const std::string token(kTokenSize, '0');
   if (protocol == Protocol::line) {
-    acquire_ = line_request("l", key, "0 30");
+    acquire_ = line_request("l", key, std::to_string(wait_s) + " 30");
     release_ = line_request("r", key, token);
   } else {
     // The value is as long as our token: what a client puts there to know its lock by.

@@ -14,7 +14,8 @@ enum class Protocol { line, redis };
 
 class Dialogue {
  public:
-  Dialogue(Protocol protocol, std::string_view key);
+  // It waits in line for up to `wait_s`, where the protocol has a line.
+  Dialogue(Protocol protocol, std::string_view key, int wait_s = 0);
 
   // What to send next.
   std::string_view request() const { return releases_ ? release_ : acquire_; }

@@ -23,9 +23,11 @@ std::string key_of(int number) {
 
 class LoadConnection {
  public:
-  LoadConnection(Protocol protocol, std::uint16_t port, int number, int pipeline) : socket_(port) {
-    for (int i = 0; i < pipeline; ++i) {
-      entries_.push_back({Dialogue(protocol, key_of(number * pipeline + i)), {}});
+  LoadConnection(Protocol protocol, std::uint16_t port, int number, const LoadShape& shape)
+      : socket_(port) {
+    for (int i = 0; i < shape.pipeline; ++i) {
+      const int key = shape.one_key ? 0 : number * shape.pipeline + i;
+      entries_.push_back({Dialogue(protocol, key_of(key), shape.one_key ? 60 : 0), {}});
     }
   }
 
@@ -91,7 +93,7 @@ class Load {
   Load(Protocol protocol, std::uint16_t port, LoadShape shape) {
     connections_.reserve(static_cast<std::size_t>(shape.connections));
     for (int i = 0; i < shape.connections; ++i) {
-      connections_.emplace_back(protocol, port, i, shape.pipeline);
+      connections_.emplace_back(protocol, port, i, shape);
     }
     for (LoadConnection& connection : connections_) watch(connection);
     for (LoadConnection& connection : connections_) connection.begin();

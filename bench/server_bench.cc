@@ -5,8 +5,6 @@
 // server. Runs of all servers take turns, so that what else the machine does meets each alike.
 //
 //   server_bench [--seconds S] [--rounds N] [--connections N] [--pipeline N] [--against DFLOCKD]
-#include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,17 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "line_load.h"
+#include "candidate.h"
 #include "measured_servers.h"
 
 namespace lockd::bench {
 namespace {
-
-using namespace std::chrono_literals;
-using Micros = std::chrono::duration<double, std::micro>;
-using Seconds = std::chrono::duration<double>;
-
-constexpr auto kWarmUp = 200ms;
 
 // What is to be reached, by the depth of the pipeline.
 struct Aims {
@@ -76,16 +68,6 @@ Settings settings_from(int argc, char** argv) {
   return settings;
 }
 
-// One server and what its runs of one shape have shown, in the order of the rounds.
-struct Candidate {
-  ServerCommand command;
-  Protocol protocol;
-
-  std::vector<double> rate;    // requests per second
-  std::vector<double> cpu_ns;  // of the server, per request
-  std::vector<double> p50_us, p99_us, p999_us;
-};
-
 std::vector<Candidate> candidates_of(const Settings& settings) {
   std::vector<Candidate> candidates{{floor_command(), Protocol::line},
                                     {dflockd_command(), Protocol::line}};
@@ -103,33 +85,6 @@ const Candidate* find(const std::vector<Candidate>& candidates, std::string_view
     if (candidate.command.name == name) return &candidate;
   }
   return nullptr;
-}
-
-void run_once(Candidate& candidate, LoadShape shape, Seconds seconds) {
-  const ChildServer server(candidate.command);
-  const auto measured = std::chrono::duration_cast<std::chrono::nanoseconds>(seconds);
-  const LoadResult result = run_load(candidate.protocol, server.port(), shape, {kWarmUp, measured},
-                                     [&] { return server.cpu_time(); });
-  const auto requests = static_cast<double>(result.requests);
-  const auto latency = [&](double p) { return Micros(result.latencies.percentile(p)).count(); };
-  candidate.rate.push_back(requests / Seconds(result.elapsed).count());
-  candidate.cpu_ns.push_back(static_cast<double>(result.server_cpu.count()) / requests);
-  candidate.p50_us.push_back(latency(0.5));
-  candidate.p99_us.push_back(latency(0.99));
-  candidate.p999_us.push_back(latency(0.999));
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// The median of the ratios within each round: what slows a whole round down cancels out.
-double ratio(const std::vector<double>& values, const std::vector<double>& to) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < values.size(); ++i) ratios.push_back(values[i] / to[i]);
-  return median(ratios);
 }
 
 void print_table(const std::vector<Candidate>& candidates) {
@@ -166,7 +121,7 @@ void print_verdicts(const std::vector<Candidate>& candidates, LoadShape shape) {
 void run_shape(LoadShape shape, const Settings& settings) {
   std::vector<Candidate> candidates = candidates_of(settings);
   for (int round = 0; round < settings.rounds; ++round) {
-    for (Candidate& candidate : candidates) run_once(candidate, shape, Seconds(settings.seconds));
+    for (Candidate& candidate : candidates) run_once(candidate, shape, settings.seconds);
   }
   std::printf("%d connections, pipeline %d\n", shape.connections, shape.pipeline);
   print_table(candidates);

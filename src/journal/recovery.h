@@ -14,8 +14,8 @@ namespace lockd {
 // Takes the directory for this process. Throws JournalError when another has it.
 void claim(Storage& storage);
 
-// Cuts off the torn tail, removes a segment that never began, and makes durable what was read: after
-// a crash of the process alone it may not be on the disk yet. Throws JournalError.
+// Cuts off the torn tail, removes a segment that never began, and makes durable what was read:
+// after a crash of the process alone it may not be on the disk yet. Throws JournalError.
 void mend(Storage& storage, const Survey& survey, const Log& log);
 
 // Passes every event to `apply`, in order, and returns how many there were. Throws JournalError.
