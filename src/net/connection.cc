@@ -62,6 +62,11 @@ Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<TlsChannel> tl
   notice_dead_peer(socket_.native_handle());
 }
 
+void Connection::bear_with_stalled_peer() {
+  const int none = 0;
+  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
+}
+
 void Connection::start() { read(); }
 
 bool Connection::wants_input() const {

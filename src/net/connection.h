@@ -44,6 +44,9 @@ class Connection {
   // Its operations must have ended: see idle().
   ~Connection() = default;
 
+  // A peer that is there and takes nothing is not given up. A dead one with output that it has not
+  // acknowledged is then found only by the system's own patience, a quarter of an hour.
+  void bear_with_stalled_peer();
   // Begins to read.
   void start();
   // Tries what was left unread again: the handler can take more now.

@@ -29,7 +29,9 @@ LineConnection::LineConnection(Worker& worker, Connection::Socket socket,
     : worker_(worker),
       address_(std::move(address)),
       session_(service, id),
-      connection_(worker.loop(), std::move(socket), std::move(tls), *this) {}
+      connection_(worker.loop(), std::move(socket), std::move(tls), *this) {
+  if (worker.options().write_timeout == 0s) connection_.bear_with_stalled_peer();
+}
 
 std::size_t LineConnection::on_input(std::string_view unread) {
   if (closing_ || session_.fate() != LineSession::Fate::open) return unread.size();
@@ -135,7 +137,6 @@ void LineConnection::close_when_over() {
   const bool over = session_.fate() == LineSession::Fate::closes || (all_taken_in && !is_refused());
   if (input_ended_ && session_.waits()) return finish(Ender::peer);
   if (!over || session_.blocked()) return;
-  if (session_.violation() != Violation::none) log_violation();
   finish(all_taken_in ? Ender::peer : Ender::server);
 }
 
@@ -186,6 +187,7 @@ void LineConnection::drain() {
 
 // What was answered is still sent, when it may be.
 void LineConnection::finish(Ender ender) {
+  if (!ended_ && session_.violation() != Violation::none) log_violation();
   end(ender);
   if (held.linked()) {
     finishing_ = true;
