@@ -3,9 +3,11 @@
 // Not thread-safe. Owns no hold.
 #pragma once
 
+#include <boost/container_hash/hash.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <string_view>
+#include <utility>
 
 #include "base/hash.h"
 #include "core/semaphore.h"
@@ -18,8 +20,9 @@ class HoldIndex {
   void insert(Hold* hold);
   void remove(Hold* hold);
 
-  // Fences of one table are unique, whatever the key.
-  Hold* find(Fence fence) const;
+  // A fence is unique for its key only: keys that had been in several tables, each with fences of
+  // its own, may be recovered into one.
+  Hold* find(const Semaphore* semaphore, Fence fence) const;
   Hold* find(const Semaphore* semaphore, std::string_view name) const;
 
  private:
@@ -44,7 +47,7 @@ class HoldIndex {
   };
   static Name name_of(const Hold* h) { return {h->semaphore, h->holder.view().name()}; }
 
-  boost::unordered_flat_map<Fence, Hold*> by_fence_;
+  boost::unordered_flat_map<std::pair<const Semaphore*, Fence>, Hold*> by_fence_;
   boost::unordered_flat_set<Hold*, Hash, Equal> by_name_;
 };
 

@@ -224,6 +224,30 @@ TEST_F(ReplayTest, RecoveredKeysMayExceedTheBudgetUntilTheyAreGone) {
   EXPECT_EQ(copy.acquire(now_, {"c", "x", kTtl}, nullptr, 0).outcome, Outcome::max_keys);
 }
 
+// As when what several tables granted, each with fences of its own, is recovered into one.
+TEST_F(ReplayTest, TwoSemaphoresMayHaveTheSameFences) {
+  KeyBudget budget(100);
+  LockTable copy({}, budget);
+  Event granted{.type = Event::Type::granted, .kind = Kind::semaphore, .limit = 2, .ttl = kTtl};
+  granted.expires_at = now_ + kTtl;
+  for (const std::string_view key : {"a", "b"}) {
+    for (const Fence fence : {Fence{1}, Fence{2}}) {
+      granted.key = key;
+      granted.fence = fence;
+      granted.holder = Holder::of_secret(fence);
+      ASSERT_TRUE(copy.apply(granted));
+    }
+  }
+  EXPECT_EQ(copy.check(), "");
+  for (const std::string_view key : {"a", "b"}) {
+    const HoldId second{key, Holder::of_secret(2), 2, Kind::semaphore};
+    EXPECT_EQ(copy.renew(now_, second, kTtl).outcome, Outcome::ok);
+    EXPECT_EQ(copy.release(now_, second), Outcome::ok);
+    EXPECT_NE(copy.release(now_, second), Outcome::ok);
+    EXPECT_EQ(copy.check(), "");
+  }
+}
+
 TEST_F(ReplayTest, ContradictionsAreRefused) {
   KeyBudget budget(100);
   LockTable copy({}, budget);

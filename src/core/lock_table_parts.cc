@@ -168,8 +168,7 @@ Hold* LockTable::find_hold(const Semaphore* semaphore, Fence fence) const {
   Hold* hold = semaphore->holds.front();
   if (hold->fence == fence) return hold;
   if (semaphore->kind == Kind::lock) return nullptr;
-  hold = hold_index_.find(fence);
-  return hold != nullptr && hold->semaphore == semaphore ? hold : nullptr;
+  return hold_index_.find(semaphore, fence);
 }
 
 // The hold of a name. Secrets are made for one grant each, so a secret has none before it.
