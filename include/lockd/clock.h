@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "lockd/types.h"
 
@@ -21,13 +22,14 @@ class Clock {
 
 class SystemClock final : public Clock {
  public:
-  SystemClock();                     // starts from the wall clock
-  explicit SystemClock(Time start);  // starts from `start`, as after a recovery
+  SystemClock();  // starts from the wall clock
+  // Goes on from an earlier run's: engine time less CLOCK_BOOTTIME, which may wrap below zero.
+  explicit SystemClock(std::uint64_t offset_ns) : offset_ns_(offset_ns) {}
 
   Time now() const noexcept override;
 
  private:
-  const std::uint64_t offset_ns_;  // engine time less CLOCK_BOOTTIME
+  const std::uint64_t offset_ns_;
 };
 
 class ManualClock final : public Clock {

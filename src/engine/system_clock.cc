@@ -14,11 +14,9 @@ std::uint64_t read_ns(clockid_t clock) noexcept {
 
 }  // namespace
 
-SystemClock::SystemClock() : SystemClock(Time{read_ns(CLOCK_REALTIME)}) {}
+SystemClock::SystemClock() : SystemClock(read_ns(CLOCK_REALTIME) - read_ns(CLOCK_BOOTTIME)) {}
 
-// The subtraction may wrap below zero; the addition in now() wraps it back.
-SystemClock::SystemClock(Time start) : offset_ns_(start.ns - read_ns(CLOCK_BOOTTIME)) {}
-
+// The addition wraps back what the subtraction may have wrapped.
 Time SystemClock::now() const noexcept { return {offset_ns_ + read_ns(CLOCK_BOOTTIME)}; }
 
 }  // namespace lockd

@@ -41,7 +41,7 @@ class FileJournal::Body {
   explicit Body(const FileJournalOptions& options)
       : storage_(options.directory, PosixStorage::Access::write),
         log_(storage_, log_options(options)),
-        clock_(log_.now()) {}
+        clock_(log_.offset_ns()) {}
 
   ~Body() {
     if (!thread_.joinable()) return;

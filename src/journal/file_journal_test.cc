@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "journal/inspect.h"
 #include "journal/temporary_directory.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
@@ -282,6 +284,29 @@ TEST_F(FileJournalTest, AccountsAreWrittenWhileEverybodyWorks) {
   engine_->list([&](const KeyStatus& key) { found += key.holders; });
   EXPECT_EQ(found, expected);
   EXPECT_TRUE(eventually([&] { return segments() == 1; }));
+}
+
+// Else leases would end early after a restart, by as much as the two differ.
+TEST_F(FileJournalTest, TheClockIsTheOneInTheHeaders) {
+  struct : Inspector {
+    void segment(const SegmentHeader& header, std::uint64_t) override {
+      offset_ns = header.engine_time.ns - header.opened.boot_ns;
+    }
+    std::uint64_t offset_ns = 0;
+  } headers;
+  start();
+  inspect(directory_, headers);
+  const auto boot_ns = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(now.tv_nsec);
+  };
+  const std::uint64_t before = boot_ns();
+  const Time now = journal_->clock().now();
+  const std::uint64_t after = boot_ns();
+  EXPECT_LE(headers.offset_ns + before, now.ns);
+  EXPECT_LE(now.ns, headers.offset_ns + after);
 }
 
 // Under two seconds on a machine of its own; here it is only printed, and bounded generously.
