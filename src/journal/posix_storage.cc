@@ -239,12 +239,11 @@ Fault PosixStorage::lock(std::string* owner) {
     *owner = "process " + std::string(pid.substr(0, pid.find('\n')));
     return f;
   }
-  const std::string pid = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(fd.get(), 0) != 0 ||
-      ::pwrite(fd.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    return fault("write the lock of");
-  }
-  lock_ = std::move(fd);
+  auto file = std::make_unique<PosixFile>(directory_.get(), kLockName, std::move(fd));
+  Fault f = file->truncate(0);
+  if (!f) f = file->write(0, std::to_string(::getpid()) + "\n");
+  if (f) return {f.error, "write the lock of"};
+  lock_ = std::move(file);
   return {};
 }
 

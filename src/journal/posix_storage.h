@@ -52,7 +52,7 @@ class PosixStorage final : public Storage {
   const Access access_;
   const std::array<unsigned char, 16> boot_id_;
   Descriptor directory_;
-  Descriptor lock_;
+  std::unique_ptr<StorageFile> lock_;
 };
 
 }  // namespace lockd
