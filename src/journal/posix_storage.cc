@@ -168,7 +168,7 @@ void PosixStorage::make_directory() {
   // Its own name has to last as well.
   const std::string parent = path_ + "/..";
   const Descriptor above(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!above || ::fsync(above.get()) != 0)
+  if (!above || persist([&] { return ::fsync(above.get()); }) != 0)
     throw JournalError(path_ + ": " + fault("sync").message());
 }
 
