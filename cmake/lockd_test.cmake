@@ -2,8 +2,8 @@
 #
 # One GoogleTest executable and one ctest entry of the same name. Labels: `unit`, `property`
 # (RapidCheck), `stress` (many threads; runs alone), `sessions` (the server over real sockets),
-# `load` (the server as a process, under load; runs alone), `check` (looks at the sources or the
-# build).
+# `load` (the server as a process, under load; runs alone), `crash` (journals and servers that are
+# cut off), `check` (looks at the sources or the build).
 # The target `<label>_tests` builds all tests of a label.
 function(lockd_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")

@@ -46,30 +46,46 @@ std::size_t number_behind(std::string_view text, std::string_view name) {
   return number;
 }
 
+// The strings as exec wants them. They must stay where they are.
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  for (std::string& string : strings) all.push_back(string.data());
+  all.push_back(nullptr);
+  return all;
+}
+
 // The child, between fork and exec: nothing that takes a lock or allocates.
-[[noreturn]] void become(char* const* arguments, int log, const rlimit* limit) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, int log,
+                         const rlimit* limit) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that dies leaves no server behind
   if (limit != nullptr) ::setrlimit(RLIMIT_NOFILE, limit);
   ::dup2(log, STDERR_FILENO);
   ::close_range(STDERR_FILENO + 1, ~0U, 0);  // what we inherited is none of the server's
-  ::execv(arguments[0], arguments);
+  ::execve(arguments[0], arguments, environment);
   ::_exit(127);
 }
 
 }  // namespace
 
-ServerProcess::ServerProcess(const std::vector<std::string>& flags) { start(flags, nullptr); }
+ServerProcess::ServerProcess(const std::vector<std::string>& flags) { start(flags, {}, nullptr); }
 
 ServerProcess::ServerProcess(const std::vector<std::string>& flags, Descriptors limit) {
-  start(flags, &limit);
+  start(flags, {}, &limit);
 }
 
-void ServerProcess::start(const std::vector<std::string>& flags, const Descriptors* limit) {
+ServerProcess::ServerProcess(const std::vector<std::string>& flags,
+                             const Surroundings& surroundings) {
+  start(flags, surroundings, nullptr);
+}
+
+void ServerProcess::start(const std::vector<std::string>& flags, const Surroundings& surroundings,
+                          const Descriptors* limit) {
   std::vector<std::string> words{LOCKD_DFLOCKD, "--port", "0", "--shutdown-timeout", "5"};
   words.insert(words.end(), flags.begin(), flags.end());
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = pointers(words);
+  std::vector<std::string> settings = surroundings.environment;
+  for (char** setting = environ; *setting != nullptr; ++setting) settings.emplace_back(*setting);
+  const std::vector<char*> environment = pointers(settings);
   rlimit bounds{};
   if (limit != nullptr) bounds = {.rlim_cur = limit->soft, .rlim_max = limit->hard};
 
@@ -78,13 +94,15 @@ void ServerProcess::start(const std::vector<std::string>& flags, const Descripto
   if (log_ < 0) give_up("no file for the server's log");
   pid_ = ::fork();
   if (pid_ < 0) give_up(std::string("cannot fork: ") + std::strerror(errno));
-  if (pid_ == 0) become(arguments.data(), log_, limit != nullptr ? &bounds : nullptr);
-  await_port();
+  if (pid_ == 0) {
+    become(arguments.data(), environment.data(), log_, limit != nullptr ? &bounds : nullptr);
+  }
+  await_port(surroundings.may_refuse);
 }
 
-void ServerProcess::await_port() {
+void ServerProcess::await_port(bool may_refuse) {
   const auto deadline = SteadyClock::now() + LineClient::kPatience;
-  while (SteadyClock::now() < deadline && ::waitpid(pid_, nullptr, WNOHANG) == 0) {
+  while (SteadyClock::now() < deadline && !has_ended()) {
     const std::string text = log();
     const std::size_t line = text.find(" listening ");
     if (line != std::string::npos && text.find('\n', line) != std::string::npos) {
@@ -93,23 +111,42 @@ void ServerProcess::await_port() {
     }
     std::this_thread::sleep_for(1ms);
   }
-  give_up("the server does not start: " + log());
+  if (!may_refuse || !ended_) give_up("the server does not start: " + log());
+}
+
+bool ServerProcess::has_ended() {
+  if (!ended_) ended_ = ::waitpid(pid_, &status_, WNOHANG) != 0;
+  return ended_;
+}
+
+void ServerProcess::terminate() const { ::kill(pid_, SIGTERM); }
+
+void ServerProcess::kill() {
+  EXPECT_FALSE(has_ended()) << "the server had ended by itself: wait status " << status_;
+  if (ended_) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, &status_, 0);
+  ended_ = true;
+}
+
+int ServerProcess::await_exit() {
+  const auto deadline = SteadyClock::now() + LineClient::kPatience;
+  while (!has_ended()) {
+    if (SteadyClock::now() > deadline) {
+      ADD_FAILURE() << "the server does not stop";
+      kill();
+    } else {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1;
 }
 
 ServerProcess::~ServerProcess() {
-  ::kill(pid_, SIGTERM);
-  const auto deadline = SteadyClock::now() + LineClient::kPatience;
-  int status = 0;
-  while (::waitpid(pid_, &status, WNOHANG) == 0) {
-    if (SteadyClock::now() > deadline) {
-      ADD_FAILURE() << "the server does not stop";
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, &status, 0);
-      break;
-    }
-    std::this_thread::sleep_for(1ms);
+  if (!ended_) {
+    terminate();
+    EXPECT_EQ(await_exit(), 0);
   }
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "wait status " << status;
   if (testing::Test::HasFailure()) {
     const std::string text = log();
     const std::size_t shown = std::min(text.size(), kLogShown);

@@ -1,7 +1,8 @@
 // dflockd as a process of its own, and what /proc tells of it.
 //
-// Belongs to the thread of the test. At the end of its scope it is asked to stop; it fails the test
-// if it does not, or not with status 0. Its log is shown when the test has failed.
+// Belongs to the thread of the test. At the end of its scope it is asked to stop, unless it is
+// known to have ended; it fails the test if it does not, or not with status 0. Its log is shown
+// when the test has failed.
 #pragma once
 
 #include <sys/types.h>
@@ -24,15 +25,30 @@ class ServerProcess {
     std::size_t hard;
   };
 
+  struct Surroundings {
+    std::vector<std::string> environment{};  // "NAME=value", besides ours
+    bool may_refuse = false;                 // it may also end without having listened: port() is 0
+  };
+
   // Any free port, with `flags` besides. `limit` is that on its descriptors; without it, ours.
   explicit ServerProcess(const std::vector<std::string>& flags = {});
   ServerProcess(const std::vector<std::string>& flags, Descriptors limit);
+  ServerProcess(const std::vector<std::string>& flags, const Surroundings& surroundings);
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
   std::uint16_t port() const { return port_; }
   LineClient connect(int receive_buffer = 0) const { return LineClient(port_, receive_buffer); }
+  pid_t pid() const { return pid_; }
+
+  // SIGTERM: asks it to stop.
+  void terminate() const;
+  // kill -9. It is gone on return.
+  void kill();
+  // Waits until it has ended by itself. Its exit status, or -1 if it was a signal that ended it or
+  // it does not end.
+  int await_exit();
 
   std::size_t descriptors() const;
   // Waits until it has at most that many: a session is over a little before its socket is closed.
@@ -51,12 +67,16 @@ class ServerProcess {
   std::string log() const;
 
  private:
-  void start(const std::vector<std::string>& flags, const Descriptors* limit);
-  void await_port();
+  void start(const std::vector<std::string>& flags, const Surroundings& surroundings,
+             const Descriptors* limit);
+  void await_port(bool may_refuse);
+  bool has_ended();
   std::size_t status_value(std::string_view name) const;
   std::string proc(std::string_view file) const;
 
   pid_t pid_ = -1;
+  int status_ = 0;  // as waitpid tells it
+  bool ended_ = false;
   int log_ = -1;
   std::uint16_t port_ = 0;
 };

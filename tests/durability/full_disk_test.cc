@@ -1,0 +1,208 @@
+// A disk that is full: one that fault_shim makes so, and a real one that is small.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "durability/durable_server.h"
+#include "durability/private_mount.h"
+#include "journal/temporary_directory.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Held {
+  std::string key;
+  std::string token;
+};
+
+// Takes locks until one is refused for want of space, or for any other reason.
+std::vector<Held> take_all(LineClient& client) {
+  std::vector<Held> held;
+  for (;;) {
+    std::string key = "key-" + std::to_string(held.size());
+    const std::string reply = client.ask(request("l", key, "0 1000"));
+    if (token_of(reply).empty()) {
+      EXPECT_EQ(reply, "error_storage");
+      return held;
+    }
+    held.push_back({std::move(key), token_of(reply)});
+  }
+}
+
+void release_some(LineClient& client, std::vector<Held>& held, std::size_t count,
+                  std::vector<Held>& released) {
+  for (; count > 0 && !held.empty(); --count) {
+    EXPECT_EQ(client.ask(request("r", held.back().key, held.back().token)), "ok");
+    released.push_back(std::move(held.back()));
+    held.pop_back();
+  }
+}
+
+void expect_full(LineClient& client, std::vector<Held>& held, std::vector<Held>& released) {
+  ASSERT_GT(held.size(), 10U);
+  EXPECT_EQ(client.ask(request("sl", "pool", "0 5 1000")), "error_storage");
+  EXPECT_EQ(client.ask(request("e", "other", "1000")), "error_storage");
+  for (std::size_t i = 0; i < 10; ++i) {
+    EXPECT_EQ(client.ask(request("n", held[i].key, held[i].token + " 2000")), "ok 2000");
+  }
+  release_some(client, held, 5, released);
+  // What is free is not granted either.
+  EXPECT_EQ(client.ask(request("l", released[0].key, "0 1000")), "error_storage");
+  EXPECT_EQ(client.ask(request("ping", "", "")), "ok");
+}
+
+void await_service(LineClient& client) {
+  const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+  std::string reply;
+  while (LineClient::Clock::now() < deadline) {
+    reply = client.ask(request("l", "after", "0 1000"));
+    if (reply != "error_storage") break;
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(masked(reply), "ok <token> 1000");
+}
+
+// Renews until the reserve is used up and the server ends.
+void use_up_the_reserve(LineClient& client, const std::vector<Held>& held) {
+  constexpr int kAtOnce = 500;
+  std::string renewals;
+  for (int i = 0; i < kAtOnce; ++i) {
+    renewals += request("n", held.front().key, held.front().token + " 1000");
+  }
+  std::size_t renewed = 0;
+  for (std::string reply = "ok 1000"; reply == "ok 1000";) {
+    client.send(renewals);
+    for (int i = 0; i < kAtOnce && reply == "ok 1000"; ++i) {
+      reply = client.read_line();
+      if (reply == "ok 1000") ++renewed;
+    }
+  }
+  EXPECT_GT(renewed, 1000U);
+}
+
+void expect_in_force(const std::string& directory, const std::vector<Held>& held,
+                     const std::vector<Held>& released) {
+  ServerProcess server(durable(directory));
+  LineClient client = server.connect();
+  for (const Held& hold : held) {
+    ASSERT_EQ(client.ask(request("l", hold.key, "0 1000")), "timeout");
+    ASSERT_EQ(client.ask(request("n", hold.key, hold.token)), "ok 1000");
+  }
+  for (const Held& hold : released) {
+    ASSERT_EQ(client.ask(request("n", hold.key, hold.token)), "error");
+    ASSERT_EQ(masked(client.ask(request("l", hold.key, "0 1000"))), "ok <token> 1000");
+  }
+}
+
+// A directory that holds a reserve, 16 KiB besides, and no more until there is relief.
+class ScantDiskTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_faults()) GTEST_SKIP() << "faults come from fault_shim";
+  }
+
+  void relieve() { std::ofstream(relief_) << "\n"; }
+
+  const TemporaryDirectory directory_;
+  const TemporaryDirectory elsewhere_;
+  const std::string relief_ = elsewhere_.path() + "/relief";
+  const ServerProcess::Surroundings scant_{
+      .environment =
+          faults({"SPACE=" + std::to_string((1 << 20) + (16 << 10)), "RELIEF=" + relief_})};
+};
+
+TEST_F(ScantDiskTest, ServiceReturnsWithSpace) {
+  std::vector<Held> held;
+  std::vector<Held> released;
+  {
+    ServerProcess server(durable(directory_.path()), scant_);
+    LineClient client = server.connect();
+    held = take_all(client);
+    expect_full(client, held, released);
+    EXPECT_TRUE(says(server.log(), "No space left on device"));
+    relieve();
+    await_service(client);
+    EXPECT_TRUE(says(server.log(), "there is space on the disk again"));
+    release_some(client, held, 5, released);
+    server.kill();
+  }
+  expect_in_force(directory_.path(), held, released);
+}
+
+TEST_F(ScantDiskTest, EndsWhenTheReserveIsUsedUp) {
+  std::vector<Held> held;
+  std::vector<Held> released;
+  {
+    ServerProcess server(durable(directory_.path()), scant_);
+    LineClient client = server.connect();
+    held = take_all(client);
+    expect_full(client, held, released);
+    use_up_the_reserve(client, held);
+    EXPECT_EQ(server.await_exit(), 1);
+    EXPECT_TRUE(says(server.log(), "nothing more is acknowledged"));
+  }
+  // There is no space for a new segment either, and nothing is lost over that.
+  {
+    ServerProcess::Surroundings scant = scant_;
+    scant.may_refuse = true;
+    ServerProcess server(durable(directory_.path()), scant);
+    EXPECT_EQ(server.port(), 0);
+    EXPECT_EQ(server.await_exit(), 1);
+    EXPECT_TRUE(says(server.log(), "free some space and start again"));
+  }
+  expect_in_force(directory_.path(), held, released);
+}
+
+class SmallDiskTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!mount_.is_there()) GTEST_SKIP() << "a file system cannot be mounted here";
+  }
+
+  // Nothing fits any more until what fills it is removed.
+  void fill() {
+    std::ofstream file(filling_, std::ios::binary);
+    const std::string page(4096, 'x');
+    while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+    }
+  }
+
+  const TemporaryDirectory directory_;
+  const PrivateMount mount_{directory_.path(), "size=1280k,mode=0700"};
+  const std::string journal_ = directory_.path() + "/journal";
+  const std::string filling_ = directory_.path() + "/filling";
+};
+
+TEST_F(SmallDiskTest, ServiceReturnsWithSpace) {
+  std::vector<Held> held;
+  std::vector<Held> released;
+  {
+    ServerProcess server(durable(journal_));
+    LineClient client = server.connect();
+    for (int i = 0; i < 200; ++i) {
+      const std::string key = "early-" + std::to_string(i);
+      held.push_back({key, token_of(client.ask(request("l", key, "0 1000")))});
+    }
+    fill();
+    const std::vector<Held> late = take_all(client);
+    held.insert(held.end(), late.begin(), late.end());
+    expect_full(client, held, released);
+    std::filesystem::remove(filling_);
+    await_service(client);
+    server.kill();
+  }
+  std::filesystem::copy(journal_, directory_.path() + "-copy");  // where there is space to start
+  expect_in_force(directory_.path() + "-copy", held, released);
+  std::filesystem::remove_all(directory_.path() + "-copy");
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,112 @@
+// What a server says that cannot start on its journal: which file, which byte, what to do.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "durability/durable_server.h"
+#include "durability/private_mount.h"
+#include "journal/temporary_directory.h"
+
+namespace lockd {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What it says when it refuses, with status 1 and before it listens.
+std::string refusal(const std::string& directory) {
+  ServerProcess server(durable(directory), {.environment = {}, .may_refuse = true});
+  EXPECT_EQ(server.port(), 0);
+  EXPECT_TRUE(server.port() != 0 || server.await_exit() == 1);
+  return server.log();
+}
+
+void flip_bit(const std::string& path, std::streamoff offset) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(offset);
+  const char byte = static_cast<char>(file.get() ^ 0x10);
+  file.seekp(offset);
+  file.put(byte);
+  ASSERT_TRUE(file.good());
+}
+
+TEST(RefusedStartTest, ADirectoryInUse) {
+  const TemporaryDirectory directory;
+  ServerProcess first(durable(directory.path()));
+  EXPECT_EQ(refusal(directory.path()), "dflockd: " + directory.path() + ": in use by process " +
+                                           std::to_string(first.pid()) +
+                                           "; a journal belongs to one process at a time\n");
+  // And has done no harm.
+  LineClient client = first.connect();
+  EXPECT_EQ(masked(client.ask(request("l", "stone", "0 10"))), "ok <token> 10");
+  first.kill();
+  ServerProcess second(durable(directory.path()));
+}
+
+TEST(RefusedStartTest, DamageThatLaterFramesVouchFor) {
+  const TemporaryDirectory directory;
+  {
+    ServerProcess server(durable(directory.path()));
+    LineClient client = server.connect();
+    for (int i = 0; i < 50; ++i) {
+      ASSERT_NE(token_of(client.ask(request("l", "key-" + std::to_string(i), "0 1000"))), "");
+    }
+    server.kill();
+  }
+  const std::string segment = directory.path() + "/journal-0000000000000001.log";
+  constexpr int kFirstFrame = 96;
+  flip_bit(segment, kFirstFrame + 60);
+  const std::string said = refusal(directory.path());
+  EXPECT_TRUE(says(said, "dflockd: " + segment + ", byte " + std::to_string(kFirstFrame)));
+  EXPECT_TRUE(says(said, "the journal is damaged"));
+  EXPECT_TRUE(says(said, "Restore the directory"));
+  EXPECT_EQ(refusal(directory.path()), said);  // nothing was touched
+
+  flip_bit(segment, kFirstFrame + 60);
+  ServerProcess server(durable(directory.path()));
+  LineClient client = server.connect();
+  EXPECT_EQ(client.ask(request("l", "key-0", "0")), "timeout");
+}
+
+TEST(RefusedStartTest, ADirectoryOpenToOthers) {
+  const TemporaryDirectory directory;
+  fs::permissions(directory.path(), fs::perms(0750));
+  EXPECT_EQ(refusal(directory.path()),
+            "dflockd: " + directory.path() +
+                ": others may enter this directory, and what is in it is secret; run: chmod 700 " +
+                directory.path() + "\n");
+}
+
+TEST(RefusedStartTest, AFile) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.path() + "/file";
+  std::ofstream(file) << "not a journal\n";
+  EXPECT_EQ(refusal(file), "dflockd: " + file + ": open: Not a directory\n");
+}
+
+TEST(RefusedStartTest, ADirectoryInNone) {
+  const TemporaryDirectory directory;
+  const std::string inner = directory.path() + "/outer/inner";
+  EXPECT_EQ(refusal(inner), "dflockd: " + inner +
+                                ": cannot make the directory: mkdir: No such file or directory\n");
+}
+
+TEST(RefusedStartTest, AReadOnlyDirectory) {
+  const TemporaryDirectory directory;
+  if (::geteuid() != 0) {
+    fs::permissions(directory.path(), fs::perms(0500));
+    EXPECT_TRUE(says(refusal(directory.path()), ": Permission denied\n"));
+    fs::permissions(directory.path(), fs::perms(0700));
+    return;
+  }
+  // Root may write whatever the permissions are, but not to what is mounted read-only.
+  const PrivateMount mount(directory.path(), "mode=0700", true);
+  if (!mount.is_there()) GTEST_SKIP() << "a file system cannot be mounted here";
+  EXPECT_TRUE(says(refusal(directory.path()), "dflockd: " + directory.path() + ": "));
+  EXPECT_TRUE(says(refusal(directory.path()), ": Read-only file system\n"));
+}
+
+}  // namespace
+}  // namespace lockd
