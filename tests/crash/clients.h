@@ -16,7 +16,7 @@ namespace lockd::crash {
 
 class Clients final : private Listener {
  public:
-  // Both outlive it; the engine must not: it settles waits when it closes.
+  // Both outlive it. It outlives the engine, which settles what waits when it closes.
   Clients(Chance& chance, Ledger& ledger);
 
   // One batch, from its first request to its commit.

@@ -45,7 +45,9 @@ bool run_world(WorldOptions options, Figures& figures, const std::string& about)
                   << figures;
     return false;
   }
-  return !wish.only;
+  return true;
 }
+
+bool is_one_crash_asked_for() { return wish_or(0).only.has_value(); }
 
 }  // namespace lockd::crash

@@ -13,15 +13,18 @@
 
 namespace lockd::crash {
 
-// The sanitizers make all of it slower, about tenfold; scripts are shorter by as much.
+// The sanitizers make all of it slower, about tenfold; scripts are shorter, if not by as much.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::uint64_t kSlowness = 10;
+inline constexpr std::uint64_t kSlowness = 5;
 #else
 inline constexpr std::uint64_t kSlowness = 1;
 #endif
 
-// True if all of it was run, and nothing was violated. `about` is for the message: which of several
-// scripts of a test it is.
+// True if nothing was violated. `about` is for the message: which of several scripts of a test it
+// is.
 bool run_world(WorldOptions options, Figures& figures, const std::string& about = {});
+
+// Whether LOCKD_CRASH asks for one crash alone: then the figures are not those of the test.
+bool is_one_crash_asked_for();
 
 }  // namespace lockd::crash

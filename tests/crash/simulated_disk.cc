@@ -50,7 +50,7 @@ void Survival::ignore(std::size_t versions) {
 // --- files ---
 
 void SimulatedDisk::File::touch(std::uint64_t from, std::uint64_t to, std::uint64_t now_ns) {
-  if (is_durable()) unsynced_since = now_ns;
+  if (unsynced.empty()) unsynced_since = now_ns;
   for (std::uint64_t number = from / kSector; number * kSector < to; ++number) {
     std::string content = sector_of(seen, number);
     const auto found = unsynced.find(number);
@@ -119,12 +119,13 @@ class SimulatedDisk::OpenFile final : public StorageFile {
     return {};
   }
 
-  // A write that fails may have written any of it.
+  // A write that fails may have written any of it: here, the first half.
   Fault write(std::uint64_t offset, std::string_view bytes) override {
-    const std::uint64_t end = offset + bytes.size();
-    if (end > file_->seen.size() && !disk_.fits(end - file_->seen.size())) return {ENOSPC, "write"};
     const int error = disk_.begin(Operation::write, name_);
     if (error == ENOSPC) return {error, "write"};
+    if (error != 0) bytes = bytes.substr(0, bytes.size() / 2);
+    const std::uint64_t end = offset + bytes.size();
+    if (end > file_->seen.size() && !disk_.fits(end - file_->seen.size())) return {ENOSPC, "write"};
     if (end > file_->seen.size()) file_->resize(end, now_ns());
     file_->seen.replace(offset, bytes.size(), bytes);
     file_->touch(offset, end, now_ns());
@@ -248,7 +249,8 @@ std::optional<Files> SimulatedDisk::after_power_failure(Survival survival) const
 std::optional<std::uint64_t> SimulatedDisk::unsynced_since() const {
   std::optional<std::uint64_t> since;
   for (const auto& [name, file] : seen_) {
-    if (!file->is_durable()) since = std::min(since.value_or(UINT64_MAX), file->unsynced_since);
+    if (file->unsynced.empty()) continue;
+    since = std::min(since.value_or(UINT64_MAX), file->unsynced_since);
   }
   return since;
 }

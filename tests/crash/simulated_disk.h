@@ -105,9 +105,8 @@ class SimulatedDisk final : public Storage {
     std::string durable;
     std::map<std::uint64_t, Sector> unsynced;
     std::vector<std::uint64_t> unsynced_sizes;
-    std::uint64_t unsynced_since = 0;  // if there are any
+    std::uint64_t unsynced_since = 0;  // if there is such a sector
 
-    bool is_durable() const { return unsynced.empty() && unsynced_sizes.empty(); }
     void touch(std::uint64_t from, std::uint64_t to, std::uint64_t now_ns);
     void resize(std::uint64_t size, std::uint64_t now_ns);
     void sync();

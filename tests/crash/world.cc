@@ -150,7 +150,7 @@ void World::prepare_next_life() {
   process_ = nullptr;
   power_floor_ = last.power_floor;
   kill_floor_ = last.kill_floor;
-  if (!chance_.percent(options_.kill_percent)) return lose_power(last);
+  if (++lives_ % 2 == 0) return lose_power(last);
   ++figures_.process_deaths;
   next_disk_ = std::make_unique<SimulatedDisk>(*disk_);
   next_disk_->advance(Inspector::kDown);

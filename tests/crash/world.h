@@ -25,7 +25,6 @@ struct WorldOptions {
   std::uint64_t calls = 2000;  // it stops with the life that has reached so many
   std::uint64_t life_min = 20;
   std::uint64_t life_max = 300;
-  std::uint64_t kill_percent = 40;  // of all crashes that it goes on after
   Duration sync_interval{};
   InspectorOptions inspector{};
 
@@ -68,6 +67,7 @@ class World {
   Ledger ledger_;
   Process* process_ = nullptr;  // while it is up
 
+  std::uint64_t lives_ = 0;
   std::uint64_t calls_ = 0;
   std::uint64_t attempts_ = 0;
   bool faulted_ = false;       // in this life something was refused
