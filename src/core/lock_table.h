@@ -190,6 +190,7 @@ class LockTable {
   Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
   Effects effects_;
+  const Hold* replayed_ = nullptr;  // the last hold that apply() was told of
   std::uint64_t idlings_ = 0;
   Fence fence_;
   Time now_;

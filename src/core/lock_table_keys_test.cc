@@ -224,6 +224,23 @@ TEST_F(ReplayTest, RecoveredKeysMayExceedTheBudgetUntilTheyAreGone) {
   EXPECT_EQ(copy.acquire(now_, {"c", "x", kTtl}, nullptr, 0).outcome, Outcome::max_keys);
 }
 
+// An account gives a key's holds in order, behind what was granted while it was written. With a
+// search for the place of each this takes minutes.
+TEST_F(ReplayTest, ManyHoldsOfOneKeyComeBackInOrder) {
+  constexpr Fence kHolds = 200'000;
+  KeyBudget budget(1);
+  LockTable copy({}, budget);
+  Event granted{.type = Event::Type::granted, .kind = Kind::semaphore, .key = "pool", .ttl = kTtl};
+  granted.limit = kHolds;
+  granted.expires_at = now_ + kTtl;
+  for (Fence i = 0; i < kHolds; ++i) {
+    granted.fence = i == 0 ? kHolds : i;
+    granted.holder = Holder::of_secret(granted.fence);
+    ASSERT_TRUE(copy.apply(granted));
+  }
+  EXPECT_EQ(copy.check(), "");
+}
+
 // As when what several tables granted, each with fences of its own, is recovered into one.
 TEST_F(ReplayTest, TwoSemaphoresMayHaveTheSameFences) {
   KeyBudget budget(100);

@@ -189,13 +189,16 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
   hold->ttl = ttl;
   hold->since = now_;
   hold->holder = std::move(holder);
-  // Fences rise, so its place is at the end; only a snapshot that is replayed may come out of
-  // order.
+  // Fences rise, so its place is at the end; only an account that is replayed may come behind what
+  // was granted while it was written, but then each of a key's holds behind the one before it.
   Hold* after = semaphore.holds.back();
   if (after == nullptr || after->fence < fence) {
     semaphore.holds.push_back(hold);
   } else {
-    Hold* successor = semaphore.holds.front();
+    const Hold* before = replayed_;
+    const bool follows =
+        before != nullptr && before->semaphore == &semaphore && before->fence < fence;
+    Hold* successor = follows ? semaphore.holds.next(before) : semaphore.holds.front();
     while (successor->fence < fence) successor = semaphore.holds.next(successor);
     semaphore.holds.insert_before(hold, successor);
   }
@@ -213,6 +216,7 @@ void LockTable::remove_hold(Hold& hold) {
   if (semaphore.kind == Kind::semaphore) hold_index_.remove(&hold);
   if (hold.session_peers.linked()) sessions_[hold.holder.session_id()].holds.remove(&hold);
   semaphore.holds.remove(&hold);
+  if (replayed_ == &hold) replayed_ = nullptr;
   --semaphore.holders;
   if (&hold != &semaphore.first) {
     delete &hold;

@@ -29,6 +29,7 @@ bool LockTable::apply(const Event& event) {
         hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
         hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known
       }
+      replayed_ = hold;
       [[fallthrough]];
     }
     case Event::Type::renewed:
