@@ -1,10 +1,6 @@
 #include "durability/durable_server.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <latch>
-#include <thread>
-#include <utility>
 
 namespace lockd {
 namespace {
@@ -48,11 +44,24 @@ Crowd::Crowd(std::uint32_t seed) {
 }
 
 void Crowd::live(ServerProcess& server, std::chrono::milliseconds life) {
-  const std::string shared = "shared-" + std::to_string(lives_++ / kLivesPerName);
   std::latch verified(kWitnesses);
+  const std::vector<std::jthread> threads = begin(server, verified);
+  verified.wait();
+  std::this_thread::sleep_for(life);
+  server.kill();
+}
+
+int Crowd::outlive(ServerProcess& server) {
+  std::latch verified(kWitnesses);
+  const std::vector<std::jthread> threads = begin(server, verified);
+  return server.await_exit();
+}
+
+std::vector<std::jthread> Crowd::begin(const ServerProcess& server, std::latch& verified) {
+  const std::string shared = "shared-" + std::to_string(lives_++ / kLivesPerName);
   std::vector<std::jthread> threads;
   for (Witness& witness : witnesses_) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, shared] {
       LineClient client = server.connect();
       // One that fails may be gone before everybody has come.
       const bool lives = client.connected() && witness.verify(client);
@@ -60,10 +69,7 @@ void Crowd::live(ServerProcess& server, std::chrono::milliseconds life) {
       if (lives) witness.work(client, shared);
     });
   }
-  verified.wait();
-  if (life == std::chrono::milliseconds::zero()) return;
-  std::this_thread::sleep_for(life);
-  server.kill();
+  return threads;
 }
 
 void Crowd::verify(ServerProcess& server) {
@@ -92,15 +98,6 @@ std::size_t Crowd::grants() const {
   History history;
   for (const Witness& witness : witnesses_) witness.testify(history);
   return history.size();
-}
-
-std::vector<std::string> segments(const std::string& directory) {
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.path().extension() == ".log") paths.push_back(entry.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
 }
 
 }  // namespace lockd

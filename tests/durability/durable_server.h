@@ -5,8 +5,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <latch>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "durability/witness.h"
@@ -34,9 +36,10 @@ class Crowd {
  public:
   explicit Crowd(std::uint32_t seed);
 
-  // They verify, and work; the server is killed after `life` of that, or goes by itself if `life`
-  // is zero. On return it is gone.
+  // They verify, and work; then, after `life` of that, the server is killed.
   void live(ServerProcess& server, std::chrono::milliseconds life);
+  // They verify, and work, until the server ends by itself. Its exit status.
+  int outlive(ServerProcess& server);
   // They verify, and leave.
   void verify(ServerProcess& server);
 
@@ -46,11 +49,10 @@ class Crowd {
   std::size_t grants() const;
 
  private:
+  std::vector<std::jthread> begin(const ServerProcess& server, std::latch& verified);
+
   std::vector<Witness> witnesses_;
   unsigned lives_ = 0;
 };
-
-// The journal's segments in `directory`, oldest first.
-std::vector<std::string> segments(const std::string& directory);
 
 }  // namespace lockd

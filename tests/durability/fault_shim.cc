@@ -8,6 +8,7 @@
 //   LOCKD_FAULT_MARK=path       the steady clock's nanoseconds at that moment are left there
 //   LOCKD_FAULT_HALVES=1        every other call is interrupted by a signal, and no write writes
 //                               more than half of what it is given
+//   LOCKD_FAULT_SLOW_US=n       every write and every sync begins that many microseconds late
 //   LOCKD_FAULT_SPACE=bytes     files that grow find the disk full, when their directory would come
 //                               to more than that
 //   LOCKD_FAULT_RELIEF=path     and no longer, once there is a file of this name
@@ -53,6 +54,7 @@ struct Faults {
   const bool loses = number_of("LOCKD_FAULT_LOSES") != 0;
   const char* const mark = text_of("LOCKD_FAULT_MARK");
   const bool halves = number_of("LOCKD_FAULT_HALVES") != 0;
+  const long long slow_us = number_of("LOCKD_FAULT_SLOW_US");
   const long long space = number_of("LOCKD_FAULT_SPACE");
   const char* const relief = text_of("LOCKD_FAULT_RELIEF");
   const long long wall_s = number_of("LOCKD_FAULT_WALL_S");
@@ -81,6 +83,10 @@ bool is_interrupted() {
   if (!faults().halves || calls.fetch_add(1) % 2 != 0) return false;
   errno = EINTR;
   return true;
+}
+
+void dawdle() {
+  if (faults().slow_us != 0) ::usleep(static_cast<useconds_t>(faults().slow_us));
 }
 
 // What files held before they were written to, as far as no sync has come since.
@@ -135,6 +141,7 @@ void leave_mark() {
 
 int sync_with_faults(int fd, int (*sync)(int)) {
   static std::atomic<long long> calls{0};
+  dawdle();
   if (is_interrupted()) return -1;
   if (faults().sync != 0 && calls.fetch_add(1) + 1 == faults().sync) {
     if (faults().loses) unsynced().take_back(fd);
@@ -171,6 +178,7 @@ bool has_space(int fd, off_t end) {
 extern "C" {
 
 ssize_t pwrite(int fd, const void* bytes, std::size_t size, off_t at) {
+  dawdle();
   if (is_interrupted()) return -1;
   if (faults().halves) size = std::max<std::size_t>(size / 2, 1);
   if (!has_space(fd, at + static_cast<off_t>(size))) return -1;
