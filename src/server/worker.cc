@@ -19,6 +19,8 @@ using boost::system::error_code;
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kAcceptPause = 100ms;
+// Not all: the other loops are at the door too.
+constexpr int kAcceptsAtOnce = 16;
 constexpr auto kRepeatedLogInterval = 60s;
 
 // A descriptor that needs nothing but itself; -1 when there is none left.
@@ -85,13 +87,8 @@ void Worker::accept() {
 void Worker::on_accept(const error_code& error, Connection::Socket socket) {
   if (!acceptor_.is_open()) return;
   if (!error) {
-    // The reserve comes first: while it was given up, another loop may have taken its descriptor.
-    if (reserve_ < 0) reserve_ = open_reserve();
-    if (reserve_ >= 0) {
-      admit(std::move(socket));
-    } else {
-      give_up(std::move(socket));
-    }
+    take(std::move(socket));
+    take_more();
     return accept();
   }
   if (error == boost::asio::error::connection_aborted) return accept();
@@ -101,6 +98,27 @@ void Worker::on_accept(const error_code& error, Connection::Socket socket) {
   accept_pause_.async_wait([this](const error_code& cancelled) {
     if (!cancelled) accept();
   });
+}
+
+// Who else stands at the door. One at a time they would wait for as many turns of a busy loop.
+void Worker::take_more() {
+  for (int more = 1; more < kAcceptsAtOnce; ++more) {
+    Connection::Socket socket(loop_.context());
+    error_code nobody;  // a real error comes again with the next accept
+    acceptor_.accept(socket, nobody);
+    if (nobody) return;
+    take(std::move(socket));
+  }
+}
+
+void Worker::take(Connection::Socket socket) {
+  // The reserve comes first: while it was given up, another loop may have taken its descriptor.
+  if (reserve_ < 0) reserve_ = open_reserve();
+  if (reserve_ >= 0) {
+    admit(std::move(socket));
+  } else {
+    give_up(std::move(socket));
+  }
 }
 
 // No descriptor is left: the reserve takes the connection in, so that its peer sees a close and not

@@ -79,6 +79,8 @@ class Worker final : public Listener, public Mailbox {
 
   void accept();
   void on_accept(const boost::system::error_code& error, Connection::Socket socket);
+  void take(Connection::Socket socket);
+  void take_more();
   void admit(Connection::Socket socket);
   void refuse_politely();
   void give_up(Connection::Socket socket);
