@@ -34,7 +34,7 @@ LineConnection::LineConnection(Worker& worker, Connection::Socket socket,
 }
 
 std::size_t LineConnection::on_input(std::string_view unread) {
-  if (closing_ || session_.fate() != LineSession::Fate::open) return unread.size();
+  if (ended_ || session_.fate() != LineSession::Fate::open) return unread.size();
   const bool asked = session_.wants_stats();  // more has come behind a request that blocks
   const std::size_t taken = session_.take_in(unread, connection_.output());
   touch();
@@ -83,7 +83,7 @@ void LineConnection::go_on() {
 }
 
 void LineConnection::push(std::string_view line) {
-  if (ended_ || closing_) return;
+  if (ended_) return;
   if (connection_.unsent_size() == 0) pushes_unsent_ = 0;
   const auto is_behind = [this] {
     return pushes_unsent_ > kPushesUnsentMax || connection_.unsent_size() > Connection::kUnsentMax;
@@ -113,8 +113,7 @@ void LineConnection::flush(Position position) {
   rests_on_ = std::max(rests_on_, position);
   if (!held.linked()) send_or_hold();
   if (!ended_) close_when_over();
-  const bool watch = connection_.needs_watching() || (!ended_ && is_refused());
-  if (watch && !watched.linked()) worker_.watched().push_back(this);
+  have_watched();
 }
 
 // Nobody may hear of what a crash could still undo.
@@ -130,6 +129,12 @@ void LineConnection::release() {
   last_reply_ = worker_.loop().turn_time();
   if (connection_.release()) send_or_hold();
   if (finishing_ && !held.linked()) connection_.close_gently(kLinger);
+  have_watched();
+}
+
+// A peer that is slow, or lingers, or is to be closed in a while.
+void LineConnection::have_watched() {
+  if (needs_watching() && !watched.linked()) worker_.watched().push_back(this);
 }
 
 void LineConnection::close_when_over() {
@@ -170,7 +175,7 @@ bool LineConnection::watch(Connection::Clock::time_point now) {
   const Duration write_timeout = worker_.options().write_timeout;
   if (write_timeout > 0s && connection_.stalled(now, write_timeout)) cut();
   if (!ended_ && is_refused() && refusal_is_over(now)) finish(Ender::server);
-  return connection_.needs_watching() || (!ended_ && is_refused());
+  return needs_watching();
 }
 
 // Who is turned away hears of it once it can, and is closed a little later.
@@ -205,7 +210,6 @@ void LineConnection::cut() {
 // disconnect of its clients.
 void LineConnection::end(Ender ender) {
   if (std::exchange(ended_, true)) return;
-  closing_ = true;
   const bool survives =
       ender == Ender::server && worker_.is_draining() && worker_.keeps_what_it_grants();
   session_.end(survives || !worker_.options().auto_release_on_disconnect);

@@ -67,6 +67,8 @@ class LineConnection final : public Connection::Handler {
   void finish(Ender ender);
   void end(Ender ender);
   void send_or_hold();
+  bool needs_watching() const { return connection_.needs_watching() || (!ended_ && is_refused()); }
+  void have_watched();
   void close_when_over();
   bool refusal_is_over(Connection::Clock::time_point now);
   void log_violation() const;
@@ -77,8 +79,7 @@ class LineConnection final : public Connection::Handler {
   Connection connection_;
   bool ended_ = false;        // the session is
   bool input_ended_ = false;  // the peer sends no more
-  bool closing_ = false;
-  bool finishing_ = false;  // to be closed when its last output is sent
+  bool finishing_ = false;    // to be closed when its last output is sent
   std::uint32_t pushes_unsent_ = 0;
   Position held_until_ = 0;                     // what the output that is held rests on
   Position rests_on_ = 0;                       // what the output as a whole rests on

@@ -237,11 +237,11 @@ bool Worker::take_inbox() {
 void Worker::end_turn() {
   // What is told may let a connection go on, which may settle another wait, and so on: all of it
   // belongs to this turn, and goes out with its one write per connection.
-  turn_position_ = 0;
+  Position position = 0;  // what this turn's answers rest on
   do {
-    commit();
+    position = std::max(position, batch_.commit());
   } while (take_inbox());
-  while (LineConnection* connection = touched_.pop_front()) connection->flush(turn_position_);
+  while (LineConnection* connection = touched_.pop_front()) connection->flush(position);
   batch_.commit();  // a connection that broke released what it held
   release_held();
   std::erase_if(leaving_, [this](const auto& c) {
@@ -251,8 +251,6 @@ void Worker::end_turn() {
     return true;
   });
 }
-
-void Worker::commit() { turn_position_ = std::max(turn_position_, batch_.commit()); }
 
 // What has become durable is told. Looked at again after the flag is up: progress that is made
 // after that knocks.

@@ -87,7 +87,6 @@ class Worker final : public Listener, public Mailbox {
   void log_refusal();
   void log_protected(const boost::asio::ip::address& peer);
   void end_turn();
-  void commit();
   void release_held();
   void tick();
 
@@ -106,7 +105,6 @@ class Worker final : public Listener, public Mailbox {
   Touched touched_;
   Watched watched_;
   Held held_;                               // in the order of their positions
-  Position turn_position_ = 0;              // what this turn's answers rest on
   std::atomic<bool> wants_durable_{false};  // held_ is not empty
   List<LineConnection, &LineConnection::round> round_;
   std::thread thread_;

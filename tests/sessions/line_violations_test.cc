@@ -1,8 +1,10 @@
 // Whatever breaks a rule gets `error` and a close; whatever is just inside is served.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "sessions/line_client.h"
 #include "sessions/line_script.h"
@@ -218,6 +220,19 @@ TEST(LineViolations, NothingBehindAViolationIsExecuted) {
   EXPECT_EQ(client.read_line(), kEnd);
   LineClient other = server.connect();
   EXPECT_EQ(masked(other.ask("l\nk\n0\n")), "ok <token> 33");
+}
+
+// The end is said, and then input is drained, but not for ever: a peer that stays is cut off.
+TEST(LineViolations, WhoDoesNotCloseIsClosed) {
+  LineServer server;
+  LineClient client = server.connect();
+  ASSERT_EQ(client.ask(request("bogus", "", "")), "error");
+  ASSERT_EQ(client.read_line(), kEnd);
+  const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+  while (client.send("x") && LineClient::Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_LT(LineClient::Clock::now(), deadline);
 }
 
 }  // namespace
