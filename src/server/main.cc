@@ -14,11 +14,6 @@
 namespace lockd {
 namespace {
 
-int complain(const std::string& error) {
-  std::fprintf(stderr, "dflockd: %s\n", error.c_str());
-  return EXIT_FAILURE;
-}
-
 // What is in the table of settings and not in this server must not be passed over in silence.
 std::string what_is_missing(const Options& options) {
   if (options.http_addr.has_value()) return "--http-addr";

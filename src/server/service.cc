@@ -48,11 +48,6 @@ class Signals {
   sigset_t waited_;
 };
 
-int complain(const std::string& error) {
-  std::fprintf(stderr, "dflockd: %s\n", error.c_str());
-  return EXIT_FAILURE;
-}
-
 class Service {
  public:
   Service(const Options& options, const Surroundings& surroundings, const Signals& signals)
@@ -131,6 +126,11 @@ class Service {
 };
 
 }  // namespace
+
+int complain(const std::string& error) {
+  std::fprintf(stderr, "dflockd: %s\n", error.c_str());
+  return EXIT_FAILURE;
+}
 
 int serve(const Options& options, const Surroundings& surroundings) {
   const Signals signals;  // blocked before there is a second thread

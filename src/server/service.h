@@ -1,6 +1,8 @@
 // A server as a service: started, reloaded and stopped by signals, and watched by systemd.
 #pragma once
 
+#include <string>
+
 #include "server/options.h"
 #include "server/surroundings.h"
 
@@ -10,5 +12,8 @@ namespace lockd {
 // certificate and its key again. Returns the status to exit with; why it is not zero is logged, or
 // said on stderr when nothing was served.
 int serve(const Options& options, const Surroundings& surroundings);
+
+// Says on stderr why there is nothing to serve. Returns the status to exit with.
+int complain(const std::string& error);
 
 }  // namespace lockd

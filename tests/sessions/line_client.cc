@@ -270,19 +270,18 @@ LineServer::LineServer(const Options& options)
   port_ = server_->port();
 }
 
-LineServer::~LineServer() {
-  server_.reset();
-  std::error_code ignored;
-  if (!journal_.empty()) std::filesystem::remove_all(journal_, ignored);
-}
+LineServer::~LineServer() = default;
 
 Options LineServer::with_journal(Options options) {
   if (std::getenv("LOCKD_TEST_WAL") == nullptr || !options.wal.empty()) return options;
-  std::string folder = std::filesystem::temp_directory_path() / "lockd-wal-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) std::abort();
-  journal_ = folder;
-  options.wal = folder;
+  options.wal = journal_.emplace().path();
   return options;
+}
+
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
 }
 
 std::string request(std::string_view command, std::string_view key, std::string_view argument) {

@@ -12,15 +12,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "journal/temporary_directory.h"
 #include "server/options.h"
 
 namespace lockd {
@@ -101,11 +102,15 @@ class LineServer {
  private:
   Options with_journal(Options options);
 
-  std::filesystem::path journal_;  // empty: none
-  std::unique_ptr<Server> server_;
+  std::optional<TemporaryDirectory> journal_;  // when the tests use one
+  const std::unique_ptr<Server> server_;
   const bool tls_;
   std::uint16_t port_ = 0;
 };
+
+using Lines = std::vector<std::string>;
+
+std::string repeated(std::string_view text, std::size_t times);
 
 // The three lines of a request.
 std::string request(std::string_view command, std::string_view key, std::string_view argument);

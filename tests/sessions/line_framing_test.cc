@@ -12,13 +12,6 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Lines = std::vector<std::string>;
-
-std::string repeated(const std::string& text, std::size_t times) {
-  std::string all;
-  for (std::size_t i = 0; i < times; ++i) all += text;
-  return all;
-}
 
 TEST(LineFraming, ARequestMayBeSplitAnywhere) {
   LineServer server;

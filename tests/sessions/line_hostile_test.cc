@@ -14,12 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string repeated(const std::string& text, std::size_t times) {
-  std::string all;
-  for (std::size_t i = 0; i < times; ++i) all += text;
-  return all;
-}
-
 // Keys enough for statistics of a hundred kilobytes.
 void take_many_keys(LineClient& client) {
   const std::string tail(200, 'k');

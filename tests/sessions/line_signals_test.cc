@@ -11,8 +11,6 @@
 namespace lockd {
 namespace {
 
-using Lines = std::vector<std::string>;
-
 std::string signal(const std::string& channel, const std::string& payload) {
   return request("signal", channel, payload);
 }

@@ -11,10 +11,10 @@
 
 #include <array>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "journal/temporary_directory.h"
 #include "net/listen.h"
 #include "server/server.h"
 #include "server/systemd.h"
@@ -29,9 +29,6 @@ using namespace std::chrono_literals;
 class NotifySocket {
  public:
   NotifySocket() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    std::string folder = std::filesystem::temp_directory_path() / "lockd-notify-XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr) std::abort();
-    folder_ = folder;
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     path().copy(address.sun_path, sizeof address.sun_path - 1);
@@ -39,11 +36,8 @@ class NotifySocket {
       std::abort();
     }
   }
-  ~NotifySocket() {
-    ::close(socket_);
-    std::filesystem::remove_all(folder_);
-  }
-  std::string path() const { return folder_ / "notify"; }
+  ~NotifySocket() { ::close(socket_); }
+  std::string path() const { return folder_.path() + "/notify"; }
 
   // The next that is not about the watchdog, or that is.
   std::string next(bool watchdog = false) {
@@ -60,7 +54,7 @@ class NotifySocket {
 
  private:
   const int socket_;
-  std::filesystem::path folder_;
+  const TemporaryDirectory folder_;
 };
 
 // The program with `listening` as systemd passes it: descriptor 3, and variables that say so.
@@ -74,7 +68,7 @@ pid_t start_program(int listening, const NotifySocket& notify) {
   ::setenv("LISTEN_FDNAMES", "dflockd.socket", 1);
   ::setenv("NOTIFY_SOCKET", address.c_str(), 1);
   ::setenv("WATCHDOG_USEC", "400000", 1);
-  ::execl(LOCKD_PROGRAM, "dflockd", "--log-level", "error", nullptr);
+  ::execl(LOCKD_DFLOCKD, "dflockd", "--log-level", "error", nullptr);
   ::_exit(127);
 }
 

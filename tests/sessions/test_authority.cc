@@ -3,7 +3,6 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -19,12 +18,6 @@ void require(bool holds, const char* what) {
   std::abort();
 }
 
-std::filesystem::path new_folder() {
-  std::string name = std::filesystem::temp_directory_path() / "lockd-tls-XXXXXX";
-  require(::mkdtemp(name.data()) != nullptr, "no temporary folder");
-  return name;
-}
-
 void add_extension(X509* certificate, int which, const char* value) {
   X509_EXTENSION* const extension = X509V3_EXT_conf_nid(nullptr, nullptr, which, value);
   require(extension != nullptr && X509_add_ext(certificate, extension, -1) == 1, "extension");
@@ -33,15 +26,9 @@ void add_extension(X509* certificate, int which, const char* value) {
 
 }  // namespace
 
-TestAuthority::TestAuthority(const std::string& name)
-    : folder_(new_folder()), key_(EVP_EC_gen("P-256")) {
+TestAuthority::TestAuthority(const std::string& name) : key_(EVP_EC_gen("P-256")) {
   certificate_ = sign(name, key_.get(), nullptr, nullptr);
   write("ca", certificate_.get(), key_.get());
-}
-
-TestAuthority::~TestAuthority() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
 }
 
 void TestAuthority::issue(const std::string& name, For use) {

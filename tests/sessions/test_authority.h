@@ -3,9 +3,10 @@
 
 #include <openssl/ssl.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
+
+#include "journal/temporary_directory.h"
 
 namespace lockd {
 
@@ -13,9 +14,6 @@ class TestAuthority {
  public:
   // `name` tells one authority from another.
   explicit TestAuthority(const std::string& name);
-  ~TestAuthority();
-  TestAuthority(const TestAuthority&) = delete;
-  TestAuthority& operator=(const TestAuthority&) = delete;
 
   enum class For { server, client };
 
@@ -23,7 +21,7 @@ class TestAuthority {
   void issue(const std::string& name, For use);
   std::string certificate(const std::string& name) const { return path(name + ".pem"); }
   std::string key(const std::string& name) const { return path(name + ".key"); }
-  std::string path(const std::string& file) const { return folder_ / file; }
+  std::string path(const std::string& file) const { return folder_.path() + "/" + file; }
 
  private:
   struct Free {
@@ -37,7 +35,7 @@ class TestAuthority {
                    const char* alternative_names);
   void write(const std::string& name, X509* certificate, EVP_PKEY* key) const;
 
-  const std::filesystem::path folder_;
+  const TemporaryDirectory folder_;
   const Key key_;
   Certificate certificate_;  // null until it has signed itself
 };
