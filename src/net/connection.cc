@@ -4,11 +4,11 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/system/error_code.hpp>
+#include <cerrno>
 #include <utility>
 
 namespace lockd {
@@ -51,55 +51,73 @@ void notice_dead_peer(int socket) {
 
 Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<TlsChannel> tls, Handler& handler)
     : loop_(loop),
-      socket_(std::move(socket)),
       tls_(std::move(tls)),
       handler_(handler),
       opened_(Clock::now()),
       last_input_(opened_) {
   error_code ignored;
-  socket_.non_blocking(true, ignored);
-  socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
-  notice_dead_peer(socket_.native_handle());
+  socket.non_blocking(true, ignored);
+  socket.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
+  notice_dead_peer(socket.native_handle());
+  socket_ = socket.release(ignored);  // watched by the loop, not by Asio
 }
 
 void Connection::bear_with_stalled_peer() {
   const int none = 0;
-  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
+  ::setsockopt(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
 }
 
-void Connection::start() { read(); }
+void Connection::start() {
+  if (!loop_.watch(socket_, *this)) break_off();
+}
+
+void Connection::on_ready(unsigned events) {
+  if (state_ == State::closed) return;
+  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
+  if ((events & EPOLLIN) != 0 || hung_up_) {
+    readable_ = true;
+    read();
+  }
+  if (waiting_to_write_ && (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+    waiting_to_write_ = false;
+    send(allowed_);
+  }
+}
 
 bool Connection::wants_input() const {
   if (state_ == State::lingering) return true;
   return state_ == State::open && unread_size() < kUnreadMax && unsent_size() < kUnsentMax;
 }
 
-// Waits, and reads when there is something, into memory that all connections share. To ask Asio for
-// a read would cost more: it tries at once, mostly in vain, and needs a buffer to wait with.
+// Into memory that all connections share: while it is idle it needs none.
 void Connection::read() {
-  if (reading_ || input_ended_ || !wants_input()) return;
-  reading_ = true;
-  ++operations_;
-  socket_.async_wait(Socket::wait_read, [this](const error_code& error) {
-    reading_ = false;
-    --operations_;
-    if (state_ == State::closed) return;
-    if (error) return break_off();
-    on_readable();
-  });
+  if (!readable_ || input_ended_ || !wants_input()) return;
+  auto& scratch = loop_.scratch();
+  const ssize_t size = ::recv(socket_, scratch.data(), scratch.size(), 0);
+  if (size == 0) return end_input();
+  if (size < 0) {
+    if (errno != EAGAIN && errno != EINTR) return break_off();
+    readable_ = errno == EINTR;
+    return read_next_turn();
+  }
+  const std::string_view bytes(scratch.data(), static_cast<std::size_t>(size));
+  // A short read took all there was, and what comes next will be told of.
+  readable_ = hung_up_ || bytes.size() == scratch.size();
+  last_input_ = loop_.turn_time();
+  receive(bytes);
+  read_next_turn();
 }
 
-void Connection::on_readable() {
-  auto& scratch = loop_.scratch();
-  error_code error;
-  const std::size_t size = socket_.read_some(boost::asio::buffer(scratch), error);
-  if (error == boost::asio::error::eof) return end_input();
-  if (error && error != boost::asio::error::would_block) return break_off();
-  if (size > 0) {
-    last_input_ = loop_.turn_time();
-    receive({scratch.data(), size});
-  }
-  read();
+// What is known to be there, so that one connection's plenty does not keep the loop from others.
+void Connection::read_next_turn() {
+  if (!readable_ || input_ended_ || reads_next_turn_ || !wants_input()) return;
+  reads_next_turn_ = true;
+  ++operations_;
+  loop_.post([this] {
+    reads_next_turn_ = false;
+    --operations_;
+    read();
+  });
 }
 
 void Connection::receive(std::string_view bytes) {
@@ -161,7 +179,7 @@ void Connection::resume_input() {
     }
     if (!all && consumed > 0) resume_next_turn();
   }
-  read();
+  read_next_turn();
 }
 
 // So that one connection's backlog does not keep the loop from the others.
@@ -221,10 +239,9 @@ void Connection::drop_output(std::size_t size) {
 
 void Connection::write_out() {
   if (wire_size() > sent_) {
-    error_code error;
-    sent_ +=
-        socket_.write_some(boost::asio::buffer(wire().data() + sent_, wire_size() - sent_), error);
-    if (error && error != boost::asio::error::would_block) return break_off();
+    const ssize_t sent = ::send(socket_, wire().data() + sent_, wire_size() - sent_, MSG_NOSIGNAL);
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return break_off();
+    if (sent > 0) sent_ += static_cast<std::size_t>(sent);
   }
   if (wire_size() > sent_) return wait_to_write();
   drop_sent();
@@ -233,7 +250,7 @@ void Connection::write_out() {
     held_back_ = false;
     resume_next_turn();
   }
-  read();
+  read_next_turn();
 }
 
 void Connection::drop_sent() {
@@ -249,25 +266,16 @@ void Connection::drop_sent() {
 
 // All is sent: now the end. Input is drained for a while, not for ever.
 void Connection::say_goodbye() {
-  error_code ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  ::shutdown(socket_, SHUT_WR);
   if (input_ended_) return close();
   if (!said_goodbye()) linger_until_ = Clock::now() + linger_;
-  read();
+  read_next_turn();
 }
 
 void Connection::wait_to_write() {
   if (sent_ > kUnsentMax / 2) drop_sent();  // not at every write: it moves all that is behind
   waiting_to_write_ = true;
   stalled_since_ = loop_.turn_time();
-  ++operations_;
-  socket_.async_wait(Socket::wait_write, [this](const error_code& error) {
-    waiting_to_write_ = false;
-    --operations_;
-    if (state_ == State::closed) return;
-    if (error) return break_off();
-    send(allowed_);
-  });
 }
 
 void Connection::close_gently(std::chrono::milliseconds linger) {
@@ -288,15 +296,14 @@ void Connection::close_gently(std::chrono::milliseconds linger) {
 void Connection::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  error_code ignored;
-  socket_.close(ignored);
+  ::close(socket_);
 }
 
 void Connection::check(Clock::time_point now) {
   if (said_goodbye() && now >= linger_until_) return close();
   if (!input_is_full()) return;
   // Nothing is read, so a peer that leaves must be looked for.
-  pollfd descriptor{socket_.native_handle(), POLLRDHUP, 0};
+  pollfd descriptor{socket_, POLLRDHUP, 0};
   if (::poll(&descriptor, 1, 0) > 0) end_input();
 }
 

@@ -18,7 +18,7 @@
 
 namespace lockd {
 
-class Connection {
+class Connection final : private Loop::Watched {
  public:
   using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Loop::Executor>;
   using Clock = std::chrono::steady_clock;
@@ -42,7 +42,7 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   // Its operations must have ended: see idle().
-  ~Connection() = default;
+  ~Connection() { close(); }
 
   // A peer that is there and takes nothing is not given up. A dead one with output that it has not
   // acknowledged is then found only by the system's own patience, a quarter of an hour.
@@ -75,7 +75,7 @@ class Connection {
   }
   void check(Clock::time_point now);
 
-  bool closed() const { return !socket_.is_open(); }
+  bool closed() const { return state_ == State::closed; }
   // Closed, and no operation of it is under way: it may be destroyed.
   bool idle() const { return closed() && operations_ == 0; }
   std::size_t unread_size() const { return input_.size() - consumed_; }
@@ -102,8 +102,9 @@ class Connection {
  private:
   enum class State : unsigned char { open, lingering, closed };
 
+  void on_ready(unsigned events) override;
   void read();
-  void on_readable();
+  void read_next_turn();
   void receive(std::string_view bytes);
   void open_received();
   void take(std::string_view bytes);
@@ -127,11 +128,13 @@ class Connection {
   }
 
   Loop& loop_;
-  Socket socket_;
+  int socket_;
   const std::unique_ptr<TlsChannel> tls_;
   Handler& handler_;
   State state_ = State::open;
-  bool reading_ = false;
+  bool readable_ = false;  // as far as is known
+  bool hung_up_ = false;   // the end is among what can be read
+  bool reads_next_turn_ = false;
   bool input_ended_ = false;
   bool waiting_to_write_ = false;
   bool held_back_ = false;  // unread input waits until the output is sent

@@ -14,17 +14,51 @@ constexpr std::chrono::milliseconds kTurnMax{1};
 
 // I/O objects are touched by their own thread only, which the hint says; post() from another stays
 // legal, which the fully unsafe hint would forbid.
-Loop::Loop() : context_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO), tick_timer_(context_) {}
+Loop::Loop()
+    : context_(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
+      tick_timer_(context_),
+      readiness_(context_, ::epoll_create1(EPOLL_CLOEXEC)) {}
+
+bool Loop::watch(int descriptor, Watched& watched) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.ptr = &watched;
+  return ::epoll_ctl(readiness_.native_handle(), EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void Loop::await_readiness() {
+  readiness_.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                        [this](const boost::system::error_code& error) {
+                          if (error) return;
+                          tell_what_is_ready();
+                          await_readiness();
+                        });
+}
+
+// What is ready together belongs to one turn, which ends with it.
+void Loop::tell_what_is_ready() {
+  turn_time_ = std::chrono::steady_clock::now();
+  const int ready =
+      ::epoll_wait(readiness_.native_handle(), events_.data(), static_cast<int>(events_.size()), 0);
+  for (int i = 0; i < ready; ++i) {
+    const epoll_event& event = events_[static_cast<std::size_t>(i)];
+    static_cast<Watched*>(event.data.ptr)->on_ready(event.events);
+  }
+  turn_is_full_ = true;
+}
 
 void Loop::run(const std::function<void()>& end_turn, const std::function<void()>& tick) {
   const auto work = boost::asio::make_work_guard(context_);
   arm_tick(tick);
+  await_readiness();
   while (context_.run_one() > 0) {
-    turn_time_ = std::chrono::steady_clock::now();
-    for (int handlers = 1; handlers < kHandlersPerTurn && context_.poll_one() > 0; ++handlers) {
+    if (!turn_is_full_) turn_time_ = std::chrono::steady_clock::now();
+    for (int handlers = 1; handlers < kHandlersPerTurn && !turn_is_full_ && context_.poll_one() > 0;
+         ++handlers) {
       if (handlers % 16 == 0 && std::chrono::steady_clock::now() - turn_time_ > kTurnMax) break;
     }
     end_turn();
+    turn_is_full_ = false;
   }
 }
 

@@ -6,8 +6,11 @@
 // Only the loop's own thread touches it, but for post() and stop().
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -21,6 +24,20 @@ class Loop {
   using Executor = boost::asio::io_context::executor_type;
 
   Loop();
+
+  // Is told when its descriptor may be read or written.
+  class Watched {
+   public:
+    virtual void on_ready(unsigned events) = 0;  // of epoll
+
+   protected:
+    ~Watched() = default;
+  };
+  // Until the descriptor is closed; `watched` must then live to the end of the turn. Readiness is
+  // told when it changes, as by EPOLLET. False when the system cannot watch any more.
+  //
+  // Not by Asio's handlers: each would cost a system call to ask for the next one.
+  bool watch(int descriptor, Watched& watched);
 
   // Runs turns until stop(). `end_turn` is called after each; `tick` about every kTick.
   void run(const std::function<void()>& end_turn, const std::function<void()>& tick);
@@ -47,9 +64,15 @@ class Loop {
 
  private:
   void arm_tick(const std::function<void()>& tick);
+  void await_readiness();
+  void tell_what_is_ready();
 
   boost::asio::io_context context_;
   boost::asio::steady_timer tick_timer_;
+  // An epoll of our own, which is one descriptor to Asio.
+  boost::asio::posix::basic_stream_descriptor<Executor> readiness_;
+  std::array<epoll_event, 64> events_;  // of one turn
+  bool turn_is_full_ = false;
   std::chrono::steady_clock::time_point turn_time_;
   std::array<char, 64 * 1024> scratch_;
   std::array<char, 16 * 1024> plain_;
