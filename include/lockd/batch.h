@@ -35,12 +35,19 @@ class Batch {
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  // A queued request is settled through `listener`, which must then not be null and outlives the
-  // wait; `id` is handed back to it. It should be unique among the listener's waits.
+  // A queued request is settled through `listener`, which outlives the wait; `id` is handed back to
+  // it, and should be unique among the listener's waits. Without a listener nothing is queued: a
+  // request that would wait is answered `held`.
   Answer acquire(const AcquireRequest& request, Listener* listener = nullptr, std::uint64_t id = 0,
                  Conflict* conflict = nullptr);
   Answer renew(const HoldId& hold, std::optional<Duration> ttl = {});
   Outcome release(const HoldId& hold);
+
+  // Takes back a grant that nobody was told of, because its client left while it was on its way,
+  // and passes it on as if its session had ended. Not if its lease was moved since: a client that
+  // lost its connection and asked again under the same name got the same grant, with the lease
+  // refreshed, and must keep it. False if so, or if the hold has ended.
+  bool withdraw(const HoldId& hold);
 
   // Two-phase acquisition. The holder is a secret of `session`; await_turn() is called by the same.
   Answer enqueue(const EnqueueRequest& request);
@@ -60,6 +67,8 @@ class Batch {
   FenceStatus fence(std::string_view key);
   // Who holds the key and how many wait; false when nobody holds it.
   bool explain(Kind kind, std::string_view key, Conflict* conflict);
+  // As Engine::status.
+  std::optional<KeyStatus> status(Kind kind, std::string_view key, std::size_t entries_max = 16);
 
   // Ends the batch. The answers given may be told when the returned position is durable.
   Position commit();

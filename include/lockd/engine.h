@@ -25,7 +25,9 @@
 #include <vector>
 
 #include "lockd/clock.h"
+#include "lockd/figures.h"
 #include "lockd/journal.h"
+#include "lockd/observer.h"
 #include "lockd/requests.h"
 #include "lockd/types.h"
 
@@ -39,8 +41,9 @@ struct EngineOptions {
   Duration gc_interval = std::chrono::seconds(5);  // how often that is looked after
   Duration sweep_interval = std::chrono::seconds(1);  // the longest sleep between deadlines
 
-  Clock* clock = nullptr;      // null: the system's; else it outlives the engine
-  Journal* journal = nullptr;  // null: nothing is kept; else it outlives the engine
+  Clock* clock = nullptr;        // null: the system's; else it outlives the engine
+  Journal* journal = nullptr;    // null: nothing is kept; else it outlives the engine
+  Observer* observer = nullptr;  // null: nobody looks on; else it outlives the engine
   // Called when more has become durable, or the journal's state has changed, from the journal's
   // thread with no lock held: a loop that holds answers back looks again. Must not block.
   std::function<void()> on_durable{};
@@ -83,6 +86,14 @@ struct KeyStatus {
   std::vector<WaiterStatus> line{};  // the first in line first
 };
 
+// How far a listing in pieces has come. Starts at the beginning. A plain value: it may be written
+// down, and come back at any time and from anywhere; one that was never given out does no harm.
+struct ListPlace {
+  std::uint32_t shard = 0;
+  std::uint64_t hash = 0;  // of keys, in whose order a shard is listed
+  bool done = false;
+};
+
 namespace detail {
 class EngineCore;
 }
@@ -113,12 +124,27 @@ class Engine {
 
   FenceStatus fence(std::string_view key);
 
-  // Calls `visit` for every key there is, in no order; a key that comes or goes meanwhile may be
-  // missed. No lock is held during the calls, and none for longer than a few hundred keys take.
-  // Of each key at most `entries_max` holds and waiters are listed; the counts are always whole.
-  // What was visited rests on the returned position: see wait_durable().
+  // The key as it is, with at most `entries_max` of its holds and of its waiters; the counts are
+  // always whole. None when it is unknown: nobody has held it lately.
+  std::optional<KeyStatus> status(Kind kind, std::string_view key, std::size_t entries_max = 16);
+
+  // Calls `visit` for every key there is, in no order that means anything; a key that comes or goes
+  // meanwhile may be missed. No lock is held during the calls, and none for longer than a few
+  // hundred keys, or a few thousand entries, take. A lease that is over may be listed until it is
+  // ended, with nothing remaining. What was visited rests on the returned position: see
+  // wait_durable().
   Position list(const std::function<void(const KeyStatus&)>& visit,
                 std::size_t entries_max = 16) const;
+
+  // The same in pieces: the next keys from `place` on, at most `keys_max`, and moves `place`. A key
+  // that is there throughout a listing is visited exactly once, whatever comes and goes between its
+  // pieces. (Of several keys with one hash none is left for the next piece: then it may be more.)
+  Position list_some(ListPlace& place, std::size_t keys_max,
+                     const std::function<void(const KeyStatus&)>& visit,
+                     std::size_t entries_max = 16) const;
+
+  // What was done and what there is, summed over the shards one by one.
+  Figures figures() const;
 
   // Settles every wait as closed, and answers closed from then on. Holds stay as they are.
   void close();

@@ -1,8 +1,9 @@
 // Finds a key's semaphore, and walks through all of them in pieces.
 //
 // A chained hash table, the chain inside the semaphores. Buckets are ranges of the hash, in order,
-// so a walk is a position in the space of hashes: it survives growth and shrinking between its
-// steps, visits what was there throughout exactly once, and needs no memory of where it was.
+// and so is every chain. So a walk is a position in the space of hashes: it may stop at any key,
+// survives growth and shrinking between its steps, visits what was there throughout exactly once,
+// and needs no memory of where it was.
 //
 // Not thread-safe. Owns no semaphore.
 #pragma once
@@ -30,13 +31,14 @@ class KeyIndex {
   void remove(Semaphore* semaphore);
   std::size_t size() const { return size_; }
 
-  // Calls `visit(Semaphore&)` for the next keys: whole buckets, until at least `keys_max` have been
-  // looked at or the walk is done. `visit` must not insert or remove keys.
+  // Calls `visit(Semaphore&)` for the next keys, at most `keys_max`; more only when several have
+  // one hash. `visit` must not insert or remove keys.
   template <typename Visit>
   void walk(Cursor& cursor, std::size_t keys_max, Visit visit) const;
 
  private:
-  std::uint64_t hash_of(std::string_view key) const;
+  std::uint64_t hash_of(Kind kind, std::string_view key) const;
+  std::uint64_t hash_of(const Semaphore& s) const { return hash_of(s.kind, s.key()); }
   std::size_t bucket_of(std::uint64_t hash) const { return hash >> shift_; }
   void resize(unsigned bits);
 
@@ -50,17 +52,22 @@ class KeyIndex {
 
 template <typename Visit>
 void KeyIndex::walk(Cursor& cursor, std::size_t keys_max, Visit visit) const {
-  std::size_t bucket = bucket_of(cursor.hash);
-  for (std::size_t visited = 0; bucket < buckets_.size() && visited < keys_max; ++bucket) {
+  std::size_t visited = 0;
+  std::uint64_t last = 0;
+  for (std::size_t bucket = bucket_of(cursor.hash); bucket < buckets_.size(); ++bucket) {
     for (Semaphore* s = buckets_[bucket]; s != nullptr; s = s->index_next) {
-      // After shrinking, the first bucket reaches back to before the cursor.
-      if (hash_of(s->key()) < cursor.hash) continue;
+      const std::uint64_t hash = hash_of(*s);
+      if (hash < cursor.hash) continue;  // the first bucket may begin before the cursor
+      if (visited >= keys_max && (visited == 0 || hash != last)) {
+        cursor.hash = hash;
+        return;
+      }
       visit(*s);
       ++visited;
+      last = hash;
     }
   }
-  cursor.done = bucket == buckets_.size();
-  cursor.hash = cursor.done ? 0 : std::uint64_t{bucket} << shift_;
+  cursor = {.hash = 0, .done = true};
 }
 
 }  // namespace lockd

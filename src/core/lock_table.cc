@@ -48,7 +48,7 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
   if (semaphore != nullptr && !semaphore->idle()) {
     if (semaphore->limit != request.limit) {
       fill_in(*semaphore, conflict);
-      return {Outcome::limit_mismatch};
+      return {chronicle_.refused(Outcome::limit_mismatch)};
     }
     if (Hold* own = find_named(*semaphore, request.holder)) {
       own->ttl = request.ttl;
@@ -56,9 +56,9 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
       return {Outcome::ok, grant_of(*own)};
     }
     if (!semaphore->has_room()) {
-      if (request.wait == Duration::zero() || line_is_full(*semaphore)) {
+      if (Outcome no = no_place(*semaphore, request.wait, listener); no != Outcome::ok) {
         fill_in(*semaphore, conflict);
-        return {request.wait == Duration::zero() ? Outcome::held : Outcome::max_waiters};
+        return {no};
       }
       Waiter& waiter = join(*semaphore, request.holder, request.ttl);
       waiter.listener = listener;
@@ -72,6 +72,14 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
   return taken == Outcome::ok ? Reply{taken, grant_of(*hold)} : Reply{taken};
 }
 
+// Why a request gets no place in line, or ok.
+Outcome LockTable::no_place(const Semaphore& semaphore, Duration wait, const Listener* listener) {
+  if (wait == Duration::zero()) return chronicle_.refused(Outcome::held);
+  if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
+  if (line_is_full(semaphore)) return chronicle_.refused(Outcome::max_waiters);
+  return Outcome::ok;
+}
+
 LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request, KeyUnit spare) {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   const SessionId session = request.holder.session_id();
@@ -82,9 +90,11 @@ LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request, Key
   if (semaphore != nullptr) {
     lapsed = enqueued_.find(session, semaphore);
     if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
-    if (!semaphore->idle() && semaphore->limit != request.limit) return {Outcome::limit_mismatch};
+    if (!semaphore->idle() && semaphore->limit != request.limit) {
+      return {chronicle_.refused(Outcome::limit_mismatch)};
+    }
     if (!semaphore->idle() && !semaphore->has_room()) {
-      if (line_is_full(*semaphore)) return {Outcome::max_waiters};
+      if (line_is_full(*semaphore)) return {chronicle_.refused(Outcome::max_waiters)};
       if (lapsed != nullptr) drop(*lapsed);
       Waiter& waiter = join(*semaphore, request.holder, request.ttl);
       waiter.two_phase = true;
@@ -112,6 +122,7 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
   }
   semaphore->limit = request.limit;
   *hold = &grant(*semaphore, std::move(holder), request.ttl);
+  chronicle_.granted_at_once(**hold, now_);
   return Outcome::ok;
 }
 
@@ -135,7 +146,7 @@ LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, s
   }
   if (waiter->listener != nullptr) return {Outcome::not_enqueued};  // somebody awaits it already
   if (wait == Duration::zero()) {
-    leave(*waiter);
+    give_up(*waiter, Outcome::timeout);
     return {Outcome::timeout};
   }
   waiter->listener = listener;
@@ -163,6 +174,15 @@ Outcome LockTable::release(Time now, const HoldId& id) {
   return Outcome::ok;
 }
 
+bool LockTable::withdraw(Time now, const HoldId& id) {
+  Semaphore* semaphore = find_at(now, id.kind, id.key);
+  Hold* hold = find_hold(semaphore, id.fence);
+  if (hold == nullptr || hold->renewed || !hold->holder.equals(id.holder)) return false;
+  end_hold(*hold, EndCause::disconnected);
+  pass_on(*semaphore);
+  return true;
+}
+
 bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) {
   advance(now, kStepsPerCall);
   Waiter* waiter = slots_.find(slot);
@@ -174,7 +194,7 @@ bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener, s
     waiter = slots_.find(slot);
     if (waiter == nullptr) return false;
   }
-  settle(*waiter, Outcome::cancelled);
+  give_up(*waiter, Outcome::cancelled);
   return true;
 }
 
@@ -202,12 +222,12 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int bu
     if (Enqueued* enqueued = items.enqueued.front()) {
       if (enqueued->hold != nullptr) enqueued->hold->two_phase = false;
       if (Waiter* waiter = enqueued->waiter) {
-        settle(*waiter, Outcome::cancelled);
+        give_up(*waiter, Outcome::cancelled);
       } else {
         drop(*enqueued);
       }
     } else if (Waiter* waiter = items.waiters.front()) {
-      settle(*waiter, Outcome::cancelled);
+      give_up(*waiter, Outcome::cancelled);
     } else if (Hold* hold = items.holds.front()) {
       Semaphore& semaphore = *hold->semaphore;
       if (keep_holds && !hold->untold) {
@@ -233,7 +253,7 @@ bool LockTable::knows_session(SessionId session) const {
 
 void LockTable::end_waits(Cursor& cursor, Outcome why) {
   index_.walk(cursor, kKeysPerStep, [&](Semaphore& semaphore) {
-    while (Waiter* waiter = semaphore.line.front()) settle(*waiter, why);
+    while (Waiter* waiter = semaphore.line.front()) give_up(*waiter, why);
   });
 }
 
@@ -242,6 +262,12 @@ bool LockTable::advance(Time now, int budget) {
   while (Timer* timer = timers_.pop_due(now_, &budget)) run_out(*timer);
   behind_ = budget <= 0;
   return !behind_;
+}
+
+Figures LockTable::figures() const {
+  Figures figures = chronicle_.figures();
+  figures.keys = index_.size();
+  return figures;
 }
 
 Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {

@@ -30,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/chronicle.h"
 #include "core/effects.h"
 #include "core/enqueued_index.h"
 #include "core/hold_index.h"
@@ -64,8 +65,9 @@ class LockTable {
   };
 
   // Grants, queues or refuses. `listener` and `id` are handed back when a queued request is
-  // settled. A new key takes `spare` or, when that is empty, a unit of the budget. `conflict`, if
-  // given, tells who is in the way of a request that was not granted.
+  // settled; without a listener nothing is queued, and the answer is held. A new key takes `spare`
+  // or, when that is empty, a unit of the budget. `conflict`, if given, tells who is in the way of
+  // a request that was not granted.
   Reply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
                 KeyUnit spare = {}, Conflict* conflict = nullptr);
 
@@ -83,6 +85,10 @@ class LockTable {
 
   Outcome release(Time now, const HoldId& hold);
 
+  // Ends a hold as if its session had ended, unless its lease was moved since the grant. False if
+  // so, or if it is not there.
+  bool withdraw(Time now, const HoldId& hold);
+
   // Gives up a wait: it is settled as cancelled. False when it had ended before.
   bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id);
 
@@ -90,6 +96,11 @@ class LockTable {
 
   // Who holds the key and how many wait. False when nobody holds it.
   bool explain(Time now, Kind kind, std::string_view key, Conflict* conflict);
+
+  // The key with everything due there ended, or null. Valid until the next call.
+  const Semaphore* look_up(Time now, Kind kind, std::string_view key) {
+    return find_at(now, kind, key);
+  }
 
   // Ends a session: its places in line go; its holds are released and passed on, or, if
   // `keep_holds`, left to their leases, but for those that it was never told of. Does about
@@ -134,6 +145,10 @@ class LockTable {
   // What the calls since the last clear() have caused. The views in it live until the next call.
   Effects& effects() { return effects_; }
 
+  // Whether occurrences are recorded.
+  void look(bool on) { chronicle_.look(on); }
+  Figures figures() const;
+
   std::size_t keys() const { return index_.size(); }
   std::size_t waiters() const { return slots_.size(); }
   Time now() const { return now_; }
@@ -172,13 +187,15 @@ class LockTable {
 
   // Lines.
   Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);
-  void settle(Waiter& waiter, Outcome outcome, const Grant& grant = {});
+  void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
+  void settle(Waiter& waiter, Outcome outcome, const Grant& grant);
   void leave(Waiter& waiter);
   void leave_session(Waiter& waiter);
   Enqueued& begin_two_phase(SessionId session, Semaphore& semaphore);
   void drop(Enqueued& enqueued);
 
   bool line_is_full(const Semaphore& semaphore) const;
+  Outcome no_place(const Semaphore& semaphore, Duration wait, const Listener* listener);
 
   const TableOptions options_;
   KeyBudget& budget_;
@@ -190,6 +207,7 @@ class LockTable {
   Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
   Effects effects_;
+  Chronicle chronicle_{effects_.occurrences};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of
   std::uint64_t idlings_ = 0;
   Fence fence_;

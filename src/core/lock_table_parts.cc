@@ -32,7 +32,7 @@ void LockTable::arm(Timer& timer, Duration after) {
 
 void LockTable::run_out(Timer& timer) {
   if (timer.what == Timer::What::wait) {
-    settle(static_cast<Waiter&>(timer), Outcome::timeout);
+    give_up(static_cast<Waiter&>(timer), Outcome::timeout);
     return;
   }
   Hold& hold = static_cast<Hold&>(timer);
@@ -96,7 +96,10 @@ void LockTable::forget(Semaphore& semaphore) {
     if (lapsed == nullptr) break;
     drop(*lapsed);
   }
-  if (semaphore.first.peers.linked()) idle_.remove(&semaphore.first);
+  if (semaphore.first.peers.linked()) {
+    idle_.remove(&semaphore.first);
+    --chronicle_.idle_keys();
+  }
   index_.remove(&semaphore);
   delete &semaphore;
 }
@@ -123,6 +126,7 @@ void LockTable::pass_on(Semaphore& semaphore) {
   if (semaphore.idle()) {
     semaphore.first.since = now_;
     idle_.push_back(&semaphore.first);
+    ++chronicle_.idle_keys();
     ++idlings_;
   }
 }
@@ -137,12 +141,12 @@ void LockTable::promote(Semaphore& semaphore) {
       } else {
         own->ttl = waiter.ttl;
         refresh(*own, waiter.ttl);
-        settle(waiter, Outcome::ok, grant_of(*own));
+        give_up(waiter, Outcome::ok, grant_of(*own));
       }
       continue;
     }
     if (fence_ >= kFenceMax) {
-      settle(waiter, Outcome::fences_exhausted);
+      give_up(waiter, Outcome::fences_exhausted);
       continue;
     }
     Enqueued* parked = nullptr;
@@ -151,6 +155,7 @@ void LockTable::promote(Semaphore& semaphore) {
       waiter.two_phase = false;  // it will be the hold's
     }
     leave_session(waiter);
+    const Duration waited = now_ - waiter.since;
     Hold& hold = grant(semaphore, std::move(waiter.holder), waiter.ttl);
     if (parked != nullptr) {
       parked->waiter = nullptr;
@@ -158,6 +163,7 @@ void LockTable::promote(Semaphore& semaphore) {
       hold.two_phase = hold.untold = true;
     }
     settle(waiter, Outcome::ok, grant_of(hold));
+    chronicle_.granted_in_line(hold, waited, now_);
   }
 }
 
@@ -183,7 +189,10 @@ Hold* LockTable::find_named(const Semaphore& semaphore, const Holder& holder) co
 Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl) {
   const bool first_is_free = !semaphore.first.in_use;
   Hold* hold = first_is_free ? &semaphore.first : new Hold(&semaphore);
-  if (semaphore.first.peers.linked() && first_is_free) idle_.remove(&semaphore.first);
+  if (semaphore.first.peers.linked() && first_is_free) {
+    idle_.remove(&semaphore.first);
+    --chronicle_.idle_keys();
+  }
   hold->in_use = true;
   hold->fence = fence;
   hold->ttl = ttl;
@@ -203,6 +212,7 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
     semaphore.holds.insert_before(hold, successor);
   }
   ++semaphore.holders;
+  ++chronicle_.holders(semaphore.kind);
   if (semaphore.kind == Kind::semaphore) hold_index_.insert(hold);
   if (const SessionId session = hold->holder.session_id(); session != 0) {
     sessions_[session].holds.push_back(hold);
@@ -218,11 +228,12 @@ void LockTable::remove_hold(Hold& hold) {
   semaphore.holds.remove(&hold);
   if (replayed_ == &hold) replayed_ = nullptr;
   --semaphore.holders;
+  --chronicle_.holders(semaphore.kind);
   if (&hold != &semaphore.first) {
     delete &hold;
     return;
   }
-  hold.in_use = hold.two_phase = hold.untold = false;
+  hold.in_use = hold.two_phase = hold.untold = hold.renewed = false;
   hold.holder = StoredHolder();
 }
 
@@ -250,6 +261,8 @@ Event LockTable::granted(const Hold& hold) {
 
 void LockTable::refresh(Hold& hold, Duration ttl) {
   arm(hold, ttl);
+  hold.renewed = true;
+  chronicle_.renewed();
   if (!options_.events) return;
   effects_.events.push_back({.type = Event::Type::renewed,
                              .kind = hold.semaphore->kind,
@@ -262,6 +275,7 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
 // Leaves the slot free: pass_on() must follow.
 void LockTable::end_hold(Hold& hold, EndCause cause) {
   Semaphore& semaphore = *hold.semaphore;
+  chronicle_.ended(hold, cause, now_);
   if (options_.events) {
     effects_.events.push_back({.type = Event::Type::ended,
                                .kind = semaphore.kind,
@@ -305,7 +319,15 @@ Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl
   }
   semaphore.line.push_back(waiter.get());
   ++semaphore.waiters;
+  ++chronicle_.waiters(semaphore.kind);
+  chronicle_.queued(*waiter);
   return *waiter.release();
+}
+
+// Leaves the line without a grant of its own.
+void LockTable::give_up(Waiter& waiter, Outcome why, const Grant& grant) {
+  chronicle_.gave_up(waiter, why, now_);
+  settle(waiter, why, grant);
 }
 
 // The wait is over: whoever waits is told, and the place is gone.
@@ -322,6 +344,7 @@ void LockTable::leave(Waiter& waiter) {
   timers_.disarm(waiter);
   semaphore.line.remove(&waiter);
   --semaphore.waiters;
+  --chronicle_.waiters(semaphore.kind);
   slots_.remove(&waiter);
   delete &waiter;
 }

@@ -22,9 +22,13 @@ struct Enqueued;
 struct Hold : Timer {
   explicit Hold(Semaphore* semaphore) : Timer(What::lease), semaphore(semaphore) {}
 
+  // The grant of a hold that was recovered may seem to lie ahead: see LockTable::apply.
+  Duration held_at(Time now) const { return now > since ? now - since : Duration::zero(); }
+
   bool in_use = false;
   bool two_phase = false;  // its session has an Enqueued for it
   bool untold = false;     // granted to a place in line that nobody has awaited yet
+  bool renewed = false;    // its lease was moved since the grant
   Semaphore* const semaphore;
   ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
   ListHook<Hold> session_peers;

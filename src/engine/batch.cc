@@ -26,6 +26,11 @@ Outcome Batch::release(const HoldId& hold) {
   return core_.release(turn, hold);
 }
 
+bool Batch::withdraw(const HoldId& hold) {
+  Turn turn{position_, settled_};
+  return core_.withdraw(turn, hold);
+}
+
 Answer Batch::enqueue(const EnqueueRequest& request) {
   Turn turn{position_, settled_};
   return core_.enqueue(turn, request);
@@ -60,6 +65,11 @@ FenceStatus Batch::fence(std::string_view key) {
 bool Batch::explain(Kind kind, std::string_view key, Conflict* conflict) {
   Turn turn{position_, settled_};
   return core_.explain(turn, kind, key, conflict);
+}
+
+std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::size_t entries_max) {
+  Turn turn{position_, settled_};
+  return core_.status(turn, kind, key, entries_max);
 }
 
 Position Batch::commit() {

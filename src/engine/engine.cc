@@ -44,13 +44,11 @@ Engine::~Engine() = default;
 GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop) {
   if (stop.stop_requested()) return {Outcome::cancelled};
 
-  // What is free is had without the means to wait for it.
+  // What is free is had without the means to wait for it: without a listener nothing is queued.
   const bool waits = request.wait > Duration::zero();
-  AcquireRequest attempt = request;
-  if (waits) attempt.wait = Duration::zero();
   GrantResult result;
   Batch batch(*this);
-  const Answer answer = batch.acquire(attempt, nullptr, 0, waits ? nullptr : &result.conflict);
+  const Answer answer = batch.acquire(request, nullptr, 0, waits ? nullptr : &result.conflict);
   if (answer.outcome == Outcome::held && waits) return acquire_in_line(request, std::move(stop));
   result.outcome = wait_durable(batch.commit()) ? answer.outcome : Outcome::storage;
   result.grant = answer.grant;
@@ -100,10 +98,26 @@ FenceStatus Engine::fence(std::string_view key) {
   return status;
 }
 
+std::optional<KeyStatus> Engine::status(Kind kind, std::string_view key, std::size_t entries_max) {
+  Batch batch(*this);
+  std::optional<KeyStatus> status = batch.status(kind, key, entries_max);
+  wait_durable(batch.commit());
+  return status;
+}
+
 Position Engine::list(const std::function<void(const KeyStatus&)>& visit,
                       std::size_t entries_max) const {
-  return core_->list(visit, entries_max);
+  ListPlace place;
+  return list_some(place, SIZE_MAX, visit, entries_max);
 }
+
+Position Engine::list_some(ListPlace& place, std::size_t keys_max,
+                           const std::function<void(const KeyStatus&)>& visit,
+                           std::size_t entries_max) const {
+  return core_->list_some(place, keys_max, visit, entries_max);
+}
+
+Figures Engine::figures() const { return core_->figures(); }
 
 void Engine::close() { core_->close(); }
 

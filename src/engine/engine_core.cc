@@ -15,6 +15,7 @@ namespace {
 // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
 constexpr int kStepsPerHold = 256;
 constexpr std::size_t kKeysPerHold = 256;
+constexpr std::size_t kEntriesPerHold = 4096;
 
 // How often to look for an idle key while others keep taking them.
 constexpr int kPassesMax = 1000;
@@ -55,7 +56,7 @@ KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max) {
   const Hold* hold = s.holds.front();
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
     status.holds.push_back({hold->holder.display_name(), hold->holder.session_id(), hold->fence,
-                            now - hold->since, hold->deadline - now});
+                            hold->held_at(now), std::max(hold->deadline - now, Duration::zero())});
   }
   const Waiter* waiter = s.line.front();
   for (; waiter != nullptr && status.line.size() < entries_max; waiter = s.line.next(waiter)) {
@@ -83,7 +84,7 @@ EngineCore::EngineCore(const EngineOptions& options)
       .events = journal_ != nullptr,
   };
   for (std::uint32_t i = 0; i < options.shards; ++i) {
-    shards_.push_back(std::make_unique<Shard>(table, budget_, journal_));
+    shards_.push_back(std::make_unique<Shard>(table, budget_, journal_, options.observer));
   }
   if (journal_ != nullptr) {
     recover();
@@ -183,6 +184,7 @@ Answer EngineCore::execute_creating(Turn& turn, std::string_view key, const Hold
     if (reply.outcome == Outcome::max_keys) {
       unit = find_unit();
       if (unit) continue;
+      max_keys_refusals_.fetch_add(1, std::memory_order_relaxed);
     }
     return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, place.number}};
   }
@@ -229,6 +231,15 @@ Outcome EngineCore::release(Turn& turn, const HoldId& hold) {
   return reply.outcome;
 }
 
+bool EngineCore::withdraw(Turn& turn, const HoldId& hold) {
+  const auto reply = execute(turn, place_of(hold.key).shard, Needs::nothing,
+                             [&](LockTable& table, Time now) -> LockTable::Reply {
+                               const bool done = table.withdraw(now, hold);
+                               return {done ? Outcome::ok : Outcome::expired};
+                             });
+  return reply.outcome == Outcome::ok;
+}
+
 bool EngineCore::cancel(Turn& turn, const WaitId& wait) {
   if (wait.shard >= shards_.size()) return false;
   return shards_[wait.shard]->run(turn, [&](LockTable& table) {
@@ -270,6 +281,15 @@ bool EngineCore::explain(Turn& turn, Kind kind, std::string_view key, Conflict* 
       turn, [&](LockTable& table) { return table.explain(clock_.now(), kind, key, conflict); });
 }
 
+std::optional<KeyStatus> EngineCore::status(Turn& turn, Kind kind, std::string_view key,
+                                            std::size_t entries_max) {
+  return place_of(key).shard.run(turn, [&](LockTable& table) -> std::optional<KeyStatus> {
+    const Semaphore* semaphore = table.look_up(clock_.now(), kind, key);
+    if (semaphore == nullptr) return {};
+    return status_of(*semaphore, table.now(), entries_max);
+  });
+}
+
 // A unit of a key that is idle, or one that is free. None is found only if there was an instant
 // when there was none: a pass that finds nothing counts if no key became idle while it lasted, in a
 // shard that it had left behind, and no unit was in anybody's hand.
@@ -293,26 +313,41 @@ std::uint64_t EngineCore::idlings() const {
   return sum;
 }
 
-Position EngineCore::list(const std::function<void(const KeyStatus&)>& visit,
-                          std::size_t entries_max) {
+Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
+                               const std::function<void(const KeyStatus&)>& visit,
+                               std::size_t entries_max) {
+  const std::size_t keys_per_hold = std::clamp<std::size_t>(
+      kEntriesPerHold / std::max<std::size_t>(entries_max, 1), 1, kKeysPerHold);
   std::vector<KeyStatus> some;
-  std::vector<Settled> settled;
+  std::vector<Settled> none;
   Position position = 0;
-  Turn turn{position, settled};
-  for (const auto& shard : shards_) {
-    for (Cursor cursor; !cursor.done;) {
-      shard->run(turn, [&](LockTable& table) {
-        const Time now = std::max(table.now(), clock_.now());
-        table.walk(cursor, kKeysPerHold, [&](const Semaphore& semaphore) {
-          some.push_back(status_of(semaphore, now, entries_max));
-        });
-        return Outcome::ok;
+  Turn turn{position, none};
+  while (keys_max > 0 && place.shard < shards_.size()) {
+    Cursor cursor{.hash = place.hash};
+    shards_[place.shard]->run(turn, [&](LockTable& table) {
+      const Time now = std::max(table.now(), clock_.now());
+      table.walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
+        some.push_back(status_of(semaphore, now, entries_max));
       });
-      for (const KeyStatus& status : some) visit(status);
-      some.clear();
-    }
+      return Outcome::ok;
+    });
+    place.hash = cursor.hash;
+    if (cursor.done) ++place.shard;
+    keys_max -= std::min(keys_max, some.size());
+    for (const KeyStatus& status : some) visit(status);
+    some.clear();
   }
+  place.done = place.shard >= shards_.size();
   return position;
+}
+
+Figures EngineCore::figures() {
+  Figures sum;
+  for (const auto& shard : shards_) {
+    sum += shard->look([](const LockTable& table) { return table.figures(); });
+  }
+  sum.refusals.max_keys = max_keys_refusals_.load(std::memory_order_relaxed);
+  return sum;
 }
 
 Position EngineCore::commit(Turn& turn) {

@@ -30,13 +30,19 @@ class EngineCore final : private Journal::Source {
                     Listener* listener, std::uint64_t id);
   Answer renew(Turn& turn, const HoldId& hold, std::optional<Duration> ttl);
   Outcome release(Turn& turn, const HoldId& hold);
+  bool withdraw(Turn& turn, const HoldId& hold);
   bool cancel(Turn& turn, const WaitId& wait);
   void end_session(Turn& turn, Session& session, bool keep_holds);
   bool owns_anything(Turn& turn, const Session& session);
   FenceStatus fence(Turn& turn, std::string_view key);
   bool explain(Turn& turn, Kind kind, std::string_view key, Conflict* conflict);
 
-  Position list(const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
+  std::optional<KeyStatus> status(Turn& turn, Kind kind, std::string_view key,
+                                  std::size_t entries_max);
+
+  Position list_some(ListPlace& place, std::size_t keys_max,
+                     const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
+  Figures figures();
   Time sweep();
   void close();
 
@@ -93,6 +99,7 @@ class EngineCore final : private Journal::Source {
   std::vector<std::unique_ptr<Shard>> shards_;
   Outbox outbox_;
   std::atomic<bool> closed_{false};
+  std::atomic<std::uint64_t> max_keys_refusals_{0};  // a table cannot know that it is the last word
   // Where describe_some() is. The journal's alone.
   std::size_t described_ = 0;  // shards
   Cursor described_in_shard_;

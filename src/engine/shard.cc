@@ -9,6 +9,7 @@ void Shard::collect(Turn& turn) {
   if (journal_ != nullptr && !effects.events.empty()) {
     last_append_ = journal_->append(effects.events);
   }
+  if (!effects.occurrences.empty()) observer_->occurred(effects.occurrences, last_append_);
   turn.position = std::max(turn.position, last_append_);
   turn.settled.insert(turn.settled.end(), effects.settled.begin(), effects.settled.end());
   turn.earliest = std::min(turn.earliest, effects.earliest);
@@ -20,6 +21,7 @@ void Shard::collect(Turn& turn) {
 
 bool Shard::advance(Time now, int budget, Turn& turn) {
   MutexLock lock(mutex_);
+  table_.look(is_observed());
   const bool done = table_.advance(now, budget);
   collect(turn);
   due_ns_.store(table_.next_deadline().ns, std::memory_order_seq_cst);

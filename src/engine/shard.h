@@ -1,7 +1,8 @@
 // A LockTable behind a mutex. The thread that has a request executes it here.
 //
 // Under the lock: the operation, and handing its events to the journal, which copies them. So the
-// journal's order is each shard's order. Nobody is told of anything under the lock.
+// journal's order is each shard's order. Nobody is told of anything under the lock, but an
+// observer, which only takes note.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include "base/mutex.h"
 #include "core/lock_table.h"
 #include "lockd/journal.h"
+#include "lockd/observer.h"
 
 namespace lockd {
 
@@ -24,14 +26,16 @@ struct Turn {
 // Aligned, so that two shards never share a cache line.
 class alignas(64) Shard {
  public:
-  Shard(const TableOptions& options, KeyBudget& budget, Journal* journal)
-      : journal_(journal), table_(options, budget) {}
+  // `journal` and `observer` may be null.
+  Shard(const TableOptions& options, KeyBudget& budget, Journal* journal, Observer* observer)
+      : journal_(journal), observer_(observer), table_(options, budget) {}
 
   // Executes `operation(LockTable&)` and takes over what it caused. Its answer rests on
   // `turn.position`, as does a refusal: it speaks of what the shard's last append has made true.
   template <typename Operation>
   auto run(Turn& turn, Operation operation) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
+    table_.look(is_observed());
     const auto answer = operation(table_);
     collect(turn);
     return answer;
@@ -61,8 +65,10 @@ class alignas(64) Shard {
 
  private:
   void collect(Turn& turn) REQUIRES(mutex_);
+  bool is_observed() const { return observer_ != nullptr && observer_->is_looking(); }
 
   Journal* const journal_;
+  Observer* const observer_;
 
   // Written under the mutex.
   std::atomic<std::uint64_t> due_ns_{0};  // unknown until the first advance()

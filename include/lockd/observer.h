@@ -1,0 +1,70 @@
+// The door through which an onlooker sees what happens to keys, as it happens.
+//
+// Events (lockd/journal.h) are outcomes, as few as rebuild the state. Occurrences are for people:
+// they tell of lines as well as of holds, who it was and how long it took, and leave out what is
+// frequent and dull: renewals, and a name that asks again and gets its own grant back.
+//
+// Every place in line begins with `queued` and ends with `granted` or `gave_up`; every hold begins
+// with `granted` and ends with `released`, `expired` or `disconnected`. Of one key they come in the
+// order in which they happened.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lockd/journal.h"
+#include "lockd/types.h"
+
+namespace lockd {
+
+struct Occurrence {
+  enum class Type : std::uint8_t {
+    queued,        // took a place in line
+    granted,       // a hold began; `lasted` is the wait, zero if there was none
+    released,      // a hold ended, by its holder; `lasted` is how long it was held
+    expired,       // by its lease
+    disconnected,  // with its session, or because its client had gone before it was told
+    gave_up,       // left the line without a grant; `lasted` is the wait, `outcome` is why
+  };
+
+  Type type;
+  Kind kind = Kind::lock;
+  // Of `gave_up`: timeout, cancelled, closed, or ok when its name got a permit by another place.
+  Outcome outcome = Outcome::ok;
+  std::string_view key{};  // valid during the call that passes it
+  std::string holder{};    // a name, or "tcp:<session>"
+  Fence fence = 0;         // of a hold
+  Duration ttl{};          // the lease as asked for
+  Duration lasted{};       // the wait or the hold that is over
+  Time at{};
+
+  // The key, right after it.
+  std::uint32_t limit = 1;
+  std::uint32_t holders = 0;
+  std::uint32_t waiters = 0;
+};
+
+class Observer {
+ public:
+  // Whether anybody looks; nobody does at first, and then nothing is collected. Any thread may say
+  // so. Each shard notices with its next operation: a listing that begins after look(true), and
+  // what occurs from then on, together leave nothing out; what is in the listing may be told again.
+  void look(bool on) noexcept { looking_.store(on, std::memory_order_relaxed); }
+  bool is_looking() const noexcept { return looking_.load(std::memory_order_relaxed); }
+
+  // Nobody may be told before `position` is durable (0 without a journal). Called by any thread
+  // with a shard's lock held: it must be quick, and must not call the engine. Calls for different
+  // shards come at the same time. The last come from the engine's destructor.
+  virtual void occurred(std::span<const Occurrence> occurrences, Position position) noexcept = 0;
+
+ protected:
+  ~Observer() = default;
+
+ private:
+  std::atomic<bool> looking_{false};
+};
+
+}  // namespace lockd
