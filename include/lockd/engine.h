@@ -66,6 +66,7 @@ struct HoldStatus {
   SessionId session = 0;
   Fence fence = 0;
   Duration held{};
+  Duration ttl{};  // the lease as asked for
   Duration remaining{};
 };
 

@@ -56,7 +56,8 @@ KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max) {
   const Hold* hold = s.holds.front();
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
     status.holds.push_back({hold->holder.display_name(), hold->holder.session_id(), hold->fence,
-                            hold->held_at(now), std::max(hold->deadline - now, Duration::zero())});
+                            hold->held_at(now), hold->ttl,
+                            std::max(hold->deadline - now, Duration::zero())});
   }
   const Waiter* waiter = s.line.front();
   for (; waiter != nullptr && status.line.size() < entries_max; waiter = s.line.next(waiter)) {

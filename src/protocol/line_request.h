@@ -9,6 +9,7 @@
 //   execute(parsed.request);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -35,6 +36,7 @@ enum class Violation : std::uint8_t {
   line_too_long = 12,  // LineFramer::Status::line_too_long
   bad_limit = 13,
 };
+inline constexpr std::size_t kViolationCodes = 14;
 
 enum class Command : std::uint8_t {
   acquire,     // l, sl

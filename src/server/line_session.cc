@@ -5,8 +5,7 @@
 namespace lockd {
 
 LineSession::LineSession(Service& service, SessionId id)
-    : service_(service),
-      session_{.id = id},
+    : Conversation(service, id),
       phase_(service.options.secret.empty() ? Phase::open : Phase::before_auth) {}
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
@@ -19,6 +18,7 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
       break;
     }
     taken += framed.size;
+    service_.figures.line_requests.add();
     if (service_.draining) {
       write_status(out, kStatusErrorDraining);
       fate_ = Fate::closes;
@@ -42,12 +42,14 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::release: return release(request, out);
     case Command::renew: return renew(request, out);
     case Command::auth: return authenticate(request, out);
-    case Command::stats: blocked_on_ = BlockedOn::stats; return;
+    case Command::stats:
+      blocked_on_ = BlockedOn::report;
+      return service_.desk.ask(id(), {.what = Report::What::stats});
     case Command::ping:
     case Command::barrier: return write_status(out, kStatusOk);  // one machine always leads itself
     case Command::listen: return listen(request, out);
     case Command::unlisten: return unlisten(request, out);
-    case Command::signal: return write_count(out, service_.hub.publish(request.key, request.text));
+    case Command::signal: return publish(request, out);
   }
 }
 
@@ -122,10 +124,10 @@ void LineSession::settled(const Settled& settled, std::string& out) {
   reply(waiting_command_, {settled.outcome, settled.grant, {}}, out);
 }
 
-void LineSession::stats(std::string_view json, std::string& out) {
-  if (blocked_on_ != BlockedOn::stats) return;
+void LineSession::report(std::string_view text, std::string& out) {
+  if (blocked_on_ != BlockedOn::report || text.empty()) return;
   blocked_on_ = BlockedOn::nothing;
-  write_stats(out, json);
+  write_stats(out, text);
 }
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
@@ -147,6 +149,13 @@ void LineSession::unlisten(const LineRequest& request, std::string& out) {
   write_status(out, kStatusOk);
 }
 
+void LineSession::publish(const LineRequest& request, std::string& out) {
+  const std::size_t reached = service_.hub.publish(request.key, request.text);
+  service_.figures.signals_published.add();
+  service_.figures.signals_delivered.add(reached);
+  write_count(out, reached);
+}
+
 void LineSession::refuse(Violation violation, std::string& out) {
   violation_ = violation;
   const bool let_in = phase_ == Phase::open;
@@ -159,7 +168,7 @@ void LineSession::turn_away(std::string& out) {
   refuse(Violation::none, out);
 }
 
-void LineSession::drain() {
+void LineSession::drain(std::string&) {
   if (blocked_on_ == BlockedOn::wait) service_.batch.cancel(wait_);
 }
 

@@ -1,9 +1,4 @@
-// One client's conversation on the line protocol, without its socket.
-//
-// Bytes go in, replies are appended to an output; requests are executed strictly in order, and
-// nothing behind one that blocks starts before it has its reply. Used by one thread at a time: that
-// of the worker whose connection it is. No clock, no I/O: whoever owns it says when the peer left,
-// when a wait was settled, and when the server begins to stop.
+// One client's conversation on the line protocol.
 #pragma once
 
 #include <cstddef>
@@ -11,68 +6,34 @@
 #include <string>
 #include <string_view>
 
-#include "base/secret.h"
-#include "lockd/batch.h"
 #include "lockd/requests.h"
 #include "protocol/line_framer.h"
 #include "protocol/line_request.h"
-#include "server/options.h"
-#include "signals/signal_hub.h"
+#include "server/conversation.h"
 
 namespace lockd {
 
-class LineSession {
+class LineSession final : public Conversation {
  public:
-  // What the sessions of one worker share. Outlives them.
-  struct Service {
-    const Options& options;
-    SignalHub& hub;
-    Batch& batch;  // of the present turn
-    TokenSource& secrets;
-    Listener& listener;    // hears of waits, by session id
-    std::uint8_t mailbox;  // where signals for these sessions go
-    bool draining = false;
-  };
-
   LineSession(Service& service, SessionId id);
 
-  // Executes the requests that are complete, until one blocks or the conversation ends. Returns how
-  // many bytes were taken.
-  std::size_t take_in(std::string_view unread, std::string& out);
+  std::size_t take_in(std::string_view unread, std::string& out) override;
 
-  // A request blocks: nothing is taken in.
-  bool blocked() const { return blocked_on_ != BlockedOn::nothing; }
-  bool waits() const { return blocked_on_ == BlockedOn::wait; }
-  bool wants_stats() const { return blocked_on_ == BlockedOn::stats; }
-  // Ends what blocks: the wait, or the stats that were asked for.
-  void settled(const Settled& settled, std::string& out);
-  void stats(std::string_view json, std::string& out);
+  bool blocked() const override { return blocked_on_ != BlockedOn::nothing; }
+  bool needs_peer() const override { return blocked_on_ == BlockedOn::wait; }
+  bool may_be_silent() override;
 
-  // It is not let in, whatever it says.
-  void turn_away(std::string& out);
-  // The peer was silent for too long.
-  void time_out(std::string& out) { refuse(Violation::read_timeout, out); }
-  // The server begins to stop: what blocks is given up, and the next request is the last.
-  void drain();
-  // The peer is gone. `keep_holds`: its leases alone end what it holds. Nothing is called after it.
-  void end(bool keep_holds);
+  void settled(const Settled& settled, std::string& out) override;
+  void report(std::string_view text, std::string& out) override;
+  void signalled(const Signal& signal, std::string& out) override { out += signal.line(); }
 
-  enum class Fate : std::uint8_t {
-    open,
-    closes,
-    refused
-  };  // refused: not let in; close, but not at once
-  Fate fate() const { return fate_; }
-  // The rule that was broken, when that is why it closes.
-  Violation violation() const { return violation_; }
-
-  // Whether silence is no reason to close it: it holds, waits or listens.
-  bool may_be_silent();
-
-  SessionId id() const { return session_.id; }
+  void turn_away(std::string& out) override;
+  void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
+  void drain(std::string& out) override;
+  void end(bool keep_holds) override;
 
  private:
-  enum class BlockedOn : std::uint8_t { nothing, wait, stats };
+  enum class BlockedOn : std::uint8_t { nothing, wait, report };
 
   void execute(const LineRequest& request, std::string& out);
   void acquire(const LineRequest& request, std::string& out);
@@ -83,17 +44,13 @@ class LineSession {
   void authenticate(const LineRequest& request, std::string& out);
   void listen(const LineRequest& request, std::string& out);
   void unlisten(const LineRequest& request, std::string& out);
+  void publish(const LineRequest& request, std::string& out);
   void reply(Command command, const Answer& answer, std::string& out);
   void refuse(Violation violation, std::string& out);
-  SignalHub::Subscriber subscriber() const { return {service_.mailbox, session_.id}; }
 
-  Service& service_;
-  Session session_;
   LineFramer framer_;
   WaitId wait_;
   Phase phase_;
-  Fate fate_ = Fate::open;
-  Violation violation_ = Violation::none;
   BlockedOn blocked_on_ = BlockedOn::nothing;
   Command waiting_command_ = Command::acquire;
   bool listens_ = false;  // it has, at some time

@@ -1,4 +1,4 @@
-// dflockd: locks and semaphores over the line protocol.
+// dflockd, and lockd-server: one server under two sets of flags.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -6,28 +6,30 @@
 #include "server/descriptor_limit.h"
 #include "server/load_options.h"
 #include "server/log.h"
+#include "server/option_table.h"
 #include "server/option_text.h"
 #include "server/service.h"
 #include "server/surroundings.h"
 #include "server/tls_identity.h"
+#include "server/version.h"
 
 namespace lockd {
 namespace {
 
-// What is in the table of settings and not in this server must not be passed over in silence.
-std::string what_is_missing(const Options& options) {
-  if (options.http_addr.has_value()) return "--http-addr";
-  return {};
+constexpr Flavour kFlavour = Flavour::LOCKD_FLAVOUR;
+
+std::string version_text() {
+  return std::string(program_name(kFlavour)) + " " + std::string(kVersion) + "\n";
 }
 
 int run(int argc, char** argv) {
   const Surroundings surroundings = process_surroundings();
-  Loaded loaded = load_options(Flavour::dflockd, {argv + 1, argv + argc}, surroundings);
+  Loaded loaded = load_options(kFlavour, {argv + 1, argv + argc}, surroundings);
   if (!loaded.error.empty()) return complain(loaded.error);
   scrub_secrets(loaded);
   switch (loaded.action) {
-    case Action::help: return std::fputs(help_text(Flavour::dflockd).c_str(), stdout) < 0;
-    case Action::version: return std::puts("dflockd " LOCKD_VERSION) < 0;
+    case Action::help: return std::fputs(help_text(kFlavour).c_str(), stdout) < 0;
+    case Action::version: return std::fputs(version_text().c_str(), stdout) < 0;
     case Action::print_config: return std::fputs(config_text(loaded).c_str(), stdout) < 0;
     case Action::check_config:
     case Action::serve: break;
@@ -35,9 +37,6 @@ int run(int argc, char** argv) {
   raise_descriptor_limit();
   set_up_log(loaded.options.log_level, loaded.options.log_format);
   for (const std::string& warning : loaded.warnings) log_event(LogLevel::warn, warning);
-  if (const std::string missing = what_is_missing(loaded.options); !missing.empty()) {
-    return complain(missing + " is not supported by this version");
-  }
   if (loaded.action == Action::serve) return serve(loaded.options, surroundings);
   const std::string error = TlsIdentity(loaded.options).load();
   return error.empty() ? EXIT_SUCCESS : complain(error);

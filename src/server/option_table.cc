@@ -41,6 +41,11 @@ constexpr auto kDflockd = std::to_array<Setting>({
     with_default(boolean<&Options::metrics>("metrics", {"DFLOCKD_METRICS"}, kListening,
                                             "Serve /metrics over HTTP."),
                  "true when HTTP is on"),
+    with_default(text<&Options::http_allow_origin, parse_origins>(
+                     "http-allow-origin", {"DFLOCKD_HTTP_ALLOW_ORIGIN"}, kListening, "ORIGINS",
+                     "*, or origins such as https://a.example, separated by commas",
+                     "Whose pages may call HTTP from a browser, besides the server's own."),
+                 "none"),
     with_default(number<&Options::threads, std::uint32_t, 1, kThreadsMax>(
                      "threads", {"DFLOCKD_THREADS"}, kListening, "a whole number from 1 to 1024",
                      "How many threads serve connections."),

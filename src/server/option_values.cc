@@ -170,6 +170,36 @@ std::optional<LogFormat> parse_log_format(std::string_view text) {
   return parse_name<LogFormat>(text, kLogFormats);
 }
 
+namespace {
+
+bool is_origin(std::string_view text) {
+  if (text == "*") return true;
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string_view::npos || scheme == 0) return false;
+  const std::string_view host = text.substr(scheme + 3);
+  return !host.empty() && host.find_first_of("/?#@ \t,\r\n") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string>> parse_origins(std::string_view text) {
+  std::vector<std::string> origins;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view origin = text.substr(0, comma);
+    if (!is_origin(origin)) return std::nullopt;
+    origins.emplace_back(origin);
+    if (comma == std::string_view::npos) return origins;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string print_value(const std::vector<std::string>& value) {
+  std::string text;
+  for (const std::string& part : value) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
 std::string print_value(bool value) { return value ? "true" : "false"; }
 
 std::string print_value(std::uint64_t value) { return std::to_string(value); }

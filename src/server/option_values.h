@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockd/types.h"
 #include "server/options.h"
@@ -38,6 +39,8 @@ std::optional<std::string> parse_host(std::string_view text);
 
 // "host:port", "[::1]:8080" or ":port". An IPv6 address needs its brackets here: "::1:80" is one.
 std::optional<Endpoint> parse_endpoint(std::string_view text);
+// Scheme, host and perhaps port, without a path, each; or `*`.
+std::optional<std::vector<std::string>> parse_origins(std::string_view text);
 
 // The name of a file or directory: not empty.
 std::optional<std::string> parse_path(std::string_view text);
@@ -54,6 +57,7 @@ std::string print_value(std::uint64_t value);
 std::string print_value(std::uint32_t value);
 std::string print_value(Duration value);  // in seconds
 std::string print_value(const std::string& value);
+std::string print_value(const std::vector<std::string>& value);  // with commas
 std::string print_value(const std::optional<std::uint16_t>& value);
 std::string print_value(const std::optional<Endpoint>& value);
 std::string print_value(LogLevel value);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lockd/types.h"
 
@@ -35,10 +36,11 @@ struct Endpoint {
 struct Options {
   // Listening. An empty host is every address.
   std::string host{};
-  std::optional<std::uint16_t> port = 6388;  // 0: any free one; none: no line port at all
-  std::optional<Endpoint> http_addr{};       // none: HTTP is off
-  bool metrics = false;                      // as loaded: whether /metrics is served
-  std::uint32_t threads = 0;                 // as loaded: never 0
+  std::optional<std::uint16_t> port = 6388;      // 0: any free one; none: no line port at all
+  std::optional<Endpoint> http_addr{};           // none: HTTP is off
+  bool metrics = false;                          // as loaded: whether /metrics is served
+  std::vector<std::string> http_allow_origin{};  // whose pages may call; "*": all
+  std::uint32_t threads = 0;                     // as loaded: never 0
 
   // Leases and keys.
   Duration default_lease_ttl = std::chrono::seconds(33);

@@ -48,6 +48,7 @@ const struct {
     {"threads", {"DFLOCKD_THREADS"}, "the number of cores", ""},
     {"http-addr", {"DFLOCKD_HTTP_ADDR"}, "off", ":8080"},
     {"metrics", {"DFLOCKD_METRICS"}, "true when HTTP is on", "false"},
+    {"http-allow-origin", {"DFLOCKD_HTTP_ALLOW_ORIGIN"}, "none", ""},  // "unless it is allowed"
     {"wal", {"DFLOCKD_WAL"}, "off", ""},
     {"wal-sync", {"DFLOCKD_WAL_SYNC"}, "always", ""},
     {"log-level", {"DFLOCKD_LOG_LEVEL"}, "info", ""},

@@ -14,20 +14,15 @@ Server::Server(const Options& options, std::function<void()> on_failure)
 
 Server::~Server() {
   stop();
+  close_ports();
   tell({});
 }
 
 std::string Server::start(const std::vector<Systemd::Socket>& passed) {
   if (std::string error = shared_.tls.load(); !error.empty()) return error;
-  if (passed.size() > 1) return "systemd passes more than one socket: there is one port to serve";
-  const Options& options = shared_.options;
-  const ListeningSocket socket = passed.empty() ? listen_on(options.host, options.port.value_or(0))
-                                                : adopt_listener(passed.front().descriptor);
-  if (!socket.error.empty()) return socket.error;
-  listening_ = socket.descriptor;
-  port_ = socket.port;
-  for (std::uint32_t i = 0; i < options.threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(shared_, listening_, socket.ipv6));
+  if (std::string error = open_ports(passed); !error.empty()) return error;
+  for (std::uint32_t i = 0; i < shared_.options.threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>(shared_, ports_));
   }
   std::vector<Worker*> started;
   for (const auto& worker : workers_) {
@@ -37,6 +32,30 @@ std::string Server::start(const std::vector<Systemd::Socket>& passed) {
   tell(std::move(started));
   running_ = true;
   return {};
+}
+
+// Of sockets that systemd passes, the one named `http` is for HTTP, any other for the line
+// protocol, if that is served.
+std::string Server::open_ports(const std::vector<Systemd::Socket>& passed) {
+  const Options& options = shared_.options;
+  for (const Systemd::Socket& socket : passed) {
+    const bool is_http = socket.name == "http" || !options.port.has_value();
+    ListeningSocket& port = is_http ? ports_.http : ports_.line;
+    if (port.descriptor >= 0) {
+      return "systemd passes more than one socket for one port; the one for HTTP must have "
+             "FileDescriptorName=http";
+    }
+    port = adopt_listener(socket.descriptor);
+    if (!port.error.empty()) return port.error;
+  }
+  if (options.port.has_value() && ports_.line.descriptor < 0) {
+    ports_.line = listen_on(options.host, *options.port);
+    if (!ports_.line.error.empty()) return ports_.line.error;
+  }
+  if (options.http_addr.has_value() && ports_.http.descriptor < 0) {
+    ports_.http = listen_on(options.http_addr->host, options.http_addr->port);
+  }
+  return ports_.http.error;
 }
 
 // On the journal's thread.
@@ -58,9 +77,16 @@ bool Server::is_turning() {
 }
 
 void Server::drain() {
+  shared_.draining = true;
   for (const auto& worker : workers_) worker->drain();
-  // The workers watch duplicates: the port is closed when the last of them is.
-  if (listening_ >= 0) ::close(std::exchange(listening_, -1));
+  close_ports();
+}
+
+// The workers watch duplicates: a port is closed when the last of them is.
+void Server::close_ports() {
+  for (ListeningSocket* port : {&ports_.line, &ports_.http}) {
+    if (port->descriptor >= 0) ::close(std::exchange(port->descriptor, -1));
+  }
 }
 
 void Server::stop() {

@@ -1,4 +1,4 @@
-// The server: its listening socket, its workers, and how it stops.
+// The server: its listening sockets, its workers, and how it stops.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,12 @@ class Server {
   explicit Server(const Options& options, std::function<void()> on_failure = {});
   ~Server();
 
-  // Opens the port, or takes over the socket that systemd has opened, and starts the workers. An
+  // Opens the ports, or takes over the sockets that systemd has opened, and starts the workers. An
   // error line when that cannot be.
   std::string start(const std::vector<Systemd::Socket>& passed = {});
-  std::uint16_t port() const { return port_; }
+  // 0 when it is not served.
+  std::uint16_t port() const { return ports_.line.port; }
+  std::uint16_t http_port() const { return ports_.http.port; }
 
   // Reads again what may change: the certificate and its key. An error line when they cannot be
   // used; then nothing has changed.
@@ -42,6 +44,8 @@ class Server {
   void stop();
 
  private:
+  std::string open_ports(const std::vector<Systemd::Socket>& passed);
+  void close_ports();
   void on_durable() EXCLUDES(told_mutex_);
   void tell(std::vector<Worker*> workers) EXCLUDES(told_mutex_);
 
@@ -54,8 +58,7 @@ class Server {
 
   Shared shared_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  int listening_ = -1;
-  std::uint16_t port_ = 0;
+  Ports ports_;
   bool running_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -60,12 +61,15 @@ class Service {
     if (const std::string error = server_.start(systemd_.sockets()); !error.empty()) {
       return complain(error);
     }
-    log_event(LogLevel::info, "listening",
-              {{"host", options_.host.empty() ? "*" : options_.host},
-               {"port", std::to_string(server_.port())},
-               {"threads", std::to_string(options_.threads)},
-               {"tls", options_.tls_cert.empty() ? "no" : "yes"},
-               {"protected", options_.line_is_protected() ? "yes" : "no"}});
+    if (server_.port() != 0) {
+      log_event(LogLevel::info, "listening",
+                {{"host", options_.host.empty() ? "*" : options_.host},
+                 {"port", std::to_string(server_.port())},
+                 {"threads", std::to_string(options_.threads)},
+                 {"tls", options_.tls_cert.empty() ? "no" : "yes"},
+                 {"protected", options_.line_is_protected() ? "yes" : "no"}});
+    }
+    if (server_.http_port() != 0) log_http();
     systemd_.ready();
     Asked asked = Asked::nothing;
     while (asked == Asked::nothing) asked = wait(1h);
@@ -92,6 +96,15 @@ class Service {
     // A loop that hangs is a server that hangs, however well this thread may be.
     if (systemd_.watchdog() > 0us && server_.is_turning()) systemd_.alive();
     return Asked::nothing;
+  }
+
+  void log_http() {
+    const std::string& host = options_.http_addr.value_or(Endpoint{}).host;
+    log_event(LogLevel::info, "listening http",
+              {{"host", host.empty() ? "*" : host},
+               {"port", std::to_string(server_.http_port())},
+               {"tls", options_.tls_cert.empty() ? "no" : "yes"},
+               {"protected", options_.http_is_protected() ? "yes" : "no"}});
   }
 
   void reload() {
@@ -128,7 +141,7 @@ class Service {
 }  // namespace
 
 int complain(const std::string& error) {
-  std::fprintf(stderr, "dflockd: %s\n", error.c_str());
+  std::fprintf(stderr, "%s: %s\n", ::program_invocation_short_name, error.c_str());
   return EXIT_FAILURE;
 }
 

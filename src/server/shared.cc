@@ -29,9 +29,29 @@ Shared::Shared(const Options& given, std::function<void()> on_durable)
               .sweep_interval = options.lease_sweep_interval,
               .clock = journal == nullptr ? nullptr : &journal->clock(),
               .journal = journal.get(),
+              .observer = &feed,
               .on_durable = std::move(on_durable)}),
       hub(options.max_subscriptions),
       admission(options.max_connections, options.max_connections_per_ip),
       tls(options) {}
+
+std::string_view Shared::why_not_ready() const {
+  if (draining.load()) return "draining";
+  return engine.journal_state() == Journal::State::failed ? "storage" : "";
+}
+
+std::string_view Shared::journal_state() const {
+  if (journal == nullptr) return "none";
+  switch (journal->state()) {
+    case Journal::State::accepting: return "accepting";
+    case Journal::State::full: return "full";
+    case Journal::State::failed: return "failed";
+  }
+  return "";
+}
+
+WorkerFigures& Shared::add_worker_figures() {
+  return *worker_figures.emplace_back(std::make_unique<WorkerFigures>());
+}
 
 }  // namespace lockd

@@ -3,14 +3,19 @@
 
 #include <atomic>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "lockd/engine.h"
 #include "lockd/file_journal.h"
 #include "server/admission.h"
+#include "server/event_feed.h"
 #include "server/options.h"
 #include "server/tls_identity.h"
+#include "server/worker_figures.h"
 #include "signals/signal_hub.h"
 
 namespace lockd {
@@ -20,13 +25,24 @@ struct Shared {
   // a line for people when that cannot be. `on_durable` is the engine's.
   Shared(const Options& options, std::function<void()> on_durable);
 
+  // Why no grant can be expected now; empty when one can.
+  std::string_view why_not_ready() const;
+  // "none", "accepting", "full" or "failed".
+  std::string_view journal_state() const;
+  // Before any worker has started.
+  WorkerFigures& add_worker_figures();
+
   const Options options;
+  const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   const std::unique_ptr<FileJournal> journal;  // null: nothing is kept
+  EventFeed feed;
   Engine engine;
   SignalHub hub;
   Admission admission;
   TlsIdentity tls;
   std::atomic<SessionId> last_session{0};
+  std::atomic<bool> draining{false};
+  std::vector<std::unique_ptr<WorkerFigures>> worker_figures;  // fixed once they have started
   // Where what walks through every key is done, away from the loops.
   boost::asio::thread_pool side_work{1};
 };

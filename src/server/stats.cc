@@ -1,112 +1,80 @@
 #include "server/stats.h"
 
-#include <array>
-#include <charconv>
-#include <chrono>
-#include <string_view>
+#include <string>
 
 #include "base/json_text.h"
+#include "server/milliseconds.h"
 
 namespace lockd {
 namespace {
 
-template <typename Number>
-void append_number(std::string& out, Number number) {
-  std::array<char, 32> digits;
-  out.append(digits.data(),
-             std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
-}
-
 // To the millisecond, as seconds.
-void append_seconds(std::string& out, Duration duration) {
-  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-  append_number(out, static_cast<double>(ms) / 1000);
+double seconds(Duration duration) { return static_cast<double>(whole_ms(duration)) / 1000; }
+
+std::string lock_json(const KeyStatus& key) {
+  const HoldStatus hold = key.holds.empty() ? HoldStatus{} : key.holds[0];
+  JsonObject json;
+  json.add("key", key.key);
+  json.add("owner_conn_id", hold.session);
+  json.add("lease_expires_in_s", seconds(hold.remaining));
+  json.add("waiters", key.waiters);
+  return json.finish();
 }
 
-// A list that is being written: `,` between its members.
-class Members {
- public:
-  std::string& next() {
-    if (!text_.empty()) text_ += ',';
-    return text_;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-void append_lock(std::string& out, const KeyStatus& key) {
-  out += R"({"key":)";
-  append_json_string(out, key.key);
-  out += R"(,"owner_conn_id":)";
-  append_number(out, key.holds.empty() ? 0 : key.holds[0].session);
-  out += R"(,"lease_expires_in_s":)";
-  append_seconds(out, key.holds.empty() ? Duration::zero() : key.holds[0].remaining);
-  out += R"(,"waiters":)";
-  append_number(out, key.waiters);
-  out += '}';
+std::string semaphore_json(const KeyStatus& key) {
+  JsonObject json;
+  json.add("key", key.key);
+  json.add("limit", key.limit);
+  json.add("holders", key.holders);
+  json.add("waiters", key.waiters);
+  return json.finish();
 }
 
-void append_semaphore(std::string& out, const KeyStatus& key) {
-  out += R"({"key":)";
-  append_json_string(out, key.key);
-  out += R"(,"limit":)";
-  append_number(out, key.limit);
-  out += R"(,"holders":)";
-  append_number(out, key.holders);
-  out += R"(,"waiters":)";
-  append_number(out, key.waiters);
-  out += '}';
-}
-
-void append_idle(std::string& out, const KeyStatus& key) {
-  out += R"({"key":)";
-  append_json_string(out, key.key);
-  out += R"(,"idle_s":)";
-  append_seconds(out, key.idle);
-  out += '}';
+std::string idle_json(const KeyStatus& key) {
+  JsonObject json;
+  json.add("key", key.key);
+  json.add("idle_s", seconds(key.idle));
+  return json.finish();
 }
 
 }  // namespace
 
+std::string audience_json(const AudienceStatus& audience) {
+  JsonObject json;
+  json.add("pattern", audience.pattern);
+  if (!audience.group.empty()) json.add("group", audience.group);
+  json.add("listeners", audience.listeners);
+  return json.finish();
+}
+
 std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections) {
-  Members locks;
-  Members semaphores;
-  Members idle_locks;
-  Members idle_semaphores;
+  JsonArray locks;
+  JsonArray semaphores;
+  JsonArray idle_locks;
+  JsonArray idle_semaphores;
   const Position position = engine.list(
       [&](const KeyStatus& key) {
         const bool lock = key.kind == Kind::lock;
         if (key.holders == 0 && key.waiters == 0) {
-          append_idle((lock ? idle_locks : idle_semaphores).next(), key);
+          (lock ? idle_locks : idle_semaphores).add_json(idle_json(key));
         } else if (lock) {
-          append_lock(locks.next(), key);
+          locks.add_json(lock_json(key));
         } else {
-          append_semaphore(semaphores.next(), key);
+          semaphores.add_json(semaphore_json(key));
         }
       },
       1);
   if (!engine.wait_durable(position)) return {};
-  Members channels;
-  for (const AudienceStatus& audience : hub.list()) {
-    std::string& out = channels.next();
-    out += R"({"pattern":)";
-    append_json_string(out, audience.pattern);
-    if (!audience.group.empty()) {
-      out += R"(,"group":)";
-      append_json_string(out, audience.group);
-    }
-    out += R"(,"listeners":)";
-    append_number(out, audience.listeners);
-    out += '}';
-  }
-  std::string json = R"({"connections":)";
-  append_number(json, connections);
-  json += R"(,"locks":[)" + locks.text() + R"(],"semaphores":[)" + semaphores.text();
-  json += R"(],"idle_locks":[)" + idle_locks.text() + R"(],"idle_semaphores":[)";
-  json += idle_semaphores.text() + R"(],"signal_channels":[)" + channels.text() + "]}";
-  return json;
+  JsonArray channels;
+  for (const AudienceStatus& audience : hub.list()) channels.add_json(audience_json(audience));
+  JsonObject json;
+  json.add("connections", connections);
+  json.add_json("locks", locks.finish());
+  json.add_json("semaphores", semaphores.finish());
+  json.add_json("idle_locks", idle_locks.finish());
+  json.add_json("idle_semaphores", idle_semaphores.finish());
+  json.add_json("signal_channels", channels.finish());
+  return json.finish();
 }
 
 }  // namespace lockd

@@ -1,15 +1,14 @@
 #include "server/worker.h"
 
-#include <fcntl.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <utility>
 
+#include "server/http_session.h"
+#include "server/line_session.h"
 #include "server/log.h"
-#include "server/stats.h"
+#include "server/milliseconds.h"
 
 namespace lockd {
 namespace {
@@ -18,165 +17,124 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kAcceptPause = 100ms;
-// Not all: the other loops are at the door too.
-constexpr int kAcceptsAtOnce = 16;
-constexpr auto kRepeatedLogInterval = 60s;
+std::int64_t unix_ms_now() { return whole_ms(std::chrono::system_clock::now().time_since_epoch()); }
 
-// A descriptor that needs nothing but itself; -1 when there is none left.
-int open_reserve() { return ::eventfd(0, EFD_CLOEXEC); }
-
-// Once a minute at most: what any peer can cause must not fill the log.
-bool may_log(Connection::Clock::time_point& next, Connection::Clock::time_point now) {
-  if (now < next) return false;
-  next = now + kRepeatedLogInterval;
-  return true;
+// As in "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string http_date() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 40> text;
+  return {text.data(),
+          std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
 
 }  // namespace
 
-Worker::Worker(Shared& shared, int listening, bool ipv6)
+Worker::Worker(Shared& shared, const Ports& ports)
     : shared_(shared),
-      acceptor_(loop_.context()),
-      accept_pause_(loop_.context()),
-      reserve_(open_reserve()),
+      figures_(shared.add_worker_figures()),
       batch_(shared.engine),
-      service_{shared.options, shared.hub, batch_, secrets_, *this, shared.hub.attach(*this)} {
-  acceptor_.assign(ipv6 ? tcp::v6() : tcp::v4(), ::fcntl(listening, F_DUPFD_CLOEXEC, 0));
-  acceptor_.non_blocking(true);
+      service_{.options = shared.options,
+               .hub = shared.hub,
+               .engine = shared.engine,
+               .batch = batch_,
+               .secrets = secrets_,
+               .listener = *this,
+               .desk = *this,
+               .figures = figures_,
+               .mailbox = shared.hub.attach(*this),
+               .unix_ms = unix_ms_now,
+               .date = http_date()} {
+  const auto open_door = [this](std::optional<Door>& door, const ListeningSocket& socket,
+                                Protocol protocol) {
+    if (socket.descriptor < 0) return;
+    door.emplace(loop_, socket, figures_,
+                 [this, protocol](Connection::Socket peer) { admit(protocol, std::move(peer)); });
+  };
+  open_door(line_door_, ports.line, Protocol::line);
+  open_door(http_door_, ports.http, Protocol::http);
 }
 
-Worker::~Worker() {
-  if (reserve_ >= 0) ::close(reserve_);
-}
+Worker::~Worker() = default;
 
 void Worker::start() {
-  accept();
+  if (line_door_) line_door_->open();
+  if (http_door_) http_door_->open();
   thread_ = std::thread([this] { loop_.run([this] { end_turn(); }, [this] { tick(); }); });
 }
 
 void Worker::drain() {
   loop_.post([this] {
     service_.draining = true;
-    error_code ignored;
-    acceptor_.close(ignored);
-    accept_pause_.cancel();
+    if (line_door_) line_door_->close();
+    if (http_door_) http_door_->close();
     for (auto& [id, connection] : connections_) connection->drain();
   });
 }
 
 void Worker::stop() {
   loop_.post([this] {
-    std::vector<LineConnection*> all;
+    std::vector<ClientConnection*> all;
     for (auto& [id, connection] : connections_) all.push_back(connection.get());
-    for (LineConnection* connection : all) connection->cut();
+    for (ClientConnection* connection : all) connection->cut();
     end_turn();
     loop_.stop();
   });
 }
 
-// Accepting.
+// Clients come and go.
 
-void Worker::accept() {
-  acceptor_.async_accept(loop_.context().get_executor(),
-                         [this](const error_code& error, Connection::Socket socket) {
-                           on_accept(error, std::move(socket));
-                         });
-}
-
-void Worker::on_accept(const error_code& error, Connection::Socket socket) {
-  if (!acceptor_.is_open()) return;
-  if (!error) {
-    take(std::move(socket));
-    take_more();
-    return accept();
-  }
-  if (error == boost::asio::error::connection_aborted) return accept();
-  if (error == boost::asio::error::no_descriptors || error.value() == ENFILE) refuse_politely();
-  // Out of descriptors or memory: to try again at once would only spin.
-  accept_pause_.expires_after(kAcceptPause);
-  accept_pause_.async_wait([this](const error_code& cancelled) {
-    if (!cancelled) accept();
-  });
-}
-
-// Who else stands at the door. One at a time they would wait for as many turns of a busy loop.
-void Worker::take_more() {
-  for (int more = 1; more < kAcceptsAtOnce; ++more) {
-    Connection::Socket socket(loop_.context());
-    error_code nobody;  // a real error comes again with the next accept
-    acceptor_.accept(socket, nobody);
-    if (nobody) return;
-    take(std::move(socket));
-  }
-}
-
-void Worker::take(Connection::Socket socket) {
-  // The reserve comes first: while it was given up, another loop may have taken its descriptor.
-  if (reserve_ < 0) reserve_ = open_reserve();
-  if (reserve_ >= 0) {
-    admit(std::move(socket));
-  } else {
-    give_up(std::move(socket));
-  }
-}
-
-// No descriptor is left: the reserve takes the connection in, so that its peer sees a close and not
-// a silence.
-void Worker::refuse_politely() {
-  log_refusal();
-  if (reserve_ >= 0) ::close(reserve_);
-  const int refused = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
-  if (refused >= 0) ::close(refused);
-  reserve_ = open_reserve();
-}
-
-// Instead of admitting it: its descriptor is needed.
-void Worker::give_up(Connection::Socket socket) {
-  log_refusal();
-  error_code ignored;
-  socket.close(ignored);
-  reserve_ = open_reserve();
-}
-
-void Worker::log_refusal() {
-  if (!may_log(next_refusal_log_, loop_.turn_time())) return;
-  log_event(LogLevel::warn,
-            "no descriptors left: connections are refused; raise the limit on open "
-            "files, or set --max-connections below it");
-}
-
-void Worker::admit(Connection::Socket socket) {
+void Worker::admit(Protocol protocol, Connection::Socket socket) {
   error_code error;
   const tcp::endpoint peer = socket.remote_endpoint(error);
   if (error) return;  // gone already
   const auto address = unmapped(peer.address());
-  if (!shared_.admission.enter(address)) return;
+  if (!shared_.admission.enter(address)) return figures_.connections_refused.add();
+  figures_.connections_accepted.add();
   const SessionId id = ++shared_.last_session;
-  auto connection = std::make_unique<LineConnection>(
-      *this, std::move(socket), shared_.tls.open_channel(), address, service_, id);
-  LineConnection& started = *connection;
+  const bool is_line = protocol == Protocol::line;
+  const bool is_foreign =
+      (is_line ? options().line_is_protected() : options().http_is_protected()) &&
+      !address.is_loopback();
+  std::unique_ptr<Conversation> conversation;
+  if (is_line) {
+    conversation = std::make_unique<LineSession>(service_, id);
+  } else {
+    conversation = std::make_unique<HttpSession>(service_, id);
+  }
+  auto connection = std::make_unique<ClientConnection>(
+      *this, std::move(socket), shared_.tls.open_channel(), address, std::move(conversation));
+  ClientConnection& started = *connection;
   connections_.emplace(id, std::move(connection));
   round_.push_back(&started);
-  if (options().line_is_protected() && !address.is_loopback()) {
-    log_protected(address);
+  if (is_foreign) {
+    log_protected(protocol, address);
     started.turn_away();
   }
   started.start();
 }
 
-void Worker::log_protected(const boost::asio::ip::address& peer) {
+void Worker::log_protected(Protocol protocol, const boost::asio::ip::address& peer) {
   if (!may_log(next_protected_log_, loop_.turn_time())) return;
   log_event(LogLevel::warn,
-            "protected mode: only loopback is served; to serve others choose --host or set "
-            "--auth-token",
+            protocol == Protocol::line
+                ? "protected mode: only loopback is served; to serve others choose --host or set "
+                  "--auth-token"
+                : "protected mode: only loopback is served; to serve others name a host in "
+                  "--http-addr or set --auth-token",
             {{"peer", peer.to_string()}});
 }
 
-void Worker::ended(LineConnection& connection) {
+void Worker::ended(ClientConnection& connection) {
   const auto found = connections_.find(connection.id());
   shared_.admission.leave(connection.address());
   round_.remove(&connection);
+  if (const auto watcher = std::find(watchers_.begin(), watchers_.end(), connection.id());
+      watcher != watchers_.end()) {
+    watchers_.erase(watcher);
+    shared_.feed.remove_watcher();
+  }
   leaving_.push_back(std::move(found->second));
   connections_.erase(found);
 }
@@ -194,11 +152,20 @@ void Worker::deliver(std::span<const std::uint64_t> subscribers,
   }
 }
 
-void Worker::ask_stats(SessionId id) {
-  boost::asio::post(shared_.side_work, [this, id] {
-    std::string json = stats_json(shared_.engine, shared_.hub, shared_.admission.connections());
-    if (!json.empty()) leave({.id = id, .what = Delivery::stats, .json = std::move(json)});
+void Worker::ask(SessionId id, Report report) {
+  boost::asio::post(shared_.side_work, [this, id, report = std::move(report)] {
+    leave({.id = id, .what = Delivery::report, .text = make_report(shared_, report)});
   });
+}
+
+void Worker::watch_events(SessionId id) {
+  if (watchers_.empty()) feed_place_ = shared_.feed.end();
+  watchers_.push_back(id);
+  shared_.feed.add_watcher();
+}
+
+void Worker::abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) {
+  abandoned_.emplace(id, Abandoned{kind, std::string(key), std::string(holder)});
 }
 
 void Worker::leave(Delivery delivery) {
@@ -221,15 +188,56 @@ bool Worker::take_inbox() {
   }
   for (const Delivery& delivery : inbox) {
     const auto found = connections_.find(delivery.id);
-    if (found == connections_.end()) continue;  // it has closed meanwhile
-    LineConnection& connection = *found->second;
+    if (found == connections_.end()) {  // it has closed meanwhile
+      if (delivery.what == Delivery::wait) take_back(delivery.settled);
+      continue;
+    }
+    ClientConnection& connection = *found->second;
     switch (delivery.what) {
-      case Delivery::wait: connection.settled(delivery.settled); break;
-      case Delivery::stats: connection.stats(delivery.json); break;
-      case Delivery::signal: connection.push(delivery.sig->line()); break;
+      case Delivery::wait: settle(connection, delivery.settled); break;
+      case Delivery::report: connection.report(delivery.text); break;
+      case Delivery::signal: connection.push(*delivery.sig); break;
     }
   }
   return !inbox.empty();
+}
+
+void Worker::settle(ClientConnection& connection, const Settled& settled) {
+  if (settled.outcome == Outcome::ok) {
+    const Time granted = settled.grant.expires_at - settled.grant.ttl;
+    figures_.hand_off.add(shared_.engine.now() - granted);
+  }
+  connection.settled(settled);
+}
+
+void Worker::take_back(const Settled& settled) {
+  const auto found = abandoned_.find(settled.id);
+  if (found == abandoned_.end()) return;
+  if (settled.outcome == Outcome::ok) {
+    const Abandoned& abandoned = found->second;
+    batch_.withdraw({.key = abandoned.key,
+                     .holder = abandoned.holder,
+                     .fence = settled.grant.fence,
+                     .kind = abandoned.kind});
+  }
+  abandoned_.erase(found);
+}
+
+// To those who watch, what has become durable since the last tick.
+void Worker::show_events() {
+  if (watchers_.empty()) return;
+  EventFeed::Entries entries;
+  const std::uint64_t missed = shared_.feed.read(
+      feed_place_, entries, [this](Position position) { return is_durable(position); });
+  const Time now = shared_.engine.now();
+  const std::int64_t unix_ms = unix_ms_now();
+  for (const SessionId id : std::vector(watchers_)) {
+    if (missed > 0) connections_.at(id)->missed(missed);
+  }
+  for (const auto& entry : entries) {
+    const ShownOccurrence shown = show(*entry, unix_ms - whole_ms(now - entry->occurrence.at));
+    for (const SessionId id : watchers_) connections_.at(id)->occurred(shown);
+  }
 }
 
 // Turns.
@@ -241,7 +249,7 @@ void Worker::end_turn() {
   do {
     position = std::max(position, batch_.commit());
   } while (take_inbox());
-  while (LineConnection* connection = touched_.pop_front()) connection->flush(position);
+  while (ClientConnection* connection = touched_.pop_front()) connection->flush(position);
   batch_.commit();  // a connection that broke released what it held
   release_held();
   std::erase_if(leaving_, [this](const auto& c) {
@@ -270,16 +278,18 @@ void Worker::on_durable() {
 
 void Worker::tick() {
   turned_.store(true, std::memory_order_relaxed);
+  service_.date = http_date();
+  show_events();
   const auto now = std::chrono::steady_clock::now();
-  LineConnection* next = watched_.front();
-  while (LineConnection* connection = next) {
+  ClientConnection* next = watched_.front();
+  while (ClientConnection* connection = next) {
     next = watched_.next(connection);
     if (!connection->watch(now)) watched_.remove(connection);
   }
   // A part of all connections, so that each has its turn about once a second.
   constexpr std::size_t kTicksPerRound = 1s / Loop::kTick;
   for (std::size_t left = connections_.size() / kTicksPerRound + 1; left > 0; --left) {
-    LineConnection* connection = round_.pop_front();
+    ClientConnection* connection = round_.pop_front();
     if (connection == nullptr) break;
     round_.push_back(connection);
     connection->check_silence(now);

@@ -5,10 +5,9 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -19,15 +18,23 @@
 #include "base/secret.h"
 #include "lockd/batch.h"
 #include "net/loop.h"
-#include "server/line_connection.h"
+#include "server/client_connection.h"
+#include "server/conversation.h"
+#include "server/door.h"
 #include "server/shared.h"
 
 namespace lockd {
 
-class Worker final : public Listener, public Mailbox {
+// The sockets that the workers of a server listen on; one that is not there has no descriptor.
+struct Ports {
+  ListeningSocket line;
+  ListeningSocket http;
+};
+
+class Worker final : public Listener, public Mailbox, private Desk {
  public:
-  // Watches a duplicate of `listening`.
-  Worker(Shared& shared, int listening, bool ipv6);
+  // Watches duplicates of the sockets.
+  Worker(Shared& shared, const Ports& ports);
   ~Worker();
 
   void start();  // its thread
@@ -46,27 +53,32 @@ class Worker final : public Listener, public Mailbox {
   // For its connections.
   Loop& loop() { return loop_; }
   const Options& options() const { return shared_.options; }
-  using Touched = List<LineConnection, &LineConnection::touched>;
+  using Touched = List<ClientConnection, &ClientConnection::touched>;
   Touched& touched() { return touched_; }
-  using Watched = List<LineConnection, &LineConnection::watched>;
+  using Watched = List<ClientConnection, &ClientConnection::watched>;
   Watched& watched() { return watched_; }
-  using Held = List<LineConnection, &LineConnection::held>;
+  using Held = List<ClientConnection, &ClientConnection::held>;
   Held& held() { return held_; }
   bool is_durable(Position position) const { return shared_.engine.is_durable(position); }
   bool is_draining() const { return service_.draining; }
   bool keeps_what_it_grants() const { return shared_.journal != nullptr; }
-  void ask_stats(SessionId id);
-  void ended(LineConnection& connection);
+  WorkerFigures& figures() { return figures_; }
+  void ended(ClientConnection& connection);
 
  private:
-  using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, Loop::Executor>;
+  // A grant on its way to a client that has gone: it is taken back when it arrives.
+  struct Abandoned {
+    Kind kind;
+    std::string key;
+    std::string holder;
+  };
 
   // Something from another thread, for one connection.
   struct Delivery {
     SessionId id;
-    enum { wait, stats, signal } what;
+    enum { wait, report, signal } what;
     Settled settled{};
-    std::string json{};
+    std::string text{};
     std::shared_ptr<const Signal> sig{};
   };
 
@@ -77,36 +89,41 @@ class Worker final : public Listener, public Mailbox {
   void leave(Delivery delivery) EXCLUDES(inbox_mutex_);
   bool take_inbox() EXCLUDES(inbox_mutex_);
 
-  void accept();
-  void on_accept(const boost::system::error_code& error, Connection::Socket socket);
-  void take(Connection::Socket socket);
-  void take_more();
-  void admit(Connection::Socket socket);
-  void refuse_politely();
-  void give_up(Connection::Socket socket);
-  void log_refusal();
-  void log_protected(const boost::asio::ip::address& peer);
+  // Of Desk.
+  void ask(SessionId id, Report report) override;
+  void watch_events(SessionId id) override;
+  void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) override;
+
+  void settle(ClientConnection& connection, const Settled& settled);
+  void take_back(const Settled& settled);
+
+  enum class Protocol : std::uint8_t { line, http };
+  void admit(Protocol protocol, Connection::Socket socket);
+  void show_events();
+  void log_protected(Protocol protocol, const boost::asio::ip::address& peer);
   void end_turn();
   void release_held();
   void tick();
 
   Shared& shared_;
+  WorkerFigures& figures_;
   Loop loop_;
-  Acceptor acceptor_;
-  boost::asio::steady_timer accept_pause_;
+  std::optional<Door> line_door_;
+  std::optional<Door> http_door_;
   Connection::Clock::time_point next_protected_log_{};
-  Connection::Clock::time_point next_refusal_log_{};
-  int reserve_ = -1;  // a descriptor to refuse by when there is no other
   Batch batch_;
   TokenSource secrets_;
-  LineSession::Service service_;
-  boost::unordered_flat_map<SessionId, std::unique_ptr<LineConnection>> connections_;
-  std::vector<std::unique_ptr<LineConnection>> leaving_;  // ended; their sockets still linger
+  Conversation::Service service_;
+  boost::unordered_flat_map<SessionId, std::unique_ptr<ClientConnection>> connections_;
+  std::vector<std::unique_ptr<ClientConnection>> leaving_;  // ended; their sockets still linger
+  boost::unordered_flat_map<SessionId, Abandoned> abandoned_;
+  std::vector<SessionId> watchers_;  // of what happens to keys
+  std::uint64_t feed_place_ = 0;     // how far they have been told
   Touched touched_;
   Watched watched_;
   Held held_;                               // in the order of their positions
   std::atomic<bool> wants_durable_{false};  // held_ is not empty
-  List<LineConnection, &LineConnection::round> round_;
+  List<ClientConnection, &ClientConnection::round> round_;
   std::thread thread_;
   std::atomic<bool> turned_{false};
 

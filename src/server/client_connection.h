@@ -1,4 +1,4 @@
-// A line client: its socket and its conversation, together.
+// A client: its socket and its conversation, together, whatever the protocol.
 //
 // Belongs to one worker, and is touched by its thread only.
 #pragma once
@@ -11,26 +11,29 @@
 
 #include "base/list.h"
 #include "net/connection.h"
-#include "server/line_session.h"
+#include "server/conversation.h"
 
 namespace lockd {
 
 class Worker;
 
-class LineConnection final : public Connection::Handler {
+class ClientConnection final : public Connection::Handler {
  public:
   // `tls` may be null: plain text.
-  LineConnection(Worker& worker, Connection::Socket socket, std::unique_ptr<TlsChannel> tls,
-                 boost::asio::ip::address address, LineSession::Service& service, SessionId id);
+  ClientConnection(Worker& worker, Connection::Socket socket, std::unique_ptr<TlsChannel> tls,
+                   boost::asio::ip::address address, std::unique_ptr<Conversation> conversation);
 
   void start() { connection_.start(); }
   // Instead of a conversation: it is not served here.
   void turn_away();
 
-  // One of its waits ended; its stats are there; a signal has come for it.
+  // One of its waits ended; its report is there; a signal has come for it; something occurred that
+  // it watches, or so much of that was missed.
   void settled(const Settled& settled);
-  void stats(std::string_view json);
-  void push(std::string_view line);
+  void report(std::string_view text);
+  void push(const Signal& signal);
+  void occurred(const ShownOccurrence& occurrence);
+  void missed(std::uint64_t count) { conversation_->missed(count); }
 
   // The end of the turn: sends what there is once `position` is durable, and closes if the
   // conversation is over.
@@ -38,7 +41,7 @@ class LineConnection final : public Connection::Handler {
   // What it waits for in the worker's list, and what to do when that is durable.
   Position held_until() const { return held_until_; }
   void release();
-  // About once a second: whether it has been silent for too long.
+  // About once a second: whether it has been silent for too long, or should say something itself.
   void check_silence(Connection::Clock::time_point now);
   // Every tick, while it needs to be watched. False when that is over.
   bool watch(Connection::Clock::time_point now);
@@ -47,20 +50,20 @@ class LineConnection final : public Connection::Handler {
   void cut();
 
   bool may_be_destroyed() const { return ended_ && connection_.idle(); }
-  SessionId id() const { return session_.id(); }
+  SessionId id() const { return conversation_->id(); }
   const boost::asio::ip::address& address() const { return address_; }
 
-  ListHook<LineConnection> touched;  // in this turn
-  ListHook<LineConnection> watched;  // it is slow, paused, lingering or refused
-  ListHook<LineConnection> held;     // its output waits for the journal
-  ListHook<LineConnection> round;    // all whose sessions live, in the order of their checks
+  ListHook<ClientConnection> touched;  // in this turn
+  ListHook<ClientConnection> watched;  // it is slow, paused, lingering or refused
+  ListHook<ClientConnection> held;     // its output waits for the journal
+  ListHook<ClientConnection> round;    // all whose conversations go on, in the order of their checks
 
  private:
   std::size_t on_input(std::string_view unread) override;
   void on_end_of_input() override;
   void on_broken() override;
 
-  bool is_refused() const { return session_.fate() == LineSession::Fate::refused; }
+  bool is_refused() const { return conversation_->fate() == Conversation::Fate::refused; }
   void touch();
   void go_on();
   enum class Ender : unsigned char { peer, server };
@@ -71,19 +74,22 @@ class LineConnection final : public Connection::Handler {
   void have_watched();
   void close_when_over();
   bool refusal_is_over(Connection::Clock::time_point now);
-  void log_violation() const;
+  void note_violation();
 
   Worker& worker_;
   const boost::asio::ip::address address_;
-  LineSession session_;
+  const std::unique_ptr<Conversation> conversation_;
   Connection connection_;
-  bool ended_ = false;        // the session is
+  bool ended_ = false;        // the conversation has
   bool input_ended_ = false;  // the peer sends no more
   bool finishing_ = false;    // to be closed when its last output is sent
   std::uint32_t pushes_unsent_ = 0;
+  std::uint64_t request_ = 0;  // that is under way, by number
   Position held_until_ = 0;                     // what the output that is held rests on
   Position rests_on_ = 0;                       // what the output as a whole rests on
   Connection::Clock::time_point last_reply_{};  // to a request that had blocked
+  Connection::Clock::time_point request_since_{};  // when the request that is under way began
+  Connection::Clock::time_point last_ping_{};
   Connection::Clock::time_point close_at_{};    // when it was not let in
 };
 

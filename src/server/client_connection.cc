@@ -1,10 +1,9 @@
-#include "server/line_connection.h"
+#include "server/client_connection.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "protocol/line_reply.h"
 #include "server/log.h"
 #include "server/worker.h"
 
@@ -20,35 +19,39 @@ constexpr std::chrono::milliseconds kRefusalDelay = 100ms;
 // How far a listener may fall behind, and how much may pile up for one that is held up by the disk.
 constexpr std::uint32_t kPushesUnsentMax = 1024;
 constexpr std::size_t kUnsentPushesMax = 16 * Connection::kUnsentMax;
+constexpr std::size_t kUnsentEventsMax = 256 * 1024;
+// How often a stream shows that it is alive.
+constexpr std::chrono::seconds kPingInterval = 15s;
 
 }  // namespace
 
-LineConnection::LineConnection(Worker& worker, Connection::Socket socket,
-                               std::unique_ptr<TlsChannel> tls, boost::asio::ip::address address,
-                               LineSession::Service& service, SessionId id)
+ClientConnection::ClientConnection(Worker& worker, Connection::Socket socket,
+                                   std::unique_ptr<TlsChannel> tls,
+                                   boost::asio::ip::address address,
+                                   std::unique_ptr<Conversation> conversation)
     : worker_(worker),
       address_(std::move(address)),
-      session_(service, id),
+      conversation_(std::move(conversation)),
       connection_(worker.loop(), std::move(socket), std::move(tls), *this) {
   if (worker.options().write_timeout == 0s) connection_.bear_with_stalled_peer();
 }
 
-std::size_t LineConnection::on_input(std::string_view unread) {
-  if (ended_ || session_.fate() != LineSession::Fate::open) return unread.size();
-  const bool asked = session_.wants_stats();  // more has come behind a request that blocks
-  const std::size_t taken = session_.take_in(unread, connection_.output());
+std::size_t ClientConnection::on_input(std::string_view unread) {
+  if (ended_ || conversation_->fate() != Conversation::Fate::open) return unread.size();
+  const std::size_t taken = conversation_->take_in(unread, connection_.output());
+  const std::uint64_t under_way = conversation_->request_under_way();
+  if (std::exchange(request_, under_way) != under_way) request_since_ = worker_.loop().turn_time();
   touch();
-  if (!asked && session_.wants_stats()) worker_.ask_stats(id());
   return taken;
 }
 
-void LineConnection::on_end_of_input() {
+void ClientConnection::on_end_of_input() {
   // What was complete is answered first; what waits in line, or is half there, never will be.
   input_ended_ = true;
   touch();
 }
 
-void LineConnection::on_broken() {
+void ClientConnection::on_broken() {
   if (const std::string_view error = connection_.tls_error(); !error.empty()) {
     log_event(LogLevel::info, "TLS failed",
               {{"connection", std::to_string(id())},
@@ -58,31 +61,39 @@ void LineConnection::on_broken() {
   end(Ender::peer);
 }
 
-void LineConnection::turn_away() {
-  session_.turn_away(connection_.output());
+void ClientConnection::turn_away() {
+  conversation_->turn_away(connection_.output());
   touch();
 }
 
-void LineConnection::settled(const Settled& settled) {
+void ClientConnection::settled(const Settled& settled) {
   if (ended_) return;
-  session_.settled(settled, connection_.output());
+  conversation_->settled(settled, connection_.output());
   go_on();
 }
 
-void LineConnection::stats(std::string_view json) {
+void ClientConnection::report(std::string_view text) {
   if (ended_) return;
-  session_.stats(json, connection_.output());
+  conversation_->report(text, connection_.output());
   go_on();
 }
 
 // What stood behind the request that blocked. Silence counts from its reply.
-void LineConnection::go_on() {
+void ClientConnection::go_on() {
   last_reply_ = worker_.loop().turn_time();
   touch();
   connection_.resume_input();
 }
 
-void LineConnection::push(std::string_view line) {
+// What it cannot be told of it is not told of: it watches, and does not depend on it.
+void ClientConnection::occurred(const ShownOccurrence& occurrence) {
+  if (ended_) return;
+  if (connection_.unsent_size() > kUnsentEventsMax) return conversation_->missed(1);
+  conversation_->occurred(occurrence, connection_.output());
+  touch();
+}
+
+void ClientConnection::push(const Signal& signal) {
   if (ended_) return;
   if (connection_.unsent_size() == 0) pushes_unsent_ = 0;
   const auto is_behind = [this] {
@@ -101,15 +112,15 @@ void LineConnection::push(std::string_view line) {
     log_event(LogLevel::info, "slow listener closed", {{"connection", std::to_string(id())}});
     return cut();
   }
-  connection_.output() += line;
+  conversation_->signalled(signal, connection_.output());
   touch();
 }
 
-void LineConnection::touch() {
+void ClientConnection::touch() {
   if (!touched.linked()) worker_.touched().push_back(this);
 }
 
-void LineConnection::flush(Position position) {
+void ClientConnection::flush(Position position) {
   rests_on_ = std::max(rests_on_, position);
   if (!held.linked()) send_or_hold();
   if (!ended_) close_when_over();
@@ -117,7 +128,7 @@ void LineConnection::flush(Position position) {
 }
 
 // Nobody may hear of what a crash could still undo.
-void LineConnection::send_or_hold() {
+void ClientConnection::send_or_hold() {
   if (worker_.is_durable(rests_on_)) return connection_.flush();
   connection_.hold();
   held_until_ = rests_on_;
@@ -125,7 +136,7 @@ void LineConnection::send_or_hold() {
 }
 
 // What came since is held in its turn, so that a busy client hears something with every sync.
-void LineConnection::release() {
+void ClientConnection::release() {
   last_reply_ = worker_.loop().turn_time();
   if (connection_.release()) send_or_hold();
   if (finishing_ && !held.linked()) connection_.close_gently(kLinger);
@@ -133,26 +144,27 @@ void LineConnection::release() {
 }
 
 // A peer that is slow, or lingers, or is to be closed in a while.
-void LineConnection::have_watched() {
+void ClientConnection::have_watched() {
   if (needs_watching() && !watched.linked()) worker_.watched().push_back(this);
 }
 
-void LineConnection::close_when_over() {
+void ClientConnection::close_when_over() {
   const bool all_taken_in = input_ended_ && !connection_.input_pending();
-  const bool over = session_.fate() == LineSession::Fate::closes || (all_taken_in && !is_refused());
-  if (input_ended_ && session_.waits()) return finish(Ender::peer);
-  if (!over || session_.blocked()) return;
+  const bool over = conversation_->fate() == Conversation::Fate::closes || (all_taken_in && !is_refused());
+  if (input_ended_ && conversation_->needs_peer()) return finish(Ender::peer);
+  if (!over || conversation_->blocked()) return;
   finish(all_taken_in ? Ender::peer : Ender::server);
 }
 
-void LineConnection::log_violation() const {
+void ClientConnection::note_violation() {
+  worker_.figures().violations[static_cast<std::size_t>(conversation_->violation())].add();
   log_event(LogLevel::info, "violation",
-            {{"code", std::to_string(static_cast<int>(session_.violation()))},
+            {{"code", std::to_string(static_cast<int>(conversation_->violation()))},
              {"connection", std::to_string(id())},
              {"peer", address_.to_string()}});
 }
 
-void LineConnection::check_silence(Connection::Clock::time_point now) {
+void ClientConnection::check_silence(Connection::Clock::time_point now) {
   if (ended_) return;
   if (held.linked()) return;  // it is the disk that is silent
   // A handshake has that long as a whole: a byte now and then does not prolong it.
@@ -160,17 +172,25 @@ void LineConnection::check_silence(Connection::Clock::time_point now) {
     if (now - connection_.opened() > worker_.options().read_timeout) cut();
     return;
   }
-  if (session_.fate() != LineSession::Fate::open) return;
+  if (conversation_->fate() != Conversation::Fate::open) return;
+  const bool half = connection_.unread_size() > 0 && !conversation_->blocked();
+  const bool in_request = half || request_ != 0;
+  auto last_sign = std::max(connection_.last_input(), last_reply_);
+  if (request_ != 0) last_sign = request_since_;  // a byte now and then does not prolong it
   // A tick more: what is known is when the turn began that the bytes came in.
-  const auto last_sign = std::max(connection_.last_input(), last_reply_);
-  if (now - last_sign <= worker_.options().read_timeout + Loop::kTick) return;
-  const bool half_a_request = connection_.unread_size() > 0 && !session_.blocked();
-  if (!half_a_request && session_.may_be_silent()) return;
-  session_.time_out(connection_.output());
-  touch();
+  const bool silent = now - last_sign > worker_.options().read_timeout + Loop::kTick;
+  if (silent && (in_request || !conversation_->may_be_silent())) {
+    conversation_->time_out(in_request, connection_.output());
+    return touch();
+  }
+  if (now - last_ping_ < kPingInterval) return;
+  last_ping_ = now;
+  const std::size_t size = connection_.output().size();
+  conversation_->ping(connection_.output());
+  if (connection_.output().size() > size) touch();
 }
 
-bool LineConnection::watch(Connection::Clock::time_point now) {
+bool ClientConnection::watch(Connection::Clock::time_point now) {
   connection_.check(now);
   const Duration write_timeout = worker_.options().write_timeout;
   if (write_timeout > 0s && connection_.stalled(now, write_timeout)) cut();
@@ -179,20 +199,22 @@ bool LineConnection::watch(Connection::Clock::time_point now) {
 }
 
 // Who is turned away hears of it once it can, and is closed a little later.
-bool LineConnection::refusal_is_over(Connection::Clock::time_point now) {
+bool ClientConnection::refusal_is_over(Connection::Clock::time_point now) {
   if (!connection_.established()) return false;
   connection_.flush();
   if (close_at_ == Connection::Clock::time_point{}) close_at_ = now + kRefusalDelay;
   return now >= close_at_;
 }
 
-void LineConnection::drain() {
-  if (!ended_) session_.drain();
+void ClientConnection::drain() {
+  if (ended_) return;
+  conversation_->drain(connection_.output());
+  touch();
 }
 
 // What was answered is still sent, when it may be.
-void LineConnection::finish(Ender ender) {
-  if (!ended_ && session_.violation() != Violation::none) log_violation();
+void ClientConnection::finish(Ender ender) {
+  if (!ended_ && conversation_->violation() != Violation::none) note_violation();
   end(ender);
   if (held.linked()) {
     finishing_ = true;
@@ -201,18 +223,18 @@ void LineConnection::finish(Ender ender) {
   }
 }
 
-void LineConnection::cut() {
+void ClientConnection::cut() {
   end(Ender::server);
   connection_.close();
 }
 
 // The session is over, whatever becomes of the socket. A server that stops and will recover is no
 // disconnect of its clients.
-void LineConnection::end(Ender ender) {
+void ClientConnection::end(Ender ender) {
   if (std::exchange(ended_, true)) return;
   const bool survives =
       ender == Ender::server && worker_.is_draining() && worker_.keeps_what_it_grants();
-  session_.end(survives || !worker_.options().auto_release_on_disconnect);
+  conversation_->end(survives || !worker_.options().auto_release_on_disconnect);
   worker_.ended(*this);
 }
 

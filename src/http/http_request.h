@@ -1,0 +1,33 @@
+// One HTTP request as a service sees it: complete, its framing checked and gone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lockd {
+
+enum class HttpMethod : std::uint8_t { get, head, post, options, other };
+
+struct HttpRequest {
+  HttpMethod method = HttpMethod::other;
+  bool http_1_0 = false;
+  bool keep_alive = false;  // its connection, as far as the client is concerned
+  bool has_origin = false;
+  std::string target;         // path and query, as sent; begins with '/'
+  std::string host;           // empty only in HTTP/1.0
+  std::string origin;         // of the page whose script asks, if a browser asks
+  std::string authorization;  // scheme and credentials
+  std::string body;
+};
+
+// Why a request is not answered as asked. `status` 0 is no error.
+struct HttpError {
+  int status = 0;
+  std::string_view code{};  // stable, for programs
+  std::string detail{};     // for people
+
+  explicit operator bool() const { return status != 0; }
+};
+
+}  // namespace lockd

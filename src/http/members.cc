@@ -1,0 +1,194 @@
+#include "http/members.h"
+
+#include <boost/json/basic_parser_impl.hpp>
+#include <charconv>
+
+#include "base/text.h"
+#include "http/members_builder.h"
+
+namespace lockd {
+
+bool MembersBuilder::stop(Code& code, std::string_view problem) {
+  if (problem_.empty()) problem_ = problem;
+  code = boost::json::make_error_code(boost::json::error::not_object);
+  return false;
+}
+
+// What lies deeper than the object's own members is looked over: its member is refused as a whole.
+bool MembersBuilder::take(Members::Kind kind, Code& code) {
+  if (depth_ == 0) return stop(code);
+  if (depth_ == 1) members_.members_.back().kind = kind;
+  return true;
+}
+
+bool MembersBuilder::on_object_begin(Code& code) {
+  if (depth_ > 0 && !take(Members::Kind::other, code)) return false;
+  has_object_ = true;
+  ++depth_;
+  return true;
+}
+
+bool MembersBuilder::on_object_end(std::size_t, Code&) {
+  --depth_;
+  return true;
+}
+
+bool MembersBuilder::on_array_begin(Code& code) {
+  if (!take(Members::Kind::other, code)) return false;
+  ++depth_;
+  return true;
+}
+
+bool MembersBuilder::on_array_end(std::size_t, Code&) {
+  --depth_;
+  return true;
+}
+
+bool MembersBuilder::on_key_part(View part, std::size_t, Code&) {
+  part_.append(part.data(), part.size());
+  return true;
+}
+
+bool MembersBuilder::on_key(View part, std::size_t, Code& code) {
+  part_.append(part.data(), part.size());
+  if (depth_ == 1) {
+    for (const Members::Member& member : members_.members_) {
+      if (member.name == part_) return stop(code, "a member is given twice");
+    }
+    members_.members_.push_back({.name = part_});
+  }
+  part_.clear();
+  return true;
+}
+
+bool MembersBuilder::on_string_part(View part, std::size_t, Code&) {
+  part_.append(part.data(), part.size());
+  return true;
+}
+
+bool MembersBuilder::on_string(View part, std::size_t, Code& code) {
+  part_.append(part.data(), part.size());
+  if (!take(Members::Kind::text, code)) return false;
+  if (depth_ == 1) members_.members_.back().text = part_;
+  part_.clear();
+  return true;
+}
+
+bool MembersBuilder::on_int64(std::int64_t number, View, Code& code) {
+  if (!take(Members::Kind::number, code)) return false;
+  if (depth_ == 1) members_.members_.back().number = number;
+  return true;
+}
+
+bool MembersBuilder::on_bool(bool truth, Code& code) {
+  if (!take(Members::Kind::truth, code)) return false;
+  if (depth_ == 1) members_.members_.back().truth = truth;
+  return true;
+}
+
+Members Members::of_json(std::string_view body) {
+  Members members;
+  boost::json::basic_parser<MembersBuilder> parser(boost::json::parse_options(), members);
+  boost::json::error_code code;
+  const std::size_t taken = parser.write_some(false, body.data(), body.size(), code);
+  const std::string_view problem = parser.handler().problem();
+  if (!problem.empty()) {
+    members.problem_ = problem;
+  } else if (code || taken < body.size()) {
+    members.problem_ = "the body is not JSON";
+    if (code) members.problem_ += ": " + code.message();
+  }
+  return members;
+}
+
+Members Members::of_query(const std::vector<std::pair<std::string, std::string>>& query) {
+  Members members;
+  members.from_query_ = true;
+  for (const auto& [name, value] : query) {
+    if (members.ask(name) != nullptr) members.refuse(name, "is given twice");
+    if (members.members_.size() == kCountMax) members.refuse(name, "is one too many");
+    if (!members.problem_.empty()) break;
+    members.members_.push_back({.name = name, .kind = Kind::text, .text = value});
+  }
+  for (Member& member : members.members_) member.asked = false;
+  return members;
+}
+
+Members::Member* Members::ask(std::string_view name) {
+  for (Member& member : members_) {
+    if (member.name != name) continue;
+    member.asked = true;
+    return &member;
+  }
+  return nullptr;
+}
+
+std::string_view Members::name(std::string_view member) {
+  const std::string_view value = text(member);
+  if (!is_name(value)) {
+    refuse(member, "must be 1 to 256 bytes of UTF-8 without control characters");
+  }
+  return value;
+}
+
+std::string_view Members::text(std::string_view member) {
+  const auto value = text_if_given(member);
+  if (!value) refuse(member, "is missing");
+  return value.value_or(std::string_view());
+}
+
+std::optional<std::string_view> Members::text_if_given(std::string_view member) {
+  const Member* found = ask(member);
+  if (found == nullptr) return std::nullopt;
+  if (found->kind != Kind::text) refuse(member, "must be a text");
+  return found->text;
+}
+
+std::optional<std::int64_t> Members::number_if_given(std::string_view member, std::int64_t min,
+                                                     std::int64_t max) {
+  const Member* found = ask(member);
+  if (found == nullptr) return std::nullopt;
+  std::int64_t number = found->number;
+  bool is_number = found->kind == Kind::number;
+  if (from_query_) {
+    const char* end = found->text.data() + found->text.size();
+    const auto parsed = std::from_chars(found->text.data(), end, number);
+    is_number = parsed.ec == std::errc() && parsed.ptr == end;
+  }
+  if (!is_number || number < min || number > max) {
+    refuse(member,
+           "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+  }
+  return number;
+}
+
+std::int64_t Members::number(std::string_view member, std::int64_t min, std::int64_t max) {
+  const auto value = number_if_given(member, min, max);
+  if (!value) refuse(member, "is missing");
+  return value.value_or(min);
+}
+
+bool Members::truth(std::string_view member) {
+  const Member* found = ask(member);
+  if (found == nullptr) return false;
+  if (found->kind == Kind::truth) return found->truth;
+  if (from_query_ && (found->text == "true" || found->text == "false"))
+    return found->text == "true";
+  refuse(member, "must be true or false");
+  return false;
+}
+
+void Members::refuse(std::string_view member, std::string_view problem) {
+  if (problem_.empty()) problem_ = std::string(member) + " " + std::string(problem);
+}
+
+HttpError Members::error() const {
+  std::string problem = problem_;
+  for (const Member& member : members_) {
+    if (problem.empty() && !member.asked) problem = "unknown member: " + member.name;
+  }
+  if (problem.empty()) return {};
+  return {400, "bad_request", std::move(problem)};
+}
+
+}  // namespace lockd

@@ -1,0 +1,120 @@
+// One client's conversation, on whatever protocol, without its socket.
+//
+// Bytes go in, replies are appended to an output. Requests are executed strictly in order, and
+// nothing behind one that blocks starts before it has its reply. Used by one thread at a time: that
+// of the worker whose connection it is. No clock, no I/O: whoever owns it says when the peer left,
+// when a wait was settled, and when the server begins to stop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/secret.h"
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+#include "protocol/line_request.h"
+#include "server/event_feed.h"
+#include "server/options.h"
+#include "server/report.h"
+#include "server/worker_figures.h"
+#include "signals/signal_hub.h"
+
+namespace lockd {
+
+// What a conversation asks of its worker.
+class Desk {
+ public:
+  // The report comes by Conversation::report().
+  virtual void ask(SessionId id, Report report) = 0;
+  // What happens comes by Conversation::occurred(), until the conversation ends.
+  virtual void watch_events(SessionId id) = 0;
+  // The conversation ended while a grant for it was on its way: it is to be taken back.
+  virtual void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) = 0;
+
+ protected:
+  ~Desk() = default;
+};
+
+class Conversation {
+ public:
+  // What the conversations of one worker share. Outlives them.
+  struct Service {
+    const Options& options;
+    SignalHub& hub;
+    Engine& engine;
+    Batch& batch;  // of the present turn
+    TokenSource& secrets;
+    Listener& listener;  // hears of waits, by session id
+    Desk& desk;
+    WorkerFigures& figures;
+    std::uint8_t mailbox;  // where signals for these conversations go
+    std::function<std::int64_t()> unix_ms;
+    std::string date{};  // as HTTP writes it, renewed now and then
+    bool draining = false;
+  };
+
+  enum class Fate : std::uint8_t {
+    open,
+    closes,
+    refused,  // not let in: close, but not at once
+  };
+
+  virtual ~Conversation() = default;
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  // Executes the requests that are complete, until one blocks or the conversation ends. Returns how
+  // many bytes were taken.
+  virtual std::size_t take_in(std::string_view unread, std::string& out) = 0;
+
+  // A request blocks: nothing is taken in.
+  virtual bool blocked() const = 0;
+  // What it does now is for a peer that is there: it waits in line, or streams.
+  virtual bool needs_peer() const = 0;
+  // Whether silence is no reason to close it.
+  virtual bool may_be_silent() = 0;
+  // The number of the request that has begun and must be whole within the read timeout; 0: none,
+  // or only the time between two bytes counts.
+  virtual std::uint64_t request_under_way() const { return 0; }
+
+  // Ends what blocks: the wait, or the report that was asked for. An empty report could not be
+  // made.
+  virtual void settled(const Settled& settled, std::string& out) = 0;
+  virtual void report(std::string_view text, std::string& out) = 0;
+  // Something it listens to, or watches.
+  virtual void signalled(const Signal& signal, std::string& out) = 0;
+  virtual void occurred(const ShownOccurrence& /*occurrence*/, std::string& /*out*/) {}
+  // So many occurrences, which it could not be told of.
+  virtual void missed(std::uint64_t /*count*/) {}
+  // Now and then while nothing else is sent: a stream shows that it is alive.
+  virtual void ping(std::string& /*out*/) {}
+
+  // It is not let in, whatever it says.
+  virtual void turn_away(std::string& out) = 0;
+  // The peer was silent for too long; `half` of a request is there.
+  virtual void time_out(bool half, std::string& out) = 0;
+  // The server begins to stop: what blocks is given up, and the next request is the last.
+  virtual void drain(std::string& out) = 0;
+  // The peer is gone. `keep_holds`: its leases alone end what it holds. Nothing is called after it.
+  virtual void end(bool keep_holds) = 0;
+
+  Fate fate() const { return fate_; }
+  // The rule that was broken, when that is why it closes.
+  Violation violation() const { return violation_; }
+  SessionId id() const { return session_.id; }
+
+ protected:
+  Conversation(Service& service, SessionId id) : service_(service), session_{.id = id} {}
+
+  SignalHub::Subscriber subscriber() const { return {service_.mailbox, session_.id}; }
+
+  Service& service_;
+  Session session_;
+  Fate fate_ = Fate::open;
+  Violation violation_ = Violation::none;
+};
+
+}  // namespace lockd

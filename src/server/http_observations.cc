@@ -1,0 +1,164 @@
+// The calls of HttpSession that look on, and those of signals.
+#include <utility>
+
+#include "base/json_text.h"
+#include "base/pattern.h"
+#include "base/text.h"
+#include "http/web_files.h"
+#include "server/http_session.h"
+
+namespace lockd {
+namespace {
+
+constexpr std::string_view kStreamType = "text/event-stream";
+constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+constexpr std::string_view kPageFields =
+    "Cache-Control: no-cache\r\n"
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'\r\n"
+    "Referrer-Policy: no-referrer\r\n";
+
+constexpr std::int64_t kKeysPerPageMax = 1000;
+constexpr std::int64_t kKeysPerPage = 100;
+
+std::string_view why_not_ready(const Conversation::Service& service) {
+  if (service.draining) return "draining";
+  return service.engine.journal_state() == Journal::State::failed ? "storage" : "";
+}
+
+}  // namespace
+
+// Signals.
+
+void HttpSession::publish(std::string_view channel, std::string_view body, std::string& out) {
+  Members members = Members::of_json(body);
+  const std::string_view payload = members.text("payload");
+  if (!is_channel(channel)) members.refuse("the channel", "must be a name without wildcards");
+  if (!is_payload(channel, payload)) {
+    members.refuse("payload", "must not be blank, nor have line feeds, nor be too long for a line");
+  }
+  if (refuse_members(members, out)) return;
+
+  const std::size_t reached = service_.hub.publish(channel, payload);
+  service_.figures.signals_published.add();
+  service_.figures.signals_delivered.add(reached);
+  JsonObject json;
+  json.add("delivered", reached);
+  answer(200, json.finish(), out);
+}
+
+void HttpSession::listen(const Target& target, std::string& out) {
+  Members members = Members::of_query(target.query);
+  const std::string_view pattern = members.text("pattern");
+  const std::string_view group = members.text_if_given("group").value_or("");
+  if (!is_pattern(pattern)) {
+    members.refuse("pattern", "must be a name in which * and > are whole tokens, > the last");
+  }
+  if (!group.empty() && !is_name(group)) {
+    members.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
+  }
+  if (refuse_members(members, out)) return;
+  if (!exchange_.with_body) return answer(200, "", out, {}, kStreamType);
+  if (!service_.hub.listen(subscriber(), pattern, group)) {
+    return refuse({429, "max_subscriptions", "this connection has too many"}, out);
+  }
+  listens_ = true;
+  begin_stream(out);
+}
+
+void HttpSession::signalled(const Signal& signal, std::string& out) {
+  if (state_ != State::streaming) return;
+  JsonObject json;
+  json.add("channel", signal.channel());
+  json.add("payload", signal.payload());
+  write_stream_event(out, !exchange_.http_1_0, "sig", json.finish());
+}
+
+// Keys.
+
+void HttpSession::list_keys(const Target& target, std::string& out) {
+  Members members = Members::of_query(target.query);
+  KeyQuery query;
+  query.prefix = members.text_if_given("prefix").value_or("");
+  query.key = members.text_if_given("key").value_or("");
+  query.keys_max = static_cast<std::uint32_t>(
+      members.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
+  query.with_idle = members.truth("idle");
+  if (const auto order = members.text_if_given("order")) {
+    query.by_waiters = *order == "waiters";
+    if (!query.by_waiters) members.refuse("order", "must be waiters");
+  }
+  if (const auto after = members.text_if_given("after")) {
+    if (!parse_place(*after, &query.from)) {
+      members.refuse("after", "must be the `next` of an earlier page");
+    }
+  }
+  if (refuse_members(members, out)) return;
+  ask({.what = Report::What::keys, .keys = std::move(query)});
+}
+
+void HttpSession::watch_events(const Target& target, std::string& out) {
+  Members members = Members::of_query(target.query);
+  event_prefix_ = members.text_if_given("prefix").value_or("");
+  if (refuse_members(members, out)) return;
+  if (!exchange_.with_body) return answer(200, "", out, {}, kStreamType);
+  service_.desk.watch_events(id());
+  begin_stream(out);
+}
+
+void HttpSession::occurred(const ShownOccurrence& occurrence, std::string& out) {
+  if (state_ != State::streaming || !occurrence.key.starts_with(event_prefix_)) return;
+  if (missed_ > 0) {
+    JsonObject json;
+    json.add("count", std::exchange(missed_, 0));
+    write_stream_event(out, !exchange_.http_1_0, "missed", json.finish());
+  }
+  write_stream_event(out, !exchange_.http_1_0, occurrence.event, occurrence.data);
+}
+
+// Streams. The head is sent at once: it says that whatever happens from now on will be told.
+
+void HttpSession::begin_stream(std::string& out) {
+  exchange_.keep_alive = false;
+  std::string fields = "Date: " + service_.date + "\r\nCache-Control: no-store\r\n";
+  if (!exchange_.allowed_origin.empty()) {
+    fields += "Access-Control-Allow-Origin: " + exchange_.allowed_origin + "\r\nVary: Origin\r\n";
+  }
+  write_stream_head(out, head(200, kStreamType, fields));
+  fate_ = Fate::open;  // it closes when the client does, or when the server stops
+  state_ = State::streaming;
+}
+
+void HttpSession::ping(std::string& out) {
+  if (state_ == State::streaming) write_stream_ping(out, !exchange_.http_1_0);
+}
+
+// Reports.
+
+void HttpSession::ask(Report report) {
+  state_ = State::reporting;
+  service_.desk.ask(id(), std::move(report));
+}
+
+void HttpSession::report(std::string_view text, std::string& out) {
+  if (state_ != State::reporting) return;
+  state_ = State::listening;
+  if (text.empty()) return refuse({503, "storage", "the journal has failed"}, out);
+  answer(200, text, out, {}, exchange_.call == HttpCall::metrics ? kMetricsType : kJsonType);
+}
+
+void HttpSession::answer_health(std::string& out) {
+  std::string_view problem;
+  if (exchange_.call == HttpCall::ready) problem = why_not_ready(service_);
+  JsonObject json;
+  json.add("status", problem.empty() ? "ok" : problem);
+  answer(problem.empty() ? 200 : 503, json.finish(), out);
+}
+
+void HttpSession::answer_page(std::string_view path, std::string& out) {
+  const WebFile* file = find_web_file(path);
+  answer(200, file->content, out, kPageFields, file->type);
+}
+
+}  // namespace lockd

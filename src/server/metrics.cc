@@ -1,0 +1,187 @@
+#include "server/metrics.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/shared.h"
+#include "server/version.h"
+
+namespace lockd {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+// The families of one answer, in the order in which they are added.
+class Families {
+ public:
+  using Labels = std::vector<ClientMetric::Label>;
+
+  // A family; metrics are added to the last one that was begun.
+  void begin(std::string name, std::string help, MetricType type) {
+    families_.push_back({std::move(name), std::move(help), type, {}});
+  }
+  void add(double value, Labels labels = {}) {
+    MetricFamily& family = families_.back();
+    ClientMetric metric;
+    metric.label = std::move(labels);
+    (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+    family.metric.push_back(std::move(metric));
+  }
+
+  void counter(std::string name, std::string help, std::uint64_t value) {
+    begin(std::move(name), std::move(help), MetricType::Counter);
+    add(static_cast<double>(value));
+  }
+  void gauge(std::string name, std::string help, double value) {
+    begin(std::move(name), std::move(help), MetricType::Gauge);
+    add(value);
+  }
+  void gauge(std::string name, std::string help, std::uint64_t value) {
+    gauge(std::move(name), std::move(help), static_cast<double>(value));
+  }
+  void histogram(std::string name, std::string help, const Histogram& histogram) {
+    begin(std::move(name), std::move(help), MetricType::Histogram);
+    ClientMetric metric;
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < Histogram::kBucketCount; ++i) {
+      count += histogram.buckets()[i];
+      const double bound = i < Histogram::kBoundCount
+                               ? std::chrono::duration<double>(Histogram::bound(i)).count()
+                               : std::numeric_limits<double>::infinity();
+      metric.histogram.bucket.push_back({count, bound});
+    }
+    metric.histogram.sample_count = count;
+    metric.histogram.sample_sum = histogram.sum_seconds();
+    families_.back().metric.push_back(std::move(metric));
+  }
+
+  std::string text() const { return prometheus::TextSerializer().Serialize(families_); }
+
+ private:
+  std::vector<MetricFamily> families_;
+};
+
+void add_state(Families& families, Shared& shared, const Figures& figures) {
+  families.begin("dflockd_build_info", "Which version runs.", MetricType::Gauge);
+  families.add(1, {{"version", std::string(kVersion)}});
+  families.gauge(
+      "dflockd_uptime_seconds", "How long the server has run.",
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - shared.started).count());
+  families.gauge("dflockd_ready", "1 when the server can grant, 0 when it stops or cannot keep it.",
+                 std::uint64_t{shared.why_not_ready().empty()});
+  families.gauge("dflockd_connections", "Clients connected, over both ports.",
+                 shared.admission.connections());
+  families.gauge("dflockd_keys", "Keys known, idle ones included.", figures.keys);
+  families.gauge("dflockd_keys_idle", "Keys that nobody holds or waits for.", figures.idle_keys);
+  families.gauge("dflockd_keys_max", "Keys there may be: --max-locks.", shared.options.max_locks);
+  families.gauge("dflockd_locks_held", "Locks held.", figures.locks_held);
+  families.gauge("dflockd_lock_waiters", "Clients in line for a lock.", figures.lock_waiters);
+  families.gauge("dflockd_semaphore_holders", "Permits held.", figures.semaphore_holders);
+  families.gauge("dflockd_semaphore_waiters", "Clients in line for a permit.",
+                 figures.semaphore_waiters);
+}
+
+void add_engine(Families& families, const Figures& figures) {
+  families.counter("dflockd_grants_total", "Grants of locks and permits.", figures.grants);
+  families.counter("dflockd_contended_total", "Grants that had waited in line.", figures.contended);
+  families.counter("dflockd_renewals_total", "Leases renewed.", figures.renewals);
+  families.begin("dflockd_ended_total", "Holds ended, by how.", MetricType::Counter);
+  families.add(static_cast<double>(figures.releases), {{"cause", "released"}});
+  families.add(static_cast<double>(figures.expiries), {{"cause", "expired"}});
+  families.add(static_cast<double>(figures.disconnects), {{"cause", "disconnected"}});
+  families.counter("dflockd_expiries_total", "Leases that ran out.", figures.expiries);
+  families.counter("dflockd_queued_total", "Places taken in a line.", figures.queued);
+  families.counter("dflockd_timeouts_total", "Waits that ran out.", figures.timeouts);
+  families.counter("dflockd_cancels_total", "Waits given up.", figures.cancels);
+  families.begin("dflockd_refusals_total", "Requests refused, by why.", MetricType::Counter);
+  const Figures::Refusals& refusals = figures.refusals;
+  families.add(static_cast<double>(refusals.held), {{"reason", "held"}});
+  families.add(static_cast<double>(refusals.max_keys), {{"reason", "max_locks"}});
+  families.add(static_cast<double>(refusals.max_waiters), {{"reason", "max_waiters"}});
+  families.add(static_cast<double>(refusals.limit_mismatch), {{"reason", "limit_mismatch"}});
+  families.histogram("dflockd_wait_seconds", "Time in line of grants that had to wait.",
+                     figures.wait_time);
+  families.histogram("dflockd_hold_seconds", "Time from a grant to its end.", figures.hold_time);
+  families.histogram("dflockd_expiry_lag_seconds",
+                     "Time from the end of a lease to when it was acted on.", figures.expiry_lag);
+}
+
+// The sum of one counter over all workers.
+std::uint64_t sum(const Shared& shared,
+                  const std::function<std::uint64_t(const WorkerFigures&)>& counter) {
+  std::uint64_t total = 0;
+  for (const auto& figures : shared.worker_figures) total += counter(*figures);
+  return total;
+}
+
+void add_http(Families& families, const Shared& shared) {
+  families.begin("dflockd_http_requests_total", "HTTP requests answered, by call and status.",
+                 MetricType::Counter);
+  for (std::size_t call = 0; call < kHttpCalls; ++call) {
+    for (std::size_t i = 0; i <= kCountedStatuses.size(); ++i) {
+      const std::uint64_t count =
+          sum(shared, [&](const WorkerFigures& f) { return f.http_requests[call][i].value(); });
+      if (count == 0) continue;
+      families.add(
+          static_cast<double>(count),
+          {{"call", std::string(call_name(static_cast<HttpCall>(call)))},
+           {"code", i < kCountedStatuses.size() ? std::to_string(kCountedStatuses[i]) : "other"}});
+    }
+  }
+}
+
+void add_workers(Families& families, const Shared& shared) {
+  using F = WorkerFigures;
+  families.counter("dflockd_line_requests_total", "Requests of the line protocol.",
+                   sum(shared, [](const F& f) { return f.line_requests.value(); }));
+  families.begin("dflockd_violations_total", "Broken rules of the line protocol, by code.",
+                 MetricType::Counter);
+  for (std::size_t code = 1; code < kViolationCodes; ++code) {
+    const std::uint64_t count = sum(shared, [&](const F& f) { return f.violations[code].value(); });
+    if (count > 0) families.add(static_cast<double>(count), {{"code", std::to_string(code)}});
+  }
+  families.counter("dflockd_connections_accepted_total", "Connections let in.",
+                   sum(shared, [](const F& f) { return f.connections_accepted.value(); }));
+  families.counter("dflockd_connections_refused_total",
+                   "Connections closed at once: too many, or no descriptors.",
+                   sum(shared, [](const F& f) { return f.connections_refused.value(); }));
+  families.counter("dflockd_signals_published_total", "Signals published.",
+                   sum(shared, [](const F& f) { return f.signals_published.value(); }));
+  families.counter("dflockd_signals_delivered_total", "Copies of signals handed to listeners.",
+                   sum(shared, [](const F& f) { return f.signals_delivered.value(); }));
+  Histogram hand_off;
+  for (const auto& figures : shared.worker_figures) hand_off += figures->hand_off.read();
+  families.histogram("dflockd_handoff_seconds",
+                     "Time from a grant to a waiter to when its reply was written.", hand_off);
+}
+
+void add_signals(Families& families, const SignalHub& hub) {
+  std::uint64_t listeners = 0;
+  for (const AudienceStatus& audience : hub.list()) listeners += audience.listeners;
+  families.gauge("dflockd_signal_listeners", "Subscriptions to signals.", listeners);
+}
+
+}  // namespace
+
+std::string metrics_text(Shared& shared) {
+  const Figures figures = shared.engine.figures();
+  Families families;
+  add_state(families, shared, figures);
+  add_engine(families, figures);
+  add_workers(families, shared);
+  add_http(families, shared);
+  add_signals(families, shared.hub);
+  return families.text();
+}
+
+}  // namespace lockd
