@@ -39,6 +39,9 @@ struct Occurrence {
   Fence fence = 0;         // of a hold
   Duration ttl{};          // the lease as asked for
   Duration lasted{};       // the wait or the hold that is over
+  // Tells the places of a key's line apart while they last: of `queued` and `gave_up`, and of
+  // `granted`, where 0 is a grant without a wait.
+  std::uint32_t place = 0;
   Time at{};
 
   // The key, right after it.

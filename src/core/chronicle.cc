@@ -12,54 +12,62 @@ Occurrence::Type type_of(EndCause cause) {
   return Occurrence::Type::disconnected;
 }
 
-Occurrence occurrence(Occurrence::Type type, const Semaphore& semaphore, const StoredHolder& holder,
-                      Time at) {
+Occurrence about(Occurrence::Type type, const Semaphore& semaphore, Time at) {
   return {.type = type,
           .kind = semaphore.kind,
           .key = semaphore.key(),
-          .holder = holder.display_name(),
           .at = at,
           .limit = semaphore.limit,
           .holders = semaphore.holders,
           .waiters = semaphore.waiters};
 }
 
-}  // namespace
-
-void Chronicle::record_grant(const Hold& hold, Duration waited, Time now) {
-  Occurrence granted = occurrence(Occurrence::Type::granted, *hold.semaphore, hold.holder, now);
-  granted.fence = hold.fence;
-  granted.ttl = hold.ttl;
-  granted.lasted = waited;
-  occurrences_.push_back(std::move(granted));
+Occurrence about(Occurrence::Type type, const Hold& hold, Time at) {
+  Occurrence occurrence = about(type, *hold.semaphore, at);
+  occurrence.holder = hold.holder.display_name();
+  occurrence.fence = hold.fence;
+  occurrence.ttl = hold.ttl;
+  return occurrence;
 }
 
-void Chronicle::record_end(const Hold& hold, EndCause cause, Duration held, Time now) {
-  Occurrence ended = occurrence(type_of(cause), *hold.semaphore, hold.holder, now);
-  ended.fence = hold.fence;
-  ended.ttl = hold.ttl;
-  ended.lasted = held;
+std::uint32_t place_of(const Waiter& waiter) { return waiter.slot + 1; }
+
+Occurrence about(Occurrence::Type type, const Waiter& waiter, Time at) {
+  Occurrence occurrence = about(type, *waiter.semaphore, at);
+  occurrence.holder = waiter.holder.display_name();
+  occurrence.ttl = waiter.ttl;
+  occurrence.place = place_of(waiter);
+  return occurrence;
+}
+
+}  // namespace
+
+void Chronicle::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
+  Occurrence& granted = occurrences_.emplace_back(about(Occurrence::Type::granted, hold, now));
+  if (waiter == nullptr) return;
+  granted.lasted = now - waiter->since;
+  granted.place = place_of(*waiter);
+  --granted.waiters;
+}
+
+void Chronicle::record_end(const Hold& hold, EndCause cause, Time now) {
+  Occurrence& ended = occurrences_.emplace_back(about(type_of(cause), hold, now));
+  ended.lasted = hold.held_at(now);
   --ended.holders;
-  occurrences_.push_back(std::move(ended));
 }
 
 void Chronicle::record_queued(const Waiter& waiter) {
-  Occurrence queued =
-      occurrence(Occurrence::Type::queued, *waiter.semaphore, waiter.holder, waiter.since);
-  queued.ttl = waiter.ttl;
-  occurrences_.push_back(std::move(queued));
+  occurrences_.push_back(about(Occurrence::Type::queued, waiter, waiter.since));
 }
 
 void Chronicle::gave_up(const Waiter& waiter, Outcome why, Time now) {
   if (why == Outcome::timeout) ++figures_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++figures_.cancels;
   if (!looking_) return;
-  Occurrence left = occurrence(Occurrence::Type::gave_up, *waiter.semaphore, waiter.holder, now);
+  Occurrence& left = occurrences_.emplace_back(about(Occurrence::Type::gave_up, waiter, now));
   left.outcome = why;
-  left.ttl = waiter.ttl;
   left.lasted = now - waiter.since;
   --left.waiters;
-  occurrences_.push_back(std::move(left));
 }
 
 Outcome Chronicle::refused(Outcome why) {

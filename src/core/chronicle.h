@@ -31,22 +31,20 @@ class Chronicle {
   }
   std::uint64_t& idle_keys() { return figures_.idle_keys; }
 
-  // What happens. The key has been changed already, but for `ended` and `gave_up`: those come while
-  // the hold, or the place, is still there.
+  // What happens. What it begins is there already, and what it ends still is.
   void granted_at_once(const Hold& hold, Time now) {
     ++figures_.grants;
-    if (looking_) record_grant(hold, Duration::zero(), now);
+    if (looking_) record_grant(hold, nullptr, now);
   }
-  void granted_in_line(const Hold& hold, Duration waited, Time now) {
+  void granted_in_line(const Hold& hold, const Waiter& waiter, Time now) {
     ++figures_.grants;
     ++figures_.contended;
-    figures_.wait_time.add(waited);
-    if (looking_) record_grant(hold, waited, now);
+    figures_.wait_time.add(now - waiter.since);
+    if (looking_) record_grant(hold, &waiter, now);
   }
   void renewed() { ++figures_.renewals; }
   void ended(const Hold& hold, EndCause cause, Time now) {
-    const Duration held = hold.held_at(now);
-    figures_.hold_time.add(held);
+    figures_.hold_time.add(hold.held_at(now));
     switch (cause) {
       case EndCause::released: ++figures_.releases; break;
       case EndCause::disconnected: ++figures_.disconnects; break;
@@ -55,7 +53,7 @@ class Chronicle {
         figures_.expiry_lag.add(now - hold.deadline);
         break;
     }
-    if (looking_) record_end(hold, cause, held, now);
+    if (looking_) record_end(hold, cause, now);
   }
   void queued(const Waiter& waiter) {
     ++figures_.queued;
@@ -67,8 +65,8 @@ class Chronicle {
   const Figures& figures() const { return figures_; }
 
  private:
-  void record_grant(const Hold& hold, Duration waited, Time now);
-  void record_end(const Hold& hold, EndCause cause, Duration held, Time now);
+  void record_grant(const Hold& hold, const Waiter* waiter, Time now);
+  void record_end(const Hold& hold, EndCause cause, Time now);
   void record_queued(const Waiter& waiter);
 
   std::vector<Occurrence>& occurrences_;

@@ -85,7 +85,8 @@ Key key_of(const Semaphore& semaphore) {
                          .deadline = h->deadline,
                          .since = h->since,
                          .two_phase = h->two_phase,
-                         .untold = h->untold});
+                         .untold = h->untold,
+                         .renewed = h->renewed});
   }
   for (auto* w = semaphore.line.front(); w != nullptr; w = semaphore.line.next(w)) {
     key.line.push_back({.owner = Owner(w->holder.view()),
@@ -136,7 +137,7 @@ std::string text(const Key& key) {
   for (const Held& hold : key.holds) {
     all += joined("\n      ", text(hold.owner), text(grant_of(hold)), " since ", hold.since.ns,
                   " session ", hold.session, hold.two_phase ? " two-phase" : "",
-                  hold.untold ? " untold" : "");
+                  hold.untold ? " untold" : "", hold.renewed ? " renewed" : "");
   }
   for (const Place& place : key.line) {
     all +=
@@ -341,6 +342,14 @@ Outcome LockModel::release(Time now, const HoldId& id) {
   return Outcome::ok;
 }
 
+bool LockModel::withdraw(Time now, const HoldId& id) {
+  Key* key = at(now, id.kind, id.key);
+  if (why_not(key, id) != Outcome::ok || find_hold(*key, id.fence)->renewed) return false;
+  end_hold(*key, id.fence, EndCause::disconnected);
+  pass_on(*key);
+  return true;
+}
+
 bool LockModel::cancel(Time now, const Listener* listener, std::uint64_t id) {
   follow(now);
   const auto find_place = [&](const Key& key) {
@@ -371,8 +380,7 @@ std::optional<Conflict> LockModel::explain(Time now, Kind kind, std::string_view
 std::optional<Conflict> LockModel::conflict(const Key* key) {
   if (key == nullptr || key->holds.empty()) return {};
   const Held& latest = key->holds.back();
-  return Conflict{.holder = latest.owner.is_secret ? "tcp:" + std::to_string(latest.owner.session)
-                                                   : latest.owner.name,
+  return Conflict{.holder = latest.owner.display_name(),
                   .fence = latest.fence,
                   .expires_at = latest.deadline,
                   .limit = key->limit,
@@ -516,6 +524,7 @@ Held& LockModel::grant(Key& key, const Owner& owner, Duration ttl) {
 
 Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
   hold.deadline = now_ + ttl;
+  hold.renewed = true;
   earliest_ = std::min(earliest_, hold.deadline);
   events_.emplace_back(Event{.type = Event::Type::renewed,
                              .kind = key.kind,
@@ -597,6 +606,10 @@ LockModel::Owner::Owner(const Holder& holder)
       name(holder.name()),
       secret(holder.secret()),
       session(holder.session_id()) {}
+
+std::string LockModel::Owner::display_name() const {
+  return is_secret ? "tcp:" + std::to_string(session) : name;
+}
 
 LockModel::Happened::Happened(const Event& event)
     : type(event.type), kind(event.kind), key(event.key), fence(event.fence) {

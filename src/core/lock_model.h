@@ -44,6 +44,7 @@ class LockModel {
     explicit Owner(const Holder& holder);
     bool operator==(const Owner& other) const { return view() == other.view(); }
     Holder view() const { return is_secret ? Holder::of_secret(secret, session) : Holder(name); }
+    std::string display_name() const;
 
     bool is_secret;
     std::string name;
@@ -60,6 +61,7 @@ class LockModel {
     Time since{};
     bool two_phase = false;
     bool untold = false;
+    bool renewed = false;
 
     bool operator==(const Held&) const = default;
   };
@@ -124,6 +126,7 @@ class LockModel {
                     Listener* listener, std::uint64_t id);
   Answer renew(Time now, const HoldId& hold, std::optional<Duration> ttl);
   Outcome release(Time now, const HoldId& hold);
+  bool withdraw(Time now, const HoldId& hold);
   bool cancel(Time now, const Listener* listener, std::uint64_t id);
   FenceStatus fence(Time now, std::string_view key);
   std::optional<Conflict> explain(Time now, Kind kind, std::string_view key);
@@ -136,6 +139,7 @@ class LockModel {
   std::size_t forget_idle(Time since, std::size_t keys_max, const IsLeft& is_left);
   bool reclaim_idle(const IsLeft& is_left);
 
+  const std::vector<Key>& keys() const { return keys_; }
   const Key* find(Kind kind, std::string_view name) const;
   bool knows_session(SessionId session) const;
   // Who holds the key and how many wait; none when nobody holds it.

@@ -15,6 +15,7 @@
 //   replay-equals        apply() of all events gives the table that caused them, lines aside
 //   failed-changes-nothing
 //   bounded              keys by the budget, waiters per key by waiters_max
+//   counted              what figures() says there is, is there
 //
 // Every operation first ends what has fallen due by `now`: at least everything of the key it is
 // about, so an acquire at time t finds every lease that is due at t already over. `now` may be less

@@ -155,15 +155,14 @@ void LockTable::promote(Semaphore& semaphore) {
       waiter.two_phase = false;  // it will be the hold's
     }
     leave_session(waiter);
-    const Duration waited = now_ - waiter.since;
     Hold& hold = grant(semaphore, std::move(waiter.holder), waiter.ttl);
     if (parked != nullptr) {
       parked->waiter = nullptr;
       parked->hold = &hold;
       hold.two_phase = hold.untold = true;
     }
+    chronicle_.granted_in_line(hold, waiter, now_);
     settle(waiter, Outcome::ok, grant_of(hold));
-    chronicle_.granted_in_line(hold, waited, now_);
   }
 }
 

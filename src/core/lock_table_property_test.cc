@@ -1,5 +1,6 @@
 // Random histories: a LockTable and the LockModel get the same calls, and after every call they
-// must have answered the same, caused the same, and be the same.
+// must have answered the same, caused the same, and be the same. An onlooker, who knows of nothing
+// but the occurrences, must have come to believe the same, and count the same.
 //
 // A history is a setup and a list of operations. An operation names what it is about by small
 // numbers (the third hold of this key, the second session), so that it still means something when
@@ -26,6 +27,7 @@
 
 #include "base/hash.h"
 #include "core/lock_model.h"
+#include "core/lock_onlooker.h"
 #include "core/lock_table.h"
 
 namespace lockd {
@@ -39,6 +41,7 @@ enum class Verb : std::uint8_t {
   await_turn,
   renew,
   release,
+  withdraw,
   cancel,
   fence,
   explain,
@@ -48,12 +51,12 @@ enum class Verb : std::uint8_t {
   reclaim_idle,
   end_waits
 };
-constexpr std::array kVerbs = {
-    "acquire", "enqueue",     "await_turn", "renew",       "release",      "cancel",   "fence",
-    "explain", "end_session", "advance",    "forget_idle", "reclaim_idle", "end_waits"};
+constexpr std::array kVerbs = {"acquire",  "enqueue",     "await_turn",   "renew",    "release",
+                               "withdraw", "cancel",      "fence",        "explain",  "end_session",
+                               "advance",  "forget_idle", "reclaim_idle", "end_waits"};
 // Out of a thousand.
-constexpr std::array<unsigned, kVerbs.size()> kShares = {380, 110, 110, 70, 130, 40, 20,
-                                                         10,  35,  40,  30, 20,  5};
+constexpr std::array<unsigned, kVerbs.size()> kShares = {370, 110, 110, 70, 120, 20, 40,
+                                                         20,  10,  35,  40, 30,  20, 5};
 
 constexpr unsigned kPlenty = 1000;  // of fences: more than any history uses
 
@@ -348,6 +351,7 @@ class Trial {
         now_{setup.start},
         highest_(setup.last_fence()),
         standby_(setup.hash_seed + 1) {
+    table_.look(true);
     for (SessionId& session : sessions_) session = ++last_session_;
     standby_.apply_floor(setup.last_fence());
     digest_ = digest();
@@ -362,7 +366,7 @@ class Trial {
   std::string acquire(const Op& op, Time now);
   std::string enqueue(const Op& op, Time now);
   std::string await_turn(const Op& op, Time now);
-  std::string renew_or_release(const Op& op, Time now);
+  std::string end_or_renew(const Op& op, Time now);
   std::string cancel(const Op& op, Time now);
   std::string look(const Op& op, Time now);
   std::string end_session(const Op& op, Time now);
@@ -380,6 +384,7 @@ class Trial {
   std::string compare(const LockTable::Reply& reply, const LockModel::Answer& answer);
   std::string compare(const Conflict& its, const std::optional<Conflict>& mine) const;
   std::string check_effects();
+  std::string check_occurrences();
   std::string check_state();
   std::string check_replicas();
   std::string describe_some();
@@ -411,6 +416,9 @@ class Trial {
   std::set<std::uint64_t> pending_;  // ids
 
   bool refused_ = false;
+  LockOnlooker onlooker_;
+  std::uint64_t renewals_ = 0;
+  Figures::Refusals refusals_;
   const LockModel::IsLeft is_left_ = [this](const LockModel::Key& key) {
     bool found = false;
     Cursor cursor;
@@ -443,6 +451,7 @@ std::string Trial::step(const Op& op) {
     if (event.type == Event::Type::granted) past_.emplace_back(event);
   }
   if (wrong.empty()) wrong = check_effects();
+  if (wrong.empty()) wrong = check_occurrences();
   if (wrong.empty()) wrong = check_state();
   const std::uint64_t before = std::exchange(digest_, digest());
   if (wrong.empty() && refused_ && nothing_due && digest_ != before) {
@@ -473,7 +482,8 @@ std::string Trial::call(const Op& op, Time now) {
     case Verb::enqueue: return enqueue(op, now);
     case Verb::await_turn: return await_turn(op, now);
     case Verb::renew:
-    case Verb::release: return renew_or_release(op, now);
+    case Verb::release:
+    case Verb::withdraw: return end_or_renew(op, now);
     case Verb::cancel: return cancel(op, now);
     case Verb::fence:
     case Verb::explain: return look(op, now);
@@ -586,7 +596,7 @@ LockModel::Happened Trial::choose_hold(const Op& op) const {
   return chosen;
 }
 
-std::string Trial::renew_or_release(const Op& op, Time now) {
+std::string Trial::end_or_renew(const Op& op, Time now) {
   const LockModel::Happened chosen = choose_hold(op);
   const HoldId id{.key = chosen.key,
                   .holder = op.pick % 8 == 5 ? holder_of(op) : chosen.owner.view(),
@@ -596,6 +606,12 @@ std::string Trial::renew_or_release(const Op& op, Time now) {
   if (op.verb == Verb::release) {
     const LockTable::Reply reply{table_.release(now, id)};
     return compare(reply, {model_.release(now, id)});
+  }
+  if (op.verb == Verb::withdraw) {
+    const bool done = table_.withdraw(now, id);
+    say(done ? " -> ok" : " -> no");
+    refused_ = !done;
+    return done == model_.withdraw(now, id) ? "" : "another answer to withdraw";
   }
   std::optional<Duration> ttl;
   if (op.wait != 0) ttl = Duration(op.ttl);
@@ -687,6 +703,9 @@ std::string Trial::compare(const LockTable::Reply& reply, const LockModel::Answe
   if (reply.outcome == Outcome::ok)
     say(" #", reply.grant.fence, " until ", reply.grant.expires_at.ns);
   refused_ = is_refusal(reply.outcome);
+  refusals_.held += reply.outcome == Outcome::held;
+  refusals_.max_waiters += reply.outcome == Outcome::max_waiters;
+  refusals_.limit_mismatch += reply.outcome == Outcome::limit_mismatch;
   if (reply.outcome != answer.outcome) {
     return "the model says " + std::string(describe(answer.outcome));
   }
@@ -713,6 +732,24 @@ std::string Trial::check_effects() {
   if (!standby_.apply(effects.events)) return "replay-equals: an event is refused";
   if (!snapshot_->apply_twice(effects.events)) return "replay-equals: a snapshot refuses an event";
   return model_.difference_of_effects(effects);
+}
+
+std::string Trial::check_occurrences() {
+  const Effects& effects = table_.effects();
+  for (const Occurrence& occurrence : effects.occurrences) {
+    if (occurrence.at > table_.now()) return "an occurrence from the future";
+    if (std::string wrong = onlooker_.see(occurrence); !wrong.empty()) return wrong;
+  }
+  for (const Event& event : effects.events) renewals_ += event.type == Event::Type::renewed;
+  const Figures figures = table_.figures();
+  if (figures.renewals != renewals_) return "counted: renewals";
+  const Figures::Refusals& refusals = figures.refusals;
+  if (refusals.held != refusals_.held || refusals.max_waiters != refusals_.max_waiters ||
+      refusals.limit_mismatch != refusals_.limit_mismatch) {
+    return "counted: refusals";
+  }
+  if (std::string wrong = onlooker_.difference(figures); !wrong.empty()) return wrong;
+  return onlooker_.difference(model_);
 }
 
 std::string Trial::check_state() {
