@@ -1,0 +1,278 @@
+// A stand-in for the server's HTTP side, to work on the page without building the server:
+//
+//   node tests/web/mock_server.mjs [--http-port 8080] [--token secret] [--max-locks 1024]
+//
+// Locks and semaphores are taken, waited for, expire and pass on as with the real one; there is no
+// journal and no line protocol. Serves web/ under the headers of the real server.
+import { createServer } from 'node:http';
+import { readFile } from 'node:fs/promises';
+import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const { values: options } = parseArgs({
+  options: {
+    'http-port': { type: 'string', default: '8080' },
+    'max-locks': { type: 'string', default: '1024' },
+    token: { type: 'string', default: '' },
+  },
+});
+const webFolder = fileURLToPath(new URL('../../web', import.meta.url));
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+  "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const types = { '.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 'text/javascript',
+  '.svg': 'image/svg+xml' };
+const bounds = [];
+for (let decade = 0.001; decade < 1e5; decade *= 10) {
+  for (const step of [1, 2.5, 5]) bounds.push(Number((decade * step).toPrecision(2)));
+}
+bounds.push(1e5);
+
+const startedAt = Date.now();
+const keys = new Map(); // kind + ':' + key -> {kind, key, limit, holds: [], line: [], token, idleSince}
+const streams = new Set(); // {prefix, response}
+const listeners = new Set(); // {pattern, group}
+const totals = { grants: 0, contended: 0, renewals: 0, releases: 0, expiries: 0, disconnects: 0,
+  timeouts: 0, cancels: 0 };
+const newHistogram = () => ({ le_ms: bounds, counts: Array(bounds.length + 1).fill(0), sum_ms: 0 });
+const wait = newHistogram();
+const hold = newHistogram();
+
+function observe(histogram, ms) {
+  const at = bounds.findIndex((bound) => ms <= bound);
+  histogram.counts[at < 0 ? bounds.length : at]++;
+  histogram.sum_ms += ms;
+}
+
+function tell(event, entry, fields) {
+  const data = { at_unix_ms: Date.now(), kind: entry.kind, key: entry.key, ...fields,
+    waiters: entry.line.length };
+  const text = `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+  for (const stream of streams) {
+    if (entry.key.startsWith(stream.prefix)) stream.response.write(text);
+  }
+}
+
+function grant(entry, holder, ttl, waited) {
+  const now = Date.now();
+  const made = { holder, token: ++entry.token, since: now, ttl, expiresAt: now + ttl };
+  entry.holds.push(made);
+  arm(entry, made);
+  totals.grants++;
+  observe(wait, waited);
+  tell('granted', entry, { holder, token: made.token, waited_ms: waited, ttl_ms: ttl });
+  return made;
+}
+
+function arm(entry, held) {
+  clearTimeout(held.timer);
+  const after = Math.min(held.expiresAt - Date.now(), 2 ** 31 - 1);
+  held.timer = setTimeout(() => {
+    if (held.expiresAt > Date.now()) return arm(entry, held);
+    totals.expiries++;
+    end(entry, held, 'expired');
+  }, Math.max(after, 0));
+}
+
+function end(entry, held, how) {
+  clearTimeout(held.timer);
+  entry.holds.splice(entry.holds.indexOf(held), 1);
+  const heldFor = Date.now() - held.since;
+  observe(hold, heldFor);
+  tell(how, entry, { holder: held.holder, token: held.token, held_ms: heldFor });
+  while (entry.holds.length < entry.limit && entry.line.length > 0) {
+    const next = entry.line.shift();
+    clearTimeout(next.timer);
+    next.settle(grant(entry, next.holder, next.ttl, Date.now() - next.since));
+  }
+  if (entry.holds.length === 0) entry.idleSince = Date.now();
+}
+
+class Refusal extends Error {
+  constructor(status, code, more = {}) {
+    super(code);
+    this.status = status;
+    this.body = { error: code, detail: more.detail ?? code.replaceAll('_', ' '), ...more };
+  }
+}
+
+const granted = (entry, held) => ({ key: entry.key, holder: held.holder, token: held.token,
+  expires_at_unix_ms: held.expiresAt });
+
+async function acquire(kind, body, request) {
+  const { key, holder, ttl_ms: ttl = 33000, wait_ms: patience = 0, limit = 1 } = body;
+  if (!key || !holder) throw new Refusal(400, 'bad_request', { detail: 'key and holder are needed' });
+  const name = `${kind}:${key}`;
+  let entry = keys.get(name);
+  if (!entry) {
+    if (keys.size >= Number(options['max-locks'])) throw new Refusal(429, 'max_locks');
+    entry = { kind, key, limit, holds: [], line: [], token: 0 };
+    keys.set(name, entry);
+  }
+  const own = entry.holds.find((held) => held.holder === holder);
+  if (own) return granted(entry, refresh(entry, own, ttl));
+  if (entry.holds.length < entry.limit) return granted(entry, grant(entry, holder, ttl, 0));
+  totals.contended++;
+  const holding = entry.holds[0];
+  const refusal = (code) => new Refusal(409, code,
+    { ...granted(entry, holding), waiters: entry.line.length });
+  if (patience === 0) throw refusal('held');
+  return new Promise((resolve, reject) => {
+    const waiter = { holder, ttl, since: Date.now(), settle: (held) => resolve(granted(entry, held)) };
+    const leave = (reason, count) => {
+      const at = entry.line.indexOf(waiter);
+      if (at < 0) return;
+      clearTimeout(waiter.timer);
+      entry.line.splice(at, 1);
+      totals[count]++;
+      tell('gave_up', entry, { holder, waited_ms: Date.now() - waiter.since, reason });
+      reject(refusal('wait_timeout'));
+    };
+    waiter.timer = setTimeout(() => leave('timeout', 'timeouts'), patience);
+    request.socket.once('close', () => leave('cancelled', 'cancels'));
+    entry.line.push(waiter);
+    tell('queued', entry, { holder });
+  });
+}
+
+function refresh(entry, held, ttl = held.ttl) {
+  totals.renewals++;
+  held.ttl = ttl;
+  held.expiresAt = Date.now() + ttl;
+  arm(entry, held);
+  return held;
+}
+
+function owned(kind, { key, holder, token }) {
+  const entry = keys.get(`${kind}:${key}`);
+  const held = entry?.holds.find((one) => one.holder === holder && one.token === token);
+  if (!held) throw new Refusal(409, entry?.holds.length ? 'not_holder' : 'expired');
+  return [entry, held];
+}
+
+function describe(entry, most) {
+  const now = Date.now();
+  const busy = entry.holds.length + entry.line.length > 0;
+  return {
+    kind: entry.kind, key: entry.key, limit: entry.limit, holders: entry.holds.length,
+    waiters: entry.line.length, token: entry.token,
+    ...(busy ? {} : { idle_ms: now - entry.idleSince }),
+    holds: entry.holds.slice(0, most).map((held) => ({ holder: held.holder, token: held.token,
+      held_ms: now - held.since, ttl_ms: held.ttl, expires_in_ms: held.expiresAt - now,
+      expires_at_unix_ms: held.expiresAt })),
+    line: entry.line.slice(0, most).map((one) => ({ holder: one.holder, waited_ms: now - one.since })),
+  };
+}
+
+function list(query) {
+  const limit = Number(query.get('limit') ?? 100);
+  if (query.has('key')) {
+    return { locks: ['lock', 'semaphore'].map((kind) => keys.get(`${kind}:${query.get('key')}`))
+      .filter(Boolean).map((entry) => describe(entry, 1000)) };
+  }
+  const prefix = query.get('prefix') ?? '';
+  const wanted = (entry) => entry.key.startsWith(prefix) &&
+    (query.get('idle') === 'true' || entry.holds.length + entry.line.length > 0);
+  if (query.get('order') === 'waiters') {
+    const found = [...keys.values()].filter((entry) => wanted(entry));
+    found.sort((a, b) => b.line.length - a.line.length);
+    return { locks: found.slice(0, limit).map((entry) => describe(entry, 16)) };
+  }
+  const locks = [];
+  let position = 0;
+  const after = Number(query.get('after') || 0);
+  for (const entry of keys.values()) {
+    if (position++ < after || !wanted(entry)) continue;
+    if (locks.length === limit) return { locks, next: String(position - 1) };
+    locks.push(describe(entry, 16));
+  }
+  return { locks };
+}
+
+function overview() {
+  let [idle, locks, lockWaiters, permits, permitWaiters] = [0, 0, 0, 0, 0];
+  for (const { kind, holds, line } of keys.values()) {
+    if (holds.length + line.length === 0) idle++;
+    if (kind === 'lock') { locks += holds.length; lockWaiters += line.length; }
+    else { permits += holds.length; permitWaiters += line.length; }
+  }
+  const channels = [...listeners].slice(0, 100).map((one) => ({ ...one, listeners: 1 }));
+  return { version: '0.3.0', now_unix_ms: Date.now(), uptime_ms: Date.now() - startedAt, ready: true,
+    draining: false, journal: 'none', connections: streams.size + listeners.size + 1,
+    keys: { count: keys.size, idle, max: Number(options['max-locks']) }, locks_held: locks,
+    lock_waiters: lockWaiters, semaphore_holders: permits, semaphore_waiters: permitWaiters, totals,
+    wait, hold, signals: { listeners: listeners.size, channels } };
+}
+
+function stream(response, set, member) {
+  response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
+  response.write(': ping\n\n');
+  const pings = setInterval(() => response.write(': ping\n\n'), 5000);
+  set.add(member);
+  response.on('close', () => { clearInterval(pings); set.delete(member); });
+}
+
+const calls = {
+  'GET /v1/overview': overview,
+  'GET /v1/locks': (query) => list(query),
+  'POST /v1/acquire': (_, body, request) => acquire('lock', body, request),
+  'POST /v1/semaphores/acquire': (_, body, request) => acquire('semaphore', body, request),
+};
+for (const [path, kind] of [['/v1', 'lock'], ['/v1/semaphores', 'semaphore']]) {
+  calls[`POST ${path}/renew`] = (_, body) => {
+    const [entry, held] = owned(kind, body);
+    return granted(entry, refresh(entry, held, body.ttl_ms));
+  };
+  calls[`POST ${path}/release`] = (_, body) => {
+    const [entry, held] = owned(kind, body);
+    totals.releases++;
+    end(entry, held, 'released');
+    return { key: entry.key, released: true };
+  };
+}
+
+async function answer(request, response) {
+  const url = new URL(request.url, 'http://mock');
+  if (!url.pathname.startsWith('/v1/')) return serveFile(url.pathname, response);
+  if (options.token && request.headers.authorization !== `Bearer ${options.token}`) {
+    throw new Refusal(401, 'unauthorized');
+  }
+  if (url.pathname === '/v1/events') {
+    return stream(response, streams, { prefix: url.searchParams.get('prefix') ?? '', response });
+  }
+  if (url.pathname === '/v1/signals') {
+    return stream(response, listeners,
+      { pattern: url.searchParams.get('pattern'), group: url.searchParams.get('group') ?? '' });
+  }
+  const call = calls[`${request.method} ${url.pathname}`];
+  if (!call) throw new Refusal(404, 'not_found');
+  let text = '';
+  for await (const piece of request) text += piece;
+  const body = text ? JSON.parse(text) : {};
+  send(response, 200, await call(url.searchParams, body, request));
+}
+
+function send(response, status, body) {
+  response.writeHead(status, { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' });
+  response.end(JSON.stringify(body));
+}
+
+async function serveFile(path, response) {
+  const name = normalize(path === '/' ? '/index.html' : path);
+  const text = await readFile(join(webFolder, name)).catch(() => null);
+  if (text === null) throw new Refusal(404, 'not_found');
+  response.writeHead(200, { 'Content-Type': types[extname(name)] ?? 'application/octet-stream',
+    'Content-Security-Policy': policy, 'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-cache' });
+  response.end(text);
+}
+
+const server = createServer((request, response) => {
+  answer(request, response).catch((error) => {
+    if (error instanceof Refusal) send(response, error.status, error.body);
+    else send(response, 400, { error: 'bad_request', detail: String(error) });
+  });
+});
+server.listen(Number(options['http-port']), '127.0.0.1', () => {
+  console.log(`listening http port=${server.address().port}`);
+});

@@ -1,0 +1,79 @@
+// Plays a busy little shop against a server, for people who look at the page and for screenshots:
+//
+//   node tests/web/scene.mjs http://127.0.0.1:8080 [token]
+//
+// Carts reserve stones, workers share printers, a report is stuck and expires. Ends with Ctrl-C.
+import { fileURLToPath } from 'node:url';
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const between = (low, high) => low + Math.random() * (high - low);
+const pick = (list) => list[Math.floor(Math.random() * list.length)];
+
+export function playScene(base, token = '') {
+  let over = false;
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  const post = async (path, body) => {
+    const reply = await fetch(base + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    return { ok: reply.ok, ...(await reply.json()) };
+  };
+  const forever = async (work) => {
+    while (!over) {
+      try {
+        await work();
+      } catch {
+        await sleep(500);
+      }
+    }
+  };
+
+  const reserve = async (path, request, hold) => {
+    const grant = await post(`${path}/acquire`, request);
+    if (!grant.ok) return sleep(between(50, 400));
+    await hold(grant);
+    await post(`${path}/release`, { key: grant.key, holder: grant.holder, token: grant.token });
+  };
+
+  const stones = Array.from({ length: 14 }, (_, i) => `stone-${40 + i}`);
+  for (let cart = 1; cart <= 18; cart++) {
+    forever(() => reserve('/v1', { key: pick(stones), holder: `cart-${cart}`, wait_ms: 20000,
+      ttl_ms: pick([10000, 15000, 30000]) }, () => sleep(between(500, 6000))));
+  }
+  for (let clerk = 1; clerk <= 9; clerk++) {
+    forever(() => reserve('/v1', { key: 'ledger/2026', holder: `clerk-${clerk}`, wait_ms: 8000,
+      ttl_ms: 5000 }, () => sleep(between(200, 2200))));
+  }
+  for (let worker = 1; worker <= 7; worker++) {
+    forever(() => reserve('/v1/semaphores', { key: 'printers', holder: `worker-${worker}`, limit: 3,
+      wait_ms: 30000, ttl_ms: 12000 }, () => sleep(between(1000, 7000))));
+  }
+  for (let loop = 0; loop < 6; loop++) {
+    forever(() => reserve('/v1', { key: `session/${Math.floor(between(1, 60))}`,
+      holder: `web-${loop}`, wait_ms: 1000, ttl_ms: 4000 }, () => sleep(between(2, 60))));
+  }
+  forever(async () => {
+    await post('/v1/acquire', { key: 'report/nightly', holder: 'batch-3', ttl_ms: 6000, wait_ms: 9e3 });
+    await sleep(7500);
+  });
+  forever(async () => {
+    const grant = await post('/v1/acquire', { key: 'leader', holder: 'node-a', ttl_ms: 20000 });
+    while (!over && grant.ok) {
+      await sleep(8000);
+      await post('/v1/renew', { key: 'leader', holder: 'node-a', token: grant.token });
+    }
+  });
+  forever(async () => {
+    await post('/v1/acquire', { key: 'leader', holder: 'node-b', ttl_ms: 20000, wait_ms: 600000 });
+  });
+  for (const path of ['pattern=orders.%3E&group=billing', 'pattern=orders.%3E&group=billing',
+    'pattern=stock.*', 'pattern=orders.paid']) {
+    forever(async () => {
+      const reply = await fetch(`${base}/v1/signals?${path}`, { headers });
+      for await (const _ of reply.body) if (over) break;
+    });
+  }
+  return () => { over = true; };
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  playScene(process.argv[2] ?? 'http://127.0.0.1:8080', process.argv[3]);
+}

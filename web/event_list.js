@@ -1,0 +1,97 @@
+// The stream of events, newest first. It may be paused: then what comes is counted, and shown when
+// it goes on.
+import { byId, element, nameElement, setHidden, setText } from './dom.js';
+import { formatCount, formatLatency, formatTime, plural } from './format.js';
+import { keyAddress } from './route.js';
+
+const entriesMost = 100;
+const verbs = {
+  granted: 'granted', queued: 'queued', released: 'released', expired: 'expired',
+  disconnected: 'disconnected', gave_up: 'gave up',
+};
+
+export class EventList {
+  #log;
+  #wanted = () => true;
+  #list = byId('events-list');
+  #pause = byId('events-pause');
+  #held = 0; // how many came while paused
+  #fresh = []; // events that are to be shown with the next frame
+
+  constructor(log) {
+    this.#log = log;
+    this.#pause.addEventListener('click', () => this.#togglePause());
+  }
+
+  // Shows the events that `wanted` says yes to, from those that are known.
+  filter(wanted) {
+    this.#wanted = wanted;
+    this.#showAll();
+  }
+
+  add(events) {
+    const wanted = events.filter((event) => event.type === 'missed' || this.#wanted(event));
+    if (this.#isPaused()) {
+      this.#held += wanted.length;
+      this.#showPause();
+      return;
+    }
+    if (this.#fresh.length === 0 && wanted.length > 0) requestAnimationFrame(() => this.#showFresh());
+    this.#fresh.push(...wanted);
+  }
+
+  showState(flowing) {
+    setHidden(byId('events-lost'), flowing);
+  }
+
+  #isPaused() {
+    return this.#pause.getAttribute('aria-pressed') === 'true';
+  }
+
+  #togglePause() {
+    this.#pause.setAttribute('aria-pressed', String(!this.#isPaused()));
+    this.#held = 0;
+    this.#showPause();
+    if (!this.#isPaused()) this.#showAll();
+  }
+
+  #showPause() {
+    setText(byId('events-held'), this.#held > 0 ? `${plural(this.#held, 'event')} since` : '');
+  }
+
+  #showAll() {
+    this.#fresh = this.#log.recent(this.#wanted, entriesMost);
+    this.#list.replaceChildren();
+    this.#showFresh();
+  }
+
+  #showFresh() {
+    const entries = this.#fresh.slice(-entriesMost).reverse().map(drawEvent);
+    this.#fresh = [];
+    this.#list.prepend(...entries);
+    while (this.#list.childElementCount > entriesMost) this.#list.lastElementChild.remove();
+    setHidden(byId('events-none'), this.#list.childElementCount > 0);
+  }
+}
+
+function drawEvent(event) {
+  if (event.type === 'missed') {
+    return element('li', { class: 'event missed' },
+      `${plural(event.count, 'event')} missed: more happened than could be told`);
+  }
+  return element('li', { class: `event ${event.type}` },
+    element('time', { datetime: new Date(event.at_unix_ms).toISOString() }, formatTime(event.at_unix_ms)),
+    element('span', { class: 'verb' }, verbs[event.type] ?? event.type),
+    nameElement('a', event.key, { class: 'key', href: keyAddress(event.key) }),
+    element('span', { class: 'who' }, nameElement('bdi', event.holder, { class: 'holder' }),
+      describeEvent(event)));
+}
+
+function describeEvent(event) {
+  const parts = [];
+  if (event.waited_ms !== undefined) parts.push(`waited ${formatLatency(event.waited_ms)}`);
+  if (event.held_ms !== undefined) parts.push(`held ${formatLatency(event.held_ms)}`);
+  if (event.reason !== undefined) parts.push(event.reason);
+  if (event.waiters > 0) parts.push(`${formatCount(event.waiters)} in line`);
+  return parts.map((part) => ` · ${part}`).join('');
+}

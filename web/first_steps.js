@@ -1,0 +1,28 @@
+// What to type to see a first lock, filled in with where this server is.
+import { byId, element } from './dom.js';
+
+const linePort = 6388;
+
+export function showFirstSteps(hasToken) {
+  const auth = hasToken ? " -H 'Authorization: Bearer TOKEN'" : '';
+  const login = hasToken ? 'auth\\n_\\nTOKEN\\n' : '';
+  const request = '{"key":"stone-42","holder":"cart-7","ttl_ms":30000}';
+  fillStep('step-curl', `curl${auth} -d '${request}' ${location.origin}/v1/acquire`);
+  fillStep('step-nc',
+    `(printf '${login}l\\nstone-42\\n60 30\\n'; sleep 20) | nc ${location.hostname} ${linePort}`);
+}
+
+function fillStep(id, command) {
+  const code = element('code', { tabindex: '0' }, command);
+  // Browsers give a page the clipboard only where nobody can listen in; elsewhere a click selects.
+  const copy = navigator.clipboard
+    ? element('button', { type: 'button', class: 'copy', click: () => copyText(copy, command) }, 'Copy')
+    : '';
+  byId(id).replaceChildren(code, copy);
+}
+
+async function copyText(button, text) {
+  await navigator.clipboard.writeText(text);
+  button.textContent = 'Copied';
+  setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+}

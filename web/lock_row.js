@@ -1,0 +1,84 @@
+// One key in the table: its name, who holds it and for how much longer, and who waits.
+import { arrange, element, nameElement, setHidden, setText } from './dom.js';
+import { formatCount } from './format.js';
+import { Age, fitLines, HoldLine, repliedAt, WaitLine } from './lease.js';
+import { keyAddress } from './route.js';
+
+const holdsShown = 3;
+const waitersShown = 4;
+
+export class LockRow {
+  #permits = element('span', { class: 'permits' });
+  #idle = element('span', { class: 'quiet' });
+  #moreHolds = element('span', { class: 'quiet' });
+  #holdCell = element('td', { role: 'cell', class: 'holds', 'data-label': 'Held by' });
+  #count = element('span', { class: 'line-count' });
+  #lineList = element('ol', { class: 'line' });
+  #lineCell = element('td', { role: 'cell', class: 'waiting', 'data-label': 'Waiting' },
+    this.#count, this.#lineList);
+  #fence = element('td', { role: 'cell', class: 'fence', 'data-label': 'Fence' });
+  #holds = [];
+  #waiters = [];
+  #idleAge = new Age();
+  #token = null;
+
+  constructor(lock) {
+    const name = nameElement('a', lock.key, { class: 'key', href: keyAddress(lock.key) });
+    this.element = element('tr', { role: 'row' },
+      element('th', { role: 'rowheader', scope: 'row' }, name, this.#permits),
+      this.#holdCell, this.#lineCell, this.#fence);
+    this.#idle.append('idle for ', this.#idleAge.element);
+  }
+
+  static identity(lock) {
+    return `${lock.kind}:${lock.key}`;
+  }
+
+  show(lock, now) {
+    const replied = repliedAt(lock, now);
+    setText(this.#permits, lock.kind === 'semaphore'
+      ? `${formatCount(lock.holders)} of ${formatCount(lock.limit)}` : '');
+    this.#showHolds(lock, replied);
+    this.#showLine(lock, replied);
+    setText(this.#fence, String(lock.token));
+    if (this.#token !== null && lock.token !== this.#token) this.#flash();
+    this.#token = lock.token;
+    this.tick(now);
+  }
+
+  tick(now) {
+    for (const line of this.#holds) line.tick(now);
+    for (const line of this.#waiters) line.tick(now);
+    if (this.#idle.isConnected) this.#idleAge.tick(now);
+  }
+
+  #showHolds(lock, replied) {
+    const shown = lock.holds.slice(0, holdsShown);
+    fitLines(this.#holds, shown.length, () => new HoldLine());
+    shown.forEach((hold, i) => this.#holds[i].show(hold));
+    const parts = this.#holds.map((line) => line.element);
+    if (lock.holders > shown.length) parts.push(this.#moreHolds);
+    setText(this.#moreHolds, `and ${formatCount(lock.holders - shown.length)} more`);
+    if (lock.idle_ms !== undefined) {
+      this.#idleAge.show(replied - lock.idle_ms);
+      parts.push(this.#idle);
+    }
+    arrange(this.#holdCell, parts);
+  }
+
+  #showLine(lock, replied) {
+    const shown = lock.line.slice(0, waitersShown);
+    fitLines(this.#waiters, shown.length, () => new WaitLine());
+    shown.forEach((waiter, i) => this.#waiters[i].show(waiter, replied));
+    arrange(this.#lineList, this.#waiters.map((line) => line.element));
+    setText(this.#count, lock.waiters > 0 ? formatCount(lock.waiters) : '');
+    setHidden(this.#lineList, lock.waiters === 0);
+  }
+
+  // The key has passed on: for a moment the row says so.
+  #flash() {
+    this.element.classList.remove('passed');
+    void this.element.offsetWidth; // so that the animation starts again
+    this.element.classList.add('passed');
+  }
+}
