@@ -8,7 +8,7 @@ JOBS := $(shell nproc)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test interop bench fuzz format tidy clean \
+.PHONY: help setup build run test test-web screenshots interop bench fuzz format tidy clean \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) configure-fuzz build-fuzz
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
@@ -26,6 +26,12 @@ run: build ## build, then start the server; ARGS="--port 7000" passes it flags
 	@exec build/dflockd $(ARGS)
 
 test: test-release build-clang test-asan test-tsan ## release, clang (compile only), asan+ubsan and tsan suites
+
+test-web: build ## test the dashboard in Chromium; skips when the browser or npm's packages are lacking
+	@tests/web/run build/dflockd
+
+screenshots: build # the pictures in docs/images
+	@SCREENSHOTS=1 tests/web/run build/dflockd screenshots
 
 interop: build ## run published clients against the server; skips those it cannot get
 	@tests/interop/run build/dflockd build/interop

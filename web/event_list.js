@@ -89,7 +89,7 @@ function drawEvent(event) {
 
 function describeEvent(event) {
   const parts = [];
-  if (event.waited_ms !== undefined) parts.push(`waited ${formatLatency(event.waited_ms)}`);
+  if (event.waited_ms > 0) parts.push(`waited ${formatLatency(event.waited_ms)}`);
   if (event.held_ms !== undefined) parts.push(`held ${formatLatency(event.held_ms)}`);
   if (event.reason !== undefined) parts.push(event.reason);
   if (event.waiters > 0) parts.push(`${formatCount(event.waiters)} in line`);

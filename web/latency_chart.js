@@ -10,6 +10,10 @@ const shades = 5;
 const lineWindowMs = 10_000;
 const figureWindowMs = 60_000;
 const lowestMs = 0.001;
+const emptyTexts = {
+  wait: 'Nobody had to wait since this page was opened.',
+  hold: 'No hold has ended since this page was opened.',
+};
 
 export class LatencyChart {
   #figures;
@@ -45,8 +49,7 @@ export class LatencyChart {
     for (const [q, line] of Object.entries(this.#lines)) {
       line.setAttribute('d', linePath(history.percentiles(name, Number(q), lineWindowMs), scale));
     }
-    setText(this.#empty, scale.seen ? '' : `Nobody ${name === 'wait' ? 'was granted' : 'released'} ` +
-      'anything since this page was opened.');
+    setText(this.#empty, scale.seen ? '' : emptyTexts[name]);
   }
 
   #showFigures(history, name) {
@@ -103,7 +106,7 @@ export class LatencyChart {
   #drawAxis(scale) {
     const parts = [];
     const step = scale.to - scale.from > 5 ? 2 : 1;
-    for (let decade = scale.from; decade <= scale.to; decade += step) {
+    for (let decade = scale.from; scale.seen && decade <= scale.to; decade += step) {
       const y = scale.y(10 ** decade).toFixed(1);
       parts.push(svg('line', { x1: margin.left, x2: scale.right, y1: y, y2: y }));
       parts.push(svg('text', { x: margin.left - 8, y, 'text-anchor': 'end', dy: '0.32em' },

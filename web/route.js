@@ -4,7 +4,7 @@ export function readRoute(hash) {
   const route = { key: null, prefix: '' };
   for (const part of hash.replace(/^#/, '').split('&')) {
     const [name, ...value] = part.split('=');
-    if (name in route) route[name] = decode(value.join('='));
+    if (Object.hasOwn(route, name)) route[name] = decode(value.join('='));
   }
   if (route.key === '') route.key = null; // no key is called that
   return route;

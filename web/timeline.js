@@ -1,14 +1,14 @@
 // Who held one key in the last minutes, as far as the stream has told: a lane for each permit, a bar
 // for each hold, which ends in a mark when it was not released but expired or lost its connection.
 import { element, svg } from './dom.js';
-import { formatDuration } from './format.js';
+import { formatDuration, visibleName } from './format.js';
 
 const spanMs = 120_000;
 const laneHeight = 18;
 const laneGap = 4;
 const lanesMost = 8;
 const axisHeight = 16;
-const nameRoom = 34; // a bar narrower than this has no room for a name
+const letterWidth = 7; // about, and rather more
 
 export class Timeline {
   #drawing = svg('svg', { class: 'timeline', role: 'img', 'aria-label': 'Who held it, last two minutes' });
@@ -64,18 +64,16 @@ function drawBar(span, x, y) {
   const left = x(span.from);
   const width = Math.max(x(span.to) - left, 2);
   const bar = svg('g', { class: `span ${span.token % 2 === 0 ? 'even' : 'odd'} ${span.end ?? 'held'}` },
-    svg('title', {}, `${span.holder}: ${formatDuration(span.to - span.from)}, ` +
+    svg('title', {}, `${visibleName(span.holder)}: ${formatDuration(span.to - span.from)}, ` +
       `${span.end ?? 'still held'}, fence ${span.token}`),
     svg('rect', { x: left, y, width: Math.max(width - 1, 1), height: laneHeight, rx: 2 }));
   if (span.end === 'expired' || span.end === 'disconnected') {
     bar.append(svg('rect', { class: 'cut', x: left + Math.max(width - 3, 0), y, width: 2,
       height: laneHeight }));
   }
-  if (width > nameRoom) {
-    const letters = Math.floor((width - 10) / 7);
-    const name = [...span.holder];
-    bar.append(svg('text', { x: left + 5, y: y + laneHeight / 2, dy: '0.35em' },
-      name.length > letters ? `${name.slice(0, letters - 1).join('')}…` : span.holder));
+  // A name that is cut short says less than none.
+  if (width > span.holder.length * letterWidth + 10) {
+    bar.append(svg('text', { x: left + 5, y: y + laneHeight / 2, dy: '0.35em' }, visibleName(span.holder)));
   }
   return bar;
 }

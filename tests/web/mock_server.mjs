@@ -1,8 +1,8 @@
 // A stand-in for the server's HTTP side, to work on the page without building the server:
 //
-//   node tests/web/mock_server.mjs [--http-port 8080] [--token secret] [--max-locks 1024]
+//   node tests/web/mock_server.mjs [--http-addr 127.0.0.1:8080] [--auth-token T] [--max-locks 1024]
 //
-// Locks and semaphores are taken, waited for, expire and pass on as with the real one; there is no
+// The flags are the server's. Locks and semaphores are taken, waited for, expire and pass on as with the real one; there is no
 // journal and no line protocol. Serves web/ under the headers of the real server.
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
@@ -12,9 +12,11 @@ import { parseArgs } from 'node:util';
 
 const { values: options } = parseArgs({
   options: {
-    'http-port': { type: 'string', default: '8080' },
+    'http-addr': { type: 'string', default: '127.0.0.1:8080' },
     'max-locks': { type: 'string', default: '1024' },
-    token: { type: 'string', default: '' },
+    'auth-token': { type: 'string', default: '' },
+    host: { type: 'string' },
+    port: { type: 'string' },
   },
 });
 const webFolder = fileURLToPath(new URL('../../web', import.meta.url));
@@ -59,8 +61,11 @@ function grant(entry, holder, ttl, waited) {
   entry.holds.push(made);
   arm(entry, made);
   totals.grants++;
-  observe(wait, waited);
-  tell('granted', entry, { holder, token: made.token, waited_ms: waited, ttl_ms: ttl });
+  if (waited !== null) {
+    totals.contended++;
+    observe(wait, waited);
+  }
+  tell('granted', entry, { holder, token: made.token, waited_ms: waited ?? 0, ttl_ms: ttl });
   return made;
 }
 
@@ -111,8 +116,7 @@ async function acquire(kind, body, request) {
   }
   const own = entry.holds.find((held) => held.holder === holder);
   if (own) return granted(entry, refresh(entry, own, ttl));
-  if (entry.holds.length < entry.limit) return granted(entry, grant(entry, holder, ttl, 0));
-  totals.contended++;
+  if (entry.holds.length < entry.limit) return granted(entry, grant(entry, holder, ttl, null));
   const holding = entry.holds[0];
   const refusal = (code) => new Refusal(409, code,
     { ...granted(entry, holding), waiters: entry.line.length });
@@ -234,7 +238,7 @@ for (const [path, kind] of [['/v1', 'lock'], ['/v1/semaphores', 'semaphore']]) {
 async function answer(request, response) {
   const url = new URL(request.url, 'http://mock');
   if (!url.pathname.startsWith('/v1/')) return serveFile(url.pathname, response);
-  if (options.token && request.headers.authorization !== `Bearer ${options.token}`) {
+  if (options['auth-token'] && request.headers.authorization !== `Bearer ${options['auth-token']}`) {
     throw new Refusal(401, 'unauthorized');
   }
   if (url.pathname === '/v1/events') {
@@ -273,6 +277,7 @@ const server = createServer((request, response) => {
     else send(response, 400, { error: 'bad_request', detail: String(error) });
   });
 });
-server.listen(Number(options['http-port']), '127.0.0.1', () => {
+const [host, port] = options['http-addr'].split(':');
+server.listen(Number(port), host, () => {
   console.log(`listening http port=${server.address().port}`);
 });

@@ -1,0 +1,96 @@
+// What happens on the server is seen on the page, without anybody asking for it.
+import { test, expect, open, row, expectNotReloaded } from './fixtures.mjs';
+
+test('an empty server says how to make a first lock, until there is one', async ({ page, server }) => {
+  await open(page, server);
+  await expect(page.locator('#step-curl')).toContainText(`${server.address}/v1/acquire`);
+  await expect(page.locator('#step-nc')).toContainText('nc 127.0.0.1');
+
+  await server.acquire('stone-42', 'cart-7');
+  await expect(row(page, 'stone-42')).toContainText('cart-7');
+  await expect(page.locator('#first-steps')).toBeHidden();
+});
+
+test('a lock is taken, waited for, expires and passes on', async ({ page, server }) => {
+  await open(page, server);
+  await server.acquire('stone-42', 'cart-7', { ttl_ms: 8000 });
+  const lock = row(page, 'stone-42');
+  await expect(lock.locator('.holds')).toContainText('cart-7');
+
+  server.queue('stone-42', 'cart-8');
+  await expect(lock.locator('.waiting')).toContainText('cart-8');
+  server.queue('stone-42', 'cart-9');
+  await expect(lock.locator('.line-count')).toHaveText('2');
+  await expect(lock.locator('.waiter .holder')).toHaveText(['cart-8', 'cart-9']);
+  await expect(page.locator('.tile-waiting .tile-number')).toHaveText('2');
+
+  await expect(lock.locator('.holds')).toContainText('cart-8'); // the lease ran out
+  await expect(lock.locator('.waiter .holder')).toHaveText(['cart-9']);
+  const events = page.locator('.event').filter({ hasText: 'stone-42' });
+  await expect(events.filter({ hasText: 'expired' })).toContainText('cart-7');
+  await expect(events.filter({ hasText: 'granted' }).first()).toContainText('cart-8');
+  await expect(page.locator('.tile-expiries')).toContainText('1 in all');
+  await expect(page.locator('#latency-p50')).toContainText('s'); // somebody has waited
+  await expectNotReloaded(page);
+});
+
+test('a lease runs down by itself, and a renewal moves it', async ({ page, server }) => {
+  const grant = await server.acquire('stone-42', 'cart-7', { ttl_ms: 59_000 });
+  await open(page, server);
+  const left = row(page, 'stone-42').locator('.lease-left');
+  await expect(left).toHaveText(/^\d+ s$/);
+  const atFirst = await left.textContent();
+  expect(Number.parseInt(atFirst, 10)).toBeLessThanOrEqual(59);
+  await expect(left).not.toHaveText(atFirst);
+  expect(Number.parseInt(await left.textContent(), 10)).toBeLessThan(Number.parseInt(atFirst, 10));
+
+  await server.call('/v1/renew', { key: grant.key, holder: grant.holder, token: grant.token,
+    ttl_ms: 3_600_000 });
+  await expect(left).toHaveText(/^(59|60)m \d\ds$|^1h 00m$/);
+});
+
+test('a semaphore shows its permits', async ({ page, server }) => {
+  await open(page, server);
+  for (const holder of ['worker-1', 'worker-2']) {
+    await server.call('/v1/semaphores/acquire', { key: 'printers', holder, limit: 2, ttl_ms: 600_000 });
+  }
+  const semaphore = row(page, 'printers');
+  await expect(semaphore.locator('.permits')).toHaveText('2 of 2');
+  await expect(semaphore.locator('.hold .holder')).toHaveText(['worker-1', 'worker-2']);
+});
+
+test('hot keys: the longest line and the most grants', async ({ page, server }) => {
+  await open(page, server);
+  await server.acquire('crowded', 'first');
+  for (const holder of ['b', 'c', 'd']) server.queue('crowded', holder);
+  await expect(page.locator('#hot-lines li').first()).toContainText('crowded');
+  await expect(page.locator('#hot-lines li .rank-size').first()).toHaveText('3');
+
+  for (let i = 0; i < 5; i++) await server.release(await server.acquire('busy', 'somebody'));
+  await expect(page.locator('#hot-grants li').first()).toContainText('busy');
+});
+
+test('listeners to signals are listed', async ({ page, server }) => {
+  await open(page, server);
+  await expect(page.locator('#signals-none')).toBeVisible();
+  const away = new AbortController();
+  await fetch(`${server.address}/v1/signals?pattern=orders.%3E&group=billing`, { signal: away.signal });
+  const channel = page.locator('#signals-list li');
+  await expect(channel).toContainText('orders.>');
+  await expect(channel).toContainText('billing');
+  away.abort();
+  await expect(channel).toHaveCount(0);
+});
+
+test('the stream of events can be paused', async ({ page, server }) => {
+  await open(page, server);
+  await server.acquire('before', 'cart-7');
+  await expect(page.locator('.event')).toHaveCount(1);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await server.acquire('during', 'cart-7');
+  await expect(page.locator('#events-held')).toHaveText('1 event since');
+  await expect(page.locator('.event')).toHaveCount(1);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await expect(page.locator('.event')).toHaveCount(2);
+  await expect(page.locator('.event').first()).toContainText('during');
+});

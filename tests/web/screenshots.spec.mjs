@@ -1,0 +1,39 @@
+// The pictures in docs/images, taken when asked for: SCREENSHOTS=1, or `make screenshots`.
+import { test, expect, open } from './fixtures.mjs';
+import { playScene } from './scene.mjs';
+
+const folder = new URL('../../docs/images/', import.meta.url).pathname;
+const settleMs = 75_000; // until the charts have something to show
+const pictures = [
+  { name: 'dashboard_light', width: 1440, height: 1000, colorScheme: 'light' },
+  { name: 'dashboard_dark', width: 1440, height: 1000, colorScheme: 'dark' },
+  { name: 'dashboard_key', width: 1440, height: 800, colorScheme: 'light', hash: '#key=printers' },
+  { name: 'dashboard_phone_light', width: 360, height: 780, colorScheme: 'light' },
+  { name: 'dashboard_phone_dark', width: 360, height: 780, colorScheme: 'dark', hash: '#key=ledger%2F2026' },
+];
+
+test.skip(!process.env.SCREENSHOTS, 'taken when SCREENSHOTS is set');
+
+test('pictures of a busy server', async ({ browser, server }) => {
+  test.setTimeout(300_000);
+  const endScene = playScene(server.address);
+  const pages = [];
+  for (const { width, height, colorScheme, hash } of pictures) {
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+    const page = await context.newPage();
+    await open(page, server, hash);
+    pages.push(page);
+  }
+  await pages[0].waitForTimeout(settleMs);
+  for (const [i, page] of pages.entries()) {
+    await page.screenshot({ path: `${folder}${pictures[i].name}.png` });
+  }
+  endScene();
+});
+
+test('a picture of an empty server', async ({ page, server }) => {
+  await page.setViewportSize({ width: 1440, height: 640 });
+  await open(page, server);
+  await expect(page.locator('#first-steps')).toBeVisible();
+  await page.screenshot({ path: `${folder}dashboard_empty.png` });
+});

@@ -1,0 +1,104 @@
+// Finding keys, and looking at one.
+import { test, expect, open, row } from './fixtures.mjs';
+
+test('a search shows the keys that begin so, and their events only', async ({ page, server }) => {
+  await server.acquire('stone-42', 'cart-7');
+  await server.acquire('paper-1', 'cart-8');
+  await open(page, server);
+  await expect(row(page, 'paper-1')).toBeVisible();
+
+  await page.keyboard.press('/');
+  await page.keyboard.type('stone');
+  await expect(row(page, 'paper-1')).toHaveCount(0);
+  await expect(row(page, 'stone-42')).toBeVisible();
+  await expect(page).toHaveURL(/#prefix=stone$/);
+
+  await server.acquire('paper-2', 'cart-8');
+  await server.acquire('stone-43', 'cart-8');
+  await expect(row(page, 'stone-43')).toBeVisible();
+  await expect(page.locator('.event').first()).toContainText('stone-43');
+  await expect(page.locator('.event').filter({ hasText: 'paper' })).toHaveCount(0);
+
+  await page.locator('#search').fill('nothing');
+  await expect(page.locator('#locks-none')).toContainText('begin with nothing');
+});
+
+test('a search is in the address', async ({ page, server }) => {
+  await server.acquire('stone-42', 'cart-7');
+  await server.acquire('a&b=c #1%', 'cart-7');
+  await open(page, server, `#prefix=${encodeURIComponent('a&b=c #')}`);
+  await expect(row(page, 'a&b=c #1%')).toBeVisible();
+  await expect(row(page, 'stone-42')).toHaveCount(0);
+  await expect(page.locator('#search')).toHaveValue('a&b=c #');
+});
+
+test('idle keys are shown when asked for', async ({ page, server }) => {
+  await server.release(await server.acquire('stone-42', 'cart-7'));
+  await server.acquire('stone-43', 'cart-7');
+  await open(page, server);
+  await expect(row(page, 'stone-43')).toBeVisible();
+  await expect(row(page, 'stone-42')).toHaveCount(0);
+  await page.getByLabel('idle ones too').check();
+  await expect(row(page, 'stone-42')).toContainText('idle for');
+});
+
+test('the longest line comes first when asked for', async ({ page, server }) => {
+  for (const key of ['a', 'b', 'c']) await server.acquire(key, 'holder');
+  for (const waiter of ['one', 'two']) server.queue('c', waiter);
+  server.queue('b', 'one');
+  await open(page, server);
+  await page.getByLabel('Order').selectOption('longest line first');
+  await expect(page.locator('#locks-body .key')).toHaveText(['c', 'b', 'a']);
+});
+
+test('one key: its holder, its line in order, and who comes next', async ({ page, server }) => {
+  const grant = await server.acquire('stone-42', 'cart-7');
+  await open(page, server);
+  for (const holder of ['cart-8', 'cart-9']) {
+    server.queue('stone-42', holder);
+    await expect(row(page, 'stone-42')).toContainText(holder);
+  }
+  await page.getByRole('link', { name: 'stone-42' }).first().click();
+
+  await expect(page).toHaveURL(/#key=stone-42$/);
+  await expect(page.getByRole('heading', { name: 'stone-42' })).toBeFocused();
+  await expect(page.locator('.hold-entry')).toContainText(`fence ${grant.token}`);
+  await expect(page.locator('.wait-entry .holder')).toHaveText(['cart-8', 'cart-9']);
+
+  await server.release(grant);
+  await expect(page.locator('.hold-entry .holder')).toHaveText('cart-8');
+  await expect(page.locator('.wait-entry .holder')).toHaveText(['cart-9']);
+  await expect(page.locator('.timeline .released title')).toHaveText(/^cart-7: .*released/);
+
+  await page.keyboard.press('Escape');
+  await expect(row(page, 'stone-42')).toBeVisible();
+});
+
+test('a link to a key opens it, and shows when somebody asks for it', async ({ page, server }) => {
+  const key = 'orders/50% off? #1 & more+';
+  await open(page, server, `#key=${encodeURIComponent(key)}`);
+  await expect(page.locator('#detail-key')).toHaveText(key);
+  await expect(page.locator('#detail-none')).toBeVisible();
+  await server.acquire(key, 'cart-7');
+  await server.acquire(`${key} other`, 'cart-8');
+  await expect(page.locator('.hold-entry .holder')).toHaveText('cart-7');
+  await expect(page.locator('#detail-none')).toBeHidden();
+  await expect(page.locator('.event .holder')).toHaveText(['cart-7']);
+});
+
+test('a lock and a semaphore of one name are both shown', async ({ page, server }) => {
+  await server.acquire('twin', 'cart-7');
+  await server.call('/v1/semaphores/acquire', { key: 'twin', holder: 'worker-1', limit: 3 });
+  await open(page, server, '#key=twin');
+  await expect(page.locator('[data-kind=lock] .hold-entry .holder')).toHaveText('cart-7');
+  await expect(page.locator('[data-kind=semaphore]')).toContainText('1 of 3 held');
+});
+
+test('a long line is shown in part, and more of it when asked for', async ({ page, server }) => {
+  await server.acquire('stone-42', 'cart-7');
+  for (let i = 0; i < 130; i++) server.queue('stone-42', `later-${i}`);
+  await open(page, server, '#key=stone-42');
+  await expect(page.locator('.wait-entry')).toHaveCount(100);
+  await page.getByRole('button', { name: 'show 30 more' }).click();
+  await expect(page.locator('.wait-entry')).toHaveCount(130);
+});

@@ -1,0 +1,43 @@
+// A server with a token lets nobody look in without it.
+import { test, expect } from './fixtures.mjs';
+
+const token = 'correct-horse/battery+staple==';
+test.use({ serverOptions: { token } });
+
+test('the page asks for the token, and says when it is wrong', async ({ page, server }) => {
+  await server.acquire('stone-42', 'cart-7');
+  await page.goto(server.address);
+  const input = page.getByLabel('Token', { exact: true });
+  await expect(input).toBeFocused();
+  await expect(page.locator('#content')).toBeHidden();
+  await expect(page.getByText('stone-42')).toHaveCount(0);
+
+  await input.fill('wrong');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert').filter({ hasText: 'refused' })).toBeVisible();
+  await input.fill('schlüssel');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert').filter({ hasText: 'without blanks' })).toBeVisible();
+
+  await input.fill(token);
+  await page.getByRole('button', { name: 'Look in' }).click();
+  await expect(page.getByRole('row').filter({ hasText: 'stone-42' })).toBeVisible();
+  await expect(page.locator('#token-page')).toBeHidden();
+  await server.acquire('stone-43', 'cart-7'); // the stream has the token, too
+  await expect(page.locator('.event')).toContainText('stone-43');
+
+  expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('horse');
+  await page.reload();
+  await expect(page.getByRole('row').filter({ hasText: 'stone-42' })).toBeVisible();
+  await expect(page.getByText('Bearer TOKEN')).toHaveCount(1); // only as a hint, never the secret
+});
+
+test('another tab has to ask again', async ({ page, server, context }) => {
+  await page.goto(server.address);
+  await page.getByLabel('Token', { exact: true }).fill(token);
+  await page.keyboard.press('Enter');
+  await expect(page.locator('#connection')).toContainText('Live');
+  const other = await context.newPage();
+  await other.goto(server.address);
+  await expect(other.getByLabel('Token', { exact: true })).toBeVisible();
+});
