@@ -1,6 +1,6 @@
 // One client's business on one key: take the lock, give it back, and again.
 //
-// Knows the bytes of both protocols and checks every reply: a benchmark that measures errors is
+// Knows the bytes of the protocols and checks every reply: a benchmark that measures errors is
 // worth nothing.
 #pragma once
 
@@ -10,7 +10,10 @@
 
 namespace lockd::bench {
 
-enum class Protocol { line, redis };
+enum class Protocol { line, redis, http };
+
+// The size of the first reply in `unread`, its end included; 0 when it is not all there.
+std::size_t reply_size(Protocol protocol, std::string_view unread);
 
 class Dialogue {
  public:
@@ -20,15 +23,17 @@ class Dialogue {
   // What to send next.
   std::string_view request() const { return releases_ ? release_ : acquire_; }
 
-  // Takes the reply to it, a line without its end. False if it is not what it must be; else the
+  // Takes the reply to it, with its end. False if it is not what it must be; else the
   // next request is due.
   bool take(std::string_view reply);
 
  private:
   bool take_grant(std::string_view reply);
+  bool take_http(std::string_view reply);
 
   Protocol protocol_;
   bool releases_ = false;
+  std::string key_;
   std::string acquire_;
   std::string release_;
 };

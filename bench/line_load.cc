@@ -24,7 +24,7 @@ std::string key_of(int number) {
 class LoadConnection {
  public:
   LoadConnection(Protocol protocol, std::uint16_t port, int number, const LoadShape& shape)
-      : socket_(port) {
+      : protocol_(protocol), socket_(port) {
     for (int i = 0; i < shape.pipeline; ++i) {
       const int key = shape.one_key ? 0 : number * shape.pipeline + i;
       entries_.push_back({Dialogue(protocol, key_of(key), shape.one_key ? 60 : 0), {}});
@@ -45,10 +45,10 @@ class LoadConnection {
     unread_ += socket_.receive(buffer);
     const Clock::time_point now = Clock::now();
     std::size_t start = 0;
-    for (std::size_t end; (end = unread_.find('\n', start)) != std::string::npos; start = end + 1) {
+    for (std::size_t size; (size = first_reply(start)) > 0; start += size) {
       Entry& entry = entries_[next_];
       next_ = (next_ + 1) % entries_.size();
-      take(entry, std::string_view(unread_).substr(start, end - start));
+      take(entry, std::string_view(unread_).substr(start, size));
       result.latencies.record(now - entry.sent_at);
       ++result.requests;
       append_request(entry, now);
@@ -68,8 +68,11 @@ class LoadConnection {
     output_ += entry.dialogue.request();
   }
 
+  std::size_t first_reply(std::size_t start) const {
+    return reply_size(protocol_, std::string_view(unread_).substr(start));
+  }
+
   static void take(Entry& entry, std::string_view reply) {
-    if (reply.ends_with('\r')) reply.remove_suffix(1);
     const std::string_view request = entry.dialogue.request();
     if (entry.dialogue.take(reply)) return;
     throw std::runtime_error("unexpected reply '" + std::string(reply) + "' to '" +
@@ -81,6 +84,7 @@ class LoadConnection {
     output_.clear();
   }
 
+  const Protocol protocol_;
   ClientSocket socket_;
   std::vector<Entry> entries_;
   std::size_t next_ = 0;  // whose reply comes next

@@ -10,6 +10,12 @@ ServerCommand dflockd_command(const std::string& program) {
            "--threads", "1", "--max-locks", "1000000", "--log-level", "warn"}};
 }
 
+ServerCommand http_command() {
+  return {"http",
+          {LOCKD_LOCKD_SERVER, "--addr", "127.0.0.1:{port}", "--threads", "1", "--log-level",
+           "warn"}};
+}
+
 // Nothing is kept on disk, as by ours without a journal; one thread is its default.
 std::optional<ServerCommand> redis_command() {
   const std::string program = find_program("redis-server");

@@ -22,10 +22,13 @@
 namespace lockd {
 namespace {
 
-class Ignore final : public Listener, public Mailbox {
+class Ignore final : public Listener, public Mailbox, public Desk {
   void settled(const Settled&) noexcept override {}
   void deliver(std::span<const std::uint64_t>,
                const std::shared_ptr<const Signal>&) noexcept override {}
+  void ask(SessionId, Report) override {}
+  void watch_events(SessionId) override {}
+  void abandon(SessionId, Kind, std::string_view, std::string_view) override {}
 };
 
 std::vector<bench::Dialogue> dialogues(std::size_t count) {
@@ -45,7 +48,17 @@ void session_requests(benchmark::State& state) {
   Ignore ignore;
   Batch batch(engine);
   TokenSource secrets;
-  LineSession::Service service{options, hub, batch, secrets, ignore, hub.attach(ignore)};
+  WorkerFigures figures;
+  Conversation::Service service{.options = options,
+                                .hub = hub,
+                                .engine = engine,
+                                .batch = batch,
+                                .secrets = secrets,
+                                .listener = ignore,
+                                .desk = ignore,
+                                .figures = figures,
+                                .mailbox = hub.attach(ignore),
+                                .unix_ms = [] { return std::int64_t{0}; }};
   LineSession session(service, 1);
   std::vector<bench::Dialogue> all = dialogues(1024);
   std::string in;

@@ -82,6 +82,7 @@ struct KeyStatus {
   std::uint32_t limit = 1;
   std::uint32_t holders = 0;
   std::uint32_t waiters = 0;
+  Fence fence = 0;                   // of its latest grant
   Duration idle{};                   // when there are neither
   std::vector<HoldStatus> holds{};   // in the order of their fences
   std::vector<WaiterStatus> line{};  // the first in line first

@@ -25,6 +25,7 @@
 #include <string_view>
 
 #include "lockd/clock.h"
+#include "lockd/histogram.h"
 #include "lockd/journal.h"
 
 namespace lockd {
@@ -65,6 +66,9 @@ class FileJournal final : public Journal {
   Position durable() const noexcept override;
   State state() const noexcept override;
   void attach(Source* source) override;
+
+  // How many syncs there were, and how long they took. Any thread may ask.
+  Histogram sync_time() const noexcept;
 
  private:
   class Body;

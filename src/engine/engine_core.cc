@@ -51,7 +51,8 @@ KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max) {
                    .key = std::string(s.key()),
                    .limit = s.limit,
                    .holders = s.holders,
-                   .waiters = s.waiters};
+                   .waiters = s.waiters,
+                   .fence = s.holds.empty() ? s.first.fence : s.holds.back()->fence};
   if (s.idle()) status.idle = now - s.first.since;
   const Hold* hold = s.holds.front();
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {

@@ -133,6 +133,8 @@ Position FileJournal::durable() const noexcept { return body_->log().durable(); 
 
 Journal::State FileJournal::state() const noexcept { return body_->log().state(); }
 
+Histogram FileJournal::sync_time() const noexcept { return body_->log().sync_time(); }
+
 void FileJournal::attach(Source* source) {
   body_->log().attach(source);
   body_->wake();

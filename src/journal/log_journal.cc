@@ -163,7 +163,9 @@ bool LogJournal::must_sync(const Pending::Taken& taken) const {
 
 Fault LogJournal::sync() {
   const Position position = written_.load(std::memory_order_relaxed);
+  const std::uint64_t began_ns = storage_.moment().boot_ns;
   if (const Fault fault = segment_->sync()) return fault;
+  sync_time_.add(Duration(static_cast<std::int64_t>(storage_.moment().boot_ns - began_ns)));
   synced_ = position;
   sync_due_ns_ = 0;
   return {};

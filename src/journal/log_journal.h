@@ -27,6 +27,7 @@
 #include "journal/segment_writer.h"
 #include "journal/storage.h"
 #include "journal/survey.h"
+#include "lockd/histogram.h"
 #include "lockd/journal.h"
 
 namespace lockd {
@@ -66,6 +67,8 @@ class LogJournal final : public Journal {
   Duration turn() EXCLUDES(source_mutex_);
   // Makes durable all that has been appended, whatever the interval.
   void flush() EXCLUDES(source_mutex_);
+  // How long syncs have taken. Any thread may ask.
+  Histogram sync_time() const noexcept { return sync_time_.read(); }
   // Whether a commit waits for a turn. Any thread may ask.
   bool is_wanted() const noexcept {
     return wanted_.load(std::memory_order_seq_cst) > written_.load(std::memory_order_seq_cst) &&
@@ -119,6 +122,7 @@ class LogJournal final : public Journal {
   std::atomic<Position> wanted_{0};
   std::atomic<State> state_{State::accepting};
   Pending pending_;
+  SharedHistogram sync_time_;
 
   // The turn's alone.
   std::unique_ptr<SegmentWriter> segment_;

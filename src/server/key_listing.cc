@@ -52,6 +52,7 @@ std::string key_json(const KeyStatus& key, std::int64_t now_unix_ms) {
   json.add("limit", key.limit);
   json.add("holders", key.holders);
   json.add("waiters", key.waiters);
+  json.add("token", key.fence);
   if (is_idle(key)) json.add("idle_ms", whole_ms(key.idle));
   json.add_json("holds", holds.finish());
   json.add_json("line", line.finish());

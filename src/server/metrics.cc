@@ -171,6 +171,18 @@ void add_signals(Families& families, const SignalHub& hub) {
   families.gauge("dflockd_signal_listeners", "Subscriptions to signals.", listeners);
 }
 
+void add_journal(Families& families, const FileJournal* journal) {
+  if (journal == nullptr) return;
+  const Histogram sync_time = journal->sync_time();
+  families.counter("dflockd_journal_syncs_total", "Syncs of the journal.", sync_time.count());
+  families.histogram("dflockd_journal_sync_seconds", "Time that a sync took.", sync_time);
+  families.begin("dflockd_journal_state", "1 for the state the journal is in.", MetricType::Gauge);
+  const Journal::State state = journal->state();
+  families.add(state == Journal::State::accepting, {{"state", "accepting"}});
+  families.add(state == Journal::State::full, {{"state", "full"}});
+  families.add(state == Journal::State::failed, {{"state", "failed"}});
+}
+
 }  // namespace
 
 std::string metrics_text(Shared& shared) {
@@ -181,6 +193,7 @@ std::string metrics_text(Shared& shared) {
   add_workers(families, shared);
   add_http(families, shared);
   add_signals(families, shared.hub);
+  add_journal(families, shared.journal.get());
   return families.text();
 }
 

@@ -92,6 +92,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "port = 6388                             # default\n"
             "# http-addr: off                        # default\n"
             "metrics = false                         # default\n"
+            "# http-allow-origin: none               # default\n"
             "threads = 4                             # default\n"
             "\n"
             "# Leases and keys\n"

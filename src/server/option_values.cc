@@ -177,7 +177,8 @@ bool is_origin(std::string_view text) {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos || scheme == 0) return false;
   const std::string_view host = text.substr(scheme + 3);
-  return !host.empty() && host.find_first_of("/?#@ \t,\r\n") == std::string_view::npos;
+  return !host.empty() && host.find_first_of("/?#@") == std::string_view::npos &&
+         text.find_first_of(" \t\r\n") == std::string_view::npos;
 }
 
 }  // namespace
