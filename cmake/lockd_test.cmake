@@ -14,6 +14,8 @@ function(lockd_test name)
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
+  # What is tested is compiled as it is shipped; the tests themselves, in half the time.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1> -g1)
   # Beside the objects: build/ itself is for programs that people run.
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 

@@ -203,6 +203,8 @@ bool Worker::take_inbox() {
 }
 
 void Worker::settle(ClientConnection& connection, const Settled& settled) {
+  // Its peer has left in this very turn: nobody is there to be told.
+  if (connection.leave_if_alone()) return take_back(settled);
   if (settled.outcome == Outcome::ok) {
     const Time granted = settled.grant.expires_at - settled.grant.ttl;
     figures_.hand_off.add(shared_.engine.now() - granted);
@@ -231,8 +233,8 @@ void Worker::show_events() {
       feed_place_, entries, [this](Position position) { return is_durable(position); });
   const Time now = shared_.engine.now();
   const std::int64_t unix_ms = unix_ms_now();
-  for (const SessionId id : std::vector(watchers_)) {
-    if (missed > 0) connections_.at(id)->missed(missed);
+  if (missed > 0) {
+    for (const SessionId id : watchers_) connections_.at(id)->missed(missed);
   }
   for (const auto& entry : entries) {
     const ShownOccurrence shown = show(*entry, unix_ms - whole_ms(now - entry->occurrence.at));
