@@ -63,7 +63,7 @@ void Chronicle::record_queued(const Waiter& waiter) {
 void Chronicle::gave_up(const Waiter& waiter, Outcome why, Time now) {
   if (why == Outcome::timeout) ++figures_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++figures_.cancels;
-  if (!looking_) return;
+  if (!observed_) return;
   Occurrence& left = occurrences_.emplace_back(about(Occurrence::Type::gave_up, waiter, now));
   left.outcome = why;
   left.lasted = now - waiter.since;

@@ -20,7 +20,7 @@ class Chronicle {
   // Occurrences are added to `occurrences`, which outlives this.
   explicit Chronicle(std::vector<Occurrence>& occurrences) : occurrences_(occurrences) {}
 
-  void look(bool on) { looking_ = on; }
+  void observe(bool on) { observed_ = on; }
 
   // What there is now, to be counted up and down.
   std::uint64_t& holders(Kind kind) {
@@ -34,13 +34,13 @@ class Chronicle {
   // What happens. What it begins is there already, and what it ends still is.
   void granted_at_once(const Hold& hold, Time now) {
     ++figures_.grants;
-    if (looking_) record_grant(hold, nullptr, now);
+    if (observed_) record_grant(hold, nullptr, now);
   }
   void granted_in_line(const Hold& hold, const Waiter& waiter, Time now) {
     ++figures_.grants;
     ++figures_.contended;
     figures_.wait_time.add(now - waiter.since);
-    if (looking_) record_grant(hold, &waiter, now);
+    if (observed_) record_grant(hold, &waiter, now);
   }
   void renewed() { ++figures_.renewals; }
   void ended(const Hold& hold, EndCause cause, Time now) {
@@ -53,11 +53,11 @@ class Chronicle {
         figures_.expiry_lag.add(now - hold.deadline);
         break;
     }
-    if (looking_) record_end(hold, cause, now);
+    if (observed_) record_end(hold, cause, now);
   }
   void queued(const Waiter& waiter) {
     ++figures_.queued;
-    if (looking_) record_queued(waiter);
+    if (observed_) record_queued(waiter);
   }
   void gave_up(const Waiter& waiter, Outcome why, Time now);
   Outcome refused(Outcome why);
@@ -70,7 +70,7 @@ class Chronicle {
   void record_queued(const Waiter& waiter);
 
   std::vector<Occurrence>& occurrences_;
-  bool looking_ = false;
+  bool observed_ = false;
   Figures figures_;
 };
 

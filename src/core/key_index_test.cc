@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,8 +14,13 @@ namespace {
 
 class KeyIndexTest : public ::testing::Test {
  protected:
+  // Odd numbers are semaphores, each with the name of a lock.
+  static std::string name_of(int i) { return "key-" + std::to_string(i / 2); }
+  Semaphore* find(int i) {
+    return index_.find(i % 2 == 0 ? Kind::lock : Kind::semaphore, name_of(i));
+  }
   void add(int i) {
-    auto s = Semaphore::create(Kind::lock, "key-" + std::to_string(i));
+    auto s = Semaphore::create(i % 2 == 0 ? Kind::lock : Kind::semaphore, name_of(i));
     index_.insert(s.get());
     keys_[i] = std::move(s);
   }
@@ -22,8 +28,11 @@ class KeyIndexTest : public ::testing::Test {
     index_.remove(keys_[i].get());
     keys_.erase(i);
   }
-  void walk(Cursor& cursor, std::size_t max, std::vector<std::string>& seen) {
-    index_.walk(cursor, max, [&](const Semaphore& s) { seen.emplace_back(s.key()); });
+  void walk(Cursor& cursor, std::size_t max, std::vector<const Semaphore*>& seen) {
+    const std::size_t before = seen.size();
+    index_.walk(cursor, max, [&](const Semaphore& s) { seen.push_back(&s); });
+    EXPECT_LE(seen.size() - before, max);
+    EXPECT_TRUE(cursor.done || seen.size() - before == max);
   }
 
   KeyIndex index_{99};
@@ -33,34 +42,33 @@ class KeyIndexTest : public ::testing::Test {
 TEST_F(KeyIndexTest, FindsWhatIsThereThroughGrowthAndShrinking) {
   for (int i = 0; i < 10'000; ++i) add(i);
   for (int i = 0; i < 10'000; ++i) {
-    ASSERT_EQ(index_.find(Kind::lock, "key-" + std::to_string(i)), keys_[i].get());
+    ASSERT_EQ(find(i), keys_[i].get());
   }
-  EXPECT_EQ(index_.find(Kind::semaphore, "key-1"), nullptr);
-  EXPECT_EQ(index_.find(Kind::lock, "key-10000"), nullptr);
+  EXPECT_EQ(find(10'000), nullptr);
   for (int i = 0; i < 9'990; ++i) remove(i);
   EXPECT_EQ(index_.size(), 10u);
   for (int i = 0; i < 9'990; ++i) {
-    ASSERT_EQ(index_.find(Kind::lock, "key-" + std::to_string(i)), nullptr);
+    ASSERT_EQ(find(i), nullptr);
   }
   for (int i = 9'990; i < 10'000; ++i) {
-    ASSERT_NE(index_.find(Kind::lock, "key-" + std::to_string(i)), nullptr);
+    ASSERT_NE(find(i), nullptr);
   }
 }
 
 TEST_F(KeyIndexTest, AWalkInStepsSeesEveryKeyOnce) {
   for (int i = 0; i < 1'000; ++i) add(i);
   for (std::size_t step : {1u, 7u, 100u, 5'000u}) {
-    std::vector<std::string> seen;
+    std::vector<const Semaphore*> seen;
     for (Cursor cursor; !cursor.done;) walk(cursor, step, seen);
     EXPECT_EQ(seen.size(), 1'000u);
-    EXPECT_EQ(std::set<std::string>(seen.begin(), seen.end()).size(), 1'000u);
+    EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 1'000u);
   }
 }
 
 // Whatever comes and goes meanwhile: what was there throughout is seen, and nothing twice.
 TEST_F(KeyIndexTest, AWalkSurvivesGrowthAndShrinkingBetweenItsSteps) {
   for (int i = 0; i < 500; ++i) add(i);
-  std::vector<std::string> seen;
+  std::vector<const Semaphore*> seen;
   int next = 10'000;
   int steps = 0;
   for (Cursor cursor; !cursor.done; ++steps) {
@@ -72,9 +80,21 @@ TEST_F(KeyIndexTest, AWalkSurvivesGrowthAndShrinkingBetweenItsSteps) {
     }
   }
   EXPECT_GT(steps, 40);
-  const std::set<std::string> unique(seen.begin(), seen.end());
-  EXPECT_EQ(unique.size(), seen.size());
-  for (int i = 0; i < 500; ++i) EXPECT_TRUE(unique.contains("key-" + std::to_string(i))) << i;
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(std::ranges::count(seen, keys_[i].get()), 1) << i;
+}
+
+TEST_F(KeyIndexTest, AWalkMayBeginAnywhere) {
+  std::vector<const Semaphore*> all;
+  for (int i = 0; i < 100; ++i) add(i);
+  Cursor whole;
+  walk(whole, 1'000, all);
+  for (std::uint64_t hash : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
+    std::vector<const Semaphore*> seen;
+    Cursor cursor{.hash = hash};
+    while (!cursor.done) walk(cursor, 3, seen);
+    EXPECT_TRUE(std::equal(seen.rbegin(), seen.rend(), all.rbegin())) << "another order";
+    EXPECT_EQ(hash == 0, seen.size() == all.size());
+  }
 }
 
 }  // namespace

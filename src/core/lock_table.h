@@ -147,7 +147,7 @@ class LockTable {
   Effects& effects() { return effects_; }
 
   // Whether occurrences are recorded.
-  void look(bool on) { chronicle_.look(on); }
+  void observe(bool on) { chronicle_.observe(on); }
   Figures figures() const;
 
   std::size_t keys() const { return index_.size(); }

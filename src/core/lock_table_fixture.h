@@ -91,6 +91,11 @@ class LockTableTest : public ::testing::Test, public Listener {
     collect();
     return outcome;
   }
+  bool withdraw(std::string_view key, const Holder& holder, Fence fence, Kind kind = Kind::lock) {
+    const bool done = table_->withdraw(now_, {key, holder, fence, kind});
+    collect();
+    return done;
+  }
   bool cancel(std::uint32_t slot, std::uint64_t id) {
     const bool done = table_->cancel(now_, slot, this, id);
     collect();
@@ -123,7 +128,9 @@ class LockTableTest : public ::testing::Test, public Listener {
   std::optional<KeyBudget> budget_;
   std::optional<LockTable> table_;
   std::map<std::uint64_t, Settled> settled_;
-  std::vector<Event> events_;  // the views in them are dead; look at the rest
+  // The views in these are dead; look at the rest.
+  std::vector<Event> events_;
+  std::vector<Occurrence> occurrences_;
   Conflict conflict_;
 
  private:
@@ -133,6 +140,7 @@ class LockTableTest : public ::testing::Test, public Listener {
       EXPECT_TRUE(settled_.emplace(s.id, s).second) << "settled-once: " << s.id;
     }
     events_.insert(events_.end(), effects.events.begin(), effects.events.end());
+    occurrences_.insert(occurrences_.end(), effects.occurrences.begin(), effects.occurrences.end());
     effects.clear();
     EXPECT_EQ(table_->check(), "");
   }

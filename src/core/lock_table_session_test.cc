@@ -219,5 +219,66 @@ TEST_F(LockTableTest, ALargeSessionEndsInSlices) {
   EXPECT_EQ(acquire("k999", "b").outcome, Outcome::ok);
 }
 
+// A grant that nobody was told of is taken back.
+
+TEST_F(LockTableTest, AGrantIsWithdrawnAndPassedOn) {
+  const Fence fence = grant("k", "a");
+  queue("k", "b", 1);
+  EXPECT_FALSE(withdraw("k", "b", fence));
+  EXPECT_FALSE(withdraw("k", "a", fence + 1));
+  EXPECT_FALSE(withdraw("k", "a", fence, Kind::semaphore));
+  EXPECT_FALSE(withdraw("another", "a", fence));
+  EXPECT_TRUE(withdraw("k", "a", fence));
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+  EXPECT_FALSE(withdraw("k", "a", fence));
+  ASSERT_EQ(events_.size(), 3u);
+  EXPECT_EQ(events_[1].type, Event::Type::ended);
+  EXPECT_EQ(events_[1].cause, EndCause::disconnected);
+  EXPECT_TRUE(withdraw("k", "b", fence_of(1)));  // as one that had waited
+}
+
+// In every case somebody may have been told of it, at the very instant of the grant too.
+TEST_F(LockTableTest, AGrantWhoseLeaseWasMovedIsNotWithdrawn) {
+  const Fence renewed = grant("renewed", "a");
+  EXPECT_EQ(renew("renewed", "a", renewed).outcome, Outcome::ok);
+  EXPECT_FALSE(withdraw("renewed", "a", renewed));
+
+  const Fence again = grant("again", "a");
+  EXPECT_EQ(grant("again", "a"), again);
+  EXPECT_FALSE(withdraw("again", "a", again));
+
+  const Fence awaited = enqueue("awaited", secret(1, 11)).grant.fence;
+  EXPECT_EQ(await_turn("awaited", 1).outcome, Outcome::ok);
+  EXPECT_FALSE(withdraw("awaited", secret(1, 11), awaited));
+
+  const Ask ask{.kind = Kind::semaphore, .limit = 2, .wait = 10s};
+  const Fence x = grant("line", "x", ask);
+  const Fence y = grant("line", "y", ask);
+  for (std::uint64_t id : {1u, 2u}) {
+    Ask waiting = ask;
+    waiting.id = id;
+    acquire("line", "a", waiting);
+  }
+  release("line", "x", x, Kind::semaphore);
+  release("line", "y", y, Kind::semaphore);
+  EXPECT_EQ(fence_of(1), fence_of(2));  // of the two calls one may have heard
+  EXPECT_FALSE(withdraw("line", "a", fence_of(1), Kind::semaphore));
+}
+
+TEST_F(LockTableTest, AKeysNextGrantCanBeWithdrawnWhateverBecameOfTheLast) {
+  const Fence fence = grant("k", "a");
+  renew("k", "a", fence);
+  release("k", "a", fence);
+  EXPECT_TRUE(withdraw("k", "a", grant("k", "a")));
+}
+
+TEST_F(LockTableTest, AGrantThatIsOverIsNotWithdrawn) {
+  const Fence fence = grant("k", "a", {.ttl = 5s});
+  now_ = now_ + 5s;
+  EXPECT_FALSE(withdraw("k", "a", fence));
+  ASSERT_EQ(events_.size(), 2u);
+  EXPECT_EQ(events_[1].cause, EndCause::expired);
+}
+
 }  // namespace
 }  // namespace lockd

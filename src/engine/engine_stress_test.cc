@@ -227,7 +227,68 @@ class Loop final : public Listener {
   std::uint64_t settled_count_ GUARDED_BY(mutex_) = 0;
 };
 
-void stress(Engine& engine, int rounds) {
+// Counts for itself, and must come to the counts that each occurrence tells.
+class Spectator final : public Observer {
+ public:
+  void occurred(std::span<const Occurrence> occurrences, Position) noexcept override {
+    MutexLock lock(mutex_);
+    for (const Occurrence& o : occurrences) see(o);
+  }
+  std::uint64_t grants() {
+    MutexLock lock(mutex_);
+    return grants_;
+  }
+
+ private:
+  struct Key {
+    std::uint32_t holders = 0;
+    std::uint32_t waiters = 0;
+  };
+
+  void see(const Occurrence& o) REQUIRES(mutex_) {
+    Key& key = keys_[{o.kind, std::string(o.key)}];
+    switch (o.type) {
+      case Occurrence::Type::queued: ++key.waiters; break;
+      case Occurrence::Type::gave_up: --key.waiters; break;
+      case Occurrence::Type::granted:
+        ++grants_;
+        ++key.holders;
+        if (o.place != 0) --key.waiters;
+        break;
+      default: --key.holders;
+    }
+    EXPECT_EQ(key.holders, o.holders) << o.key;
+    EXPECT_EQ(key.waiters, o.waiters) << o.key;
+  }
+
+  Mutex mutex_;
+  std::map<std::pair<Kind, std::string>, Key> keys_ GUARDED_BY(mutex_);
+  std::uint64_t grants_ GUARDED_BY(mutex_) = 0;
+};
+
+// Is looked through now and then.
+class Passer final : public Observer {
+ public:
+  void occurred(std::span<const Occurrence> occurrences, Position position) noexcept override {
+    EXPECT_GT(position, 0u);
+    for (const Occurrence& o : occurrences) EXPECT_LE(o.holders, o.limit) << "holders-bounded";
+  }
+};
+
+// As a dashboard does it, beside everything else.
+void look_around(Engine& engine) {
+  for (ListPlace place; !place.done;) {
+    engine.list_some(
+        place, 3, [](const KeyStatus& s) { EXPECT_LE(s.holders, s.limit) << "holders-bounded"; });
+  }
+  engine.fence("key-0");
+  engine.status(Kind::semaphore, "key-1");
+  const Figures figures = engine.figures();
+  EXPECT_LE(figures.contended, figures.grants);
+  EXPECT_LE(figures.idle_keys, figures.keys);
+}
+
+void stress(Engine& engine, Observer& observer, bool steadily, int rounds) {
   Stress stress(engine);
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < 3; ++i) threads.emplace_back([&, i] { stress.block(i, rounds); });
@@ -237,8 +298,8 @@ void stress(Engine& engine, int rounds) {
   std::atomic<bool> done = false;
   std::thread watcher([&] {
     while (!done) {
-      engine.list([](const KeyStatus& s) { EXPECT_LE(s.holders, s.limit) << "holders-bounded"; });
-      engine.fence("key-0");
+      look_around(engine);
+      if (!steadily) observer.look(!observer.is_looking());
       std::this_thread::sleep_for(1ms);
     }
   });
@@ -249,6 +310,11 @@ void stress(Engine& engine, int rounds) {
     EXPECT_EQ(s.holders, 0u) << s.key;
     EXPECT_EQ(s.waiters, 0u) << s.key;
   });
+  const Figures figures = engine.figures();
+  EXPECT_EQ(figures.locks_held + figures.semaphore_holders, 0u);
+  EXPECT_EQ(figures.lock_waiters + figures.semaphore_waiters, 0u);
+  EXPECT_EQ(figures.grants, figures.releases + figures.expiries + figures.disconnects);
+  EXPECT_EQ(figures.queued, figures.contended + figures.timeouts + figures.cancels);
   std::printf("%llu calls\n", static_cast<unsigned long long>(stress.calls.load()));
 }
 
@@ -256,14 +322,18 @@ constexpr int kRounds = 25'000;
 constexpr Duration kShort = 20us;
 
 TEST(EngineStress, BlockingAndBatchedCallsMixed) {
-  Engine engine({.shards = 2});
-  stress(engine, kRounds);
+  Spectator spectator;
+  spectator.look(true);
+  Engine engine({.shards = 2, .observer = &spectator});
+  stress(engine, spectator, true, kRounds);
+  EXPECT_EQ(engine.figures().grants, spectator.grants());
 }
 
 TEST(EngineStress, WithAJournal) {
   ForgetfulJournal journal;
-  Engine engine({.shards = 2, .journal = &journal});
-  stress(engine, kRounds / 5);
+  Passer passer;
+  Engine engine({.shards = 2, .journal = &journal, .observer = &passer});
+  stress(engine, passer, false, kRounds / 5);
 }
 
 // The caps hold exactly, whoever asks at once, and while idle keys come and go.

@@ -21,7 +21,7 @@ void Shard::collect(Turn& turn) {
 
 bool Shard::advance(Time now, int budget, Turn& turn) {
   MutexLock lock(mutex_);
-  table_.look(is_observed());
+  table_.observe(is_observed());
   const bool done = table_.advance(now, budget);
   collect(turn);
   due_ns_.store(table_.next_deadline().ns, std::memory_order_seq_cst);

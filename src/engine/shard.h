@@ -35,7 +35,7 @@ class alignas(64) Shard {
   template <typename Operation>
   auto run(Turn& turn, Operation operation) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    table_.look(is_observed());
+    table_.observe(is_observed());
     const auto answer = operation(table_);
     collect(turn);
     return answer;

@@ -1,0 +1,195 @@
+// Looking at keys: one by one, all of them, and in pieces.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/forgetful_journal.h"
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Deaf final : Listener {
+  void settled(const Settled&) noexcept override {}
+};
+
+class ListingTest : public ::testing::Test {
+ protected:
+  void hold(Engine& engine, const std::string& key, Kind kind = Kind::lock) {
+    EXPECT_TRUE(engine.acquire({.key = key, .holder = "a", .ttl = 30s, .kind = kind}));
+  }
+
+  ManualClock clock_;
+  Deaf deaf_;
+  std::map<std::string, int> seen_;
+  const std::function<void(const KeyStatus&)> see_ = [this](const KeyStatus& status) {
+    ++seen_[status.key + (status.kind == Kind::lock ? "" : "/s")];
+  };
+};
+
+TEST_F(ListingTest, InPiecesOfAnySizeEveryKeyIsVisitedOnce) {
+  Engine engine({.shards = 8, .clock = &clock_, .sweeper = false});
+  for (int i = 0; i < 300; ++i) {
+    hold(engine, "k" + std::to_string(i));
+    hold(engine, "k" + std::to_string(i), Kind::semaphore);
+  }
+  for (std::size_t size : {1u, 2u, 7u, 600u, 100'000u}) {
+    seen_.clear();
+    for (ListPlace place; !place.done;) {
+      std::size_t visited = 0;
+      engine.list_some(place, size, [&](const KeyStatus& status) {
+        see_(status);
+        ++visited;
+      });
+      EXPECT_LE(visited, size);
+      EXPECT_TRUE(visited == size || place.done) << "a piece that is too small";
+    }
+    EXPECT_EQ(seen_.size(), 600u) << size;
+    for (const auto& [key, times] : seen_) EXPECT_EQ(times, 1) << key;
+  }
+}
+
+// The place is written down and read again, and the index grows and shrinks meanwhile.
+TEST_F(ListingTest, KeysThatComeAndGoBetweenThePiecesDisturbNoOther) {
+  Engine engine(
+      {.shards = 4, .idle_max = 0s, .gc_interval = 1ns, .clock = &clock_, .sweeper = false});
+  for (int i = 0; i < 500; ++i) hold(engine, "stays" + std::to_string(i));
+  std::vector<std::pair<std::string, Fence>> crowd;
+  ListPlace place;
+  for (int piece = 0; !place.done; ++piece) {
+    ListPlace again{.shard = place.shard, .hash = place.hash};
+    engine.list_some(again, 10, see_);
+    place = again;
+    for (int i = 0; piece < 20 && i < 500; ++i) {
+      const std::string key = "crowd" + std::to_string(crowd.size());
+      crowd.emplace_back(key, engine.acquire({.key = key, .holder = "a", .ttl = 30s})->fence);
+    }
+    if (piece != 30) continue;
+    for (const auto& [key, fence] : crowd) {
+      EXPECT_EQ(engine.release({.key = key, .holder = "a", .fence = fence}), Outcome::ok);
+    }
+    clock_.advance(1ns);
+    engine.sweep();
+    EXPECT_EQ(engine.figures().keys, 500u);
+  }
+  for (int i = 0; i < 500; ++i) EXPECT_EQ(seen_["stays" + std::to_string(i)], 1) << i;
+  for (const auto& [key, times] : seen_) EXPECT_EQ(times, 1) << key;
+}
+
+TEST_F(ListingTest, APlaceFromAnywhereDoesNoHarm) {
+  Engine engine({.shards = 4, .clock = &clock_, .sweeper = false, .hash_seed = 1});
+  for (int i = 0; i < 100; ++i) hold(engine, "k" + std::to_string(i));
+  for (std::uint32_t shard : {0u, 3u, 4u, UINT32_MAX}) {
+    for (std::uint64_t hash : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
+      seen_.clear();
+      ListPlace place{.shard = shard, .hash = hash};
+      for (int pieces = 0; !place.done; ++pieces) {
+        ASSERT_LT(pieces, 200);
+        engine.list_some(place, 3, see_);
+      }
+      for (const auto& [key, times] : seen_) EXPECT_EQ(times, 1) << key;
+      EXPECT_EQ(shard == 0 && hash == 0, seen_.size() == 100);
+      EXPECT_TRUE(shard < 4 || seen_.empty());
+    }
+  }
+  ListPlace place;
+  engine.list_some(place, 0, see_);
+  EXPECT_FALSE(place.done);
+  EXPECT_EQ(place.hash, 0u);
+}
+
+TEST_F(ListingTest, AListingRestsOnWhatItTells) {
+  ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
+  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+  Batch batch(engine);
+  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const Position granted = batch.commit();
+  ListPlace place;
+  EXPECT_EQ(engine.list_some(place, 10, see_), granted);
+  EXPECT_EQ(seen_.size(), 1u);
+  EXPECT_TRUE(batch.status(Kind::lock, "k").has_value());
+  EXPECT_EQ(batch.commit(), granted);
+}
+
+TEST_F(ListingTest, TheStatusOfOneKey) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  EXPECT_FALSE(engine.status(Kind::lock, "k").has_value());
+  EXPECT_FALSE(engine.status(Kind::lock, "").has_value());
+  const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  EXPECT_FALSE(engine.status(Kind::semaphore, "k").has_value());
+  Batch batch(engine);
+  Session session{.id = 7};
+  batch.acquire({.key = "k", .holder = {&session, 1}, .ttl = 5s, .wait = 60s}, &deaf_);
+  clock_.advance(10s);
+
+  std::optional<KeyStatus> status = engine.status(Kind::lock, "k");
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->key, "k");
+  EXPECT_EQ(status->holders, 1u);
+  EXPECT_EQ(status->waiters, 1u);
+  ASSERT_EQ(status->holds.size(), 1u);
+  EXPECT_EQ(status->holds[0].holder, "a");
+  EXPECT_EQ(status->holds[0].fence, grant->fence);
+  EXPECT_EQ(status->holds[0].held, 10s);
+  EXPECT_EQ(status->holds[0].remaining, 20s);
+  ASSERT_EQ(status->line.size(), 1u);
+  EXPECT_EQ(status->line[0].holder, "tcp:7");
+  EXPECT_EQ(status->line[0].waited, 10s);
+
+  clock_.advance(20s);  // the lease is over: to look is to find it so
+  status = engine.status(Kind::lock, "k");
+  ASSERT_EQ(status->holds.size(), 1u);
+  EXPECT_EQ(status->holds[0].holder, "tcp:7");
+  clock_.advance(5s);
+  status = engine.status(Kind::lock, "k");
+  EXPECT_EQ(status->holders, 0u);
+  clock_.advance(1s);
+  EXPECT_EQ(engine.status(Kind::lock, "k")->idle, 1s);
+}
+
+TEST_F(ListingTest, OfALongLineOnlySoManyAreListed) {
+  Engine engine({.shards = 1, .clock = &clock_, .sweeper = false});
+  Batch batch(engine);
+  hold(engine, "k");
+  for (std::uint64_t id = 1; id <= 100'000; ++id) {
+    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, id);
+  }
+  const std::optional<KeyStatus> status = engine.status(Kind::lock, "k", 16);
+  EXPECT_EQ(status->waiters, 100'000u);
+  EXPECT_EQ(status->line.size(), 16u);
+  engine.list(
+      [](const KeyStatus& listed) {
+        EXPECT_EQ(listed.waiters, 100'000u);
+        EXPECT_EQ(listed.line.size(), 3u);
+      },
+      3);
+  engine.list([](const KeyStatus& listed) { EXPECT_TRUE(listed.line.empty()); }, 0);
+}
+
+// What is listed before it is ended has nothing remaining, and a hold recovered under a renewed
+// lease was not granted in the future.
+TEST_F(ListingTest, NoDurationIsNegative) {
+  ForgetfulJournal journal;
+  Fence fence = 0;
+  {
+    Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+    fence = engine.acquire({.key = "k", .holder = "a", .ttl = 5s})->fence;
+    EXPECT_TRUE(engine.renew({.key = "k", .holder = "a", .fence = fence}, 60s));
+  }
+  ForgetfulJournal recovered(journal);
+  Engine engine({.clock = &clock_, .journal = &recovered, .sweeper = false});
+  engine.list([](const KeyStatus& s) { EXPECT_EQ(s.holds.at(0).held, 0s); });
+  clock_.advance(61s);
+  engine.list([](const KeyStatus& s) { EXPECT_EQ(s.holds.at(0).remaining, 0s); });
+  EXPECT_TRUE(engine.status(Kind::lock, "k")->holds.empty());
+}
+
+}  // namespace
+}  // namespace lockd

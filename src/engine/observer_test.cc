@@ -1,0 +1,192 @@
+// What the engine offers an onlooker: occurrences with what they rest on, and figures.
+#include "lockd/observer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/forgetful_journal.h"
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Type = Occurrence::Type;
+
+class Notes final : public Observer {
+ public:
+  struct Note {
+    Type type;
+    std::string key;
+    std::string holder;
+    Position position;
+    bool operator==(const Note&) const = default;
+  };
+
+  void occurred(std::span<const Occurrence> occurrences, Position position) noexcept override {
+    MutexLock lock(mutex_);
+    for (const Occurrence& o : occurrences) {
+      notes_.push_back({o.type, std::string(o.key), o.holder, position});
+    }
+  }
+  std::vector<Note> take() {
+    MutexLock lock(mutex_);
+    return std::exchange(notes_, {});
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<Note> notes_ GUARDED_BY(mutex_);
+};
+
+struct Deaf final : Listener {
+  void settled(const Settled&) noexcept override {}
+};
+
+class ObserverTest : public ::testing::Test {
+ protected:
+  using Told = std::vector<Notes::Note>;
+
+  ManualClock clock_;
+  Notes notes_;  // before the engines: they tell until they are gone
+  Deaf deaf_;
+};
+
+TEST_F(ObserverTest, SeesNothingWhileNobodyLooks) {
+  Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
+  engine.acquire({.key = "k", .holder = "a", .ttl = 5s});
+  EXPECT_EQ(notes_.take(), Told{});
+  notes_.look(true);
+  engine.acquire({.key = "k2", .holder = "a", .ttl = 5s});
+  EXPECT_EQ(notes_.take(), (Told{{Type::granted, "k2", "a", 0}}));
+  notes_.look(false);
+  engine.acquire({.key = "k3", .holder = "a", .ttl = 5s});
+  EXPECT_EQ(notes_.take(), Told{});
+}
+
+TEST_F(ObserverTest, SeesWhatTheSweeperAndTheClosingDo) {
+  notes_.look(true);
+  {
+    Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
+    Batch batch(engine);
+    batch.acquire({.key = "k", .holder = "a", .ttl = 5s});
+    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, 1);
+    batch.acquire({.key = "k", .holder = "c", .ttl = 30s, .wait = 60s}, &deaf_, 2);
+    notes_.take();
+    clock_.advance(5s);
+    engine.sweep();
+    EXPECT_EQ(notes_.take(), (Told{{Type::expired, "k", "a", 0}, {Type::granted, "k", "b", 0}}));
+  }
+  EXPECT_EQ(notes_.take(), (Told{{Type::gave_up, "k", "c", 0}}));
+}
+
+// Durable-before-told is the observer's to keep, so it hears what each occurrence rests on.
+TEST_F(ObserverTest, HearsThePositionThatMustBeDurable) {
+  ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
+  Engine engine({.clock = &clock_, .journal = &journal, .observer = &notes_, .sweeper = false});
+  notes_.look(true);
+  Batch batch(engine);
+  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const Position granted = batch.commit();
+  EXPECT_EQ(notes_.take(), (Told{{Type::granted, "k", "a", granted}}));
+  EXPECT_FALSE(engine.is_durable(granted));
+  // It causes no event, and speaks of the grant.
+  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, 1);
+  EXPECT_EQ(notes_.take(), (Told{{Type::queued, "k", "b", granted}}));
+  batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
+  const Position released = batch.commit();
+  EXPECT_GT(released, granted);
+  EXPECT_EQ(notes_.take(),
+            (Told{{Type::released, "k", "a", released}, {Type::granted, "k", "b", released}}));
+  journal.sync();
+}
+
+TEST_F(ObserverTest, RecoveryIsNoOccurrence) {
+  ForgetfulJournal journal;
+  {
+    Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+    engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+    engine.acquire({.key = "s", .holder = "a", .ttl = 30s, .kind = Kind::semaphore, .limit = 2});
+  }
+  notes_.look(true);
+  ForgetfulJournal recovered(journal);
+  Engine engine({.clock = &clock_, .journal = &recovered, .observer = &notes_, .sweeper = false});
+  EXPECT_EQ(notes_.take(), Told{});
+  EXPECT_EQ(engine.figures().locks_held, 1u);
+  EXPECT_EQ(engine.figures().semaphore_holders, 1u);
+  EXPECT_EQ(engine.figures().keys, 2u);
+  EXPECT_EQ(engine.figures().grants, 0u);
+}
+
+TEST_F(ObserverTest, FiguresAreSummedOverTheShards) {
+  Engine engine({.shards = 16, .clock = &clock_, .sweeper = false});
+  Batch batch(engine);
+  for (int i = 0; i < 100; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    const Answer held = batch.acquire({.key = key, .holder = "a", .ttl = 30s});
+    batch.acquire({.key = key, .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_);
+    clock_.advance(1ms);
+    if (i % 2 == 0) batch.release({.key = key, .holder = "a", .fence = held.grant.fence});
+  }
+  const Figures figures = engine.figures();
+  EXPECT_EQ(figures.grants, 150u);
+  EXPECT_EQ(figures.contended, 50u);
+  EXPECT_EQ(figures.releases, 50u);
+  EXPECT_EQ(figures.queued, 100u);
+  EXPECT_EQ(figures.locks_held, 100u);
+  EXPECT_EQ(figures.lock_waiters, 50u);
+  EXPECT_EQ(figures.keys, 100u);
+  EXPECT_EQ(figures.wait_time.buckets()[Histogram::bucket_of(1ms)], 50u);
+  EXPECT_DOUBLE_EQ(figures.hold_time.sum_seconds(), 0.05);
+}
+
+// A request is refused once, however often the engine had to look.
+TEST_F(ObserverTest, RefusalsAreCountedByRequest) {
+  Engine engine({.keys_max = 1, .waiters_max = 1});
+  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 30s}).outcome, Outcome::max_keys);
+  EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::held);
+  EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 1us}).outcome,
+            Outcome::timeout);
+  Figures figures = engine.figures();
+  EXPECT_EQ(figures.refusals.max_keys, 1u);
+  EXPECT_EQ(figures.refusals.held, 1u) << "who waits has not been refused";
+  EXPECT_EQ(figures.timeouts, 1u);
+  engine.release({.key = "k", .holder = "a", .fence = held->fence});
+  EXPECT_TRUE(engine.acquire({.key = "x", .holder = "a", .ttl = 30s}))
+      << "in place of the idle one";
+  figures = engine.figures();
+  EXPECT_EQ(figures.refusals.max_keys, 1u);
+  EXPECT_EQ(figures.keys, 1u);
+}
+
+TEST_F(ObserverTest, AWithdrawnGrantGoesToTheNext) {
+  Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
+  notes_.look(true);
+  Batch batch(engine);
+  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_);
+  const HoldId hold{.key = "k", .holder = "a", .fence = held.grant.fence};
+  notes_.take();
+  EXPECT_TRUE(batch.withdraw(hold));
+  EXPECT_FALSE(batch.withdraw(hold));
+  EXPECT_EQ(notes_.take(), (Told{{Type::disconnected, "k", "a", 0}, {Type::granted, "k", "b", 0}}));
+  // The client that asked again has been told, in the same instant even.
+  const Answer other = batch.acquire({.key = "k2", .holder = "a", .ttl = 30s});
+  EXPECT_EQ(batch.acquire({.key = "k2", .holder = "a", .ttl = 30s}).grant.expires_at,
+            other.grant.expires_at);
+  EXPECT_FALSE(batch.withdraw({.key = "k2", .holder = "a", .fence = other.grant.fence}));
+  EXPECT_TRUE(engine.fence("k2").held);
+  const Answer last = batch.acquire({.key = "k3", .holder = "a", .ttl = 30s});
+  engine.close();
+  EXPECT_FALSE(batch.withdraw({.key = "k3", .holder = "a", .fence = last.grant.fence}));
+}
+
+}  // namespace
+}  // namespace lockd
