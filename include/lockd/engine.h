@@ -61,6 +61,9 @@ struct GrantResult {
   const Grant* operator->() const { return &grant; }
 };
 
+// The most holds, and waiters, of one key that are ever listed.
+inline constexpr std::size_t kEntriesMax = 2048;
+
 struct HoldStatus {
   std::string holder;  // a name, or "tcp:<session>"
   SessionId session = 0;
@@ -126,8 +129,8 @@ class Engine {
 
   FenceStatus fence(std::string_view key);
 
-  // The key as it is, with at most `entries_max` of its holds and of its waiters; the counts are
-  // always whole. None when it is unknown: nobody has held it lately.
+  // The key as it is, with at most `entries_max` of its holds and of its waiters, and never more
+  // than kEntriesMax; the counts are always whole. None when nobody has held it lately.
   std::optional<KeyStatus> status(Kind kind, std::string_view key, std::size_t entries_max = 16);
 
   // Calls `visit` for every key there is, in no order that means anything; a key that comes or goes

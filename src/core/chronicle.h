@@ -60,7 +60,7 @@ class Chronicle {
     if (observed_) record_queued(waiter);
   }
   void gave_up(const Waiter& waiter, Outcome why, Time now);
-  Outcome refused(Outcome why);
+  Outcome refused(Outcome why);  // hands the reason back
 
   const Figures& figures() const { return figures_; }
 

@@ -267,6 +267,7 @@ TEST_F(ChronicleTest, WhatIsRecoveredWasHeldNoLessThanNotAtAll) {
                              .fence = 5,
                              .ttl = 20s,
                              .expires_at = now_ + 60s}));
+  EXPECT_FALSE(withdraw("k", "a", 5)) << "somebody may have been told";
   EXPECT_EQ(release("k", "a", 5), Outcome::ok);
   EXPECT_EQ(told(), (Told{"released a #5 (0/1, 0 wait)"}));
   EXPECT_EQ(table_->figures().hold_time.sum_seconds(), 0.0);

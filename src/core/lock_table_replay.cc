@@ -28,6 +28,7 @@ bool LockTable::apply(const Event& event) {
             event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
         hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
         hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known
+        hold->renewed = true;                        // for all that is known
       }
       replayed_ = hold;
       [[fallthrough]];

@@ -28,7 +28,7 @@ struct Hold : Timer {
   bool in_use = false;
   bool two_phase = false;  // its session has an Enqueued for it
   bool untold = false;     // granted to a place in line that nobody has awaited yet
-  bool renewed = false;    // its lease was moved since the grant
+  bool renewed = false;    // its lease was moved since the grant, or may have been
   Semaphore* const semaphore;
   ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
   ListHook<Hold> session_peers;

@@ -15,7 +15,7 @@ namespace {
 // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
 constexpr int kStepsPerHold = 256;
 constexpr std::size_t kKeysPerHold = 256;
-constexpr std::size_t kEntriesPerHold = 4096;
+constexpr std::size_t kEntriesPerHold = kEntriesMax;
 
 // How often to look for an idle key while others keep taking them.
 constexpr int kPassesMax = 1000;
@@ -53,6 +53,7 @@ KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max) {
                    .holders = s.holders,
                    .waiters = s.waiters,
                    .fence = s.holds.empty() ? s.first.fence : s.holds.back()->fence};
+  entries_max = std::min(entries_max, kEntriesMax);
   if (s.idle()) status.idle = now - s.first.since;
   const Hold* hold = s.holds.front();
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {

@@ -161,6 +161,7 @@ TEST_F(ListingTest, OfALongLineOnlySoManyAreListed) {
   for (std::uint64_t id = 1; id <= 100'000; ++id) {
     batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, id);
   }
+  EXPECT_EQ(engine.status(Kind::lock, "k", SIZE_MAX)->line.size(), kEntriesMax);
   const std::optional<KeyStatus> status = engine.status(Kind::lock, "k", 16);
   EXPECT_EQ(status->waiters, 100'000u);
   EXPECT_EQ(status->line.size(), 16u);
