@@ -15,7 +15,7 @@ export class Detail {
   #log;
   #key = null;
   #parts = new Map(); // kind -> DetailPart
-  #poll = new Poll((signal) => this.#refresh(signal), { everyMs: 1000, soonestMs: 150 });
+  #poll = new Poll((signal) => this.#refresh(signal), { everyMs: 1000, soonestMs: 250 });
 
   constructor(api, clock, log) {
     this.#api = api;

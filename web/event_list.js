@@ -5,6 +5,7 @@ import { formatCount, formatLatency, formatTime, plural } from './format.js';
 import { keyAddress } from './route.js';
 
 const entriesMost = 100;
+const gatherMs = 250; // a list that changes more often cannot be read
 const verbs = {
   granted: 'granted', queued: 'queued', released: 'released', expired: 'expired',
   disconnected: 'disconnected', gave_up: 'gave up',
@@ -16,7 +17,8 @@ export class EventList {
   #list = byId('events-list');
   #pause = byId('events-pause');
   #held = 0; // how many came while paused
-  #fresh = []; // events that are to be shown with the next frame
+  #fresh = []; // events that are to be shown when the timer rings
+  #timer = null;
 
   constructor(log) {
     this.#log = log;
@@ -36,8 +38,8 @@ export class EventList {
       this.#showPause();
       return;
     }
-    if (this.#fresh.length === 0 && wanted.length > 0) requestAnimationFrame(() => this.#showFresh());
-    this.#fresh.push(...wanted);
+    this.#fresh.push(...wanted.slice(-entriesMost));
+    if (this.#fresh.length > 0) this.#timer ??= setTimeout(() => this.#showFresh(), gatherMs);
   }
 
   showState(flowing) {
@@ -66,6 +68,8 @@ export class EventList {
   }
 
   #showFresh() {
+    clearTimeout(this.#timer);
+    this.#timer = null;
     const entries = this.#fresh.slice(-entriesMost).reverse().map(drawEvent);
     this.#fresh = [];
     this.#list.prepend(...entries);

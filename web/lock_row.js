@@ -75,10 +75,9 @@ export class LockRow {
     setHidden(this.#lineList, lock.waiters === 0);
   }
 
-  // The key has passed on: for a moment the row says so.
+  // The key has passed on: for a moment the row says so. Two animations that look the same, in turns:
+  // one that is set again would not run again.
   #flash() {
-    this.element.classList.remove('passed');
-    void this.element.offsetWidth; // so that the animation starts again
-    this.element.classList.add('passed');
+    this.element.dataset.passed = this.element.dataset.passed === 'once' ? 'again' : 'once';
   }
 }

@@ -15,7 +15,7 @@ export class LocksTable {
   #prefix = '';
   #cursors = ['']; // where this page and those before it begin
   #next = null;
-  #poll = new Poll((signal) => this.#refresh(signal), { everyMs: 1000, soonestMs: 150 });
+  #poll = new Poll((signal) => this.#refresh(signal), { everyMs: 1000, soonestMs: 250 });
   #body = byId('locks-body');
   #order = byId('locks-order');
   #idle = byId('locks-idle');
