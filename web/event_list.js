@@ -42,8 +42,10 @@ export class EventList {
     if (this.#fresh.length > 0) this.#timer ??= setTimeout(() => this.#showFresh(), gatherMs);
   }
 
-  showState(flowing) {
-    setHidden(byId('events-lost'), flowing);
+  // As EventStream says it.
+  showState(state) {
+    this.#list.setAttribute('aria-busy', String(state !== 'flowing'));
+    setHidden(byId('events-lost'), state !== 'lost');
   }
 
   #isPaused() {

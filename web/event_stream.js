@@ -33,7 +33,8 @@ export class EventStream {
   #timer = null;
   #pauseMs = firstPauseMs;
 
-  // `on.events([{type, ...data}])` for what arrived together, `on.state(flowing)` for changes.
+  // `on.events([{type, ...data}])` for what arrived together; `on.state(state)` when it is
+  // 'connecting', 'flowing' (from then on everything is told) or 'lost'.
   constructor(api, on) {
     this.#api = api;
     this.#on = on;
@@ -44,6 +45,7 @@ export class EventStream {
     this.close();
     this.#prefix = prefix;
     this.#pauseMs = firstPauseMs;
+    this.#on.state('connecting');
     this.#follow();
   }
 
@@ -60,7 +62,7 @@ export class EventStream {
     try {
       const text = await this.#api.stream('v1/events', { prefix: this.#prefix }, open.signal);
       if (open !== this.#open) return;
-      this.#on.state(true);
+      this.#on.state('flowing');
       const parser = new EventParser();
       for await (const piece of text) {
         if (open !== this.#open) return;
@@ -79,7 +81,7 @@ export class EventStream {
   }
 
   #pause() {
-    this.#on.state(false);
+    this.#on.state('lost');
     this.#timer = setTimeout(() => this.#follow(), this.#pauseMs);
     this.#pauseMs = Math.min(this.#pauseMs * 2, longestPauseMs);
   }

@@ -51,7 +51,7 @@ const heartbeat = new Heartbeat(api, clock, {
 const connection = new Connection(() => heartbeat.beat());
 const tokenForm = new TokenForm(api, () => heartbeat.beat());
 const stream = new EventStream(api, {
-  state: (flowing) => eventList.showState(flowing),
+  state: (state) => eventList.showState(state),
   events: (events) => {
     log.add(events);
     eventList.add(events);

@@ -1,5 +1,5 @@
 // A server that goes away is missed, and found again.
-import { test, expect, open, row, expectNotReloaded } from './fixtures.mjs';
+import { test, expect, expectStream, open, row, expectNotReloaded } from './fixtures.mjs';
 
 test('the page says that the connection is lost, and comes back by itself', async ({ page, server }) => {
   await server.acquire('before', 'cart-7');
@@ -12,7 +12,7 @@ test('the page says that the connection is lost, and comes back by itself', asyn
   await expect(row(page, 'before')).toBeVisible(); // what was known stays, pale
 
   await server.start();
-  await expect(page.locator('#connection')).toContainText('Live', { timeout: 60_000 });
+  await expectStream(page);
   await expect(row(page, 'before')).toHaveCount(0); // there was no journal
   await server.acquire('after', 'cart-8');
   await expect(row(page, 'after')).toContainText('cart-8');

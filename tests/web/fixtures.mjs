@@ -33,11 +33,19 @@ export const test = base.extend({
   },
 });
 
-export const row = (page, key) => page.getByRole('row').filter({ has: page.getByTitle(key, { exact: true }) });
+export function row(page, key) {
+  return page.getByRole('row').filter({ has: page.getByTitle(key, { exact: true }) });
+}
+
+// From here on, whatever happens is told.
+export async function expectStream(page) {
+  await expect(page.locator('#connection')).toContainText('Live', { timeout: 60_000 });
+  await expect(page.locator('#events-list')).toHaveAttribute('aria-busy', 'false');
+}
 
 export async function open(page, server, hash = '') {
   await page.goto(`${server.address}/${hash}`);
-  await expect(page.locator('#connection')).toContainText('Live');
+  await expectStream(page);
   // A page that was loaded again would have forgotten this.
   await page.evaluate(() => { window.openedByTest = true; });
 }

@@ -1,5 +1,5 @@
 // Finding keys, and looking at one.
-import { test, expect, open, row } from './fixtures.mjs';
+import { test, expect, expectStream, open, row } from './fixtures.mjs';
 
 test('a search shows the keys that begin so, and their events only', async ({ page, server }) => {
   await server.acquire('stone-42', 'cart-7');
@@ -7,11 +7,14 @@ test('a search shows the keys that begin so, and their events only', async ({ pa
   await open(page, server);
   await expect(row(page, 'paper-1')).toBeVisible();
 
+  const narrowed = page.waitForRequest(`${server.address}/v1/events?prefix=stone`);
   await page.keyboard.press('/');
   await page.keyboard.type('stone');
+  await narrowed;
   await expect(row(page, 'paper-1')).toHaveCount(0);
   await expect(row(page, 'stone-42')).toBeVisible();
   await expect(page).toHaveURL(/#prefix=stone$/);
+  await expectStream(page);
 
   await server.acquire('paper-2', 'cart-8');
   await server.acquire('stone-43', 'cart-8');
@@ -62,6 +65,7 @@ test('one key: its holder, its line in order, and who comes next', async ({ page
 
   await expect(page).toHaveURL(/#key=stone-42$/);
   await expect(page.getByRole('heading', { name: 'stone-42' })).toBeFocused();
+  await expectStream(page);
   await expect(page.locator('.hold-entry')).toContainText(`fence ${grant.token}`);
   await expect(page.locator('.wait-entry .holder')).toHaveText(['cart-8', 'cart-9']);
 

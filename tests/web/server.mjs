@@ -62,8 +62,12 @@ export class Server {
       .catch(() => {});
   }
 
-  release(grant) {
-    return this.call('/v1/release', { key: grant.key, holder: grant.holder, token: grant.token });
+  renew({ key, holder, token }, more = {}) {
+    return this.call('/v1/renew', { key, holder, token, ...more });
+  }
+
+  release({ key, holder, token }) {
+    return this.call('/v1/release', { key, holder, token });
   }
 
   // Many locks, fast: requests on one connection, none waiting for the answer to the one before.

@@ -1,5 +1,5 @@
 // A server with a token lets nobody look in without it.
-import { test, expect } from './fixtures.mjs';
+import { test, expect, expectStream } from './fixtures.mjs';
 
 const token = 'correct-horse/battery+staple==';
 test.use({ serverOptions: { token } });
@@ -23,7 +23,8 @@ test('the page asks for the token, and says when it is wrong', async ({ page, se
   await page.getByRole('button', { name: 'Look in' }).click();
   await expect(page.getByRole('row').filter({ hasText: 'stone-42' })).toBeVisible();
   await expect(page.locator('#token-page')).toBeHidden();
-  await server.acquire('stone-43', 'cart-7'); // the stream has the token, too
+  await expectStream(page);
+  await server.acquire('stone-43', 'cart-7');
   await expect(page.locator('.event')).toContainText('stone-43');
 
   expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('horse');
