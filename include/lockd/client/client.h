@@ -1,0 +1,107 @@
+// Locks and semaphores on one server or several: the way in for programs.
+//
+//   Client client({.servers = {{.host = "locks.example.com"}}});
+//   auto lock = client.acquire({.key = "my-job", .wait = 10s, .lease = 30s});
+//   if (!lock) return complain(lock.outcome, lock.detail);
+//   do_the_job(lock->lost(), lock->fence());
+//   lock->release();                       // or leave it to the destructor
+//
+// The life of one acquire:
+//   1. The key picks the server: see shard_of(). A connection is opened, for this lock alone, so
+//      that a crash of ours releases at once.
+//   2. The request waits in line on it. A stop token that fires closes it: there is no other way to
+//      leave a line.
+//   3. A grant that comes after half of its lease, counted from the request, is renewed before it
+//      is handed out: nobody gets one that ran out while this process was stopped.
+//   4. The client's one background thread takes over, renews and watches, until it is released.
+//
+// Any thread may call anything at any time, except the destructor. What was acquired may outlive
+// the client. After fork() the child must not use it: its thread is not there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string_view>
+#include <vector>
+
+#include "lockd/client/address.h"
+#include "lockd/client/connection.h"
+#include "lockd/client/held_lock.h"
+#include "lockd/client/outcome.h"
+#include "lockd/types.h"
+
+namespace lockd::client {
+
+// The position of the server that has the key, in a list of that many: CRC-32 (that of zlib) of the
+// key, modulo their number, as all clients do. Precondition: `servers` is not 0.
+std::size_t shard_of(std::string_view key, std::size_t servers) noexcept;
+
+struct ClientOptions {
+  // Several share the keys among them. All clients must have the same list, in the same order.
+  std::vector<Address> servers{Address{}};
+  ConnectOptions connect{};
+  // How long a release, also that of a destructor, waits for a server that does not answer.
+  Duration release_timeout = std::chrono::seconds(5);
+};
+
+struct LockRequest {
+  std::string_view key;
+  Duration wait{};  // in line, once connected; zero is a try
+  Lease lease{};
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;  // how many may hold a semaphore at once; 1 for a lock
+  // Called at most once, with `lost` or `unsure`, on the background thread: it must not block, as
+  // all renewals of the client wait for it, nor throw. It may release or destroy the HeldLock.
+  std::function<void(const Status&)> on_lost{};
+};
+
+// Acquisition in two phases: a place in line, which is given up when it is destroyed. Moves like
+// any value, and is used by one thread at a time.
+class Place {
+ public:
+  Place() noexcept;  // none
+  ~Place();
+  Place(Place&&) noexcept;
+  Place& operator=(Place&&) noexcept;
+
+  // Whether it was granted at once. The lease is running, and nobody renews it before wait().
+  bool is_granted() const noexcept;
+  // Waits for its turn. Whatever the outcome, the place is used up. `lease_expired`: the turn came
+  // and its lease ran out before this was called.
+  Result<HeldLock> wait(Duration wait, std::stop_token stop = {});
+
+ private:
+  friend class Client;
+  class Impl;
+
+  explicit Place(std::unique_ptr<Impl> impl) noexcept;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+class Client {
+ public:
+  // Connects to nobody yet. Throws std::invalid_argument when there are no servers.
+  explicit Client(ClientOptions options = {});
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  Result<HeldLock> acquire(const LockRequest& request, std::stop_token stop = {});
+  // Joins the line, and returns at once. LockRequest::wait is not used.
+  Result<Place> enqueue(const LockRequest& request, std::stop_token stop = {});
+
+  // The server that has the key, and a new connection to it.
+  const Address& server_of(std::string_view key) const noexcept;
+  Result<Connection> connect(std::string_view key, std::stop_token stop = {});
+
+ private:
+  class Impl;
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockd::client

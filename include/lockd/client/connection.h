@@ -1,0 +1,176 @@
+// One conversation with a server that speaks the line protocol: the calls as they are on the wire.
+//
+//   auto opened = Connection::open({.host = "locks.example.com"}, {.auth_token = secret});
+//   if (!opened) return complain(opened.outcome, opened.detail);
+//   Connection& server = *opened;
+//   auto grant = server.acquire({.key = "my-job", .wait = 10s, .lease = 30s});
+//   if (grant) server.release({.key = "my-job", .token = grant->token});
+//
+// This is for tools, signals and statistics. To hold a lock while doing something, take a Client
+// (lockd/client/client.h): here nobody renews, and nobody tells that a lease has run out.
+//
+// Every call blocks until it is answered, for a bounded time: what it asked to wait, and then
+// Options::reply_timeout. A stop token ends it at once. A call that ended without an answer closes
+// the connection, since nobody could tell its late reply from that to the next request; the calls
+// after it answer `disconnected`. The server then gives up what the connection had: its places in
+// line, its subscriptions, and, unless it was told otherwise, its locks.
+//
+// Used by one thread at a time. Works against every server that is compatible with dflockd.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "lockd/client/address.h"
+#include "lockd/client/boot_clock.h"
+#include "lockd/client/outcome.h"
+#include "lockd/types.h"
+
+namespace lockd::client {
+
+struct TlsOptions {
+  std::string ca_file{};      // PEM: whom to believe; empty is the system's store
+  std::string certificate{};  // PEM, with its chain: for servers that ask who we are
+  std::string key{};          // PEM, of the certificate
+  std::string
+      server_name{};  // whom the server's certificate must name; empty is the address's host
+  // False believes anybody who answers: the conversation is hidden from those who only listen, and
+  // from nobody else.
+  bool verify = true;
+};
+
+struct ConnectOptions {
+  std::optional<TlsOptions> tls{};  // none is plain text
+  std::string auth_token{};         // the shared secret; empty: none is sent
+  // For the name, TCP, TLS and the secret together.
+  Duration connect_timeout = std::chrono::seconds(10);
+  // How long a reply may take, beyond what the request asked to wait.
+  Duration reply_timeout = std::chrono::seconds(10);
+};
+
+// No lease named is the server's default.
+using Lease = std::optional<std::chrono::seconds>;
+
+struct LineAcquire {
+  std::string_view key;
+  std::chrono::seconds wait{};  // in line; zero is a try
+  Lease lease{};
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;  // how many may hold a semaphore at once; 1 for a lock
+};
+
+struct LineEnqueue {
+  std::string_view key;
+  Lease lease{};
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;
+};
+
+struct LineAwait {
+  std::string_view key;
+  std::chrono::seconds wait{};
+  Kind kind = Kind::lock;
+};
+
+// Names a grant. Whoever knows the token may renew it and release it, on any connection.
+struct LineHold {
+  std::string_view key;
+  std::string_view token;
+  Kind kind = Kind::lock;
+};
+
+struct LineGrant {
+  std::string token{};
+  // The number of the grant: the token's first 16 hex digits. A server of this project counts
+  // upward with it, per key. With another, whose tokens are random, it is just a number, and 0 when
+  // they are not hex.
+  Fence fence = 0;
+  std::chrono::seconds lease{};
+  // When the request was sent. The lease began between this and the reply, so it runs at least
+  // until certain_until(). After a long wait in line that may be over already, while the lease
+  // itself is not: renew, and know.
+  BootClock::time_point sent_at{};
+
+  BootClock::time_point certain_until() const { return sent_at + lease; }
+};
+
+struct LineRenewal {
+  std::chrono::seconds remaining{};
+  BootClock::time_point sent_at{};
+
+  BootClock::time_point certain_until() const { return sent_at + remaining; }
+};
+
+struct Signal {
+  std::string channel{};
+  std::string payload{};
+};
+
+class Connection {
+ public:
+  using Options = ConnectOptions;
+
+  // Connects, verifies the server, sends the secret if there is one.
+  static Result<Connection> open(const Address& address, const Options& options = {},
+                                 std::stop_token stop = {});
+
+  Connection() noexcept;  // closed
+  ~Connection();
+  Connection(Connection&&) noexcept;
+  Connection& operator=(Connection&&) noexcept;
+
+  bool is_open() const noexcept;
+  void close() noexcept;
+
+  Result<LineGrant> acquire(const LineAcquire& request, std::stop_token stop = {});
+  Status release(const LineHold& hold, std::stop_token stop = {});
+  // No lease named is the grant's own.
+  Result<LineRenewal> renew(const LineHold& hold, Lease lease = {}, std::stop_token stop = {});
+
+  // Two phases: join the line now, wait later. `ok` is a grant at once, and needs no await_turn();
+  // `queued` is a place in line, which lasts until await_turn() or the end of the connection.
+  Result<LineGrant> enqueue(const LineEnqueue& request, std::stop_token stop = {});
+  Result<LineGrant> await_turn(const LineAwait& request, std::stop_token stop = {});
+
+  // A group shares its signals: each goes to one of its members. Empty: no group.
+  Status listen(std::string_view pattern, std::string_view group = {}, std::stop_token stop = {});
+  Status unlisten(std::string_view pattern, std::string_view group = {}, std::stop_token stop = {});
+  // How many connections it reached.
+  Result<std::uint64_t> publish(std::string_view channel, std::string_view payload,
+                                std::stop_token stop = {});
+  // The next signal, in the order in which they came; `timeout` when none comes within `wait`.
+  // Signals that arrive during other calls are kept for this one, the latest kSignalsMax of them,
+  // or kSignalBytesMax. While nothing comes it pings the server every kPingInterval, so that a dead
+  // one is noticed: `no_reply`.
+  Result<Signal> next_signal(Duration wait, std::stop_token stop = {});
+  // How many were dropped, because they were not asked for soon enough.
+  std::uint64_t signals_dropped() const noexcept;
+
+  // The server's statistics: JSON, of any length up to kStatsSizeMax.
+  Result<std::string> stats(std::stop_token stop = {});
+  Status ping(std::stop_token stop = {});
+  // `ok` when this server leads its cluster now, proved with the quorum; always `ok` on one
+  // machine. Older servers know no such command, answer `refused` and close.
+  Status barrier(std::stop_token stop = {});
+
+  static constexpr std::size_t kSignalsMax = 1024;
+  static constexpr std::size_t kSignalBytesMax = 16 * 1024 * 1024;
+  static constexpr std::size_t kStatsSizeMax = 256 * 1024 * 1024;
+  static constexpr std::chrono::seconds kPingInterval{15};
+
+ private:
+  friend class Client;
+  class Impl;
+
+  explicit Connection(std::unique_ptr<Impl> impl) noexcept;
+
+  std::unique_ptr<Impl> impl_;  // null: closed from the start, or moved from
+};
+
+}  // namespace lockd::client

@@ -1,0 +1,89 @@
+// A lock, or a slot of a semaphore, that is held: a value that keeps itself.
+//
+//   {
+//     HeldLock lock = std::move(*client.acquire({.key = "my-job", .lease = 30s}));
+//     while (more_to_do() && lock.is_held()) {
+//       store.write(next_piece(), lock.fence());   // the store refuses a smaller fence than it saw
+//     }
+//   }                                              // released
+//
+// It is renewed in the background, a little before half of its lease has passed. When that is no
+// longer possible its owner is told, once, in every way there is: is_held() turns false, the stop
+// token fires, and the callback that was given to acquire() is called.
+//
+// What it is certain of. A lease that was granted or renewed runs at least from the moment at which
+// the request was *sent*; expires_at() is that moment plus the lease, by a clock that also runs
+// while the process is stopped or the machine asleep. Past it the lock is lost, whatever may still
+// arrive: is_held() compares the clock each time it is asked, and never turns true again.
+//
+// When the connection breaks, the lock is renewed by its token on a new one, again and again until
+// expires_at(). A server that released it with the connection answers so, and it is lost at once.
+// One that cannot be reached leaves it believed until expires_at(), although it may have given the
+// lock to somebody else as soon as it noticed the break, unless auto-release is off: nobody but the
+// fence can tell (docs/client.md).
+//
+// A HeldLock may outlive the Client it came from. Any thread may call the const functions while
+// another moves nothing; release, move and destroy it like any other value, from one thread at a
+// time. After fork() the child must not touch it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "lockd/client/boot_clock.h"
+#include "lockd/client/outcome.h"
+#include "lockd/types.h"
+
+namespace lockd::client {
+
+class Hold;    // its state, shared with the thread that renews
+class Keeper;  // that thread
+
+class HeldLock {
+ public:
+  HeldLock() noexcept;  // holds nothing
+  // Releases it, as release() does, and returns when that is done, or cannot be. Afterwards the
+  // callback is not running, and will not be called; unless it is the callback that destroys it.
+  ~HeldLock();
+  HeldLock(HeldLock&& other) noexcept;
+  // What it held before is released.
+  HeldLock& operator=(HeldLock&& other) noexcept;
+
+  // Whether the server is certain not to have given it to anybody else, connections that broke
+  // aside. Costs a look at the clock. False is final.
+  bool is_held() const noexcept;
+  // When that ends, unless it is renewed; or when it ended. The past when nothing is held.
+  BootClock::time_point expires_at() const noexcept;
+  // Fires as soon as the background thread knows that it is lost; not for a release. Ask is_held()
+  // to know now.
+  std::stop_token lost() const noexcept;
+  // How it was lost: `lost`, `unsure`. Nothing while it is held, and after a release.
+  std::optional<Status> loss() const;
+
+  const std::string& key() const noexcept;  // empty when nothing is held
+  Kind kind() const noexcept;
+  std::chrono::seconds lease() const noexcept;
+  // The number of this grant, also after its end. See LineGrant::fence for other servers.
+  Fence fence() const noexcept;
+  // As good as the lock itself: log the fence, not this. Empty once it is not held.
+  std::string token() const;
+
+  // Tells the server, and waits for its answer for at most ClientOptions::release_timeout. `ok`;
+  // `lost` or `unsure` when it was lost before; or why there is no answer, and then the server
+  // releases it when it notices that the connection has ended, at the latest when the lease does.
+  // Whatever it is, nothing is held afterwards. A second call answers as the first did.
+  Status release() noexcept;
+
+ private:
+  friend class Keeper;
+
+  HeldLock(std::shared_ptr<Keeper> keeper, std::shared_ptr<Hold> hold) noexcept;
+
+  std::shared_ptr<Keeper> keeper_;
+  std::shared_ptr<Hold> hold_;  // null: holds nothing
+};
+
+}  // namespace lockd::client
