@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace lockd {
 namespace {
@@ -18,11 +19,10 @@ BIO* new_memory() {
 
 }  // namespace
 
-TlsChannel::TlsChannel(const TlsContext& context)
-    : ssl_(SSL_new(context.handle())), incoming_(new_memory()), outgoing_(new_memory()) {
+TlsChannel::TlsChannel(SslHandle ssl)
+    : ssl_(std::move(ssl)), incoming_(new_memory()), outgoing_(new_memory()) {
   if (ssl_ == nullptr) throw std::bad_alloc();
   SSL_set_bio(ssl_.get(), incoming_, outgoing_);
-  SSL_set_accept_state(ssl_.get());
 }
 
 void TlsChannel::receive(std::string_view sealed) {

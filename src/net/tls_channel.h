@@ -1,4 +1,4 @@
-// The server's end of one TLS connection, without a socket: sealed bytes go in and come out.
+// One end of a TLS connection, without a socket: sealed bytes go in and come out.
 //
 // OpenSSL works on memory, so that what goes to the wire can be sent with the connection's one
 // write per turn, and nothing is read that was not asked for. Used by one thread at a time.
@@ -12,13 +12,18 @@
 #include <string>
 #include <string_view>
 
-#include "net/tls_context.h"
-
 namespace lockd {
+
+struct FreeSsl {
+  void operator()(SSL* ssl) const { SSL_free(ssl); }
+};
+using SslHandle = std::unique_ptr<SSL, FreeSsl>;
 
 class TlsChannel {
  public:
-  explicit TlsChannel(const TlsContext& context);
+  // `ssl` knows which end it is: see SSL_set_accept_state and SSL_set_connect_state. Throws
+  // std::bad_alloc when it is null, as SSL_new leaves it when there is no memory.
+  explicit TlsChannel(SslHandle ssl);
 
   enum class Progress {
     more,     // there is plain text; there may be more
@@ -46,16 +51,14 @@ class TlsChannel {
   std::string& sealed() { return sealed_; }
   const std::string& sealed() const { return sealed_; }
   std::string_view error() const { return error_; }
+  // X509_V_OK, or why the peer's certificate was not believed.
+  long verify_result() const { return SSL_get_verify_result(ssl_.get()); }
 
  private:
-  struct Free {
-    void operator()(SSL* ssl) const { SSL_free(ssl); }
-  };
-
   void collect();
   Progress explain(int result);
 
-  const std::unique_ptr<SSL, Free> ssl_;
+  const SslHandle ssl_;
   BIO* const incoming_;  // owned by ssl_, as is the other
   BIO* const outgoing_;
   std::string sealed_;

@@ -3,6 +3,7 @@
 #include <openssl/ssl.h>
 
 #include <boost/system/error_code.hpp>
+#include <utility>
 
 namespace lockd {
 namespace {
@@ -35,6 +36,12 @@ std::shared_ptr<const TlsContext> TlsContext::load(const TlsFiles& files, std::s
   const std::shared_ptr<TlsContext> made(new TlsContext);
   error = made->use(files);
   return error.empty() ? made : nullptr;
+}
+
+std::unique_ptr<TlsChannel> TlsContext::open_channel() const {
+  SslHandle ssl(SSL_new(context_.native_handle()));
+  if (ssl != nullptr) SSL_set_accept_state(ssl.get());
+  return std::make_unique<TlsChannel>(std::move(ssl));
 }
 
 std::string TlsContext::use(const TlsFiles& files) {

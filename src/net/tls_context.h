@@ -10,6 +10,8 @@
 #include <memory>
 #include <string>
 
+#include "net/tls_channel.h"
+
 namespace lockd {
 
 struct TlsFiles {
@@ -23,16 +25,14 @@ class TlsContext {
   // Null, and a line for people in `error`, when the files cannot be used.
   static std::shared_ptr<const TlsContext> load(const TlsFiles& files, std::string& error);
 
-  // For SSL_new, which takes a reference of its own.
-  SSL_CTX* handle() const {
-    return const_cast<boost::asio::ssl::context&>(context_).native_handle();
-  }
+  // The server's end of a new connection.
+  std::unique_ptr<TlsChannel> open_channel() const;
 
  private:
   TlsContext();
   std::string use(const TlsFiles& files);
 
-  boost::asio::ssl::context context_;
+  mutable boost::asio::ssl::context context_;  // SSL_new counts its users in it
 };
 
 }  // namespace lockd

@@ -21,7 +21,7 @@ std::unique_ptr<TlsChannel> TlsIdentity::open_channel() const {
     MutexLock lock(mutex_);
     shown = shown_;
   }
-  return std::make_unique<TlsChannel>(*shown);
+  return shown->open_channel();
 }
 
 }  // namespace lockd
