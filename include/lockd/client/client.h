@@ -19,6 +19,7 @@
 // the client. After fork() the child must not use it: its thread is not there.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -84,7 +85,9 @@ class Place {
 
 class Client {
  public:
-  // Connects to nobody yet. Throws std::invalid_argument when there are no servers.
+  // Connects to nobody yet; options that cannot be used are `invalid` then. Throws
+  // std::invalid_argument when there are no servers, and std::system_error when the system gives no
+  // thread.
   explicit Client(ClientOptions options = {});
   ~Client();
   Client(const Client&) = delete;
@@ -101,7 +104,7 @@ class Client {
  private:
   class Impl;
 
-  const std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;  // constant
 };
 
 }  // namespace lockd::client

@@ -97,14 +97,14 @@ struct LineGrant {
   // itself is not: renew, and know.
   BootClock::time_point sent_at{};
 
-  BootClock::time_point certain_until() const { return sent_at + lease; }
+  BootClock::time_point certain_until() const noexcept;
 };
 
 struct LineRenewal {
   std::chrono::seconds remaining{};
   BootClock::time_point sent_at{};
 
-  BootClock::time_point certain_until() const { return sent_at + remaining; }
+  BootClock::time_point certain_until() const noexcept;
 };
 
 struct Signal {
@@ -147,7 +147,8 @@ class Connection {
   // The next signal, in the order in which they came; `timeout` when none comes within `wait`.
   // Signals that arrive during other calls are kept for this one, the latest kSignalsMax of them,
   // or kSignalBytesMax. While nothing comes it pings the server every kPingInterval, so that a dead
-  // one is noticed: `no_reply`.
+  // one is noticed: `no_reply`. To time out or to be cancelled leaves the connection open, unless a
+  // ping is under way.
   Result<Signal> next_signal(Duration wait, std::stop_token stop = {});
   // How many were dropped, because they were not asked for soon enough.
   std::uint64_t signals_dropped() const noexcept;

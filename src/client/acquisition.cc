@@ -1,0 +1,66 @@
+#include "client/acquisition.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "client/calls.h"
+#include "client/deadline.h"
+#include "client/reply.h"
+#include "client/request_lines.h"
+
+namespace lockd::client {
+namespace {
+
+using std::chrono::seconds;
+
+// Renews a grant in place.
+Status confirm(Conversation& conversation, const LineHold& hold, LineGrant& grant,
+               std::stop_token stop) {
+  const auto lines = renew_lines(hold, grant.lease);
+  auto reply = ask(conversation, {.lines = *lines}, std::move(stop));
+  if (!reply) return reply;
+  const auto renewal = renewal_of(reply->line, grant.lease);
+  if (renewal.outcome == Outcome::refused) return {Outcome::lease_expired};
+  if (!renewal) return renewal;
+  grant.sent_at = reply->sent_at;
+  grant.lease = renewal->remaining;
+  return {};
+}
+
+}  // namespace
+
+seconds seconds_to_name(Duration wait) {
+  constexpr auto kMax = std::chrono::floor<seconds>(kDurationMax);
+  return std::min(std::chrono::ceil<seconds>(std::min<Duration>(wait, kMax)), kMax);
+}
+
+Result<LineGrant> stand_in_line(Conversation& conversation, std::string_view lines, Duration wait,
+                                Lease asked, std::stop_token stop) {
+  const Question question{.lines = lines, .wait = wait};
+  const bool whole = wait == seconds_to_name(wait);
+  auto reply =
+      whole ? ask(conversation, question, std::move(stop))
+            : ask_until(conversation, question, later(BootClock::now(), wait), std::move(stop));
+  if (reply.outcome == Outcome::no_reply && !whole) return Status{Outcome::timeout};
+  if (!reply) return Status(std::move(reply));
+  auto grant = grant_of(reply->line, asked);
+  grant->sent_at = reply->sent_at;
+  return grant;
+}
+
+Result<HeldLock> take_over(const std::shared_ptr<Keeper>& keeper,
+                           std::unique_ptr<Conversation> conversation, Hold::Terms terms,
+                           LineGrant grant, std::stop_token stop) {
+  if (BootClock::now() >= Renewal::due(grant.sent_at, grant.lease)) {
+    const LineHold hold{.key = terms.key, .token = grant.token, .kind = terms.kind};
+    if (Status status = confirm(*conversation, hold, grant, std::move(stop)); !status) {
+      return status;
+    }
+  }
+  Hold::Whereabouts where{conversation->endpoint(), conversation->addresses()};
+  auto hold = std::make_shared<Hold>(std::move(terms), std::move(grant), std::move(where));
+  return Keeper::keep(keeper, std::move(hold), std::move(conversation));
+}
+
+}  // namespace lockd::client

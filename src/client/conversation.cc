@@ -1,0 +1,118 @@
+#include "client/conversation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/reply.h"
+
+namespace lockd::client {
+
+Conversation::Conversation(std::shared_ptr<const Endpoint> endpoint,
+                           const SocketAddresses& addresses, Time now, Time deadline)
+    : endpoint_(std::move(endpoint)),
+      addresses_(addresses),
+      deadline_(deadline),
+      wire_(endpoint_, addresses_, now, deadline) {}
+
+void Conversation::advance(Time now) {
+  wire_.advance(now);
+  if (state_ == State::connecting && wire_.is_open()) greet();
+  take_lines();
+  if (state_ == State::greeting && now >= deadline_) {
+    close({Outcome::unreachable,
+           endpoint_->address.to_string() + " did not answer to the secret in time"});
+  }
+}
+
+void Conversation::greet() {
+  state_ = endpoint_->greeting.empty() ? State::ready : State::greeting;
+  if (state_ == State::greeting) wire_.send(endpoint_->greeting);
+}
+
+void Conversation::take_lines() {
+  std::string& input = wire_.input();
+  std::size_t start = 0;
+  for (;;) {
+    const std::size_t end = input.find('\n', std::max(start, searched_));
+    if (end == std::string::npos) break;
+    std::string_view line(input.data() + start, end - start);
+    while (line.ends_with('\r')) line.remove_suffix(1);
+    start = end + 1;
+    take_line(line);
+  }
+  input.erase(0, start);
+  searched_ = input.size();
+  if (input.size() > line_size_max()) {
+    close({Outcome::garbled, "a line of more than " + std::to_string(line_size_max()) + " bytes"});
+  }
+}
+
+std::size_t Conversation::line_size_max() const {
+  const bool stats = !awaited_.empty() && awaited_.front() == ReplySize::stats;
+  return stats ? Connection::kStatsSizeMax : kLineSizeMax;
+}
+
+void Conversation::take_line(std::string_view line) {
+  if (line.size() > line_size_max()) {
+    close({Outcome::garbled, "a line of " + std::to_string(line.size()) + " bytes"});
+  } else if (is_push(line)) {
+    keep(signal_of(line));
+  } else if (state_ != State::ready) {
+    take_greeting(line);
+  } else if (!awaited_.empty()) {
+    awaited_.pop_front();
+    replies_.emplace_back(line);
+  } else if (const Status unasked = status_of(line); unasked.outcome == Outcome::garbled) {
+    close(unasked);
+  } else {
+    // As a server says that is about to close: we were silent for too long, or it stops.
+    close({Outcome::disconnected, "the server ended the connection: " + describe(unasked)});
+  }
+}
+
+void Conversation::take_greeting(std::string_view reply) {
+  const Status status = state_ == State::greeting ? status_of(reply) : Status{Outcome::garbled};
+  if (status) {
+    state_ = State::ready;
+  } else if (status.outcome == Outcome::garbled || status.outcome == Outcome::draining) {
+    close(status);
+  } else {
+    // A server that asks for no secret knows no `auth`: its answer is a plain error.
+    close({Outcome::unauthorized, status.outcome == Outcome::unauthorized
+                                      ? "the server did not accept the secret"
+                                      : "the server refused the secret; it may ask for none"});
+  }
+}
+
+void Conversation::ask(std::string_view lines, ReplySize size) {
+  awaited_.push_back(size);
+  wire_.send(lines);
+}
+
+std::optional<std::string> Conversation::take_reply() {
+  if (replies_.empty()) return {};
+  std::string reply = std::move(replies_.front());
+  replies_.pop_front();
+  return reply;
+}
+
+void Conversation::keep(Signal signal) {
+  const auto size = [](const Signal& one) { return one.channel.size() + one.payload.size(); };
+  signal_bytes_ += size(signal);
+  signals_.push_back(std::move(signal));
+  while (signals_.size() > Connection::kSignalsMax || signal_bytes_ > Connection::kSignalBytesMax) {
+    signal_bytes_ -= size(signals_.front());
+    signals_.pop_front();
+    ++signals_dropped_;
+  }
+}
+
+std::optional<Signal> Conversation::take_signal() {
+  if (signals_.empty()) return {};
+  Signal signal = std::move(signals_.front());
+  signals_.pop_front();
+  signal_bytes_ -= signal.channel.size() + signal.payload.size();
+  return signal;
+}
+
+}  // namespace lockd::client

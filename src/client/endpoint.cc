@@ -1,0 +1,86 @@
+#include "client/endpoint.h"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "client/request_lines.h"
+
+namespace lockd::client {
+namespace {
+
+// Blocks, for a name, for as long as the system's resolver likes.
+Result<SocketAddresses> look_up(const Address& address, int flags) {
+  const addrinfo hints{.ai_flags = flags | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+  addrinfo* found = nullptr;
+  const int error =
+      ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (error != 0) {
+    return {Outcome::unreachable, "cannot look up " + address.host + ": " + ::gai_strerror(error)};
+  }
+  SocketAddresses all;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    SocketAddress& last = all.emplace_back();
+    last.size = one->ai_addrlen;
+    std::memcpy(&last.storage, one->ai_addr, one->ai_addrlen);
+  }
+  ::freeaddrinfo(found);
+  return all;
+}
+
+// Where a question to the resolver is answered, whoever still waits for it.
+struct Inquiry {
+  std::mutex mutex;
+  std::condition_variable_any answered;
+  std::optional<Result<SocketAddresses>> answer;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Endpoint>> Endpoint::make(const Address& address,
+                                                       const ConnectOptions& options) {
+  if (options.connect_timeout < Duration(0) || options.reply_timeout < Duration(0)) {
+    return {Outcome::invalid, "a timeout is not negative"};
+  }
+  const auto made = std::make_shared<Endpoint>(Endpoint{.address = address, .options = options});
+  if (!options.auth_token.empty()) {
+    auto greeting = auth_lines(options.auth_token);
+    if (!greeting) return Status(std::move(greeting));
+    made->greeting = std::move(*greeting);
+  }
+  if (options.tls) {
+    auto tls = TlsClient::load(*options.tls);
+    if (!tls) return Status(std::move(tls));
+    made->tls = std::move(*tls);
+  }
+  return std::shared_ptr<const Endpoint>(made);
+}
+
+Result<SocketAddresses> resolve(const Address& address, BootClock::time_point until,
+                                std::stop_token stop) {
+  if (auto numeric = look_up(address, AI_NUMERICHOST)) return numeric;
+  const auto inquiry = std::make_shared<Inquiry>();
+  std::thread([inquiry, address] {
+    auto answer = look_up(address, AI_ADDRCONFIG);
+    const std::lock_guard lock(inquiry->mutex);
+    inquiry->answer = std::move(answer);
+    inquiry->answered.notify_one();
+  }).detach();
+  std::unique_lock lock(inquiry->mutex);
+  const auto is_answered = [&] { return inquiry->answer.has_value(); };
+  // The condition variable has a clock of its own, and adds to it without looking.
+  const Duration patience = std::min<Duration>(until - BootClock::now(), std::chrono::hours(24));
+  if (inquiry->answered.wait_for(lock, stop, patience, is_answered)) {
+    return std::move(*inquiry->answer);
+  }
+  if (stop.stop_requested()) return Status{Outcome::cancelled};
+  return {Outcome::unreachable, "cannot look up " + address.host + " in time"};
+}
+
+}  // namespace lockd::client

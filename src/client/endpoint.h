@@ -1,0 +1,48 @@
+// One server, as its connections are opened: where it is, how it is spoken to, whom it must be.
+//
+// Made once and never changed; any thread may use it.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "client/tls_client.h"
+#include "lockd/client/address.h"
+#include "lockd/client/boot_clock.h"
+#include "lockd/client/connection.h"
+#include "lockd/client/outcome.h"
+
+namespace lockd::client {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+// What is behind a name, in the order in which to try it; never empty.
+using SocketAddresses = std::vector<SocketAddress>;
+
+struct Endpoint {
+  Address address;
+  ConnectOptions options;
+  std::string greeting;  // the lines that say the secret; empty when there is none
+  std::shared_ptr<const TlsClient> tls{};  // null: plain text
+
+  // `invalid` when the secret cannot be sent or the files for TLS cannot be used.
+  static Result<std::shared_ptr<const Endpoint>> make(const Address& address,
+                                                      const ConnectOptions& options);
+};
+
+// Looks the host up, for as long as `until`. The system's resolver cannot be interrupted: for a
+// name it is asked on a thread of its own, which is left behind when nobody waits for it any more.
+Result<SocketAddresses> resolve(const Address& address, BootClock::time_point until,
+                                std::stop_token stop);
+
+}  // namespace lockd::client

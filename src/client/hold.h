@@ -1,0 +1,77 @@
+// One grant, shared by its owner, a HeldLock, and by the keeper that renews it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "base/mutex.h"
+#include "client/certainty.h"
+#include "client/endpoint.h"
+#include "lockd/client/connection.h"
+#include "lockd/client/outcome.h"
+
+namespace lockd::client {
+
+class Hold {
+ public:
+  // What its owner asked for.
+  struct Terms {
+    std::string key;
+    Kind kind = Kind::lock;
+    std::function<void(const Status&)> on_lost{};
+  };
+  // Where it is held, to go there again.
+  struct Whereabouts {
+    std::shared_ptr<const Endpoint> endpoint;
+    SocketAddresses addresses;
+  };
+
+  Hold(Terms agreed, LineGrant granted, Whereabouts at)
+      : terms(std::move(agreed)),
+        grant(std::move(granted)),
+        where(std::move(at)),
+        certainty(grant.certain_until()) {}
+
+  LineHold line_hold() const {
+    return {.key = terms.key, .token = grant.token, .kind = terms.kind};
+  }
+
+  // How it was lost, if it was; how it was released, if it was. The first of the two counts.
+  std::optional<Status> loss() const EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return loss_;
+  }
+  void lose(Status how) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!loss_ && !release_) loss_ = std::move(how);
+  }
+  std::optional<Status> release() const EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return release_;
+  }
+  void conclude(Status release) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    release_ = std::move(release);
+  }
+
+  // Constant.
+  const Terms terms;
+  const LineGrant grant;
+  const Whereabouts where;
+
+  // With synchronization of their own.
+  Certainty certainty;
+  std::stop_source lost;
+
+ private:
+  mutable Mutex mutex_;
+  std::optional<Status> loss_ GUARDED_BY(mutex_);
+  std::optional<Status> release_ GUARDED_BY(mutex_);
+};
+
+}  // namespace lockd::client

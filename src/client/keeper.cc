@@ -1,0 +1,202 @@
+#include "client/keeper.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "client/calls.h"
+#include "client/deadline.h"
+#include "client/reply.h"
+#include "client/request_lines.h"
+
+namespace lockd::client {
+namespace {
+
+// Signals stay with the program's own threads: a thread inherits what is blocked where it is made.
+class AllSignalsBlocked {
+ public:
+  AllSignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
+  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+timespec to_timespec(BootClock::time_point time) {
+  const auto since = std::max(time.time_since_epoch(), BootClock::duration(1));  // 0 would disarm
+  const auto whole = std::chrono::floor<std::chrono::seconds>(since);
+  return {.tv_sec = whole.count(), .tv_nsec = (since - whole).count()};
+}
+
+}  // namespace
+
+Keeper::Keeper(Duration release_timeout)
+    : release_timeout_(release_timeout),
+      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+
+Keeper::~Keeper() {
+  if (bell_ >= 0) ::close(bell_);
+  if (timer_ >= 0) ::close(timer_);
+}
+
+// The thread has a share in the Keeper, and so has every owner's share: whoever lets go of the last
+// of those stops the thread, which may be the one that it runs on.
+std::shared_ptr<Keeper> Keeper::start(Duration release_timeout) {
+  const std::shared_ptr<Keeper> made(new Keeper(release_timeout));
+  if (made->bell_ < 0 || made->timer_ < 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot watch what is held");
+  }
+  {
+    const AllSignalsBlocked blocked;
+    made->thread_ = std::thread([made] { made->run(); });
+  }
+  made->thread_id_ = made->thread_.get_id();
+  return {made.get(), [made](Keeper* keeper) { keeper->stop(); }};
+}
+
+void Keeper::stop() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+  }
+  wake();
+  if (on_own_thread()) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
+}
+
+void Keeper::run() {
+  Watch watch;
+  while (advance_all(watch)) {
+    if (!tell_one()) wait(watch);
+  }
+}
+
+bool Keeper::advance_all(Watch& watch) {
+  MutexLock lock(mutex_);
+  const auto now = BootClock::now();
+  watch.descriptors.assign(
+      {pollfd{.fd = bell_, .events = POLLIN}, pollfd{.fd = timer_, .events = POLLIN}});
+  watch.until = kNever;
+  for (auto renewal = renewals_.begin(); renewal != renewals_.end();) {
+    if (auto loss = renewal->advance(now)) {
+      renewal->hold()->lose(std::move(*loss));
+      untold_.push_back(renewal->hold());
+      renewal = renewals_.erase(renewal);
+      continue;
+    }
+    watch.descriptors.push_back(renewal->interest());
+    watch.until = std::min(watch.until, renewal->deadline());
+    ++renewal;
+  }
+  return !stopping_;
+}
+
+// Tells the owner that has waited for longest. False when nobody has to be told.
+bool Keeper::tell_one() {
+  std::shared_ptr<Hold> hold;
+  {
+    MutexLock lock(mutex_);
+    if (untold_.empty()) return false;
+    hold = std::move(untold_.front());
+    untold_.erase(untold_.begin());
+    telling_ = hold.get();
+  }
+  hold->lost.request_stop();
+  if (hold->terms.on_lost) hold->terms.on_lost(*hold->loss());
+  MutexLock lock(mutex_);
+  telling_ = nullptr;
+  told_.notify_all();
+  return true;
+}
+
+void Keeper::wait(Watch& watch) const {
+  if (watch.until <= BootClock::now()) return;
+  itimerspec alarm{};
+  if (watch.until != kNever) alarm.it_value = to_timespec(watch.until);
+  ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &alarm, nullptr);
+  ::poll(watch.descriptors.data(), watch.descriptors.size(), /*timeout=*/-1);
+  eventfd_t knocks = 0;
+  ::eventfd_read(bell_, &knocks);
+}
+
+void Keeper::wake() const { ::eventfd_write(bell_, 1); }
+
+HeldLock Keeper::keep(const std::shared_ptr<Keeper>& keeper, std::shared_ptr<Hold> hold,
+                      std::unique_ptr<Conversation> conversation) {
+  {
+    MutexLock lock(keeper->mutex_);
+    keeper->renewals_.emplace_back(hold, std::move(conversation));
+  }
+  keeper->wake();
+  return HeldLock(keeper, std::move(hold));
+}
+
+Status Keeper::release(Hold& hold) {
+  std::unique_ptr<Conversation> conversation = withdraw(hold);
+  if (auto loss = hold.loss()) return *loss;
+  if (auto concluded = hold.release()) return *concluded;
+  Status status{Outcome::unsure};
+  if (hold.certainty.end(BootClock::now())) {
+    status = tell_server(hold, std::move(conversation));
+  }
+  hold.conclude(status);
+  return status;
+}
+
+// From here on nobody renews it, and its owner is told nothing, unless it is being told by us.
+std::unique_ptr<Conversation> Keeper::withdraw(Hold& hold) {
+  MutexLock lock(mutex_);
+  std::erase_if(untold_, [&](const auto& untold) { return untold.get() == &hold; });
+  while (telling_ == &hold && !on_own_thread()) told_.wait(mutex_);
+  const auto renewal = std::find_if(renewals_.begin(), renewals_.end(),
+                                    [&](const Renewal& one) { return one.hold().get() == &hold; });
+  if (renewal == renewals_.end()) return nullptr;
+  auto conversation = renewal->take_conversation();
+  renewals_.erase(renewal);
+  wake();
+  return conversation;
+}
+
+Status Keeper::tell_server(Hold& hold, std::unique_ptr<Conversation> conversation) const {
+  const auto now = BootClock::now();
+  const auto deadline = later(now, release_timeout_);
+  const auto lines = release_lines(hold.line_hold());
+  Result<Reply> reply = Status{Outcome::disconnected};
+  if (conversation != nullptr && conversation->is_ready()) {
+    reply = ask_until(*conversation, {.lines = *lines}, deadline, {});
+  }
+  if (reply.outcome == Outcome::disconnected) {
+    // The server may not have released it with the connection: it was told not to, or has begun
+    // anew with its journal.
+    Conversation again(hold.where.endpoint, hold.where.addresses, now, deadline);
+    Status ready = converse_until(again, kNever, {}, [&] { return again.is_ready(); });
+    if (!ready) return ready;
+    reply = ask_until(again, {.lines = *lines}, deadline, {});
+  }
+  if (!reply) return Status(std::move(reply));
+  Status status = status_of(reply->line);
+  if (status.outcome == Outcome::refused) {
+    return {Outcome::lost, "the server says that " + hold.terms.key + " was held no more"};
+  }
+  return status;
+}
+
+}  // namespace lockd::client

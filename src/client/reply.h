@@ -1,0 +1,37 @@
+// What a server's replies mean.
+//
+// Pure; for any thread. A reply is a line without its LF. Old servers and new ones say some things
+// differently, so no more is asked of a line than is needed: fields behind those that are known are
+// left alone, and every word that begins with `error` is a refusal. What makes no sense all the
+// same is `garbled`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lockd/client/connection.h"
+#include "lockd/client/outcome.h"
+
+namespace lockd::client {
+
+// By the first word; `acquired` is ok too.
+Status status_of(std::string_view reply);
+
+// What the replies of the commands bring, when they are ok. A lease is never longer than the one
+// that was asked for. The times at which they were sent are the caller's to fill in.
+Result<LineGrant> grant_of(std::string_view reply, Lease asked);
+Result<LineRenewal> renewal_of(std::string_view reply, Lease asked);
+Result<std::uint64_t> count_of(std::string_view reply);
+Result<std::string> stats_of(std::string_view reply);
+
+// Nothing when the line is not a push but a reply.
+bool is_push(std::string_view line) noexcept;
+// Precondition: is_push(). Up to the first blank it is the channel.
+Signal signal_of(std::string_view push);
+
+// 0 when the token does not begin with 16 hex digits.
+Fence fence_of(std::string_view token) noexcept;
+
+}  // namespace lockd::client

@@ -1,0 +1,39 @@
+// Whatever a server says is understood or refused, and what comes out keeps its promises.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "client/reply.h"
+
+namespace {
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  using namespace lockd::client;
+  using namespace std::chrono_literals;
+  const std::string_view line(reinterpret_cast<const char*>(bytes), size);
+  if (is_push(line)) {
+    const Signal signal = signal_of(line);
+    require(signal.channel.find(' ') == std::string::npos);
+    require(signal.channel.size() + signal.payload.size() <= size);
+    return 0;
+  }
+  const Status status = status_of(line);
+  require(status.detail.size() < 300);
+  if (const auto grant = grant_of(line, 30s)) {
+    require(status && grant->lease >= 1s && grant->lease <= 30s);
+    require(!grant->token.empty() && grant->token.find(' ') == std::string::npos);
+  }
+  if (const auto renewal = renewal_of(line, 30s)) {
+    require(status && renewal->remaining >= 1s && renewal->remaining <= 30s);
+  }
+  if (count_of(line)) require(bool(status));
+  if (const auto stats = stats_of(line)) require(status && stats->starts_with('{'));
+  return 0;
+}

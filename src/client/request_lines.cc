@@ -1,0 +1,150 @@
+#include "client/request_lines.h"
+
+#include <cstdint>
+
+#include "base/pattern.h"
+#include "base/text.h"
+
+namespace lockd::client {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::size_t kLineSizeMax = 256;
+constexpr std::size_t kSecretSizeMax = 65'536;
+constexpr seconds kSecondsMax{9'223'372'036};
+constexpr const char* kBlanks = " \t";
+
+Status invalid(std::string why) { return {Outcome::invalid, std::move(why)}; }
+
+Status check_key(std::string_view key) {
+  if (is_name(key)) return {};
+  return invalid("a key is 1 to 256 bytes of UTF-8 without control characters");
+}
+
+Status check_wait(seconds wait) {
+  if (wait >= seconds(0) && wait <= kSecondsMax) return {};
+  return invalid("a wait is 0 to 9223372036 seconds");
+}
+
+Status check_lease(Lease lease) {
+  if (!lease || (*lease >= seconds(1) && *lease <= kSecondsMax)) return {};
+  return invalid("a lease is 1 to 9223372036 seconds");
+}
+
+Status check_limit(Kind kind, std::uint32_t limit) {
+  if (kind == Kind::lock && limit != 1) return invalid("a lock has one holder: its limit is 1");
+  if (limit >= 1 && limit <= kLimitMax) return {};
+  return invalid("a semaphore's limit is 1 to 2147483647");
+}
+
+// A word of whatever form: other servers have tokens of their own.
+Status check_token(std::string_view token) {
+  constexpr std::size_t kLeaseSizeMax = 11;  // " 9223372036"
+  const bool fits = !token.empty() && token.size() + kLeaseSizeMax <= kLineSizeMax;
+  if (fits && is_plain_text(token) && token.find(' ') == std::string_view::npos) return {};
+  return invalid("a token is one word");
+}
+
+Status check_pattern(std::string_view pattern, std::string_view group) {
+  if (!is_pattern(pattern)) {
+    return invalid("a pattern is tokens joined by dots; * and > are whole tokens, > the last");
+  }
+  if (group.empty()) return {};
+  // A server takes the blanks around it away: what is left must be the same name.
+  const bool trimmed =
+      group.find_first_of(kBlanks) != 0 && group.find_last_of(kBlanks) != group.size() - 1;
+  if (is_name(group) && trimmed) return {};
+  return invalid("a group is a name as keys are, without blanks around it");
+}
+
+std::string lines(std::string_view command, std::string_view key, std::string_view argument) {
+  std::string text;
+  text.reserve(command.size() + key.size() + argument.size() + 3);
+  for (const std::string_view line : {command, key, argument}) text.append(line).push_back('\n');
+  return text;
+}
+
+// "l" and "sl".
+std::string of_kind(Kind kind, std::string_view command) {
+  return (kind == Kind::semaphore ? "s" : "") + std::string(command);
+}
+
+std::string number(seconds value) { return std::to_string(value.count()); }
+
+std::string behind_blank(Lease lease) { return lease ? " " + number(*lease) : ""; }
+
+std::string limit_of(Kind kind, std::uint32_t limit) {
+  return kind == Kind::semaphore ? std::to_string(limit) : "";
+}
+
+}  // namespace
+
+Result<std::string> acquire_lines(const LineAcquire& request) {
+  if (Status bad = check_key(request.key); !bad) return bad;
+  if (Status bad = check_wait(request.wait); !bad) return bad;
+  if (Status bad = check_lease(request.lease); !bad) return bad;
+  if (Status bad = check_limit(request.kind, request.limit); !bad) return bad;
+  const std::string limit = limit_of(request.kind, request.limit);
+  return lines(
+      of_kind(request.kind, "l"), request.key,
+      number(request.wait) + (limit.empty() ? "" : " " + limit) + behind_blank(request.lease));
+}
+
+Result<std::string> release_lines(const LineHold& hold) {
+  if (Status bad = check_key(hold.key); !bad) return bad;
+  if (Status bad = check_token(hold.token); !bad) return bad;
+  return lines(of_kind(hold.kind, "r"), hold.key, hold.token);
+}
+
+Result<std::string> renew_lines(const LineHold& hold, Lease lease) {
+  if (Status bad = check_key(hold.key); !bad) return bad;
+  if (Status bad = check_token(hold.token); !bad) return bad;
+  if (Status bad = check_lease(lease); !bad) return bad;
+  return lines(of_kind(hold.kind, "n"), hold.key, std::string(hold.token) + behind_blank(lease));
+}
+
+Result<std::string> enqueue_lines(const LineEnqueue& request) {
+  if (Status bad = check_key(request.key); !bad) return bad;
+  if (Status bad = check_lease(request.lease); !bad) return bad;
+  if (Status bad = check_limit(request.kind, request.limit); !bad) return bad;
+  // The blank in front of a lock's lease is trimmed.
+  return lines(of_kind(request.kind, "e"), request.key,
+               limit_of(request.kind, request.limit) + behind_blank(request.lease));
+}
+
+Result<std::string> await_lines(const LineAwait& request) {
+  if (Status bad = check_key(request.key); !bad) return bad;
+  if (Status bad = check_wait(request.wait); !bad) return bad;
+  return lines(of_kind(request.kind, "w"), request.key, number(request.wait));
+}
+
+Result<std::string> listen_lines(std::string_view pattern, std::string_view group) {
+  if (Status bad = check_pattern(pattern, group); !bad) return bad;
+  return lines("listen", pattern, group);
+}
+
+Result<std::string> unlisten_lines(std::string_view pattern, std::string_view group) {
+  if (Status bad = check_pattern(pattern, group); !bad) return bad;
+  return lines("unlisten", pattern, group);
+}
+
+Result<std::string> publish_lines(std::string_view channel, std::string_view payload) {
+  if (!is_channel(channel)) {
+    return invalid("a channel is tokens joined by dots, without * and >");
+  }
+  if (!is_payload(channel, payload)) {
+    return invalid("a payload is one line that is not blank, of at most " +
+                   std::to_string(kSignalSizeMax) + " bytes together with its channel");
+  }
+  return lines("signal", channel, payload);
+}
+
+Result<std::string> auth_lines(std::string_view secret) {
+  if (secret.size() <= kSecretSizeMax && secret.find('\n') == std::string_view::npos) {
+    return lines("auth", "", secret);
+  }
+  return invalid("the secret must be one line of at most 65536 bytes");
+}
+
+}  // namespace lockd::client

@@ -1,0 +1,50 @@
+#include "client/stoppable_wait.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+namespace lockd::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+// No sleep is longer: poll's clock stands still while the machine is suspended.
+constexpr BootClock::duration kSleepMax = 1s;
+// Where no eventfd could be had, the token is looked at this often.
+constexpr BootClock::duration kSleepMaxWithoutBell = 20ms;
+
+int new_bell(const std::stop_token& stop) {
+  return stop.stop_possible() ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+}
+
+}  // namespace
+
+StoppableWait::StoppableWait(std::stop_token stop)
+    : stop_(std::move(stop)), bell_(new_bell(stop_)) {
+  if (bell_ >= 0) knock_.emplace(stop_, Knock{bell_});
+}
+
+StoppableWait::~StoppableWait() {
+  knock_.reset();
+  if (bell_ >= 0) ::close(bell_);
+}
+
+void StoppableWait::Knock::operator()() const noexcept { ::eventfd_write(bell, 1); }
+
+void StoppableWait::wait(pollfd interest, BootClock::time_point until) const {
+  const bool deaf = bell_ < 0 && stop_.stop_possible();
+  const auto left = std::clamp<BootClock::duration>(until - BootClock::now(), 0ns,
+                                                    deaf ? kSleepMaxWithoutBell : kSleepMax);
+  const auto whole = std::chrono::floor<std::chrono::seconds>(left);
+  const timespec timeout{.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
+  std::array<pollfd, 2> watched{interest, pollfd{.fd = bell_, .events = POLLIN}};
+  ::ppoll(watched.data(), watched.size(), &timeout, nullptr);
+}
+
+}  // namespace lockd::client
