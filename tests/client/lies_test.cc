@@ -1,0 +1,267 @@
+// A server that lies: it cuts, dawdles, falls silent, talks nonsense or too much. No call takes
+// that for an answer, and none waits for ever.
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/lying_server.h"
+#include "lockd/client/connection.h"
+
+namespace lockd::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kToken = "00031517a4824c9a0123456789abcdef";
+
+// Patient enough for a slow machine, where the server does answer.
+ConnectOptions patient() { return {.connect_timeout = 60s, .reply_timeout = 60s}; }
+
+Connection connect(const LyingServer& server, const ConnectOptions& options = patient()) {
+  auto opened = Connection::open(server.address(), options);
+  EXPECT_TRUE(opened) << describe(opened);
+  return std::move(*opened);
+}
+
+// One call of each kind, and what a server answers to it.
+struct Exchange {
+  const char* name;
+  std::string reply;
+  std::function<Status(Connection&)> call;
+};
+
+const std::vector<Exchange>& exchanges() {
+  static const std::string grant = std::string(kToken) + " 30\n";
+  static const std::vector<Exchange> all{
+      {"acquire", "ok " + grant,
+       [](Connection& c) -> Status { return c.acquire({.key = "k", .wait = 5s}); }},
+      {"release", "ok\n", [](Connection& c) { return c.release({.key = "k", .token = kToken}); }},
+      {"renew", "ok 30\n",
+       [](Connection& c) -> Status { return c.renew({.key = "k", .token = kToken}); }},
+      {"enqueue", "acquired " + grant,
+       [](Connection& c) -> Status { return c.enqueue({.key = "k"}); }},
+      {"await_turn", "ok " + grant,
+       [](Connection& c) -> Status { return c.await_turn({.key = "k", .wait = 5s}); }},
+      {"listen", "ok\n", [](Connection& c) { return c.listen("a.>"); }},
+      {"unlisten", "ok\n", [](Connection& c) { return c.unlisten("a.>"); }},
+      {"publish", "ok 3\n", [](Connection& c) -> Status { return c.publish("a.b", "payload"); }},
+      {"stats", "ok {\"connections\":1}\n", [](Connection& c) -> Status { return c.stats(); }},
+      {"ping", "ok\n", [](Connection& c) { return c.ping(); }},
+      {"barrier", "ok\n", [](Connection& c) { return c.barrier(); }},
+  };
+  return all;
+}
+
+TEST(Lies, AReplyCutAtAnyByteIsNoAnswer) {
+  for (const Exchange& exchange : exchanges()) {
+    const LyingServer server([&](Peer& peer) {
+      if (!peer.read_request()) return;
+      peer.send(exchange.reply.substr(0, static_cast<std::size_t>(peer.number())));
+      // What was sent before a reset may be lost with it: that is less than was cut.
+      if (peer.number() % 2 == 1) peer.reset();
+    });
+    for (std::size_t cut = 0; cut < exchange.reply.size(); ++cut) {
+      Connection connection = connect(server);
+      EXPECT_EQ(exchange.call(connection).outcome, Outcome::disconnected)
+          << exchange.name << " cut after " << cut;
+      EXPECT_FALSE(connection.is_open());
+      EXPECT_EQ(connection.ping().outcome, Outcome::disconnected);
+    }
+    Connection whole = connect(server);
+    EXPECT_EQ(exchange.call(whole).outcome, Outcome::ok) << exchange.name;
+  }
+}
+
+TEST(Lies, AReplyByteByByteIsAnAnswer) {
+  for (const Exchange& exchange : exchanges()) {
+    const LyingServer server([&](Peer& peer) {
+      while (peer.read_request()) peer.send_bytewise(exchange.reply);
+    });
+    Connection connection = connect(server);
+    EXPECT_EQ(exchange.call(connection).outcome, Outcome::ok) << exchange.name;
+    EXPECT_EQ(exchange.call(connection).outcome, Outcome::ok) << exchange.name;
+  }
+}
+
+TEST(Lies, EveryRefusalIsAValueAndLeavesTheConnectionOpen) {
+  for (const char* word : {"error", "error_max_locks", "error_of_a_later_version"}) {
+    const LyingServer server([&](Peer& peer) {
+      while (peer.read_request()) peer.send(std::string(word) + "\r\n");
+    });
+    for (const Exchange& exchange : exchanges()) {
+      Connection connection = connect(server);
+      const Status status = exchange.call(connection);
+      EXPECT_FALSE(status) << exchange.name;
+      EXPECT_NE(status.outcome, Outcome::garbled) << exchange.name;
+      EXPECT_TRUE(connection.is_open());
+    }
+  }
+}
+
+TEST(Lies, WhoDoesNotLeadSaysWhoDoes) {
+  const LyingServer server([](Peer& peer) {
+    while (peer.read_request()) peer.send("error_not_leader 10.0.0.7:6388\n");
+  });
+  Connection connection = connect(server);
+  const auto refused = connection.acquire({.key = "k"});
+  EXPECT_EQ(refused.outcome, Outcome::not_leader);
+  EXPECT_EQ(refused.leader, "10.0.0.7:6388");
+  EXPECT_TRUE(connection.is_open());
+}
+
+TEST(Lies, NonsenseIsNoAnswer) {
+  std::minstd_rand random(1);
+  const LyingServer server([&](Peer& peer) {
+    if (!peer.read_request()) return;
+    std::minstd_rand own(static_cast<unsigned>(peer.number() + 1));
+    std::string bytes = "x";
+    for (int i = 0; i < 200; ++i) bytes.push_back(static_cast<char>(own() >> 8));
+    peer.send(bytes + "\n");
+    peer.stay_silent();
+  });
+  for (int round = 0; round < 10; ++round) {
+    for (const Exchange& exchange : exchanges()) {
+      Connection connection = connect(server);
+      EXPECT_EQ(exchange.call(connection).outcome, Outcome::garbled) << exchange.name;
+      EXPECT_FALSE(connection.is_open());
+    }
+  }
+}
+
+TEST(Lies, ALineWithoutAnEndIsCutOff) {
+  const LyingServer server([](Peer& peer) {
+    if (!peer.read_request()) return;
+    while (peer.send(std::string(16 * 1024, 'o'))) {
+    }
+  });
+  Connection connection = connect(server);
+  EXPECT_EQ(connection.ping().outcome, Outcome::garbled);
+}
+
+TEST(Lies, StatisticsMayBeLongAndNothingElse) {
+  const std::string json = "{\"locks\":\"" + std::string(3'000'000, 'x') + "\"}";
+  const LyingServer server([&](Peer& peer) {
+    while (peer.read_request()) peer.send("ok " + json + "\n");
+  });
+  Connection connection = connect(server);
+  const auto stats = connection.stats();
+  ASSERT_TRUE(stats) << stats.detail.substr(0, 200);
+  EXPECT_EQ(stats->size(), json.size());
+  EXPECT_EQ(connection.ping().outcome, Outcome::garbled);
+}
+
+TEST(Lies, WhoNeverAnswersIsGivenUpAndNotEarly) {
+  const LyingServer server([](Peer& peer) { peer.stay_silent(); });
+  for (const Exchange& exchange : exchanges()) {
+    Connection connection = connect(server, {.connect_timeout = 60s, .reply_timeout = 50ms});
+    const bool waits = std::string_view(exchange.name) == "acquire" ||
+                       std::string_view(exchange.name) == "await_turn";
+    if (waits) continue;  // asked for five seconds: see below
+    const auto before = BootClock::now();
+    EXPECT_EQ(exchange.call(connection).outcome, Outcome::no_reply) << exchange.name;
+    EXPECT_GE(BootClock::now() - before, 50ms);
+    EXPECT_FALSE(connection.is_open());
+  }
+}
+
+TEST(Lies, TheReplyMayTakeTheWaitThatWasAskedForAndThenSome) {
+  const LyingServer server([](Peer& peer) { peer.stay_silent(); });
+  Connection connection = connect(server, {.connect_timeout = 60s, .reply_timeout = 50ms});
+  const auto before = BootClock::now();
+  EXPECT_EQ(connection.acquire({.key = "k", .wait = 1s}).outcome, Outcome::no_reply);
+  EXPECT_GE(BootClock::now() - before, 1050ms);
+}
+
+TEST(Lies, WhoNeverAnswersTheSecretIsGivenUp) {
+  const LyingServer server([](Peer& peer) { peer.stay_silent(); });
+  const auto before = BootClock::now();
+  const auto opened =
+      Connection::open(server.address(), {.auth_token = "s3cret", .connect_timeout = 100ms});
+  EXPECT_EQ(opened.outcome, Outcome::unreachable);
+  EXPECT_GE(BootClock::now() - before, 100ms);
+}
+
+TEST(Lies, WhoNeverShakesHandsIsGivenUp) {
+  const LyingServer server([](Peer& peer) { peer.stay_silent(); });
+  const auto before = BootClock::now();
+  const auto opened =
+      Connection::open(server.address(), {.tls = TlsOptions{}, .connect_timeout = 100ms});
+  EXPECT_EQ(opened.outcome, Outcome::unreachable) << describe(opened);
+  EXPECT_GE(BootClock::now() - before, 100ms);
+}
+
+TEST(Lies, WhoTakesNoConnectionIsGivenUp) {
+  // A queue of one that nobody empties: once it is full, further requests to connect are dropped.
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 0), 0);
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  std::vector<Connection> taken;
+  Outcome last = Outcome::ok;
+  for (int i = 0; i < 8 && last == Outcome::ok; ++i) {
+    const auto before = BootClock::now();
+    auto opened =
+        Connection::open({"127.0.0.1", ntohs(address.sin_port)}, {.connect_timeout = 100ms});
+    last = opened.outcome;
+    if (!opened) {
+      EXPECT_GE(BootClock::now() - before, 100ms);
+    }
+    taken.push_back(std::move(*opened));
+  }
+  EXPECT_EQ(last, Outcome::unreachable);
+  ::close(listener);
+}
+
+TEST(Lies, NobodyThereIsSaidAtOnce) {
+  std::uint16_t port = 0;
+  {
+    const LyingServer gone([](Peer&) {});
+    port = gone.address().port;
+  }
+  const auto opened = Connection::open({"127.0.0.1", port}, patient());
+  EXPECT_EQ(opened.outcome, Outcome::unreachable);
+  EXPECT_NE(opened.detail.find("refused"), std::string::npos) << opened.detail;
+  EXPECT_EQ(Connection::open({"no-such-host.invalid", 1}, patient()).outcome, Outcome::unreachable);
+}
+
+TEST(Lies, AStopTokenEndsAnyCall) {
+  const LyingServer server([](Peer& peer) { peer.stay_silent(); });
+  {
+    std::stop_source source;
+    Connection connection = connect(server);
+    std::jthread stopper([&] {
+      std::this_thread::sleep_for(20ms);
+      source.request_stop();
+    });
+    const auto acquired = connection.acquire({.key = "k", .wait = 3600s}, source.get_token());
+    EXPECT_EQ(acquired.outcome, Outcome::cancelled);
+    EXPECT_FALSE(connection.is_open());
+  }
+  std::stop_source stopped;
+  stopped.request_stop();
+  EXPECT_EQ(Connection::open(server.address(), {}, stopped.get_token()).outcome,
+            Outcome::cancelled);
+  std::stop_source source;
+  std::jthread stopper([&] {
+    std::this_thread::sleep_for(20ms);
+    source.request_stop();
+  });
+  const ConnectOptions secret{.auth_token = "s3cret", .connect_timeout = 3600s};
+  EXPECT_EQ(Connection::open(server.address(), secret, source.get_token()).outcome,
+            Outcome::cancelled);
+}
+
+}  // namespace
+}  // namespace lockd::client

@@ -1,0 +1,141 @@
+#include "client/lying_server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+namespace lockd::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+int listen_on_loopback(std::uint16_t port) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(port)};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::listen(listener, SOMAXCONN) != 0) {
+    std::perror("a lying server cannot listen");
+    std::abort();
+  }
+  return listener;
+}
+
+std::uint16_t port_of(int listener) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+std::optional<Asked> Peer::read_request() {
+  auto command = read_line();
+  auto key = command ? read_line() : std::nullopt;
+  auto argument = key ? read_line() : std::nullopt;
+  if (!argument) return {};
+  return Asked{std::move(*command), std::move(*key), std::move(*argument), BootClock::now()};
+}
+
+std::optional<std::string> Peer::read_line() {
+  for (;;) {
+    if (const std::size_t end = unread_.find('\n'); end != std::string::npos) {
+      std::string line = unread_.substr(0, end);
+      unread_.erase(0, end + 1);
+      return line;
+    }
+    std::array<char, 4096> bytes;
+    const ssize_t size = ::recv(socket_, bytes.data(), bytes.size(), 0);
+    if (size <= 0) return {};
+    unread_.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+}
+
+bool Peer::send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t size = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (size <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+bool Peer::send_bytewise(std::string_view bytes) {
+  for (const char byte : bytes) {
+    if (!send({&byte, 1})) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+void Peer::stay_silent() {
+  std::array<char, 4096> bytes;
+  while (::recv(socket_, bytes.data(), bytes.size(), 0) > 0) {
+  }
+}
+
+void Peer::close() {
+  if (socket_ >= 0) ::close(socket_);
+  socket_ = -1;
+}
+
+void Peer::reset() {
+  const linger now{.l_onoff = 1, .l_linger = 0};
+  ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+  close();
+}
+
+void Peer::cut() const { ::shutdown(socket_, SHUT_RDWR); }
+
+LyingServer::LyingServer(Script script, std::uint16_t port)
+    : script_(std::move(script)),
+      listener_(listen_on_loopback(port)),
+      port_(port_of(listener_)),
+      thread_([this] { accept_all(); }) {}
+
+LyingServer::~LyingServer() {
+  ::shutdown(listener_, SHUT_RDWR);
+  thread_.join();
+  ::close(listener_);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Guest& guest : guests_) guest.peer.cut();
+  }
+  for (Guest& guest : guests_) guest.thread.join();
+}
+
+void LyingServer::accept_all() {
+  for (;;) {
+    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) return;
+    const int on = 1;
+    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    const std::lock_guard lock(mutex_);
+    Guest& guest = guests_.emplace_back(socket, connections_++);
+    guest.thread = std::thread([this, &guest] {
+      script_(guest.peer);
+      const std::lock_guard closing(mutex_);
+      guest.peer.close();
+    });
+  }
+}
+
+bool eventually(const std::function<bool()>& holds, std::chrono::seconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+}  // namespace lockd::client

@@ -1,0 +1,100 @@
+// A server that does what a test tells it to: a script for each connection, on a thread of its own.
+//
+//   const LyingServer server([](Peer& peer) {
+//     while (auto asked = peer.read_request()) peer.send(asked->command == "ping" ? "ok\n" : "e");
+//   });
+//
+// At the end of its scope every connection is cut, and the scripts have ended.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "lockd/client/address.h"
+#include "lockd/client/boot_clock.h"
+
+namespace lockd::client {
+
+struct Asked {
+  std::string command;
+  std::string key;
+  std::string argument;
+  BootClock::time_point at;  // when its last byte was read
+};
+
+// One client, as the script sees it.
+class Peer {
+ public:
+  Peer(int socket, int number) : socket_(socket), number_(number) {}
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+  ~Peer() { close(); }
+
+  // Connections are counted from 0.
+  int number() const { return number_; }
+
+  // Nothing once the client is gone.
+  std::optional<Asked> read_request();
+  // False once the client is gone.
+  bool send(std::string_view bytes);
+  bool send_bytewise(std::string_view bytes);
+  // Says nothing until the client is gone.
+  void stay_silent();
+  void close();
+  // RST instead of FIN.
+  void reset();
+  // For another thread: whatever the script waits for ends.
+  void cut() const;
+
+ private:
+  std::optional<std::string> read_line();
+
+  int socket_;
+  const int number_;
+  std::string unread_;
+};
+
+class LyingServer {
+ public:
+  using Script = std::function<void(Peer&)>;
+
+  // Port 0 picks a free one.
+  explicit LyingServer(Script script, std::uint16_t port = 0);
+  ~LyingServer();
+  LyingServer(const LyingServer&) = delete;
+  LyingServer& operator=(const LyingServer&) = delete;
+
+  Address address() const { return {"127.0.0.1", port_}; }
+  int connections() const { return connections_; }
+
+ private:
+  struct Guest {
+    Guest(int socket, int number) : peer(socket, number) {}
+    Peer peer;
+    std::thread thread;
+  };
+
+  void accept_all();
+
+  const Script script_;
+  const int listener_;
+  std::uint16_t port_ = 0;
+  std::atomic<int> connections_ = 0;
+  std::mutex mutex_;
+  std::list<Guest> guests_;
+  std::thread thread_;
+};
+
+// Calls `holds` until it is true, or `patience` is over. Whether it was.
+bool eventually(const std::function<bool()>& holds,
+                std::chrono::seconds patience = std::chrono::seconds(60));
+
+}  // namespace lockd::client

@@ -1,0 +1,101 @@
+// Signals that arrive whenever they like: between replies, inside a wait, byte by byte, too many.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "client/lying_server.h"
+#include "lockd/client/connection.h"
+
+namespace lockd::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kGrant = "ok 00031517a4824c9a0123456789abcdef 30\n";
+
+Connection connect(const LyingServer& server) {
+  auto opened = Connection::open(server.address(), {.connect_timeout = 60s, .reply_timeout = 60s});
+  EXPECT_TRUE(opened) << describe(opened);
+  return std::move(*opened);
+}
+
+std::string next(Connection& connection, Duration wait = 60s) {
+  const auto signal = connection.next_signal(wait);
+  return signal ? signal->channel + "=" + signal->payload : std::string(describe(signal.outcome));
+}
+
+TEST(Pushes, MayComeBeforeAndBehindAnyReply) {
+  const LyingServer server([](Peer& peer) {
+    while (auto asked = peer.read_request()) {
+      peer.send("sig before " + asked->command + "\n");
+      peer.send_bytewise(asked->command == "l" ? kGrant : "ok\n");
+      peer.send_bytewise("sig behind " + asked->command + "\n");
+    }
+  });
+  Connection connection = connect(server);
+  EXPECT_TRUE(connection.listen("a.>"));
+  EXPECT_TRUE(connection.acquire({.key = "k", .wait = 5s}));
+  EXPECT_TRUE(connection.ping());
+  for (const char* expected :
+       {"before=listen", "behind=listen", "before=l", "behind=l", "before=ping", "behind=ping"}) {
+    EXPECT_EQ(next(connection), expected);
+  }
+}
+
+TEST(Pushes, KeepTheirBlanks) {
+  const LyingServer server([](Peer& peer) {
+    peer.send("sig a.b  two  blanks \r\n");
+    peer.stay_silent();
+  });
+  Connection connection = connect(server);
+  EXPECT_EQ(next(connection), "a.b= two  blanks ");
+}
+
+TEST(Pushes, OfTheLargestSizeArrive) {
+  const std::string payload(65'536 - 5 - 3, 'p');
+  const LyingServer server([&](Peer& peer) {
+    peer.send("sig a.b " + payload + "\n");
+    peer.stay_silent();
+  });
+  Connection connection = connect(server);
+  EXPECT_EQ(next(connection), "a.b=" + payload);
+}
+
+TEST(Pushes, ThatNobodyAsksForAreDroppedFromTheOldest) {
+  constexpr int kSurplus = 10;
+  constexpr int kAll = static_cast<int>(Connection::kSignalsMax) + kSurplus;
+  const LyingServer server([](Peer& peer) {
+    while (peer.read_request()) {
+      for (int i = 0; i < kAll; ++i) peer.send("sig a " + std::to_string(i) + "\n");
+      peer.send("ok\n");
+    }
+  });
+  Connection connection = connect(server);
+  EXPECT_TRUE(connection.ping());
+  EXPECT_EQ(connection.signals_dropped(), static_cast<std::uint64_t>(kSurplus));
+  for (int i = kSurplus; i < kAll; ++i) ASSERT_EQ(next(connection), "a=" + std::to_string(i));
+}
+
+TEST(Pushes, NoneInTimeIsATimeoutAndNotEarly) {
+  const LyingServer server([](Peer& peer) {
+    while (peer.read_request()) peer.send("ok\n");
+  });
+  Connection connection = connect(server);
+  const auto before = BootClock::now();
+  EXPECT_EQ(connection.next_signal(50ms).outcome, Outcome::timeout);
+  EXPECT_GE(BootClock::now() - before, 50ms);
+  EXPECT_TRUE(connection.is_open());
+  EXPECT_EQ(connection.next_signal(0s).outcome, Outcome::timeout);
+  EXPECT_TRUE(connection.ping());
+}
+
+TEST(Pushes, BeforeTheEndAreNotLostToIt) {
+  const LyingServer server([](Peer& peer) { peer.send("sig a 1\nsig a 2\nsig a 3"); });
+  Connection connection = connect(server);
+  EXPECT_EQ(next(connection), "a=1");
+  EXPECT_EQ(next(connection), "a=2");
+  EXPECT_EQ(connection.next_signal(60s).outcome, Outcome::disconnected);
+}
+
+}  // namespace
+}  // namespace lockd::client
