@@ -32,7 +32,7 @@ void Conversation::greet() {
 void Conversation::take_lines() {
   std::string& input = wire_.input();
   std::size_t start = 0;
-  for (;;) {
+  while (!verdict_) {
     const std::size_t end = input.find('\n', std::max(start, searched_));
     if (end == std::string::npos) break;
     std::string_view line(input.data() + start, end - start);
@@ -43,7 +43,7 @@ void Conversation::take_lines() {
   input.erase(0, start);
   searched_ = input.size();
   if (input.size() > line_size_max()) {
-    close({Outcome::garbled, "a line of more than " + std::to_string(line_size_max()) + " bytes"});
+    end({Outcome::garbled, "a line of more than " + std::to_string(line_size_max()) + " bytes"});
   }
 }
 
@@ -54,34 +54,39 @@ std::size_t Conversation::line_size_max() const {
 
 void Conversation::take_line(std::string_view line) {
   if (line.size() > line_size_max()) {
-    close({Outcome::garbled, "a line of " + std::to_string(line.size()) + " bytes"});
+    end({Outcome::garbled, "a line of " + std::to_string(line.size()) + " bytes"});
   } else if (is_push(line)) {
     keep(signal_of(line));
-  } else if (state_ != State::ready) {
+  } else if (state_ == State::greeting) {
     take_greeting(line);
   } else if (!awaited_.empty()) {
     awaited_.pop_front();
     replies_.emplace_back(line);
   } else if (const Status unasked = status_of(line); unasked.outcome == Outcome::garbled) {
-    close(unasked);
+    end(unasked);
   } else {
     // As a server says that is about to close: we were silent for too long, or it stops.
-    close({Outcome::disconnected, "the server ended the connection: " + describe(unasked)});
+    end({Outcome::disconnected, "the server ended the connection: " + describe(unasked)});
   }
 }
 
 void Conversation::take_greeting(std::string_view reply) {
-  const Status status = state_ == State::greeting ? status_of(reply) : Status{Outcome::garbled};
+  const Status status = status_of(reply);
   if (status) {
     state_ = State::ready;
   } else if (status.outcome == Outcome::garbled || status.outcome == Outcome::draining) {
-    close(status);
+    end(status);
   } else {
     // A server that asks for no secret knows no `auth`: its answer is a plain error.
-    close({Outcome::unauthorized, status.outcome == Outcome::unauthorized
-                                      ? "the server did not accept the secret"
-                                      : "the server refused the secret; it may ask for none"});
+    end({Outcome::unauthorized, status.outcome == Outcome::unauthorized
+                                    ? "the server did not accept the secret"
+                                    : "the server refused the secret; it may ask for none"});
   }
+}
+
+void Conversation::end(Status verdict) {
+  verdict_ = std::move(verdict);
+  close(*verdict_);
 }
 
 void Conversation::ask(std::string_view lines, ReplySize size) {

@@ -36,7 +36,8 @@ class Conversation {
 
   bool is_ready() const { return state_ == State::ready && !wire_.is_closed(); }
   bool is_closed() const { return wire_.is_closed(); }
-  const Status& failure() const { return wire_.failure(); }
+  // Why it is closed. What the server said last explains more than that it then closed.
+  const Status& failure() const { return verdict_ ? *verdict_ : wire_.failure(); }
 
   pollfd interest() const { return wire_.interest(); }
   Time deadline() const { return state_ == State::ready ? kNever : deadline_of_opening(); }
@@ -71,6 +72,7 @@ class Conversation {
   void take_lines();
   void take_line(std::string_view line);
   void take_greeting(std::string_view reply);
+  void end(Status verdict);
   void keep(Signal signal);
   std::size_t line_size_max() const;
 
@@ -85,6 +87,7 @@ class Conversation {
   std::deque<Signal> signals_;
   std::size_t signal_bytes_ = 0;
   std::uint64_t signals_dropped_ = 0;
+  std::optional<Status> verdict_;  // what it ended by, when that was something the server said
 };
 
 }  // namespace lockd::client

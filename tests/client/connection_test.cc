@@ -163,7 +163,7 @@ TEST(Connection, StatsPingAndBarrier) {
 
 TEST(Connection, SaysTheSecret) {
   Options options = line_options();
-  options.auth_token = "s3cret";
+  options.secret = options.auth_token = "s3cret";
   const TestServer server(options);
   ConnectOptions right = connect_options();
   right.auth_token = "s3cret";

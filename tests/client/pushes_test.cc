@@ -90,8 +90,11 @@ TEST(Pushes, NoneInTimeIsATimeoutAndNotEarly) {
 }
 
 TEST(Pushes, BeforeTheEndAreNotLostToIt) {
-  const LyingServer server([](Peer& peer) { peer.send("sig a 1\nsig a 2\nsig a 3"); });
+  const LyingServer server([](Peer& peer) {
+    if (peer.read_request()) peer.send("ok\nsig a 1\nsig a 2\nsig a 3");
+  });
   Connection connection = connect(server);
+  EXPECT_TRUE(connection.ping());
   EXPECT_EQ(next(connection), "a=1");
   EXPECT_EQ(next(connection), "a=2");
   EXPECT_EQ(connection.next_signal(60s).outcome, Outcome::disconnected);
