@@ -30,23 +30,9 @@ class Certainty {
   }
 
   // Moves its end, to an earlier time too. False when it was over by `now`: then it stays so.
-  bool extend(Time now, Time until) noexcept {
-    std::int64_t word = word_.load(std::memory_order_acquire);
-    do {
-      if (is_over(word)) return false;
-      if (now >= time_of(word)) return lasts(now);
-    } while (!word_.compare_exchange_weak(word, word_of(until), std::memory_order_acq_rel));
-    return true;
-  }
-
-  // Ends it now, if it lasts. Whether it did.
-  bool end(Time now) noexcept {
-    std::int64_t word = word_.load(std::memory_order_acquire);
-    do {
-      if (!lasts(now)) return false;
-    } while (!word_.compare_exchange_weak(word, word_of(now) | kOver, std::memory_order_acq_rel));
-    return true;
-  }
+  bool extend(Time now, Time until) noexcept { return replace(now, word_of(until)); }
+  // Ends it now. False when it was over already.
+  bool end(Time now) noexcept { return replace(now, word_of(now) | kOver); }
 
   // When it ends, or ended.
   Time until() const noexcept { return time_of(word_.load(std::memory_order_acquire)); }
@@ -55,6 +41,15 @@ class Certainty {
   // Nanoseconds, and whether it is over in the lowest bit.
   static constexpr std::int64_t kOver = 1;
   static constexpr std::int64_t kTimeMax = INT64_MAX / 2;
+
+  // Unless it is over by `now`.
+  bool replace(Time now, std::int64_t next) noexcept {
+    std::int64_t word = word_.load(std::memory_order_acquire);
+    do {
+      if (!lasts(now)) return false;
+    } while (!word_.compare_exchange_weak(word, next, std::memory_order_acq_rel));
+    return true;
+  }
 
   static constexpr std::int64_t word_of(Time time) {
     return std::clamp<std::int64_t>(time.time_since_epoch().count(), 0, kTimeMax) << 1;

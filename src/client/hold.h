@@ -41,22 +41,23 @@ class Hold {
     return {.key = terms.key, .token = grant.token, .kind = terms.kind};
   }
 
-  // How it was lost, if it was; how it was released, if it was. The first of the two counts.
+  // How it was lost, if it was.
   std::optional<Status> loss() const EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return loss_;
   }
   void lose(Status how) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    if (!loss_ && !release_) loss_ = std::move(how);
+    loss_ = std::move(how);
   }
+  // How its owner's release went, if there was one.
   std::optional<Status> release() const EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return release_;
   }
-  void conclude(Status release) EXCLUDES(mutex_) {
+  void set_release(Status how) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    release_ = std::move(release);
+    release_ = std::move(how);
   }
 
   // Constant.

@@ -152,12 +152,12 @@ HeldLock Keeper::keep(const std::shared_ptr<Keeper>& keeper, std::shared_ptr<Hol
 Status Keeper::release(Hold& hold) {
   std::unique_ptr<Conversation> conversation = withdraw(hold);
   if (auto loss = hold.loss()) return *loss;
-  if (auto concluded = hold.release()) return *concluded;
+  if (auto before = hold.release()) return *before;
   Status status{Outcome::unsure};
   if (hold.certainty.end(BootClock::now())) {
     status = tell_server(hold, std::move(conversation));
   }
-  hold.conclude(status);
+  hold.set_release(status);
   return status;
 }
 

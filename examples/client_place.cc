@@ -1,0 +1,28 @@
+// Two slots for three workers: a semaphore, and a place in its line.
+#include <chrono>
+#include <cstdio>
+
+#include "lockd/client/client.h"
+
+using namespace std::chrono_literals;
+using namespace lockd::client;
+
+int main(int count, char** arguments) {
+  const auto address = Address::parse(count > 1 ? arguments[1] : "127.0.0.1");
+  if (!address) return 2;
+  Client client({.servers = {*address}});
+
+  const LockRequest slot{.key = "printers", .kind = lockd::Kind::semaphore, .limit = 2};
+  auto first = client.acquire(slot);
+  auto second = client.acquire(slot);
+  std::printf("first: %s, second: %s\n", describe(first).c_str(), describe(second).c_str());
+
+  // Joins the line now, and waits later: meanwhile there is something else to do.
+  auto place = client.enqueue(slot);
+  if (!place) return 1;
+  std::printf("third: %s\n", place->is_granted() ? "granted" : "in line");
+
+  first->release();
+  auto third = place->wait(10s);
+  std::printf("third: %s\n", describe(third).c_str());
+}
