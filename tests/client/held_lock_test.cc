@@ -142,6 +142,23 @@ TEST(HeldLock, OneThreadKeepsMany) {
   }
 }
 
+TEST(HeldLock, ThreadsThatShareAClientExcludeEachOther) {
+  const TestServer server;
+  Client client(server.client_options());
+  std::atomic<int> inside = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) {
+        const HeldLock lock = acquire(client, {.key = "k", .wait = 60s, .lease = 60s});
+        EXPECT_EQ(++inside, 1);
+        EXPECT_TRUE(lock.is_held());
+        --inside;
+      }
+    });
+  }
+}
+
 TEST(HeldLock, SlotsOfASemaphore) {
   const TestServer server;
   Client client(server.client_options());

@@ -88,10 +88,9 @@ void Peer::close() {
   socket_ = -1;
 }
 
-void Peer::reset() {
+void Peer::end_by_reset() {
   const linger now{.l_onoff = 1, .l_linger = 0};
   ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-  close();
 }
 
 void Peer::cut() const { ::shutdown(socket_, SHUT_RDWR); }

@@ -30,7 +30,7 @@ struct Asked {
   BootClock::time_point at;  // when its last byte was read
 };
 
-// One client, as the script sees it.
+// One client, as the script sees it. The connection ends when the script returns.
 class Peer {
  public:
   Peer(int socket, int number) : socket_(socket), number_(number) {}
@@ -48,14 +48,16 @@ class Peer {
   bool send_bytewise(std::string_view bytes);
   // Says nothing until the client is gone.
   void stay_silent();
-  void close();
-  // RST instead of FIN.
-  void reset();
-  // For another thread: whatever the script waits for ends.
+  // At the end: RST instead of FIN.
+  void end_by_reset();
+  // Now.
   void cut() const;
 
  private:
+  friend class LyingServer;
+
   std::optional<std::string> read_line();
+  void close();
 
   int socket_;
   const int number_;
@@ -88,7 +90,7 @@ class LyingServer {
   const int listener_;
   std::uint16_t port_ = 0;
   std::atomic<int> connections_ = 0;
-  std::mutex mutex_;
+  std::mutex mutex_;  // a guest's socket is closed under it, and cut by others
   std::list<Guest> guests_;
   std::thread thread_;
 };
