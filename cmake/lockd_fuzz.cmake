@@ -1,16 +1,17 @@
-# lockd_fuzz(<name> SOURCES <file>...)
+# lockd_fuzz(<name> SOURCES <file>... [LIBS <target>...])
 #
 # A function that libFuzzer calls, and the inputs worth keeping: tests/fuzz/corpus/<name>/. In the
 # fuzz build it is a fuzzer, which `make fuzz` runs; in any other build with tests it is a program
 # that feeds it those inputs once, under whatever sanitizer that build has, and a ctest entry.
 #
-# The sources are listed, not linked as a library: a fuzzer is built in seconds, and what it fuzzes
-# is instrumented.
+# Where few sources are needed they are listed, not linked as a library: then a fuzzer is built in
+# seconds. Either way, what it fuzzes is instrumented.
 function(lockd_fuzz name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_include_directories(${name} SYSTEM PRIVATE ${Boost_INCLUDE_DIRS})
+  target_link_libraries(${name} PRIVATE ${arg_LIBS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzzers)
 
   if(LOCKD_FUZZ)

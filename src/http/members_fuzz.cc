@@ -1,0 +1,51 @@
+// The body of a request. What is taken as members must be what Boost.JSON's own document says.
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "http/members.h"
+#include "http/routes.h"
+#include "http/target.h"
+
+namespace {
+
+void check(bool condition) {
+  if (!condition) __builtin_trap();
+}
+
+void check_body(std::string_view text) {
+  lockd::Members members = lockd::Members::of_json(text);
+  const std::string_view key = members.name("key");
+  const auto number = members.number_if_given("n", 0, INT64_MAX);
+  const bool truth = members.truth("flag");
+  if (members.error()) return;
+  boost::system::error_code error;
+  const boost::json::value document = boost::json::parse(text, error);
+  check(!error && document.is_object());
+  const boost::json::object& object = document.as_object();
+  check(std::string_view(object.at("key").as_string()) == key);
+  check(number.has_value() == object.contains("n"));
+  if (number) check(object.at("n").to_number<std::int64_t>() == *number);
+  check(truth == (object.contains("flag") && object.at("flag").as_bool()));
+}
+
+void check_target(std::string_view text) {
+  lockd::Target target;
+  if (!lockd::parse_target(text, &target)) return;
+  lockd::match_route(lockd::HttpMethod::get, target.path);
+  lockd::Members members = lockd::Members::of_query(target.query);
+  members.name("key");
+  members.number_if_given("limit", 1, 1000);
+  members.error();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check_body(text);
+  check_target(text);
+  return 0;
+}
