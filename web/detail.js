@@ -77,7 +77,7 @@ export class Detail {
 }
 
 class DetailPart {
-  #state = element('p', { class: 'detail-state' });
+  #what = element('strong');
   #timeline = new Timeline();
   #holds = new Lines('Held by', 'ul', () => new HoldEntry());
   #line = new Lines('Line', 'ol', () => new WaitEntry());
@@ -87,7 +87,7 @@ class DetailPart {
   constructor(kind) {
     this.#idle.append(this.#idleAge.element);
     this.element = element('section', { class: 'detail-part', 'data-kind': kind },
-      this.#state, this.#timeline.element,
+      element('p', { class: 'detail-state' }, this.#what, this.#idle), this.#timeline.element,
       element('div', { class: 'detail-lists' }, this.#holds.element, this.#line.element));
   }
 
@@ -110,11 +110,9 @@ class DetailPart {
     const what = lock.kind === 'semaphore'
       ? `Semaphore, ${formatCount(lock.holders)} of ${formatCount(lock.limit)} held`
       : `Lock, ${lock.holders > 0 ? 'held' : 'free'}`;
-    this.#state.replaceChildren(element('strong', {}, what),
-      element('span', { class: 'quiet' }, `last fence ${lock.token}`));
-    if (lock.idle_ms === undefined) return;
-    this.#idleAge.show(replied - lock.idle_ms);
-    this.#state.append(this.#idle);
+    setText(this.#what, what);
+    setHidden(this.#idle, lock.idle_ms === undefined);
+    this.#idleAge.show(replied - (lock.idle_ms ?? 0));
   }
 }
 
@@ -163,7 +161,7 @@ class HoldEntry {
   #holder = nameElement('span', '', { class: 'holder' });
   #fence = element('span', { class: 'quiet fence' });
   #age = new Age();
-  #lease = new LeaseMeter();
+  #lease = new LeaseMeter(400);
   element = element('li', { class: 'hold-entry' }, this.#holder, this.#lease.element,
     element('span', { class: 'quiet' }, 'for ', this.#age.element), this.#fence);
 

@@ -40,7 +40,7 @@ export function formatLatency(ms) {
   if (ms === 0) return '0 ms';
   if (ms < 1) return `${threeDigits(ms * 1000)} µs`;
   if (ms < 1000) return `${threeDigits(ms)} ms`;
-  return ms < minuteMs ? `${threeDigits(ms / 1000)} s` : formatDuration(ms);
+  return ms < 2 * minuteMs ? `${threeDigits(ms / 1000)} s` : formatDuration(ms);
 }
 
 function threeDigits(value) {

@@ -3,7 +3,6 @@
 import { element, nameElement, setName, setText } from './dom.js';
 import { formatDuration } from './format.js';
 
-const visibleStep = 0.002; // of the bar's length: less cannot be seen
 const lowShare = 0.2;
 
 export class LeaseMeter {
@@ -14,6 +13,12 @@ export class LeaseMeter {
   #expiresAt = 0;
   #ttlMs = 1;
   #drawnShare = -1;
+  #step;
+
+  // A change of less than half a pixel cannot be seen, and is not drawn.
+  constructor(barPixels) {
+    this.#step = 0.5 / barPixels;
+  }
 
   // `hold` as the server lists it.
   show(hold) {
@@ -26,7 +31,7 @@ export class LeaseMeter {
     const left = Math.max(this.#expiresAt - now, 0);
     const share = Math.min(left / this.#ttlMs, 1);
     setText(this.#left, formatDuration(left));
-    if (Math.abs(share - this.#drawnShare) < visibleStep && share > 0) return;
+    if (Math.abs(share - this.#drawnShare) < this.#step && share > 0) return;
     this.#drawnShare = share;
     this.#fill.style.transform = `scaleX(${share.toFixed(4)})`;
     this.element.classList.toggle('low', share < lowShare);
@@ -49,7 +54,7 @@ export class Age {
 // Who holds, and the lease.
 export class HoldLine {
   #holder = nameElement('span', '', { class: 'holder' });
-  #lease = new LeaseMeter();
+  #lease = new LeaseMeter(100);
   element = element('div', { class: 'hold' }, this.#holder, this.#lease.element);
 
   show(hold) {

@@ -20,7 +20,7 @@ export class LockRow {
   #holds = [];
   #waiters = [];
   #idleAge = new Age();
-  #token = null;
+  #newest = null; // the largest fence seen here
 
   constructor(lock) {
     const name = nameElement('a', lock.key, { class: 'key', href: keyAddress(lock.key) });
@@ -40,9 +40,7 @@ export class LockRow {
       ? `${formatCount(lock.holders)} of ${formatCount(lock.limit)}` : '');
     this.#showHolds(lock, replied);
     this.#showLine(lock, replied);
-    setText(this.#fence, String(lock.token));
-    if (this.#token !== null && lock.token !== this.#token) this.#flash();
-    this.#token = lock.token;
+    this.#showFence(Math.max(0, ...lock.holds.map((hold) => hold.token)));
     this.tick(now);
   }
 
@@ -73,6 +71,13 @@ export class LockRow {
     arrange(this.#lineList, this.#waiters.map((line) => line.element));
     setText(this.#count, lock.waiters > 0 ? formatCount(lock.waiters) : '');
     setHidden(this.#lineList, lock.waiters === 0);
+  }
+
+  // Of the newest grant that is held, or 0.
+  #showFence(newest) {
+    setText(this.#fence, newest > 0 ? String(newest) : '');
+    if (this.#newest !== null && newest > this.#newest) this.#flash();
+    this.#newest = Math.max(this.#newest ?? 0, newest);
   }
 
   // The key has passed on: for a moment the row says so. Two animations that look the same, in turns:

@@ -1,7 +1,7 @@
 // Asks again and again, never twice at once, and never so often that the asking weighs on the
 // server: a slow answer makes the next question come later.
 
-const loadShare = 10; // at most one part in ten of the time is spent on answers
+const loadShare = 4; // at most a quarter of the time is spent on answers
 
 export class Poll {
   #work;

@@ -16,6 +16,7 @@ test('a lock is taken, waited for, expires and passes on', async ({ page, server
   const grant = await server.acquire('stone-42', 'cart-7');
   const lock = row(page, 'stone-42');
   await expect(lock.locator('.holds')).toContainText('cart-7');
+  await expect(lock.locator('.fence')).toHaveText(String(grant.token));
 
   server.queue('stone-42', 'cart-8');
   await expect(lock.locator('.waiting')).toContainText('cart-8');

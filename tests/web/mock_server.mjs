@@ -159,7 +159,7 @@ function describe(entry, most) {
   const busy = entry.holds.length + entry.line.length > 0;
   return {
     kind: entry.kind, key: entry.key, limit: entry.limit, holders: entry.holds.length,
-    waiters: entry.line.length, token: entry.token,
+    waiters: entry.line.length,
     ...(busy ? {} : { idle_ms: now - entry.idleSince }),
     holds: entry.holds.slice(0, most).map((held) => ({ holder: held.holder, token: held.token,
       held_ms: now - held.since, ttl_ms: held.ttl, expires_in_ms: held.expiresAt - now,

@@ -3,30 +3,29 @@ import { test, expect, open } from './fixtures.mjs';
 import { playScene } from './scene.mjs';
 
 const folder = new URL('../../docs/images/', import.meta.url).pathname;
-const settleMs = 75_000; // until the charts have something to show
+const aMinute = 62_000; // then the charts are full
 const pictures = [
-  { name: 'dashboard_light', width: 1440, height: 1000, colorScheme: 'light' },
-  { name: 'dashboard_dark', width: 1440, height: 1000, colorScheme: 'dark' },
-  { name: 'dashboard_key', width: 1440, height: 800, colorScheme: 'light', hash: '#key=printers' },
-  { name: 'dashboard_phone_light', width: 360, height: 780, colorScheme: 'light' },
-  { name: 'dashboard_phone_dark', width: 360, height: 780, colorScheme: 'dark', hash: '#key=ledger%2F2026' },
+  { name: 'dashboard_light', width: 1440, height: 1000, colorScheme: 'light', settleMs: aMinute },
+  { name: 'dashboard_dark', width: 1440, height: 1000, colorScheme: 'dark', settleMs: aMinute },
+  { name: 'dashboard_key', width: 1440, height: 800, colorScheme: 'light', settleMs: 2 * aMinute,
+    hash: '#key=printers' },
+  { name: 'dashboard_phone_light', width: 360, height: 780, colorScheme: 'light', settleMs: aMinute },
+  { name: 'dashboard_phone_dark', width: 360, height: 780, colorScheme: 'dark', settleMs: aMinute,
+    hash: '#key=ledger%2F2026' },
 ];
 
 test.skip(!process.env.SCREENSHOTS, 'taken when SCREENSHOTS is set');
 
 test('pictures of a busy server', async ({ browser, server }) => {
-  test.setTimeout(300_000);
+  test.setTimeout(600_000);
   const endScene = playScene(server.address);
-  const pages = [];
-  for (const { width, height, colorScheme, hash } of pictures) {
+  for (const { name, width, height, colorScheme, hash, settleMs } of pictures) {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
     await open(page, server, hash);
-    pages.push(page);
-  }
-  await pages[0].waitForTimeout(settleMs);
-  for (const [i, page] of pages.entries()) {
-    await page.screenshot({ path: `${folder}${pictures[i].name}.png` });
+    await page.waitForTimeout(settleMs);
+    await page.screenshot({ path: `${folder}${name}.png` });
+    await context.close();
   }
   endScene();
 });

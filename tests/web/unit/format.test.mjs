@@ -16,7 +16,7 @@ test('durations have two units at most, and are never negative', () => {
 
 test('latencies go down to microseconds', () => {
   const cases = [[0, '0 ms'], [0.0006, '0.6 µs'], [0.25, '250 µs'], [1.25, '1.3 ms'], [340, '340 ms'],
-    [6400, '6.4 s'], [90_000, '1m 30s']];
+    [6400, '6.4 s'], [100_000, '100 s'], [150_000, '2m 30s']];
   for (const [ms, text] of cases) assert.equal(formatLatency(ms), text);
 });
 
