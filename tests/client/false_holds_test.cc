@@ -273,6 +273,35 @@ TEST(FalseHolds, ASilentServerDoesNotHoldUpARelease) {
   EXPECT_EQ(lock->release().outcome, Outcome::no_reply);
 }
 
+TEST(FalseHolds, AReleaseGoesBehindTheRenewalUnderWayAndNoneFollows) {
+  std::mutex mutex;
+  std::string said;
+  const LyingServer server([&](Peer& peer) {
+    while (auto asked = peer.read_request()) {
+      {
+        const std::lock_guard lock(mutex);
+        said += asked->command;
+      }
+      if (asked->command == "l") peer.send(grant(kLong));
+      if (asked->command == "r") peer.send("ok 4\nok\n");  // to both
+    }
+    const std::lock_guard lock(mutex);
+    said += ".";
+  });
+  Client client(options_for(server));
+  Told told;
+  HeldLock lock = acquire(client, told);
+  const auto has_said = [&](const char* all) {
+    const std::lock_guard guard(mutex);
+    return said == all;
+  };
+  ASSERT_TRUE(eventually([&] { return has_said("ln"); }));
+  EXPECT_EQ(lock.release().outcome, Outcome::ok);
+  EXPECT_TRUE(eventually([&] { return has_said("lnr."); })) << said;
+  EXPECT_EQ(server.connections(), 1);
+  EXPECT_EQ(told.times, 0);
+}
+
 TEST(FalseHolds, ASecondConnectionReleasesWhatTheFirstCannot) {
   std::atomic<bool> released = false;
   const LyingServer server([&](Peer& peer) {
