@@ -301,10 +301,14 @@ void Connection::close() {
 
 void Connection::check(Clock::time_point now) {
   if (said_goodbye() && now >= linger_until_) return close();
-  if (!input_is_full()) return;
-  // Nothing is read, so a peer that leaves must be looked for.
+  // While nothing is read, a peer that leaves must be looked for.
+  if (input_is_full() && peer_has_left()) end_input();
+}
+
+bool Connection::peer_has_left() const {
+  if (state_ != State::open || input_ended_) return true;
   pollfd descriptor{socket_, POLLRDHUP, 0};
-  if (::poll(&descriptor, 1, 0) > 0) end_input();
+  return ::poll(&descriptor, 1, 0) > 0;
 }
 
 }  // namespace lockd

@@ -75,6 +75,9 @@ class Connection final : private Loop::Watched {
   }
   void check(Clock::time_point now);
 
+  // Whether the peer is known to have closed or half-closed, here or by the system: asks it.
+  bool peer_has_left() const;
+
   bool closed() const { return state_ == State::closed; }
   // Closed, and no operation of it is under way: it may be destroyed.
   bool idle() const { return closed() && operations_ == 0; }

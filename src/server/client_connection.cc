@@ -66,6 +66,12 @@ void ClientConnection::turn_away() {
   touch();
 }
 
+bool ClientConnection::turns_out_gone() {
+  if (!conversation_->holds_outlive_it() || !connection_.peer_has_left()) return false;
+  finish(Ender::peer);
+  return true;
+}
+
 void ClientConnection::settled(const Settled& settled) {
   if (ended_) return;
   conversation_->settled(settled, connection_.output());
@@ -150,7 +156,8 @@ void ClientConnection::have_watched() {
 
 void ClientConnection::close_when_over() {
   const bool all_taken_in = input_ended_ && !connection_.input_pending();
-  const bool over = conversation_->fate() == Conversation::Fate::closes || (all_taken_in && !is_refused());
+  const bool over =
+      conversation_->fate() == Conversation::Fate::closes || (all_taken_in && !is_refused());
   if (leave_if_alone()) return;
   if (!over || conversation_->blocked()) return;
   finish(all_taken_in ? Ender::peer : Ender::server);

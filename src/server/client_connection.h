@@ -35,6 +35,10 @@ class ClientConnection final : public Connection::Handler {
   void occurred(const ShownOccurrence& occurrence);
   void missed(std::uint64_t count) { conversation_->missed(count); }
 
+  // Before a grant is told: true when its peer has gone, which nobody knew yet, and the grant would
+  // be nobody's. The conversation is over then.
+  bool turns_out_gone();
+
   // The end of the turn: sends what there is once `position` is durable, and closes if the
   // conversation is over.
   void flush(Position position);
@@ -58,7 +62,7 @@ class ClientConnection final : public Connection::Handler {
   ListHook<ClientConnection> touched;  // in this turn
   ListHook<ClientConnection> watched;  // it is slow, paused, lingering or refused
   ListHook<ClientConnection> held;     // its output waits for the journal
-  ListHook<ClientConnection> round;    // all whose conversations go on, in the order of their checks
+  ListHook<ClientConnection> round;  // all whose conversations go on, in the order of their checks
 
  private:
   std::size_t on_input(std::string_view unread) override;
@@ -86,13 +90,13 @@ class ClientConnection final : public Connection::Handler {
   bool input_ended_ = false;  // the peer sends no more
   bool finishing_ = false;    // to be closed when its last output is sent
   std::uint32_t pushes_unsent_ = 0;
-  std::uint64_t request_ = 0;  // that is under way, by number
-  Position held_until_ = 0;                     // what the output that is held rests on
-  Position rests_on_ = 0;                       // what the output as a whole rests on
-  Connection::Clock::time_point last_reply_{};  // to a request that had blocked
+  std::uint64_t request_ = 0;                      // that is under way, by number
+  Position held_until_ = 0;                        // what the output that is held rests on
+  Position rests_on_ = 0;                          // what the output as a whole rests on
+  Connection::Clock::time_point last_reply_{};     // to a request that had blocked
   Connection::Clock::time_point request_since_{};  // when the request that is under way began
   Connection::Clock::time_point last_ping_{};
-  Connection::Clock::time_point close_at_{};    // when it was not let in
+  Connection::Clock::time_point close_at_{};  // when it was not let in
 };
 
 }  // namespace lockd

@@ -74,6 +74,9 @@ class Conversation {
   virtual bool blocked() const = 0;
   // What it does now is for a peer that is there: it waits in line, or streams.
   virtual bool needs_peer() const = 0;
+  // What it is granted is not released when it ends: so nothing may be granted to a peer that has
+  // gone.
+  virtual bool holds_outlive_it() const { return false; }
   // Whether silence is no reason to close it.
   virtual bool may_be_silent() = 0;
   // The number of the request that has begun and must be whole within the read timeout; 0: none,

@@ -33,6 +33,7 @@ class HttpSession final : public Conversation {
   bool needs_peer() const override {
     return state_ == State::waiting || state_ == State::streaming;
   }
+  bool holds_outlive_it() const override { return true; }
   bool may_be_silent() override { return blocked(); }
   std::uint64_t request_under_way() const override { return parser_ == nullptr ? 0 : requests_; }
 
