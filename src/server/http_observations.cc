@@ -13,7 +13,6 @@ namespace {
 constexpr std::string_view kStreamType = "text/event-stream";
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr std::string_view kPageFields =
-    "Cache-Control: no-cache\r\n"
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'\r\n"

@@ -55,7 +55,7 @@ std::size_t HttpSession::take_in(std::string_view unread, std::string& out) {
 }
 
 void HttpSession::execute(const HttpRequest& request, std::string& out) {
-  exchange_ = {.keep_alive = request.keep_alive && !service_.draining,
+  exchange_ = {.keep_alive = request.keep_alive,
                .http_1_0 = request.http_1_0,
                .with_body = request.method != HttpMethod::head};
   Target target;
@@ -179,6 +179,7 @@ void HttpSession::call(const Target& target, std::string_view channel, const Htt
 // Replies.
 
 ReplyHead HttpSession::head(int status, std::string_view type, std::string_view fields) {
+  if (service_.draining) exchange_.keep_alive = false;  // also when that began after the request
   if (!exchange_.keep_alive) fate_ = Fate::closes;
   service_.figures.count_http(exchange_.call, status);
   return {.status = status,
@@ -191,7 +192,8 @@ ReplyHead HttpSession::head(int status, std::string_view type, std::string_view 
 void HttpSession::answer(int status, std::string_view body, std::string& out,
                          std::string_view fields, std::string_view type) {
   std::string all = "Date: " + service_.date + "\r\nX-Content-Type-Options: nosniff\r\n";
-  if (type == kJsonType) all += "Cache-Control: no-store\r\n";
+  const bool is_file = exchange_.call == HttpCall::page || exchange_.call == HttpCall::openapi;
+  all += is_file && status == 200 ? "Cache-Control: no-cache\r\n" : "Cache-Control: no-store\r\n";
   if (!exchange_.allowed_origin.empty()) {
     all += "Access-Control-Allow-Origin: " + exchange_.allowed_origin + "\r\nVary: Origin\r\n";
   }
