@@ -54,9 +54,12 @@ class Chunk {
 
 void write_reply(std::string& out, const ReplyHead& head, std::string_view body, bool with_body) {
   write_head(out, head);
-  out += "Content-Length: ";
-  append_number(out, body.size());
-  out += "\r\n\r\n";
+  if (head.status != 204) {  // which has no body, and may not even say so
+    out += "Content-Length: ";
+    append_number(out, body.size());
+    out += "\r\n";
+  }
+  out += "\r\n";
   if (with_body) out += body;
 }
 

@@ -103,7 +103,7 @@ std::size_t RequestParser::feed(std::string_view bytes) {
 bool RequestParser::wants_continue() {
   if (!expects_continue_ || !is_header_done() || is_done() || error_) return false;
   expects_continue_ = false;
-  return true;
+  return !request_.http_1_0;  // which knows nothing of it
 }
 
 void RequestParser::on_request_impl(http::verb method, View, View target, int version, Code& code) {
