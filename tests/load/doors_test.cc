@@ -1,12 +1,7 @@
 // Who is let in: protected mode, and exact caps on connections.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -16,40 +11,12 @@
 
 #include "load/server_process.h"
 #include "load/swarm.h"
+#include "sessions/outer_addresses.h"
 
 namespace lockd {
 namespace {
 
 const std::string kPing = request("ping", "", "");
-
-std::string text_of(const sockaddr& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const void* bytes = nullptr;
-  if (address.sa_family == AF_INET) {
-    bytes = &reinterpret_cast<const sockaddr_in&>(address).sin_addr;
-  } else {
-    const auto& ipv6 = reinterpret_cast<const sockaddr_in6&>(address);
-    if (IN6_IS_ADDR_LINKLOCAL(&ipv6.sin6_addr)) return {};
-    bytes = &ipv6.sin6_addr;
-  }
-  ::inet_ntop(address.sa_family, bytes, text.data(), text.size());
-  return text.data();
-}
-
-// This machine's addresses that are not loopback: who connects to one comes from it.
-std::vector<std::string> outer_addresses() {
-  std::vector<std::string> addresses;
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return addresses;
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(first, &::freeifaddrs);
-  for (const ifaddrs* at = first; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    if ((at->ifa_flags & IFF_UP) == 0) continue;
-    if (at->ifa_addr->sa_family != AF_INET && at->ifa_addr->sa_family != AF_INET6) continue;
-    if (const std::string text = text_of(*at->ifa_addr); !text.empty()) addresses.push_back(text);
-  }
-  return addresses;
-}
 
 class ProtectedMode : public testing::Test {
  protected:

@@ -18,16 +18,16 @@
 
 namespace lockd {
 
-// Numeric addresses of one family; an empty `from` is the system's choice.
-struct Route {
-  std::string to = "127.0.0.1";
-  std::string from{};
-};
-
 class Swarm {
  public:
   using Clock = LineClient::Clock;
   static constexpr auto kPatience = LineClient::kPatience;
+
+  // Numeric addresses of one family; an empty `from` is the system's choice.
+  struct Route {
+    std::string to = "127.0.0.1";
+    std::string from{};
+  };
 
   struct Arrival {
     std::size_t who;
@@ -41,7 +41,8 @@ class Swarm {
 
   // `count` clients more. False, with a failure of the test, when one cannot connect.
   // `receive_buffer`, if not 0, makes them slow readers.
-  bool connect(std::size_t count, const Route& route = {}, int receive_buffer = 0);
+  bool connect(std::size_t count, const Route& route, int receive_buffer = 0);
+  bool connect(std::size_t count) { return connect(count, Route()); }
   std::size_t size() const { return members_.size(); }
   // Of those who are connected.
   std::size_t open() const { return open_; }
