@@ -1,0 +1,229 @@
+// Who may call: bearer tokens, protected mode, and whose pages may.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "http/http_client.h"
+#include "http/routes.h"
+#include "http/web_files.h"
+#include "sessions/outer_addresses.h"
+
+namespace lockd {
+namespace {
+
+const std::vector<const char*> kHealthCalls = {"/healthz", "/livez", "/health", "/readyz",
+                                               "/ready"};
+
+Options secret_options() {
+  Options options = http_options();
+  options.secret = options.auth_token = "open sesame";
+  return options;
+}
+
+HttpReply ask_with(HttpClient& client, const std::string& fields, std::string_view target) {
+  client.fields = fields;
+  return client.get(target);
+}
+
+TEST(HttpAuth, TheRightTokenOpens) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  for (const char* scheme : {"Bearer", "bearer", "BEARER", "bEaReR"}) {
+    const std::string fields = "Authorization: " + std::string(scheme) + " open sesame\r\n";
+    EXPECT_EQ(ask_with(client, fields, "/v1/stats").status, 200) << scheme;
+  }
+  EXPECT_EQ(ask_with(client, "authorization:Bearer open sesame  \r\n", "/v1/stats").status, 200);
+}
+
+TEST(HttpAuth, AnythingElseIsRefused) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  for (const char* fields :
+       {"", "Authorization:\r\n", "Authorization: Bearer\r\n", "Authorization: Bearer \r\n",
+        "Authorization: Bearer wrong\r\n", "Authorization: Bearer open sesame!\r\n",
+        "Authorization: Bearer open sesam\r\n", "Authorization: Bearer Open Sesame\r\n",
+        "Authorization: open sesame\r\n", "Authorization: Basic open sesame\r\n",
+        "Authorization: Basic b3BlbiBzZXNhbWU=\r\n", "Authorization: Beareropen sesame\r\n",
+        "X-Authorization: Bearer open sesame\r\n", "Cookie: token=open sesame\r\n"}) {
+    SCOPED_TRACE(fields);
+    const HttpReply reply = ask_with(client, fields, "/v1/stats");
+    EXPECT_EQ(shown(reply), R"(401 {"error":"unauthorized"})");
+    EXPECT_EQ(reply.field("WWW-Authenticate"), "Bearer");
+    EXPECT_EQ(reply.body.find("sesame"), std::string::npos);
+  }
+}
+
+// Everything but the health calls, and the page, which is what asks for the token.
+TEST(HttpAuth, EveryCallNeedsIt) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  for (const Route& route : kRoutes) {
+    const bool is_health = route.call == HttpCall::live || route.call == HttpCall::ready;
+    const char* method = route.method == HttpMethod::post ? "POST" : "GET";
+    EXPECT_EQ(client.ask(method, route.path).status, is_health ? 200 : 401) << route.path;
+  }
+  EXPECT_EQ(client.get("/nowhere").status, 401);
+  if (find_web_file("/") != nullptr) {
+    EXPECT_EQ(client.get("/").status, 200);
+  }
+}
+
+TEST(HttpAuth, ARefusedCallDoesNothing) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 401);
+  client.fields = "Authorization: Bearer open sesame\r\n";
+  EXPECT_EQ(client.get("/v1/locks?idle=true").body, R"({"locks":[]})");
+}
+
+class HttpProtectedMode : public testing::Test {
+ protected:
+  static Options open_options() {
+    Options options = http_options();
+    options.http_addr->host = "";
+    return options;
+  }
+  void SetUp() override {
+    if (addresses_.empty()) GTEST_SKIP() << "this machine has no address but loopback";
+  }
+  const std::vector<std::string> addresses_ = outer_addresses();
+};
+
+TEST_F(HttpProtectedMode, OthersHearOfHealthAndNothingElse) {
+  HttpServer server(open_options());
+  HttpClient inside = server.browse();
+  EXPECT_EQ(inside.get("/v1/stats").status, 200);
+  for (const std::string& address : addresses_) {
+    SCOPED_TRACE(address);
+    HttpClient outside = server.browse(address);
+    if (!outside.connected()) continue;  // of a family that the server does not listen on
+    for (const char* path : kHealthCalls) EXPECT_EQ(outside.get(path).status, 200) << path;
+    for (const char* path : {"/v1/stats", "/v1/locks", "/metrics", "/", "/nowhere", "/v1/events"}) {
+      const HttpReply reply = outside.get(path);
+      EXPECT_EQ(shown(reply), R"(403 {"error":"protected_mode"})") << path;
+      EXPECT_NE(reply.text("detail").find("--http-addr"), std::string::npos);
+    }
+    EXPECT_EQ(outside.post("/v1/acquire", hold_json("k", "evil")).status, 403);
+  }
+  EXPECT_EQ(inside.get("/v1/locks?idle=true").body, R"({"locks":[]})");
+}
+
+TEST_F(HttpProtectedMode, AHostOrATokenEndsIt) {
+  Options with_host = http_options();
+  with_host.http_addr->host = "0.0.0.0";
+  Options with_token = open_options();
+  with_token.secret = with_token.auth_token = "sesame";
+  for (const Options& options : {with_host, with_token}) {
+    HttpServer server(options);
+    for (const std::string& address : addresses_) {
+      SCOPED_TRACE(address);
+      HttpClient outside = server.browse(address);
+      if (!outside.connected()) continue;
+      outside.fields = "Authorization: Bearer sesame\r\n";
+      EXPECT_EQ(outside.get("/v1/stats").status, 200);
+    }
+  }
+}
+
+// A page elsewhere may have its own name point here: the browser takes this server for that page's.
+TEST(HttpHost, InProtectedModeItMustBeOurs) {
+  Options options = http_options();
+  options.http_addr->host = "";
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  for (const char* host : {"localhost", "LocalHost:8080", "127.0.0.1", "127.0.0.1:80", "[::1]:80",
+                           "10.1.2.3", "my.localhost"}) {
+    client.host = host;
+    EXPECT_EQ(client.get("/v1/stats").status, 200) << host;
+  }
+  for (const char* host : {"example.com", "example.com:8080", "localhost.example.com", "a",
+                           "127.0.0.1.example.com", "1.2.3.4.5"}) {
+    client.host = host;
+    EXPECT_EQ(shown(client.get("/v1/stats")), R"(403 {"error":"protected_mode"})") << host;
+    EXPECT_EQ(client.get("/healthz").status, 200) << host;
+  }
+  client.send("GET /v1/stats HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");  // which needs no host
+  EXPECT_EQ(client.read_reply().status, 200);
+}
+
+TEST(HttpHost, ElsewhereItMayBeAny) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  client.host = "example.com";
+  EXPECT_EQ(client.get("/v1/stats").status, 200);
+}
+
+std::string own_origin() { return tests_use_tls() ? "https://localhost" : "http://localhost"; }
+
+TEST(HttpOrigin, ThePagesOwnCallsAreServed) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  const HttpReply reply = ask_with(client, "Origin: " + own_origin() + "\r\n", "/v1/stats");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.field("Access-Control-Allow-Origin"), "");
+}
+
+TEST(HttpOrigin, AForeignOneIsRefused) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  for (const std::string& origin :
+       {std::string("http://evil.example"), std::string("null"), std::string(), own_origin() + ":1",
+        own_origin() + ".evil.example", own_origin() + "/",
+        std::string(tests_use_tls() ? "http://localhost" : "https://localhost")}) {
+    SCOPED_TRACE(origin);
+    client.fields = "Origin: " + origin + "\r\n";
+    const HttpReply reply = client.post("/v1/acquire", hold_json("k", "evil"));
+    EXPECT_EQ(shown(reply), R"(403 {"error":"foreign_origin"})");
+    EXPECT_EQ(reply.field("Access-Control-Allow-Origin"), "");
+    EXPECT_EQ(client.ask("OPTIONS", "/v1/acquire").status, 403);
+    EXPECT_EQ(client.get("/healthz").status, 200);
+  }
+  client.fields = "";
+  EXPECT_EQ(client.get("/v1/locks?idle=true").body, R"({"locks":[]})");
+}
+
+TEST(HttpOrigin, OneThatWasNamedMayCall) {
+  Options options = secret_options();
+  options.http_allow_origin = {"https://a.example", "https://b.example:8443"};
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  for (const std::string origin : {"https://a.example", "https://b.example:8443"}) {
+    SCOPED_TRACE(origin);
+    // A browser asks for leave without the token.
+    client.fields = "Origin: " + origin + "\r\nAccess-Control-Request-Method: POST\r\n";
+    const HttpReply leave = client.ask("OPTIONS", "/v1/acquire");
+    EXPECT_EQ(leave.status, 204);
+    EXPECT_EQ(leave.field("Access-Control-Allow-Origin"), origin);
+    EXPECT_EQ(leave.field("Access-Control-Allow-Methods"), "POST, OPTIONS");
+    EXPECT_EQ(leave.field("Access-Control-Allow-Headers"), "Authorization, Content-Type");
+    EXPECT_EQ(leave.field("Access-Control-Max-Age"), "600");
+    EXPECT_EQ(leave.field("Access-Control-Allow-Credentials"), "");
+    EXPECT_EQ(leave.field("Vary"), "Origin");
+    // Also an error is for its eyes.
+    const HttpReply refused = client.get("/v1/stats");
+    EXPECT_EQ(refused.status, 401);
+    EXPECT_EQ(refused.field("Access-Control-Allow-Origin"), origin);
+    client.fields += "Authorization: Bearer open sesame\r\n";
+    for (const char* target : {"/v1/stats", "/metrics", "/nowhere", "/v1/fence"}) {
+      EXPECT_EQ(client.get(target).field("Access-Control-Allow-Origin"), origin) << target;
+    }
+    HttpClient stream = server.browse();
+    stream.fields = client.fields;
+    EXPECT_EQ(stream.open_stream("/v1/events").field("Access-Control-Allow-Origin"), origin);
+  }
+  EXPECT_EQ(ask_with(client, "Origin: https://c.example\r\n", "/v1/stats").status, 403);
+}
+
+TEST(HttpOrigin, AStarIsEverybody) {
+  Options options = http_options();
+  options.http_allow_origin = {"*"};
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  const HttpReply reply = ask_with(client, "Origin: https://any.example\r\n", "/v1/stats");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.field("Access-Control-Allow-Origin"), "https://any.example");
+}
+
+}  // namespace
+}  // namespace lockd

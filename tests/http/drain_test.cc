@@ -1,0 +1,111 @@
+// How a server that stops takes leave of its HTTP clients.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "http/http_client.h"
+#include "server/server.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+void expect_draining(HttpClient& client) {
+  const HttpReply reply = client.read_reply();
+  EXPECT_EQ(shown(reply), R"(503 {"error":"draining"})");
+  EXPECT_EQ(reply.field("Connection"), "close");
+  EXPECT_EQ(reply.field("Retry-After"), "1");
+  EXPECT_EQ(client.read_end(), kEnd);
+}
+
+TEST(HttpDrain, WhoWaitsIsTold) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  HttpClient waiter = server.browse();
+  HttpClient pipelined = server.browse();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  const std::string wait = R"("wait_ms":600000)";
+  waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "b", wait)));
+  ASSERT_TRUE(await_line(client, "k", 1));
+  pipelined.send(pipelined.written("POST", "/v1/acquire", hold_json("k", "c", wait)) +
+                 pipelined.written("GET", "/v1/stats"));
+  ASSERT_TRUE(await_line(client, "k", 2));
+  server.server().drain();
+  expect_draining(waiter);
+  expect_draining(pipelined);
+}
+
+TEST(HttpDrain, StreamsEndAndIdleConnectionsClose) {
+  HttpServer server;
+  HttpClient idle = server.browse();
+  HttpClient never = server.browse();
+  HttpClient listener = server.browse();
+  HttpClient watcher = server.browse();
+  HttpClient old = server.browse();
+  ASSERT_EQ(listener.open_stream("/v1/signals?pattern=a").status, 200);
+  ASSERT_EQ(watcher.open_stream("/v1/events").status, 200);
+  old.send("GET /v1/events HTTP/1.0\r\n\r\n");
+  ASSERT_EQ(old.read_head().status, 200);
+  ASSERT_EQ(idle.get("/healthz").status, 200);
+  server.server().drain();
+  for (HttpClient* client : {&listener, &watcher}) {
+    EXPECT_EQ(client->read_event(), kEnd);  // the last chunk
+    EXPECT_EQ(client->read_end(), kEnd);
+  }
+  for (HttpClient* client : {&idle, &never, &old}) EXPECT_EQ(client->read_end(), kEnd);
+  const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
+  while (!server.server().is_drained() && HttpClient::Clock::now() < deadline) {
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_TRUE(server.server().is_drained());
+  EXPECT_FALSE(server.browse().connected());
+}
+
+// Those that had begun are answered.
+TEST(HttpDrain, WhatIsHalfThereIsAnswered) {
+  HttpServer server;
+  HttpClient probe = server.browse();
+  HttpClient live = server.browse();
+  HttpClient call = server.browse();
+  HttpClient observer = server.browse();
+  const std::string begun = "GET /readyz HTTP/1.1\r\n";
+  probe.send(begun);
+  live.send("GET /healthz HTTP/1.1\r\n");
+  call.send("POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 24\r\n\r\n{");
+  // All three have been read when one that came later has its reply.
+  while (observer.get("/v1/overview").json().at("connections").as_int64() < 4) {
+  }
+  std::this_thread::sleep_for(50ms);
+  server.server().drain();
+  while (server.browse().connected()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(observer.read_end(), kEnd);
+  probe.send("Host: a\r\n\r\n");
+  const HttpReply ready = probe.read_reply();
+  EXPECT_EQ(shown(ready), R"(503 {"status":"draining"})");
+  EXPECT_EQ(ready.field("Connection"), "close");
+  EXPECT_EQ(probe.read_end(), kEnd);
+  live.send("Host: a\r\n\r\n");
+  EXPECT_EQ(shown(live.read_reply()), R"(200 {"status":"ok"})");
+  EXPECT_EQ(live.read_end(), kEnd);
+  call.send(hold_json("k", "a").substr(1));
+  expect_draining(call);
+}
+
+TEST(HttpDrain, StopCutsTheRest) {
+  HttpServer server;
+  HttpClient half = server.browse();
+  HttpClient observer = server.browse();
+  half.send("GET /readyz HTTP/1.1\r\n");
+  while (observer.get("/v1/overview").json().at("connections").as_int64() < 2) {
+  }
+  server.server().drain();
+  server.server().stop();
+  EXPECT_TRUE(half.read_end().starts_with('<'));
+  EXPECT_FALSE(server.browse().connected());
+}
+
+}  // namespace
+}  // namespace lockd

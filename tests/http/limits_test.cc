@@ -1,0 +1,77 @@
+// Limits, and the answer at each.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "http/http_client.h"
+
+namespace lockd {
+namespace {
+
+TEST(HttpLimits, MaxLocksCountsBothNamespacesAndTransports) {
+  Options options = http_options();
+  options.max_locks = 3;
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  LineClient line = server.connect();
+  const std::int64_t token = client.post("/v1/acquire", hold_json("a", "x")).number("token");
+  ASSERT_EQ(client.post("/v1/semaphores/acquire", hold_json("a", "x", R"("limit":1)")).status, 200);
+  ASSERT_EQ(masked(line.ask(request("l", "c", "0"))), "ok <token> 33");
+  for (const char* more : {"", R"("wait_ms":60000)"}) {
+    EXPECT_EQ(shown(client.post("/v1/acquire", hold_json("b", "x", more))),
+              R"(429 {"error":"max_locks"})");
+  }
+  EXPECT_EQ(shown(client.post("/v1/semaphores/acquire", hold_json("b", "x", R"("limit":1)"))),
+            R"(429 {"error":"max_locks"})");
+  EXPECT_EQ(line.ask(request("l", "b", "0")), "error_max_locks");
+  // What asks creates no key, and what is idle gives way.
+  EXPECT_EQ(client.get("/v1/fence?key=b").status, 200);
+  EXPECT_EQ(client.post("/v1/renew", hold_json("b", "x", 1)).status, 409);
+  EXPECT_EQ(client.post("/v1/release", hold_json("a", "x", token)).status, 200);
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("b", "x")).status, 200);
+}
+
+TEST(HttpLimits, MaxWaitersIsPerKey) {
+  Options options = http_options();
+  options.max_waiters = 1;
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  HttpClient waiter = server.browse();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "b", R"("wait_ms":60000)")));
+  ASSERT_TRUE(await_line(client, "k", 1));
+  EXPECT_EQ(shown(client.post("/v1/acquire", hold_json("k", "c", R"("wait_ms":60000)"))),
+            R"(429 {"error":"max_waiters"})");
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "c")).status, 409);  // it does not wait
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "a", R"("wait_ms":60000)")).status, 200);
+}
+
+TEST(HttpLimits, MaxConnectionsCountsBothPorts) {
+  Options options = http_options();
+  options.max_connections = 2;
+  HttpServer server(options);
+  LineClient line = server.connect();
+  HttpClient client = server.browse();
+  ASSERT_EQ(line.ask(request("ping", "", "")), "ok");
+  ASSERT_EQ(client.get("/healthz").status, 200);
+  // It says nothing: what it said would be answered by a reset.
+  HttpClient refused({.port = server.http_port(), .tls = false});
+  EXPECT_EQ(refused.read_end(), kEnd);
+  EXPECT_EQ(client.get("/healthz").status, 200);
+}
+
+// A stream has one subscription.
+TEST(HttpLimits, StreamsAreLimitedByConnectionsAlone) {
+  Options options = http_options();
+  options.max_subscriptions = 1;
+  HttpServer server(options);
+  std::vector<HttpClient> listeners;
+  for (int i = 0; i < 5; ++i) {
+    listeners.push_back(server.browse());
+    EXPECT_EQ(listeners.back().open_stream("/v1/signals?pattern=a").status, 200);
+  }
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,226 @@
+// What is held and waited for: stats, and the pages of the listing.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "http/http_client.h"
+
+namespace lockd {
+namespace {
+
+Options roomy_options() {
+  Options options = http_options();
+  options.max_locks = 100'000;
+  return options;
+}
+
+// Locks of `prefix` and a number, all of them held.
+void take_many(HttpClient& client, const std::string& prefix, int count) {
+  std::string requests;
+  for (int i = 0; i < count; ++i) {
+    requests += client.written("POST", "/v1/acquire",
+                               hold_json(prefix + std::to_string(i), "a", R"("ttl_ms":600000)"));
+  }
+  ASSERT_TRUE(client.send(requests));
+  for (int i = 0; i < count; ++i) ASSERT_EQ(client.read_reply().status, 200);
+}
+
+// How often each key is listed, over all pages.
+std::map<std::string, int> walk(HttpClient& client, const std::string& query,
+                                std::size_t page_max) {
+  std::map<std::string, int> seen;
+  std::string after;
+  for (;;) {
+    const HttpReply page = client.get("/v1/locks?" + query + after);
+    EXPECT_EQ(page.status, 200) << page.body;
+    if (page.status != 200) return seen;
+    const boost::json::value json = page.json();
+    const auto& locks = json.at("locks").as_array();
+    EXPECT_LE(locks.size(), page_max);
+    for (const auto& lock : locks) ++seen[std::string(lock.at("key").as_string())];
+    const auto* next = json.as_object().if_contains("next");
+    if (next == nullptr) return seen;
+    after = "&after=" + std::string(next->as_string());
+  }
+}
+
+TEST(HttpListing, AKeyIsShownWithItsHoldAndItsLine) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  const HttpReply grant = client.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":60000)"));
+  HttpClient waiter = server.browse();
+  waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "b", R"("wait_ms":60000)")));
+  ASSERT_TRUE(await_line(client, "k", 1));
+  LineClient line = server.connect();
+  line.send(request("l", "k", "60"));
+  ASSERT_TRUE(await_line(client, "k", 2));
+  const std::string key =
+      R"({"kind":"lock","key":"k","limit":1,"holders":1,"waiters":2,"holds":[)"
+      R"({"holder":"a","token":<token>,"held_ms":<ms>,"ttl_ms":60000,"expires_in_ms":<ms>,)"
+      R"("expires_at_unix_ms":<time>}],"line":[{"holder":"b","waited_ms":<ms>},)"
+      R"({"holder":"tcp:<id>","waited_ms":<ms>}]})";
+  EXPECT_EQ(shown(client.get("/v1/locks")), R"(200 {"locks":[)" + key + "]}");
+  const HttpReply one = client.get("/v1/locks?key=k");
+  EXPECT_EQ(shown(one), R"(200 {"locks":[)" + key + "]}");
+  const boost::json::value hold = one.json().at("locks").at(0).at("holds").at(0);
+  EXPECT_EQ(hold.at("token").as_int64(), grant.number("token"));
+  EXPECT_NEAR(static_cast<double>(hold.at("expires_at_unix_ms").as_int64()),
+              static_cast<double>(grant.number("expires_at_unix_ms")), 1000);
+  EXPECT_LE(hold.at("expires_in_ms").as_int64(), 60'000);
+}
+
+TEST(HttpListing, ALockAndASemaphoreOfOneName) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  for (const char* holder : {"b", "c"}) {
+    ASSERT_EQ(client.post("/v1/semaphores/acquire", hold_json("k", holder, R"("limit":3)")).status,
+              200);
+  }
+  const std::string listed = client.get("/v1/locks?key=k").body;
+  EXPECT_NE(listed.find(R"("kind":"lock","key":"k","limit":1,"holders":1)"), std::string::npos);
+  EXPECT_NE(listed.find(R"("kind":"semaphore","key":"k","limit":3,"holders":2)"),
+            std::string::npos);
+  EXPECT_EQ(client.get("/v1/locks?key=other").body, R"({"locks":[]})");
+  EXPECT_EQ(client.get("/v1/locks?key=%ff").body, R"({"locks":[]})");
+}
+
+TEST(HttpListing, PagesVisitEveryKeyOnce) {
+  HttpServer server(roomy_options());
+  HttpClient client = server.browse();
+  constexpr int kKeys = 2500;
+  ASSERT_NO_FATAL_FAILURE(take_many(client, "k", kKeys));
+  for (const std::size_t limit : {1000U, 100U, 7U}) {
+    const auto seen = walk(client, "limit=" + std::to_string(limit), limit);
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(kKeys));
+    for (const auto& [key, times] : seen) EXPECT_EQ(times, 1) << key;
+  }
+  EXPECT_EQ(walk(client, "", 100).size(), static_cast<std::size_t>(kKeys));
+}
+
+// Those that are there all the while are listed once, whatever comes and goes between two pages.
+TEST(HttpListing, PagesVisitWhatStaysWhileOthersComeAndGo) {
+  HttpServer server(roomy_options());
+  HttpClient client = server.browse();
+  HttpClient busy = server.browse();
+  ASSERT_NO_FATAL_FAILURE(take_many(client, "stays", 500));
+  std::map<std::string, int> seen;
+  std::string after;
+  for (int round = 0;; ++round) {
+    ASSERT_NO_FATAL_FAILURE(take_many(busy, "comes" + std::to_string(round) + "-", 20));
+    const HttpReply page = client.get("/v1/locks?limit=50" + after);
+    const boost::json::value json = page.json();
+    for (const auto& lock : json.at("locks").as_array()) {
+      const std::string key(lock.at("key").as_string());
+      if (key.starts_with("stays")) ++seen[key];
+    }
+    const auto* next = json.as_object().if_contains("next");
+    if (next == nullptr) break;
+    after = "&after=" + std::string(next->as_string());
+    ASSERT_LT(round, 1000);
+  }
+  EXPECT_EQ(seen.size(), 500U);
+  for (const auto& [key, times] : seen) EXPECT_EQ(times, 1) << key;
+}
+
+TEST(HttpListing, APrefixChoosesKeys) {
+  HttpServer server(roomy_options());
+  HttpClient client = server.browse();
+  ASSERT_NO_FATAL_FAILURE(take_many(client, "a/", 300));
+  ASSERT_NO_FATAL_FAILURE(take_many(client, "b/", 300));
+  ASSERT_NO_FATAL_FAILURE(take_many(client, "a", 3));
+  EXPECT_EQ(walk(client, "prefix=a/&limit=50", 50).size(), 300U);
+  EXPECT_EQ(walk(client, "prefix=a%2F1&limit=1000", 1000).size(), 111U);
+  EXPECT_EQ(walk(client, "prefix=&limit=1000", 1000).size(), 603U);
+  EXPECT_EQ(client.get("/v1/locks?prefix=nobody").body, R"({"locks":[]})");
+}
+
+TEST(HttpListing, TheLongestLinesFirst) {
+  HttpServer server(roomy_options());
+  HttpClient client = server.browse();
+  ASSERT_NO_FATAL_FAILURE(take_many(client, "k", 100));
+  std::vector<HttpClient> waiters;
+  for (const auto& [key, count] : std::map<std::string, int>{{"k3", 3}, {"k50", 1}, {"k77", 2}}) {
+    for (int i = 1; i <= count; ++i) {
+      waiters.push_back(server.browse());
+      waiters.back().send(waiters.back().written(
+          "POST", "/v1/acquire", hold_json(key, "w" + std::to_string(i), R"("wait_ms":600000)")));
+      ASSERT_TRUE(await_line(client, key, i));
+    }
+  }
+  const HttpReply busiest = client.get("/v1/locks?order=waiters&limit=3");
+  std::string order;
+  const boost::json::value json = busiest.json();
+  for (const auto& lock : json.at("locks").as_array()) {
+    order += std::string(lock.at("key").as_string()) + " ";
+  }
+  EXPECT_EQ(order, "k3 k77 k50 ");
+  EXPECT_FALSE(json.as_object().contains("next"));
+  EXPECT_EQ(client.get("/v1/locks?order=waiters&limit=1000").json().at("locks").as_array().size(),
+            100U);
+}
+
+TEST(HttpListing, IdleKeysAreShownWhenAskedFor) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  const std::int64_t token = client.post("/v1/acquire", hold_json("k", "a")).number("token");
+  ASSERT_EQ(client.post("/v1/release", hold_json("k", "a", token)).status, 200);
+  EXPECT_EQ(client.get("/v1/locks").body, R"({"locks":[]})");
+  EXPECT_EQ(client.get("/v1/locks?idle=false").body, R"({"locks":[]})");
+  EXPECT_EQ(shown(client.get("/v1/locks?idle=true")),
+            R"(200 {"locks":[{"kind":"lock","key":"k","limit":1,"holders":0,"waiters":0,)"
+            R"("idle_ms":<ms>,"holds":[],"line":[]}]})");
+}
+
+// In a list each key shows 16 of its holds; asked for by name it shows more.
+TEST(HttpListing, OfAKeyWithManyHoldsSomeAreShown) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_EQ(client
+                  .post("/v1/semaphores/acquire",
+                        hold_json("s", "h" + std::to_string(i), R"("limit":100)"))
+                  .status,
+              200);
+  }
+  const boost::json::value listed = client.get("/v1/locks").json().at("locks").at(0);
+  EXPECT_EQ(listed.at("holders").as_int64(), 40);
+  EXPECT_EQ(listed.at("holds").as_array().size(), 16U);
+  const boost::json::value named = client.get("/v1/locks?key=s").json().at("locks").at(0);
+  EXPECT_EQ(named.at("holds").as_array().size(), 40U);
+}
+
+// A place that never was is the end, or wherever it falls.
+TEST(HttpListing, AnyPlaceMayBeAskedFor) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  for (const char* place : {"ffffffff-ffffffffffffffff", "0-0", "40-0", "3f-ffffffffffffffff"}) {
+    EXPECT_EQ(client.get("/v1/locks?after=" + std::string(place)).status, 200) << place;
+  }
+}
+
+TEST(HttpListing, TheStatsAreThoseOfTheLineProtocol) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  LineClient line = server.connect();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  ASSERT_EQ(client.post("/v1/semaphores/acquire", hold_json("s", "a", R"("limit":2)")).status, 200);
+  ASSERT_EQ(line.ask(request("listen", "a.*", "g")), "ok");
+  // Leases run down meanwhile.
+  const auto without_times = [](std::string text) {
+    const std::size_t at = text.find("\"lease_expires_in_s\":");
+    return text.erase(at, text.find(',', at) - at);
+  };
+  const std::string by_line = line.ask(request("stats", "", ""));
+  const HttpReply by_http = client.get("/v1/stats");
+  EXPECT_EQ("ok " + without_times(by_http.body), without_times(by_line));
+  EXPECT_NE(by_http.body.find(R"("signal_channels":[{"pattern":"a.*","group":"g","listeners":1}])"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,185 @@
+// Calls that wait in line, over HTTP and beside line clients, and those whose clients go away.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "http/http_client.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = HttpClient::Clock;
+
+constexpr const char* kWait = R"("wait_ms":600000)";
+
+class HttpWaiting : public testing::Test {
+ protected:
+  // Somebody has the lock `k`.
+  void SetUp() override {
+    token_ =
+        client_.post("/v1/acquire", hold_json("k", "first", R"("ttl_ms":600000)")).number("token");
+  }
+
+  // Stands in line for `k`; known to be there on return.
+  HttpClient wait(std::string_view holder, std::string_view more = kWait) {
+    HttpClient waiter = server_.browse();
+    waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", holder, more)));
+    EXPECT_TRUE(await_line(client_, "k", ++waiters_));
+    return waiter;
+  }
+
+  void release() { release("first", token_); }
+  void release(std::string_view holder, std::int64_t token) {
+    EXPECT_EQ(client_.post("/v1/release", hold_json("k", holder, token)).status, 200);
+  }
+
+  HttpServer server_;
+  HttpClient client_ = server_.browse();
+  std::int64_t token_ = 0;
+  std::int64_t waiters_ = 0;
+};
+
+TEST_F(HttpWaiting, TheFirstInLineIsGranted) {
+  HttpClient b = wait("b");
+  HttpClient c = wait("c");
+  EXPECT_EQ(shown(client_.post("/v1/acquire", hold_json("k", "d"))),
+            R"(409 {"error":"held","holder":"first","token":<token>,"expires_at_unix_ms":<time>,)"
+            R"("waiters":2})");
+  release();
+  const HttpReply grant = b.read_reply();
+  EXPECT_EQ(shown(grant),
+            R"(200 {"key":"k","holder":"b","token":<token>,"expires_at_unix_ms":<time>})");
+  EXPECT_GT(grant.number("token"), token_);
+  EXPECT_EQ(c.read_end(50ms), kSilence);
+  release("b", grant.number("token"));
+  EXPECT_GT(c.read_reply().number("token"), grant.number("token"));
+}
+
+TEST_F(HttpWaiting, AWaitThatRanOutSaysWhoHolds) {
+  const auto asked = Clock::now();
+  const HttpReply reply = client_.post("/v1/acquire", hold_json("k", "b", R"("wait_ms":100)"));
+  EXPECT_GE(Clock::now(), asked + 100ms);
+  EXPECT_EQ(shown(reply), R"(409 {"error":"wait_timeout","holder":"first","token":<token>,)"
+                          R"("expires_at_unix_ms":<time>,"waiters":0})");
+  EXPECT_EQ(reply.number("token"), token_);
+}
+
+TEST_F(HttpWaiting, ALeaseThatRunsOutPassesOnNeverEarly) {
+  HttpClient b = wait("b");
+  const auto asked = Clock::now();
+  ASSERT_EQ(client_.post("/v1/renew", hold_json("k", "first", token_, R"("ttl_ms":300)")).status,
+            200);
+  EXPECT_GT(b.read_reply().number("token"), token_);
+  EXPECT_GE(Clock::now(), asked + 300ms);
+}
+
+// Each has a place of its own, also under one name: the second of them gets the first one's grant.
+TEST_F(HttpWaiting, OneNameMayWaitTwice) {
+  HttpClient b1 = wait("b");
+  HttpClient c = wait("c");
+  HttpClient b2 = wait("b");
+  release();
+  const HttpReply first = b1.read_reply();
+  ASSERT_EQ(first.status, 200);
+  release("b", first.number("token"));
+  const HttpReply second = c.read_reply();
+  ASSERT_EQ(second.status, 200);
+  release("c", second.number("token"));
+  const HttpReply third = b2.read_reply();
+  EXPECT_EQ(third.text("holder"), "b");
+  EXPECT_GT(third.number("token"), second.number("token"));
+}
+
+TEST_F(HttpWaiting, WhatIsPipelinedBehindAWaitIsAnsweredAfterIt) {
+  HttpClient b = wait("b");
+  b.send(b.written("GET", "/v1/fence?key=k") + b.written("GET", "/healthz"));
+  EXPECT_EQ(b.read_end(50ms), kSilence);
+  release();
+  const HttpReply grant = b.read_reply();
+  EXPECT_EQ(grant.text("holder"), "b");
+  EXPECT_EQ(b.read_reply().number("token"), grant.number("token"));
+  EXPECT_EQ(shown(b.read_reply()), R"(200 {"status":"ok"})");
+}
+
+TEST_F(HttpWaiting, LineAndHttpClientsStandInOneLine) {
+  std::vector<HttpClient> https;
+  std::vector<LineClient> lines;
+  for (int i = 0; i < 10; ++i) {
+    https.push_back(wait("h" + std::to_string(i)));
+    lines.push_back(server_.connect());
+    lines.back().send(request("l", "k", "600"));
+    ASSERT_TRUE(await_line(client_, "k", ++waiters_));
+  }
+  std::string listed = client_.get("/v1/locks?key=k").body;
+  EXPECT_LT(listed.find("\"h0\""), listed.find("\"tcp:"));
+  release();
+  std::int64_t last = token_;
+  for (std::size_t i = 0; i < https.size(); ++i) {
+    const HttpReply grant = https[i].read_reply();
+    ASSERT_EQ(grant.status, 200) << i;
+    ASSERT_GT(grant.number("token"), last);
+    release("h" + std::to_string(i), grant.number("token"));
+    const std::string line = lines[i].read_line();
+    ASSERT_EQ(masked(line), "ok <token> 33") << i;
+    last = std::stoll(token_of(line).substr(0, 16), nullptr, 16);
+    ASSERT_GT(last, grant.number("token"));
+    ASSERT_EQ(lines[i].ask(request("r", "k", token_of(line))), "ok");
+  }
+}
+
+TEST_F(HttpWaiting, WhoGoesAwayGivesUpItsPlaceAtOnce) {
+  HttpClient closed = wait("b");
+  HttpClient reset = wait("c");
+  HttpClient half_closed = wait("d");
+  HttpClient last = wait("e");
+  closed.close();
+  ASSERT_TRUE(await_line(client_, "k", 3));
+  reset.reset();
+  ASSERT_TRUE(await_line(client_, "k", 2));
+  half_closed.half_close();
+  ASSERT_TRUE(await_line(client_, "k", 1));
+  release();
+  EXPECT_EQ(last.read_reply().text("holder"), "e");
+}
+
+// The server may hear of the release before it hears that the first in line has left: it must not
+// hold what it was granted then. The next one gets it, long before any lease is over.
+TEST_F(HttpWaiting, AGrantToOneThatHasLeftIsTakenBack) {
+  constexpr const char* kLong = R"("ttl_ms":600000,"wait_ms":600000)";
+  HttpClient releaser = server_.browse();
+  std::string holder = "first";
+  for (int round = 0; round < 200; ++round) {
+    const std::string successor = "next" + std::to_string(round);
+    HttpClient leaver = wait("leaver", kLong);
+    HttpClient next = wait(successor, kLong);
+    const std::string release =
+        releaser.written("POST", "/v1/release", hold_json("k", holder, token_));
+    round % 2 == 0 ? leaver.reset() : leaver.close();
+    ASSERT_TRUE(releaser.send(release));
+    ASSERT_EQ(releaser.read_reply().status, 200);
+    const HttpReply grant = next.read_reply();
+    ASSERT_EQ(grant.status, 200) << "round " << round << ": " << grant.body;
+    ASSERT_GT(grant.number("token"), token_);
+    token_ = grant.number("token");
+    holder = successor;
+    waiters_ = 0;
+  }
+}
+
+// A read timeout is for silence in a request, not for a wait.
+TEST(HttpWaitingLong, ALongWaitIsNoSilence) {
+  Options options = http_options();
+  options.read_timeout = 300ms;
+  HttpServer server(options);
+  HttpClient holder = server.browse();
+  ASSERT_EQ(holder.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  HttpClient waiter = server.browse();
+  EXPECT_EQ(waiter.post("/v1/acquire", hold_json("k", "b", R"("wait_ms":2000)")).text("error"),
+            "wait_timeout");
+}
+
+}  // namespace
+}  // namespace lockd
