@@ -1,0 +1,46 @@
+#include "cli/completion.h"
+
+#include <algorithm>
+
+#include "cli/command_table.h"
+
+namespace lockd::cli {
+
+std::vector<std::pair<std::string, std::string>> first_words() {
+  std::vector<std::pair<std::string, std::string>> words;
+  for (const Command& command : commands()) {
+    const std::size_t space = command.name.find(' ');
+    std::string word(command.name.substr(0, space));
+    if (space == std::string_view::npos) {
+      words.emplace_back(std::move(word), command.summary);
+    } else if (words.empty() || words.back().first != word) {
+      words.emplace_back(std::move(word), "Look at a journal");
+    }
+  }
+  return words;
+}
+
+std::vector<std::pair<std::string, std::string>> second_words(std::string_view first) {
+  std::vector<std::pair<std::string, std::string>> words;
+  for (const Command& command : commands()) {
+    const std::size_t space = command.name.find(' ');
+    if (space == std::string_view::npos || command.name.substr(0, space) != first) continue;
+    words.emplace_back(command.name.substr(space + 1), command.summary);
+  }
+  return words;
+}
+
+std::string first_sentence(std::string_view help) {
+  const std::size_t end = std::min({help.find(". "), help.find("; "), help.size()});
+  std::string sentence(help.substr(0, end));
+  if (sentence.ends_with('.')) sentence.pop_back();
+  return sentence;
+}
+
+std::string shell_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + '\'';
+}
+
+}  // namespace lockd::cli

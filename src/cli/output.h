@@ -1,0 +1,74 @@
+// What lockctl prints on standard output: lines, tables, colours where there is a terminal.
+//
+// Used by one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockd::cli {
+
+// Whether to mark text up, and how. On a terminal that is not a dumb one, unless NO_COLOR is set.
+class Style {
+ public:
+  static Style of(int descriptor);
+  static Style plain() { return Style(false); }
+  static Style coloured() { return Style(true); }
+
+  bool is_plain() const { return !on_; }
+  std::string bold(std::string_view text) const { return marked("1", text); }
+  std::string dim(std::string_view text) const { return marked("2", text); }
+  std::string red(std::string_view text) const { return marked("31", text); }
+  std::string green(std::string_view text) const { return marked("32", text); }
+  std::string yellow(std::string_view text) const { return marked("33", text); }
+  std::string reversed(std::string_view text) const { return marked("7", text); }
+
+ private:
+  explicit Style(bool on) : on_(on) {}
+  std::string marked(std::string_view code, std::string_view text) const;
+
+  bool on_;
+};
+
+class Output {
+ public:
+  explicit Output(std::FILE* stream);
+
+  const Style& style() const { return style_; }
+  // One line, and at once: who reads a stream waits for it. Throws Failure when nobody takes it.
+  void line(std::string_view text);
+  // As it is.
+  void write(std::string_view text);
+
+ private:
+  std::FILE* const stream_;
+  const Style style_;
+};
+
+// Rows under a heading, each column as wide as its widest cell.
+//
+//   Table table({"KEY", "WAITERS>"});   // a column whose heading ends with > is aligned right
+//   table.add({"my-job", "3"});
+//   output.write(table.text(output.style()));
+class Table {
+ public:
+  explicit Table(std::vector<std::string> headings);
+
+  // Cells are made printable.
+  void add(std::vector<std::string> cells);
+  bool empty() const { return rows_.empty(); }
+  std::string text(const Style& style) const;
+
+ private:
+  std::string row_text(const std::vector<std::string>& cells,
+                       const std::vector<std::size_t>& widths) const;
+
+  std::vector<std::string> headings_;
+  std::vector<bool> right_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace lockd::cli
