@@ -11,8 +11,8 @@
 #include <functional>
 #include <string>
 
+#include "base/latencies.h"
 #include "dialogue.h"
-#include "latencies.h"
 
 namespace lockd::bench {
 

@@ -313,11 +313,20 @@ bool fits(const Option& option, std::string_view text) {
   return false;
 }
 
-std::optional<std::string_view> Arguments::text(std::string_view option) const {
+const std::pair<const Option*, std::string>* Arguments::last(std::string_view option) const {
   const auto found = std::find_if(given_.rbegin(), given_.rend(),
                                   [&](const auto& one) { return one.first->name == option; });
-  if (found == given_.rend()) return std::nullopt;
-  return found->second;
+  return found == given_.rend() ? nullptr : &*found;
+}
+
+std::optional<std::string_view> Arguments::text(std::string_view option) const {
+  const auto* const found = last(option);
+  return found == nullptr ? std::nullopt : std::optional<std::string_view>(found->second);
+}
+
+std::optional<std::string_view> Arguments::text(std::string_view option, Shape shape) const {
+  const auto* const found = last(option);
+  return found == nullptr || found->first->shape != shape ? std::nullopt : text(option);
 }
 
 std::vector<std::string_view> Arguments::all(std::string_view option) const {
@@ -329,9 +338,8 @@ std::vector<std::string_view> Arguments::all(std::string_view option) const {
 }
 
 bool Arguments::has(std::string_view option) const {
-  const auto found = std::find_if(given_.rbegin(), given_.rend(),
-                                  [&](const auto& one) { return one.first->name == option; });
-  if (found == given_.rend()) return false;
+  const auto* const found = last(option);
+  if (found == nullptr) return false;
   return found->first->shape != Shape::toggle || parse_bool(found->second).value_or(false);
 }
 

@@ -30,6 +30,8 @@ class Arguments {
   bool has(std::string_view option) const;
   // The last one given.
   std::optional<std::string_view> text(std::string_view option) const;
+  // The same for one name that is two options: only if it was given in that shape.
+  std::optional<std::string_view> text(std::string_view option, Shape shape) const;
   std::vector<std::string_view> all(std::string_view option) const;
   std::optional<std::uint64_t> whole(std::string_view option) const;
   std::optional<Duration> seconds(std::string_view option) const;
@@ -43,6 +45,8 @@ class Arguments {
 
  private:
   friend class ArgumentReader;
+
+  const std::pair<const Option*, std::string>* last(std::string_view option) const;
 
   std::vector<std::pair<const Option*, std::string>> given_;
   std::vector<std::string> operands_;

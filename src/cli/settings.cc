@@ -50,9 +50,11 @@ class Lookup {
 
   std::optional<Found> find(std::string_view name) const {
     const Option* const option = option_of(name);
-    if (const auto given = arguments_.text(name)) return Found{joined(name), "--" + std::string(name), 3};
-    if (!option->variable.empty()) {
-      if (auto found = variable(std::string(option->variable))) return checked(*option, std::move(*found));
+    if (arguments_.text(name, option->shape)) {
+      return Found{joined(name), "--" + std::string(name), 3};
+    }
+    if (auto found = variable(std::string(option->variable))) {
+      return checked(*option, std::move(*found));
     }
     const auto entry = config_.entries.find(std::string(name));
     if (entry == config_.entries.end()) return std::nullopt;
@@ -146,6 +148,27 @@ std::vector<client::Address> servers_of(const Lookup& lookup) {
   return {address};
 }
 
+HttpAddress http_of(const Lookup::Found& found, bool tls) {
+  const auto address = parse_http_address(found.text, tls);
+  if (address) return *address;
+  throw Failure(kExitConfig, found.origin + ": " + in_quotes(found.text) +
+                                 ": it takes HOST:PORT or http://HOST:PORT");
+}
+
+// Those of the command line, or the one that other commands would use.
+std::vector<HttpAddress> http_servers_of(const Lookup& lookup, bool tls) {
+  auto found = lookup.find("server");
+  if (!found || found->rank < 3) found = lookup.find("http");
+  if (!found) {
+    throw Failure(kExitConfig, "--http needs --servers http://HOST:PORT, or DFLOCKD_HTTP_ADDR");
+  }
+  std::vector<HttpAddress> servers;
+  for (const std::string& part : split_list(found->text)) {
+    servers.push_back(http_of({part, found->origin, found->rank}, tls));
+  }
+  return servers;
+}
+
 std::optional<client::TlsOptions> tls_of(const Lookup& lookup) {
   client::TlsOptions tls{.ca_file = lookup.text("tls-ca"),
                          .certificate = lookup.text("tls-cert"),
@@ -197,21 +220,20 @@ Machine this_machine() {
 Settings load_settings(const Arguments& arguments, const Machine& machine) {
   const Lookup lookup(arguments, machine);
   Settings settings;
-  settings.servers = servers_of(lookup);
   settings.connect.tls = tls_of(lookup);
+  const bool tls = settings.connect.tls.has_value();
+  if (arguments.text("http", Shape::toggle)) {
+    settings.http_servers = http_servers_of(lookup, tls);
+  } else {
+    settings.servers = servers_of(lookup);
+  }
   settings.connect.auth_token = token_of(lookup, machine);
   if (const auto timeout = lookup.find("connect-timeout")) {
     const Duration limit = *parse_seconds(timeout->text);
     if (limit == Duration::zero()) throw Failure(kExitConfig, timeout->origin + ": more than 0");
     settings.connect.connect_timeout = settings.connect.reply_timeout = limit;
   }
-  if (const auto http = lookup.find("http")) {
-    settings.http = parse_http_address(http->text, settings.connect.tls.has_value());
-    if (!settings.http) {
-      throw Failure(kExitConfig, http->origin + ": " + in_quotes(http->text) +
-                                     ": it takes HOST:PORT or http://HOST:PORT");
-    }
-  }
+  if (const auto http = lookup.find("http")) settings.http = http_of(*http, tls);
   return settings;
 }
 

@@ -28,6 +28,7 @@ struct Settings {
   std::vector<client::Address> servers{client::Address{}};
   client::ConnectOptions connect{};
   std::optional<HttpAddress> http{};
+  std::vector<HttpAddress> http_servers{};  // of bench --http, which has them for servers
 };
 
 // The doors to the machine, so that tests can pass their own.

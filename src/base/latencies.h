@@ -4,13 +4,14 @@
 // and a million requests take no more memory than one. A plain value, for one thread.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 
-namespace lockd::bench {
+namespace lockd {
 
 class Latencies {
  public:
@@ -18,9 +19,13 @@ class Latencies {
     const auto ns = static_cast<std::uint64_t>(latency.count() < 0 ? 0 : latency.count());
     ++counts_[bucket_of(ns)];
     ++total_;
+    max_ = std::max(max_, ns);
   }
 
   std::uint64_t count() const { return total_; }
+  std::chrono::nanoseconds max() const {  // exact
+    return std::chrono::nanoseconds(static_cast<std::int64_t>(max_));
+  }
 
   // The latency that a part `p` of all requests, from 0 to 1, did not exceed: the bucket's lower
   // bound.
@@ -49,6 +54,7 @@ class Latencies {
 
   std::array<std::uint64_t, (64 - kBits + 1) * kParts> counts_{};
   std::uint64_t total_ = 0;
+  std::uint64_t max_ = 0;
 };
 
-}  // namespace lockd::bench
+}  // namespace lockd

@@ -1,0 +1,173 @@
+// ping, listen, signal: what goes over the line port as it is.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/failure.h"
+#include "cli/json.h"
+#include "cli/values.h"
+#include "cli/wait_option.h"
+#include "lockd/client/client.h"
+
+namespace lockd::cli {
+namespace {
+
+using client::Connection;
+using SteadyClock = std::chrono::steady_clock;
+
+struct Pinged {
+  client::Status status;
+  Duration took{};
+};
+
+Pinged ping(const client::Address& server, const client::ConnectOptions& options) {
+  auto connection = Connection::open(server, options);
+  if (!connection) return {connection, {}};
+  const auto start = SteadyClock::now();
+  client::Status status = connection->ping();
+  return {std::move(status), SteadyClock::now() - start};
+}
+
+std::string ping_json(const client::Address& server, const Pinged& pinged) {
+  ObjectWriter json;
+  json.text("server", server.to_string()).truth("ok", static_cast<bool>(pinged.status));
+  if (pinged.status) {
+    json.decimal("ms", std::chrono::duration<double, std::milli>(pinged.took).count());
+  } else {
+    json.text("error", client::describe(pinged.status));
+  }
+  return json.str();
+}
+
+// Listens to several servers at once: a thread for each, and one place where signals come together.
+class Listening {
+ public:
+  explicit Listening(const Invocation& invocation)
+      : invocation_(invocation), left_(invocation.arguments.whole("count").value_or(UINT64_MAX)) {}
+
+  int run() {
+    std::vector<std::jthread> threads;
+    for (const client::Address& server : invocation_.settings.servers) {
+      threads.emplace_back([this, &server] { listen(server); });
+    }
+    threads.clear();  // joins
+    if (failure_) throw Failure(failure_->code(), failure_->what());
+    return left_ == 0 ? kExitOk : kExitConflict;
+  }
+
+ private:
+  void listen(const client::Address& server) {
+    try {
+      follow(server);
+    } catch (const Failure& failure) {
+      const std::lock_guard guard(mutex_);
+      if (!failure_ && !stop_.stop_requested()) {
+        failure_.emplace(failure.code(), server.to_string() + ": " + failure.what());
+      }
+    }
+    stop_.request_stop();
+  }
+
+  void follow(const client::Address& server) {
+    const std::stop_token stop = stop_.get_token();
+    auto connection = Connection::open(server, invocation_.settings.connect, stop);
+    require(connection);
+    const std::string group(invocation_.arguments.text("group").value_or(""));
+    for (const std::string& pattern : invocation_.arguments.operands()) {
+      require(connection->listen(pattern, group, stop));
+    }
+    for (;;) {
+      const auto signal = connection->next_signal(patience(), stop);
+      if (signal.outcome == client::Outcome::cancelled) return;
+      if (signal.outcome == client::Outcome::timeout) {
+        if (patience() <= Duration::zero()) return;
+        continue;
+      }
+      require(signal);
+      if (!print(*signal)) return;
+    }
+  }
+
+  // How long nothing may come any more, from whatever server.
+  Duration patience() {
+    const auto wait = invocation_.arguments.seconds("wait");
+    if (!wait) return kEndless;
+    const std::lock_guard guard(mutex_);
+    return std::max(Duration::zero(), *wait - (SteadyClock::now() - last_));
+  }
+
+  // False when that was the last.
+  bool print(const client::Signal& signal) {
+    const std::lock_guard guard(mutex_);
+    if (left_ == 0) return false;
+    last_ = SteadyClock::now();
+    if (invocation_.arguments.has("json")) {
+      ObjectWriter json;
+      json.text("channel", signal.channel).text("payload", signal.payload);
+      invocation_.output.line(json.str());
+    } else {
+      invocation_.output.line(invocation_.output.style().bold(printable(signal.channel)) + ' ' +
+                              printable(signal.payload));
+    }
+    return --left_ > 0;
+  }
+
+  const Invocation& invocation_;
+  std::stop_source stop_;
+  std::mutex mutex_;
+  // Guarded by the mutex while there are threads.
+  std::uint64_t left_;
+  SteadyClock::time_point last_ = SteadyClock::now();
+  std::optional<Failure> failure_;
+};
+
+}  // namespace
+
+int execute_ping(const Invocation& invocation) {
+  int code = kExitOk;
+  Table table({"SERVER", "TIME>", ""});
+  for (const client::Address& server : invocation.settings.servers) {
+    const Pinged pinged = ping(server, invocation.settings.connect);
+    if (!pinged.status && code == kExitOk) code = exit_code_of(pinged.status.outcome);
+    if (invocation.arguments.has("json")) {
+      invocation.output.line(ping_json(server, pinged));
+      continue;
+    }
+    char took[32];
+    std::snprintf(took, sizeof took, "%.2f ms",
+                  std::chrono::duration<double, std::milli>(pinged.took).count());
+    table.add({server.to_string(), pinged.status ? took : "-",
+               pinged.status ? "ok" : client::describe(pinged.status)});
+  }
+  if (!table.empty()) invocation.output.write(table.text(invocation.output.style()));
+  return code;
+}
+
+int execute_listen(const Invocation& invocation) { return Listening(invocation).run(); }
+
+int execute_signal(const Invocation& invocation) {
+  const std::string& channel = invocation.arguments.operands()[0];
+  client::Client client({.servers = invocation.settings.servers,
+                         .connect = invocation.settings.connect});
+  auto connection = client.connect(channel);
+  require(connection);
+  const auto reached = connection->publish(channel, invocation.arguments.operands()[1]);
+  require(reached);
+  if (invocation.arguments.has("json")) {
+    ObjectWriter json;
+    json.number("delivered", *reached);
+    invocation.output.line(json.str());
+  } else {
+    invocation.output.line(std::to_string(*reached));
+  }
+  return kExitOk;
+}
+
+}  // namespace lockd::cli

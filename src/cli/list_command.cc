@@ -1,0 +1,106 @@
+// lockctl list.
+#include <algorithm>
+#include <boost/json/serialize.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/fetch.h"
+#include "cli/json.h"
+#include "cli/key_table.h"
+#include "cli/observation.h"
+
+namespace lockd::cli {
+namespace {
+
+namespace json = boost::json;
+
+// Prints keys as they come, or, for people, all at the end.
+class Listing {
+ public:
+  explicit Listing(const Invocation& invocation)
+      : invocation_(invocation),
+        json_(invocation.arguments.has("json")),
+        left_(invocation.arguments.whole("limit").value_or(UINT64_MAX)) {}
+
+  std::uint64_t left() const { return left_; }
+
+  void add(const SeenKey& key, std::string_view as_json) {
+    if (left_ == 0) return;
+    --left_;
+    if (json_) {
+      invocation_.output.line(as_json);
+    } else {
+      table_.add(key);
+    }
+  }
+
+  void finish() {
+    if (!table_.empty()) invocation_.output.write(table_.text(invocation_.output.style()));
+  }
+
+ private:
+  const Invocation& invocation_;
+  const bool json_;
+  std::uint64_t left_;
+  KeyTable table_;
+};
+
+// Page after page, in the order of the server.
+void list_over_http(const Invocation& invocation, Listing& listing) {
+  constexpr std::uint64_t kPage = 500;
+  const auto http = require_http(invocation);
+  std::string fixed = "/v1/locks?prefix=" + url_encoded(invocation.arguments.operand_or(0, ""));
+  if (invocation.arguments.has("idle")) fixed += "&idle=true";
+  const bool by_waiters = invocation.arguments.has("waiters");
+  if (by_waiters) fixed += "&order=waiters";
+  for (std::string after; listing.left() > 0;) {
+    std::string target =
+        fixed + "&limit=" + std::to_string(std::min(kPage, listing.left()));
+    if (!after.empty()) target += "&after=" + url_encoded(after);
+    const HttpReply reply = http->get(target);
+    require(reply);
+    const json::value page = parse_json(reply.body, "the server");
+    for (const json::value& lock : array_of(page, "locks")) {
+      listing.add(seen_key(lock), json::serialize(lock));
+    }
+    std::string next = text_of(page, "next");
+    if (next.empty() || next == after) return;
+    after = std::move(next);
+  }
+}
+
+void list_over_line(const Invocation& invocation, Listing& listing) {
+  const std::string prefix = invocation.arguments.operand_or(0, "");
+  std::vector<SeenKey> keys;
+  for (const client::Address& server : invocation.settings.servers) {
+    const json::value stats = parse_json(fetch_stats(invocation.settings, server), server.to_string());
+    for (SeenKey& key : keys_of_stats(stats)) {
+      if (key.idle_for && !invocation.arguments.has("idle")) continue;
+      if (key.key.starts_with(prefix)) keys.push_back(std::move(key));
+    }
+  }
+  if (invocation.arguments.has("waiters")) {
+    sort_by_waiters(keys);
+  } else {
+    std::stable_sort(keys.begin(), keys.end(),
+                     [](const SeenKey& a, const SeenKey& b) { return a.key < b.key; });
+  }
+  for (const SeenKey& key : keys) listing.add(key, json_of(key));
+}
+
+}  // namespace
+
+int execute_list(const Invocation& invocation) {
+  Listing listing(invocation);
+  if (invocation.settings.http) {
+    list_over_http(invocation, listing);
+  } else {
+    list_over_line(invocation, listing);
+  }
+  listing.finish();
+  return kExitOk;
+}
+
+}  // namespace lockd::cli

@@ -1,0 +1,31 @@
+// What `top` shows: a frame out of two looks at a server. Pure.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/observation.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+
+namespace lockd::cli {
+
+struct Look {
+  std::chrono::steady_clock::time_point at{};
+  Observation seen{};
+  std::vector<SeenKey> keys{};  // those with the longest lines first
+};
+
+struct TopPicture {
+  std::string server{};           // whom we look at
+  std::optional<Look> now{};      // none yet
+  std::optional<Look> before{};   // for rates
+  std::string trouble{};          // why there is nothing newer, or empty
+};
+
+// Lines joined by \n, no more than the size has rows and, marks aside, no wider than its columns.
+std::string draw(const TopPicture& picture, ScreenSize size, const Style& style);
+
+}  // namespace lockd::cli
