@@ -48,7 +48,7 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
   std::size_t least = kFar;
   for (const std::string_view name : names) {
     const std::size_t changes = distance(word, name);
-    if (changes < least && changes < name.size()) {
+    if (changes < least && changes <= name.size() / 2) {
       least = changes;
       best = name;
     }
@@ -259,8 +259,7 @@ class ArgumentReader {
     for (const Command& command : commands()) names.push_back(command.name);
     const std::string near = nearest(word, names);
     refuse("there is no command " + in_quotes(word) +
-           (near.empty() ? "" : "; did you mean " + near + "?") +
-           " lockctl --help lists them");
+           (near.empty() ? "" : " (did you mean " + near + "?)") + "; lockctl --help lists them");
   }
 
   void refuse_option(const Command& command, std::string_view name) {
@@ -271,7 +270,7 @@ class ArgumentReader {
     const std::string near = name.size() > 1 ? nearest(name, names) : "";
     const std::string dashes = name.size() > 1 ? "--" : "-";
     refuse("there is no option " + in_quotes(dashes + std::string(name)) +
-           (near.empty() ? "" : "; did you mean --" + near + "?"));
+           (near.empty() ? "" : " (did you mean --" + near + "?)"));
   }
 
   void refuse_operand(std::string_view word) { refuse("unexpected argument " + in_quotes(word)); }

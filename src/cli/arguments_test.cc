@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -114,12 +115,12 @@ TEST(Arguments, MistakesAreNamed) {
     const char* error;
   } cases[] = {
       {{}, "what is to be done? lockctl --help lists the commands"},
-      {{"rum"}, "there is no command 'rum'; did you mean run? lockctl --help lists them"},
-      {{"wal"}, "there is no command 'wal' lockctl --help lists them"},
+      {{"rum"}, "there is no command 'rum' (did you mean run?); lockctl --help lists them"},
+      {{"wal"}, "there is no command 'wal'; lockctl --help lists them"},
       {{"run"}, "lockctl run needs KEY"},
       {{"run", "k"}, "lockctl run needs a command: lockctl run KEY -- COMMAND..."},
       {{"run", "k", "--"}, "lockctl run needs a command: lockctl run KEY -- COMMAND..."},
-      {{"run", "--wiat", "1", "k"}, "there is no option '--wiat'; did you mean --wait?"},
+      {{"run", "--wiat", "1", "k"}, "there is no option '--wiat' (did you mean --wait?)"},
       {{"run", "-Z", "k"}, "there is no option '-Z'"},
       {{"run", "-w", "soon", "k"},
        "--wait: 'soon': it takes seconds, from 0 to 9223372036, such as 5 or 0.5"},

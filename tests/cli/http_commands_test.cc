@@ -1,0 +1,187 @@
+// The commands that use the HTTP API, against a server that answers what the specification says.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "cli/fake_http.h"
+#include "cli/lockctl.h"
+
+namespace lockd {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Finished over(const FakeHttp& http, const Words& words) {
+  Words all = words;
+  all.insert(all.begin() + 1, {"--http", http.address()});
+  return lockctl(all);
+}
+
+TEST(Reservations, AcquirePrintsTheToken) {
+  FakeHttp http([](const FakeRequest&) {
+    return json_reply("200 OK", R"({"key":"k","holder":"h","token":42,"expires_at_unix_ms":1})");
+  });
+  const Finished plain = over(http, {"acquire", "k", "--ttl", "1.5", "-w", "2", "--holder", "me"});
+  EXPECT_EQ(plain.status, 0) << plain.errors;
+  EXPECT_EQ(plain.output, "42\n");
+  EXPECT_EQ(over(http, {"acquire", "k", "-n", "--json"}).output,
+            "{\"key\":\"k\",\"holder\":\"h\",\"token\":42,\"expires_at_unix_ms\":1}\n");
+  const auto requests = http.requests();
+  EXPECT_EQ(requests[0].line, "POST /v1/acquire HTTP/1.1");
+  EXPECT_EQ(requests[0].body, R"({"key":"k","holder":"me","ttl_ms":1500,"wait_ms":2000})");
+  // Who asks twice is one holder: the process that started lockctl, which is this one.
+  EXPECT_NE(requests[1].body.find(":" + std::to_string(::getpid()) + "\",\"wait_ms\":0}"),
+            std::string::npos)
+      << requests[1].body;
+  over(http, {"acquire", "k", "--semaphore", "3", "--holder", "me", "-n"});
+  EXPECT_EQ(http.requests()[2].line, "POST /v1/semaphores/acquire HTTP/1.1");
+  EXPECT_EQ(http.requests()[2].body, R"({"key":"k","holder":"me","limit":3,"wait_ms":0})");
+}
+
+TEST(Reservations, TheWaitHasNoEndUnlessItIsSaid) {
+  FakeHttp http([](const FakeRequest&) { return json_reply("200 OK", R"({"token":1})"); });
+  over(http, {"acquire", "k"});
+  EXPECT_NE(http.requests()[0].body.find("\"wait_ms\":9223372036000"), std::string::npos)
+      << http.requests()[0].body;
+}
+
+TEST(Reservations, RenewReleaseFence) {
+  FakeHttp http([](const FakeRequest& request) {
+    if (request.line.starts_with("GET")) {
+      return json_reply("200 OK", R"({"key":"a b","held":true,"token":9})");
+    }
+    return json_reply("200 OK", R"({"key":"k","released":true})");
+  });
+  EXPECT_EQ(over(http, {"renew", "k", "42", "--holder", "me", "--ttl", "5"}).output, "");
+  EXPECT_EQ(over(http, {"release", "k", "42", "--holder", "me", "--json"}).output,
+            "{\"key\":\"k\",\"released\":true}\n");
+  EXPECT_EQ(over(http, {"fence", "a b"}).output, "9\n");
+  const auto requests = http.requests();
+  EXPECT_EQ(requests[0].line, "POST /v1/renew HTTP/1.1");
+  EXPECT_EQ(requests[0].body, R"({"key":"k","holder":"me","token":42,"ttl_ms":5000})");
+  EXPECT_EQ(requests[1].body, R"({"key":"k","holder":"me","token":42})");
+  EXPECT_EQ(requests[2].line, "GET /v1/fence?key=a%20b HTTP/1.1");
+  EXPECT_EQ(over(http, {"release", "k", "half"}).status, 64);
+}
+
+TEST(Reservations, RefusalsHaveTheirCodes) {
+  const struct {
+    const char* status;
+    const char* body;
+    int code;
+  } cases[] = {
+      {"409 Conflict", R"({"error":"held","detail":"it is held","holder":"bo"})", 1},
+      {"409 Conflict", R"({"error":"wait_timeout","detail":"d"})", 1},
+      {"409 Conflict", R"({"error":"limit_mismatch","detail":"d"})", 65},
+      {"400 Bad Request", R"({"error":"bad_request","detail":"d"})", 65},
+      {"401 Unauthorized", R"({"error":"unauthorized","detail":"d"})", 77},
+      {"403 Forbidden", R"({"error":"protected_mode","detail":"d"})", 77},
+      {"429 Too Many", R"({"error":"max_locks","detail":"d"})", 75},
+      {"503 No", R"({"error":"draining","detail":"d"})", 75},
+      {"500 Oops", "<html>", 76},
+      {"200 OK", "not json", 76},
+  };
+  for (const auto& [status, body, code] : cases) {
+    FakeHttp http([&](const FakeRequest&) { return json_reply(status, body); });
+    const Finished finished = over(http, {"acquire", "k", "-n"});
+    EXPECT_EQ(finished.status, code) << body << finished.errors;
+    EXPECT_TRUE(finished.errors.starts_with("lockctl: ")) << finished.errors;
+  }
+  FakeHttp held([](const FakeRequest&) {
+    return json_reply("409 Conflict", R"({"error":"held","detail":"d","holder":"bo\u001b["})");
+  });
+  const Finished finished = over(held, {"acquire", "k", "-n", "-E", "9"});
+  EXPECT_EQ(finished.status, 9);
+  EXPECT_EQ(finished.errors, "lockctl: d (holder 'bo?[')\n");
+  for (const char* call : {"renew", "release"}) {
+    FakeHttp lost([](const FakeRequest&) {
+      return json_reply("409 Conflict", R"({"error":"stale_token","detail":"d"})");
+    });
+    EXPECT_EQ(over(lost, {call, "k", "7"}).status, 1) << call;
+  }
+}
+
+TEST(Reservations, TheTokenIsSentAsBearer) {
+  FakeHttp http([](const FakeRequest&) { return json_reply("200 OK", R"({"token":1})"); });
+  lockctl({"fence", "--http", http.address(), "--token", "hush", "k"});
+  EXPECT_NE(http.requests()[0].headers.find("Authorization: Bearer hush\r\n"), std::string::npos);
+}
+
+TEST(Looking, ListGoesThroughAllPages) {
+  FakeHttp http([](const FakeRequest& request) {
+    if (request.line.find("after=b") != std::string::npos) {
+      return json_reply("200 OK", R"({"locks":[{"kind":"semaphore","key":"c","limit":3,)"
+                                  R"("holders":2,"waiters":0,"holds":[{"holder":"x","token":5,)"
+                                  R"("held_ms":10,"ttl_ms":20,"expires_in_ms":15}],"line":[]}]})");
+    }
+    return json_reply(
+        "200 OK", R"({"locks":[{"kind":"lock","key":"b","limit":1,"holders":1,"waiters":2,)"
+                  R"("holds":[{"holder":"ana","token":4,"held_ms":61000,"expires_in_ms":33000}],)"
+                  R"("line":[]}],"next":"b"})");
+  });
+  EXPECT_EQ(over(http, {"list", "pre/"}).output,
+            "KEY  KIND       HOLDERS  WAITERS  HOLDER  FENCE   HELD  EXPIRES\n"
+            "b    lock             1        2  ana         4  1m 1s      33s\n"
+            "c    semaphore      2/3        0  x +1        5   10ms     15ms\n");
+  EXPECT_NE(http.requests()[0].line.find("prefix=pre%2F"), std::string::npos);
+  const Finished json = over(http, {"list", "--json", "--waiters", "--idle", "--limit", "1"});
+  EXPECT_EQ(std::count(json.output.begin(), json.output.end(), '\n'), 1);
+  EXPECT_TRUE(json.output.starts_with("{\"kind\":\"lock\",\"key\":\"b\"")) << json.output;
+  EXPECT_NE(http.requests()[2].line.find("idle=true&order=waiters&limit=1"), std::string::npos);
+}
+
+TEST(Looking, DescribeShowsTheLine) {
+  FakeHttp http([](const FakeRequest&) {
+    return json_reply(
+        "200 OK", R"({"locks":[{"kind":"lock","key":"k","limit":1,"holders":1,"waiters":2,)"
+                  R"("holds":[{"holder":"ana","token":4,"held_ms":1000,"expires_in_ms":32000}],)"
+                  R"("line":[{"holder":"bo","waited_ms":900},{"holder":"cy","waited_ms":100}]}]})");
+  });
+  EXPECT_EQ(over(http, {"describe", "k"}).output,
+            "k  lock, 1 holder, 2 in line\n"
+            "\n"
+            "HOLDER  FENCE  HELD  EXPIRES\n"
+            "ana         4    1s      32s\n"
+            "\n"
+            "#  IN LINE  WAITED\n"
+            "1  bo        900ms\n"
+            "2  cy        100ms\n");
+  EXPECT_EQ(over(http, {"describe", "other"}).status, 1);
+}
+
+TEST(Looking, WatchPrintsEventsAsTheyCome) {
+  FakeHttp http([](const FakeRequest&) {
+    return std::string(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: ping\n\n"
+        "event: granted\ndata: {\"at_unix_ms\":1000,\"kind\":\"lock\",\"key\":\"k\",\"holder\":"
+        "\"ana\",\"token\":7,\"limit\":1,\"holders\":1,\"waiters\":0,\"waited_ms\":1500}\n\n"
+        "event: missed\ndata: {}\n\n");
+  });
+  const Finished plain = over(http, {"watch", "k"});
+  EXPECT_EQ(plain.status, 69) << "the stream has ended";
+  EXPECT_NE(plain.output.find("granted       k  ana  fence 7  waited 1.5s  1/1, 0 in line\n"),
+            std::string::npos)
+      << plain.output;
+  const Finished json = over(http, {"watch", "--json"});
+  EXPECT_NE(json.output.find("\"waited_ms\":1500,\"event\":\"granted\"}\n"), std::string::npos)
+      << json.output;
+  EXPECT_NE(http.requests()[0].line.find("GET /v1/events?prefix=k "), std::string::npos);
+  FakeHttp refusing(
+      [](const FakeRequest&) { return json_reply("401 No", R"({"error":"unauthorized"})"); });
+  EXPECT_EQ(over(refusing, {"watch"}).status, 77);
+}
+
+TEST(Looking, WhatNeedsHttpSaysSo) {
+  for (const Words& words : {Words{"acquire", "k"}, Words{"renew", "k", "7"},
+                             Words{"release", "k", "7"}, Words{"fence", "k"},
+                             Words{"describe", "k"}, Words{"watch"}}) {
+    const Finished finished = lockctl(words);
+    EXPECT_EQ(finished.status, 78) << words.front();
+    EXPECT_NE(finished.errors.find("DFLOCKD_HTTP_ADDR"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,245 @@
+#include "cli/lockctl.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// Sanitizers on a busy machine included.
+constexpr auto kPatience = std::chrono::seconds(60);
+
+[[noreturn]] void give_up(const char* what) {
+  std::perror(what);
+  std::abort();
+}
+
+int new_file(std::string_view content = {}) {
+  const int file = ::memfd_create("lockctl", MFD_CLOEXEC);
+  if (file < 0) give_up("memfd_create");
+  if (::pwrite(file, content.data(), content.size(), 0) < 0) give_up("pwrite");
+  return file;
+}
+
+std::string read_file(int file) {
+  std::string text;
+  std::array<char, 4096> bytes;
+  for (ssize_t size; (size = ::pread(file, bytes.data(), bytes.size(),
+                                     static_cast<off_t>(text.size()))) > 0;) {
+    text.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  for (std::string& string : strings) all.push_back(string.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& more) {
+  std::vector<std::string> all = more;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const auto is = [&](const char* start) { return text.starts_with(start); };
+    if (is("DFLOCKD_") || is("LOCKD_") || is("HOME=") || is("XDG_") || is("TERM=") ||
+        is("NO_COLOR=") || is("SHELL=")) {
+      continue;
+    }
+    all.emplace_back(text);
+  }
+  all.emplace_back("HOME=/nonexistent");
+  all.emplace_back("TERM=xterm");
+  return all;
+}
+
+// The child, between fork and exec. Nothing of the test's signals is left over.
+[[noreturn]] void become(char* const* words, char* const* environment) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::execve(words[0], words, environment);
+  ::_exit(127);
+}
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
+    ++found;
+  }
+  return found;
+}
+
+template <typename Happened>
+bool await(Happened happened) {
+  for (const auto deadline = Clock::now() + kPatience; !happened();) {
+    if (Clock::now() > deadline) return false;
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+}  // namespace
+
+Lockctl::Lockctl(const std::vector<std::string>& arguments) : Lockctl(arguments, Surroundings{}) {}
+
+Lockctl::Lockctl(const std::vector<std::string>& arguments, Surroundings surroundings) {
+  std::vector<std::string> words{surroundings.program.empty() ? path_of_lockctl()
+                                                              : surroundings.program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  start(std::move(words), surroundings);
+}
+
+void Lockctl::start(std::vector<std::string> words, const Surroundings& surroundings) {
+  std::vector<std::string> settings = environment_with(surroundings.environment);
+  const std::vector<char*> arguments = pointers(words);
+  const std::vector<char*> environment = pointers(settings);
+  if (surroundings.terminal) return start_under_terminal(arguments.data(), environment.data());
+  output_ = new_file();
+  errors_ = new_file();
+  const int input = new_file(surroundings.input);
+  pid_ = ::fork();
+  if (pid_ < 0) give_up("fork");
+  if (pid_ == 0) {
+    ::lseek(input, 0, SEEK_SET);
+    ::dup2(input, STDIN_FILENO);
+    ::dup2(output_, STDOUT_FILENO);
+    ::dup2(errors_, STDERR_FILENO);
+    // What the test has open is none of its business, but for what it is to inherit.
+    for (int descriptor = STDERR_FILENO + 1; descriptor < 256; ++descriptor) {
+      const auto& kept = surroundings.descriptors;
+      const bool keeps = std::find(kept.begin(), kept.end(), descriptor) != kept.end();
+      ::fcntl(descriptor, F_SETFD, keeps ? 0 : FD_CLOEXEC);
+    }
+    become(arguments.data(), environment.data());
+  }
+  ::close(input);
+}
+
+void Lockctl::start_under_terminal(char* const* words, char* const* environment) {
+  const winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+  pid_ = ::forkpty(&terminal_, nullptr, nullptr, &size);
+  if (pid_ < 0) give_up("forkpty");
+  if (pid_ == 0) {
+    ::close_range(STDERR_FILENO + 1, ~0U, 0);
+    become(words, environment);
+  }
+  ::fcntl(terminal_, F_SETFD, FD_CLOEXEC);
+  ::fcntl(terminal_, F_SETFL, O_NONBLOCK);
+}
+
+Lockctl::~Lockctl() {
+  if (!has_ended()) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, &status_, 0);
+  }
+  if (testing::Test::HasFailure()) {
+    std::fprintf(stderr, "--- output\n%s--- errors\n%s---\n", output().c_str(), errors().c_str());
+  }
+  for (const int descriptor : {output_, errors_, terminal_}) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+}
+
+void Lockctl::signal(int number) const { ::kill(pid_, number); }
+
+bool Lockctl::has_ended() {
+  if (!ended_) ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
+  return ended_;
+}
+
+int Lockctl::await_exit() {
+  // A terminal that nobody reads is full at some time.
+  if (!await([&] { return output(), has_ended(); })) {
+    ADD_FAILURE() << "lockctl does not end";
+    return -1;
+  }
+  return WIFEXITED(status_) ? WEXITSTATUS(status_) : -1 - WTERMSIG(status_);
+}
+
+std::string Lockctl::output() {
+  if (terminal_ < 0) return read_file(output_);
+  std::array<char, 4096> bytes;
+  for (ssize_t size; (size = ::read(terminal_, bytes.data(), bytes.size())) > 0;) {
+    shown_.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+  return shown_;
+}
+
+std::string Lockctl::errors() const { return errors_ < 0 ? "" : read_file(errors_); }
+
+void Lockctl::await_output(std::string_view part, std::size_t times) {
+  const bool came = await([&] {
+    const bool over = has_ended();
+    return count(output(), part) >= times || over;
+  });
+  EXPECT_TRUE(came && count(output(), part) >= times) << part << " is not in:\n" << output();
+}
+
+void Lockctl::await_errors(std::string_view part) {
+  const bool came = await([&] {
+    const bool over = has_ended();
+    return count(errors(), part) > 0 || over;
+  });
+  EXPECT_TRUE(came && count(errors(), part) > 0) << part << " is not in:\n" << errors();
+}
+
+void Lockctl::type(std::string_view keys) const {
+  EXPECT_EQ(::write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+}
+
+void Lockctl::resize(unsigned short rows, unsigned short columns) const {
+  const winsize size{.ws_row = rows, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  EXPECT_EQ(::ioctl(terminal_, TIOCSWINSZ, &size), 0);
+}
+
+Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Surroundings surroundings) {
+  Lockctl process(arguments, std::move(surroundings));
+  Finished finished;
+  finished.status = process.await_exit();
+  finished.output = process.output();
+  finished.errors = process.errors();
+  return finished;
+}
+
+std::string address_of(const ServerProcess& server) {
+  return "127.0.0.1:" + std::to_string(server.port());
+}
+
+bool is_alive(pid_t pid) {
+  std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  if (!std::getline(stat, line)) return false;
+  const std::size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && line.compare(name_end + 1, 2, " Z") != 0;
+}
+
+bool await_death(pid_t pid) {
+  return await([pid] { return !is_alive(pid); });
+}
+
+pid_t pid_behind(const std::string& text, std::string_view name) {
+  const std::size_t at = text.find(name);
+  EXPECT_NE(at, std::string::npos) << name << " is not in " << text;
+  return at == std::string::npos ? -1 : std::atoi(text.c_str() + at + name.size());
+}
+
+std::string path_of_lockctl() { return LOCKD_LOCKCTL; }
+
+}  // namespace lockd

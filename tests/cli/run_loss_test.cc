@@ -1,0 +1,126 @@
+// A lock that is lost in the middle: the command is stopped, with all that it started.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cli/lockctl.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string>;
+
+Words run(const ServerProcess& server, const Words& more) {
+  Words words{"run", "-s", address_of(server)};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(RunLoss, AServerThatIsGoneForLongerThanTheLease) {
+  ServerProcess server;
+  Lockctl process(run(server, {"--ttl", "1", "k", "-c",
+                               "trap 'echo told; exit 0' TERM; echo pid=$$; "
+                               "while :; do sleep 0.02; done"}));
+  process.await_output("pid=");
+  const pid_t child = pid_behind(process.output(), "pid=");
+  server.kill();
+  process.await_output("told");
+  EXPECT_EQ(process.await_exit(), 79);
+  EXPECT_TRUE(await_death(child));
+  EXPECT_NE(process.errors().find("the lock on 'k' is lost"), std::string::npos)
+      << process.errors();
+}
+
+TEST(RunLoss, WhatTheCommandStartedIsStoppedToo) {
+  ServerProcess server;
+  // The shell waits for a child of its own; another has left it, and has a session of its own.
+  Lockctl process(run(server, {"--ttl", "1", "k", "-c",
+                               "(setsid sleep 601 & echo far=$!) ; "
+                               "sleep 600 & echo near=$!; echo pid=$$; wait"}));
+  process.await_output("pid=");
+  const std::string out = process.output();
+  server.kill();
+  EXPECT_EQ(process.await_exit(), 79);
+  for (const char* who : {"pid=", "near=", "far="}) {
+    EXPECT_TRUE(await_death(pid_behind(out, who))) << who;
+  }
+}
+
+TEST(RunLoss, GraceIsGivenAndThenNoMore) {
+  ServerProcess server;
+  Lockctl process(run(server, {"--ttl", "1", "--grace", "0.5", "k", "-c",
+                               "trap 'echo told' TERM; echo pid=$$; while :; do sleep 0.02; done"}));
+  process.await_output("pid=");
+  server.kill();
+  process.await_output("told");
+  const auto told = Clock::now();
+  EXPECT_EQ(process.await_exit(), 79);
+  // It was told at most as long before we saw it as a look takes.
+  EXPECT_GE(Clock::now() - told, 300ms);
+  EXPECT_TRUE(await_death(pid_behind(process.output(), "pid=")));
+}
+
+TEST(RunLoss, NoGraceIsNone) {
+  ServerProcess server;
+  Lockctl process(run(server, {"--ttl", "1", "--grace", "0", "k", "-c",
+                               "trap 'echo told' TERM; echo ready; while :; do sleep 0.02; done"}));
+  process.await_output("ready");
+  server.kill();
+  EXPECT_EQ(process.await_exit(), 79);
+  EXPECT_EQ(process.output(), "ready\n");
+}
+
+TEST(RunLoss, ALeaseThatRanOutWhileWeWereStopped) {
+  ServerProcess server;
+  Lockctl process(run(server, {"--ttl", "1", "k", "-c",
+                               "echo pid=$$; trap 'exit 0' TERM; while :; do sleep 0.02; done"}));
+  process.await_output("pid=");
+  process.signal(SIGSTOP);
+  // Somebody else gets it when the lease is over, and holds it when we go on.
+  LineClient next = server.connect();
+  EXPECT_EQ(masked(next.ask(request("l", "k", "60 600"))), "ok <token> 600");
+  EXPECT_TRUE(is_alive(pid_behind(process.output(), "pid=")));
+  process.signal(SIGCONT);
+  EXPECT_EQ(process.await_exit(), 79);
+  EXPECT_TRUE(await_death(pid_behind(process.output(), "pid=")));
+  EXPECT_EQ(next.ask(request("l", "k", "0 1")), "timeout") << "the other's lock is untouched";
+}
+
+TEST(RunLoss, ALockThatSomebodyReleased) {
+  ServerProcess server;
+  Lockctl process(run(server, {"--ttl", "2", "k", "-c",
+                               "echo \"token=$LOCKD_TOKEN.\"; while :; do sleep 0.02; done"}));
+  process.await_output(".");
+  const std::string out = process.output();
+  const std::string token = out.substr(out.find('=') + 1, 32);
+  const Finished released = lockctl({"release", "-s", address_of(server), "k", token});
+  EXPECT_EQ(released.status, 0) << released.errors;
+  EXPECT_EQ(process.await_exit(), 79);
+  EXPECT_EQ(lockctl({"release", "-s", address_of(server), "k", token}).status, 1);
+}
+
+TEST(RunLoss, AStoppedCommandIsStoppedForGood) {
+  ServerProcess server;
+  Lockctl process(run(server, {"--ttl", "1", "k", "-c", "echo pid=$$; sleep 600"}));
+  process.await_output("pid=");
+  const pid_t child = pid_behind(process.output(), "pid=");
+  ::kill(child, SIGSTOP);  // by somebody else: no reason for lockctl to stop
+  server.kill();
+  EXPECT_EQ(process.await_exit(), 79);
+  EXPECT_TRUE(await_death(child));
+}
+
+TEST(RunLoss, ALeaseIsRenewedForAsLongAsTheCommandRuns) {
+  ServerProcess server;
+  const auto start = Clock::now();
+  EXPECT_EQ(lockctl(run(server, {"--ttl", "1", "k", "sleep", "2.5"})).status, 0);
+  EXPECT_GE(Clock::now() - start, 2500ms);
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,236 @@
+// lockctl run under a pipe: statuses, conflicts, what the command sees, signals.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/lockctl.h"
+#include "journal/temporary_directory.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string>;
+
+class RunTest : public testing::Test {
+ protected:
+  // lockctl run -s ... and more.
+  Words run(const Words& more) const {
+    Words words{"run", "-s", address_of(server_)};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Words shell(const std::string& key, const std::string& script) const {
+    return run({key, "--", "/bin/sh", "-c", script});
+  }
+
+  // Somebody else who holds the key.
+  LineClient hold(const std::string& key) {
+    LineClient client = server_.connect();
+    EXPECT_EQ(masked(client.ask(request("l", key, "0 600"))), "ok <token> 600");
+    return client;
+  }
+
+  ServerProcess server_;
+};
+
+TEST_F(RunTest, TheStatusIsTheCommands) {
+  EXPECT_EQ(lockctl(run({"k", "--", "true"})).status, 0);
+  EXPECT_EQ(lockctl(run({"k", "--", "false"})).status, 1);
+  EXPECT_EQ(lockctl(run({"k", "sh", "-c", "exit 255"})).status, 255);
+  for (const int number : {SIGTERM, SIGKILL, SIGINT, SIGSEGV}) {
+    EXPECT_EQ(lockctl(shell("k", "kill -" + std::to_string(number) + " $$")).status, 128 + number);
+  }
+}
+
+TEST_F(RunTest, TheShellMayBeAskedTo) {
+  const Finished plain = lockctl(run({"k", "-c", "echo $((40 + 2)) | cat"}));
+  EXPECT_EQ(plain.output, "42\n");
+  const Finished chosen =
+      lockctl(run({"k", "-c", "echo $0"}), {.environment = {"SHELL=/bin/bash"}});
+  EXPECT_EQ(chosen.output, "/bin/bash\n");
+}
+
+TEST_F(RunTest, AConflictHasItsOwnCodeAndRunsNothing) {
+  const LineClient holder = hold("k");
+  for (const Words& options : {Words{"-n"}, Words{"-w", "0"}, Words{"--nonblock"}}) {
+    Words words = options;
+    words.insert(words.end(), {"k", "echo", "ran"});
+    const Finished finished = lockctl(run(words));
+    EXPECT_EQ(finished.status, 1);
+    EXPECT_EQ(finished.output + finished.errors, "");
+  }
+  EXPECT_EQ(lockctl(run({"-n", "-E", "42", "k", "true"})).status, 42);
+  EXPECT_EQ(lockctl(run({"-nE0", "k", "false"})).status, 0);
+  EXPECT_NE(lockctl(run({"-nv", "k", "true"})).errors.find("held by somebody else"),
+            std::string::npos);
+}
+
+TEST_F(RunTest, AWaitIsNeverTooShort) {
+  const LineClient holder = hold("k");
+  const auto start = Clock::now();
+  EXPECT_EQ(lockctl(run({"-w", "0.25", "-E", "9", "k", "true"})).status, 9);
+  EXPECT_GE(Clock::now() - start, 250ms);
+}
+
+TEST_F(RunTest, TheLockIsHeldWhileTheCommandRunsAndNoLonger) {
+  Lockctl process(shell("k", "echo ready; exec sleep 600"));
+  process.await_output("ready");
+  LineClient next = server_.connect();
+  EXPECT_EQ(next.ask(request("l", "k", "0 5")), "timeout");
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.await_exit(), 128 + SIGTERM);
+  EXPECT_EQ(masked(next.ask(request("l", "k", "0 5"))), "ok <token> 5");
+}
+
+TEST_F(RunTest, TheCommandSeesItsLock) {
+  const auto before = std::time(nullptr);
+  const Finished finished = lockctl(run(
+      {"--ttl", "600", "my key", "-c",
+       "echo \"$LOCKD_KEY|$LOCKD_TOKEN|$LOCKD_FENCE|$LOCKD_EXPIRES_AT\""}));
+  const auto after = std::time(nullptr);
+  const std::string& out = finished.output;
+  ASSERT_TRUE(out.starts_with("my key|")) << out;
+  const std::string token = out.substr(7, 32);
+  EXPECT_EQ(token.find_first_not_of("0123456789abcdef"), std::string::npos);
+  const std::size_t bar = out.find('|', 40);
+  EXPECT_EQ(std::stoull(out.substr(40)), std::stoull(token.substr(0, 16), nullptr, 16));
+  const auto expires = std::stoll(out.substr(bar + 1));
+  EXPECT_GE(expires, before + 599);
+  EXPECT_LE(expires, after + 600);
+}
+
+TEST_F(RunTest, TheCommandSeesNoSecrets) {
+  const std::string script = "echo [$DFLOCKD_AUTH_TOKEN$DFLOCKD_AUTH_TOKEN_FILE$OTHER]";
+  TemporaryDirectory folder;
+  std::ofstream(folder.path() + "/token") << "hush\n";
+  ServerProcess guarded({"--auth-token-file", folder.path() + "/token"});
+  const Words words{"run", "-s", address_of(guarded), "k", "-c", script};
+  const Lockctl::Surroundings by_value{.environment = {"DFLOCKD_AUTH_TOKEN=hush", "OTHER=x"}};
+  const Lockctl::Surroundings by_file{
+      .environment = {"DFLOCKD_AUTH_TOKEN_FILE=" + folder.path() + "/token", "OTHER=x"}};
+  EXPECT_EQ(lockctl(words, by_value).output, "[x]\n");
+  EXPECT_EQ(lockctl(words, by_file).output, "[x]\n");
+  Words keeping = words;
+  keeping.insert(keeping.begin() + 1, "--keep-auth");
+  EXPECT_EQ(lockctl(keeping, by_value).output, "[hushx]\n");
+  // Nor does anybody else who looks at the arguments.
+  const Finished typed = lockctl({"run", "-s", address_of(guarded), "--token", "hush", "k", "-c",
+                                  "tr '\\0' ' ' < /proc/$PPID/cmdline"});
+  EXPECT_EQ(typed.status, 0);
+  EXPECT_EQ(typed.output.find("hush"), std::string::npos);
+  EXPECT_NE(typed.output.find("--token ****"), std::string::npos) << typed.output;
+}
+
+TEST_F(RunTest, TheCommandInheritsWhatWeInheritedAndNothingOfOurs) {
+  const std::string script = "echo /proc/$$/fd/* | sed 's,/proc/[0-9]*/fd/,,g'";
+  EXPECT_EQ(lockctl(run({"k", "-c", script})).output, "0 1 2\n");
+  const int file = ::open("/dev/null", O_RDONLY);
+  ASSERT_EQ(::dup2(file, 9), 9);
+  EXPECT_EQ(lockctl(run({"k", "-c", script}), {.descriptors = {9}}).output, "0 1 2 9\n");
+  ::close(9);
+  ::close(file);
+}
+
+TEST_F(RunTest, StandardInputIsTheCommands) {
+  EXPECT_EQ(lockctl(run({"k", "cat"}), {.input = "one\ntwo\n"}).output, "one\ntwo\n");
+}
+
+TEST_F(RunTest, WhatCannotBeRunIsSaidAsShellsSayIt) {
+  const Finished missing = lockctl(run({"k", "/no/such/program"}));
+  EXPECT_EQ(missing.status, 127);
+  EXPECT_EQ(missing.errors, "lockctl: /no/such/program: No such file or directory\n");
+  EXPECT_EQ(lockctl(run({"k", "/etc"})).status, 126);
+  LineClient next = server_.connect();
+  EXPECT_EQ(masked(next.ask(request("l", "k", "0 5"))), "ok <token> 5") << "it was not released";
+}
+
+TEST_F(RunTest, EverySignalIsPassedOnOnce) {
+  for (const char* name : {"TERM", "HUP", "INT", "QUIT", "USR1", "USR2", "ALRM", "WINCH"}) {
+    // A shell started with & or by a test may ignore INT and QUIT; one that runs a trap does not.
+    Lockctl process(shell("k", "trap 'echo got " + std::string(name) + "' " + name +
+                                   "; trap 'exit 5' RTMIN; echo ready; "
+                                   "while :; do sleep 0.02; done"));
+    process.await_output("ready");
+    const std::vector<std::pair<std::string, int>> numbers{
+        {"TERM", SIGTERM}, {"HUP", SIGHUP},   {"INT", SIGINT},   {"QUIT", SIGQUIT},
+        {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"ALRM", SIGALRM}, {"WINCH", SIGWINCH}};
+    for (const auto& [known, number] : numbers) {
+      if (known == name) process.signal(number);
+    }
+    process.await_output("got " + std::string(name));
+    process.signal(SIGRTMIN);
+    EXPECT_EQ(process.await_exit(), 5) << name;
+    const std::string out = process.output();
+    EXPECT_EQ(out.find("got", out.find("got") + 1), std::string::npos) << "twice: " << out;
+  }
+}
+
+TEST_F(RunTest, TheLineIsLeftAtOnce) {
+  const LineClient holder = hold("k");
+  LineClient watcher = server_.connect();
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    Lockctl process(run({"k", "echo", "ran"}));
+    await_stats(watcher, "\"waiters\":1");
+    process.signal(number);
+    EXPECT_EQ(process.await_exit(), 128 + number);
+    EXPECT_EQ(process.output(), "");
+    await_stats(watcher, "\"waiters\":0");
+  }
+}
+
+TEST_F(RunTest, ASemaphoreHasItsSlots) {
+  Lockctl first(run({"--semaphore", "2", "s", "-c", "echo in; sleep 600"}));
+  Lockctl second(run({"--semaphore", "2", "s", "-c", "echo in; sleep 600"}));
+  first.await_output("in");
+  second.await_output("in");
+  EXPECT_EQ(lockctl(run({"-n", "--semaphore", "2", "s", "true"})).status, 1);
+  EXPECT_EQ(lockctl(run({"-n", "--semaphore", "3", "s", "true"})).status, 65);
+  first.signal(SIGTERM);
+  EXPECT_EQ(first.await_exit(), 128 + SIGTERM);
+  EXPECT_EQ(lockctl(run({"--semaphore", "2", "s", "true"})).status, 0);
+}
+
+TEST_F(RunTest, NoChildOutlivesAKilledLockctl) {
+  Lockctl process(run({"k", "-c", "echo pid=$$; exec sleep 600"}));
+  process.await_output("pid=");
+  const pid_t child = pid_behind(process.output(), "pid=");
+  ASSERT_TRUE(is_alive(child));
+  process.signal(SIGKILL);
+  EXPECT_EQ(process.await_exit(), -1 - SIGKILL);
+  EXPECT_TRUE(await_death(child));
+  LineClient next = server_.connect();
+  EXPECT_EQ(masked(next.ask(request("l", "k", "30 5"))), "ok <token> 5") << "nor does its lock";
+}
+
+TEST_F(RunTest, WhatItLeavesBehindIsReaped) {
+  // The middle process ends at once, so its child becomes lockctl's; that ends too, and must not
+  // stay a zombie while the command runs.
+  Lockctl process(shell("k",
+                        "(sh -c 'echo orphan=$$; sleep 0.05' &) ; echo ready; "
+                        "trap 'exit 0' TERM; while :; do sleep 0.02; done"));
+  process.await_output("ready");
+  process.await_output("orphan=");
+  const std::string orphan =
+      "/proc/" + std::to_string(pid_behind(process.output(), "orphan=")) + "/stat";
+  for (const auto deadline = Clock::now() + 60s; std::filesystem::exists(orphan);) {
+    ASSERT_LT(Clock::now(), deadline) << "it is still there";
+    ::usleep(2000);
+  }
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.await_exit(), 0);
+}
+
+}  // namespace
+}  // namespace lockd
