@@ -24,7 +24,7 @@ TEST(BenchDialogue, OverHttp) {
       Dialogue::over_http("k", "me", {.timeout_s = 3, .lease_s = 10, .host = "h:1", .token = "t"});
   EXPECT_EQ(dialogue->acquire(),
             "POST /v1/acquire HTTP/1.1\r\nHost: h:1\r\nContent-Type: application/json\r\n"
-            "Authorization: Bearer t\r\nContent-Length: 57\r\n\r\n"
+            "Authorization: Bearer t\r\nContent-Length: 55\r\n\r\n"
             "{\"key\":\"k\",\"holder\":\"me\",\"ttl_ms\":10000,\"wait_ms\":3000}");
   EXPECT_TRUE(dialogue->take_grant("HTTP/1.1 200 OK\r\n\r\n{\"token\":42,\"x\":1}"));
   EXPECT_NE(dialogue->release().find("{\"key\":\"k\",\"holder\":\"me\",\"token\":42}"),

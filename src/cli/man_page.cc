@@ -47,7 +47,7 @@ std::string title(const std::string& name) {
   return ".TH " + quoted(upper(name)) + " 1 \"\" \"lockd " LOCKD_VERSION "\" \"User Commands\"\n";
 }
 
-std::string section(std::string_view name) { return ".SH " + quoted(name) + '\n'; }
+std::string section(std::string_view name) { return ".SH " + quoted(upper(name)) + '\n'; }
 
 // Empty lines between paragraphs become .PP.
 std::string paragraphs(std::string_view text) {
