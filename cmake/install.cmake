@@ -1,4 +1,5 @@
-# cmake --install: the libraries for find_package(lockd) and for pkg-config. tests/install uses both.
+# cmake --install: the libraries for find_package(lockd) and for pkg-config, and lockctl with its
+# pages and completions. tests/install uses them all.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -27,3 +28,21 @@ foreach(name lockd lockd-client)
   configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
+
+# lockctl makes its own pages and completions.
+set(lockctl_made ${PROJECT_BINARY_DIR}/lockctl-made)
+add_custom_command(OUTPUT ${lockctl_made}/lockctl.fish
+  COMMAND lockctl man --directory ${lockctl_made}/man1
+  COMMAND lockctl completion bash > ${lockctl_made}/lockctl
+  COMMAND lockctl completion zsh > ${lockctl_made}/_lockctl
+  COMMAND lockctl completion fish > ${lockctl_made}/lockctl.fish
+  DEPENDS lockctl
+  VERBATIM)
+add_custom_target(lockctl_pages ALL DEPENDS ${lockctl_made}/lockctl.fish)
+install(TARGETS lockctl)
+install(DIRECTORY ${lockctl_made}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(FILES ${lockctl_made}/lockctl
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${lockctl_made}/_lockctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${lockctl_made}/lockctl.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

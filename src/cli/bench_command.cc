@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/json_text.h"
 #include "base/text.h"
 #include "cli/bench_load.h"
 #include "cli/commands.h"
@@ -96,31 +97,31 @@ std::string table_of(const LoadPlan& plan, const LoadFigures& figures, const Sty
 }
 
 std::string json_of(const Latencies& times) {
-  return ObjectWriter()
-      .decimal("p50_ms", Millis(times.percentile(0.5)).count())
-      .decimal("p90_ms", Millis(times.percentile(0.9)).count())
-      .decimal("p99_ms", Millis(times.percentile(0.99)).count())
-      .decimal("p999_ms", Millis(times.percentile(0.999)).count())
-      .decimal("max_ms", Millis(times.max()).count())
-      .str();
+  JsonObject json;
+  json.add("p50_ms", rounded(Millis(times.percentile(0.5)).count()));
+  json.add("p90_ms", rounded(Millis(times.percentile(0.9)).count()));
+  json.add("p99_ms", rounded(Millis(times.percentile(0.99)).count()));
+  json.add("p999_ms", rounded(Millis(times.percentile(0.999)).count()));
+  json.add("max_ms", rounded(Millis(times.max()).count()));
+  return json.finish();
 }
 
 std::string record_of(const LoadPlan& plan, const LoadFigures& figures) {
-  return ObjectWriter()
-      .text("protocol", plan.http ? "http" : "line")
-      .number("workers", plan.workers)
-      .number("rounds_each", plan.rounds)
-      .number("warmup_each", plan.warmup)
-      .truth("shared_key", plan.shared_key)
-      .number("connections_each", plan.connections)
-      .number("pipeline", plan.pipeline)
-      .number("rounds", figures.rounds)
-      .decimal("elapsed_s", std::chrono::duration<double>(figures.elapsed).count())
-      .decimal("rounds_per_s", rate_of(figures))
-      .raw("acquire", json_of(figures.acquire))
-      .raw("release", json_of(figures.release))
-      .raw("round", json_of(figures.round))
-      .str();
+  JsonObject json;
+  json.add("protocol", plan.http ? "http" : "line");
+  json.add("workers", plan.workers);
+  json.add("rounds_each", plan.rounds);
+  json.add("warmup_each", plan.warmup);
+  json.add("shared_key", plan.shared_key);
+  json.add("connections_each", plan.connections);
+  json.add("pipeline", plan.pipeline);
+  json.add("rounds", figures.rounds);
+  json.add("elapsed_s", rounded(std::chrono::duration<double>(figures.elapsed).count()));
+  json.add("rounds_per_s", rounded(rate_of(figures)));
+  json.add_json("acquire", json_of(figures.acquire));
+  json.add_json("release", json_of(figures.release));
+  json.add_json("round", json_of(figures.round));
+  return json.finish();
 }
 
 }  // namespace

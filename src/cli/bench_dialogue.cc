@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/json_text.h"
 #include "cli/failure.h"
-#include "cli/json.h"
 #include "cli/values.h"
 
 namespace lockd::cli {
@@ -56,14 +56,14 @@ class HttpDialogue final : public Dialogue {
   HttpDialogue(const std::string& key, const std::string& holder, const DialogueTerms& terms)
       : fields_(" HTTP/1.1\r\nHost: " + terms.host + "\r\nContent-Type: application/json\r\n" +
                 (terms.token.empty() ? "" : "Authorization: Bearer " + terms.token + "\r\n")),
-        hold_(ObjectWriter().text("key", key).text("holder", holder)),
-        acquire_(post("/v1/acquire", ObjectWriter(hold_)
-                                         .number("ttl_ms", terms.lease_s * 1000)
-                                         .number("wait_ms", terms.timeout_s * 1000))) {}
+        hold_(hold_of(key, holder)),
+        acquire_(acquire_of(terms)) {}
 
   std::string acquire() const override { return acquire_; }
   std::string release() const override {
-    return post("/v1/release", ObjectWriter(hold_).raw("token", token_));
+    JsonObject json = hold_;
+    json.add_json("token", token_);
+    return post("/v1/release", json);
   }
 
   bool take_grant(std::string_view reply) override {
@@ -79,14 +79,28 @@ class HttpDialogue final : public Dialogue {
  private:
   static bool is_ok(std::string_view reply) { return reply.starts_with("HTTP/1.1 200"); }
 
-  std::string post(const char* target, const ObjectWriter& json) const {
-    const std::string body = json.str();
+  static JsonObject hold_of(const std::string& key, const std::string& holder) {
+    JsonObject json;
+    json.add("key", key);
+    json.add("holder", holder);
+    return json;
+  }
+
+  std::string acquire_of(const DialogueTerms& terms) const {
+    JsonObject json = hold_;
+    json.add("ttl_ms", terms.lease_s * 1000);
+    json.add("wait_ms", terms.timeout_s * 1000);
+    return post("/v1/acquire", json);
+  }
+
+  std::string post(const char* target, JsonObject& json) const {
+    const std::string body = json.finish();
     return "POST " + std::string(target) + fields_ + "Content-Length: " +
            std::to_string(body.size()) + "\r\n\r\n" + body;
   }
 
   const std::string fields_;
-  const ObjectWriter hold_;
+  const JsonObject hold_;
   const std::string acquire_;
   std::string token_;
 };

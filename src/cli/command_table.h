@@ -77,6 +77,7 @@ std::span<const Option> connection_options();
 // -h and --help, which every command has, and with --version lockctl itself.
 std::span<const Option> standard_options();
 
+std::string_view program_version();
 // What lockctl is, and where settings come from: for its own help and manual page.
 std::string_view program_summary();
 std::string_view program_description();

@@ -52,11 +52,11 @@ std::uint64_t ms_of_option(Duration time, const char* option) {
       std::chrono::floor<std::chrono::milliseconds>(time).count());
 }
 
-void add_lease(ObjectWriter& body, const Arguments& arguments) {
+void add_lease(JsonObject& body, const Arguments& arguments) {
   const auto ttl = arguments.seconds("ttl");
   if (!ttl) return;
   if (*ttl == Duration::zero()) throw Failure(kExitUsage, "--ttl: more than 0");
-  body.number("ttl_ms", ms_of_option(*ttl, "--ttl"));
+  body.add("ttl_ms", ms_of_option(*ttl, "--ttl"));
 }
 
 std::string path_of(bool semaphore, const char* call) {
@@ -109,9 +109,10 @@ int renew_line(const Invocation& invocation) {
   require_held(renewal);
   const auto remaining = static_cast<std::uint64_t>(renewal->remaining.count());
   if (arguments.has("json")) {
-    ObjectWriter json;
-    json.text("key", arguments.operands().front()).number("remaining_s", remaining);
-    invocation.output.line(json.str());
+    JsonObject json;
+    json.add("key", arguments.operands().front());
+    json.add("remaining_s", remaining);
+    invocation.output.line(json.finish());
   }
   return kExitOk;
 }
@@ -120,9 +121,10 @@ int release_line(const Invocation& invocation) {
   client::Connection connection = line_connection(invocation);
   require_held(connection.release(line_hold(invocation.arguments)));
   if (invocation.arguments.has("json")) {
-    ObjectWriter json;
-    json.text("key", invocation.arguments.operands().front()).truth("released", true);
-    invocation.output.line(json.str());
+    JsonObject json;
+    json.add("key", invocation.arguments.operands().front());
+    json.add("released", true);
+    invocation.output.line(json.finish());
   }
   return kExitOk;
 }
@@ -135,11 +137,11 @@ std::uint64_t fence_operand(const Arguments& arguments) {
 }
 
 // What renew and release say of a hold: key, holder, token.
-ObjectWriter named_hold(const Arguments& arguments) {
-  ObjectWriter body;
-  body.text("key", key_of(arguments))
-      .text("holder", holder_of(arguments))
-      .number("token", fence_operand(arguments));
+JsonObject named_hold(const Arguments& arguments) {
+  JsonObject body;
+  body.add("key", key_of(arguments));
+  body.add("holder", holder_of(arguments));
+  body.add("token", fence_operand(arguments));
   return body;
 }
 
@@ -149,13 +151,14 @@ int execute_acquire(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   const auto http = require_http(invocation);
   const Duration wait = wait_of(arguments);
-  ObjectWriter body;
-  body.text("key", key_of(arguments)).text("holder", holder_of(arguments));
-  if (const auto limit = arguments.whole("semaphore")) body.number("limit", *limit);
+  JsonObject body;
+  body.add("key", key_of(arguments));
+  body.add("holder", holder_of(arguments));
+  if (const auto limit = arguments.whole("semaphore")) body.add("limit", *limit);
   add_lease(body, arguments);
-  body.number("wait_ms", ms_of_option(wait, "--wait"));
+  body.add("wait_ms", ms_of_option(wait, "--wait"));
   const HttpReply reply =
-      http->post(path_of(arguments.has("semaphore"), "acquire"), body.str(), wait);
+      http->post(path_of(arguments.has("semaphore"), "acquire"), body.finish(), wait);
   if (!reply.is_ok() && refusal_of(reply).is_conflict()) {
     std::fprintf(stderr, "lockctl: %s\n", refusal_of(reply).line.c_str());
     return static_cast<int>(arguments.whole("conflict-exit-code").value_or(kExitConflict));
@@ -168,10 +171,10 @@ int execute_acquire(const Invocation& invocation) {
 int execute_renew(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   if (is_line_token(arguments.operands()[1])) return renew_line(invocation);
-  ObjectWriter body = named_hold(arguments);
+  JsonObject body = named_hold(arguments);
   add_lease(body, arguments);
   const HttpReply reply =
-      require_http(invocation)->post(path_of(arguments.has("semaphore"), "renew"), body.str());
+      require_http(invocation)->post(path_of(arguments.has("semaphore"), "renew"), body.finish());
   require(reply);
   if (arguments.has("json")) print_grant(invocation, reply);
   return kExitOk;
@@ -181,7 +184,7 @@ int execute_release(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   if (is_line_token(arguments.operands()[1])) return release_line(invocation);
   const HttpReply reply = require_http(invocation)->post(
-      path_of(arguments.has("semaphore"), "release"), named_hold(arguments).str());
+      path_of(arguments.has("semaphore"), "release"), named_hold(arguments).finish());
   require(reply);
   if (arguments.has("json")) invocation.output.line(trimmed(reply.body));
   return kExitOk;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/command_table.h"
 #include "cli/failure.h"
 #include "cli/http_refusal.h"
 #include "cli/tls_settings.h"
@@ -107,7 +108,7 @@ class HttpClient::Impl {
   void send(Stream& stream, http::verb verb, const std::string& target, const std::string& body) {
     http::request<http::string_body> request(verb, target, 11);
     request.set(http::field::host, address_.address.to_string());
-    request.set(http::field::user_agent, "lockctl/" LOCKD_VERSION);
+    request.set(http::field::user_agent, "lockctl/" + std::string(program_version()));
     request.set(http::field::connection, "close");
     if (!options_.auth_token.empty()) {
       request.set(http::field::authorization, "Bearer " + options_.auth_token);

@@ -1,13 +1,10 @@
 #include "cli/json.h"
 
-// Boost.JSON itself: Debian's package of it is headers, to be compiled by whoever uses them.
-#include <boost/json/src.hpp>
+#include <algorithm>
+#include <boost/json/parse.hpp>
 #include <cmath>
-#include <cstdio>
 
-#include "base/json_text.h"
 #include "cli/failure.h"
-#include "cli/values.h"
 
 namespace lockd::cli {
 
@@ -72,36 +69,6 @@ const json::array& array_of(const json::value& object, std::string_view name) {
   return array == nullptr ? empty : *array;
 }
 
-void ObjectWriter::name(std::string_view name) {
-  if (text_.size() > 1) text_ += ',';
-  append_json_string(text_, name);
-  text_ += ':';
-}
-
-ObjectWriter& ObjectWriter::text(std::string_view name, std::string_view value) {
-  this->name(name);
-  append_json_string(text_, printable(value));
-  return *this;
-}
-
-ObjectWriter& ObjectWriter::number(std::string_view name, std::uint64_t value) {
-  return raw(name, std::to_string(value));
-}
-
-ObjectWriter& ObjectWriter::decimal(std::string_view name, double value) {
-  char digits[64];
-  std::snprintf(digits, sizeof digits, "%.3f", value);
-  return raw(name, digits);
-}
-
-ObjectWriter& ObjectWriter::truth(std::string_view name, bool value) {
-  return raw(name, value ? "true" : "false");
-}
-
-ObjectWriter& ObjectWriter::raw(std::string_view name, std::string_view json) {
-  this->name(name);
-  text_ += json;
-  return *this;
-}
+double rounded(double value) { return std::round(value * 1000) / 1000; }
 
 }  // namespace lockd::cli

@@ -29,22 +29,7 @@ Duration seconds_of(const boost::json::value& object, std::string_view name);
 // Empty when it is none.
 const boost::json::array& array_of(const boost::json::value& object, std::string_view name);
 
-// Appends `"name":`, with a comma before it unless it is the first.
-class ObjectWriter {
- public:
-  ObjectWriter& text(std::string_view name, std::string_view value);
-  ObjectWriter& number(std::string_view name, std::uint64_t value);
-  ObjectWriter& decimal(std::string_view name, double value);
-  ObjectWriter& truth(std::string_view name, bool value);
-  // `json` is JSON already.
-  ObjectWriter& raw(std::string_view name, std::string_view json);
-
-  std::string str() const { return text_ + '}'; }
-
- private:
-  void name(std::string_view name);
-
-  std::string text_ = "{";
-};
+// To three digits behind the point, for what is measured.
+double rounded(double value);
 
 }  // namespace lockd::cli

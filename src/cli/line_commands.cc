@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/json.h"
@@ -36,14 +37,15 @@ Pinged ping(const client::Address& server, const client::ConnectOptions& options
 }
 
 std::string ping_json(const client::Address& server, const Pinged& pinged) {
-  ObjectWriter json;
-  json.text("server", server.to_string()).truth("ok", static_cast<bool>(pinged.status));
+  JsonObject json;
+  json.add("server", server.to_string());
+  json.add("ok", static_cast<bool>(pinged.status));
   if (pinged.status) {
-    json.decimal("ms", std::chrono::duration<double, std::milli>(pinged.took).count());
+    json.add("ms", rounded(std::chrono::duration<double, std::milli>(pinged.took).count()));
   } else {
-    json.text("error", client::describe(pinged.status));
+    json.add("error", as_utf8(client::describe(pinged.status)));
   }
-  return json.str();
+  return json.finish();
 }
 
 // Listens to several servers at once: a thread for each, and one place where signals come together.
@@ -109,9 +111,10 @@ class Listening {
     if (left_ == 0) return false;
     last_ = SteadyClock::now();
     if (invocation_.arguments.has("json")) {
-      ObjectWriter json;
-      json.text("channel", signal.channel).text("payload", signal.payload);
-      invocation_.output.line(json.str());
+      JsonObject json;
+      json.add("channel", as_utf8(signal.channel));
+      json.add("payload", as_utf8(signal.payload));
+      invocation_.output.line(json.finish());
     } else {
       invocation_.output.line(invocation_.output.style().bold(printable(signal.channel)) + ' ' +
                               printable(signal.payload));
@@ -161,9 +164,9 @@ int execute_signal(const Invocation& invocation) {
   const auto reached = connection->publish(channel, invocation.arguments.operands()[1]);
   require(reached);
   if (invocation.arguments.has("json")) {
-    ObjectWriter json;
-    json.number("delivered", *reached);
-    invocation.output.line(json.str());
+    JsonObject json;
+    json.add("delivered", *reached);
+    invocation.output.line(json.finish());
   } else {
     invocation.output.line(std::to_string(*reached));
   }

@@ -16,7 +16,13 @@ namespace {
 
 namespace json = boost::json;
 
-// Prints keys as they come, or, for people, all at the end.
+void sort(std::vector<SeenKey>& keys, bool by_waiters) {
+  if (by_waiters) return sort_by_waiters(keys);
+  std::stable_sort(keys.begin(), keys.end(),
+                   [](const SeenKey& a, const SeenKey& b) { return a.key < b.key; });
+}
+
+// Prints keys: for programs as they come, for people sorted.
 class Listing {
  public:
   explicit Listing(const Invocation& invocation)
@@ -26,35 +32,38 @@ class Listing {
 
   std::uint64_t left() const { return left_; }
 
-  void add(const SeenKey& key, std::string_view as_json) {
+  void add(SeenKey key, std::string_view as_json) {
     if (left_ == 0) return;
     --left_;
     if (json_) {
       invocation_.output.line(as_json);
     } else {
-      table_.add(key);
+      keys_.push_back(std::move(key));
     }
   }
 
   void finish() {
-    if (!table_.empty()) invocation_.output.write(table_.text(invocation_.output.style()));
+    if (keys_.empty()) return;
+    sort(keys_, invocation_.arguments.has("waiters"));
+    KeyTable table;
+    for (const SeenKey& key : keys_) table.add(key);
+    invocation_.output.write(table.text(invocation_.output.style()));
   }
 
  private:
   const Invocation& invocation_;
   const bool json_;
   std::uint64_t left_;
-  KeyTable table_;
+  std::vector<SeenKey> keys_;
 };
 
-// Page after page, in the order of the server.
+// Page after page, in no order; the longest lines are one page.
 void list_over_http(const Invocation& invocation, Listing& listing) {
-  constexpr std::uint64_t kPage = 500;
+  constexpr std::uint64_t kPage = 1000;
   const auto http = require_http(invocation);
   std::string fixed = "/v1/locks?prefix=" + url_encoded(invocation.arguments.operand_or(0, ""));
   if (invocation.arguments.has("idle")) fixed += "&idle=true";
-  const bool by_waiters = invocation.arguments.has("waiters");
-  if (by_waiters) fixed += "&order=waiters";
+  if (invocation.arguments.has("waiters")) fixed += "&order=waiters";
   for (std::string after; listing.left() > 0;) {
     std::string target =
         fixed + "&limit=" + std::to_string(std::min(kPage, listing.left()));
@@ -81,12 +90,7 @@ void list_over_line(const Invocation& invocation, Listing& listing) {
       if (key.key.starts_with(prefix)) keys.push_back(std::move(key));
     }
   }
-  if (invocation.arguments.has("waiters")) {
-    sort_by_waiters(keys);
-  } else {
-    std::stable_sort(keys.begin(), keys.end(),
-                     [](const SeenKey& a, const SeenKey& b) { return a.key < b.key; });
-  }
+  sort(keys, invocation.arguments.has("waiters"));
   for (const SeenKey& key : keys) listing.add(key, json_of(key));
 }
 

@@ -29,7 +29,7 @@ void scrub(const Parsed& parsed) {
 int execute(const Parsed& parsed, Output& output) {
   if (!parsed.error.empty()) return complain(parsed.error, kExitUsage);
   if (parsed.action == Parsed::Action::version) {
-    output.line("lockctl " LOCKD_VERSION);
+    output.line("lockctl " + std::string(program_version()));
     return kExitOk;
   }
   if (parsed.action == Parsed::Action::help) {

@@ -5,10 +5,6 @@
 
 #include "cli/help_text.h"
 
-#ifndef LOCKD_VERSION
-#error "LOCKD_VERSION is not set"
-#endif
-
 namespace lockd::cli {
 namespace {
 
@@ -44,7 +40,8 @@ std::string upper(std::string_view text) {
 }
 
 std::string title(const std::string& name) {
-  return ".TH " + quoted(upper(name)) + " 1 \"\" \"lockd " LOCKD_VERSION "\" \"User Commands\"\n";
+  return ".TH " + quoted(upper(name)) + " 1 \"\" " +
+         quoted("lockd " + std::string(program_version())) + " \"User Commands\"\n";
 }
 
 std::string section(std::string_view name) { return ".SH " + quoted(upper(name)) + '\n'; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/json_text.h"
 #include "cli/json.h"
 
 namespace lockd::cli {
@@ -41,18 +42,19 @@ SeenKey idle_of_stats(const json::value& idle, Kind kind) {
 }
 
 std::string hold_json(const SeenHold& hold) {
-  ObjectWriter out;
-  if (!hold.holder.empty()) out.text("holder", hold.holder);
-  if (hold.fence != 0) out.number("token", hold.fence);
-  if (hold.held_for) out.number("held_ms", ms(*hold.held_for));
-  if (hold.expires_in) out.number("expires_in_ms", ms(*hold.expires_in));
-  return out.str();
+  JsonObject out;
+  if (!hold.holder.empty()) out.add("holder", hold.holder);
+  if (hold.fence != 0) out.add("token", hold.fence);
+  if (hold.held_for) out.add("held_ms", ms(*hold.held_for));
+  if (hold.expires_in) out.add("expires_in_ms", ms(*hold.expires_in));
+  return out.finish();
 }
 
 std::string waiter_json(const SeenWaiter& waiter) {
-  ObjectWriter out;
-  out.text("holder", waiter.holder).number("waited_ms", ms(waiter.waited));
-  return out.str();
+  JsonObject out;
+  out.add("holder", waiter.holder);
+  out.add("waited_ms", ms(waiter.waited));
+  return out.finish();
 }
 
 template <typename All, typename Print>
@@ -155,16 +157,16 @@ void sort_by_waiters(std::vector<SeenKey>& keys) {
 }
 
 std::string json_of(const SeenKey& key) {
-  ObjectWriter out;
-  out.text("kind", key.kind == Kind::lock ? "lock" : "semaphore")
-      .text("key", key.key)
-      .number("limit", key.limit)
-      .number("holders", key.holders)
-      .number("waiters", key.waiters);
-  if (key.idle_for) out.number("idle_ms", ms(*key.idle_for));
-  out.raw("holds", json_list(key.holds, hold_json));
-  out.raw("line", json_list(key.line, waiter_json));
-  return out.str();
+  JsonObject out;
+  out.add("kind", key.kind == Kind::lock ? "lock" : "semaphore");
+  out.add("key", key.key);
+  out.add("limit", key.limit);
+  out.add("holders", key.holders);
+  out.add("waiters", key.waiters);
+  if (key.idle_for) out.add("idle_ms", ms(*key.idle_for));
+  out.add_json("holds", json_list(key.holds, hold_json));
+  out.add_json("line", json_list(key.line, waiter_json));
+  return out.finish();
 }
 
 }  // namespace lockd::cli

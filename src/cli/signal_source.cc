@@ -19,11 +19,17 @@ constexpr int kLeftAlone[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP, SIGABR
 }  // namespace
 
 SignalSource::SignalSource() {
+  // An ignored SIGCHLD, which can be inherited, would reap our child behind our back.
+  ::signal(SIGCHLD, SIG_DFL);
   sigset_t taken;
   ::sigfillset(&taken);
   for (const int number : kLeftAlone) ::sigdelset(&taken, number);
-  // An ignored SIGCHLD, which can be inherited, would reap our child behind our back.
-  ::signal(SIGCHLD, SIG_DFL);
+  // What was ignored when we began, as by nohup, is not for us; once blocked it would be queued.
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    struct sigaction action {};
+    const bool known = ::sigaction(number, nullptr, &action) == 0;
+    if (known && action.sa_handler == SIG_IGN) ::sigdelset(&taken, number);
+  }
   ::pthread_sigmask(SIG_BLOCK, &taken, &original_mask_);
   descriptor_ = ::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
   if (descriptor_ < 0) {

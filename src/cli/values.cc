@@ -135,20 +135,27 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
-std::string printable(std::string_view text) {
+std::string as_utf8(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::string_view character = text.substr(0, character_size(text));
+    const bool valid = static_cast<unsigned char>(text.front()) < 0x80 || is_plain_text(character);
+    out += valid ? character : "?";
+    text.remove_prefix(valid ? character.size() : 1);
+  }
+  return out;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  const std::string valid = as_utf8(text);
+  for (std::string_view rest = valid; !rest.empty();) {
+    const std::string_view character = rest.substr(0, character_size(rest));
     // Also U+0080 to U+009F, which some terminals obey.
     const bool c1 = character.size() == 2 && character[0] == '\xC2' &&
                     static_cast<unsigned char>(character[1]) < 0xA0;
-    if (is_plain_text(character) && !c1) {
-      out += character;
-      text.remove_prefix(character.size());
-    } else {
-      out += '?';
-      text.remove_prefix(c1 ? 2 : 1);
-    }
+    out += is_plain_text(character) && !c1 ? character : "?";
+    rest.remove_prefix(character.size());
   }
   return out;
 }

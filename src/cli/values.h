@@ -31,6 +31,8 @@ std::string human(Duration time);
 std::string grouped(std::uint64_t number);
 // What a terminal shows as it is: control characters, and what is not UTF-8, become '?'.
 std::string printable(std::string_view text);
+// What is not UTF-8 becomes '?'; all else is left: for JSON.
+std::string as_utf8(std::string_view text);
 // printable(), in quotes, and not too long: for messages.
 std::string in_quotes(std::string_view text);
 

@@ -42,6 +42,7 @@ TEST(Values, NothingReachesATerminalThatItWouldObey) {
   EXPECT_EQ(printable("a\x1b[31mb\n\x7f"), "a?[31mb??");
   EXPECT_EQ(printable("\xff\xc3"), "??");
   EXPECT_EQ(printable("\xc2\x9b"), "?");  // U+009B is what ESC [ is
+  EXPECT_EQ(as_utf8("a\x1b\t\xc2\x9b\xff"), "a\x1b\t\xc2\x9b?");
   EXPECT_EQ(in_quotes("x"), "'x'");
 }
 

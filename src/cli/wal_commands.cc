@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/json.h"
@@ -69,56 +70,66 @@ class JsonInspector final : public Inspector {
   explicit JsonInspector(Output& output) : output_(output) {}
 
   void segment(const SegmentHeader& header, std::uint64_t file_size) override {
-    print(ObjectWriter()
-              .text("record", "segment")
-              .number("number", header.number)
-              .text("file", segment_name(header.number))
-              .number("size", file_size)
-              .text("journal", hex(header.journal))
-              .number("start", header.start)
-              .number("engine_time_ns", header.engine_time.ns));
+    JsonObject json;
+    json.add("record", "segment");
+    json.add("number", header.number);
+    json.add("file", segment_name(header.number));
+    json.add("size", file_size);
+    json.add("journal", hex(header.journal));
+    json.add("start", header.start);
+    json.add("engine_time_ns", header.engine_time.ns);
+    print(json);
   }
   void frame(const Frame& frame) override {
-    print(ObjectWriter()
-              .text("record", "frame")
-              .number("offset", frame.offset)
-              .number("position", frame.header.position)
-              .number("synced", frame.header.synced)
-              .number("payload_size", frame.header.payload_size)
-              .number("engine_time_ns", frame.header.engine_time.ns)
-              .truth("completes", frame.header.completes)
-              .truth("seals", frame.header.seals));
+    JsonObject json;
+    json.add("record", "frame");
+    json.add("offset", frame.offset);
+    json.add("position", frame.header.position);
+    json.add("synced", frame.header.synced);
+    json.add("payload_size", frame.header.payload_size);
+    json.add("engine_time_ns", frame.header.engine_time.ns);
+    json.add("completes", frame.header.completes);
+    json.add("seals", frame.header.seals);
+    print(json);
   }
   void event(const Event& event) override {
-    ObjectWriter json;
-    json.text("record", "event").text("type", type_text(event.type));
+    JsonObject json;
+    json.add("record", "event");
+    json.add("type", type_text(event.type));
     if (event.type != Event::Type::fence_floor) {
-      json.text("kind", kind_text(event.kind)).text("key", event.key);
+      json.add("kind", kind_text(event.kind));
+      json.add("key", event.key);
     }
-    json.number("fence", event.fence);
+    json.add("fence", event.fence);
     if (event.type == Event::Type::granted) {
-      json.text("holder", holder_text(event.holder)).number("limit", event.limit);
+      json.add("holder", holder_text(event.holder));
+      json.add("limit", event.limit);
     }
     if (event.type == Event::Type::granted || event.type == Event::Type::renewed) {
-      json.number("ttl_ms", ms(event.ttl)).number("expires_at_ns", event.expires_at.ns);
+      json.add("ttl_ms", ms(event.ttl));
+      json.add("expires_at_ns", event.expires_at.ns);
     }
-    if (event.type == Event::Type::ended) json.text("cause", cause_text(event.cause));
+    if (event.type == Event::Type::ended) json.add("cause", cause_text(event.cause));
     print(json);
   }
   void stray_bytes(std::uint64_t segment, std::uint64_t offset, std::uint64_t size) override {
-    print(ObjectWriter()
-              .text("record", "stray_bytes")
-              .number("segment", segment)
-              .number("offset", offset)
-              .number("size", size));
+    JsonObject json;
+    json.add("record", "stray_bytes");
+    json.add("segment", segment);
+    json.add("offset", offset);
+    json.add("size", size);
+    print(json);
   }
   void nonsense(std::uint64_t segment, std::uint64_t offset) override {
-    print(ObjectWriter().text("record", "nonsense").number("segment", segment).number("offset",
-                                                                                       offset));
+    JsonObject json;
+    json.add("record", "nonsense");
+    json.add("segment", segment);
+    json.add("offset", offset);
+    print(json);
   }
 
  private:
-  void print(const ObjectWriter& json) { output_.line(json.str()); }
+  void print(JsonObject& json) { output_.line(json.finish()); }
 
   Output& output_;
 };
@@ -201,14 +212,14 @@ int execute_wal_verify(const Invocation& invocation) {
     throw Failure(kExitNoInput, error.what());
   }
   if (invocation.arguments.has("json")) {
-    ObjectWriter json;
-    json.truth("sound", verdict.sound)
-        .number("segments", verdict.segments)
-        .number("frames", verdict.frames)
-        .number("events", verdict.events)
-        .number("torn_size", verdict.torn_size);
-    if (!verdict.sound) json.text("problem", verdict.problem);
-    invocation.output.line(json.str());
+    JsonObject json;
+    json.add("sound", verdict.sound);
+    json.add("segments", verdict.segments);
+    json.add("frames", verdict.frames);
+    json.add("events", verdict.events);
+    json.add("torn_size", verdict.torn_size);
+    if (!verdict.sound) json.add("problem", as_utf8(verdict.problem));
+    invocation.output.line(json.finish());
   } else if (verdict.sound) {
     invocation.output.line("sound: " + grouped(verdict.segments) + " segments, " +
                            grouped(verdict.frames) + " frames, " + grouped(verdict.events) +

@@ -192,6 +192,22 @@ TEST_F(RunTest, TheLineIsLeftAtOnce) {
   }
 }
 
+TEST_F(RunTest, WhatWasIgnoredStaysIgnored) {
+  LineClient holder = server_.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 600")));
+  LineClient watcher = server_.connect();
+  Lockctl process({"-c", "trap '' HUP; exec " + path_of_lockctl() + " run -s " +
+                             address_of(server_) + " k -- sh -c 'echo ready; exec sleep 600'"},
+                  {.program = "/bin/sh"});
+  await_stats(watcher, "\"waiters\":1");
+  process.signal(SIGHUP);  // in line
+  EXPECT_EQ(holder.ask(request("r", "k", token)), "ok");
+  process.await_output("ready");
+  process.signal(SIGHUP);  // and while the command runs
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.await_exit(), 128 + SIGTERM);
+}
+
 TEST_F(RunTest, ASemaphoreHasItsSlots) {
   Lockctl first(run({"--semaphore", "2", "s", "-c", "echo in; sleep 600"}));
   Lockctl second(run({"--semaphore", "2", "s", "-c", "echo in; sleep 600"}));

@@ -1,0 +1,185 @@
+// The commands that use the HTTP API, against the server itself.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cli/lockctl.h"
+#include "sessions/test_authority.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Words = std::vector<std::string>;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// "127.0.0.1:PORT", once the server has said where it is.
+std::string http_of(const ServerProcess& server) {
+  for (const auto deadline = std::chrono::steady_clock::now() + 60s;
+       std::chrono::steady_clock::now() < deadline; ::usleep(2000)) {
+    const std::string log = server.log();
+    const std::size_t line = log.find(" listening http");
+    if (line == std::string::npos || log.find('\n', line) == std::string::npos) continue;
+    const std::size_t port = log.find_first_of("0123456789", log.find("port=", line));
+    return "127.0.0.1:" + std::to_string(std::stoi(log.substr(port)));
+  }
+  ADD_FAILURE() << "no HTTP: " << server.log();
+  return "";
+}
+
+class LiveHttp : public testing::Test {
+ protected:
+  LiveHttp() : server_({"--http-addr", "127.0.0.1:0"}), http_(http_of(server_)) {}
+
+  Words with_http(const Words& words) const {
+    Words all = words;
+    all.insert(all.begin() + 1, {"--http", http_, "-s", address_of(server_)});
+    return all;
+  }
+  Finished run(const Words& words) const { return lockctl(with_http(words)); }
+
+  ServerProcess server_;
+  const std::string http_;
+};
+
+std::string line_of(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text;
+}
+
+TEST_F(LiveHttp, AReservationFromBeginningToEnd) {
+  const Finished granted = run({"acquire", "deploy", "--ttl", "600"});
+  ASSERT_EQ(granted.status, 0) << granted.errors;
+  const std::string token = line_of(granted.output);
+  EXPECT_EQ(run({"acquire", "deploy", "-n"}).output, granted.output) << "the same holder";
+  const Finished other = run({"acquire", "deploy", "-n", "--holder", "somebody else"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_TRUE(has(other.errors, "(holder '")) << other.errors;
+  EXPECT_EQ(run({"acquire", "deploy", "-w", "0.1", "--holder", "x", "-E", "7"}).status, 7);
+  EXPECT_EQ(run({"fence", "deploy"}).output, granted.output);
+  EXPECT_TRUE(has(run({"fence", "deploy", "-j"}).output, "\"held\":true"));
+  EXPECT_EQ(run({"renew", "deploy", token, "--ttl", "60"}).status, 0);
+  EXPECT_EQ(run({"release", "deploy", token, "--holder", "somebody else"}).status, 1);
+  EXPECT_EQ(run({"release", "deploy", token}).status, 0);
+  EXPECT_EQ(run({"release", "deploy", token}).status, 1);
+  const Finished next = run({"acquire", "deploy", "-n", "--holder", "x"});
+  EXPECT_GT(std::stoull(next.output), std::stoull(token)) << "fences rise";
+}
+
+TEST_F(LiveHttp, AWaitEndsWithTheGrantOrTheCaller) {
+  LineClient holder = server_.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 600")));
+  LineClient watcher = server_.connect();
+  Lockctl waiting(with_http({"acquire", "k"}));
+  await_stats(watcher, "\"waiters\":1");
+  Lockctl leaving(with_http({"acquire", "k", "--holder", "leaving"}));
+  await_stats(watcher, "\"waiters\":2");
+  leaving.signal(SIGINT);
+  EXPECT_EQ(leaving.await_exit(), -1 - SIGINT);
+  await_stats(watcher, "\"waiters\":1");
+  EXPECT_EQ(holder.ask(request("r", "k", token)), "ok");
+  EXPECT_EQ(waiting.await_exit(), 0);
+}
+
+TEST_F(LiveHttp, ASemaphoresPermits) {
+  const Finished one = run({"acquire", "s", "--semaphore", "2", "--holder", "a"});
+  EXPECT_EQ(one.status, 0) << one.errors;
+  EXPECT_EQ(run({"acquire", "s", "--semaphore", "2", "--holder", "b"}).status, 0);
+  EXPECT_EQ(run({"acquire", "s", "--semaphore", "2", "--holder", "c", "-n"}).status, 1);
+  EXPECT_EQ(run({"acquire", "s", "--semaphore", "3", "--holder", "c", "-n"}).status, 65);
+  EXPECT_EQ(run({"release", "s", line_of(one.output), "--semaphore", "--holder", "a"}).status, 0);
+}
+
+TEST_F(LiveHttp, ListAndDescribe) {
+  LineClient holder = server_.connect();
+  for (int i = 0; i < 30; ++i) {
+    holder.ask(request("l", "many/" + std::to_string(100 + i), "0 600"));
+  }
+  LineClient waiter = server_.connect();
+  waiter.send(request("l", "many/107", "600"));
+  LineClient watcher = server_.connect();
+  await_stats(watcher, "\"waiters\":1");
+
+  const Finished all = run({"list", "many/", "--json"});
+  EXPECT_EQ(std::count(all.output.begin(), all.output.end(), '\n'), 30) << all.errors;
+  const Finished hot = run({"list", "--waiters", "--limit", "1"});
+  EXPECT_TRUE(has(hot.output, "many/107")) << hot.output << hot.errors;
+  const Finished table = run({"list", "many/"});
+  EXPECT_LT(table.output.find("many/100"), table.output.find("many/101"));
+  const Finished one = run({"describe", "many/107"});
+  EXPECT_TRUE(has(one.output, "many/107  lock, 1 holder, 1 in line")) << one.output << one.errors;
+  EXPECT_TRUE(has(one.output, "tcp:"));
+  EXPECT_EQ(run({"describe", "free"}).status, 1);
+}
+
+TEST_F(LiveHttp, WatchSeesWhatHappens) {
+  Lockctl watch(with_http({"watch", "seen/", "--json"}));
+  LineClient client = server_.connect();
+  // A subscription begins some time after the process does: something happens until it is seen.
+  for (const auto deadline = std::chrono::steady_clock::now() + 60s;
+       !has(watch.output(), "\"event\":\"released\"");) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << watch.output() << watch.errors();
+    client.ask(request("l", "unseen/k", "0 600"));
+    const std::string token = token_of(client.ask(request("l", "seen/k", "0 600")));
+    client.ask(request("r", "seen/k", token));
+  }
+  EXPECT_TRUE(has(watch.output(), "\"event\":\"granted\""));
+  EXPECT_FALSE(has(watch.output(), "unseen"));
+  server_.terminate();
+  EXPECT_EQ(watch.await_exit(), 69);
+}
+
+TEST_F(LiveHttp, TopShowsRates) {
+  LineClient holder = server_.connect();
+  holder.ask(request("l", "hot-key", "0 600"));
+  Lockctl top(with_http({"top", "-i", "0.1"}), {.terminal = true});
+  top.await_output("hot-key");
+  top.await_output("a second: grants 0.0");
+  top.type("q");
+  EXPECT_EQ(top.await_exit(), 0);
+}
+
+TEST_F(LiveHttp, Bench) {
+  for (const Words& options : {Words{}, Words{"--shared-key"}, Words{"--connections", "2"}}) {
+    Words words{"bench", "--http", "--servers", "http://" + http_, "--workers", "4", "--rounds",
+                "10", "--json"};
+    words.insert(words.end(), options.begin(), options.end());
+    const Finished finished = lockctl(words);
+    EXPECT_EQ(finished.status, 0) << finished.errors;
+    EXPECT_TRUE(has(finished.output, "\"protocol\":\"http\"")) << finished.output;
+    EXPECT_TRUE(has(finished.output, "\"rounds\":40,")) << finished.output;
+  }
+}
+
+TEST(LiveHttps, WithATokenAndTls) {
+  const TestAuthority& authority = test_authority();
+  ServerProcess server({"--http-addr", "127.0.0.1:0", "--auth-token", "hush", "--tls-cert",
+                        authority.certificate("server"), "--tls-key", authority.key("server")});
+  const std::string http = http_of(server);
+  const std::string ca = authority.certificate("ca");
+  const auto fence = [&](const Words& options) {
+    Words words{"fence", "--http", http, "k"};
+    words.insert(words.end(), options.begin(), options.end());
+    return lockctl(words);
+  };
+  const Finished fine = fence({"--tls-ca", ca, "--token", "hush"});
+  EXPECT_EQ(fine.status, 0) << fine.errors;
+  EXPECT_EQ(fence({"--tls-ca", ca}).status, 77) << "no token";
+  EXPECT_EQ(fence({"--tls", "--token", "hush"}).status, 77) << "who is that?";
+  EXPECT_EQ(fence({"--tls-insecure", "--token", "hush"}).status, 0);
+  EXPECT_EQ(lockctl({"bench", "--http", "--servers", "https://" + http, "--tls-ca", ca, "--token",
+                     "hush", "--rounds", "2"})
+                .status,
+            0);
+}
+
+}  // namespace
+}  // namespace lockd
