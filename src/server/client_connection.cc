@@ -158,15 +158,9 @@ void ClientConnection::close_when_over() {
   const bool all_taken_in = input_ended_ && !connection_.input_pending();
   const bool over =
       conversation_->fate() == Conversation::Fate::closes || (all_taken_in && !is_refused());
-  if (leave_if_alone()) return;
+  if (input_ended_ && conversation_->needs_peer()) return finish(Ender::peer);
   if (!over || conversation_->blocked()) return;
   finish(all_taken_in ? Ender::peer : Ender::server);
-}
-
-bool ClientConnection::leave_if_alone() {
-  if (!input_ended_ || !conversation_->needs_peer()) return false;
-  finish(Ender::peer);
-  return true;
 }
 
 void ClientConnection::note_violation() {

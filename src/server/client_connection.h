@@ -50,8 +50,6 @@ class ClientConnection final : public Connection::Handler {
   // Every tick, while it needs to be watched. False when that is over.
   bool watch(Connection::Clock::time_point now);
   void drain();
-  // Ends it if its peer has gone and what it does was for the peer. Whether it did.
-  bool leave_if_alone();
   // At once.
   void cut();
 

@@ -203,8 +203,6 @@ bool Worker::take_inbox() {
 }
 
 void Worker::settle(ClientConnection& connection, const Settled& settled) {
-  // Its peer has left in this very turn: nobody is there to be told.
-  if (connection.leave_if_alone()) return take_back(settled);
   if (settled.outcome == Outcome::ok) {
     if (connection.turns_out_gone()) return take_back(settled);
     const Time granted = settled.grant.expires_at - settled.grant.ttl;
