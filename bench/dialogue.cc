@@ -72,9 +72,8 @@ Dialogue::Dialogue(Protocol protocol, std::string_view key, int wait_s)
     acquire_ = line_request("l", key, std::to_string(wait_s) + " 30");
     release_ = line_request("r", key, token);
   } else if (protocol == Protocol::http) {
-    acquire_ = http_request(
-        "/v1/acquire",
-        http_body(key, R"("ttl_ms":30000,"wait_ms":)" + std::to_string(wait_s * 1000)));
+    acquire_ = http_request("/v1/acquire", http_body(key, R"("ttl_ms":30000,"wait_ms":)" +
+                                                              std::to_string(wait_s * 1000)));
   } else {
     // The value is as long as our token: what a client puts there to know its lock by.
     acquire_ = redis_request({"SET", key, token, "NX", "PX", "30000"});

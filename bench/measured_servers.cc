@@ -11,9 +11,9 @@ ServerCommand dflockd_command(const std::string& program) {
 }
 
 ServerCommand http_command() {
-  return {"http",
-          {LOCKD_LOCKD_SERVER, "--addr", "127.0.0.1:{port}", "--threads", "1", "--log-level",
-           "warn"}};
+  return {
+      "http",
+      {LOCKD_LOCKD_SERVER, "--addr", "127.0.0.1:{port}", "--threads", "1", "--log-level", "warn"}};
 }
 
 // Nothing is kept on disk, as by ours without a journal; one thread is its default.

@@ -10,7 +10,7 @@ namespace lockd::bench {
 
 ServerCommand floor_command();
 ServerCommand dflockd_command(const std::string& program = {});  // by default, of this build
-ServerCommand http_command();  // the same server, over HTTP
+ServerCommand http_command();                                    // the same server, over HTTP
 // Nothing when it is not installed.
 std::optional<ServerCommand> redis_command();
 

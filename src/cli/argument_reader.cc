@@ -78,9 +78,7 @@ class ArgumentReader {
   }
 
  private:
-  bool done() const {
-    return !parsed_.error.empty() || parsed_.action != Parsed::Action::execute;
-  }
+  bool done() const { return !parsed_.error.empty() || parsed_.action != Parsed::Action::execute; }
 
   void read_leading() {
     while (!done() && next_ < words_.size() && is_option(words_[next_])) {
@@ -111,7 +109,8 @@ class ArgumentReader {
   // lockctl help [COMMAND]
   void read_help() {
     std::string name;
-    for (; next_ < words_.size(); ++next_) name += (name.empty() ? "" : " ") + std::string(words_[next_]);
+    for (; next_ < words_.size(); ++next_)
+      name += (name.empty() ? "" : " ") + std::string(words_[next_]);
     parsed_.action = Parsed::Action::help;
     parsed_.command = find_command(name);
     if (parsed_.command == nullptr && !name.empty()) refuse_command(name);
@@ -212,8 +211,8 @@ class ArgumentReader {
     if (!value) return refuse(flag(option) + " needs a value: it takes " + rule_of(option));
     if (option.secret) parsed_.secrets.push_back(*value);
     if (!fits(option, *value)) {
-      return refuse(flag(option) + (option.secret ? "" : ": " + in_quotes(*value)) +
-                    ": it takes " + rule_of(option));
+      return refuse(flag(option) + (option.secret ? "" : ": " + in_quotes(*value)) + ": it takes " +
+                    rule_of(option));
     }
     parsed_.arguments.given_.emplace_back(&option, std::string(*value));
   }

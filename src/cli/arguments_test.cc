@@ -18,15 +18,15 @@ using Words = std::vector<std::string>;
 Parsed parse(const std::vector<const char*>& words) { return parse_arguments(words); }
 
 TEST(Arguments, AnOptionMayBeSpeltInManyWays) {
-  for (const auto& words : std::vector<std::vector<const char*>>{
-           {"run", "-w", "5", "k", "true"},
-           {"run", "-w5", "k", "true"},
-           {"run", "-nw5", "k", "true"},
-           {"run", "--wait", "5", "k", "true"},
-           {"run", "--wait=5", "k", "true"},
-           {"run", "-wait", "5", "k", "true"},
-           {"run", "--timeout=5", "k", "true"},
-           {"run", "-w=5", "k", "true"}}) {
+  for (const auto& words :
+       std::vector<std::vector<const char*>>{{"run", "-w", "5", "k", "true"},
+                                             {"run", "-w5", "k", "true"},
+                                             {"run", "-nw5", "k", "true"},
+                                             {"run", "--wait", "5", "k", "true"},
+                                             {"run", "--wait=5", "k", "true"},
+                                             {"run", "-wait", "5", "k", "true"},
+                                             {"run", "--timeout=5", "k", "true"},
+                                             {"run", "-w=5", "k", "true"}}) {
     const Parsed parsed = parse(words);
     EXPECT_EQ(parsed.error, "");
     EXPECT_EQ(parsed.arguments.seconds("wait"), 5s);
@@ -45,9 +45,10 @@ TEST(Arguments, WhatRunRunsIsLeftAlone) {
 }
 
 TEST(Arguments, CStandsBeforeAndBehindTheKey) {
-  for (const auto& words : std::vector<std::vector<const char*>>{
-           {"run", "k", "-c", "a | b"}, {"run", "-c", "a | b", "k"},
-           {"run", "k", "--command", "a | b"}}) {
+  for (const auto& words :
+       std::vector<std::vector<const char*>>{{"run", "k", "-c", "a | b"},
+                                             {"run", "-c", "a | b", "k"},
+                                             {"run", "k", "--command", "a | b"}}) {
     const Parsed parsed = parse(words);
     EXPECT_EQ(parsed.error, "");
     EXPECT_EQ(parsed.arguments.text("command"), "a | b");

@@ -51,7 +51,8 @@ class ProgressBar {
   void show(std::uint64_t done) {
     if (!on_) return;
     constexpr std::size_t kWidth = 40;
-    const auto filled = static_cast<std::size_t>(done * kWidth / std::max<std::uint64_t>(total_, 1));
+    const auto filled =
+        static_cast<std::size_t>(done * kWidth / std::max<std::uint64_t>(total_, 1));
     std::string bar(filled, '#');
     bar.resize(kWidth, '.');
     std::fprintf(stderr, "\r[%s] %s of %s rounds\x1b[K", bar.c_str(), grouped(done).c_str(),
@@ -77,13 +78,12 @@ double rate_of(const LoadFigures& figures) {
 }
 
 std::string table_of(const LoadPlan& plan, const LoadFigures& figures, const Style& style) {
-  std::string out = grouped(plan.workers) + " workers x " + grouped(plan.rounds) + " rounds, " +
-                    (plan.http ? "HTTP" : "line protocol") + ", " +
-                    (plan.shared_key ? "one key" : "a key each") + ", pipeline " +
-                    std::to_string(plan.pipeline) + "\n" +
-                    style.bold(grouped(static_cast<std::uint64_t>(rate_of(figures)))) +
-                    " rounds a second (an acquire and a release each), " +
-                    human(figures.elapsed) + "\n\n";
+  std::string out =
+      grouped(plan.workers) + " workers x " + grouped(plan.rounds) + " rounds, " +
+      (plan.http ? "HTTP" : "line protocol") + ", " + (plan.shared_key ? "one key" : "a key each") +
+      ", pipeline " + std::to_string(plan.pipeline) + "\n" +
+      style.bold(grouped(static_cast<std::uint64_t>(rate_of(figures)))) +
+      " rounds a second (an acquire and a release each), " + human(figures.elapsed) + "\n\n";
   Table table({"", "p50>", "p90>", "p99>", "p99.9>", "max>"});
   const auto add = [&](const char* name, const Latencies& times) {
     table.add({name, ms_text(times.percentile(0.5)), ms_text(times.percentile(0.9)),

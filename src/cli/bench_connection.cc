@@ -29,7 +29,8 @@ void await(asio::io_context& loop, Duration limit, const std::string& doing, Sta
   start([&result](Error error) { result = error; });
   const auto deadline = std::chrono::steady_clock::now() + limit;
   loop.restart();
-  while (!result && loop.run_one_until(deadline) != 0) {}
+  while (!result && loop.run_one_until(deadline) != 0) {
+  }
   if (result && !*result) return;
   throw Failure(kExitUnavailable,
                 "cannot " + doing + ": " + (result ? result->message() : "not in time"));
@@ -117,7 +118,8 @@ Tcp::socket connect(asio::io_context& loop, const LoadConnection::Terms& terms) 
   const std::string name = terms.address.to_string();
   Tcp::resolver resolver(loop);
   Error error;
-  const auto found = resolver.resolve(terms.address.host, std::to_string(terms.address.port), error);
+  const auto found =
+      resolver.resolve(terms.address.host, std::to_string(terms.address.port), error);
   if (error) throw Failure(kExitUnavailable, "cannot find " + name + ": " + error.message());
   Tcp::socket socket(loop);
   await(loop, terms.options.connect_timeout, "connect to " + name, [&](auto done) {
@@ -136,9 +138,11 @@ void authenticate(asio::io_context& loop, LoadConnection& connection,
                  [&](std::string_view line) { reply = line; });
   const auto deadline = std::chrono::steady_clock::now() + terms.options.reply_timeout;
   loop.restart();
-  while (!reply && loop.run_one_until(deadline) != 0) {}
+  while (!reply && loop.run_one_until(deadline) != 0) {
+  }
   if (!reply) throw Failure(kExitUnavailable, terms.address.to_string() + " does not answer");
-  if (*reply != "ok\n") throw Failure(kExitNoPermission, "the token is wrong, or one is not asked for");
+  if (*reply != "ok\n")
+    throw Failure(kExitNoPermission, "the token is wrong, or one is not asked for");
 }
 
 template <typename Stream>

@@ -95,8 +95,8 @@ class HttpDialogue final : public Dialogue {
 
   std::string post(const char* target, JsonObject& json) const {
     const std::string body = json.finish();
-    return "POST " + std::string(target) + fields_ + "Content-Length: " +
-           std::to_string(body.size()) + "\r\n\r\n" + body;
+    return "POST " + std::string(target) + fields_ +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
 
   const std::string fields_;
@@ -108,7 +108,8 @@ class HttpDialogue final : public Dialogue {
 // The value of a field of a header, in whatever case it is named.
 std::string_view field(std::string_view head, std::string_view name) {
   const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
   };
   const auto at = std::search(head.begin(), head.end(), name.begin(), name.end(), same);
   if (at == head.end()) return {};

@@ -32,7 +32,8 @@ struct Server {
 std::vector<Server> servers_of(const LoadPlan& plan, const Settings& settings) {
   std::vector<Server> servers;
   if (plan.http) {
-    for (const HttpAddress& http : settings.http_servers) servers.push_back({http.address, http.tls});
+    for (const HttpAddress& http : settings.http_servers)
+      servers.push_back({http.address, http.tls});
   } else {
     for (const client::Address& address : settings.servers) {
       servers.push_back({address, settings.connect.tls.has_value()});
@@ -122,12 +123,12 @@ class Load {
   }
 
   std::unique_ptr<LoadConnection> connect(const Server& server) {
-    return LoadConnection::open(
-        loop_, {.address = server.address,
-                .options = settings_.connect,
-                .tls = server.tls ? &*tls_ : nullptr,
-                .reply_size = plan_.http ? http_reply_size : line_reply_size,
-                .sends_secret = !plan_.http});
+    return LoadConnection::open(loop_,
+                                {.address = server.address,
+                                 .options = settings_.connect,
+                                 .tls = server.tls ? &*tls_ : nullptr,
+                                 .reply_size = plan_.http ? http_reply_size : line_reply_size,
+                                 .sends_secret = !plan_.http});
   }
 
   std::unique_ptr<Dialogue> dialogue(const std::string& key, const std::string& name,

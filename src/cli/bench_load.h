@@ -2,7 +2,8 @@
 //
 // A closed loop: a worker has as many rounds under way as its pipeline is deep, and begins the next
 // when one has ended. So a server that stalls is asked for less, and the times are those of clients
-// that wait. One thread. Before the rounds that count every worker warms up, and all begin together.
+// that wait. One thread. Before the rounds that count every worker warms up, and all begin
+// together.
 #pragma once
 
 #include <chrono>

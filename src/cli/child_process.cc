@@ -74,9 +74,8 @@ std::vector<std::string> environment_with(const std::vector<std::string>& added,
   std::vector<std::string> all = added;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const std::string_view name = name_of(*variable);
-    const bool replaced = std::any_of(added.begin(), added.end(), [&](const std::string& one) {
-      return name_of(one) == name;
-    });
+    const bool replaced = std::any_of(added.begin(), added.end(),
+                                      [&](const std::string& one) { return name_of(one) == name; });
     const bool unwanted = std::find(left_out.begin(), left_out.end(), name) != left_out.end();
     if (!replaced && !unwanted) all.emplace_back(*variable);
   }

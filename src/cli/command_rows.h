@@ -70,8 +70,9 @@ inline constexpr Option kWait =
          "Wait at most so long, then exit with the conflict code. Fractions are fine; 0 is -n. "
          "Without it the wait has no end.",
          Shape::seconds, "timeout");
-inline constexpr Option kConflictCode = whole("conflict-exit-code", 'E', "CODE", 0, 255,
-                                       "What to exit with when it cannot be had; 1 otherwise.");
+inline constexpr Option kConflictCode =
+    whole("conflict-exit-code", 'E', "CODE", 0, 255,
+          "What to exit with when it cannot be had; 1 otherwise.");
 inline constexpr Option kSemaphore =
     whole("semaphore", 0, "N", 1, 2'147'483'647,
           "Take one of N slots of a semaphore, rather than a lock. Everybody must say the same N.");
@@ -114,7 +115,9 @@ inline constexpr auto kRunOptions = std::to_array<Option>({
 
 inline constexpr auto kRunOperands = std::to_array<Operand>({
     {.name = "KEY", .help = "The lock."},
-    {.name = "COMMAND", .count = Operand::Count::command, .help = "What to run, and its arguments."},
+    {.name = "COMMAND",
+     .count = Operand::Count::command,
+     .help = "What to run, and its arguments."},
 });
 
 inline constexpr auto kRunExamples = std::to_array<Example>({
@@ -267,8 +270,7 @@ inline constexpr auto kCommandOperand = std::to_array<Operand>({
      .help = "Which command's page; lockctl's own when none is named."},
 });
 inline constexpr auto kManOptions = std::to_array<Option>({
-    text("directory", 'd', "DIR", "Write all pages into this directory instead.",
-         Shape::directory),
+    text("directory", 'd', "DIR", "Write all pages into this directory instead.", Shape::directory),
 });
 
 }  // namespace lockd::cli::rows

@@ -183,8 +183,8 @@ const Option* find_option(const Command& command, std::string_view name) {
 }
 
 const Option* find_option(const Command& command, char letter) {
-  return find_if(command,
-                 [&](const Option& option) { return option.letter != 0 && option.letter == letter; });
+  return find_if(
+      command, [&](const Option& option) { return option.letter != 0 && option.letter == letter; });
 }
 
 }  // namespace lockd::cli

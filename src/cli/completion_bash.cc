@@ -27,8 +27,8 @@ std::string value_case(const std::string& command, const Option& option) {
   const char* const action = option.shape == Shape::file        ? "file"
                              : option.shape == Shape::directory ? "directory"
                                                                 : "text";
-  return "    " + shell_quoted(command + ':') + spellings(option, '|' + shell_quoted(command + ':')) +
-         ") echo " + action + " ;;\n";
+  return "    " + shell_quoted(command + ':') +
+         spellings(option, '|' + shell_quoted(command + ':')) + ") echo " + action + " ;;\n";
 }
 
 std::string value_cases() {
@@ -122,9 +122,9 @@ std::string bash_completion() {
          "  esac\n"
          "  case $command in\n"
          "    '') words=\"" +
-         words_of(first_words()) + " help\"; options=\"" + all + "\" ;;\n" +
-         "    wal) words=\"" + words_of(second_words("wal")) + "\" ;;\n" +
-         "    help) words=\"" + words_of(first_words()) + "\" ;;\n" + command_cases() +
+         words_of(first_words()) + " help\"; options=\"" + all + "\" ;;\n" + "    wal) words=\"" +
+         words_of(second_words("wal")) + "\" ;;\n" + "    help) words=\"" +
+         words_of(first_words()) + "\" ;;\n" + command_cases() +
          "  esac\n"
          "  if [[ $cur == -* ]]; then\n"
          "    COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"

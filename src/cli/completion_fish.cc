@@ -78,8 +78,9 @@ std::string fish_completion() {
     out += option_lines("__fish_use_subcommand", option);
   }
   for (const auto& [word, summary] : second_words("wal")) {
-    out += one("__fish_seen_subcommand_from wal; and not __fish_seen_subcommand_from inspect verify",
-               " -a " + word, summary);
+    out +=
+        one("__fish_seen_subcommand_from wal; and not __fish_seen_subcommand_from inspect verify",
+            " -a " + word, summary);
   }
   for (const Command& command : commands()) out += command_lines(command);
   return out;

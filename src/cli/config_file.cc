@@ -82,8 +82,9 @@ ConfigFile read_config_file(const std::string& path, std::string_view text) {
       }
     }
   } catch (const toml::parse_error& error) {
-    throw Failure(kExitConfig, line_of(error.source(), path) + ": not valid TOML" +
-                                   (mentions_token(text) ? "" : ": " + std::string(error.description())));
+    throw Failure(kExitConfig,
+                  line_of(error.source(), path) + ": not valid TOML" +
+                      (mentions_token(text) ? "" : ": " + std::string(error.description())));
   }
   return file;
 }

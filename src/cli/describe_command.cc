@@ -24,8 +24,8 @@ std::string description_of(const SeenKey& key, const Style& style) {
   out += '\n';
   Table holds({"HOLDER", "FENCE>", "HELD>", "EXPIRES>"});
   for (const SeenHold& hold : key.holds) {
-    holds.add({hold.holder, fence_text(hold.fence), if_known(hold.held_for),
-               if_known(hold.expires_in)});
+    holds.add(
+        {hold.holder, fence_text(hold.fence), if_known(hold.held_for), if_known(hold.expires_in)});
   }
   if (!holds.empty()) out += '\n' + holds.text(style);
   Table line({"#>", "IN LINE", "WAITED>"});
@@ -40,7 +40,8 @@ std::string description_of(const SeenKey& key, const Style& style) {
 
 int execute_describe(const Invocation& invocation) {
   const std::string& key = invocation.arguments.operands().front();
-  const HttpReply reply = require_http(invocation)->get("/v1/locks?idle=true&key=" + url_encoded(key));
+  const HttpReply reply =
+      require_http(invocation)->get("/v1/locks?idle=true&key=" + url_encoded(key));
   require(reply);
   const json::value page = parse_json(reply.body, "the server");
   bool found = false;

@@ -124,7 +124,8 @@ TEST(Documents, FishKnowsEveryCommandAndOption) {
   static const std::regex declared(" -l ([a-z][a-z-]*)");
   for (const Command& command : commands()) {
     const std::size_t space = command.name.find(' ');
-    std::string when = "-n '__fish_seen_subcommand_from " + std::string(command.name.substr(0, space));
+    std::string when =
+        "-n '__fish_seen_subcommand_from " + std::string(command.name.substr(0, space));
     if (space != std::string_view::npos) {
       when += "; and __fish_seen_subcommand_from " + std::string(command.name.substr(space + 1));
     }

@@ -12,9 +12,8 @@ std::vector<std::string> events(const std::vector<std::string>& pieces) {
   EventStreamParser parser;
   std::vector<std::string> all;
   for (const std::string& piece : pieces) {
-    EXPECT_TRUE(parser.feed(piece, [&](const StreamEvent& event) {
-      all.push_back(event.name + '=' + event.data);
-    }));
+    EXPECT_TRUE(parser.feed(
+        piece, [&](const StreamEvent& event) { all.push_back(event.name + '=' + event.data); }));
   }
   return all;
 }

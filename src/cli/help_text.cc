@@ -69,10 +69,11 @@ std::string help_text() {
   std::size_t width = 0;
   for (const Command& command : commands()) width = std::max(width, command.name.size());
   for (const Command& command : commands()) {
-    text += "  " + std::string(command.name) +
-            std::string(width - command.name.size() + 2, ' ') + std::string(command.summary) + '\n';
+    text += "  " + std::string(command.name) + std::string(width - command.name.size() + 2, ' ') +
+            std::string(command.summary) + '\n';
   }
-  text += "\nlockctl COMMAND --help says more of each, and lockctl man COMMAND is its manual page.\n";
+  text +=
+      "\nlockctl COMMAND --help says more of each, and lockctl man COMMAND is its manual page.\n";
   text += group_text({"Options", standard_options()});
   text += group_text({"Connection", connection_options()});
   return text + "\nExit status:\n" + exits_text(common_exits());

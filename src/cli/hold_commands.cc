@@ -48,8 +48,7 @@ std::uint64_t ms_of_option(Duration time, const char* option) {
   if (time > Duration::zero() && time < std::chrono::milliseconds(1)) {
     throw Failure(kExitUsage, std::string(option) + ": at least 0.001");
   }
-  return static_cast<std::uint64_t>(
-      std::chrono::floor<std::chrono::milliseconds>(time).count());
+  return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(time).count());
 }
 
 void add_lease(JsonObject& body, const Arguments& arguments) {
@@ -83,8 +82,8 @@ client::LineHold line_hold(const Arguments& arguments) {
 }
 
 client::Connection line_connection(const Invocation& invocation) {
-  client::Client client({.servers = invocation.settings.servers,
-                         .connect = invocation.settings.connect});
+  client::Client client(
+      {.servers = invocation.settings.servers, .connect = invocation.settings.connect});
   auto connection = client.connect(invocation.arguments.operands().front());
   require(connection);
   return std::move(*connection);
@@ -183,8 +182,9 @@ int execute_renew(const Invocation& invocation) {
 int execute_release(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   if (is_line_token(arguments.operands()[1])) return release_line(invocation);
-  const HttpReply reply = require_http(invocation)->post(
-      path_of(arguments.has("semaphore"), "release"), named_hold(arguments).finish());
+  const HttpReply reply =
+      require_http(invocation)
+          ->post(path_of(arguments.has("semaphore"), "release"), named_hold(arguments).finish());
   require(reply);
   if (arguments.has("json")) invocation.output.line(trimmed(reply.body));
   return kExitOk;

@@ -87,8 +87,9 @@ class HttpClient::Impl {
                                done(error);
                              });
     });
-    await("connect to",
-          [&](auto done) { stream.async_connect(found, [done](Error error, auto&&) { done(error); }); });
+    await("connect to", [&](auto done) {
+      stream.async_connect(found, [done](Error error, auto&&) { done(error); });
+    });
     Error ignored;
     stream.socket().set_option(Tcp::no_delay(true), ignored);
     stream.socket().set_option(asio::socket_base::keep_alive(true), ignored);
@@ -96,12 +97,15 @@ class HttpClient::Impl {
 
   void shake_hands(beast::ssl_stream<beast::tcp_stream>& stream) {
     const client::TlsOptions tls = options_.tls.value_or(client::TlsOptions{});
-    const std::string& name =
-        tls.server_name.empty() ? address_.address.host : tls.server_name;
+    const std::string& name = tls.server_name.empty() ? address_.address.host : tls.server_name;
     expect_server(stream.native_handle(), name, tls.verify);
-    await("trust", [&](auto done) {
-      stream.async_handshake(asio::ssl::stream_base::client, [done](Error error) { done(error); });
-    }, [&] { return why_not_trusted(stream.native_handle()); });
+    await(
+        "trust",
+        [&](auto done) {
+          stream.async_handshake(asio::ssl::stream_base::client,
+                                 [done](Error error) { done(error); });
+        },
+        [&] { return why_not_trusted(stream.native_handle()); });
   }
 
   template <typename Stream>
@@ -189,7 +193,8 @@ class HttpClient::Impl {
     std::optional<Error> result;
     start([&result](Error error) { result = error; });
     context_.restart();
-    while (!result && !interrupted_ && context_.run_one() != 0) {}
+    while (!result && !interrupted_ && context_.run_one() != 0) {
+    }
     if (!result) throw Failure(kExitUnavailable, "interrupted");
     if (!*result) return;
     const std::string why = explain();

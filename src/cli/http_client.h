@@ -1,7 +1,7 @@
 // The HTTP API of a server: one request at a time, each on a connection of its own.
 //
-// Blocks, for a bounded time. Throws Failure when there is no answer; an answer that says no is one.
-// Used by one thread at a time, except interrupt().
+// Blocks, for a bounded time. Throws Failure when there is no answer; an answer that says no is
+// one. Used by one thread at a time, except interrupt().
 #pragma once
 
 #include <functional>

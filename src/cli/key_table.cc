@@ -19,9 +19,8 @@ std::vector<std::string> row_of(const SeenKey& key) {
   std::string holder = text_or_dash(hold.holder);
   if (key.holders > 1 && !key.holds.empty()) holder += " +" + std::to_string(key.holders - 1);
   if (key.idle_for) holder = "idle for " + human(*key.idle_for);
-  return {key.key,           kind_text(key.kind),      holders_text(key),
-          std::to_string(key.waiters), holder, fence_text(hold.fence),
-          if_known(hold.held_for), if_known(hold.expires_in)};
+  return {key.key, kind_text(key.kind),    holders_text(key),       std::to_string(key.waiters),
+          holder,  fence_text(hold.fence), if_known(hold.held_for), if_known(hold.expires_in)};
 }
 
 }  // namespace

@@ -157,8 +157,8 @@ int execute_listen(const Invocation& invocation) { return Listening(invocation).
 
 int execute_signal(const Invocation& invocation) {
   const std::string& channel = invocation.arguments.operands()[0];
-  client::Client client({.servers = invocation.settings.servers,
-                         .connect = invocation.settings.connect});
+  client::Client client(
+      {.servers = invocation.settings.servers, .connect = invocation.settings.connect});
   auto connection = client.connect(channel);
   require(connection);
   const auto reached = connection->publish(channel, invocation.arguments.operands()[1]);

@@ -65,8 +65,7 @@ void list_over_http(const Invocation& invocation, Listing& listing) {
   if (invocation.arguments.has("idle")) fixed += "&idle=true";
   if (invocation.arguments.has("waiters")) fixed += "&order=waiters";
   for (std::string after; listing.left() > 0;) {
-    std::string target =
-        fixed + "&limit=" + std::to_string(std::min(kPage, listing.left()));
+    std::string target = fixed + "&limit=" + std::to_string(std::min(kPage, listing.left()));
     if (!after.empty()) target += "&after=" + url_encoded(after);
     const HttpReply reply = http->get(target);
     require(reply);
@@ -84,7 +83,8 @@ void list_over_line(const Invocation& invocation, Listing& listing) {
   const std::string prefix = invocation.arguments.operand_or(0, "");
   std::vector<SeenKey> keys;
   for (const client::Address& server : invocation.settings.servers) {
-    const json::value stats = parse_json(fetch_stats(invocation.settings, server), server.to_string());
+    const json::value stats =
+        parse_json(fetch_stats(invocation.settings, server), server.to_string());
     for (SeenKey& key : keys_of_stats(stats)) {
       if (key.idle_for && !invocation.arguments.has("idle")) continue;
       if (key.key.starts_with(prefix)) keys.push_back(std::move(key));

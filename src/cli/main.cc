@@ -38,8 +38,7 @@ int execute(const Parsed& parsed, Output& output) {
   }
   // What needs no server must not fail by a setting of one.
   const bool connects = find_option(*parsed.command, "server") != nullptr;
-  const Settings settings =
-      connects ? load_settings(parsed.arguments, this_machine()) : Settings{};
+  const Settings settings = connects ? load_settings(parsed.arguments, this_machine()) : Settings{};
   return parsed.command->execute({*parsed.command, parsed.arguments, settings, output});
 }
 

@@ -64,7 +64,8 @@ std::string tagged(std::string_view tag, std::string_view text) {
 
 std::string group_text(const OptionGroup& group) {
   std::string out = section(group.title);
-  for (const Option& option : group.options) out += tagged(spelling_of(option), explanation_of(option));
+  for (const Option& option : group.options)
+    out += tagged(spelling_of(option), explanation_of(option));
   return out;
 }
 
@@ -105,7 +106,8 @@ std::string man_page() {
                     '\n' + section("Description") + paragraphs(program_description()) +
                     section("Commands");
   for (const Command& command : commands()) {
-    out += tagged(command.name, std::string(command.summary) + "; see " + page_name(command) + "(1).");
+    out +=
+        tagged(command.name, std::string(command.summary) + "; see " + page_name(command) + "(1).");
   }
   out += group_text({"Options", standard_options()});
   out += group_text({"Connection", connection_options()});

@@ -18,12 +18,8 @@ constexpr Option toggle(std::string_view name, char letter, std::string_view hel
 constexpr Option text(std::string_view name, char letter, std::string_view value,
                       std::string_view help, Shape shape = Shape::text,
                       std::string_view alias = {}) {
-  return {.name = name,
-          .letter = letter,
-          .alias = alias,
-          .shape = shape,
-          .value = value,
-          .help = help};
+  return {
+      .name = name, .letter = letter, .alias = alias, .shape = shape, .value = value, .help = help};
 }
 
 constexpr Option whole(std::string_view name, char letter, std::string_view value,

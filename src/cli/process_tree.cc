@@ -52,7 +52,8 @@ std::vector<pid_t> descendants() {
   std::vector<pid_t> found{::getpid()};
   for (std::size_t next = 0; next < found.size(); ++next) {
     const auto [first, last] = children.equal_range(found[next]);
-    std::transform(first, last, std::back_inserter(found), [](const auto& one) { return one.second; });
+    std::transform(first, last, std::back_inserter(found),
+                   [](const auto& one) { return one.second; });
   }
   found.erase(found.begin());
   return found;

@@ -84,15 +84,15 @@ int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSourc
   adopt_orphans();
   const pid_t child =
       start_child({words_of(arguments), environment_of(lock, arguments)}, signals.original_mask());
-  const Licence licence{
-      .is_held = [&lock] { return lock.is_held(); },
-      .lost = lost,
-      .on_loss =
-          [&lock] {
-            const auto loss = lock.loss();
-            say("the lock on " + in_quotes(lock.key()) + " is lost" +
-                (loss ? ": " + client::describe(*loss) : "") + "; the command is stopped");
-          }};
+  const Licence licence{.is_held = [&lock] { return lock.is_held(); },
+                        .lost = lost,
+                        .on_loss =
+                            [&lock] {
+                              const auto loss = lock.loss();
+                              say("the lock on " + in_quotes(lock.key()) + " is lost" +
+                                  (loss ? ": " + client::describe(*loss) : "") +
+                                  "; the command is stopped");
+                            }};
   const Ending ending =
       supervise(child, signals, licence, arguments.seconds("grace").value_or(kGrace));
   if (ending.lost) return kExitLost;
@@ -112,8 +112,8 @@ int execute_run(const Invocation& invocation) {
   const std::string& key = arguments.operands().front();
   const SignalSource signals;  // before the client has its thread
   const Bell lost;
-  client::Client client({.servers = invocation.settings.servers,
-                         .connect = invocation.settings.connect});
+  client::Client client(
+      {.servers = invocation.settings.servers, .connect = invocation.settings.connect});
   const bool verbose = arguments.has("verbose");
   if (verbose) {
     say("asking " + client.server_of(key).to_string() + " for " + in_quotes(key));

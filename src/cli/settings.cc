@@ -178,8 +178,8 @@ std::optional<client::TlsOptions> tls_of(const Lookup& lookup) {
   if (tls.certificate.empty() != tls.key.empty()) {
     throw Failure(kExitConfig, "--tls-cert and --tls-key need each other");
   }
-  const bool implied = !tls.ca_file.empty() || !tls.certificate.empty() ||
-                       !tls.server_name.empty() || !tls.verify;
+  const bool implied =
+      !tls.ca_file.empty() || !tls.certificate.empty() || !tls.server_name.empty() || !tls.verify;
   if (!lookup.toggle("tls", implied)) return std::nullopt;
   return tls;
 }

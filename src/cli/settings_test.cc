@@ -155,17 +155,21 @@ TEST(Settings, MistakesNameTheirPlace) {
     const char* file;
     const char* error;
   } files[] = {
-      {"tls = \"maybe\"", "line 1 of /home/ana/.config/lockd.toml: 'maybe': it takes true or "
-                          "false, 1 or 0, yes or no, on or off"},
-      {"\nsevrer = \"a\"", "line 2 of /home/ana/.config/lockd.toml: there is no setting 'sevrer'; "
-                           "lockctl --help lists them"},
-      {"token = 17", "line 1 of /home/ana/.config/lockd.toml: token is text, and needs quotes "
-                     "around it"},
+      {"tls = \"maybe\"",
+       "line 1 of /home/ana/.config/lockd.toml: 'maybe': it takes true or "
+       "false, 1 or 0, yes or no, on or off"},
+      {"\nsevrer = \"a\"",
+       "line 2 of /home/ana/.config/lockd.toml: there is no setting 'sevrer'; "
+       "lockctl --help lists them"},
+      {"token = 17",
+       "line 1 of /home/ana/.config/lockd.toml: token is text, and needs quotes "
+       "around it"},
       {"server = \"a\"\nservers = \"b\"",
        "line 2 of /home/ana/.config/lockd.toml: server is there twice, once as servers"},
       {"auth-token = hush", "line 1 of /home/ana/.config/lockd.toml: not valid TOML"},
-      {"server = []", "line 1 of /home/ana/.config/lockd.toml: '': it takes a text that is not "
-                      "empty"},
+      {"server = []",
+       "line 1 of /home/ana/.config/lockd.toml: '': it takes a text that is not "
+       "empty"},
   };
   for (const auto& [text, error] : files) {
     FakeMachine machine;

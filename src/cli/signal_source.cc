@@ -13,7 +13,7 @@ namespace {
 
 // SIGPIPE is left alone: whoever reads our output no more has no use for us. So are limits of the
 // system's, which are for us and not for a child.
-constexpr int kLeftAlone[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGTRAP, SIGABRT,
+constexpr int kLeftAlone[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGABRT,
                               SIGSYS,  SIGPIPE, SIGXCPU, SIGXFSZ, SIGPROF};
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace lockd::cli {
 
 struct ReceivedSignal {
   int number = 0;
-  pid_t sender = 0;        // 0: the kernel
+  pid_t sender = 0;          // 0: the kernel
   bool from_kernel = false;  // as from a terminal, which sends it to a whole group of processes
 };
 

@@ -38,10 +38,9 @@ class Supervision {
 
  private:
   void await_something() const {
-    pollfd watched[] = {{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
-                        {.fd = ending_.lost ? -1 : licence_.lost.descriptor(),
-                         .events = POLLIN,
-                         .revents = 0}};
+    pollfd watched[] = {
+        {.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
+        {.fd = ending_.lost ? -1 : licence_.lost.descriptor(), .events = POLLIN, .revents = 0}};
     int timeout = -1;
     if (kill_at_) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now());
@@ -112,7 +111,8 @@ class Supervision {
 
   static void wait_a_little() {
     std::this_thread::sleep_for(10ms);
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {}
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
   }
 
   const pid_t child_;

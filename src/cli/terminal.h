@@ -1,4 +1,5 @@
-// The terminal as a full screen: keys one by one, the alternate screen, and all as it was afterwards.
+// The terminal as a full screen: keys one by one, the alternate screen, and all as it was
+// afterwards.
 //
 // Restored by the destructor, and when the program dies by its own mistake. Other signals are for
 // whoever waits: see SignalSource. One at a time.

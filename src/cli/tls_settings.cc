@@ -26,7 +26,8 @@ ssl::context make_tls_context(const client::TlsOptions& options) {
   } else {
     context.load_verify_file(options.ca_file, error);
   }
-  if (options.verify) require_file(error, options.ca_file.empty() ? "the system's authorities" : options.ca_file);
+  if (options.verify)
+    require_file(error, options.ca_file.empty() ? "the system's authorities" : options.ca_file);
   if (!options.certificate.empty()) {
     context.use_certificate_chain_file(options.certificate, error);
     require_file(error, options.certificate);

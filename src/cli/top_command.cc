@@ -61,8 +61,7 @@ class Observer {
   Look over_http() {
     const HttpReply overview = http_->get("/v1/overview");
     require(overview);
-    const HttpReply locks =
-        http_->get("/v1/locks?order=waiters&limit=" + std::to_string(kKeysMax));
+    const HttpReply locks = http_->get("/v1/locks?order=waiters&limit=" + std::to_string(kKeysMax));
     require(locks);
     Look look;
     look.seen = seen_overview(parse_json(overview.body, server()));
@@ -104,7 +103,9 @@ class Observer {
 class Sampler {
  public:
   Sampler(const Settings& settings, Duration interval)
-      : observer_(settings), interval_(interval), thread_([this](std::stop_token stop) { run(stop); }) {}
+      : observer_(settings),
+        interval_(interval),
+        thread_([this](std::stop_token stop) { run(stop); }) {}
   ~Sampler() {
     thread_.request_stop();
     observer_.interrupt();

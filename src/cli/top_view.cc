@@ -25,7 +25,7 @@ std::string padded_left(std::string text, std::size_t columns) {
 std::string if_known(const std::optional<Duration>& time) { return time ? human(*time) : "-"; }
 
 // How often a second between two looks; "-" when that is not known.
-std::string rate(const TopPicture& picture, std::uint64_t SeenTotals::* field) {
+std::string rate(const TopPicture& picture, std::uint64_t SeenTotals::*field) {
   if (!picture.before || !picture.before->seen.totals || !picture.now->seen.totals) return "-";
   const double seconds =
       std::chrono::duration<double>(picture.now->at - picture.before->at).count();
@@ -113,8 +113,7 @@ std::string draw(const TopPicture& picture, ScreenSize size, const Style& style)
   } else if (picture.trouble.empty()) {
     add("asking ...");
   }
-  lines.push_back(picture.trouble.empty() ? ""
-                                          : style.red(cut_to(picture.trouble, size.columns)));
+  lines.push_back(picture.trouble.empty() ? "" : style.red(cut_to(picture.trouble, size.columns)));
   if (picture.now) {
     const Layout layout(size.columns);
     lines.push_back(style.bold(cut_to(

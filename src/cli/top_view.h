@@ -19,10 +19,10 @@ struct Look {
 };
 
 struct TopPicture {
-  std::string server{};           // whom we look at
-  std::optional<Look> now{};      // none yet
-  std::optional<Look> before{};   // for rates
-  std::string trouble{};          // why there is nothing newer, or empty
+  std::string server{};          // whom we look at
+  std::optional<Look> now{};     // none yet
+  std::optional<Look> before{};  // for rates
+  std::string trouble{};         // why there is nothing newer, or empty
 };
 
 // Lines joined by \n, no more than the size has rows and, marks aside, no wider than its columns.

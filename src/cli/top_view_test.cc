@@ -48,9 +48,9 @@ TopPicture picture() {
 
 TEST(TopView, ShowsFiguresRatesAndKeys) {
   const std::string frame = draw(picture(), {24, 100}, Style::plain());
-  for (const char* part : {"http://127.0.0.1:8080", "up 1m 30s", "connections 12",
-                           "keys 3 of 1,024 (1 idle)", "grants 500", "renewals 0.0", "ana", "33s",
-                           "4s", "q quits"}) {
+  for (const char* part :
+       {"http://127.0.0.1:8080", "up 1m 30s", "connections 12", "keys 3 of 1,024 (1 idle)",
+        "grants 500", "renewals 0.0", "ana", "33s", "4s", "q quits"}) {
     EXPECT_NE(frame.find(part), std::string::npos) << part << " is not in\n" << frame;
   }
   EXPECT_EQ(frame.find('\x1b'), std::string::npos) << "a key's name must not reach the terminal";
@@ -97,9 +97,8 @@ TEST(Observation, StatisticsOfTheLinePortAreUnderstood) {
   auto keys = keys_of_stats(stats);
   sort_by_waiters(keys);
   EXPECT_EQ(keys[0].key, "s");
-  EXPECT_EQ(json_of(keys[1]),
-            R"({"kind":"lock","key":"a","limit":1,"holders":1,"waiters":1,)"
-            R"("holds":[{"holder":"tcp:3","expires_in_ms":25400}],"line":[]})");
+  EXPECT_EQ(json_of(keys[1]), R"({"kind":"lock","key":"a","limit":1,"holders":1,"waiters":1,)"
+                              R"("holds":[{"holder":"tcp:3","expires_in_ms":25400}],"line":[]})");
 }
 
 }  // namespace

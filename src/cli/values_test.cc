@@ -17,8 +17,8 @@ TEST(Values, SecondsAreExact) {
   EXPECT_EQ(parse_seconds(".007"), 7ms);
   EXPECT_EQ(parse_seconds("0.000000001"), 1ns);
   EXPECT_EQ(parse_seconds("9223372036"), 9223372036s);
-  for (const char* bad : {"", ".", "5.", "-1", "+1", "1e3", "9223372037", "9223372036.5", " 1",
-                          "0.0000000001"}) {
+  for (const char* bad :
+       {"", ".", "5.", "-1", "+1", "1e3", "9223372037", "9223372036.5", " 1", "0.0000000001"}) {
     EXPECT_EQ(parse_seconds(bad), std::nullopt) << bad;
   }
 }

@@ -144,8 +144,8 @@ class TextInspector final : public Inspector {
                  date(header.engine_time) + ", journal " + hex(header.journal));
   }
   void frame(const Frame& frame) override {
-    output_.line("  " + style_.dim("frame at byte " + std::to_string(frame.offset) +
-                                   ", position " + std::to_string(frame.header.position) + ", " +
+    output_.line("  " + style_.dim("frame at byte " + std::to_string(frame.offset) + ", position " +
+                                   std::to_string(frame.header.position) + ", " +
                                    std::to_string(frame.header.payload_size) + " bytes, " +
                                    date(frame.header.engine_time) +
                                    (frame.header.completes ? ", completes an account" : "") +
@@ -157,7 +157,8 @@ class TextInspector final : public Inspector {
       line += ' ' + kind_text(event.kind) + ' ' + in_quotes(event.key);
     }
     line += ", fence " + std::to_string(event.fence);
-    if (event.type == Event::Type::granted) line += ", holder " + printable(holder_text(event.holder));
+    if (event.type == Event::Type::granted)
+      line += ", holder " + printable(holder_text(event.holder));
     if (event.type == Event::Type::granted || event.type == Event::Type::renewed) {
       line += ", for " + human(event.ttl) + " until " + date(event.expires_at);
     }
@@ -221,12 +222,12 @@ int execute_wal_verify(const Invocation& invocation) {
     if (!verdict.sound) json.add("problem", as_utf8(verdict.problem));
     invocation.output.line(json.finish());
   } else if (verdict.sound) {
-    invocation.output.line("sound: " + grouped(verdict.segments) + " segments, " +
-                           grouped(verdict.frames) + " frames, " + grouped(verdict.events) +
-                           " events" +
-                           (verdict.torn_size == 0 ? ""
-                                                   : ", and " + grouped(verdict.torn_size) +
-                                                         " torn bytes that a start would cut off"));
+    invocation.output.line(
+        "sound: " + grouped(verdict.segments) + " segments, " + grouped(verdict.frames) +
+        " frames, " + grouped(verdict.events) + " events" +
+        (verdict.torn_size == 0
+             ? ""
+             : ", and " + grouped(verdict.torn_size) + " torn bytes that a start would cut off"));
   } else {
     invocation.output.line(invocation.output.style().red("damaged: ") + printable(verdict.problem));
   }

@@ -65,11 +65,12 @@ std::string event_json(const StreamEvent& event) {
 int execute_watch(const Invocation& invocation) {
   const std::string prefix = invocation.arguments.operand_or(0, "");
   const bool as_json = invocation.arguments.has("json");
-  const HttpReply refused = require_http(invocation)->follow(
-      "/v1/events?prefix=" + url_encoded(prefix), [&](const StreamEvent& event) {
-        invocation.output.line(as_json ? event_json(event)
-                                       : event_line(event, invocation.output.style()));
-      });
+  const HttpReply refused =
+      require_http(invocation)
+          ->follow("/v1/events?prefix=" + url_encoded(prefix), [&](const StreamEvent& event) {
+            invocation.output.line(as_json ? event_json(event)
+                                           : event_line(event, invocation.output.style()));
+          });
   require(refused);
   return kExitOk;
 }

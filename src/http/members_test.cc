@@ -22,8 +22,8 @@ std::string problem_of(std::string_view body) {
 }
 
 TEST(Members, TakesWhatIsAskedFor) {
-  Members members = Members::of_json(
-      R"( {"key": "a\u00e9\n", "n": 12, "flag": true, "empty": ""} )");
+  Members members =
+      Members::of_json(R"( {"key": "a\u00e9\n", "n": 12, "flag": true, "empty": ""} )");
   EXPECT_EQ(members.text("key"), "a\u00e9\n");
   EXPECT_EQ(members.number("n", 0, 12), 12);
   EXPECT_EQ(members.number_if_given("absent", 0, 1), std::nullopt);
@@ -74,12 +74,27 @@ TEST(Members, NamesWhatIsWrong) {
 }
 
 TEST(Members, RefusesWhatIsNotJson) {
-  for (const std::string& body : std::vector<std::string>{
-           "", " ", "{", R"({"key")", R"({"key":"a")", R"({"key":"a",})", R"({key:"a"})",
-           R"({'key':'a'})", R"({"key":"a"} x)", R"({"key":"a"}{})", R"({"key":"\x"})",
-           R"({"key":"\ud800"})", "{\"key\":\"\xff\"}", "{\"key\":\"a\nb\"}", R"({"n":01})",
-           R"({"n":NaN})", R"({"n":.5})", R"(/**/{"key":"a"})", "\xef\xbb\xbf{}",
-           std::string(100, '['), std::string(100'000, '{')}) {
+  for (const std::string& body : std::vector<std::string>{"",
+                                                          " ",
+                                                          "{",
+                                                          R"({"key")",
+                                                          R"({"key":"a")",
+                                                          R"({"key":"a",})",
+                                                          R"({key:"a"})",
+                                                          R"({'key':'a'})",
+                                                          R"({"key":"a"} x)",
+                                                          R"({"key":"a"}{})",
+                                                          R"({"key":"\x"})",
+                                                          R"({"key":"\ud800"})",
+                                                          "{\"key\":\"\xff\"}",
+                                                          "{\"key\":\"a\nb\"}",
+                                                          R"({"n":01})",
+                                                          R"({"n":NaN})",
+                                                          R"({"n":.5})",
+                                                          R"(/**/{"key":"a"})",
+                                                          "\xef\xbb\xbf{}",
+                                                          std::string(100, '['),
+                                                          std::string(100'000, '{')}) {
     EXPECT_TRUE(problem_of(body).starts_with("the body")) << body.substr(0, 40);
   }
 }
@@ -89,9 +104,9 @@ TEST(Members, HasLimits) {
   for (int i = 0; i < 100; ++i) many += ",\"m" + std::to_string(i) + "\":1";
   EXPECT_NE(problem_of(many + "}"), "");
   EXPECT_NE(problem_of(R"({"key":"a",")" + std::string(300, 'k') + "\":1}"), "");
-  EXPECT_NE(problem_of(R"({"key":"a","deep":)" + std::string(1000, '[') + std::string(1000, ']') +
-                       "}"),
-            "");
+  EXPECT_NE(
+      problem_of(R"({"key":"a","deep":)" + std::string(1000, '[') + std::string(1000, ']') + "}"),
+      "");
 }
 
 TEST(Members, OfAQuery) {

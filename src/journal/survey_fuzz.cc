@@ -26,7 +26,8 @@ lockd::MemoryStorage::Files files_of(std::string_view input) {
     input.remove_prefix(std::min(line.size() + 1, input.size()));
     const std::size_t blank = std::min(line.find(' '), line.size());
     std::size_t size = 0;
-    std::from_chars(line.data() + std::min(blank + 1, line.size()), line.data() + line.size(), size);
+    std::from_chars(line.data() + std::min(blank + 1, line.size()), line.data() + line.size(),
+                    size);
     size = std::min(size, input.size());
     files[std::string(line.substr(0, blank))] = input.substr(0, size);
     input.remove_prefix(size);
@@ -36,7 +37,8 @@ lockd::MemoryStorage::Files files_of(std::string_view input) {
 
 std::uint64_t recover(lockd::MemoryStorage& storage) {
   std::uint64_t events = 0;
-  lockd::LogJournal journal(storage, {.segment = {.reserve = 4096, .step_min = 4096, .step_max = 4096}});
+  lockd::LogJournal journal(storage,
+                            {.segment = {.reserve = 4096, .step_min = 4096, .step_max = 4096}});
   journal.recover([&](const lockd::Event&) { ++events; });
   return events;
 }

@@ -1,5 +1,5 @@
-// A configuration file, and the same text as a command line. Each is taken or refused with one line;
-// what was taken prints as text that is taken again.
+// A configuration file, and the same text as a command line. Each is taken or refused with one
+// line; what was taken prints as text that is taken again.
 #include <cstddef>
 #include <cstdint>
 #include <string>

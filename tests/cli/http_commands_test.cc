@@ -174,9 +174,9 @@ TEST(Looking, WatchPrintsEventsAsTheyCome) {
 }
 
 TEST(Looking, WhatNeedsHttpSaysSo) {
-  for (const Words& words : {Words{"acquire", "k"}, Words{"renew", "k", "7"},
-                             Words{"release", "k", "7"}, Words{"fence", "k"},
-                             Words{"describe", "k"}, Words{"watch"}}) {
+  for (const Words& words :
+       {Words{"acquire", "k"}, Words{"renew", "k", "7"}, Words{"release", "k", "7"},
+        Words{"fence", "k"}, Words{"describe", "k"}, Words{"watch"}}) {
     const Finished finished = lockctl(words);
     EXPECT_EQ(finished.status, 78) << words.front();
     EXPECT_NE(finished.errors.find("DFLOCKD_HTTP_ADDR"), std::string::npos);

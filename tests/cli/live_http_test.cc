@@ -149,8 +149,8 @@ TEST_F(LiveHttp, TopShowsRates) {
 
 TEST_F(LiveHttp, Bench) {
   for (const Words& options : {Words{}, Words{"--shared-key"}, Words{"--connections", "2"}}) {
-    Words words{"bench", "--http", "--servers", "http://" + http_, "--workers", "4", "--rounds",
-                "10", "--json"};
+    Words words{"bench", "--http",   "--servers", "http://" + http_, "--workers",
+                "4",     "--rounds", "10",        "--json"};
     words.insert(words.end(), options.begin(), options.end());
     const Finished finished = lockctl(words);
     EXPECT_EQ(finished.status, 0) << finished.errors;

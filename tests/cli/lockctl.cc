@@ -41,8 +41,8 @@ int new_file(std::string_view content = {}) {
 std::string read_file(int file) {
   std::string text;
   std::array<char, 4096> bytes;
-  for (ssize_t size; (size = ::pread(file, bytes.data(), bytes.size(),
-                                     static_cast<off_t>(text.size()))) > 0;) {
+  for (ssize_t size;
+       (size = ::pread(file, bytes.data(), bytes.size(), static_cast<off_t>(text.size()))) > 0;) {
     text.append(bytes.data(), static_cast<std::size_t>(size));
   }
   return text;

@@ -21,9 +21,9 @@ class Lockctl {
   struct Surroundings {
     std::vector<std::string> environment{};  // "NAME=value"
     std::string input{};                     // on standard input
-    bool terminal = false;                   // a terminal for everything, of 24 lines and 80 columns
-    std::vector<int> descriptors{};          // of ours that it inherits, under the same numbers
-    std::string program{};                   // instead of lockctl
+    bool terminal = false;           // a terminal for everything, of 24 lines and 80 columns
+    std::vector<int> descriptors{};  // of ours that it inherits, under the same numbers
+    std::string program{};           // instead of lockctl
   };
 
   explicit Lockctl(const std::vector<std::string>& arguments);
@@ -71,7 +71,8 @@ struct Finished {
   std::string errors;
 };
 
-Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Surroundings surroundings = {});
+Finished lockctl(const std::vector<std::string>& arguments,
+                 Lockctl::Surroundings surroundings = {});
 
 // "127.0.0.1:PORT"
 std::string address_of(const ServerProcess& server);

@@ -24,10 +24,10 @@ TEST(RunContention, OneAtATimeInOrderOfArrival) {
   std::vector<std::unique_ptr<Lockctl>> crowd;
   for (int i = 0; i < kCrowd; ++i) {
     const std::string number = std::to_string(i);
-    crowd.push_back(std::make_unique<Lockctl>(std::vector<std::string>{
-        "run", "-s", address_of(server), "k", "--", "/bin/sh", "-c",
-        "echo begin " + number + " >> " + log + "; sleep 0.01; echo end " + number + " $LOCKD_FENCE >> " +
-            log + "; exit " + number}));
+    crowd.push_back(std::make_unique<Lockctl>(
+        std::vector<std::string>{"run", "-s", address_of(server), "k", "--", "/bin/sh", "-c",
+                                 "echo begin " + number + " >> " + log + "; sleep 0.01; echo end " +
+                                     number + " $LOCKD_FENCE >> " + log + "; exit " + number}));
     // Each is in line before the next one comes.
     await_stats(watcher, "\"waiters\":" + std::to_string(i + 1) + "}");
   }

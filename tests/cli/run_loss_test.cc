@@ -53,8 +53,9 @@ TEST(RunLoss, WhatTheCommandStartedIsStoppedToo) {
 
 TEST(RunLoss, GraceIsGivenAndThenNoMore) {
   ServerProcess server;
-  Lockctl process(run(server, {"--ttl", "1", "--grace", "0.5", "k", "-c",
-                               "trap 'echo told' TERM; echo pid=$$; while :; do sleep 0.02; done"}));
+  Lockctl process(
+      run(server, {"--ttl", "1", "--grace", "0.5", "k", "-c",
+                   "trap 'echo told' TERM; echo pid=$$; while :; do sleep 0.02; done"}));
   process.await_output("pid=");
   server.kill();
   process.await_output("told");

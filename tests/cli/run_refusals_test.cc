@@ -27,7 +27,8 @@ TEST(Refusals, UsageIs64) {
 TEST(Refusals, NoServerIs69) {
   std::uint16_t port = 0;
   { port = ServerProcess().port(); }
-  const Finished finished = lockctl({"run", "-s", "127.0.0.1:" + std::to_string(port), "k", "true"});
+  const Finished finished =
+      lockctl({"run", "-s", "127.0.0.1:" + std::to_string(port), "k", "true"});
   EXPECT_EQ(finished.status, 69);
   EXPECT_NE(finished.errors.find("127.0.0.1:" + std::to_string(port)), std::string::npos)
       << finished.errors;
@@ -45,8 +46,8 @@ TEST(Refusals, AWrongTokenIs77) {
 
 TEST(Refusals, TlsVerifiesTheServerUnlessItIsToldNotTo) {
   const TestAuthority& authority = test_authority();
-  ServerProcess server({"--tls-cert", authority.certificate("server"), "--tls-key",
-                        authority.key("server")});
+  ServerProcess server(
+      {"--tls-cert", authority.certificate("server"), "--tls-key", authority.key("server")});
   const std::string at = address_of(server);
   const std::string ca = authority.certificate("ca");
   for (const Words& command : {Words{"run", "k", "true"}, Words{"bench", "--rounds", "1"}}) {

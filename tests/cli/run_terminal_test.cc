@@ -93,9 +93,9 @@ TEST(RunTerminal, AnInterruptLeavesTheLine) {
 // Job control needs a shell that does it.
 class RunJob : public testing::Test {
  protected:
-  RunJob() : shell_({"--norc", "--noprofile", "-i"}, {.environment = {"PS1=> "},
-                                                      .terminal = true,
-                                                      .program = "/bin/bash"}) {
+  RunJob()
+      : shell_({"--norc", "--noprofile", "-i"},
+               {.environment = {"PS1=> "}, .terminal = true, .program = "/bin/bash"}) {
     shell_.await_output("> ");
   }
 

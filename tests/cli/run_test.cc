@@ -96,9 +96,9 @@ TEST_F(RunTest, TheLockIsHeldWhileTheCommandRunsAndNoLonger) {
 
 TEST_F(RunTest, TheCommandSeesItsLock) {
   const auto before = std::time(nullptr);
-  const Finished finished = lockctl(run(
-      {"--ttl", "600", "my key", "-c",
-       "echo \"$LOCKD_KEY|$LOCKD_TOKEN|$LOCKD_FENCE|$LOCKD_EXPIRES_AT\""}));
+  const Finished finished =
+      lockctl(run({"--ttl", "600", "my key", "-c",
+                   "echo \"$LOCKD_KEY|$LOCKD_TOKEN|$LOCKD_FENCE|$LOCKD_EXPIRES_AT\""}));
   const auto after = std::time(nullptr);
   const std::string& out = finished.output;
   ASSERT_TRUE(out.starts_with("my key|")) << out;

@@ -60,8 +60,8 @@ TEST(Top, FollowsTheSizeOfTheScreen) {
   top.await_output("connections");
   top.resize(10, 120);
   // The heading is as wide as the screen.
-  top.await_output(std::string(120 - std::string("lockctl top  ").size() -
-                                   address_of(server).size(), ' '));
+  top.await_output(
+      std::string(120 - std::string("lockctl top  ").size() - address_of(server).size(), ' '));
   top.type("q");
   EXPECT_EQ(top.await_exit(), 0);
 }
@@ -92,9 +92,7 @@ TEST(Top, UsesHttpWhereItIs) {
   EXPECT_EQ(top.await_exit(), 0);
 }
 
-TEST(Top, NeedsATerminal) {
-  EXPECT_EQ(lockctl({"top"}).status, 64);
-}
+TEST(Top, NeedsATerminal) { EXPECT_EQ(lockctl({"top"}).status, 64); }
 
 TEST(Colours, AppearOnATerminalUnlessTheyAreNotWanted) {
   ServerProcess server;
