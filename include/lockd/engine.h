@@ -95,7 +95,7 @@ struct KeyStatus {
 // down, and come back at any time and from anywhere; one that was never given out does no harm.
 struct ListPlace {
   std::uint32_t shard = 0;
-  std::uint64_t hash = 0;  // of keys, in whose order a shard is listed
+  std::uint64_t rank = 0;  // among the shard's keys, by their hashes
   bool done = false;
 };
 

@@ -29,7 +29,7 @@ class Histogram {
     return Duration(static_cast<std::int64_t>(kBounds[bucket]));
   }
   static constexpr std::size_t bucket_of(Duration length) noexcept {
-    const std::uint64_t ns = count_of(length);
+    const auto ns = static_cast<std::uint64_t>(count_of(length));
     // Each bound is at least twice the one before it, so no power of two has two of them: only the
     // first one there needs to be looked at.
     const std::size_t first = kFirstByWidth[static_cast<std::size_t>(std::bit_width(ns))];
@@ -58,8 +58,8 @@ class Histogram {
  private:
   friend class SharedHistogram;
 
-  static constexpr std::uint64_t count_of(Duration length) noexcept {
-    return static_cast<std::uint64_t>(std::max(length.count(), Duration::rep{0}));
+  static constexpr std::int64_t count_of(Duration length) noexcept {
+    return std::max<std::int64_t>(length.count(), 0);
   }
   static constexpr std::array<std::uint64_t, kBucketCount> kBounds = [] {
     std::array<std::uint64_t, kBucketCount> all{};

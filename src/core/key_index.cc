@@ -10,7 +10,7 @@ KeyIndex::KeyIndex(std::uint64_t hash_seed)
     : hash_seed_(hash_seed), buckets_(std::size_t{1} << kBitsMin) {}
 
 Semaphore* KeyIndex::find(Kind kind, std::string_view key) const {
-  Semaphore* s = buckets_[bucket_of(hash_of(kind, key))];
+  Semaphore* s = buckets_[bucket_of(hash_of(key))];
   if (s != nullptr) {
     // A semaphore spans three cache lines, and all of them will be wanted: fetch them at once.
     const char* lines = reinterpret_cast<const char*>(s);
@@ -24,16 +24,16 @@ Semaphore* KeyIndex::find(Kind kind, std::string_view key) const {
 
 void KeyIndex::insert(Semaphore* semaphore) {
   if (size_ >= buckets_.size()) resize(64 - shift_ + 1);
-  const std::uint64_t hash = hash_of(*semaphore);
-  Semaphore** link = &buckets_[bucket_of(hash)];
-  while (*link != nullptr && hash_of(**link) < hash) link = &(*link)->index_next;
+  const std::uint64_t rank = rank_of(*semaphore);
+  Semaphore** link = &buckets_[bucket_of(rank)];
+  while (*link != nullptr && rank_of(**link) < rank) link = &(*link)->index_next;
   semaphore->index_next = *link;
   *link = semaphore;
   ++size_;
 }
 
 void KeyIndex::remove(Semaphore* semaphore) {
-  Semaphore** link = &buckets_[bucket_of(hash_of(*semaphore))];
+  Semaphore** link = &buckets_[bucket_of(hash_of(semaphore->key()))];
   while (*link != semaphore) {
     assert(*link != nullptr);
     link = &(*link)->index_next;
@@ -44,9 +44,10 @@ void KeyIndex::remove(Semaphore* semaphore) {
   if (size_ < buckets_.size() / 8 && 64 - shift_ > kBitsMin) resize(64 - shift_ - 2);
 }
 
-// The last bit is the kind, so that a lock and a semaphore of one name have a place each.
-std::uint64_t KeyIndex::hash_of(Kind kind, std::string_view key) const {
-  return (hash_bytes(key, hash_seed_) & ~std::uint64_t{1}) | static_cast<std::uint64_t>(kind);
+std::uint64_t KeyIndex::hash_of(std::string_view key) const { return hash_bytes(key, hash_seed_); }
+
+std::uint64_t KeyIndex::rank_of(const Semaphore& s) const {
+  return (hash_of(s.key()) & ~std::uint64_t{1}) | static_cast<std::uint64_t>(s.kind);
 }
 
 void KeyIndex::resize(unsigned bits) {
@@ -54,14 +55,14 @@ void KeyIndex::resize(unsigned bits) {
   std::vector<Semaphore*> old(std::size_t{1} << bits);
   old.swap(buckets_);
   shift_ = 64 - bits;
-  // The old buckets from first to last are in the order of hashes: each key goes behind the one
+  // The old buckets from first to last are in the order of ranks: each key goes behind the one
   // before it, if that is in the same bucket.
   Semaphore* before = nullptr;
   std::size_t bucket_before = 0;
   for (Semaphore* s : old) {
     while (s != nullptr) {
       Semaphore* next = s->index_next;
-      const std::size_t bucket = bucket_of(hash_of(*s));
+      const std::size_t bucket = bucket_of(hash_of(s->key()));
       const bool follows = before != nullptr && bucket == bucket_before;
       (follows ? before->index_next : buckets_[bucket]) = s;
       s->index_next = nullptr;

@@ -1,9 +1,9 @@
 // Finds a key's semaphore, and walks through all of them in pieces.
 //
 // A chained hash table, the chain inside the semaphores. Buckets are ranges of the hash, in order,
-// and so is every chain. So a walk is a position in the space of hashes: it may stop at any key,
-// survives growth and shrinking between its steps, visits what was there throughout exactly once,
-// and needs no memory of where it was.
+// and a chain is in order too. So a walk is a position in the space of hashes: it may stop at any
+// key, survives growth and shrinking between its steps, visits what was there throughout exactly
+// once, and needs no memory of where it was.
 //
 // Not thread-safe. Owns no semaphore.
 #pragma once
@@ -18,7 +18,7 @@ namespace lockd {
 
 // Where a walk is. Starts at the beginning.
 struct Cursor {
-  std::uint64_t hash = 0;
+  std::uint64_t rank = 0;
   bool done = false;
 };
 
@@ -37,8 +37,10 @@ class KeyIndex {
   void walk(Cursor& cursor, std::size_t keys_max, Visit visit) const;
 
  private:
-  std::uint64_t hash_of(Kind kind, std::string_view key) const;
-  std::uint64_t hash_of(const Semaphore& s) const { return hash_of(s.kind, s.key()); }
+  std::uint64_t hash_of(std::string_view key) const;
+  // What the order goes by: the hash, its last bit replaced by the kind, so that a lock and a
+  // semaphore of one name have a place each.
+  std::uint64_t rank_of(const Semaphore& semaphore) const;
   std::size_t bucket_of(std::uint64_t hash) const { return hash >> shift_; }
   void resize(unsigned bits);
 
@@ -54,20 +56,20 @@ template <typename Visit>
 void KeyIndex::walk(Cursor& cursor, std::size_t keys_max, Visit visit) const {
   std::size_t visited = 0;
   std::uint64_t last = 0;
-  for (std::size_t bucket = bucket_of(cursor.hash); bucket < buckets_.size(); ++bucket) {
+  for (std::size_t bucket = bucket_of(cursor.rank); bucket < buckets_.size(); ++bucket) {
     for (Semaphore* s = buckets_[bucket]; s != nullptr; s = s->index_next) {
-      const std::uint64_t hash = hash_of(*s);
-      if (hash < cursor.hash) continue;  // the first bucket may begin before the cursor
-      if (visited >= keys_max && (visited == 0 || hash != last)) {
-        cursor.hash = hash;
+      const std::uint64_t rank = rank_of(*s);
+      if (rank < cursor.rank) continue;  // the first bucket may begin before the cursor
+      if (visited >= keys_max && (visited == 0 || rank != last)) {
+        cursor.rank = rank;
         return;
       }
       visit(*s);
       ++visited;
-      last = hash;
+      last = rank;
     }
   }
-  cursor = {.hash = 0, .done = true};
+  cursor = {.rank = 0, .done = true};
 }
 
 }  // namespace lockd

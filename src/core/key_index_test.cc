@@ -88,12 +88,12 @@ TEST_F(KeyIndexTest, AWalkMayBeginAnywhere) {
   for (int i = 0; i < 100; ++i) add(i);
   Cursor whole;
   walk(whole, 1'000, all);
-  for (std::uint64_t hash : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
+  for (std::uint64_t rank : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
     std::vector<const Semaphore*> seen;
-    Cursor cursor{.hash = hash};
+    Cursor cursor{.rank = rank};
     while (!cursor.done) walk(cursor, 3, seen);
     EXPECT_TRUE(std::equal(seen.rbegin(), seen.rend(), all.rbegin())) << "another order";
-    EXPECT_EQ(hash == 0, seen.size() == all.size());
+    EXPECT_EQ(rank == 0, seen.size() == all.size());
   }
 }
 

@@ -326,7 +326,7 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
   Position position = 0;
   Turn turn{position, none};
   while (keys_max > 0 && place.shard < shards_.size()) {
-    Cursor cursor{.hash = place.hash};
+    Cursor cursor{.rank = place.rank};
     shards_[place.shard]->run(turn, [&](LockTable& table) {
       const Time now = std::max(table.now(), clock_.now());
       table.walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
@@ -334,7 +334,7 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
       });
       return Outcome::ok;
     });
-    place.hash = cursor.hash;
+    place.rank = cursor.rank;
     if (cursor.done) ++place.shard;
     keys_max -= std::min(keys_max, some.size());
     for (const KeyStatus& status : some) visit(status);

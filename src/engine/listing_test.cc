@@ -64,7 +64,7 @@ TEST_F(ListingTest, KeysThatComeAndGoBetweenThePiecesDisturbNoOther) {
   std::vector<std::pair<std::string, Fence>> crowd;
   ListPlace place;
   for (int piece = 0; !place.done; ++piece) {
-    ListPlace again{.shard = place.shard, .hash = place.hash};
+    ListPlace again{.shard = place.shard, .rank = place.rank};
     engine.list_some(again, 10, see_);
     place = again;
     for (int i = 0; piece < 20 && i < 500; ++i) {
@@ -87,22 +87,22 @@ TEST_F(ListingTest, APlaceFromAnywhereDoesNoHarm) {
   Engine engine({.shards = 4, .clock = &clock_, .sweeper = false, .hash_seed = 1});
   for (int i = 0; i < 100; ++i) hold(engine, "k" + std::to_string(i));
   for (std::uint32_t shard : {0u, 3u, 4u, UINT32_MAX}) {
-    for (std::uint64_t hash : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
+    for (std::uint64_t rank : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
       seen_.clear();
-      ListPlace place{.shard = shard, .hash = hash};
+      ListPlace place{.shard = shard, .rank = rank};
       for (int pieces = 0; !place.done; ++pieces) {
         ASSERT_LT(pieces, 200);
         engine.list_some(place, 3, see_);
       }
       for (const auto& [key, times] : seen_) EXPECT_EQ(times, 1) << key;
-      EXPECT_EQ(shard == 0 && hash == 0, seen_.size() == 100);
+      EXPECT_EQ(shard == 0 && rank == 0, seen_.size() == 100);
       EXPECT_TRUE(shard < 4 || seen_.empty());
     }
   }
   ListPlace place;
   engine.list_some(place, 0, see_);
   EXPECT_FALSE(place.done);
-  EXPECT_EQ(place.hash, 0u);
+  EXPECT_EQ(place.rank, 0u);
 }
 
 TEST_F(ListingTest, AListingRestsOnWhatItTells) {
