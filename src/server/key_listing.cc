@@ -130,12 +130,12 @@ std::string key_listing_json(Engine& engine, const KeyQuery& query) {
   return json.finish();
 }
 
-// "<shard>-<hash>", in hex.
+// "<shard>-<rank>", in hex.
 std::string place_text(const ListPlace& place) {
   std::array<char, 32> text;
   char* end = std::to_chars(text.data(), text.data() + text.size(), place.shard, 16).ptr;
   *end++ = '-';
-  end = std::to_chars(end, text.data() + text.size(), place.hash, 16).ptr;
+  end = std::to_chars(end, text.data() + text.size(), place.rank, 16).ptr;
   return {text.data(), end};
 }
 
@@ -143,8 +143,8 @@ bool parse_place(std::string_view text, ListPlace* place) {
   const char* end = text.data() + text.size();
   const auto shard = std::from_chars(text.data(), end, place->shard, 16);
   if (shard.ec != std::errc() || shard.ptr == end || *shard.ptr != '-') return false;
-  const auto hash = std::from_chars(shard.ptr + 1, end, place->hash, 16);
-  return hash.ec == std::errc() && hash.ptr == end;
+  const auto rank = std::from_chars(shard.ptr + 1, end, place->rank, 16);
+  return rank.ec == std::errc() && rank.ptr == end;
 }
 
 }  // namespace lockd
