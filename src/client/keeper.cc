@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -96,7 +97,11 @@ bool Keeper::advance_all(Watch& watch) {
       {pollfd{.fd = bell_, .events = POLLIN}, pollfd{.fd = timer_, .events = POLLIN}});
   watch.until = kNever;
   for (auto renewal = renewals_.begin(); renewal != renewals_.end();) {
-    if (auto loss = renewal->advance(now)) {
+    // A descriptor that has changed hands meanwhile makes one advance for nothing.
+    const bool has_news =
+        now >= renewal->deadline() ||
+        std::binary_search(watch.ready.begin(), watch.ready.end(), renewal->interest().fd);
+    if (auto loss = has_news ? renewal->advance(now) : std::nullopt) {
       renewal->hold()->lose(std::move(*loss));
       untold_.push_back(renewal->hold());
       renewal = renewals_.erase(renewal);
@@ -106,6 +111,7 @@ bool Keeper::advance_all(Watch& watch) {
     watch.until = std::min(watch.until, renewal->deadline());
     ++renewal;
   }
+  watch.ready.clear();
   return !stopping_;
 }
 
@@ -133,6 +139,10 @@ void Keeper::wait(Watch& watch) const {
   if (watch.until != kNever) alarm.it_value = to_timespec(watch.until);
   ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &alarm, nullptr);
   ::poll(watch.descriptors.data(), watch.descriptors.size(), /*timeout=*/-1);
+  for (const pollfd& watched : watch.descriptors) {
+    if (watched.revents != 0) watch.ready.push_back(watched.fd);
+  }
+  std::sort(watch.ready.begin(), watch.ready.end());
   eventfd_t knocks = 0;
   ::eventfd_read(bell_, &knocks);
 }

@@ -1,8 +1,9 @@
 // The background thread of a client: renews what is held, and tells owners what is lost.
 //
-// A turn of it: advance every Renewal, tell one owner, or wait until a socket is ready or the
-// earliest deadline has come, by a timer that also runs while the machine is suspended. No owner is
-// told under the lock. All signals are blocked on it: they are for the program's own threads.
+// A turn of it: advance each Renewal that is ready or due, tell one owner, or wait until a socket
+// is ready or the earliest deadline has come, by a timer that also runs while the machine is
+// suspended. No owner is told under the lock. All signals are blocked on it: they are for the
+// program's own threads.
 //
 // It lives for as long as anybody holds a shared_ptr to it, a client or what was acquired, and may
 // be let go of on any thread, its own included.
@@ -43,6 +44,7 @@ class Keeper {
  private:
   struct Watch {
     std::vector<pollfd> descriptors;
+    std::vector<int> ready;  // of them, sorted
     BootClock::time_point until;
   };
 

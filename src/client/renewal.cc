@@ -116,6 +116,7 @@ pollfd Renewal::interest() const {
 Renewal::Time Renewal::deadline() const {
   Time next = retry_at_;
   if (conversation_ != nullptr) {
+    if (conversation_->is_closed()) return {};  // it broke before it came to us: now
     const bool asks_next = conversation_->is_ready() && !is_asking();
     next = asks_next ? renew_at_ : conversation_->deadline();
   }

@@ -196,6 +196,21 @@ TEST(FalseHolds, AConnectionThatBreaksWhileNothingIsAskedIsNoticed) {
   EXPECT_EQ(told.status.outcome, Outcome::lost);
 }
 
+TEST(FalseHolds, AConnectionThatBreaksWithTheGrantIsNoticed) {
+  const LyingServer server([](Peer& peer) {
+    const auto asked = peer.read_request();
+    if (!asked) return;
+    // In one piece, so that both are there before anybody watches the connection.
+    if (asked->command == "l") peer.send(grant(3600s) + "error_draining\n");
+    if (asked->command == "n") peer.send("error\n");
+  });
+  Client client(options_for(server));
+  Told told;
+  const HeldLock lock = acquire(client, told);
+  ASSERT_TRUE(eventually([&] { return told.times == 1; }));
+  EXPECT_EQ(told.status.outcome, Outcome::lost);
+}
+
 TEST(FalseHolds, AServerThatIsGoneLeavesItUnsure) {
   std::optional<LyingServer> server(renewing(kShort, [](Peer&, const Asked&) {}));
   Client client(options_for(*server));
