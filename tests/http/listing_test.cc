@@ -58,7 +58,7 @@ TEST(HttpListing, AKeyIsShownWithItsHoldAndItsLine) {
   line.send(request("l", "k", "60"));
   ASSERT_TRUE(await_line(client, "k", 2));
   const std::string key =
-      R"({"kind":"lock","key":"k","limit":1,"holders":1,"waiters":2,"holds":[)"
+      R"({"kind":"lock","key":"k","limit":1,"holders":1,"waiters":2,"token":<token>,"holds":[)"
       R"({"holder":"a","token":<token>,"held_ms":<ms>,"ttl_ms":60000,"expires_in_ms":<ms>,)"
       R"("expires_at_unix_ms":<time>}],"line":[{"holder":"b","waited_ms":<ms>},)"
       R"({"holder":"tcp:<id>","waited_ms":<ms>}]})";
@@ -171,7 +171,7 @@ TEST(HttpListing, IdleKeysAreShownWhenAskedFor) {
   EXPECT_EQ(client.get("/v1/locks").body, R"({"locks":[]})");
   EXPECT_EQ(client.get("/v1/locks?idle=false").body, R"({"locks":[]})");
   EXPECT_EQ(shown(client.get("/v1/locks?idle=true")),
-            R"(200 {"locks":[{"kind":"lock","key":"k","limit":1,"holders":0,"waiters":0,)"
+            R"(200 {"locks":[{"kind":"lock","key":"k","limit":1,"holders":0,"waiters":0,"token":<token>,)"
             R"("idle_ms":<ms>,"holds":[],"line":[]}]})");
 }
 
