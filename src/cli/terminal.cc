@@ -80,9 +80,11 @@ ScreenSize FullScreen::size() const {
 }
 
 void FullScreen::show(std::string_view frame) const {
-  std::string out = "\x1b[H";
-  for (const char c : frame) out += c == '\n' ? std::string("\x1b[K\r\n") : std::string(1, c);
-  write_all(out + "\x1b[K\x1b[J");
+  // A line is erased before it is written: behind one that fills its row the cursor still stands on
+  // the last character, which would go with the rest.
+  std::string out = "\x1b[H\x1b[K";
+  for (const char c : frame) out += c == '\n' ? std::string("\r\n\x1b[K") : std::string(1, c);
+  write_all(out);
 }
 
 char FullScreen::key() const {

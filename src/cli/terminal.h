@@ -30,7 +30,7 @@ class FullScreen {
   void enter();
 
   ScreenSize size() const;
-  // All of a frame at once: lines joined by \n, no more than there are rows.
+  // All of a frame at once: lines joined by \n, as many as there are rows.
   void show(std::string_view frame) const;
   // The next key that was typed; 0 when there is none.
   char key() const;

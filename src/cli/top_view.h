@@ -25,7 +25,7 @@ struct TopPicture {
   std::string trouble{};         // why there is nothing newer, or empty
 };
 
-// Lines joined by \n, no more than the size has rows and, marks aside, no wider than its columns.
+// Lines joined by \n, as many as the size has rows and, marks aside, no wider than its columns.
 std::string draw(const TopPicture& picture, ScreenSize size, const Style& style);
 
 }  // namespace lockd::cli
