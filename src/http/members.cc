@@ -2,6 +2,7 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <charconv>
+#include <cmath>
 
 #include "base/text.h"
 #include "http/members_builder.h"
@@ -78,6 +79,19 @@ bool MembersBuilder::on_int64(std::int64_t number, View, Code& code) {
   if (!take(Members::Kind::number, code)) return false;
   if (depth_ == 1) members_.members_.back().number = number;
   return true;
+}
+
+// JSON has one kind of number: 5.0 and 5e3 are whole, too. The parser's own value is not always the
+// nearest, so the text is read again; the body is parsed in one piece, so that is all of it.
+bool MembersBuilder::on_double(double, View text, Code& code) {
+  constexpr double kExactMax = 9'007'199'254'740'992;  // 2^53
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  const bool is_whole = parsed.ec == std::errc() && parsed.ptr == end &&
+                        std::abs(number) <= kExactMax && std::trunc(number) == number;
+  if (is_whole) return on_int64(static_cast<std::int64_t>(number), text, code);
+  return take(Members::Kind::other, code);
 }
 
 bool MembersBuilder::on_bool(bool truth, Code& code) {

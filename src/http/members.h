@@ -27,7 +27,8 @@ class Members {
  public:
   static constexpr std::size_t kCountMax = 16;
 
-  // The body as one JSON object of texts, whole numbers and truth values; no member twice.
+  // The body as one JSON object of texts, whole numbers (5, 5.0, 5e0) and truth values; no member
+  // twice.
   static Members of_json(std::string_view body);
   static Members of_query(const std::vector<std::pair<std::string, std::string>>& query);
 

@@ -39,7 +39,7 @@ class MembersBuilder {
   bool on_number_part(View, Code&) { return true; }
   bool on_int64(std::int64_t number, View, Code& code);
   bool on_uint64(std::uint64_t, View, Code& code) { return take(Members::Kind::other, code); }
-  bool on_double(double, View, Code& code) { return take(Members::Kind::other, code); }
+  bool on_double(double, View text, Code& code);
   bool on_bool(bool truth, Code& code);
   bool on_null(Code& code) { return take(Members::Kind::other, code); }
   bool on_comment_part(View, Code&) { return true; }

@@ -27,7 +27,10 @@ void check_body(std::string_view text) {
   const boost::json::object& object = document.as_object();
   check(std::string_view(object.at("key").as_string()) == key);
   check(number.has_value() == object.contains("n"));
-  if (number) check(object.at("n").to_number<std::int64_t>() == *number);
+  // Of what has a point or an exponent Boost's document is not exact.
+  if (number && !object.at("n").is_double()) {
+    check(object.at("n").to_number<std::int64_t>() == *number);
+  }
   check(truth == (object.contains("flag") && object.at("flag").as_bool()));
 }
 

@@ -82,10 +82,9 @@ TEST(HttpBadRequests, AMemberThatIsMissingUnknownOrOfTheWrongType) {
                    {R"({"key":["k"],"holder":"a"})", "key must be a text"},
                    {R"({"key":"k","holder":{"a":1}})", "holder must be a text"},
                    {R"({"key":"k","holder":true})", "holder must be a text"}});
-  for (const char* value :
-       {"\"5\"", "null", "true", "[5]", "{}", "1.5", "1e3", "1.0", "-1", "1e400", "-0.5",
-        "9223372036001", "9223372036854775807", "9223372036854775808", "18446744073709551616",
-        "100000000000000000000000000000000"}) {
+  for (const char* value : {"\"5\"", "null", "true", "[5]", "{}", "1.5", "1e-3", "-1", "1e400",
+                            "-0.5", "9223372036001", "9223372036854775807", "9223372036854775808",
+                            "18446744073709551616", "100000000000000000000000000000000"}) {
     expect_refusals(
         client, "/v1/acquire",
         {{hold_json("k", "a", R"("ttl_ms":)" + std::string(value)), "ttl_ms must be a whole"},
@@ -125,6 +124,19 @@ TEST(HttpBadRequests, TheLargestAndSmallestAreTaken) {
                       hold_json("k", "a", R"("limit":2147483647,"ttl_ms":1,"wait_ms":0)"))
                 .status,
             200);
+}
+
+// JSON has one kind of number.
+TEST(HttpBadRequests, WholeNumbersMayBeWrittenAsOthersDo) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  const HttpReply grant = client.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":6.0e5)"));
+  ASSERT_EQ(grant.status, 200) << grant.body;
+  const std::string token = R"("token":)" + std::to_string(grant.number("token")) + ".0";
+  EXPECT_EQ(client.post("/v1/renew", hold_json("k", "a", token)).number("token"),
+            grant.number("token"));
+  EXPECT_EQ(client.get("/v1/locks").json().at("locks").at(0).at("holds").at(0).at("ttl_ms"),
+            600'000);
 }
 
 TEST(HttpBadRequests, Names) {
