@@ -190,7 +190,7 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
     conversation_->time_out(in_request, connection_.output());
     return touch();
   }
-  if (now - last_ping_ < kPingInterval) return;
+  if (now - std::max(last_ping_, connection_.opened()) < kPingInterval) return;
   last_ping_ = now;
   const std::size_t size = connection_.output().size();
   conversation_->ping(connection_.output());
