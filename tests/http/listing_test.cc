@@ -171,8 +171,8 @@ TEST(HttpListing, IdleKeysAreShownWhenAskedFor) {
   EXPECT_EQ(client.get("/v1/locks").body, R"({"locks":[]})");
   EXPECT_EQ(client.get("/v1/locks?idle=false").body, R"({"locks":[]})");
   EXPECT_EQ(shown(client.get("/v1/locks?idle=true")),
-            R"(200 {"locks":[{"kind":"lock","key":"k","limit":1,"holders":0,"waiters":0,"token":<token>,)"
-            R"("idle_ms":<ms>,"holds":[],"line":[]}]})");
+            R"(200 {"locks":[{"kind":"lock","key":"k","limit":1,"holders":0,"waiters":0,)"
+            R"("token":<token>,"idle_ms":<ms>,"holds":[],"line":[]}]})");
 }
 
 // In a list each key shows 16 of its holds; asked for by name it shows more.

@@ -114,6 +114,19 @@ void ServerProcess::await_port(bool may_refuse) {
   if (!may_refuse || !ended_) give_up("the server does not start: " + log());
 }
 
+std::uint16_t ServerProcess::http_port() const {
+  const auto deadline = SteadyClock::now() + LineClient::kPatience;
+  while (SteadyClock::now() < deadline) {
+    const std::string text = log();
+    const std::size_t line = text.find(" listening http ");
+    if (line != std::string::npos && text.find('\n', line) != std::string::npos) {
+      return static_cast<std::uint16_t>(number_behind(text.substr(line), "port="));
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  give_up("the server does not serve HTTP: " + log());
+}
+
 bool ServerProcess::has_ended() {
   if (!ended_) ended_ = ::waitpid(pid_, &status_, WNOHANG) != 0;
   return ended_;

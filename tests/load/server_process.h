@@ -39,6 +39,8 @@ class ServerProcess {
   ServerProcess& operator=(const ServerProcess&) = delete;
 
   std::uint16_t port() const { return port_; }
+  // With --http-addr among its flags.
+  std::uint16_t http_port() const;
   LineClient connect(int receive_buffer = 0) const { return LineClient(port_, receive_buffer); }
   pid_t pid() const { return pid_; }
 
