@@ -53,6 +53,7 @@ std::size_t RequestParser::take_in(std::string_view unread) {
     taken = feed(unread.substr(0, head_size_));
   }
   while (!error_ && !is_done() && taken < unread.size()) {
+    if (is_half_a_chunk_head(unread.substr(taken))) break;
     const std::size_t fed = feed(unread.substr(taken));
     taken += fed;
     if (fed > 0) continue;
@@ -60,6 +61,13 @@ std::size_t RequestParser::take_in(std::string_view unread) {
     break;
   }
   return taken;
+}
+
+// Of a last chunk that comes in pieces Beast wants to see no less than all of its five bytes.
+bool RequestParser::is_half_a_chunk_head(std::string_view unread) const {
+  constexpr std::size_t kLastChunkSize = 5;  // "0", then two line ends
+  return has_coding_ && chunk_left_ == 0 && unread.size() < kLastChunkSize &&
+         (unread.front() == '0' || unread.front() == '\r');
 }
 
 // Looks for the empty line. Beast would take the lines one by one; all at once are easier to judge,
@@ -166,11 +174,13 @@ std::size_t RequestParser::on_body_impl(View body, Code&) {
   return body.size();
 }
 
-void RequestParser::on_chunk_header_impl(std::uint64_t, View extensions, Code& code) {
+void RequestParser::on_chunk_header_impl(std::uint64_t size, View extensions, Code& code) {
+  chunk_left_ = size;
   if (!extensions.empty()) refuse(code, 400, "a chunk extension");
 }
 
 std::size_t RequestParser::on_chunk_body_impl(std::uint64_t, View body, Code& code) {
+  chunk_left_ -= body.size();
   return on_body_impl(body, code);
 }
 

@@ -9,6 +9,10 @@
 namespace lockd {
 namespace {
 
+const std::string kGet = "GET / HTTP/1.1\r\n";
+const std::string kPost = "POST / HTTP/1.1\r\nHost: a\r\n";
+const std::string kChunked = kPost + "Transfer-Encoding: chunked\r\n\r\n";
+
 // What became of one request that came in pieces of `piece` bytes, and what was left of it.
 struct Parsed {
   bool complete = false;
@@ -56,6 +60,15 @@ TEST(RequestParser, JoinsChunks) {
     const Parsed parsed = parse(text, piece);
     ASSERT_TRUE(parsed.complete) << piece;
     EXPECT_EQ(parsed.request.body, "abc0123456789");
+  }
+}
+
+TEST(RequestParser, TakesNoChunksAtAll) {
+  const std::string text = kChunked + "0\r\n\r\n";
+  for (std::size_t piece = 1; piece <= text.size(); ++piece) {
+    const Parsed parsed = parse(text, piece);
+    ASSERT_TRUE(parsed.complete) << piece;
+    EXPECT_EQ(parsed.request.body, "");
   }
 }
 

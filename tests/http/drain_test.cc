@@ -61,6 +61,10 @@ TEST(HttpDrain, StreamsEndAndIdleConnectionsClose) {
     std::this_thread::sleep_for(1ms);
   }
   EXPECT_TRUE(server.server().is_drained());
+  // The port is closed when the last worker has closed it.
+  while (server.browse().connected() && HttpClient::Clock::now() < deadline) {
+    std::this_thread::sleep_for(1ms);
+  }
   EXPECT_FALSE(server.browse().connected());
 }
 
