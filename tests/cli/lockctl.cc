@@ -157,7 +157,7 @@ Lockctl::~Lockctl() {
   }
 }
 
-void Lockctl::signal(int number) const { ::kill(pid_, number); }
+void Lockctl::signal(int number) const { ::kill(pid_, number); }  // it was started: not -1
 
 bool Lockctl::has_ended() {
   if (!ended_) ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
@@ -236,8 +236,11 @@ bool await_death(pid_t pid) {
 
 pid_t pid_behind(const std::string& text, std::string_view name) {
   const std::size_t at = text.find(name);
-  EXPECT_NE(at, std::string::npos) << name << " is not in " << text;
-  return at == std::string::npos ? -1 : std::atoi(text.c_str() + at + name.size());
+  const pid_t pid = at == std::string::npos ? 0 : std::atoi(text.c_str() + at + name.size());
+  if (pid > 1) return pid;
+  std::fprintf(stderr, "no process id behind '%s' in '%s'\n", std::string(name).c_str(),
+               text.c_str());
+  std::abort();
 }
 
 std::string path_of_lockctl() { return LOCKD_LOCKCTL; }

@@ -80,7 +80,8 @@ std::string address_of(const ServerProcess& server);
 // Whether there is such a process, a zombie aside. Waits until there is none; false when it stays.
 bool is_alive(pid_t pid);
 bool await_death(pid_t pid);
-// The number behind `name`, which `text` must have.
+// The process id behind `name`. Ends the test program when `text` has none: what is not one is -1
+// or 0 to kill(2), and those are everybody.
 pid_t pid_behind(const std::string& text, std::string_view name);
 
 std::string path_of_lockctl();

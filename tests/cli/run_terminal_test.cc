@@ -102,17 +102,22 @@ class RunJob : public testing::Test {
   void start(const std::string& options, const std::string& script) {
     shell_.type(path_of_lockctl() + " run -s " + address_of(server_) + ' ' + options +
                 " -c 'echo lockctl=$PPID; echo child=$$; " + script + "'\n");
-    // The line as it is typed has no number.
-    while (lockctl_ <= 0) {
-      ::usleep(2000);
-      lockctl_ = pid_in("lockctl=");
-    }
-    while (child_ <= 0) {
-      ::usleep(2000);
-      child_ = pid_in("child=");
-    }
+    lockctl_ = await_pid("lockctl=");
+    child_ = await_pid("child=");
   }
 
+  pid_t await_pid(const std::string& name) {
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
+    pid_t pid = pid_in(name);
+    while (pid <= 1 && std::chrono::steady_clock::now() < deadline) {
+      ::usleep(2000);
+      pid = pid_in(name);
+    }
+    EXPECT_GT(pid, 1) << name << " is not in:\n" << shell_.output();
+    return pid;
+  }
+
+  // The line as it is typed has no number.
   pid_t pid_in(const std::string& name) {
     const std::string out = shell_.output();
     for (std::size_t at = 0; (at = out.find(name, at)) != std::string::npos; ++at) {
