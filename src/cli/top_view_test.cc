@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 std::vector<std::string> lines_of(const std::string& frame) {
   std::vector<std::string> lines;
-  std::istringstream stream(frame);
+  std::istringstream stream(frame + '\n');  // so that a last line that is empty counts
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
 }

@@ -216,7 +216,7 @@ TEST(HttpFigures, NoLabelIsChosenByClients) {
        found != std::sregex_iterator(); ++found) {
     labels.insert((*found)[1]);
   }
-  for (const char* known : {"call", "code", "cause", "reason", "le", "version", "method"}) {
+  for (const char* known : {"call", "code", "cause", "reason", "le", "state", "version"}) {
     labels.erase(known);
   }
   EXPECT_TRUE(labels.empty()) << *labels.begin();
