@@ -8,7 +8,7 @@ JOBS := $(shell nproc)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-web screenshots interop bench fuzz format tidy clean \
+.PHONY: help setup build run test test-web test-api screenshots interop bench fuzz format tidy clean \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) configure-fuzz build-fuzz
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
@@ -29,6 +29,9 @@ test: test-release build-clang test-asan test-tsan ## release, clang (compile on
 
 test-web: build ## test the dashboard in Chromium; skips when the browser or npm's packages are lacking
 	@tests/web/run build/dflockd
+
+test-api: build ## what OpenAPI's and Prometheus' own tools say; skips those it cannot get
+	@tests/http/api_check build/dflockd docs/openapi.json build/api
 
 screenshots: build # the pictures in docs/images
 	@SCREENSHOTS=1 tests/web/run build/dflockd screenshots
