@@ -9,17 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/parse.h"
 #include "lockd/types.h"
 
 namespace lockd::cli {
 
-// Decimal digits and nothing else, from `min` to `max`.
-std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
-                                         std::uint64_t max);
 // "5", "0.5", ".5": seconds, exact to the nanosecond, at most 9,223,372,036.
 std::optional<Duration> parse_seconds(std::string_view text);
-// true/false, 1/0, yes/no, on/off, in any case.
-std::optional<bool> parse_bool(std::string_view text);
 
 std::string_view trimmed(std::string_view text);
 // The parts between commas, trimmed; empty ones are left out.

@@ -112,6 +112,13 @@ class Conversation {
  protected:
   Conversation(Service& service, SessionId id) : service_(service), session_{.id = id} {}
 
+  // How many it reached.
+  std::size_t publish_signal(std::string_view channel, std::string_view payload) {
+    const std::size_t reached = service_.hub.publish(channel, payload);
+    service_.figures.signals_published.add();
+    service_.figures.signals_delivered.add(reached);
+    return reached;
+  }
   SignalHub::Subscriber subscriber() const { return {service_.mailbox, session_.id}; }
 
   Service& service_;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "http/web_files.h"
 #include "server/http_session.h"
+#include "server/readiness.h"
 
 namespace lockd {
 namespace {
@@ -21,11 +22,6 @@ constexpr std::string_view kPageFields =
 constexpr std::int64_t kKeysPerPageMax = 1000;
 constexpr std::int64_t kKeysPerPage = 100;
 
-std::string_view why_not_ready(const Conversation::Service& service) {
-  if (service.draining) return "draining";
-  return service.engine.journal_state() == Journal::State::failed ? "storage" : "";
-}
-
 }  // namespace
 
 // Signals.
@@ -39,11 +35,8 @@ void HttpSession::publish(std::string_view channel, std::string_view body, std::
   }
   if (refuse_members(members, out)) return;
 
-  const std::size_t reached = service_.hub.publish(channel, payload);
-  service_.figures.signals_published.add();
-  service_.figures.signals_delivered.add(reached);
   JsonObject json;
-  json.add("delivered", reached);
+  json.add("delivered", publish_signal(channel, payload));
   answer(200, json.finish(), out);
 }
 
@@ -120,10 +113,7 @@ void HttpSession::occurred(const ShownOccurrence& occurrence, std::string& out) 
 
 void HttpSession::begin_stream(std::string& out) {
   exchange_.keep_alive = false;
-  std::string fields = "Date: " + service_.date + "\r\nCache-Control: no-store\r\n";
-  if (!exchange_.allowed_origin.empty()) {
-    fields += "Access-Control-Allow-Origin: " + exchange_.allowed_origin + "\r\nVary: Origin\r\n";
-  }
+  const std::string fields = usual_fields(kNotKept);
   write_stream_head(out, head(200, kStreamType, fields));
   fate_ = Fate::open;  // it closes when the client does, or when the server stops
   state_ = State::streaming;
@@ -149,7 +139,9 @@ void HttpSession::report(std::string_view text, std::string& out) {
 
 void HttpSession::answer_health(std::string& out) {
   std::string_view problem;
-  if (exchange_.call == HttpCall::ready) problem = why_not_ready(service_);
+  if (exchange_.call == HttpCall::ready) {
+    problem = why_not_ready(service_.draining, service_.engine.journal_state());
+  }
   JsonObject json;
   json.add("status", problem.empty() ? "ok" : problem);
   answer(problem.empty() ? 200 : 503, json.finish(), out);

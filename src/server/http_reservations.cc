@@ -34,6 +34,14 @@ HttpError error_of(Outcome outcome) {
   }
 }
 
+// The hold that a renewal or a release names. Views into `members`.
+HoldId hold_in(Members& members, Kind kind) {
+  const std::string_view key = members.name("key");
+  const std::string_view holder = members.name("holder");
+  const std::int64_t token = members.number("token", 1, kFenceMax);
+  return {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind};
+}
+
 std::string_view retry_after(int status) { return status == 503 ? "Retry-After: 1\r\n" : ""; }
 
 }  // namespace
@@ -116,32 +124,28 @@ void HttpSession::refuse_acquire(Outcome outcome, const Conflict& conflict, std:
 
 void HttpSession::renew(Kind kind, std::string_view body, std::string& out) {
   Members members = Members::of_json(body);
-  const std::string_view key = members.name("key");
-  const std::string_view holder = members.name("holder");
-  const std::int64_t token = members.number("token", 1, kFenceMax);
+  const HoldId hold = hold_in(members, kind);
   const auto ttl_ms = members.number_if_given("ttl_ms", 1, kMsMax);
   if (refuse_members(members, out)) return;
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = of_ms(*ttl_ms);
-  const Answer answer = service_.batch.renew(
-      {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind}, ttl);
-  if (answer.outcome == Outcome::ok) return answer_grant(key, holder, answer.grant, out);
+  const Answer answer = service_.batch.renew(hold, ttl);
+  if (answer.outcome == Outcome::ok) {
+    return answer_grant(hold.key, hold.holder.name(), answer.grant, out);
+  }
   refuse_hold(answer.outcome, out);
 }
 
 void HttpSession::release(Kind kind, std::string_view body, std::string& out) {
   Members members = Members::of_json(body);
-  const std::string_view key = members.name("key");
-  const std::string_view holder = members.name("holder");
-  const std::int64_t token = members.number("token", 1, kFenceMax);
+  const HoldId hold = hold_in(members, kind);
   if (refuse_members(members, out)) return;
 
-  const Outcome outcome = service_.batch.release(
-      {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind});
+  const Outcome outcome = service_.batch.release(hold);
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
   JsonObject json;
-  json.add("key", key);
+  json.add("key", hold.key);
   json.add("released", true);
   answer(200, json.finish(), out);
 }

@@ -44,8 +44,8 @@ std::size_t HttpSession::take_in(std::string_view unread, std::string& out) {
     if (parser_->wants_continue()) write_continue(out);
     if (!parser_->error() && !parser_->is_complete()) break;
     const std::unique_ptr<RequestParser> parser = std::move(parser_);
-    exchange_ = {};
     if (parser->error()) {
+      exchange_ = {};
       refuse(parser->error(), out);
     } else {
       execute(parser->request(), out);
@@ -189,14 +189,21 @@ ReplyHead HttpSession::head(int status, std::string_view type, std::string_view 
           .http_1_0 = exchange_.http_1_0};
 }
 
+std::string HttpSession::usual_fields(std::string_view cache_control) const {
+  std::string fields = "Date: " + service_.date + "\r\nCache-Control: ";
+  fields += cache_control;
+  fields += "\r\n";
+  if (!exchange_.allowed_origin.empty()) {
+    fields += "Access-Control-Allow-Origin: " + exchange_.allowed_origin + "\r\nVary: Origin\r\n";
+  }
+  return fields;
+}
+
 void HttpSession::answer(int status, std::string_view body, std::string& out,
                          std::string_view fields, std::string_view type) {
-  std::string all = "Date: " + service_.date + "\r\nX-Content-Type-Options: nosniff\r\n";
   const bool is_file = exchange_.call == HttpCall::page || exchange_.call == HttpCall::openapi;
-  all += is_file && status == 200 ? "Cache-Control: no-cache\r\n" : "Cache-Control: no-store\r\n";
-  if (!exchange_.allowed_origin.empty()) {
-    all += "Access-Control-Allow-Origin: " + exchange_.allowed_origin + "\r\nVary: Origin\r\n";
-  }
+  std::string all = usual_fields(is_file && status == 200 ? kAskedForAgain : kNotKept);
+  all += "X-Content-Type-Options: nosniff\r\n";
   all += fields;
   write_reply(out, head(status, type, all), body, exchange_.with_body);
 }

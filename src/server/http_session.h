@@ -53,6 +53,10 @@ class HttpSession final : public Conversation {
   void end(bool keep_holds) override;
 
  private:
+  // For Cache-Control.
+  static constexpr std::string_view kNotKept = "no-store";
+  static constexpr std::string_view kAskedForAgain = "no-cache";
+
   enum class State : std::uint8_t { listening, waiting, reporting, streaming };
 
   // What the reply has to know of its request.
@@ -107,6 +111,8 @@ class HttpSession final : public Conversation {
   void answer(int status, std::string_view body, std::string& out, std::string_view fields = {},
               std::string_view type = kJsonType);
   void refuse(const HttpError& error, std::string& out, std::string_view fields = {});
+  // What every reply has, and every stream.
+  std::string usual_fields(std::string_view cache_control) const;
   ReplyHead head(int status, std::string_view type, std::string_view fields);
 
   std::unique_ptr<RequestParser> parser_;  // while a request is being received

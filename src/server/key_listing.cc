@@ -18,8 +18,6 @@ namespace {
 constexpr std::size_t kEntriesInList = 16;
 constexpr std::size_t kEntriesOfOne = 1000;
 
-std::int64_t unix_ms_now() { return whole_ms(std::chrono::system_clock::now().time_since_epoch()); }
-
 std::string hold_json(const HoldStatus& hold, std::int64_t now_unix_ms) {
   const std::int64_t remaining = std::max<std::int64_t>(whole_ms(hold.remaining), 0);
   JsonObject json;

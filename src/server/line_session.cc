@@ -49,7 +49,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::barrier: return write_status(out, kStatusOk);  // one machine always leads itself
     case Command::listen: return listen(request, out);
     case Command::unlisten: return unlisten(request, out);
-    case Command::signal: return publish(request, out);
+    case Command::signal: return write_count(out, publish_signal(request.key, request.text));
   }
 }
 
@@ -147,13 +147,6 @@ void LineSession::listen(const LineRequest& request, std::string& out) {
 void LineSession::unlisten(const LineRequest& request, std::string& out) {
   service_.hub.unlisten(subscriber(), request.key, request.text);
   write_status(out, kStatusOk);
-}
-
-void LineSession::publish(const LineRequest& request, std::string& out) {
-  const std::size_t reached = service_.hub.publish(request.key, request.text);
-  service_.figures.signals_published.add();
-  service_.figures.signals_delivered.add(reached);
-  write_count(out, reached);
 }
 
 void LineSession::refuse(Violation violation, std::string& out) {

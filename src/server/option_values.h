@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/parse.h"
 #include "lockd/types.h"
 #include "server/options.h"
 
@@ -18,13 +19,6 @@ namespace lockd {
 
 // The longest token that a client can send: the line protocol's limit for the argument of `auth`.
 inline constexpr std::size_t kTokenSizeMax = 65'536;
-
-// true/false, 1/0, yes/no, on/off, in any case.
-std::optional<bool> parse_bool(std::string_view text);
-
-// Decimal digits, from `min` to `max`.
-std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
-                                         std::uint64_t max);
 
 // Seconds, whole or decimal, exact to the nanosecond: "5", "0.5". At most 9,223,372,036.
 std::optional<Duration> parse_seconds(std::string_view text);

@@ -71,7 +71,7 @@ std::string overview_json(Shared& shared) {
   const Figures figures = shared.engine.figures();
   JsonObject json;
   json.add("version", kVersion);
-  json.add("now_unix_ms", whole_ms(std::chrono::system_clock::now().time_since_epoch()));
+  json.add("now_unix_ms", unix_ms_now());
   json.add("uptime_ms", whole_ms(std::chrono::steady_clock::now() - shared.started));
   json.add("ready", shared.why_not_ready().empty());
   json.add("draining", shared.draining.load());

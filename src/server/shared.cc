@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/log.h"
+#include "server/readiness.h"
 
 namespace lockd {
 namespace {
@@ -36,8 +37,7 @@ Shared::Shared(const Options& given, std::function<void()> on_durable)
       tls(options) {}
 
 std::string_view Shared::why_not_ready() const {
-  if (draining.load()) return "draining";
-  return engine.journal_state() == Journal::State::failed ? "storage" : "";
+  return lockd::why_not_ready(draining, engine.journal_state());
 }
 
 std::string_view Shared::journal_state() const {

@@ -17,8 +17,6 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 using namespace std::chrono_literals;
 
-std::int64_t unix_ms_now() { return whole_ms(std::chrono::system_clock::now().time_since_epoch()); }
-
 // As in "Sun, 06 Nov 1994 08:49:37 GMT".
 std::string http_date() {
   const std::time_t now = std::time(nullptr);
