@@ -84,8 +84,8 @@ class Histogram {
     return all;
   }();
 
+  double sum_ns_ = 0;  // beside the buckets of short times, which are counted most often
   Buckets buckets_{};
-  double sum_ns_ = 0;
 };
 
 // A histogram that one thread adds to while any thread may read it. What is read may lack what is

@@ -15,21 +15,17 @@
 
 namespace lockd {
 
-class Chronicle {
+class alignas(64) Chronicle {
  public:
   // Occurrences are added to `occurrences`, which outlives this.
   explicit Chronicle(std::vector<Occurrence>& occurrences) : occurrences_(occurrences) {}
 
   void observe(bool on) { observed_ = on; }
 
-  // What there is now, to be counted up and down.
-  std::uint64_t& holders(Kind kind) {
-    return kind == Kind::lock ? figures_.locks_held : figures_.semaphore_holders;
-  }
+  // How many wait now, to be counted up and down.
   std::uint64_t& waiters(Kind kind) {
     return kind == Kind::lock ? figures_.lock_waiters : figures_.semaphore_waiters;
   }
-  std::uint64_t& idle_keys() { return figures_.idle_keys; }
 
   // What happens. What it begins is there already, and what it ends still is.
   void granted_at_once(const Hold& hold, Time now) {
@@ -62,6 +58,15 @@ class Chronicle {
   void gave_up(const Waiter& waiter, Outcome why, Time now);
   Outcome refused(Outcome why);  // hands the reason back
 
+  // A hold that a journal tells of, or its end. Nothing that happened here.
+  void replayed_grant() { ++replayed_; }
+  void replayed_end() { --replayed_; }
+
+  // How many hold anything now.
+  std::uint64_t holders() const {
+    return replayed_ + figures_.grants -
+           (figures_.releases + figures_.expiries + figures_.disconnects);
+  }
   const Figures& figures() const { return figures_; }
 
  private:
@@ -71,7 +76,8 @@ class Chronicle {
 
   std::vector<Occurrence>& occurrences_;
   bool observed_ = false;
-  Figures figures_;
+  Figures figures_;             // what every request counts comes first, on one line with the flag
+  std::uint64_t replayed_ = 0;  // grants less ends; modulo 2^64, as what is taken from it
 };
 
 }  // namespace lockd

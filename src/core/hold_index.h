@@ -19,6 +19,7 @@ class HoldIndex {
   // The hold's fence and holder must not change while it is here.
   void insert(Hold* hold);
   void remove(Hold* hold);
+  std::size_t size() const { return by_fence_.size(); }
 
   // A fence is unique for its key only: keys that had been in several tables, each with fences of
   // its own, may be recovered into one.

@@ -266,7 +266,10 @@ bool LockTable::advance(Time now, int budget) {
 
 Figures LockTable::figures() const {
   Figures figures = chronicle_.figures();
+  figures.semaphore_holders = hold_index_.size();
+  figures.locks_held = chronicle_.holders() - figures.semaphore_holders;
   figures.keys = index_.size();
+  figures.idle_keys = idle_keys_;
   return figures;
 }
 

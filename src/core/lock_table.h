@@ -211,6 +211,7 @@ class LockTable {
   Chronicle chronicle_{effects_.occurrences};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of
   std::uint64_t idlings_ = 0;
+  std::uint64_t idle_keys_ = 0;
   Fence fence_;
   Time now_;
   bool behind_ = false;  // advance() left something that is due

@@ -98,7 +98,7 @@ void LockTable::forget(Semaphore& semaphore) {
   }
   if (semaphore.first.peers.linked()) {
     idle_.remove(&semaphore.first);
-    --chronicle_.idle_keys();
+    --idle_keys_;
   }
   index_.remove(&semaphore);
   delete &semaphore;
@@ -126,7 +126,7 @@ void LockTable::pass_on(Semaphore& semaphore) {
   if (semaphore.idle()) {
     semaphore.first.since = now_;
     idle_.push_back(&semaphore.first);
-    ++chronicle_.idle_keys();
+    ++idle_keys_;
     ++idlings_;
   }
 }
@@ -190,7 +190,7 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
   Hold* hold = first_is_free ? &semaphore.first : new Hold(&semaphore);
   if (semaphore.first.peers.linked() && first_is_free) {
     idle_.remove(&semaphore.first);
-    --chronicle_.idle_keys();
+    --idle_keys_;
   }
   hold->in_use = true;
   hold->fence = fence;
@@ -211,7 +211,6 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
     semaphore.holds.insert_before(hold, successor);
   }
   ++semaphore.holders;
-  ++chronicle_.holders(semaphore.kind);
   if (semaphore.kind == Kind::semaphore) hold_index_.insert(hold);
   if (const SessionId session = hold->holder.session_id(); session != 0) {
     sessions_[session].holds.push_back(hold);
@@ -227,7 +226,6 @@ void LockTable::remove_hold(Hold& hold) {
   semaphore.holds.remove(&hold);
   if (replayed_ == &hold) replayed_ = nullptr;
   --semaphore.holders;
-  --chronicle_.holders(semaphore.kind);
   if (&hold != &semaphore.first) {
     delete &hold;
     return;

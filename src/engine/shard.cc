@@ -5,18 +5,26 @@
 namespace lockd {
 
 void Shard::collect(Turn& turn) {
+  // Most operations have few effects or none: what is empty is only looked at.
   Effects& effects = table_.effects();
-  if (journal_ != nullptr && !effects.events.empty()) {
-    last_append_ = journal_->append(effects.events);
+  if (!effects.events.empty()) {
+    if (journal_ != nullptr) last_append_ = journal_->append(effects.events);
+    effects.events.clear();
   }
-  if (!effects.occurrences.empty()) observer_->occurred(effects.occurrences, last_append_);
+  if (!effects.occurrences.empty()) {
+    observer_->occurred(effects.occurrences, last_append_);
+    effects.occurrences.clear();
+  }
+  if (!effects.settled.empty()) {
+    turn.settled.insert(turn.settled.end(), effects.settled.begin(), effects.settled.end());
+    effects.settled.clear();
+  }
   turn.position = std::max(turn.position, last_append_);
-  turn.settled.insert(turn.settled.end(), effects.settled.begin(), effects.settled.end());
   turn.earliest = std::min(turn.earliest, effects.earliest);
   if (effects.earliest < due()) due_ns_.store(effects.earliest.ns, std::memory_order_seq_cst);
   may_have_idle_.store(table_.has_idle(), std::memory_order_relaxed);
   idlings_.store(table_.idlings(), std::memory_order_release);
-  effects.clear();
+  effects.earliest = Time::never();
 }
 
 bool Shard::advance(Time now, int budget, Turn& turn) {
