@@ -28,7 +28,11 @@ export class Api {
 
   async get(path, parameters = {}, signal = null) {
     const limit = AbortSignal.timeout(timeoutMs);
-    const reply = await this.#fetch(path, parameters, signal ? AbortSignal.any([signal, limit]) : limit);
+    const reply = await this.#fetch(
+      path,
+      parameters,
+      signal ? AbortSignal.any([signal, limit]) : limit,
+    );
     try {
       return await reply.json();
     } catch {
@@ -43,7 +47,9 @@ export class Api {
   }
 
   async #fetch(path, parameters, signal) {
-    const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== ''));
+    const query = new URLSearchParams(
+      Object.entries(parameters).filter(([, value]) => value !== ''),
+    );
     const address = query.size > 0 ? `${path}?${query}` : path;
     const headers = this.#token ? { Authorization: `Bearer ${this.#token}` } : {};
     let reply;

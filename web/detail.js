@@ -66,10 +66,15 @@ export class Detail {
       parts.set(lock.kind, part);
     }
     this.#parts = parts;
-    arrange(byId('detail-parts'), [...parts.values()].map((part) => part.element));
+    arrange(
+      byId('detail-parts'),
+      [...parts.values()].map((part) => part.element),
+    );
     for (const lock of locks) {
       const events = this.#log.recent(
-        (event) => event.key === lock.key && event.kind === lock.kind, eventsDrawn);
+        (event) => event.key === lock.key && event.kind === lock.kind,
+        eventsDrawn,
+      );
       parts.get(lock.kind).show(lock, events, now);
     }
     setHidden(byId('detail-none'), locks.length > 0);
@@ -86,9 +91,13 @@ class DetailPart {
 
   constructor(kind) {
     this.#idle.append(this.#idleAge.element);
-    this.element = element('section', { class: 'detail-part', 'data-kind': kind },
-      element('p', { class: 'detail-state' }, this.#what, this.#idle), this.#timeline.element,
-      element('div', { class: 'detail-lists' }, this.#holds.element, this.#line.element));
+    this.element = element(
+      'section',
+      { class: 'detail-part', 'data-kind': kind },
+      element('p', { class: 'detail-state' }, this.#what, this.#idle),
+      this.#timeline.element,
+      element('div', { class: 'detail-lists' }, this.#holds.element, this.#line.element),
+    );
   }
 
   show(lock, events, now) {
@@ -107,9 +116,10 @@ class DetailPart {
   }
 
   #showState(lock, replied) {
-    const what = lock.kind === 'semaphore'
-      ? `Semaphore, ${formatCount(lock.holders)} of ${formatCount(lock.limit)} held`
-      : `Lock, ${lock.holders > 0 ? 'held' : 'free'}`;
+    const what =
+      lock.kind === 'semaphore'
+        ? `Semaphore, ${formatCount(lock.holders)} of ${formatCount(lock.limit)} held`
+        : `Lock, ${lock.holders > 0 ? 'held' : 'free'}`;
     setText(this.#what, what);
     setHidden(this.#idle, lock.idle_ms === undefined);
     this.#idleAge.show(replied - (lock.idle_ms ?? 0));
@@ -139,8 +149,14 @@ class Lines {
     const visible = entries.slice(0, this.#most);
     fitLines(this.#lines, visible.length, this.#make);
     visible.forEach((entry, i) => this.#lines[i].show(entry, replied));
-    arrange(this.#list, this.#lines.map((line) => line.element));
-    setText(this.#heading, total > 0 ? `${this.#title} (${formatCount(total)})` : `${this.#title}: nobody`);
+    arrange(
+      this.#list,
+      this.#lines.map((line) => line.element),
+    );
+    setText(
+      this.#heading,
+      total > 0 ? `${this.#title} (${formatCount(total)})` : `${this.#title}: nobody`,
+    );
     const hidden = total - visible.length;
     setHidden(this.#more, hidden === 0);
     this.#more.disabled = visible.length === entries.length; // the server names no more than these
@@ -162,8 +178,14 @@ class HoldEntry {
   #fence = element('span', { class: 'quiet fence' });
   #age = new Age();
   #lease = new LeaseMeter(400);
-  element = element('li', { class: 'hold-entry' }, this.#holder, this.#lease.element,
-    element('span', { class: 'quiet' }, 'for ', this.#age.element), this.#fence);
+  element = element(
+    'li',
+    { class: 'hold-entry' },
+    this.#holder,
+    this.#lease.element,
+    element('span', { class: 'quiet' }, 'for ', this.#age.element),
+    this.#fence,
+  );
 
   show(hold, replied) {
     setName(this.#holder, hold.holder);

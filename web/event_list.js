@@ -7,8 +7,12 @@ import { keyAddress } from './route.js';
 const entriesMost = 100;
 const gatherMs = 250; // a list that changes more often cannot be read
 const verbs = {
-  granted: 'granted', queued: 'queued', released: 'released', expired: 'expired',
-  disconnected: 'disconnected', gave_up: 'gave up',
+  granted: 'granted',
+  queued: 'queued',
+  released: 'released',
+  expired: 'expired',
+  disconnected: 'disconnected',
+  gave_up: 'gave up',
 };
 
 export class EventList {
@@ -82,15 +86,29 @@ export class EventList {
 
 function drawEvent(event) {
   if (event.type === 'missed') {
-    return element('li', { class: 'event missed' },
-      `${plural(event.count, 'event')} missed: more happened than could be told`);
+    return element(
+      'li',
+      { class: 'event missed' },
+      `${plural(event.count, 'event')} missed: more happened than could be told`,
+    );
   }
-  return element('li', { class: `event ${event.type}` },
-    element('time', { datetime: new Date(event.at_unix_ms).toISOString() }, formatTime(event.at_unix_ms)),
+  return element(
+    'li',
+    { class: `event ${event.type}` },
+    element(
+      'time',
+      { datetime: new Date(event.at_unix_ms).toISOString() },
+      formatTime(event.at_unix_ms),
+    ),
     element('span', { class: 'verb' }, verbs[event.type] ?? event.type),
     nameElement('a', event.key, { class: 'key', href: keyAddress(event.key) }),
-    element('span', { class: 'who' }, nameElement('bdi', event.holder, { class: 'holder' }),
-      describeEvent(event)));
+    element(
+      'span',
+      { class: 'who' },
+      nameElement('bdi', event.holder, { class: 'holder' }),
+      describeEvent(event),
+    ),
+  );
 }
 
 function describeEvent(event) {

@@ -8,15 +8,21 @@ export function showFirstSteps(hasToken) {
   const login = hasToken ? 'auth\\n_\\nTOKEN\\n' : '';
   const request = '{"key":"stone-42","holder":"cart-7","ttl_ms":30000}';
   fillStep('step-curl', `curl${auth} -d '${request}' ${location.origin}/v1/acquire`);
-  fillStep('step-nc',
-    `(printf '${login}l\\nstone-42\\n60 30\\n'; sleep 20) | nc ${location.hostname} ${linePort}`);
+  fillStep(
+    'step-nc',
+    `(printf '${login}l\\nstone-42\\n60 30\\n'; sleep 20) | nc ${location.hostname} ${linePort}`,
+  );
 }
 
 function fillStep(id, command) {
   const code = element('code', { tabindex: '0' }, command);
   // Browsers give a page the clipboard only where nobody can listen in; elsewhere a click selects.
   const copy = navigator.clipboard
-    ? element('button', { type: 'button', class: 'copy', click: () => copyText(copy, command) }, 'Copy')
+    ? element(
+        'button',
+        { type: 'button', class: 'copy', click: () => copyText(copy, command) },
+        'Copy',
+      )
     : '';
   byId(id).replaceChildren(code, copy);
 }
@@ -24,5 +30,7 @@ function fillStep(id, command) {
 async function copyText(button, text) {
   await navigator.clipboard.writeText(text);
   button.textContent = 'Copied';
-  setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+  setTimeout(() => {
+    button.textContent = 'Copy';
+  }, 1500);
 }

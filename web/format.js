@@ -50,8 +50,10 @@ function threeDigits(value) {
 export function formatTime(unixMs) {
   const at = new Date(unixMs);
   const two = (part) => String(part).padStart(2, '0');
-  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}` +
-    `.${String(at.getMilliseconds()).padStart(3, '0')}`;
+  return (
+    `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}` +
+    `.${String(at.getMilliseconds()).padStart(3, '0')}`
+  );
 }
 
 export function plural(count, one, many = `${one}s`) {
@@ -63,7 +65,9 @@ const joiners = /[\u200c\u200d\p{Variation_Selector}]/u; // scripts and emoji ne
 
 // A name as it is safe to look at: what turns text around or cannot be seen is written as a code.
 export function visibleName(name) {
-  return name.replace(invisible, (character) => (joiners.test(character) ? character : code(character)));
+  return name.replace(invisible, (character) =>
+    joiners.test(character) ? character : code(character),
+  );
 }
 
 // A name with all that is easily overlooked written as codes, or null when there is no such thing:

@@ -20,7 +20,8 @@ export class GrantTally {
     this.#turn(at);
     const share = 1 - (at - this.#began) / windowMs;
     const sums = new Map(this.#current);
-    for (const [key, grants] of this.#previous) sums.set(key, (sums.get(key) ?? 0) + grants * share);
+    for (const [key, grants] of this.#previous)
+      sums.set(key, (sums.get(key) ?? 0) + grants * share);
     return [...sums]
       .map(([key, grants]) => ({ key, grants: Math.round(grants) }))
       .filter(({ grants }) => grants > 0)

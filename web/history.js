@@ -55,7 +55,9 @@ export class History {
   // A total's growth a second over the last `windowMs`, or null when there is no telling yet.
   rate(name, windowMs) {
     const first = this.#before(windowMs, this.last()?.at);
-    return first === undefined || first === this.last() ? null : perSecond(first, this.last(), name);
+    return first === undefined || first === this.last()
+      ? null
+      : perSecond(first, this.last(), name);
   }
 
   // For each sample: how many observations fell into each bucket since the one before.

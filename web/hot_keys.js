@@ -38,13 +38,22 @@ export class HotKeys {
 
   async #refresh(signal) {
     const mostGrants = this.#tally.top(shown, this.#clock.now());
-    drawRanking('hot-grants', mostGrants.map(({ key, grants }) => ({ key, size: grants })));
+    drawRanking(
+      'hot-grants',
+      mostGrants.map(({ key, grants }) => ({ key, size: grants })),
+    );
     try {
-      const { locks } = await this.#api.get('v1/locks',
-        { prefix: this.#prefix, order: 'waiters', limit: shown }, signal);
+      const { locks } = await this.#api.get(
+        'v1/locks',
+        { prefix: this.#prefix, order: 'waiters', limit: shown },
+        signal,
+      );
       const lines = locks.filter((lock) => lock.waiters > 0);
       if (!signal.aborted) {
-        drawRanking('hot-lines', lines.map(({ key, waiters }) => ({ key, size: waiters })));
+        drawRanking(
+          'hot-lines',
+          lines.map(({ key, waiters }) => ({ key, size: waiters })),
+        );
       }
     } catch {
       // The heartbeat says what is wrong.
@@ -55,11 +64,18 @@ export class HotKeys {
 // `ranking` is [{key, size}], largest first.
 function drawRanking(id, ranking) {
   const most = ranking[0]?.size ?? 1;
-  byId(id).replaceChildren(...ranking.map(({ key, size }) => {
-    const bar = element('span', { class: 'rank-bar', 'aria-hidden': 'true' });
-    bar.style.transform = `scaleX(${size / most})`;
-    return element('li', {}, bar, nameElement('a', key, { class: 'key', href: keyAddress(key) }),
-      element('span', { class: 'rank-size' }, formatCount(size)));
-  }));
+  byId(id).replaceChildren(
+    ...ranking.map(({ key, size }) => {
+      const bar = element('span', { class: 'rank-bar', 'aria-hidden': 'true' });
+      bar.style.transform = `scaleX(${size / most})`;
+      return element(
+        'li',
+        {},
+        bar,
+        nameElement('a', key, { class: 'key', href: keyAddress(key) }),
+        element('span', { class: 'rank-size' }, formatCount(size)),
+      );
+    }),
+  );
   setHidden(byId(`${id}-none`), ranking.length > 0);
 }

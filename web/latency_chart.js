@@ -20,8 +20,13 @@ export class LatencyChart {
   #shades = Array.from({ length: shades }, (_, i) => svg('path', { class: `cell shade-${i + 1}` }));
   #lines = { 0.5: svg('path', { class: 'p50' }), 0.99: svg('path', { class: 'p99' }) };
   #axis = svg('g', { class: 'axis' });
-  #drawing = svg('svg', { class: 'chart', height, role: 'img' },
-    ...this.#shades, this.#axis, ...Object.values(this.#lines));
+  #drawing = svg(
+    'svg',
+    { class: 'chart', height, role: 'img' },
+    ...this.#shades,
+    this.#axis,
+    ...Object.values(this.#lines),
+  );
   #empty = element('p', { class: 'chart-empty' });
   #width = 0;
   #drawn = null; // the last arguments of draw, for another width
@@ -59,8 +64,11 @@ export class LatencyChart {
     };
     setText(this.#figures.p50, text(0.5));
     setText(this.#figures.p99, text(0.99));
-    this.#drawing.setAttribute('aria-label', `${name} times lately; of the last minute, ` +
-      `half within ${text(0.5)}, 99 of 100 within ${text(0.99)}`);
+    this.#drawing.setAttribute(
+      'aria-label',
+      `${name} times lately; of the last minute, ` +
+        `half within ${text(0.5)}, 99 of 100 within ${text(0.99)}`,
+    );
   }
 
   // From the lowest to the highest bucket with something in it, and two decades at least.
@@ -79,10 +87,18 @@ export class LatencyChart {
     const from = Math.min(low, high - 2);
     const [bottom, ceiling] = [height - margin.bottom, margin.top];
     return {
-      seen, spanMs, from, to: high, bottom, right: this.#width - margin.right,
-      x: (at) => this.#width - margin.right -
+      seen,
+      spanMs,
+      from,
+      to: high,
+      bottom,
+      right: this.#width - margin.right,
+      x: (at) =>
+        this.#width -
+        margin.right -
         ((now - at) / spanMs) * (this.#width - margin.left - margin.right),
-      y: (ms) => bottom - ((Math.log10(Math.max(ms, 1e-9)) - from) / (high - from)) * (bottom - ceiling),
+      y: (ms) =>
+        bottom - ((Math.log10(Math.max(ms, 1e-9)) - from) / (high - from)) * (bottom - ceiling),
     };
   }
 
@@ -96,7 +112,8 @@ export class LatencyChart {
         const shade = Math.floor((Math.log1p(count) / Math.log1p(most)) * (shades - 0.01));
         const top = scale.y(bounds[Math.min(i, bounds.length - 1)]);
         const bottom = Math.min(i === 0 ? scale.bottom : scale.y(bounds[i - 1]), scale.bottom);
-        paths[shade] += `M${left.toFixed(1)} ${top.toFixed(1)}H${right.toFixed(1)}` +
+        paths[shade] +=
+          `M${left.toFixed(1)} ${top.toFixed(1)}H${right.toFixed(1)}` +
           `V${Math.max(bottom, top + 1).toFixed(1)}H${left.toFixed(1)}Z`;
       });
     }
@@ -109,8 +126,13 @@ export class LatencyChart {
     for (let decade = scale.from; scale.seen && decade <= scale.to; decade += step) {
       const y = scale.y(10 ** decade).toFixed(1);
       parts.push(svg('line', { x1: margin.left, x2: scale.right, y1: y, y2: y }));
-      parts.push(svg('text', { x: margin.left - 8, y, 'text-anchor': 'end', dy: '0.32em' },
-        formatLatency(Number((10 ** decade).toPrecision(1)))));
+      parts.push(
+        svg(
+          'text',
+          { x: margin.left - 8, y, 'text-anchor': 'end', dy: '0.32em' },
+          formatLatency(Number((10 ** decade).toPrecision(1))),
+        ),
+      );
     }
     const minutes = (scale.spanMs / 60_000).toFixed(1).replace('.0', '');
     parts.push(svg('text', { x: margin.left, y: height - 3 }, `${minutes} min ago`));
@@ -127,7 +149,8 @@ function linePath(points, scale) {
     if (value === null) {
       pen = 'M';
     } else {
-      path += `${pen}${scale.x(at).toFixed(1)} ${Math.min(scale.y(value), scale.bottom).toFixed(1)}`;
+      const y = Math.min(scale.y(value), scale.bottom);
+      path += `${pen}${scale.x(at).toFixed(1)} ${y.toFixed(1)}`;
       pen = 'L';
     }
   }

@@ -8,8 +8,12 @@ const lowShare = 0.2;
 export class LeaseMeter {
   #fill = element('span', { class: 'lease-fill' });
   #left = element('span', { class: 'lease-left' });
-  element = element('span', { class: 'lease' },
-    element('span', { class: 'lease-bar', 'aria-hidden': 'true' }, this.#fill), this.#left);
+  element = element(
+    'span',
+    { class: 'lease' },
+    element('span', { class: 'lease-bar', 'aria-hidden': 'true' }, this.#fill),
+    this.#left,
+  );
   #expiresAt = 0;
   #ttlMs = 1;
   #drawnShare = -1;

@@ -11,12 +11,11 @@ export class LockRow {
   #permits = element('span', { class: 'permits' });
   #idle = element('span', { class: 'quiet' });
   #moreHolds = element('span', { class: 'quiet' });
-  #holdCell = element('td', { role: 'cell', class: 'holds', 'data-label': 'Held by' });
+  #holdCell = element('td', { role: 'cell', class: 'holds' });
   #count = element('span', { class: 'line-count' });
   #lineList = element('ol', { class: 'line' });
-  #lineCell = element('td', { role: 'cell', class: 'waiting', 'data-label': 'Waiting' },
-    this.#count, this.#lineList);
-  #fence = element('td', { role: 'cell', class: 'fence', 'data-label': 'Fence' });
+  #lineCell = element('td', { role: 'cell', class: 'waiting' }, this.#count, this.#lineList);
+  #fence = element('td', { role: 'cell', class: 'fence' });
   #holds = [];
   #waiters = [];
   #idleAge = new Age();
@@ -24,9 +23,14 @@ export class LockRow {
 
   constructor(lock) {
     const name = nameElement('a', lock.key, { class: 'key', href: keyAddress(lock.key) });
-    this.element = element('tr', { role: 'row' },
+    this.element = element(
+      'tr',
+      { role: 'row' },
       element('th', { role: 'rowheader', scope: 'row' }, name, this.#permits),
-      this.#holdCell, this.#lineCell, this.#fence);
+      this.#holdCell,
+      this.#lineCell,
+      this.#fence,
+    );
     this.#idle.append('idle for ', this.#idleAge.element);
   }
 
@@ -36,8 +40,10 @@ export class LockRow {
 
   show(lock, now) {
     const replied = repliedAt(lock, now);
-    setText(this.#permits, lock.kind === 'semaphore'
-      ? `${formatCount(lock.holders)} of ${formatCount(lock.limit)}` : '');
+    setText(
+      this.#permits,
+      lock.kind === 'semaphore' ? `${formatCount(lock.holders)} of ${formatCount(lock.limit)}` : '',
+    );
     this.#showHolds(lock, replied);
     this.#showLine(lock, replied);
     this.#showFence(Math.max(0, ...lock.holds.map((hold) => hold.token)));
@@ -68,7 +74,10 @@ export class LockRow {
     const shown = lock.line.slice(0, waitersShown);
     fitLines(this.#waiters, shown.length, () => new WaitLine());
     shown.forEach((waiter, i) => this.#waiters[i].show(waiter, replied));
-    arrange(this.#lineList, this.#waiters.map((line) => line.element));
+    arrange(
+      this.#lineList,
+      this.#waiters.map((line) => line.element),
+    );
     setText(this.#count, lock.waiters > 0 ? formatCount(lock.waiters) : '');
     setHidden(this.#lineList, lock.waiters === 0);
   }
@@ -80,8 +89,8 @@ export class LockRow {
     this.#newest = Math.max(this.#newest ?? 0, newest);
   }
 
-  // The key has passed on: for a moment the row says so. Two animations that look the same, in turns:
-  // one that is set again would not run again.
+  // The key has passed on: for a moment the row says so. Two animations that look the same, in
+  // turns: one that is set again would not run again.
   #flash() {
     this.element.dataset.passed = this.element.dataset.passed === 'once' ? 'again' : 'once';
   }

@@ -68,10 +68,17 @@ export class LocksTable {
   async #fetchPage(signal) {
     const page = { locks: [], next: this.#cursors.at(-1) };
     for (let calls = 0; calls < callsPerPage; calls++) {
-      const part = await this.#api.get('v1/locks', {
-        prefix: this.#prefix, limit: pageSize - page.locks.length, after: page.next,
-        order: this.#order.value, idle: this.#idle.checked ? 'true' : '',
-      }, signal);
+      const part = await this.#api.get(
+        'v1/locks',
+        {
+          prefix: this.#prefix,
+          limit: pageSize - page.locks.length,
+          after: page.next,
+          order: this.#order.value,
+          idle: this.#idle.checked ? 'true' : '',
+        },
+        signal,
+      );
       page.locks.push(...part.locks);
       page.next = part.next ?? null;
       if (page.next === null || page.locks.length >= pageSize) break;
@@ -81,7 +88,8 @@ export class LocksTable {
 
   #show({ locks, next }) {
     const now = this.#clock.now();
-    if (this.#order.value === '') locks.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    if (this.#order.value === '')
+      locks.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
     const rows = new Map();
     for (const lock of locks) {
       const identity = LockRow.identity(lock);
@@ -90,7 +98,10 @@ export class LocksTable {
       rows.set(identity, row);
     }
     this.#rows = rows;
-    arrange(this.#body, [...rows.values()].map((row) => row.element));
+    arrange(
+      this.#body,
+      [...rows.values()].map((row) => row.element),
+    );
     this.#showEnds(locks.length, next);
   }
 
@@ -102,13 +113,21 @@ export class LocksTable {
     byId('locks-previous').disabled = page === 1;
     byId('locks-next').disabled = next === null;
     setText(byId('locks-page'), `Page ${formatCount(page)}`);
-    setText(byId('locks-shown'), plural(count, 'key') + (next === null && page === 1 ? '' : ' shown'));
+    setText(
+      byId('locks-shown'),
+      plural(count, 'key') + (next === null && page === 1 ? '' : ' shown'),
+    );
     setHidden(byId('locks'), count === 0);
     setHidden(this.#firstSteps, count > 0 || searching || page > 1);
     const none = byId('locks-none');
     setHidden(none, count > 0 || !this.#firstSteps.hidden);
-    none.replaceChildren('Nothing is held or waited for', ...(searching
-      ? [' under names that begin with ', element('bdi', { class: 'key' }, this.#prefix)] : []), '.');
+    none.replaceChildren(
+      'Nothing is held or waited for',
+      ...(searching
+        ? [' under names that begin with ', element('bdi', { class: 'key' }, this.#prefix)]
+        : []),
+      '.',
+    );
   }
 }
 

@@ -28,7 +28,10 @@ const clock = new ServerClock();
 const log = new EventLog();
 const past = new History();
 const overview = new Overview();
-const chart = new LatencyChart(byId('latency'), { p50: byId('latency-p50'), p99: byId('latency-p99') });
+const chart = new LatencyChart(byId('latency'), {
+  p50: byId('latency-p50'),
+  p99: byId('latency-p99'),
+});
 const table = new LocksTable(api, clock);
 const detail = new Detail(api, clock, log);
 const hotKeys = new HotKeys(api, clock);
@@ -85,8 +88,9 @@ function watch() {
   setHidden(byId('detail'), !isKey);
   setHidden(byId('locks-panel'), isKey);
   byId('detail-back').href = searchAddress(route.prefix);
-  eventList.filter(isKey ? (event) => event.key === route.key
-    : (event) => event.key?.startsWith(route.prefix));
+  eventList.filter(
+    isKey ? (event) => event.key === route.key : (event) => event.key?.startsWith(route.prefix),
+  );
   stopWatching();
   if (!connection.isLive || document.hidden) return;
   if (isKey) detail.start(route.key);

@@ -6,11 +6,14 @@ import { Sparkline } from './sparkline.js';
 
 const rateWindowMs = 5000;
 const journals = {
-  none: 'no journal', accepting: 'journal in order', full: 'journal full', failed: 'journal failed',
+  none: 'no journal',
+  accepting: 'journal in order',
+  full: 'journal full',
+  failed: 'journal failed',
 };
 const notices = {
-  full: 'The journal is full: nothing new is granted until there is room on its disk. Releases still work.',
-  failed: 'The journal has failed: nothing more is granted. Look at the log, then restart the server.',
+  full: 'The journal is full: nothing new is granted until its disk has room. Releases work.',
+  failed: 'The journal has failed: nothing more is granted. Read the log, then restart the server.',
 };
 
 class Tile {
@@ -19,11 +22,19 @@ class Tile {
   #spark = new Sparkline();
 
   constructor(name, title, unit) {
-    this.element = element('div', { class: `tile tile-${name}`, role: 'group', 'aria-label': title },
+    this.element = element(
+      'div',
+      { class: `tile tile-${name}`, role: 'group', 'aria-label': title },
       element('span', { class: 'tile-title' }, title),
-      element('span', { class: 'tile-figure' }, this.#number,
-        element('span', { class: 'tile-unit' }, unit)),
-      this.#note, this.#spark.element);
+      element(
+        'span',
+        { class: 'tile-figure' },
+        this.#number,
+        element('span', { class: 'tile-unit' }, unit),
+      ),
+      this.#note,
+      this.#spark.element,
+    );
   }
 
   show(number, note, points, history) {
@@ -36,8 +47,10 @@ class Tile {
 export class Overview {
   #gauges = { held: new Tile('held', 'Held', ''), waiting: new Tile('waiting', 'Waiting', '') };
   #rates = {
-    grants: new Tile('grants', 'Grants', '/s'), contended: new Tile('contended', 'Contended', '/s'),
-    expiries: new Tile('expiries', 'Expiries', '/s'), timeouts: new Tile('timeouts', 'Timeouts', '/s'),
+    grants: new Tile('grants', 'Grants', '/s'),
+    contended: new Tile('contended', 'Contended', '/s'),
+    expiries: new Tile('expiries', 'Expiries', '/s'),
+    timeouts: new Tile('timeouts', 'Timeouts', '/s'),
   };
 
   constructor() {
@@ -47,30 +60,46 @@ export class Overview {
 
   show(overview, history) {
     const last = history.last();
-    this.#gauges.held.show(formatCount(last.held),
-      split(overview.locks_held, overview.semaphore_holders), history.gauge('held'), history);
-    this.#gauges.waiting.show(formatCount(last.waiting),
-      split(overview.lock_waiters, overview.semaphore_waiters), history.gauge('waiting'), history);
+    this.#gauges.held.show(
+      formatCount(last.held),
+      split(overview.locks_held, overview.semaphore_holders),
+      history.gauge('held'),
+      history,
+    );
+    this.#gauges.waiting.show(
+      formatCount(last.waiting),
+      split(overview.lock_waiters, overview.semaphore_waiters),
+      history.gauge('waiting'),
+      history,
+    );
     for (const [name, tile] of Object.entries(this.#rates)) {
-      tile.show(formatRate(history.rate(name, rateWindowMs)),
-        `${formatCount(overview.totals[name])} in all`, history.rates(name), history);
+      tile.show(
+        formatRate(history.rate(name, rateWindowMs)),
+        `${formatCount(overview.totals[name])} in all`,
+        history.rates(name),
+        history,
+      );
     }
     this.#showServer(overview);
-    document.title = `lockd · ${formatCount(last.held)} held · ${formatCount(last.waiting)} waiting`;
+    const [held, waiting] = [formatCount(last.held), formatCount(last.waiting)];
+    document.title = `lockd · ${held} held · ${waiting} waiting`;
   }
 
   #showServer(overview) {
     const { keys } = overview;
     setText(byId('version'), overview.version);
-    setText(byId('server-keys'), `${plural(keys.count, 'key')} of ${formatCount(keys.max)}` +
-      (keys.idle > 0 ? `, ${formatCount(keys.idle)} idle` : ''));
+    setText(
+      byId('server-keys'),
+      `${plural(keys.count, 'key')} of ${formatCount(keys.max)}` +
+        (keys.idle > 0 ? `, ${formatCount(keys.idle)} idle` : ''),
+    );
     byId('server-keys').classList.toggle('warned', keys.count > 0.9 * keys.max);
     setText(byId('server-connections'), plural(overview.connections, 'connection'));
     setText(byId('server-uptime'), `up ${formatDuration(overview.uptime_ms)}`);
     setText(byId('server-journal'), journals[overview.journal] ?? `journal ${overview.journal}`);
     const notice = overview.draining
       ? 'The server is shutting down: it grants nothing new and lets what is held end.'
-      : notices[overview.journal] ?? (overview.ready ? '' : 'The server is not ready.');
+      : (notices[overview.journal] ?? (overview.ready ? '' : 'The server is not ready.'));
     setText(byId('notice'), notice);
     setHidden(byId('notice'), notice === '');
   }

@@ -10,8 +10,15 @@ export function showSignals({ listeners, channels }) {
   const wanted = JSON.stringify(channels);
   if (wanted === drawn) return; // leaves the reader's place and selection alone
   drawn = wanted;
-  byId('signals-list').replaceChildren(...channels.map((channel) => element('li', {},
-    nameElement('span', channel.pattern, { class: 'key' }),
-    channel.group ? nameElement('span', channel.group, { class: 'group' }) : '',
-    element('span', { class: 'rank-size' }, formatCount(channel.listeners)))));
+  byId('signals-list').replaceChildren(
+    ...channels.map((channel) =>
+      element(
+        'li',
+        {},
+        nameElement('span', channel.pattern, { class: 'key' }),
+        channel.group ? nameElement('span', channel.group, { class: 'group' }) : '',
+        element('span', { class: 'rank-size' }, formatCount(channel.listeners)),
+      ),
+    ),
+  );
 }

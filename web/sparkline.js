@@ -8,8 +8,17 @@ const top = 2; // room for half the line's width
 export class Sparkline {
   #area = svg('path', { class: 'spark-area' });
   #line = svg('path', { class: 'spark-line' });
-  element = svg('svg', { class: 'spark', viewBox: `0 0 ${width} ${height}`,
-    preserveAspectRatio: 'none', 'aria-hidden': 'true' }, this.#area, this.#line);
+  element = svg(
+    'svg',
+    {
+      class: 'spark',
+      viewBox: `0 0 ${width} ${height}`,
+      preserveAspectRatio: 'none',
+      'aria-hidden': 'true',
+    },
+    this.#area,
+    this.#line,
+  );
 
   // `points` are [{at, value}]; the line ends at `now` and covers `spanMs`.
   draw(points, now, spanMs) {

@@ -75,7 +75,8 @@ test('text can be told from its ground', async ({ page, server }) => {
 function findPaleText() {
   const channels = (color) => color.match(/[\d.]+/g).map(Number);
   const luminance = (color) => {
-    const [r, g, b] = channels(color).map((part) => part / 255)
+    const [r, g, b] = channels(color)
+      .map((part) => part / 255)
       .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
@@ -87,8 +88,11 @@ function findPaleText() {
   const pale = [];
   for (const node of document.querySelectorAll('body *')) {
     const hasText = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-    if (!hasText || !node.checkVisibility() || node.closest('svg, button:disabled, noscript')) continue;
-    const pair = [luminance(getComputedStyle(node).color), luminance(groundOf(node))].sort((a, b) => b - a);
+    if (!hasText || !node.checkVisibility() || node.closest('svg, button:disabled, noscript'))
+      continue;
+    const pair = [luminance(getComputedStyle(node).color), luminance(groundOf(node))].sort(
+      (a, b) => b - a,
+    );
     const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
     if (contrast < 4.5) pale.push(`${node.textContent.slice(0, 40)}: ${contrast.toFixed(2)}`);
   }

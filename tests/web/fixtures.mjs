@@ -1,5 +1,5 @@
-// What every test has: a server of its own, and a page that may not complain. A script that runs out
-// of a name, a broken policy or an error of the page's own fails the test, whatever it looked at.
+// What every test has: a server of its own, and a page that may not complain. A script that runs
+// out of a name, a broken policy or an error of the page's own fails any test.
 import { test as base, expect } from '@playwright/test';
 import { Server } from './server.mjs';
 
@@ -23,7 +23,7 @@ export const test = base.extend({
       return dialog.dismiss();
     });
     page.on('console', (message) => {
-      // That a server is gone or wants a token, the browser says too; the page has to say it better.
+      // That a server is gone or wants a token, the browser says too; the page says it better.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
         complaints.push(`console: ${message.text()}`);
       }
@@ -47,7 +47,9 @@ export async function open(page, server, hash = '') {
   await page.goto(`${server.address}/${hash}`);
   await expectStream(page);
   // A page that was loaded again would have forgotten this.
-  await page.evaluate(() => { window.openedByTest = true; });
+  await page.evaluate(() => {
+    window.openedByTest = true;
+  });
 }
 
 export async function expectNotReloaded(page) {

@@ -1,5 +1,5 @@
-// Whatever a key or a holder is called, it is only a name. The page fixture fails on any script that
-// runs and on anything that the policy had to stop.
+// Whatever a key or a holder is called, it is only a name. The page fixture fails on any script
+// that runs and on anything that the policy had to stop.
 import { test, expect, open, row } from './fixtures.mjs';
 
 const names = [
@@ -20,7 +20,10 @@ const names = [
   '%00%zz',
 ];
 
-test('names are shown as they are, in the table, the events and alone', async ({ page, server }) => {
+test('names are shown as they are, in the table, the events and alone', async ({
+  page,
+  server,
+}) => {
   await open(page, server);
   for (const name of names) await server.acquire(name, name);
   for (const name of names) {
@@ -33,7 +36,9 @@ test('names are shown as they are, in the table, the events and alone', async ({
   await expect(page.locator('main :is(script, img, b, iframe)')).toHaveCount(0);
 
   for (const name of names) {
-    await row(page, name).locator('.key').click({ position: { x: 5, y: 5 } });
+    await row(page, name)
+      .locator('.key')
+      .click({ position: { x: 5, y: 5 } });
     await expect(page.locator('#detail-key')).toHaveJSProperty('textContent', name);
     await expect(page.locator('.hold-entry .holder')).toHaveJSProperty('textContent', name);
     await page.goBack();
@@ -47,7 +52,10 @@ test('what turns text around or cannot be seen is spelled out', async ({ page, s
   await server.acquire('\u202Egnp.exe', 'cart-7');
   await server.acquire('zero\u200Bwidth', 'cart-7');
   await open(page, server);
-  await expect(page.locator('#locks-body .key')).toHaveText(['zero\\u{200b}width', '\\u{202e}gnp.exe']);
+  await expect(page.locator('#locks-body .key')).toHaveText([
+    'zero\\u{200b}width',
+    '\\u{202e}gnp.exe',
+  ]);
 });
 
 test('a name that a link cannot hold is no key', async ({ page, server }) => {

@@ -1,7 +1,10 @@
 // What happens on the server is seen on the page, without anybody asking for it.
 import { test, expect, open, row, expectNotReloaded } from './fixtures.mjs';
 
-test('an empty server says how to make a first lock, until there is one', async ({ page, server }) => {
+test('an empty server says how to make a first lock, until there is one', async ({
+  page,
+  server,
+}) => {
   await open(page, server);
   await expect(page.locator('#step-curl')).toContainText(`${server.address}/v1/acquire`);
   await expect(page.locator('#step-nc')).toContainText('nc 127.0.0.1');
@@ -55,7 +58,12 @@ test('a lease runs down by itself, and a renewal moves it', async ({ page, serve
 test('a semaphore shows its permits', async ({ page, server }) => {
   await open(page, server);
   for (const holder of ['worker-1', 'worker-2']) {
-    await server.call('/v1/semaphores/acquire', { key: 'printers', holder, limit: 2, ttl_ms: 600_000 });
+    await server.call('/v1/semaphores/acquire', {
+      key: 'printers',
+      holder,
+      limit: 2,
+      ttl_ms: 600_000,
+    });
   }
   const semaphore = row(page, 'printers');
   await expect(semaphore.locator('.permits')).toHaveText('2 of 2');
@@ -77,7 +85,9 @@ test('listeners to signals are listed', async ({ page, server }) => {
   await open(page, server);
   await expect(page.locator('#signals-none')).toBeVisible();
   const away = new AbortController();
-  await fetch(`${server.address}/v1/signals?pattern=orders.%3E&group=billing`, { signal: away.signal });
+  await fetch(`${server.address}/v1/signals?pattern=orders.%3E&group=billing`, {
+    signal: away.signal,
+  });
   const channel = page.locator('#signals-list li');
   await expect(channel).toContainText('orders.>');
   await expect(channel).toContainText('billing');

@@ -11,7 +11,8 @@ test('the page stays small and quick', async ({ page, server }, information) => 
 
   const answers = [];
   page.on('response', async (response) => {
-    if (response.url().includes('/v1/locks')) answers.push((await response.body().catch(() => '')).length);
+    if (response.url().includes('/v1/locks'))
+      answers.push((await response.body().catch(() => '')).length);
   });
   await open(page, server);
   await expect(page.locator('.tile-held .tile-number')).toHaveText('100,000');
@@ -38,8 +39,10 @@ test('the page stays small and quick', async ({ page, server }, information) => 
   const elements = await page.evaluate(() => document.querySelectorAll('*').length);
   expect(elements).toBeLessThan(5000);
   expect(Math.max(...answers)).toBeLessThan(200_000);
-  information.annotations.push({ type: 'elements', description: String(elements) },
-    { type: 'largest answer, bytes', description: String(Math.max(...answers)) });
+  information.annotations.push(
+    { type: 'elements', description: String(elements) },
+    { type: 'largest answer, bytes', description: String(Math.max(...answers)) },
+  );
 });
 
 test('a storm of events leaves the page usable', async ({ page, server }) => {
@@ -47,6 +50,7 @@ test('a storm of events leaves the page usable', async ({ page, server }) => {
   const storm = server.acquireMany(Array.from({ length: 20_000 }, (_, i) => `storm-${i}`));
   await page.locator('#search').fill('storm-1999');
   await storm;
-  await expect(page.locator('#locks-body tr')).toHaveCount(11); // storm-1999 and storm-19990 to -19999
+  // storm-1999, and storm-19990 to storm-19999
+  await expect(page.locator('#locks-body tr')).toHaveCount(11);
   expect(await page.locator('.event').count()).toBeLessThanOrEqual(100);
 });

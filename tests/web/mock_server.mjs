@@ -2,8 +2,9 @@
 //
 //   node tests/web/mock_server.mjs [--http-addr 127.0.0.1:8080] [--auth-token T] [--max-locks 1024]
 //
-// The flags are the server's. Locks and semaphores are taken, waited for, expire and pass on as with the real one; there is no
-// journal and no line protocol. Serves web/ under the headers of the real server.
+// The flags are the server's. Locks and semaphores are taken, waited for, expire and pass on as
+// with the real one; there is no journal and no line protocol. Serves web/ under the headers of the
+// real server.
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
@@ -20,10 +21,15 @@ const { values: options } = parseArgs({
   },
 });
 const webFolder = fileURLToPath(new URL('../../web', import.meta.url));
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
   "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-const types = { '.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 'text/javascript',
-  '.svg': 'image/svg+xml' };
+const types = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css',
+  '.js': 'text/javascript',
+  '.svg': 'image/svg+xml',
+};
 const bounds = [];
 for (let decade = 0.001; decade < 1e5; decade *= 10) {
   for (const step of [1, 2.5, 5]) bounds.push(Number((decade * step).toPrecision(2)));
@@ -31,11 +37,20 @@ for (let decade = 0.001; decade < 1e5; decade *= 10) {
 bounds.push(1e5);
 
 const startedAt = Date.now();
-const keys = new Map(); // kind + ':' + key -> {kind, key, limit, holds: [], line: [], token, idleSince}
+// kind:key -> {kind, key, limit, holds: [], line: [], token, idleSince}
+const keys = new Map();
 const streams = new Set(); // {prefix, response}
 const listeners = new Set(); // {pattern, group}
-const totals = { grants: 0, contended: 0, renewals: 0, releases: 0, expiries: 0, disconnects: 0,
-  timeouts: 0, cancels: 0 };
+const totals = {
+  grants: 0,
+  contended: 0,
+  renewals: 0,
+  releases: 0,
+  expiries: 0,
+  disconnects: 0,
+  timeouts: 0,
+  cancels: 0,
+};
 const newHistogram = () => ({ le_ms: bounds, counts: Array(bounds.length + 1).fill(0), sum_ms: 0 });
 const wait = newHistogram();
 const hold = newHistogram();
@@ -47,8 +62,13 @@ function observe(histogram, ms) {
 }
 
 function tell(event, entry, fields) {
-  const data = { at_unix_ms: Date.now(), kind: entry.kind, key: entry.key, ...fields,
-    waiters: entry.line.length };
+  const data = {
+    at_unix_ms: Date.now(),
+    kind: entry.kind,
+    key: entry.key,
+    ...fields,
+    waiters: entry.line.length,
+  };
   const text = `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
   for (const stream of streams) {
     if (entry.key.startsWith(stream.prefix)) stream.response.write(text);
@@ -72,11 +92,14 @@ function grant(entry, holder, ttl, waited) {
 function arm(entry, held) {
   clearTimeout(held.timer);
   const after = Math.min(held.expiresAt - Date.now(), 2 ** 31 - 1);
-  held.timer = setTimeout(() => {
-    if (held.expiresAt > Date.now()) return arm(entry, held);
-    totals.expiries++;
-    end(entry, held, 'expired');
-  }, Math.max(after, 0));
+  held.timer = setTimeout(
+    () => {
+      if (held.expiresAt > Date.now()) return arm(entry, held);
+      totals.expiries++;
+      end(entry, held, 'expired');
+    },
+    Math.max(after, 0),
+  );
 }
 
 function end(entry, held, how) {
@@ -101,12 +124,17 @@ class Refusal extends Error {
   }
 }
 
-const granted = (entry, held) => ({ key: entry.key, holder: held.holder, token: held.token,
-  expires_at_unix_ms: held.expiresAt });
+const granted = (entry, held) => ({
+  key: entry.key,
+  holder: held.holder,
+  token: held.token,
+  expires_at_unix_ms: held.expiresAt,
+});
 
 async function acquire(kind, body, request) {
   const { key, holder, ttl_ms: ttl = 33000, wait_ms: patience = 0, limit = 1 } = body;
-  if (!key || !holder) throw new Refusal(400, 'bad_request', { detail: 'key and holder are needed' });
+  if (!key || !holder)
+    throw new Refusal(400, 'bad_request', { detail: 'key and holder are needed' });
   const name = `${kind}:${key}`;
   let entry = keys.get(name);
   if (!entry) {
@@ -118,11 +146,16 @@ async function acquire(kind, body, request) {
   if (own) return granted(entry, refresh(entry, own, ttl));
   if (entry.holds.length < entry.limit) return granted(entry, grant(entry, holder, ttl, null));
   const holding = entry.holds[0];
-  const refusal = (code) => new Refusal(409, code,
-    { ...granted(entry, holding), waiters: entry.line.length });
+  const refusal = (code) =>
+    new Refusal(409, code, { ...granted(entry, holding), waiters: entry.line.length });
   if (patience === 0) throw refusal('held');
   return new Promise((resolve, reject) => {
-    const waiter = { holder, ttl, since: Date.now(), settle: (held) => resolve(granted(entry, held)) };
+    const waiter = {
+      holder,
+      ttl,
+      since: Date.now(),
+      settle: (held) => resolve(granted(entry, held)),
+    };
     const leave = (reason, count) => {
       const at = entry.line.indexOf(waiter);
       if (at < 0) return;
@@ -158,24 +191,39 @@ function describe(entry, most) {
   const now = Date.now();
   const busy = entry.holds.length + entry.line.length > 0;
   return {
-    kind: entry.kind, key: entry.key, limit: entry.limit, holders: entry.holds.length,
+    kind: entry.kind,
+    key: entry.key,
+    limit: entry.limit,
+    holders: entry.holds.length,
     waiters: entry.line.length,
     ...(busy ? {} : { idle_ms: now - entry.idleSince }),
-    holds: entry.holds.slice(0, most).map((held) => ({ holder: held.holder, token: held.token,
-      held_ms: now - held.since, ttl_ms: held.ttl, expires_in_ms: held.expiresAt - now,
-      expires_at_unix_ms: held.expiresAt })),
-    line: entry.line.slice(0, most).map((one) => ({ holder: one.holder, waited_ms: now - one.since })),
+    holds: entry.holds.slice(0, most).map((held) => ({
+      holder: held.holder,
+      token: held.token,
+      held_ms: now - held.since,
+      ttl_ms: held.ttl,
+      expires_in_ms: held.expiresAt - now,
+      expires_at_unix_ms: held.expiresAt,
+    })),
+    line: entry.line
+      .slice(0, most)
+      .map((one) => ({ holder: one.holder, waited_ms: now - one.since })),
   };
 }
 
 function list(query) {
   const limit = Number(query.get('limit') ?? 100);
   if (query.has('key')) {
-    return { locks: ['lock', 'semaphore'].map((kind) => keys.get(`${kind}:${query.get('key')}`))
-      .filter(Boolean).map((entry) => describe(entry, 1000)) };
+    return {
+      locks: ['lock', 'semaphore']
+        .map((kind) => keys.get(`${kind}:${query.get('key')}`))
+        .filter(Boolean)
+        .map((entry) => describe(entry, 1000)),
+    };
   }
   const prefix = query.get('prefix') ?? '';
-  const wanted = (entry) => entry.key.startsWith(prefix) &&
+  const wanted = (entry) =>
+    entry.key.startsWith(prefix) &&
     (query.get('idle') === 'true' || entry.holds.length + entry.line.length > 0);
   if (query.get('order') === 'waiters') {
     const found = [...keys.values()].filter((entry) => wanted(entry));
@@ -197,15 +245,33 @@ function overview() {
   let [idle, locks, lockWaiters, permits, permitWaiters] = [0, 0, 0, 0, 0];
   for (const { kind, holds, line } of keys.values()) {
     if (holds.length + line.length === 0) idle++;
-    if (kind === 'lock') { locks += holds.length; lockWaiters += line.length; }
-    else { permits += holds.length; permitWaiters += line.length; }
+    if (kind === 'lock') {
+      locks += holds.length;
+      lockWaiters += line.length;
+    } else {
+      permits += holds.length;
+      permitWaiters += line.length;
+    }
   }
   const channels = [...listeners].slice(0, 100).map((one) => ({ ...one, listeners: 1 }));
-  return { version: '0.3.0', now_unix_ms: Date.now(), uptime_ms: Date.now() - startedAt, ready: true,
-    draining: false, journal: 'none', connections: streams.size + listeners.size + 1,
-    keys: { count: keys.size, idle, max: Number(options['max-locks']) }, locks_held: locks,
-    lock_waiters: lockWaiters, semaphore_holders: permits, semaphore_waiters: permitWaiters, totals,
-    wait, hold, signals: { listeners: listeners.size, channels } };
+  return {
+    version: '0.3.0',
+    now_unix_ms: Date.now(),
+    uptime_ms: Date.now() - startedAt,
+    ready: true,
+    draining: false,
+    journal: 'none',
+    connections: streams.size + listeners.size + 1,
+    keys: { count: keys.size, idle, max: Number(options['max-locks']) },
+    locks_held: locks,
+    lock_waiters: lockWaiters,
+    semaphore_holders: permits,
+    semaphore_waiters: permitWaiters,
+    totals,
+    wait,
+    hold,
+    signals: { listeners: listeners.size, channels },
+  };
 }
 
 function stream(response, set, member) {
@@ -213,7 +279,10 @@ function stream(response, set, member) {
   response.write(': ping\n\n');
   const pings = setInterval(() => response.write(': ping\n\n'), 5000);
   set.add(member);
-  response.on('close', () => { clearInterval(pings); set.delete(member); });
+  response.on('close', () => {
+    clearInterval(pings);
+    set.delete(member);
+  });
 }
 
 const calls = {
@@ -222,7 +291,10 @@ const calls = {
   'POST /v1/acquire': (_, body, request) => acquire('lock', body, request),
   'POST /v1/semaphores/acquire': (_, body, request) => acquire('semaphore', body, request),
 };
-for (const [path, kind] of [['/v1', 'lock'], ['/v1/semaphores', 'semaphore']]) {
+for (const [path, kind] of [
+  ['/v1', 'lock'],
+  ['/v1/semaphores', 'semaphore'],
+]) {
   calls[`POST ${path}/renew`] = (_, body) => {
     const [entry, held] = owned(kind, body);
     return granted(entry, refresh(entry, held, body.ttl_ms));
@@ -238,15 +310,20 @@ for (const [path, kind] of [['/v1', 'lock'], ['/v1/semaphores', 'semaphore']]) {
 async function answer(request, response) {
   const url = new URL(request.url, 'http://mock');
   if (!url.pathname.startsWith('/v1/')) return serveFile(url.pathname, response);
-  if (options['auth-token'] && request.headers.authorization !== `Bearer ${options['auth-token']}`) {
+  if (
+    options['auth-token'] &&
+    request.headers.authorization !== `Bearer ${options['auth-token']}`
+  ) {
     throw new Refusal(401, 'unauthorized');
   }
   if (url.pathname === '/v1/events') {
     return stream(response, streams, { prefix: url.searchParams.get('prefix') ?? '', response });
   }
   if (url.pathname === '/v1/signals') {
-    return stream(response, listeners,
-      { pattern: url.searchParams.get('pattern'), group: url.searchParams.get('group') ?? '' });
+    return stream(response, listeners, {
+      pattern: url.searchParams.get('pattern'),
+      group: url.searchParams.get('group') ?? '',
+    });
   }
   const call = calls[`${request.method} ${url.pathname}`];
   if (!call) throw new Refusal(404, 'not_found');
@@ -265,9 +342,12 @@ async function serveFile(path, response) {
   const name = normalize(path === '/' ? '/index.html' : path);
   const text = await readFile(join(webFolder, name)).catch(() => null);
   if (text === null) throw new Refusal(404, 'not_found');
-  response.writeHead(200, { 'Content-Type': types[extname(name)] ?? 'application/octet-stream',
-    'Content-Security-Policy': policy, 'X-Content-Type-Options': 'nosniff',
-    'Cache-Control': 'no-cache' });
+  response.writeHead(200, {
+    'Content-Type': types[extname(name)] ?? 'application/octet-stream',
+    'Content-Security-Policy': policy,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-cache',
+  });
   response.end(text);
 }
 

@@ -35,23 +35,58 @@ export function playScene(base, token = '') {
 
   const stones = Array.from({ length: 14 }, (_, i) => `stone-${40 + i}`);
   for (let cart = 1; cart <= 18; cart++) {
-    forever(() => reserve('/v1', { key: pick(stones), holder: `cart-${cart}`, wait_ms: 20000,
-      ttl_ms: pick([10000, 15000, 30000]) }, () => sleep(between(500, 6000))));
+    forever(() =>
+      reserve(
+        '/v1',
+        {
+          key: pick(stones),
+          holder: `cart-${cart}`,
+          wait_ms: 20000,
+          ttl_ms: pick([10000, 15000, 30000]),
+        },
+        () => sleep(between(500, 6000)),
+      ),
+    );
   }
   for (let clerk = 1; clerk <= 9; clerk++) {
-    forever(() => reserve('/v1', { key: 'ledger/2026', holder: `clerk-${clerk}`, wait_ms: 8000,
-      ttl_ms: 5000 }, () => sleep(between(200, 2200))));
+    forever(() =>
+      reserve(
+        '/v1',
+        { key: 'ledger/2026', holder: `clerk-${clerk}`, wait_ms: 8000, ttl_ms: 5000 },
+        () => sleep(between(200, 2200)),
+      ),
+    );
   }
   for (let worker = 1; worker <= 7; worker++) {
-    forever(() => reserve('/v1/semaphores', { key: 'printers', holder: `worker-${worker}`, limit: 3,
-      wait_ms: 30000, ttl_ms: 12000 }, () => sleep(between(1000, 7000))));
+    forever(() =>
+      reserve(
+        '/v1/semaphores',
+        { key: 'printers', holder: `worker-${worker}`, limit: 3, wait_ms: 30000, ttl_ms: 12000 },
+        () => sleep(between(1000, 7000)),
+      ),
+    );
   }
   for (let loop = 0; loop < 6; loop++) {
-    forever(() => reserve('/v1', { key: `session/${Math.floor(between(1, 60))}`,
-      holder: `web-${loop}`, wait_ms: 1000, ttl_ms: 4000 }, () => sleep(between(2, 60))));
+    forever(() =>
+      reserve(
+        '/v1',
+        {
+          key: `session/${Math.floor(between(1, 60))}`,
+          holder: `web-${loop}`,
+          wait_ms: 1000,
+          ttl_ms: 4000,
+        },
+        () => sleep(between(2, 60)),
+      ),
+    );
   }
   forever(async () => {
-    await post('/v1/acquire', { key: 'report/nightly', holder: 'batch-3', ttl_ms: 6000, wait_ms: 9e3 });
+    await post('/v1/acquire', {
+      key: 'report/nightly',
+      holder: 'batch-3',
+      ttl_ms: 6000,
+      wait_ms: 9e3,
+    });
     await sleep(7500);
   });
   forever(async () => {
@@ -64,14 +99,20 @@ export function playScene(base, token = '') {
   forever(async () => {
     await post('/v1/acquire', { key: 'leader', holder: 'node-b', ttl_ms: 20000, wait_ms: 600000 });
   });
-  for (const path of ['pattern=orders.%3E&group=billing', 'pattern=orders.%3E&group=billing',
-    'pattern=stock.*', 'pattern=orders.paid']) {
+  for (const path of [
+    'pattern=orders.%3E&group=billing',
+    'pattern=orders.%3E&group=billing',
+    'pattern=stock.*',
+    'pattern=orders.paid',
+  ]) {
     forever(async () => {
       const reply = await fetch(`${base}/v1/signals?${path}`, { headers });
       for await (const _ of reply.body) if (over) break;
     });
   }
-  return () => { over = true; };
+  return () => {
+    over = true;
+  };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

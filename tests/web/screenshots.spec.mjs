@@ -7,11 +7,29 @@ const aMinute = 62_000; // then the charts are full
 const pictures = [
   { name: 'dashboard_light', width: 1440, height: 1000, colorScheme: 'light', settleMs: aMinute },
   { name: 'dashboard_dark', width: 1440, height: 1000, colorScheme: 'dark', settleMs: aMinute },
-  { name: 'dashboard_key', width: 1440, height: 800, colorScheme: 'light', settleMs: 2 * aMinute,
-    hash: '#key=printers' },
-  { name: 'dashboard_phone_light', width: 360, height: 780, colorScheme: 'light', settleMs: aMinute },
-  { name: 'dashboard_phone_dark', width: 360, height: 780, colorScheme: 'dark', settleMs: aMinute,
-    hash: '#key=ledger%2F2026' },
+  {
+    name: 'dashboard_key',
+    width: 1440,
+    height: 800,
+    colorScheme: 'light',
+    settleMs: 2 * aMinute,
+    hash: '#key=printers',
+  },
+  {
+    name: 'dashboard_phone_light',
+    width: 360,
+    height: 780,
+    colorScheme: 'light',
+    settleMs: aMinute,
+  },
+  {
+    name: 'dashboard_phone_dark',
+    width: 360,
+    height: 780,
+    colorScheme: 'dark',
+    settleMs: aMinute,
+    hash: '#key=ledger%2F2026',
+  },
 ];
 
 test.skip(!process.env.SCREENSHOTS, 'taken when SCREENSHOTS is set');

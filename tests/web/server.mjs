@@ -20,10 +20,18 @@ export class Server {
 
   // On a free port; after a stop, on the same one again.
   async start() {
-    const flags = ['--host', '127.0.0.1', '--port', '0', '--http-addr', `127.0.0.1:${this.port}`,
-      ...this.#flags];
+    const flags = [
+      '--host',
+      '127.0.0.1',
+      '--port',
+      '0',
+      '--http-addr',
+      `127.0.0.1:${this.port}`,
+      ...this.#flags,
+    ];
     const [command, args] = program.endsWith('.mjs')
-      ? [process.execPath, [program, ...flags]] : [program, flags];
+      ? [process.execPath, [program, ...flags]]
+      : [program, flags];
     this.#process = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.port = await readPort(this.#process);
   }
@@ -58,8 +66,9 @@ export class Server {
 
   // A place in line that the test does not wait for; it may end with the server.
   queue(key, holder, more = {}) {
-    this.ask('/v1/acquire', { key, holder, ttl_ms: 600_000, wait_ms: 600_000, ...more })
-      .catch(() => {});
+    this.ask('/v1/acquire', { key, holder, ttl_ms: 600_000, wait_ms: 600_000, ...more }).catch(
+      () => {},
+    );
   }
 
   renew({ key, holder, token }, more = {}) {
@@ -75,7 +84,8 @@ export class Server {
     const socket = connect(this.port, '127.0.0.1');
     const requests = keys.map((key) => {
       const body = JSON.stringify({ key, holder: 'many', ttl_ms: 3_600_000 });
-      return `POST /v1/acquire HTTP/1.1\r\nHost: lockd\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      const head = `POST /v1/acquire HTTP/1.1\r\nHost: lockd\r\nContent-Length: ${body.length}`;
+      return `${head}\r\n\r\n${body}`;
     });
     const inFlight = 500; // requests that are on their way at once
     let granted = 0;

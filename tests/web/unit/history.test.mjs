@@ -6,9 +6,14 @@ const { History, quantile } = await pure('history.js');
 
 function overview(uptime, grants, counts) {
   return {
-    uptime_ms: uptime, locks_held: 2, semaphore_holders: 1, lock_waiters: 3, semaphore_waiters: 0,
+    uptime_ms: uptime,
+    locks_held: 2,
+    semaphore_holders: 1,
+    lock_waiters: 3,
+    semaphore_waiters: 0,
     totals: { grants, contended: 0, expiries: 0, timeouts: 0 },
-    wait: { le_ms: [1, 10, 100], counts }, hold: { le_ms: [1, 10, 100], counts: [0, 0, 0, 0] },
+    wait: { le_ms: [1, 10, 100], counts },
+    hold: { le_ms: [1, 10, 100], counts: [0, 0, 0, 0] },
   };
 }
 
@@ -19,7 +24,10 @@ test('a rate is a difference over the time between, and unknown from one sample'
   history.add(overview(3000, 30, [0, 0, 0, 0]), 2000);
   assert.equal(history.rate('grants', 5000), 10);
   assert.deepEqual(history.rates('grants'), [{ at: 2000, value: 10 }]);
-  assert.deepEqual(history.gauge('held').map(({ value }) => value), [3, 3]);
+  assert.deepEqual(
+    history.gauge('held').map(({ value }) => value),
+    [3, 3],
+  );
 });
 
 test('another process starts the history again', () => {

@@ -1,5 +1,5 @@
-// Loads a module of web/ that imports nothing. Node takes a .js file outside a package for CommonJS,
-// and web/ holds only what the server serves; so the text is given as a module.
+// Loads a module of web/ that imports nothing. Node takes a .js file outside a package for
+// CommonJS, and web/ holds only what the server serves; so the text is given as a module.
 import { readFile } from 'node:fs/promises';
 
 export async function pure(name) {

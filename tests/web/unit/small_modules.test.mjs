@@ -23,7 +23,10 @@ test('an address says what it was made from', () => {
 test('a stream may be cut anywhere', () => {
   const text = ': ping\n\nevent: granted\ndata: {"key":"a"}\n\nevent: released\ndata: {}\n\n';
   const whole = new EventParser().push(text);
-  assert.deepEqual(whole, [{ type: 'granted', data: '{"key":"a"}' }, { type: 'released', data: '{}' }]);
+  assert.deepEqual(whole, [
+    { type: 'granted', data: '{"key":"a"}' },
+    { type: 'released', data: '{}' },
+  ]);
   for (let cut = 0; cut <= text.length; cut++) {
     const parser = new EventParser();
     assert.deepEqual([...parser.push(text.slice(0, cut)), ...parser.push(text.slice(cut))], whole);
@@ -34,7 +37,10 @@ test('the tally forgets after a minute or two, and never grows without end', () 
   const tally = new GrantTally();
   for (let i = 0; i < 3; i++) tally.add('hot', 100_000);
   tally.add('cold', 100_000);
-  assert.deepEqual(tally.top(5, 100_000), [{ key: 'hot', grants: 3 }, { key: 'cold', grants: 1 }]);
+  assert.deepEqual(tally.top(5, 100_000), [
+    { key: 'hot', grants: 3 },
+    { key: 'cold', grants: 1 },
+  ]);
   assert.equal(tally.top(1, 100_000).length, 1);
   assert.deepEqual(tally.top(5, 250_000), []);
   for (let i = 0; i < 50_000; i++) {
@@ -47,9 +53,16 @@ test('the tally forgets after a minute or two, and never grows without end', () 
 
 test('the log keeps the newest', () => {
   const log = new EventLog();
-  for (let i = 0; i < 10_000; i += 10) log.add(Array.from({ length: 10 }, (_, j) => ({ at: i + j })));
-  assert.deepEqual(log.recent(() => true, 2).map(({ at }) => at), [9998, 9999]);
-  assert.deepEqual(log.recent(({ at }) => at % 2 === 0, 2).map(({ at }) => at), [9996, 9998]);
+  for (let i = 0; i < 10_000; i += 10)
+    log.add(Array.from({ length: 10 }, (_, j) => ({ at: i + j })));
+  assert.deepEqual(
+    log.recent(() => true, 2).map(({ at }) => at),
+    [9998, 9999],
+  );
+  assert.deepEqual(
+    log.recent(({ at }) => at % 2 === 0, 2).map(({ at }) => at),
+    [9996, 9998],
+  );
   assert.ok(log.recent(() => true, Infinity).length <= 3000);
 });
 
@@ -69,15 +82,22 @@ test('the clock trusts the shortest round trip, and a jump more than the past', 
 test('a poll never asks twice at once, and a poke during a call is not lost', async () => {
   let [running, most, calls] = [0, 0, 0];
   let finish;
-  const finished = new Promise((resolve) => { finish = resolve; });
-  const poll = new Poll(async () => {
-    most = Math.max(most, ++running);
-    if (++calls === 1) poll.poke();
-    await new Promise((resolve) => { setTimeout(resolve, 1); });
-    running--;
-    if (calls === 3) finish();
-    else poll.poke();
-  }, { everyMs: 600_000, soonestMs: 1 });
+  const finished = new Promise((resolve) => {
+    finish = resolve;
+  });
+  const poll = new Poll(
+    async () => {
+      most = Math.max(most, ++running);
+      if (++calls === 1) poll.poke();
+      await new Promise((resolve) => {
+        setTimeout(resolve, 1);
+      });
+      running--;
+      if (calls === 3) finish();
+      else poll.poke();
+    },
+    { everyMs: 600_000, soonestMs: 1 },
+  );
   poll.start();
   await finished;
   poll.stop();
