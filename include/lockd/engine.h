@@ -151,6 +151,10 @@ class Engine {
   // What was done and what there is, summed over the shards one by one.
   Figures figures() const;
 
+  // Looks at everything that is kept, shard by shard: the name of an invariant that is broken and
+  // what breaks it, or an empty string. For tests: it takes as long as there is much.
+  std::string check() const;
+
   // Settles every wait as closed, and answers closed from then on. Holds stay as they are.
   void close();
   // Blocks until every listener has heard what was settled before: after close(), a listener that

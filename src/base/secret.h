@@ -14,7 +14,12 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 // Random words from the kernel, fetched some at a time. Used by one thread at a time.
 class TokenSource {
  public:
-  std::uint64_t next();
+  TokenSource() = default;
+  virtual ~TokenSource() = default;  // a simulation has words of its own, the same in every run
+  TokenSource(const TokenSource&) = delete;
+  TokenSource& operator=(const TokenSource&) = delete;
+
+  virtual std::uint64_t next();
 
  private:
   std::array<std::uint64_t, 64> words_{};

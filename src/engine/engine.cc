@@ -118,6 +118,7 @@ Position Engine::list_some(ListPlace& place, std::size_t keys_max,
 }
 
 Figures Engine::figures() const { return core_->figures(); }
+std::string Engine::check() const { return core_->check(); }
 
 void Engine::close() { core_->close(); }
 

@@ -353,6 +353,14 @@ Figures EngineCore::figures() {
   return sum;
 }
 
+std::string EngineCore::check() {
+  for (const auto& shard : shards_) {
+    std::string broken = shard->look([](const LockTable& table) { return table.check(); });
+    if (!broken.empty()) return broken;
+  }
+  return {};
+}
+
 Position EngineCore::commit(Turn& turn) {
   const Position position = turn.position;
   turn.position = 0;

@@ -43,6 +43,7 @@ class EngineCore final : private Journal::Source {
   Position list_some(ListPlace& place, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
   Figures figures();
+  std::string check();
   Time sweep();
   void close();
 

@@ -88,7 +88,7 @@ void LineSession::release(const LineRequest& request, std::string& out) {
                                                   .holder = {nullptr, request.token->secret},
                                                   .fence = request.token->fence,
                                                   .kind = request.kind});
-  write_status(out, status_of(request.command, outcome, service_.options.detailed_errors));
+  say(request.command, outcome, out);
 }
 
 void LineSession::renew(const LineRequest& request, std::string& out) {
@@ -102,7 +102,7 @@ void LineSession::renew(const LineRequest& request, std::string& out) {
     // What was asked for is what remains: no time has passed.
     return write_remaining(out, request.ttl.value_or(answer.grant.ttl));
   }
-  write_status(out, status_of(request.command, answer.outcome, service_.options.detailed_errors));
+  say(request.command, answer.outcome, out);
 }
 
 void LineSession::reply(Command command, const Answer& answer, std::string& out) {
@@ -115,7 +115,18 @@ void LineSession::reply(Command command, const Answer& answer, std::string& out)
     wait_ = answer.wait;
     return;
   }
-  write_status(out, status_of(command, answer.outcome, service_.options.detailed_errors));
+  say(command, answer.outcome, out);
+}
+
+void LineSession::say(Command command, Outcome outcome, std::string& out) {
+  const bool takes = command == Command::acquire || command == Command::enqueue;
+  if (outcome == Outcome::storage && !takes) {
+    // The journal has failed. Whether the hold is in force will be seen when the server is back, so
+    // that neither `ok` nor `error` is true: the client learns that it does not know.
+    fate_ = Fate::closes;
+    return;
+  }
+  write_status(out, status_of(command, outcome, service_.options.detailed_errors));
 }
 
 void LineSession::settled(const Settled& settled, std::string& out) {

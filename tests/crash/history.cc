@@ -20,7 +20,7 @@ std::size_t encoded_size(std::span<const Event> events) {
 
 History::History() { prefixes_[0].holds = std::make_shared<Holds>(); }
 
-void History::append(Position end, std::span<const Event> events, bool is_description, Time now) {
+void History::appended(Position end, std::span<const Event> events, bool is_description, Time now) {
   const Holds& before = *prefixes_.rbegin()->second.holds;
   auto after = std::make_shared<Holds>(before);
   for (const Event& event : events) after->apply(event);

@@ -6,16 +6,18 @@
 #include <span>
 
 #include "crash/holds.h"
+#include "crash/witnessed_journal.h"
 #include "lockd/journal.h"
 
 namespace lockd::crash {
 
-class History {
+class History final : public Scribe {
  public:
   History();
 
   // Throws Violation when a description tells of something else than what was appended before it.
-  void append(Position end, std::span<const Event> events, bool is_description, Time now);
+  void appended(Position end, std::span<const Event> events, bool is_description,
+                Time now) override;
 
   struct Prefix {
     Position begin = 0;  // of its last append

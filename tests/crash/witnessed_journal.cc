@@ -10,7 +10,7 @@ Position WitnessedJournal::append(std::span<const Event> events) {
     return 0;
   }
   const Position end = journal_.append(events);
-  if (history_ != nullptr) history_->append(end, events, describing_, clock_.now());
+  if (scribe_ != nullptr) scribe_->appended(end, events, describing_, clock_.now());
   return end;
 }
 

@@ -1,18 +1,30 @@
 // A journal that somebody listens to: what passes through to the real one is written down.
 #pragma once
 
-#include "crash/history.h"
+#include <span>
+
 #include "crash/holds.h"
 #include "lockd/clock.h"
 #include "lockd/journal.h"
 
 namespace lockd::crash {
 
+// Writes down what is appended.
+class Scribe {
+ public:
+  // The position behind `events`. A description tells of what was appended before it.
+  virtual void appended(Position end, std::span<const Event> events, bool is_description,
+                        Time now) = 0;
+
+ protected:
+  ~Scribe() = default;
+};
+
 class WitnessedJournal final : public Journal, private Journal::Source {
  public:
-  // `history` may be null.
-  WitnessedJournal(Journal& journal, const Clock& clock, History* history)
-      : journal_(journal), clock_(clock), history_(history) {}
+  // `scribe` may be null.
+  WitnessedJournal(Journal& journal, const Clock& clock, Scribe* scribe)
+      : journal_(journal), clock_(clock), scribe_(scribe) {}
 
   bool recover(const std::function<void(const Event&)>& apply) override {
     return journal_.recover(apply);
@@ -37,7 +49,7 @@ class WitnessedJournal final : public Journal, private Journal::Source {
 
   Journal& journal_;
   const Clock& clock_;
-  History* const history_;
+  Scribe* const scribe_;
   Journal::Source* source_ = nullptr;
   Holds* heard_ = nullptr;  // takes the events instead of the journal
   Holds after_cut_off_;

@@ -1,0 +1,73 @@
+#include "simulation/appended_log.h"
+
+#include <utility>
+
+#include "crash/violation.h"
+#include "journal/record.h"
+
+namespace lockd::simulation {
+namespace {
+
+using crash::violated;
+
+std::size_t encoded_size(std::span<const Event> events) {
+  std::size_t size = 0;
+  char bytes[kRecordSizeMax];
+  for (const Event& event : events) size += static_cast<std::size_t>(encode(event, bytes) - bytes);
+  return size;
+}
+
+}  // namespace
+
+void AppendedLog::appended(Position end, std::span<const Event> events, bool is_description, Time) {
+  // The journal may have put records of its own in between: it is from its end that it is measured.
+  Append append{.begin = end - encoded_size(events), .end = end};
+  for (const Event& event : events) {
+    append.events.push_back({event, std::string(event.key), crash::owner_of(event.holder)});
+  }
+  if (is_description) {
+    crash::Holds before = settled_;
+    for (const Append& each : unsettled_) apply(before, each);
+    crash::Holds after = before;
+    apply(after, append);
+    const std::string difference = after.differs_from(before);
+    if (!difference.empty()) violated("account-tells-truth", difference);
+  }
+  unsettled_.push_back(std::move(append));
+}
+
+void AppendedLog::apply(crash::Holds& holds, const Append& append) {
+  for (const OwnEvent& own : append.events) {
+    Event event = own.event;
+    event.key = own.key;
+    event.holder = crash::holder_of(own.owner);
+    holds.apply(event);
+  }
+}
+
+void AppendedLog::settle(Position position) {
+  while (!unsettled_.empty() && unsettled_.front().end <= position) {
+    apply(settled_, unsettled_.front());
+    settled_to_ = unsettled_.front().end;
+    unsettled_.pop_front();
+  }
+}
+
+void AppendedLog::recovered(Position position, const crash::Holds& holds) {
+  if (position < settled_to_) {
+    violated("acknowledged-in-force", "the log ends at " + std::to_string(position) + ", but " +
+                                          std::to_string(settled_to_) + " had been told");
+  }
+  settle(position);
+  if (!unsettled_.empty() && unsettled_.front().begin < position) {
+    violated("all-or-nothing", "the log ends at " + std::to_string(position) +
+                                   ", inside of an append from " +
+                                   std::to_string(unsettled_.front().begin) + " to " +
+                                   std::to_string(unsettled_.front().end));
+  }
+  unsettled_.clear();
+  const std::string difference = holds.differs_from(settled_);
+  if (!difference.empty()) violated("replay-equals", difference);
+}
+
+}  // namespace lockd::simulation

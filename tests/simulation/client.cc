@@ -1,0 +1,282 @@
+// What a client asks for. What it makes of the answers is in client_hears.cc.
+#include "simulation/client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace lockd::simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::string json_of(std::string_view name, std::string_view value) {
+  return "\"" + std::string(name) + "\":\"" + std::string(value) + "\"";
+}
+std::string json_of(std::string_view name, std::uint64_t value) {
+  return "\"" + std::string(name) + "\":" + std::to_string(value);
+}
+std::uint64_t ms_of(Duration length) {
+  return static_cast<std::uint64_t>(length / milliseconds(1));
+}
+std::uint64_t s_of(Duration length) { return static_cast<std::uint64_t>(length / seconds(1)); }
+
+}  // namespace
+
+Client::Client(std::uint32_t number, bool is_http, Chance chance, const Swarm& swarm,
+               Promises& promises, Outside& outside)
+    : number_(number),
+      is_http_(is_http),
+      chance_(chance),
+      swarm_(swarm),
+      promises_(promises),
+      outside_(outside) {}
+
+void Client::act() {
+  if (wire_ == nullptr) {
+    if (retired_) return;
+    wire_ = outside_.connect(number_, is_http_);
+    if (wire_ != nullptr) holder_ = "c" + std::to_string(number_) + "." + std::to_string(wire_->id);
+    return;
+  }
+  if (!can_act()) return;
+  const std::uint32_t observe = 1;
+  std::uint64_t pick = chance_.below(swarm_.acquire + swarm_.enqueue + swarm_.renew +
+                                     swarm_.release + swarm_.signal + swarm_.lie + swarm_.leave +
+                                     observe);
+  const auto is = [&pick](std::uint32_t weight) {
+    if (pick < weight) return true;
+    pick -= weight;
+    return false;
+  };
+  if (is(swarm_.acquire)) {
+    acquire();
+  } else if (is(swarm_.enqueue)) {
+    if (!await_turn()) enqueue();
+  } else if (is(swarm_.renew)) {
+    renew();
+  } else if (is(swarm_.release)) {
+    release();
+  } else if (is(swarm_.signal)) {
+    signal();
+  } else if (is(swarm_.lie)) {
+    lie();
+  } else if (is(swarm_.leave)) {
+    if (chance_.percent(20)) leave();
+  } else {
+    ask_fence();
+  }
+}
+
+bool Client::is_busy(Key key) const {
+  return std::any_of(asked_.begin(), asked_.end(),
+                     [&](const Request& request) { return request.key == key; });
+}
+
+std::optional<Key> Client::free_key() {
+  const Key key{chance_.percent(swarm_.semaphore_percent) ? Kind::semaphore : Kind::lock,
+                static_cast<std::uint32_t>(chance_.below(swarm_.keys))};
+  if (is_busy(key)) return {};
+  return key;
+}
+
+Known* Client::pick_hold() {
+  std::vector<Known*> mine = promises_.of_client(number_);
+  std::erase_if(mine, [this](const Known* known) { return is_busy(known->key); });
+  return mine.empty() ? nullptr : mine[chance_.below(mine.size())];
+}
+
+void Client::ask(Request request, std::string_view text) {
+  request.call = outside_.now();
+  request.largest_told = promises_.largest_told(request.key);
+  ++requests_;
+  asked_.push_back(std::move(request));
+  outside_.send(*wire_, text);
+}
+
+void Client::ask_http(Request request, std::string_view path, const std::string& body) {
+  const std::string kind = request.key.kind == Kind::lock ? "/v1/" : "/v1/semaphores/";
+  ask(std::move(request), "POST " + kind + std::string(path) + " HTTP/1.1\r\nHost: x\r\n" +
+                              "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+}
+
+// What is asked now may shorten its lease to `request.ttl` from now on, whenever it is executed.
+void Client::put_in_question(Request& request, const Known& known) {
+  Known& own = *promises_.find(known.key, known.fence);
+  request.fence = own.fence;
+  request.certain_until = own.certain_until;
+  own.certain_until = std::min(own.certain_until, outside_.now() + request.ttl);
+  own.in_question = true;
+}
+
+bool Client::acquire() {
+  const auto key = free_key();
+  if (!key) return false;
+  Request request{.what = Asked::acquire, .key = *key};
+  request.ttl = seconds(chance_.between(1, swarm_.lease_s_max));
+  if (!chance_.percent(30)) request.wait = seconds(chance_.between(1, swarm_.wait_s_max));
+  const bool is_lock = key->kind == Kind::lock;
+  if (is_http_) {
+    request.ttl -= milliseconds(chance_.below(900));
+    request.holder = holder_;
+    for (const Known* known : promises_.of_client(number_)) {
+      if (known->key == *key && known->holder == holder_) put_in_question(request, *known);
+    }
+    std::string body = "{" + json_of("key", key->name()) + "," + json_of("holder", holder_) + "," +
+                       json_of("ttl_ms", ms_of(request.ttl)) + "," +
+                       json_of("wait_ms", ms_of(request.wait));
+    if (!is_lock) body += "," + json_of("limit", swarm_.limit);
+    ask_http(std::move(request), "acquire", body + "}");
+    return true;
+  }
+  std::string text = is_lock ? "l\n" : "sl\n";
+  text += key->name() + "\n" + std::to_string(s_of(request.wait)) + " ";
+  if (!is_lock) text += std::to_string(swarm_.limit) + " ";
+  text += std::to_string(s_of(request.ttl)) + "\n";
+  ask(std::move(request), text);
+  return true;
+}
+
+bool Client::enqueue() {
+  const auto key = free_key();
+  if (is_http_ || !key || enqueued_.contains({key->kind, key->number})) return false;
+  Request request{.what = Asked::enqueue, .key = *key};
+  request.ttl = seconds(chance_.between(1, swarm_.lease_s_max));
+  std::string text = key->kind == Kind::lock ? "e\n" : "se\n";
+  text += key->name() + "\n";
+  if (key->kind == Kind::semaphore) text += std::to_string(swarm_.limit) + " ";
+  text += std::to_string(s_of(request.ttl)) + "\n";
+  ask(std::move(request), text);
+  return true;
+}
+
+bool Client::await_turn() {
+  if (enqueued_.empty() || chance_.percent(30)) return false;
+  const auto picked = std::next(enqueued_.begin(), static_cast<int>(chance_.below(enqueued_.size())));
+  Request request{.what = Asked::await_turn, .key = {picked->first.first, picked->first.second}};
+  if (is_busy(request.key)) return false;
+  request.ttl = picked->second.ttl;
+  if (!chance_.percent(30)) request.wait = seconds(chance_.between(1, swarm_.wait_s_max));
+  if (picked->second.granted) {
+    for (const Known* known : promises_.of_client(number_)) {
+      if (known->key == request.key && known->connection == wire_->id && known->two_phase) {
+        put_in_question(request, *known);
+      }
+    }
+  }
+  const std::string command = request.key.kind == Kind::lock ? "w\n" : "sw\n";
+  const std::string text =
+      command + request.key.name() + "\n" + std::to_string(s_of(request.wait)) + "\n";
+  const Fence largest_told = picked->second.largest_told;
+  ask(std::move(request), text);
+  asked_.back().largest_told = largest_told;  // the grant may be as old as the place
+  return true;
+}
+
+bool Client::renew() {
+  const Known* known = pick_hold();
+  if (known == nullptr) return false;
+  Request request{.what = Asked::renew, .key = known->key, .holder = known->holder};
+  const bool names_ttl = chance_.percent(60);
+  request.ttl = names_ttl ? seconds(chance_.between(1, swarm_.lease_s_max)) : known->ttl;
+  put_in_question(request, *known);
+  if (is_http_) {
+    std::string body = "{" + json_of("key", known->key.name()) + "," +
+                       json_of("holder", known->holder) + "," + json_of("token", known->fence);
+    if (names_ttl) body += "," + json_of("ttl_ms", ms_of(request.ttl));
+    ask_http(std::move(request), "renew", body + "}");
+    return true;
+  }
+  std::string text = known->key.kind == Kind::lock ? "n\n" : "sn\n";
+  text += known->key.name() + "\n" + known->holder;
+  if (names_ttl) text += " " + std::to_string(s_of(request.ttl));
+  ask(std::move(request), text + "\n");
+  return true;
+}
+
+bool Client::release() {
+  const Known* known = pick_hold();
+  if (known == nullptr) return false;
+  Request request{.what = Asked::release, .key = known->key, .holder = known->holder};
+  put_in_question(request, *known);
+  if (is_http_) {
+    const std::string body = "{" + json_of("key", known->key.name()) + "," +
+                             json_of("holder", known->holder) + "," +
+                             json_of("token", known->fence) + "}";
+    ask_http(std::move(request), "release", body);
+    return true;
+  }
+  const std::string command = known->key.kind == Kind::lock ? "r\n" : "sr\n";
+  const std::string text = command + known->key.name() + "\n" + known->holder + "\n";
+  ask(std::move(request), text);
+  return true;
+}
+
+bool Client::ask_fence() {
+  const Key key{Kind::lock, static_cast<std::uint32_t>(chance_.below(swarm_.keys))};
+  if (is_busy(key)) return false;
+  if (is_http_) {
+    ask({.what = Asked::fence, .key = key},
+        "GET /v1/fence?key=" + key.name() + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  } else {
+    ask({.what = Asked::other}, chance_.percent(50) ? "ping\n\n\n" : "stats\n\n\n");
+  }
+  return true;
+}
+
+bool Client::signal() {
+  if (is_http_) return false;
+  if (!listens_) {
+    listens_ = true;
+    ask({.what = Asked::other}, "listen\nsig.>\n\n");
+  } else {
+    ask({.what = Asked::other}, "signal\nsig." + std::to_string(wire_->id) + "\n" +
+                                    std::to_string(++signals_sent_) + "\n");
+  }
+  return true;
+}
+
+// What nobody may be believed: a hold that is another's, or was never there; or no request at all.
+bool Client::lie() {
+  const Key key{Kind::lock, static_cast<std::uint32_t>(chance_.below(swarm_.keys))};
+  if (is_busy(key)) return false;
+  const Fence fence = promises_.largest_told(key) + chance_.below(2);
+  const bool renews = chance_.percent(50);
+  if (is_http_) {
+    ask_http({.what = Asked::lie, .key = key}, renews ? "renew" : "release",
+             "{" + json_of("key", key.name()) + "," + json_of("holder", "liar") + "," +
+                 json_of("token", std::max<Fence>(fence, 1)) + "}");
+    return true;
+  }
+  if (chance_.percent(20)) {
+    promises_.connection_lost(wire_->id, swarm_.options.auto_release_on_disconnect, outside_.now());
+    doomed_ = true;
+    ask({.what = Asked::lie}, chance_.percent(50) ? "L\nkey\n1\n" : "l\nkey-0\none\n");
+    return true;
+  }
+  char token[33];
+  std::snprintf(token, sizeof token, "%016llx%016llx", static_cast<unsigned long long>(fence),
+                static_cast<unsigned long long>(chance_.next()));
+  ask({.what = Asked::lie, .key = key},
+      (renews ? "n\n" : "r\n") + key.name() + "\n" + token + "\n");
+  return true;
+}
+
+void Client::leave() {
+  promises_.connection_lost(wire_->id, swarm_.options.auto_release_on_disconnect && !is_http_,
+                            outside_.now());
+  doomed_ = true;
+  switch (chance_.below(3)) {
+    case 0: outside_.send_end(*wire_); return;  // and hears what comes until the server closes
+    case 1:
+      outside_.send(*wire_, is_http_ ? "POST /v1/acq" : "l\nkey-");
+      outside_.send_end(*wire_);
+      return;
+    default:
+      outside_.reset(*wire_);
+      lose_connection();
+  }
+}
+
+}  // namespace lockd::simulation

@@ -1,0 +1,141 @@
+// A client: asks at random, keeps an account of what it asked for, and holds the answers to it.
+//
+// It speaks one protocol all its life, over one connection after the other. Of one key it asks one
+// thing at a time: of what is on its way together, nobody could say what should become of it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "simulation/promises.h"
+#include "simulation/swarm.h"
+#include "simulation/wire.h"
+
+namespace lockd::simulation {
+
+// What a client has around it.
+class Outside {
+ public:
+  virtual Time now() const = 0;
+  virtual Wire* connect(std::uint32_t client, bool is_http) = 0;  // null: nobody is there
+  virtual void send(Wire& wire, std::string_view bytes) = 0;
+  virtual void send_end(Wire& wire) = 0;
+  virtual void reset(Wire& wire) = 0;
+  // The server's disk has failed: it will be gone in a moment, and may refuse anything.
+  virtual bool server_is_failing() const = 0;
+
+ protected:
+  ~Outside() = default;
+};
+
+class Client {
+ public:
+  Client(std::uint32_t number, bool is_http, Chance chance, const Swarm& swarm, Promises& promises,
+         Outside& outside);
+
+  // Does one thing, or nothing.
+  void act();
+  // Asks for nothing new from now on.
+  void retire() { retired_ = true; }
+
+  // Throw crash::Violation for what may not be.
+  void receive(std::string_view bytes);
+  void receive_end();
+
+  bool is_connected() const { return wire_ != nullptr; }
+  bool waits_for_replies() const { return !asked_.empty(); }
+  bool can_act() const {
+    return wire_ == nullptr ? !retired_ : !doomed_ && !retired_ && asked_.size() < swarm_.pipeline;
+  }
+  std::uint64_t requests() const { return requests_; }
+  const Wire* wire() const { return wire_; }
+  std::string describe() const;
+
+ private:
+  enum class Asked : std::uint8_t { acquire, enqueue, await_turn, renew, release, fence, other, lie };
+  struct Enqueued {
+    bool granted = false;    // else it is a place in line
+    Duration ttl{};
+    Fence largest_told = 0;  // of the key, when it was asked
+  };
+
+  // One request on its way.
+  struct Request {
+    Asked what;
+    Key key{};
+    Fence fence = 0;             // of the hold it is about
+    std::string holder{};        // in whose name
+    Duration ttl{};
+    Duration wait{};
+    Time call{};
+    Fence largest_told = 0;      // of the key, when it was asked
+    Time certain_until{};        // of the hold it is about, when it was asked
+  };
+
+  // A reply, whatever the protocol.
+  struct Reply {
+    bool ok = false;
+    std::string_view word{};     // the status, or the error's code
+    std::string_view token{};    // of a grant
+    Fence fence = 0;
+  };
+
+  // Asking.
+  bool acquire();
+  bool enqueue();
+  bool await_turn();
+  bool renew();
+  bool release();
+  bool ask_fence();
+  bool signal();
+  bool lie();
+  void leave();
+  void ask(Request request, std::string_view text);
+  void ask_http(Request request, std::string_view path, const std::string& body);
+  void put_in_question(Request& request, const Known& known);
+  std::optional<Key> free_key();
+  Known* pick_hold();
+  bool is_busy(Key key) const;
+
+  // Hearing.
+  void hear_line(std::string_view line);
+  void hear_push(std::string_view line);
+  std::size_t hear_http(std::string_view text);
+  void hear(const Request& request, const Reply& reply);
+  void hear_grant(const Request& request, const Reply& reply);
+  void hear_refusal(const Request& request, const Reply& reply);
+  void hear_about_hold(const Request& request, const Reply& reply);
+  void hear_enqueued(const Request& request, const Reply& reply);
+  [[noreturn]] void complain(std::string_view rule, const Request& request,
+                             std::string_view reply) const;
+  // It has ended its connection, or will have.
+  bool holds_may_go() const {
+    return doomed_ && !is_http_ && swarm_.options.auto_release_on_disconnect;
+  }
+  void lose_connection();
+
+  const std::uint32_t number_;
+  const bool is_http_;
+  Chance chance_;
+  const Swarm& swarm_;
+  Promises& promises_;
+  Outside& outside_;
+  bool retired_ = false;
+
+  Wire* wire_ = nullptr;
+  std::string holder_;  // by connection: what an old one still asks for is not in this one's name
+  std::string unread_;
+  std::deque<Request> asked_;
+  std::map<std::pair<Kind, std::uint32_t>, Enqueued> enqueued_;
+  bool listens_ = false;
+  bool doomed_ = false;  // it has said what ends the connection
+  std::uint64_t signals_sent_ = 0;
+  std::map<std::string, std::uint64_t, std::less<>> signals_heard_;  // by channel
+  std::uint64_t requests_ = 0;
+};
+
+}  // namespace lockd::simulation

@@ -1,0 +1,241 @@
+// What a client makes of what it is told.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include "crash/violation.h"
+#include "simulation/client.h"
+
+namespace lockd::simulation {
+namespace {
+
+// The number behind `"name":` in a JSON text; 0 if there is none.
+std::uint64_t number_in(std::string_view json, std::string_view name) {
+  const std::string key = "\"" + std::string(name) + "\":";
+  const std::size_t at = json.find(key);
+  std::uint64_t number = 0;
+  if (at == std::string_view::npos) return 0;
+  std::from_chars(json.data() + at + key.size(), json.data() + json.size(), number);
+  return number;
+}
+
+std::string_view text_in(std::string_view json, std::string_view name) {
+  const std::string key = "\"" + std::string(name) + "\":\"";
+  const std::size_t at = json.find(key);
+  if (at == std::string_view::npos) return {};
+  json.remove_prefix(at + key.size());
+  return json.substr(0, json.find('"'));
+}
+
+// Cuts off what is before the next space.
+std::string_view next_word(std::string_view& line) {
+  const std::size_t space = line.find(' ');
+  const std::string_view word = line.substr(0, space);
+  line.remove_prefix(space == std::string_view::npos ? line.size() : space + 1);
+  return word;
+}
+
+Fence fence_of(std::string_view token) {
+  Fence fence = 0;
+  std::from_chars(token.data(), token.data() + std::min<std::size_t>(token.size(), 16), fence, 16);
+  return fence;
+}
+
+}  // namespace
+
+void Client::receive(std::string_view bytes) {
+  if (wire_ == nullptr) return;
+  unread_ += bytes;
+  std::size_t taken = 0;
+  while (true) {
+    const std::string_view rest = std::string_view(unread_).substr(taken);
+    if (is_http_) {
+      const std::size_t size = hear_http(rest);
+      if (size == 0) break;
+      taken += size;
+      continue;
+    }
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) break;
+    hear_line(rest.substr(0, end));
+    taken += end + 1;
+  }
+  unread_.erase(0, taken);
+}
+
+void Client::receive_end() {
+  if (wire_ != nullptr) lose_connection();
+}
+
+// Of what was on its way nobody knows: it is not asked for again.
+void Client::lose_connection() {
+  for (const Request& request : asked_) {
+    if (request.fence == 0) continue;
+    if (const Known* known = promises_.find(request.key, request.fence)) promises_.forget(*known);
+  }
+  asked_.clear();
+  enqueued_.clear();
+  unread_.clear();
+  wire_ = nullptr;
+  listens_ = doomed_ = false;
+  signals_sent_ = 0;
+  signals_heard_.clear();
+}
+
+void Client::hear_line(std::string_view line) {
+  if (line.starts_with("sig ")) return hear_push(line.substr(4));
+  if (asked_.empty()) complain("settled-once", {.what = Asked::other}, line);
+  const Request request = std::move(asked_.front());
+  asked_.pop_front();
+  std::string_view rest = line;
+  Reply reply{.word = next_word(rest)};
+  reply.ok = reply.word == "ok" || reply.word == "acquired";
+  if (reply.ok) reply.token = next_word(rest);
+  reply.fence = fence_of(reply.token);
+  hear(request, reply);
+}
+
+// Of one publisher's signals each comes once, in order; some may not come.
+void Client::hear_push(std::string_view line) {
+  const std::string channel(next_word(line));
+  std::uint64_t number = 0;
+  std::from_chars(line.data(), line.data() + line.size(), number);
+  std::uint64_t& last = signals_heard_[channel];
+  if (number <= last) {
+    complain("signals-in-order", {.what = Asked::other},
+             channel + " " + std::to_string(number) + " after " + std::to_string(last));
+  }
+  last = number;
+}
+
+std::size_t Client::hear_http(std::string_view text) {
+  const std::size_t head = text.find("\r\n\r\n");
+  if (head == std::string_view::npos) return 0;
+  const std::string_view name = "Content-Length: ";
+  const std::size_t at = text.find(name);
+  std::size_t size = 0;
+  if (at < head) std::from_chars(text.data() + at + name.size(), text.data() + head, size);
+  if (text.size() < head + 4 + size) return 0;
+  const std::string_view body = text.substr(head + 4, size);
+  if (asked_.empty()) {
+    if (!doomed_) complain("settled-once", {.what = Asked::other}, body);
+    return head + 4 + size;  // to half a request
+  }
+  const Request request = std::move(asked_.front());
+  asked_.pop_front();
+  const bool ok = text.substr(9, 3) == "200";
+  hear(request, {.ok = ok,
+                 .word = ok ? "ok" : text_in(body, "error"),
+                 .token = request.holder,
+                 .fence = number_in(body, "token")});
+  return head + 4 + size;
+}
+
+void Client::hear(const Request& request, const Reply& reply) {
+  if (reply.word == "error_draining" || reply.word == "draining") doomed_ = true;
+  switch (request.what) {
+    case Asked::acquire:
+    case Asked::await_turn: return reply.ok ? hear_grant(request, reply) : hear_refusal(request, reply);
+    case Asked::enqueue: return hear_enqueued(request, reply);
+    case Asked::renew:
+    case Asked::release: return hear_about_hold(request, reply);
+    case Asked::fence:
+      // With an interval between syncs, a hold from before may be in force again.
+      if (reply.ok && reply.fence < request.largest_told &&
+          swarm_.sync_interval == Duration::zero()) {
+        complain("fences-rise", request, reply.word);
+      }
+      return;
+    case Asked::lie:
+      if (reply.ok) complain("authority", request, reply.word);
+      return;
+    case Asked::other: return;
+  }
+}
+
+void Client::hear_grant(const Request& request, const Reply& reply) {
+  if (request.what == Asked::await_turn) enqueued_.erase({request.key.kind, request.key.number});
+  if (request.fence != 0 && request.fence != reply.fence) {  // another grant: the old one was over
+    if (request.certain_until > outside_.now()) complain("acknowledged-in-force", request, reply.word);
+    if (const Known* old = promises_.find(request.key, request.fence)) promises_.forget(*old);
+  }
+  promises_.granted(outside_.now(),
+                    {.key = request.key,
+                     .client = number_,
+                     .holder = std::string(is_http_ ? std::string_view(request.holder) : reply.token),
+                     .fence = reply.fence,
+                     .ttl = request.ttl,
+                     .certain_until =
+                         holds_may_go() ? outside_.now() : request.call + request.ttl,
+                     .connection = is_http_ || doomed_ ? 0 : wire_->id},
+                    request.largest_told);
+}
+
+void Client::hear_refusal(const Request& request, const Reply& reply) {
+  if (request.what == Asked::await_turn) enqueued_.erase({request.key.kind, request.key.number});
+  const bool timed_out = reply.word == "timeout" || reply.word == "wait_timeout";
+  if (timed_out && outside_.now() < request.call + request.wait) {
+    complain("never-early", request, reply.word);
+  }
+  if (request.fence == 0) return;
+  if (reply.word == "storage") {  // nothing has changed
+    promises_.find(request.key, request.fence)->in_question = false;
+    return;
+  }
+  // It had a hold: a named one asked again, or a two-phase one that was granted.
+  if (request.certain_until > outside_.now() && !doomed_ && !outside_.server_is_failing()) {
+    complain("acknowledged-in-force", request, reply.word);
+  }
+  if (const Known* known = promises_.find(request.key, request.fence)) promises_.forget(*known);
+}
+
+void Client::hear_enqueued(const Request& request, const Reply& reply) {
+  const std::pair key{request.key.kind, request.key.number};
+  if (reply.word == "queued") {
+    enqueued_[key] = {false, request.ttl, request.largest_told};
+  } else if (reply.ok) {
+    enqueued_[key] = {true, request.ttl, request.largest_told};
+    hear_grant(request, reply);
+    promises_.find(request.key, reply.fence)->two_phase = true;
+  } else if ((reply.word == "error" || reply.word == "error_already_enqueued") && !doomed_ &&
+             !outside_.server_is_failing()) {
+    complain("two-phase", request, reply.word);
+  }
+}
+
+// A renewal or a release.
+void Client::hear_about_hold(const Request& request, const Reply& reply) {
+  Known* known = promises_.find(request.key, request.fence);
+  if (!reply.ok && request.certain_until > outside_.now() && !doomed_ &&
+      !outside_.server_is_failing()) {
+    complain("acknowledged-in-force", request, reply.word);
+  }
+  if (known == nullptr) return;
+  if (request.what == Asked::release && known->two_phase && known->connection == wire_->id) {
+    enqueued_.erase({request.key.kind, request.key.number});
+  }
+  if (!reply.ok || request.what == Asked::release) return promises_.forget(*known);
+  known->in_question = false;
+  known->heard = outside_.now();
+  known->certain_until = holds_may_go() || known->may_go ? outside_.now() : request.call + request.ttl;
+}
+
+void Client::complain(std::string_view rule, const Request& request, std::string_view reply) const {
+  static constexpr std::string_view kAsked[] = {"acquire", "enqueue", "await",  "renew",
+                                                "release", "fence",   "other", "lie"};
+  crash::violated(std::string(rule),
+                  describe() + " asked at " + std::to_string(request.call.ns) + " to " +
+                      std::string(kAsked[static_cast<std::size_t>(request.what)]) + " " +
+                      request.key.name() + " fence " + std::to_string(request.fence) + " ttl " +
+                      std::to_string(request.ttl.count()) + ", certain until " +
+                      std::to_string(request.certain_until.ns) + ", and at " +
+                      std::to_string(outside_.now().ns) + " was told '" + std::string(reply) + "'");
+}
+
+std::string Client::describe() const {
+  return "client " + std::to_string(number_) + (is_http_ ? " (http)" : " (line)") +
+         (wire_ == nullptr ? "" : " on wire " + std::to_string(wire_->id));
+}
+
+}  // namespace lockd::simulation

@@ -1,0 +1,60 @@
+// What happened in a simulation, or in many.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace lockd::simulation {
+
+enum class FaultKind : std::uint8_t {
+  cut,
+  freeze,
+  stall,
+  kill,
+  kill_in_call,
+  power_failure,
+  stop,
+  disk_error,
+  disk_full,
+  wall_jump,
+};
+inline constexpr std::size_t kFaultKinds = 10;
+inline constexpr std::array<std::string_view, kFaultKinds> kFaultNames = {
+    "connections cut",   "clients frozen", "stalls",      "kills",      "kills in a disk call",
+    "power failures",    "clean stops",    "disk errors", "disk full",  "wall clock jumps"};
+
+struct Figures {
+  std::uint64_t seeds = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t grants_told = 0;
+  std::uint64_t granted = 0;
+  std::uint64_t expired = 0;
+  std::uint64_t disconnected = 0;
+  std::uint64_t gave_up = 0;
+  std::uint64_t crashes = 0;  // however it came to an end that was not asked for
+  std::uint64_t refused_starts = 0;
+  double virtual_seconds = 0;
+  std::array<std::uint64_t, kFaultKinds> faults{};
+
+  void count(FaultKind kind) { ++faults[static_cast<std::size_t>(kind)]; }
+  Figures& operator+=(const Figures& other) {
+    seeds += other.seeds;
+    operations += other.operations;
+    steps += other.steps;
+    grants_told += other.grants_told;
+    granted += other.granted;
+    expired += other.expired;
+    disconnected += other.disconnected;
+    gave_up += other.gave_up;
+    crashes += other.crashes;
+    refused_starts += other.refused_starts;
+    virtual_seconds += other.virtual_seconds;
+    for (std::size_t i = 0; i < kFaultKinds; ++i) faults[i] += other.faults[i];
+    return *this;
+  }
+};
+
+}  // namespace lockd::simulation

@@ -1,0 +1,103 @@
+#include "simulation/promises.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "crash/violation.h"
+
+namespace lockd::simulation {
+namespace {
+
+using crash::violated;
+
+std::string show(const Known& known) {
+  return (known.key.kind == Kind::lock ? "lock " : "semaphore ") + known.key.name() + " fence " +
+         std::to_string(known.fence) + " of client " + std::to_string(known.client) + " (" +
+         known.holder + "), certain until " + std::to_string(known.certain_until.ns);
+}
+
+}  // namespace
+
+void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
+  ++grants_;
+  Told& told = told_[index(known.key)];
+  Known* before = find(known.key, known.fence);
+  if (before != nullptr && before->holder != known.holder) {
+    violated("one-grant-one-holder", show(known) + ", and " + show(*before));
+  }
+  if (before == nullptr && known.fence <= largest_when_asked) {
+    violated("fences-rise", show(known) + ", but " + std::to_string(largest_when_asked) +
+                                " had been told before it was asked for");
+  }
+  told.largest = std::max(told.largest, known.fence);
+  if (before != nullptr) {
+    *before = known;
+  } else {
+    told.known.push_back(known);
+  }
+  find(known.key, known.fence)->heard = now;
+  if (known.certain_until <= now) return;
+  std::uint32_t certain = 0;
+  const Known* other = nullptr;
+  for (const Known& each : told.known) {
+    if (each.certain_until <= now) continue;
+    ++certain;
+    if (each.fence != known.fence) other = &each;
+  }
+  if (certain > limit_of(known.key)) {
+    violated("exclusion", "at " + std::to_string(now.ns) + " " + show(known) + ", and " +
+                              (other == nullptr ? "itself" : show(*other)));
+  }
+}
+
+std::vector<Known*> Promises::of_client(std::uint32_t client) {
+  std::vector<Known*> found;
+  for (Told& told : told_) {
+    for (Known& known : told.known) {
+      if (known.client == client && !known.in_question) found.push_back(&known);
+    }
+  }
+  return found;
+}
+
+Known* Promises::find(Key key, Fence fence) {
+  for (Known& known : told_[index(key)].known) {
+    if (known.fence == fence) return &known;
+  }
+  return nullptr;
+}
+
+void Promises::forget(const Known& known) {
+  std::vector<Known>& all = told_[index(known.key)].known;
+  std::erase_if(all, [fence = known.fence](const Known& each) { return each.fence == fence; });
+}
+
+void Promises::connection_lost(std::uint64_t connection, bool holds_go, Time now) {
+  for (Told& told : told_) {
+    for (Known& known : told.known) {
+      if (known.connection != connection) continue;
+      known.connection = 0;
+      if (!holds_go) continue;
+      known.may_go = true;
+      known.certain_until = std::min(known.certain_until, now);
+    }
+  }
+}
+
+void Promises::all_lost(Time now) {
+  for (Told& told : told_) {
+    for (Known& known : told.known) known.certain_until = std::min(known.certain_until, now);
+  }
+}
+
+// What has only just been over is kept: to ask for it must be refused.
+void Promises::prune(Time now) {
+  for (Told& told : told_) {
+    std::erase_if(told.known, [&](const Known& known) {
+      return !known.in_question &&
+             std::max(known.certain_until, known.heard) + std::chrono::seconds(10) < now;
+    });
+  }
+}
+
+}  // namespace lockd::simulation

@@ -1,0 +1,90 @@
+// What clients were told, and what follows from it: the promises, as seen from outside.
+//
+// A client that was granted something knows the least of it: it asked at `call`, so its lease
+// cannot end before `call` and the lease's length, whenever the server executed it. Until then,
+// unless it did something that may end the hold earlier, it is certain to hold. Two who are certain
+// of one lock at the same moment are a broken promise, and so is a renewal that is refused to one
+// who is certain. What is asserted never rests on what the server knows, only on what it said.
+//
+//   exclusion              no more are certain at once than the limit
+//   acknowledged-in-force  who is certain can renew and release, also after a crash
+//   fences-rise            a grant's fence is larger than every fence told before it was asked for
+//   one-grant-one-holder   no fence of a key is told to two holders
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lockd/types.h"
+
+namespace lockd::simulation {
+
+// One of the few keys that everybody wants.
+struct Key {
+  Kind kind = Kind::lock;
+  std::uint32_t number = 0;
+
+  std::string name() const { return "key-" + std::to_string(number); }
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+// One hold, as its holder knows it.
+struct Known {
+  Key key{};
+  std::uint32_t client = 0;
+  std::string holder{};           // a name, or a token
+  Fence fence = 0;
+  Duration ttl{};                 // its own lease
+  Time certain_until{};           // in the past once it is not
+  Time heard{};                   // when something was last told of it
+  std::uint64_t connection = 0;   // it ends with this one; 0: by its lease alone
+  bool may_go = false;            // with a connection that is gone, once the server notices
+  bool in_question = false;       // a request about it is on its way
+  bool two_phase = false;         // it can still be awaited
+};
+
+class Promises {
+ public:
+  Promises(std::uint32_t keys, std::uint32_t limit) : keys_(keys), limit_(limit), told_(2 * keys) {}
+
+  // To be remembered when something is asked for: what is granted then has a larger fence.
+  Fence largest_told(Key key) const { return told_[index(key)].largest; }
+
+  // A new hold, or the same one again with its lease refreshed. Throws crash::Violation.
+  void granted(Time now, const Known& known, Fence largest_when_asked);
+  // Whether somebody who holds `known` may rightly be refused.
+  bool may_be_gone(const Known& known, Time now) const { return known.certain_until <= now; }
+
+  // Everything that a client knows of, to pick from; null if it knows nothing.
+  std::vector<Known*> of_client(std::uint32_t client);
+  Known* find(Key key, Fence fence);
+  void forget(const Known& known);
+
+  // What may have ended with a connection that is no more.
+  void connection_lost(std::uint64_t connection, bool holds_go, Time now);
+  // The server has lost what it knew.
+  void all_lost(Time now);
+  // Forgets what has been over for long.
+  void prune(Time now);
+
+  std::uint64_t grants() const { return grants_; }
+
+ private:
+  struct Told {
+    Fence largest = 0;
+    std::vector<Known> known{};
+  };
+
+  std::size_t index(Key key) const {
+    return key.number + (key.kind == Kind::semaphore ? keys_ : 0);
+  }
+  std::uint32_t limit_of(Key key) const { return key.kind == Kind::lock ? 1 : limit_; }
+
+  const std::uint32_t keys_;
+  const std::uint32_t limit_;
+  std::vector<Told> told_;
+  std::uint64_t grants_ = 0;
+};
+
+}  // namespace lockd::simulation

@@ -1,0 +1,501 @@
+#include "simulation/simulation.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "base/hash.h"
+#include "crash/violation.h"
+#include "lockd/file_journal.h"
+
+namespace lockd::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using crash::violated;
+
+constexpr Duration kSweepEvery = 20ms;
+
+std::string shown(std::string_view text) { return std::string(text); }
+std::string shown(std::uint64_t number) { return std::to_string(number); }
+
+}  // namespace
+
+template <typename... Parts>
+void Simulation::trace(const Parts&... parts) {
+  if (!options_.trace) return;
+  std::string text = std::to_string(now_.ns / 1000) + " us:";
+  ((text += " " + shown(parts)), ...);
+  options_.trace(text);
+}
+
+Simulation::Simulation(const SimulationOptions& options)
+    : options_(options),
+      chance_(options.seed),
+      swarm_(Swarm::draw(chance_)),
+      disk_(std::make_unique<crash::SimulatedDisk>()),
+      promises_(swarm_.keys, swarm_.limit),
+      client_is_due_(swarm_.clients),
+      frozen_until_(swarm_.clients) {
+  for (std::uint32_t i = 0; i < swarm_.clients; ++i) {
+    clients_.push_back(std::make_unique<Client>(i, chance_.percent(swarm_.http_percent),
+                                                Chance(chance_.next()), swarm_, promises_,
+                                                static_cast<Outside&>(*this)));
+  }
+}
+
+Simulation::~Simulation() {
+  if (server_ != nullptr) server_->die();
+}
+
+std::uint64_t Simulation::hash() const { return hash_ ^ witness_.hash(); }
+
+std::uint64_t Simulation::operations() const {
+  std::uint64_t sum = 0;
+  for (const auto& client : clients_) sum += client->requests();
+  return sum;
+}
+
+void Simulation::run() {
+  trace("seed", options_.seed, "is", swarm_.describe());
+  start_server();
+  for (std::uint32_t i = 0; i < swarm_.clients; ++i) let_act(i, delay());
+  if (swarm_.faults() > 0) agenda_.enter(now_ + swarm_.fault_every, What::fault_strikes);
+  do {
+    for (int i = 0; i < 64; ++i) step();
+    promises_.prune(now_);
+  } while (operations() < options_.operations);
+  heal();
+
+  figures_.seeds = 1;
+  figures_.operations = operations();
+  figures_.grants_told = promises_.grants();
+  figures_.granted = witness_.count(Occurrence::Type::granted);
+  figures_.expired = witness_.count(Occurrence::Type::expired);
+  figures_.disconnected = witness_.count(Occurrence::Type::disconnected);
+  figures_.gave_up = witness_.count(Occurrence::Type::gave_up);
+  figures_.virtual_seconds = static_cast<double>(now_.ns) / 1e9;
+}
+
+// Time.
+
+void Simulation::step() {
+  const Entry entry = agenda_.pop();
+  if (now_ < entry.at) pass(entry.at - now_);
+  ++figures_.steps;
+  try {
+    execute(entry);
+    check();
+  } catch (const Crash&) {
+    figures_.count(FaultKind::kill_in_call);
+    chance_.percent(50) ? kill() : fail_power();
+  }
+}
+
+void Simulation::execute(const Entry& entry) {
+  switch (entry.what) {
+    case What::client_acts: return act(static_cast<std::uint32_t>(entry.subject));
+    case What::to_server: return deliver_to_server(entry.subject);
+    case What::to_client: return deliver_to_client(entry.subject);
+    case What::server_starts: return start_server();
+    case What::fault_strikes: return strike();
+    default: break;
+  }
+  if (server_ == nullptr || entry.subject != life_) return;  // of a server that is no more
+  switch (entry.what) {
+    case What::server_turns:
+      turn_is_due_ = false;
+      server_->turn();
+      return have_journal_turn(delay());
+    case What::server_sweeps:
+      server_->sweep();
+      agenda_.enter(now_ + kSweepEvery, What::server_sweeps, life_);
+      return have_journal_turn(delay());
+    case What::journal_turns: return turn_journal();
+    default: return;
+  }
+}
+
+void Simulation::pass(Duration by) {
+  now_ = now_ + by;
+  disk_->advance(by);
+}
+
+void Simulation::check() {
+  if (server_ == nullptr) return;
+  witness_.check();
+  const std::string broken = server_->engine().check();
+  if (!broken.empty()) throw crash::Violation(broken);
+}
+
+// The network.
+
+Duration Simulation::delay() {
+  if (swarm_.delay_max == Duration::zero() || healed_) return 10us;
+  return Duration(static_cast<std::int64_t>(
+      chance_.below(static_cast<std::uint64_t>(swarm_.delay_max.count()))));
+}
+
+Wire* Simulation::connect(std::uint32_t client, bool is_http) {
+  if (server_ == nullptr) return nullptr;
+  const std::uint64_t id = ++last_wire_;
+  wires_[id] = std::make_unique<Wire>(
+      Wire{.id = id, .client = client, .is_http = is_http, .life = life_});
+  server_->open(id, is_http);
+  trace("client", client, "opens wire", id);
+  return wires_[id].get();
+}
+
+void Simulation::send(Wire& wire, std::string_view bytes) {
+  trace("client", wire.client, "says on", wire.id, bytes);
+  transmit(wire, true, bytes);
+}
+
+void Simulation::send_end(Wire& wire) {
+  trace("client", wire.client, "ends", wire.id);
+  close(wire, true, Segment::What::end);
+}
+
+void Simulation::reset(Wire& wire) {
+  trace("client", wire.client, "resets", wire.id);
+  wire.to_server.drop();
+  wire.to_client.drop();
+  close(wire, true, Segment::What::reset);
+  wire.client_gone = true;
+}
+
+void Simulation::transmit(Wire& wire, bool to_server, std::string_view bytes) {
+  if (to_server ? wire.client_closed : wire.server_closed || wire.client_gone) return;
+  const What what = to_server ? What::to_server : What::to_client;
+  Line& line = to_server ? wire.to_server : wire.to_client;
+  while (!bytes.empty()) {
+    const std::size_t size =
+        swarm_.splits && chance_.percent(50) ? 1 + chance_.below(bytes.size()) : bytes.size();
+    const Time due = line.send(now_ + delay(), Segment::What::bytes, bytes.substr(0, size));
+    bytes.remove_prefix(size);
+    agenda_.enter(due, what, wire.id);
+  }
+}
+
+void Simulation::close(Wire& wire, bool to_server, Segment::What how) {
+  bool& closed = to_server ? wire.client_closed : wire.server_closed;
+  if (std::exchange(closed, true)) return;
+  Line& line = to_server ? wire.to_server : wire.to_client;
+  const Time due = line.send(now_ + delay(), how);
+  agenda_.enter(due, to_server ? What::to_server : What::to_client, wire.id);
+}
+
+void Simulation::deliver_to_server(std::uint64_t id) {
+  const auto found = wires_.find(id);
+  if (found == wires_.end()) return;
+  Wire& wire = *found->second;
+  while (wire.to_server.is_due(now_)) {
+    const Segment segment = wire.to_server.take();
+    if (server_ == nullptr || wire.life != life_) continue;
+    switch (segment.what) {
+      case Segment::What::bytes: server_->receive(id, segment.bytes); break;
+      case Segment::What::end: server_->receive_end(id); break;
+      case Segment::What::reset: server_->receive_reset(id); break;
+    }
+    have_turn();
+  }
+  drop_if_over(id);
+}
+
+void Simulation::deliver_to_client(std::uint64_t id) {
+  const auto found = wires_.find(id);
+  if (found == wires_.end()) return;
+  Wire& wire = *found->second;
+  Client& client = *clients_[wire.client];
+  while (wire.to_client.is_due(now_)) {
+    const Segment segment = wire.to_client.take();
+    if (wire.client_gone || client.wire() != &wire) continue;
+    if (segment.what == Segment::What::bytes) {
+      trace("client", wire.client, "hears on", id, segment.bytes);
+      client.receive(segment.bytes);
+    } else {
+      trace("client", wire.client, "hears the end of", id);
+      client.receive_end();
+      wire.client_gone = true;
+      close(wire, true, Segment::What::end);
+    }
+  }
+  let_act(wire.client, delay());
+  drop_if_over(id);
+}
+
+void Simulation::drop_if_over(std::uint64_t id) {
+  const Wire& wire = *wires_.at(id);
+  const bool client_is_done = wire.client_gone || clients_[wire.client]->wire() != &wire;
+  const bool server_is_done = wire.life != life_ || server_ == nullptr || wire.server_closed;
+  if (client_is_done && server_is_done) wires_.erase(id);
+}
+
+// Clients.
+
+void Simulation::let_act(std::uint32_t client, Duration after) {
+  if (client_is_due_[client] || !clients_[client]->can_act()) return;
+  client_is_due_[client] = true;
+  agenda_.enter(std::max(now_ + after, frozen_until_[client]), What::client_acts, client);
+}
+
+void Simulation::act(std::uint32_t client) {
+  client_is_due_[client] = false;
+  if (now_ < frozen_until_[client]) return let_act(client, 0ms);
+  clients_[client]->act();
+  const auto think = static_cast<std::uint64_t>(swarm_.think_max.count());
+  let_act(client, Duration(static_cast<std::int64_t>(chance_.below(think))));
+}
+
+// The server.
+
+Place Simulation::place() {
+  return {.disk = *disk_,
+          .swarm = swarm_,
+          .witness = witness_,
+          .log = log_,
+          .send =
+              [this](std::uint64_t id, std::string_view bytes) {
+                hash_ = hash_bytes(bytes, hash_ ^ id);
+                trace("server says on", id, bytes);
+                if (const auto found = wires_.find(id); found != wires_.end()) {
+                  transmit(*found->second, false, bytes);
+                }
+              },
+          .close =
+              [this](std::uint64_t id) {
+                trace("server closes", id);
+                if (const auto found = wires_.find(id); found != wires_.end()) {
+                  close(*found->second, false, Segment::What::end);
+                  drop_if_over(id);
+                }
+              }};
+}
+
+void Simulation::start_server() {
+  disk_->watch = [this](crash::SimulatedDisk::Operation, const std::string&) {
+    if (calls_until_crash_ > 0 && --calls_until_crash_ == 0) throw Crash{};
+  };
+  disk_->fault = [this](crash::SimulatedDisk::Operation, const std::string&) {
+    return std::exchange(disk_fails_, false) ? EIO : 0;
+  };
+  ++life_;
+  trace("server begins life", life_);
+  witness_.look_away(false);
+  witness_.restart();
+  const bool may_refuse = disk_fails_ || disk_->capacity != UINT64_MAX;
+  try {
+    server_ = std::make_unique<Server>(place(), life_ ^ (options_.seed << 20));
+  } catch (const JournalError& error) {
+    if (!may_refuse) violated("recovery-accepts", error.what());
+    ++figures_.refused_starts;
+    disk_->capacity = UINT64_MAX;
+    agenda_.enter(now_ + 100ms, What::server_starts);
+    return;
+  }
+  if (server_->has_journal()) log_.recovered(server_->durable(), server_->holds());
+  turn_is_due_ = journal_turn_is_due_ = false;
+  agenda_.enter(now_ + kSweepEvery, What::server_sweeps, life_);
+  for (std::uint32_t i = 0; i < swarm_.clients; ++i) let_act(i, delay());
+}
+
+void Simulation::have_turn() {
+  if (std::exchange(turn_is_due_, true)) return;
+  agenda_.enter(now_ + Duration(static_cast<std::int64_t>(chance_.below(50'000))),
+                What::server_turns, life_);
+}
+
+void Simulation::have_journal_turn(Duration after) {
+  if (!server_->wants_journal() || std::exchange(journal_turn_is_due_, true)) return;
+  agenda_.enter(now_ + after, What::journal_turns, life_);
+}
+
+void Simulation::turn_journal() {
+  journal_turn_is_due_ = false;
+  const Duration next = server_->journal_turn();
+  const bool always = swarm_.sync_interval == Duration::zero();
+  if (always || !disk_->unsynced_since()) log_.settle(server_->durable());
+  if (server_->has_failed()) {
+    trace("the journal has failed");
+    agenda_.enter(now_ + 1ms, What::fault_strikes);  // nothing but its end is left
+    return;
+  }
+  have_turn();
+  if (next == Duration::max() || std::exchange(journal_turn_is_due_, true)) return;
+  agenda_.enter(now_ + std::max<Duration>(next, 20us), What::journal_turns, life_);
+}
+
+// With `all_lost` what was told may be undone: then it is not heard later either.
+void Simulation::end_life(Duration down, bool all_lost) {
+  server_->die();
+  server_.reset();
+  calls_until_crash_ = 0;
+  all_lost |= !swarm_.journal;
+  if (all_lost) promises_.all_lost(now_);
+  for (auto& [id, wire] : wires_) {
+    wire->to_server.drop();
+    if (all_lost || chance_.percent(50)) wire->to_client.drop();
+    wire->server_closed = false;  // its end may have been on its way
+    close(*wire, false, Segment::What::reset);
+  }
+  agenda_.enter(now_ + down, What::server_starts);
+}
+
+// Faults.
+
+void Simulation::strike() {
+  if (healed_) return;
+  const bool failed = server_ != nullptr && server_->has_failed();
+  if (failed) return kill();
+  agenda_.enter(now_ + Duration(static_cast<std::int64_t>(chance_.below(
+                           2 * static_cast<std::uint64_t>(swarm_.fault_every.count())))),
+                What::fault_strikes);
+  if (server_ == nullptr) return;
+  std::uint64_t pick = chance_.below(swarm_.faults());
+  const auto is = [&pick](std::uint32_t weight) {
+    if (pick < weight) return true;
+    pick -= weight;
+    return false;
+  };
+  const auto count = [this](FaultKind kind) {
+    figures_.count(kind);
+    trace("fault:", kFaultNames[static_cast<std::size_t>(kind)]);
+  };
+  if (is(swarm_.cut)) {
+    cut();
+  } else if (is(swarm_.freeze)) {
+    count(FaultKind::freeze);
+    frozen_until_[chance_.below(swarm_.clients)] =
+        now_ + std::chrono::milliseconds(chance_.between(10, 8000));
+  } else if (is(swarm_.stall)) {
+    count(FaultKind::stall);
+    pass(std::chrono::milliseconds(chance_.between(10, 8000)));
+  } else if (is(swarm_.kill)) {
+    count(FaultKind::kill);
+    kill();
+  } else if (is(swarm_.kill_in_call)) {
+    calls_until_crash_ = static_cast<int>(chance_.between(1, 30));
+  } else if (is(swarm_.power_failure)) {
+    count(FaultKind::power_failure);
+    fail_power();
+  } else if (is(swarm_.stop)) {
+    count(FaultKind::stop);
+    stop();
+  } else if (is(swarm_.disk_error)) {
+    count(FaultKind::disk_error);
+    disk_fails_ = true;
+  } else if (is(swarm_.disk_full)) {
+    count(FaultKind::disk_full);
+    disk_->capacity =
+        disk_->capacity == UINT64_MAX ? disk_->size() + chance_.below(4096) : UINT64_MAX;
+  } else {
+    count(FaultKind::wall_jump);
+    const std::uint64_t by = chance_.between(1, 7200) * 1'000'000'000;
+    disk_->now.wall_ns += chance_.percent(50) ? by : -by;
+  }
+}
+
+void Simulation::kill() {
+  ++figures_.crashes;
+  trace("the process is killed");
+  end_life(std::chrono::milliseconds(chance_.between(1, 500)));
+  disk_ = std::make_unique<crash::SimulatedDisk>(*disk_);
+}
+
+// The clocks stand still while the machine is down, but for the one on the wall.
+void Simulation::fail_power() {
+  ++figures_.crashes;
+  trace("the power fails");
+  const Duration down = std::chrono::milliseconds(chance_.between(1, 2000));
+  // How long it was down, a clock that jumps does not tell.
+  end_life(down, swarm_.sync_interval != Duration::zero() || swarm_.wall_jump > 0);
+  const Moment before = disk_->now;
+  auto files = disk_->after_power_failure(crash::Survival::at_random(Chance(chance_.next())));
+  disk_ = std::make_unique<crash::SimulatedDisk>(*files);
+  disk_->now = before;
+  disk_->reboot(Duration::zero());
+}
+
+void Simulation::stop() {
+  trace("the server is stopped");
+  // What waits for the journal is written and told before it goes.
+  server_->stop();
+  witness_.check();
+  if (server_->has_failed()) ++figures_.crashes;
+  end_life(std::chrono::milliseconds(chance_.between(1, 500)));
+  disk_ = std::make_unique<crash::SimulatedDisk>(*disk_);
+}
+
+void Simulation::cut() {
+  std::vector<Wire*> open;
+  for (auto& [id, wire] : wires_) {
+    if (!wire->client_closed && wire->life == life_) open.push_back(wire.get());
+  }
+  if (open.empty()) return;
+  figures_.count(FaultKind::cut);
+  Wire& wire = *open[chance_.below(open.size())];
+  trace("wire", wire.id, "is cut");
+  promises_.connection_lost(
+      wire.id, swarm_.options.auto_release_on_disconnect && !wire.is_http, now_);
+  wire.to_server.drop();
+  wire.to_client.drop();
+  wire.server_closed = false;  // its end may have been on its way
+  close(wire, true, Segment::What::reset);
+  close(wire, false, Segment::What::reset);
+}
+
+// The second phase.
+
+void Simulation::heal() {
+  trace("nothing goes wrong any more");
+  healed_ = true;
+  disk_fails_ = false;
+  calls_until_crash_ = 0;
+  disk_->capacity = UINT64_MAX;
+  if (server_ != nullptr && server_->has_failed()) kill();
+  const Duration longest =
+      std::chrono::seconds(swarm_.lease_s_max + swarm_.wait_s_max) + swarm_.options.gc_max_idle;
+  const Time until = now_ + longest + 30s;
+  for (const auto& client : clients_) client->retire();
+  while (now_ < until) step();
+  check_all_is_over();
+  check_all_can_be_taken();
+}
+
+void Simulation::check_all_is_over() {
+  if (server_ == nullptr) violated("comes-right", "the server did not come back");
+  for (const auto& client : clients_) {
+    if (client->waits_for_replies()) violated("comes-right", client->describe() + " still waits");
+  }
+  const lockd::Figures now = server_->engine().figures();
+  if (now.locks_held + now.semaphore_holders + now.lock_waiters + now.semaphore_waiters != 0) {
+    violated("comes-right", "something is still held or waited for");
+  }
+  if (now.keys != 0) violated("comes-right", std::to_string(now.keys) + " idle keys are kept");
+}
+
+// By somebody new, one key after the other, at once, and under a fence that nobody was ever told.
+void Simulation::check_all_can_be_taken() {
+  const std::uint64_t id = ++last_wire_;
+  std::string heard;
+  wires_[id] = std::make_unique<Wire>(Wire{.id = id, .life = life_});
+  Wire& wire = *wires_[id];
+  server_->open(id, false);
+  for (std::uint32_t i = 0; i < swarm_.keys; ++i) {
+    const Key key{Kind::lock, i};
+    server_->receive(id, "l\n" + key.name() + "\n0 1\n");
+    server_->turn();
+    while (server_->wants_journal()) server_->journal_turn();
+    std::string reply;
+    pass(2s);
+    server_->sweep();
+    while (wire.to_client.is_due(now_)) reply += wire.to_client.take().bytes;
+    const bool ok = reply.starts_with("ok ");
+    const Fence fence = ok ? std::stoull(reply.substr(3, 16), nullptr, 16) : 0;
+    if (!ok) violated("comes-right", key.name() + " cannot be taken: " + reply);
+    if (fence <= promises_.largest_told(key)) violated("fences-rise", key.name() + ": " + reply);
+  }
+}
+
+}  // namespace lockd::simulation

@@ -1,0 +1,98 @@
+#include "simulation/witness.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash.h"
+#include "crash/violation.h"
+
+namespace lockd::simulation {
+
+void Witness::occurred(std::span<const Occurrence> occurrences, Position) noexcept {
+  if (away_) return;
+  for (const Occurrence& occurrence : occurrences) note(occurrence);
+}
+
+void Witness::note(const Occurrence& occurrence) {
+  ++counts_[static_cast<std::size_t>(occurrence.type)];
+  hash_ = hash_bytes(occurrence.key, hash_ ^ occurrence.fence ^ (occurrence.at.ns << 3) ^
+                                         static_cast<std::uint64_t>(occurrence.type));
+  const auto at = keys_.try_emplace({occurrence.kind, std::string(occurrence.key)}).first;
+  State& state = at->second;
+  state.limit = occurrence.limit;
+  switch (occurrence.type) {
+    case Occurrence::Type::queued: state.line.push_back(occurrence.place); break;
+    case Occurrence::Type::granted: granted(state, occurrence); break;
+    case Occurrence::Type::released:
+    case Occurrence::Type::expired:
+    case Occurrence::Type::disconnected: ended(state, occurrence); break;
+    case Occurrence::Type::gave_up: left_line(state, occurrence); break;
+  }
+  state.holders = occurrence.holders;
+  if (occurrence.holders > occurrence.limit) {
+    broken("bounded", occurrence, std::to_string(occurrence.holders) + " hold it");
+  }
+  if (occurrence.waiters != state.line.size()) {
+    broken("counted", occurrence,
+           std::to_string(occurrence.waiters) + " wait, it says, and " +
+               std::to_string(state.line.size()) + " places were taken and not left");
+  }
+  if (std::find(touched_.begin(), touched_.end(), &*at) == touched_.end()) touched_.push_back(&*at);
+}
+
+void Witness::granted(State& state, const Occurrence& occurrence) {
+  if (occurrence.fence <= state.last_fence) {
+    broken("fences-rise", occurrence, "after " + std::to_string(state.last_fence));
+  }
+  state.last_fence = occurrence.fence;
+  state.holds.push_back(occurrence.fence);
+  if (occurrence.place == 0) {
+    if (!state.line.empty()) broken("first-come", occurrence, "granted past a line");
+    return;
+  }
+  if (state.line.empty() || state.line.front() != occurrence.place) {
+    broken("first-come", occurrence, "granted, and not the first in line");
+    return;
+  }
+  state.line.pop_front();
+}
+
+// Those of holds that were recovered began before the witness came.
+void Witness::ended(State& state, const Occurrence& occurrence) {
+  const auto found = std::find(state.holds.begin(), state.holds.end(), occurrence.fence);
+  if (found != state.holds.end()) {
+    state.holds.erase(found);
+  } else if (occurrence.fence <= state.last_fence && state.last_fence != 0 &&
+             occurrence.limit == 1 && !state.holds.empty()) {
+    broken("settled-once", occurrence, "it had ended before");
+  }
+}
+
+void Witness::left_line(State& state, const Occurrence& occurrence) {
+  const auto found = std::find(state.line.begin(), state.line.end(), occurrence.place);
+  if (found == state.line.end()) {
+    broken("settled-once", occurrence, "left a place that nobody had");
+  } else {
+    state.line.erase(found);
+  }
+}
+
+void Witness::broken(std::string_view rule, const Occurrence& occurrence, const std::string& how) {
+  if (!broken_.empty()) return;
+  broken_ = std::string(rule) + ": " + std::string(occurrence.key) + " fence " +
+            std::to_string(occurrence.fence) + " of " + occurrence.holder + ": " + how;
+}
+
+void Witness::check() {
+  for (const auto* key : touched_) {
+    const State& state = key->second;
+    if (state.holders < state.limit && !state.line.empty() && broken_.empty()) {
+      broken_ = "conserved: " + key->first.key + " has room, and " +
+                std::to_string(state.line.size()) + " wait";
+    }
+  }
+  touched_.clear();
+  if (!broken_.empty()) throw crash::Violation(std::exchange(broken_, {}));
+}
+
+}  // namespace lockd::simulation

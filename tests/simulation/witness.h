@@ -1,0 +1,70 @@
+// The server's own account of what happens, checked against the rules as it comes.
+//
+//   first-come     whoever is granted from a line stands first in it; nobody passes a line
+//   bounded        no more hold than the limit
+//   conserved      nobody waits for what is free
+//   fences-rise    within a life of the server, fences of a key rise
+//   settled-once   what ends had begun, and ends once
+//   counted        how many hold and wait is as told
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lockd/observer.h"
+
+namespace lockd::simulation {
+
+class Witness final : public Observer {
+ public:
+  Witness() { look(true); }
+
+  // Throws crash::Violation for the first rule that was broken since the last call.
+  void check();
+  // The server begins anew, with holds that may have been recovered.
+  void restart() {
+    keys_.clear();
+    touched_.clear();
+  }
+  // From now on what happens is the ruin of a server that is gone.
+  void look_away(bool away) { away_ = away; }
+
+  std::uint64_t hash() const { return hash_; }
+  std::uint64_t count(Occurrence::Type type) const {
+    return counts_[static_cast<std::size_t>(type)];
+  }
+
+ private:
+  struct Name {
+    Kind kind;
+    std::string key;
+    friend auto operator<=>(const Name&, const Name&) = default;
+  };
+  struct State {
+    std::deque<std::uint32_t> line{};     // places
+    std::vector<Fence> holds{};           // as far as seen: recovered ones are not
+    Fence last_fence = 0;
+    std::uint32_t limit = 1;
+    std::uint32_t holders = 0;            // as told
+  };
+
+  void occurred(std::span<const Occurrence> occurrences, Position position) noexcept override;
+  void note(const Occurrence& occurrence);
+  void granted(State& state, const Occurrence& occurrence);
+  void ended(State& state, const Occurrence& occurrence);
+  void left_line(State& state, const Occurrence& occurrence);
+  void broken(std::string_view rule, const Occurrence& occurrence, const std::string& how);
+
+  std::map<Name, State> keys_;
+  std::vector<const std::map<Name, State>::value_type*> touched_;  // since the last check
+  std::string broken_;
+  bool away_ = false;
+  std::uint64_t hash_ = 0;
+  std::uint64_t counts_[6] = {};
+};
+
+}  // namespace lockd::simulation
