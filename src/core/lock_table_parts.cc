@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/planted.h"
 #include "base/text.h"
 #include "core/lock_table.h"
 
@@ -26,6 +27,8 @@ LockTable::~LockTable() {
 // Time.
 
 void LockTable::arm(Timer& timer, Duration after) {
+  const bool is_lease = timer.what == Timer::What::lease;
+  if (planted(is_lease ? Bug::early_expiry : Bug::early_timeout)) after -= Duration(2'000'000);
   timers_.arm(timer, now_ + after);
   effects_.earliest = std::min(effects_.earliest, timer.deadline);
 }
@@ -38,6 +41,7 @@ void LockTable::run_out(Timer& timer) {
   Hold& hold = static_cast<Hold&>(timer);
   Semaphore& semaphore = *hold.semaphore;
   end_hold(hold, EndCause::expired);
+  if (planted(Bug::lost_wake_up) && semaphore.waiters > 1) return;
   pass_on(semaphore);
 }
 
@@ -132,7 +136,8 @@ void LockTable::pass_on(Semaphore& semaphore) {
 }
 
 void LockTable::promote(Semaphore& semaphore) {
-  while (semaphore.has_room() && !semaphore.line.empty()) {
+  const bool one_more = planted(Bug::double_grant) && semaphore.holders == semaphore.limit;
+  while ((semaphore.has_room() || one_more) && !semaphore.line.empty()) {
     Waiter& waiter = *semaphore.line.front();
     if (Hold* own = find_named(semaphore, waiter.holder.view())) {
       // One name, two places in a semaphore's line: a name has one permit at most.
@@ -260,7 +265,7 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
   arm(hold, ttl);
   hold.renewed = true;
   chronicle_.renewed();
-  if (!options_.events) return;
+  if (!options_.events || planted(Bug::forgotten_renewal)) return;
   effects_.events.push_back({.type = Event::Type::renewed,
                              .kind = hold.semaphore->kind,
                              .key = hold.semaphore->key(),
@@ -273,7 +278,8 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
 void LockTable::end_hold(Hold& hold, EndCause cause) {
   Semaphore& semaphore = *hold.semaphore;
   chronicle_.ended(hold, cause, now_);
-  if (options_.events) {
+  const bool forgotten = planted(Bug::forgotten_end) && cause == EndCause::expired;
+  if (options_.events && !forgotten) {
     effects_.events.push_back({.type = Event::Type::ended,
                                .kind = semaphore.kind,
                                .cause = cause,
@@ -301,7 +307,8 @@ Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
 // Lines.
 
 bool LockTable::line_is_full(const Semaphore& semaphore) const {
-  return options_.waiters_max != 0 && semaphore.waiters >= options_.waiters_max;
+  const std::uint32_t beyond = planted(Bug::overfull_line) ? 1 : 0;
+  return options_.waiters_max != 0 && semaphore.waiters >= options_.waiters_max + beyond;
 }
 
 Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl) {
@@ -314,7 +321,11 @@ Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl
   if (const SessionId session = holder.session_id(); session != 0) {
     sessions_[session].waiters.push_back(waiter.get());
   }
-  semaphore.line.push_back(waiter.get());
+  if (planted(Bug::jumped_queue) && semaphore.waiters == 3) {
+    semaphore.line.push_front(waiter.get());
+  } else {
+    semaphore.line.push_back(waiter.get());
+  }
   ++semaphore.waiters;
   ++chronicle_.waiters(semaphore.kind);
   chronicle_.queued(*waiter);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/planted.h"
 #include "base/secret.h"
 #include "journal/recovery.h"
 #include "lockd/file_journal.h"
@@ -45,7 +46,10 @@ LogJournal::LogJournal(Storage& storage, LogJournalOptions options)
 
 LogJournal::~LogJournal() = default;
 
-Time LogJournal::now() const { return {offset_ns_ + storage_.moment().boot_ns}; }
+Time LogJournal::now() const {
+  const Moment now = storage_.moment();
+  return planted(Bug::wall_clock) ? Time{now.wall_ns} : Time{offset_ns_ + now.boot_ns};
+}
 
 bool LogJournal::recover(const std::function<void(const Event&)>& apply) {
   const std::uint64_t events = replay(storage_, survey_, options_.log, apply);
@@ -110,7 +114,8 @@ void LogJournal::write_pending() {
   if (fault) return fail(fault.message());
   pending_.give_back(std::move(taken.chunks));
   publish(syncs_always() ? synced_ : taken.end);
-  if (completes) finish_account();
+  const bool half = planted(Bug::early_removal) && account_ == Account::goes_on;
+  if (completes || half) finish_account();
 }
 
 Fault LogJournal::write_chunks(Pending::Taken& taken, bool completes) {
@@ -164,7 +169,9 @@ bool LogJournal::must_sync(const Pending::Taken& taken) const {
 Fault LogJournal::sync() {
   const Position position = written_.load(std::memory_order_relaxed);
   const std::uint64_t began_ns = storage_.moment().boot_ns;
-  if (const Fault fault = segment_->sync()) return fault;
+  if (!planted(Bug::skipped_sync)) {
+    if (const Fault fault = segment_->sync()) return fault;
+  }
   sync_time_.add(Duration(static_cast<std::int64_t>(storage_.moment().boot_ns - began_ns)));
   synced_ = position;
   sync_due_ns_ = 0;

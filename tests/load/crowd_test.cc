@@ -60,9 +60,9 @@ void expect_all_answer(Swarm& crowd) {
   }
 }
 
-TEST(Crowd, HalfOfTenThousandWaitOnOneKeyAndAreServedInOrder) {
-  const std::size_t connections = connections_possible(scaled(10'000));
-  const std::size_t waiters = connections / 2;
+TEST(Crowd, TenOfNineteenThousandWaitOnOneKeyAndAreServedInOrder) {
+  const std::size_t connections = connections_possible(scaled(19'000));
+  const std::size_t waiters = connections * 10 / 19;
   ServerProcess server({"--threads", "4", "--read-timeout", "600"});
   LineClient observer = server.connect();
   const std::string token = token_of(observer.ask(request("l", "k", "0 1000")));

@@ -42,7 +42,7 @@ class AppendedLog final : public crash::Scribe {
 
   static void apply(crash::Holds& holds, const Append& append);
 
-  crash::Holds settled_;          // as of the last append that was settled
+  crash::Holds settled_;  // as of the last append that was settled
   Position settled_to_ = 0;
   std::deque<Append> unsettled_;  // what came since
 };

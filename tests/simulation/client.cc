@@ -42,9 +42,9 @@ void Client::act() {
   }
   if (!can_act()) return;
   const std::uint32_t observe = 1;
-  std::uint64_t pick = chance_.below(swarm_.acquire + swarm_.enqueue + swarm_.renew +
-                                     swarm_.release + swarm_.signal + swarm_.lie + swarm_.leave +
-                                     observe);
+  std::uint64_t pick =
+      chance_.below(swarm_.acquire + swarm_.enqueue + swarm_.renew + swarm_.release +
+                    swarm_.signal + swarm_.lie + swarm_.leave + observe);
   const auto is = [&pick](std::uint32_t weight) {
     if (pick < weight) return true;
     pick -= weight;
@@ -106,6 +106,7 @@ void Client::put_in_question(Request& request, const Known& known) {
   Known& own = *promises_.find(known.key, known.fence);
   request.fence = own.fence;
   request.certain_until = own.certain_until;
+  request.over_at = own.over_at;
   own.certain_until = std::min(own.certain_until, outside_.now() + request.ttl);
   own.in_question = true;
 }
@@ -153,7 +154,8 @@ bool Client::enqueue() {
 
 bool Client::await_turn() {
   if (enqueued_.empty() || chance_.percent(30)) return false;
-  const auto picked = std::next(enqueued_.begin(), static_cast<int>(chance_.below(enqueued_.size())));
+  const auto picked =
+      std::next(enqueued_.begin(), static_cast<int>(chance_.below(enqueued_.size())));
   Request request{.what = Asked::await_turn, .key = {picked->first.first, picked->first.second}};
   if (is_busy(request.key)) return false;
   request.ttl = picked->second.ttl;
@@ -231,8 +233,8 @@ bool Client::signal() {
     listens_ = true;
     ask({.what = Asked::other}, "listen\nsig.>\n\n");
   } else {
-    ask({.what = Asked::other}, "signal\nsig." + std::to_string(wire_->id) + "\n" +
-                                    std::to_string(++signals_sent_) + "\n");
+    ask({.what = Asked::other},
+        "signal\nsig." + std::to_string(wire_->id) + "\n" + std::to_string(++signals_sent_) + "\n");
   }
   return true;
 }
@@ -273,9 +275,7 @@ void Client::leave() {
       outside_.send(*wire_, is_http_ ? "POST /v1/acq" : "l\nkey-");
       outside_.send_end(*wire_);
       return;
-    default:
-      outside_.reset(*wire_);
-      lose_connection();
+    default: outside_.reset(*wire_); lose_connection();
   }
 }
 

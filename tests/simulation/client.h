@@ -56,9 +56,18 @@ class Client {
   std::string describe() const;
 
  private:
-  enum class Asked : std::uint8_t { acquire, enqueue, await_turn, renew, release, fence, other, lie };
+  enum class Asked : std::uint8_t {
+    acquire,
+    enqueue,
+    await_turn,
+    renew,
+    release,
+    fence,
+    other,
+    lie
+  };
   struct Enqueued {
-    bool granted = false;    // else it is a place in line
+    bool granted = false;  // else it is a place in line
     Duration ttl{};
     Fence largest_told = 0;  // of the key, when it was asked
   };
@@ -67,20 +76,21 @@ class Client {
   struct Request {
     Asked what;
     Key key{};
-    Fence fence = 0;             // of the hold it is about
-    std::string holder{};        // in whose name
+    Fence fence = 0;       // of the hold it is about
+    std::string holder{};  // in whose name
     Duration ttl{};
     Duration wait{};
     Time call{};
-    Fence largest_told = 0;      // of the key, when it was asked
-    Time certain_until{};        // of the hold it is about, when it was asked
+    Fence largest_told = 0;  // of the key, when it was asked
+    Time certain_until{};    // of the hold it is about, when it was asked
+    Time over_at{};          // likewise
   };
 
   // A reply, whatever the protocol.
   struct Reply {
     bool ok = false;
-    std::string_view word{};     // the status, or the error's code
-    std::string_view token{};    // of a grant
+    std::string_view word{};   // the status, or the error's code
+    std::string_view token{};  // of a grant
     Fence fence = 0;
   };
 

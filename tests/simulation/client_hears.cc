@@ -136,7 +136,8 @@ void Client::hear(const Request& request, const Reply& reply) {
   if (reply.word == "error_draining" || reply.word == "draining") doomed_ = true;
   switch (request.what) {
     case Asked::acquire:
-    case Asked::await_turn: return reply.ok ? hear_grant(request, reply) : hear_refusal(request, reply);
+    case Asked::await_turn:
+      return reply.ok ? hear_grant(request, reply) : hear_refusal(request, reply);
     case Asked::enqueue: return hear_enqueued(request, reply);
     case Asked::renew:
     case Asked::release: return hear_about_hold(request, reply);
@@ -157,19 +158,20 @@ void Client::hear(const Request& request, const Reply& reply) {
 void Client::hear_grant(const Request& request, const Reply& reply) {
   if (request.what == Asked::await_turn) enqueued_.erase({request.key.kind, request.key.number});
   if (request.fence != 0 && request.fence != reply.fence) {  // another grant: the old one was over
-    if (request.certain_until > outside_.now()) complain("acknowledged-in-force", request, reply.word);
+    if (request.certain_until > outside_.now())
+      complain("acknowledged-in-force", request, reply.word);
     if (const Known* old = promises_.find(request.key, request.fence)) promises_.forget(*old);
   }
-  promises_.granted(outside_.now(),
-                    {.key = request.key,
-                     .client = number_,
-                     .holder = std::string(is_http_ ? std::string_view(request.holder) : reply.token),
-                     .fence = reply.fence,
-                     .ttl = request.ttl,
-                     .certain_until =
-                         holds_may_go() ? outside_.now() : request.call + request.ttl,
-                     .connection = is_http_ || doomed_ ? 0 : wire_->id},
-                    request.largest_told);
+  promises_.granted(
+      outside_.now(),
+      {.key = request.key,
+       .client = number_,
+       .holder = std::string(is_http_ ? std::string_view(request.holder) : reply.token),
+       .fence = reply.fence,
+       .ttl = request.ttl,
+       .certain_until = holds_may_go() ? outside_.now() : request.call + request.ttl,
+       .connection = is_http_ || doomed_ ? 0 : wire_->id},
+      request.largest_told);
 }
 
 void Client::hear_refusal(const Request& request, const Reply& reply) {
@@ -211,6 +213,12 @@ void Client::hear_about_hold(const Request& request, const Reply& reply) {
       !outside_.server_is_failing()) {
     complain("acknowledged-in-force", request, reply.word);
   }
+  // Over a power failure, a clock that jumps makes leases longer or shorter, and with an interval
+  // between syncs a lease from before may be in force again.
+  if (reply.ok && request.over_at <= request.call && swarm_.wall_jump == 0 &&
+      swarm_.sync_interval == Duration::zero()) {
+    complain("never-revived", request, reply.word);
+  }
   if (known == nullptr) return;
   if (request.what == Asked::release && known->two_phase && known->connection == wire_->id) {
     enqueued_.erase({request.key.kind, request.key.number});
@@ -218,11 +226,13 @@ void Client::hear_about_hold(const Request& request, const Reply& reply) {
   if (!reply.ok || request.what == Asked::release) return promises_.forget(*known);
   known->in_question = false;
   known->heard = outside_.now();
-  known->certain_until = holds_may_go() || known->may_go ? outside_.now() : request.call + request.ttl;
+  known->over_at = outside_.now() + request.ttl;
+  known->certain_until =
+      holds_may_go() || known->may_go ? outside_.now() : request.call + request.ttl;
 }
 
 void Client::complain(std::string_view rule, const Request& request, std::string_view reply) const {
-  static constexpr std::string_view kAsked[] = {"acquire", "enqueue", "await",  "renew",
+  static constexpr std::string_view kAsked[] = {"acquire", "enqueue", "await", "renew",
                                                 "release", "fence",   "other", "lie"};
   crash::violated(std::string(rule),
                   describe() + " asked at " + std::to_string(request.call.ns) + " to " +

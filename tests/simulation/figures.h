@@ -22,13 +22,14 @@ enum class FaultKind : std::uint8_t {
 };
 inline constexpr std::size_t kFaultKinds = 10;
 inline constexpr std::array<std::string_view, kFaultKinds> kFaultNames = {
-    "connections cut",   "clients frozen", "stalls",      "kills",      "kills in a disk call",
-    "power failures",    "clean stops",    "disk errors", "disk full",  "wall clock jumps"};
+    "connections cut", "clients frozen", "stalls",      "kills",     "kills in a disk call",
+    "power failures",  "clean stops",    "disk errors", "disk full", "wall clock jumps"};
 
 struct Figures {
   std::uint64_t seeds = 0;
   std::uint64_t operations = 0;
   std::uint64_t steps = 0;
+  std::uint64_t checks = 0;  // of every invariant
   std::uint64_t grants_told = 0;
   std::uint64_t granted = 0;
   std::uint64_t expired = 0;
@@ -44,6 +45,7 @@ struct Figures {
     seeds += other.seeds;
     operations += other.operations;
     steps += other.steps;
+    checks += other.checks;
     grants_told += other.grants_told;
     granted += other.granted;
     expired += other.expired;

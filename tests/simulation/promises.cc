@@ -35,7 +35,9 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
   } else {
     told.known.push_back(known);
   }
-  find(known.key, known.fence)->heard = now;
+  Known& kept = *find(known.key, known.fence);
+  kept.heard = now;
+  kept.over_at = now + known.ttl;
   if (known.certain_until <= now) return;
   std::uint32_t certain = 0;
   const Known* other = nullptr;

@@ -10,6 +10,7 @@
 //   acknowledged-in-force  who is certain can renew and release, also after a crash
 //   fences-rise            a grant's fence is larger than every fence told before it was asked for
 //   one-grant-one-holder   no fence of a key is told to two holders
+//   never-revived          who is told of a renewal had not asked for it after the lease's end
 #pragma once
 
 #include <cstdint>
@@ -33,15 +34,16 @@ struct Key {
 struct Known {
   Key key{};
   std::uint32_t client = 0;
-  std::string holder{};           // a name, or a token
+  std::string holder{};  // a name, or a token
   Fence fence = 0;
-  Duration ttl{};                 // its own lease
-  Time certain_until{};           // in the past once it is not
-  Time heard{};                   // when something was last told of it
-  std::uint64_t connection = 0;   // it ends with this one; 0: by its lease alone
-  bool may_go = false;            // with a connection that is gone, once the server notices
-  bool in_question = false;       // a request about it is on its way
-  bool two_phase = false;         // it can still be awaited
+  Duration ttl{};                // its own lease
+  Time certain_until{};          // in the past once it is not
+  Time over_at{};                // by then its lease has run out, unless something moved it
+  Time heard{};                  // when something was last told of it
+  std::uint64_t connection = 0;  // it ends with this one; 0: by its lease alone
+  bool may_go = false;           // with a connection that is gone, once the server notices
+  bool in_question = false;      // a request about it is on its way
+  bool two_phase = false;        // it can still be awaited
 };
 
 class Promises {

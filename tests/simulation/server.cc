@@ -28,9 +28,7 @@ LogJournalOptions journal_options(const Swarm& swarm) {
 Server::Server(const Place& place, std::uint64_t life) : place_(place), secrets_(life) {
   const Swarm& swarm = place.swarm;
   if (swarm.journal) log_.emplace(place.disk, journal_options(swarm));
-  // Without a journal, engine time begins with the wall clock.
-  clock_ = std::make_unique<VirtualClock>(
-      place.disk, log_ ? log_->offset_ns() : place.disk.now.wall_ns - place.disk.now.boot_ns);
+  clock_ = std::make_unique<VirtualClock>(place.disk, log_ ? &*log_ : nullptr);
   if (log_) journal_.emplace(*log_, *clock_, &place.log);
   engine_ = std::make_unique<Engine>(EngineOptions{.shards = swarm.shards,
                                                    .keys_max = swarm.options.max_locks,
@@ -112,6 +110,7 @@ void Server::touch(std::uint64_t wire, Connection& connection) {
 // A turn.
 
 void Server::turn() {
+  turned_ = true;
   // By number: what is touched on the way comes behind.
   for (std::size_t i = 0; i < touched_.size(); ++i) {
     const auto found = connections_.find(touched_[i]);
@@ -206,8 +205,8 @@ void Server::flush(std::uint64_t wire, Connection& connection, Position position
   }
   if (connection.finishing) return;
   const Conversation& conversation = *connection.conversation;
-  const bool all_taken_in = connection.input_ended && (connection.unread.empty() ||
-                                                       !conversation.blocked());
+  const bool all_taken_in =
+      connection.input_ended && (connection.unread.empty() || !conversation.blocked());
   if (connection.input_ended && conversation.needs_peer()) {
     return finish(wire, connection, Ender::peer);
   }
@@ -240,8 +239,7 @@ void Server::finish(std::uint64_t, Connection& connection, Ender ender) {
 void Server::end_session(Connection& connection, Ender ender) {
   if (std::exchange(connection.finishing, true)) return;
   const bool survives = ender == Ender::server && service_->draining && has_journal();
-  connection.conversation->end(survives ||
-                               !place_.swarm.options.auto_release_on_disconnect);
+  connection.conversation->end(survives || !place_.swarm.options.auto_release_on_disconnect);
 }
 
 // Beside the turns.
@@ -252,9 +250,12 @@ Duration Server::journal_turn() {
   return next;
 }
 
-void Server::sweep() {
-  engine_->sweep();
+bool Server::sweep() {
+  if (!turned_ && engine_->now() < next_sweep_) return false;
+  next_sweep_ = engine_->sweep();
   turn();
+  turned_ = false;
+  return true;
 }
 
 void Server::stop() {

@@ -52,7 +52,8 @@ class Server final : private Listener, private Mailbox, private Desk {
   void turn();
   // How long it may be until the journal's next turn.
   Duration journal_turn();
-  void sweep();
+  // Ends what has fallen due. False if nothing can have.
+  bool sweep();
   // As on SIGTERM, to the end.
   void stop();
   // It is no more: whatever its destructors do, nobody hears of it.
@@ -66,7 +67,10 @@ class Server final : private Listener, private Mailbox, private Desk {
   crash::Holds holds() { return journal_->describe(); }
   const Engine& engine() const { return *engine_; }
   std::uint64_t requests() const { return figures_.line_requests.value() + http_requests(); }
-  std::size_t connections() const { return connections_.size(); }
+  bool is_open(std::uint64_t wire) const {
+    const auto found = connections_.find(wire);
+    return found != connections_.end() && !found->second.finishing;
+  }
 
  private:
   // Words that are the same in every run.
@@ -81,12 +85,16 @@ class Server final : private Listener, private Mailbox, private Desk {
 
   class VirtualClock final : public Clock {
    public:
-    VirtualClock(const crash::SimulatedDisk& disk, std::uint64_t offset_ns)
-        : disk_(disk), offset_ns_(offset_ns) {}
-    Time now() const noexcept override { return {disk_.now.boot_ns + offset_ns_}; }
+    // Without a journal it begins with the wall clock.
+    VirtualClock(const crash::SimulatedDisk& disk, const LogJournal* log)
+        : disk_(disk), log_(log), offset_ns_(disk.now.wall_ns - disk.now.boot_ns) {}
+    Time now() const noexcept override {
+      return log_ != nullptr ? log_->now() : Time{disk_.now.boot_ns + offset_ns_};
+    }
 
    private:
     const crash::SimulatedDisk& disk_;
+    const LogJournal* const log_;
     const std::uint64_t offset_ns_;
   };
 
@@ -150,6 +158,8 @@ class Server final : private Listener, private Mailbox, private Desk {
   std::vector<std::pair<std::uint64_t, std::shared_ptr<const Signal>>> signals_;
   std::vector<SessionId> reports_;
   std::map<SessionId, Abandoned> abandoned_;
+  Time next_sweep_{};  // unless something was done since
+  bool turned_ = true;
 };
 
 }  // namespace lockd::simulation

@@ -74,9 +74,7 @@ class Run {
  private:
   using Clock = std::chrono::steady_clock;
 
-  double elapsed() const {
-    return std::chrono::duration<double>(Clock::now() - started_).count();
-  }
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
   bool is_over(std::uint64_t seed) const {
     if (failed_) return true;
     return wish_.seconds > 0 ? elapsed() >= static_cast<double>(wish_.seconds)
@@ -112,9 +110,10 @@ class Run {
   void fail(std::uint64_t seed, const crash::Violation& violation) {
     const std::lock_guard lock(mutex_);
     failed_ = true;
-    std::printf("VIOLATED %s\nsee it again: simulate --first %llu --seeds 1 --operations %llu "
-                "--trace\n",
-                violation.what(), (unsigned long long)seed, (unsigned long long)wish_.operations);
+    std::printf(
+        "VIOLATED %s\nsee it again: simulate --first %llu --seeds 1 --operations %llu "
+        "--trace\n",
+        violation.what(), (unsigned long long)seed, (unsigned long long)wish_.operations);
   }
 
   void print() const {
@@ -123,7 +122,8 @@ class Run {
     };
     row("seeds", static_cast<double>(figures_.seeds));
     row("operations", static_cast<double>(figures_.operations));
-    row("steps, each checked", static_cast<double>(figures_.steps));
+    row("steps", static_cast<double>(figures_.steps));
+    row("checks of everything", static_cast<double>(figures_.checks));
     row("virtual hours", figures_.virtual_seconds / 3600);
     row("grants", static_cast<double>(figures_.granted));
     row("grants told", static_cast<double>(figures_.grants_told));

@@ -35,6 +35,7 @@ Simulation::Simulation(const SimulationOptions& options)
       chance_(options.seed),
       swarm_(Swarm::draw(chance_)),
       disk_(std::make_unique<crash::SimulatedDisk>()),
+      witness_(swarm_.options.max_waiters),
       promises_(swarm_.keys, swarm_.limit),
       client_is_due_(swarm_.clients),
       frozen_until_(swarm_.clients) {
@@ -86,7 +87,6 @@ void Simulation::step() {
   ++figures_.steps;
   try {
     execute(entry);
-    check();
   } catch (const Crash&) {
     figures_.count(FaultKind::kill_in_call);
     chance_.percent(50) ? kill() : fail_power();
@@ -107,10 +107,12 @@ void Simulation::execute(const Entry& entry) {
     case What::server_turns:
       turn_is_due_ = false;
       server_->turn();
+      check();
       return have_journal_turn(delay());
     case What::server_sweeps:
-      server_->sweep();
       agenda_.enter(now_ + kSweepEvery, What::server_sweeps, life_);
+      if (!server_->sweep()) return;
+      check();
       return have_journal_turn(delay());
     case What::journal_turns: return turn_journal();
     default: return;
@@ -122,9 +124,13 @@ void Simulation::pass(Duration by) {
   disk_->advance(by);
 }
 
+// After each step in which the server did something.
 void Simulation::check() {
-  if (server_ == nullptr) return;
+  ++figures_.checks;
   witness_.check();
+  if (swarm_.options.auto_release_on_disconnect) {
+    witness_.check_sessions([this](SessionId id) { return server_->is_open(id); });
+  }
   const std::string broken = server_->engine().check();
   if (!broken.empty()) throw crash::Violation(broken);
 }
@@ -140,8 +146,8 @@ Duration Simulation::delay() {
 Wire* Simulation::connect(std::uint32_t client, bool is_http) {
   if (server_ == nullptr) return nullptr;
   const std::uint64_t id = ++last_wire_;
-  wires_[id] = std::make_unique<Wire>(
-      Wire{.id = id, .client = client, .is_http = is_http, .life = life_});
+  wires_[id] =
+      std::make_unique<Wire>(Wire{.id = id, .client = client, .is_http = is_http, .life = life_});
   server_->open(id, is_http);
   trace("client", client, "opens wire", id);
   return wires_[id].get();
@@ -198,6 +204,7 @@ void Simulation::deliver_to_server(std::uint64_t id) {
       case Segment::What::end: server_->receive_end(id); break;
       case Segment::What::reset: server_->receive_reset(id); break;
     }
+    if (segment.what == Segment::What::reset) check();
     have_turn();
   }
   drop_if_over(id);
@@ -314,6 +321,7 @@ void Simulation::have_journal_turn(Duration after) {
 void Simulation::turn_journal() {
   journal_turn_is_due_ = false;
   const Duration next = server_->journal_turn();
+  check();
   const bool always = swarm_.sync_interval == Duration::zero();
   if (always || !disk_->unsynced_since()) log_.settle(server_->durable());
   if (server_->has_failed()) {
@@ -436,8 +444,8 @@ void Simulation::cut() {
   figures_.count(FaultKind::cut);
   Wire& wire = *open[chance_.below(open.size())];
   trace("wire", wire.id, "is cut");
-  promises_.connection_lost(
-      wire.id, swarm_.options.auto_release_on_disconnect && !wire.is_http, now_);
+  promises_.connection_lost(wire.id, swarm_.options.auto_release_on_disconnect && !wire.is_http,
+                            now_);
   wire.to_server.drop();
   wire.to_client.drop();
   wire.server_closed = false;  // its end may have been on its way

@@ -55,7 +55,8 @@ Swarm Swarm::draw(Chance& chance) {
   swarm.splits = chance.percent(25);
 
   if (chance.percent(15)) return swarm;  // nothing goes wrong
-  swarm.fault_every = std::chrono::milliseconds(number(50, 2000));
+  swarm.fault_every =
+      std::chrono::milliseconds(chance.percent(30) ? number(50, 1000) : number(1000, 30'000));
   swarm.cut = weight(chance, 10);
   swarm.freeze = weight(chance, 5);
   swarm.stall = weight(chance, 3);

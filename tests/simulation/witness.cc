@@ -1,12 +1,24 @@
 #include "simulation/witness.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/hash.h"
 #include "crash/violation.h"
 
 namespace lockd::simulation {
+namespace {
+
+// Of "tcp:<session>"; a name has none.
+SessionId session_of(std::string_view holder) {
+  SessionId session = 0;
+  if (!holder.starts_with("tcp:")) return 0;
+  std::from_chars(holder.data() + 4, holder.data() + holder.size(), session);
+  return session;
+}
+
+}  // namespace
 
 void Witness::occurred(std::span<const Occurrence> occurrences, Position) noexcept {
   if (away_) return;
@@ -32,6 +44,9 @@ void Witness::note(const Occurrence& occurrence) {
   if (occurrence.holders > occurrence.limit) {
     broken("bounded", occurrence, std::to_string(occurrence.holders) + " hold it");
   }
+  if (waiters_max_ != 0 && occurrence.waiters > waiters_max_) {
+    broken("bounded", occurrence, std::to_string(occurrence.waiters) + " wait for it");
+  }
   if (occurrence.waiters != state.line.size()) {
     broken("counted", occurrence,
            std::to_string(occurrence.waiters) + " wait, it says, and " +
@@ -45,7 +60,7 @@ void Witness::granted(State& state, const Occurrence& occurrence) {
     broken("fences-rise", occurrence, "after " + std::to_string(state.last_fence));
   }
   state.last_fence = occurrence.fence;
-  state.holds.push_back(occurrence.fence);
+  state.holds.push_back({occurrence.fence, session_of(occurrence.holder)});
   if (occurrence.place == 0) {
     if (!state.line.empty()) broken("first-come", occurrence, "granted past a line");
     return;
@@ -59,7 +74,8 @@ void Witness::granted(State& state, const Occurrence& occurrence) {
 
 // Those of holds that were recovered began before the witness came.
 void Witness::ended(State& state, const Occurrence& occurrence) {
-  const auto found = std::find(state.holds.begin(), state.holds.end(), occurrence.fence);
+  const auto found = std::find_if(state.holds.begin(), state.holds.end(),
+                                  [&](const Held& held) { return held.fence == occurrence.fence; });
   if (found != state.holds.end()) {
     state.holds.erase(found);
   } else if (occurrence.fence <= state.last_fence && state.last_fence != 0 &&
@@ -81,6 +97,12 @@ void Witness::broken(std::string_view rule, const Occurrence& occurrence, const 
   if (!broken_.empty()) return;
   broken_ = std::string(rule) + ": " + std::string(occurrence.key) + " fence " +
             std::to_string(occurrence.fence) + " of " + occurrence.holder + ": " + how;
+}
+
+void Witness::complain_of_session(const std::string& key, const Held& held) {
+  crash::violated("released",
+                  key + " fence " + std::to_string(held.fence) +
+                      " is held by a session that is over: " + std::to_string(held.session));
 }
 
 void Witness::check() {

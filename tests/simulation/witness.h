@@ -1,11 +1,12 @@
 // The server's own account of what happens, checked against the rules as it comes.
 //
 //   first-come     whoever is granted from a line stands first in it; nobody passes a line
-//   bounded        no more hold than the limit
+//   bounded        no more hold than the limit, no more wait than may
 //   conserved      nobody waits for what is free
 //   fences-rise    within a life of the server, fences of a key rise
 //   settled-once   what ends had begun, and ends once
 //   counted        how many hold and wait is as told
+//   released       what a session holds goes with it
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,20 @@ namespace lockd::simulation {
 
 class Witness final : public Observer {
  public:
-  Witness() { look(true); }
+  // So many may wait for a key; 0: any number.
+  explicit Witness(std::uint32_t waiters_max = 0) : waiters_max_(waiters_max) { look(true); }
 
   // Throws crash::Violation for the first rule that was broken since the last call.
   void check();
+  // Throws it unless each session that holds anything is there, as `is_there` says.
+  template <typename IsThere>
+  void check_sessions(IsThere is_there) const {
+    for (const auto& [name, state] : keys_) {
+      for (const Held& held : state.holds) {
+        if (held.session != 0 && !is_there(held.session)) complain_of_session(name.key, held);
+      }
+    }
+  }
   // The server begins anew, with holds that may have been recovered.
   void restart() {
     keys_.clear();
@@ -44,12 +55,16 @@ class Witness final : public Observer {
     std::string key;
     friend auto operator<=>(const Name&, const Name&) = default;
   };
+  struct Held {
+    Fence fence;
+    SessionId session;  // 0: it lives by its lease alone
+  };
   struct State {
-    std::deque<std::uint32_t> line{};     // places
-    std::vector<Fence> holds{};           // as far as seen: recovered ones are not
+    std::deque<std::uint32_t> line{};  // places
+    std::vector<Held> holds{};         // as far as seen: recovered ones are not
     Fence last_fence = 0;
     std::uint32_t limit = 1;
-    std::uint32_t holders = 0;            // as told
+    std::uint32_t holders = 0;  // as told
   };
 
   void occurred(std::span<const Occurrence> occurrences, Position position) noexcept override;
@@ -57,8 +72,10 @@ class Witness final : public Observer {
   void granted(State& state, const Occurrence& occurrence);
   void ended(State& state, const Occurrence& occurrence);
   void left_line(State& state, const Occurrence& occurrence);
+  [[noreturn]] static void complain_of_session(const std::string& key, const Held& held);
   void broken(std::string_view rule, const Occurrence& occurrence, const std::string& how);
 
+  const std::uint32_t waiters_max_;
   std::map<Name, State> keys_;
   std::vector<const std::map<Name, State>::value_type*> touched_;  // since the last check
   std::string broken_;

@@ -1,0 +1,50 @@
+// A million keys that are used once and never again: the memory they took comes back.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+
+#include "load/scale.h"
+#include "load/server_process.h"
+
+namespace lockd {
+namespace {
+
+constexpr std::size_t kPerSend = 500;
+
+// Takes each key once, and lets the connection's end release them all.
+void use_keys(const ServerProcess& server, std::size_t first, std::size_t count) {
+  LineClient client = server.connect();
+  for (std::size_t i = 0; i < count; i += kPerSend) {
+    std::string requests;
+    for (std::size_t k = 0; k < kPerSend; ++k) {
+      requests += request("l", "transient-" + std::to_string(first + i + k), "0 600");
+    }
+    ASSERT_TRUE(client.send(requests));
+    for (std::size_t k = 0; k < kPerSend; ++k) {
+      ASSERT_EQ(masked(client.read_line()), "ok <token> 600");
+    }
+  }
+}
+
+TEST(TransientKeys, AMillionLeaveNoMemoryBehind) {
+  const ServerProcess server({"--max-locks", "2000000", "--gc-max-idle", "1", "--gc-interval", "1"});
+  LineClient observer = server.connect();
+  const std::size_t keys = scaled(1'000'000);
+
+  // What the first few leave behind is the server's own: its arenas, its buffers.
+  use_keys(server, 0, keys / 100);
+  await_stats(observer, "\"idle_locks\":[],");
+  const std::size_t before_kib = server.memory_kib();
+  use_keys(server, keys, keys);
+  const std::string stats = await_stats(observer, "\"idle_locks\":[],");
+  ASSERT_NE(stats.find("\"locks\":[],"), std::string::npos) << stats.substr(0, 200);
+  const std::size_t after_kib = server.memory_kib();
+  std::printf("%zu keys: memory %zu KiB before, at most %zu KiB, %zu KiB after\n", keys, before_kib,
+              server.memory_max_kib(), after_kib);
+  if (!kSanitized) EXPECT_LE(after_kib, before_kib + before_kib / 10);
+}
+
+}  // namespace
+}  // namespace lockd

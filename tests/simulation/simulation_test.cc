@@ -1,0 +1,271 @@
+// Of the simulation itself: that it is the same every time, and that what it checks can fail.
+#include "simulation/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+
+#include "crash/violation.h"
+#include "simulation/appended_log.h"
+#include "simulation/promises.h"
+#include "simulation/witness.h"
+
+namespace lockd::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint64_t hash_of(std::uint64_t seed) {
+  Simulation simulation({.seed = seed, .operations = 1500});
+  simulation.run();
+  return simulation.hash();
+}
+
+TEST(Simulation, TheSameSeedIsTheSameWorld) {
+  std::uint64_t last = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::uint64_t hash = hash_of(seed);
+    EXPECT_EQ(hash, hash_of(seed)) << "seed " << seed;
+    EXPECT_NE(hash, last);
+    last = hash;
+  }
+}
+
+// Over some seeds everything that can go wrong does.
+TEST(Simulation, EveryFaultStrikes) {
+  Figures sum;
+  for (std::uint64_t seed = 100; seed < 140; ++seed) {
+    Simulation simulation({.seed = seed, .operations = 1500});
+    simulation.run();
+    sum += simulation.figures();
+  }
+  for (std::size_t i = 0; i < kFaultKinds; ++i) EXPECT_GT(sum.faults[i], 0U) << kFaultNames[i];
+  EXPECT_GT(sum.granted, 0U);
+  EXPECT_GT(sum.expired, 0U);
+  EXPECT_GT(sum.disconnected, 0U);
+  EXPECT_GT(sum.gave_up, 0U);
+}
+
+// The name of the rule that is broken; empty if none is.
+std::string broken_by(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const crash::Violation& violation) {
+    const std::string what = violation.what();
+    return what.substr(0, what.find(':'));
+  }
+  return {};
+}
+
+constexpr Time kNow{1'000'000'000'000};
+
+Known known(Fence fence, std::uint32_t client, Kind kind = Kind::lock) {
+  return {.key = {kind, 0},
+          .client = client,
+          .holder = "c" + std::to_string(client),
+          .fence = fence,
+          .ttl = 5s,
+          .certain_until = kNow + 5s,
+          .connection = client + 1};
+}
+
+class PromisesTest : public testing::Test {
+ protected:
+  std::string grant(const Known& known, Time now = kNow, Fence largest_when_asked = 0) {
+    return broken_by([&] { promises_.granted(now, known, largest_when_asked); });
+  }
+
+  Promises promises_{1, 2};
+};
+
+TEST_F(PromisesTest, TwoAreCertainOfALock) {
+  EXPECT_EQ(grant(known(1, 0)), "");
+  EXPECT_EQ(grant(known(2, 1)), "exclusion");
+}
+
+TEST_F(PromisesTest, ALeaseThatMayBeOverIsNoMoreCertain) {
+  EXPECT_EQ(grant(known(1, 0)), "");
+  EXPECT_EQ(grant(known(2, 1), kNow + 5s), "");
+}
+
+TEST_F(PromisesTest, AsManyAsTheLimit) {
+  EXPECT_EQ(grant(known(1, 0, Kind::semaphore)), "");
+  EXPECT_EQ(grant(known(2, 1, Kind::semaphore)), "");
+  EXPECT_EQ(grant(known(3, 2, Kind::semaphore)), "exclusion");
+}
+
+TEST_F(PromisesTest, AConnectionThatIsLostMayHaveLostItsHolds) {
+  EXPECT_EQ(grant(known(1, 0)), "");
+  promises_.connection_lost(1, true, kNow);
+  EXPECT_EQ(grant(known(2, 1)), "");
+}
+
+TEST_F(PromisesTest, OrNotIfTheyStay) {
+  EXPECT_EQ(grant(known(1, 0)), "");
+  promises_.connection_lost(1, false, kNow);
+  EXPECT_EQ(grant(known(2, 1)), "exclusion");
+}
+
+TEST_F(PromisesTest, FencesRise) {
+  EXPECT_EQ(grant(known(7, 0), kNow, 6), "");
+  EXPECT_EQ(grant(known(7, 0), kNow, 7), "") << "the same again";
+  EXPECT_EQ(grant(known(6, 1), kNow + 5s, 7), "fences-rise");
+}
+
+TEST_F(PromisesTest, OneFenceOneHolder) {
+  EXPECT_EQ(grant(known(7, 0)), "");
+  EXPECT_EQ(grant(known(7, 1), kNow + 5s), "one-grant-one-holder");
+}
+
+class WitnessTest : public testing::Test {
+ protected:
+  using Type = Occurrence::Type;
+
+  // `place` is 0 for a grant at once.
+  void tell(Type type, Fence fence, std::uint32_t place, std::uint32_t holders,
+            std::uint32_t waiters) {
+    const Occurrence occurrence{.type = type,
+                                .key = "key",
+                                .holder = "tcp:3",
+                                .fence = fence,
+                                .place = place,
+                                .holders = holders,
+                                .waiters = waiters};
+    static_cast<Observer&>(witness_).occurred({&occurrence, 1}, 0);
+  }
+  std::string check() {
+    return broken_by([&] { witness_.check(); });
+  }
+
+  Witness witness_{2};
+};
+
+TEST_F(WitnessTest, ALineInOrder) {
+  tell(Type::granted, 1, 0, 1, 0);
+  tell(Type::queued, 0, 1, 1, 1);
+  tell(Type::queued, 0, 2, 1, 2);
+  tell(Type::released, 1, 0, 0, 2);
+  tell(Type::granted, 2, 1, 1, 1);
+  tell(Type::gave_up, 0, 2, 1, 0);
+  EXPECT_EQ(check(), "");
+}
+
+TEST_F(WitnessTest, TheSecondInLineBeforeTheFirst) {
+  tell(Type::granted, 1, 0, 1, 0);
+  tell(Type::queued, 0, 1, 1, 1);
+  tell(Type::queued, 0, 2, 1, 2);
+  tell(Type::released, 1, 0, 0, 2);
+  tell(Type::granted, 2, 2, 1, 1);
+  EXPECT_EQ(check(), "first-come");
+}
+
+TEST_F(WitnessTest, PastALine) {
+  tell(Type::granted, 1, 0, 1, 0);
+  tell(Type::queued, 0, 1, 1, 1);
+  tell(Type::released, 1, 0, 0, 1);
+  tell(Type::granted, 2, 0, 1, 1);
+  EXPECT_EQ(check(), "first-come");
+}
+
+TEST_F(WitnessTest, MoreThanTheLimit) {
+  tell(Type::granted, 1, 0, 1, 0);
+  tell(Type::granted, 2, 0, 2, 0);
+  EXPECT_EQ(check(), "bounded");
+}
+
+TEST_F(WitnessTest, MoreInLineThanMay) {
+  tell(Type::granted, 1, 0, 1, 0);
+  for (std::uint32_t place = 1; place <= 3; ++place) tell(Type::queued, 0, place, 1, place);
+  EXPECT_EQ(check(), "bounded");
+}
+
+TEST_F(WitnessTest, FreeAndWaitedFor) {
+  tell(Type::granted, 1, 0, 1, 0);
+  tell(Type::queued, 0, 1, 1, 1);
+  tell(Type::released, 1, 0, 0, 1);
+  EXPECT_EQ(check(), "conserved");
+}
+
+TEST_F(WitnessTest, AFenceThatFalls) {
+  tell(Type::granted, 5, 0, 1, 0);
+  tell(Type::released, 5, 0, 0, 0);
+  tell(Type::granted, 5, 0, 1, 0);
+  EXPECT_EQ(check(), "fences-rise");
+}
+
+TEST_F(WitnessTest, APlaceThatNobodyHad) {
+  tell(Type::gave_up, 0, 9, 0, 0);
+  EXPECT_EQ(check(), "settled-once");
+}
+
+TEST_F(WitnessTest, Miscounted) {
+  tell(Type::granted, 1, 0, 1, 1);
+  EXPECT_EQ(check(), "counted");
+}
+
+TEST_F(WitnessTest, AHoldOfASessionThatIsOver) {
+  tell(Type::granted, 1, 0, 1, 0);
+  EXPECT_EQ(broken_by([&] { witness_.check_sessions([](SessionId id) { return id == 3; }); }), "");
+  EXPECT_EQ(broken_by([&] { witness_.check_sessions([](SessionId) { return false; }); }),
+            "released");
+}
+
+class AppendedLogTest : public testing::Test {
+ protected:
+  static Event granted(Fence fence) {
+    return {.type = Event::Type::granted,
+            .key = "key",
+            .holder = std::string_view("cart-7"),
+            .fence = fence,
+            .ttl = 5s,
+            .expires_at = kNow + 5s};
+  }
+  static Event ended(Fence fence) {
+    return {.type = Event::Type::ended, .key = "key", .fence = fence};
+  }
+  static crash::Holds holds(Fence fence) {
+    crash::Holds holds;
+    holds.apply(granted(fence));
+    return holds;
+  }
+  void append(Position end, const Event& event, bool is_description = false) {
+    log_.appended(end, {&event, 1}, is_description, kNow);
+  }
+  std::string recover(Position position, const crash::Holds& holds) {
+    return broken_by([&] { log_.recovered(position, holds); });
+  }
+
+  AppendedLog log_;
+};
+
+TEST_F(AppendedLogTest, ALogThatEndsBehindAnAppend) {
+  append(100, granted(1));
+  append(200, ended(1));
+  EXPECT_EQ(recover(100, holds(1)), "");
+}
+
+TEST_F(AppendedLogTest, WhatWasToldIsThere) {
+  append(100, granted(1));
+  log_.settle(100);
+  EXPECT_EQ(recover(0, {}), "acknowledged-in-force");
+}
+
+TEST_F(AppendedLogTest, NoAppendIsThereInHalf) {
+  append(100, granted(1));
+  EXPECT_EQ(recover(99, {}), "all-or-nothing");
+}
+
+TEST_F(AppendedLogTest, NothingElseIsThere) {
+  append(100, granted(1));
+  EXPECT_EQ(recover(100, {}), "replay-equals");
+}
+
+TEST_F(AppendedLogTest, AnAccountTellsTheTruth) {
+  append(100, granted(1));
+  append(200, granted(1), true);
+  EXPECT_EQ(broken_by([&] { append(300, granted(2), true); }), "account-tells-truth");
+}
+
+}  // namespace
+}  // namespace lockd::simulation
