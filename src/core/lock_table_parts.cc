@@ -136,8 +136,8 @@ void LockTable::pass_on(Semaphore& semaphore) {
 }
 
 void LockTable::promote(Semaphore& semaphore) {
-  const bool one_more = planted(Bug::double_grant) && semaphore.holders == semaphore.limit;
-  while ((semaphore.has_room() || one_more) && !semaphore.line.empty()) {
+  const std::uint32_t beyond = planted(Bug::double_grant) && semaphore.waiters > 2 ? 1 : 0;
+  while (semaphore.holders < semaphore.limit + beyond && !semaphore.line.empty()) {
     Waiter& waiter = *semaphore.line.front();
     if (Hold* own = find_named(semaphore, waiter.holder.view())) {
       // One name, two places in a semaphore's line: a name has one permit at most.

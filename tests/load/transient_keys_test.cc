@@ -29,7 +29,8 @@ void use_keys(const ServerProcess& server, std::size_t first, std::size_t count)
 }
 
 TEST(TransientKeys, AMillionLeaveNoMemoryBehind) {
-  const ServerProcess server({"--max-locks", "2000000", "--gc-max-idle", "1", "--gc-interval", "1"});
+  const ServerProcess server(
+      {"--max-locks", "2000000", "--gc-max-idle", "1", "--gc-interval", "1"});
   LineClient observer = server.connect();
   const std::size_t keys = scaled(1'000'000);
 

@@ -170,7 +170,8 @@ void Client::hear_grant(const Request& request, const Reply& reply) {
        .fence = reply.fence,
        .ttl = request.ttl,
        .certain_until = holds_may_go() ? outside_.now() : request.call + request.ttl,
-       .connection = is_http_ || doomed_ ? 0 : wire_->id},
+       .connection = is_http_ || doomed_ ? 0 : wire_->id,
+       .may_go = holds_may_go()},
       request.largest_told);
 }
 

@@ -235,7 +235,8 @@ void Simulation::deliver_to_client(std::uint64_t id) {
 void Simulation::drop_if_over(std::uint64_t id) {
   const Wire& wire = *wires_.at(id);
   const bool client_is_done = wire.client_gone || clients_[wire.client]->wire() != &wire;
-  const bool server_is_done = wire.life != life_ || server_ == nullptr || wire.server_closed;
+  const bool server_is_done =
+      wire.life != life_ || server_ == nullptr || (wire.server_closed && wire.to_server.empty());
   if (client_is_done && server_is_done) wires_.erase(id);
 }
 

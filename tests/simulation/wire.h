@@ -29,9 +29,7 @@ class Line {
     return due;
   }
   bool is_due(Time now) const { return !segments_.empty() && !(now < segments_.front().due); }
-  bool has_end() const {
-    return !segments_.empty() && segments_.back().what != Segment::What::bytes;
-  }
+  bool empty() const { return segments_.empty(); }
   Segment take() {
     Segment next = std::move(segments_.front());
     segments_.pop_front();
