@@ -40,6 +40,10 @@ class Server {
   void drain();
   // Whether nobody is connected any more.
   bool is_drained() const { return shared_.admission.connections() == 0; }
+  // How many there are, for whoever looks after memory.
+  std::uint64_t keys_and_connections() const {
+    return shared_.engine.figures().keys + shared_.admission.connections();
+  }
   // Cuts what is left, and waits for the workers to end.
   void stop();
 

@@ -1,5 +1,6 @@
 #include "server/service.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <ctime>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "server/log.h"
 #include "server/server.h"
@@ -22,6 +24,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
+
+// Fewer are not worth it: about 10 MB.
+constexpr std::uint64_t kManyThings = 50'000;
 
 constexpr int kNoSignal = 0;
 constexpr int kJournalFailed = SIGUSR1;  // sent to ourselves
@@ -72,7 +77,10 @@ class Service {
     if (server_.http_port() != 0) log_http();
     systemd_.ready();
     Asked asked = Asked::nothing;
-    while (asked == Asked::nothing) asked = wait(1h);
+    while (asked == Asked::nothing) {
+      asked = wait(std::chrono::duration_cast<std::chrono::microseconds>(options_.gc_interval));
+      give_memory_back();
+    }
     if (asked == Asked::stop) asked = drain();
     server_.stop();
     log_event(LogLevel::info, "stopped");
@@ -96,6 +104,17 @@ class Service {
     // A loop that hangs is a server that hangs, however well this thread may be.
     if (systemd_.watchdog() > 0us && server_.is_turning()) systemd_.alive();
     return Asked::nothing;
+  }
+
+  // What keys and connections took that are gone stays with the allocator, for the next ones. When
+  // far fewer are left than there were, and no fewer than a while ago, it goes back to the system.
+  void give_memory_back() {
+    const std::uint64_t things = server_.keys_and_connections();
+    const bool falling = things < std::exchange(last_things_, things);
+    most_things_ = std::max(most_things_, things);
+    if (most_things_ < kManyThings || things > most_things_ / 2 || falling) return;
+    ::malloc_trim(0);
+    most_things_ = things;
   }
 
   void log_http() {
@@ -136,6 +155,8 @@ class Service {
   const Signals& signals_;
   const Systemd systemd_;
   Server server_;
+  std::uint64_t last_things_ = 0;
+  std::uint64_t most_things_ = 0;  // since memory was last given back
 };
 
 }  // namespace
