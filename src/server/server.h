@@ -40,6 +40,8 @@ class Server {
   void drain();
   // Whether nobody is connected any more.
   bool is_drained() const { return shared_.admission.connections() == 0; }
+  // What it serves. Whoever is in this process may use it too, and stands in the same lines.
+  Engine& engine() { return shared_.engine; }
   // How many there are, for whoever looks after memory.
   std::uint64_t keys_and_connections() const {
     return shared_.engine.figures().keys + shared_.admission.connections();

@@ -11,6 +11,7 @@
 
 #include "durability/durable_server.h"
 #include "durability/private_mount.h"
+#include "http/http_client.h"
 #include "journal/temporary_directory.h"
 
 namespace lockd {
@@ -135,6 +136,28 @@ TEST_F(ScantDiskTest, ServiceReturnsWithSpace) {
     server.kill();
   }
   expect_in_force(directory_.path(), held, released);
+}
+
+// Over HTTP it says so as well, and takes back what it has given.
+TEST_F(ScantDiskTest, ToldOverHttp) {
+  ServerProcess server(durable(directory_.path(), {"--http-addr", "127.0.0.1:0"}), scant_);
+  HttpClient browser({.port = server.http_port()});
+  const HttpReply grant =
+      browser.post("/v1/acquire", R"({"key":"k","holder":"a","ttl_ms":600000})");
+  ASSERT_EQ(grant.status, 200);
+  LineClient client = server.connect();
+  std::vector<Held> held = take_all(client);
+  const HttpReply refused = browser.post("/v1/acquire", R"({"key":"other","holder":"a"})");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(refused.text("error"), "storage");
+  EXPECT_EQ(refused.field("Retry-After"), "1");
+  const std::string hold =
+      R"({"key":"k","holder":"a","token":)" + std::to_string(grant.number("token")) + "}";
+  EXPECT_EQ(browser.post("/v1/renew", hold).status, 200);
+  EXPECT_EQ(browser.post("/v1/release", hold).status, 200);
+  relieve();
+  await_service(client);
+  EXPECT_EQ(browser.post("/v1/acquire", R"({"key":"k","holder":"a"})").status, 200);
 }
 
 TEST_F(ScantDiskTest, EndsWhenTheReserveIsUsedUp) {

@@ -2,10 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "http/http_client.h"
+#include "lockd/engine.h"
+#include "server/server.h"
 
 namespace lockd {
 namespace {
@@ -56,6 +61,50 @@ TEST_F(HttpWaiting, TheFirstInLineIsGranted) {
   EXPECT_EQ(c.read_end(50ms), kSilence);
   release("b", grant.number("token"));
   EXPECT_GT(c.read_reply().number("token"), grant.number("token"));
+}
+
+// Over HTTP, over TCP and in the server's own process: one line.
+TEST_F(HttpWaiting, EverybodyStandsInOneLine) {
+  std::mutex mutex;
+  std::vector<std::string> order;
+  const auto note = [&](const std::string& who) {
+    const std::lock_guard lock(mutex);
+    order.push_back(who);
+  };
+  Engine& engine = server_.server().engine();
+  std::vector<std::thread> threads;
+  for (int round = 0; round < 3; ++round) {
+    threads.emplace_back([&] {
+      const auto grant =
+          engine.acquire({.key = "k", .holder = "embedded", .ttl = 600s, .wait = 600s});
+      EXPECT_TRUE(grant);
+      note("embedded");
+      EXPECT_EQ(engine.release({.key = "k", .holder = "embedded", .fence = grant->fence}),
+                Outcome::ok);
+    });
+    EXPECT_TRUE(await_line(client_, "k", ++waiters_));
+    LineClient line = server_.connect();
+    line.send(request("l", "k", "600 600"));
+    EXPECT_TRUE(await_line(client_, "k", ++waiters_));
+    threads.emplace_back([&, line = std::move(line)]() mutable {
+      const std::string grant = line.read_line();
+      EXPECT_EQ(masked(grant), "ok <token> 600");
+      note("line");
+      EXPECT_EQ(line.ask(request("r", "k", token_of(grant))), "ok");
+    });
+    threads.emplace_back([&, waiter = wait("http")]() mutable {
+      const HttpReply grant = waiter.read_reply();
+      EXPECT_EQ(grant.status, 200);
+      note("http");
+      EXPECT_EQ(
+          waiter.post("/v1/release", hold_json("k", "http", grant.number("token"))).status, 200);
+    });
+  }
+  release();
+  for (std::thread& thread : threads) thread.join();
+  const std::vector<std::string> one_round = {"embedded", "line", "http"};
+  ASSERT_EQ(order.size(), 9U);
+  for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], one_round[i % 3]) << i;
 }
 
 TEST_F(HttpWaiting, AWaitThatRanOutSaysWhoHolds) {
