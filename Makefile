@@ -1,15 +1,19 @@
 # The front door. What is built, and how, is in CMakeLists.txt and CMakePresets.json.
 
 PRESETS := release asan tsan clang
+OTHER_PRESETS := fuzz planted coverage
 # How many inputs `make fuzz` tries on each target.
 FUZZ_RUNS := 1000000
+# How long `make soak` goes on, in seconds.
+SECONDS := 3600
 JOBS := $(shell nproc)
 # Warnings fail the build in CI only: a newer compiler must not stop anyone from building.
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-web test-api screenshots interop bench fuzz format tidy clean \
-  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) configure-fuzz build-fuzz
+.PHONY: help setup build run test test-web test-api screenshots interop bench fuzz soak planted coverage \
+  format tidy clean \
+  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
 
@@ -50,6 +54,15 @@ fuzz: build-fuzz ## fuzz every parser with FUZZ_RUNS=1000000 inputs
 	    build/fuzz/corpus/$$name tests/fuzz/corpus/$$name || exit 1; \
 	done
 
+soak: build ## simulate for SECONDS=3600, with a line of progress
+	@build/release/tests/simulate --seconds $(SECONDS) --first $$(date +%s)000
+
+planted: build-planted ## switch on one planted bug after the other; something must find each
+	@tests/planted/run build/planted $(ARGS)
+
+coverage: build-coverage ## which lines and branches of the engine's layers the tests come to
+	@scripts/coverage build/coverage
+
 format: setup ## format every source in place
 	@scripts/format
 
@@ -60,11 +73,11 @@ tidy: configure-clang ## run clang-tidy over src
 clean: ## remove everything that was built
 	rm -rf build
 
-$(PRESETS:%=configure-%) configure-fuzz: configure-%: setup
+$(PRESETS:%=configure-%) $(OTHER_PRESETS:%=configure-%): configure-%: setup
 	@echo "== configure $*"
 	@cmake --preset $* -DLOCKD_WERROR=$(WERROR) >/dev/null # warnings and errors are on stderr
 
-$(PRESETS:%=build-%) build-fuzz: build-%: configure-%
+$(PRESETS:%=build-%) $(OTHER_PRESETS:%=build-%): build-%: configure-%
 	@echo "== build $*"
 	@cmake --build --preset $* --parallel $(JOBS)
 
