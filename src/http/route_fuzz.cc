@@ -43,8 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   lockd::Target target;
   if (!lockd::parse_target(text, &target)) return 0;
-  for (const auto method : {lockd::HttpMethod::get, lockd::HttpMethod::head,
-                            lockd::HttpMethod::post}) {
+  for (const auto method :
+       {lockd::HttpMethod::get, lockd::HttpMethod::head, lockd::HttpMethod::post}) {
     check_route(method, target.path);
   }
   lockd::Target again;

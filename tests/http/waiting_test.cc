@@ -96,8 +96,8 @@ TEST_F(HttpWaiting, EverybodyStandsInOneLine) {
       const HttpReply grant = waiter.read_reply();
       EXPECT_EQ(grant.status, 200);
       note("http");
-      EXPECT_EQ(
-          waiter.post("/v1/release", hold_json("k", "http", grant.number("token"))).status, 200);
+      EXPECT_EQ(waiter.post("/v1/release", hold_json("k", "http", grant.number("token"))).status,
+                200);
     });
   }
   release();

@@ -55,8 +55,6 @@ class Promises {
 
   // A new hold, or the same one again with its lease refreshed. Throws crash::Violation.
   void granted(Time now, const Known& known, Fence largest_when_asked);
-  // Whether somebody who holds `known` may rightly be refused.
-  bool may_be_gone(const Known& known, Time now) const { return known.certain_until <= now; }
 
   // Everything that a client knows of, to pick from; null if it knows nothing.
   std::vector<Known*> of_client(std::uint32_t client);

@@ -124,7 +124,7 @@ void Server::turn() {
     const auto found = connections_.find(touched_[i]);
     if (found == connections_.end()) continue;
     found->second.touched = false;
-    flush(found->first, found->second, position);
+    flush(found->second, position);
   }
   touched_.clear();
   batch_->commit();
@@ -173,7 +173,7 @@ bool Server::take_inbox() {
 void Server::settle(std::uint64_t wire, Connection& connection, const Settled& settled) {
   Conversation& conversation = *connection.conversation;
   if (settled.outcome == Outcome::ok && conversation.holds_outlive_it() && connection.input_ended) {
-    finish(wire, connection, Ender::peer);
+    end_session(connection, Ender::peer);
     return take_back(settled);
   }
   conversation.settled(settled, connection.out);
@@ -199,7 +199,7 @@ void Server::deliver(std::span<const std::uint64_t> subscribers,
 }
 
 // Nobody may hear of what a crash could still undo.
-void Server::flush(std::uint64_t wire, Connection& connection, Position position) {
+void Server::flush(Connection& connection, Position position) {
   if (!connection.out.empty()) {
     connection.held.push_back({position, std::exchange(connection.out, {})});
   }
@@ -208,11 +208,11 @@ void Server::flush(std::uint64_t wire, Connection& connection, Position position
   const bool all_taken_in =
       connection.input_ended && (connection.unread.empty() || !conversation.blocked());
   if (connection.input_ended && conversation.needs_peer()) {
-    return finish(wire, connection, Ender::peer);
+    return end_session(connection, Ender::peer);
   }
   const bool over = conversation.fate() != Conversation::Fate::open || all_taken_in;
   if (over && !conversation.blocked()) {
-    finish(wire, connection, all_taken_in ? Ender::peer : Ender::server);
+    end_session(connection, all_taken_in ? Ender::peer : Ender::server);
   }
 }
 
@@ -230,10 +230,6 @@ void Server::release_held() {
       ++at;
     }
   }
-}
-
-void Server::finish(std::uint64_t, Connection& connection, Ender ender) {
-  end_session(connection, ender);
 }
 
 void Server::end_session(Connection& connection, Ender ender) {

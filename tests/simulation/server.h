@@ -136,9 +136,8 @@ class Server final : private Listener, private Mailbox, private Desk {
   bool take_inbox();
   void settle(std::uint64_t wire, Connection& connection, const Settled& settled);
   void take_back(const Settled& settled);
-  void flush(std::uint64_t wire, Connection& connection, Position position);
+  void flush(Connection& connection, Position position);
   void release_held();
-  void finish(std::uint64_t wire, Connection& connection, Ender ender);
   void end_session(Connection& connection, Ender ender);
   std::uint64_t http_requests() const;
 
