@@ -199,7 +199,10 @@ void Members::refuse(std::string_view member, std::string_view problem) {
 HttpError Members::error() const {
   std::string problem = problem_;
   for (const Member& member : members_) {
-    if (problem.empty() && !member.asked) problem = "unknown member: " + member.name;
+    if (!problem.empty() || member.asked) continue;
+    // Only what can be said again is.
+    problem = is_name(member.name) ? "unknown member: " + member.name
+                                   : "a member that is unknown, and whose name is none";
   }
   if (problem.empty()) return {};
   return {400, "bad_request", std::move(problem)};

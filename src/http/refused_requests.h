@@ -58,6 +58,7 @@ inline std::vector<RefusedRequest> refused_requests() {
       {"a target with a space", "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"HTTP/2", "GET / HTTP/2.0\r\nHost: a\r\n\r\n"},
       {"HTTP/0.9", "GET /\r\n\r\n"},
+      {"less than a version", "GET / 38\r\n\r\n"},
       {"no method", " / HTTP/1.1\r\nHost: a\r\n\r\n"},
       {"a field without a colon", get + "Host: a\r\nX\r\n\r\n"},
       {"a field without a name", get + "Host: a\r\n: b\r\n\r\n"},

@@ -51,6 +51,8 @@ std::size_t RequestParser::take_in(std::string_view unread) {
   if (head_size_ == 0) {
     if (!find_head(unread)) return 0;
     taken = feed(unread.substr(0, head_size_));
+    // All of it is there: what Beast would still wait for never comes.
+    if (!error_ && !is_header_done()) refuse(400, "bad version");
   }
   while (!error_ && !is_done() && taken < unread.size()) {
     if (is_half_a_chunk_head(unread.substr(taken))) break;
