@@ -56,6 +56,7 @@ bool MembersBuilder::on_key(View part, std::size_t, Code& code) {
     for (const Members::Member& member : members_.members_) {
       if (member.name == part_) return stop(code, "a member is given twice");
     }
+    if (!is_name(part_)) return stop(code, "a member has no proper name");
     members_.members_.push_back({.name = part_});
   }
   part_.clear();
@@ -119,6 +120,8 @@ Members Members::of_query(const std::vector<std::pair<std::string, std::string>>
   Members members;
   members.from_query_ = true;
   for (const auto& [name, value] : query) {
+    // What is wrong is told by its name: it must be one that can be said again.
+    if (!is_name(name)) members.refuse("a member", "has no proper name");
     if (members.ask(name) != nullptr) members.refuse(name, "is given twice");
     if (members.members_.size() == kCountMax) members.refuse(name, "is one too many");
     if (!members.problem_.empty()) break;
@@ -199,10 +202,7 @@ void Members::refuse(std::string_view member, std::string_view problem) {
 HttpError Members::error() const {
   std::string problem = problem_;
   for (const Member& member : members_) {
-    if (!problem.empty() || member.asked) continue;
-    // Only what can be said again is.
-    problem = is_name(member.name) ? "unknown member: " + member.name
-                                   : "a member that is unknown, and whose name is none";
+    if (problem.empty() && !member.asked) problem = "unknown member: " + member.name;
   }
   if (problem.empty()) return {};
   return {400, "bad_request", std::move(problem)};

@@ -130,7 +130,7 @@ TEST(Members, OfAQuery) {
   EXPECT_EQ(wrong.error().detail, "limit must be a whole number from 1 to 10");
   EXPECT_EQ(Members::of_query({{"a", "1"}, {"a", "2"}}).error().detail, "a is given twice");
   EXPECT_EQ(Members::of_query({{"a", "1"}}).error().detail, "unknown member: a");
-  const std::string nameless = "a member that is unknown, and whose name is none";
+  const std::string nameless = "a member has no proper name";
   for (const std::string& name : {std::string("\xe5"), std::string(), std::string(257, 'a')}) {
     EXPECT_EQ(Members::of_query({{name, "1"}}).error().detail, nameless);
   }

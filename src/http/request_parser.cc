@@ -105,7 +105,8 @@ std::size_t RequestParser::feed(std::string_view bytes) {
   } else if (code == http::error::header_limit) {
     refuse(431, "the head is larger than 16384 bytes");
   } else {
-    refuse(400, code.message());
+    // What is wrong with a chunk it calls by names that depend on how much of it has come.
+    refuse(400, is_header_done() ? "bad chunk" : code.message());
   }
   return taken;
 }
