@@ -11,7 +11,6 @@ namespace {
 namespace http = boost::beast::http;
 
 // More than a chunk's size and line ends ever take.
-constexpr std::size_t kChunkHeadMax = 64;
 
 bool is_digits(std::string_view text) {
   return !text.empty() &&
@@ -37,6 +36,61 @@ HttpMethod method_of(http::verb verb) {
   }
 }
 
+// The head of a chunk: the line end of the chunk before it, its size in hex, a line end; behind a
+// size of zero one more. Nothing else: no extension, no trailer.
+class ChunkHead {
+ public:
+  ChunkHead(std::string_view text, bool follows_another) : left_(text), all_(text.size()) {
+    if (follows_another) take_line_end("bad chunk");
+    const std::size_t digits = take_digits();
+    if (is_whole_ && !left_.empty() && left_.front() == ';') problem_ = "a chunk extension";
+    if (digits == 0 && is_whole_) problem_ = "bad chunk";
+    take_line_end("bad chunk");
+    if (is_last_) take_line_end("a trailer");
+  }
+
+  bool is_whole() const { return is_whole_ && problem_ == nullptr; }
+  const char* problem() const { return problem_; }
+  std::size_t size() const { return all_ - left_.size(); }
+
+ private:
+  static constexpr std::size_t kDigitsMax = 8;
+
+  bool may_go_on() const { return is_whole_ && problem_ == nullptr; }
+  void take_line_end(const char* otherwise) {
+    for (const char c : {'\r', '\n'}) {
+      if (!may_go_on()) return;
+      if (left_.empty()) {
+        is_whole_ = false;
+      } else if (left_.front() != c) {
+        problem_ = otherwise;
+      } else {
+        left_.remove_prefix(1);
+      }
+    }
+  }
+  std::size_t take_digits() {
+    std::size_t digits = 0;
+    is_last_ = true;
+    while (may_go_on() && !left_.empty() && is_hex_digit(left_.front())) {
+      is_last_ = is_last_ && left_.front() == '0';
+      left_.remove_prefix(1);
+      if (++digits > kDigitsMax) problem_ = "bad chunk";
+    }
+    if (left_.empty()) is_whole_ = false;
+    return digits;
+  }
+  static bool is_hex_digit(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+  }
+
+  std::string_view left_;
+  const std::size_t all_;
+  const char* problem_ = nullptr;
+  bool is_whole_ = true;
+  bool is_last_ = false;
+};
+
 }  // namespace
 
 RequestParser::RequestParser() {
@@ -55,21 +109,24 @@ std::size_t RequestParser::take_in(std::string_view unread) {
     if (!error_ && !is_header_done()) refuse(400, "bad version");
   }
   while (!error_ && !is_done() && taken < unread.size()) {
-    if (is_half_a_chunk_head(unread.substr(taken))) break;
-    const std::size_t fed = feed(unread.substr(taken));
+    const std::string_view rest = unread.substr(taken);
+    const std::string_view next = has_coding_ ? next_of_chunks(rest) : rest;
+    if (next.empty()) break;
+    const std::size_t fed = feed(next);
     taken += fed;
-    if (fed > 0) continue;
-    if (unread.size() - taken > kChunkHeadMax) refuse(400, "bad chunk");
-    break;
+    if (fed == 0) break;
   }
   return taken;
 }
 
-// Of a last chunk that comes in pieces Beast wants to see no less than all of its five bytes.
-bool RequestParser::is_half_a_chunk_head(std::string_view unread) const {
-  constexpr std::size_t kLastChunkSize = 5;  // "0", then two line ends
-  return has_coding_ && chunk_left_ == 0 && unread.size() < kLastChunkSize &&
-         (unread.front() == '0' || unread.front() == '\r');
+// What of a chunked body is fed next: data of the chunk that has begun, or the head of the next,
+// when all of it is here. Beast would judge a head differently by how much of it has come, and of
+// the last one it asserts to see all.
+std::string_view RequestParser::next_of_chunks(std::string_view unread) {
+  if (chunk_left_ > 0) return unread.substr(0, chunk_left_);
+  ChunkHead head(unread, has_chunk_);
+  if (head.problem() != nullptr) refuse(400, head.problem());
+  return head.is_whole() ? unread.substr(0, head.size()) : std::string_view();
 }
 
 // Looks for the empty line. Beast would take the lines one by one; all at once are easier to judge,
@@ -179,6 +236,7 @@ std::size_t RequestParser::on_body_impl(View body, Code&) {
 
 void RequestParser::on_chunk_header_impl(std::uint64_t size, View extensions, Code& code) {
   chunk_left_ = size;
+  has_chunk_ = true;
   if (!extensions.empty()) refuse(code, 400, "a chunk extension");
 }
 

@@ -59,7 +59,7 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   void on_finish_impl(Code&) override {}
 
   bool find_head(std::string_view unread);
-  bool is_half_a_chunk_head(std::string_view unread) const;
+  std::string_view next_of_chunks(std::string_view unread);
   std::size_t feed(std::string_view bytes);
   void take_once(bool& seen, std::string& kept, std::string_view name, View value, Code& code);
   void check_transfer_coding(std::string_view value, Code& code);
@@ -71,6 +71,7 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   std::size_t scanned_ = 0;    // of the head, for its end
   std::size_t head_size_ = 0;  // 0: not all there
   std::uint64_t chunk_left_ = 0;
+  bool has_chunk_ = false;  // one has begun
   bool has_host_ = false;
   bool has_length_ = false;
   bool has_coding_ = false;
