@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/edit_distance.h"
 #include "cli/values.h"
 
 namespace lockd::cli {
@@ -47,7 +48,7 @@ std::string nearest(std::string_view word, const std::vector<std::string_view>& 
   std::string_view best;
   std::size_t least = kFar;
   for (const std::string_view name : names) {
-    const std::size_t changes = distance(word, name);
+    const std::size_t changes = edit_distance(word, name, least);
     if (changes < least && changes <= name.size() / 2) {
       least = changes;
       best = name;

@@ -41,7 +41,4 @@ std::string cut_to(std::string_view text, std::size_t columns);
 // is left as it is.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns = 80);
 
-// How many letters must change to make one of the other: for "did you mean".
-std::size_t distance(std::string_view a, std::string_view b);
-
 }  // namespace lockd::cli

@@ -1,10 +1,8 @@
 #include "server/option_table.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
-#include <vector>
 
+#include "base/edit_distance.h"
 #include "server/option_rows.h"
 #include "server/option_values.h"
 
@@ -161,21 +159,6 @@ constexpr auto lockd_server_table() {
 
 constexpr auto kLockdServer = lockd_server_table();
 
-// How many letters must be added, dropped or changed to make one of the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::span<const Setting> settings(Flavour flavour) {
@@ -214,7 +197,7 @@ std::string_view nearest_setting(Flavour flavour, std::string_view name) {
   if (name.size() > 100) return nearest;
   std::size_t least = 1 + std::max<std::size_t>(2, name.size() / 3);
   for (const Setting& setting : settings(flavour)) {
-    const std::size_t letters = distance(name, setting.name);
+    const std::size_t letters = edit_distance(name, setting.name, least);
     if (letters >= least) continue;
     least = letters;
     nearest = setting.name;
