@@ -9,6 +9,7 @@ WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test test-web test-api screenshots interop bench fuzz format tidy clean \
+  package test-package newcomer \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) configure-fuzz build-fuzz
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
@@ -38,6 +39,17 @@ screenshots: build # the pictures in docs/images
 
 interop: build ## run published clients against the server; skips those it cannot get
 	@tests/interop/run build/dflockd build/interop
+
+package: ## .deb packages, a tarball, SBOMs and checksums, in build/packages
+	@scripts/setup build package
+	@scripts/package
+
+test-package: package ## lint, install and use what `make package` made; skips what the machine lacks
+	@tests/package/run build/packages
+
+# Needs root, the network and time: half an hour with TEST=1, which runs `make test` there too.
+newcomer: package # what the README says, on a clean Debian 12 in a folder
+	@tests/newcomer/run build/packages
 
 bench: build-release ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench
