@@ -41,8 +41,8 @@ start_service() {
   read -ra command <<<"$(exec_start)"
   [[ ${#command[@]} -gt 0 ]] || fail "$unit has no ExecStart"
   : >"$work/server.log"
-  DFLOCKD_PORT=0 DFLOCKD_HTTP_ADDR=127.0.0.1:0 DFLOCKD_SHUTDOWN_TIMEOUT_S=1 \
-    as_nobody "${command[@]}" 2>"$work/server.log" &
+  as_nobody env DFLOCKD_PORT=0 DFLOCKD_HTTP_ADDR=127.0.0.1:0 DFLOCKD_SHUTDOWN_TIMEOUT_S=1 \
+    "${command[@]}" 2>"$work/server.log" &
   pid=$!
   wait_for_ports
 }
@@ -56,7 +56,6 @@ wait_for_ports() {
     [[ $SECONDS -lt $deadline ]] || fail "the server does not listen"
     sleep 0.05
   done
-  export DFLOCKD_SERVERS=127.0.0.1:$port
 }
 
 # As systemd does; it has to end well.
@@ -111,7 +110,7 @@ release_locks() {
 lockctl() {
   local program=/usr/bin/lockctl
   [[ ${#enter[@]} -gt 0 ]] || program=$root$bin/lockctl
-  "${enter[@]}" "$program" "$@"
+  "${enter[@]}" env DFLOCKD_SERVERS="127.0.0.1:$port" "$program" "$@"
 }
 
 # While take_locks()'s are held.
