@@ -27,7 +27,7 @@ with open(path + ".cdx.json") as file:
     cyclonedx = json.load(file)
 
 # Every reference leads somewhere.
-known = {spdx["SPDXID"]} | {p["SPDXID"] for p in spdx["packages"] + spdx["files"]}
+known = {spdx["SPDXID"]} | {p["SPDXID"] for p in spdx["packages"]}
 for relation in spdx["relationships"]:
     expect({relation["spdxElementId"], relation["relatedSpdxElement"]} <= known, relation)
 known = {cyclonedx["metadata"]["component"]["bom-ref"]}
@@ -38,7 +38,8 @@ for dependency in cyclonedx["dependencies"]:
 # Both name the same packages and programs.
 urls = {r["referenceLocator"] for p in spdx["packages"] for r in p.get("externalRefs", [])}
 expect(urls == {c["purl"] for c in cyclonedx["components"] if "purl" in c}, "they differ")
-hashes = {f["fileName"].split("/")[-1]: f["checksums"][-1]["checksumValue"] for f in spdx["files"]}
+hashes = {p["name"]: p["checksums"][0]["checksumValue"] for p in spdx["packages"]
+          if "checksums" in p}
 expect(set(hashes) == PROGRAMS, "programs are missing")
 for component in cyclonedx["components"]:
     if component["name"] in PROGRAMS:
