@@ -15,8 +15,9 @@ else()
 endif()
 install(FILES ${PROJECT_BINARY_DIR}/dflockd.service DESTINATION ${lockd_unit_dir})
 install(FILES packaging/systemd/dflockd.socket packaging/prometheus/lockd.rules.yml
-              packaging/grafana/lockd.json
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES packaging/grafana/lockd.json
+        DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME grafana.json)
 
 # --- linking ---
 
