@@ -23,7 +23,10 @@ setup: ## install what the build needs and lacks (Debian packages)
 
 build: build-release ## build the release; programs are left in build/
 
-run: build ## build, then start the server; ARGS="--port 7000" passes it flags
+# The programs alone: a newcomer need not wait for the tests.
+run: configure-release ## build, then start the server; ARGS="--port 7000" passes it flags
+	@echo "== build the programs"
+	@cmake --build --preset release --parallel $(JOBS) --target dflockd lockd-server lockctl
 	@exec build/dflockd $(ARGS)
 
 test: test-release build-clang test-asan test-tsan ## release, clang (compile only), asan+ubsan and tsan suites
