@@ -24,6 +24,9 @@ install(FILES packaging/grafana/lockd.json
 foreach(program dflockd lockd-server lockctl)
   # Which objects of which libraries went in: scripts/sbom reads it.
   target_link_options(${program} PRIVATE LINKER:-Map=$<TARGET_FILE:${program}>.map)
+  # Debug information is not shipped, and has paths as ccache saw them: through the build id they
+  # would get in.
+  target_link_options(${program} PRIVATE LINKER:--strip-debug)
 endforeach()
 
 if(LOCKD_PORTABLE)
