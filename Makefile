@@ -11,9 +11,10 @@ JOBS := $(shell nproc)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-web test-api screenshots interop bench fuzz soak planted coverage \
-  format tidy clean \
-  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
+.PHONY: help setup build run test test-web test-api screenshots interop bench fuzz soak planted \
+  coverage format tidy clean package test-package newcomer \
+  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) \
+  $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
 
@@ -26,7 +27,10 @@ setup: ## install what the build needs and lacks (Debian packages)
 
 build: build-release ## build the release; programs are left in build/
 
-run: build ## build, then start the server; ARGS="--port 7000" passes it flags
+# The programs alone: a newcomer need not wait for the tests.
+run: configure-release ## build, then start the server; ARGS="--port 7000" passes it flags
+	@echo "== build the programs"
+	@cmake --build --preset release --parallel $(JOBS) --target dflockd lockd-server lockctl
 	@exec build/dflockd $(ARGS)
 
 test: test-release build-clang test-asan test-tsan ## release, clang (compile only), asan+ubsan and tsan suites
@@ -42,6 +46,17 @@ screenshots: build # the pictures in docs/images
 
 interop: build ## run published clients against the server; skips those it cannot get
 	@tests/interop/run build/dflockd build/interop
+
+package: ## .deb packages, a tarball, SBOMs and checksums, in build/packages
+	@scripts/setup build package
+	@scripts/package
+
+test-package: package ## lint, install and use what `make package` made; skips what the machine lacks
+	@tests/package/run build/packages
+
+# Needs root, the network and time: half an hour with TEST=1, which runs `make test` there too.
+newcomer: package # what the README says, on a clean Debian 12 in a folder
+	@tests/newcomer/run build/packages
 
 bench: build-release ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench

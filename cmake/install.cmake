@@ -1,10 +1,16 @@
-# cmake --install: the libraries for find_package(lockd) and for pkg-config, and lockctl with its
-# pages and completions. tests/install uses them all.
+# cmake --install: the programs with their pages and completions, and the libraries for
+# find_package(lockd) and for pkg-config. tests/install uses them all.
+#
+# Two components, which become a package each: `programs` and `development`.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(lockd_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lockd)
+
+# --- development ---
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 # An export each: who embeds the engine has no need of OpenSSL.
 install(TARGETS lockd EXPORT lockdTargets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -29,20 +35,32 @@ foreach(name lockd lockd-client)
   install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 
-# lockctl makes its own pages and completions.
-set(lockctl_made ${PROJECT_BINARY_DIR}/lockctl-made)
-add_custom_command(OUTPUT ${lockctl_made}/lockctl.fish
-  COMMAND lockctl man --directory ${lockctl_made}/man1
-  COMMAND lockctl completion bash > ${lockctl_made}/lockctl
-  COMMAND lockctl completion zsh > ${lockctl_made}/_lockctl
-  COMMAND lockctl completion fish > ${lockctl_made}/lockctl.fish
+# --- programs ---
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME programs)
+install(TARGETS dflockd lockd-server lockctl)
+
+# Pages, completions and settings are made by the programs' own tables.
+set(lockd_made ${PROJECT_BINARY_DIR}/made)
+add_custom_command(OUTPUT ${lockd_made}/lockctl.fish
+  COMMAND lockctl man --directory ${lockd_made}/man1
+  COMMAND lockctl completion bash > ${lockd_made}/lockctl
+  COMMAND lockctl completion zsh > ${lockd_made}/_lockctl
+  COMMAND lockctl completion fish > ${lockd_made}/lockctl.fish
   DEPENDS lockctl
   VERBATIM)
-add_custom_target(lockctl_pages ALL DEPENDS ${lockctl_made}/lockctl.fish)
-install(TARGETS lockctl)
-install(DIRECTORY ${lockctl_made}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
-install(FILES ${lockctl_made}/lockctl
+add_custom_command(OUTPUT ${lockd_made}/dflockd.toml ${lockd_made}/dflockd.1
+    ${lockd_made}/lockd-server.1
+  COMMAND server_pages ${lockd_made}
+  DEPENDS server_pages
+  VERBATIM)
+file(MAKE_DIRECTORY ${lockd_made})
+add_custom_target(pages ALL DEPENDS ${lockd_made}/lockctl.fish ${lockd_made}/dflockd.toml)
+install(DIRECTORY ${lockd_made}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+install(FILES ${lockd_made}/dflockd.1 ${lockd_made}/lockd-server.1
+        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${lockd_made}/lockctl
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${lockctl_made}/_lockctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${lockctl_made}/lockctl.fish
+install(FILES ${lockd_made}/_lockctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${lockd_made}/lockctl.fish
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

@@ -1,65 +1,20 @@
 #include "cli/man_page.h"
 
 #include <algorithm>
-#include <cctype>
 
+#include "base/roff.h"
 #include "cli/help_text.h"
 
 namespace lockd::cli {
 namespace {
 
-// Text as roff takes it: its escapes escaped, and a line that begins with a control character
-// guarded. Hyphens are to be minus signs, which is what people copy.
-std::string roff(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool line_start = out.empty() || out.back() == '\n';
-    if (line_start && (c == '.' || c == '\'')) out += "\\&";
-    switch (c) {
-      case '\\': out += "\\e"; break;
-      case '-': out += "\\-"; break;
-      case '~': out += "\\(ti"; break;
-      case '^': out += "\\(ha"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
+using roff::escaped;
+using roff::paragraphs;
+using roff::section;
+using roff::tagged;
 
-// The argument of a macro.
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : roff(text)) out += c == '"' ? std::string("\\(dq") : std::string(1, c);
-  return out + '"';
-}
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return out;
-}
-
-std::string title(const std::string& name) {
-  return ".TH " + quoted(upper(name)) + " 1 \"\" " +
-         quoted("lockd " + std::string(program_version())) + " \"User Commands\"\n";
-}
-
-std::string section(std::string_view name) { return ".SH " + quoted(upper(name)) + '\n'; }
-
-// Empty lines between paragraphs become .PP.
-std::string paragraphs(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find("\n\n"), text.size());
-    if (!out.empty()) out += ".PP\n";
-    out += roff(text.substr(0, end)) + '\n';
-    text.remove_prefix(std::min(end + 2, text.size()));
-  }
-  return out;
-}
-
-std::string tagged(std::string_view tag, std::string_view text) {
-  return ".TP\n.B " + quoted(tag) + '\n' + roff(text) + '\n';
+std::string title(std::string_view name) {
+  return roff::title(name, "lockd " + std::string(program_version()));
 }
 
 std::string group_text(const OptionGroup& group) {
@@ -81,8 +36,7 @@ std::string exits_text(std::span<const ExitMeaning> exits) {
 std::string examples_text(std::span<const Example> examples) {
   std::string out = section("Examples");
   for (const Example& example : examples) {
-    out += ".PP\n" + roff(example.meaning) + "\n.PP\n.RS 4\n.nf\n" + roff(example.line) +
-           "\n.fi\n.RE\n";
+    out += roff::example(example.meaning, example.line);
   }
   return out;
 }
@@ -101,10 +55,10 @@ std::string page_name(const Command& command) {
 }
 
 std::string man_page() {
-  std::string out = title("lockctl") + section("Name") + "lockctl \\- " + roff(program_summary()) +
-                    '\n' + section("Synopsis") + roff("lockctl COMMAND [OPTION...] [ARGUMENT...]") +
-                    '\n' + section("Description") + paragraphs(program_description()) +
-                    section("Commands");
+  std::string out =
+      title("lockctl") + section("Name") + "lockctl \\- " + escaped(program_summary()) + '\n' +
+      section("Synopsis") + escaped("lockctl COMMAND [OPTION...] [ARGUMENT...]") + '\n' +
+      section("Description") + paragraphs(program_description()) + section("Commands");
   for (const Command& command : commands()) {
     out +=
         tagged(command.name, std::string(command.summary) + "; see " + page_name(command) + "(1).");
@@ -119,9 +73,10 @@ std::string man_page() {
 
 std::string man_page(const Command& command) {
   const std::string name = page_name(command);
-  std::string out = title(name) + section("Name") + roff(name) + " \\- " + roff(command.summary) +
-                    '\n' + section("Synopsis") + roff(usage_of(command)) + '\n' +
-                    section("Description") + paragraphs(command.description);
+  std::string out = title(name) + section("Name") + escaped(name) + " \\- " +
+                    escaped(command.summary) + '\n' + section("Synopsis") +
+                    escaped(usage_of(command)) + '\n' + section("Description") +
+                    paragraphs(command.description);
   if (!command.operands.empty()) out += section("Arguments");
   for (const Operand& operand : command.operands) out += tagged(operand.name, operand.help);
   for (const OptionGroup& group : command.groups) {

@@ -1,52 +1,18 @@
 #include "server/option_text.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <string_view>
 
 #include "server/command_line.h"
-#include "server/option_table.h"
 
 namespace lockd {
 namespace {
 
-constexpr std::size_t kColumns = 80;
 constexpr std::size_t kOriginColumn = 40;
-
-// `text` in lines of at most kColumns, each after `indent` spaces.
-std::string wrapped(std::string_view text, std::size_t indent) {
-  std::string out;
-  std::size_t column = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (column == 0 || column + 1 + end > kColumns) {
-      out += (column == 0 ? "" : "\n") + std::string(indent, ' ');
-      column = indent;
-    } else {
-      out += ' ';
-      ++column;
-    }
-    out += text.substr(0, end);
-    column += end;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out + '\n';
-}
-
-std::string flag_text(const Setting& setting) {
-  std::string text = "  --" + std::string(setting.name);
-  if (setting.shape == Setting::Shape::boolean) return text + ", --no-" + std::string(setting.name);
-  return text + ' ' + std::string(setting.value);
-}
+constexpr std::string_view kMargin = "      ";
 
 std::string setting_text(Flavour flavour, const Setting& setting) {
-  std::string facts = "Default: " + default_text(flavour, setting) + ". Variable: ";
-  facts += setting.variables[0];
-  if (setting.variables[1] != nullptr) facts += std::string(" or ") + setting.variables[1];
-  std::string takes;
-  if (setting.shape != Setting::Shape::boolean) takes = " Takes " + std::string(setting.rule) + '.';
-  return flag_text(setting) + '\n' + wrapped(std::string(setting.help) + takes, 6) +
-         wrapped(facts, 6);
+  return "  " + flag_text(setting) + '\n' + wrapped(meaning_text(setting), kMargin) +
+         wrapped(facts_text(flavour, setting), kMargin);
 }
 
 // A basic string of TOML.
@@ -94,16 +60,8 @@ std::string protection_text(const Options& options) {
 }  // namespace
 
 std::string help_text(Flavour flavour) {
-  const std::string program(program_name(flavour));
-  std::string text = "Usage: " + program + " [FLAG...]\n\n" +
-                     wrapped(
-                         "A server for locks and semaphores with leases and fences. Every "
-                         "setting is a flag, a variable of the environment and a name in the "
-                         "file of --config; the environment wins over flags, and flags over "
-                         "the file. A flag takes one or two dashes, and its value in the next "
-                         "word or after =. A boolean takes --flag, --no-flag or --flag=VALUE, "
-                         "where the value is true or false, 1 or 0, yes or no, on or off.",
-                         0);
+  std::string text = "Usage: " + std::string(program_name(flavour)) + " [FLAG...]\n\n" +
+                     wrapped(about_settings(), "");
   std::string_view group;
   for (const Setting& setting : settings(flavour)) {
     if (setting.group != group) text += "\n" + std::string(setting.group) + ":\n";
@@ -112,7 +70,7 @@ std::string help_text(Flavour flavour) {
   }
   text += "\nInstead of serving:\n";
   for (const ActionFlag& flag : action_flags()) {
-    text += "  --" + std::string(flag.name) + '\n' + wrapped(flag.help, 6);
+    text += "  --" + std::string(flag.name) + '\n' + wrapped(flag.help, kMargin);
   }
   return text;
 }
@@ -129,6 +87,52 @@ std::string config_text(const Loaded& loaded) {
     text += entry_text(loaded, setting, *origin++);
   }
   return text + protection_text(loaded.options);
+}
+
+std::string_view about_settings() {
+  return "A server for locks and semaphores with leases and fences. Every setting is a flag, a "
+         "variable of the environment and a name in the file of --config; the environment wins "
+         "over flags, and flags over the file. A flag takes one or two dashes, and its value in "
+         "the next word or after =. A boolean takes --flag, --no-flag or --flag=VALUE, where the "
+         "value is true or false, 1 or 0, yes or no, on or off.";
+}
+
+std::string flag_text(const Setting& setting) {
+  const std::string name(setting.name);
+  if (setting.shape == Setting::Shape::boolean) return "--" + name + ", --no-" + name;
+  return "--" + name + ' ' + std::string(setting.value);
+}
+
+std::string meaning_text(const Setting& setting) {
+  std::string text(setting.help);
+  if (setting.shape != Setting::Shape::boolean) text += " Takes " + std::string(setting.rule) + '.';
+  return text;
+}
+
+std::string facts_text(Flavour flavour, const Setting& setting) {
+  std::string text = "Default: " + default_text(flavour, setting) + ". Variable: ";
+  text += setting.variables[0];
+  if (setting.variables[1] != nullptr) text += std::string(" or ") + setting.variables[1];
+  return text;
+}
+
+std::string wrapped(std::string_view text, std::string_view margin, std::size_t columns) {
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (column == 0 || column + 1 + end > columns) {
+      out += (column == 0 ? "" : "\n") + std::string(margin);
+      column = margin.size();
+    } else {
+      out += ' ';
+      ++column;
+    }
+    out += text.substr(0, end);
+    column += end;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out + '\n';
 }
 
 }  // namespace lockd
