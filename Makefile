@@ -61,13 +61,8 @@ newcomer: package # what the README says, on a clean Debian 12 in a folder
 bench: build-release ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench
 
-# New inputs go to build/fuzz/corpus; those worth keeping are merged into tests/fuzz/corpus by hand.
 fuzz: build-fuzz ## fuzz every parser with FUZZ_RUNS=1000000 inputs
-	@for fuzzer in build/fuzz/fuzzers/*_fuzz; do \
-	  name=$${fuzzer##*/}; echo "== fuzz $$name"; mkdir -p build/fuzz/corpus/$$name; \
-	  $$fuzzer -runs=$(FUZZ_RUNS) -max_len=70000 -timeout=10 -artifact_prefix=build/fuzz/$$name- \
-	    build/fuzz/corpus/$$name tests/fuzz/corpus/$$name || exit 1; \
-	done
+	@scripts/fuzz build/fuzz $(FUZZ_RUNS)
 
 soak: build ## simulate for SECONDS=3600, with a line of progress
 	@build/release/tests/simulate --seconds $(SECONDS) --first $$(date +%s)000
