@@ -1,0 +1,90 @@
+#include "histories/hold.h"
+
+#include <algorithm>
+
+namespace lockd::histories {
+namespace {
+
+Instant sum(Instant a, Instant b) { return a == kNever || b == kNever ? kNever : a + b; }
+
+}  // namespace
+
+Hold::Hold(const Timeline& timeline, const Operation& told, Instant asked, Instant queued_by)
+    : timeline_(&timeline), told_(&told), asked_(asked), queued_by_(queued_by) {
+  lease(told);
+}
+
+// A lease that is confirmed. A renewal that was lost on its way may still arrive, and set another.
+void Hold::lease(const Operation& operation) {
+  lease_end_ = operation.call + std::min(operation.ttl, lost_ttl_);
+  suspended_ = timeline_->next_suspend(operation.server, operation.call);
+  over_by_ =
+      std::max(over_by_, timeline_->armed_until(operation.server, operation.call,
+                                                sum(operation.ret, operation.ttl), operation.ttl));
+}
+
+void Hold::add(const Operation& operation, const Complain& complain) {
+  if (operation.result == Result::ok) expect_not_over(operation, complain);
+  if (operation.result == Result::not_held) expect_alive(operation, complain);
+  if (operation.function == Function::release) {
+    let_go(operation);
+  } else {
+    renew(operation);
+  }
+  if (operation.result == Result::not_held) {
+    over_ = true;
+    over_by_ = std::min(over_by_, operation.ret);
+  }
+}
+
+void Hold::renew(const Operation& operation) {
+  switch (operation.result) {
+    case Result::ok:
+      proven_ = std::max(proven_, operation.call);
+      lease(operation);
+      break;
+    case Result::info:
+    case Result::refused: {
+      lost_ttl_ = std::min(lost_ttl_, operation.ttl);
+      lease_end_ = std::min(lease_end_, operation.call + operation.ttl);
+      const Instant ended = operation.result == Result::info ? operation.gave_up : operation.ret;
+      over_by_ = std::max(over_by_, timeline_->armed_until(operation.server, operation.call,
+                                                           sum(sum(ended, operation.ttl), kLateMax),
+                                                           operation.ttl));
+      break;
+    }
+    default: break;
+  }
+}
+
+void Hold::let_go(const Operation& operation) {
+  if (operation.result == Result::ok) {
+    proven_ = std::max(proven_, operation.call);
+    lease_end_ = operation.call;
+    over_ = true;
+    over_by_ = std::min(over_by_, operation.ret);
+  } else {
+    doubtful_ = std::min(doubtful_, operation.call);
+  }
+}
+
+Instant Hold::held_until() const {
+  const Instant disconnected = timeline_->disconnected(*told_);
+  return std::max(proven_, std::min({lease_end_, doubtful_, suspended_, disconnected}));
+}
+
+void Hold::expect_alive(const Operation& operation, const Complain& complain) const {
+  if (over_ || operation.ret >= held_until()) return;
+  complain(broken_promise(operation), "was said not to be held while it certainly was", operation);
+}
+
+void Hold::expect_not_over(const Operation& operation, const Complain& complain) const {
+  if (operation.call <= over_by_) return;
+  complain(broken_promise(operation), "came back after it was over", operation);
+}
+
+std::string_view Hold::broken_promise(const Operation& operation) const {
+  return timeline_->restarted(operation.server, told_->ret, operation.ret) ? "I8" : "I3";
+}
+
+}  // namespace lockd::histories
