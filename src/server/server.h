@@ -29,6 +29,8 @@ class Server {
   // 0 when it is not served.
   std::uint16_t port() const { return ports_.line.port; }
   std::uint16_t http_port() const { return ports_.http.port; }
+  // What it serves, for callers in this process: they stand in line with everybody else.
+  Engine& engine() { return shared_.engine; }
 
   // Reads again what may change: the certificate and its key. An error line when they cannot be
   // used; then nothing has changed.

@@ -160,8 +160,12 @@ void check_wait(const KeyHistory& key, const Occupation& occupation, const Opera
                 std::vector<Violation>& violations) {
   const bool timed_out = operation.result == Result::timeout;
   // When it came is not known to the last moment; that it waited `timeout` long is.
-  const Instant from = timed_out ? operation.ret - operation.timeout : operation.call;
-  const Instant to = timed_out ? operation.call + operation.timeout : operation.ret - kLateMax;
+  Instant from = operation.call;
+  Instant to = operation.ret - kLateMax;
+  if (timed_out) {
+    from = std::max(from, operation.ret - operation.timeout);
+    to = std::min(operation.ret, operation.call + operation.timeout);
+  }
   if (to - from <= kLateMax || occupation.room(from, to) <= kLateMax) return;
   if (key.timeline().interrupted(operation.server, operation.call, operation.ret)) return;
   violations.push_back(violation(key, operation.call > key.timeline().healed() ? "I12" : "I5",
