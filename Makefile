@@ -8,7 +8,7 @@ JOBS := $(shell nproc)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-web test-api screenshots interop bench fuzz format tidy clean \
+.PHONY: help setup build run test test-web test-api screenshots interop histories bench fuzz format tidy clean \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) configure-fuzz build-fuzz
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
@@ -38,6 +38,9 @@ screenshots: build # the pictures in docs/images
 
 interop: build ## run published clients against the server; skips those it cannot get
 	@tests/interop/run build/dflockd build/interop
+
+histories: build ## record two million operations under faults, and have the history judged
+	@tests/histories/run build/release/tests build/histories $(ARGS)
 
 bench: build-release ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench

@@ -30,9 +30,9 @@ void Actor::connect(const Watch& watch) {
   connect_at_ = now() + kBackOff;
   const Subject::Place place = role_.subject->place();
   const bool direct = role_.proxy_port == 0;
-  const std::uint16_t port =
-      direct ? (role_.http ? place.http_port : place.line_port) : role_.proxy_port;
-  if (port == 0) return;
+  const std::uint16_t server_port = role_.http ? place.http_port : place.line_port;
+  if (server_port == 0) return;
+  const std::uint16_t port = direct ? server_port : role_.proxy_port;
   received_.clear();
   conn_ = recording_.new_conn();
   life_ = direct ? place.life : 0;

@@ -83,7 +83,6 @@ bool Channel::fill(std::string& received) {
     const long size = read(bytes.data(), bytes.size());
     if (size <= 0) return size == 0;
     received.append(bytes.data(), static_cast<std::size_t>(size));
-    if (static_cast<std::size_t>(size) < bytes.size() && tls_ == nullptr) return true;
   }
 }
 

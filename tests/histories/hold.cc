@@ -24,6 +24,14 @@ void Hold::lease(const Operation& operation) {
 }
 
 void Hold::add(const Operation& operation, const Complain& complain) {
+  // A server whose storage has failed says no to everything, and the line protocol has one word for
+  // all of it.
+  const Instant failed = timeline_->failed(operation.server, operation.life);
+  if (operation.result == Result::not_held && operation.ret >= failed) {
+    Operation refused = operation;
+    refused.result = Result::refused;
+    return add(refused, complain);
+  }
   if (operation.result == Result::ok) expect_not_over(operation, complain);
   if (operation.result == Result::not_held) expect_alive(operation, complain);
   if (operation.function == Function::release) {
