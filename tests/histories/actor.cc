@@ -43,28 +43,26 @@ void Actor::connect(const Watch& watch) {
   ask_next();
 }
 
-void Actor::ready(const Watch& watch) {
+void Actor::ready(const Watch& watch, bool ending) {
   if (channel_ == nullptr || now() < paused_until_) return;
   const bool wrote = channel_->wants_to_write();
-  converse();
+  converse(ending);
   if (channel_ != nullptr && wrote != channel_->wants_to_write()) {
     watch(channel_->descriptor(), *this, channel_->wants_to_write(), false);
   }
 }
 
-void Actor::converse() {
-  // Replies lead to requests, which may be answered already.
-  for (;;) {
-    const bool open = channel_->advance(received_);
-    Reply reply;
-    const bool answered =
-        pending_.has_value() && dialect_.read(pending_->request, received_, reply);
-    if (answered) take(reply);
-    if (!answered && !open) return close(false);
-    if (!answered) return;
-    if (server_ends_ || finished_) continue;
-    ask_next();
+// What a reply leads to is sent at once. Its own reply is an event of its own; only an end that has
+// been told of must be read now.
+void Actor::converse(bool ending) {
+  bool open = channel_->advance(received_, ending);
+  Reply reply;
+  while (pending_.has_value() && dialect_.read(pending_->request, received_, reply)) {
+    take(reply);
+    if (!server_ends_ && !finished_) ask_next();
   }
+  if (open) open = channel_->flush();
+  if (!open) close(false);
 }
 
 void Actor::ask_next() {
@@ -110,7 +108,7 @@ void Actor::tick(Instant at, const Watch& watch) {
   if (at < paused_until_) return;
   if (paused_until_ != 0) {
     paused_until_ = 0;
-    return ready(watch);
+    return ready(watch, true);
   }
   if (channel_ == nullptr) {
     if (!finished_ && at >= connect_at_) connect(watch);

@@ -34,7 +34,8 @@ class Actor {
   // What to do when a connection begins: to have its socket watched.
   using Watch = std::function<void(int socket, Actor& actor, bool writing, bool is_new)>;
 
-  void ready(const Watch& watch);
+  // `ending`: the peer may have sent its last.
+  void ready(const Watch& watch, bool ending);
   // Every few milliseconds.
   void tick(Instant at, const Watch& watch);
 
@@ -53,7 +54,7 @@ class Actor {
   };
 
   void connect(const Watch& watch);
-  void converse();
+  void converse(bool ending);
   void ask_next();
   void take(const Reply& reply);
   void note_unknown();

@@ -14,6 +14,8 @@ Result result_of(Outcome outcome) {
     case Outcome::expired:
     case Outcome::stale:
     case Outcome::not_holder: return Result::not_held;
+    case Outcome::storage: return Result::storage;
+    case Outcome::closed: return Result::draining;
     default: return Result::refused;
   }
 }

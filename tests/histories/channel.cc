@@ -59,9 +59,9 @@ void Channel::reset_on_close() {
   ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
-bool Channel::advance(std::string& received) {
+bool Channel::advance(std::string& received, bool ending) {
   wants_to_write_ = false;
-  return flush() && fill(received) && (tls_ == nullptr || flush());
+  return flush() && fill(received, ending) && (tls_ == nullptr || flush());
 }
 
 bool Channel::flush() {
@@ -77,12 +77,14 @@ bool Channel::flush() {
   return true;
 }
 
-bool Channel::fill(std::string& received) {
+bool Channel::fill(std::string& received, bool ending) {
   std::array<char, 16 * 1024> bytes;
   for (;;) {
     const long size = read(bytes.data(), bytes.size());
     if (size <= 0) return size == 0;
     received.append(bytes.data(), static_cast<std::size_t>(size));
+    const bool all = tls_ == nullptr && static_cast<std::size_t>(size) < bytes.size();
+    if (all && !ending) return true;
   }
 }
 

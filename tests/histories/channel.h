@@ -22,8 +22,11 @@ class Channel {
   std::uint16_t local_port() const;
 
   void send(std::string_view bytes) { unsent_ += bytes; }
-  // Sends and receives what can be; appends to `received`. False when the connection is over.
-  bool advance(std::string& received);
+  // Sends and receives what can be; appends to `received`. `ending`: the peer may have sent its
+  // last. False when the connection is over.
+  bool advance(std::string& received, bool ending);
+  // Only sends.
+  bool flush();
   bool wants_to_write() const { return wants_to_write_; }
   // The end will be a reset.
   void reset_on_close();
@@ -33,8 +36,7 @@ class Channel {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
 
-  bool flush();
-  bool fill(std::string& received);
+  bool fill(std::string& received, bool ending);
   // How much; 0 for not now, -1 for never.
   long write(std::string_view bytes);
   long read(char* bytes, std::size_t size);

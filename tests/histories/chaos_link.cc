@@ -46,20 +46,20 @@ void ChaosProxy::Link::reset() {
   up_.left = down_.left = 0;  // over at the next turn
 }
 
-bool ChaosProxy::Link::advance(Instant now) {
+bool ChaosProxy::Link::advance(Instant now, bool ending) {
   if (up_.left == 0 || down_.left == 0) {
     reset();
     return false;
   }
-  if (!advance(up_, now) || !advance(down_, now)) return false;
+  if (!advance(up_, now, ending) || !advance(down_, now, ending)) return false;
   // When the server has said its last word the client has nobody to talk to.
   return !down_.told && !(up_.told && up_.ended && down_.ended);
 }
 
-bool ChaosProxy::Link::advance(Way& way, Instant now) {
+bool ChaosProxy::Link::advance(Way& way, Instant now, bool ending) {
   if (way.stalled_until > now) return true;
   way.stalled_until = 0;
-  if (!read(way, now) || !send(way, now)) return false;
+  if (!read(way, now, ending) || !send(way, now)) return false;
   if (way.ended && way.held.empty() && !way.told) {
     ::shutdown(way.to, SHUT_WR);
     way.told = true;
@@ -67,8 +67,8 @@ bool ChaosProxy::Link::advance(Way& way, Instant now) {
   return true;
 }
 
-// To the last: who is told of an end together with bytes is not told again.
-bool ChaosProxy::Link::read(Way& way, Instant now) {
+// Who is told of an end together with bytes is not told again.
+bool ChaosProxy::Link::read(Way& way, Instant now, bool ending) {
   std::array<char, 16 * 1024> bytes;
   while (!way.ended && way.held.size() < kHeldMax) {
     const ssize_t size = ::recv(way.from, bytes.data(), bytes.size(), 0);
@@ -81,6 +81,7 @@ bool ChaosProxy::Link::read(Way& way, Instant now) {
     if (way.dropped) continue;
     if (way.held.empty() && way.delayed_until > now) way.release_at = now + kDelay;
     way.held.append(bytes.data(), static_cast<std::size_t>(size));
+    if (!ending && static_cast<std::size_t>(size) < bytes.size()) break;
   }
   return true;
 }

@@ -25,8 +25,9 @@ class ChaosProxy::Link {
   int server() const { return down_.from; }
 
   void break_it(Fault fault, Instant until, std::mt19937_64& random);
-  // Moves what can be moved, in both directions. False when it is over.
-  bool advance(Instant now);
+  // Moves what can be moved, in both directions. `ending`: somebody may have sent their last. False
+  // when it is over.
+  bool advance(Instant now, bool ending);
   // Whether a later moment, rather than a socket, will move something.
   bool waits() const { return up_.waits() || down_.waits(); }
 
@@ -50,8 +51,8 @@ class ChaosProxy::Link {
     }
   };
 
-  bool advance(Way& way, Instant now);
-  bool read(Way& way, Instant now);
+  bool advance(Way& way, Instant now, bool ending);
+  bool read(Way& way, Instant now, bool ending);
   bool send(Way& way, Instant now);
   void reset();
 

@@ -69,8 +69,10 @@ void ChaosProxy::start() {
 }
 
 void ChaosProxy::inject(Fault fault, std::uint16_t server, unsigned one_in, Instant lasting) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   injections_.push_back({fault, server, one_in, now() + lasting});
+  const std::uint64_t mine = ++injections_made_;
+  injected_.wait(lock, [&] { return injections_done_ >= mine; });
 }
 
 std::uint32_t ChaosProxy::life_of(std::uint16_t client_port) const {
@@ -85,7 +87,8 @@ void ChaosProxy::run() {
   while (!stopping_) {
     const int count = ::epoll_wait(epoll_, events.data(), events.size(), kTickMs);
     for (int i = 0; i < count; ++i) {
-      const int socket = events[static_cast<std::size_t>(i)].data.fd;
+      const auto& event = events[static_cast<std::size_t>(i)];
+      const int socket = event.data.fd;
       const auto found = links_.find(socket);
       if (found == links_.end()) {
         for (const auto& door : doors_) {
@@ -94,7 +97,8 @@ void ChaosProxy::run() {
         continue;
       }
       const std::shared_ptr<Link> link = found->second;
-      if (link->advance(now())) continue;
+      const bool ending = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+      if (link->advance(now(), ending)) continue;
       links_.erase(link->client());
       links_.erase(link->server());
     }
@@ -139,17 +143,20 @@ void ChaosProxy::accept(const Door& door) {
   }
 }
 
+void ChaosProxy::inject_all() {
+  const std::lock_guard lock(mutex_);
+  for (const Injection& injection : injections_) inject(injection);
+  injections_.clear();
+  injections_done_ = injections_made_;
+  injected_.notify_all();
+}
+
 void ChaosProxy::tick() {
-  std::vector<Injection> injections;
-  {
-    const std::lock_guard lock(mutex_);
-    injections.swap(injections_);
-  }
-  for (const Injection& injection : injections) inject(injection);
+  inject_all();
   const Instant at = now();
   std::vector<std::shared_ptr<Link>> over;
   for (const auto& [socket, link] : links_) {
-    if (socket == link->client() && link->waits() && !link->advance(at)) over.push_back(link);
+    if (socket == link->client() && link->waits() && !link->advance(at, true)) over.push_back(link);
   }
   for (const auto& link : over) {
     links_.erase(link->client());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -47,7 +48,8 @@ class ChaosProxy {
   std::uint16_t listen(std::uint16_t server, std::function<Upstream()> upstream);
   void start();
 
-  // Does that to one in `one_in` of the server's links, for so long where it lasts.
+  // Does that to one in `one_in` of the server's links, for so long where it lasts. It is done on
+  // return.
   void inject(Fault fault, std::uint16_t server, unsigned one_in, Instant lasting);
   // Which life of its server the client with that port was connected to.
   std::uint32_t life_of(std::uint16_t client_port) const;
@@ -69,6 +71,7 @@ class ChaosProxy {
   void run();
   void accept(const Door& door);
   void inject(const Injection& injection);
+  void inject_all();
   void tick();
 
   std::vector<std::unique_ptr<Door>> doors_;
@@ -78,7 +81,10 @@ class ChaosProxy {
   std::atomic<bool> stopping_{false};
 
   mutable std::mutex mutex_;
+  std::condition_variable injected_;
   std::vector<Injection> injections_;
+  std::uint64_t injections_made_ = 0;
+  std::uint64_t injections_done_ = 0;
   std::unordered_map<std::uint16_t, std::uint32_t> lives_;
   std::thread thread_;
 };

@@ -24,7 +24,7 @@ constexpr std::size_t kSliceSize = 2000;
 void print_table(const History& history) {
   std::array<std::array<std::size_t, 4>, 6> counts{};
   std::map<std::string, std::size_t> faults;
-  std::size_t unknown = 0;
+  std::array<std::size_t, 8> results{};
   std::size_t all = 0;
   std::size_t broken = 0;
   for (const Operation& operation : history.operations) {
@@ -36,7 +36,7 @@ void print_table(const History& history) {
     if (operation.function > Function::stats) continue;
     ++all;
     ++counts[static_cast<std::size_t>(operation.function)][static_cast<std::size_t>(operation.via)];
-    if (operation.result == Result::info) ++unknown;
+    ++results[static_cast<std::size_t>(operation.result)];
   }
   std::printf("%-10s %10s %10s %10s %10s\n", "", "tcp", "tls", "http", "lib");
   for (std::size_t function = 0; function < counts.size(); ++function) {
@@ -44,8 +44,12 @@ void print_table(const History& history) {
     for (const std::size_t count : counts[function]) std::printf(" %10zu", count);
     std::printf("\n");
   }
-  std::printf("%zu operations on %zu keys, %zu of them with an unknown result\n", all,
-              history.keys.size(), unknown);
+  std::printf("%zu operations on %zu keys:", all, history.keys.size());
+  for (std::size_t result = 0; result < results.size(); ++result) {
+    std::printf(" %s %zu", std::string(name_of(static_cast<Result>(result))).c_str(),
+                results[result]);
+  }
+  std::printf("\n");
   const std::size_t kinds = faults.size() - faults.count(std::string(kRestart));
   std::printf("%zu faults of %zu kinds:", broken, kinds);
   for (const auto& [name, count] : faults) std::printf(" %s %zu", name.c_str(), count);

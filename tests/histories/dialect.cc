@@ -69,7 +69,8 @@ class LineDialect : public Dialect {
         request.function == Function::renew || request.function == Function::release;
     if (follows_up && line == "error") return Result::not_held;
     if (line == "error_lease_expired" || line == "error_not_enqueued") return Result::not_held;
-    return Result::refused;
+    if (line == "error_storage") return Result::storage;
+    return line == "error_draining" ? Result::draining : Result::refused;
   }
 };
 
@@ -120,12 +121,16 @@ class HttpDialect : public Dialect {
 
   static Result result_of(std::uint64_t status, std::string_view body) {
     if (status == 200) return Result::ok;
+    const auto says = [body](std::string_view code) {
+      return body.find(code) != std::string_view::npos;
+    };
+    if (status == 503) return says("\"storage\"") ? Result::storage : Result::draining;
     if (status != 409) return Result::refused;
     for (const std::string_view code : {"\"held\"", "\"wait_timeout\""}) {
-      if (body.find(code) != std::string_view::npos) return Result::timeout;
+      if (says(code)) return Result::timeout;
     }
     for (const std::string_view code : {"\"expired\"", "\"stale_token\"", "\"not_holder\""}) {
-      if (body.find(code) != std::string_view::npos) return Result::not_held;
+      if (says(code)) return Result::not_held;
     }
     return Result::refused;
   }

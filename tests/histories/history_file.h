@@ -26,7 +26,8 @@ History parse_history(std::string_view text, const std::string& name);
 void write_history(History& history, const std::string& path);
 
 // Copies the lines of up to `keys_max` keys, spread over all there are, of each up to `operations_
-// max` in the order of calls, and every line that is not about a key. Throws std::runtime_error.
+// max` in the order of calls without statistics, and every line that is not about a key. Throws
+// std::runtime_error.
 void write_slices(const History& history, const std::string& path, std::size_t keys_max,
                   std::size_t operations_max);
 

@@ -29,7 +29,7 @@ void Hold::add(const Operation& operation, const Complain& complain) {
   const Instant failed = timeline_->failed(operation.server, operation.life);
   if (operation.result == Result::not_held && operation.ret >= failed) {
     Operation refused = operation;
-    refused.result = Result::refused;
+    refused.result = Result::storage;
     return add(refused, complain);
   }
   if (operation.result == Result::ok) expect_not_over(operation, complain);
@@ -45,23 +45,18 @@ void Hold::add(const Operation& operation, const Complain& complain) {
   }
 }
 
+// What was refused is taken for unknown: it says nothing of the hold.
 void Hold::renew(const Operation& operation) {
-  switch (operation.result) {
-    case Result::ok:
-      proven_ = std::max(proven_, operation.call);
-      lease(operation);
-      break;
-    case Result::info:
-    case Result::refused: {
-      lost_ttl_ = std::min(lost_ttl_, operation.ttl);
-      lease_end_ = std::min(lease_end_, operation.call + operation.ttl);
-      const Instant ended = operation.result == Result::info ? operation.gave_up : operation.ret;
-      over_by_ = std::max(over_by_, timeline_->armed_until(operation.server, operation.call,
-                                                           sum(sum(ended, operation.ttl), kLateMax),
-                                                           operation.ttl));
-      break;
-    }
-    default: break;
+  if (operation.result == Result::ok) {
+    proven_ = std::max(proven_, operation.call);
+    lease(operation);
+  } else if (operation.result != Result::not_held) {
+    lost_ttl_ = std::min(lost_ttl_, operation.ttl);
+    lease_end_ = std::min(lease_end_, operation.call + operation.ttl);
+    const Instant ended = operation.result == Result::info ? operation.gave_up : operation.ret;
+    const Instant until = sum(sum(ended, operation.ttl), kLateMax);
+    over_by_ = std::max(
+        over_by_, timeline_->armed_until(operation.server, operation.call, until, operation.ttl));
   }
 }
 

@@ -39,7 +39,9 @@ enum class Result : std::uint8_t {
   queued,
   timeout,   // also a try that found the key held
   not_held,  // no such hold, or not any more
-  refused,   // for another reason: nothing was done, or nothing that can be relied on
+  storage,   // refused: the disk is full, or has failed
+  draining,  // refused: the server stops
+  refused,   // for another reason
   info,      // nobody knows
 };
 

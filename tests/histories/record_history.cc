@@ -102,13 +102,15 @@ class Run {
       return recording_.add_key(subject.settings().name + "." + name + "-" + std::to_string(i));
     };
     for (int i = 0; i < 48; ++i) ring.shared.push_back({.key = add("lock", i)});
-    for (int i = 0; i < 16; ++i) {
+    for (int i = 0; i < 12; ++i) {
       ring.shared.push_back({.key = add("sem", i),
                              .kind = Kind::semaphore,
                              .limit = 2 + static_cast<std::uint32_t>(i % 3)});
     }
-    for (int i = 0; i < 3; ++i) ring.wanted.push_back({.key = add("wanted", i)});
-    ring.wanted.push_back({.key = add("wanted-sem", 0), .kind = Kind::semaphore, .limit = 2});
+    for (int i = 0; i < 2; ++i) ring.wanted.push_back({.key = add("wanted", i)});
+    for (int i = 0; i < 2; ++i) {
+      ring.wanted.push_back({.key = add("wanted-sem", i), .kind = Kind::semaphore, .limit = 2});
+    }
     for (int i = 0; i < 8; ++i) ring.ladder.push_back(add("ladder", i));
     for (int i = 0; i < 80; ++i) ring.own.push_back({.key = add("own", i)});
   }
@@ -167,15 +169,8 @@ class Run {
     const std::uint32_t proc = recording_.new_proc();
     for (const std::vector<PlannedKey>& keys : {ring.shared, ring.wanted, ring.own}) {
       for (const PlannedKey& key : keys) {
-        const Request request{.key = key.key,
-                              .key_name = recording_.key(key.key),
-                              .kind = key.kind,
-                              .limit = key.limit,
-                              .ttl = kSecond,
-                              .timeout = 30 * kSecond,
-                              .token = {}};
-        Operation operation{.ttl = request.ttl,
-                            .timeout = request.timeout,
+        Operation operation{.ttl = kSecond,
+                            .timeout = 30 * kSecond,
                             .conn = conn,
                             .proc = proc,
                             .life = subject.place().life,
@@ -184,21 +179,32 @@ class Run {
                             .server = subject.settings().number,
                             .kind = key.kind,
                             .via = subject.settings().tls ? Via::tls : Via::tcp};
-        operation.call = now();
-        client.send(line_dialect().write(request));
-        std::string line = client.read_line(45s) + "\n";
-        Reply reply;
-        if (!line.starts_with('<')) {
-          line_dialect().read(request, line, reply);
-          operation.ret = now();
-        } else {
-          operation.gave_up = now();
-        }
-        operation.result = reply.result;
-        operation.fence = reply.fence;
+        ask(client, operation);
         scribe_.note(operation);
       }
     }
+  }
+
+  void ask(LineClient& client, Operation& operation) {
+    const Request request{.key = operation.key,
+                          .key_name = recording_.key(operation.key),
+                          .kind = operation.kind,
+                          .limit = operation.limit,
+                          .ttl = operation.ttl,
+                          .timeout = operation.timeout,
+                          .token = {}};
+    operation.call = now();
+    client.send(line_dialect().write(request));
+    std::string line = client.read_line(45s) + "\n";
+    if (line.starts_with('<')) {
+      operation.gave_up = now();
+      return;
+    }
+    Reply reply;
+    line_dialect().read(request, line, reply);
+    operation.ret = now();
+    operation.result = reply.result;
+    operation.fence = reply.fence;
   }
 
   const Order order_;

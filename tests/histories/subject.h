@@ -69,11 +69,10 @@ class ProcessSubject : public Subject {
   void start() override;
   void stop() override;
   void kill();
-  // Waits for it to end by itself, as it must after its storage has failed. False if it does not,
-  // or not with a failure.
-  bool fail();
-  // As fail(), from before the fault is set.
+  // Before its storage is made to fail; and then: waits for it to end by itself, as it must. False
+  // if it does not, or not with a failure.
   void is_about_to_fail() { goes_down(); }
+  bool fail();
   void freeze();
   void thaw();
 

@@ -17,7 +17,8 @@ constexpr int kTickMs = 5;
 Troupe::Troupe(std::uint64_t seed) : epoll_(::epoll_create1(EPOLL_CLOEXEC)), random_(seed) {
   watch_ = [this](int socket, Actor& actor, bool writing, bool is_new) {
     epoll_event event{};
-    event.events = writing ? EPOLLIN | EPOLLOUT | EPOLLET : EPOLLIN | EPOLLET;
+    event.events = EPOLLIN | EPOLLRDHUP | EPOLLET;
+    if (writing) event.events |= EPOLLOUT;
     event.data.ptr = &actor;
     ::epoll_ctl(epoll_, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
   };
@@ -59,7 +60,9 @@ void Troupe::run() {
   while (!stopping_) {
     const int count = ::epoll_wait(epoll_, events.data(), events.size(), kTickMs);
     for (int i = 0; i < count; ++i) {
-      static_cast<Actor*>(events[static_cast<std::size_t>(i)].data.ptr)->ready(watch_);
+      const auto& event = events[static_cast<std::size_t>(i)];
+      const bool ending = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+      static_cast<Actor*>(event.data.ptr)->ready(watch_, ending);
     }
     if (now() < next_tick) continue;
     next_tick = now() + kTickMs * 1'000'000;

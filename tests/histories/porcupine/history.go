@@ -203,29 +203,55 @@ func (s *slice) addWeather(server string, until int64) {
 	}
 }
 
-// What may or may not have happened to the hold of a lock has no effect once there is a later one,
-// so it can be taken to have returned by then. Without that, each would be open for ever.
+// What may or may not have happened to a hold has no effect once it is certainly over, so it can be
+// taken to have returned by then, or be left out. Without that, each would be open for ever, and the
+// search would try them in every order.
 func (s *slice) finish() []porcupine.Operation {
-	var grants []step
-	for _, op := range s.steps {
-		if op.verb == grant {
-			grants = append(grants, op)
-		}
-	}
-	sort.Slice(grants, func(i, j int) bool { return grants[i].fence < grants[j].fence })
-	returned := make([]int64, len(grants)+1) // the first return of this or a later fence
-	returned[len(grants)] = never
-	for i := len(grants) - 1; i >= 0; i-- {
-		returned[i] = min(returned[i+1], grants[i].ret)
-	}
+	over := s.over()
 	var operations []porcupine.Operation
 	for _, op := range s.steps {
 		op.limit = s.limit
-		if op.ret == never && s.limit == 1 {
-			later := sort.Search(len(grants), func(i int) bool { return grants[i].fence > op.fence })
-			op.ret = max(op.call, returned[later])
+		if op.verb == maybeRenew || op.verb == maybeRelease {
+			by := over(op.fence)
+			if by < op.call {
+				continue
+			}
+			op.ret = by
 		}
 		operations = append(operations, porcupine.Operation{Input: op, Call: op.call, Return: op.ret})
 	}
 	return operations
+}
+
+// By when a hold is over: the server said so, or, of a lock, a later fence was told.
+func (s *slice) over() func(fence uint64) int64 {
+	said := map[uint64]int64{}
+	var grants []step
+	for _, op := range s.steps {
+		switch op.verb {
+		case grant:
+			grants = append(grants, op)
+		case release, absent:
+			if by, known := said[op.fence]; !known || op.ret < by {
+				said[op.fence] = op.ret
+			}
+		}
+	}
+	sort.Slice(grants, func(i, j int) bool { return grants[i].fence < grants[j].fence })
+	told := make([]int64, len(grants)+1) // the first return of this or a later fence
+	told[len(grants)] = never
+	for i := len(grants) - 1; i >= 0; i-- {
+		told[i] = min(told[i+1], grants[i].ret)
+	}
+	return func(fence uint64) int64 {
+		by, known := said[fence]
+		if !known {
+			by = never
+		}
+		if s.limit == 1 {
+			later := sort.Search(len(grants), func(i int) bool { return grants[i].fence > fence })
+			by = min(by, told[later])
+		}
+		return by
+	}
 }
