@@ -18,7 +18,7 @@ namespace {
 using namespace lockd::histories;
 
 constexpr std::size_t kShown = 50;
-constexpr std::size_t kSlices = 96;
+constexpr std::size_t kSlices = 240;
 constexpr std::size_t kSliceSize = 2000;
 
 void print_table(const History& history) {

@@ -70,7 +70,12 @@ class Run {
       ladders_.push_back(std::make_unique<Ladder>(recording_, *subject,
                                                   rings_[subject->settings().number].ladder));
     }
-    be_broken();
+    try {
+      be_broken();
+    } catch (...) {
+      end_it();
+      throw;
+    }
     come_to_rest();
   }
 
@@ -150,15 +155,23 @@ class Run {
   }
 
   void come_to_rest() {
-    ladders_.clear();
-    for (const auto& caller : callers_) caller->finish();
-    callers_.clear();
-    if (!troupe_.finish(60 * kSecond)) {
-      std::printf("some clients did not come to rest: the history says which\n");
-    }
+    dismiss(60 * kSecond);
     for (Subject* subject : all()) take_everything(*subject);
     for (Subject* subject : all()) subject->stop();
     write_history(recording_.finish(), order_.folder + "/history.jsonl");
+  }
+
+  // Something went wrong that is no matter of a history; but what led to it is.
+  void end_it() {
+    dismiss(0);
+    write_history(recording_.finish(), order_.folder + "/history.jsonl");
+  }
+
+  void dismiss(Instant patience) {
+    ladders_.clear();
+    for (const auto& caller : callers_) caller->finish();
+    callers_.clear();
+    if (!troupe_.finish(patience)) std::printf("some clients did not come to rest\n");
   }
 
   // Once the faults are over, everything can be had.

@@ -5,8 +5,8 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
+#include <stdexcept>
 #include <thread>
 
 #include "server/log.h"
@@ -75,25 +75,26 @@ std::vector<std::string> ProcessSubject::flags() const {
 }
 
 void ProcessSubject::start() {
-  ServerProcess::Surroundings surroundings;
+  ServerProcess::Surroundings surroundings{.may_refuse = true};
 #ifdef LOCKD_FAULT_SHIM
   surroundings.environment = {"LD_PRELOAD=" LOCKD_FAULT_SHIM,
                               "LOCKD_FAULT_LIVE=" + settings().directory + "/faults",
                               "LOCKD_FAULT_BOOT_ID=" + settings().directory + "/boot_id"};
 #endif
   process_.emplace(flags(), surroundings);
+  if (process_->port() == 0) fail("does not start");
   came_up(process_->port(), process_->http_port());
 }
 
 void ProcessSubject::stop() {
   goes_down();
   process_->terminate();
-  if (const int status = process_->await_exit(); status != 0) {
-    std::fprintf(stderr, "server %s ended with status %d, and this log:\n%s\n",
-                 settings().name.c_str(), status, process_->log().c_str());
-    std::abort();
-  }
+  if (process_->await_exit() != 0) fail("does not stop in good order");
   process_.reset();
+}
+
+void ProcessSubject::fail(const std::string& what) {
+  throw std::runtime_error("server " + settings().name + " " + what + ":\n" + process_->log());
 }
 
 void ProcessSubject::kill() {
@@ -102,10 +103,9 @@ void ProcessSubject::kill() {
   process_.reset();
 }
 
-bool ProcessSubject::fail() {
-  const int status = process_->await_exit();
+void ProcessSubject::await_failure() {
+  if (process_->await_exit() <= 0) fail("does not end with a failure though its disk has failed");
   process_.reset();
-  return status > 0;
 }
 
 void ProcessSubject::freeze() { ::kill(process_->pid(), SIGSTOP); }
@@ -134,13 +134,12 @@ void HostSubject::start() {
   options.auto_release_on_disconnect = settings().auto_release;
   options.wal = settings().directory + "/wal";
   const std::unique_lock lock(server_mutex_);
+  closed_to_visits_ = false;  // also when it does not start: then there is nobody in
   server_ = std::make_unique<Server>(options);
   if (const std::string error = server_->start(); !error.empty()) {
-    std::fprintf(stderr, "the server does not start: %s\n", error.c_str());
-    std::abort();
+    throw std::runtime_error("server " + settings().name + " does not start: " + error);
   }
   came_up(server_->port(), server_->http_port());
-  closed_to_visits_ = false;
 }
 
 void HostSubject::stop() {

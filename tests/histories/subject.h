@@ -45,6 +45,7 @@ class Subject {
   // Whether that life was, or is being, ended from outside: what its clients held lives on.
   bool is_ending(std::uint32_t life) const;
 
+  // These throw std::runtime_error when that does not come about.
   virtual void start() = 0;
   // It comes to its end by itself, and in good order.
   virtual void stop() = 0;
@@ -69,10 +70,9 @@ class ProcessSubject : public Subject {
   void start() override;
   void stop() override;
   void kill();
-  // Before its storage is made to fail; and then: waits for it to end by itself, as it must. False
-  // if it does not, or not with a failure.
+  // Before its storage is made to fail; and then: waits for it to end by itself, with a failure.
   void is_about_to_fail() { goes_down(); }
-  bool fail();
+  void await_failure();
   void freeze();
   void thaw();
 
@@ -83,6 +83,7 @@ class ProcessSubject : public Subject {
 
  private:
   std::vector<std::string> flags() const;
+  [[noreturn]] void fail(const std::string& what);
 
   LiveFaults* const faults_;
   unsigned boots_ = 0;
