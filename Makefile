@@ -11,7 +11,7 @@ JOBS := $(shell nproc)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-web test-api screenshots interop bench fuzz soak planted \
+.PHONY: help setup build run test test-web test-api screenshots interop histories bench fuzz soak planted \
   coverage format tidy clean package test-package newcomer \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) \
   $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
@@ -57,6 +57,9 @@ test-package: package ## lint, install and use what `make package` made; skips w
 # Needs root, the network and time: half an hour with TEST=1, which runs `make test` there too.
 newcomer: package # what the README says, on a clean Debian 12 in a folder
 	@tests/newcomer/run build/packages
+
+histories: build ## record two million operations under faults, and have the history judged
+	@tests/histories/run build/release/tests build/histories $(ARGS)
 
 bench: build-release ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench

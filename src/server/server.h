@@ -29,6 +29,8 @@ class Server {
   // 0 when it is not served.
   std::uint16_t port() const { return ports_.line.port; }
   std::uint16_t http_port() const { return ports_.http.port; }
+  // What it serves, for callers in this process: they stand in line with everybody else.
+  Engine& engine() { return shared_.engine; }
 
   // Reads again what may change: the certificate and its key. An error line when they cannot be
   // used; then nothing has changed.
@@ -40,8 +42,6 @@ class Server {
   void drain();
   // Whether nobody is connected any more.
   bool is_drained() const { return shared_.admission.connections() == 0; }
-  // What it serves. Whoever is in this process may use it too, and stands in the same lines.
-  Engine& engine() { return shared_.engine; }
   // How many there are, for whoever looks after memory.
   std::uint64_t keys_and_connections() const {
     return shared_.engine.figures().keys + shared_.admission.connections();

@@ -15,6 +15,7 @@
 //   LOCKD_FAULT_WALL_S=seconds  added to CLOCK_REALTIME
 //   LOCKD_FAULT_BOOT_S=seconds  added to CLOCK_BOOTTIME
 //   LOCKD_FAULT_BOOT_ID=path    read in place of the kernel's id of this boot
+//   LOCKD_FAULT_LIVE=path       more of that, which begins and ends at any time: see live_faults.h
 //
 // Only what the journal calls is replaced, and by the names under which glibc has it.
 #include <dlfcn.h>
@@ -36,6 +37,8 @@
 #include <string>
 #include <system_error>
 #include <vector>
+
+#include "durability/live_faults.h"
 
 namespace {
 
@@ -67,6 +70,15 @@ const Faults& faults() {
   return all;
 }
 
+lockd::LiveFaults& live() {
+  static lockd::LiveFaults none{};
+  static const char* const path = text_of("LOCKD_FAULT_LIVE");
+  static lockd::LiveFaults* const all = path == nullptr ? &none : lockd::LiveFaults::map(path);
+  return *all;
+}
+
+bool halves() { return faults().halves || live().halves != 0; }
+
 // The function that would have been called without us.
 template <typename Function>
 Function* real(const char* name) {
@@ -80,13 +92,14 @@ ssize_t really_write(int fd, const void* bytes, std::size_t size, off_t at) {
 
 bool is_interrupted() {
   static std::atomic<unsigned> calls{0};
-  if (!faults().halves || calls.fetch_add(1) % 2 != 0) return false;
+  if (!halves() || calls.fetch_add(1) % 2 != 0) return false;
   errno = EINTR;
   return true;
 }
 
 void dawdle() {
-  if (faults().slow_us != 0) ::usleep(static_cast<useconds_t>(faults().slow_us));
+  const std::int64_t us = faults().slow_us + live().slow_us;
+  if (us != 0) ::usleep(static_cast<useconds_t>(us));
 }
 
 // What files held before they were written to, as far as no sync has come since.
@@ -139,10 +152,21 @@ void leave_mark() {
   ::close(fd);
 }
 
+bool fails_live() {
+  if (live().fail_sync == 0 || live().fail_sync.exchange(0) == 0) return false;
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  live().failed_at = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec - live().boot_ns -
+                     faults().boot_s * 1'000'000'000;
+  errno = EIO;
+  return true;
+}
+
 int sync_with_faults(int fd, int (*sync)(int)) {
   static std::atomic<long long> calls{0};
   dawdle();
   if (is_interrupted()) return -1;
+  if (fails_live()) return -1;
   if (faults().sync != 0 && calls.fetch_add(1) + 1 == faults().sync) {
     if (faults().loses) unsynced().take_back(fd);
     leave_mark();
@@ -156,10 +180,14 @@ int sync_with_faults(int fd, int (*sync)(int)) {
 
 // Whether there is space for a file to be `end` bytes long.
 bool has_space(int fd, off_t end) {
-  if (faults().space == 0) return true;
+  if (faults().space == 0 && live().full == 0) return true;
   if (faults().relief != nullptr && ::access(faults().relief, F_OK) == 0) return true;
   struct stat status {};
   if (::fstat(fd, &status) != 0 || end <= status.st_size) return true;
+  if (live().full != 0) {
+    errno = ENOSPC;
+    return false;
+  }
   std::error_code gone;
   const fs::path file = fs::read_symlink("/proc/self/fd/" + std::to_string(fd), gone);
   std::intmax_t used = end - status.st_size;
@@ -180,7 +208,7 @@ extern "C" {
 ssize_t pwrite(int fd, const void* bytes, std::size_t size, off_t at) {
   dawdle();
   if (is_interrupted()) return -1;
-  if (faults().halves) size = std::max<std::size_t>(size / 2, 1);
+  if (halves()) size = std::max<std::size_t>(size / 2, 1);
   if (!has_space(fd, at + static_cast<off_t>(size))) return -1;
   if (faults().loses) unsynced().note(fd, size, at);
   return really_write(fd, bytes, size, at);
@@ -209,8 +237,12 @@ int open(const char* path, int flags, ...) {
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
   static auto* const call = real<int(clockid_t, timespec*)>("clock_gettime");
   const int result = call(clock, time);
-  if (result == 0 && clock == CLOCK_REALTIME) time->tv_sec += faults().wall_s;
-  if (result == 0 && clock == CLOCK_BOOTTIME) time->tv_sec += faults().boot_s;
+  if (result == 0 && clock == CLOCK_REALTIME) time->tv_sec += faults().wall_s + live().wall_s;
+  if (result == 0 && clock == CLOCK_BOOTTIME) {
+    const std::int64_t ns = time->tv_nsec + live().boot_ns;  // which is never negative
+    time->tv_sec += faults().boot_s + ns / 1'000'000'000;
+    time->tv_nsec = ns % 1'000'000'000;
+  }
   return result;
 }
 

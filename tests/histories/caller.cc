@@ -1,0 +1,90 @@
+#include "histories/caller.h"
+
+#include <optional>
+#include <utility>
+
+namespace lockd::histories {
+namespace {
+
+Result result_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::ok: return Result::ok;
+    case Outcome::held:
+    case Outcome::timeout: return Result::timeout;
+    case Outcome::expired:
+    case Outcome::stale:
+    case Outcome::not_holder: return Result::not_held;
+    case Outcome::storage: return Result::storage;
+    case Outcome::closed: return Result::draining;
+    default: return Result::refused;
+  }
+}
+
+}  // namespace
+
+Caller::Caller(Recording& recording, HostSubject& subject, Plan plan)
+    : recording_(recording),
+      scribe_(recording.add_scribe()),
+      subject_(subject),
+      plan_(std::move(plan)),
+      proc_(recording.new_proc()),
+      thread_([this] { run(); }) {}
+
+Caller::~Caller() {
+  finish();
+  thread_.join();
+}
+
+void Caller::run() {
+  for (;;) {
+    if (finishing_) plan_.finish();
+    const std::optional<Request> request = plan_.next();
+    if (!request.has_value()) return;
+    call(*request);
+  }
+}
+
+void Caller::call(const Request& request) {
+  HostSubject::Visit visit(subject_);
+  Engine* const engine = visit.engine();
+  if (engine == nullptr) return plan_.heard(request, {.result = Result::refused, .token = {}});
+  Operation operation{.ttl = request.ttl,
+                      .timeout = request.timeout,
+                      .fence = request.fence,
+                      .rid = request.rid,
+                      .proc = proc_,
+                      .life = visit.life(),
+                      .key = request.key,
+                      .limit = request.limit,
+                      .server = subject_.settings().number,
+                      .function = request.function,
+                      .kind = request.kind,
+                      .via = Via::lib};
+  operation.call = now();
+  const Reply reply = execute(*engine, request);
+  operation.ret = now();
+  operation.result = reply.result;
+  if (reply.fence != 0) operation.fence = reply.fence;
+  scribe_.note(operation);
+  plan_.heard(request, reply);
+}
+
+Reply Caller::execute(Engine& engine, const Request& request) {
+  const std::string holder = holder_of(request.rid);
+  const HoldId hold{
+      .key = request.key_name, .holder = holder, .fence = request.fence, .kind = request.kind};
+  if (request.function == Function::release) {
+    return {.result = result_of(engine.release(hold)), .token = {}};
+  }
+  const GrantResult granted = request.function == Function::renew
+                                  ? engine.renew(hold, Duration(request.ttl))
+                                  : engine.acquire({.key = request.key_name,
+                                                    .holder = holder,
+                                                    .ttl = Duration(request.ttl),
+                                                    .wait = Duration(request.timeout),
+                                                    .kind = request.kind,
+                                                    .limit = request.limit});
+  return {.result = result_of(granted.outcome), .fence = granted ? granted->fence : 0, .token = {}};
+}
+
+}  // namespace lockd::histories

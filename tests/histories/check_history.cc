@@ -1,0 +1,91 @@
+// Says what of a history cannot be true.
+//
+//   check_history FILE [--slices OUT]
+//
+// With --slices the lines of some keys are copied to OUT, for a second judge. Exits with 0 if
+// everything can be true, 1 if not, 2 if the file cannot be read.
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <map>
+
+#include "histories/checker.h"
+#include "histories/history_file.h"
+
+namespace {
+
+using namespace lockd::histories;
+
+constexpr std::size_t kShown = 50;
+constexpr std::size_t kSlices = 240;
+constexpr std::size_t kSliceSize = 2000;
+
+void print_table(const History& history) {
+  std::array<std::array<std::size_t, 4>, 6> counts{};
+  std::map<std::string, std::size_t> faults;
+  std::array<std::size_t, 8> results{};
+  std::size_t all = 0;
+  std::size_t broken = 0;
+  for (const Operation& operation : history.operations) {
+    if (operation.function == Function::fault) {
+      const std::string& name = history.faults[operation.fault];
+      if (name != kRestart) ++broken;
+      ++faults[name];
+    }
+    if (operation.function > Function::stats) continue;
+    ++all;
+    ++counts[static_cast<std::size_t>(operation.function)][static_cast<std::size_t>(operation.via)];
+    ++results[static_cast<std::size_t>(operation.result)];
+  }
+  std::printf("%-10s %10s %10s %10s %10s\n", "", "tcp", "tls", "http", "lib");
+  for (std::size_t function = 0; function < counts.size(); ++function) {
+    std::printf("%-10s", std::string(name_of(static_cast<Function>(function))).c_str());
+    for (const std::size_t count : counts[function]) std::printf(" %10zu", count);
+    std::printf("\n");
+  }
+  std::printf("%zu operations on %zu keys:", all, history.keys.size());
+  for (std::size_t result = 0; result < results.size(); ++result) {
+    std::printf(" %s %zu", std::string(name_of(static_cast<Result>(result))).c_str(),
+                results[result]);
+  }
+  std::printf("\n");
+  const std::size_t kinds = faults.size() - faults.count(std::string(kRestart));
+  std::printf("%zu faults of %zu kinds:", broken, kinds);
+  for (const auto& [name, count] : faults) std::printf(" %s %zu", name.c_str(), count);
+  std::printf("\n");
+}
+
+void print(const Violation& violation) {
+  std::printf("%s  key %s: %s (line", violation.invariant.c_str(), violation.key.c_str(),
+              violation.what.c_str());
+  for (const std::uint32_t line : violation.lines) std::printf(" %u", line);
+  std::printf(")\n");
+}
+
+int run(const char* file, const char* slices) {
+  const History history = read_history(file);
+  print_table(history);
+  const std::vector<Violation> violations = check(history);
+  std::printf("%zu violations\n", violations.size());
+  for (std::size_t i = 0; i < violations.size() && i < kShown; ++i) print(violations[i]);
+  if (violations.size() > kShown) std::printf("and so on\n");
+  if (slices != nullptr) write_slices(history, slices, kSlices, kSliceSize);
+  return violations.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool sliced = argc == 4 && std::strcmp(argv[2], "--slices") == 0;
+  if (argc != 2 && !sliced) {
+    std::fprintf(stderr, "usage: check_history FILE [--slices OUT]\n");
+    return 2;
+  }
+  try {
+    return run(argv[1], sliced ? argv[3] : nullptr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "check_history: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,153 @@
+#include "histories/dialect.h"
+
+#include <charconv>
+
+namespace lockd::histories {
+namespace {
+
+std::uint64_t number_at(std::string_view text, int base = 10) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return number;
+}
+
+class LineDialect : public Dialect {
+ public:
+  std::string write(const Request& request) const override {
+    std::string text = request.kind == Kind::semaphore ? "s" : "";
+    const std::string ttl = std::to_string(request.ttl / kSecond);
+    const std::string timeout = std::to_string(request.timeout / kSecond);
+    const bool sem = request.kind == Kind::semaphore;
+    const std::string limit = sem ? std::to_string(request.limit) + " " : "";
+    std::string argument;
+    switch (request.function) {
+      case Function::acquire:
+        text += 'l';
+        argument = timeout + " " + limit + ttl;
+        break;
+      case Function::enqueue:
+        text += 'e';
+        argument = limit + ttl;
+        break;
+      case Function::wait:
+        text += 'w';
+        argument = timeout;
+        break;
+      case Function::renew:
+        text += 'n';
+        argument = request.token + " " + ttl;
+        break;
+      default:
+        text += 'r';
+        argument = request.token;
+        break;
+    }
+    return (text + '\n').append(request.key_name) + '\n' + argument + '\n';
+  }
+
+  bool read(const Request& request, std::string& received, Reply& reply) const override {
+    const std::size_t end = received.find('\n');
+    if (end == std::string::npos) return false;
+    const std::string line = received.substr(0, end);
+    received.erase(0, end + 1);
+    reply = {.result = result_of(request, line), .token = {}};
+    reply.ends = line == "error_draining";
+    const bool grants = request.function <= Function::wait;
+    if (reply.result == Result::ok && grants) {
+      reply.token = line.substr(line.find(' ') + 1, 32);
+      reply.fence = number_at(std::string_view(reply.token).substr(0, 16), 16);
+    }
+    return true;
+  }
+
+ private:
+  static Result result_of(const Request& request, std::string_view line) {
+    if (line.starts_with("ok") || line.starts_with("acquired ")) return Result::ok;
+    if (line == "queued") return Result::queued;
+    if (line == "timeout") return Result::timeout;
+    const bool follows_up =
+        request.function == Function::renew || request.function == Function::release;
+    if (follows_up && line == "error") return Result::not_held;
+    if (line == "error_lease_expired" || line == "error_not_enqueued") return Result::not_held;
+    if (line == "error_storage") return Result::storage;
+    return line == "error_draining" ? Result::draining : Result::refused;
+  }
+};
+
+class HttpDialect : public Dialect {
+ public:
+  std::string write(const Request& request) const override {
+    std::string body = R"({"key":")";
+    body.append(request.key_name) += R"(","holder":")" + holder_of(request.rid) + '"';
+    std::string_view call = "release";
+    if (request.function == Function::acquire) {
+      call = "acquire";
+      body += ",\"wait_ms\":" + std::to_string(request.timeout / 1'000'000);
+      if (request.kind == Kind::semaphore) body += ",\"limit\":" + std::to_string(request.limit);
+    } else {
+      body += ",\"token\":" + std::to_string(request.fence);
+    }
+    if (request.function != Function::release) {
+      if (request.function == Function::renew) call = "renew";
+      body += ",\"ttl_ms\":" + std::to_string(request.ttl / 1'000'000);
+    }
+    body += '}';
+    std::string text = request.kind == Kind::lock ? "POST /v1/" : "POST /v1/semaphores/";
+    text.append(call) += " HTTP/1.1\r\nHost: localhost\r\nContent-Length: ";
+    return text + std::to_string(body.size()) + "\r\n\r\n" + body;
+  }
+
+  bool read(const Request&, std::string& received, Reply& reply) const override {
+    const std::size_t head = received.find("\r\n\r\n");
+    if (head == std::string::npos) return false;
+    const std::size_t length = received.find("Content-Length: ");
+    const std::size_t size =
+        length < head ? number_at(std::string_view(received).substr(length + 16)) : 0;
+    if (received.size() < head + 4 + size) return false;
+    const std::string_view body = std::string_view(received).substr(head + 4, size);
+    reply = {.token = {}};
+    reply.result = result_of(number_at(std::string_view(received).substr(9, 3)), body);
+    if (reply.result == Result::ok) reply.fence = number_behind(body, "\"token\":");
+    reply.ends = received.find("Connection: close") < head;
+    received.erase(0, head + 4 + size);
+    return true;
+  }
+
+ private:
+  static std::uint64_t number_behind(std::string_view text, std::string_view name) {
+    const std::size_t at = text.find(name);
+    return at == std::string_view::npos ? 0 : number_at(text.substr(at + name.size()));
+  }
+
+  static Result result_of(std::uint64_t status, std::string_view body) {
+    if (status == 200) return Result::ok;
+    const auto says = [body](std::string_view code) {
+      return body.find(code) != std::string_view::npos;
+    };
+    if (status == 503) return says("\"storage\"") ? Result::storage : Result::draining;
+    if (status != 409) return Result::refused;
+    for (const std::string_view code : {"\"held\"", "\"wait_timeout\""}) {
+      if (says(code)) return Result::timeout;
+    }
+    for (const std::string_view code : {"\"expired\"", "\"stale_token\"", "\"not_holder\""}) {
+      if (says(code)) return Result::not_held;
+    }
+    return Result::refused;
+  }
+};
+
+}  // namespace
+
+std::string holder_of(std::uint64_t rid) { return "r" + std::to_string(rid); }
+
+const Dialect& line_dialect() {
+  static const LineDialect dialect;
+  return dialect;
+}
+
+const Dialect& http_dialect() {
+  static const HttpDialect dialect;
+  return dialect;
+}
+
+}  // namespace lockd::histories

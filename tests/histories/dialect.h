@@ -1,0 +1,46 @@
+// How requests are put to a server, and what its replies mean: as lines, or as HTTP.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "histories/operation.h"
+
+namespace lockd::histories {
+
+struct Request {
+  Function function = Function::acquire;
+  std::uint32_t key = 0;
+  std::string_view key_name;
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;
+  Instant ttl = 0;
+  Instant timeout = 0;
+  Fence fence = 0;
+  std::string token;      // of the line protocol
+  std::uint64_t rid = 0;  // where holders have names
+};
+
+struct Reply {
+  Result result = Result::info;
+  Fence fence = 0;
+  std::string token;
+  bool ends = false;  // the server closes after it
+};
+
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+  virtual std::string write(const Request& request) const = 0;
+  // Takes the reply to `request` off the front of `received`. False when it is not all there.
+  virtual bool read(const Request& request, std::string& received, Reply& reply) const = 0;
+};
+
+const Dialect& line_dialect();
+const Dialect& http_dialect();
+
+// The holder of that name.
+std::string holder_of(std::uint64_t rid);
+
+}  // namespace lockd::histories

@@ -1,0 +1,68 @@
+// One possession, from what its clients were told of it: until when it was certainly held, and
+// until when it can have been.
+//
+// A server keeps its word within the interval of each request: a lease that was asked for at `call`
+// and confirmed by `ret` ends no earlier than call + ttl and no later than ret + ttl. What is not
+// known to have happened makes the certain time shorter and the possible time longer, never the
+// other way round: so what is refused here is wrong.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "histories/operation.h"
+#include "histories/timeline.h"
+
+namespace lockd::histories {
+
+// No fault of a run delays a message, or stops a server, for as long as this. Whoever waited this
+// long beside a free slot was forgotten.
+inline constexpr Instant kLateMax = 10 * kSecond;
+
+class Hold {
+ public:
+  // What is wrong, and the operation that shows it.
+  using Complain =
+      std::function<void(std::string_view invariant, std::string_view what, const Operation&)>;
+
+  // `told` is the reply that told of the fence; `asked` is when it was first asked for, and
+  // `queued_by` when it certainly stood in line.
+  Hold(const Timeline& timeline, const Operation& told, Instant asked, Instant queued_by);
+
+  // Everything else that was asked about it, in the order of calls.
+  void add(const Operation& operation, const Complain& complain);
+
+  Fence fence() const { return told_->fence; }
+  const Operation& told() const { return *told_; }
+  Instant asked() const { return asked_; }
+  Instant queued_by() const { return queued_by_; }
+  void queued_by(Instant instant) { queued_by_ = std::min(queued_by_, instant); }
+
+  // It was held until then, at least.
+  Instant held_until() const;
+  // And not after this.
+  Instant over_by() const { return over_by_; }
+
+ private:
+  void lease(const Operation& operation);
+  void renew(const Operation& operation);
+  void let_go(const Operation& operation);
+  void expect_alive(const Operation& operation, const Complain& complain) const;
+  void expect_not_over(const Operation& operation, const Complain& complain) const;
+  std::string_view broken_promise(const Operation& operation) const;
+
+  const Timeline* timeline_;
+  const Operation* told_;
+  Instant asked_;
+  Instant queued_by_;
+
+  Instant proven_ = 0;          // an operation that was called then found it held
+  Instant lease_end_ = 0;       // the lease ends no earlier
+  Instant doubtful_ = kNever;   // from then on a release may have been at work
+  Instant suspended_ = kNever;  // from then on the server's clock was ahead of ours
+  Instant lost_ttl_ = kNever;   // the shortest lease of a renewal whose fate is unknown
+  Instant over_by_ = 0;
+  bool over_ = false;  // somebody was told so
+};
+
+}  // namespace lockd::histories

@@ -1,0 +1,23 @@
+// What must be true of the history of one key. Each check appends what is not.
+#pragma once
+
+#include <vector>
+
+#include "histories/key_history.h"
+#include "histories/violation.h"
+
+namespace lockd::histories {
+
+// I2 and I4: who was certainly in line, or had its grant, before another asked, has the smaller
+// fence.
+void check_order(const KeyHistory& key, std::vector<Violation>& violations);
+
+// I1, and I3 or, over a restart, I8: no more than the limit hold at once, and nobody is granted
+// before enough of those before it are certainly over.
+void check_exclusion(const KeyHistory& key, std::vector<Violation>& violations);
+
+// I5, over a restart I8, after the faults I12: who was turned away, or waited for long, had
+// somebody in the way.
+void check_conservation(const KeyHistory& key, std::vector<Violation>& violations);
+
+}  // namespace lockd::histories

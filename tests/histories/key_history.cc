@@ -1,0 +1,168 @@
+#include "histories/key_history.h"
+
+#include <algorithm>
+
+namespace lockd::histories {
+namespace {
+
+Instant sum(Instant a, Instant b) { return a == kNever || b == kNever ? kNever : a + b; }
+
+Instant end_of(const Operation& operation) {
+  return operation.result == Result::info ? operation.gave_up : operation.ret;
+}
+
+}  // namespace
+
+KeyHistory::KeyHistory(const Timeline& timeline, std::string name,
+                       std::span<const Operation* const> operations,
+                       std::vector<Violation>& violations)
+    : timeline_(timeline),
+      name_(std::move(name)),
+      operations_(operations),
+      violations_(violations) {
+  for (const Operation* operation : operations_) take(*operation);
+  for (const auto& [proc, ticket] : tickets_) abandon(ticket);
+  set_barriers();
+  std::sort(holds_.begin(), holds_.end(),
+            [](const Hold& a, const Hold& b) { return a.fence() < b.fence(); });
+}
+
+void KeyHistory::take(const Operation& operation) {
+  limit_ = std::max(limit_, operation.limit);
+  switch (operation.function) {
+    case Function::acquire: return take_acquire(operation);
+    case Function::enqueue: return take_enqueue(operation);
+    case Function::wait: return take_wait(operation);
+    case Function::renew:
+    case Function::release: return follow_up(operation.fence, operation);
+    case Function::stats:
+      if (operation.result == Result::ok) stats_.push_back(&operation);
+      return;
+    default: return;
+  }
+}
+
+void KeyHistory::take_acquire(const Operation& operation) {
+  Instant asked = operation.call;
+  if (operation.rid != 0) {
+    asked = first_asked_.try_emplace(operation.rid, operation.call).first->second;
+  }
+  if (operation.result == Result::ok) return grant(operation, asked, operation.ret, asked);
+  waits_.push_back({operation.call, operation.ret, kNone});
+  if (operation.result != Result::timeout) may_hold(operation, end_of(operation));
+}
+
+void KeyHistory::take_enqueue(const Operation& operation) {
+  const auto found = tickets_.find(operation.proc);
+  if (operation.result == Result::ok || operation.result == Result::queued) {
+    if (found != tickets_.end()) abandon(found->second);
+    tickets_.insert_or_assign(operation.proc, Ticket{&operation, operation.result == Result::ok});
+  }
+  if (operation.result == Result::ok) {
+    return grant(operation, operation.call, operation.ret, operation.call);
+  }
+  if (operation.result != Result::queued) {
+    waits_.push_back({operation.call, operation.ret, kNone});
+    may_hold(operation, end_of(operation));
+  }
+}
+
+void KeyHistory::take_wait(const Operation& operation) {
+  const auto found = tickets_.find(operation.proc);
+  if (found == tickets_.end()) {
+    if (operation.result == Result::ok) complain("I6", "was granted without a ticket", operation);
+    return;
+  }
+  const Ticket ticket = found->second;
+  tickets_.erase(found);
+  const Operation& enqueue = *ticket.enqueue;
+  if (ticket.granted) {
+    if (operation.result == Result::ok && operation.fence != enqueue.fence) {
+      complain("I6", "was granted a second time, and differently", operation, &enqueue);
+    } else {
+      follow_up(enqueue.fence, operation);
+    }
+    return;
+  }
+  if (operation.result == Result::ok) {
+    return grant(operation, enqueue.call, enqueue.ret, enqueue.call);
+  }
+  waits_.push_back({enqueue.call, operation.ret, kNone});
+  if (operation.result == Result::not_held) {
+    untold_.push_back({enqueue.call, operation.ret});  // granted, and over before it was awaited
+  } else if (operation.result != Result::timeout) {
+    may_hold(operation, end_of(operation));
+    untold_.back().from = enqueue.call;
+  }
+}
+
+void KeyHistory::follow_up(Fence fence, const Operation& operation) {
+  const auto found = by_fence_.find(fence);
+  if (found == by_fence_.end()) {
+    if (operation.result == Result::ok) complain("I6", "is about a fence of nobody's", operation);
+    return;
+  }
+  Hold& hold = holds_[found->second];
+  hold.add(operation,
+           [&](std::string_view invariant, std::string_view what, const Operation& shown) {
+             complain(invariant, what, shown, &hold.told());
+           });
+}
+
+void KeyHistory::grant(const Operation& operation, Instant asked, Instant queued_by,
+                       Instant line_since) {
+  const auto [found, is_new] = by_fence_.try_emplace(operation.fence, holds_.size());
+  if (is_new) {
+    waits_.push_back({line_since, operation.ret, holds_.size()});
+    holds_.emplace_back(timeline_, operation, asked, queued_by);
+    return;
+  }
+  const Operation& first = holds_[found->second].told();
+  const bool asked_again = operation.rid != 0 && operation.rid == first.rid;
+  if (asked_again) return follow_up(operation.fence, operation);
+  complain("I6", "was granted a fence that another has", operation, &first);
+}
+
+// It may have been granted until its client was gone, and last for a lease from then.
+void KeyHistory::may_hold(const Operation& operation, Instant ended) {
+  const Instant until = sum(sum(ended, operation.ttl), kLateMax);
+  untold_.push_back({operation.call, timeline_.armed_until(operation.server, operation.call, until,
+                                                           operation.ttl)});
+}
+
+// Nobody came back for it: its place ends with its connection.
+void KeyHistory::abandon(const Ticket& ticket) {
+  if (ticket.granted) return;
+  const Operation& enqueue = *ticket.enqueue;
+  waits_.push_back({enqueue.call, kNever, kNone});
+  may_hold(enqueue, timeline_.over(enqueue.conn));
+}
+
+// When as many wait as can be waiting at all, each of them certainly stands in line.
+void KeyHistory::set_barriers() {
+  std::sort(waits_.begin(), waits_.end(),
+            [](const Wait& a, const Wait& b) { return a.call < b.call; });
+  std::vector<const Wait*> open;
+  std::size_t next = 0;
+  for (const Operation* stats : stats_) {
+    while (next < waits_.size() && waits_[next].call < stats->ret) open.push_back(&waits_[next++]);
+    std::erase_if(open, [&](const Wait* wait) { return wait->ret < stats->call; });
+    if (open.size() != stats->waiters) continue;
+    for (const Wait* wait : open) {
+      if (wait->hold != kNone) holds_[wait->hold].queued_by(stats->ret);
+    }
+  }
+}
+
+void KeyHistory::complain(std::string_view invariant, std::string_view what,
+                          const Operation& operation, const Operation* other) {
+  Violation violation{.invariant = std::string(invariant),
+                      .key = name_,
+                      .what = "fence " + std::to_string(operation.fence) + " " + std::string(what),
+                      .lines = {}};
+  if (other != nullptr) violation.lines.push_back(other->line);
+  violation.lines.push_back(operation.line);
+  violations_.push_back(std::move(violation));
+}
+
+}  // namespace lockd::histories

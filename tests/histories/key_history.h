@@ -1,0 +1,80 @@
+// Everything that was asked of one key, put together: possessions, places in line, and what may
+// have been.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "histories/hold.h"
+#include "histories/operation.h"
+#include "histories/timeline.h"
+#include "histories/violation.h"
+
+namespace lockd::histories {
+
+class KeyHistory {
+ public:
+  // `operations` are those of one key and kind, in the order of calls; they stay where they are.
+  // What contradicts itself already is put into `violations`.
+  KeyHistory(const Timeline& timeline, std::string name,
+             std::span<const Operation* const> operations, std::vector<Violation>& violations);
+
+  // A time during which a request may have held a slot, known or not.
+  struct Possible {
+    Instant from;
+    Instant to;
+  };
+  // A request in line, or on its way there and back, and what it came to.
+  struct Wait {
+    Instant call;
+    Instant ret;
+    std::size_t hold;  // kNone: it was not granted
+  };
+  static constexpr std::size_t kNone = SIZE_MAX;
+
+  const std::string& name() const { return name_; }
+  std::uint32_t limit() const { return limit_; }
+  const Timeline& timeline() const { return timeline_; }
+  std::span<const Operation* const> operations() const { return operations_; }
+  // In the order of their fences.
+  const std::vector<Hold>& holds() const { return holds_; }
+  // What nobody was told of, and may have been granted all the same.
+  const std::vector<Possible>& untold() const { return untold_; }
+
+ private:
+  struct Ticket {
+    const Operation* enqueue;
+    bool granted;
+  };
+
+  void take(const Operation& operation);
+  void take_acquire(const Operation& operation);
+  void take_enqueue(const Operation& operation);
+  void take_wait(const Operation& operation);
+  void follow_up(Fence fence, const Operation& operation);
+  void grant(const Operation& operation, Instant asked, Instant queued_by, Instant line_since);
+  void may_hold(const Operation& operation, Instant ended);
+  void abandon(const Ticket& ticket);
+  void set_barriers();
+  void complain(std::string_view invariant, std::string_view what, const Operation& operation,
+                const Operation* other = nullptr);
+
+  const Timeline& timeline_;
+  const std::string name_;
+  const std::span<const Operation* const> operations_;
+  std::vector<Violation>& violations_;
+  std::uint32_t limit_ = 1;
+  std::vector<Hold> holds_;
+  std::vector<Possible> untold_;
+  std::vector<Wait> waits_;
+  std::vector<const Operation*> stats_;
+
+  std::unordered_map<Fence, std::size_t> by_fence_;
+  std::unordered_map<std::uint64_t, Instant> first_asked_;  // by request id
+  std::unordered_map<std::uint32_t, Ticket> tickets_;       // by process
+};
+
+}  // namespace lockd::histories

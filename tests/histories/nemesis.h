@@ -1,0 +1,61 @@
+// Breaks things, one after the other: servers, their disks and clocks, the network, clients.
+//
+// For one thread, which must live as long as the servers do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "histories/chaos_proxy.h"
+#include "histories/recording.h"
+#include "histories/subject.h"
+#include "histories/troupe.h"
+
+namespace lockd::histories {
+
+class Nemesis {
+ public:
+  struct Victims {
+    std::vector<ProcessSubject*> processes;
+    std::vector<Subject*> all;
+    ChaosProxy* proxy;
+    Troupe* troupe;
+  };
+
+  Nemesis(Recording& recording, Victims victims, std::uint64_t seed);
+
+  // Something that was not broken for longest, and mends it again.
+  void strike();
+  // Leaves everything as it should be, and says so in the history.
+  void heal();
+  // How many kinds there are.
+  std::size_t kinds() const { return blows_.size(); }
+
+ private:
+  using Blow = std::function<void()>;
+
+  void add_blows_to_servers();
+  void add_blows_to_disks_and_clocks();
+  void add_blows_to_network_and_clients();
+  void end_life(std::string_view name, Subject& subject, const std::function<void()>& how);
+  void disturb(std::string_view name, std::atomic<std::int64_t> LiveFaults::*setting,
+               std::int64_t value);
+  void fail_sync();
+  void reboot();
+
+  ProcessSubject& process() { return *victims_.processes[random_() % victims_.processes.size()]; }
+  Subject& subject() { return *victims_.all[random_() % victims_.all.size()]; }
+  void pause_ms(std::uint64_t least, std::uint64_t most);
+  std::int64_t between(std::int64_t least, std::int64_t most);
+
+  Recording& recording_;
+  const Victims victims_;
+  std::mt19937_64 random_;
+  std::vector<Blow> blows_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace lockd::histories

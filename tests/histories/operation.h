@@ -1,0 +1,96 @@
+// A history: what clients asked of servers, what they were told, and what was done to both.
+//
+// Plain values. All times are nanoseconds of one clock of the machine, which is also the one that
+// leases run by (CLOCK_BOOTTIME). A history as a file is in history_file.h.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockd/types.h"
+
+namespace lockd::histories {
+
+using Instant = std::int64_t;
+inline constexpr Instant kNever = std::numeric_limits<Instant>::max();
+inline constexpr Instant kSecond = 1'000'000'000;
+
+// What was done. The last four are no requests: a connection that its client knows to be over, or
+// that died together with its server; something that was broken on purpose; and from when on
+// nothing was broken any more.
+enum class Function : std::uint8_t {
+  acquire,
+  enqueue,
+  wait,
+  renew,
+  release,
+  stats,
+  disconnect,
+  lost,
+  fault,
+  heal,
+};
+
+enum class Result : std::uint8_t {
+  ok,
+  queued,
+  timeout,   // also a try that found the key held
+  not_held,  // no such hold, or not any more
+  storage,   // refused: the disk is full, or has failed
+  draining,  // refused: the server stops
+  refused,   // for another reason
+  info,      // nobody knows
+};
+
+enum class Via : std::uint8_t { tcp, tls, http, lib };
+
+struct Operation {
+  Instant call = 0;
+  Instant ret = kNever;
+  Instant gave_up = kNever;  // of `info`: when the client stopped waiting
+  Instant ttl = 0;
+  Instant timeout = 0;
+  Fence fence = 0;
+  std::uint64_t rid = 0;  // the name under which it was asked for, and asked for again; 0: none
+  std::uint64_t conn = 0;
+  std::uint32_t line = 0;  // where it stands in the file
+  std::uint32_t proc = 0;  // a client that does one thing after the other
+  std::uint32_t life = 0;  // of the server
+  std::uint32_t key = 0;   // of History::keys
+  std::uint32_t limit = 1;
+  std::uint32_t waiters = 0;  // of `stats`
+  std::uint16_t server = 0;   // of History::servers
+  std::uint16_t fault = 0;    // of History::faults
+  Function function = Function::acquire;
+  Result result = Result::info;
+  Kind kind = Kind::lock;
+  Via via = Via::tcp;
+};
+
+struct HistoryServer {
+  std::string name;
+  bool auto_release = true;  // a connection that ends releases what it holds
+};
+
+struct History {
+  std::vector<Operation> operations;
+  std::vector<std::string> keys;
+  std::vector<HistoryServer> servers;
+  std::vector<std::string> faults;  // their names
+  std::uint64_t seed = 0;
+};
+
+// The faults that a checker must know of; to it, all others are weather.
+inline constexpr std::string_view kStop = "stop";        // the server stood still
+inline constexpr std::string_view kSuspend = "suspend";  // its clock jumped ahead
+inline constexpr std::string_view kSyncError = "eio";    // from `call` on nothing may be promised
+inline constexpr std::string_view kRestart = "restart";  // from `call`, the end, to `ret`, ready
+
+std::string_view name_of(Function function);
+std::string_view name_of(Result result);
+std::string_view name_of(Via via);
+
+}  // namespace lockd::histories

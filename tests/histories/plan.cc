@@ -1,0 +1,147 @@
+#include "histories/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace lockd::histories {
+namespace {
+
+constexpr Instant kMillisecond = 1'000'000;
+constexpr std::size_t kHeldMax = 3;
+
+}  // namespace
+
+Plan::Plan(Recording& recording, const KeyRing& keys, Traits traits, std::uint64_t seed)
+    : recording_(recording), keys_(keys), traits_(traits), random_(seed) {}
+
+std::optional<Request> Plan::next() {
+  if (again_.has_value()) return *std::exchange(again_, std::nullopt);
+  if (ticket_.has_value()) {
+    Request request = ticket_->request;
+    request.function = Function::wait;
+    request.timeout = one_in(4) ? kSecond : 30 * kSecond;
+    return request;
+  }
+  if (echo_.has_value()) {
+    const Held echo = *std::exchange(echo_, std::nullopt);
+    return follow_up(one_in(2) ? Function::renew : Function::release, echo);
+  }
+  if (finishing_ && held_.empty()) return std::nullopt;
+  if (held_.empty() || (!finishing_ && held_.size() < kHeldMax && one_in(12))) return ask();
+  const Held& held = held_[random_() % held_.size()];
+  return follow_up(!finishing_ && one_in(2) ? Function::renew : Function::release, held);
+}
+
+Request Plan::ask() {
+  const bool is_own = random_() % 100 < 45;
+  const PlannedKey& key = is_own ? traits_.own : choose_key();
+  Request request{.key = key.key,
+                  .key_name = recording_.key(key.key),
+                  .kind = key.kind,
+                  .limit = key.limit,
+                  .ttl = choose_ttl(),
+                  .timeout = choose_timeout(is_own),
+                  .token = {}};
+  // A second lock is not waited for: two who wait for each other would do so for long.
+  if (!held_.empty()) request.timeout = 0;
+  if (traits_.named) {
+    request.rid = recording_.new_rid();
+  } else if (held_.empty() && one_in(6)) {
+    request.function = Function::enqueue;
+  }
+  return request;
+}
+
+const PlannedKey& Plan::choose_key() {
+  const auto& ring = one_in(12) ? keys_.wanted : keys_.shared;
+  return ring[random_() % ring.size()];
+}
+
+Instant Plan::choose_ttl() {
+  constexpr std::array<Instant, 4> kLeases{20, 100, 400, 2000};
+  if (traits_.named) return kLeases[random_() % kLeases.size()] * kMillisecond;
+  return static_cast<Instant>(1 + random_() % 3) * kSecond;
+}
+
+Instant Plan::choose_timeout(bool is_own) {
+  if (is_own ? !one_in(8) : !one_in(3)) return 0;
+  if (one_in(2)) return 30 * kSecond;
+  return traits_.named ? 50 * kMillisecond : kSecond;
+}
+
+Request Plan::follow_up(Function function, const Held& held) {
+  // A renewal may also shorten.
+  const bool other_lease = function == Function::renew && one_in(4);
+  return {.function = function,
+          .key = held.key.key,
+          .key_name = recording_.key(held.key.key),
+          .kind = held.key.kind,
+          .limit = held.key.limit,
+          .ttl = other_lease ? choose_ttl() : held.ttl,
+          .timeout = 0,
+          .fence = held.fence,
+          .token = held.token,
+          .rid = held.rid};
+}
+
+void Plan::heard(const Request& request, const Reply& reply) {
+  switch (request.function) {
+    case Function::acquire:
+      if (reply.result == Result::ok) granted(request, reply);
+      if (reply.result == Result::info && request.rid != 0 && !one_in(4)) again_ = request;
+      break;
+    case Function::enqueue:
+      if (reply.result == Result::ok) granted(request, reply);
+      if (reply.result == Result::queued || (reply.result == Result::ok && one_in(2))) {
+        ticket_ = {request, reply.result == Result::ok};
+        ticket_->request.fence = reply.fence;
+      }
+      break;
+    case Function::wait: {
+      const bool was_granted = ticket_.has_value() && ticket_->granted;
+      ticket_.reset();
+      if (reply.result == Result::ok && !was_granted) granted(request, reply);
+      if (reply.result == Result::not_held && was_granted) over(request.fence);
+      break;
+    }
+    case Function::renew:
+    case Function::release: {
+      const bool let_go = request.function == Function::release && reply.result == Result::ok;
+      if (let_go && one_in(20)) {
+        const auto held = std::find_if(held_.begin(), held_.end(),
+                                       [&](const Held& one) { return one.fence == request.fence; });
+        if (held != held_.end()) echo_ = *held;
+      }
+      const bool unsure = reply.result != Result::ok && reply.result != Result::not_held;
+      if (let_go || reply.result == Result::not_held || (unsure && one_in(3))) over(request.fence);
+      break;
+    }
+    default: break;
+  }
+}
+
+// Now and then it never comes back: the lease ends.
+void Plan::granted(const Request& request, const Reply& reply) {
+  if (one_in(traits_.named ? 40 : 500)) return;
+  held_.push_back({{request.key, request.kind, request.limit},
+                   reply.fence,
+                   reply.token,
+                   request.rid,
+                   request.ttl});
+}
+
+void Plan::over(Fence fence) {
+  std::erase_if(held_, [fence](const Held& held) { return held.fence == fence; });
+}
+
+void Plan::disconnected() { ticket_.reset(); }
+
+void Plan::forget() {
+  ticket_.reset();
+  again_.reset();
+  echo_.reset();
+  held_.clear();
+}
+
+}  // namespace lockd::histories

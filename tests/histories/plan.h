@@ -1,0 +1,80 @@
+// What one client does next: acquire, renew, release, queue in two phases, come back for what it
+// held, forget; on keys of its own, where everything is known, and on keys that all share.
+//
+// Knows nothing of connections. Used by one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "histories/dialect.h"
+#include "histories/recording.h"
+
+namespace lockd::histories {
+
+struct PlannedKey {
+  std::uint32_t key = 0;
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;
+};
+
+// The keys of one server.
+struct KeyRing {
+  std::vector<PlannedKey> shared;  // many, a little wanted
+  std::vector<PlannedKey> wanted;  // few, and everybody wants them
+};
+
+class Plan {
+ public:
+  struct Traits {
+    bool named = false;  // holders have names, and leases are milliseconds; else whole seconds
+    PlannedKey own{};
+  };
+
+  Plan(Recording& recording, const KeyRing& keys, Traits traits, std::uint64_t seed);
+
+  // None when it has been told to finish and has given everything back.
+  std::optional<Request> next();
+  void heard(const Request& request, const Reply& reply);
+  // The connection is gone, and places in line with it; what is held may be still.
+  void disconnected();
+  // It has died: whatever it held is nobody's any more.
+  void forget();
+  void finish() { finishing_ = true; }
+
+ private:
+  struct Held {
+    PlannedKey key;
+    Fence fence = 0;
+    std::string token;
+    std::uint64_t rid = 0;
+    Instant ttl = 0;
+  };
+  struct Ticket {
+    Request request;
+    bool granted = false;
+  };
+
+  Request ask();
+  Request follow_up(Function function, const Held& held);
+  const PlannedKey& choose_key();
+  Instant choose_ttl();
+  Instant choose_timeout(bool is_own);
+  void granted(const Request& request, const Reply& reply);
+  void over(Fence fence);
+  bool one_in(unsigned n) { return random_() % n == 0; }
+
+  Recording& recording_;
+  const KeyRing& keys_;
+  const Traits traits_;
+  std::mt19937_64 random_;
+  std::vector<Held> held_;
+  std::optional<Held> echo_;  // given back: to ask again must fail
+  std::optional<Ticket> ticket_;
+  std::optional<Request> again_;  // under the same name
+  bool finishing_ = false;
+};
+
+}  // namespace lockd::histories

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"sort"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// One line of a history; see history_file.h.
+type entry struct {
+	F           string  `json:"f"`
+	Proc        int     `json:"proc"`
+	Key         string  `json:"key"`
+	Kind        string  `json:"kind"`
+	Limit       int     `json:"limit"`
+	Rid         string  `json:"rid"`
+	TTL         float64 `json:"ttl"`
+	Call        int64   `json:"call"`
+	Ret         int64   `json:"ret"`
+	Res         string  `json:"res"`
+	Fence       uint64  `json:"fence"`
+	Via         string  `json:"via"`
+	Conn        uint64  `json:"conn"`
+	Srv         string  `json:"srv"`
+	Life        int     `json:"life"`
+	AutoRelease bool    `json:"auto_release"`
+}
+
+func (e entry) ttl() int64 { return int64(e.TTL*1e9 + 0.5) }
+
+type life struct {
+	server string
+	number int
+}
+
+type history struct {
+	keys        map[string][]entry // by kind and name
+	servers     map[string]bool    // whether their connections release what they hold
+	disconnects map[uint64]int64   // when, by connection
+	failures    map[life]int64     // when its storage failed
+	weather     map[string][]entry // restarts and jumps of the clock, by server
+}
+
+func readHistory(path string) (*history, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	h := &history{
+		keys:        map[string][]entry{},
+		servers:     map[string]bool{},
+		disconnects: map[uint64]int64{},
+		failures:    map[life]int64{},
+		weather:     map[string][]entry{},
+	}
+	lines := bufio.NewScanner(file)
+	for number := 1; lines.Scan(); number++ {
+		var e entry
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
+		}
+		h.add(e)
+	}
+	return h, lines.Err()
+}
+
+func (h *history) add(e entry) {
+	switch e.F {
+	case "server":
+		h.servers[e.Srv] = e.AutoRelease
+	case "disconnect":
+		h.disconnects[e.Conn] = e.Call
+	case "eio":
+		h.failures[life{e.Srv, e.Life}] = e.Call
+	case "restart", "suspend":
+		h.weather[e.Srv] = append(h.weather[e.Srv], e)
+	case "acquire", "enqueue", "wait", "renew", "release":
+		name := e.Kind + " " + e.Key
+		h.keys[name] = append(h.keys[name], e)
+	}
+}
+
+// What clients did with one key, as steps of the model. What was granted to nobody who knows
+// constrains nobody, for it may have been given up at any time: it is left out, and so is who was
+// turned away.
+type slice struct {
+	h       *history
+	cut     int64 // what had not returned by then is unknown: what came after is not in the slice
+	limit   int
+	steps   []step
+	asked   map[string]int64 // the first call, by request id
+	told    map[uint64]entry // by fence
+	tickets map[int]entry    // by process
+}
+
+func (h *history) slice(entries []entry, entriesMax int) []porcupine.Operation {
+	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Call < entries[j].Call })
+	s := slice{
+		h: h, cut: never, limit: 1,
+		asked: map[string]int64{}, told: map[uint64]entry{}, tickets: map[int]entry{},
+	}
+	if len(entries) >= entriesMax {
+		s.cut = entries[len(entries)-1].Call
+	}
+	for _, e := range entries {
+		s.limit = max(s.limit, e.Limit)
+		if e.Res == "info" || e.Ret > s.cut {
+			e.Res, e.Ret = "info", never
+		}
+		// A server whose storage has failed says no to everything, in one word.
+		failed, has := h.failures[life{e.Srv, e.Life}]
+		if e.Res == "error:not_held" && has && e.Ret >= failed {
+			e.Res = "error:refused"
+		}
+		s.take(e)
+	}
+	s.addWeather(entries[0].Srv, entries[len(entries)-1].Call)
+	return s.finish()
+}
+
+func (s *slice) take(e entry) {
+	switch e.F {
+	case "acquire":
+		asked := e.Call
+		if e.Rid != "" {
+			if first, known := s.asked[e.Rid]; known {
+				asked = first
+			}
+			s.asked[e.Rid] = asked
+		}
+		s.grant(e, asked)
+	case "enqueue":
+		s.grant(e, e.Call)
+		if e.Res == "ok" || e.Res == "queued" {
+			s.tickets[e.Proc] = e
+		}
+	case "wait":
+		s.wait(e)
+	case "renew":
+		s.followUp(e, e.Fence, renew, maybeRenew)
+	case "release":
+		s.followUp(e, e.Fence, release, maybeRelease)
+	}
+}
+
+func (s *slice) wait(e entry) {
+	enqueue, known := s.tickets[e.Proc]
+	delete(s.tickets, e.Proc)
+	switch {
+	case known && enqueue.Res == "ok" && (e.Res != "ok" || e.Fence == enqueue.Fence):
+		s.followUp(e, enqueue.Fence, renew, maybeRenew)
+	case known:
+		s.grant(e, enqueue.Call)
+	default:
+		s.grant(e, e.Call)
+	}
+}
+
+func (s *slice) grant(e entry, asked int64) {
+	if e.Res != "ok" {
+		return
+	}
+	if first, known := s.told[e.Fence]; known && e.Rid != "" && e.Rid == first.Rid {
+		s.followUp(e, e.Fence, renew, maybeRenew)
+		return
+	}
+	s.told[e.Fence] = e
+	s.steps = append(s.steps, step{
+		verb: grant, fence: e.Fence, call: asked, ret: e.Ret, leaseCall: e.Call, ttl: e.ttl(),
+	})
+	left, gone := s.h.disconnects[e.Conn]
+	if gone && s.h.servers[e.Srv] && (e.Via == "tcp" || e.Via == "tls") {
+		s.steps = append(s.steps, step{verb: maybeRelease, fence: e.Fence, call: left, ret: never})
+	}
+}
+
+func (s *slice) followUp(e entry, fence uint64, confirmed, unknown verb) {
+	op := step{verb: unknown, fence: fence, call: e.Call, ret: never, ttl: e.ttl()}
+	switch e.Res {
+	case "ok":
+		op.verb, op.ret = confirmed, e.Ret
+	case "error:not_held":
+		op.verb, op.ret = absent, e.Ret
+	}
+	s.steps = append(s.steps, op)
+}
+
+func (s *slice) addWeather(server string, until int64) {
+	for _, e := range s.h.weather[server] {
+		if e.Call > until {
+			continue
+		}
+		verb := clockJump
+		if e.F == "restart" {
+			verb = restart
+		}
+		s.steps = append(s.steps, step{verb: verb, call: e.Call, ret: e.Ret})
+	}
+}
+
+// What may or may not have happened to a hold has no effect once it is certainly over, so it can be
+// taken to have returned by then, or be left out. Without that, each would be open for ever, and the
+// search would try them in every order.
+func (s *slice) finish() []porcupine.Operation {
+	over := s.over()
+	var operations []porcupine.Operation
+	for _, op := range s.steps {
+		op.limit = s.limit
+		if op.verb == maybeRenew || op.verb == maybeRelease {
+			by := over(op.fence)
+			if by < op.call {
+				continue
+			}
+			op.ret = by
+		}
+		operations = append(operations, porcupine.Operation{Input: op, Call: op.call, Return: op.ret})
+	}
+	return operations
+}
+
+// By when a hold is over: the server said so, or, of a lock, a later fence was told.
+func (s *slice) over() func(fence uint64) int64 {
+	said := map[uint64]int64{}
+	var grants []step
+	for _, op := range s.steps {
+		switch op.verb {
+		case grant:
+			grants = append(grants, op)
+		case release, absent:
+			if by, known := said[op.fence]; !known || op.ret < by {
+				said[op.fence] = op.ret
+			}
+		}
+	}
+	sort.Slice(grants, func(i, j int) bool { return grants[i].fence < grants[j].fence })
+	told := make([]int64, len(grants)+1) // the first return of this or a later fence
+	told[len(grants)] = never
+	for i := len(grants) - 1; i >= 0; i-- {
+		told[i] = min(told[i+1], grants[i].ret)
+	}
+	return func(fence uint64) int64 {
+		by, known := said[fence]
+		if !known {
+			by = never
+		}
+		if s.limit == 1 {
+			later := sort.Search(len(grants), func(i int) bool { return grants[i].fence > fence })
+			by = min(by, told[later])
+		}
+		return by
+	}
+}

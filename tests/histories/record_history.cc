@@ -1,0 +1,275 @@
+// Records a history of three servers under load, while everything is broken that can be.
+//
+//   record_history FOLDER [--operations N] [--faults N] [--seed N]
+//
+// The servers: p, plain (lines and HTTP), whose connections release what they hold; t, over TLS,
+// whose connections do not; m, in this process, with callers of its engine beside its clients. Each
+// keeps a journal. FOLDER/history.jsonl is the history; the journals stay beside it.
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "histories/actor.h"
+#include "histories/caller.h"
+#include "histories/chaos_proxy.h"
+#include "histories/history_file.h"
+#include "histories/ladder.h"
+#include "histories/nemesis.h"
+#include "histories/recording.h"
+#include "histories/subject.h"
+#include "histories/troupe.h"
+
+namespace {
+
+using namespace lockd;
+using namespace lockd::histories;
+using namespace std::chrono_literals;
+
+struct Order {
+  std::string folder;
+  std::size_t operations = 2'000'000;
+  std::size_t faults = 100;
+  std::uint64_t seed = 0;
+};
+
+class Run {
+ public:
+  explicit Run(const Order& order)
+      : order_(order),
+        random_(order.seed),
+        recording_(order.seed),
+        plain_(settings("p", false, true)),
+        sealed_(settings("t", true, false)),
+        hosting_(settings("m", false, true)),
+        proxy_(random_()),
+        troupe_(random_()) {}
+
+  void play() {
+    for (Subject* subject : all()) {
+      subject->start();
+      add_keys(*subject);
+    }
+    add_actors(plain_, {.direct = 24, .proxied = 24}, false);
+    add_actors(plain_, {.direct = 10, .proxied = 10}, true);
+    add_actors(sealed_, {.direct = 16, .proxied = 16}, false);
+    add_actors(sealed_, {.direct = 4, .proxied = 4}, true);
+    add_actors(hosting_, {.direct = 8, .proxied = 8}, false);
+    add_actors(hosting_, {.direct = 4, .proxied = 4}, true);
+    proxy_.start();
+    troupe_.start();
+    for (int i = 0; i < 3; ++i) callers_.push_back(caller());
+    for (Subject* subject : all()) {
+      ladders_.push_back(std::make_unique<Ladder>(recording_, *subject,
+                                                  rings_[subject->settings().number].ladder));
+    }
+    try {
+      be_broken();
+    } catch (...) {
+      end_it();
+      throw;
+    }
+    come_to_rest();
+  }
+
+ private:
+  struct Ring : KeyRing {
+    std::vector<std::uint32_t> ladder;
+    std::vector<PlannedKey> own;
+  };
+  struct Share {
+    int direct;
+    int proxied;
+  };
+
+  std::vector<Subject*> all() { return {&plain_, &sealed_, &hosting_}; }
+
+  Subject::Settings settings(const std::string& name, bool tls, bool auto_release) {
+    const std::string directory = order_.folder + "/" + name;
+    std::filesystem::create_directories(directory);
+    return {.name = name,
+            .number = recording_.add_server(name, auto_release),
+            .tls = tls,
+            .auto_release = auto_release,
+            .directory = directory};
+  }
+
+  void add_keys(const Subject& subject) {
+    Ring& ring = rings_[subject.settings().number];
+    const auto add = [&](const std::string& name, int i) {
+      return recording_.add_key(subject.settings().name + "." + name + "-" + std::to_string(i));
+    };
+    for (int i = 0; i < 48; ++i) ring.shared.push_back({.key = add("lock", i)});
+    for (int i = 0; i < 12; ++i) {
+      ring.shared.push_back({.key = add("sem", i),
+                             .kind = Kind::semaphore,
+                             .limit = 2 + static_cast<std::uint32_t>(i % 3)});
+    }
+    for (int i = 0; i < 2; ++i) ring.wanted.push_back({.key = add("wanted", i)});
+    for (int i = 0; i < 2; ++i) {
+      ring.wanted.push_back({.key = add("wanted-sem", i), .kind = Kind::semaphore, .limit = 2});
+    }
+    for (int i = 0; i < 8; ++i) ring.ladder.push_back(add("ladder", i));
+    for (int i = 0; i < 80; ++i) ring.own.push_back({.key = add("own", i)});
+  }
+
+  Plan plan(const Subject& subject, bool named) {
+    Ring& ring = rings_[subject.settings().number];
+    const PlannedKey own = ring.own[owned_[subject.settings().number]++];
+    return {recording_, ring, {.named = named, .own = own}, random_()};
+  }
+
+  void add_actors(Subject& subject, Share share, bool http) {
+    const std::uint16_t port = proxy_.listen(subject.settings().number, [&subject, http] {
+      const Subject::Place place = subject.place();
+      return ChaosProxy::Upstream{http ? place.http_port : place.line_port, place.life};
+    });
+    for (int i = 0; i < share.direct + share.proxied; ++i) {
+      const Actor::Role role{&subject, http, i < share.direct ? std::uint16_t{0} : port};
+      troupe_.add(std::make_unique<Actor>(recording_, scribe_, proxy_, role, plan(subject, http)));
+    }
+  }
+
+  std::unique_ptr<Caller> caller() {
+    return std::make_unique<Caller>(recording_, hosting_, plan(hosting_, true));
+  }
+
+  void be_broken() {
+    Nemesis nemesis(recording_, {{&plain_, &sealed_}, all(), &proxy_, &troupe_}, random_());
+    const Instant begun = now();
+    const std::size_t least = std::max(order_.faults, nemesis.kinds());
+    while (recording_.operations() < order_.operations || recording_.faults() < least) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100 + random_() % 300));
+      nemesis.strike();
+    }
+    nemesis.heal();
+    std::this_thread::sleep_for(1s);  // what works now must go on working
+    std::printf("%.1f s under faults\n", static_cast<double>(now() - begun) / kSecond);
+  }
+
+  void come_to_rest() {
+    dismiss(60 * kSecond);
+    for (Subject* subject : all()) take_everything(*subject);
+    for (Subject* subject : all()) subject->stop();
+    write_history(recording_.finish(), order_.folder + "/history.jsonl");
+  }
+
+  // Something went wrong that is no matter of a history; but what led to it is.
+  void end_it() {
+    dismiss(0);
+    write_history(recording_.finish(), order_.folder + "/history.jsonl");
+  }
+
+  void dismiss(Instant patience) {
+    ladders_.clear();
+    for (const auto& caller : callers_) caller->finish();
+    callers_.clear();
+    if (!troupe_.finish(patience)) std::printf("some clients did not come to rest\n");
+  }
+
+  // Once the faults are over, everything can be had.
+  void take_everything(Subject& subject) {
+    const Ring& ring = rings_[subject.settings().number];
+    LineClient client(subject.place().line_port, 0, subject.settings().tls);
+    const std::uint64_t conn = recording_.new_conn();
+    const std::uint32_t proc = recording_.new_proc();
+    for (const std::vector<PlannedKey>& keys : {ring.shared, ring.wanted, ring.own}) {
+      for (const PlannedKey& key : keys) {
+        Operation operation{.ttl = kSecond,
+                            .timeout = 30 * kSecond,
+                            .conn = conn,
+                            .proc = proc,
+                            .life = subject.place().life,
+                            .key = key.key,
+                            .limit = key.limit,
+                            .server = subject.settings().number,
+                            .kind = key.kind,
+                            .via = subject.settings().tls ? Via::tls : Via::tcp};
+        ask(client, operation);
+        scribe_.note(operation);
+      }
+    }
+  }
+
+  void ask(LineClient& client, Operation& operation) {
+    const Request request{.key = operation.key,
+                          .key_name = recording_.key(operation.key),
+                          .kind = operation.kind,
+                          .limit = operation.limit,
+                          .ttl = operation.ttl,
+                          .timeout = operation.timeout,
+                          .token = {}};
+    operation.call = now();
+    client.send(line_dialect().write(request));
+    std::string line = client.read_line(45s) + "\n";
+    if (line.starts_with('<')) {
+      operation.gave_up = now();
+      return;
+    }
+    Reply reply;
+    line_dialect().read(request, line, reply);
+    operation.ret = now();
+    operation.result = reply.result;
+    operation.fence = reply.fence;
+  }
+
+  const Order order_;
+  std::mt19937_64 random_;
+  Recording recording_;
+  ProcessSubject plain_;
+  ProcessSubject sealed_;
+  HostSubject hosting_;
+  ChaosProxy proxy_;
+  Troupe troupe_;
+  Recording::Scribe& scribe_ = recording_.add_scribe();
+  std::array<Ring, 3> rings_;
+  std::array<std::size_t, 3> owned_{};
+  std::vector<std::unique_ptr<Caller>> callers_;
+  std::vector<std::unique_ptr<Ladder>> ladders_;
+};
+
+bool parse(int argc, char** argv, Order& order) {
+  if (argc < 2 || argc % 2 != 0) return false;
+  order.folder = argv[1];
+  for (int i = 2; i < argc; i += 2) {
+    std::uint64_t value = 0;
+    const char* const end = argv[i + 1] + std::strlen(argv[i + 1]);
+    if (std::from_chars(argv[i + 1], end, value).ptr != end) return false;
+    if (std::strcmp(argv[i], "--operations") == 0)
+      order.operations = value;
+    else if (std::strcmp(argv[i], "--faults") == 0)
+      order.faults = value;
+    else if (std::strcmp(argv[i], "--seed") == 0)
+      order.seed = value;
+    else
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Order order{.seed = std::random_device()()};
+  if (!parse(argc, argv, order)) {
+    std::fprintf(stderr, "usage: record_history FOLDER [--operations N] [--faults N] [--seed N]\n");
+    return 2;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  std::printf("seed %llu\n", static_cast<unsigned long long>(order.seed));
+  std::fflush(stdout);
+  try {
+    Run(order).play();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "record_history: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

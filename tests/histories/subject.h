@@ -1,0 +1,120 @@
+// A server that a history is recorded of, through all its lives.
+//
+// Somebody ends it and starts it again, on one thread; everybody may ask where it is.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "durability/live_faults.h"
+#include "load/server_process.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+class Server;
+}
+
+namespace lockd::histories {
+
+class Subject {
+ public:
+  struct Place {
+    std::uint16_t line_port = 0;
+    std::uint16_t http_port = 0;
+    std::uint32_t life = 0;
+  };
+  struct Settings {
+    std::string name;
+    std::uint16_t number = 0;  // of History::servers
+    bool tls = false;
+    bool auto_release = true;
+    std::string directory;
+  };
+
+  explicit Subject(Settings settings) : settings_(std::move(settings)) {}
+  virtual ~Subject() = default;
+
+  const Settings& settings() const { return settings_; }
+  Place place() const;
+  // Whether that life was, or is being, ended from outside: what its clients held lives on.
+  bool is_ending(std::uint32_t life) const;
+
+  // These throw std::runtime_error when that does not come about.
+  virtual void start() = 0;
+  // It comes to its end by itself, and in good order.
+  virtual void stop() = 0;
+
+ protected:
+  // Before anything is done that ends it.
+  void goes_down();
+  void came_up(std::uint16_t line_port, std::uint16_t http_port);
+
+ private:
+  const Settings settings_;
+  mutable std::mutex mutex_;
+  Place place_;
+  std::uint32_t ended_ = 0;  // the last life that was
+};
+
+// dflockd in a process of its own.
+class ProcessSubject : public Subject {
+ public:
+  explicit ProcessSubject(Settings settings);
+
+  void start() override;
+  void stop() override;
+  void kill();
+  // Before its storage is made to fail; and then: waits for it to end by itself, with a failure.
+  void is_about_to_fail() { goes_down(); }
+  void await_failure();
+  void freeze();
+  void thaw();
+
+  LiveFaults& faults() { return *faults_; }
+  bool has_faults() const;
+  // From the next start on it is another boot of the machine.
+  void reboot();
+
+ private:
+  std::vector<std::string> flags() const;
+  [[noreturn]] void fail(const std::string& what);
+
+  LiveFaults* const faults_;
+  unsigned boots_ = 0;
+  std::optional<ServerProcess> process_;
+};
+
+// The server in this process, with callers beside its clients.
+class HostSubject : public Subject {
+ public:
+  explicit HostSubject(Settings settings);
+  ~HostSubject() override;
+
+  void start() override;
+  void stop() override;
+
+  // The engine, for as long as this lives; none while there is none.
+  class Visit {
+   public:
+    explicit Visit(HostSubject& subject);
+    Engine* engine();
+    std::uint32_t life() const { return subject_.place().life; }
+
+   private:
+    std::shared_lock<std::shared_mutex> lock_;
+    HostSubject& subject_;
+  };
+
+ private:
+  std::atomic<bool> closed_to_visits_{false};  // else they would never all be gone
+  std::shared_mutex server_mutex_;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace lockd::histories
