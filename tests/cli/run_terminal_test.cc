@@ -152,7 +152,7 @@ TEST_F(RunJob, IsStoppedAndGoesOn) {
 }
 
 TEST_F(RunJob, IsEndedWhenItsLeaseRanOutMeanwhile) {
-  start("--ttl 1 k", "sleep 600");
+  start("--ttl 5 k", "sleep 600");
   shell_.type("\x1a");
   shell_.await_output("Stopped");
   LineClient next = server_.connect();
