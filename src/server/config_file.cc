@@ -13,6 +13,15 @@
 namespace lockd {
 namespace {
 
+// The parser quotes what it saw, line ends too.
+std::string in_one_line(std::string_view text) {
+  std::string line(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return line;
+}
+
 std::string line_name(const toml::source_region& source, const std::string& path) {
   return "line " + std::to_string(source.begin.line) + " of " + in_quotes(path);
 }
@@ -83,7 +92,7 @@ ConfigFile read_config_file(Flavour flavour, const std::string& path, std::strin
     }
   } catch (const toml::parse_error& error) {
     file.error = line_name(error.source(), path) + ": not valid TOML";
-    if (!mentions_secret(flavour, text)) file.error += ": " + std::string(error.description());
+    if (!mentions_secret(flavour, text)) file.error += ": " + in_one_line(error.description());
   }
   return file;
 }
