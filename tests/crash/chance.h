@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "lockd/types.h"
+
 namespace lockd::crash {
 
 class Chance {
@@ -25,9 +27,27 @@ class Chance {
     return least + below(most - least + 1);
   }
   bool percent(std::uint64_t p) { return below(100) < p; }
+  Duration below(Duration length) {
+    return Duration(static_cast<std::int64_t>(below(static_cast<std::uint64_t>(length.count()))));
+  }
 
  private:
   std::uint64_t state_;
+};
+
+// One of several things, by their weights: each is asked for in turn, and one of them is it.
+class Lot {
+ public:
+  Lot(Chance& chance, std::uint64_t weights) : left_(chance.below(weights)) {}
+
+  bool falls_on(std::uint64_t weight) {
+    if (left_ < weight) return true;
+    left_ -= weight;
+    return false;
+  }
+
+ private:
+  std::uint64_t left_;
 };
 
 }  // namespace lockd::crash

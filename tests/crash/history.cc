@@ -4,23 +4,12 @@
 #include <utility>
 
 #include "crash/violation.h"
-#include "journal/record.h"
 
 namespace lockd::crash {
-namespace {
-
-std::size_t encoded_size(std::span<const Event> events) {
-  std::size_t size = 0;
-  char bytes[kRecordSizeMax];
-  for (const Event& event : events) size += static_cast<std::size_t>(encode(event, bytes) - bytes);
-  return size;
-}
-
-}  // namespace
-
 History::History() { prefixes_[0].holds = std::make_shared<Holds>(); }
 
-void History::appended(Position end, std::span<const Event> events, bool is_description, Time now) {
+void History::appended(Position begin, Position end, std::span<const Event> events,
+                       bool is_description, Time now) {
   const Holds& before = *prefixes_.rbegin()->second.holds;
   auto after = std::make_shared<Holds>(before);
   for (const Event& event : events) after->apply(event);
@@ -28,8 +17,7 @@ void History::appended(Position end, std::span<const Event> events, bool is_desc
     const std::string difference = after->differs_from(before);
     if (!difference.empty()) violated("account-tells-truth", difference);
   }
-  // The journal may have put records of its own in between: it is from its end that it is measured.
-  prefixes_[end] = {end - encoded_size(events), std::move(after), now};
+  prefixes_[end] = {begin, std::move(after), now};
 }
 
 const History::Prefix* History::at(Position position) const {

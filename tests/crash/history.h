@@ -16,7 +16,7 @@ class History final : public Scribe {
   History();
 
   // Throws Violation when a description tells of something else than what was appended before it.
-  void appended(Position end, std::span<const Event> events, bool is_description,
+  void appended(Position begin, Position end, std::span<const Event> events, bool is_description,
                 Time now) override;
 
   struct Prefix {

@@ -2,7 +2,19 @@
 
 #include <utility>
 
+#include "journal/record.h"
+
 namespace lockd::crash {
+namespace {
+
+std::size_t encoded_size(std::span<const Event> events) {
+  std::size_t size = 0;
+  char bytes[kRecordSizeMax];
+  for (const Event& event : events) size += static_cast<std::size_t>(encode(event, bytes) - bytes);
+  return size;
+}
+
+}  // namespace
 
 Position WitnessedJournal::append(std::span<const Event> events) {
   if (heard_ != nullptr) {
@@ -10,7 +22,11 @@ Position WitnessedJournal::append(std::span<const Event> events) {
     return 0;
   }
   const Position end = journal_.append(events);
-  if (scribe_ != nullptr) scribe_->appended(end, events, describing_, clock_.now());
+  if (scribe_ != nullptr) {
+    // The journal may have put records of its own in between: it is from its end that it is
+    // measured.
+    scribe_->appended(end - encoded_size(events), end, events, describing_, clock_.now());
+  }
   return end;
 }
 

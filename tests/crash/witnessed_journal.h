@@ -12,9 +12,9 @@ namespace lockd::crash {
 // Writes down what is appended.
 class Scribe {
  public:
-  // The position behind `events`. A description tells of what was appended before it.
-  virtual void appended(Position end, std::span<const Event> events, bool is_description,
-                        Time now) = 0;
+  // Where `events` begin and end. A description tells of what was appended before it.
+  virtual void appended(Position begin, Position end, std::span<const Event> events,
+                        bool is_description, Time now) = 0;
 
  protected:
   ~Scribe() = default;

@@ -3,25 +3,17 @@
 #include <utility>
 
 #include "crash/violation.h"
-#include "journal/record.h"
 
 namespace lockd::simulation {
 namespace {
 
 using crash::violated;
 
-std::size_t encoded_size(std::span<const Event> events) {
-  std::size_t size = 0;
-  char bytes[kRecordSizeMax];
-  for (const Event& event : events) size += static_cast<std::size_t>(encode(event, bytes) - bytes);
-  return size;
-}
-
 }  // namespace
 
-void AppendedLog::appended(Position end, std::span<const Event> events, bool is_description, Time) {
-  // The journal may have put records of its own in between: it is from its end that it is measured.
-  Append append{.begin = end - encoded_size(events), .end = end};
+void AppendedLog::appended(Position begin, Position end, std::span<const Event> events,
+                           bool is_description, Time) {
+  Append append{.begin = begin, .end = end};
   for (const Event& event : events) {
     append.events.push_back({event, std::string(event.key), crash::owner_of(event.holder)});
   }

@@ -17,7 +17,7 @@ namespace lockd::simulation {
 class AppendedLog final : public crash::Scribe {
  public:
   // Throws crash::Violation when a description tells of something else than was appended before it.
-  void appended(Position end, std::span<const Event> events, bool is_description,
+  void appended(Position begin, Position end, std::span<const Event> events, bool is_description,
                 Time now) override;
 
   // A log that ends at `position` was recovered: what was behind it is lost. Throws

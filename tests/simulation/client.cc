@@ -42,27 +42,21 @@ void Client::act() {
   }
   if (!can_act()) return;
   const std::uint32_t observe = 1;
-  std::uint64_t pick =
-      chance_.below(swarm_.acquire + swarm_.enqueue + swarm_.renew + swarm_.release +
-                    swarm_.signal + swarm_.lie + swarm_.leave + observe);
-  const auto is = [&pick](std::uint32_t weight) {
-    if (pick < weight) return true;
-    pick -= weight;
-    return false;
-  };
-  if (is(swarm_.acquire)) {
+  crash::Lot lot(chance_, swarm_.acquire + swarm_.enqueue + swarm_.renew + swarm_.release +
+                              swarm_.signal + swarm_.lie + swarm_.leave + observe);
+  if (lot.falls_on(swarm_.acquire)) {
     acquire();
-  } else if (is(swarm_.enqueue)) {
+  } else if (lot.falls_on(swarm_.enqueue)) {
     if (!await_turn()) enqueue();
-  } else if (is(swarm_.renew)) {
+  } else if (lot.falls_on(swarm_.renew)) {
     renew();
-  } else if (is(swarm_.release)) {
+  } else if (lot.falls_on(swarm_.release)) {
     release();
-  } else if (is(swarm_.signal)) {
+  } else if (lot.falls_on(swarm_.signal)) {
     signal();
-  } else if (is(swarm_.lie)) {
+  } else if (lot.falls_on(swarm_.lie)) {
     lie();
-  } else if (is(swarm_.leave)) {
+  } else if (lot.falls_on(swarm_.leave)) {
     if (chance_.percent(20)) leave();
   } else {
     ask_fence();

@@ -139,8 +139,7 @@ void Simulation::check() {
 
 Duration Simulation::delay() {
   if (swarm_.delay_max == Duration::zero() || healed_) return 10us;
-  return Duration(static_cast<std::int64_t>(
-      chance_.below(static_cast<std::uint64_t>(swarm_.delay_max.count()))));
+  return chance_.below(swarm_.delay_max);
 }
 
 Wire* Simulation::connect(std::uint32_t client, bool is_http) {
@@ -252,8 +251,7 @@ void Simulation::act(std::uint32_t client) {
   client_is_due_[client] = false;
   if (now_ < frozen_until_[client]) return let_act(client, 0ms);
   clients_[client]->act();
-  const auto think = static_cast<std::uint64_t>(swarm_.think_max.count());
-  let_act(client, Duration(static_cast<std::int64_t>(chance_.below(think))));
+  let_act(client, chance_.below(swarm_.think_max));
 }
 
 // The server.
@@ -310,8 +308,7 @@ void Simulation::start_server() {
 
 void Simulation::have_turn() {
   if (std::exchange(turn_is_due_, true)) return;
-  agenda_.enter(now_ + Duration(static_cast<std::int64_t>(chance_.below(50'000))),
-                What::server_turns, life_);
+  agenda_.enter(now_ + chance_.below(Duration(50us)), What::server_turns, life_);
 }
 
 void Simulation::have_journal_turn(Duration after) {
@@ -357,44 +354,37 @@ void Simulation::strike() {
   if (healed_) return;
   const bool failed = server_ != nullptr && server_->has_failed();
   if (failed) return kill();
-  agenda_.enter(now_ + Duration(static_cast<std::int64_t>(chance_.below(
-                           2 * static_cast<std::uint64_t>(swarm_.fault_every.count())))),
-                What::fault_strikes);
+  agenda_.enter(now_ + chance_.below(2 * swarm_.fault_every), What::fault_strikes);
   if (server_ == nullptr) return;
-  std::uint64_t pick = chance_.below(swarm_.faults());
-  const auto is = [&pick](std::uint32_t weight) {
-    if (pick < weight) return true;
-    pick -= weight;
-    return false;
-  };
+  crash::Lot lot(chance_, swarm_.faults());
   const auto count = [this](FaultKind kind) {
     figures_.count(kind);
     trace("fault:", kFaultNames[static_cast<std::size_t>(kind)]);
   };
-  if (is(swarm_.cut)) {
+  if (lot.falls_on(swarm_.cut)) {
     cut();
-  } else if (is(swarm_.freeze)) {
+  } else if (lot.falls_on(swarm_.freeze)) {
     count(FaultKind::freeze);
     frozen_until_[chance_.below(swarm_.clients)] =
         now_ + std::chrono::milliseconds(chance_.between(10, 8000));
-  } else if (is(swarm_.stall)) {
+  } else if (lot.falls_on(swarm_.stall)) {
     count(FaultKind::stall);
     pass(std::chrono::milliseconds(chance_.between(10, 8000)));
-  } else if (is(swarm_.kill)) {
+  } else if (lot.falls_on(swarm_.kill)) {
     count(FaultKind::kill);
     kill();
-  } else if (is(swarm_.kill_in_call)) {
+  } else if (lot.falls_on(swarm_.kill_in_call)) {
     calls_until_crash_ = static_cast<int>(chance_.between(1, 30));
-  } else if (is(swarm_.power_failure)) {
+  } else if (lot.falls_on(swarm_.power_failure)) {
     count(FaultKind::power_failure);
     fail_power();
-  } else if (is(swarm_.stop)) {
+  } else if (lot.falls_on(swarm_.stop)) {
     count(FaultKind::stop);
     stop();
-  } else if (is(swarm_.disk_error)) {
+  } else if (lot.falls_on(swarm_.disk_error)) {
     count(FaultKind::disk_error);
     disk_fails_ = true;
-  } else if (is(swarm_.disk_full)) {
+  } else if (lot.falls_on(swarm_.disk_full)) {
     count(FaultKind::disk_full);
     disk_->capacity =
         disk_->capacity == UINT64_MAX ? disk_->size() + chance_.below(4096) : UINT64_MAX;

@@ -230,7 +230,7 @@ class AppendedLogTest : public testing::Test {
     return holds;
   }
   void append(Position end, const Event& event, bool is_description = false) {
-    log_.appended(end, {&event, 1}, is_description, kNow);
+    log_.appended(end - 50, end, {&event, 1}, is_description, kNow);
   }
   std::string recover(Position position, const crash::Holds& holds) {
     return broken_by([&] { log_.recovered(position, holds); });
