@@ -105,9 +105,9 @@ void Client::put_in_question(Request& request, const Known& known) {
   own.in_question = true;
 }
 
-bool Client::acquire() {
+void Client::acquire() {
   const auto key = free_key();
-  if (!key) return false;
+  if (!key) return;
   Request request{.what = Asked::acquire, .key = *key};
   request.ttl = seconds(chance_.between(1, swarm_.lease_s_max));
   if (!chance_.percent(30)) request.wait = seconds(chance_.between(1, swarm_.wait_s_max));
@@ -123,19 +123,18 @@ bool Client::acquire() {
                        json_of("wait_ms", ms_of(request.wait));
     if (!is_lock) body += "," + json_of("limit", swarm_.limit);
     ask_http(std::move(request), "acquire", body + "}");
-    return true;
+    return;
   }
   std::string text = is_lock ? "l\n" : "sl\n";
   text += key->name() + "\n" + std::to_string(s_of(request.wait)) + " ";
   if (!is_lock) text += std::to_string(swarm_.limit) + " ";
   text += std::to_string(s_of(request.ttl)) + "\n";
   ask(std::move(request), text);
-  return true;
 }
 
-bool Client::enqueue() {
+void Client::enqueue() {
   const auto key = free_key();
-  if (is_http_ || !key || enqueued_.contains({key->kind, key->number})) return false;
+  if (is_http_ || !key || enqueued_.contains({key->kind, key->number})) return;
   Request request{.what = Asked::enqueue, .key = *key};
   request.ttl = seconds(chance_.between(1, swarm_.lease_s_max));
   std::string text = key->kind == Kind::lock ? "e\n" : "se\n";
@@ -143,7 +142,6 @@ bool Client::enqueue() {
   if (key->kind == Kind::semaphore) text += std::to_string(swarm_.limit) + " ";
   text += std::to_string(s_of(request.ttl)) + "\n";
   ask(std::move(request), text);
-  return true;
 }
 
 bool Client::await_turn() {
@@ -170,9 +168,9 @@ bool Client::await_turn() {
   return true;
 }
 
-bool Client::renew() {
+void Client::renew() {
   const Known* known = pick_hold();
-  if (known == nullptr) return false;
+  if (known == nullptr) return;
   Request request{.what = Asked::renew, .key = known->key, .holder = known->holder};
   const bool names_ttl = chance_.percent(60);
   request.ttl = names_ttl ? seconds(chance_.between(1, swarm_.lease_s_max)) : known->ttl;
@@ -182,18 +180,17 @@ bool Client::renew() {
                        json_of("holder", known->holder) + "," + json_of("token", known->fence);
     if (names_ttl) body += "," + json_of("ttl_ms", ms_of(request.ttl));
     ask_http(std::move(request), "renew", body + "}");
-    return true;
+    return;
   }
   std::string text = known->key.kind == Kind::lock ? "n\n" : "sn\n";
   text += known->key.name() + "\n" + known->holder;
   if (names_ttl) text += " " + std::to_string(s_of(request.ttl));
   ask(std::move(request), text + "\n");
-  return true;
 }
 
-bool Client::release() {
+void Client::release() {
   const Known* known = pick_hold();
-  if (known == nullptr) return false;
+  if (known == nullptr) return;
   Request request{.what = Asked::release, .key = known->key, .holder = known->holder};
   put_in_question(request, *known);
   if (is_http_) {
@@ -201,28 +198,26 @@ bool Client::release() {
                              json_of("holder", known->holder) + "," +
                              json_of("token", known->fence) + "}";
     ask_http(std::move(request), "release", body);
-    return true;
+    return;
   }
   const std::string command = known->key.kind == Kind::lock ? "r\n" : "sr\n";
   const std::string text = command + known->key.name() + "\n" + known->holder + "\n";
   ask(std::move(request), text);
-  return true;
 }
 
-bool Client::ask_fence() {
+void Client::ask_fence() {
   const Key key{Kind::lock, static_cast<std::uint32_t>(chance_.below(swarm_.keys))};
-  if (is_busy(key)) return false;
+  if (is_busy(key)) return;
   if (is_http_) {
     ask({.what = Asked::fence, .key = key},
         "GET /v1/fence?key=" + key.name() + " HTTP/1.1\r\nHost: x\r\n\r\n");
   } else {
     ask({.what = Asked::other}, chance_.percent(50) ? "ping\n\n\n" : "stats\n\n\n");
   }
-  return true;
 }
 
-bool Client::signal() {
-  if (is_http_) return false;
+void Client::signal() {
+  if (is_http_) return;
   if (!listens_) {
     listens_ = true;
     ask({.what = Asked::other}, "listen\nsig.>\n\n");
@@ -230,33 +225,31 @@ bool Client::signal() {
     ask({.what = Asked::other},
         "signal\nsig." + std::to_string(wire_->id) + "\n" + std::to_string(++signals_sent_) + "\n");
   }
-  return true;
 }
 
 // What nobody may be believed: a hold that is another's, or was never there; or no request at all.
-bool Client::lie() {
+void Client::lie() {
   const Key key{Kind::lock, static_cast<std::uint32_t>(chance_.below(swarm_.keys))};
-  if (is_busy(key)) return false;
+  if (is_busy(key)) return;
   const Fence fence = promises_.largest_told(key) + chance_.below(2);
   const bool renews = chance_.percent(50);
   if (is_http_) {
     ask_http({.what = Asked::lie, .key = key}, renews ? "renew" : "release",
              "{" + json_of("key", key.name()) + "," + json_of("holder", "liar") + "," +
                  json_of("token", std::max<Fence>(fence, 1)) + "}");
-    return true;
+    return;
   }
   if (chance_.percent(20)) {
     promises_.connection_lost(wire_->id, swarm_.options.auto_release_on_disconnect, outside_.now());
     doomed_ = true;
     ask({.what = Asked::lie}, chance_.percent(50) ? "L\nkey\n1\n" : "l\nkey-0\none\n");
-    return true;
+    return;
   }
   char token[33];
   std::snprintf(token, sizeof token, "%016llx%016llx", static_cast<unsigned long long>(fence),
                 static_cast<unsigned long long>(chance_.next()));
   ask({.what = Asked::lie, .key = key},
       (renews ? "n\n" : "r\n") + key.name() + "\n" + token + "\n");
-  return true;
 }
 
 void Client::leave() {

@@ -95,14 +95,14 @@ class Client {
   };
 
   // Asking.
-  bool acquire();
-  bool enqueue();
-  bool await_turn();
-  bool renew();
-  bool release();
-  bool ask_fence();
-  bool signal();
-  bool lie();
+  void acquire();
+  void enqueue();
+  bool await_turn();  // false: it did not ask
+  void renew();
+  void release();
+  void ask_fence();
+  void signal();
+  void lie();
   void leave();
   void ask(Request request, std::string_view text);
   void ask_http(Request request, std::string_view path, const std::string& body);

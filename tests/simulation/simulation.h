@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulation/agenda.h"
@@ -90,7 +91,14 @@ class Simulation final : private Outside {
 
   std::uint64_t operations() const;
   template <typename... Parts>
-  void trace(const Parts&... parts);
+  void trace(const Parts&... parts) {
+    if (!options_.trace) return;
+    std::string text = std::to_string(now_.ns / 1000) + " us:";
+    ((text += " " + shown(parts)), ...);
+    options_.trace(text);
+  }
+  static std::string shown(std::string_view text) { return std::string(text); }
+  static std::string shown(std::uint64_t number) { return std::to_string(number); }
 
   const SimulationOptions options_;
   Chance chance_;
