@@ -1,7 +1,5 @@
 #include "histories/channel.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include <array>
 #include <cerrno>
 
+#include "histories/loopback.h"
 #include "sessions/test_authority.h"
 
 namespace lockd::histories {
@@ -29,12 +28,8 @@ SSL_CTX* client_context() {
 
 Channel::Channel(std::uint16_t port, bool tls) {
   socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int on = 1;
-  ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  be_prompt(socket_);
+  const sockaddr_in address = loopback(port);
   ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   if (!tls) return;
   tls_.reset(SSL_new(client_context()));

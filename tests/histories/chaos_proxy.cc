@@ -1,8 +1,6 @@
 #include "histories/chaos_proxy.h"
 
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,25 +9,13 @@
 #include <cstdlib>
 
 #include "histories/chaos_link.h"
+#include "histories/loopback.h"
 #include "histories/recording.h"
 
 namespace lockd::histories {
 namespace {
 
 constexpr int kTickMs = 5;
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-void be_prompt(int socket) {
-  const int on = 1;
-  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "histories/loopback.h"
 #include "histories/recording.h"
 #include "sessions/line_client.h"
 
@@ -21,9 +22,7 @@ namespace {
 class Echo {
  public:
   Echo() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
     auto* const any = reinterpret_cast<sockaddr*>(&address);
     if (::bind(listener_, any, size) != 0 || ::listen(listener_, 8) != 0 ||
