@@ -28,6 +28,7 @@ HttpError error_of(Outcome outcome) {
     case Outcome::max_waiters: return {429, "max_waiters", detail};
     case Outcome::cancelled:
     case Outcome::closed: return {503, "draining", "the server is stopping"};
+    case Outcome::not_leader: return {503, "not_leader", detail};
     case Outcome::storage:
     case Outcome::fences_exhausted: return {503, "storage", detail};
     default: return {400, "bad_request", detail};

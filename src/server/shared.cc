@@ -45,6 +45,7 @@ std::string_view Shared::journal_state() const {
   switch (journal->state()) {
     case Journal::State::accepting: return "accepting";
     case Journal::State::full: return "full";
+    case Journal::State::following: return "following";
     case Journal::State::failed: return "failed";
   }
   return "";
