@@ -167,14 +167,12 @@ void ReplicatedJournal::begin_term() {
                             .retry = options_.retry,
                             .log = options_.log},
                 tally_, follower_.leader().epoch, follower_.place(), follower_.position());
-  const etcd::Revision readable_from =
-      follower_.base_revision() != 0 ? follower_.base_revision() : term_->epoch();
   truncation_.emplace(client_, keys_,
                       TruncationOptions{.rpc = options_.rpc,
                                         .retry = options_.retry,
                                         .batches_at_once = options_.erase_at_once,
                                         .revisions_max = options_.revisions_max},
-                      tally_, *term_, readable_from);
+                      tally_, *term_, follower_.base_revision());
   chain_size_ = follower_.size_since_base();
 }
 

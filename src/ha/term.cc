@@ -74,7 +74,11 @@ void Term::prepare(std::string bytes, Position position) {
 }
 
 void Term::send(Time now) {
-  if (append_.sent != Time{}) tally_.resends.add();
+  if (append_.first_sent == Time{}) {
+    append_.first_sent = now;
+  } else {
+    tally_.resends.add();
+  }
   append_.on_its_way = true;
   append_.sent = now;
   append_.next_try = now + options_.retry;
@@ -98,9 +102,11 @@ void Term::settle_not_succeeded(const Answer& answer) {
   if (!ended_.empty()) return;
   const std::vector<etcd::Entry>& head = answer.found.back();
   const std::string place = head.empty() ? "" : head.front().value;
-  if (place == to_text(append_.place)) {  // an earlier try has done it
+  if (place == to_text(append_.place)) {
+    // An earlier try has done it. This one has changed nothing, so nobody's patience with this
+    // leader began anew when it was sent: what counts is when the earliest was.
     tally_.resolved.add();
-    succeeded(append_.sent);
+    succeeded(append_.first_sent);
     return commit_append();
   }
   ended_ = has_begun() ? "the head is '" + place + "', which this leader has not put"

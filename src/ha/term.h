@@ -74,6 +74,7 @@ class Term {
     Position end = 0;
     bool on_its_way = false;
     bool unsettled = false;  // it was sent, and its fate is unknown
+    Time first_sent{};
     Time sent{};
     Time next_try{};
   };

@@ -7,13 +7,14 @@ namespace lockd {
 using etcd::Answer;
 
 Truncation::Truncation(etcd::Client& client, const Keys& keys, const TruncationOptions& options,
-                       Tally& tally, Term& term, etcd::Revision readable_from)
+                       Tally& tally, Term& term, etcd::Revision base_moved)
     : client_(client),
       keys_(keys),
       options_(options),
       tally_(tally),
       term_(term),
-      mark_(readable_from) {}
+      base_moved_(base_moved),
+      mark_(base_moved != 0 ? base_moved : term.epoch()) {}
 
 Time Truncation::turn(Time now) {
   if (on_its_way_ || !term_.ended().empty()) return Time::never();
@@ -25,7 +26,7 @@ Time Truncation::turn(Time now) {
   on_its_way_ = true;
   next_try_ = now + options_.retry;
   switch (step_) {
-    case Step::move_base: send(term_.guarded({etcd::put(keys_.base, to_text(base_))})); break;
+    case Step::move_base: send(base_move()); break;
     case Step::find: {
       etcd::Operation some = etcd::get(keys_.batches);
       some.range_end = keys_.batch(base_);
@@ -44,15 +45,32 @@ Time Truncation::turn(Time now) {
 void Truncation::send(const etcd::Txn& txn) {
   client_.execute(txn, options_.rpc, [this](const Answer& answer) {
     on_its_way_ = false;
-    if (!term_.take_guarded(answer)) return;
+    if (!term_.take_guarded(answer) && !has_moved_before(answer)) return;
     next_try_ = {};
     go_on(answer);
   });
 }
 
+etcd::Txn Truncation::base_move() const {
+  etcd::Txn txn = term_.guarded({etcd::put(keys_.base, to_text(base_))});
+  txn.compare.push_back({keys_.base, base_moved_});
+  txn.otherwise.push_back(etcd::get(keys_.base));
+  return txn;
+}
+
+// An earlier try, whose answer was lost, has moved the base.
+bool Truncation::has_moved_before(const Answer& answer) {
+  if (step_ != Step::move_base || answer.status != Answer::Status::done) return false;
+  const std::vector<etcd::Entry>& base = answer.found.back();
+  return term_.ended().empty() && !base.empty() && base.front().value == to_text(base_);
+}
+
 void Truncation::go_on(const Answer& answer) {
   switch (step_) {
-    case Step::move_base: step_ = Step::find; break;
+    case Step::move_base:
+      base_moved_ = answer.succeeded ? answer.revision : answer.found.back().front().modified;
+      step_ = Step::find;
+      break;
     case Step::find:
       if (answer.found.front().empty()) {
         step_ = Step::compact;

@@ -1,8 +1,10 @@
 // Gets rid of what is not needed any more: batches before the base, and old revisions.
 //
-// The base is moved first; then the batches before it go, a few hundred at a time, so that nobody
-// waits for etcd while it erases many; whatever is left when a leader dies goes with the next
-// one's. Compaction is one step behind: whoever has just begun to read still finds what it needs.
+// The base is moved first, from where it was known to be: one that is sent again must not move it
+// back, should it arrive after the next. Then the batches before it go, a few hundred at a time, so
+// that nobody waits for etcd while it erases many; whatever is left when a leader dies goes with
+// the next one's. Compaction is one step behind: whoever has just begun to read still finds what it
+// needs.
 //
 // Like Term, of which it is a part: without a thread, one call on its way, everything guarded.
 #pragma once
@@ -28,9 +30,9 @@ struct TruncationOptions {
 
 class Truncation {
  public:
-  // `readable_from`: a revision from which on others may be reading.
+  // The base was last moved at `base_moved`; 0: never.
   Truncation(etcd::Client& client, const Keys& keys, const TruncationOptions& options, Tally& tally,
-             Term& term, etcd::Revision readable_from);
+             Term& term, etcd::Revision base_moved);
 
   // Batches before `base` are needless.
   void begin(const Place& base) {
@@ -45,6 +47,8 @@ class Truncation {
   enum class Step : std::uint8_t { none, move_base, find, erase, compact };
 
   void send(const etcd::Txn& txn);
+  etcd::Txn base_move() const;
+  bool has_moved_before(const etcd::Answer& answer);
   void go_on(const etcd::Answer& answer);
   void compact();
 
@@ -58,6 +62,7 @@ class Truncation {
   bool on_its_way_ = false;
   Time next_try_{};
   Place base_{};
+  etcd::Revision base_moved_;
   std::string erase_end_;
   etcd::Revision mark_;  // compacted when the next one is set
 };

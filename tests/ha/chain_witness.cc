@@ -14,7 +14,9 @@ void ChainWitness::see(const etcd::Change& change) {
     leader_ = change.erased ? 0 : entry.modified;
     leaders_ += leader_ != 0;
   } else if (entry.key == keys_.base) {
-    base_ = place_in(entry.value).value_or(Place{});
+    const Place base = place_in(entry.value).value_or(Place{});
+    if (base < base_) violated("truth-is-kept", "the base is moved back to " + entry.value);
+    base_ = base;
   } else if (entry.key == keys_.head) {
     if (entry.value != to_text(head_)) violated("one-chain", "the head is put to " + entry.value);
   } else if (const auto place = keys_.place_of(entry.key)) {

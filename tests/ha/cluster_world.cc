@@ -45,8 +45,9 @@ ClusterWorld::ClusterWorld(const WorldOptions& options)
   etcd_.store.on_change = [this](const etcd::Change& change) { witness_.see(change); };
   etcd_.move_to(Time{1'000'000'000});
   for (std::uint64_t n = 1; n <= kNodes; ++n) {
-    nodes_.push_back(std::make_unique<Node>(n, etcd_, options.detect,
-                                            options.tamper ? options.tamper(n) : Tamper{}));
+    nodes_.push_back(std::make_unique<Node>(
+        n, etcd_, n == 1 ? options.certain_for * options.detect : options.detect,
+        options.tamper ? options.tamper(n) : Tamper{}));
   }
 }
 
@@ -98,7 +99,7 @@ Node& ClusterWorld::node_to_ask() {
 }
 
 void ClusterWorld::make_trouble() {
-  next_trouble_ = now() + milliseconds(chance_.between(50, 1500));
+  next_trouble_ = now() + milliseconds(chance_.between(20, 800));
   Node& random = *nodes_[chance_.below(kNodes)];
   Node& node = chance_.percent(60) ? node_to_ask() : random;
   const std::uint64_t what = chance_.below(100);
@@ -226,8 +227,7 @@ void ClusterWorld::renew(Node& node, Batch& batch) {
   if (chance_.percent(50)) ttl = milliseconds(chance_.between(5, 1500));
   const std::uint64_t asked =
       believers_.asks(key.kind, key.key, owner, now() + ttl.value_or(Duration{}));
-  const Answer got =
-      batch.renew({key.key, crash::holder_of(owner), key.fence, key.kind}, ttl);
+  const Answer got = batch.renew({key.key, crash::holder_of(owner), key.fence, key.kind}, ttl);
   const Time until = node.clock.in_world(got.grant.expires_at);
   answer(node, got.outcome, [=, this, ok = got.outcome == Outcome::ok] {
     if (ok) believers_.told_renewal(key, until, asked);
@@ -284,8 +284,8 @@ void ClusterWorld::settled(const Settled& settled) noexcept {
   try {
     check_teller(*wait.node, 1);
     const Time until = wait.node->clock.in_world(settled.grant.expires_at);
-    believers_.told_grant(wait.key, {wait.owner, wait.session, until}, wait.asked,
-                          wait.limit, now());
+    believers_.told_grant(wait.key, {wait.owner, wait.session, until}, wait.asked, wait.limit,
+                          now());
   } catch (const crash::Violation& violation) {
     violation_ = violation.what();
   }
@@ -325,7 +325,6 @@ WorldFigures& WorldFigures::operator+=(const WorldFigures& more) {
   told += more.told;
   settled += more.settled;
   not_leader += more.not_leader;
-  never_told += more.never_told;
   kills += more.kills;
   stops += more.stops;
   hand_overs += more.hand_overs;

@@ -33,6 +33,7 @@ struct WorldOptions {
   Duration detect = std::chrono::milliseconds(300);
   etcd::ModelFaults faults{};
   bool trouble = true;  // of processes, and of etcd as a whole
+  int certain_for = 1;  // so many times as long as is right, on the first node
   // Plants a fault in a node.
   std::function<Tamper(std::uint64_t number)> tamper{};
 };
@@ -42,7 +43,6 @@ struct WorldFigures {
   std::uint64_t told = 0;
   std::uint64_t settled = 0;  // waits that ended in a grant
   std::uint64_t not_leader = 0;
-  std::uint64_t never_told = 0;  // the node's life ended first
   std::uint64_t kills = 0;
   std::uint64_t stops = 0;
   std::uint64_t hand_overs = 0;

@@ -30,9 +30,8 @@ ReplicatedJournalOptions options_of(const Node& node, Duration detect) {
 
 }  // namespace
 
-Node::Life::Life(etcd::ModelEtcd& etcd, NodeClock& clock,
-                 const ReplicatedJournalOptions& options, std::uint64_t hash_seed,
-                 const Tamper& tamper)
+Node::Life::Life(etcd::ModelEtcd& etcd, NodeClock& clock, const ReplicatedJournalOptions& options,
+                 std::uint64_t hash_seed, const Tamper& tamper)
     : client([&]() -> std::unique_ptr<etcd::Client> {
         auto made = etcd.connect();
         connection = made.get();
