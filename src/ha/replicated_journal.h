@@ -83,7 +83,13 @@ class ReplicatedJournal final : public Journal {
   // Why its life is over; empty while it is not. For the thread that calls turn(), as the rest.
   const std::string& over() const { return over_; }
   bool is_leading() const { return leads_; }
+  // Nothing is on its way: what is appended next is sent at once.
+  bool is_idle() const { return term_.has_value() && term_->is_idle(); }
   const CurrentLeader& leader() const { return follower_.leader(); }
+  // How far along the chain it is.
+  Position applied() const {
+    return term_.has_value() && term_->has_begun() ? term_->committed() : follower_.position();
+  }
   Place place() const;
   const Tally& tally() const { return tally_; }
   // Of the term, if it has one.

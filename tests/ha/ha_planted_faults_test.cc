@@ -83,7 +83,8 @@ TEST(HaPlantedFaults, AResendThatDoesNotLookAtTheHead) {
 }
 
 TEST(HaPlantedFaults, ABaseThatMayMoveBack) {
-  EXPECT_EQ(first_violation({.asked = [](etcd::Txn& txn) { drop_compare(txn, kKeys.base); }}),
+  EXPECT_EQ(first_violation({.asked = [](etcd::Txn& txn) { drop_compare(txn, kKeys.base); }},
+                            {.request_twice = 1000}),
             "truth-is-kept");
 }
 
