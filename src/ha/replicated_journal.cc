@@ -65,6 +65,7 @@ Place ReplicatedJournal::place() const { return follower_.place(); }
 Duration ReplicatedJournal::turn() {
   const Time now = clock_.now();
   Time next = Time::never();
+  if (!leads_ && resigns_.load(std::memory_order_acquire)) end("it was asked to stop");
   if (over_.empty()) next = term_.has_value() ? lead(now) : follow(now);
   tell_progress();
   if (next == Time::never()) return Duration::max();
@@ -80,7 +81,6 @@ Time ReplicatedJournal::follow(Time now) {
     if (source_ == nullptr) return next;
     next = follower_.turn(now, [&](const Event& event) { return source_->apply(event); });
   }
-  if (resigns_.load(std::memory_order_acquire)) end("it was asked to stop");
   if (!follower_.lost().empty()) end(follower_.lost());
   if (!over_.empty() || !follower_.is_current()) return next;
 
