@@ -9,7 +9,8 @@ WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test test-web test-api screenshots interop bench fuzz format tidy clean \
-  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) configure-fuzz build-fuzz
+  $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) configure-fuzz build-fuzz \
+  setup-ha configure-ha build-ha test-ha
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
 
@@ -49,6 +50,20 @@ fuzz: build-fuzz ## fuzz every parser with FUZZ_RUNS=1000000 inputs
 	  $$fuzzer -runs=$(FUZZ_RUNS) -max_len=70000 -timeout=10 -artifact_prefix=build/fuzz/$$name- \
 	    build/fuzz/corpus/$$name tests/fuzz/corpus/$$name || exit 1; \
 	done
+
+setup-ha:
+	@scripts/setup ha
+
+configure-ha: setup-ha
+	@echo "== configure ha"
+	@cmake --preset ha -DLOCKD_WERROR=$(WERROR) >/dev/null # warnings and errors are on stderr
+
+# gRPC is the heaviest thing that is linked anywhere here, so nothing else waits for it.
+build-ha: configure-ha ## build dflockd-ha, which is highly available on etcd; left in build/
+	@cmake --build --preset ha --parallel $(JOBS)
+
+test-ha: build-ha ## test it on a real etcd, with members and servers that are killed
+	@ctest --preset ha
 
 format: setup ## format every source in place
 	@scripts/format
