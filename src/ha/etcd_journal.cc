@@ -82,6 +82,7 @@ class EtcdJournal::Body {
     status_.leader = journal_.leader();
     status_.applied = journal_.applied();
     status_.over = journal_.over();
+    status_.refused = journal_.is_refused();
   }
 
   SystemClock clock_;

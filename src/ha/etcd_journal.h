@@ -11,8 +11,8 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
+#include "ha/cluster_journal.h"
 #include "ha/grpc_etcd.h"
 #include "ha/replicated_journal.h"
 #include "lockd/clock.h"
@@ -25,21 +25,13 @@ struct EtcdJournalOptions {
   ReplicatedJournalOptions replication;  // the incarnation and the seed are chosen here
 };
 
-// What a node knows of its cluster.
-struct ClusterStatus {
-  bool leads = false;
-  CurrentLeader leader{};  // that it follows, or itself
-  Position applied = 0;    // how far along the chain it is
-  std::string over{};      // why its life is over
-};
-
-class EtcdJournal final : public Journal {
+class EtcdJournal final : public ClusterJournal {
  public:
   explicit EtcdJournal(EtcdJournalOptions options);
   // Hands over, if it leads.
   ~EtcdJournal() override;
 
-  Clock& clock() const;
+  Clock& clock() const override;
 
   bool recover(const std::function<void(const Event&)>& apply) override;
   Position append(std::span<const Event> events) override;
@@ -48,10 +40,9 @@ class EtcdJournal final : public Journal {
   State state() const noexcept override;
   void attach(Source* source) override;
 
-  // Hands over as soon as all that was appended is acknowledged. Any thread, as the rest.
-  void resign();
-  ClusterStatus status() const;
-  const Tally& tally() const;
+  void resign() override;
+  ClusterStatus status() const override;
+  const Tally& tally() const override;
 
  private:
   class Body;

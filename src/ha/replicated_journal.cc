@@ -1,6 +1,7 @@
 #include "ha/replicated_journal.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "ha/replica_batch.h"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr std::uint64_t kJitterNs = 50'000'000;
 constexpr int kLooksBehindMax = 4;
+constexpr Duration kTimeToTell = std::chrono::milliseconds(20);
+constexpr Duration kTimeToFinish = std::chrono::milliseconds(500);
 
 etcd::Operation get_key_only(const std::string& key) {
   etcd::Operation get = etcd::get(key);
@@ -90,6 +93,7 @@ Time ReplicatedJournal::follow(Time now) {
     return now;
   }
   if (leader.epoch != 0 && leader.record.policy != options_.self.policy) {
+    refused_ = true;
     end("the leader, " + leader.record.node + ", has other settings: " + leader.record.policy +
         "; here they are: " + options_.self.policy);
     return next;
@@ -245,11 +249,19 @@ void ReplicatedJournal::account_for_everything() {
   }
 }
 
-// What is pending goes first. From when the leader's key may be gone, nothing is told.
+// What is pending goes first, and a moment is left to tell of it. But clients that go on asking
+// cannot keep it from handing over. From when the leader's key may be gone, nothing is told.
 Time ReplicatedJournal::hand_over(Time now) {
   constexpr int kTriesMax = 4;
-  if (!handing_over_ && (!term_->is_idle() || pending_->size() > 0)) return Time::never();
-  if (hand_over_tries_ == kTriesMax) end("it was asked to stop, and etcd did not answer");
+  if (!resigned_at_.has_value()) resigned_at_ = now;
+  const bool all_sent = term_->is_idle() && pending_->size() == 0;
+  const Time soonest = *resigned_at_ + kTimeToTell;
+  if (!handing_over_ && now < soonest) return soonest;
+  const Time latest = *resigned_at_ + kTimeToFinish;
+  if (!handing_over_ && !all_sent && now < latest) return latest;
+  if (hand_over_tries_ == kTriesMax && now >= next_hand_over_) {
+    end("it was asked to stop, and etcd did not answer");
+  }
   if (now < next_hand_over_ || !over_.empty()) return next_hand_over_;
   handing_over_ = true;
   ++hand_over_tries_;

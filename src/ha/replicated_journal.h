@@ -82,6 +82,8 @@ class ReplicatedJournal final : public Journal {
 
   // Why its life is over; empty while it is not. For the thread that calls turn(), as the rest.
   const std::string& over() const { return over_; }
+  // And another life would end likewise: the leader has other settings.
+  bool is_refused() const { return refused_; }
   bool is_leading() const { return leads_; }
   // Nothing is on its way: what is appended next is sent at once.
   bool is_idle() const { return term_.has_value() && term_->is_idle(); }
@@ -129,6 +131,7 @@ class ReplicatedJournal final : public Journal {
 
   // The turn's alone.
   std::string over_;
+  bool refused_ = false;
   Follower follower_;
   Detector detector_;
   std::uint64_t chance_;
@@ -149,6 +152,7 @@ class ReplicatedJournal final : public Journal {
   std::uint64_t account_began_ = 0;  // of the term's sent_size()
   std::uint64_t account_size_ = 0;   // of the last one
   std::uint64_t chain_size_ = 0;     // since the base, less the term's sent_size()
+  std::optional<Time> resigned_at_{};
   bool handing_over_ = false;
   int hand_over_tries_ = 0;
   Time next_hand_over_{};
