@@ -46,7 +46,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
       blocked_on_ = BlockedOn::report;
       return service_.desk.ask(id(), {.what = Report::What::stats});
     case Command::ping:
-    case Command::barrier: return write_status(out, kStatusOk);  // one machine always leads itself
+    case Command::barrier: return barrier(out);
     case Command::listen: return listen(request, out);
     case Command::unlisten: return unlisten(request, out);
     case Command::signal: return write_count(out, publish_signal(request.key, request.text));
@@ -88,7 +88,7 @@ void LineSession::release(const LineRequest& request, std::string& out) {
                                                   .holder = {nullptr, request.token->secret},
                                                   .fence = request.token->fence,
                                                   .kind = request.kind});
-  write_status(out, status_of(request.command, outcome, service_.options.detailed_errors));
+  refuse(request.command, outcome, out);
 }
 
 void LineSession::renew(const LineRequest& request, std::string& out) {
@@ -102,7 +102,7 @@ void LineSession::renew(const LineRequest& request, std::string& out) {
     // What was asked for is what remains: no time has passed.
     return write_remaining(out, request.ttl.value_or(answer.grant.ttl));
   }
-  write_status(out, status_of(request.command, answer.outcome, service_.options.detailed_errors));
+  refuse(request.command, answer.outcome, out);
 }
 
 void LineSession::reply(Command command, const Answer& answer, std::string& out) {
@@ -115,7 +115,24 @@ void LineSession::reply(Command command, const Answer& answer, std::string& out)
     wait_ = answer.wait;
     return;
   }
-  write_status(out, status_of(command, answer.outcome, service_.options.detailed_errors));
+  refuse(command, answer.outcome, out);
+}
+
+void LineSession::refuse(Command command, Outcome outcome, std::string& out) {
+  if (outcome == Outcome::not_leader) {
+    return write_status(out, "error_not_leader " + service_.leader_address());
+  }
+  write_status(out, status_of(command, outcome, service_.options.detailed_errors));
+}
+
+// One machine always leads itself. In a cluster the reply rests on what the leader's first answer
+// did, as everything it says: it leaves when it is certain that nobody else leads.
+void LineSession::barrier(std::string& out) {
+  if (service_.engine.journal_state() == Journal::State::following) {
+    return refuse(Command::barrier, Outcome::not_leader, out);
+  }
+  if (service_.cluster != nullptr) service_.batch.fence("barrier");
+  write_status(out, kStatusOk);
 }
 
 void LineSession::settled(const Settled& settled, std::string& out) {

@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kNoSignal = 0;
+constexpr std::chrono::microseconds kBetweenLives = 100ms;
 constexpr int kJournalFailed = SIGUSR1;  // sent to ourselves
 
 // Signals are taken by the first thread, where it waits for them, and by no other.
@@ -51,15 +52,20 @@ class Signals {
 
 class Service {
  public:
-  Service(const Options& options, const Surroundings& surroundings, const Signals& signals)
+  enum class Ending { stopped, failed, begins_anew };
+
+  Service(const Options& options, const Surroundings& surroundings, const Signals& signals,
+          OpenCluster open_cluster)
       : options_(options),
         signals_(signals),
         systemd_(surroundings),
-        server_(options, [] { ::kill(::getpid(), kJournalFailed); }) {}
+        server_(
+            options, [] { ::kill(::getpid(), kJournalFailed); }, open_cluster) {}
 
-  int run() {
+  Ending run() {
     if (const std::string error = server_.start(systemd_.sockets()); !error.empty()) {
-      return complain(error);
+      complain(error);
+      return Ending::failed;
     }
     if (server_.port() != 0) {
       log_event(LogLevel::info, "listening",
@@ -75,8 +81,9 @@ class Service {
     while (asked == Asked::nothing) asked = wait(1h);
     if (asked == Asked::stop) asked = drain();
     server_.stop();
+    if (asked == Asked::fail && begins_anew()) return Ending::begins_anew;
     log_event(LogLevel::info, "stopped");
-    return asked == Asked::fail ? EXIT_FAILURE : EXIT_SUCCESS;
+    return asked == Asked::fail ? Ending::failed : Ending::stopped;
   }
 
  private:
@@ -89,8 +96,11 @@ class Service {
     if (signal == SIGHUP) reload();
     if (signal == SIGTERM || signal == SIGINT) return Asked::stop;
     if (signal == kJournalFailed) {
-      log_event(LogLevel::error,
-                "the journal has failed: nothing can be kept, so nothing is served");
+      if (resigned_) return Asked::stop;
+      if (server_.cluster() == nullptr) {
+        log_event(LogLevel::error,
+                  "the journal has failed: nothing can be kept, so nothing is served");
+      }
       return Asked::fail;
     }
     // A loop that hangs is a server that hangs, however well this thread may be.
@@ -117,11 +127,20 @@ class Service {
     systemd_.ready();
   }
 
-  // Until all are gone, or their time is over, or it is asked a second time.
+  // What systemd has opened is closed by now: then it is systemd who starts it again.
+  bool begins_anew() const {
+    const ClusterJournal* const cluster = server_.cluster();
+    return cluster != nullptr && !cluster->status().refused && systemd_.sockets().empty();
+  }
+
+  // Until all are gone, or their time is over, or it is asked a second time. In a cluster, when
+  // another may lead there is nothing more to wait for.
   Asked drain() {
     log_event(LogLevel::info, "stopping");
     systemd_.stopping();
     server_.drain();
+    resigned_ = server_.cluster() != nullptr;
+    server_.resign();
     const auto deadline = SteadyClock::now() + options_.shutdown_timeout;
     const bool forever = options_.shutdown_timeout == Duration::zero();
     Asked asked = Asked::nothing;
@@ -136,6 +155,7 @@ class Service {
   const Signals& signals_;
   const Systemd systemd_;
   Server server_;
+  bool resigned_ = false;
 };
 
 }  // namespace
@@ -145,10 +165,19 @@ int complain(const std::string& error) {
   return EXIT_FAILURE;
 }
 
-int serve(const Options& options, const Surroundings& surroundings) {
+int serve(const Options& options, const Surroundings& surroundings, OpenCluster open_cluster) {
   const Signals signals;  // blocked before there is a second thread
   try {
-    return Service(options, surroundings, signals).run();
+    while (true) {
+      switch (Service(options, surroundings, signals, open_cluster).run()) {
+        case Service::Ending::stopped: return EXIT_SUCCESS;
+        case Service::Ending::failed: return EXIT_FAILURE;
+        case Service::Ending::begins_anew: break;
+      }
+      const int signal = signals.next(kBetweenLives);
+      if (signal == SIGTERM || signal == SIGINT) return EXIT_SUCCESS;
+      log_event(LogLevel::info, "begins anew");
+    }
   } catch (const std::runtime_error& error) {
     return complain(error.what());
   }
