@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "etcd.pb.h"
+#include <etcd.pb.h>
 #include "ha/etcd_client.h"
 
 namespace lockd::etcd {

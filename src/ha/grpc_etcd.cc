@@ -1,5 +1,6 @@
 #include "ha/grpc_etcd.h"
 
+#include <etcd.grpc.pb.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "etcd.grpc.pb.h"
 #include "ha/etcd_messages.h"
 
 namespace lockd {

@@ -128,25 +128,25 @@ void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
   follower_.watch_again();
 }
 
-// When nobody leads, or the leader that is followed is dead. After a short delay, so that not all
-// do it at once; whether it was won, the watch tells.
+// When nobody leads, or the leader that is followed is dead; then after a short delay, so that not
+// all do it at once. Whether it was won, the watch tells.
 Time ReplicatedJournal::stand_for_election(Time now) {
   const etcd::Revision epoch = follower_.leader().epoch;
   std::optional<Sight> dead = detector_.dead();
   if (dead.has_value() && dead->leader != epoch) dead.reset();
-  const bool may = epoch == 0 || dead.has_value() || found_dead_ == epoch;
-  if (!may || campaigning_) {
+  if (campaigning_ || (epoch != 0 && !dead.has_value())) {
     campaign_at_.reset();
     return Time::never();
   }
   if (!campaign_at_.has_value()) {
     chance_ = chance_ * 6364136223846793005 + 1442695040888963407;
-    campaign_at_ = std::max(next_campaign_, now) + Duration((chance_ >> 33) % kJitterNs);
+    campaign_at_ = std::max(next_campaign_, now);
+    if (epoch != 0) *campaign_at_ = *campaign_at_ + Duration((chance_ >> 33) % kJitterNs);
   }
   if (now < *campaign_at_) return *campaign_at_;
   campaign_at_.reset();
   next_campaign_ = now + options_.detect / 2;
-  campaign(dead.value_or(Sight{.leader = epoch}));
+  campaign(dead.value_or(Sight{}));
   return Time::never();
 }
 

@@ -77,8 +77,6 @@ class ReplicatedJournal final : public Journal {
   // Hands over: what was appended is finished, and the leader's key is taken away. Then, or if it
   // does not lead, its life is over. Any thread.
   void resign() { resigns_.store(true, std::memory_order_release); }
-  // The leader of `epoch` is known to be dead: its process is gone, while its host answers.
-  void found_dead(etcd::Revision epoch) { found_dead_ = epoch; }
 
   // Why its life is over; empty while it is not. For the thread that calls turn(), as the rest.
   const std::string& over() const { return over_; }
@@ -141,7 +139,6 @@ class ReplicatedJournal final : public Journal {
   bool campaigning_ = false;
   Time next_campaign_{};
   std::optional<Time> campaign_at_{};
-  etcd::Revision found_dead_ = 0;
 
   std::optional<Term> term_;
   std::optional<Truncation> truncation_;
