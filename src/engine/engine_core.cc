@@ -92,11 +92,14 @@ EngineCore::EngineCore(const EngineOptions& options)
   if (journal_ != nullptr) {
     following_ = journal_->state() == Journal::State::following;
     recover();
-    attachment_.emplace(*journal_, static_cast<Journal::Source&>(*this));
   }
   next_gc_ns_ = (now + options_.gc_interval).ns;
   if (options_.sweeper) {
     sweeper_.emplace(clock_, options_.sweep_interval, [this] { return sweep(); });
+  }
+  // Last: from here on the journal's thread calls, and may have the engine lead.
+  if (journal_ != nullptr) {
+    attachment_.emplace(*journal_, static_cast<Journal::Source&>(*this));
   }
 }
 

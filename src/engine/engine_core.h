@@ -116,8 +116,8 @@ class EngineCore final : private Journal::Source {
   Cursor described_in_shard_;
   BlockedCalls blocked_calls_;
   std::atomic<std::uint64_t> next_gc_ns_{0};
-  std::optional<Attachment> attachment_;
-  std::optional<Sweeper> sweeper_;  // last: it uses all of the above
+  std::optional<Sweeper> sweeper_;        // uses all of the above
+  std::optional<Attachment> attachment_;  // last: the journal's calls use all of the above
 };
 
 }  // namespace lockd::detail
