@@ -81,8 +81,9 @@ Time ReplicatedJournal::follow(Time now) {
   Time next = Time::never();
   {
     MutexLock lock(source_mutex_);
-    if (source_ == nullptr) return next;
-    next = follower_.turn(now, [&](const Event& event) { return source_->apply(event); });
+    Source* const source = source_;
+    if (source == nullptr) return next;
+    next = follower_.turn(now, [&](const Event& event) { return source->apply(event); });
   }
   if (!follower_.lost().empty()) end(follower_.lost());
   if (!over_.empty() || !follower_.is_current()) return next;
