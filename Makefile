@@ -1,7 +1,7 @@
 # The front door. What is built, and how, is in CMakeLists.txt and CMakePresets.json.
 
 PRESETS := release asan tsan clang
-OTHER_PRESETS := fuzz planted coverage
+OTHER_PRESETS := fuzz planted coverage ha
 # How many inputs `make fuzz` tries on each target.
 FUZZ_RUNS := 1000000
 # How long `make soak` goes on, in seconds.
@@ -12,7 +12,7 @@ WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test test-web test-api screenshots interop histories bench fuzz soak planted \
-  coverage format tidy clean package test-package newcomer \
+  coverage format tidy clean package test-package newcomer setup-ha test-ha \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) \
   $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
 # The builds use every core themselves; -j would only mix up what they print.
@@ -75,6 +75,15 @@ planted: build-planted ## switch on one planted bug after the other; something m
 
 coverage: build-coverage ## which lines and branches of the engine's layers the tests come to
 	@scripts/coverage build/coverage
+
+# gRPC is the heaviest thing that is linked anywhere here, so nothing else waits for it.
+configure-ha: setup-ha
+
+setup-ha:
+	@scripts/setup develop ha
+
+test-ha: build-ha ## build dflockd-ha and test it on a real etcd, with members and servers that are killed
+	@ctest --preset ha
 
 format: setup ## format every source in place
 	@scripts/format

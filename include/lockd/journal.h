@@ -47,8 +47,9 @@ class Journal {
  public:
   enum class State : std::uint8_t {
     accepting,
-    full,    // no room for new grants; releases, renewals and expiries still fit
-    failed,  // final: nothing appended since the last durable position will ever be durable
+    full,       // no room for new grants; releases, renewals and expiries still fit
+    following,  // another engine appends; this one is told, until it leads. Only at the beginning
+    failed,     // final: nothing appended since the last durable position will ever be durable
   };
 
   virtual ~Journal() = default;
@@ -65,10 +66,12 @@ class Journal {
   // Somebody waits for `position`: make it durable soon. Called with no lock held.
   virtual void commit(Position position) = 0;
 
+  // Everything up to here may be told. It may be less than before, while a journal that is shared
+  // is not certain that nobody else leads; progressed() says when it is certain again.
   virtual Position durable() const noexcept = 0;
   virtual State state() const noexcept = 0;
 
-  // What the engine offers its journal. Both are called from a thread of the journal's, one call at
+  // What the engine offers its journal. All are called from a thread of the journal's, one call at
   // a time, with no lock held that append(), commit(), durable() or state() take.
   class Source {
    public:
@@ -80,6 +83,15 @@ class Journal {
     // what has been appended since the beginning then tells of everything, without what came
     // before it.
     virtual bool describe_some(bool from_start) = 0;
+
+    // While the state is `following`: what the engine that leads has appended, in order. False when
+    // it contradicts what is there: the journal is not to be trusted.
+    virtual bool apply(const Event& event) = 0;
+
+    // Ends the following: from now on this engine appends. Every lease begins anew, at its full
+    // length, because time passed that nobody here has counted. All that it answers rests on
+    // `from`, at least. The state leaves `following` when this has returned.
+    virtual void lead(Position from) = 0;
 
    protected:
     ~Source() = default;

@@ -10,7 +10,9 @@
 #define LOCKD_ANNOTATION(x)
 #endif
 
+#ifndef GUARDED_BY  // Abseil, which gRPC brings along, has the same
 #define GUARDED_BY(mutex) LOCKD_ANNOTATION(guarded_by(mutex))
+#endif
 #define REQUIRES(mutex) LOCKD_ANNOTATION(requires_capability(mutex))
 #define EXCLUDES(mutex) LOCKD_ANNOTATION(locks_excluded(mutex))
 

@@ -132,6 +132,8 @@ class LockTable {
   // Takes over what a journal tells. Idempotent; no effects. Events of holds that are not there are
   // ignored. False if it contradicts what is there: the journal is not to be trusted.
   bool apply(const Event& event);
+  // Every lease begins anew at `now`, at its full length. No effects.
+  void restart_leases(Time now);
   // No grant will have a fence up to and including this one.
   void raise_fence(Fence floor);
   Fence last_fence() const { return fence_; }

@@ -53,6 +53,18 @@ bool LockTable::apply(const Event& event) {
   return true;
 }
 
+void LockTable::restart_leases(Time now) {
+  now_ = std::max(now_, now);
+  Cursor all;
+  index_.walk(all, SIZE_MAX, [&](Semaphore& semaphore) {
+    const Holds& holds = semaphore.holds;
+    for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
+      timers_.arm(*hold, now_ + hold->ttl);
+      hold->since = now_;
+    }
+  });
+}
+
 void LockTable::raise_fence(Fence floor) { fence_ = std::max(fence_, floor); }
 
 void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const {

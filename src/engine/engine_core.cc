@@ -90,12 +90,16 @@ EngineCore::EngineCore(const EngineOptions& options)
     shards_.push_back(std::make_unique<Shard>(table, budget_, journal_, options.observer));
   }
   if (journal_ != nullptr) {
+    following_ = journal_->state() == Journal::State::following;
     recover();
-    attachment_.emplace(*journal_, static_cast<Journal::Source&>(*this));
   }
   next_gc_ns_ = (now + options_.gc_interval).ns;
   if (options_.sweeper) {
     sweeper_.emplace(clock_, options_.sweep_interval, [this] { return sweep(); });
+  }
+  // Last: from here on the journal's thread calls, and may have the engine lead.
+  if (journal_ != nullptr) {
+    attachment_.emplace(*journal_, static_cast<Journal::Source&>(*this));
   }
 }
 
@@ -105,20 +109,39 @@ EngineCore::~EngineCore() {
 }
 
 void EngineCore::recover() {
-  Fence largest = 0;
   journal_->recover([&](const Event& event) {
-    largest = std::max(largest, event.fence);
-    if (event.type == Event::Type::fence_floor) return;
-    Shard& shard = place_of(event.key).shard;
-    if (!shard.look([&](LockTable& table) { return table.apply(event); })) {
-      throw std::runtime_error("lockd: the journal contradicts itself at key '" +
-                               std::string(event.key) + "', fence " + std::to_string(event.fence));
-    }
+    if (replay(event)) return;
+    throw std::runtime_error("lockd: the journal contradicts itself at key '" +
+                             std::string(event.key) + "', fence " + std::to_string(event.fence));
   });
-  // Keys may have been in other shards when there were more or fewer of them.
+  raise_fences();
+}
+
+bool EngineCore::replay(const Event& event) {
+  largest_fence_ = std::max(largest_fence_, event.fence);
+  if (event.type == Event::Type::fence_floor) return true;
+  return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event); });
+}
+
+// Keys may have been in other shards when there were more or fewer of them, or in another engine.
+void EngineCore::raise_fences() {
   for (const auto& shard : shards_) {
-    shard->look([&](LockTable& table) { table.raise_fence(largest); });
+    shard->look([&](LockTable& table) { table.raise_fence(largest_fence_); });
   }
+}
+
+// The leader's clock means nothing here: what is known of a lease is its length.
+bool EngineCore::apply(const Event& event) {
+  Event here = event;
+  here.expires_at = Time{} + event.ttl;
+  return replay(here);
+}
+
+void EngineCore::lead(Position from) {
+  raise_fences();
+  for (const auto& shard : shards_) shard->lead(clock_.now(), from);
+  following_.store(false, std::memory_order_release);
+  if (sweeper_.has_value()) sweeper_->notice(Time{});
 }
 
 void EngineCore::progressed() noexcept {
@@ -154,6 +177,7 @@ Outcome EngineCore::refusal(Needs needs) const {
   if (closed_.load(std::memory_order_acquire)) return Outcome::closed;
   if (journal_ == nullptr) return Outcome::ok;
   const Journal::State state = journal_->state();
+  if (state == Journal::State::following) return Outcome::not_leader;
   if (state == Journal::State::failed) return Outcome::storage;
   if (state == Journal::State::full && needs == Needs::grant) return Outcome::storage;
   return Outcome::ok;
@@ -163,7 +187,7 @@ Outcome EngineCore::refusal(Needs needs) const {
 // lock held, the sweeper hears of a new deadline. What was settled waits in `turn` for commit().
 template <typename Operation>
 LockTable::Reply EngineCore::execute(Turn& turn, Shard& shard, Needs needs, Operation operation) {
-  const Time now = clock_.now();
+  const Time now = time();
   const LockTable::Reply reply = shard.run(turn, [&](LockTable& table) {
     const Outcome no = refusal(needs);
     return no == Outcome::ok ? operation(table, now) : LockTable::Reply{no};
@@ -246,7 +270,7 @@ bool EngineCore::withdraw(Turn& turn, const HoldId& hold) {
 bool EngineCore::cancel(Turn& turn, const WaitId& wait) {
   if (wait.shard >= shards_.size()) return false;
   return shards_[wait.shard]->run(turn, [&](LockTable& table) {
-    return table.cancel(clock_.now(), wait.slot, wait.listener, wait.id);
+    return table.cancel(time(), wait.slot, wait.listener, wait.id);
   });
 }
 
@@ -254,7 +278,7 @@ void EngineCore::end_session(Turn& turn, Session& session, bool keep_holds) {
   for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
     Shard& shard = *shards_[static_cast<unsigned>(std::countr_zero(left))];
     while (!shard.run(turn, [&](LockTable& table) {
-      return table.end_session(clock_.now(), session.id, keep_holds, kStepsPerHold);
+      return table.end_session(time(), session.id, keep_holds, kStepsPerHold);
     })) {
     }
   }
@@ -266,7 +290,7 @@ bool EngineCore::owns_anything(Turn& turn, const Session& session) {
   for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
     const bool known =
         shards_[static_cast<unsigned>(std::countr_zero(left))]->run(turn, [&](LockTable& table) {
-          table.advance(clock_.now(), kStepsPerHold);
+          table.advance(time(), kStepsPerHold);
           return table.knows_session(session.id);
         });
     if (known) return true;
@@ -275,19 +299,18 @@ bool EngineCore::owns_anything(Turn& turn, const Session& session) {
 }
 
 FenceStatus EngineCore::fence(Turn& turn, std::string_view key) {
-  return place_of(key).shard.run(turn,
-                                 [&](LockTable& table) { return table.fence(clock_.now(), key); });
+  return place_of(key).shard.run(turn, [&](LockTable& table) { return table.fence(time(), key); });
 }
 
 bool EngineCore::explain(Turn& turn, Kind kind, std::string_view key, Conflict* conflict) {
   return place_of(key).shard.run(
-      turn, [&](LockTable& table) { return table.explain(clock_.now(), kind, key, conflict); });
+      turn, [&](LockTable& table) { return table.explain(time(), kind, key, conflict); });
 }
 
 std::optional<KeyStatus> EngineCore::status(Turn& turn, Kind kind, std::string_view key,
                                             std::size_t entries_max) {
   return place_of(key).shard.run(turn, [&](LockTable& table) -> std::optional<KeyStatus> {
-    const Semaphore* semaphore = table.look_up(clock_.now(), kind, key);
+    const Semaphore* semaphore = table.look_up(time(), kind, key);
     if (semaphore == nullptr) return {};
     return status_of(*semaphore, table.now(), entries_max);
   });
@@ -328,7 +351,7 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
   while (keys_max > 0 && place.shard < shards_.size()) {
     Cursor cursor{.rank = place.rank};
     shards_[place.shard]->run(turn, [&](LockTable& table) {
-      const Time now = std::max(table.now(), clock_.now());
+      const Time now = std::max(table.now(), time());
       table.walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
         some.push_back(status_of(semaphore, now, entries_max));
       });
@@ -369,7 +392,8 @@ Position EngineCore::commit(Turn& turn) {
 }
 
 Time EngineCore::sweep() {
-  const Time now = clock_.now();
+  if (is_following()) return Time::never();
+  const Time now = time();
   const Time next = end_what_is_due(now);
   if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed)) forget_idle(now);
   return std::min(next, Time{next_gc_ns_.load(std::memory_order_relaxed)});

@@ -75,6 +75,11 @@ class EngineCore final : private Journal::Source {
 
   enum class Needs { nothing, grant };  // of the journal: room for a grant
 
+  bool is_following() const { return following_.load(std::memory_order_acquire); }
+  // For the tables. While it follows, time stands still: nothing falls due, for that is the
+  // leader's to say.
+  Time time() const { return is_following() ? Time{} : clock_.now(); }
+
   Place place_of(std::string_view key);
   template <typename Operation>
   LockTable::Reply execute(Turn& turn, Shard& shard, Needs needs, Operation operation);
@@ -85,8 +90,12 @@ class EngineCore final : private Journal::Source {
   KeyUnit find_unit();
   std::uint64_t idlings() const;
   void recover();
+  bool replay(const Event& event);
+  void raise_fences();
   void progressed() noexcept override;
   bool describe_some(bool from_start) override;
+  bool apply(const Event& event) override;
+  void lead(Position from) override;
   Time end_what_is_due(Time now);
   void forget_idle(Time now);
 
@@ -100,14 +109,16 @@ class EngineCore final : private Journal::Source {
   std::vector<std::unique_ptr<Shard>> shards_;
   Outbox outbox_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> following_{false};
   std::atomic<std::uint64_t> max_keys_refusals_{0};  // a table cannot know that it is the last word
-  // Where describe_some() is. The journal's alone.
+  Fence largest_fence_ = 0;  // of any event that was recovered or followed. The journal's alone
+  // Where describe_some() is. Likewise.
   std::size_t described_ = 0;  // shards
   Cursor described_in_shard_;
   BlockedCalls blocked_calls_;
   std::atomic<std::uint64_t> next_gc_ns_{0};
-  std::optional<Attachment> attachment_;
-  std::optional<Sweeper> sweeper_;  // last: it uses all of the above
+  std::optional<Sweeper> sweeper_;        // uses all of the above
+  std::optional<Attachment> attachment_;  // last: the journal's calls use all of the above
 };
 
 }  // namespace lockd::detail

@@ -1,5 +1,6 @@
 #include "engine/forgetful_journal.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lockd {
@@ -57,6 +58,20 @@ void ForgetfulJournal::set_state(State state) {
     state_ = state;
   }
   report();
+}
+
+bool ForgetfulJournal::follow(std::span<const Event> events) {
+  MutexLock lock(source_mutex_);
+  return std::all_of(events.begin(), events.end(),
+                     [&](const Event& event) { return source_->apply(event); });
+}
+
+void ForgetfulJournal::lead(Position from) {
+  {
+    MutexLock lock(source_mutex_);
+    source_->lead(from);
+  }
+  set_state(State::accepting);
 }
 
 std::size_t ForgetfulJournal::describe() {

@@ -35,6 +35,12 @@ class ForgetfulJournal final : public Journal {
   // Full, failed, or accepting again; and tells the engine.
   void set_state(State state) EXCLUDES(mutex_);
 
+  // As if another engine had appended them; set_state(following) came before the engine was made.
+  // Returns whether all were accepted.
+  bool follow(std::span<const Event> events) EXCLUDES(source_mutex_);
+  // Ends the following.
+  void lead(Position from = 0) EXCLUDES(source_mutex_);
+
   // Has the engine describe everything there is, as for a compaction. Returns how many events were
   // there before that.
   std::size_t describe() EXCLUDES(source_mutex_);

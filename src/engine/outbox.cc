@@ -12,17 +12,18 @@ void tell(const Settled& settled) { settled.listener->settled(settled); }
 void Outbox::tell_when_durable(Position position, std::vector<Settled>& settled) {
   std::vector<Settled> ready;
   ready.swap(settled);
-  if (!is_durable(position)) {
+  bool durable = is_durable(position);
+  if (!durable) {
     MutexLock lock(mutex_);
     // Looked at again under the lock: progress made after this finds them pending.
-    if (!is_durable(position) && !failed()) {
+    durable = is_durable(position);
+    if (!durable && !failed()) {
       for (const Settled& s : ready) pending_.push_back({position, s});
       return;
     }
   }
-  const bool lost = !is_durable(position);
   for (Settled& s : ready) {
-    if (lost) s.outcome = Outcome::storage;
+    if (!durable) s.outcome = Outcome::storage;
     tell(s);
   }
   ready.clear();
@@ -43,17 +44,20 @@ void Outbox::progressed() {
   {
     MutexLock lock(mutex_);
     const bool all = failed();
+    const Position durable = journal_->durable();  // one for all: it may be less a moment later
     const auto waiting =
         std::stable_partition(pending_.begin(), pending_.end(),
-                              [&](const Pending& p) { return !all && !is_durable(p.position); });
+                              [&](const Pending& p) { return !all && p.position > durable; });
+    for (auto p = waiting; p != pending_.end(); ++p) {
+      if (p->position > durable) p->settled.outcome = Outcome::storage;
+    }
     ready.assign(waiting, pending_.end());
     pending_.erase(waiting, pending_.end());
     if (planted(Bug::untold) && ready.size() > 1) ready.pop_back();
     telling_ = true;
     progress_.notify_all();
   }
-  for (Pending& p : ready) {
-    if (!is_durable(p.position)) p.settled.outcome = Outcome::storage;
+  for (const Pending& p : ready) {
     tell(p.settled);
     if (planted(Bug::told_twice)) tell(p.settled);
   }

@@ -19,6 +19,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::already_enqueued: return "already in line";
     case Outcome::not_enqueued: return "not in line";
     case Outcome::storage: return "the journal cannot take it";
+    case Outcome::not_leader: return "another server leads";
     case Outcome::fences_exhausted: return "no fence is left below 2^53";
     case Outcome::invalid_key: return "a key is 1 to 256 bytes of UTF-8 without control characters";
     case Outcome::invalid_holder:

@@ -38,6 +38,12 @@ bool Shard::advance(Time now, int budget, Turn& turn) {
   return done;
 }
 
+void Shard::lead(Time now, Position from) {
+  MutexLock lock(mutex_);
+  table_.restart_leases(now);
+  last_append_ = std::max(last_append_, from);
+}
+
 // No answer rests on these events, they change nothing: `last_append_` stays.
 void Shard::describe(Cursor& cursor, std::size_t keys_max) {
   MutexLock lock(mutex_);

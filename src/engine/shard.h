@@ -55,6 +55,9 @@ class alignas(64) Shard {
   // have come to.
   void describe(Cursor& cursor, std::size_t keys_max) EXCLUDES(mutex_);
 
+  // Begins every lease anew, and bases every answer on `from`, at least.
+  void lead(Time now, Position from) EXCLUDES(mutex_);
+
   // No deadline here is earlier. Any thread may read it.
   Time due() const { return {due_ns_.load(std::memory_order_seq_cst)}; }
 

@@ -49,6 +49,7 @@ std::string_view call_name(HttpCall call) {
     case HttpCall::events: return "events";
     case HttpCall::live: return "live";
     case HttpCall::ready: return "ready";
+    case HttpCall::leader: return "leader";
     case HttpCall::metrics: return "metrics";
     case HttpCall::openapi: return "openapi";
     case HttpCall::page: return "page";

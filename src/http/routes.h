@@ -27,6 +27,7 @@ enum class HttpCall : std::uint8_t {
   events,
   live,
   ready,
+  leader,
   metrics,
   openapi,
   page,  // the dashboard's files
@@ -59,6 +60,7 @@ inline constexpr auto kRoutes = std::to_array<Route>({
     {HttpCall::live, HttpMethod::get, "/health"},
     {HttpCall::ready, HttpMethod::get, "/readyz"},
     {HttpCall::ready, HttpMethod::get, "/ready"},
+    {HttpCall::leader, HttpMethod::get, "/leader"},
     {HttpCall::metrics, HttpMethod::get, "/metrics"},
 });
 

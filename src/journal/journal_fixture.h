@@ -84,6 +84,10 @@ class TestSource final : public Journal::Source {
     return false;
   }
 
+  // Of a journal that others share.
+  bool apply(const Event&) override { return false; }
+  void lead(Position) override {}
+
   std::vector<std::pair<std::string, Fence>> held;
   Fence last_fence = 0;
   int progress = 0;

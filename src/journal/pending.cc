@@ -21,7 +21,7 @@ Position Pending::append(std::span<const Event> events) {
   Fence largest = 0;
   Position end = 0;
   for (const Event& event : events) {
-    if (used + kRecordSizeMax > kPayloadMax) {
+    if (used + kRecordSizeMax > options_.payload_max) {
       end = add(scratch.data(), used, largest);
       used = 0;
     }
@@ -45,7 +45,9 @@ Position Pending::add(const char* bytes, std::size_t size, Fence largest) {
 void Pending::add_bytes(const char* bytes, std::size_t size) {
   end_ += size;
   if (discarding_) return;
-  if (chunks_.empty() || chunks_.back().payload_size() + size > kPayloadMax) begin_chunk();
+  if (chunks_.empty() || chunks_.back().payload_size() + size > options_.payload_max) {
+    begin_chunk();
+  }
   chunks_.back().bytes.append(bytes, size);
   size_.store(size_.load(std::memory_order_relaxed) + size, std::memory_order_relaxed);
 }

@@ -28,6 +28,7 @@ struct Chunk {
 
 struct PendingOptions {
   std::size_t size_max = std::size_t{64} << 20;
+  std::size_t payload_max = kPayloadMax;  // of a chunk
   // Not zero: fences are told before they are durable, so a floor this far above them has to be.
   Fence fence_step = 0;
 };
@@ -53,6 +54,11 @@ class Pending {
   // From now on only positions are counted: nothing will be written any more.
   void discard() EXCLUDES(mutex_);
 
+  // Behind all that was appended.
+  Position end() const EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return end_;
+  }
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
   bool is_crowded() const { return size() > options_.size_max; }
 
@@ -67,7 +73,7 @@ class Pending {
   // Written under the mutex.
   std::atomic<std::size_t> size_{0};
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<Chunk> chunks_ GUARDED_BY(mutex_);
   std::vector<Chunk> spare_ GUARDED_BY(mutex_);
   Position end_ GUARDED_BY(mutex_);

@@ -45,6 +45,7 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
     case Outcome::max_waiters: return "error_max_waiters";
     case Outcome::limit_mismatch: return "error_limit_mismatch";
     case Outcome::storage: return takes ? "error_storage" : kStatusError;
+    case Outcome::not_leader: return "error_not_leader -";
     case Outcome::already_enqueued: return in_detail("error_already_enqueued");
     case Outcome::not_enqueued: return in_detail("error_not_enqueued");
     case Outcome::expired:

@@ -128,6 +128,7 @@ constexpr StatusCase kPlain[] = {
     {Outcome::already_enqueued, "error"},
     {Outcome::not_enqueued, "error"},
     {Outcome::storage, "error_storage", "error", "error", "error_storage", "error"},
+    {Outcome::not_leader, "error_not_leader -"},
     {Outcome::fences_exhausted, "error"},
     {Outcome::invalid_key, "error"},
     {Outcome::invalid_holder, "error"},

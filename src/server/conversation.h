@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/secret.h"
+#include "ha/cluster_journal.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 #include "protocol/line_request.h"
@@ -54,6 +55,10 @@ class Conversation {
     std::function<std::int64_t()> unix_ms;
     std::string date{};  // as HTTP writes it, renewed now and then
     bool draining = false;
+    const ClusterJournal* cluster = nullptr;  // null: the server is on its own
+
+    // Where the leader is reached: "host:port", or "-" when there is none.
+    std::string leader_address() const;
   };
 
   enum class Fate : std::uint8_t {
@@ -126,5 +131,11 @@ class Conversation {
   Fate fate_ = Fate::open;
   Violation violation_ = Violation::none;
 };
+
+inline std::string Conversation::Service::leader_address() const {
+  if (cluster == nullptr) return "-";
+  const ClusterStatus status = cluster->status();
+  return status.leader.epoch == 0 ? "-" : status.leader.record.address;
+}
 
 }  // namespace lockd

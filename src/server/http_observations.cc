@@ -141,6 +141,12 @@ void HttpSession::answer_health(std::string& out) {
   std::string_view problem;
   if (exchange_.call == HttpCall::ready) {
     problem = why_not_ready(service_.draining, service_.engine.journal_state());
+  } else if (exchange_.call == HttpCall::leader) {
+    const bool follows = service_.engine.journal_state() == Journal::State::following;
+    problem =
+        follows ? "not_leader" : why_not_ready(service_.draining, service_.engine.journal_state());
+    // As with everything a leader says: not before it is certain to be one.
+    if (problem.empty() && service_.cluster != nullptr) service_.batch.fence("leader");
   }
   JsonObject json;
   json.add("status", problem.empty() ? "ok" : problem);

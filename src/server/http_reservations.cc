@@ -28,6 +28,7 @@ HttpError error_of(Outcome outcome) {
     case Outcome::max_waiters: return {429, "max_waiters", detail};
     case Outcome::cancelled:
     case Outcome::closed: return {503, "draining", "the server is stopping"};
+    case Outcome::not_leader: return {503, "not_leader", detail};
     case Outcome::storage:
     case Outcome::fences_exhausted: return {503, "storage", detail};
     default: return {400, "bad_request", detail};
@@ -42,9 +43,14 @@ HoldId hold_in(Members& members, Kind kind) {
   return {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind};
 }
 
-std::string_view retry_after(int status) { return status == 503 ? "Retry-After: 1\r\n" : ""; }
-
 }  // namespace
+
+// When to come again, or where to.
+std::string HttpSession::advice(const HttpError& error) const {
+  if (error.status != 503) return {};
+  if (error.code != "not_leader") return "Retry-After: 1\r\n";
+  return "X-Dflockd-Leader: " + service_.leader_address() + "\r\nRetry-After: 1\r\n";
+}
 
 // The wall clock now, and what is left: no change of the clock since the grant is in it.
 std::int64_t HttpSession::unix_ms_of(Time time) const {
@@ -119,7 +125,7 @@ void HttpSession::refuse_acquire(Outcome outcome, const Conflict& conflict, std:
     json.add("waiters", conflict.waiters);
   }
   if (outcome == Outcome::limit_mismatch) json.add("limit", conflict.limit);
-  answer(error.status, json.finish(), out, retry_after(error.status));
+  answer(error.status, json.finish(), out, advice(error));
 }
 
 void HttpSession::renew(Kind kind, std::string_view body, std::string& out) {
@@ -152,7 +158,7 @@ void HttpSession::release(Kind kind, std::string_view body, std::string& out) {
 
 void HttpSession::refuse_hold(Outcome outcome, std::string& out) {
   const HttpError error = error_of(outcome);
-  refuse(error, out, retry_after(error.status));
+  refuse(error, out, advice(error));
 }
 
 void HttpSession::fence(const Target& target, std::string& out) {

@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
 
-bool needs_no_proof(HttpCall call) { return call == HttpCall::live || call == HttpCall::ready; }
+bool needs_no_proof(HttpCall call) {
+  return call == HttpCall::live || call == HttpCall::ready || call == HttpCall::leader;
+}
 
 // The name or address in a Host, without its port and brackets.
 std::string_view host_name(std::string_view host) {
@@ -169,7 +171,8 @@ void HttpSession::call(const Target& target, std::string_view channel, const Htt
       if (service_.options.metrics) return ask({.what = Report::What::metrics});
       return refuse({404, "not_found", "metrics are off: see --metrics"}, out);
     case HttpCall::live:
-    case HttpCall::ready: return answer_health(out);
+    case HttpCall::ready:
+    case HttpCall::leader: return answer_health(out);
     case HttpCall::openapi: return answer_page(target.path, out);
     case HttpCall::page:
     case HttpCall::none: return;

@@ -110,6 +110,7 @@ class HttpSession final : public Conversation {
   // Replies.
   void answer(int status, std::string_view body, std::string& out, std::string_view fields = {},
               std::string_view type = kJsonType);
+  std::string advice(const HttpError& error) const;
   void refuse(const HttpError& error, std::string& out, std::string_view fields = {});
   // What every reply has, and every stream.
   std::string usual_fields(std::string_view cache_control) const;

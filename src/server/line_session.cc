@@ -48,7 +48,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
       blocked_on_ = BlockedOn::report;
       return service_.desk.ask(id(), {.what = Report::What::stats});
     case Command::ping:
-    case Command::barrier: return write_status(out, kStatusOk);  // one machine always leads itself
+    case Command::barrier: return barrier(out);
     case Command::listen: return listen(request, out);
     case Command::unlisten: return unlisten(request, out);
     case Command::signal: return write_count(out, publish_signal(request.key, request.text));
@@ -121,6 +121,9 @@ void LineSession::reply(Command command, const Answer& answer, std::string& out)
 }
 
 void LineSession::say(Command command, Outcome outcome, std::string& out) {
+  if (outcome == Outcome::not_leader) {
+    return write_status(out, "error_not_leader " + service_.leader_address());
+  }
   const bool takes = command == Command::acquire || command == Command::enqueue;
   if (outcome == Outcome::storage && !takes) {
     // The journal has failed. Whether the hold is in force will be seen when the server is back, so
@@ -129,6 +132,16 @@ void LineSession::say(Command command, Outcome outcome, std::string& out) {
     return;
   }
   write_status(out, status_of(command, outcome, service_.options.detailed_errors));
+}
+
+// One machine always leads itself. In a cluster the reply rests on what the leader's first answer
+// did, as everything it says: it leaves when it is certain that nobody else leads.
+void LineSession::barrier(std::string& out) {
+  if (service_.engine.journal_state() == Journal::State::following) {
+    return say(Command::barrier, Outcome::not_leader, out);
+  }
+  if (service_.cluster != nullptr) service_.batch.fence("barrier");
+  write_status(out, kStatusOk);
 }
 
 void LineSession::settled(const Settled& settled, std::string& out) {

@@ -44,6 +44,7 @@ class LineSession final : public Conversation {
   void authenticate(const LineRequest& request, std::string& out);
   void listen(const LineRequest& request, std::string& out);
   void unlisten(const LineRequest& request, std::string& out);
+  void barrier(std::string& out);
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
   void refuse(Violation violation, std::string& out);

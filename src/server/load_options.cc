@@ -32,7 +32,7 @@ class Loader {
     loaded_.secrets_outside = std::move(line.secrets);
     if (!loaded_.error.empty() || !take(line.given)) return std::move(loaded_);
     warn_of_overridden();
-    if (!check_tls() || !find_secret()) return std::move(loaded_);
+    if (!check_tls() || !find_secret() || !check_cluster()) return std::move(loaded_);
     derive();
     warn_of_useless();
     return std::move(loaded_);
@@ -154,13 +154,40 @@ class Loader {
     return true;
   }
 
+  bool check_cluster() {
+    const Options& options = loaded_.options;
+    if (options.etcd.empty()) return true;
+    if (!options.wal.empty()) {
+      return fail(named("wal") + " and " + named("etcd") +
+                  " exclude each other: locks are kept in one place");
+    }
+    const auto& address = options.advertise_addr;
+    if (!address.has_value() || address->host.empty() || address->port == 0) {
+      return fail(named("etcd") +
+                  " needs --advertise-addr HOST:PORT, where clients reach this server");
+    }
+    if (options.etcd_cert.empty() != options.etcd_key.empty()) {
+      return fail("--etcd-cert and --etcd-key need each other: give both or neither");
+    }
+    if (!options.etcd_cert.empty() && options.etcd_ca.empty()) {
+      return fail(named("etcd-cert") + " needs --etcd-ca");
+    }
+    if (options.etcd_user.empty() != options.etcd_password_file.empty()) {
+      return fail("--etcd-user and --etcd-password-file need each other: give both or neither");
+    }
+    return true;
+  }
+
   // What follows from the machine, or from other settings.
   void derive() {
     Options& options = loaded_.options;
     if (options.threads == 0) options.threads = std::clamp(surroundings_.cores, 1U, kThreadsMax);
     const bool chosen = origin_of("metrics").source != Source::built_in;
-    if (!chosen && loaded_.flavour == Flavour::dflockd) {
+    if (!chosen && loaded_.flavour != Flavour::lockd_server) {
       options.metrics = options.http_addr.has_value();
+    }
+    if (!options.etcd.empty() && options.node_id.empty()) {
+      options.node_id = print_value(options.advertise_addr);
     }
     if (options.debug) apply_debug();
   }

@@ -1,4 +1,4 @@
-// dflockd, and lockd-server: one server under two sets of flags.
+// dflockd, lockd-server and dflockd-ha: one server under three sets of flags.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,11 +12,19 @@
 #include "server/surroundings.h"
 #include "server/tls_identity.h"
 #include "server/version.h"
+#if defined(LOCKD_HA)
+#include "server/etcd_cluster.h"
+#endif
 
 namespace lockd {
 namespace {
 
 constexpr Flavour kFlavour = Flavour::LOCKD_FLAVOUR;
+#if defined(LOCKD_HA)
+constexpr OpenCluster kOpenCluster = join_etcd_cluster;
+#else
+constexpr OpenCluster kOpenCluster = nullptr;
+#endif
 
 std::string version_text() {
   return std::string(program_name(kFlavour)) + " " + std::string(kVersion) + "\n";
@@ -37,7 +45,7 @@ int run(int argc, char** argv) {
   raise_descriptor_limit();
   set_up_log(loaded.options.log_level, loaded.options.log_format);
   for (const std::string& warning : loaded.warnings) log_event(LogLevel::warn, warning);
-  if (loaded.action == Action::serve) return serve(loaded.options, surroundings);
+  if (loaded.action == Action::serve) return serve(loaded.options, surroundings, kOpenCluster);
   const std::string error = TlsIdentity(loaded.options).load();
   return error.empty() ? EXIT_SUCCESS : complain(error);
 }

@@ -183,6 +183,36 @@ void add_journal(Families& families, const FileJournal* journal) {
   families.add(state == Journal::State::failed, {{"state", "failed"}});
 }
 
+void add_cluster(Families& families, const ClusterJournal* cluster) {
+  if (cluster == nullptr) return;
+  const ClusterStatus status = cluster->status();
+  const Tally& tally = cluster->tally();
+  families.gauge("dflockd_cluster_leads", "1 where this server leads.",
+                 std::uint64_t{status.leads});
+  families.gauge("dflockd_cluster_epoch", "The epoch of the leader that is known; 0 for none.",
+                 static_cast<std::uint64_t>(status.leader.epoch));
+  families.gauge("dflockd_cluster_applied", "How far along the chain this server is.",
+                 status.applied);
+  families.counter("dflockd_cluster_terms_total", "How often this server began to lead.",
+                   tally.terms);
+  families.counter("dflockd_cluster_campaigns_total", "How often it stood for election.",
+                   tally.campaigns);
+  families.counter("dflockd_cluster_appends_total", "Batches that etcd has acknowledged.",
+                   tally.appends);
+  families.counter("dflockd_cluster_append_bytes_total", "Bytes in them.", tally.append_bytes);
+  families.counter("dflockd_cluster_resends_total", "Batches sent again, for want of an answer.",
+                   tally.resends);
+  families.counter("dflockd_cluster_resolved_total", "Of those, found to have arrived before.",
+                   tally.resolved);
+  families.counter("dflockd_cluster_lapses_total",
+                   "Answers of etcd that came too late to be certain of leading.", tally.lapses);
+  families.counter("dflockd_cluster_batches_followed_total", "Batches of others, applied.",
+                   tally.batches_followed);
+  families.counter("dflockd_cluster_watches_total", "Watches opened.", tally.watches);
+  families.counter("dflockd_cluster_accounts_total", "Accounts of everything, written.",
+                   tally.accounts);
+}
+
 }  // namespace
 
 std::string metrics_text(Shared& shared) {
@@ -193,7 +223,8 @@ std::string metrics_text(Shared& shared) {
   add_workers(families, shared);
   add_http(families, shared);
   add_signals(families, shared.hub);
-  add_journal(families, shared.journal.get());
+  add_journal(families, shared.file_journal.get());
+  add_cluster(families, shared.cluster.get());
   return families.text();
 }
 

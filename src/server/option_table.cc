@@ -1,6 +1,9 @@
 #include "server/option_table.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
 
 #include "base/edit_distance.h"
 #include "server/option_rows.h"
@@ -16,6 +19,7 @@ constexpr std::string_view kKeys = "Leases and keys";
 constexpr std::string_view kConnections = "Connections";
 constexpr std::string_view kAccess = "Access";
 constexpr std::string_view kDurability = "Durability";
+constexpr std::string_view kCluster = "Cluster";
 constexpr std::string_view kLogging = "Logging";
 constexpr std::string_view kFile = "Configuration file";
 
@@ -159,14 +163,98 @@ constexpr auto lockd_server_table() {
 
 constexpr auto kLockdServer = lockd_server_table();
 
+std::optional<Duration> parse_detect(std::string_view text) {
+  const auto detect = parse_seconds(text);
+  const bool fits =
+      detect && *detect >= std::chrono::milliseconds(300) && *detect <= std::chrono::seconds(60);
+  return fits ? detect : std::nullopt;
+}
+
+constexpr auto kClusterRows = std::to_array<Setting>({
+    with_default(text<&Options::etcd, parse_endpoints>(
+                     "etcd", {"DFLOCKD_ETCD"}, kCluster, "ENDPOINTS",
+                     "host:port of each member of etcd, separated by commas",
+                     "Share locks with other servers through this etcd: one of them leads, the "
+                     "others follow and take over."),
+                 "off"),
+    text<&Options::etcd_cluster, parse_identifier>(
+        "etcd-cluster", {"DFLOCKD_ETCD_CLUSTER"}, kCluster, "NAME",
+        "1 to 64 letters, digits, dashes, underscores and dots",
+        "The servers of one name are one cluster; its keys in etcd begin with /NAME/."),
+    with_default(text<&Options::node_id, parse_identifier>(
+                     "node-id", {"DFLOCKD_NODE_ID"}, kCluster, "NAME",
+                     "1 to 64 letters, digits, dashes, underscores and dots",
+                     "What this server is called among them."),
+                 "--advertise-addr"),
+    with_default(text<&Options::advertise_addr, parse_endpoint>(
+                     "advertise-addr", {"DFLOCKD_ADVERTISE_ADDR"}, kCluster, "HOST:PORT",
+                     "host:port, with a port from 0 to 65535",
+                     "Where clients reach the line port of this server: the others send them here "
+                     "while it leads."),
+                 "none"),
+    [] {
+      Setting setting = seconds<&Options::etcd_detect, Zero::refused>(
+          "etcd-detect", {"DFLOCKD_ETCD_DETECT_S"}, kCluster,
+          "How long nothing may be seen of a leader, while etcd answers, before another takes "
+          "over. The same on all servers.");
+      setting.assign = [](Options& options, std::string_view text) {
+        const auto detect = parse_detect(text);
+        if (detect) options.etcd_detect = *detect;
+        return detect.has_value();
+      };
+      setting.rule = "seconds, from 0.3 to 60";
+      return setting;
+    }(),
+    with_default(file<&Options::etcd_ca>("etcd-ca", {"DFLOCKD_ETCD_CA"}, kCluster,
+                                         "The authority that etcd's certificates are signed by, in "
+                                         "PEM: turns TLS to etcd on."),
+                 "none"),
+    with_default(file<&Options::etcd_cert>("etcd-cert", {"DFLOCKD_ETCD_CERT"}, kCluster,
+                                           "The certificate to show to etcd, in PEM. Needs "
+                                           "--etcd-key and --etcd-ca."),
+                 "none"),
+    with_default(file<&Options::etcd_key>("etcd-key", {"DFLOCKD_ETCD_KEY"}, kCluster,
+                                          "The private key of --etcd-cert, in PEM."),
+                 "none"),
+    with_default(text<&Options::etcd_user, parse_identifier>(
+                     "etcd-user", {"DFLOCKD_ETCD_USER"}, kCluster, "NAME",
+                     "1 to 64 letters, digits, dashes, underscores and dots",
+                     "The user to be at etcd, where a certificate does not say it. Needs "
+                     "--etcd-password-file."),
+                 "none"),
+    with_default(file<&Options::etcd_password_file>(
+                     "etcd-password-file", {"DFLOCKD_ETCD_PASSWORD_FILE"}, kCluster,
+                     "The file that holds its password; space around it does not count."),
+                 "none"),
+});
+
+constexpr auto dflockd_ha_table() {
+  std::array<Setting, kDflockd.size() + kClusterRows.size()> table{};
+  std::copy(kDflockd.begin(), kDflockd.end(), table.begin());
+  std::copy(kClusterRows.begin(), kClusterRows.end(), table.begin() + kDflockd.size());
+  return table;
+}
+
+constexpr auto kDflockdHa = dflockd_ha_table();
+
 }  // namespace
 
 std::span<const Setting> settings(Flavour flavour) {
-  return flavour == Flavour::dflockd ? kDflockd : kLockdServer;
+  switch (flavour) {
+    case Flavour::dflockd: return kDflockd;
+    case Flavour::lockd_server: return kLockdServer;
+    case Flavour::dflockd_ha: return kDflockdHa;
+  }
+  return {};
 }
 
 std::string_view program_name(Flavour flavour) {
-  return flavour == Flavour::dflockd ? "dflockd" : "lockd-server";
+  switch (flavour) {
+    case Flavour::dflockd: return "dflockd";
+    case Flavour::lockd_server: return "lockd-server";
+    case Flavour::dflockd_ha: return "dflockd-ha";
+  }
+  return {};
 }
 
 Options default_options(Flavour flavour) {

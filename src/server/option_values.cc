@@ -178,6 +178,29 @@ std::optional<std::vector<std::string>> parse_origins(std::string_view text) {
   }
 }
 
+std::optional<std::vector<std::string>> parse_endpoints(std::string_view text) {
+  std::vector<std::string> endpoints;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view one = text.substr(0, comma);
+    const auto endpoint = parse_endpoint(one);
+    if (!endpoint || endpoint->host.empty() || endpoint->port == 0) return std::nullopt;
+    endpoints.emplace_back(one);
+    if (comma == std::string_view::npos) return endpoints;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<std::string> parse_identifier(std::string_view text) {
+  constexpr std::size_t kSizeMax = 64;
+  const bool fits = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+  if (!fits || text.empty() || text.size() > kSizeMax) return std::nullopt;
+  return std::string(text);
+}
+
 std::string print_value(const std::vector<std::string>& value) {
   std::string text;
   for (const std::string& part : value) text += (text.empty() ? "" : ",") + part;

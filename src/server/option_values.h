@@ -36,6 +36,11 @@ std::optional<Endpoint> parse_endpoint(std::string_view text);
 // Scheme, host and perhaps port, without a path, each; or `*`.
 std::optional<std::vector<std::string>> parse_origins(std::string_view text);
 
+// host:port each, with commas between them.
+std::optional<std::vector<std::string>> parse_endpoints(std::string_view text);
+// Letters, digits, '-', '_' and '.', at most 64: part of a key, and of a line.
+std::optional<std::string> parse_identifier(std::string_view text);
+
 // The name of a file or directory: not empty.
 std::optional<std::string> parse_path(std::string_view text);
 

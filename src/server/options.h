@@ -17,8 +17,9 @@
 
 namespace lockd {
 
-// One server under two sets of flags: dflockd's, and those of the reservation engine.
-enum class Flavour : std::uint8_t { dflockd, lockd_server };
+// One server under several sets of flags: dflockd's, those of the reservation engine, and dflockd's
+// with those of a cluster.
+enum class Flavour : std::uint8_t { dflockd, lockd_server, dflockd_ha };
 
 // More would be a slip of the finger: there is no use in many more threads than cores.
 inline constexpr std::uint32_t kThreadsMax = 1024;
@@ -71,6 +72,18 @@ struct Options {
   // Durability.
   std::string wal{};    // a directory; empty: nothing is kept
   Duration wal_sync{};  // the time between syncs; 0: always, nothing is told before it is durable
+
+  // A cluster: dflockd-ha alone has these.
+  std::vector<std::string> etcd{};  // endpoints; empty: it is on its own
+  std::string etcd_cluster = "lockd";
+  std::string node_id{};                     // as loaded: never empty in a cluster
+  std::optional<Endpoint> advertise_addr{};  // where clients reach it
+  Duration etcd_detect = std::chrono::seconds(2);
+  std::string etcd_ca{};  // files
+  std::string etcd_cert{};
+  std::string etcd_key{};
+  std::string etcd_user{};
+  std::string etcd_password_file{};
 
   // Logging.
   LogLevel log_level = LogLevel::info;  // as loaded: `debug` is already in it

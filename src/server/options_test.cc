@@ -75,6 +75,33 @@ TEST(OptionTable, HasEverySettingOfThePageAndNoOther) {
   }
 }
 
+TEST(OptionTable, DflockdHaHasThoseOfACluster) {
+  const struct {
+    std::string name;
+    std::string variable;
+    std::string by_default;
+  } cluster[] = {
+      {"etcd", "DFLOCKD_ETCD", "off"},
+      {"etcd-cluster", "DFLOCKD_ETCD_CLUSTER", "lockd"},
+      {"node-id", "DFLOCKD_NODE_ID", "--advertise-addr"},
+      {"advertise-addr", "DFLOCKD_ADVERTISE_ADDR", "none"},
+      {"etcd-detect", "DFLOCKD_ETCD_DETECT_S", "2"},
+      {"etcd-ca", "DFLOCKD_ETCD_CA", "none"},
+      {"etcd-cert", "DFLOCKD_ETCD_CERT", "none"},
+      {"etcd-key", "DFLOCKD_ETCD_KEY", "none"},
+      {"etcd-user", "DFLOCKD_ETCD_USER", "none"},
+      {"etcd-password-file", "DFLOCKD_ETCD_PASSWORD_FILE", "none"},
+  };
+  EXPECT_EQ(settings(Flavour::dflockd_ha).size(), std::size(kSpecified) + std::size(cluster));
+  for (const auto& specified : cluster) {
+    const Setting* setting = find_setting(Flavour::dflockd_ha, specified.name);
+    ASSERT_NE(setting, nullptr) << specified.name;
+    EXPECT_EQ(setting->variables[0], specified.variable);
+    EXPECT_EQ(default_text(Flavour::dflockd_ha, *setting), specified.by_default);
+    EXPECT_EQ(find_setting(Flavour::dflockd, specified.name), nullptr) << specified.name;
+  }
+}
+
 TEST(OptionTable, RowsAreWhole) {
   std::set<std::string_view> ended;
   std::string_view group;
@@ -171,12 +198,26 @@ const Rule kRules[] = {
     {{"log-format"}, {"text", "json"}, {"", "JSON", "xml"}},
 };
 
+const std::vector<std::string> kIdentifiers = {"a", "Node-1_b.c", std::string(64, 'x')};
+const std::vector<std::string> kNotIdentifiers = {"", "a b", "a/b", "a:1", std::string(65, 'x')};
+const Rule kClusterRules[] = {
+    {{"etcd"},
+     {"a:1", "10.0.0.1:2379,[::1]:2379,c.example:65535"},
+     {"", "a", ":2379", "a:0", "a:1,", ",a:1", "a:1, b:1", "http://a:1", "a:65536"}},
+    {{"etcd-cluster", "node-id", "etcd-user"}, kIdentifiers, kNotIdentifiers},
+    {{"advertise-addr"}, {"a:1", "[::1]:6388"}, {"", "a", "a:65536", "::1:80"}},
+    {{"etcd-detect"}, {"0.3", "2", "60"}, {"", "0", "0.299", "60.1", "2s", "-1"}},
+    {{"etcd-ca", "etcd-cert", "etcd-key", "etcd-password-file"}, kPaths, kNotPaths},
+};
+
 TEST(OptionRules, HoldOnBothSidesOfEveryBoundary) {
   std::set<std::string> covered;
-  for (const Rule& rule : kRules) {
+  std::vector<Rule> rules(std::begin(kRules), std::end(kRules));
+  rules.insert(rules.end(), std::begin(kClusterRules), std::end(kClusterRules));
+  for (const Rule& rule : rules) {
     for (const std::string& name : rule.names) {
       covered.insert(name);
-      const Setting& setting = *find_setting(Flavour::dflockd, name);
+      const Setting& setting = *find_setting(Flavour::dflockd_ha, name);
       for (const std::string& text : rule.taken) {
         Options options;
         EXPECT_TRUE(setting.assign(options, text)) << name << " takes " << in_quotes(text);
@@ -190,7 +231,7 @@ TEST(OptionRules, HoldOnBothSidesOfEveryBoundary) {
       }
     }
   }
-  EXPECT_EQ(covered.size(), settings(Flavour::dflockd).size()) << "a setting has no rule here";
+  EXPECT_EQ(covered.size(), settings(Flavour::dflockd_ha).size()) << "a setting has no rule here";
 }
 
 TEST(OptionValues, AreWhatTheTextSays) {

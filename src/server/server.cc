@@ -9,8 +9,10 @@
 
 namespace lockd {
 
-Server::Server(const Options& options, std::function<void()> on_failure)
-    : on_failure_(std::move(on_failure)), shared_(options, [this] { on_durable(); }) {}
+Server::Server(const Options& options, std::function<void()> on_failure, OpenCluster open_cluster)
+    : on_failure_(std::move(on_failure)),
+      shared_(
+          options, [this] { on_durable(); }, open_cluster) {}
 
 Server::~Server() {
   stop();
@@ -80,6 +82,10 @@ void Server::drain() {
   shared_.draining = true;
   for (const auto& worker : workers_) worker->drain();
   close_ports();
+}
+
+void Server::resign() {
+  if (shared_.cluster != nullptr) shared_.cluster->resign();
 }
 
 // The workers watch duplicates: a port is closed when the last of them is.

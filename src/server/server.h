@@ -19,8 +19,10 @@ class Server {
  public:
   // Recovers what the journal has, if there is one: throws std::runtime_error with a line for
   // people when it cannot be used. `on_failure` is called, by any thread, when the journal fails:
-  // nothing is acknowledged any more, and the server is to be stopped.
-  explicit Server(const Options& options, std::function<void()> on_failure = {});
+  // nothing is acknowledged any more, and the server is to be stopped. `open_cluster` is for a
+  // server that may be one of several.
+  explicit Server(const Options& options, std::function<void()> on_failure = {},
+                  OpenCluster open_cluster = nullptr);
   ~Server();
 
   // Opens the ports, or takes over the sockets that systemd has opened, and starts the workers. An
@@ -46,6 +48,10 @@ class Server {
   std::uint64_t keys_and_connections() const {
     return shared_.engine.figures().keys + shared_.admission.connections();
   }
+  // Lets another server lead. The journal then fails, as its life is over.
+  void resign();
+  // Null: it is on its own.
+  const ClusterJournal* cluster() const { return shared_.cluster.get(); }
   // Cuts what is left, and waits for the workers to end.
   void stop();
 

@@ -29,6 +29,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::uint64_t kManyThings = 1'000;
 
 constexpr int kNoSignal = 0;
+constexpr std::chrono::microseconds kBetweenLives = 100ms;
 constexpr int kJournalFailed = SIGUSR1;  // sent to ourselves
 
 // Signals are taken by the first thread, where it waits for them, and by no other.
@@ -56,15 +57,20 @@ class Signals {
 
 class Service {
  public:
-  Service(const Options& options, const Surroundings& surroundings, const Signals& signals)
+  enum class Ending { stopped, failed, begins_anew };
+
+  Service(const Options& options, const Surroundings& surroundings, const Signals& signals,
+          OpenCluster open_cluster)
       : options_(options),
         signals_(signals),
         systemd_(surroundings),
-        server_(options, [] { ::kill(::getpid(), kJournalFailed); }) {}
+        server_(
+            options, [] { ::kill(::getpid(), kJournalFailed); }, open_cluster) {}
 
-  int run() {
+  Ending run() {
     if (const std::string error = server_.start(systemd_.sockets()); !error.empty()) {
-      return complain(error);
+      complain(error);
+      return Ending::failed;
     }
     if (server_.port() != 0) {
       log_event(LogLevel::info, "listening",
@@ -83,8 +89,9 @@ class Service {
     }
     if (asked == Asked::stop) asked = drain();
     server_.stop();
+    if (asked == Asked::fail && begins_anew()) return Ending::begins_anew;
     log_event(LogLevel::info, "stopped");
-    return asked == Asked::fail ? EXIT_FAILURE : EXIT_SUCCESS;
+    return asked == Asked::fail ? Ending::failed : Ending::stopped;
   }
 
  private:
@@ -97,8 +104,11 @@ class Service {
     if (signal == SIGHUP) reload();
     if (signal == SIGTERM || signal == SIGINT) return Asked::stop;
     if (signal == kJournalFailed) {
-      log_event(LogLevel::error,
-                "the journal has failed: nothing can be kept, so nothing is served");
+      if (resigned_) return Asked::stop;
+      if (server_.cluster() == nullptr) {
+        log_event(LogLevel::error,
+                  "the journal has failed: nothing can be kept, so nothing is served");
+      }
       return Asked::fail;
     }
     // A loop that hangs is a server that hangs, however well this thread may be.
@@ -136,11 +146,20 @@ class Service {
     systemd_.ready();
   }
 
-  // Until all are gone, or their time is over, or it is asked a second time.
+  // What systemd has opened is closed by now: then it is systemd who starts it again.
+  bool begins_anew() const {
+    const ClusterJournal* const cluster = server_.cluster();
+    return cluster != nullptr && !cluster->status().refused && systemd_.sockets().empty();
+  }
+
+  // Until all are gone, or their time is over, or it is asked a second time. In a cluster, when
+  // another may lead there is nothing more to wait for.
   Asked drain() {
     log_event(LogLevel::info, "stopping");
     systemd_.stopping();
     server_.drain();
+    resigned_ = server_.cluster() != nullptr;
+    server_.resign();
     const auto deadline = SteadyClock::now() + options_.shutdown_timeout;
     const bool forever = options_.shutdown_timeout == Duration::zero();
     Asked asked = Asked::nothing;
@@ -157,6 +176,7 @@ class Service {
   Server server_;
   std::uint64_t last_things_ = 0;
   std::uint64_t most_things_ = 0;  // since memory was last given back
+  bool resigned_ = false;
 };
 
 }  // namespace
@@ -166,10 +186,19 @@ int complain(const std::string& error) {
   return EXIT_FAILURE;
 }
 
-int serve(const Options& options, const Surroundings& surroundings) {
+int serve(const Options& options, const Surroundings& surroundings, OpenCluster open_cluster) {
   const Signals signals;  // blocked before there is a second thread
   try {
-    return Service(options, surroundings, signals).run();
+    while (true) {
+      switch (Service(options, surroundings, signals, open_cluster).run()) {
+        case Service::Ending::stopped: return EXIT_SUCCESS;
+        case Service::Ending::failed: return EXIT_FAILURE;
+        case Service::Ending::begins_anew: break;
+      }
+      const int signal = signals.next(kBetweenLives);
+      if (signal == SIGTERM || signal == SIGINT) return EXIT_SUCCESS;
+      log_event(LogLevel::info, "begins anew");
+    }
   } catch (const std::runtime_error& error) {
     return complain(error.what());
   }

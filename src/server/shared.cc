@@ -1,5 +1,6 @@
 #include "server/shared.h"
 
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -18,18 +19,31 @@ std::unique_ptr<FileJournal> open_journal(const Options& options) {
   });
 }
 
+std::unique_ptr<ClusterJournal> join_cluster(const Options& options, OpenCluster open_cluster) {
+  if (options.etcd.empty()) return nullptr;
+  if (open_cluster == nullptr) throw std::runtime_error("this program knows nothing of etcd");
+  return open_cluster(options);
+}
+
+Clock* clock_of(const Shared& shared) {
+  if (shared.file_journal != nullptr) return &shared.file_journal->clock();
+  return shared.cluster == nullptr ? nullptr : &shared.cluster->clock();
+}
+
 }  // namespace
 
-Shared::Shared(const Options& given, std::function<void()> on_durable)
+Shared::Shared(const Options& given, std::function<void()> on_durable, OpenCluster open_cluster)
     : options(given),
-      journal(open_journal(options)),
+      file_journal(open_journal(options)),
+      cluster(join_cluster(options, open_cluster)),
+      journal(cluster != nullptr ? static_cast<Journal*>(cluster.get()) : file_journal.get()),
       engine({.keys_max = options.max_locks,
               .waiters_max = options.max_waiters,
               .idle_max = options.gc_max_idle,
               .gc_interval = options.gc_interval,
               .sweep_interval = options.lease_sweep_interval,
-              .clock = journal == nullptr ? nullptr : &journal->clock(),
-              .journal = journal.get(),
+              .clock = clock_of(*this),
+              .journal = journal,
               .observer = &feed,
               .on_durable = std::move(on_durable)}),
       hub(options.max_subscriptions),
@@ -45,6 +59,7 @@ std::string_view Shared::journal_state() const {
   switch (journal->state()) {
     case Journal::State::accepting: return "accepting";
     case Journal::State::full: return "full";
+    case Journal::State::following: return "following";
     case Journal::State::failed: return "failed";
   }
   return "";

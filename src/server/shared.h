@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ha/cluster_journal.h"
 #include "lockd/engine.h"
 #include "lockd/file_journal.h"
 #include "server/admission.h"
@@ -20,21 +21,28 @@
 
 namespace lockd {
 
+// Joins the cluster that the options name. Throws std::runtime_error with a line for people.
+using OpenCluster = std::unique_ptr<ClusterJournal> (*)(const Options& options);
+
 struct Shared {
   // Opens the journal, if there is to be one, and recovers from it: throws std::runtime_error with
-  // a line for people when that cannot be. `on_durable` is the engine's.
-  Shared(const Options& options, std::function<void()> on_durable);
+  // a line for people when that cannot be. `on_durable` is the engine's; `open_cluster` may be
+  // null.
+  Shared(const Options& options, std::function<void()> on_durable, OpenCluster open_cluster);
 
   // Why no grant can be expected now; empty when one can.
   std::string_view why_not_ready() const;
-  // "none", "accepting", "full" or "failed".
+  // "none", "accepting", "full", "following" or "failed".
   std::string_view journal_state() const;
   // Before any worker has started.
   WorkerFigures& add_worker_figures();
 
   const Options options;
   const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
-  const std::unique_ptr<FileJournal> journal;  // null: nothing is kept
+  // One of them, or none: then nothing is kept.
+  const std::unique_ptr<FileJournal> file_journal;
+  const std::unique_ptr<ClusterJournal> cluster;
+  Journal* const journal;  // whichever it is, or null
   EventFeed feed;
   Engine engine;
   SignalHub hub;

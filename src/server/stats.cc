@@ -47,7 +47,19 @@ std::string audience_json(const AudienceStatus& audience) {
   return json.finish();
 }
 
-std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections) {
+std::string cluster_json(const ClusterJournal& cluster, std::string_view node_id) {
+  const ClusterStatus status = cluster.status();
+  JsonObject json;
+  json.add("node_id", node_id);
+  json.add("role", status.leads ? "leader" : "follower");
+  json.add("epoch", status.leader.epoch);
+  json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
+  json.add("applied", status.applied);
+  return json.finish();
+}
+
+std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections,
+                       const ClusterJournal* cluster, std::string_view node_id) {
   JsonArray locks;
   JsonArray semaphores;
   JsonArray idle_locks;
@@ -74,6 +86,7 @@ std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t conne
   json.add_json("idle_locks", idle_locks.finish());
   json.add_json("idle_semaphores", idle_semaphores.finish());
   json.add_json("signal_channels", channels.finish());
+  if (cluster != nullptr) json.add_json("cluster", cluster_json(*cluster, node_id));
   return json.finish();
 }
 

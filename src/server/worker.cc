@@ -43,7 +43,8 @@ Worker::Worker(Shared& shared, const Ports& ports)
                .figures = figures_,
                .mailbox = shared.hub.attach(*this),
                .unix_ms = unix_ms_now,
-               .date = http_date()} {
+               .date = http_date(),
+               .cluster = shared.cluster.get()} {
   const auto open_door = [this](std::optional<Door>& door, const ListeningSocket& socket,
                                 Protocol protocol) {
     if (socket.descriptor < 0) return;

@@ -46,6 +46,8 @@ class WitnessedJournal final : public Journal, private Journal::Source {
  private:
   void progressed() noexcept override { source_->progressed(); }
   bool describe_some(bool from_start) override;
+  bool apply(const Event& event) override { return source_->apply(event); }
+  void lead(Position from) override { source_->lead(from); }
 
   Journal& journal_;
   const Clock& clock_;

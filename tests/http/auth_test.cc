@@ -12,8 +12,8 @@
 namespace lockd {
 namespace {
 
-const std::vector<const char*> kHealthCalls = {"/healthz", "/livez", "/health", "/readyz",
-                                               "/ready"};
+const std::vector<const char*> kHealthCalls = {"/healthz", "/livez", "/health",
+                                               "/readyz",  "/ready", "/leader"};
 
 Options secret_options() {
   Options options = http_options();
@@ -59,7 +59,8 @@ TEST(HttpAuth, EveryCallNeedsIt) {
   HttpServer server(secret_options());
   HttpClient client = server.browse();
   for (const Route& route : kRoutes) {
-    const bool is_health = route.call == HttpCall::live || route.call == HttpCall::ready;
+    const bool is_health = route.call == HttpCall::live || route.call == HttpCall::ready ||
+                           route.call == HttpCall::leader;
     const char* method = route.method == HttpMethod::post ? "POST" : "GET";
     EXPECT_EQ(client.ask(method, route.path).status, is_health ? 200 : 401) << route.path;
   }

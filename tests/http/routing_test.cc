@@ -143,7 +143,7 @@ TEST(HttpRouting, MetricsMayBeOff) {
 TEST(HttpRouting, HealthIsAlwaysTold) {
   HttpServer server;
   HttpClient client = server.browse();
-  for (const char* path : {"/healthz", "/livez", "/health", "/readyz", "/ready"}) {
+  for (const char* path : {"/healthz", "/livez", "/health", "/readyz", "/ready", "/leader"}) {
     EXPECT_EQ(shown(client.get(path)), R"(200 {"status":"ok"})") << path;
   }
 }

@@ -1,0 +1,102 @@
+// An engine that follows another, and then leads.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <vector>
+
+#include "engine/forgetful_journal.h"
+#include "lockd/clock.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+class FollowingTest : public testing::Test {
+ protected:
+  static Event granted(std::string_view key, Fence fence, Duration ttl) {
+    return {.type = Event::Type::granted,
+            .key = key,
+            .holder = Holder("a"),
+            .fence = fence,
+            .ttl = ttl,
+            .expires_at = Time{9'000'000'000'000} + ttl};  // by another clock
+  }
+  bool follow(const std::vector<Event>& events) { return journal_.follow(events); }
+
+  EngineOptions follower() {
+    journal_.set_state(Journal::State::following);
+    return {.shards = 4, .clock = &clock_, .journal = &journal_, .sweeper = false};
+  }
+
+  ManualClock clock_;
+  ForgetfulJournal journal_;
+  Engine engine_{follower()};
+};
+
+TEST_F(FollowingTest, RefusesWhatAsksForALeader) {
+  ASSERT_TRUE(follow({granted("k", 7, 1s)}));
+  EXPECT_EQ(engine_.acquire({.key = "x", .holder = "b", .ttl = 1s}).outcome, Outcome::not_leader);
+  EXPECT_EQ(engine_.renew({.key = "k", .holder = "a", .fence = 7}).outcome, Outcome::not_leader);
+  EXPECT_EQ(engine_.release({.key = "k", .holder = "a", .fence = 7}), Outcome::not_leader);
+}
+
+TEST_F(FollowingTest, ShowsWhatIsHeldAndEndsNothing) {
+  ASSERT_TRUE(follow({granted("k", 7, 1s)}));
+  clock_.advance(1h);
+  engine_.sweep();
+  const auto status = engine_.status(Kind::lock, "k");
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->holds.at(0).fence, 7);
+  EXPECT_EQ(status->holds.at(0).remaining, 1s);
+  EXPECT_TRUE(journal_.events().empty());
+
+  ASSERT_TRUE(follow({{.type = Event::Type::ended, .key = "k", .fence = 7}}));
+  EXPECT_FALSE(engine_.status(Kind::lock, "k").has_value());
+}
+
+TEST_F(FollowingTest, RefusesWhatContradicts) {
+  EXPECT_TRUE(follow({granted("k", 7, 1s)}));
+  EXPECT_TRUE(follow({granted("k", 7, 1s)}));  // once more is no news
+  EXPECT_FALSE(follow({granted("k", 8, 1s)}));
+}
+
+TEST_F(FollowingTest, BeginsEveryLeaseAnewWhenItLeads) {
+  ASSERT_TRUE(follow({granted("k", 7, 10s)}));
+  clock_.advance(1h);
+  journal_.lead();
+  clock_.advance(10s - 1ns);
+  engine_.sweep();
+  EXPECT_EQ(engine_.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  clock_.advance(1ns);
+  const GrantResult grant = engine_.acquire({.key = "k", .holder = "b", .ttl = 1s});
+  EXPECT_EQ(grant.outcome, Outcome::ok);
+  EXPECT_GT(grant->fence, 7);
+}
+
+TEST_F(FollowingTest, OwnersKeepWhatTheyHeld) {
+  ASSERT_TRUE(follow({granted("k", 7, 10s)}));
+  journal_.lead();
+  EXPECT_EQ(engine_.renew({.key = "k", .holder = "a", .fence = 7}).outcome, Outcome::ok);
+  EXPECT_EQ(engine_.release({.key = "k", .holder = "a", .fence = 7}), Outcome::ok);
+}
+
+TEST_F(FollowingTest, FencesGoOnAboveAllThatWereSeenOfAnyKey) {
+  ASSERT_TRUE(follow({granted("k", 7, 10s), {.type = Event::Type::fence_floor, .fence = 90}}));
+  journal_.lead();
+  for (const char* key : {"a", "b", "c", "d", "e", "f"}) {
+    EXPECT_GT(engine_.acquire({.key = key, .holder = "b", .ttl = 1s})->fence, 90) << key;
+  }
+}
+
+// Nothing has been appended since it leads, and still its answers rest on that it does.
+TEST_F(FollowingTest, RestsEveryAnswerOnItsBeginning) {
+  ASSERT_TRUE(follow({granted("k", 7, 10s)}));
+  journal_.lead(5);
+  ListPlace place;
+  EXPECT_EQ(engine_.list_some(place, 10, [](const KeyStatus&) {}), 5);
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,56 @@
+// Decides that a leader is gone: nothing of what it touches has changed for long enough, while etcd
+// itself was answering.
+//
+// Time in which etcd is away or slow does not count, so trouble in etcd never deposes a leader. A
+// leader relies on the reverse: as long as less than `detect` has passed since it sent something
+// that succeeded, nobody can have taken its place. For what it sent changed what is seen, and the
+// window of whoever takes its place began after that.
+//
+// Pure: answers and times go in.
+#pragma once
+
+#include <optional>
+
+#include "ha/etcd_client.h"
+
+namespace lockd {
+
+// The revisions at which the three were modified.
+struct Sight {
+  etcd::Revision leader = 0;
+  etcd::Revision head = 0;
+  etcd::Revision beat = 0;
+
+  friend bool operator==(const Sight&, const Sight&) = default;
+};
+
+class Detector {
+ public:
+  explicit Detector(Duration detect) : detect_(detect) {}
+
+  void saw(const Sight& sight, Time asked, Time answered) {
+    if (answered - asked > detect_ / 2) return saw_nothing();
+    if (!since_.has_value() || sight != sight_) {
+      sight_ = sight;
+      since_ = answered;
+      unchanged_ = {};
+    }
+    unchanged_ = asked > *since_ ? asked - *since_ : Duration::zero();
+  }
+  // No answer, or none in time.
+  void saw_nothing() { since_.reset(); }
+
+  // What has stood still for long enough; a campaign holds only if it still does.
+  std::optional<Sight> dead() const {
+    if (!since_.has_value() || sight_.leader == 0 || unchanged_ < detect_) return {};
+    return sight_;
+  }
+
+ private:
+  const Duration detect_;
+  Sight sight_{};
+  std::optional<Time> since_{};  // when it was first seen so, and without a gap since
+  Duration unchanged_{};
+};
+
+}  // namespace lockd

@@ -1,0 +1,116 @@
+// What is asked of etcd, and the door through which it is asked: GrpcEtcd over the network, and
+// ModelEtcd in a simulation.
+//
+// Three calls suffice. A transaction reads and writes any keys, guarded by what they are; a watch
+// tells of every change, in order, from a revision on; a compaction forgets old revisions.
+//
+// A client belongs to one thread. Nothing is called back from within a call, but later, on that
+// thread, when whoever drives the client lets it; and no more once the client is gone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lockd/types.h"
+
+namespace lockd::etcd {
+
+// Every change of the whole store has the next one. From 1 on; a key that is not there was modified
+// at 0.
+using Revision = std::int64_t;
+
+struct Entry {
+  std::string key;
+  std::string value{};
+  Revision modified = 0;
+};
+
+// That a key was modified at a revision, or that it has a value.
+struct Compare {
+  std::string key;
+  std::variant<Revision, std::string> is;
+};
+
+struct Operation {
+  enum class Type : std::uint8_t { put, get, erase };
+
+  Type type = Type::get;
+  std::string key{};
+  std::string range_end{};  // of get and erase: all keys before it; empty: the one key
+  std::string value{};      // of put
+  // Of get.
+  std::int64_t limit = 0;  // 0: none
+  Revision revision = 0;   // 0: the newest
+  bool keys_only = false;
+};
+
+// Of a transaction that writes no key is written twice: etcd refuses that.
+struct Txn {
+  std::vector<Compare> compare{};
+  std::vector<Operation> then{};       // if all hold
+  std::vector<Operation> otherwise{};  // if not
+};
+
+struct Answer {
+  enum class Status : std::uint8_t {
+    done,
+    unknown,    // no answer in time: it has happened, or will, or never does
+    compacted,  // the revision that it asks for is gone
+    no_space,   // nothing was done: the store is full
+    refused,    // nothing was done, nor will be: `message` says why
+  };
+
+  Status status = Status::unknown;
+  bool succeeded = false;                   // the comparisons held
+  Revision revision = 0;                    // of the store
+  std::vector<std::vector<Entry>> found{};  // for each get, in order
+  std::string message{};
+};
+
+struct Change {
+  Entry entry;  // of an erased key, `modified` is when it was erased
+  bool erased = false;
+};
+
+// Hears what a watch tells.
+class Watcher {
+ public:
+  // In the order of their revisions; those of one revision possibly in several calls, and some of
+  // them again after a watch was opened anew.
+  virtual void changed(const std::vector<Change>& changes) = 0;
+  // Nothing more comes. `compacted`: what it should have told next is gone.
+  virtual void ended(bool compacted, const std::string& why) = 0;
+
+ protected:
+  ~Watcher() = default;
+};
+
+class Client {
+ public:
+  using Done = std::function<void(const Answer&)>;
+
+  virtual ~Client() = default;
+
+  // `done` is called once, not much later than `within` from now.
+  virtual void execute(const Txn& txn, Duration within, Done done) = 0;
+  virtual void compact(Revision revision, Duration within, Done done) = 0;
+
+  // Tells `watcher` of every change from `from` on of the keys from `key` up to `range_end`. One
+  // watch at a time: this ends the one before, unheard.
+  virtual void watch(const std::string& key, const std::string& range_end, Revision from,
+                     Watcher& watcher) = 0;
+  virtual void unwatch() = 0;
+};
+
+inline Operation put(std::string key, std::string value) {
+  return {.type = Operation::Type::put, .key = std::move(key), .value = std::move(value)};
+}
+inline Operation get(std::string key) { return {.key = std::move(key)}; }
+inline Operation erase(std::string key, std::string range_end = {}) {
+  return {.type = Operation::Type::erase, .key = std::move(key), .range_end = std::move(range_end)};
+}
+
+}  // namespace lockd::etcd

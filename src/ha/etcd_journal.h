@@ -1,0 +1,53 @@
+// The journal that several servers share through etcd: what one acknowledges, the next to lead
+// knows.
+//
+//   EtcdJournal journal({.etcd = {.endpoints = {"10.0.0.1:2379"}}, .replication = {...}});
+//   Engine engine({.clock = &journal.clock(), .journal = &journal});
+//
+// The engine follows, and leads when this node is elected. When journal.state() is failed, its life
+// is over: both are taken down, and may be made anew. The journal outlives the engine.
+//
+// A ReplicatedJournal on a GrpcEtcd, and the thread that takes its turns.
+#pragma once
+
+#include <memory>
+
+#include "ha/cluster_journal.h"
+#include "ha/grpc_etcd.h"
+#include "ha/replicated_journal.h"
+#include "lockd/clock.h"
+#include "lockd/journal.h"
+
+namespace lockd {
+
+struct EtcdJournalOptions {
+  GrpcEtcdOptions etcd;
+  ReplicatedJournalOptions replication;  // the incarnation and the seed are chosen here
+};
+
+class EtcdJournal final : public ClusterJournal {
+ public:
+  explicit EtcdJournal(EtcdJournalOptions options);
+  // Hands over, if it leads.
+  ~EtcdJournal() override;
+
+  Clock& clock() const override;
+
+  bool recover(const std::function<void(const Event&)>& apply) override;
+  Position append(std::span<const Event> events) override;
+  void commit(Position position) override;
+  Position durable() const noexcept override;
+  State state() const noexcept override;
+  void attach(Source* source) override;
+
+  void resign() override;
+  ClusterStatus status() const override;
+  const Tally& tally() const override;
+
+ private:
+  class Body;
+
+  const std::unique_ptr<Body> body_;
+};
+
+}  // namespace lockd

@@ -1,0 +1,51 @@
+// Where a batch stands in the chain, and the keys under which the chain is kept.
+//
+//   /<cluster>/w/leader             who leads; the revision at which it was put is the epoch
+//   /<cluster>/w/j/<epoch>/<seq>    a batch
+//   /<cluster>/head                 the place of the last batch
+//   /<cluster>/base                 the place of the first that is needed
+//   /<cluster>/beat                 touched by an idle leader
+//
+// Numbers are 16 hexadecimal digits, so that the order of the keys is that of the chain. Only `w/`
+// is watched.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockd {
+
+struct Place {
+  std::uint64_t epoch = 0;
+  std::uint64_t seq = 0;
+
+  bool is_none() const { return epoch == 0; }
+
+  friend auto operator<=>(const Place&, const Place&) = default;
+};
+
+// "000000000000002a/0000000000000007"
+std::string to_text(const Place& place);
+std::optional<Place> place_in(std::string_view text);
+
+struct Keys {
+  explicit Keys(const std::string& cluster);
+
+  std::string batch(const Place& place) const { return batches + to_text(place); }
+  // Of a batch's key; nothing for any other.
+  std::optional<Place> place_of(std::string_view key) const;
+
+  const std::string leader;
+  const std::string head;
+  const std::string base;
+  const std::string beat;
+  const std::string batches;      // the range of the batches, ...
+  const std::string batches_end;  // ... and its end
+  const std::string watched;
+  const std::string watched_end;
+};
+
+}  // namespace lockd

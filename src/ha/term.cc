@@ -1,0 +1,165 @@
+#include "ha/term.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ha/replica_batch.h"
+
+namespace lockd {
+
+using etcd::Answer;
+using etcd::Operation;
+using Status = Answer::Status;
+
+namespace {
+
+Operation get_key_only(const std::string& key) {
+  Operation get = etcd::get(key);
+  get.keys_only = true;
+  return get;
+}
+
+}  // namespace
+
+Term::Term(etcd::Client& client, const Keys& keys, const TermOptions& options, Tally& tally,
+           etcd::Revision epoch, const Place& last, Position position)
+    : client_(client),
+      keys_(keys),
+      options_(options),
+      tally_(tally),
+      epoch_(epoch),
+      previous_(last),
+      revision_(epoch) {
+  prepare(std::string(kBatchHeaderSize, '\0'), position);
+}
+
+Time Term::certain_until() const {
+  return last_success_ == Time{} ? Time{} : last_success_ + options_.detect * 4 / 5;
+}
+
+Time Term::turn(Time now, Pending* pending) {
+  if (!ended_.empty()) return Time::never();
+  if (is_idle() && pending != nullptr) {
+    Pending::Taken taken = pending->take(false);
+    std::move(taken.chunks.begin(), taken.chunks.end(), std::back_inserter(queue_));
+  }
+  if (!append_.on_its_way && !append_.unsettled && !queue_.empty()) {
+    Chunk chunk = std::move(queue_.front());
+    queue_.pop_front();
+    prepare(std::move(chunk.bytes), chunk.position);
+  }
+  if (append_.unsettled && !append_.on_its_way && now >= append_.next_try) send(now);
+  if (has_begun() && !append_.on_its_way && !beat_on_its_way_ && now >= beat_due()) beat(now);
+
+  Time next = Time::never();
+  if (append_.unsettled && !append_.on_its_way) next = append_.next_try;
+  if (has_begun() && !append_.on_its_way && !beat_on_its_way_) next = std::min(next, beat_due());
+  return next;
+}
+
+void Term::prepare(std::string bytes, Position position) {
+  const BatchHeader header{.previous = previous_, .position = position};
+  append_ = {
+      .place = next(), .end = end_of(header, bytes.size() - kBatchHeaderSize), .unsettled = true};
+  seal(header, bytes);
+  sent_size_ += bytes.size();
+  etcd::Compare follows{keys_.head, etcd::Revision{0}};
+  if (!previous_.is_none()) follows.is = to_text(previous_);
+  append_.txn = guarded({etcd::put(keys_.batch(append_.place), std::move(bytes)),
+                         etcd::put(keys_.head, to_text(append_.place))});
+  append_.txn.compare.push_back(std::move(follows));
+  append_.txn.otherwise.push_back(etcd::get(keys_.head));
+  previous_ = append_.place;
+  ++next_seq_;
+}
+
+void Term::send(Time now) {
+  if (append_.first_sent == Time{}) {
+    append_.first_sent = now;
+  } else {
+    tally_.resends.add();
+  }
+  append_.on_its_way = true;
+  append_.sent = now;
+  append_.next_try = now + options_.retry;
+  client_.execute(append_.txn, options_.rpc, [this](const Answer& answer) { settle(answer); });
+}
+
+void Term::settle(const Answer& answer) {
+  append_.on_its_way = false;
+  if (!ended_.empty()) return;
+  full_ = answer.status == Status::no_space;
+  if (answer.status != Status::done) return complain(answer.message);
+  complain({});
+  revision_ = std::max(revision_, answer.revision);
+  if (!answer.succeeded) return settle_not_succeeded(answer);
+  succeeded(append_.sent);
+  commit_append();
+}
+
+void Term::settle_not_succeeded(const Answer& answer) {
+  take_guarded(answer);
+  if (!ended_.empty()) return;
+  const std::vector<etcd::Entry>& head = answer.found.back();
+  const std::string place = head.empty() ? "" : head.front().value;
+  if (place == to_text(append_.place)) {
+    // An earlier try has done it. This one has changed nothing, so nobody's patience with this
+    // leader began anew when it was sent: what counts is when the earliest was.
+    tally_.resolved.add();
+    succeeded(append_.first_sent);
+    return commit_append();
+  }
+  ended_ = has_begun() ? "the head is '" + place + "', which this leader has not put"
+                       : "the head is '" + place + "': it was not followed to its end";
+}
+
+void Term::commit_append() {
+  append_.unsettled = false;
+  committed_ = append_.end;
+  tally_.appends.add();
+  for (const Operation& operation : append_.txn.then) {
+    tally_.append_bytes.add(operation.value.size());
+  }
+}
+
+Time Term::beat_due() const {
+  return std::max(last_success_ + options_.detect / 5, beat_sent_ + options_.retry);
+}
+
+void Term::beat(Time now) {
+  beat_on_its_way_ = true;
+  beat_sent_ = now;
+  client_.execute(guarded({etcd::put(keys_.beat, std::to_string(epoch_))}), options_.rpc,
+                  [this](const Answer& answer) {
+                    beat_on_its_way_ = false;
+                    if (!ended_.empty() || !take_guarded(answer)) return;
+                    tally_.beats.add();
+                    succeeded(beat_sent_);
+                  });
+}
+
+void Term::succeeded(Time sent) { last_success_ = std::max(last_success_, sent); }
+
+etcd::Txn Term::guarded(std::vector<Operation> then) const {
+  return {.compare = {{keys_.leader, epoch_}},
+          .then = std::move(then),
+          .otherwise = {get_key_only(keys_.leader)}};
+}
+
+bool Term::take_guarded(const Answer& answer) {
+  if (answer.status != Status::done) return false;
+  revision_ = std::max(revision_, answer.revision);
+  if (answer.succeeded) return true;
+  const std::vector<etcd::Entry>& leader = answer.found.front();
+  if (leader.empty() || leader.front().modified != epoch_) ended_ = "another node leads";
+  return false;
+}
+
+// Once for each kind of trouble: an outage is long.
+void Term::complain(const std::string& trouble) {
+  if (trouble == trouble_) return;
+  trouble_ = trouble;
+  if (!trouble.empty() && options_.log) options_.log("etcd: " + trouble);
+}
+
+}  // namespace lockd

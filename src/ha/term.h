@@ -1,0 +1,115 @@
+// One node's leadership, of one epoch: batches that are appended to the chain one after another.
+//
+// An append is one transaction: if the leader's key is still as this epoch put it, and the head is
+// the batch before, then the batch and the new head are put. So etcd decides both who leads and
+// what follows what, and a batch that is sent any number of times is appended once. One is on its
+// way at a time, for etcd keeps no order between several; what is appended meanwhile makes the next
+// one larger. A batch whose fate is unknown is sent again, as it is, for as long as it takes.
+//
+// An idle leader touches the beat, under the same guard, so that others see that it is there.
+//
+// Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "ha/etcd_client.h"
+#include "ha/place.h"
+#include "ha/tally.h"
+#include "journal/pending.h"
+#include "journal/report.h"
+#include "lockd/journal.h"
+
+namespace lockd {
+
+struct TermOptions {
+  Duration detect{};
+  Duration rpc{};    // how long an answer may take
+  Duration retry{};  // the least time between two tries
+  Log log{};
+};
+
+class Term {
+ public:
+  // The chain is to go on from `last`, at `position`. All references outlive it.
+  Term(etcd::Client& client, const Keys& keys, const TermOptions& options, Tally& tally,
+       etcd::Revision epoch, const Place& last, Position position);
+
+  // Sends what is to be sent: of `pending`, if there is one. Returns when to call again unless
+  // something is heard before.
+  Time turn(Time now, Pending* pending);
+
+  // Not the leader any more, or never the right one: why. Empty while it leads.
+  const std::string& ended() const { return ended_; }
+  // The first batch, which has no events, is in the chain.
+  bool has_begun() const { return committed_ > 0; }
+  // Nothing is on its way, nor waits to be.
+  bool is_idle() const { return !append_.on_its_way && !append_.unsettled && queue_.empty(); }
+
+  // Everything up to here is in the chain.
+  Position committed() const { return committed_; }
+  // Until then nobody else leads, by the clock that turn() is told.
+  Time certain_until() const;
+  etcd::Revision epoch() const { return epoch_; }
+  // Of the next batch that is prepared.
+  Place next() const { return {static_cast<std::uint64_t>(epoch_), next_seq_}; }
+  std::uint64_t sent_size() const { return sent_size_; }
+  // etcd has no space.
+  bool is_full() const { return full_; }
+  // The latest that is known of.
+  etcd::Revision revision() const { return revision_; }
+
+  // Guarded by the epoch alone: for what is done beside the chain.
+  etcd::Txn guarded(std::vector<etcd::Operation> then) const;
+  // Whether it was done. If the answer says that the epoch is over, it is.
+  bool take_guarded(const etcd::Answer& answer);
+
+ private:
+  struct Append {
+    etcd::Txn txn{};
+    Place place{};
+    Position end = 0;
+    bool on_its_way = false;
+    bool unsettled = false;  // it was sent, and its fate is unknown
+    Time first_sent{};
+    Time sent{};
+    Time next_try{};
+  };
+
+  void prepare(std::string bytes, Position position);
+  void send(Time now);
+  void settle(const etcd::Answer& answer);
+  void settle_not_succeeded(const etcd::Answer& answer);
+  void commit_append();
+  void beat(Time now);
+  Time beat_due() const;
+  void succeeded(Time sent);
+  void complain(const std::string& trouble);
+
+  etcd::Client& client_;
+  const Keys& keys_;
+  const TermOptions options_;
+  Tally& tally_;
+  const etcd::Revision epoch_;
+
+  std::string ended_;
+  Place previous_;  // the last batch that is in the chain, or prepared
+  std::uint64_t next_seq_ = 0;
+  std::deque<Chunk> queue_;
+  Append append_;
+  Position committed_ = 0;
+  std::uint64_t sent_size_ = 0;
+
+  bool beat_on_its_way_ = false;
+  Time beat_sent_{};
+  Time last_success_{};  // when what succeeded was sent
+
+  etcd::Revision revision_ = 0;
+  bool full_ = false;
+  std::string trouble_;  // that was last complained of
+};
+
+}  // namespace lockd

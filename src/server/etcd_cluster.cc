@@ -1,0 +1,52 @@
+#include "server/etcd_cluster.h"
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "ha/etcd_journal.h"
+#include "server/log.h"
+#include "server/option_values.h"
+#include "server/surroundings.h"
+
+namespace lockd {
+namespace {
+
+std::string read(std::string_view setting, const std::string& path) {
+  if (path.empty()) return {};
+  const FileText file = process_surroundings().read_file(path);
+  if (file.error.empty()) return file.text;
+  throw std::runtime_error("--" + std::string(setting) + " is " + in_quotes(path) +
+                           ": it cannot be read: " + file.error);
+}
+
+// What must be the same on all servers, because the next leader goes on where the last one was.
+std::string policy(const Options& options) {
+  return "max-locks=" + print_value(options.max_locks) +
+         " max-waiters=" + print_value(options.max_waiters) +
+         " default-lease-ttl=" + print_value(options.default_lease_ttl) +
+         " auto-release-on-disconnect=" + print_value(options.auto_release_on_disconnect) +
+         " etcd-detect=" + print_value(options.etcd_detect);
+}
+
+}  // namespace
+
+std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
+  EtcdJournalOptions journal;
+  journal.etcd.endpoints = options.etcd;
+  journal.etcd.ca = read("etcd-ca", options.etcd_ca);
+  journal.etcd.certificate = read("etcd-cert", options.etcd_cert);
+  journal.etcd.key = read("etcd-key", options.etcd_key);
+  journal.etcd.user = options.etcd_user;
+  journal.etcd.password = trimmed(read("etcd-password-file", options.etcd_password_file));
+  journal.replication.cluster = options.etcd_cluster;
+  journal.replication.self.node = options.node_id;
+  journal.replication.self.address = print_value(options.advertise_addr);
+  journal.replication.self.policy = policy(options);
+  journal.replication.detect = options.etcd_detect;
+  journal.replication.log = [](std::string_view line) { log_event(LogLevel::info, line); };
+  return std::make_unique<EtcdJournal>(std::move(journal));
+}
+
+}  // namespace lockd

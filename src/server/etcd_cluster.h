@@ -1,0 +1,15 @@
+// How dflockd-ha joins its cluster. The one place where the server meets gRPC.
+#pragma once
+
+#include <memory>
+
+#include "ha/cluster_journal.h"
+#include "server/options.h"
+
+namespace lockd {
+
+// Does not wait for etcd: it follows when that answers. Throws std::runtime_error when a file that
+// the options name cannot be read.
+std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options);
+
+}  // namespace lockd

@@ -1,0 +1,357 @@
+#include "ha/cluster_world.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "crash/violation.h"
+
+namespace lockd::ha_test {
+namespace {
+
+using crash::HoldKey;
+using crash::violated;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+struct Key {
+  Kind kind;
+  std::string name;
+  std::uint32_t limit;
+};
+
+const std::vector<Key>& keys() {
+  static const std::vector<Key> all = [] {
+    std::vector<Key> made = {{Kind::semaphore, "k-1", 1},
+                             {Kind::semaphore, "pool", 3},
+                             {Kind::semaphore, "pool/" + std::string(100, 'z'), 2},
+                             {Kind::lock, "jobs/" + std::string(200, 'y'), 1}};
+    for (int i = 0; i < 12; ++i) made.push_back({Kind::lock, "k-" + std::to_string(i), 1});
+    return made;
+  }();
+  return all;
+}
+
+}  // namespace
+
+ClusterWorld::ClusterWorld(const WorldOptions& options)
+    : options_(options),
+      chance_(options.seed),
+      etcd_(options.seed * 77 + 1, options.faults),
+      keys_("sim"),
+      witness_(keys_, [this](const Event& event) { believers_.check_expired(event, now()); }) {
+  etcd_.store.on_change = [this](const etcd::Change& change) { witness_.see(change); };
+  etcd_.move_to(Time{1'000'000'000});
+  for (std::uint64_t n = 1; n <= kNodes; ++n) {
+    nodes_.push_back(std::make_unique<Node>(
+        n, etcd_, n == 1 ? options.certain_for * options.detect : options.detect,
+        options.tamper ? options.tamper(n) : Tamper{}));
+  }
+}
+
+ClusterWorld::~ClusterWorld() {
+  waits_.clear();  // what is settled from now on is nobody's
+}
+
+WorldFigures ClusterWorld::run() {
+  next_trouble_ = now() + milliseconds(500);
+  while (figures_.operations < options_.operations) step();
+  come_to_rest();
+  for (const auto& node : nodes_) {
+    node->kill();
+    figures_.terms += node->terms;
+    figures_.accounts += node->accounts;
+    figures_.resends += node->resends;
+    figures_.resolved += node->resolved;
+    figures_.lapses += node->lapses;
+    figures_.repeated += node->repeated;
+    figures_.compactions += node->compactions;
+  }
+  figures_.leaders = witness_.leaders();
+  figures_.batches = witness_.batches();
+  figures_.events = witness_.events();
+  return figures_;
+}
+
+void ClusterWorld::step() {
+  etcd_.move_to(now() + microseconds(chance_.below(2000)));
+  if (options_.trouble && now() >= next_trouble_) make_trouble();
+  for (const auto& node : nodes_) {
+    if (node->life == nullptr && now() >= node->stopped_until) node->start();
+    node->run();
+  }
+  Node& node = node_to_ask();
+  if (node.is_up()) act(node);
+  if (chance_.percent(2)) compare_with_chain(*nodes_[chance_.below(kNodes)]);
+  if (!violation_.empty()) throw crash::Violation(violation_);
+}
+
+// Mostly the leader's.
+Node& ClusterWorld::node_to_ask() {
+  if (chance_.percent(92)) {
+    for (const auto& node : nodes_) {
+      if (node->is_up() && node->life->journal.is_leading()) return *node;
+    }
+  }
+  return *nodes_[chance_.below(kNodes)];
+}
+
+void ClusterWorld::make_trouble() {
+  next_trouble_ = now() + milliseconds(chance_.between(20, 800));
+  Node& random = *nodes_[chance_.below(kNodes)];
+  Node& node = chance_.percent(60) ? node_to_ask() : random;
+  const std::uint64_t what = chance_.below(100);
+  if (what < 30) {
+    ++figures_.kills;
+    node.kill();
+    node.stopped_until = now() + milliseconds(chance_.between(1, 1000));
+  } else if (what < 65) {
+    ++figures_.stops;
+    node.stopped_until = now() + milliseconds(chance_.between(1, 1500));
+  } else if (what < 80) {
+    ++figures_.hand_overs;
+    if (node.is_up()) node.life->journal.resign();
+  } else if (what < 95) {
+    ++figures_.outages;
+    etcd_.fail_until(now() + milliseconds(chance_.between(1, 1200)));
+  } else {
+    etcd_.store.full = !etcd_.store.full;
+  }
+  if (etcd_.store.full && chance_.percent(70)) etcd_.store.full = false;
+}
+
+// --- What clients do: one batch. ---
+
+void ClusterWorld::act(Node& node) {
+  Batch batch(node.life->engine);
+  for (std::uint64_t left = chance_.between(1, 12); left > 0; --left) {
+    ++figures_.operations;
+    const std::uint64_t what = chance_.below(100);
+    if (what < 50) {
+      acquire(node, batch);
+    } else if (what < 68) {
+      renew(node, batch);
+    } else if (what < 88) {
+      release(node, batch);
+    } else if (what < 95) {
+      read(node, batch);
+    } else if (what < 98) {
+      cancel(node, batch);
+    } else {
+      end_session(node, batch);
+    }
+  }
+  const Position rests_on = batch.commit();
+  for (auto& tell : std::exchange(answers_, {})) {
+    node.life->replies.push_back({rests_on, [this, &node, rests_on, tell = std::move(tell)] {
+                                    check_teller(node, rests_on);
+                                    ++figures_.told;
+                                    tell();
+                                  }});
+  }
+}
+
+void ClusterWorld::answer(Node& node, Outcome outcome, std::function<void()> tell) {
+  if (outcome == Outcome::not_leader) {
+    ++figures_.not_leader;
+    if (node.life->journal.is_leading()) violated("teller-leads", "a leader says that it is none");
+    return;
+  }
+  if (outcome == Outcome::storage) return;
+  answers_.push_back(std::move(tell));
+}
+
+// Whoever tells anything leads now, and what it rests on is in the chain.
+void ClusterWorld::check_teller(const Node& node, Position rests_on) const {
+  const etcd::Revision epoch = node.life->journal.epoch();
+  if (epoch == 0 || epoch != witness_.leader()) {
+    violated("teller-leads", "node " + std::to_string(node.number) + " of epoch " +
+                                 std::to_string(epoch) + " tells, in the epoch " +
+                                 std::to_string(witness_.leader()));
+  }
+  if (rests_on == 0 || rests_on > witness_.end_of_epoch(epoch)) {
+    violated("teller-leads", "told what rests on " + std::to_string(rests_on) +
+                                 "; the chain ends at " +
+                                 std::to_string(witness_.end_of_epoch(epoch)));
+  }
+}
+
+void ClusterWorld::acquire(Node& node, Batch& batch) {
+  const Key& key = keys()[chance_.below(keys().size())];
+  HoldKey hold{key.kind, key.name, 0};
+  const std::string name = "cart-" + std::to_string(chance_.below(8));
+  Session* const session =
+      chance_.percent(40) ? &node.life->sessions[chance_.below(Node::kSessions)] : nullptr;
+  const Holder holder = session != nullptr ? Holder(session, chance_.next()) : Holder(name);
+  const std::string owner = crash::owner_of(holder);
+  const SessionId of = session == nullptr ? 0 : session->id;
+  const bool waits = session != nullptr && chance_.percent(60);
+
+  const std::uint64_t id = ++last_wait_;
+  const Duration ttl = milliseconds(chance_.between(5, 1500));
+  const AcquireRequest request{.key = key.name,
+                               .holder = holder,
+                               .ttl = ttl,
+                               .wait = waits ? milliseconds(chance_.between(5, 400)) : Duration{},
+                               .kind = key.kind,
+                               .limit = key.limit};
+  const std::uint64_t asked = believers_.asks(key.kind, key.name, owner, now() + ttl);
+  const Answer got = batch.acquire(request, waits ? this : nullptr, id);
+  if (got.outcome == Outcome::queued) {
+    waits_[id] = {&node, node.lives, hold, owner, of, key.limit, asked, got.wait};
+    return;
+  }
+  const Time until = node.clock.in_world(got.grant.expires_at);
+  hold.fence = got.grant.fence;
+  answer(node, got.outcome, [=, this, &node, limit = key.limit, ok = got.outcome == Outcome::ok] {
+    if (ok && is_alive(node, of)) {
+      believers_.told_grant(hold, {owner, of, until}, asked, limit, now());
+    }
+  });
+}
+
+bool ClusterWorld::is_alive(const Node& node, SessionId session) {
+  const auto& sessions = node.life->sessions;
+  return session == 0 || std::any_of(sessions.begin(), sessions.end(),
+                                     [&](const Session& s) { return s.id == session; });
+}
+
+void ClusterWorld::renew(Node& node, Batch& batch) {
+  const auto* const picked = believers_.pick(chance_, now());
+  if (picked == nullptr) return;
+  const HoldKey key = picked->first;
+  const std::string owner = picked->second.owner;
+  std::optional<Duration> ttl;
+  if (chance_.percent(50)) ttl = milliseconds(chance_.between(5, 1500));
+  const std::uint64_t asked =
+      believers_.asks(key.kind, key.key, owner, now() + ttl.value_or(Duration{}));
+  const Answer got = batch.renew({key.key, crash::holder_of(owner), key.fence, key.kind}, ttl);
+  const Time until = node.clock.in_world(got.grant.expires_at);
+  answer(node, got.outcome, [=, this, ok = got.outcome == Outcome::ok] {
+    if (ok) believers_.told_renewal(key, until, asked);
+  });
+}
+
+void ClusterWorld::release(Node& node, Batch& batch) {
+  const auto* const picked = believers_.pick(chance_, now());
+  if (picked == nullptr) return;
+  const HoldKey key = picked->first;
+  const std::string owner = picked->second.owner;
+  const Outcome outcome = batch.release({key.key, crash::holder_of(owner), key.fence, key.kind});
+  if (outcome == Outcome::not_leader) return answer(node, outcome, {});
+  believers_.gives_up(key);
+  answer(node, outcome, [] {});
+}
+
+void ClusterWorld::read(Node& node, Batch& batch) {
+  const Key& key = keys()[chance_.below(keys().size())];
+  if (node.life->journal.state() == Journal::State::following) return;
+  if (key.kind != Kind::lock) return;
+  const Fence at_least = believers_.largest(key.kind, key.name);
+  const FenceStatus status = batch.fence(key.name);
+  answer(node, Outcome::ok, [=, this, name = key.name] {
+    believers_.told_fence(Kind::lock, name, status.fence, at_least);
+  });
+}
+
+void ClusterWorld::cancel(Node& node, Batch& batch) {
+  if (waits_.empty()) return;
+  const auto wait = std::next(waits_.begin(), static_cast<int>(chance_.below(waits_.size())));
+  if (wait->second.node != &node || wait->second.life != node.lives) return;
+  batch.cancel(wait->second.id);
+}
+
+void ClusterWorld::end_session(Node& node, Batch& batch) {
+  Session& session = node.life->sessions[chance_.below(Node::kSessions)];
+  believers_.session_ends(session.id);
+  std::erase_if(waits_, [&](const auto& wait) { return wait.second.session == session.id; });
+  batch.end_session(session);
+  session = {.id = session.id + Node::kSessions};
+}
+
+// The engine says so when it is durable: told, then and there.
+void ClusterWorld::settled(const Settled& settled) noexcept {
+  const auto found = waits_.find(settled.id);
+  if (found == waits_.end()) return;
+  Wait wait = std::move(found->second);
+  waits_.erase(found);
+  if (wait.node->life == nullptr || wait.life != wait.node->lives) return;  // it is dying
+  if (settled.outcome != Outcome::ok) return;
+  ++figures_.settled;
+  wait.key.fence = settled.grant.fence;
+  try {
+    check_teller(*wait.node, 1);
+    const Time until = wait.node->clock.in_world(settled.grant.expires_at);
+    believers_.told_grant(wait.key, {wait.owner, wait.session, until}, wait.asked, wait.limit,
+                          now());
+  } catch (const crash::Violation& violation) {
+    violation_ = violation.what();
+  }
+}
+
+// --- Nodes and the chain. ---
+
+void ClusterWorld::compare_with_chain(Node& node) {
+  if (!node.is_up() || node.life->journal.state() != Journal::State::following) return;
+  if (node.life->journal.place() != witness_.head()) return;
+  ++figures_.compared;
+  const std::string differs = difference(node.life->witnessed.describe(), witness_.holds());
+  if (differs.empty()) return;
+  violated("replay-equals", "node " + std::to_string(node.number) + ": " + differs);
+}
+
+// Without any more trouble a leader is found, it serves, and the others hold what it says.
+void ClusterWorld::come_to_rest() {
+  etcd_.store.full = false;
+  next_trouble_ = Time::never();
+  for (const auto& node : nodes_) node->stopped_until = std::min(node->stopped_until, now());
+  const std::uint64_t told = figures_.told;
+  const Time deadline = now() + 40 * options_.detect;
+  while (figures_.told < told + 100) {
+    if (now() >= deadline) violated("somebody-leads", "and nobody does");
+    step();
+  }
+  const std::uint64_t compared = figures_.compared;
+  while (figures_.compared < compared + 5) {
+    if (now() >= deadline + 40 * options_.detect) violated("replay-equals", "nobody catches up");
+    step();
+  }
+}
+
+WorldFigures& WorldFigures::operator+=(const WorldFigures& more) {
+  operations += more.operations;
+  told += more.told;
+  settled += more.settled;
+  not_leader += more.not_leader;
+  kills += more.kills;
+  stops += more.stops;
+  hand_overs += more.hand_overs;
+  outages += more.outages;
+  compared += more.compared;
+  leaders += more.leaders;
+  batches += more.batches;
+  events += more.events;
+  terms += more.terms;
+  accounts += more.accounts;
+  resends += more.resends;
+  resolved += more.resolved;
+  lapses += more.lapses;
+  repeated += more.repeated;
+  compactions += more.compactions;
+  return *this;
+}
+
+std::ostream& operator<<(std::ostream& out, const WorldFigures& f) {
+  return out << f.operations << " operations, " << f.told << " told, " << f.settled
+             << " waits granted, " << f.not_leader << " asked of a follower; " << f.leaders
+             << " leaders elected, " << f.terms << " terms; " << f.kills << " kills, " << f.stops
+             << " stops, " << f.hand_overs << " hand-overs, " << f.outages << " outages; "
+             << f.batches << " batches, " << f.events << " events, " << f.resends << " resends, "
+             << f.resolved << " resolved, " << f.lapses << " lapses, " << f.repeated
+             << " repeated by the watch; " << f.accounts << " accounts, " << f.compactions
+             << " compactions, " << f.compared << " comparisons with the chain";
+}
+
+}  // namespace lockd::ha_test

@@ -1,0 +1,121 @@
+// Three nodes, the model of etcd, clients that act at random, and faults: processes that are
+// killed, stopped and go on, asked to hand over; an etcd that is away, slow, or full. Everything
+// that anybody is told is checked as it is told, everything that is put into the chain as it is
+// put, and every follower against the chain. The same seed gives the same history.
+//
+// Besides what ChainWitness and Believers see:
+//
+//   teller-leads      who tells anything leads at that moment, and what it tells is in the chain
+//   replay-equals     a node that has followed to the head holds what the chain says
+//   somebody-leads    without faults, a leader is there before long
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "crash/chance.h"
+#include "ha/believers.h"
+#include "ha/chain_witness.h"
+#include "ha/model_etcd.h"
+#include "ha/node.h"
+#include "lockd/batch.h"
+
+namespace lockd::ha_test {
+
+struct WorldOptions {
+  std::uint64_t seed = 1;
+  std::uint64_t operations = 100'000;
+  Duration detect = std::chrono::milliseconds(300);
+  etcd::ModelFaults faults{};
+  bool trouble = true;  // of processes, and of etcd as a whole
+  int certain_for = 1;  // so many times as long as is right, on the first node
+  // Plants a fault in a node.
+  std::function<Tamper(std::uint64_t number)> tamper{};
+};
+
+struct WorldFigures {
+  std::uint64_t operations = 0;  // asked of any node
+  std::uint64_t told = 0;
+  std::uint64_t settled = 0;  // waits that ended in a grant
+  std::uint64_t not_leader = 0;
+  std::uint64_t kills = 0;
+  std::uint64_t stops = 0;
+  std::uint64_t hand_overs = 0;
+  std::uint64_t outages = 0;
+  std::uint64_t compared = 0;  // followers with the chain
+  std::uint64_t leaders = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t events = 0;
+  std::uint64_t terms = 0;
+  std::uint64_t accounts = 0;
+  std::uint64_t resends = 0;
+  std::uint64_t resolved = 0;
+  std::uint64_t lapses = 0;
+  std::uint64_t repeated = 0;
+  std::uint64_t compactions = 0;
+
+  WorldFigures& operator+=(const WorldFigures& more);
+  friend std::ostream& operator<<(std::ostream& out, const WorldFigures& figures);
+};
+
+class ClusterWorld final : private Listener {
+ public:
+  explicit ClusterWorld(const WorldOptions& options);
+  ~ClusterWorld();
+
+  // Throws Violation.
+  WorldFigures run();
+
+ private:
+  static constexpr std::size_t kNodes = 3;
+
+  struct Wait {
+    Node* node;
+    std::uint64_t life;
+    crash::HoldKey key;  // the fence is yet to come
+    std::string owner;
+    SessionId session;
+    std::uint32_t limit;
+    std::uint64_t asked;
+    WaitId id;
+  };
+
+  void step();
+  void make_trouble();
+  void act(Node& node);
+  void acquire(Node& node, Batch& batch);
+  static bool is_alive(const Node& node, SessionId session);
+  void renew(Node& node, Batch& batch);
+  void release(Node& node, Batch& batch);
+  void read(Node& node, Batch& batch);
+  void end_session(Node& node, Batch& batch);
+  void cancel(Node& node, Batch& batch);
+  void answer(Node& node, Outcome outcome, std::function<void()> tell);
+  void settled(const Settled& settled) noexcept override;
+  void check_teller(const Node& node, Position rests_on) const;
+  void compare_with_chain(Node& node);
+  void come_to_rest();
+  Node& node_to_ask();
+  Time now() const { return etcd_.now(); }
+
+  const WorldOptions options_;
+  crash::Chance chance_;
+  etcd::ModelEtcd etcd_;
+  const Keys keys_;
+  Believers believers_;
+  ChainWitness witness_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::map<std::uint64_t, Wait> waits_;
+  std::uint64_t last_wait_ = 0;
+  std::vector<std::function<void()>> answers_;  // of the open batch
+  std::string violation_;                       // found where nothing may be thrown
+  Time next_trouble_{};
+  WorldFigures figures_;
+};
+
+}  // namespace lockd::ha_test

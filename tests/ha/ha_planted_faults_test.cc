@@ -1,0 +1,150 @@
+// The simulation can fail: faults planted in it are found, each by what it breaks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "crash/violation.h"
+#include "ha/cluster_world.h"
+#include "ha/replica_batch.h"
+#include "ha/tampered_client.h"
+#include "journal/record.h"
+
+namespace lockd::ha_test {
+namespace {
+
+constexpr std::uint64_t kSeedsMax = 30;
+constexpr std::uint64_t kOperations = 100'000;
+
+const Keys kKeys("sim");
+
+bool writes(const etcd::Txn& txn, const std::string& key) {
+  return std::any_of(txn.then.begin(), txn.then.end(), [&](const etcd::Operation& operation) {
+    return operation.type == etcd::Operation::Type::put && operation.key == key;
+  });
+}
+
+void drop_compare(etcd::Txn& txn, const std::string& key) {
+  std::erase_if(txn.compare, [&](const etcd::Compare& compare) { return compare.key == key; });
+}
+
+// Runs seed after seed until something is violated, and returns what.
+std::string first_violation(WorldOptions options) {
+  for (options.seed = 1; options.seed <= kSeedsMax; ++options.seed) {
+    options.operations = kOperations;
+    try {
+      ClusterWorld(options).run();
+    } catch (const crash::Violation& violation) {
+      std::cout << "seed " << options.seed << ": " << violation.what() << std::endl;
+      const std::string what = violation.what();
+      return what.substr(0, what.find(':'));
+    }
+  }
+  return "nothing";
+}
+
+// Every node has the fault.
+std::string first_violation(const Hooks& hooks, const etcd::ModelFaults& faults = {}) {
+  WorldOptions options{.faults = faults};
+  options.tamper = [&](std::uint64_t) {
+    return [&](std::unique_ptr<etcd::Client> honest) -> std::unique_ptr<etcd::Client> {
+      return std::make_unique<TamperedClient>(std::move(honest), hooks);
+    };
+  };
+  return first_violation(options);
+}
+
+TEST(HaPlantedFaults, AnHonestClientIsNotToBlame) {
+  WorldOptions options{.operations = kOperations};
+  options.tamper = [](std::uint64_t) {
+    return [](std::unique_ptr<etcd::Client> honest) -> std::unique_ptr<etcd::Client> {
+      return std::make_unique<TamperedClient>(std::move(honest), Hooks{});
+    };
+  };
+  ClusterWorld(options).run();
+}
+
+TEST(HaPlantedFaults, AnAppendWithoutTheLeadersGuard) {
+  EXPECT_EQ(first_violation({.asked =
+                                 [](etcd::Txn& txn) {
+                                   if (writes(txn, kKeys.head)) drop_compare(txn, kKeys.leader);
+                                 }}),
+            "deposed-is-final");
+}
+
+TEST(HaPlantedFaults, AResendThatDoesNotLookAtTheHead) {
+  EXPECT_EQ(first_violation({.asked =
+                                 [](etcd::Txn& txn) {
+                                   if (writes(txn, kKeys.head)) drop_compare(txn, kKeys.head);
+                                 }}),
+            "one-chain");
+}
+
+TEST(HaPlantedFaults, ABaseThatMayMoveBack) {
+  EXPECT_EQ(first_violation({.asked = [](etcd::Txn& txn) { drop_compare(txn, kKeys.base); }},
+                            {.request_twice = 1000}),
+            "truth-is-kept");
+}
+
+TEST(HaPlantedFaults, AnElectionWithoutLooking) {
+  EXPECT_EQ(first_violation({.asked =
+                                 [](etcd::Txn& txn) {
+                                   if (writes(txn, kKeys.leader)) txn.compare.clear();
+                                 }}),
+            "teller-leads");
+}
+
+TEST(HaPlantedFaults, AStandbyThatSkipsAnEvent) {
+  const auto skip = [](etcd::Change& change) {
+    BatchHeader header;
+    std::string_view payload;
+    if (change.erased || !kKeys.place_of(change.entry.key)) return;
+    if (!open(change.entry.value, &header, &payload) || payload.empty()) return;
+    // The first event becomes one that says nothing, of the same length.
+    std::string_view rest = payload;
+    Event event{};
+    if (!take_event(rest, &event) || event.type != Event::Type::granted) return;
+    std::string bytes = change.entry.value;
+    const std::size_t size = payload.size() - rest.size();
+    std::string filler;
+    while (filler.size() + 2 <= size) filler += {'\x05', '\0'};  // fence_floor 0
+    if (filler.size() != size) return;
+    bytes.replace(kBatchHeaderSize, size, filler);
+    seal(header, bytes);
+    change.entry.value = bytes;
+  };
+  EXPECT_EQ(first_violation({.told = skip}), "replay-equals");
+}
+
+TEST(HaPlantedFaults, AnUnknownAnswerThatIsTakenForSuccess) {
+  EXPECT_EQ(first_violation({.answered =
+                                 [](const etcd::Txn& txn, etcd::Answer& answer) {
+                                   if (answer.status != etcd::Answer::Status::unknown) return;
+                                   if (!writes(txn, kKeys.head)) return;
+                                   answer.status = etcd::Answer::Status::done;
+                                   answer.succeeded = true;
+                                 }}),
+            "teller-leads");
+}
+
+// That an earlier try was successful is no proof of leading when the last one was sent.
+TEST(HaPlantedFaults, AResolvedAppendThatCountsAsNews) {
+  const auto lie = [](const etcd::Txn& txn, etcd::Answer& answer) {
+    if (!writes(txn, kKeys.head) || answer.succeeded || answer.found.size() != 2) return;
+    const auto& head = answer.found.back();
+    answer.succeeded = !head.empty() && head.front().value == txn.then.back().value;
+  };
+  EXPECT_EQ(first_violation({.answered = lie}, {.answer_lost = 1000}), "teller-leads");
+}
+
+// A leader that was stopped, and goes on as if no time had passed.
+TEST(HaPlantedFaults, ALeaderThatIsCertainForTooLong) {
+  WorldOptions options;
+  options.certain_for = 10;
+  EXPECT_EQ(first_violation(options), "teller-leads");
+}
+
+}  // namespace
+}  // namespace lockd::ha_test
