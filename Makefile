@@ -12,7 +12,7 @@ WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test test-web test-api screenshots interop histories bench fuzz soak planted \
-  coverage format tidy clean package test-package newcomer setup-ha test-ha \
+  coverage format tidy clean package test-package newcomer setup-ha run-ha test-ha \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) \
   $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
 # The builds use every core themselves; -j would only mix up what they print.
@@ -81,6 +81,9 @@ configure-ha: setup-ha
 
 setup-ha:
 	@scripts/setup develop ha
+
+run-ha: build-ha ## three members of etcd and three servers on this machine, to try out
+	@exec scripts/cluster
 
 test-ha: build-ha ## build dflockd-ha and test it on a real etcd, with members and servers that are killed
 	@ctest --preset ha

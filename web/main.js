@@ -1,6 +1,7 @@
 // Puts the page together: what the address says is what is shown; the heartbeat says whether the
 // server is there; the stream of events says when to look again.
 import { Api } from './api.js';
+import { showCluster } from './cluster.js';
 import { Connection } from './connection.js';
 import { Detail } from './detail.js';
 import { byId, setHidden } from './dom.js';
@@ -71,6 +72,7 @@ function showOverview(answer) {
   overview.show(answer, past);
   drawLatency();
   showSignals(answer.signals);
+  showCluster(answer.cluster);
   if (cameBack) {
     showFirstSteps(api.hasToken);
     watch();

@@ -9,6 +9,7 @@ const journals = {
   none: 'no journal',
   accepting: 'journal in order',
   full: 'journal full',
+  following: 'follows the leader',
   failed: 'journal failed',
 };
 const notices = {

@@ -3,9 +3,12 @@
 // Its life is over when its state is failed: status() then says why. Any thread may call anything.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ha/leader_record.h"
+#include "ha/roster.h"
 #include "ha/tally.h"
 #include "lockd/clock.h"
 #include "lockd/journal.h"
@@ -15,10 +18,12 @@ namespace lockd {
 // What a node knows of its cluster.
 struct ClusterStatus {
   bool leads = false;
-  CurrentLeader leader{};  // that it follows, or itself
-  Position applied = 0;    // how far along the chain it is
-  std::string over{};      // why its life is over; empty while it is not
-  bool refused = false;    // and no other life would fare better
+  CurrentLeader leader{};    // that it follows, or itself
+  Position applied = 0;      // how far along the chain it is
+  std::uint64_t behind = 0;  // changes of the chain that etcd had, when last looked, and it had not
+  std::vector<Member> members{};  // of the cluster, itself among them
+  std::string over{};             // why its life is over; empty while it is not
+  bool refused = false;           // and no other life would fare better
 };
 
 class ClusterJournal : public Journal {
@@ -27,6 +32,9 @@ class ClusterJournal : public Journal {
   virtual Clock& clock() const = 0;
   // Hands over as soon as all that was appended is acknowledged.
   virtual void resign() = 0;
+  // It leads, as far as it knows, but could not make sure for so long that another may: whoever
+  // waits for it to say anything may wait for ever, and should ask elsewhere.
+  virtual bool is_cut_off() const noexcept = 0;
   virtual ClusterStatus status() const = 0;
   virtual const Tally& tally() const = 0;
 };

@@ -81,6 +81,8 @@ class EtcdJournal::Body {
     status_.leads = journal_.is_leading() && journal_.over().empty();
     status_.leader = journal_.leader();
     status_.applied = journal_.applied();
+    status_.behind = journal_.behind();
+    status_.members = journal_.members();
     status_.over = journal_.over();
     status_.refused = journal_.is_refused();
   }
@@ -124,6 +126,8 @@ void EtcdJournal::attach(Source* source) {
 }
 
 void EtcdJournal::resign() { body_->resign(); }
+
+bool EtcdJournal::is_cut_off() const noexcept { return body_->journal().is_cut_off(); }
 
 ClusterStatus EtcdJournal::status() const { return body_->status(); }
 

@@ -41,6 +41,7 @@ class EtcdJournal final : public ClusterJournal {
   void attach(Source* source) override;
 
   void resign() override;
+  bool is_cut_off() const noexcept override;
   ClusterStatus status() const override;
   const Tally& tally() const override;
 

@@ -45,7 +45,9 @@ Keys::Keys(const std::string& cluster)
       batches('/' + cluster + "/w/j/"),
       batches_end(end_of(batches)),
       watched('/' + cluster + "/w/"),
-      watched_end(end_of(watched)) {}
+      watched_end(end_of(watched)),
+      nodes('/' + cluster + "/nodes/"),
+      nodes_end(end_of(nodes)) {}
 
 std::optional<Place> Keys::place_of(std::string_view key) const {
   if (!key.starts_with(batches)) return {};

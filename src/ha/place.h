@@ -5,6 +5,7 @@
 //   /<cluster>/head                 the place of the last batch
 //   /<cluster>/base                 the place of the first that is needed
 //   /<cluster>/beat                 touched by an idle leader
+//   /<cluster>/nodes/<node>         what each node says of itself
 //
 // Numbers are 16 hexadecimal digits, so that the order of the keys is that of the chain. Only `w/`
 // is watched.
@@ -46,6 +47,8 @@ struct Keys {
   const std::string batches_end;  // ... and its end
   const std::string watched;
   const std::string watched_end;
+  const std::string nodes;
+  const std::string nodes_end;
 };
 
 }  // namespace lockd

@@ -35,6 +35,7 @@ ReplicatedJournal::ReplicatedJournal(etcd::Client& client, const Clock& clock,
       follower_(client, keys_,
                 {.rpc = 4 * options_.rpc, .retry = options_.retry, .page = options_.page}, tally_),
       detector_(options_.detect),
+      roster_(client, keys_, options_.rpc),
       chance_(options_.seed) {}
 
 ReplicatedJournal::~ReplicatedJournal() = default;
@@ -53,6 +54,11 @@ Journal::State ReplicatedJournal::state() const noexcept {
   return state == State::accepting && pending_->is_crowded() ? State::full : state;
 }
 
+bool ReplicatedJournal::is_cut_off() const noexcept {
+  const std::uint64_t certain_until = certain_until_ns_.load(std::memory_order_acquire);
+  return certain_until != 0 && clock_.now() >= Time{certain_until} + options_.detect;
+}
+
 bool ReplicatedJournal::is_wanted() const noexcept {
   const State state = state_.load(std::memory_order_acquire);
   return (state == State::accepting || state == State::full) && pending_->size() > 0;
@@ -63,6 +69,14 @@ void ReplicatedJournal::attach(Source* source) {
   source_ = source;
 }
 
+NodeRecord ReplicatedJournal::self() const {
+  return {.node = options_.self.node,
+          .address = options_.self.address,
+          .leads = leads_,
+          .applied = applied(),
+          .behind = behind_};
+}
+
 Place ReplicatedJournal::place() const { return follower_.place(); }
 
 Duration ReplicatedJournal::turn() {
@@ -70,6 +84,7 @@ Duration ReplicatedJournal::turn() {
   Time next = Time::never();
   if (!leads_ && resigns_.load(std::memory_order_acquire)) end("it was asked to stop");
   if (over_.empty()) next = term_.has_value() ? lead(now) : follow(now);
+  if (over_.empty()) next = std::min(next, roster_.turn(now, self()));
   tell_progress();
   if (next == Time::never()) return Duration::max();
   return next > now ? next - now : Duration::zero();
@@ -122,8 +137,9 @@ void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
   };
   const Sight sight{modified(0), modified(1), modified(2)};
   detector_.saw(sight, asked, clock_.now());
-  const bool behind = std::max(sight.leader, sight.head) > follower_.revision();
-  looks_behind_ = behind ? looks_behind_ + 1 : 0;
+  const etcd::Revision last = std::max(sight.leader, sight.head);
+  behind_ = static_cast<std::uint64_t>(std::max(last - follower_.revision(), etcd::Revision{0}));
+  looks_behind_ = behind_ > 0 ? looks_behind_ + 1 : 0;
   if (looks_behind_ < kLooksBehindMax) return;
   looks_behind_ = 0;
   follower_.watch_again();
@@ -165,6 +181,7 @@ void ReplicatedJournal::campaign(const Sight& sight) {
 
 // The watch has shown that this journal was elected, and so everything before that as well.
 void ReplicatedJournal::begin_term() {
+  behind_ = 0;
   follower_.stop();
   term_.emplace(client_, keys_,
                 TermOptions{.detect = options_.detect,

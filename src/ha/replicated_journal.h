@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "ha/detector.h"
@@ -25,6 +26,7 @@
 #include "ha/follower.h"
 #include "ha/leader_record.h"
 #include "ha/place.h"
+#include "ha/roster.h"
 #include "ha/tally.h"
 #include "ha/term.h"
 #include "ha/truncation.h"
@@ -68,6 +70,9 @@ class ReplicatedJournal final : public Journal {
   State state() const noexcept override;
   void attach(Source* source) override EXCLUDES(source_mutex_);
 
+  // It was certain to lead, and has not been for as long as it takes to be deposed. Any thread.
+  bool is_cut_off() const noexcept;
+
   // Does what there is to do, and returns how long it may be until the next, unless something is
   // heard or appended before.
   Duration turn() EXCLUDES(source_mutex_);
@@ -90,6 +95,9 @@ class ReplicatedJournal final : public Journal {
   Position applied() const {
     return term_.has_value() && term_->has_begun() ? term_->committed() : follower_.position();
   }
+  // Changes that etcd had when it was last looked at, and that the watch had not told of.
+  std::uint64_t behind() const { return behind_; }
+  std::vector<Member> members() const { return roster_.members(clock_.now()); }
   Place place() const;
   const Tally& tally() const { return tally_; }
   // Of the term, if it has one.
@@ -97,6 +105,8 @@ class ReplicatedJournal final : public Journal {
 
  private:
   enum class Account : std::uint8_t { none, begun, goes_on, described };
+
+  NodeRecord self() const;
 
   Time follow(Time now);
   void look(Time now);
@@ -132,9 +142,11 @@ class ReplicatedJournal final : public Journal {
   bool refused_ = false;
   Follower follower_;
   Detector detector_;
+  Roster roster_;
   std::uint64_t chance_;
   bool looking_ = false;
   Time next_look_{};
+  std::uint64_t behind_ = 0;
   int looks_behind_ = 0;  // in a row, at which the watch was behind what was seen
   bool campaigning_ = false;
   Time next_campaign_{};

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "lockd/histogram.h"
+
 namespace lockd {
 
 class Count {
@@ -23,9 +25,10 @@ struct Tally {
   Count terms;    // begun: the campaign was won, and the chain goes on from here
   Count appends;  // acknowledged by etcd
   Count append_bytes;
-  Count resends;   // of batches whose fate was unknown
-  Count resolved;  // of those, found to have happened before
-  Count lapses;    // answers that came too late to be certain of leading
+  SharedHistogram append_time;  // from the first sending to the answer
+  Count resends;                // of batches whose fate was unknown
+  Count resolved;               // of those, found to have happened before
+  Count lapses;                 // answers that came too late to be certain of leading
   Count beats;
   Count accounts;  // of everything, so that older batches could go
   Count compactions;

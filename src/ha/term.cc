@@ -39,6 +39,7 @@ Time Term::certain_until() const {
 
 Time Term::turn(Time now, Pending* pending) {
   if (!ended_.empty()) return Time::never();
+  if (std::exchange(just_committed_, false)) tally_.append_time.add(now - append_.first_sent);
   if (is_idle() && pending != nullptr) {
     Pending::Taken taken = pending->take(false);
     std::move(taken.chunks.begin(), taken.chunks.end(), std::back_inserter(queue_));
@@ -117,6 +118,7 @@ void Term::commit_append() {
   append_.unsettled = false;
   committed_ = append_.end;
   tally_.appends.add();
+  just_committed_ = true;
   for (const Operation& operation : append_.txn.then) {
     tally_.append_bytes.add(operation.value.size());
   }

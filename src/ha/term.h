@@ -100,6 +100,7 @@ class Term {
   std::uint64_t next_seq_ = 0;
   std::deque<Chunk> queue_;
   Append append_;
+  bool just_committed_ = false;  // since the last turn
   Position committed_ = 0;
   std::uint64_t sent_size_ = 0;
 

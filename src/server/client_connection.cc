@@ -235,12 +235,18 @@ void ClientConnection::cut() {
   connection_.close();
 }
 
+void ClientConnection::send_elsewhere() {
+  if (!held.linked() && !conversation_->blocked()) return;
+  end(Ender::journal);
+  connection_.close();
+}
+
 // The session is over, whatever becomes of the socket. A server that stops and will recover is no
-// disconnect of its clients.
+// disconnect of its clients, nor is one that cannot reach its journal.
 void ClientConnection::end(Ender ender) {
   if (std::exchange(ended_, true)) return;
-  const bool survives =
-      ender == Ender::server && worker_.is_draining() && worker_.keeps_what_it_grants();
+  const bool stops = ender == Ender::server && worker_.is_draining();
+  const bool survives = ender == Ender::journal || (stops && worker_.keeps_what_it_grants());
   conversation_->end(survives || !worker_.options().auto_release_on_disconnect);
   worker_.ended(*this);
 }

@@ -52,6 +52,8 @@ class ClientConnection final : public Connection::Handler {
   void drain();
   // At once.
   void cut();
+  // At once, if it waits for an answer; but what it holds it keeps.
+  void send_elsewhere();
 
   bool may_be_destroyed() const { return ended_ && connection_.idle(); }
   SessionId id() const { return conversation_->id(); }
@@ -70,7 +72,7 @@ class ClientConnection final : public Connection::Handler {
   bool is_refused() const { return conversation_->fate() == Conversation::Fate::refused; }
   void touch();
   void go_on();
-  enum class Ender : unsigned char { peer, server };
+  enum class Ender : unsigned char { peer, server, journal };
   void finish(Ender ender);
   void end(Ender ender);
   void send_or_hold();

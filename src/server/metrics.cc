@@ -193,6 +193,11 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
                  static_cast<std::uint64_t>(status.leader.epoch));
   families.gauge("dflockd_cluster_applied", "How far along the chain this server is.",
                  status.applied);
+  families.gauge("dflockd_cluster_behind",
+                 "Changes of the chain that etcd had, when last looked, and this server had not.",
+                 status.behind);
+  families.gauge("dflockd_cluster_nodes", "Servers that were heard of lately.",
+                 status.members.size());
   families.counter("dflockd_cluster_terms_total", "How often this server began to lead.",
                    tally.terms);
   families.counter("dflockd_cluster_campaigns_total", "How often it stood for election.",
@@ -200,6 +205,8 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
   families.counter("dflockd_cluster_appends_total", "Batches that etcd has acknowledged.",
                    tally.appends);
   families.counter("dflockd_cluster_append_bytes_total", "Bytes in them.", tally.append_bytes);
+  families.histogram("dflockd_cluster_append_seconds", "Time until etcd has acknowledged a batch.",
+                     tally.append_time.read());
   families.counter("dflockd_cluster_resends_total", "Batches sent again, for want of an answer.",
                    tally.resends);
   families.counter("dflockd_cluster_resolved_total", "Of those, found to have arrived before.",

@@ -76,6 +76,9 @@ std::string overview_json(Shared& shared) {
   json.add("ready", shared.why_not_ready().empty());
   json.add("draining", shared.draining.load());
   json.add("journal", shared.journal_state());
+  if (shared.cluster != nullptr) {
+    json.add_json("cluster", cluster_json(*shared.cluster, shared.options.node_id));
+  }
   json.add("connections", shared.admission.connections());
   json.add_json("keys", keys_json(figures, shared.options.max_locks));
   json.add("locks_held", figures.locks_held);

@@ -37,6 +37,17 @@ std::string idle_json(const KeyStatus& key) {
   return json.finish();
 }
 
+std::string member_json(const Member& member) {
+  JsonObject json;
+  json.add("node_id", member.record.node);
+  json.add("addr", member.record.address);
+  json.add("role", member.record.leads ? "leader" : "follower");
+  json.add("applied", member.record.applied);
+  json.add("behind", member.record.behind);
+  json.add("silent_s", seconds(member.silent));
+  return json.finish();
+}
+
 }  // namespace
 
 std::string audience_json(const AudienceStatus& audience) {
@@ -55,6 +66,10 @@ std::string cluster_json(const ClusterJournal& cluster, std::string_view node_id
   json.add("epoch", status.leader.epoch);
   json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
   json.add("applied", status.applied);
+  json.add("behind", status.behind);
+  JsonArray nodes;
+  for (const Member& member : status.members) nodes.add_json(member_json(member));
+  json.add_json("nodes", nodes.finish());
   return json.finish();
 }
 

@@ -72,14 +72,24 @@ void Worker::drain() {
   });
 }
 
+// To be gone through while some of them end.
+std::vector<ClientConnection*> Worker::all_connections() const {
+  std::vector<ClientConnection*> all;
+  for (const auto& [id, connection] : connections_) all.push_back(connection.get());
+  return all;
+}
+
 void Worker::stop() {
   loop_.post([this] {
-    std::vector<ClientConnection*> all;
-    for (auto& [id, connection] : connections_) all.push_back(connection.get());
-    for (ClientConnection* connection : all) connection->cut();
+    for (ClientConnection* connection : all_connections()) connection->cut();
     end_turn();
     loop_.stop();
   });
+}
+
+// From a leader that cannot reach etcd: another may lead by now.
+void Worker::send_waiting_elsewhere() {
+  for (ClientConnection* connection : all_connections()) connection->send_elsewhere();
 }
 
 // Clients come and go.
@@ -280,6 +290,7 @@ void Worker::tick() {
   turned_.store(true, std::memory_order_relaxed);
   service_.date = http_date();
   show_events();
+  if (shared_.cluster != nullptr && shared_.cluster->is_cut_off()) send_waiting_elsewhere();
   const auto now = std::chrono::steady_clock::now();
   ClientConnection* next = watched_.front();
   while (ClientConnection* connection = next) {

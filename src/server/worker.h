@@ -101,8 +101,10 @@ class Worker final : public Listener, public Mailbox, private Desk {
   void admit(Protocol protocol, Connection::Socket socket);
   void show_events();
   void log_protected(Protocol protocol, const boost::asio::ip::address& peer);
+  std::vector<ClientConnection*> all_connections() const;
   void end_turn();
   void release_held();
+  void send_waiting_elsewhere();
   void tick();
 
   Shared& shared_;
