@@ -61,8 +61,10 @@ newcomer: package # what the README says, on a clean Debian 12 in a folder
 histories: build ## record two million operations under faults, and have the history judged
 	@tests/histories/run build/release/tests build/histories $(ARGS)
 
-bench: build-release ## build the release, then run the benchmarks
+bench: build-release build-ha ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench
+	@cmake --build --preset ha --target ha_bench
+	@build/ha/bench/ha_bench
 
 fuzz: build-fuzz ## fuzz every parser with FUZZ_RUNS=1000000 inputs
 	@scripts/fuzz build/fuzz $(FUZZ_RUNS)
