@@ -49,8 +49,12 @@ add_custom_command(OUTPUT ${lockd_made}/lockctl.fish
   COMMAND lockctl completion fish > ${lockd_made}/lockctl.fish
   DEPENDS lockctl
   VERBATIM)
+set(lockd_bash_completions ${lockd_made}/dflockd ${lockd_made}/lockd-server)
+set(lockd_zsh_completions ${lockd_made}/_dflockd ${lockd_made}/_lockd-server)
+set(lockd_fish_completions ${lockd_made}/dflockd.fish ${lockd_made}/lockd-server.fish)
 add_custom_command(OUTPUT ${lockd_made}/dflockd.toml ${lockd_made}/dflockd.1
-    ${lockd_made}/lockd-server.1
+    ${lockd_made}/lockd-server.1 ${lockd_made}/configuration.md
+    ${lockd_bash_completions} ${lockd_zsh_completions} ${lockd_fish_completions}
   COMMAND server_pages ${lockd_made}
   DEPENDS server_pages
   VERBATIM)
@@ -59,8 +63,9 @@ add_custom_target(pages ALL DEPENDS ${lockd_made}/lockctl.fish ${lockd_made}/dfl
 install(DIRECTORY ${lockd_made}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 install(FILES ${lockd_made}/dflockd.1 ${lockd_made}/lockd-server.1
         DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${lockd_made}/lockctl
+install(FILES ${lockd_made}/lockctl ${lockd_bash_completions}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${lockd_made}/_lockctl DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${lockd_made}/lockctl.fish
+install(FILES ${lockd_made}/_lockctl ${lockd_zsh_completions}
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${lockd_made}/lockctl.fish ${lockd_fish_completions}
         DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

@@ -1,7 +1,5 @@
 #include "cli/completion.h"
 
-#include <algorithm>
-
 #include "cli/command_table.h"
 
 namespace lockd::cli {
@@ -28,19 +26,6 @@ std::vector<std::pair<std::string, std::string>> second_words(std::string_view f
     words.emplace_back(command.name.substr(space + 1), command.summary);
   }
   return words;
-}
-
-std::string first_sentence(std::string_view help) {
-  const std::size_t end = std::min({help.find(". "), help.find("; "), help.size()});
-  std::string sentence(help.substr(0, end));
-  if (sentence.ends_with('.')) sentence.pop_back();
-  return sentence;
-}
-
-std::string shell_quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + '\'';
 }
 
 }  // namespace lockd::cli

@@ -16,9 +16,5 @@ std::string fish_completion();
 std::vector<std::pair<std::string, std::string>> first_words();
 // The commands of two words that begin with it: the second word, and what to say of it.
 std::vector<std::pair<std::string, std::string>> second_words(std::string_view first);
-// The first sentence of a help, for a place where there is room for one.
-std::string first_sentence(std::string_view help);
-// In single quotes, as all three shells take it.
-std::string shell_quoted(std::string_view text);
 
 }  // namespace lockd::cli

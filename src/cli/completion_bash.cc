@@ -1,5 +1,6 @@
 #include <string>
 
+#include "base/shell_text.h"
 #include "cli/command_table.h"
 #include "cli/completion.h"
 

@@ -1,20 +1,11 @@
 #include <string>
 
+#include "base/shell_text.h"
 #include "cli/command_table.h"
 #include "cli/completion.h"
 
 namespace lockd::cli {
 namespace {
-
-// fish knows backslashes within single quotes.
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '\'';
-}
 
 // When a command has been typed: its one word, or both of its two.
 std::string condition(std::string_view name) {
@@ -26,7 +17,8 @@ std::string condition(std::string_view name) {
 }
 
 std::string one(const std::string& when, const std::string& what, std::string_view summary) {
-  return "complete -c lockctl -n " + quoted(when) + what + " -d " + quoted(summary) + '\n';
+  return "complete -c lockctl -n " + fish_quoted(when) + what + " -d " + fish_quoted(summary) +
+         '\n';
 }
 
 std::string option_lines(const std::string& when, const Option& option) {
@@ -51,7 +43,7 @@ std::string operand_lines(const std::string& when, const Operand& operand) {
     return one(when, " -a '(__fish_complete_subcommand --fcs-skip=2)'", operand.help);
   }
   if (operand.choices.empty()) return "";
-  return one(when, " -a " + quoted(operand.choices), operand.help);
+  return one(when, " -a " + fish_quoted(operand.choices), operand.help);
 }
 
 std::string command_lines(const Command& command) {

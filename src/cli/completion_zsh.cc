@@ -1,20 +1,11 @@
 #include <string>
 
+#include "base/shell_text.h"
 #include "cli/command_table.h"
 #include "cli/completion.h"
 
 namespace lockd::cli {
 namespace {
-
-// Within the brackets and colons of _arguments and _describe.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '[' || c == ']' || c == ':' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
 
 std::string completer(Shape shape) {
   if (shape == Shape::file) return "_files";
@@ -27,8 +18,8 @@ std::string specification(const Option& option, const std::string& spelling) {
   const bool is_long = spelling.starts_with("--");
   std::string text = option.repeats ? "*" : "";
   text += spelling + (takes_value ? (is_long ? "=" : "+") : "");
-  text += '[' + escaped(first_sentence(option.help)) + ']';
-  if (takes_value) text += ':' + escaped(option.value) + ':' + completer(option.shape);
+  text += '[' + zsh_escaped(first_sentence(option.help)) + ']';
+  if (takes_value) text += ':' + zsh_escaped(option.value) + ':' + completer(option.shape);
   return shell_quoted(text);
 }
 
@@ -48,7 +39,8 @@ std::string operand_specification(const Operand& operand, std::size_t number) {
   if (operand.count == Operand::Count::command) return shell_quoted("*::COMMAND:_normal");
   const bool many = operand.count == Operand::Count::many || operand.count == Operand::Count::any;
   std::string text = many ? "*" : std::to_string(number);
-  text += (operand.count == Operand::Count::optional ? "::" : ":") + escaped(operand.name) + ':';
+  text +=
+      (operand.count == Operand::Count::optional ? "::" : ":") + zsh_escaped(operand.name) + ':';
   if (!operand.choices.empty()) {
     text += '(' + std::string(operand.choices) + ')';
   } else if (operand.count == Operand::Count::any) {
@@ -74,7 +66,7 @@ std::string arguments_of(const Command& command, const std::string& indent) {
 std::string described(const std::vector<std::pair<std::string, std::string>>& words) {
   std::string out;
   for (const auto& [word, summary] : words) {
-    out += "    " + shell_quoted(escaped(word) + ':' + escaped(summary)) + '\n';
+    out += "    " + shell_quoted(zsh_escaped(word) + ':' + zsh_escaped(summary)) + '\n';
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// The option table as pages: the manual, and a file of settings to begin with.
+// The option table as pages: the manual, docs/configuration.md, a file of settings to begin with,
+// and completions for shells.
 //
 // For the program that makes what is installed beside the server, at build time
 // (server/pages_main.cc). Pure functions.
@@ -16,5 +17,13 @@ std::string man_page(Flavour flavour);
 // A file for --config in which every setting stands, explained and commented out: it changes
 // nothing until somebody takes a # away.
 std::string starting_config(Flavour flavour);
+
+// docs/configuration.md, as Markdown.
+std::string configuration_page();
+
+// What bash sources, zsh autoloads and fish sources.
+std::string bash_completion(Flavour flavour);
+std::string zsh_completion(Flavour flavour);
+std::string fish_completion(Flavour flavour);
 
 }  // namespace lockd

@@ -5,9 +5,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 
+#include "server/command_line.h"
 #include "server/load_options_fixture.h"
 #include "server/option_table.h"
 #include "server/option_text.h"
@@ -34,6 +39,27 @@ std::string uncommented(const std::string& config) {
 std::string without_roff(std::string text) {
   for (std::size_t at; (at = text.find("\\-")) != std::string::npos;) text.replace(at, 2, "-");
   return text;
+}
+
+// Every flag there is, with its dashes.
+std::set<std::string> all_flags(Flavour flavour) {
+  std::set<std::string> flags;
+  for (const Setting& setting : settings(flavour)) {
+    flags.insert("--" + std::string(setting.name));
+    if (setting.shape == Setting::Shape::boolean) flags.insert("--no-" + std::string(setting.name));
+  }
+  for (const ActionFlag& flag : action_flags()) flags.insert("--" + std::string(flag.name));
+  return flags;
+}
+
+// What `pattern` finds in its first group, each behind two dashes.
+std::set<std::string> flags_in(const std::string& text, const char* pattern) {
+  const std::regex declared(pattern);
+  std::set<std::string> flags;
+  for (std::sregex_iterator it(text.begin(), text.end(), declared), end; it != end; ++it) {
+    flags.insert("--" + (*it)[1].str());
+  }
+  return flags;
 }
 
 TEST(ManPage, HasEverySettingWithItsVariablesAndDefault) {
@@ -70,6 +96,35 @@ TEST(StartingConfig, ShowsTheDefaultOfEverySetting) {
     if (setting.name == "config" || setting.name == "threads" || setting.name == "metrics")
       continue;
     EXPECT_EQ(setting.print(shown.options), setting.print(plain)) << setting.name;
+  }
+}
+
+TEST(ConfigurationPage, IsTheOneInTheDocumentation) {
+  std::ifstream file(LOCKD_SOURCE_DIR "/docs/configuration.md");
+  const std::string committed(std::istreambuf_iterator<char>(file), {});
+  EXPECT_TRUE(committed == configuration_page())
+      << "docs/configuration.md is not what the table says; copy made/configuration.md there, from "
+         "the folder of the build";
+}
+
+TEST(ConfigurationPage, SaysWhereLockdServerDiffers) {
+  const std::string page = configuration_page();
+  const std::string part = page.substr(page.find("## Where lockd-server differs"));
+  for (const char* row : {"| `--addr HOST:PORT` | `DFLOCKD_HTTP_ADDR` | :8080 |",
+                          "| `--port N` | `DFLOCKD_PORT` | no line port |",
+                          "| `--metrics`, `--no-metrics` | `DFLOCKD_METRICS` | false |",
+                          "| `--max-locks N` | `DFLOCKD_MAX_LOCKS` | 1000000 |"}) {
+    EXPECT_NE(part.find(row), std::string::npos) << row;
+  }
+}
+
+TEST(Completions, HaveEveryFlagAndNoOther) {
+  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
+    const std::string bash = bash_completion(flavour);
+    const std::string offered = bash.substr(bash.find("compgen -W"));
+    EXPECT_EQ(flags_in(offered, "--([a-z][a-z-]*)"), all_flags(flavour));
+    EXPECT_EQ(flags_in(zsh_completion(flavour), "\\n  '--([a-z][a-z-]*)"), all_flags(flavour));
+    EXPECT_EQ(flags_in(fish_completion(flavour), " -l ([a-z][a-z-]*)"), all_flags(flavour));
   }
 }
 

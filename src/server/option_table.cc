@@ -82,7 +82,8 @@ constexpr auto kDflockd = std::to_array<Setting>({
                                             {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, kConnections,
                                             "Likewise, from one address."),
     limit<&Options::max_subscriptions>("max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"},
-                                       kConnections, "How many subscriptions there may be."),
+                                       kConnections,
+                                       "How many subscriptions one connection may have."),
     seconds<&Options::read_timeout, Zero::refused>(
         "read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kConnections,
         "How long a connection may be silent within a request, or while it owns nothing."),

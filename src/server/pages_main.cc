@@ -1,5 +1,5 @@
-// server_pages: writes the manual pages of dflockd and lockd-server, and the file of settings that
-// is installed with them. Run by the build.
+// server_pages: writes the manual pages and completions of dflockd and lockd-server, the file of
+// settings that is installed with them, and docs/configuration.md. Run by the build.
 //
 // usage: server_pages <directory>
 #include <cstdio>
@@ -24,8 +24,13 @@ void write(const std::string& path, const std::string& text) {
 
 void write_pages(const std::string& directory) {
   for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
-    write(directory + '/' + std::string(program_name(flavour)) + ".1", man_page(flavour));
+    const std::string name(program_name(flavour));
+    write(directory + '/' + name + ".1", man_page(flavour));
+    write(directory + '/' + name, bash_completion(flavour));
+    write(directory + "/_" + name, zsh_completion(flavour));
+    write(directory + '/' + name + ".fish", fish_completion(flavour));
   }
+  write(directory + "/configuration.md", configuration_page());
   write(directory + "/dflockd.toml", starting_config(Flavour::dflockd));
 }
 
