@@ -14,8 +14,8 @@ using etcd::Entry;
 using Status = Answer::Status;
 
 Follower::Follower(etcd::Client& client, const Keys& keys, const FollowerOptions& options,
-                   Tally& tally)
-    : client_(client), keys_(keys), options_(options), tally_(tally) {}
+                   Tally& tally, Trouble& trouble)
+    : client_(client), keys_(keys), options_(options), tally_(tally), trouble_(trouble) {}
 
 Time Follower::turn(Time now, const Apply& apply) {
   if (stage_ == Stage::over) return Time::never();
@@ -57,6 +57,7 @@ void Follower::ask_for_beginning() {
 void Follower::take_beginning(const Answer& answer) {
   asking_ = false;
   if (stage_ == Stage::over) return;
+  trouble_.take(answer);
   if (answer.status != Status::done) {
     must_wait_ = true;
     return;
@@ -92,6 +93,7 @@ void Follower::take_page(const Answer& answer) {
   asking_ = false;
   if (stage_ == Stage::over) return;
   if (answer.status == Status::compacted) return lose("compacted while it was read");
+  trouble_.take(answer);
   if (answer.status != Status::done) {
     must_wait_ = true;
     return;

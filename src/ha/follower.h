@@ -18,6 +18,7 @@
 #include "ha/leader_record.h"
 #include "ha/place.h"
 #include "ha/tally.h"
+#include "ha/trouble.h"
 #include "lockd/journal.h"
 
 namespace lockd {
@@ -34,7 +35,8 @@ class Follower final : private etcd::Watcher {
   using Apply = std::function<bool(const Event&)>;
 
   // All outlive it.
-  Follower(etcd::Client& client, const Keys& keys, const FollowerOptions& options, Tally& tally);
+  Follower(etcd::Client& client, const Keys& keys, const FollowerOptions& options, Tally& tally,
+           Trouble& trouble);
 
   // Goes on with what there is to do, and passes on what has come. Returns when to call again
   // unless something is heard before.
@@ -79,6 +81,7 @@ class Follower final : private etcd::Watcher {
   const Keys& keys_;
   const FollowerOptions options_;
   Tally& tally_;
+  Trouble& trouble_;
 
   Stage stage_ = Stage::begins;
   std::string lost_;

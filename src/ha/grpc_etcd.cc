@@ -257,7 +257,7 @@ class GrpcEtcd::Body {
                                std::chrono::duration_cast<system_clock::duration>(within));
     call->context.set_wait_for_ready(true);
     if (!authenticate(call->context)) {
-      leave([call] { call->finish({grpc::StatusCode::UNAVAILABLE, "etcd gives no token"}); });
+      leave([call, why = no_token_] { call->finish({grpc::StatusCode::UNAVAILABLE, why}); });
       return false;
     }
     opened(&call->context);
@@ -279,6 +279,7 @@ class GrpcEtcd::Body {
       const grpc::Status status = stub->Authenticate(&asking, request, &response);
       if (!status.ok()) {
         failed(cursor_, status);
+        no_token_ = "the user " + options_.user + " gets no token: " + status.error_message();
         return false;
       }
       token_ = response.token();
@@ -335,6 +336,7 @@ class GrpcEtcd::Body {
   std::vector<Endpoint> endpoints_;
   std::size_t cursor_ = 0;
   std::string token_;
+  std::string no_token_;  // why there is none
   Stream* stream_ = nullptr;
   etcd::Watcher* watcher_ = nullptr;
   std::uint64_t watch_number_ = 0;

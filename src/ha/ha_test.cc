@@ -135,7 +135,8 @@ class FollowerTest : public testing::Test {
   etcd::ModelEtcd etcd_{1, no_faults()};
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
   Tally tally_;
-  Follower follower_{*client_, keys_, {.rpc = 100ms, .retry = 10ms, .page = 2}, tally_};
+  Trouble trouble_{[](std::string_view) {}};
+  Follower follower_{*client_, keys_, {.rpc = 100ms, .retry = 10ms, .page = 2}, tally_, trouble_};
   std::vector<Fence> heard_;
   Position end_ = 0;
 };
@@ -188,7 +189,7 @@ TEST_F(FollowerTest, IsLostAtAGapAnOldEpochsBatchAndAContradiction) {
     etcd::ModelEtcd etcd(1, no_faults());
     etcd.move_to(Time{1'000'000'000});
     const auto client = etcd.connect();
-    Follower follower(*client, keys_, {.rpc = 100ms, .retry = 10ms}, tally_);
+    Follower follower(*client, keys_, {.rpc = 100ms, .retry = 10ms}, tally_, trouble_);
     const auto run = [&] {
       for (int i = 0; i < 100; ++i) {
         etcd.move_to(etcd.now() + 1ms);

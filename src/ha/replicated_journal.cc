@@ -32,8 +32,10 @@ ReplicatedJournal::ReplicatedJournal(etcd::Client& client, const Clock& clock,
       clock_(clock),
       options_(std::move(options)),
       keys_(options_.cluster),
+      trouble_(options_.log),
       follower_(client, keys_,
-                {.rpc = 4 * options_.rpc, .retry = options_.retry, .page = options_.page}, tally_),
+                {.rpc = 4 * options_.rpc, .retry = options_.retry, .page = options_.page}, tally_,
+                trouble_),
       detector_(options_.detect),
       roster_(client, keys_, options_.rpc),
       chance_(options_.seed) {}
@@ -131,6 +133,7 @@ void ReplicatedJournal::look(Time now) {
 }
 
 void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
+  trouble_.take(answer);
   if (answer.status != Status::done) return detector_.saw_nothing();
   const auto modified = [&](std::size_t i) {
     return answer.found[i].empty() ? 0 : answer.found[i].front().modified;
@@ -183,12 +186,10 @@ void ReplicatedJournal::campaign(const Sight& sight) {
 void ReplicatedJournal::begin_term() {
   behind_ = 0;
   follower_.stop();
-  term_.emplace(client_, keys_,
-                TermOptions{.detect = options_.detect,
-                            .rpc = options_.rpc,
-                            .retry = options_.retry,
-                            .log = options_.log},
-                tally_, follower_.leader().epoch, follower_.place(), follower_.position());
+  term_.emplace(
+      client_, keys_,
+      TermOptions{.detect = options_.detect, .rpc = options_.rpc, .retry = options_.retry}, tally_,
+      trouble_, follower_.leader().epoch, follower_.place(), follower_.position());
   truncation_.emplace(client_, keys_,
                       TruncationOptions{.rpc = options_.rpc,
                                         .retry = options_.retry,

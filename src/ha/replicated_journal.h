@@ -29,6 +29,7 @@
 #include "ha/roster.h"
 #include "ha/tally.h"
 #include "ha/term.h"
+#include "ha/trouble.h"
 #include "ha/truncation.h"
 #include "journal/pending.h"
 #include "journal/report.h"
@@ -129,6 +130,7 @@ class ReplicatedJournal final : public Journal {
   const ReplicatedJournalOptions options_;
   const Keys keys_;
   Tally tally_;
+  Trouble trouble_;
 
   std::atomic<State> state_{State::following};
   std::atomic<Position> committed_{0};

@@ -22,11 +22,12 @@ Operation get_key_only(const std::string& key) {
 }  // namespace
 
 Term::Term(etcd::Client& client, const Keys& keys, const TermOptions& options, Tally& tally,
-           etcd::Revision epoch, const Place& last, Position position)
+           Trouble& trouble, etcd::Revision epoch, const Place& last, Position position)
     : client_(client),
       keys_(keys),
       options_(options),
       tally_(tally),
+      trouble_(trouble),
       epoch_(epoch),
       previous_(last),
       revision_(epoch) {
@@ -90,8 +91,8 @@ void Term::settle(const Answer& answer) {
   append_.on_its_way = false;
   if (!ended_.empty()) return;
   full_ = answer.status == Status::no_space;
-  if (answer.status != Status::done) return complain(answer.message);
-  complain({});
+  trouble_.take(answer);
+  if (answer.status != Status::done) return;
   revision_ = std::max(revision_, answer.revision);
   if (!answer.succeeded) return settle_not_succeeded(answer);
   succeeded(append_.sent);
@@ -158,10 +159,4 @@ bool Term::take_guarded(const Answer& answer) {
 }
 
 // Once for each kind of trouble: an outage is long.
-void Term::complain(const std::string& trouble) {
-  if (trouble == trouble_) return;
-  trouble_ = trouble;
-  if (!trouble.empty() && options_.log) options_.log("etcd: " + trouble);
-}
-
 }  // namespace lockd

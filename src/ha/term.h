@@ -19,8 +19,8 @@
 #include "ha/etcd_client.h"
 #include "ha/place.h"
 #include "ha/tally.h"
+#include "ha/trouble.h"
 #include "journal/pending.h"
-#include "journal/report.h"
 #include "lockd/journal.h"
 
 namespace lockd {
@@ -29,14 +29,13 @@ struct TermOptions {
   Duration detect{};
   Duration rpc{};    // how long an answer may take
   Duration retry{};  // the least time between two tries
-  Log log{};
 };
 
 class Term {
  public:
   // The chain is to go on from `last`, at `position`. All references outlive it.
   Term(etcd::Client& client, const Keys& keys, const TermOptions& options, Tally& tally,
-       etcd::Revision epoch, const Place& last, Position position);
+       Trouble& trouble, etcd::Revision epoch, const Place& last, Position position);
 
   // Sends what is to be sent: of `pending`, if there is one. Returns when to call again unless
   // something is heard before.
@@ -87,12 +86,12 @@ class Term {
   void beat(Time now);
   Time beat_due() const;
   void succeeded(Time sent);
-  void complain(const std::string& trouble);
 
   etcd::Client& client_;
   const Keys& keys_;
   const TermOptions options_;
   Tally& tally_;
+  Trouble& trouble_;
   const etcd::Revision epoch_;
 
   std::string ended_;
@@ -110,7 +109,6 @@ class Term {
 
   etcd::Revision revision_ = 0;
   bool full_ = false;
-  std::string trouble_;  // that was last complained of
 };
 
 }  // namespace lockd

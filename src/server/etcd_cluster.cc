@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ha/etcd_journal.h"
+#include "ha/grpc_log.h"
 #include "server/log.h"
 #include "server/option_values.h"
 #include "server/surroundings.h"
@@ -45,7 +46,9 @@ std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   journal.replication.self.address = print_value(options.advertise_addr);
   journal.replication.self.policy = policy(options);
   journal.replication.detect = options.etcd_detect;
-  journal.replication.log = [](std::string_view line) { log_event(LogLevel::info, line); };
+  const Log log = [](std::string_view line) { log_event(LogLevel::info, line); };
+  take_grpc_log(log);
+  journal.replication.log = log;
   return std::make_unique<EtcdJournal>(std::move(journal));
 }
 
