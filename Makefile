@@ -48,7 +48,7 @@ interop: build ## run published clients against the server; skips those it canno
 	@tests/interop/run build/dflockd build/interop
 
 package: ## .deb packages, a tarball, SBOMs and checksums, in build/packages
-	@scripts/setup build package
+	@scripts/setup build package ha
 	@scripts/package
 
 test-package: package ## lint, install and use what `make package` made; skips what the machine lacks
@@ -82,7 +82,7 @@ coverage: build-coverage ## which lines and branches of the engine's layers the 
 configure-ha: setup-ha
 
 setup-ha:
-	@scripts/setup develop ha
+	@scripts/setup develop ha etcd
 
 run-ha: build-ha ## three members of etcd and three servers on this machine, to try out
 	@exec scripts/cluster

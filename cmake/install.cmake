@@ -1,7 +1,8 @@
 # cmake --install: the programs with their pages and completions, and the libraries for
 # find_package(lockd) and for pkg-config. tests/install uses them all.
 #
-# Two components, which become a package each: `programs` and `development`.
+# Two components, which become a package each: `programs` and `development`; and a third where gRPC
+# is there, `cluster`.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -49,23 +50,40 @@ add_custom_command(OUTPUT ${lockd_made}/lockctl.fish
   COMMAND lockctl completion fish > ${lockd_made}/lockctl.fish
   DEPENDS lockctl
   VERBATIM)
-set(lockd_bash_completions ${lockd_made}/dflockd ${lockd_made}/lockd-server)
-set(lockd_zsh_completions ${lockd_made}/_dflockd ${lockd_made}/_lockd-server)
-set(lockd_fish_completions ${lockd_made}/dflockd.fish ${lockd_made}/lockd-server.fish)
-add_custom_command(OUTPUT ${lockd_made}/dflockd.toml ${lockd_made}/dflockd.1
-    ${lockd_made}/lockd-server.1 ${lockd_made}/configuration.md
-    ${lockd_bash_completions} ${lockd_zsh_completions} ${lockd_fish_completions}
+set(lockd_servers dflockd lockd-server dflockd-ha)
+set(lockd_server_pages ${lockd_made}/dflockd.toml ${lockd_made}/dflockd-ha.toml
+  ${lockd_made}/configuration.md)
+foreach(name IN LISTS lockd_servers)
+  list(APPEND lockd_server_pages ${lockd_made}/${name}.1
+    ${lockd_made}/${name} ${lockd_made}/_${name} ${lockd_made}/${name}.fish)
+endforeach()
+add_custom_command(OUTPUT ${lockd_server_pages}
   COMMAND server_pages ${lockd_made}
   DEPENDS server_pages
   VERBATIM)
 file(MAKE_DIRECTORY ${lockd_made})
 add_custom_target(pages ALL DEPENDS ${lockd_made}/lockctl.fish ${lockd_made}/dflockd.toml)
+
+function(lockd_install_completions name)
+  install(FILES ${lockd_made}/${name}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${lockd_made}/_${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${lockd_made}/${name}.fish
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endfunction()
+
 install(DIRECTORY ${lockd_made}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
-install(FILES ${lockd_made}/dflockd.1 ${lockd_made}/lockd-server.1
-        DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${lockd_made}/lockctl ${lockd_bash_completions}
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${lockd_made}/_lockctl ${lockd_zsh_completions}
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES ${lockd_made}/lockctl.fish ${lockd_fish_completions}
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+lockd_install_completions(lockctl)
+foreach(name dflockd lockd-server)
+  install(FILES ${lockd_made}/${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  lockd_install_completions(${name})
+endforeach()
+
+# --- cluster ---
+
+if(LOCKD_HA)
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME cluster)
+  install(TARGETS dflockd-ha)
+  install(FILES ${lockd_made}/dflockd-ha.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  lockd_install_completions(dflockd-ha)
+endif()

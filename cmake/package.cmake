@@ -1,13 +1,32 @@
 # What a package has besides what `cmake --install` puts anywhere, and how CPack makes Debian's
-# packages of it: `lockd` from the component `programs`, `lockd-dev` from `development`.
+# packages of it: `lockd` from the component `programs`, `lockd-dev` from `development`,
+# `lockd-ha` from `cluster`.
 # scripts/package runs it.
 
 # --- the service ---
 
 set(LOCKD_BINDIR ${CMAKE_INSTALL_FULL_BINDIR})
-set(LOCKD_CONFIG ${CMAKE_INSTALL_FULL_SYSCONFDIR}/lockd/dflockd.toml)
+set(LOCKD_CONFIG_DIR ${CMAKE_INSTALL_FULL_SYSCONFDIR}/lockd)
+
+set(LOCKD_UNIT_PROGRAM dflockd)
+set(LOCKD_UNIT_FLAGS " --wal %S/lockd")
+set(LOCKD_UNIT_BOUNDS " but its state, no peer but this machine")
+set(LOCKD_UNIT_STATE "StateDirectory=lockd\nStateDirectoryMode=0700\n")
+set(LOCKD_UNIT_PEERS "# Who may connect, besides what the server itself allows.
+IPAddressDeny=any
+IPAddressAllow=localhost
+")
 configure_file(packaging/systemd/dflockd.service.in dflockd.service @ONLY)
 install(FILES ${lockd_made}/dflockd.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/lockd)
+
+# What it keeps is in etcd, which is elsewhere.
+set(LOCKD_UNIT_PROGRAM dflockd-ha)
+set(LOCKD_UNIT_FLAGS "")
+set(LOCKD_UNIT_BOUNDS "")
+set(LOCKD_UNIT_STATE "")
+set(LOCKD_UNIT_PEERS "")
+configure_file(packaging/systemd/dflockd.service.in dflockd-ha.service @ONLY)
+
 if(LOCKD_PORTABLE)
   set(lockd_unit_dir lib/systemd/system)
 else()
@@ -19,9 +38,20 @@ install(FILES packaging/systemd/dflockd.socket packaging/prometheus/lockd.rules.
 install(FILES packaging/grafana/lockd.json
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME grafana.json)
 
+if(LOCKD_HA)
+  install(FILES ${lockd_made}/dflockd-ha.toml
+          DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/lockd COMPONENT cluster)
+  install(FILES ${PROJECT_BINARY_DIR}/dflockd-ha.service
+          DESTINATION ${lockd_unit_dir} COMPONENT cluster)
+endif()
+
 # --- linking ---
 
-foreach(program dflockd lockd-server lockctl)
+set(lockd_programs dflockd lockd-server lockctl)
+if(LOCKD_HA)
+  list(APPEND lockd_programs dflockd-ha)
+endif()
+foreach(program IN LISTS lockd_programs)
   # Which objects of which libraries went in: scripts/sbom reads it.
   target_link_options(${program} PRIVATE LINKER:-Map=$<TARGET_FILE:${program}>.map)
   # Debug information is not shipped, and has paths as ccache saw them: through the build id they
@@ -50,6 +80,9 @@ set(CPACK_PACKAGE_CONTACT "lockd maintainers <maintainers@lockd.example>"
     CACHE STRING "Who stands in the packages as their maintainer")
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_SOURCE_DIR}/build/packages)
 set(CPACK_COMPONENTS_ALL programs development)
+if(LOCKD_HA)
+  list(APPEND CPACK_COMPONENTS_ALL cluster)
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
@@ -87,5 +120,22 @@ set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
 The lock engine to embed in a C++20 program, and the client of dflockd's
 protocol, as static libraries with headers, for CMake's find_package and for
 pkg-config.")
+
+set(CPACK_DEBIAN_CLUSTER_PACKAGE_NAME lockd-ha)
+set(CPACK_DEBIAN_CLUSTER_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_CLUSTER_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_CLUSTER_PACKAGE_RECOMMENDS lockd)
+set(CPACK_DEBIAN_CLUSTER_DESCRIPTION
+"server for locks and semaphores, several on one etcd
+dflockd-ha is dflockd for those who outgrow one machine: two or three servers,
+one of them leading, share what is held through an etcd cluster. What a leader
+has acknowledged, the next one knows.
+
+The service is not started: it has to be told where etcd is.")
+set(CPACK_DEBIAN_CLUSTER_PACKAGE_CONTROL_EXTRA
+    ${PROJECT_SOURCE_DIR}/packaging/debian/ha/conffiles
+    ${PROJECT_SOURCE_DIR}/packaging/debian/ha/postinst
+    ${PROJECT_SOURCE_DIR}/packaging/debian/ha/postrm
+    ${PROJECT_SOURCE_DIR}/packaging/debian/ha/prerm)
 
 include(CPack)

@@ -1,4 +1,5 @@
 // docs/configuration.md: the table of settings as a page.
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,7 @@ constexpr std::string_view kBeginning = R"(# Configuration
 <!-- Made by server_pages from src/server/option_table.cc. To change it: change the table, build,
      and copy build/release/made/configuration.md here. A test compares them. -->
 
-Every setting of `dflockd` and `lockd-server`. `dflockd --help` and `man dflockd` say the same; the settings of `lockctl` are [on its page](lockctl.md#settings).
+Every setting of `dflockd`, `lockd-server` and `dflockd-ha`. `dflockd --help` and `man dflockd` say the same; the settings of `lockctl` are [on its page](lockctl.md#settings).
 
 ## How settings are given
 
@@ -82,10 +83,10 @@ std::string row(Flavour flavour, const Setting& setting) {
          cell(default_text(flavour, setting)) + " | " + cell(meaning_text(setting)) + " |\n";
 }
 
-std::string groups_text(Flavour flavour) {
+std::string groups_text(Flavour flavour, std::span<const Setting> some) {
   std::string text;
   std::string_view group;
-  for (const Setting& setting : settings(flavour)) {
+  for (const Setting& setting : some) {
     if (setting.group != group) {
       text += "\n## " + std::string(setting.group) +
               "\n\n| flag | variable | default | |\n|---|---|---|---|\n";
@@ -122,11 +123,20 @@ std::string differences_text(Flavour flavour, Flavour other) {
   return text;
 }
 
+// What dflockd-ha has besides.
+std::string cluster_text() {
+  const std::size_t common = settings(Flavour::dflockd).size();
+  return groups_text(Flavour::dflockd_ha, settings(Flavour::dflockd_ha).subspan(common)) +
+         "\nThese are settings of `dflockd-ha` alone, which has all of `dflockd`'s as well: "
+         "[high availability](high_availability.md).\n";
+}
+
 }  // namespace
 
 std::string configuration_page() {
-  return std::string(kBeginning) + groups_text(Flavour::dflockd) + actions_text() +
-         differences_text(Flavour::dflockd, Flavour::lockd_server) + std::string(kProtectedMode);
+  return std::string(kBeginning) + groups_text(Flavour::dflockd, settings(Flavour::dflockd)) +
+         actions_text() + differences_text(Flavour::dflockd, Flavour::lockd_server) +
+         cluster_text() + std::string(kProtectedMode);
 }
 
 }  // namespace lockd

@@ -15,8 +15,12 @@ using roff::section;
 using roff::tagged;
 
 std::string_view summary(Flavour flavour) {
-  return flavour == Flavour::dflockd ? "server for locks and semaphores, by lines and HTTP"
-                                     : "server for reservations, by HTTP";
+  switch (flavour) {
+    case Flavour::dflockd: return "server for locks and semaphores, by lines and HTTP";
+    case Flavour::lockd_server: return "server for reservations, by HTTP";
+    case Flavour::dflockd_ha: return "server for locks and semaphores, several on one etcd";
+  }
+  return {};
 }
 
 std::string options_text(Flavour flavour) {
@@ -51,10 +55,15 @@ std::string exits_text() {
 }
 
 std::string files_text(Flavour flavour) {
-  if (flavour != Flavour::dflockd) return "";
-  return section("Files") +
-         tagged("/etc/lockd/dflockd.toml", "The settings of the service, dflockd.service.") +
-         tagged("/var/lib/lockd", "Its journal: what is held, across restarts.");
+  if (flavour == Flavour::lockd_server) return "";
+  const std::string name(program_name(flavour));
+  std::string text =
+      section("Files") +
+      tagged("/etc/lockd/" + name + ".toml", "The settings of the service, " + name + ".service.");
+  if (flavour == Flavour::dflockd) {
+    text += tagged("/var/lib/lockd", "Its journal: what is held, across restarts.");
+  }
+  return text;
 }
 
 std::string examples_text(Flavour flavour) {
@@ -66,13 +75,19 @@ std::string examples_text(Flavour flavour) {
            roff::example("For all who know the token, with locks that outlive the server:",
                          "dflockd --auth-token-file token --wal locks");
   }
+  if (flavour == Flavour::dflockd_ha) {
+    return text + roff::example(
+                      "One of several that share an etcd of three members:",
+                      "dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 \\\n"
+                      "  --host 0.0.0.0 --auth-token-file token --advertise-addr 10.0.0.11:6388");
+  }
   return text +
          roff::example("Durable, with metrics:", "lockd-server -addr :8080 -wal locks -metrics");
 }
 
 std::string see_also(Flavour flavour) {
-  return section("See also") + ".BR " +
-         (flavour == Flavour::dflockd ? "lockd\\-server" : "dflockd") + " (1),\n.BR lockctl (1)\n";
+  const char* const other = flavour == Flavour::dflockd ? "lockd\\-server" : "dflockd";
+  return section("See also") + ".BR " + other + " (1),\n.BR lockctl (1)\n";
 }
 
 // As it would stand in the file, where a default that is no value is a word to replace.

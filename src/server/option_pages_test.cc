@@ -63,7 +63,7 @@ std::set<std::string> flags_in(const std::string& text, const char* pattern) {
 }
 
 TEST(ManPage, HasEverySettingWithItsVariablesAndDefault) {
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
+  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server, Flavour::dflockd_ha}) {
     const std::string page = without_roff(man_page(flavour));
     for (const Setting& setting : settings(flavour)) {
       EXPECT_NE(page.find("\n.B \"" + flag_text(setting) + "\"\n"), std::string::npos)
@@ -119,7 +119,7 @@ TEST(ConfigurationPage, SaysWhereLockdServerDiffers) {
 }
 
 TEST(Completions, HaveEveryFlagAndNoOther) {
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
+  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server, Flavour::dflockd_ha}) {
     const std::string bash = bash_completion(flavour);
     const std::string offered = bash.substr(bash.find("compgen -W"));
     EXPECT_EQ(flags_in(offered, "--([a-z][a-z-]*)"), all_flags(flavour));

@@ -1,5 +1,5 @@
-// server_pages: writes the manual pages and completions of dflockd and lockd-server, the file of
-// settings that is installed with them, and docs/configuration.md. Run by the build.
+// server_pages: writes the manual pages and completions of the servers, the files of settings that
+// are installed with them, and docs/configuration.md. Run by the build.
 //
 // usage: server_pages <directory>
 #include <cstdio>
@@ -23,7 +23,7 @@ void write(const std::string& path, const std::string& text) {
 }
 
 void write_pages(const std::string& directory) {
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
+  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server, Flavour::dflockd_ha}) {
     const std::string name(program_name(flavour));
     write(directory + '/' + name + ".1", man_page(flavour));
     write(directory + '/' + name, bash_completion(flavour));
@@ -31,7 +31,9 @@ void write_pages(const std::string& directory) {
     write(directory + '/' + name + ".fish", fish_completion(flavour));
   }
   write(directory + "/configuration.md", configuration_page());
-  write(directory + "/dflockd.toml", starting_config(Flavour::dflockd));
+  for (const Flavour flavour : {Flavour::dflockd, Flavour::dflockd_ha}) {
+    write(directory + '/' + std::string(program_name(flavour)) + ".toml", starting_config(flavour));
+  }
 }
 
 }  // namespace
