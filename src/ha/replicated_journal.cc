@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::uint64_t kJitterNs = 50'000'000;
 constexpr int kLooksBehindMax = 4;
+// When a member of etcd dies the others need so long to agree, with its usual settings, and nobody
+// else can lead before they do.
+constexpr Duration kElectionAtEtcd = std::chrono::seconds(2);
 constexpr Duration kTimeToTell = std::chrono::milliseconds(20);
 constexpr Duration kTimeToFinish = std::chrono::milliseconds(500);
 
@@ -58,7 +61,8 @@ Journal::State ReplicatedJournal::state() const noexcept {
 
 bool ReplicatedJournal::is_cut_off() const noexcept {
   const std::uint64_t certain_until = certain_until_ns_.load(std::memory_order_acquire);
-  return certain_until != 0 && clock_.now() >= Time{certain_until} + options_.detect;
+  const Duration patience = std::max(options_.detect, kElectionAtEtcd);
+  return certain_until != 0 && clock_.now() >= Time{certain_until} + patience;
 }
 
 bool ReplicatedJournal::is_wanted() const noexcept {

@@ -71,7 +71,8 @@ class ReplicatedJournal final : public Journal {
   State state() const noexcept override;
   void attach(Source* source) override EXCLUDES(source_mutex_);
 
-  // It was certain to lead, and has not been for as long as it takes to be deposed. Any thread.
+  // It was certain to lead, and has not been for as long as it takes to be deposed, or longer. Any
+  // thread.
   bool is_cut_off() const noexcept;
 
   // Does what there is to do, and returns how long it may be until the next, unless something is
