@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
+NEEDS = re.compile(r"<!-- needs: (\S+) -->")
 
 
 @dataclass
@@ -18,6 +19,7 @@ class Block:
     language: str
     lines: list
     not_run: str = ""  # why nobody runs it, if the comment above says so
+    needs: str = ""  # a program that not every machine has, likewise
 
     @property
     def text(self):
@@ -52,8 +54,9 @@ class Page:
                 else:
                     block.lines.append(line)
             elif fence:
-                reason = NOT_RUN.fullmatch(above)
-                block = Block(number, fence[1], [], reason[1] if reason else "")
+                reason, needs = NOT_RUN.fullmatch(above), NEEDS.fullmatch(above)
+                block = Block(number, fence[1], [], reason[1] if reason else "",
+                              needs[1] if needs else "")
             else:
                 self.prose.append((number, line))
             above = line

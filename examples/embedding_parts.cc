@@ -1,0 +1,86 @@
+// The parts that docs/embedding.md shows: a fenced store, a journal, an onlooker.
+//
+// usage: embedding_parts DIRECTORY
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+
+#include "lockd/engine.h"
+#include "lockd/file_journal.h"
+#include "lockd/observer.h"
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// What a lock protects: it refuses a fence smaller than the largest it has seen.
+class Store {
+ public:
+  bool write(const std::string& stone, const std::string& data, lockd::Fence fence) {
+    Row& row = rows_[stone];
+    if (fence < row.fence) return false;
+    row = {data, fence};
+    return true;
+  }
+
+ private:
+  struct Row {
+    std::string data{};
+    lockd::Fence fence = 0;
+  };
+  std::map<std::string, Row> rows_;
+};
+
+class Watcher final : public lockd::Observer {
+ public:
+  void occurred(std::span<const lockd::Occurrence> all, lockd::Position) noexcept override {
+    const std::lock_guard lock(mutex_);
+    for (const lockd::Occurrence& one : all) {
+      if (one.type == lockd::Occurrence::Type::granted) ++grants_;
+    }
+  }
+  int grants() {
+    const std::lock_guard lock(mutex_);
+    return grants_;
+  }
+
+ private:
+  std::mutex mutex_;  // shards call at the same time
+  int grants_ = 0;
+};
+
+void keep(const std::string& directory) {
+  Store store;
+  const auto journal = lockd::FileJournal::open({.directory = directory});
+  lockd::Engine engine({.clock = &journal->clock(), .journal = journal.get()});
+
+  const auto first = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
+  if (first) engine.release({.key = "stone-42", .holder = "cart-7", .fence = first->fence});
+  const auto second = engine.acquire({.key = "stone-42", .holder = "cart-8", .ttl = 30s});
+  if (!first || !second) return;
+
+  const bool kept = store.write("stone-42", "sold to cart-8", second->fence);
+  const bool late = store.write("stone-42", "sold to cart-7", first->fence);
+  std::printf("cart-8: %s, cart-7: %s\n", kept ? "kept" : "refused", late ? "kept" : "refused");
+  engine.release({.key = "stone-42", .holder = "cart-8", .fence = second->fence});
+}
+
+void watch() {
+  Watcher watcher;
+  lockd::Engine engine({.observer = &watcher});
+  watcher.look(true);  // until then, nothing is collected
+
+  engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
+  std::printf("grants: %d\n", watcher.grants());
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) return 2;
+  keep(arguments[1]);
+  watch();
+}
