@@ -1,5 +1,9 @@
 // The HTTP API of a server: one request at a time, each on a connection of its own.
 //
+// With the addresses of a cluster's servers it goes to the one that leads, which it looks for
+// before each request, for ConnectOptions::connect_timeout at most. A request that was sent is not
+// repeated elsewhere, unless the answer is that nothing was done.
+//
 // Blocks, for a bounded time. Throws Failure when there is no answer; an answer that says no is
 // one. Used by one thread at a time, except interrupt().
 #pragma once
@@ -8,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/event_stream.h"
 #include "cli/settings.h"
@@ -24,7 +29,8 @@ struct HttpReply {
 
 class HttpClient {
  public:
-  HttpClient(HttpAddress address, client::ConnectOptions options);
+  // Precondition: there is an address.
+  HttpClient(std::vector<HttpAddress> addresses, client::ConnectOptions options);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
@@ -40,6 +46,7 @@ class HttpClient {
   // Any thread: what is under way, and everything after it, fails.
   void interrupt();
 
+  // Of several the one that was asked last.
   const HttpAddress& address() const;
 
  private:

@@ -114,7 +114,8 @@ std::optional<std::string> FakeCluster::answer(std::size_t index, const Asked& a
     const std::string leader = leader_ ? addresses_[*leader_].to_string() : "-";
     return "error_not_leader " + (named_.empty() ? leader : named_);
   }
-  if (asked.command == "barrier") return "ok";
+  if (asked.command == "barrier" || asked.command == "ping") return "ok";
+  if (asked.command == "stats") return "ok {\"connections\":1}";
   if (asked.command == "l") return acquire(lock, index, asked, granted);
   if (asked.command == "e")
     return holds_.contains(asked.key) ? "queued" : "acquired " + grant(asked, granted);
