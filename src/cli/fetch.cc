@@ -8,9 +8,9 @@
 
 namespace lockd::cli {
 
-std::unique_ptr<HttpClient> require_http(const Invocation& invocation) {
+std::unique_ptr<HttpCluster> require_http(const Invocation& invocation) {
   if (!invocation.settings.http.empty()) {
-    return std::make_unique<HttpClient>(invocation.settings.http, invocation.settings.connect);
+    return std::make_unique<HttpCluster>(invocation.settings.http, invocation.settings.connect);
   }
   throw Failure(kExitConfig,
                 "lockctl " + std::string(invocation.command.name) +

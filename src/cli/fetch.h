@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/http_client.h"
+#include "cli/http_cluster.h"
 #include "lockd/client/address.h"
 
 namespace lockd::cli {
 
 // The HTTP port. Throws Failure, with what is missing and where to say it, when there is none.
-std::unique_ptr<HttpClient> require_http(const Invocation& invocation);
+std::unique_ptr<HttpCluster> require_http(const Invocation& invocation);
 
 // Those who know all there is to know: of servers that share the keys all, of a cluster the one
 // that leads. Throws Failure.

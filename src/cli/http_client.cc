@@ -2,14 +2,12 @@
 
 #include <openssl/ssl.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
@@ -30,43 +28,39 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using Tcp = asio::ip::tcp;
 using Error = beast::error_code;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kReplySizeMax = std::size_t{256} << 20;
 // A server that is silent for so long on a stream is gone: it sends comments far more often.
 constexpr auto kStreamSilenceMax = std::chrono::seconds(60);
-// For who leads: between one look at all servers and the next, and in all.
-constexpr Duration kPauseMin = std::chrono::milliseconds(10);
-constexpr Duration kPauseMax = std::chrono::milliseconds(200);
-constexpr Duration kSearchMax = std::chrono::hours(24 * 365);
 
 }  // namespace
 
 class HttpClient::Impl {
  public:
-  Impl(std::vector<HttpAddress> addresses, client::ConnectOptions options)
-      : addresses_(std::move(addresses)), options_(std::move(options)) {
-    if (std::any_of(addresses_.begin(), addresses_.end(), [](auto& one) { return one.tls; })) {
-      tls_ = make_tls_context(options_.tls.value_or(client::TlsOptions{}));
-    }
+  Impl(HttpAddress address, client::ConnectOptions options)
+      : address_(std::move(address)), options_(std::move(options)) {
+    if (address_.tls) tls_ = make_tls_context(options_.tls.value_or(client::TlsOptions{}));
   }
 
   HttpReply exchange(http::verb verb, const std::string& target, const std::string& body,
                      Duration wait) {
-    return at_leader([&] {
-      return converse(options_.connect_timeout, [&](auto& stream) {
-        send(stream, verb, target, body);
-        return receive(stream, wait, options_.reply_timeout);
-      });
+    return converse(options_.connect_timeout, [&](auto& stream) {
+      send(stream, verb, target, body);
+      return receive(stream, wait, options_.reply_timeout);
+    });
+  }
+
+  HttpReply get_within(Duration patience, const std::string& target) {
+    return converse(patience, [&](auto& stream) {
+      send(stream, http::verb::get, target, "");
+      return receive(stream, {}, patience);
     });
   }
 
   HttpReply follow(const std::string& target, const EventStreamParser::Sink& sink) {
-    return at_leader([&] {
-      return converse(options_.connect_timeout, [&](auto& stream) {
-        send(stream, http::verb::get, target, "");
-        return receive_events(stream, sink);
-      });
+    return converse(options_.connect_timeout, [&](auto& stream) {
+      send(stream, http::verb::get, target, "");
+      return receive_events(stream, sink);
     });
   }
 
@@ -75,67 +69,15 @@ class HttpClient::Impl {
     context_.stop();
   }
 
-  const HttpAddress& address() const { return addresses_[here_]; }
+  const HttpAddress& address() const { return address_; }
 
  private:
-  // Calls once it is at the address that leads, and again if that one does not lead after all.
-  template <typename Call>
-  HttpReply at_leader(Call call) {
-    if (addresses_.size() == 1) return call();
-    const auto deadline = Clock::now() + std::min<Duration>(options_.connect_timeout, kSearchMax);
-    for (;;) {
-      find_leader(deadline);
-      HttpReply reply = call();
-      const bool leads = reply.is_ok() || refusal_of(reply).error != "not_leader";
-      if (leads || Clock::now() >= deadline) return reply;
-    }
-  }
-
-  // Asks one after the other, beginning with who led last, and all of them again after a pause.
-  void find_leader(Clock::time_point deadline) {
-    const auto parts = static_cast<Duration::rep>(addresses_.size() + 1);
-    for (Duration pause = kPauseMin;; pause = std::min(2 * pause, kPauseMax)) {
-      ExitCode code = kExitUnavailable;
-      std::string lines;
-      for (std::size_t tries = 0; tries < addresses_.size(); ++tries) {
-        const auto left = std::max<Duration>(deadline - Clock::now(), kPauseMin);
-        const auto failure = why_not_leader(left / parts);
-        if (!failure) return;
-        if (failure->code() != kExitUnavailable) code = failure->code();
-        lines += (lines.empty() ? "" : "; ") + std::string(failure->what());
-        here_ = (here_ + 1) % addresses_.size();
-      }
-      if (Clock::now() + pause >= deadline) throw Failure(code, "no server leads: " + lines);
-      rest(pause);
-    }
-  }
-
-  // Nothing when it leads.
-  std::optional<Failure> why_not_leader(Duration patience) {
-    try {
-      const HttpReply reply = converse(patience, [&](auto& stream) {
-        send(stream, http::verb::get, "/leader", "");
-        return receive(stream, patience, {});
-      });
-      if (reply.is_ok()) return std::nullopt;
-      return Failure(kExitTemporary, name() + " does not");
-    } catch (const Failure& failure) {
-      if (interrupted_) throw;
-      return failure;
-    }
-  }
-
-  void rest(Duration pause) {
-    asio::steady_timer timer(context_, pause);
-    await("wait for", [&](auto done) { timer.async_wait(done); });
-  }
-
   // Connects, and lets `talk` use the stream, plain or not.
   template <typename Talk>
   HttpReply converse(Duration patience, Talk talk) {
     beast::tcp_stream plain(context_);
     connect(plain, patience);
-    if (!address().tls) return talk(plain);
+    if (!address_.tls) return talk(plain);
     beast::ssl_stream<beast::tcp_stream> secure(std::move(plain), *tls_);
     shake_hands(secure);
     return talk(secure);
@@ -146,7 +88,7 @@ class HttpClient::Impl {
     Tcp::resolver::results_type found;
     limit(stream, patience);
     await("find", [&](auto done) {
-      resolver.async_resolve(address().address.host, std::to_string(address().address.port),
+      resolver.async_resolve(address_.address.host, std::to_string(address_.address.port),
                              [&found, done](Error error, auto results) {
                                found = std::move(results);
                                done(error);
@@ -162,7 +104,7 @@ class HttpClient::Impl {
 
   void shake_hands(beast::ssl_stream<beast::tcp_stream>& stream) {
     const client::TlsOptions tls = options_.tls.value_or(client::TlsOptions{});
-    const std::string& name = tls.server_name.empty() ? address().address.host : tls.server_name;
+    const std::string& name = tls.server_name.empty() ? address_.address.host : tls.server_name;
     expect_server(stream.native_handle(), name, tls.verify);
     await(
         "trust",
@@ -176,7 +118,7 @@ class HttpClient::Impl {
   template <typename Stream>
   void send(Stream& stream, http::verb verb, const std::string& target, const std::string& body) {
     http::request<http::string_body> request(verb, target, 11);
-    request.set(http::field::host, address().address.to_string());
+    request.set(http::field::host, address_.address.to_string());
     request.set(http::field::user_agent, "lockctl/" + std::string(program_version()));
     request.set(http::field::connection, "close");
     if (!options_.auth_token.empty()) {
@@ -268,22 +210,25 @@ class HttpClient::Impl {
                       (why.empty() ? result->message() : why));
   }
 
-  std::string name() const { return address().to_string(); }
+  std::string name() const { return address_.to_string(); }
 
-  const std::vector<HttpAddress> addresses_;
-  std::size_t here_ = 0;  // of them: who led last
+  const HttpAddress address_;
   const client::ConnectOptions options_;
   asio::io_context context_{1};
   std::optional<asio::ssl::context> tls_;
   std::atomic<bool> interrupted_{false};
 };
 
-HttpClient::HttpClient(std::vector<HttpAddress> addresses, client::ConnectOptions options)
-    : impl_(std::make_unique<Impl>(std::move(addresses), std::move(options))) {}
+HttpClient::HttpClient(HttpAddress address, client::ConnectOptions options)
+    : impl_(std::make_unique<Impl>(std::move(address), std::move(options))) {}
 HttpClient::~HttpClient() = default;
 
 HttpReply HttpClient::get(const std::string& target) {
   return impl_->exchange(http::verb::get, target, "", {});
+}
+
+HttpReply HttpClient::get_within(Duration patience, const std::string& target) {
+  return impl_->get_within(patience, target);
 }
 
 HttpReply HttpClient::post(const std::string& target, const std::string& json, Duration wait) {

@@ -1,9 +1,5 @@
 // The HTTP API of a server: one request at a time, each on a connection of its own.
 //
-// With the addresses of a cluster's servers it goes to the one that leads, which it looks for
-// before each request, for ConnectOptions::connect_timeout at most. A request that was sent is not
-// repeated elsewhere, unless the answer is that nothing was done.
-//
 // Blocks, for a bounded time. Throws Failure when there is no answer; an answer that says no is
 // one. Used by one thread at a time, except interrupt().
 #pragma once
@@ -12,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli/event_stream.h"
 #include "cli/settings.h"
@@ -29,14 +24,15 @@ struct HttpReply {
 
 class HttpClient {
  public:
-  // Precondition: there is an address.
-  HttpClient(std::vector<HttpAddress> addresses, client::ConnectOptions options);
+  HttpClient(HttpAddress address, client::ConnectOptions options);
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
   // `target` is a path with its query. `wait` is what the server was asked to take its time for.
   HttpReply get(const std::string& target);
+  // The same, with so long to connect, and again so long for the reply.
+  HttpReply get_within(Duration patience, const std::string& target);
   HttpReply post(const std::string& target, const std::string& json, Duration wait = {});
 
   // Passes on server-sent events until the server ends the stream, which is a Failure too. Returns
@@ -46,7 +42,6 @@ class HttpClient {
   // Any thread: what is under way, and everything after it, fails.
   void interrupt();
 
-  // Of several the one that was asked last.
   const HttpAddress& address() const;
 
  private:

@@ -16,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/fetch.h"
-#include "cli/http_client.h"
+#include "cli/http_cluster.h"
 #include "cli/json.h"
 #include "cli/signal_source.h"
 #include "cli/terminal.h"
@@ -36,7 +36,7 @@ class Observer {
  public:
   explicit Observer(const Settings& settings) : settings_(settings) {
     if (!settings.http.empty()) {
-      http_ = std::make_unique<HttpClient>(settings.http, settings.connect);
+      http_ = std::make_unique<HttpCluster>(settings.http, settings.connect);
     }
   }
 
@@ -98,7 +98,7 @@ class Observer {
   }
 
   const Settings& settings_;
-  std::unique_ptr<HttpClient> http_;
+  std::unique_ptr<HttpCluster> http_;
 };
 
 // Keeps the picture up to date, on a thread of its own.
