@@ -13,6 +13,7 @@
 #include "cli/bench_connection.h"
 #include "cli/bench_dialogue.h"
 #include "cli/failure.h"
+#include "cli/fetch.h"
 #include "cli/tls_settings.h"
 #include "cli/values.h"
 #include "lockd/client/client.h"
@@ -35,7 +36,7 @@ std::vector<Server> servers_of(const LoadPlan& plan, const Settings& settings) {
     for (const HttpAddress& http : settings.http_servers)
       servers.push_back({http.address, http.tls});
   } else {
-    for (const client::Address& address : settings.servers) {
+    for (const client::Address& address : servers_to_ask(settings)) {
       servers.push_back({address, settings.connect.tls.has_value()});
     }
   }

@@ -29,10 +29,17 @@ inline constexpr auto kConnection = std::to_array<Option>({
                      "the CRC-32 of the key: the order matters. DFLOCKD_HOST and DFLOCKD_PORT are "
                      "read too, where DFLOCKD_SERVERS is not set.",
                      "servers")),
-    setting("http", 0, Shape::text, "HOST:PORT", "DFLOCKD_HTTP_ADDR",
-            "Where the server's HTTP port is, for the commands that need it. https://HOST:PORT "
-            "and http://HOST:PORT say whether it speaks TLS; otherwise it does when --tls is on.",
-            "http-addr"),
+    repeated(setting("cluster", 0, Shape::text, "HOST[:PORT]", "DFLOCKD_CLUSTER",
+                     "Instead of --server: the servers of one cluster, one by one or with commas "
+                     "between, in any order. The one that leads is looked for among them, for "
+                     "--connect-timeout at most, and again when another takes over; nobody else is "
+                     "asked, whomever they name.")),
+    repeated(setting("http", 0, Shape::text, "HOST:PORT", "DFLOCKD_HTTP_ADDR",
+                     "Where the server's HTTP port is, for the commands that need it. "
+                     "https://HOST:PORT and http://HOST:PORT say whether it speaks TLS; otherwise "
+                     "it does when --tls is on. Of a cluster, those of all servers, one by one or "
+                     "with commas between: the one that leads is asked.",
+                     "http-addr")),
     setting("token-file", 0, Shape::file, "FILE", "DFLOCKD_AUTH_TOKEN_FILE",
             "A file with the shared secret. Keep it readable by its owner only.",
             "auth-token-file"),

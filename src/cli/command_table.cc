@@ -69,18 +69,21 @@ constexpr auto kCommands = std::to_array<Command>({
     {.name = "stats",
      .summary = "Print the statistics of a server",
      .description = "Over the line port. With several servers, those of each; with --json an "
-                    "object a line, in the order of the servers.",
+                    "object a line, in the order of the servers. Of a cluster, those of the server "
+                    "that leads.",
      .groups = {OptionGroup{"Options", kJsonOnly}, kServer},
      .execute = execute_stats},
     {.name = "ping",
      .summary = "See whether servers answer, and how fast",
-     .description = "Asks every server, and succeeds when all have answered.",
+     .description = "Asks every server, and succeeds when all have answered. Of a cluster, all but "
+                    "one follow, and say whom.",
      .groups = {OptionGroup{"Options", kJsonLinesOnly}, kServer},
      .execute = execute_ping},
     {.name = "listen",
      .summary = "Print signals as they come",
      .description = "Prints the channel and the payload of each signal. With several servers it "
-                    "listens to all of them.",
+                    "listens to all of them, of a cluster to the one that leads: when another "
+                    "takes over it ends.",
      .operands = kListenOperands,
      .groups = {OptionGroup{"Options", kListenOptions}, kServer},
      .execute = execute_listen},

@@ -82,8 +82,7 @@ client::LineHold line_hold(const Arguments& arguments) {
 }
 
 client::Connection line_connection(const Invocation& invocation) {
-  client::Client client(
-      {.servers = invocation.settings.servers, .connect = invocation.settings.connect});
+  client::Client client(invocation.settings.client());
   auto connection = client.connect(invocation.arguments.operands().front());
   require(connection);
   return std::move(*connection);

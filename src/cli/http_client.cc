@@ -44,14 +44,21 @@ class HttpClient::Impl {
 
   HttpReply exchange(http::verb verb, const std::string& target, const std::string& body,
                      Duration wait) {
-    return converse([&](auto& stream) {
+    return converse(options_.connect_timeout, [&](auto& stream) {
       send(stream, verb, target, body);
-      return receive(stream, wait);
+      return receive(stream, wait, options_.reply_timeout);
+    });
+  }
+
+  HttpReply get_within(Duration patience, const std::string& target) {
+    return converse(patience, [&](auto& stream) {
+      send(stream, http::verb::get, target, "");
+      return receive(stream, {}, patience);
     });
   }
 
   HttpReply follow(const std::string& target, const EventStreamParser::Sink& sink) {
-    return converse([&](auto& stream) {
+    return converse(options_.connect_timeout, [&](auto& stream) {
       send(stream, http::verb::get, target, "");
       return receive_events(stream, sink);
     });
@@ -67,19 +74,19 @@ class HttpClient::Impl {
  private:
   // Connects, and lets `talk` use the stream, plain or not.
   template <typename Talk>
-  HttpReply converse(Talk talk) {
+  HttpReply converse(Duration patience, Talk talk) {
     beast::tcp_stream plain(context_);
-    connect(plain);
+    connect(plain, patience);
     if (!address_.tls) return talk(plain);
     beast::ssl_stream<beast::tcp_stream> secure(std::move(plain), *tls_);
     shake_hands(secure);
     return talk(secure);
   }
 
-  void connect(beast::tcp_stream& stream) {
+  void connect(beast::tcp_stream& stream, Duration patience) {
     Tcp::resolver resolver(context_);
     Tcp::resolver::results_type found;
-    limit(stream, options_.connect_timeout);
+    limit(stream, patience);
     await("find", [&](auto done) {
       resolver.async_resolve(address_.address.host, std::to_string(address_.address.port),
                              [&found, done](Error error, auto results) {
@@ -126,11 +133,11 @@ class HttpClient::Impl {
   }
 
   template <typename Stream>
-  HttpReply receive(Stream& stream, Duration wait) {
+  HttpReply receive(Stream& stream, Duration wait, Duration more) {
     beast::flat_buffer buffer;
     http::response_parser<http::string_body> parser;
     parser.body_limit(kReplySizeMax);
-    limit(beast::get_lowest_layer(stream), wait, options_.reply_timeout);
+    limit(beast::get_lowest_layer(stream), wait, more);
     await("hear from", [&](auto done) {
       http::async_read(stream, buffer, parser, [done](Error error, std::size_t) { done(error); });
     });
@@ -218,6 +225,10 @@ HttpClient::~HttpClient() = default;
 
 HttpReply HttpClient::get(const std::string& target) {
   return impl_->exchange(http::verb::get, target, "", {});
+}
+
+HttpReply HttpClient::get_within(Duration patience, const std::string& target) {
+  return impl_->get_within(patience, target);
 }
 
 HttpReply HttpClient::post(const std::string& target, const std::string& json, Duration wait) {

@@ -31,6 +31,8 @@ class HttpClient {
 
   // `target` is a path with its query. `wait` is what the server was asked to take its time for.
   HttpReply get(const std::string& target);
+  // The same, with so long to connect, and again so long for the reply.
+  HttpReply get_within(Duration patience, const std::string& target);
   HttpReply post(const std::string& target, const std::string& json, Duration wait = {});
 
   // Passes on server-sent events until the server ends the stream, which is a Failure too. Returns

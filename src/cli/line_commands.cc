@@ -12,6 +12,7 @@
 #include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/fetch.h"
 #include "cli/json.h"
 #include "cli/values.h"
 #include "cli/wait_option.h"
@@ -26,14 +27,25 @@ using SteadyClock = std::chrono::steady_clock;
 struct Pinged {
   client::Status status;
   Duration took{};
+  std::string leader{};  // of a server that follows: whom; "-" when nobody leads
 };
 
-Pinged ping(const client::Address& server, const client::ConnectOptions& options) {
-  auto connection = Connection::open(server, options);
+Pinged ping(const client::Address& server, const Settings& settings) {
+  auto connection = Connection::open(server, settings.connect);
   if (!connection) return {connection, {}};
   const auto start = SteadyClock::now();
   client::Status status = connection->ping();
-  return {std::move(status), SteadyClock::now() - start};
+  const Duration took = SteadyClock::now() - start;
+  if (!settings.is_cluster || status.outcome != client::Outcome::not_leader) {
+    return {std::move(status), took};
+  }
+  // Of a cluster all but one follow. It has answered.
+  return {{}, took, status.leader.empty() ? "-" : printable(status.leader)};
+}
+
+std::string said(const Pinged& pinged) {
+  if (!pinged.status) return client::describe(pinged.status);
+  return pinged.leader.empty() ? "ok" : "follows " + pinged.leader;
 }
 
 std::string ping_json(const client::Address& server, const Pinged& pinged) {
@@ -42,6 +54,7 @@ std::string ping_json(const client::Address& server, const Pinged& pinged) {
   json.add("ok", static_cast<bool>(pinged.status));
   if (pinged.status) {
     json.add("ms", rounded(std::chrono::duration<double, std::milli>(pinged.took).count()));
+    if (!pinged.leader.empty()) json.add("follows", as_utf8(pinged.leader));
   } else {
     json.add("error", as_utf8(client::describe(pinged.status)));
   }
@@ -55,8 +68,9 @@ class Listening {
       : invocation_(invocation), left_(invocation.arguments.whole("count").value_or(UINT64_MAX)) {}
 
   int run() {
+    const std::vector<client::Address> servers = servers_to_ask(invocation_.settings);
     std::vector<std::jthread> threads;
-    for (const client::Address& server : invocation_.settings.servers) {
+    for (const client::Address& server : servers) {
       threads.emplace_back([this, &server] { listen(server); });
     }
     threads.clear();  // joins
@@ -137,7 +151,7 @@ int execute_ping(const Invocation& invocation) {
   int code = kExitOk;
   Table table({"SERVER", "TIME>", ""});
   for (const client::Address& server : invocation.settings.servers) {
-    const Pinged pinged = ping(server, invocation.settings.connect);
+    const Pinged pinged = ping(server, invocation.settings);
     if (!pinged.status && code == kExitOk) code = exit_code_of(pinged.status.outcome);
     if (invocation.arguments.has("json")) {
       invocation.output.line(ping_json(server, pinged));
@@ -146,8 +160,7 @@ int execute_ping(const Invocation& invocation) {
     char took[32];
     std::snprintf(took, sizeof took, "%.2f ms",
                   std::chrono::duration<double, std::milli>(pinged.took).count());
-    table.add({server.to_string(), pinged.status ? took : "-",
-               pinged.status ? "ok" : client::describe(pinged.status)});
+    table.add({server.to_string(), pinged.status ? took : "-", said(pinged)});
   }
   if (!table.empty()) invocation.output.write(table.text(invocation.output.style()));
   return code;
@@ -157,8 +170,7 @@ int execute_listen(const Invocation& invocation) { return Listening(invocation).
 
 int execute_signal(const Invocation& invocation) {
   const std::string& channel = invocation.arguments.operands()[0];
-  client::Client client(
-      {.servers = invocation.settings.servers, .connect = invocation.settings.connect});
+  client::Client client(invocation.settings.client());
   auto connection = client.connect(channel);
   require(connection);
   const auto reached = connection->publish(channel, invocation.arguments.operands()[1]);

@@ -82,7 +82,7 @@ void list_over_http(const Invocation& invocation, Listing& listing) {
 void list_over_line(const Invocation& invocation, Listing& listing) {
   const std::string prefix = invocation.arguments.operand_or(0, "");
   std::vector<SeenKey> keys;
-  for (const client::Address& server : invocation.settings.servers) {
+  for (const client::Address& server : servers_to_ask(invocation.settings)) {
     const json::value stats =
         parse_json(fetch_stats(invocation.settings, server), server.to_string());
     for (SeenKey& key : keys_of_stats(stats)) {
@@ -98,7 +98,7 @@ void list_over_line(const Invocation& invocation, Listing& listing) {
 
 int execute_list(const Invocation& invocation) {
   Listing listing(invocation);
-  if (invocation.settings.http) {
+  if (!invocation.settings.http.empty()) {
     list_over_http(invocation, listing);
   } else {
     list_over_line(invocation, listing);

@@ -112,8 +112,7 @@ int execute_run(const Invocation& invocation) {
   const std::string& key = arguments.operands().front();
   const SignalSource signals;  // before the client has its thread
   const Bell lost;
-  client::Client client(
-      {.servers = invocation.settings.servers, .connect = invocation.settings.connect});
+  client::Client client(invocation.settings.client());
   const bool verbose = arguments.has("verbose");
   if (verbose) {
     say("asking " + client.server_of(key).to_string() + " for " + in_quotes(key));

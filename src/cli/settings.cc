@@ -148,11 +148,31 @@ std::vector<client::Address> servers_of(const Lookup& lookup) {
   return {address};
 }
 
-HttpAddress http_of(const Lookup::Found& found, bool tls) {
-  const auto address = parse_http_address(found.text, tls);
-  if (address) return *address;
-  throw Failure(kExitConfig, found.origin + ": " + in_quotes(found.text) +
-                                 ": it takes HOST:PORT or http://HOST:PORT");
+// Nothing unless a cluster is named, and by a source that none of single servers wins over.
+std::optional<Lookup::Found> cluster_of(const Lookup& lookup) {
+  auto cluster = lookup.find("cluster");
+  const auto servers = lookup.find("server");
+  if (cluster && servers && cluster->rank == servers->rank) {
+    throw Failure(kExitConfig, cluster->origin + " and " + servers->origin + ": give one of them");
+  }
+  if (!cluster || (servers && servers->rank > cluster->rank)) return std::nullopt;
+  const bool one_named = lookup.variable("DFLOCKD_HOST") || lookup.variable("DFLOCKD_PORT");
+  if (cluster->rank == 1 && one_named) return std::nullopt;
+  return cluster;
+}
+
+std::vector<HttpAddress> https_of(const Lookup::Found& found, bool tls) {
+  std::vector<HttpAddress> all;
+  for (const std::string& part : split_list(found.text)) {
+    const auto address = parse_http_address(part, tls);
+    if (!address) {
+      throw Failure(kExitConfig, found.origin + ": " + in_quotes(part) +
+                                     ": it takes HOST:PORT or http://HOST:PORT");
+    }
+    all.push_back(*address);
+  }
+  if (all.empty()) throw Failure(kExitConfig, found.origin + ": it names no server");
+  return all;
 }
 
 // Those of the command line, or the one that other commands would use.
@@ -162,11 +182,7 @@ std::vector<HttpAddress> http_servers_of(const Lookup& lookup, bool tls) {
   if (!found) {
     throw Failure(kExitConfig, "--http needs --servers http://HOST:PORT, or DFLOCKD_HTTP_ADDR");
   }
-  std::vector<HttpAddress> servers;
-  for (const std::string& part : split_list(found->text)) {
-    servers.push_back(http_of({part, found->origin, found->rank}, tls));
-  }
-  return servers;
+  return https_of(*found, tls);
 }
 
 std::optional<client::TlsOptions> tls_of(const Lookup& lookup) {
@@ -209,6 +225,11 @@ std::string HttpAddress::to_string() const {
   return (tls ? "https://" : "http://") + address.to_string();
 }
 
+client::ClientOptions Settings::client() const {
+  if (is_cluster) return {.cluster = servers, .connect = connect};
+  return {.servers = servers, .connect = connect};
+}
+
 Machine this_machine() {
   return {.variable = [](const std::string& name) -> std::optional<std::string> {
             const char* const value = std::getenv(name.c_str());
@@ -224,6 +245,9 @@ Settings load_settings(const Arguments& arguments, const Machine& machine) {
   const bool tls = settings.connect.tls.has_value();
   if (arguments.text("http", Shape::toggle)) {
     settings.http_servers = http_servers_of(lookup, tls);
+  } else if (const auto cluster = cluster_of(lookup)) {
+    settings.servers = parse_servers(cluster->text, cluster->origin);
+    settings.is_cluster = true;
   } else {
     settings.servers = servers_of(lookup);
   }
@@ -233,7 +257,7 @@ Settings load_settings(const Arguments& arguments, const Machine& machine) {
     if (limit == Duration::zero()) throw Failure(kExitConfig, timeout->origin + ": more than 0");
     settings.connect.connect_timeout = settings.connect.reply_timeout = limit;
   }
-  if (const auto http = lookup.find("http")) settings.http = http_of(*http, tls);
+  if (const auto http = lookup.find("http")) settings.http = https_of(*http, tls);
   return settings;
 }
 

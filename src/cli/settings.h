@@ -12,6 +12,7 @@
 
 #include "cli/arguments.h"
 #include "lockd/client/address.h"
+#include "lockd/client/client.h"
 #include "lockd/client/connection.h"
 
 namespace lockd::cli {
@@ -26,8 +27,13 @@ struct HttpAddress {
 
 struct Settings {
   std::vector<client::Address> servers{client::Address{}};
+  bool is_cluster = false;  // the servers are one cluster; otherwise they share the keys
   client::ConnectOptions connect{};
-  std::optional<HttpAddress> http{};
+  std::vector<HttpAddress> http{};  // none; one; or those of one cluster's servers
+
+  // For the line port.
+  client::ClientOptions client() const;
+
   std::vector<HttpAddress> http_servers{};  // of bench --http, which has them for servers
 };
 

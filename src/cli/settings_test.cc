@@ -54,7 +54,7 @@ TEST(Settings, HaveDefaults) {
   const Settings settings = FakeMachine().load();
   EXPECT_EQ(names(settings), std::vector<std::string>{"127.0.0.1:6388"});
   EXPECT_FALSE(settings.connect.tls);
-  EXPECT_FALSE(settings.http);
+  EXPECT_TRUE(settings.http.empty());
   EXPECT_EQ(settings.connect.auth_token, "");
 }
 
@@ -76,6 +76,52 @@ TEST(Settings, ServersAreAListInEverySource) {
   EXPECT_EQ(names(machine.load()), both);
   machine.variables["DFLOCKD_SERVERS"] = "a:1,b";
   EXPECT_EQ(names(machine.load()), both);
+}
+
+TEST(Settings, AClusterIsAListInEverySource) {
+  FakeMachine machine;
+  const std::vector<std::string> both{"a:1", "b:6388"};
+  const auto expect_cluster = [&](const Settings& settings) {
+    EXPECT_EQ(names(settings), both);
+    EXPECT_TRUE(settings.is_cluster);
+    EXPECT_EQ(settings.client().cluster.size(), 2U);
+  };
+  expect_cluster(machine.load({"ping", "--cluster", "a:1", "--cluster", "b"}));
+  expect_cluster(machine.load({"ping", "--cluster", "a:1, b"}));
+  machine.files[kFile] = "cluster = [\"a:1\", \"b\"]\n";
+  expect_cluster(machine.load());
+  machine.files[kFile] = "cluster = \"elsewhere\"\n";
+  machine.variables["DFLOCKD_CLUSTER"] = "a:1,b";
+  expect_cluster(machine.load());
+  EXPECT_FALSE(FakeMachine().load().is_cluster);
+  EXPECT_EQ(FakeMachine().error({"ping", "--cluster", "a:b"}),
+            "--cluster: 'a:b': it takes HOST or HOST:PORT");
+}
+
+TEST(Settings, OfAClusterAndServersTheStrongerSourceCounts) {
+  FakeMachine machine;
+  machine.files[kFile] = "cluster = \"file\"\n";
+  machine.variables["DFLOCKD_HOST"] = "host";
+  EXPECT_EQ(names(machine.load()), std::vector<std::string>{"host:6388"});
+  machine.variables["DFLOCKD_CLUSTER"] = "variable";
+  EXPECT_EQ(names(machine.load()), std::vector<std::string>{"variable:6388"});
+  const Settings flag = machine.load({"ping", "-s", "flag"});
+  EXPECT_EQ(names(flag), std::vector<std::string>{"flag:6388"});
+  EXPECT_FALSE(flag.is_cluster);
+  EXPECT_EQ(machine.error({"ping", "-s", "a", "--cluster", "b"}),
+            "--cluster and --server: give one of them");
+}
+
+TEST(Settings, HttpAddressesMayBeThoseOfACluster) {
+  FakeMachine machine;
+  machine.variables["DFLOCKD_HTTP_ADDR"] = "a:1,https://b:2";
+  const Settings settings = machine.load();
+  ASSERT_EQ(settings.http.size(), 2U);
+  EXPECT_EQ(settings.http[1].to_string(), "https://b:2");
+  EXPECT_EQ(machine.load({"list", "--http", "c:3"}).http.size(), 1U);
+  EXPECT_EQ(machine.error({"list", "--http", "a:1,b"}),
+            "--http: 'b': it takes HOST:PORT or http://HOST:PORT");
+  EXPECT_EQ(machine.error({"list", "--http", ","}), "--http: it names no server");
 }
 
 TEST(Settings, HostAndPortOfTheServerAreUnderstood) {

@@ -1,6 +1,7 @@
 // lockctl stats.
 #include <boost/json/serialize.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/fetch.h"
@@ -39,9 +40,10 @@ std::string stats_text(const json::value& stats, const Style& style) {
 }  // namespace
 
 int execute_stats(const Invocation& invocation) {
-  const bool several = invocation.settings.servers.size() > 1;
+  const std::vector<client::Address> servers = servers_to_ask(invocation.settings);
+  const bool several = servers.size() > 1;
   bool first = true;
-  for (const client::Address& server : invocation.settings.servers) {
+  for (const client::Address& server : servers) {
     const std::string stats = fetch_stats(invocation.settings, server);
     const json::value parsed = parse_json(stats, server.to_string());
     if (invocation.arguments.has("json")) {

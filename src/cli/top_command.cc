@@ -16,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/failure.h"
 #include "cli/fetch.h"
-#include "cli/http_client.h"
+#include "cli/http_cluster.h"
 #include "cli/json.h"
 #include "cli/signal_source.h"
 #include "cli/terminal.h"
@@ -35,7 +35,9 @@ constexpr std::size_t kKeysMax = 500;
 class Observer {
  public:
   explicit Observer(const Settings& settings) : settings_(settings) {
-    if (settings.http) http_ = std::make_unique<HttpClient>(*settings.http, settings.connect);
+    if (!settings.http.empty()) {
+      http_ = std::make_unique<HttpCluster>(settings.http, settings.connect);
+    }
   }
 
   std::string server() const {
@@ -72,7 +74,7 @@ class Observer {
 
   Look over_line(std::stop_token stop) {
     Look look;
-    for (const client::Address& server : settings_.servers) {
+    for (const client::Address& server : servers_to_ask(settings_, stop)) {
       const auto json = parse_json(fetch_stats(settings_, server, stop), server.to_string());
       add(look.seen, seen_stats(json));
       for (SeenKey& key : keys_of_stats(json)) {
@@ -96,7 +98,7 @@ class Observer {
   }
 
   const Settings& settings_;
-  std::unique_ptr<HttpClient> http_;
+  std::unique_ptr<HttpCluster> http_;
 };
 
 // Keeps the picture up to date, on a thread of its own.

@@ -58,8 +58,7 @@ Result<HeldLock> take_over(const std::shared_ptr<Keeper>& keeper,
       return status;
     }
   }
-  Hold::Whereabouts where{conversation->endpoint(), conversation->addresses()};
-  auto hold = std::make_shared<Hold>(std::move(terms), std::move(grant), std::move(where));
+  auto hold = std::make_shared<Hold>(std::move(terms), std::move(grant));
   return Keeper::keep(keeper, std::move(hold), std::move(conversation));
 }
 

@@ -23,10 +23,9 @@ Status converse_until(Conversation& conversation, BootClock::time_point deadline
 }
 
 Result<std::unique_ptr<Conversation>> open_conversation(std::shared_ptr<const Endpoint> endpoint,
+                                                        BootClock::time_point deadline,
                                                         std::stop_token stop) {
   if (stop.stop_requested()) return Status{Outcome::cancelled};
-  const auto started = BootClock::now();
-  const auto deadline = later(started, endpoint->options.connect_timeout);
   auto addresses = resolve(endpoint->address, deadline, stop);
   if (!addresses) return Status(std::move(addresses));
   auto opened =
@@ -65,6 +64,15 @@ Result<Reply> ask_until(Conversation& conversation, const Question& question,
   if (status.outcome == Outcome::timeout) status = {Outcome::no_reply};
   conversation.close(status);
   return status;
+}
+
+Status pause_until(BootClock::time_point time, std::stop_token stop) {
+  const StoppableWait pause(std::move(stop));
+  while (!pause.stop_requested()) {
+    if (BootClock::now() >= time) return {};
+    pause.wait({.fd = -1}, time);
+  }
+  return {Outcome::cancelled};
 }
 
 }  // namespace lockd::client

@@ -16,8 +16,9 @@
 
 namespace lockd::client {
 
-// Looks the server up, connects, and waits until it is ready.
+// Looks the server up, connects, and waits until it is ready, which it must be by `deadline`.
 Result<std::unique_ptr<Conversation>> open_conversation(std::shared_ptr<const Endpoint> endpoint,
+                                                        BootClock::time_point deadline,
                                                         std::stop_token stop);
 
 struct Question {
@@ -43,5 +44,8 @@ Result<Reply> ask_until(Conversation& conversation, const Question& question,
 // conversation is left as it is.
 Status converse_until(Conversation& conversation, BootClock::time_point deadline,
                       std::stop_token stop, const std::function<bool()>& done);
+
+// Waits, and does nothing: `ok`, or `cancelled`.
+Status pause_until(BootClock::time_point time, std::stop_token stop);
 
 }  // namespace lockd::client

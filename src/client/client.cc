@@ -1,14 +1,18 @@
 #include "lockd/client/client.h"
 
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "base/crc32.h"
 #include "client/acquisition.h"
 #include "client/calls.h"
+#include "client/cluster.h"
 #include "client/connection_impl.h"
-#include "client/endpoint.h"
 #include "client/keeper.h"
+#include "client/leader_calls.h"
+#include "client/leader_search.h"
 #include "client/place_impl.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
@@ -19,29 +23,78 @@ std::size_t shard_of(std::string_view key, std::size_t servers) noexcept {
   return crc32(key) % servers;
 }
 
+namespace {
+
+// Whether another server of the cluster may be asked for the same: nothing was done, or it is a
+// grant that nobody has heard of, and that its lease ends.
+bool asks_again(const Cluster& cluster, Outcome outcome) {
+  return !cluster.is_alone() && (outcome == Outcome::not_leader || outcome == Outcome::draining ||
+                                 outcome == Outcome::disconnected);
+}
+
+Result<std::string> lines_of(const LockRequest& request, Duration wait) {
+  return acquire_lines({.key = request.key,
+                        .wait = seconds_to_name(wait),
+                        .lease = request.lease,
+                        .kind = request.kind,
+                        .limit = request.limit});
+}
+
+}  // namespace
+
 class Client::Impl {
  public:
   explicit Impl(ClientOptions given)
       : options(std::move(given)),
         keeper(Keeper::start(std::max(options.release_timeout, Duration(0)))) {
+    if (!options.cluster.empty()) {
+      clusters.push_back(Cluster::make(options.cluster, options.connect));
+      return;
+    }
     for (const Address& server : options.servers) {
-      endpoints.push_back(Endpoint::make(server, options.connect));
+      clusters.push_back(Cluster::make({&server, 1}, options.connect));
     }
   }
 
-  Result<std::unique_ptr<Conversation>> open(std::string_view key, std::stop_token stop) const {
-    const auto& endpoint = endpoints[shard_of(key, endpoints.size())];
-    if (!endpoint) return static_cast<const Status&>(endpoint);
-    return open_conversation(*endpoint, std::move(stop));
+  const Result<std::shared_ptr<Cluster>>& cluster_of(std::string_view key) const {
+    return clusters[shard_of(key, clusters.size())];
+  }
+
+  // Calls `ask` with a conversation at whoever leads, and with what is left of the wait, which
+  // begins when one is there. When that server stops to lead meanwhile, the next is asked, until
+  // the wait and then the time for one more search are over.
+  template <class Ask>
+  auto at_leader(const std::shared_ptr<Cluster>& cluster, Duration wait, std::stop_token stop,
+                 const Ask& ask) const -> decltype(ask(nullptr, wait)) {
+    LeaderSearch search(cluster);
+    std::optional<BootClock::time_point> began;
+    for (;;) {
+      auto conversation = open_at_leader(search, stop);
+      if (!conversation) return Status(std::move(conversation));
+      const auto asked_at = BootClock::now();
+      if (!began) began = asked_at;
+      auto answer =
+          ask(std::move(*conversation), std::max(wait - (asked_at - *began), Duration(0)));
+      const auto now = BootClock::now();
+      const auto deadline = later(later(*began, wait), cluster->options().connect_timeout);
+      if (!asks_again(*cluster, answer.outcome) || now >= deadline) return answer;
+      search.move_on(answer, now);
+    }
+  }
+
+  Hold::Terms terms_of(const LockRequest& request, const std::shared_ptr<Cluster>& cluster) const {
+    return {cluster, std::string(request.key), request.kind, request.on_lost};
   }
 
   const ClientOptions options;
-  std::vector<Result<std::shared_ptr<const Endpoint>>> endpoints;
+  std::vector<Result<std::shared_ptr<Cluster>>> clusters;  // which share the keys
   const std::shared_ptr<Keeper> keeper;
 };
 
 Client::Client(ClientOptions options) {
-  if (options.servers.empty()) throw std::invalid_argument("a client needs a server");
+  if (options.servers.empty() && options.cluster.empty()) {
+    throw std::invalid_argument("a client needs a server");
+  }
   impl_ = std::make_unique<Impl>(std::move(options));
 }
 
@@ -49,49 +102,60 @@ Client::~Client() = default;
 
 Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token stop) {
   if (request.wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
-  const auto lines = acquire_lines({.key = request.key,
-                                    .wait = seconds_to_name(request.wait),
-                                    .lease = request.lease,
-                                    .kind = request.kind,
-                                    .limit = request.limit});
-  if (!lines) return static_cast<const Status&>(lines);
-  auto conversation = impl_->open(request.key, stop);
-  if (!conversation) return Status(std::move(conversation));
-  auto grant = stand_in_line(**conversation, *lines, request.wait, request.lease, stop);
-  if (!grant) return Status(std::move(grant));
-  return take_over(impl_->keeper, std::move(*conversation),
-                   {std::string(request.key), request.kind, request.on_lost}, std::move(*grant),
-                   std::move(stop));
+  if (const auto lines = lines_of(request, request.wait); !lines) {
+    return static_cast<const Status&>(lines);
+  }
+  const auto& cluster = impl_->cluster_of(request.key);
+  if (!cluster) return static_cast<const Status&>(cluster);
+  return impl_->at_leader(
+      *cluster, request.wait, stop,
+      [&](std::unique_ptr<Conversation> conversation, Duration wait) -> Result<HeldLock> {
+        const auto lines = lines_of(request, wait);
+        auto grant = stand_in_line(*conversation, *lines, wait, request.lease, stop);
+        if (!grant) return Status(std::move(grant));
+        return take_over(impl_->keeper, std::move(conversation), impl_->terms_of(request, *cluster),
+                         std::move(*grant), stop);
+      });
 }
 
 Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) {
   const auto lines = enqueue_lines(
       {.key = request.key, .lease = request.lease, .kind = request.kind, .limit = request.limit});
   if (!lines) return static_cast<const Status&>(lines);
-  auto conversation = impl_->open(request.key, stop);
-  if (!conversation) return Status(std::move(conversation));
-  auto reply = ask(**conversation, {.lines = *lines}, std::move(stop));
-  if (!reply) return Status(std::move(reply));
-  auto grant = grant_of(reply->line, request.lease);
-  if (!grant && grant.outcome != Outcome::queued) return Status(std::move(grant));
-  auto place = std::make_unique<Place::Impl>();
-  place->keeper = impl_->keeper;
-  place->conversation = std::move(*conversation);
-  place->terms = {std::string(request.key), request.kind, request.on_lost};
-  place->lease = request.lease;
-  if (grant) {
-    grant->sent_at = reply->sent_at;
-    place->grant = std::move(*grant);
-  }
-  return Place(std::move(place));
+  const auto& cluster = impl_->cluster_of(request.key);
+  if (!cluster) return static_cast<const Status&>(cluster);
+  const auto join = [&](std::unique_ptr<Conversation> conversation, Duration) -> Result<Place> {
+    auto reply = ask(*conversation, {.lines = *lines}, stop);
+    if (!reply) return Status(std::move(reply));
+    auto grant = grant_of(reply->line, request.lease);
+    if (!grant && grant.outcome != Outcome::queued) return Status(std::move(grant));
+    auto place = std::make_unique<Place::Impl>();
+    place->keeper = impl_->keeper;
+    place->conversation = std::move(conversation);
+    place->terms = impl_->terms_of(request, *cluster);
+    place->lease = request.lease;
+    if (grant) {
+      grant->sent_at = reply->sent_at;
+      place->grant = std::move(*grant);
+    }
+    return Place(std::move(place));
+  };
+  return impl_->at_leader(*cluster, Duration(0), stop, join);
 }
 
 const Address& Client::server_of(std::string_view key) const noexcept {
-  return impl_->options.servers[shard_of(key, impl_->options.servers.size())];
+  const auto& cluster = impl_->cluster_of(key);
+  if (cluster) return (*cluster)->member((*cluster)->leader())->address;
+  const auto& servers = impl_->options.servers;
+  return impl_->options.cluster.empty() ? servers[shard_of(key, servers.size())]
+                                        : impl_->options.cluster.front();
 }
 
 Result<Connection> Client::connect(std::string_view key, std::stop_token stop) {
-  auto conversation = impl_->open(key, std::move(stop));
+  const auto& cluster = impl_->cluster_of(key);
+  if (!cluster) return static_cast<const Status&>(cluster);
+  LeaderSearch search(*cluster);
+  auto conversation = open_at_leader(search, std::move(stop));
   if (!conversation) return Status(std::move(conversation));
   return Connection(std::make_unique<Connection::Impl>(std::move(*conversation)));
 }

@@ -64,7 +64,8 @@ Result<Connection> Connection::open(const Address& address, const Options& optio
                                     std::stop_token stop) {
   auto endpoint = Endpoint::make(address, options);
   if (!endpoint) return Status(std::move(endpoint));
-  auto conversation = open_conversation(std::move(*endpoint), std::move(stop));
+  const auto deadline = later(BootClock::now(), options.connect_timeout);
+  auto conversation = open_conversation(std::move(*endpoint), deadline, std::move(stop));
   if (!conversation) return Status(std::move(conversation));
   return Connection(std::make_unique<Impl>(std::move(*conversation)));
 }

@@ -64,14 +64,12 @@ Result<std::shared_ptr<const Endpoint>> Endpoint::make(const Address& address,
 
 Result<SocketAddresses> resolve(const Address& address, BootClock::time_point until,
                                 std::stop_token stop) {
-  if (auto numeric = look_up(address, AI_NUMERICHOST)) return numeric;
   const auto inquiry = std::make_shared<Inquiry>();
-  std::thread([inquiry, address] {
-    auto answer = look_up(address, AI_ADDRCONFIG);
+  resolve_in_background(address, [inquiry](Result<SocketAddresses> answer) {
     const std::lock_guard lock(inquiry->mutex);
     inquiry->answer = std::move(answer);
     inquiry->answered.notify_one();
-  }).detach();
+  });
   std::unique_lock lock(inquiry->mutex);
   const auto is_answered = [&] { return inquiry->answer.has_value(); };
   // The condition variable has a clock of its own, and adds to it without looking.
@@ -81,6 +79,14 @@ Result<SocketAddresses> resolve(const Address& address, BootClock::time_point un
   }
   if (stop.stop_requested()) return Status{Outcome::cancelled};
   return {Outcome::unreachable, "cannot look up " + address.host + " in time"};
+}
+
+void resolve_in_background(const Address& address,
+                           std::function<void(Result<SocketAddresses>)> take) {
+  if (auto numeric = look_up(address, AI_NUMERICHOST)) return take(std::move(numeric));
+  std::thread([address, take = std::move(take)] {
+    take(look_up(address, AI_ADDRCONFIG));
+  }).detach();
 }
 
 }  // namespace lockd::client

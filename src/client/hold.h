@@ -11,7 +11,7 @@
 
 #include "base/mutex.h"
 #include "client/certainty.h"
-#include "client/endpoint.h"
+#include "client/cluster.h"
 #include "lockd/client/connection.h"
 #include "lockd/client/outcome.h"
 
@@ -19,23 +19,16 @@ namespace lockd::client {
 
 class Hold {
  public:
-  // What its owner asked for.
+  // What its owner asked for, and of whom.
   struct Terms {
+    std::shared_ptr<Cluster> cluster;
     std::string key;
     Kind kind = Kind::lock;
     std::function<void(const Status&)> on_lost{};
   };
-  // Where it is held, to go there again.
-  struct Whereabouts {
-    std::shared_ptr<const Endpoint> endpoint;
-    SocketAddresses addresses;
-  };
 
-  Hold(Terms agreed, LineGrant granted, Whereabouts at)
-      : terms(std::move(agreed)),
-        grant(std::move(granted)),
-        where(std::move(at)),
-        certainty(grant.certain_until()) {}
+  Hold(Terms agreed, LineGrant granted)
+      : terms(std::move(agreed)), grant(std::move(granted)), certainty(grant.certain_until()) {}
 
   LineHold line_hold() const {
     return {.key = terms.key, .token = grant.token, .kind = terms.kind};
@@ -63,7 +56,6 @@ class Hold {
   // Constant.
   const Terms terms;
   const LineGrant grant;
-  const Whereabouts where;
 
   // With synchronization of their own.
   Certainty certainty;

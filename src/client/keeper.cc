@@ -15,6 +15,8 @@
 
 #include "client/calls.h"
 #include "client/deadline.h"
+#include "client/leader_calls.h"
+#include "client/leader_search.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
 
@@ -98,16 +100,18 @@ bool Keeper::advance_all(Watch& watch) {
   watch.until = kNever;
   for (auto renewal = renewals_.begin(); renewal != renewals_.end();) {
     // A descriptor that has changed hands meanwhile makes one advance for nothing.
-    const bool has_news =
-        now >= renewal->deadline() ||
-        std::binary_search(watch.ready.begin(), watch.ready.end(), renewal->interest().fd);
+    const auto interests = renewal->interests();
+    const bool is_ready = std::any_of(interests.begin(), interests.end(), [&](pollfd interest) {
+      return std::binary_search(watch.ready.begin(), watch.ready.end(), interest.fd);
+    });
+    const bool has_news = is_ready || now >= renewal->deadline();
     if (auto loss = has_news ? renewal->advance(now) : std::nullopt) {
       renewal->hold()->lose(std::move(*loss));
       untold_.push_back(renewal->hold());
       renewal = renewals_.erase(renewal);
       continue;
     }
-    watch.descriptors.push_back(renewal->interest());
+    for (const pollfd& interest : renewal->interests()) watch.descriptors.push_back(interest);
     watch.until = std::min(watch.until, renewal->deadline());
     ++renewal;
   }
@@ -185,28 +189,30 @@ std::unique_ptr<Conversation> Keeper::withdraw(Hold& hold) {
   return conversation;
 }
 
+// A token can be released twice. So whoever does not answer is asked again, on a new connection, as
+// the server may not have released it with the old one: it was told not to, has begun anew with its
+// journal, or another leads now.
 Status Keeper::tell_server(Hold& hold, std::unique_ptr<Conversation> conversation) const {
   const auto now = BootClock::now();
   const auto deadline = later(now, release_timeout_);
   const auto lines = release_lines(hold.line_hold());
-  Result<Reply> reply = Status{Outcome::disconnected};
+  Cluster& cluster = *hold.terms.cluster;
+  const bool alone = cluster.is_alone();
+  Status status{Outcome::disconnected};
   if (conversation != nullptr && conversation->is_ready()) {
-    reply = ask_until(*conversation, {.lines = *lines}, deadline, {});
+    const auto until = alone ? deadline : later(now, release_timeout_ / 2);
+    const auto reply = ask_until(*conversation, {.lines = *lines}, until, {});
+    status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
   }
-  if (reply.outcome == Outcome::disconnected) {
-    // The server may not have released it with the connection: it was told not to, or has begun
-    // anew with its journal.
-    Conversation again(hold.where.endpoint, hold.where.addresses, now, deadline);
-    Status ready = converse_until(again, kNever, {}, [&] { return again.is_ready(); });
-    if (!ready) return ready;
-    reply = ask_until(again, {.lines = *lines}, deadline, {});
+  if (status.outcome == Outcome::disconnected || (!alone && moves_on(status.outcome))) {
+    LeaderSearch search(hold.terms.cluster);
+    if (conversation != nullptr && !alone && search.here() == cluster.index_of(*conversation)) {
+      search.move_on(status, now);
+    }
+    status = ask_leader(search, *lines, deadline);
   }
-  if (!reply) return Status(std::move(reply));
-  Status status = status_of(reply->line);
-  if (status.outcome == Outcome::refused) {
-    return {Outcome::lost, "the server says that " + hold.terms.key + " was held no more"};
-  }
-  return status;
+  if (status.outcome != Outcome::refused) return status;
+  return {Outcome::lost, "the server says that " + hold.terms.key + " was held no more"};
 }
 
 }  // namespace lockd::client

@@ -22,105 +22,158 @@ bool says_gone(Outcome outcome) {
          outcome == Outcome::not_enqueued;
 }
 
-bool ends_conversation(Outcome outcome) {
-  return outcome == Outcome::garbled || outcome == Outcome::draining ||
-         outcome == Outcome::unauthorized;
-}
-
 }  // namespace
 
 Renewal::Renewal(std::shared_ptr<Hold> hold, std::unique_ptr<Conversation> conversation)
     : hold_(std::move(hold)),
-      conversation_(std::move(conversation)),
-      renew_at_(due(hold_->grant.sent_at, hold_->grant.lease)) {}
+      search_(hold_->terms.cluster, hold_->terms.cluster->index_of(*conversation)),
+      home_{.conversation = std::move(conversation), .member = search_.here()},
+      renew_at_(due(hold_->grant.sent_at, hold_->grant.lease)),
+      confirmed_at_(hold_->grant.sent_at) {}
 
 std::optional<Status> Renewal::advance(Time now) {
   if (!hold_->certainty.lasts(now)) return give_up();
-  if (conversation_ == nullptr) {
-    if (now < retry_at_) return {};
-    reconnect(now);
+  for (Talk* const talk : {&home_, &visit_}) {
+    if (auto loss = hear(*talk, now)) return loss;
   }
-  conversation_->advance(now);
-  if (const auto reply = conversation_->take_reply()) {
-    if (auto loss = judge(*reply, now)) return loss;
+  if (is_away_) {
+    visit(now);
+  } else if (now >= overdue_at(home_)) {
+    go_away({Outcome::no_reply}, now);
   }
-  if (conversation_->is_closed()) {
-    try_again_later(now);
-  } else if (conversation_->is_ready() && !is_asking() && now >= renew_at_) {
-    ask(now);
-  }
+  Talk& talk = current();
+  const bool may_ask = talk.conversation != nullptr && talk.conversation->is_ready();
+  if (may_ask && !talk.asked_at && now >= renew_at_) ask(talk, now);
   return {};
 }
 
-void Renewal::reconnect(Time now) {
-  const auto& [endpoint, addresses] = hold_->where;
-  const Time deadline = later(now, std::min(endpoint->options.connect_timeout, patience()));
-  conversation_ = std::make_unique<Conversation>(endpoint, addresses, now,
-                                                 std::min(deadline, hold_->certainty.until()));
+std::optional<Status> Renewal::hear(Talk& talk, Time now) {
+  if (talk.conversation == nullptr) return {};
+  talk.conversation->advance(now);
+  if (const auto reply = talk.conversation->take_reply()) {
+    if (auto loss = judge(talk, *reply, now)) return loss;
+  }
+  if (talk.conversation != nullptr && talk.conversation->is_closed()) leave(talk, now);
+  return {};
 }
 
-// After a break: at once, then ever less often.
-void Renewal::try_again_later(Time now) {
-  conversation_.reset();
-  asked_at_.reset();
-  renew_at_ = now;
-  retry_at_ = later(now, pause_);
-  pause_ = std::clamp(2 * pause_, kPauseMin, kPauseMax);
-}
-
-void Renewal::ask(Time now) {
-  // The lease is named, since there are servers that forget what was granted.
-  const auto lines = renew_lines(hold_->line_hold(), hold_->grant.lease);
-  conversation_->give_up_unacknowledged_after(patience());
-  asked_at_ = now;
-  conversation_->ask(*lines);
-}
-
-std::optional<Status> Renewal::judge(std::string_view reply, Time now) {
-  const Time asked_at = *std::exchange(asked_at_, std::nullopt);
+std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time now) {
+  const Time asked_at = *std::exchange(talk.asked_at, std::nullopt);
+  // Home has found its tongue, and somebody else has confirmed what was asked later.
+  if (asked_at < confirmed_at_) return {};
   const auto renewal = renewal_of(reply, hold_->grant.lease);
   if (renewal) {
     if (!hold_->certainty.extend(now, later(asked_at, renewal->remaining))) return give_up();
+    confirmed_at_ = asked_at;
     renew_at_ = due(asked_at, renewal->remaining);
     pause_ = {};
+    search_.found(talk.member);
+    if (&talk == &home_ && std::exchange(is_away_, false)) visit_ = {};
     return {};
   }
   if (says_gone(renewal.outcome)) {
     hold_->certainty.end(now);
     return Status{Outcome::lost, "the server says that " + hold_->terms.key + " is held no more"};
   }
-  if (ends_conversation(renewal.outcome)) {
-    conversation_->close(renewal);
+  const bool stays = renewal.outcome == Outcome::not_leader && cluster().is_alone();
+  if (moves_on(renewal.outcome) && !stays) {
+    talk.conversation->close(renewal);
   } else {
-    // It cannot tell now: it does not lead, for one.
+    // It cannot tell now.
     pause_ = std::clamp(2 * pause_, kPauseMin, kPauseMax);
     renew_at_ = later(now, pause_);
   }
   return {};
 }
 
+void Renewal::leave(Talk& talk, Time now) {
+  const Status why = talk.conversation->failure();
+  const bool was_current = &talk == &current();
+  talk = {};
+  if (was_current) go_away(why, now);
+}
+
+// To the next server, which is asked as soon as it is ready.
+void Renewal::go_away(const Status& why, Time now) {
+  // Its name may lead elsewhere by now.
+  if (!cluster().is_alone() && why.outcome == Outcome::unreachable)
+    cluster().look_up(search_.here());
+  is_away_ = true;
+  renew_at_ = now;
+  search_.move_on(why, now);
+}
+
+void Renewal::visit(Time now) {
+  if (visit_.conversation != nullptr) {
+    if (now < overdue_at(visit_)) return;
+    visit_ = {};
+    return go_away({Outcome::no_reply}, now);
+  }
+  if (now < search_.not_before()) return;
+  const std::size_t member = search_.here();
+  // Its answer is what is waited for.
+  if (home_.conversation != nullptr && home_.member == member) {
+    return go_away({Outcome::no_reply}, now);
+  }
+  const auto addresses = cluster().addresses_of(member);
+  if (!addresses) return go_away({Outcome::unreachable}, now);
+  const Duration left = hold_->certainty.until() - now;
+  const auto parts = static_cast<Duration::rep>(cluster().is_alone() ? 1 : cluster().size() + 1);
+  const Duration limit = std::min({cluster().options().connect_timeout, patience(), left / parts});
+  visit_ = {.conversation = std::make_unique<Conversation>(cluster().member(member), *addresses,
+                                                           now, later(now, limit)),
+            .member = member};
+}
+
+void Renewal::ask(Talk& talk, Time now) {
+  // The lease is named, since there are servers that forget what was granted.
+  const auto lines = renew_lines(hold_->line_hold(), hold_->grant.lease);
+  talk.conversation->give_up_unacknowledged_after(patience());
+  talk.asked_at = now;
+  talk.conversation->ask(*lines);
+}
+
 // The server may keep it a little longer than we believed in it. Nobody needs it any more.
 Status Renewal::give_up() {
-  if (conversation_ != nullptr && conversation_->is_ready()) {
-    conversation_->ask(*release_lines(hold_->line_hold()));
-    conversation_->close({Outcome::unsure});
+  for (const Talk* const talk : {&home_, &visit_}) {
+    if (talk->conversation == nullptr || !talk->conversation->is_ready()) continue;
+    talk->conversation->ask(*release_lines(hold_->line_hold()));
+    talk->conversation->close({Outcome::unsure});
   }
   return {Outcome::unsure,
           "the lease of " + hold_->terms.key + " ran out without a confirmed renewal"};
 }
 
-pollfd Renewal::interest() const {
-  return conversation_ == nullptr ? pollfd{.fd = -1} : conversation_->interest();
+std::unique_ptr<Conversation> Renewal::take_conversation() {
+  const bool awaits_home = home_.asked_at && *home_.asked_at > confirmed_at_;
+  return std::move(awaits_home ? home_.conversation : current().conversation);
+}
+
+std::array<pollfd, 2> Renewal::interests() const {
+  const auto of = [](const Talk& talk) {
+    return talk.conversation == nullptr ? pollfd{.fd = -1} : talk.conversation->interest();
+  };
+  return {of(home_), of(visit_)};
 }
 
 Renewal::Time Renewal::deadline() const {
-  Time next = retry_at_;
-  if (conversation_ != nullptr) {
-    if (conversation_->is_closed()) return {};  // it broke before it came to us: now
-    const bool asks_next = conversation_->is_ready() && !is_asking();
-    next = asks_next ? renew_at_ : conversation_->deadline();
-  }
+  Time next = std::min(deadline_of(home_), deadline_of(visit_));
+  if (is_away_ && visit_.conversation == nullptr) next = std::min(next, search_.not_before());
   return std::min(next, hold_->certainty.until());
+}
+
+Renewal::Time Renewal::deadline_of(const Talk& talk) const {
+  if (talk.conversation == nullptr) return kNever;
+  if (talk.conversation->is_closed()) return {};  // it broke before it came to us: now
+  if (!talk.conversation->is_ready()) return talk.conversation->deadline();
+  const bool is_current = is_away_ == (&talk == &visit_);
+  if (!is_current) return kNever;
+  return talk.asked_at ? overdue_at(talk) : renew_at_;
+}
+
+Renewal::Time Renewal::overdue_at(const Talk& talk) const {
+  if (cluster().is_alone() || !talk.asked_at) return kNever;
+  return later(*talk.asked_at, hold_->grant.lease / 4);
 }
 
 // For what must not take most of the lease.

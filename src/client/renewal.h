@@ -1,27 +1,33 @@
 // Keeps one hold renewed, without waiting and without a thread: somebody calls advance().
 //
-//   waiting ──(a little before half the lease)──> asking ──ok──> waiting
-//      │                                             │
-//      └──────────── the connection ends ────────────┤
-//                                                    v
-//   reconnecting, again and again ──> asking ──ok──> waiting
+//   at home ──(a little before half the lease)──> asking ──ok──> at home
+//                                                   │
+//        the connection ends, or, in a cluster,     │
+//        the server does not lead or is overdue     v
+//                               away: the next server, again and again ──ok──> stays there
 //
-// It ends when the server says that the token names nothing any more (`lost`), or when the hold's
-// certainty ends before a renewal was confirmed (`unsure`). A server that is merely slow to answer
-// is waited for: to leave the connection would be to release. One that does not even acknowledge
-// what was sent is given up, and tried anew.
+// Home is the connection on which it was granted. To leave that would be to release, so a server
+// that is merely slow to answer is waited for, and one that does not even acknowledge what was sent
+// is given up. In a cluster a leader may hang and another take over: when its answer is overdue the
+// others are asked as well, and home is kept open, in case it answers after all.
+//
+// It ends when a server that leads says that the token names nothing any more (`lost`), or when the
+// hold's certainty ends before a renewal was confirmed (`unsure`).
 //
 // Used by one thread at a time.
 #pragma once
 
 #include <poll.h>
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string_view>
 
 #include "client/conversation.h"
 #include "client/hold.h"
+#include "client/leader_search.h"
 #include "lockd/client/outcome.h"
 
 namespace lockd::client {
@@ -39,28 +45,44 @@ class Renewal {
   // Does what can be done now. Nothing while the hold is kept; else how it ended, and then this is
   // done with.
   std::optional<Status> advance(Time now);
-  // What to wait for: the descriptor, or the deadline if that comes first.
-  pollfd interest() const;
+  // What to wait for: a descriptor (those that are negative aside), or the deadline if that comes
+  // first.
+  std::array<pollfd, 2> interests() const;
   Time deadline() const;
 
   const std::shared_ptr<Hold>& hold() const { return hold_; }
   // For whoever releases: null when there is no connection. A renewal may be outstanding on it.
-  std::unique_ptr<Conversation> take_conversation() { return std::move(conversation_); }
+  std::unique_ptr<Conversation> take_conversation();
 
  private:
-  void reconnect(Time now);
-  void try_again_later(Time now);
-  void ask(Time now);
-  std::optional<Status> judge(std::string_view reply, Time now);
+  // One server that is asked.
+  struct Talk {
+    std::unique_ptr<Conversation> conversation{};  // null: none
+    std::size_t member = 0;                        // of the cluster
+    std::optional<Time> asked_at{};  // when the renewal was sent that has no reply yet
+  };
+
+  Talk& current() { return is_away_ ? visit_ : home_; }
+  std::optional<Status> hear(Talk& talk, Time now);
+  std::optional<Status> judge(Talk& talk, std::string_view reply, Time now);
+  void leave(Talk& talk, Time now);
+  void go_away(const Status& why, Time now);
+  void visit(Time now);
+  void ask(Talk& talk, Time now);
   Status give_up();
-  bool is_asking() const { return asked_at_.has_value(); }
+  Time deadline_of(const Talk& talk) const;
+  // When others are asked as well.
+  Time overdue_at(const Talk& talk) const;
   Duration patience() const;
+  Cluster& cluster() const { return search_.cluster(); }
 
   const std::shared_ptr<Hold> hold_;
-  std::unique_ptr<Conversation> conversation_;  // null: not connected
-  std::optional<Time> asked_at_;                // when the renewal was sent that has no reply yet
+  LeaderSearch search_;
+  Talk home_;
+  Talk visit_;
+  bool is_away_ = false;  // the visit counts, or is to be made: home is gone or overdue
   Time renew_at_;
-  Time retry_at_{};  // when there is no connection: when to make one
+  Time confirmed_at_{};  // when that was asked which was last confirmed
   Duration pause_{};
 };
 

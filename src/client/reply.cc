@@ -33,15 +33,6 @@ constexpr std::array<std::pair<std::string_view, Outcome>, 14> kWords{{
     {"error_auth", Outcome::unauthorized},
 }};
 
-// What a stranger has sent, fit for a terminal.
-std::string shown(std::string_view text) {
-  std::string safe(text.substr(0, kShownMax));
-  std::replace_if(
-      safe.begin(), safe.end(),
-      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
-  return "\"" + safe + (text.size() > kShownMax ? "...\"" : "\"");
-}
-
 Status garbled(std::string_view reply) {
   return {Outcome::garbled, "the server's answer makes no sense: " + shown(reply)};
 }
@@ -131,6 +122,14 @@ Signal signal_of(std::string_view push) {
   push.remove_prefix(kPush.size());
   const std::string_view channel = take_word(push);
   return {std::string(channel), std::string(push)};
+}
+
+std::string shown(std::string_view text) {
+  std::string safe(text.substr(0, kShownMax));
+  std::replace_if(
+      safe.begin(), safe.end(),
+      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return "\"" + safe + (text.size() > kShownMax ? "...\"" : "\"");
 }
 
 Fence fence_of(std::string_view token) noexcept {

@@ -31,6 +31,9 @@ bool is_push(std::string_view line) noexcept;
 // Precondition: is_push(). Up to the first blank it is the channel.
 Signal signal_of(std::string_view push);
 
+// What a stranger has sent, in quotes, cut short and fit for a terminal.
+std::string shown(std::string_view text);
+
 // 0 when the token does not begin with 16 hex digits.
 Fence fence_of(std::string_view token) noexcept;
 

@@ -82,6 +82,23 @@ TEST(ClientTls, ALockIsHeldOverIt) {
   EXPECT_TRUE(lock->release());
 }
 
+TEST(ClientTls, BelievesEachServerOfAClusterByItsOwnName) {
+  Options options = tls_server();
+  options.host = "0.0.0.0";
+  const TestServer server(options);
+  const ConnectOptions connect = with({.ca_file = test_authority().certificate("ca")});
+  // The certificate names localhost and 127.0.0.1, and nobody else.
+  Client client({.cluster = {{"127.0.0.2", server.port()}, {"localhost", server.port()}},
+                 .connect = connect});
+  const auto lock = client.acquire({.key = "k"});
+  EXPECT_TRUE(lock) << describe(lock);
+  EXPECT_EQ(client.server_of("k").host, "localhost");
+  Client stranger({.cluster = {{"127.0.0.2", server.port()}, {"127.0.0.3", server.port()}},
+                   .connect = connect});
+  const auto untrusted = stranger.acquire({.key = "k"});
+  EXPECT_EQ(untrusted.outcome, Outcome::untrusted) << describe(untrusted);
+}
+
 TEST(ClientTls, FilesThatCannotBeUsedAreNamed) {
   const auto missing = Connection::open({}, with({.ca_file = "/no/such/file.pem"}));
   EXPECT_EQ(missing.outcome, Outcome::invalid);

@@ -1,4 +1,4 @@
-// Locks and semaphores on one server or several: the way in for programs.
+// Locks and semaphores on one server, on several, or on a cluster: the way in for programs.
 //
 //   Client client({.servers = {{.host = "locks.example.com"}}});
 //   auto lock = client.acquire({.key = "my-job", .wait = 10s, .lease = 30s});
@@ -7,8 +7,9 @@
 //   lock->release();                       // or leave it to the destructor
 //
 // The life of one acquire:
-//   1. The key picks the server: see shard_of(). A connection is opened, for this lock alone, so
-//      that a crash of ours releases at once.
+//   1. The key picks the server: see shard_of(). Of a cluster it is the one that leads, which is
+//      looked for. A connection is opened, for this lock alone, so that a crash of ours releases at
+//      once.
 //   2. The request waits in line on it. A stop token that fires closes it: there is no other way to
 //      leave a line.
 //   3. A grant that comes after half of its lease, counted from the request, is renewed before it
@@ -40,9 +41,16 @@ namespace lockd::client {
 // key, modulo their number, as all clients do. Precondition: `servers` is not 0.
 std::size_t shard_of(std::string_view key, std::size_t servers) noexcept;
 
+// Of how many servers a cluster may be.
+inline constexpr std::size_t kClusterSizeMax = 16;
+
 struct ClientOptions {
   // Several share the keys among them. All clients must have the same list, in the same order.
   std::vector<Address> servers{Address{}};
+  // Or, and then `servers` is not looked at: the servers of one cluster, of which one leads, in any
+  // order. The leader is found, again when another takes over, and what is held is kept through
+  // that. Only these are ever asked, whomever they name. Certificates must name each as it is here.
+  std::vector<Address> cluster{};
   ConnectOptions connect{};
   // How long a release, also that of a destructor, waits for a server that does not answer.
   Duration release_timeout = std::chrono::seconds(5);
@@ -97,7 +105,8 @@ class Client {
   // Joins the line, and returns at once. LockRequest::wait is not used.
   Result<Place> enqueue(const LockRequest& request, std::stop_token stop = {});
 
-  // The server that has the key, and a new connection to it.
+  // The server that has the key, of a cluster the one that was last known to lead; and a new
+  // connection to it, of a cluster to the one that leads now.
   const Address& server_of(std::string_view key) const noexcept;
   Result<Connection> connect(std::string_view key, std::stop_token stop = {});
 

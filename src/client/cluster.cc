@@ -1,0 +1,81 @@
+#include "client/cluster.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "lockd/client/client.h"
+
+namespace lockd::client {
+
+Result<std::shared_ptr<Cluster>> Cluster::make(std::span<const Address> addresses,
+                                               const ConnectOptions& options) {
+  if (addresses.empty() || addresses.size() > kClusterSizeMax) {
+    return {Outcome::invalid,
+            "a cluster has 1 to " + std::to_string(kClusterSizeMax) + " addresses"};
+  }
+  const auto made = std::make_shared<Cluster>();
+  for (const Address& address : addresses) {
+    if (made->find(address)) {
+      return {Outcome::invalid, address.to_string() + " is given twice"};
+    }
+    auto endpoint = Endpoint::make(address, options);
+    if (!endpoint) return Status(std::move(endpoint));
+    made->members_.push_back({.endpoint = std::move(*endpoint), .addresses = {}});
+  }
+  return made;
+}
+
+std::optional<std::size_t> Cluster::find(const Address& address) const {
+  const auto found = std::find_if(members_.begin(), members_.end(), [&](const Member& member) {
+    return member.endpoint->address == address;
+  });
+  if (found == members_.end()) return {};
+  return static_cast<std::size_t>(found - members_.begin());
+}
+
+std::size_t Cluster::index_of(const Conversation& conversation) const {
+  return *find(conversation.endpoint()->address);
+}
+
+std::string Cluster::names() const {
+  std::string all;
+  for (const Member& member : members_) {
+    all += (all.empty() ? "" : ", ") + member.endpoint->address.to_string();
+  }
+  return all;
+}
+
+std::optional<SocketAddresses> Cluster::addresses_of(std::size_t index) const {
+  MutexLock lock(mutex_);
+  return members_[index].addresses;
+}
+
+void Cluster::learn(std::size_t index, SocketAddresses addresses) {
+  MutexLock lock(mutex_);
+  members_[index].addresses = std::move(addresses);
+}
+
+void Cluster::look_up(std::size_t index) {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(members_[index].is_looked_up, true)) return;
+  }
+  try {
+    resolve_in_background(member(index)->address,
+                          [self = shared_from_this(), index](Result<SocketAddresses> answer) {
+                            self->end_look_up(index, std::move(answer));
+                          });
+  } catch (const std::system_error& no_thread) {
+    end_look_up(index, Status{Outcome::unreachable, no_thread.what()});
+  }
+}
+
+// One that fails leaves what was known before: a name server that is away takes nobody with it.
+void Cluster::end_look_up(std::size_t index, Result<SocketAddresses> answer) {
+  MutexLock lock(mutex_);
+  members_[index].is_looked_up = false;
+  if (answer) members_[index].addresses = std::move(*answer);
+}
+
+}  // namespace lockd::client

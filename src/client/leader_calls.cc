@@ -1,0 +1,90 @@
+#include "client/leader_calls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/calls.h"
+#include "client/deadline.h"
+#include "client/reply.h"
+#include "client/request_lines.h"
+
+namespace lockd::client {
+namespace {
+
+using Time = BootClock::time_point;
+
+// What one server may take, so that there is time for all, and for a second look at one.
+Time attempt_until(Time now, Time deadline, const Cluster& cluster) {
+  if (cluster.is_alone()) return deadline;
+  const auto parts = static_cast<BootClock::rep>(cluster.size() + 1);
+  return now + std::max(deadline - now, BootClock::duration{}) / parts;
+}
+
+Result<std::unique_ptr<Conversation>> open_at(Cluster& cluster, std::size_t index, Time deadline,
+                                              std::stop_token stop) {
+  auto opened = open_conversation(cluster.member(index), deadline, std::move(stop));
+  if (opened) cluster.learn(index, (*opened)->addresses());
+  return opened;
+}
+
+Result<std::unique_ptr<Conversation>> open_if_it_leads(Cluster& cluster, std::size_t index,
+                                                       Time deadline, std::stop_token stop) {
+  auto opened = open_at(cluster, index, deadline, stop);
+  if (!opened) return opened;
+  const auto reply = ask_until(**opened, {.lines = kBarrierLines}, deadline, std::move(stop));
+  if (!reply) return static_cast<const Status&>(reply);
+  if (Status status = status_of(reply->line); !status) return status;
+  return opened;
+}
+
+// With the addresses that are known: a release does not wait for a name server.
+Status ask_at(Cluster& cluster, std::size_t index, std::string_view lines, Time deadline) {
+  const auto addresses = cluster.addresses_of(index);
+  if (!addresses) {
+    cluster.look_up(index);
+    return {Outcome::unreachable, "cannot look up " + cluster.member(index)->address.host};
+  }
+  Conversation conversation(cluster.member(index), *addresses, BootClock::now(), deadline);
+  Status ready = converse_until(conversation, kNever, {}, [&] { return conversation.is_ready(); });
+  if (!ready) return ready;
+  const auto reply = ask_until(conversation, {.lines = lines}, deadline, {});
+  return reply ? status_of(reply->line) : static_cast<const Status&>(reply);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Conversation>> open_at_leader(LeaderSearch& search, std::stop_token stop) {
+  Cluster& cluster = search.cluster();
+  const Time deadline = later(BootClock::now(), cluster.options().connect_timeout);
+  if (cluster.is_alone()) return open_at(cluster, 0, deadline, std::move(stop));
+  // For those that are not met now: the background thread may have to go there.
+  for (std::size_t index = 0; index < cluster.size(); ++index) {
+    if (!cluster.addresses_of(index)) cluster.look_up(index);
+  }
+  for (;;) {
+    if (Status waited = pause_until(search.not_before(), stop); !waited) return waited;
+    auto opened = open_if_it_leads(cluster, search.here(),
+                                   attempt_until(BootClock::now(), deadline, cluster), stop);
+    if (opened) cluster.set_leader(search.here());
+    if (opened || opened.outcome == Outcome::cancelled) return opened;
+    search.move_on(opened, BootClock::now());
+    const Time next = std::max(BootClock::now(), search.not_before());
+    if (search.is_hopeless() || next >= deadline) return search.verdict();
+  }
+}
+
+Status ask_leader(LeaderSearch& search, std::string_view lines, BootClock::time_point deadline) {
+  Cluster& cluster = search.cluster();
+  for (;;) {
+    pause_until(search.not_before(), {});
+    const Time until = attempt_until(BootClock::now(), deadline, cluster);
+    Status status = ask_at(cluster, search.here(), lines, until);
+    if (!moves_on(status.outcome)) cluster.set_leader(search.here());
+    if (cluster.is_alone() || !moves_on(status.outcome)) return status;
+    search.move_on(status, BootClock::now());
+    const Time next = std::max(BootClock::now(), search.not_before());
+    if (search.is_hopeless() || next >= deadline) return search.verdict();
+  }
+}
+
+}  // namespace lockd::client

@@ -1,0 +1,143 @@
+// lockctl with the addresses of a cluster: servers that play one are killed under it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cli/fake_http.h"
+#include "cli/lockctl.h"
+#include "client/fake_cluster.h"
+#include "lockd/client/client.h"
+
+namespace lockd {
+namespace {
+
+using client::eventually;
+using client::FakeCluster;
+using Words = std::vector<std::string>;
+
+std::string list_of(const FakeCluster& cluster) {
+  std::string list;
+  for (const auto& address : cluster.addresses()) list += "," + address.to_string();
+  return list.substr(1);
+}
+
+TEST(LockctlCluster, RunHoldsItsLockThroughTheDeathOfTheLeader) {
+  FakeCluster cluster(3);
+  cluster.lead(1);
+  Lockctl process({"run", "--cluster", list_of(cluster), "--ttl", "10", "k", "-c",
+                   "echo begun; read line; echo ended"},
+                  {.terminal = true});
+  process.await_output("begun");
+  cluster.kill(1);
+  ASSERT_TRUE(eventually([&] { return cluster.asked(0, "n") > 0 && cluster.asked(2, "n") > 0; }));
+  cluster.lead(2);
+  const int before = cluster.asked(2, "n");
+  ASSERT_TRUE(eventually([&] { return cluster.asked(2, "n") > before; })) << "it was renewed there";
+  EXPECT_TRUE(cluster.is_held("k"));
+  process.type("go on\n");
+  process.await_output("ended");
+  EXPECT_EQ(process.await_exit(), 0) << process.output();
+  EXPECT_FALSE(cluster.is_held("k"));
+}
+
+TEST(LockctlCluster, IsNamedByAVariableToo) {
+  FakeCluster cluster(2);
+  cluster.lead(1);
+  const Finished run = lockctl({"run", "-v", "--ttl", "10", "k", "--", "echo", "done"},
+                               {.environment = {"DFLOCKD_CLUSTER=" + list_of(cluster)}});
+  EXPECT_EQ(run.status, 0) << run.errors;
+  EXPECT_EQ(run.output, "done\n");
+}
+
+TEST(LockctlCluster, SaysThatNobodyLeads) {
+  FakeCluster cluster(2);
+  cluster.lead_none();
+  cluster.name("10.0.0.7:6388");
+  const Finished run = lockctl({"run", "--cluster", list_of(cluster), "--connect-timeout", "0.3",
+                                "k", "--", "echo", "never"});
+  EXPECT_EQ(run.status, 75);
+  EXPECT_EQ(run.output, "");
+  EXPECT_NE(run.errors.find("no leader was found among 127.0.0.1:"), std::string::npos);
+  EXPECT_NE(run.errors.find("\"10.0.0.7:6388\" was named, and was not given"), std::string::npos)
+      << run.errors;
+}
+
+TEST(LockctlCluster, AOneServerThatFollowsIsAClearError) {
+  FakeCluster cluster(2);
+  cluster.lead(1);
+  const Finished run =
+      lockctl({"run", "-s", cluster.addresses()[0].to_string(), "k", "--", "echo", "never"});
+  EXPECT_EQ(run.status, 75);
+  EXPECT_EQ(run.errors, "lockctl: the server does not lead its cluster\n");
+}
+
+TEST(LockctlCluster, PingTellsWhoFollows) {
+  FakeCluster cluster(2);
+  const Finished ping = lockctl({"ping", "--cluster", list_of(cluster)});
+  EXPECT_EQ(ping.status, 0) << ping.output;
+  EXPECT_NE(ping.output.find("  ok\n"), std::string::npos) << ping.output;
+  EXPECT_NE(ping.output.find("  follows " + cluster.addresses()[0].to_string() + "\n"),
+            std::string::npos)
+      << ping.output;
+  const Finished stats = lockctl({"stats", "--json", "--cluster", list_of(cluster)});
+  EXPECT_EQ(stats.output, "{\"connections\":1}\n") << stats.errors;
+  EXPECT_EQ(cluster.asked(1, "stats"), 0);
+}
+
+TEST(LockctlCluster, TokensAreReleasedAtTheLeader) {
+  FakeCluster cluster(3);
+  cluster.lead(2);
+  client::Client client({.cluster = cluster.addresses()});
+  auto lock = client.acquire({.key = "k", .lease = std::chrono::seconds(600)});
+  ASSERT_TRUE(lock);
+  const std::string list = list_of(cluster);
+  EXPECT_EQ(lockctl({"renew", "k", lock->token(), "--ttl", "60", "--cluster", list}).status, 0);
+  EXPECT_EQ(lockctl({"release", "k", lock->token(), "--cluster", list}).status, 0);
+  EXPECT_FALSE(cluster.is_held("k"));
+}
+
+// --- over HTTP ---
+
+std::string follower_says(const FakeRequest&) {
+  return json_reply("503 Service Unavailable", R"({"error":"not_leader","detail":"follows"})");
+}
+
+TEST(LockctlCluster, HttpGoesToTheAddressThatLeads) {
+  FakeHttp follower(follower_says);
+  FakeHttp leader([](const FakeRequest& request) {
+    if (request.line == "GET /leader HTTP/1.1") return json_reply("200 OK", "{}");
+    return json_reply("200 OK", R"({"key":"k","holder":"h","token":42,"expires_at_unix_ms":1})");
+  });
+  const std::string list = follower.address() + ",127.0.0.1:1," + leader.address();
+  const Finished acquired = lockctl({"acquire", "k", "--http", list});
+  EXPECT_EQ(acquired.output, "42\n") << acquired.errors;
+  ASSERT_EQ(follower.requests().size(), 1U);
+  EXPECT_EQ(follower.requests()[0].line, "GET /leader HTTP/1.1");
+  EXPECT_EQ(leader.requests().back().line, "POST /v1/acquire HTTP/1.1");
+}
+
+TEST(LockctlCluster, HttpSaysThatNobodyLeads) {
+  FakeHttp one(follower_says);
+  FakeHttp other(follower_says);
+  const Finished listed = lockctl(
+      {"list", "--http", one.address() + "," + other.address(), "--connect-timeout", "0.2"});
+  EXPECT_EQ(listed.status, 75);
+  EXPECT_NE(listed.errors.find("no server leads: "), std::string::npos) << listed.errors;
+}
+
+// What was sent and not answered may have been done: it is not done again elsewhere.
+TEST(LockctlCluster, HttpSendsNothingTwiceThatMayHaveBeenDone) {
+  FakeHttp one([](const FakeRequest& request) {
+    return request.line == "GET /leader HTTP/1.1" ? json_reply("200 OK", "{}") : std::string();
+  });
+  FakeHttp other([](const FakeRequest&) { return json_reply("200 OK", "{}"); });
+  const Finished released = lockctl(
+      {"release", "k", "42", "--holder", "me", "--http", one.address() + "," + other.address()});
+  EXPECT_EQ(released.status, 69) << released.errors;
+  EXPECT_EQ(other.requests().size(), 0U);
+}
+
+}  // namespace
+}  // namespace lockd
