@@ -8,8 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
+#include <set>
 #include <utility>
 
 namespace lockd::ha_test {
@@ -17,26 +21,54 @@ namespace {
 
 constexpr const char* kEtcd = "/usr/bin/etcd";
 
-// One that is free now, and most likely a moment later.
-std::uint16_t free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(socket, any, size) != 0 || ::getsockname(socket, any, &size) != 0) std::abort();
-  ::close(socket);
-  return ntohs(address.sin_port);
-}
+constexpr const char* kEtcdctl = "/usr/bin/etcdctl";
 
 std::string url(std::uint16_t port) { return "http://127.0.0.1:" + std::to_string(port); }
 
 std::string name(std::size_t member) { return "m" + std::to_string(member); }
 
+std::uint64_t number_behind(const std::string& text, const std::string& name) {
+  const std::size_t at = text.find(name);
+  return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + name.size(), nullptr, 10);
+}
+
+std::string etcdctl(const std::string& endpoints, const std::string& words,
+                    const std::string& input) {
+  const std::string command = std::string("ETCDCTL_API=3 ") + kEtcdctl +
+                              " --endpoints=" + endpoints + " " + words + " 2>&1 <" + input;
+  std::FILE* const out = ::popen(command.c_str(), "re");
+  if (out == nullptr) return "popen failed";
+  std::string said;
+  std::array<char, 4096> bytes;
+  for (std::size_t size = 0; (size = std::fread(bytes.data(), 1, bytes.size(), out)) > 0;) {
+    said.append(bytes.data(), size);
+  }
+  ::pclose(out);
+  return said;
+}
+
 }  // namespace
 
-EtcdCluster::EtcdCluster(std::size_t members) {
+// Below the range from which the system takes ports for connections: who is killed must find its
+// own free when it is started again.
+std::uint16_t free_port() {
+  static std::mt19937 random(std::random_device{}());
+  static std::set<std::uint16_t> given;
+  while (true) {
+    const auto port = static_cast<std::uint16_t>(20'000 + random() % 12'000);
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const bool free =
+        ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    ::close(socket);
+    if (free && given.insert(port).second) return port;
+  }
+}
+
+EtcdCluster::EtcdCluster(std::size_t members, std::uint64_t quota) : quota_(quota) {
   for (std::size_t i = 0; i < members; ++i) members_.push_back({free_port(), free_port()});
   for (std::size_t i = 0; i < members; ++i) start(i);
 }
@@ -60,7 +92,7 @@ std::string EtcdCluster::initial_cluster() const {
   return text;
 }
 
-void EtcdCluster::start(std::size_t number) {
+void EtcdCluster::start(std::size_t number, std::uint64_t quota) {
   Member& member = members_[number];
   const std::string data = directory_.path() + "/" + name(number);
   std::vector<std::string> arguments = {kEtcd,
@@ -73,6 +105,7 @@ void EtcdCluster::start(std::size_t number) {
                                         "--initial-cluster=" + initial_cluster(),
                                         "--initial-cluster-state=new",
                                         "--snapshot-count=5000",
+                                        "--quota-backend-bytes=" + std::to_string(quota),
                                         "--log-level=error"};
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
@@ -101,5 +134,25 @@ void EtcdCluster::kill(std::size_t member) {
 void EtcdCluster::stop(std::size_t member) { ::kill(members_[member].pid, SIGSTOP); }
 
 void EtcdCluster::go_on(std::size_t member) { ::kill(members_[member].pid, SIGCONT); }
+
+std::string EtcdCluster::control(const std::string& words, const std::string& input) const {
+  std::string all;
+  for (const std::string& endpoint : endpoints()) all += (all.empty() ? "" : ",") + endpoint;
+  return etcdctl(all, words, input);
+}
+
+std::uint64_t EtcdCluster::revision() const {
+  return number_behind(control("get nothing -w json"), "\"revision\":");
+}
+
+bool EtcdCluster::await_healthy(std::size_t member) const {
+  const std::string endpoint = endpoints()[member];
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (std::chrono::steady_clock::now() < deadline) {
+    const std::string said = etcdctl(endpoint, "endpoint health", "/dev/null");
+    if (said.find("is healthy") != std::string::npos) return true;
+  }
+  return false;
+}
 
 }  // namespace lockd::ha_test
