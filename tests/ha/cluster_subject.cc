@@ -1,6 +1,7 @@
 #include "ha/cluster_subject.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <charconv>
@@ -111,7 +112,13 @@ void ClusterSubject::end(std::size_t node) {
   servers_[node].process.reset();
 }
 
-void ClusterSubject::freeze(std::size_t node) { ::kill(servers_[node].process->pid(), SIGSTOP); }
+void ClusterSubject::freeze(std::size_t node) {
+  const pid_t pid = servers_[node].process->pid();
+  ::kill(pid, SIGSTOP);
+  siginfo_t stopped{};
+  ::waitid(P_PID, static_cast<id_t>(pid), &stopped, WSTOPPED);
+}
+
 void ClusterSubject::thaw(std::size_t node) { ::kill(servers_[node].process->pid(), SIGCONT); }
 
 void ClusterSubject::is_deposed(std::size_t node) {

@@ -40,9 +40,10 @@ class ClusterSubject : public Subject {
 
   void start_node(std::size_t node);
   void kill_node(std::size_t node);
+  bool is_running(std::size_t node) const { return place(node).line_port != 0; }
   // It is asked to stop, and does so in good order; else this throws std::runtime_error.
   void stop_node(std::size_t node);
-  void freeze(std::size_t node);
+  void freeze(std::size_t node);  // all of it stands still on return
   void thaw(std::size_t node);
   // Another leads by now: what this one's clients hold lives on when it finds out.
   void is_deposed(std::size_t node);
