@@ -268,6 +268,18 @@ TEST_F(BatchTest, WhatTheEngineDescribesRebuildsIt) {
   EXPECT_GT(rebuilt.acquire({.key = "k0", .holder = "b", .ttl = 1s})->fence, largest);
 }
 
+TEST_F(BatchTest, WhatIsRefusedForWantOfRoomRestsOnNothing) {
+  ForgetfulJournal journal(Sync::by_hand);
+  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+  Batch first(engine);
+  first.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  EXPECT_FALSE(engine.is_durable(first.commit()));
+  journal.set_state(Journal::State::full);
+  Batch second(engine);
+  EXPECT_EQ(second.acquire({.key = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::storage);
+  EXPECT_TRUE(engine.is_durable(second.commit()));
+}
+
 TEST_F(BatchTest, WhoeverHoldsAnswersBackHearsWhenTheyAreDurable) {
   ForgetfulJournal journal(Sync::by_hand);
   int heard = 0;

@@ -187,6 +187,11 @@ Outcome EngineCore::refusal(Needs needs) const {
 // lock held, the sweeper hears of a new deadline. What was settled waits in `turn` for commit().
 template <typename Operation>
 LockTable::Reply EngineCore::execute(Turn& turn, Shard& shard, Needs needs, Operation operation) {
+  // This says nothing of what is held, so it rests on nothing: it can be told though what was
+  // appended before waits for room, which may be for long.
+  if (journal_state() == Journal::State::full && refusal(needs) == Outcome::storage) {
+    return {Outcome::storage};
+  }
   const Time now = time();
   const LockTable::Reply reply = shard.run(turn, [&](LockTable& table) {
     const Outcome no = refusal(needs);

@@ -5,8 +5,6 @@
 namespace lockd::histories {
 namespace {
 
-// Longer than kLateMax: a reply that does not come by then never will.
-constexpr Instant kPatience = 12 * kSecond;
 constexpr Instant kBackOff = 20'000'000;
 
 }  // namespace
@@ -16,10 +14,11 @@ Actor::Actor(Recording& recording, Recording::Scribe& scribe, const ChaosProxy& 
     : recording_(recording),
       scribe_(scribe),
       proxy_(proxy),
-      role_(role),
-      dialect_(role.http ? http_dialect() : line_dialect()),
+      role_(std::move(role)),
+      dialect_(role_.http ? http_dialect() : line_dialect()),
       plan_(std::move(plan)),
-      proc_(recording.new_proc()) {}
+      proc_(recording.new_proc()),
+      node_(proc_ % role_.subject->nodes()) {}
 
 Via Actor::via() const {
   if (role_.http) return Via::http;
@@ -28,16 +27,18 @@ Via Actor::via() const {
 
 void Actor::connect(const Watch& watch) {
   connect_at_ = now() + kBackOff;
-  const Subject::Place place = role_.subject->place();
-  const bool direct = role_.proxy_port == 0;
+  const Subject::Place place = role_.subject->place(node_);
   const std::uint16_t server_port = role_.http ? place.http_port : place.line_port;
-  if (server_port == 0) return;
-  const std::uint16_t port = direct ? server_port : role_.proxy_port;
+  if (server_port == 0) {
+    node_ = (node_ + 1) % role_.subject->nodes();
+    return;
+  }
+  const std::uint16_t port = is_direct() ? server_port : role_.proxy_ports[node_];
   received_.clear();
   conn_ = recording_.new_conn();
-  life_ = direct ? place.life : 0;
+  life_ = is_direct() ? place.life : 0;
   alive_at_ = now();
-  server_ends_ = false;
+  server_ends_ = answered_ = sent_on_ = false;
   channel_ = std::make_unique<Channel>(port, role_.subject->settings().tls);
   watch(channel_->descriptor(), *this, true, true);
   ask_next();
@@ -59,6 +60,7 @@ void Actor::converse(bool ending) {
   Reply reply;
   while (pending_.has_value() && dialect_.read(pending_->request, received_, reply)) {
     take(reply);
+    if (sent_on_) return close(true);
     if (!server_ends_ && !finished_) ask_next();
   }
   if (open) open = channel_->flush();
@@ -86,7 +88,7 @@ void Actor::ask_next() {
                       .via = via()};
   operation.call = now();
   channel_->send(text);
-  pending_ = {std::move(*request), operation, operation.call + operation.timeout + kPatience};
+  pending_ = {std::move(*request), operation, operation.call + operation.timeout + role_.patience};
 }
 
 void Actor::take(const Reply& reply) {
@@ -95,12 +97,15 @@ void Actor::take(const Reply& reply) {
   if (life_ == 0) life_ = proxy_.life_of(channel_->local_port());
   Operation& operation = pending.operation;
   operation.ret = now();
-  operation.life = life_;
+  operation.life = role_.subject->life_told(node_, life_);
   operation.result = reply.result;
   if (reply.fence != 0) operation.fence = reply.fence;
   scribe_.note(operation);
   alive_at_ = operation.call;
   server_ends_ = reply.ends;
+  answered_ = true;
+  sent_on_ = reply.result == Result::not_leader;
+  next_node_ = sent_on_ ? role_.subject->node_at(reply.leader) : node_;
   plan_.heard(pending.request, reply);
 }
 
@@ -131,7 +136,8 @@ void Actor::note_unknown() {
   pending_.reset();
   Operation& operation = pending.operation;
   operation.gave_up = now();
-  operation.life = life_ != 0 ? life_ : role_.subject->place().life;
+  const std::uint32_t life = life_ != 0 ? life_ : role_.subject->place(node_).life;
+  operation.life = role_.subject->life_told(node_, life);
   operation.result = Result::info;
   scribe_.note(operation);
   plan_.heard(pending.request, {.token = {}});
@@ -140,17 +146,20 @@ void Actor::note_unknown() {
 
 void Actor::close(bool by_us) {
   const Instant closing = now();
-  const bool died_with_server = !by_us && role_.proxy_port == 0 && role_.subject->is_ending(life_);
+  const bool died_with_server = !by_us && is_direct() && role_.subject->is_ending(life_, node_);
   channel_.reset();
   if (pending_.has_value()) note_unknown();
   if (!role_.http) note_end(died_with_server, by_us, closing);
   plan_.disconnected();
+  // Where nobody was, or nobody answers, another may be.
+  if (sent_on_) node_ = next_node_;
+  if (!sent_on_ && (by_us || !answered_)) node_ = (node_ + 1) % role_.subject->nodes();
 }
 
 // Of a connection that somebody else has ended it is only known that it lived when the last request
 // was sent that was answered.
 void Actor::note_end(bool died_with_server, bool by_us, Instant closing) {
-  const bool known = by_us && role_.proxy_port == 0;
+  const bool known = by_us && is_direct();
   Operation end{.call = known ? closing : alive_at_,
                 .ret = now(),
                 .conn = conn_,

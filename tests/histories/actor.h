@@ -1,8 +1,8 @@
 // A client on a connection: carries out its plan, one request after the other, and writes down what
 // it was told.
 //
-// Connects again when its connection is gone, and goes on with what it held. Belongs to the thread
-// of its troupe.
+// Connects again when its connection is gone, and goes on with what it held. Of a cluster it tries
+// one node after the other, and goes where a node sends it. Belongs to the thread of its troupe.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "histories/channel.h"
 #include "histories/chaos_proxy.h"
@@ -25,8 +26,11 @@ class Actor {
   struct Role {
     Subject* subject;
     bool http = false;
-    std::uint16_t proxy_port = 0;  // 0: straight to the server
+    std::vector<std::uint16_t> proxy_ports{};  // one for each node; none: straight to the server
+    Instant patience = kPatience;              // how late an answer may be
   };
+  // Longer than kLateMax: a reply that does not come by then never will.
+  static constexpr Instant kPatience = 12 * kSecond;
 
   Actor(Recording& recording, Recording::Scribe& scribe, const ChaosProxy& proxy, Role role,
         Plan plan);
@@ -57,6 +61,7 @@ class Actor {
   void converse(bool ending);
   void ask_next();
   void take(const Reply& reply);
+  bool is_direct() const { return role_.proxy_ports.empty(); }
   void note_unknown();
   void close(bool by_us);
   void note_end(bool died_with_server, bool by_us, Instant closing);
@@ -72,6 +77,7 @@ class Actor {
   bool finished_ = false;
   Instant paused_until_ = 0;
   Instant connect_at_ = 0;
+  std::size_t node_;  // to which it connects
 
   // Of the connection.
   std::unique_ptr<Channel> channel_;
@@ -80,6 +86,9 @@ class Actor {
   std::uint32_t life_ = 0;  // 0: behind the proxy, and nothing has come yet
   Instant alive_at_ = 0;    // the server had not closed it when this was called
   bool server_ends_ = false;
+  bool answered_ = false;  // anything
+  bool sent_on_ = false;   // to another node:
+  std::size_t next_node_ = 0;
   std::optional<Pending> pending_;
 };
 

@@ -4,6 +4,7 @@
 //
 // With --slices the lines of some keys are copied to OUT, for a second judge. Exits with 0 if
 // everything can be true, 1 if not, 2 if the file cannot be read.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -24,13 +25,13 @@ constexpr std::size_t kSliceSize = 2000;
 void print_table(const History& history) {
   std::array<std::array<std::size_t, 4>, 6> counts{};
   std::map<std::string, std::size_t> faults;
-  std::array<std::size_t, 8> results{};
+  std::array<std::size_t, 9> results{};
   std::size_t all = 0;
   std::size_t broken = 0;
   for (const Operation& operation : history.operations) {
     if (operation.function == Function::fault) {
       const std::string& name = history.faults[operation.fault];
-      if (name != kRestart) ++broken;
+      if (!is_consequence(name)) ++broken;
       ++faults[name];
     }
     if (operation.function > Function::stats) continue;
@@ -50,8 +51,9 @@ void print_table(const History& history) {
                 results[result]);
   }
   std::printf("\n");
-  const std::size_t kinds = faults.size() - faults.count(std::string(kRestart));
-  std::printf("%zu faults of %zu kinds:", broken, kinds);
+  const auto kinds = std::count_if(faults.begin(), faults.end(),
+                                   [](const auto& fault) { return !is_consequence(fault.first); });
+  std::printf("%zu faults of %td kinds:", broken, kinds);
   for (const auto& [name, count] : faults) std::printf(" %s %zu", name.c_str(), count);
   std::printf("\n");
 }

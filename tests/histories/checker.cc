@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 
 #include "histories/key_checks.h"
 #include "histories/key_history.h"
@@ -24,6 +25,39 @@ void check_failures(const History& history, const Timeline& timeline,
   }
 }
 
+// I13: in a cluster, whoever was asked after a later epoch had answered says nothing of what is
+// held. Operations are in the order of calls.
+void check_epochs(const History& history, const Timeline& timeline,
+                  std::vector<Violation>& violations) {
+  const auto tells = [&](const Operation& operation) {
+    const bool answered = operation.result <= Result::not_held;
+    return operation.function <= Function::release && answered && operation.life != 0 &&
+           timeline.is_cluster(operation.server);
+  };
+  std::vector<const Operation*> answers;
+  for (const Operation& operation : history.operations) {
+    if (tells(operation)) answers.push_back(&operation);
+  }
+  std::sort(answers.begin(), answers.end(),
+            [](const Operation* a, const Operation* b) { return a->ret < b->ret; });
+  std::vector<const Operation*> latest(history.servers.size(), nullptr);
+  auto next = answers.begin();
+  for (const Operation& operation : history.operations) {
+    for (; next != answers.end() && (*next)->ret < operation.call; ++next) {
+      const Operation*& last = latest[(*next)->server];
+      if (last == nullptr || last->life < (*next)->life) last = *next;
+    }
+    if (!tells(operation)) continue;
+    const Operation* const later = latest[operation.server];
+    if (later == nullptr || later->life <= operation.life) continue;
+    violations.push_back({"I13",
+                          history.keys[operation.key],
+                          "answered by epoch " + std::to_string(operation.life) + " after epoch " +
+                              std::to_string(later->life) + " had answered",
+                          {later->line, operation.line}});
+  }
+}
+
 std::vector<const Operation*> by_key(const History& history) {
   std::vector<const Operation*> operations;
   operations.reserve(history.operations.size());
@@ -43,6 +77,7 @@ std::vector<Violation> check(const History& history) {
   std::vector<Violation> violations;
   const Timeline timeline(history);
   check_failures(history, timeline, violations);
+  check_epochs(history, timeline, violations);
   const std::vector<const Operation*> operations = by_key(history);
   for (auto first = operations.begin(); first != operations.end();) {
     const auto last = std::find_if(first, operations.end(), [&](const Operation* operation) {

@@ -5,6 +5,9 @@
 namespace lockd::histories {
 namespace {
 
+constexpr std::string_view kNotLeader = "error_not_leader ";
+constexpr std::string_view kLeaderField = "X-Dflockd-Leader: ";
+
 std::uint64_t number_at(std::string_view text, int base = 10) {
   std::uint64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number, base);
@@ -52,6 +55,7 @@ class LineDialect : public Dialect {
     received.erase(0, end + 1);
     reply = {.result = result_of(request, line), .token = {}};
     reply.ends = line == "error_draining";
+    if (reply.result == Result::not_leader) reply.leader = line.substr(kNotLeader.size());
     const bool grants = request.function <= Function::wait;
     if (reply.result == Result::ok && grants) {
       reply.token = line.substr(line.find(' ') + 1, 32);
@@ -70,6 +74,7 @@ class LineDialect : public Dialect {
     if (follows_up && line == "error") return Result::not_held;
     if (line == "error_lease_expired" || line == "error_not_enqueued") return Result::not_held;
     if (line == "error_storage") return Result::storage;
+    if (line.starts_with(kNotLeader)) return Result::not_leader;
     return line == "error_draining" ? Result::draining : Result::refused;
   }
 };
@@ -109,6 +114,10 @@ class HttpDialect : public Dialect {
     reply.result = result_of(number_at(std::string_view(received).substr(9, 3)), body);
     if (reply.result == Result::ok) reply.fence = number_behind(body, "\"token\":");
     reply.ends = received.find("Connection: close") < head;
+    if (const std::size_t leader = received.find(kLeaderField); leader < head) {
+      const std::size_t from = leader + kLeaderField.size();
+      reply.leader = received.substr(from, received.find('\r', from) - from);
+    }
     received.erase(0, head + 4 + size);
     return true;
   }
@@ -124,6 +133,7 @@ class HttpDialect : public Dialect {
     const auto says = [body](std::string_view code) {
       return body.find(code) != std::string_view::npos;
     };
+    if (status == 503 && says("\"not_leader\"")) return Result::not_leader;
     if (status == 503) return says("\"storage\"") ? Result::storage : Result::draining;
     if (status != 409) return Result::refused;
     for (const std::string_view code : {"\"held\"", "\"wait_timeout\""}) {

@@ -26,7 +26,8 @@ struct Reply {
   Result result = Result::info;
   Fence fence = 0;
   std::string token;
-  bool ends = false;  // the server closes after it
+  bool ends = false;     // the server closes after it
+  std::string leader{};  // not_leader: its host:port of the line protocol, or "-"
 };
 
 class Dialect {

@@ -10,13 +10,14 @@ namespace lockd::histories {
 inline constexpr std::array<std::string_view, 10> kFunctionNames{
     "acquire", "enqueue",    "wait", "renew",   "release",
     "stats",   "disconnect", "lost", "(fault)", "heal"};
-inline constexpr std::array<std::string_view, 8> kResultNames{"ok",
+inline constexpr std::array<std::string_view, 9> kResultNames{"ok",
                                                               "queued",
                                                               "timeout",
                                                               "error:not_held",
                                                               "error:storage",
                                                               "error:draining",
                                                               "error:refused",
+                                                              "error:not_leader",
                                                               "info"};
 inline constexpr std::array<std::string_view, 4> kViaNames{"tcp", "tls", "http", "lib"};
 

@@ -48,6 +48,7 @@ void KeyHistory::take_acquire(const Operation& operation) {
     asked = first_asked_.try_emplace(operation.rid, operation.call).first->second;
   }
   if (operation.result == Result::ok) return grant(operation, asked, operation.ret, asked);
+  if (operation.result == Result::not_leader) return;
   waits_.push_back({operation.call, operation.ret, kNone});
   if (operation.result != Result::timeout) may_hold(operation, end_of(operation));
 }
@@ -61,7 +62,7 @@ void KeyHistory::take_enqueue(const Operation& operation) {
   if (operation.result == Result::ok) {
     return grant(operation, operation.call, operation.ret, operation.call);
   }
-  if (operation.result != Result::queued) {
+  if (operation.result != Result::queued && operation.result != Result::not_leader) {
     waits_.push_back({operation.call, operation.ret, kNone});
     may_hold(operation, end_of(operation));
   }
@@ -97,6 +98,7 @@ void KeyHistory::take_wait(const Operation& operation) {
 }
 
 void KeyHistory::follow_up(Fence fence, const Operation& operation) {
+  if (operation.result == Result::not_leader) return;
   const auto found = by_fence_.find(fence);
   if (found == by_fence_.end()) {
     if (operation.result == Result::ok) complain("I6", "is about a fence of nobody's", operation);

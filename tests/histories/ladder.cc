@@ -45,7 +45,8 @@ void Ladder::run() {
 }
 
 bool Ladder::climb(std::uint32_t key) {
-  const Subject::Place place = subject_.place();
+  node_ = subject_.leader();
+  const Subject::Place place = subject_.place(node_);
   if (place.line_port == 0) return false;
   life_ = place.life;
   std::vector<Rung> rungs;
@@ -112,7 +113,9 @@ bool Ladder::hear(Rung& rung) {
     return false;
   }
   operation.ret = now();
+  operation.life = subject_.life_told(node_, life_);
   operation.result = Result::refused;
+  if (reply.starts_with("error_not_leader ")) operation.result = Result::not_leader;
   if (reply.starts_with("ok")) operation.result = Result::ok;
   if (reply == "timeout") operation.result = Result::timeout;
   if (reply == "error" && operation.function == Function::release) {
@@ -149,7 +152,7 @@ bool Ladder::release(Rung& rung, std::uint32_t key) {
 
 void Ladder::leave(Rung& rung) {
   const Instant closing = now();
-  const bool died_with_server = rung.dead && subject_.is_ending(life_);
+  const bool died_with_server = rung.dead && subject_.is_ending(life_, node_);
   rung.client.close();
   Operation& pending = rung.operation;
   if (pending.call != 0) {

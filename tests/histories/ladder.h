@@ -50,6 +50,7 @@ class Ladder {
   Recording::Scribe& scribe_;
   Subject& subject_;
   const std::vector<std::uint32_t> keys_;
+  std::size_t node_ = 0;
   std::uint32_t life_ = 0;
   std::atomic<std::size_t> climbed_{0};
   std::atomic<bool> stopping_{false};

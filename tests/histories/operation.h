@@ -37,12 +37,13 @@ enum class Function : std::uint8_t {
 enum class Result : std::uint8_t {
   ok,
   queued,
-  timeout,   // also a try that found the key held
-  not_held,  // no such hold, or not any more
-  storage,   // refused: the disk is full, or has failed
-  draining,  // refused: the server stops
-  refused,   // for another reason
-  info,      // nobody knows
+  timeout,     // also a try that found the key held
+  not_held,    // no such hold, or not any more
+  storage,     // refused: the disk is full, or has failed
+  draining,    // refused: the server stops
+  refused,     // for another reason
+  not_leader,  // refused by a server that follows another: nothing was done
+  info,        // nobody knows
 };
 
 enum class Via : std::uint8_t { tcp, tls, http, lib };
@@ -58,7 +59,7 @@ struct Operation {
   std::uint64_t conn = 0;
   std::uint32_t line = 0;  // where it stands in the file
   std::uint32_t proc = 0;  // a client that does one thing after the other
-  std::uint32_t life = 0;  // of the server
+  std::uint32_t life = 0;  // of the server; of a cluster, the epoch of the leader that answered
   std::uint32_t key = 0;   // of History::keys
   std::uint32_t limit = 1;
   std::uint32_t waiters = 0;  // of `stats`
@@ -88,6 +89,16 @@ inline constexpr std::string_view kStop = "stop";        // the server stood sti
 inline constexpr std::string_view kSuspend = "suspend";  // its clock jumped ahead
 inline constexpr std::string_view kSyncError = "eio";    // from `call` on nothing may be promised
 inline constexpr std::string_view kRestart = "restart";  // from `call`, the end, to `ret`, ready
+// Of a cluster. Another leads, at the latest from `ret` on, and has begun every lease anew: also of
+// what had come to its end since `call`, for that this was so may be known to nobody any more.
+inline constexpr std::string_view kFailover = "failover";
+// What it rests on was away, slow or full.
+inline constexpr std::string_view kOutage = "outage";
+
+// What came of a fault, and is none itself.
+inline bool is_consequence(std::string_view fault) {
+  return fault == kRestart || fault == kFailover || fault == kOutage;
+}
 
 std::string_view name_of(Function function);
 std::string_view name_of(Result result);

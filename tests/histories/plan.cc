@@ -113,7 +113,8 @@ void Plan::heard(const Request& request, const Reply& reply) {
                                        [&](const Held& one) { return one.fence == request.fence; });
         if (held != held_.end()) echo_ = *held;
       }
-      const bool unsure = reply.result != Result::ok && reply.result != Result::not_held;
+      const bool unsure = reply.result != Result::ok && reply.result != Result::not_held &&
+                          reply.result != Result::not_leader;
       if (let_go || reply.result == Result::not_held || (unsure && one_in(3))) over(request.fence);
       break;
     }

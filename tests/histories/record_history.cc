@@ -132,7 +132,8 @@ class Run {
       return ChaosProxy::Upstream{http ? place.http_port : place.line_port, place.life};
     });
     for (int i = 0; i < share.direct + share.proxied; ++i) {
-      const Actor::Role role{&subject, http, i < share.direct ? std::uint16_t{0} : port};
+      Actor::Role role{&subject, http};
+      if (i >= share.direct) role.proxy_ports = {port};
       troupe_.add(std::make_unique<Actor>(recording_, scribe_, proxy_, role, plan(subject, http)));
     }
   }

@@ -34,7 +34,7 @@ void Recording::note_fault(std::string_view name, std::uint16_t server, std::uin
   auto& names = history_.faults;
   auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) found = names.insert(found, std::string(name));
-  if (name != kRestart) ++fault_count_;
+  if (!is_consequence(name)) ++fault_count_;
   Operation fault{.call = call, .ret = ret, .life = life, .server = server};
   fault.function = Function::fault;
   fault.fault = static_cast<std::uint16_t>(found - names.begin());

@@ -15,26 +15,28 @@
 
 namespace lockd::histories {
 
-Subject::Place Subject::place() const {
+Subject::Place Subject::place(std::size_t node) const {
   const std::lock_guard lock(mutex_);
-  return place_;
+  return nodes_[node].place;
 }
 
-bool Subject::is_ending(std::uint32_t life) const {
+bool Subject::is_ending(std::uint32_t life, std::size_t node) const {
   const std::lock_guard lock(mutex_);
-  return life <= ended_;
+  return life <= nodes_[node].ended;
 }
 
-void Subject::goes_down() {
+void Subject::goes_down(std::size_t node) {
   const std::lock_guard lock(mutex_);
-  ended_ = place_.life;
-  place_.line_port = 0;
-  place_.http_port = 0;
+  Node& down = nodes_[node];
+  down.ended = down.place.life;
+  down.place.line_port = 0;
+  down.place.http_port = 0;
 }
 
-void Subject::came_up(std::uint16_t line_port, std::uint16_t http_port) {
+void Subject::came_up(std::uint16_t line_port, std::uint16_t http_port, std::size_t node) {
   const std::lock_guard lock(mutex_);
-  place_ = {line_port, http_port, place_.life + 1};
+  Place& place = nodes_[node].place;
+  place = {line_port, http_port, place.life + 1};
 }
 
 ProcessSubject::ProcessSubject(Settings settings)

@@ -1,4 +1,5 @@
-// A server that a history is recorded of, through all its lives.
+// A server that a history is recorded of, through all its lives; or a cluster, whose nodes have
+// lives of their own.
 //
 // Somebody ends it and starts it again, on one thread; everybody may ask where it is.
 #pragma once
@@ -37,13 +38,21 @@ class Subject {
     std::string directory;
   };
 
-  explicit Subject(Settings settings) : settings_(std::move(settings)) {}
+  explicit Subject(Settings settings, std::size_t nodes = 1)
+      : settings_(std::move(settings)), nodes_(nodes) {}
   virtual ~Subject() = default;
 
   const Settings& settings() const { return settings_; }
-  Place place() const;
+  std::size_t nodes() const { return nodes_.size(); }
+  Place place(std::size_t node = 0) const;
   // Whether that life was, or is being, ended from outside: what its clients held lives on.
-  bool is_ending(std::uint32_t life) const;
+  bool is_ending(std::uint32_t life, std::size_t node = 0) const;
+
+  // Of a cluster: who leads, as far as is known; where an answer sends its client; and under which
+  // epoch a node has given the answer that has just come, which is what a history calls a life.
+  virtual std::size_t leader() { return 0; }
+  virtual std::size_t node_at(const std::string& /*address*/) const { return 0; }
+  virtual std::uint32_t life_told(std::size_t /*node*/, std::uint32_t life) { return life; }
 
   // These throw std::runtime_error when that does not come about.
   virtual void start() = 0;
@@ -52,14 +61,18 @@ class Subject {
 
  protected:
   // Before anything is done that ends it.
-  void goes_down();
-  void came_up(std::uint16_t line_port, std::uint16_t http_port);
+  void goes_down(std::size_t node = 0);
+  void came_up(std::uint16_t line_port, std::uint16_t http_port, std::size_t node = 0);
 
  private:
+  struct Node {
+    Place place;
+    std::uint32_t ended = 0;  // the last life that was
+  };
+
   const Settings settings_;
   mutable std::mutex mutex_;
-  Place place_;
-  std::uint32_t ended_ = 0;  // the last life that was
+  std::vector<Node> nodes_;
 };
 
 // dflockd in a process of its own.

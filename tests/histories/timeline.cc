@@ -29,8 +29,9 @@ Timeline::Timeline(const History& history)
 void Timeline::add_fault(const Operation& operation, std::string_view name) {
   Server& server = servers_[operation.server];
   const Span span{operation.call, operation.ret};
-  if (name == kRestart) server.restarts.push_back(span);
-  if (name == kStop) server.stops.push_back(span);
+  if (name == kRestart || name == kFailover) server.restarts.push_back(span);
+  if (name == kStop || name == kOutage) server.stops.push_back(span);
+  if (name == kFailover) server.is_cluster = true;
   if (name == kSuspend) server.suspends.push_back(span);
   if (name == kSyncError) server.failures.push_back({operation.life, operation.call});
 }

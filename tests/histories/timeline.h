@@ -21,15 +21,18 @@ class Timeline {
   // When the connection was over for its client, however it ended; kNever if it did not.
   Instant over(std::uint64_t conn) const;
 
-  // A lease that ends by `until` if nothing happens can end as late as this: over a restart it is
-  // at most armed anew.
+  // A lease that ends by `until` if nothing happens can end as late as this: over a restart or a
+  // failover it is at most armed anew.
   Instant armed_until(std::uint16_t server, Instant from, Instant until, Instant ttl) const;
   // The beginning of the first jump ahead of the server's clock that was not over at `from`.
   Instant next_suspend(std::uint16_t server, Instant from) const;
 
-  // Whether the server was restarted, or was not running, at any time in between.
+  // Whether it is several servers, of which one leads: then lives are epochs.
+  bool is_cluster(std::uint16_t server) const { return servers_[server].is_cluster; }
+  // Whether the server was restarted, or was not running, at any time in between; of a cluster,
+  // whether another came to lead.
   bool restarted(std::uint16_t server, Instant from, Instant to) const;
-  // Likewise, or was stopped.
+  // Likewise, or was stopped, or what it rests on was.
   bool interrupted(std::uint16_t server, Instant from, Instant to) const;
   // When its storage failed in that life; kNever if it did not.
   Instant failed(std::uint16_t server, std::uint32_t life) const;
@@ -51,6 +54,7 @@ class Timeline {
   };
   struct Server {
     bool auto_release = true;
+    bool is_cluster = false;
     std::vector<Span> restarts;
     std::vector<Span> stops;
     std::vector<Span> suspends;

@@ -81,6 +81,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags,
 void ServerProcess::start(const std::vector<std::string>& flags, const Surroundings& surroundings,
                           const Descriptors* limit) {
   std::vector<std::string> words{LOCKD_DFLOCKD, "--port", "0", "--shutdown-timeout", "5"};
+  if (!surroundings.program.empty()) words.front() = surroundings.program;
   words.insert(words.end(), flags.begin(), flags.end());
   const std::vector<char*> arguments = pointers(words);
   std::vector<std::string> settings = surroundings.environment;
@@ -216,11 +217,12 @@ std::size_t ServerProcess::descriptor_limit() const {
   return number_behind(proc("limits"), "Max open files");
 }
 
-std::string ServerProcess::log() const {
+std::string ServerProcess::log(std::size_t from) const {
   std::string text;
   std::array<char, 16 * 1024> bytes;
   for (;;) {
-    const ssize_t size = ::pread(log_, bytes.data(), bytes.size(), static_cast<off_t>(text.size()));
+    const auto at = static_cast<off_t>(from + text.size());
+    const ssize_t size = ::pread(log_, bytes.data(), bytes.size(), at);
     if (size <= 0) return text;
     text.append(bytes.data(), static_cast<std::size_t>(size));
   }

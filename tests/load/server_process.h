@@ -28,6 +28,7 @@ class ServerProcess {
   struct Surroundings {
     std::vector<std::string> environment{};  // "NAME=value", besides ours
     bool may_refuse = false;                 // it may also end without having listened: port() is 0
+    std::string program{};                   // instead of dflockd
   };
 
   // Any free port, with `flags` besides. `limit` is that on its descriptors; without it, ours.
@@ -65,8 +66,8 @@ class ServerProcess {
   std::vector<std::size_t> watched_by_loops() const;
   // The soft limit on its descriptors.
   std::size_t descriptor_limit() const;
-  // All it has logged until now.
-  std::string log() const;
+  // All it has logged until now, but for the first `from` bytes.
+  std::string log(std::size_t from = 0) const;
 
  private:
   void start(const std::vector<std::string>& flags, const Surroundings& surroundings,

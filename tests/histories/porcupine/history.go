@@ -77,7 +77,7 @@ func (h *history) add(e entry) {
 		h.disconnects[e.Conn] = e.Call
 	case "eio":
 		h.failures[life{e.Srv, e.Life}] = e.Call
-	case "restart", "suspend":
+	case "restart", "failover", "suspend":
 		h.weather[e.Srv] = append(h.weather[e.Srv], e)
 	case "acquire", "enqueue", "wait", "renew", "release":
 		name := e.Kind + " " + e.Key
@@ -180,6 +180,9 @@ func (s *slice) grant(e entry, asked int64) {
 }
 
 func (s *slice) followUp(e entry, fence uint64, confirmed, unknown verb) {
+	if e.Res == "error:not_leader" {
+		return // nothing was done
+	}
 	op := step{verb: unknown, fence: fence, call: e.Call, ret: never, ttl: e.ttl()}
 	switch e.Res {
 	case "ok":
@@ -196,7 +199,7 @@ func (s *slice) addWeather(server string, until int64) {
 			continue
 		}
 		verb := clockJump
-		if e.F == "restart" {
+		if e.F != "suspend" {
 			verb = restart
 		}
 		s.steps = append(s.steps, step{verb: verb, call: e.Call, ret: e.Ret})
