@@ -103,6 +103,7 @@ void Actor::take(const Reply& reply) {
   scribe_.note(operation);
   alive_at_ = operation.call;
   server_ends_ = reply.ends;
+  if (reply.result == Result::storage) pause(operation.ret + kBackOff);  // room takes a while
   answered_ = true;
   sent_on_ = reply.result == Result::not_leader;
   next_node_ = sent_on_ ? role_.subject->node_at(reply.leader) : node_;
