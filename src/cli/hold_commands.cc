@@ -81,11 +81,24 @@ client::LineHold line_hold(const Arguments& arguments) {
           .kind = arguments.has("semaphore") ? Kind::semaphore : Kind::lock};
 }
 
-client::Connection line_connection(const Invocation& invocation) {
-  client::Client client(invocation.settings.client());
-  auto connection = client.connect(invocation.arguments.operands().front());
-  require(connection);
-  return std::move(*connection);
+// Calls over a connection to the server that has the key. What goes by token may be repeated: in a
+// cluster it is, when the server stops to lead before it has answered.
+template <typename Call>
+auto over_line(const Invocation& invocation, Call call) {
+  using client::Outcome;
+  const Settings& settings = invocation.settings;
+  client::Client client(settings.client());
+  const auto started = client::BootClock::now();
+  for (;;) {
+    auto connection = client.connect(invocation.arguments.operands().front());
+    require(connection);
+    auto answer = call(*connection);
+    const bool is_lost = answer.outcome == Outcome::not_leader ||
+                         answer.outcome == Outcome::draining ||
+                         answer.outcome == Outcome::disconnected;
+    const Duration took = client::BootClock::now() - started;
+    if (!settings.is_cluster || !is_lost || took >= settings.connect.connect_timeout) return answer;
+  }
 }
 
 void require_held(const client::Status& status) {
@@ -102,8 +115,9 @@ int renew_line(const Invocation& invocation) {
     lease = std::chrono::floor<std::chrono::seconds>(*ttl);
     if (*lease != *ttl) throw Failure(kExitUsage, "--ttl: whole seconds, over the line port");
   }
-  client::Connection connection = line_connection(invocation);
-  const auto renewal = connection.renew(line_hold(arguments), lease);
+  const auto renewal = over_line(invocation, [&](client::Connection& connection) {
+    return connection.renew(line_hold(arguments), lease);
+  });
   require_held(renewal);
   const auto remaining = static_cast<std::uint64_t>(renewal->remaining.count());
   if (arguments.has("json")) {
@@ -116,8 +130,9 @@ int renew_line(const Invocation& invocation) {
 }
 
 int release_line(const Invocation& invocation) {
-  client::Connection connection = line_connection(invocation);
-  require_held(connection.release(line_hold(invocation.arguments)));
+  require_held(over_line(invocation, [&](client::Connection& connection) {
+    return connection.release(line_hold(invocation.arguments));
+  }));
   if (invocation.arguments.has("json")) {
     JsonObject json;
     json.add("key", invocation.arguments.operands().front());

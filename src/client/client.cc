@@ -32,6 +32,14 @@ bool asks_again(const Cluster& cluster, Outcome outcome) {
                                  outcome == Outcome::disconnected);
 }
 
+// What a refusal to take was. A leader that is asked to stop ends the waits at it by a plain
+// `error`, and says why to whoever asks next.
+Status explained(Status refusal, Conversation& conversation, std::stop_token stop) {
+  const auto reply = ask(conversation, {.lines = kBarrierLines}, std::move(stop));
+  Status status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
+  return moves_on(status.outcome) ? status : refusal;
+}
+
 Result<std::string> lines_of(const LockRequest& request, Duration wait) {
   return acquire_lines({.key = request.key,
                         .wait = seconds_to_name(wait),
@@ -112,6 +120,9 @@ Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token sto
       [&](std::unique_ptr<Conversation> conversation, Duration wait) -> Result<HeldLock> {
         const auto lines = lines_of(request, wait);
         auto grant = stand_in_line(*conversation, *lines, wait, request.lease, stop);
+        if (grant.outcome == Outcome::refused && !(*cluster)->is_alone()) {
+          return explained(std::move(grant), *conversation, stop);
+        }
         if (!grant) return Status(std::move(grant));
         return take_over(impl_->keeper, std::move(conversation), impl_->terms_of(request, *cluster),
                          std::move(*grant), stop);

@@ -1,7 +1,9 @@
 // lockctl with the addresses of a cluster: servers that play one are killed under it.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,6 +98,22 @@ TEST(LockctlCluster, TokensAreReleasedAtTheLeader) {
   EXPECT_EQ(lockctl({"renew", "k", lock->token(), "--ttl", "60", "--cluster", list}).status, 0);
   EXPECT_EQ(lockctl({"release", "k", lock->token(), "--cluster", list}).status, 0);
   EXPECT_FALSE(cluster.is_held("k"));
+}
+
+TEST(LockctlCluster, TokensAreRenewedAgainWhenTheAnswerIsLost) {
+  std::atomic<int> asked = 0;
+  FakeCluster cluster(2,
+                      [&](std::size_t, const client::Asked& request) -> std::optional<std::string> {
+                        if (request.command != "n" || asked++ > 0) return {};
+                        return "cut";
+                      });
+  client::Client client({.cluster = cluster.addresses()});
+  const auto lock = client.acquire({.key = "k", .lease = std::chrono::seconds(600)});
+  ASSERT_TRUE(lock);
+  const Finished renewed =
+      lockctl({"renew", "k", lock->token(), "--ttl", "60", "--cluster", list_of(cluster)});
+  EXPECT_EQ(renewed.status, 0) << renewed.errors;
+  EXPECT_EQ(asked, 2);
 }
 
 // --- over HTTP ---

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <future>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -227,6 +228,36 @@ TEST(Cluster, WhoStoodInLineWaitsNoLongerThanItAskedFor) {
   cluster.lead(1);
   EXPECT_EQ(waiter.get().outcome, Outcome::timeout);
   EXPECT_GE(BootClock::now() - before, 2s);
+}
+
+// Which ends the waits at it by a plain `error`, and then says why.
+TEST(Cluster, WhoStoodInLineAtALeaderThatStopsAsksAgainAtTheNext) {
+  std::atomic<bool> stops = false;
+  std::atomic<FakeCluster*> all = nullptr;
+  FakeCluster cluster(2,
+                      [&](std::size_t server, const Asked& request) -> std::optional<std::string> {
+                        if (server == 1) return {};
+                        if (stops) return "error_draining";
+                        if (request.command != "l") return {};
+                        stops = true;
+                        all.load()->lead(1);
+                        return "error";
+                      });
+  all = &cluster;
+  Client client(patient(cluster.addresses()));
+  const auto lock = client.acquire({.key = "k", .wait = 60s, .lease = kLease});
+  EXPECT_TRUE(lock) << describe(lock);
+  EXPECT_EQ(cluster.asked(0, "l"), 1);
+}
+
+TEST(Cluster, RefusalOfALeaderThatStaysIsOne) {
+  FakeCluster cluster(2, [](std::size_t, const Asked& request) -> std::optional<std::string> {
+    if (request.command == "l") return "error";
+    return {};
+  });
+  Client client(patient(cluster.addresses()));
+  EXPECT_EQ(client.acquire({.key = "k", .lease = kLease}).outcome, Outcome::refused);
+  EXPECT_EQ(cluster.asked(0, "l"), 1);
 }
 
 TEST(Cluster, PlaceInLineIsLostWithItsLeader) {

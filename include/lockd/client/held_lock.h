@@ -16,11 +16,11 @@
 // while the process is stopped or the machine asleep. Past it the lock is lost, whatever may still
 // arrive: is_held() compares the clock each time it is asked, and never turns true again.
 //
-// When the connection breaks, the lock is renewed by its token on a new one, again and again until
-// expires_at(). A server that released it with the connection answers so, and it is lost at once.
-// One that cannot be reached leaves it believed until expires_at(), although it may have given the
-// lock to somebody else as soon as it noticed the break, unless auto-release is off: nobody but the
-// fence can tell (docs/client.md).
+// When the connection breaks, the lock is renewed by its token on a new one, of a cluster at the
+// next server, again and again until expires_at(). A server that released it with the connection
+// answers so, and it is lost at once. One that cannot be reached leaves it believed until
+// expires_at(), although it may have given the lock to somebody else as soon as it noticed the
+// break, unless auto-release is off: nobody but the fence can tell (docs/client.md).
 //
 // A HeldLock may outlive the Client it came from. Any thread may call the const functions while
 // another moves nothing; release, move and destroy it like any other value, from one thread at a
