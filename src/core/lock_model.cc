@@ -1,8 +1,7 @@
+// The calls.
 #include "core/lock_model.h"
 
 #include <algorithm>
-#include <sstream>
-#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -27,21 +26,9 @@ Outcome flaw_of(const Request& request) {
   return Outcome::ok;
 }
 
-Grant grant_of(const Held& hold) {
-  return {hold.fence, hold.ttl, hold.deadline, hold.owner.secret};
-}
-
 Held* find_hold(Key& key, Fence fence) {
   for (Held& hold : key.holds) {
     if (hold.fence == fence) return &hold;
-  }
-  return nullptr;
-}
-
-// Secrets are never found: each is made for one grant.
-Held* find_named(Key& key, const Owner& owner) {
-  for (Held& hold : key.holds) {
-    if (!owner.is_secret && hold.owner == owner) return &hold;
   }
   return nullptr;
 }
@@ -71,93 +58,6 @@ Outcome why_not(Key* key, const HoldId& id) {
   return is_older ? Outcome::stale : Outcome::not_holder;
 }
 
-Key key_of(const Semaphore& semaphore) {
-  Key key{.kind = semaphore.kind,
-          .name = std::string(semaphore.key()),
-          .limit = semaphore.limit,
-          .last_fence = semaphore.first.fence,
-          .idle_since = semaphore.first.since};
-  for (auto* h = semaphore.holds.front(); h != nullptr; h = semaphore.holds.next(h)) {
-    key.holds.push_back({.owner = Owner(h->holder.view()),
-                         .session = h->session_peers.linked() ? h->holder.session_id() : 0,
-                         .fence = h->fence,
-                         .ttl = h->ttl,
-                         .deadline = h->deadline,
-                         .since = h->since,
-                         .two_phase = h->two_phase,
-                         .untold = h->untold,
-                         .renewed = h->renewed});
-  }
-  for (auto* w = semaphore.line.front(); w != nullptr; w = semaphore.line.next(w)) {
-    key.line.push_back({.owner = Owner(w->holder.view()),
-                        .session = w->session_peers.linked() ? w->holder.session_id() : 0,
-                        .ttl = w->ttl,
-                        .since = w->since,
-                        .two_phase = w->two_phase,
-                        .listener = w->listener,
-                        .id = w->id,
-                        .deadline = w->armed() ? w->deadline : Time::never()});
-  }
-  return key;
-}
-
-bool is_same_wait(const Settled& a, const Settled& b) {
-  return a.listener == b.listener && a.id == b.id && a.outcome == b.outcome &&
-         a.waited == b.waited && LockModel::is_same(a.grant, b.grant);
-}
-
-template <typename... Parts>
-std::string joined(const Parts&... parts) {
-  std::ostringstream all;
-  (all << ... << parts);
-  return all.str();
-}
-
-std::string text(const Grant& grant) {
-  return joined(" #", grant.fence, " ttl ", grant.ttl.count(), " until ", grant.expires_at.ns,
-                " secret ", grant.secret);
-}
-
-std::string text(const LockModel::Happened& event) {
-  static constexpr const char* kTypes[] = {" granted to ", " renewed", " ended"};
-  return joined(text(event.kind, event.key), kTypes[static_cast<int>(event.type)],
-                event.type == Event::Type::granted ? text(event.owner) : "",
-                text(Grant{event.fence, event.ttl, event.expires_at, event.owner.secret}),
-                " limit ", event.limit, " cause ", static_cast<int>(event.cause));
-}
-
-std::string text(const Settled& settled) {
-  return joined("wait ", settled.id, ' ', describe(settled.outcome), text(settled.grant),
-                " waited ", settled.waited.count());
-}
-
-std::string text(const Key& key) {
-  std::string all = joined(text(key.kind, key.name), " limit ", key.limit, " last #",
-                           key.last_fence, " idle since ", key.idle_since.ns);
-  for (const Held& hold : key.holds) {
-    all += joined("\n      ", text(hold.owner), text(grant_of(hold)), " since ", hold.since.ns,
-                  " session ", hold.session, hold.two_phase ? " two-phase" : "",
-                  hold.untold ? " untold" : "", hold.renewed ? " renewed" : "");
-  }
-  for (const Place& place : key.line) {
-    all +=
-        joined("\n      wait ", place.id, ' ', text(place.owner), " ttl ", place.ttl.count(),
-               " until ", place.deadline.ns, " since ", place.since.ns, " session ", place.session,
-               place.two_phase ? " two-phase" : "", place.listener == nullptr ? " parked" : "");
-  }
-  return all;
-}
-
-template <typename Item>
-std::string compared(std::string what, const std::vector<Item>& mine,
-                     const std::vector<Item>& its) {
-  what += "\n  model:";
-  for (const Item& item : mine) what += "\n    " + text(item);
-  what += "\n  table:";
-  for (const Item& item : its) what += "\n    " + text(item);
-  return what;
-}
-
 bool has_session(const Key& key, SessionId session) {
   const auto is_its = [&](const auto& item) { return item.session == session; };
   return std::ranges::any_of(key.holds, is_its) || std::ranges::any_of(key.line, is_its);
@@ -165,94 +65,16 @@ bool has_session(const Key& key, SessionId session) {
 
 }  // namespace
 
-// Time.
-
-void LockModel::watch(const Effects& seen) {
-  seen_ = &seen;
-  events_.clear();
-  settled_.clear();
-  earliest_ = Time::never();
-}
-
-// What the table has ended by itself ends here too, as far as the table has come.
-void LockModel::follow(Time now) {
-  now_ = std::max(now_, now);
-  if (seen_->events.empty() && seen_->settled.empty()) return;
-  for (Key& key : keys_) {
-    while (is_ahead(key) && run_next(key)) {
-    }
+template <typename Request>
+Answer LockModel::grant_new(Key* key, const Request& request, bool has_spare) {
+  if (is_exhausted(request.kind, request.key)) return {Outcome::fences_exhausted};
+  if (key == nullptr) {
+    if (!has_spare && keys_.size() >= keys_max_) return {Outcome::max_keys};
+    key = &keys_.emplace_back(Key{.kind = request.kind, .name = std::string(request.key)});
   }
+  key->limit = request.limit;
+  return {Outcome::ok, grant(*key, Owner(request.holder), request.ttl).grant()};
 }
-
-// Whether the table has ended something of this key that is still here.
-bool LockModel::is_ahead(const Key& key) const {
-  return std::ranges::any_of(key.holds, [&](const Held& hold) { return has_ended(hold); }) ||
-         std::ranges::any_of(key.line, [&](const Place& place) { return has_settled(place); });
-}
-
-bool LockModel::has_ended(const Held& hold) const {
-  return std::ranges::any_of(seen_->events, [&](const Event& event) {
-    return event.type == Event::Type::ended && event.fence == hold.fence;
-  });
-}
-
-bool LockModel::has_settled(const Place& place) const {
-  return place.listener != nullptr &&
-         std::ranges::any_of(seen_->settled, [&](const Settled& settled) {
-           return settled.listener == place.listener && settled.id == place.id;
-         });
-}
-
-// Ends what comes first of all that is due: by deadline, leases before waits, and among equals one
-// that the table has ended. False when nothing is due.
-bool LockModel::run_next(Key& key) {
-  using Rank = std::tuple<Time, bool, bool>;
-  Rank first{Time::never(), true, true};
-  std::optional<Fence> lease;
-  std::optional<std::size_t> wait;
-  for (const Held& hold : key.holds) {
-    const Rank rank{hold.deadline, false, !has_ended(hold)};
-    if (hold.deadline > now_ || rank >= first) continue;
-    first = rank;
-    lease = hold.fence;
-  }
-  for (std::size_t i = 0; i < key.line.size(); ++i) {
-    const Rank rank{key.line[i].deadline, true, !has_settled(key.line[i])};
-    if (key.line[i].deadline > now_ || rank >= first) continue;
-    first = rank;
-    wait = i;
-  }
-  if (wait.has_value()) {
-    settle(key, *wait, Outcome::timeout);
-  } else if (lease.has_value()) {
-    end_hold(key, *lease, EndCause::expired);
-    pass_on(key);
-  }
-  return wait.has_value() || lease.has_value();
-}
-
-void LockModel::run_all(Key& key) {
-  while (run_next(key)) {
-  }
-}
-
-// The key that a call is about, with everything that is due there ended.
-Key* LockModel::at(Time now, Kind kind, std::string_view name) {
-  follow(now);
-  Key* key = find_key(kind, name);
-  if (key != nullptr) run_all(*key);
-  return key;
-}
-
-void LockModel::advance(Time now) { follow(now); }
-
-// What is refused for its form is about no key.
-Answer LockModel::refuse(Time now, Outcome flaw) {
-  follow(now);
-  return {flaw};
-}
-
-// The calls.
 
 Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* listener,
                           std::uint64_t id, bool has_spare) {
@@ -261,7 +83,7 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
   Key* key = at(now, request.kind, request.key);
   if (key != nullptr && !key->idle()) {
     if (key->limit != request.limit) return {Outcome::limit_mismatch};
-    if (Held* own = find_named(*key, Owner(request.holder))) {
+    if (Held* own = key->find_named(Owner(request.holder))) {
       own->ttl = request.ttl;
       return {Outcome::ok, refresh(*key, *own, request.ttl)};
     }
@@ -421,309 +243,8 @@ void LockModel::end_waits(Outcome why) {
   }
 }
 
-// Keys.
-
-Key* LockModel::find_key(Kind kind, std::string_view name) {
-  for (Key& key : keys_) {
-    if (key.kind == kind && key.name == name) return &key;
-  }
-  return nullptr;
-}
-
-const Key* LockModel::find(Kind kind, std::string_view name) const {
-  for (const Key& key : keys_) {
-    if (key.kind == kind && key.name == name) return &key;
-  }
-  return nullptr;
-}
-
-std::size_t LockModel::forget_idle(Time since, std::size_t keys_max, const IsLeft& is_left) {
-  std::size_t forgotten = 0;
-  while (forgotten < keys_max) {
-    const auto key = longest_idle(is_left);
-    if (key == keys_.end() || key->idle_since > since) break;
-    keys_.erase(key);
-    ++forgotten;
-  }
-  return forgotten;
-}
-
-bool LockModel::reclaim_idle(const IsLeft& is_left) {
-  const auto key = longest_idle(is_left);
-  if (key == keys_.end()) return false;
-  keys_.erase(key);
-  return true;
-}
-
-// Among keys that became idle at one instant, one that the table has forgotten.
-std::vector<Key>::iterator LockModel::longest_idle(const IsLeft& is_left) {
-  auto longest = keys_.end();
-  for (auto key = keys_.begin(); key != keys_.end(); ++key) {
-    if (!key->idle()) continue;
-    if (longest == keys_.end() || key->idle_since < longest->idle_since ||
-        (key->idle_since == longest->idle_since && !is_left(*key))) {
-      longest = key;
-    }
-  }
-  return longest;
-}
-
-// Holds.
-
-template <typename Request>
-Answer LockModel::grant_new(Key* key, const Request& request, bool has_spare) {
-  if (is_exhausted(request.kind, request.key)) return {Outcome::fences_exhausted};
-  if (key == nullptr) {
-    if (!has_spare && keys_.size() >= keys_max_) return {Outcome::max_keys};
-    key = &keys_.emplace_back(Key{.kind = request.kind, .name = std::string(request.key)});
-  }
-  key->limit = request.limit;
-  return {Outcome::ok, grant_of(grant(*key, Owner(request.holder), request.ttl))};
-}
-
-// Fences are the table's to number; a 0 is none, and no table grants it.
-Fence LockModel::next_fence(Kind kind, std::string_view name) const {
-  const Key* key = find(kind, name);
-  for (const Event& event : seen_->events) {
-    if (event.type != Event::Type::granted || event.kind != kind || event.key != name) continue;
-    if (key == nullptr || event.fence > key->last_fence) return event.fence;
-  }
-  return 0;
-}
-
-// The last fence goes to whichever key comes first, so the whole call counts.
-bool LockModel::is_exhausted(Kind kind, std::string_view name) const {
-  Fence last = last_fence_;
-  for (const Event& event : seen_->events) {
-    if (event.type == Event::Type::granted) last = std::max(last, event.fence);
-  }
-  return last >= kFenceMax && next_fence(kind, name) == 0;
-}
-
-Held& LockModel::grant(Key& key, const Owner& owner, Duration ttl) {
-  const Fence fence = next_fence(key.kind, key.name);
-  last_fence_ = std::max(last_fence_, fence);
-  key.last_fence = std::max(key.last_fence, fence);
-  key.holds.push_back({.owner = owner,
-                       .session = owner.session,
-                       .fence = fence,
-                       .ttl = ttl,
-                       .deadline = now_ + ttl,
-                       .since = now_});
-  earliest_ = std::min(earliest_, now_ + ttl);
-  events_.emplace_back(Event{.type = Event::Type::granted,
-                             .kind = key.kind,
-                             .limit = key.limit,
-                             .key = key.name,
-                             .holder = owner.view(),
-                             .fence = fence,
-                             .ttl = ttl,
-                             .expires_at = now_ + ttl});
-  return key.holds.back();
-}
-
-Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
-  hold.deadline = now_ + ttl;
-  hold.renewed = true;
-  earliest_ = std::min(earliest_, hold.deadline);
-  events_.emplace_back(Event{.type = Event::Type::renewed,
-                             .kind = key.kind,
-                             .key = key.name,
-                             .fence = hold.fence,
-                             .ttl = hold.ttl,
-                             .expires_at = hold.deadline});
-  return grant_of(hold);
-}
-
-// pass_on() must follow.
-void LockModel::end_hold(Key& key, Fence fence, EndCause cause) {
-  const auto hold = std::ranges::find(key.holds, fence, &Held::fence);
-  if (hold->two_phase && cause == EndCause::expired) key.lapsed.push_back(hold->session);
-  key.holds.erase(hold);
-  events_.emplace_back(Event{.type = Event::Type::ended,
-                             .kind = key.kind,
-                             .cause = cause,
-                             .key = key.name,
-                             .fence = fence});
-}
-
-void LockModel::pass_on(Key& key) {
-  while (key.has_room() && !key.line.empty()) promote(key);
-  if (key.idle()) key.idle_since = now_;
-}
-
-// Gives the first in line what it waits for.
-void LockModel::promote(Key& key) {
-  const Place first = key.line.front();
-  Held* own = find_named(key, first.owner);
-  if (own != nullptr && own->deadline <= now_) {
-    end_hold(key, own->fence, EndCause::expired);
-    own = nullptr;
-  }
-  if (own != nullptr) {
-    own->ttl = first.ttl;
-    settle(key, 0, Outcome::ok, refresh(key, *own, first.ttl));
-  } else if (is_exhausted(key.kind, key.name)) {
-    settle(key, 0, Outcome::fences_exhausted);
-  } else {
-    Held& hold = grant(key, first.owner, first.ttl);
-    hold.two_phase = hold.untold = first.two_phase && first.listener == nullptr;
-    settle(key, 0, Outcome::ok, grant_of(hold));
-  }
-}
-
-// Lines.
-
-bool LockModel::is_full(const Key& key) const {
-  return options_.waiters_max != 0 && key.line.size() >= options_.waiters_max;
-}
-
-Place& LockModel::join(Key& key, const Holder& holder, Duration ttl) {
-  key.line.push_back(
-      {.owner = Owner(holder), .session = holder.session_id(), .ttl = ttl, .since = now_});
-  return key.line.back();
-}
-
-void LockModel::await(Place& place, Duration wait, Listener* listener, std::uint64_t id) {
-  place.listener = listener;
-  place.id = id;
-  place.deadline = now_ + wait;
-  earliest_ = std::min(earliest_, place.deadline);
-}
-
-// The place is gone; whoever waited is told.
-void LockModel::settle(Key& key, std::size_t at, Outcome outcome, const Grant& grant) {
-  const Place place = key.line[at];
-  key.line.erase(key.line.begin() + static_cast<std::ptrdiff_t>(at));
-  if (place.listener == nullptr) return;
-  settled_.push_back({place.listener, place.id, outcome, grant, now_ - place.since});
-}
-
-// Comparing.
-
-LockModel::Owner::Owner(const Holder& holder)
-    : is_secret(holder.is_secret()),
-      name(holder.name()),
-      secret(holder.secret()),
-      session(holder.session_id()) {}
-
-std::string LockModel::Owner::display_name() const {
-  return is_secret ? "tcp:" + std::to_string(session) : name;
-}
-
-LockModel::Happened::Happened(const Event& event)
-    : type(event.type), kind(event.kind), key(event.key), fence(event.fence) {
-  if (type == Event::Type::ended) {
-    cause = event.cause;
-    return;
-  }
-  ttl = event.ttl;
-  expires_at = event.expires_at;
-  if (type == Event::Type::granted) {
-    owner = Owner(event.holder);
-    limit = event.limit;
-  }
-}
-
 bool LockModel::knows_session(SessionId session) const {
   return std::ranges::any_of(keys_, [&](const Key& key) { return has_session(key, session); });
-}
-
-Time LockModel::next_deadline() const {
-  Time next = Time::never();
-  for (const Key& key : keys_) {
-    for (const Held& hold : key.holds) next = std::min(next, hold.deadline);
-    for (const Place& place : key.line) next = std::min(next, place.deadline);
-  }
-  return next;
-}
-
-// Of one key the grants and renewals come in the order of its line. Between keys there is no order,
-// nor between the ends of leases that are due at one instant.
-std::string LockModel::difference_of_effects(const Effects& seen) const {
-  std::vector<Happened> mine = events_;
-  std::vector<Happened> its(seen.events.begin(), seen.events.end());
-  for (std::vector<Happened>* events : {&mine, &its}) {
-    std::ranges::stable_sort(*events, {}, [](const Happened& event) {
-      const bool is_end = event.type == Event::Type::ended;
-      return std::tuple(event.kind, std::string_view(event.key), is_end, is_end ? event.fence : 0);
-    });
-  }
-  if (mine != its) return compared("events", mine, its);
-
-  std::vector<Settled> my_waits = settled_;
-  std::vector<Settled> its_waits = seen.settled;
-  std::ranges::sort(my_waits, {}, &Settled::id);
-  std::ranges::sort(its_waits, {}, &Settled::id);
-  if (!std::ranges::equal(my_waits, its_waits, is_same_wait)) {
-    return compared("settled waits", my_waits, its_waits);
-  }
-  if (seen.earliest != earliest_) return "another earliest deadline";
-  return {};
-}
-
-std::string LockModel::difference_of_state(const LockTable& table) const {
-  std::string difference;
-  Cursor cursor;
-  table.walk(cursor, SIZE_MAX, [&](const Semaphore& semaphore) {
-    if (!difference.empty()) return;
-    const Key* mine = find(semaphore.kind, semaphore.key());
-    Key its = key_of(semaphore);
-    if (mine == nullptr) {
-      difference = "a key that should not be: " + text(its);
-      return;
-    }
-    // What cannot be seen from outside, or means nothing just now.
-    its.lapsed = mine->lapsed;
-    if (its.kind == Kind::semaphore) its.last_fence = mine->last_fence;
-    if (its.idle()) its.limit = mine->limit;
-    if (!its.idle()) its.idle_since = mine->idle_since;
-    if (its != *mine) difference = "state\n  model: " + text(*mine) + "\n  table: " + text(its);
-  });
-  if (!difference.empty()) return difference;
-  std::size_t waiters = 0;
-  for (const Key& key : keys_) waiters += key.line.size();
-  const bool has_idle = std::ranges::any_of(keys_, &Key::idle);
-  if (table.keys() != keys_.size()) return "another number of keys";
-  if (table.waiters() != waiters) return "another number of waiters";
-  if (table.has_idle() != has_idle) return "idle keys, or none";
-  if (table.last_fence() != last_fence_) return "another last fence";
-  return {};
-}
-
-std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
-  std::vector<Key> mine;
-  std::vector<Key> its;
-  const auto strip = [](const Key& key) {
-    Key bare{.kind = key.kind, .name = key.name, .limit = key.limit};
-    for (const Held& hold : key.holds) {
-      bare.holds.push_back(
-          {.owner = hold.owner, .fence = hold.fence, .ttl = hold.ttl, .deadline = hold.deadline});
-    }
-    return bare;
-  };
-  for (const Key& key : keys_) {
-    if (!key.holds.empty()) mine.push_back(strip(key));
-  }
-  Cursor cursor;
-  rebuilt.walk(cursor, SIZE_MAX, [&](const Semaphore& s) { its.push_back(strip(key_of(s))); });
-  for (std::vector<Key>* keys : {&mine, &its}) {
-    std::ranges::sort(*keys, {}, [](const Key& key) { return std::tie(key.kind, key.name); });
-  }
-  if (mine != its) return compared("holds", mine, its);
-  if (rebuilt.last_fence() != last_fence_) return "another last fence";
-  return {};
-}
-
-std::string text(Kind kind, std::string_view key) {
-  const bool is_long = key.size() > 16;
-  return joined(kind == Kind::lock ? "lock '" : "semaphore '", key.substr(0, 16),
-                is_long ? "...'" : "'");
-}
-
-std::string text(const LockModel::Owner& owner) {
-  if (!owner.is_secret) return joined("'", owner.name, "'");
-  return joined("secret ", owner.secret, " of ", owner.session);
 }
 
 }  // namespace lockd

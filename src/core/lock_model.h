@@ -63,6 +63,7 @@ class LockModel {
     bool untold = false;
     bool renewed = false;
 
+    Grant grant() const { return {fence, ttl, deadline, owner.secret}; }
     bool operator==(const Held&) const = default;
   };
 
@@ -82,6 +83,8 @@ class LockModel {
   struct Key {
     bool idle() const { return holds.empty() && line.empty(); }
     bool has_room() const { return holds.size() < limit; }
+    // Secrets are never found: each is made for one grant.
+    Held* find_named(const Owner& owner);
     bool operator==(const Key&) const = default;
 
     Kind kind;

@@ -1,0 +1,71 @@
+// A lock held at a server that lies, and how its owner is told.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "client/lying_server.h"
+#include "lockd/client/client.h"
+
+namespace lockd::client {
+
+using namespace std::chrono_literals;
+
+inline constexpr const char* kToken = "00031517a4824c9a0123456789abcdef";
+// Where a lease has to run out it is short. Where it has to be renewed in time it leaves a slow
+// machine a second or two.
+inline constexpr auto kShort = 1s;
+inline constexpr auto kLong = 4s;
+
+inline std::string grant(std::chrono::seconds lease) {
+  return std::string("ok ") + kToken + " " + std::to_string(lease.count()) + "\n";
+}
+
+// How the owner was told.
+struct Told {
+  std::atomic<int> times = 0;
+  std::mutex mutex;
+  Status status;
+  BootClock::time_point at;
+
+  std::function<void(const Status&)> callback() {
+    return [this](const Status& how) {
+      const std::lock_guard lock(mutex);
+      status = how;
+      at = BootClock::now();
+      ++times;
+    };
+  }
+};
+
+inline ClientOptions options_for(const LyingServer& server) {
+  return {.servers = {server.address()},
+          .connect = {.connect_timeout = 60s, .reply_timeout = 60s},
+          .release_timeout = 1s};
+}
+
+inline HeldLock acquire(Client& client, Told& told) {
+  auto acquired = client.acquire({.key = "k", .on_lost = told.callback()});
+  EXPECT_TRUE(acquired) << describe(acquired);
+  return std::move(*acquired);
+}
+
+// Grants what is asked for; renewals are the test's.
+inline LyingServer::Script renewing(std::chrono::seconds lease,
+                                    std::function<void(Peer&, const Asked&)> renew) {
+  return [lease, renew = std::move(renew)](Peer& peer) {
+    while (auto asked = peer.read_request()) {
+      if (asked->command == "l") peer.send(grant(lease));
+      if (asked->command == "r") peer.send("ok\n");
+      if (asked->command == "n") renew(peer, *asked);
+    }
+  };
+}
+
+}  // namespace lockd::client
