@@ -100,7 +100,8 @@ class Run {
     for (int i = 0; i < kActors; ++i) own_.push_back({.key = add("own", i)});
   }
 
-  // Of two, one comes through the proxy; of three, one over HTTP; of four, one has little patience.
+  // Of two, one comes through the proxy; of three, one over HTTP, and one has leases that outlast a
+  // failover; of four, two have little patience.
   void add_actors(bool http) {
     std::vector<std::uint16_t> ports;
     for (std::size_t node = 0; node < ClusterSubject::kNodes; ++node) {
@@ -114,9 +115,10 @@ class Run {
       if (i % 2 == 1) role.proxy_ports = ports;
       if (i % 4 >= 2) role.patience = 2 * kSecond;
       const PlannedKey own = own_[next_own_++];
-      troupe_.add(
-          std::make_unique<Actor>(recording_, scribe_, proxy_, role,
-                                  Plan(recording_, keys_, {.named = http, .own = own}, random_())));
+      troupe_.add(std::make_unique<Actor>(
+          recording_, scribe_, proxy_, role,
+          Plan(recording_, keys_, {.named = http, .own = own, .lease_scale = i % 3 == 0 ? 5 : 1},
+               random_())));
     }
   }
 

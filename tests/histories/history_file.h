@@ -4,7 +4,9 @@
 //   {"i":17,"proc":3,"f":"acquire","key":"p.hot-1","kind":"lock","limit":1,"ttl":2,"timeout":30,
 //    "call":123,"ret":456,"res":"ok","fence":77,"via":"tcp","conn":9,"srv":"p","life":2}
 //   {"f":"restart","srv":"p","life":3,"call":123,"ret":456}
+//   {"f":"failover","srv":"c","life":1741,"call":123,"ret":456}
 //
+// Of a cluster, which is one server here, `life` is the epoch of the leader that answered.
 // Objects are flat. `res` is ok, queued, timeout, error:<code> or info; of info there is no `ret`,
 // for its effect may come at any time, but `gave_up`, when the client stopped waiting. An unknown
 // `f` is a fault of that name.

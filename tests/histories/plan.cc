@@ -60,8 +60,9 @@ const PlannedKey& Plan::choose_key() {
 
 Instant Plan::choose_ttl() {
   constexpr std::array<Instant, 4> kLeases{20, 100, 400, 2000};
-  if (traits_.named) return kLeases[random_() % kLeases.size()] * kMillisecond;
-  return static_cast<Instant>(1 + random_() % 3) * kSecond;
+  const Instant ttl = traits_.named ? kLeases[random_() % kLeases.size()] * kMillisecond
+                                    : static_cast<Instant>(1 + random_() % 3) * kSecond;
+  return ttl * traits_.lease_scale;
 }
 
 Instant Plan::choose_timeout(bool is_own) {

@@ -31,6 +31,7 @@ class Plan {
   struct Traits {
     bool named = false;  // holders have names, and leases are milliseconds; else whole seconds
     PlannedKey own{};
+    std::int64_t lease_scale = 1;  // leases are so many times as long
   };
 
   Plan(Recording& recording, const KeyRing& keys, Traits traits, std::uint64_t seed);
