@@ -18,6 +18,8 @@ TEST(EditDistance, GoesNoFurtherThanItsLimit) {
   EXPECT_EQ(edit_distance("kitten", "sitting", 3), 3U);
   EXPECT_EQ(edit_distance("kitten", "sitting", 2), 2U);
   EXPECT_EQ(edit_distance("a", "abcdef", 5), 5U);
+  EXPECT_EQ(edit_distance("abcdef", "uvwxyz", 4), 4U);
+  EXPECT_EQ(edit_distance("abcdef", "bcdefg", 3), 2U);
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ class Rehearsal final : private Listener, private Mailbox, private Desk {
   }
 
   void tell(Conversation& conversation, std::string& out) {
+    if (settled_.empty()) return;
     for (const Settled& settled : std::exchange(settled_, {})) conversation.settled(settled, out);
   }
 
