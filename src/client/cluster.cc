@@ -21,15 +21,16 @@ Result<std::shared_ptr<Cluster>> Cluster::make(std::span<const Address> addresse
     }
     auto endpoint = Endpoint::make(address, options);
     if (!endpoint) return Status(std::move(endpoint));
-    made->members_.push_back({.endpoint = std::move(*endpoint), .addresses = {}});
+    made->members_.push_back(std::move(*endpoint));
   }
+  MutexLock lock(made->mutex_);
+  made->whereabouts_.resize(made->members_.size());
   return made;
 }
 
 std::optional<std::size_t> Cluster::find(const Address& address) const {
-  const auto found = std::find_if(members_.begin(), members_.end(), [&](const Member& member) {
-    return member.endpoint->address == address;
-  });
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [&](const auto& member) { return member->address == address; });
   if (found == members_.end()) return {};
   return static_cast<std::size_t>(found - members_.begin());
 }
@@ -40,26 +41,26 @@ std::size_t Cluster::index_of(const Conversation& conversation) const {
 
 std::string Cluster::names() const {
   std::string all;
-  for (const Member& member : members_) {
-    all += (all.empty() ? "" : ", ") + member.endpoint->address.to_string();
+  for (const auto& member : members_) {
+    all += (all.empty() ? "" : ", ") + member->address.to_string();
   }
   return all;
 }
 
 std::optional<SocketAddresses> Cluster::addresses_of(std::size_t index) const {
   MutexLock lock(mutex_);
-  return members_[index].addresses;
+  return whereabouts_[index].addresses;
 }
 
 void Cluster::learn(std::size_t index, SocketAddresses addresses) {
   MutexLock lock(mutex_);
-  members_[index].addresses = std::move(addresses);
+  whereabouts_[index].addresses = std::move(addresses);
 }
 
 void Cluster::look_up(std::size_t index) {
   {
     MutexLock lock(mutex_);
-    if (std::exchange(members_[index].is_looked_up, true)) return;
+    if (std::exchange(whereabouts_[index].is_looked_up, true)) return;
   }
   try {
     resolve_in_background(member(index)->address,
@@ -74,8 +75,8 @@ void Cluster::look_up(std::size_t index) {
 // One that fails leaves what was known before: a name server that is away takes nobody with it.
 void Cluster::end_look_up(std::size_t index, Result<SocketAddresses> answer) {
   MutexLock lock(mutex_);
-  members_[index].is_looked_up = false;
-  if (answer) members_[index].addresses = std::move(*answer);
+  whereabouts_[index].is_looked_up = false;
+  if (answer) whereabouts_[index].addresses = std::move(*answer);
 }
 
 }  // namespace lockd::client

@@ -32,10 +32,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
 
   bool is_alone() const { return members_.size() == 1; }
   std::size_t size() const { return members_.size(); }
-  const std::shared_ptr<const Endpoint>& member(std::size_t index) const {
-    return members_[index].endpoint;
-  }
-  const ConnectOptions& options() const { return members_.front().endpoint->options; }
+  const std::shared_ptr<const Endpoint>& member(std::size_t index) const { return members_[index]; }
+  const ConnectOptions& options() const { return members_.front()->options; }
   // The member that was given by this address.
   std::optional<std::size_t> find(const Address& address) const;
   // Precondition: a conversation with one of them.
@@ -54,17 +52,17 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   void look_up(std::size_t index) EXCLUDES(mutex_);
 
  private:
-  struct Member {
-    std::shared_ptr<const Endpoint> endpoint;  // constant
-    std::optional<SocketAddresses> addresses;  // guarded by mutex_
-    bool is_looked_up = false;                 // now; guarded by mutex_
+  struct Whereabouts {
+    std::optional<SocketAddresses> addresses{};
+    bool is_looked_up = false;  // now
   };
 
   void end_look_up(std::size_t index, Result<SocketAddresses> answer) EXCLUDES(mutex_);
 
-  std::vector<Member> members_;  // never grows once it is made
+  std::vector<std::shared_ptr<const Endpoint>> members_;  // constant once it is made
   std::atomic<std::size_t> leader_ = 0;
   mutable Mutex mutex_;
+  std::vector<Whereabouts> whereabouts_ GUARDED_BY(mutex_);  // of each member
 };
 
 }  // namespace lockd::client

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "client/fake_cluster.h"
 #include "lockd/client/client.h"
@@ -301,6 +302,19 @@ TEST(ClusterRenewal, HoldsOnWhenTheLeaderIsKilled) {
   EXPECT_EQ(owner.lock.release().outcome, Outcome::ok);
   EXPECT_FALSE(cluster.is_held("k"));
   EXPECT_EQ(owner.lost, Outcome::ok);
+}
+
+// Names are looked up in the background; and the leader is named by an address that was not given.
+TEST(ClusterRenewal, HoldsOnAtServersThatAreGivenByName) {
+  FakeCluster cluster(3);
+  std::vector<Address> names = cluster.addresses();
+  for (Address& address : names) address.host = "localhost";
+  Client client(patient(names));
+  Owner owner(client);
+  cluster.lead(2);
+  cluster.kill(0);
+  EXPECT_TRUE(owner.is_renewed());
+  EXPECT_EQ(owner.lock.release().outcome, Outcome::ok);
 }
 
 TEST(ClusterRenewal, HoldsOnThroughAnElection) {
