@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include "record.h"
+
 namespace lockd::bench {
 namespace {
 
@@ -27,6 +29,18 @@ void run_once(Candidate& candidate, const LoadShape& shape, double seconds) {
   candidate.p50_us.push_back(latency(0.5));
   candidate.p99_us.push_back(latency(0.99));
   candidate.p999_us.push_back(latency(0.999));
+}
+
+void record_medians(std::string_view figure, const Candidate& candidate, const LoadShape& shape) {
+  record(figure, {{"server", candidate.command.name},
+                  {"connections", shape.connections},
+                  {"pipeline", shape.pipeline},
+                  {"keys", shape.one_key ? "one" : "each"},
+                  {"rate", median(candidate.rate)},
+                  {"cpu_ns", median(candidate.cpu_ns)},
+                  {"p50_us", median(candidate.p50_us)},
+                  {"p99_us", median(candidate.p99_us)},
+                  {"p999_us", median(candidate.p999_us)}});
 }
 
 double median(std::vector<double> values) {
