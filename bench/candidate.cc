@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <stdexcept>
 
 #include "record.h"
 
@@ -22,6 +23,9 @@ void run_once(Candidate& candidate, const LoadShape& shape, double seconds) {
   const auto measured = std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(seconds));
   const LoadResult result = run_load(candidate.protocol, server.port(), shape, {kWarmUp, measured},
                                      [&] { return server.cpu_time(); });
+  if (result.requests == 0) {
+    throw std::runtime_error("nothing was answered in the time that counts: measure for longer");
+  }
   const auto requests = static_cast<double>(result.requests);
   const auto latency = [&](double p) { return Micros(result.latencies.percentile(p)).count(); };
   candidate.rate.push_back(requests / Seconds(result.elapsed).count());

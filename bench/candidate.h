@@ -19,7 +19,8 @@ struct Candidate {
   std::vector<double> p50_us{}, p99_us{}, p999_us{};
 };
 
-// A fresh server, warmed up for a moment, then measured.
+// A fresh server, warmed up for a moment, then measured. Throws std::runtime_error if it answers
+// nothing.
 void run_once(Candidate& candidate, const LoadShape& shape, double seconds);
 
 // Adds what its runs have shown to what is recorded (record.h), as `figure`.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH = 880
-INK, FAINT, GRID = "#1f2937", "#57606a", "#e3e6ea"
+INK, FAINT, GRID, GUIDE = "#1f2937", "#57606a", "#e3e6ea", "#c4cad1"
 FONT = "font-family=\"system-ui, 'Segoe UI', 'DejaVu Sans', Helvetica, sans-serif\""
 HEAD, FOOT = 50, 34  # above and below the panels
 
@@ -24,10 +24,13 @@ class Series:
 
 @dataclass
 class Panel:
-    title: str
+    title: str  # with the unit of y
     x_title: str
     series: list
     log: bool = False  # the y axis; x always is
+
+    def heights(self):
+        return [y for series in self.series for _, y in series.points]
 
 
 @dataclass
@@ -119,12 +122,11 @@ def apart(places, gap=14):
     return [place - shift for place in moved]
 
 
-def draw_panel(panel, left, right, top, bottom):
+def draw_panel(panel, heights, left, right, top, bottom):
     xs = sorted({x for series in panel.series for x, _ in series.points})
-    ys = [y for series in panel.series for _, y in series.points]
     x_of = Scale(xs, left, right, log=True)
     x_of.low, x_of.high = xs[0], xs[-1]
-    y_of = Scale(ys, bottom, top, panel.log)
+    y_of = Scale(heights, bottom, top, panel.log)
     marks = [text(left - 6, top - 14, panel.title, 12.5, weight="600")]
     for y in y_of.ticks:
         marks.append(line(left, y_of(y), right, y_of(y)))
@@ -148,16 +150,18 @@ def draw_panel(panel, left, right, top, bottom):
     return marks
 
 
-def line_chart(title, subtitle, note, panels):
+def line_chart(title, subtitle, note, panels, alike=False):
+    """Panels side by side; `alike` gives them the same y axis."""
     top, bottom = HEAD + 36, HEAD + 256
     each = WIDTH / len(panels)
     marks = []
     for i, panel in enumerate(panels):
-        marks += draw_panel(panel, i * each + 74, (i + 1) * each - 84, top, bottom)
+        heights = [y for one in (panels if alike else [panel]) for y in one.heights()]
+        marks += draw_panel(panel, heights, i * each + 74, (i + 1) * each - 84, top, bottom)
     return page(title, subtitle, note, bottom + 44 + FOOT, marks)
 
 
-def row_chart(title, subtitle, note, rows, log):
+def row_chart(title, subtitle, note, x_title, rows, log):
     """Each row a dot, its name on the left and its value on the right of it."""
     left, right, step, gap = 300, WIDTH - 110, 20, 12
     top = HEAD + 24
@@ -168,6 +172,7 @@ def row_chart(title, subtitle, note, rows, log):
     for x in x_of.ticks:
         marks.append(line(x_of(x), top - 6, x_of(x), bottom))
         marks.append(text(x_of(x), bottom + 16, number(x), 11, FAINT, "middle"))
+    marks.append(text((left + right) / 2, bottom + 34, x_title, 12, FAINT, "middle"))
     y, group = top + 8, None
     for row in rows:
         if row.group != group:
@@ -175,8 +180,9 @@ def row_chart(title, subtitle, note, rows, log):
             marks.append(text(20, y + 4, row.group, 12))
             group = row.group
         marks.append(text(left - 12, y + 4, row.name, 12, row.colour, "end", "600"))
-        marks.append(line(left, y, x_of(row.value), y, row.colour, 1 if log else 3))
+        # A length means something only where the axis begins at 0.
+        marks.append(line(left, y, x_of(row.value), y, *((GUIDE, 1) if log else (row.colour, 3))))
         marks.append(dot(x_of(row.value), y, row.colour, 4.5))
         marks.append(text(x_of(row.value) + 10, y + 4, row.label, 12))
         y += step
-    return page(title, subtitle, note, bottom + 24 + FOOT, marks)
+    return page(title, subtitle, note, bottom + 42 + FOOT, marks)

@@ -76,11 +76,11 @@ def throughput(run):
         "and answers with constants.",
         line_chart(
             "Throughput",
-            "acquire and release, requests a second",
+            "acquire and release in turn on each connection",
             run.note,
             [
-                load_panel(run, "one request at a time", 1, "rate"),
-                load_panel(run, "16 at once on each connection", 16, "rate"),
+                load_panel(run, "requests a second, one at a time", 1, "rate"),
+                load_panel(run, "requests a second, 16 at once", 16, "rate"),
             ],
         ),
     )
@@ -97,12 +97,13 @@ def latency(run):
         "its queue. It says who is served evenly, not how long a request takes on a calm server.",
         line_chart(
             "Latency of a saturated server",
-            "acquire and release, one request at a time on each connection, µs",
+            "acquire and release in turn, one request at a time on each connection",
             run.note,
             [
-                load_panel(run, "median", 1, "p50_us", log=True),
-                load_panel(run, "99th percentile", 1, "p99_us", log=True),
+                load_panel(run, "µs, median", 1, "p50_us", log=True),
+                load_panel(run, "µs, 99th percentile", 1, "p99_us", log=True),
             ],
+            alike=True,
         ),
     )
 
@@ -114,15 +115,15 @@ def cpu(run):
         f"CPU time a request by connections: dflockd takes {number(costs[0])} ns at 64 "
         f"connections, {number(costs[1])} ns with 16 requests at once on each.",
         "CPU time of the whole server process, user and kernel, over the requests it answered. "
-        "Without a pipeline it is mostly the kernel's. HTTP is the same server under another "
-        "protocol.",
+        "One at a time it is mostly the kernel's, and a server with one client goes to sleep "
+        "between requests. HTTP is the same server under another protocol.",
         line_chart(
             "CPU time of the server",
-            "acquire and release, ns a request, user and kernel",
+            "acquire and release in turn on each connection; user and kernel (log scale)",
             run.note,
             [
-                load_panel(run, "one request at a time", 1, "cpu_ns", http=True),
-                load_panel(run, "16 at once on each connection", 16, "cpu_ns", http=True),
+                load_panel(run, "ns a request, one at a time", 1, "cpu_ns", log=True, http=True),
+                load_panel(run, "ns a request, 16 at once", 16, "cpu_ns", log=True, http=True),
             ],
         ),
     )
@@ -158,8 +159,9 @@ def durable(run):
         "clients have asked meanwhile. Redis has no line to stand in.",
         row_chart(
             "Durable",
-            "acquire and release, requests a second, each synced before its reply (log scale)",
+            "acquire and release in turn, each synced before its reply (log scale)",
             run.note,
+            "requests a second",
             rows,
             log=True,
         ),
@@ -170,9 +172,9 @@ def handoff(run):
     found = run.need("handoff")
     longest = max(found, key=lambda one: one["waiting"])
     series = [
-        Series("p99", GREY, points(found, "waiting", "p99_us")),
+        Series("p99", BLUE, points(found, "waiting", "p99_us")),
         Series("p50", BLUE, points(found, "waiting", "p50_us")),
-        Series("a ping, p50", FAINT, points(found, "waiting", "ping_p50_us"), dashed=True),
+        Series("ping, p50", FAINT, points(found, "waiting", "ping_p50_us"), dashed=True),
     ]
     return Plot(
         "handoff",
@@ -201,7 +203,7 @@ def expiry_lag(run):
         one = run.need("expiry_lag", where=where, leases=leases)[0]
         for name in ("p50", "p99", "max"):
             lag = one[name + "_ms"]
-            rows.append(Row(group, name, BLUE, lag, f"{lag:.3f} ms"))
+            rows.append(Row(group, name, BLUE, lag, f"{lag:.3f}"))
     worst = max(row.value for row in rows if row.name == "p99")
     return Plot(
         "expiry_lag",
@@ -211,8 +213,9 @@ def expiry_lag(run):
         "the run.",
         row_chart(
             "Expiry lag",
-            "from the end of a lease until the next in line is told, ms (log scale)",
+            "from the end of a lease until the next in line is told (log scale)",
             run.note,
+            "ms",
             rows,
             log=True,
         ),
@@ -221,9 +224,10 @@ def expiry_lag(run):
 
 def memory(run):
     engine = run.need("engine_memory")[0]
+    key, waiter = engine["key_bytes"], engine["waiter_bytes"]
     rows = [
-        Row("a held key", "engine", BLUE, engine["key_bytes"], f"{engine['key_bytes']:.0f}"),
-        Row("a place in line", "engine", BLUE, engine["waiter_bytes"], f"{engine['waiter_bytes']:.0f}"),
+        Row("a held key", "engine", BLUE, key, number(key)),
+        Row("a place in line", "engine", BLUE, waiter, number(waiter)),
     ]
     states = {
         "opened": "an idle connection",
@@ -238,40 +242,47 @@ def memory(run):
             rows.append(Row(group, name, colour, size, number(size)))
     return Plot(
         "memory",
-        f"Memory: {engine['key_bytes']:.0f} bytes a held key, {engine['waiter_bytes']:.0f} a place "
-        f"in line, and per connection, beside Redis.",
+        f"Memory: {number(key)} bytes a held key, {number(waiter)} a place in line, and what a "
+        f"connection takes, beside Redis.",
         "Keys of 16 bytes, holders of 8: what the allocator says is in use, its own overhead "
         "included. Connections: the growth of the server's private pages; what the kernel keeps "
         "for a socket is not in it.",
-        row_chart("Memory", "bytes of the server's own memory", run.note, rows, log=False),
+        row_chart(
+            "Memory",
+            "of the process, without what the kernel keeps for it",
+            run.note,
+            "bytes",
+            rows,
+            log=False,
+        ),
     )
 
 
 def growth(run):
     found = run.need("growth")
     most = max(found, key=lambda one: one["keys"])
+    time, size = number(most["pair_ns"]), number(most["key_bytes"])
     return Plot(
         "growth",
         f"Growth with the number of held keys: at {number(most['keys'])} keys, "
-        f"{number(most['pair_ns'])} ns to release one and acquire it again, and "
-        f"{number(most['key_bytes'])} bytes a key.",
-        "The engine alone, one thread, all keys held; one of them, in an order that the caches "
-        "cannot foresee, is released and acquired again. The calls do the same at every size: "
-        "what grows is the way to memory.",
+        f"{time} ns to release one and acquire it again, and {size} bytes a key.",
+        "Of the held keys one after another, in an order that the caches cannot foresee, is "
+        "released and acquired again. What a pointer to a random place costs, at the "
+        "top of this page, is the measure for the growth.",
         line_chart(
             "Growth",
-            "from 1,000 held keys on",
+            "the engine alone, one thread, all keys held",
             run.note,
             [
                 Panel(
                     "ns to release and acquire a key",
                     "held keys",
-                    [Series("time", BLUE, points(found, "keys", "pair_ns"))],
+                    [Series(f"{time} ns", BLUE, points(found, "keys", "pair_ns"))],
                 ),
                 Panel(
                     "bytes a held key",
                     "held keys",
-                    [Series("memory", BLUE, points(found, "keys", "key_bytes"))],
+                    [Series(f"{size} bytes", BLUE, points(found, "keys", "key_bytes"))],
                 ),
             ],
         ),
