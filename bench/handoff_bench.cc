@@ -56,7 +56,7 @@ class Line {
     for (std::size_t i = 0; i <= waiting; ++i) {
       clients_.emplace_back(port);
       clients_.back().ask();
-      ping();  // when that is answered, the server has read what was sent before it
+      ping();  // one after the other, so that they stand in this order
     }
     clients_.front().take_reply();
   }

@@ -145,8 +145,7 @@ def draw_panel(panel, heights, left, right, top, bottom):
         marks += [dot(x_of(x), y_of(y), series.colour, 3) for x, y in series.points]
     ends = [y_of(series.points[-1][1]) for series in panel.series]
     for series, y in zip(panel.series, apart(ends)):
-        x = x_of(series.points[-1][0])
-        marks.append(text(x + 9, y + 4, series.name, 12, series.colour, weight="600"))
+        marks.append(text(right + 9, y + 4, series.name, 12, series.colour, weight="600"))
     return marks
 
 

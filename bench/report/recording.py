@@ -8,11 +8,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+
+QUIET_PERCENT = 10  # busier than that, and a run is a trial
 
 
 def commands(seconds, quick):
-    """The programs, and what they are told; about seven minutes in all, one and a half if `quick`."""
+    """Programs and what they are told: about seven minutes in all, less than two if `quick`."""
     rounds = 1 if quick else 7
     seconds = 0.2 if quick else seconds
     connections = "1,4,16,64,256,1000,4000"
@@ -29,9 +32,10 @@ def commands(seconds, quick):
 
 def measure(programs, seconds, quick):
     """Runs the benches in `programs`; returns the recorded run. SystemExit when one fails."""
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        print(f"report: the load average is {load:.1f}: figures want a machine with nothing to do")
+    busy = busy_percent()
+    if busy > QUIET_PERCENT:
+        print(f"report: the machine is {busy} % busy: figures want one with nothing else to do")
+    measured = commit()
     ran = commands(seconds, quick)
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "figures"
@@ -42,24 +46,44 @@ def measure(programs, seconds, quick):
         figures = [json.loads(line) for line in lines.read_text().splitlines()]
     return {
         "date": datetime.date.today().isoformat(),
-        "commit": commit(),
+        "commit": measured,
         "machine": machine(programs),
-        "load_average_before": round(load, 2),
+        "busy_percent_before": busy,
         "commands": ran,
         "figures": figures,
     }
 
 
 def run_bench(words, lines):
-    environment = {**os.environ, "LOCKD_BENCH_RECORD": str(lines)}
-    # Journals go beside the programs: the disk there is what is measured.
-    environment.setdefault("LOCKD_BENCH_DISK", str(words[0].parent))
+    environment = {
+        **os.environ,
+        "LOCKD_BENCH_RECORD": str(lines),
+        "LOCKD_BENCH_DISK": str(disk(words[0].parent)),
+    }
     try:
         status = subprocess.run(words, env=environment).returncode
     except FileNotFoundError:
         sys.exit(f"report: there is no {words[0]}; make report builds it")
     if status != 0:
         sys.exit(f"report: {words[0].name} ended with status {status}; nothing was recorded")
+
+
+def busy_percent(seconds=3):
+    """How much of its time the machine works. (A load average still remembers the build.)"""
+
+    def idle_and_all():
+        times = [int(word) for word in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+        return times[3] + times[4], sum(times)
+
+    idle, total = idle_and_all()
+    time.sleep(seconds)
+    idle_now, total_now = idle_and_all()
+    return round(100 * (1 - (idle_now - idle) / (total_now - total)))
+
+
+def disk(programs):
+    """Where journals are written: beside the programs, unless told otherwise."""
+    return os.environ.get("LOCKD_BENCH_DISK", programs)
 
 
 def commit():
@@ -78,7 +102,7 @@ def machine(programs):
         "system": first_value("/etc/os-release", "PRETTY_NAME", "=").strip('"'),
         "kernel": "Linux " + ".".join(release[:2]),
         "compiler": said_by("c++", "--version").split("\n")[0],
-        "disk": said_by("findmnt", "-no", "FSTYPE", "--target", programs) or "unknown",
+        "disk": said_by("findmnt", "-no", "FSTYPE", "--target", disk(programs)) or "unknown",
         "redis": redis_version(),
     }
 
