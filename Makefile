@@ -11,7 +11,7 @@ JOBS := $(shell nproc)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-web test-api screenshots interop histories bench fuzz soak planted \
+.PHONY: help setup build run test test-web test-api screenshots interop histories bench report fuzz soak planted \
   coverage format tidy clean package test-package newcomer setup-ha run-ha test-ha \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) \
   $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
@@ -65,6 +65,11 @@ bench: build-release build-ha ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench
 	@cmake --build --preset ha --target ha_bench
 	@build/ha/bench/ha_bench
+
+# A trial leaves the documents alone.
+report: configure-release ## measure, record and draw the plots of docs/performance.md; QUICK=1 is a trial
+	@cmake --build --preset release --parallel $(JOBS) --target report_benches
+	@scripts/report measure build/release/bench $(if $(QUICK),--quick --docs build/report)
 
 fuzz: build-fuzz ## fuzz every parser with FUZZ_RUNS=1000000 inputs
 	@scripts/fuzz build/fuzz $(FUZZ_RUNS)

@@ -110,12 +110,15 @@ void run_shape(const Scratch& scratch, const LoadShape& shape, int rounds, doubl
               shape.one_key ? "one key for all" : "a key each");
   std::printf("  %-10s %9s %9s %9s %11s %9s\n", "", "req/s", "p50 us", "p99 us", "CPU ns/req",
               "req/sync");
+  record_medians("durable", all.forgetful, shape);
+  record_medians("durable", all.durable, shape);
   print_row("no journal", all.forgetful, 0);
   print_row("journal", all.durable, median(all.per_sync));
   std::printf("  CPU per request, of that without a journal: %.2f\n",
               ratio(all.durable.cpu_ns, all.forgetful.cpu_ns));
   for (const Candidate& redis : all.redis) {
     if (shape.one_key) break;  // it has no line to stand in
+    record_medians("durable", redis, shape);
     print_row("redis", redis, 0);
     std::printf("  requests per second, of Redis's: %.2f\n", ratio(all.durable.rate, redis.rate));
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/lock_table.h"
+#include "keys.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -18,40 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Keys of 16 bytes, side by side, so that the benchmark's own memory is touched as little as can
-// be.
-class Keys {
- public:
-  explicit Keys(std::size_t count) : size_(count) {
-    bytes_.reserve(count * kKeySize);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::string number = std::to_string(i);
-      bytes_ += "key-" + std::string(12 - number.size(), '0') + number;
-    }
-  }
-  std::size_t size() const { return size_; }
-  std::string_view operator[](std::size_t i) const {
-    return std::string_view(bytes_).substr(i * kKeySize, kKeySize);
-  }
-
- private:
-  static constexpr std::size_t kKeySize = 16;
-  std::size_t size_;
-  std::string bytes_;
-};
-
-// The order in which keys are asked for. Scattered is what the caches cannot foresee; in order is
-// how leases are renewed: whoever was granted first comes first.
-class Walk {
- public:
-  Walk(std::size_t size, bool scattered) : size_(size), stride_(scattered ? 7'368'787 : 1) {}
-  std::size_t next() { return at_ = (at_ + stride_) % size_; }
-
- private:
-  std::size_t size_;
-  std::size_t stride_;
-  std::size_t at_ = 0;
-};
+using bench::Keys;
+using bench::Walk;
 
 void acquire_release(benchmark::State& state) {
   const Keys keys(static_cast<std::size_t>(state.range(0)));

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "core/lock_table.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
+#include "record.h"
 
 namespace lockd {
 namespace {
@@ -61,9 +63,9 @@ struct Percentiles {
     const auto at = [&](double p) {
       return samples[static_cast<std::size_t>(p * static_cast<double>(samples.size() - 1))];
     };
-    p50 = at(0.5), p99 = at(0.99), max = at(1);
+    min = at(0), p50 = at(0.5), p99 = at(0.99), max = at(1);
   }
-  Duration p50, p99, max;
+  Duration min, p50, p99, max;
 };
 
 // Memory.
@@ -82,10 +84,14 @@ void memory(std::uint64_t keys) {
                   i);
   }
   const std::size_t waited_for = heap_in_use();
+  const auto each = [&](std::size_t before, std::size_t after) {
+    return static_cast<double>(after - before) / static_cast<double>(keys);
+  };
+  bench::record(
+      "engine_memory",
+      {{"keys", keys}, {"key_bytes", each(empty, held)}, {"waiter_bytes", each(held, waited_for)}});
   std::printf("memory, %llu keys of 16 bytes, holders of 8: %.0f bytes a held key, %.0f a waiter\n",
-              static_cast<unsigned long long>(keys),
-              static_cast<double>(held - empty) / static_cast<double>(keys),
-              static_cast<double>(waited_for - held) / static_cast<double>(keys));
+              static_cast<unsigned long long>(keys), each(empty, held), each(held, waited_for));
   batch.commit();
   engine->close();
 }
@@ -109,8 +115,6 @@ class LagRecorder final : public Listener {
  private:
   void settled(const Settled& settled) noexcept override {
     const Duration lag = engine_.now() - deadlines_[settled.id];
-    if (lag < Duration::zero())
-      std::printf("EARLY by %lld ns\n", -static_cast<long long>(lag.count()));
     {
       MutexLock lock(mutex_);
       lags_.push_back(lag);
@@ -140,6 +144,15 @@ void expiry_lag(const char* what, std::uint64_t leases, Duration first, Duration
     batch.acquire({.key = key_of(i), .holder = "b", .ttl = 3600s, .wait = 3600s}, &recorder, i);
   }
   const Percentiles lag(recorder.wait_for(leases));
+  if (lag.min < Duration::zero()) {
+    std::printf("a lease ended early, by %lld ns\n", -static_cast<long long>(lag.min.count()));
+    std::exit(EXIT_FAILURE);
+  }
+  bench::record("expiry_lag", {{"where", "engine"},
+                               {"leases", leases},
+                               {"p50_ms", Millis(lag.p50).count()},
+                               {"p99_ms", Millis(lag.p99).count()},
+                               {"max_ms", Millis(lag.max).count()}});
   std::printf("expiry lag, %s: p50 %.3f ms, p99 %.3f ms, max %.3f ms\n", what,
               Millis(lag.p50).count(), Millis(lag.p99).count(), Millis(lag.max).count());
   engine.close();

@@ -27,6 +27,7 @@ void run_shape(LoadShape shape, double seconds) {
     std::printf("  %-8s %9.0f req/s   p50 %6.0f us   p99 %6.0f us   CPU %6.0f ns/req\n",
                 c->command.name.c_str(), median(c->rate), median(c->p50_us), median(c->p99_us),
                 median(c->cpu_ns));
+    record_medians("http", *c, shape);
   }
   const double cpu = ratio(http.cpu_ns, line.cpu_ns);
   std::printf("  CPU per request, of the line protocol's: %.2f, aim %.1f: %s\n\n", cpu, kCpuMax,

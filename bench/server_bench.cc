@@ -4,11 +4,13 @@
 // Run by `make bench`; figures and what they mean are in docs/performance.md. Every run has a fresh
 // server. Runs of all servers take turns, so that what else the machine does meets each alike.
 //
-//   server_bench [--seconds S] [--rounds N] [--connections N] [--pipeline N] [--against DFLOCKD]
+//   server_bench [--seconds S] [--rounds N] [--connections N,...] [--pipeline N,...]
+//                [--against DFLOCKD]
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -36,11 +38,25 @@ struct Settings {
   std::string against;  // another dflockd, to compare with
 };
 
-double positive(const std::string& name, const char* value) {
+double positive(const std::string& name, const std::string& value) {
   char* end = nullptr;
-  const double number = std::strtod(value, &end);
-  if (end != value && *end == '\0' && number > 0 && number <= 100'000) return number;
+  const double number = std::strtod(value.c_str(), &end);
+  if (end != value.c_str() && *end == '\0' && number > 0 && number <= 100'000) return number;
   throw std::runtime_error(name + " takes a positive number, not '" + value + "'");
+}
+
+int positive_count(const std::string& name, const std::string& value) {
+  return static_cast<int>(std::ceil(positive(name, value)));
+}
+
+std::vector<int> counts(const std::string& name, const std::string& list) {
+  std::vector<int> numbers;
+  std::istringstream values(list);
+  for (std::string value; std::getline(values, value, ',');) {
+    numbers.push_back(positive_count(name, value));
+  }
+  if (numbers.empty()) throw std::runtime_error(name + " takes one number or several");
+  return numbers;
 }
 
 Settings settings_from(int argc, char** argv) {
@@ -54,11 +70,11 @@ Settings settings_from(int argc, char** argv) {
     if (flag == "--seconds") {
       settings.seconds = positive(flag, value);
     } else if (flag == "--rounds") {
-      settings.rounds = static_cast<int>(std::ceil(positive(flag, value)));
+      settings.rounds = positive_count(flag, value);
     } else if (flag == "--connections") {
-      settings.connections = {static_cast<int>(std::ceil(positive(flag, value)))};
+      settings.connections = counts(flag, value);
     } else if (flag == "--pipeline") {
-      settings.pipelines = {static_cast<int>(std::ceil(positive(flag, value)))};
+      settings.pipelines = counts(flag, value);
     } else if (flag == "--against") {
       settings.against = value;
     } else {
@@ -126,6 +142,7 @@ void run_shape(LoadShape shape, const Settings& settings) {
   std::printf("%d connections, pipeline %d\n", shape.connections, shape.pipeline);
   print_table(candidates);
   print_verdicts(candidates, shape);
+  for (const Candidate& candidate : candidates) record_medians("load", candidate, shape);
   std::printf("\n");
   std::fflush(stdout);
 }

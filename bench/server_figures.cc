@@ -18,6 +18,7 @@
 #include "client_socket.h"
 #include "dialogue.h"
 #include "measured_servers.h"
+#include "record.h"
 
 namespace lockd::bench {
 namespace {
@@ -62,10 +63,16 @@ void connection_memory(const ServerCommand& command, const std::string& ping, st
   converse(sockets, ping, 1);
   const double used = each();
   converse(sockets, repeated(ping, 16), 16);
+  const double pipelined = each();
+  record("connection_memory", {{"server", command.name},
+                               {"connections", count},
+                               {"opened_bytes", opened},
+                               {"used_bytes", used},
+                               {"pipelined_bytes", pipelined}});
   std::printf(
       "memory of an idle connection, %zu of them, %s: %.0f bytes; %.0f after a request, %.0f after "
       "16 at once\n",
-      count, command.name.c_str(), opened, used, each());
+      count, command.name.c_str(), opened, used, pipelined);
 }
 
 void connection_memory() {
@@ -142,6 +149,11 @@ void expiry_lag(int leases, int rounds) {
   const auto at = [&](double p) {
     return Millis(lags[static_cast<std::size_t>(p * static_cast<double>(lags.size() - 1))]).count();
   };
+  record("expiry_lag", {{"where", "socket"},
+                        {"leases", leases},
+                        {"p50_ms", at(0.5)},
+                        {"p99_ms", at(0.99)},
+                        {"max_ms", at(1)}});
   std::printf(
       "expiry lag through the socket, %d times %d leases of 1 s, taken one after another: p50 %.3f "
       "ms, p99 %.3f ms, max %.3f ms\n",
