@@ -1,4 +1,4 @@
-// The operations. What they are made of is in lock_table_parts.cc.
+// The operations. What they are made of is in lock_table_parts.cc and lock_table_lines.cc.
 #include "core/lock_table.h"
 
 #include <algorithm>

@@ -172,7 +172,6 @@ class LockTable {
   Outcome create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created);
   void forget(Semaphore& semaphore);
   void pass_on(Semaphore& semaphore);
-  void promote(Semaphore& semaphore);
 
   // Holds.
   Hold* find_hold(const Semaphore* semaphore, Fence fence) const;
@@ -189,16 +188,16 @@ class LockTable {
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
 
   // Lines.
+  bool line_is_full(const Semaphore& semaphore) const;
+  Outcome no_place(const Semaphore& semaphore, Duration wait, const Listener* listener);
   Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);
+  void promote(Semaphore& semaphore);
   void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
   void settle(Waiter& waiter, Outcome outcome, const Grant& grant);
   void leave(Waiter& waiter);
   void leave_session(Waiter& waiter);
   Enqueued& begin_two_phase(SessionId session, Semaphore& semaphore);
   void drop(Enqueued& enqueued);
-
-  bool line_is_full(const Semaphore& semaphore) const;
-  Outcome no_place(const Semaphore& semaphore, Duration wait, const Listener* listener);
 
   const TableOptions options_;
   KeyBudget& budget_;

@@ -1,4 +1,4 @@
-// What the operations are made of: how keys, holds and places in line begin and end.
+// What the operations are made of: what falls due, and how keys and holds begin and end.
 #include <algorithm>
 #include <cassert>
 #include <memory>
@@ -135,42 +135,6 @@ void LockTable::pass_on(Semaphore& semaphore) {
   }
 }
 
-void LockTable::promote(Semaphore& semaphore) {
-  const std::uint32_t beyond = planted(Bug::double_grant) && semaphore.waiters > 2 ? 1 : 0;
-  while (semaphore.holders < semaphore.limit + beyond && !semaphore.line.empty()) {
-    Waiter& waiter = *semaphore.line.front();
-    if (Hold* own = find_named(semaphore, waiter.holder.view())) {
-      // One name, two places in a semaphore's line: a name has one permit at most.
-      if (own->deadline <= now_) {
-        end_hold(*own, EndCause::expired);
-      } else {
-        own->ttl = waiter.ttl;
-        refresh(*own, waiter.ttl);
-        give_up(waiter, Outcome::ok, grant_of(*own));
-      }
-      continue;
-    }
-    if (fence_ >= kFenceMax) {
-      give_up(waiter, Outcome::fences_exhausted);
-      continue;
-    }
-    Enqueued* parked = nullptr;
-    if (waiter.two_phase && waiter.listener == nullptr) {
-      parked = enqueued_.find(waiter.holder.session_id(), &semaphore);
-      waiter.two_phase = false;  // it will be the hold's
-    }
-    leave_session(waiter);
-    Hold& hold = grant(semaphore, std::move(waiter.holder), waiter.ttl);
-    if (parked != nullptr) {
-      parked->waiter = nullptr;
-      parked->hold = &hold;
-      hold.two_phase = hold.untold = true;
-    }
-    chronicle_.granted_in_line(hold, waiter, now_);
-    settle(waiter, Outcome::ok, grant_of(hold));
-  }
-}
-
 // Holds.
 
 Hold* LockTable::find_hold(const Semaphore* semaphore, Fence fence) const {
@@ -302,77 +266,6 @@ Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
   if (semaphore->holds.empty()) return Outcome::expired;
   if (find_hold(semaphore, id.fence) != nullptr) return Outcome::not_holder;
   return semaphore->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;
-}
-
-// Lines.
-
-bool LockTable::line_is_full(const Semaphore& semaphore) const {
-  const std::uint32_t beyond = planted(Bug::overfull_line) ? 1 : 0;
-  return options_.waiters_max != 0 && semaphore.waiters >= options_.waiters_max + beyond;
-}
-
-Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl) {
-  auto waiter = std::make_unique<Waiter>();
-  waiter->semaphore = &semaphore;
-  waiter->ttl = ttl;
-  waiter->since = now_;
-  waiter->holder = StoredHolder(holder);
-  slots_.insert(waiter.get());
-  if (const SessionId session = holder.session_id(); session != 0) {
-    sessions_[session].waiters.push_back(waiter.get());
-  }
-  if (planted(Bug::jumped_queue) && semaphore.waiters == 3) {
-    semaphore.line.push_front(waiter.get());
-  } else {
-    semaphore.line.push_back(waiter.get());
-  }
-  ++semaphore.waiters;
-  ++chronicle_.waiters(semaphore.kind);
-  chronicle_.queued(*waiter);
-  return *waiter.release();
-}
-
-// Leaves the line without a grant of its own.
-void LockTable::give_up(Waiter& waiter, Outcome why, const Grant& grant) {
-  chronicle_.gave_up(waiter, why, now_);
-  settle(waiter, why, grant);
-}
-
-// The wait is over: whoever waits is told, and the place is gone.
-void LockTable::settle(Waiter& waiter, Outcome outcome, const Grant& grant) {
-  if (waiter.listener != nullptr) {
-    effects_.settled.push_back({waiter.listener, waiter.id, outcome, grant, now_ - waiter.since});
-  }
-  leave(waiter);
-}
-
-void LockTable::leave(Waiter& waiter) {
-  Semaphore& semaphore = *waiter.semaphore;
-  leave_session(waiter);
-  timers_.disarm(waiter);
-  semaphore.line.remove(&waiter);
-  --semaphore.waiters;
-  --chronicle_.waiters(semaphore.kind);
-  slots_.remove(&waiter);
-  delete &waiter;
-}
-
-void LockTable::leave_session(Waiter& waiter) {
-  if (!waiter.session_peers.linked()) return;
-  const SessionId session = waiter.holder.session_id();
-  sessions_[session].waiters.remove(&waiter);
-  if (waiter.two_phase) drop(*enqueued_.find(session, waiter.semaphore));
-}
-
-Enqueued& LockTable::begin_two_phase(SessionId session, Semaphore& semaphore) {
-  Enqueued* enqueued = enqueued_.insert(session, &semaphore);
-  sessions_[session].enqueued.push_back(enqueued);
-  return *enqueued;
-}
-
-void LockTable::drop(Enqueued& enqueued) {
-  sessions_[enqueued.session].enqueued.remove(&enqueued);
-  enqueued_.remove(&enqueued);
 }
 
 }  // namespace lockd

@@ -1,3 +1,4 @@
+// The requests, and what falls due between them.
 #include "engine/engine_core.h"
 
 #include <algorithm>
@@ -11,11 +12,6 @@
 
 namespace lockd::detail {
 namespace {
-
-// How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
-constexpr int kStepsPerHold = 256;
-constexpr std::size_t kKeysPerHold = 256;
-constexpr std::size_t kEntriesPerHold = kEntriesMax;
 
 // How often to look for an idle key while others keep taking them.
 constexpr int kPassesMax = 1000;
@@ -44,29 +40,6 @@ Fence fence_from_clock(Time now) {
   constexpr std::uint64_t k2020_us = 1'577'836'800'000'000;
   const std::uint64_t us = now.ns / 1000;
   return us > k2020_us ? std::min(4 * (us - k2020_us), kFenceMax) : 0;
-}
-
-KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max) {
-  KeyStatus status{.kind = s.kind,
-                   .key = std::string(s.key()),
-                   .limit = s.limit,
-                   .holders = s.holders,
-                   .waiters = s.waiters,
-                   .fence = s.holds.empty() ? s.first.fence : s.holds.back()->fence};
-  entries_max = std::min(entries_max, kEntriesMax);
-  if (s.idle()) status.idle = now - s.first.since;
-  const Hold* hold = s.holds.front();
-  for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
-    status.holds.push_back({hold->holder.display_name(), hold->holder.session_id(), hold->fence,
-                            hold->held_at(now), hold->ttl,
-                            std::max(hold->deadline - now, Duration::zero())});
-  }
-  const Waiter* waiter = s.line.front();
-  for (; waiter != nullptr && status.line.size() < entries_max; waiter = s.line.next(waiter)) {
-    status.line.push_back(
-        {waiter->holder.display_name(), waiter->holder.session_id(), now - waiter->since});
-  }
-  return status;
 }
 
 }  // namespace
@@ -106,64 +79,6 @@ EngineCore::EngineCore(const EngineOptions& options)
 EngineCore::~EngineCore() {
   close();
   blocked_calls_.wait_until_none();
-}
-
-void EngineCore::recover() {
-  journal_->recover([&](const Event& event) {
-    if (replay(event)) return;
-    throw std::runtime_error("lockd: the journal contradicts itself at key '" +
-                             std::string(event.key) + "', fence " + std::to_string(event.fence));
-  });
-  raise_fences();
-}
-
-bool EngineCore::replay(const Event& event) {
-  largest_fence_ = std::max(largest_fence_, event.fence);
-  if (event.type == Event::Type::fence_floor) return true;
-  return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event); });
-}
-
-// Keys may have been in other shards when there were more or fewer of them, or in another engine.
-void EngineCore::raise_fences() {
-  for (const auto& shard : shards_) {
-    shard->look([&](LockTable& table) { table.raise_fence(largest_fence_); });
-  }
-}
-
-// The leader's clock means nothing here: what is known of a lease is its length.
-bool EngineCore::apply(const Event& event) {
-  Event here = event;
-  here.expires_at = Time{} + event.ttl;
-  return replay(here);
-}
-
-void EngineCore::lead(Position from) {
-  raise_fences();
-  for (const auto& shard : shards_) shard->lead(clock_.now(), from);
-  following_.store(false, std::memory_order_release);
-  if (sweeper_.has_value()) sweeper_->notice(Time{});
-}
-
-void EngineCore::progressed() noexcept {
-  outbox_.progressed();
-  if (options_.on_durable) options_.on_durable();
-}
-
-bool EngineCore::describe_some(bool from_start) {
-  if (from_start) {
-    described_ = 0;
-    described_in_shard_ = {};
-  }
-  shards_[described_]->describe(described_in_shard_, kKeysPerHold);
-  if (described_in_shard_.done) {
-    ++described_;
-    described_in_shard_ = {};
-  }
-  return described_ < shards_.size();
-}
-
-Journal::State EngineCore::journal_state() const {
-  return journal_ == nullptr ? Journal::State::accepting : journal_->state();
 }
 
 EngineCore::Place EngineCore::place_of(std::string_view key) {
@@ -312,15 +227,6 @@ bool EngineCore::explain(Turn& turn, Kind kind, std::string_view key, Conflict* 
       turn, [&](LockTable& table) { return table.explain(time(), kind, key, conflict); });
 }
 
-std::optional<KeyStatus> EngineCore::status(Turn& turn, Kind kind, std::string_view key,
-                                            std::size_t entries_max) {
-  return place_of(key).shard.run(turn, [&](LockTable& table) -> std::optional<KeyStatus> {
-    const Semaphore* semaphore = table.look_up(time(), kind, key);
-    if (semaphore == nullptr) return {};
-    return status_of(*semaphore, table.now(), entries_max);
-  });
-}
-
 // A unit of a key that is idle, or one that is free. None is found only if there was an instant
 // when there was none: a pass that finds nothing counts if no key became idle while it lasted, in a
 // shard that it had left behind, and no unit was in anybody's hand.
@@ -342,51 +248,6 @@ std::uint64_t EngineCore::idlings() const {
   std::uint64_t sum = 0;
   for (const auto& shard : shards_) sum += shard->idlings();
   return sum;
-}
-
-Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
-                               const std::function<void(const KeyStatus&)>& visit,
-                               std::size_t entries_max) {
-  const std::size_t keys_per_hold = std::clamp<std::size_t>(
-      kEntriesPerHold / std::max<std::size_t>(entries_max, 1), 1, kKeysPerHold);
-  std::vector<KeyStatus> some;
-  std::vector<Settled> none;
-  Position position = 0;
-  Turn turn{position, none};
-  while (keys_max > 0 && place.shard < shards_.size()) {
-    Cursor cursor{.rank = place.rank};
-    shards_[place.shard]->run(turn, [&](LockTable& table) {
-      const Time now = std::max(table.now(), time());
-      table.walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
-        some.push_back(status_of(semaphore, now, entries_max));
-      });
-      return Outcome::ok;
-    });
-    place.rank = cursor.rank;
-    if (cursor.done) ++place.shard;
-    keys_max -= std::min(keys_max, some.size());
-    for (const KeyStatus& status : some) visit(status);
-    some.clear();
-  }
-  place.done = place.shard >= shards_.size();
-  return position;
-}
-
-Figures EngineCore::figures() {
-  Figures sum;
-  for (const auto& shard : shards_) {
-    sum += shard->look([](const LockTable& table) { return table.figures(); });
-  }
-  sum.refusals.max_keys = max_keys_refusals_.load(std::memory_order_relaxed);
-  return sum;
-}
-
-std::string EngineCore::check() {
-  for (const auto& shard : shards_) {
-    std::string broken = shard->look([](const LockTable& table) { return table.check(); });
-    if (!broken.empty()) return broken;
-  }
-  return {};
 }
 
 Position EngineCore::commit(Turn& turn) {

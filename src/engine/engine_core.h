@@ -1,4 +1,6 @@
-// What Engine and Batch share: the shards, and the ways into and out of them.
+// What Engine and Batch share: the shards, and the ways into and out of them. Requests are in
+// engine_core.cc; what its journal asks of it in engine_journal.cc; what only looks in
+// engine_status.cc.
 #pragma once
 
 #include <atomic>
@@ -73,6 +75,10 @@ class EngineCore final : private Journal::Source {
     Journal& journal_;
   };
 
+  // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
+  static constexpr int kStepsPerHold = 256;
+  static constexpr std::size_t kKeysPerHold = 256;
+
   enum class Needs { nothing, grant };  // of the journal: room for a grant
 
   bool is_following() const { return following_.load(std::memory_order_acquire); }
@@ -89,6 +95,10 @@ class EngineCore final : private Journal::Source {
   Outcome refusal(Needs needs) const;
   KeyUnit find_unit();
   std::uint64_t idlings() const;
+  Time end_what_is_due(Time now);
+  void forget_idle(Time now);
+
+  // For the journal, and by it.
   void recover();
   bool replay(const Event& event);
   void raise_fences();
@@ -96,8 +106,6 @@ class EngineCore final : private Journal::Source {
   bool describe_some(bool from_start) override;
   bool apply(const Event& event) override;
   void lead(Position from) override;
-  Time end_what_is_due(Time now);
-  void forget_idle(Time now);
 
   const EngineOptions options_;
   const std::unique_ptr<Clock> own_clock_;
