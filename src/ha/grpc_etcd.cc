@@ -3,15 +3,19 @@
 #include <etcd.grpc.pb.h>
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "ha/etcd_messages.h"
+#include "ha/grpc_endpoints.h"
+#include "ha/watch_stream.h"
 
 namespace lockd {
 namespace {
@@ -19,47 +23,13 @@ namespace {
 namespace pb = etcdserverpb;
 using etcd::Answer;
 using Done = etcd::Client::Done;
-using std::chrono::milliseconds;
 using std::chrono::system_clock;
-
-constexpr milliseconds kAuthenticateMax{500};
-
-std::shared_ptr<grpc::ChannelCredentials> credentials(const GrpcEtcdOptions& options) {
-  if (options.ca.empty()) return grpc::InsecureChannelCredentials();
-  grpc::SslCredentialsOptions ssl;
-  ssl.pem_root_certs = options.ca;
-  ssl.pem_cert_chain = options.certificate;
-  ssl.pem_private_key = options.key;
-  return grpc::SslCredentials(ssl);
-}
-
-std::shared_ptr<grpc::Channel> connect(const std::string& endpoint,
-                                       const GrpcEtcdOptions& options) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // also how long connecting may take
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);  // etcd refuses less than 5 s
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 2'000);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  arguments.SetMaxReceiveMessageSize(-1);
-  return grpc::CreateCustomChannel(endpoint, credentials(options), arguments);
-}
 
 }  // namespace
 
 class GrpcEtcd::Body {
  public:
-  explicit Body(const GrpcEtcdOptions& options) : options_(options) {
-    for (const std::string& endpoint : options.endpoints) {
-      Endpoint& made = endpoints_.emplace_back();
-      made.channel = connect(endpoint, options);
-      made.kv = pb::KV::NewStub(made.channel);
-      made.watch = pb::Watch::NewStub(made.channel);
-      made.channel->GetState(true);
-    }
-  }
+  explicit Body(const GrpcEtcdOptions& options) : endpoints_(options) {}
 
   // gRPC's threads are done with this when nothing is open any more.
   ~Body() {
@@ -74,7 +44,7 @@ class GrpcEtcd::Body {
     call->request = etcd::to_message(txn);
     call->done = std::move(done);
     if (!open(call, within)) return;
-    endpoint().kv->async()->Txn(
+    endpoints_.choose().kv->async()->Txn(
         &call->context, &call->request, &call->response,
         [call](const grpc::Status& status) { Body::answered(call, status); });
   }
@@ -84,7 +54,7 @@ class GrpcEtcd::Body {
     call->request.set_revision(revision);
     call->done = std::move(done);
     if (!open(call, within)) return;
-    endpoint().kv->async()->Compact(
+    endpoints_.choose().kv->async()->Compact(
         &call->context, &call->request, &call->response,
         [call](const grpc::Status& status) { Body::answered(call, status); });
   }
@@ -99,9 +69,14 @@ class GrpcEtcd::Body {
     create->set_range_end(range_end);
     create->set_start_revision(from);
     create->set_fragment(true);
-    stream_ = new Stream(*this, ++watch_number_, std::move(request));
-    if (!authenticate(stream_->context)) return leave([this, n = watch_number_] { broken(n); });
-    stream_->start(*endpoint().watch);
+    const std::uint64_t number = ++watch_number_;
+    stream_ = new WatchStream(
+        std::move(request), [this, number](bool is_response) { came(number, is_response); },
+        [this](grpc::ClientContext* context) { closed(context); });
+    if (!endpoints_.authenticate(stream_->context)) return came(number, false);
+    pb::Watch::Stub& stub = *endpoints_.choose().watch;
+    opened(&stream_->context);
+    stream_->start(stub, endpoints_.cursor());
   }
 
   // What it still sends is nobody's.
@@ -133,18 +108,12 @@ class GrpcEtcd::Body {
  private:
   using Task = std::function<void()>;
 
-  struct Endpoint {
-    std::shared_ptr<grpc::Channel> channel;
-    std::unique_ptr<pb::KV::Stub> kv;
-    std::unique_ptr<pb::Watch::Stub> watch;
-  };
-
   template <typename Request, typename Response>
   struct Call {
     explicit Call(Body& body) : body(body) {}
 
     void finish(const grpc::Status& status) {
-      if (!status.ok()) body.failed(endpoint, status);
+      if (!status.ok()) body.endpoints_.failed(endpoint, status);
       done(status.ok() ? answer_of(response) : etcd::to_answer(status));
     }
 
@@ -162,129 +131,26 @@ class GrpcEtcd::Body {
     call->body.leave([call, status] { call->finish(status); }, &call->context);
   }
 
-  // Goes by itself when the body has let it go and gRPC is done with it.
-  class Stream final : public grpc::ClientBidiReactor<pb::WatchRequest, pb::WatchResponse> {
-   public:
-    Stream(Body& body, std::uint64_t number, pb::WatchRequest request)
-        : body_(body), number_(number), request_(std::move(request)) {}
-
-    void start(pb::Watch::Stub& stub) {
-      started_ = true;
-      context.AddMetadata("hasleader", "true");
-      endpoint_ = body_.cursor_;
-      body_.opened(&context);
-      stub.async()->Watch(&context, this);
-      StartWrite(&request_);
-      StartRead(&response_);
-      AddHold();
-      StartCall();
-    }
-    // On the body's thread, once.
-    void let_go() {
-      if (!started_) {
-        delete this;
-        return;
-      }
-      context.TryCancel();
-      RemoveHold();
-    }
-    // The last response was taken: on to the next.
-    void go_on() {
-      response_.Clear();
-      StartRead(&response_);
-    }
-    pb::WatchResponse& response() { return response_; }
-    std::size_t endpoint() const { return endpoint_; }
-
-    grpc::ClientContext context;
-
-   private:
-    void OnReadDone(bool ok) override {
-      if (ok) {
-        body_.leave([&body = body_, number = number_] { body.heard(number); });
-      } else {
-        body_.leave([&body = body_, number = number_] { body.broken(number); });
-      }
-    }
-    void OnDone(const grpc::Status&) override {
-      Body& body = body_;
-      grpc::ClientContext* const closed = &context;
-      delete this;
-      body.closed(closed);
-    }
-
-    Body& body_;
-    const std::uint64_t number_;
-    const pb::WatchRequest request_;
-    pb::WatchResponse response_;
-    std::size_t endpoint_ = 0;
-    bool started_ = false;
-  };
-
   static Answer answer_of(const pb::TxnResponse& response) { return etcd::to_answer(response); }
   static Answer answer_of(const pb::CompactionResponse& response) {
     return {.status = Answer::Status::done, .revision = response.header().revision()};
   }
 
-  // The first that is connected, from the cursor on; else the one at the cursor. Those that are not
-  // are asked to be.
-  Endpoint& endpoint() {
-    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
-      const std::size_t at = (cursor_ + i) % endpoints_.size();
-      if (endpoints_[at].channel->GetState(true) != GRPC_CHANNEL_READY) continue;
-      cursor_ = at;
-      break;
-    }
-    return endpoints_[cursor_];
-  }
-
-  void failed(std::size_t endpoint, const grpc::Status& status) {
-    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
-        status.error_message().find("invalid auth token") != std::string::npos) {
-      token_.clear();
-    }
-    const bool silent = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
-                        status.error_code() == grpc::StatusCode::UNAVAILABLE;
-    if (silent && endpoint == cursor_) cursor_ = (cursor_ + 1) % endpoints_.size();
-  }
-
   // False if it is answered already: there is no token to ask with.
   template <typename AnyCall>
   bool open(const std::shared_ptr<AnyCall>& call, Duration within) {
-    endpoint();
-    call->endpoint = cursor_;
+    endpoints_.choose();
+    call->endpoint = endpoints_.cursor();
     call->context.set_deadline(system_clock::now() +
                                std::chrono::duration_cast<system_clock::duration>(within));
     call->context.set_wait_for_ready(true);
-    if (!authenticate(call->context)) {
-      leave([call, why = no_token_] { call->finish({grpc::StatusCode::UNAVAILABLE, why}); });
+    if (!endpoints_.authenticate(call->context)) {
+      leave([call, why = endpoints_.why_no_token()] {
+        call->finish({grpc::StatusCode::UNAVAILABLE, why});
+      });
       return false;
     }
     opened(&call->context);
-    return true;
-  }
-
-  // Waits for etcd, for a moment, when there is a user and no token yet.
-  bool authenticate(grpc::ClientContext& context) {
-    if (options_.user.empty()) return true;
-    if (token_.empty()) {
-      grpc::ClientContext asking;
-      asking.set_deadline(system_clock::now() + kAuthenticateMax);
-      asking.set_wait_for_ready(true);
-      pb::AuthenticateRequest request;
-      pb::AuthenticateResponse response;
-      request.set_name(options_.user);
-      request.set_password(options_.password);
-      const auto stub = pb::Auth::NewStub(endpoint().channel);
-      const grpc::Status status = stub->Authenticate(&asking, request, &response);
-      if (!status.ok()) {
-        failed(cursor_, status);
-        no_token_ = "the user " + options_.user + " gets no token: " + status.error_message();
-        return false;
-      }
-      token_ = response.token();
-    }
-    context.AddMetadata("token", token_);
     return true;
   }
 
@@ -305,6 +171,11 @@ class GrpcEtcd::Body {
     changed_.notify_all();
   }
 
+  // Any thread.
+  void came(std::uint64_t number, bool is_response) {
+    leave([this, number, is_response] { is_response ? heard(number) : broken(number); });
+  }
+
   void heard(std::uint64_t number) {
     if (number != watch_number_ || stream_ == nullptr) return;
     const pb::WatchResponse& response = stream_->response();
@@ -323,21 +194,14 @@ class GrpcEtcd::Body {
   void broken(std::uint64_t number) {
     if (number != watch_number_ || watcher_ == nullptr) return;
     etcd::Watcher& watcher = *watcher_;
-    if (stream_ != nullptr && stream_->endpoint() == cursor_) {
-      cursor_ = (cursor_ + 1) % endpoints_.size();
-    }
+    if (stream_ != nullptr) endpoints_.pass_over(stream_->endpoint());
     unwatch();
     watcher.ended(false, "the stream has ended");
   }
 
-  const GrpcEtcdOptions options_;
-
   // The client's thread's alone.
-  std::vector<Endpoint> endpoints_;
-  std::size_t cursor_ = 0;
-  std::string token_;
-  std::string no_token_;  // why there is none
-  Stream* stream_ = nullptr;
+  GrpcEndpoints endpoints_;
+  WatchStream* stream_ = nullptr;
   etcd::Watcher* watcher_ = nullptr;
   std::uint64_t watch_number_ = 0;
 
