@@ -530,7 +530,7 @@ Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
                              .kind = key.kind,
                              .key = key.name,
                              .fence = hold.fence,
-                             .ttl = hold.ttl,
+                             .ttl = ttl,
                              .expires_at = hold.deadline});
   return grant_of(hold);
 }
