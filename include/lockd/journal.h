@@ -24,7 +24,7 @@ enum class EndCause : std::uint8_t {
 struct Event {
   enum class Type : std::uint8_t {
     granted,      // a hold began: every field but `cause`
-    renewed,      // its lease was moved: kind, key, fence, ttl, expires_at
+    renewed,      // its lease was moved: kind, key, fence, ttl (of this lease), expires_at
     ended,        // it ended: kind, key, fence, cause
     fence_floor,  // every fence up to and including `fence` may have been granted
   };

@@ -185,6 +185,7 @@ class LockTable {
   void end_hold(Hold& hold, EndCause cause);
   static Grant grant_of(const Hold& hold);
   static Event granted(const Hold& hold);
+  static Event renewed(const Hold& hold, Duration ttl);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
 
   // Lines.

@@ -230,12 +230,16 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
   hold.renewed = true;
   chronicle_.renewed();
   if (!options_.events || planted(Bug::forgotten_renewal)) return;
-  effects_.events.push_back({.type = Event::Type::renewed,
-                             .kind = hold.semaphore->kind,
-                             .key = hold.semaphore->key(),
-                             .fence = hold.fence,
-                             .ttl = hold.ttl,
-                             .expires_at = hold.deadline});
+  effects_.events.push_back(renewed(hold, ttl));
+}
+
+Event LockTable::renewed(const Hold& hold, Duration ttl) {
+  return {.type = Event::Type::renewed,
+          .kind = hold.semaphore->kind,
+          .key = hold.semaphore->key(),
+          .fence = hold.fence,
+          .ttl = ttl,
+          .expires_at = hold.deadline};
 }
 
 // Leaves the slot free: pass_on() must follow.

@@ -62,6 +62,38 @@ TEST_F(FollowingTest, RefusesWhatContradicts) {
   EXPECT_FALSE(follow({granted("k", 8, 1s)}));
 }
 
+TEST_F(FollowingTest, ALeaseThatWasRenewedForLongerIsThatLong) {
+  ManualClock clock;
+  ForgetfulJournal journal;
+  Engine leader({.clock = &clock, .journal = &journal, .sweeper = false});
+  const GrantResult grant = leader.acquire({.key = "k", .holder = "a", .ttl = 1s});
+  ASSERT_EQ(leader.renew({.key = "k", .holder = "a", .fence = grant->fence}, 10s).outcome,
+            Outcome::ok);
+  ASSERT_TRUE(follow(journal.events()));
+  journal_.lead();
+  clock_.advance(10s - 1ns);
+  engine_.sweep();
+  EXPECT_EQ(engine_.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  // What a renewal is by default is what the grant was.
+  EXPECT_EQ(engine_.renew({.key = "k", .holder = "a", .fence = grant->fence})->ttl, 1s);
+}
+
+TEST_F(FollowingTest, AnAccountTellsOfALeaseThatWasRenewedForLonger) {
+  ManualClock clock;
+  ForgetfulJournal journal;
+  Engine leader({.clock = &clock, .journal = &journal, .sweeper = false});
+  const GrantResult grant = leader.acquire({.key = "k", .holder = "a", .ttl = 1s});
+  ASSERT_EQ(leader.renew({.key = "k", .holder = "a", .fence = grant->fence}, 10s).outcome,
+            Outcome::ok);
+  const auto account = static_cast<std::ptrdiff_t>(journal.describe());
+  const std::vector<Event> described = journal.events();
+  ASSERT_TRUE(follow({described.begin() + account, described.end()}));
+  journal_.lead();
+  clock_.advance(10s - 1ns);
+  engine_.sweep();
+  EXPECT_EQ(engine_.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+}
+
 TEST_F(FollowingTest, BeginsEveryLeaseAnewWhenItLeads) {
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
   clock_.advance(1h);

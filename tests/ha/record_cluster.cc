@@ -3,12 +3,14 @@
 //
 //   record_cluster FOLDER [--failovers N] [--auto-release 0|1] [--seed N]
 //
-// FOLDER/history.jsonl is the history, with each failover that came about as a line of its own.
+// FOLDER/history.jsonl is the history, with each failover that came about as a line of its own; the
+// servers' logs are beside it.
 #include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <random>
@@ -225,6 +227,9 @@ class Run {
   void write() {
     note_failovers(recording_.finish());
     write_history(recording_.finish(), order_.folder + "/history.jsonl");
+    for (std::size_t node = 0; node < ClusterSubject::kNodes; ++node) {
+      std::ofstream(order_.folder + "/node-" + std::to_string(node) + ".log") << cluster_.log(node);
+    }
   }
 
   static constexpr int kActors = 48;
