@@ -52,8 +52,7 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
       return {chronicle_.refused(Outcome::limit_mismatch)};
     }
     if (Hold* own = find_named(*semaphore, request.holder)) {
-      own->ttl = request.ttl;
-      refresh(*own, request.ttl);
+      grant_again(*own, request.ttl);
       return {Outcome::ok, grant_of(*own)};
     }
     if (!semaphore->has_room()) {

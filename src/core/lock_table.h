@@ -182,6 +182,8 @@ class LockTable {
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
+  void grant_again(Hold& hold, Duration ttl);
+  void extend(Hold& hold, Duration ttl);
   void end_hold(Hold& hold, EndCause cause);
   static Grant grant_of(const Hold& hold);
   static Event granted(const Hold& hold);

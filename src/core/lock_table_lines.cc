@@ -43,8 +43,7 @@ void LockTable::promote(Semaphore& semaphore) {
       if (own->deadline <= now_) {
         end_hold(*own, EndCause::expired);
       } else {
-        own->ttl = waiter.ttl;
-        refresh(*own, waiter.ttl);
+        grant_again(*own, waiter.ttl);
         give_up(waiter, Outcome::ok, grant_of(*own));
       }
       continue;

@@ -226,11 +226,24 @@ Event LockTable::granted(const Hold& hold) {
 }
 
 void LockTable::refresh(Hold& hold, Duration ttl) {
+  extend(hold, ttl);
+  if (!options_.events || planted(Bug::forgotten_renewal)) return;
+  effects_.events.push_back(renewed(hold, ttl));
+}
+
+// Whoever has it asks for it again: later renewals are for as long as it asks for now, which the
+// event of a renewal does not tell.
+void LockTable::grant_again(Hold& hold, Duration ttl) {
+  if (hold.ttl == ttl) return refresh(hold, ttl);
+  hold.ttl = ttl;
+  extend(hold, ttl);
+  if (options_.events) effects_.events.push_back(granted(hold));
+}
+
+void LockTable::extend(Hold& hold, Duration ttl) {
   arm(hold, ttl);
   hold.renewed = true;
   chronicle_.renewed();
-  if (!options_.events || planted(Bug::forgotten_renewal)) return;
-  effects_.events.push_back(renewed(hold, ttl));
 }
 
 Event LockTable::renewed(const Hold& hold, Duration ttl) {

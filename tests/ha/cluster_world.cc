@@ -225,6 +225,8 @@ void ClusterWorld::renew(Node& node, Batch& batch) {
   const std::string owner = picked->second.owner;
   std::optional<Duration> ttl;
   if (chance_.percent(50)) ttl = milliseconds(chance_.between(5, 1500));
+  // Some outlast a failover, and what was granted.
+  if (ttl.has_value() && *ttl % milliseconds(4) == Duration{}) *ttl *= 20;
   const std::uint64_t asked =
       believers_.asks(key.kind, key.key, owner, now() + ttl.value_or(Duration{}));
   const Answer got = batch.renew({key.key, crash::holder_of(owner), key.fence, key.kind}, ttl);
