@@ -34,7 +34,7 @@ bool asks_again(const Cluster& cluster, Outcome outcome) {
 
 // What a refusal to take was. A leader that is asked to stop ends the waits at it by a plain
 // `error`, and says why to whoever asks next.
-Status explained(Status refusal, Conversation& conversation, std::stop_token stop) {
+Status explained(const Status& refusal, Conversation& conversation, std::stop_token stop) {
   const auto reply = ask(conversation, {.lines = kBarrierLines}, std::move(stop));
   Status status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
   return moves_on(status.outcome) ? status : refusal;
@@ -72,8 +72,9 @@ class Client::Impl {
   // begins when one is there. When that server stops to lead meanwhile, the next is asked, until
   // the wait and then the time for one more search are over.
   template <class Ask>
-  auto at_leader(const std::shared_ptr<Cluster>& cluster, Duration wait, std::stop_token stop,
-                 const Ask& ask) const -> decltype(ask(nullptr, wait)) {
+  auto at_leader(const std::shared_ptr<Cluster>& cluster, Duration wait,
+                 const std::stop_token& stop, const Ask& ask) const
+      -> decltype(ask(nullptr, wait)) {
     LeaderSearch search(cluster);
     std::optional<BootClock::time_point> began;
     for (;;) {
@@ -121,7 +122,7 @@ Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token sto
         const auto lines = lines_of(request, wait);
         auto grant = stand_in_line(*conversation, *lines, wait, request.lease, stop);
         if (grant.outcome == Outcome::refused && !(*cluster)->is_alone()) {
-          return explained(std::move(grant), *conversation, stop);
+          return explained(grant, *conversation, stop);
         }
         if (!grant) return Status(std::move(grant));
         return take_over(impl_->keeper, std::move(conversation), impl_->terms_of(request, *cluster),

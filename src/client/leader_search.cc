@@ -43,7 +43,7 @@ bool moves_on(Outcome outcome) noexcept {
          outcome == Outcome::garbled;
 }
 
-LeaderSearch::LeaderSearch(std::shared_ptr<Cluster> cluster)
+LeaderSearch::LeaderSearch(const std::shared_ptr<Cluster>& cluster)
     : LeaderSearch(cluster, cluster->leader()) {}
 
 LeaderSearch::LeaderSearch(std::shared_ptr<Cluster> cluster, std::size_t begin)

@@ -40,7 +40,7 @@ class LeaderSearch {
  public:
   using Time = BootClock::time_point;
 
-  explicit LeaderSearch(std::shared_ptr<Cluster> cluster);
+  explicit LeaderSearch(const std::shared_ptr<Cluster>& cluster);
   // Begins with this one.
   LeaderSearch(std::shared_ptr<Cluster> cluster, std::size_t begin);
 
