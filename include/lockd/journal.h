@@ -24,7 +24,7 @@ enum class EndCause : std::uint8_t {
 struct Event {
   enum class Type : std::uint8_t {
     granted,      // a hold began: every field but `cause`
-    renewed,      // its lease was moved: kind, key, fence, ttl (of this lease), expires_at
+    renewed,      // its lease was moved: kind, key, fence, ttl, expires_at
     ended,        // it ended: kind, key, fence, cause
     fence_floor,  // every fence up to and including `fence` may have been granted
   };
@@ -84,13 +84,14 @@ class Journal {
     // before it.
     virtual bool describe_some(bool from_start) = 0;
 
-    // While the state is `following`: what the engine that leads has appended, in order. False when
-    // it contradicts what is there: the journal is not to be trusted.
+    // While the state is `following`: what the engine that leads has appended, in order. Its clock
+    // means nothing here, so `expires_at` counts from the telling: what was left of the lease then,
+    // behind Time{}. False when it contradicts what is there: the journal is not to be trusted.
     virtual bool apply(const Event& event) = 0;
 
-    // Ends the following: from now on this engine appends. Every lease begins anew, at its full
-    // length, because time passed that nobody here has counted. All that it answers rests on
-    // `from`, at least. The state leaves `following` when this has returned.
+    // Ends the following: from now on this engine appends. Every lease begins anew, for what was
+    // left of it when it was told, because time passed that nobody here has counted. All that it
+    // answers rests on `from`, at least. The state leaves `following` when this has returned.
     virtual void lead(Position from) = 0;
 
    protected:

@@ -84,7 +84,8 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
   if (key != nullptr && !key->idle()) {
     if (key->limit != request.limit) return {Outcome::limit_mismatch};
     if (Held* own = key->find_named(Owner(request.holder))) {
-      return {Outcome::ok, grant_again(*key, *own, request.ttl)};
+      own->ttl = request.ttl;
+      return {Outcome::ok, refresh(*key, *own, request.ttl)};
     }
     if (!key->has_room()) {
       if (request.wait == Duration(0)) return {Outcome::held};

@@ -180,9 +180,6 @@ class LockModel {
   bool is_exhausted(Kind kind, std::string_view name) const;
   Held& grant(Key& key, const Owner& owner, Duration ttl);
   Grant refresh(const Key& key, Held& hold, Duration ttl);
-  Grant grant_again(const Key& key, Held& hold, Duration ttl);
-  void extend(Held& hold, Duration ttl);
-  static Event granted(const Key& key, const Held& hold);
   void end_hold(Key& key, Fence fence, EndCause cause);
   void end_session(Key& key, SessionId session, bool keep_holds);
   void pass_on(Key& key);

@@ -123,44 +123,28 @@ Held& LockModel::grant(Key& key, const Owner& owner, Duration ttl) {
                        .deadline = now_ + ttl,
                        .since = now_});
   earliest_ = std::min(earliest_, now_ + ttl);
-  events_.emplace_back(granted(key, key.holds.back()));
+  events_.emplace_back(Event{.type = Event::Type::granted,
+                             .kind = key.kind,
+                             .limit = key.limit,
+                             .key = key.name,
+                             .holder = owner.view(),
+                             .fence = fence,
+                             .ttl = ttl,
+                             .expires_at = now_ + ttl});
   return key.holds.back();
 }
 
-Event LockModel::granted(const Key& key, const Held& hold) {
-  return {.type = Event::Type::granted,
-          .kind = key.kind,
-          .limit = key.limit,
-          .key = key.name,
-          .holder = hold.owner.view(),
-          .fence = hold.fence,
-          .ttl = hold.ttl,
-          .expires_at = hold.deadline};
-}
-
 Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
-  extend(hold, ttl);
+  hold.deadline = now_ + ttl;
+  hold.renewed = true;
+  earliest_ = std::min(earliest_, hold.deadline);
   events_.emplace_back(Event{.type = Event::Type::renewed,
                              .kind = key.kind,
                              .key = key.name,
                              .fence = hold.fence,
-                             .ttl = ttl,
+                             .ttl = hold.ttl,
                              .expires_at = hold.deadline});
   return hold.grant();
-}
-
-Grant LockModel::grant_again(const Key& key, Held& hold, Duration ttl) {
-  if (hold.ttl == ttl) return refresh(key, hold, ttl);
-  hold.ttl = ttl;
-  extend(hold, ttl);
-  events_.emplace_back(granted(key, hold));
-  return hold.grant();
-}
-
-void LockModel::extend(Held& hold, Duration ttl) {
-  hold.deadline = now_ + ttl;
-  hold.renewed = true;
-  earliest_ = std::min(earliest_, hold.deadline);
 }
 
 // pass_on() must follow.
@@ -189,7 +173,8 @@ void LockModel::promote(Key& key) {
     own = nullptr;
   }
   if (own != nullptr) {
-    settle(key, 0, Outcome::ok, grant_again(key, *own, first.ttl));
+    own->ttl = first.ttl;
+    settle(key, 0, Outcome::ok, refresh(key, *own, first.ttl));
   } else if (is_exhausted(key.kind, key.name)) {
     settle(key, 0, Outcome::fences_exhausted);
   } else {

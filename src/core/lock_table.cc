@@ -52,7 +52,8 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
       return {chronicle_.refused(Outcome::limit_mismatch)};
     }
     if (Hold* own = find_named(*semaphore, request.holder)) {
-      grant_again(*own, request.ttl);
+      own->ttl = request.ttl;
+      refresh(*own, request.ttl);
       return {Outcome::ok, grant_of(*own)};
     }
     if (!semaphore->has_room()) {

@@ -132,7 +132,7 @@ class LockTable {
   // Takes over what a journal tells. Idempotent; no effects. Events of holds that are not there are
   // ignored. False if it contradicts what is there: the journal is not to be trusted.
   bool apply(const Event& event);
-  // Every lease begins anew at `now`, at its full length. No effects.
+  // Every lease begins anew at `now`: deadlines have counted from the telling. No effects.
   void restart_leases(Time now);
   // No grant will have a fence up to and including this one.
   void raise_fence(Fence floor);
@@ -182,12 +182,9 @@ class LockTable {
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
-  void grant_again(Hold& hold, Duration ttl);
-  void extend(Hold& hold, Duration ttl);
   void end_hold(Hold& hold, EndCause cause);
   static Grant grant_of(const Hold& hold);
   static Event granted(const Hold& hold);
-  static Event renewed(const Hold& hold, Duration ttl);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
 
   // Lines.

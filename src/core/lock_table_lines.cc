@@ -43,7 +43,8 @@ void LockTable::promote(Semaphore& semaphore) {
       if (own->deadline <= now_) {
         end_hold(*own, EndCause::expired);
       } else {
-        grant_again(*own, waiter.ttl);
+        own->ttl = waiter.ttl;
+        refresh(*own, waiter.ttl);
         give_up(waiter, Outcome::ok, grant_of(*own));
       }
       continue;

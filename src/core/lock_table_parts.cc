@@ -226,33 +226,16 @@ Event LockTable::granted(const Hold& hold) {
 }
 
 void LockTable::refresh(Hold& hold, Duration ttl) {
-  extend(hold, ttl);
-  if (!options_.events || planted(Bug::forgotten_renewal)) return;
-  effects_.events.push_back(renewed(hold, ttl));
-}
-
-// Whoever has it asks for it again: later renewals are for as long as it asks for now, which the
-// event of a renewal does not tell.
-void LockTable::grant_again(Hold& hold, Duration ttl) {
-  if (hold.ttl == ttl) return refresh(hold, ttl);
-  hold.ttl = ttl;
-  extend(hold, ttl);
-  if (options_.events) effects_.events.push_back(granted(hold));
-}
-
-void LockTable::extend(Hold& hold, Duration ttl) {
   arm(hold, ttl);
   hold.renewed = true;
   chronicle_.renewed();
-}
-
-Event LockTable::renewed(const Hold& hold, Duration ttl) {
-  return {.type = Event::Type::renewed,
-          .kind = hold.semaphore->kind,
-          .key = hold.semaphore->key(),
-          .fence = hold.fence,
-          .ttl = ttl,
-          .expires_at = hold.deadline};
+  if (!options_.events || planted(Bug::forgotten_renewal)) return;
+  effects_.events.push_back({.type = Event::Type::renewed,
+                             .kind = hold.semaphore->kind,
+                             .key = hold.semaphore->key(),
+                             .fence = hold.fence,
+                             .ttl = hold.ttl,
+                             .expires_at = hold.deadline});
 }
 
 // Leaves the slot free: pass_on() must follow.

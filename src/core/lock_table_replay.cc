@@ -31,12 +31,12 @@ bool LockTable::apply(const Event& event) {
         hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known
         hold->renewed = true;                        // for all that is known
       }
-      hold->ttl = event.ttl;
       replayed_ = hold;
       [[fallthrough]];
     }
     case Event::Type::renewed:
       if (hold == nullptr) return true;
+      hold->ttl = event.ttl;
       timers_.arm(*hold, event.expires_at);
       return true;
     case Event::Type::ended:
@@ -53,8 +53,6 @@ bool LockTable::apply(const Event& event) {
   return true;
 }
 
-// While it followed, no time passed: a deadline is as long after the beginning as the lease is, be
-// it that of the grant or of the last renewal.
 void LockTable::restart_leases(Time now) {
   now_ = std::max(now_, now);
   Cursor all;
@@ -74,9 +72,6 @@ void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event
     const Holds& holds = semaphore.holds;
     for (const Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
       events.push_back(granted(*hold));
-      // A follower, which has another clock, goes by the length.
-      const Duration left = std::min(hold->deadline - now_, kDurationMax);
-      if (left > hold->ttl) events.push_back(renewed(*hold, left));
     }
   });
 }

@@ -63,7 +63,6 @@ class LockTrial {
   // The comparison, after each.
   std::string compare(const LockTable::Reply& reply, const LockModel::Answer& answer);
   std::string compare(const Conflict& its, const std::optional<Conflict>& mine) const;
-  bool is_known(const Event& granted) const;
   std::string check_effects();
   std::string check_occurrences();
   std::string check_state();

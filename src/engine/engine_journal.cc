@@ -30,12 +30,7 @@ void EngineCore::raise_fences() {
   }
 }
 
-// The leader's clock means nothing here: what is known of a lease is its length.
-bool EngineCore::apply(const Event& event) {
-  Event here = event;
-  here.expires_at = Time{} + event.ttl;
-  return replay(here);
-}
+bool EngineCore::apply(const Event& event) { return replay(event); }
 
 void EngineCore::lead(Position from) {
   raise_fences();

@@ -21,9 +21,14 @@ class FollowingTest : public testing::Test {
             .holder = Holder("a"),
             .fence = fence,
             .ttl = ttl,
-            .expires_at = Time{9'000'000'000'000} + ttl};  // by another clock
+            .expires_at = Time{} + ttl};
   }
   bool follow(const std::vector<Event>& events) { return journal_.follow(events); }
+  // What another engine has appended by then, by its clock.
+  bool follow_at(Time now, std::vector<Event> events) {
+    for (Event& event : events) event.expires_at = Time{} + (event.expires_at - now);
+    return follow(events);
+  }
 
   EngineOptions follower() {
     journal_.set_state(Journal::State::following);
@@ -69,7 +74,7 @@ TEST_F(FollowingTest, ALeaseThatWasRenewedForLongerIsThatLong) {
   const GrantResult grant = leader.acquire({.key = "k", .holder = "a", .ttl = 1s});
   ASSERT_EQ(leader.renew({.key = "k", .holder = "a", .fence = grant->fence}, 10s).outcome,
             Outcome::ok);
-  ASSERT_TRUE(follow(journal.events()));
+  ASSERT_TRUE(follow_at(clock.now(), journal.events()));
   journal_.lead();
   clock_.advance(10s - 1ns);
   engine_.sweep();
@@ -87,7 +92,7 @@ TEST_F(FollowingTest, AnAccountTellsOfALeaseThatWasRenewedForLonger) {
             Outcome::ok);
   const auto account = static_cast<std::ptrdiff_t>(journal.describe());
   const std::vector<Event> described = journal.events();
-  ASSERT_TRUE(follow({described.begin() + account, described.end()}));
+  ASSERT_TRUE(follow_at(clock.now(), {described.begin() + account, described.end()}));
   journal_.lead();
   clock_.advance(10s - 1ns);
   engine_.sweep();

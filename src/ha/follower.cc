@@ -13,6 +13,16 @@ using etcd::Change;
 using etcd::Entry;
 using Status = Answer::Status;
 
+namespace {
+
+// Of the lease, when its batch was made.
+Duration left(const Event& event, Time made_at) {
+  const bool is_over = event.expires_at <= made_at;
+  return is_over ? Duration(1) : event.expires_at - made_at;
+}
+
+}  // namespace
+
 Follower::Follower(etcd::Client& client, const Keys& keys, const FollowerOptions& options,
                    Tally& tally, Trouble& trouble)
     : client_(client), keys_(keys), options_(options), tally_(tally), trouble_(trouble) {}
@@ -173,6 +183,7 @@ void Follower::apply_batch(const Place& place, const std::string& value, const A
   Event event{};
   while (!payload.empty()) {
     if (!take_event(payload, &event)) return lose(at + " has a record that makes no sense");
+    event.expires_at = Time{} + left(event, header.made_at);
     if (!apply(event)) {
       return lose(at + " contradicts what came before, at key '" + std::string(event.key) +
                   "', fence " + std::to_string(event.fence));

@@ -21,7 +21,8 @@ void seal(const BatchHeader& header, std::string& bytes) {
   store(at + 8, header.previous.epoch);
   store(at + 16, header.previous.seq);
   store(at + 24, header.position);
-  std::fill(at + 32, at + kBatchHeaderSize, '\0');
+  store(at + 32, header.made_at.ns);
+  std::fill(at + 40, at + kBatchHeaderSize, '\0');
   store(at + 4, crc32c(std::string_view(bytes).substr(kChecked)));
 }
 
@@ -31,6 +32,7 @@ bool open(std::string_view bytes, BatchHeader* header, std::string_view* payload
   header->previous = {load<std::uint64_t>(bytes.data() + 8),
                       load<std::uint64_t>(bytes.data() + 16)};
   header->position = load<std::uint64_t>(bytes.data() + 24);
+  header->made_at = {load<std::uint64_t>(bytes.data() + 32)};
   *payload = bytes.substr(kBatchHeaderSize);
   return true;
 }

@@ -2,7 +2,8 @@
 //
 //   0  u32  mark, "LkB1"          16  u64  its predecessor's seq
 //   4  u32  CRC32C of the rest    24  u64  position
-//   8  u64  predecessor's epoch   32       zeros
+//   8  u64  predecessor's epoch   32  u64  the leader's time
+//                                 40       zeros
 //
 // Every batch names its predecessor, so a reader that missed one knows. The first of an epoch has
 // no events: it says where the epoch begins.
@@ -26,6 +27,9 @@ static_assert(kBatchHeaderSize == 48);
 struct BatchHeader {
   Place previous{};       // none: it is the first of all
   Position position = 0;  // of its first event, over all epochs
+  // When it was made, by the clock of its deadlines. Whoever leads next does so later: a lease that
+  // lasts from then for what was left of it now does not end early.
+  Time made_at{};
 };
 
 // Where the next one begins. An empty batch counts as one, so that there is a position behind it.

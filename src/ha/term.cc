@@ -31,7 +31,7 @@ Term::Term(etcd::Client& client, const Keys& keys, const TermOptions& options, T
       epoch_(epoch),
       previous_(last),
       revision_(epoch) {
-  prepare(std::string(kBatchHeaderSize, '\0'), position);
+  prepare(std::string(kBatchHeaderSize, '\0'), position, {});
 }
 
 Time Term::certain_until() const {
@@ -48,7 +48,7 @@ Time Term::turn(Time now, Pending* pending) {
   if (!append_.on_its_way && !append_.unsettled && !queue_.empty()) {
     Chunk chunk = std::move(queue_.front());
     queue_.pop_front();
-    prepare(std::move(chunk.bytes), chunk.position);
+    prepare(std::move(chunk.bytes), chunk.position, now);
   }
   if (append_.unsettled && !append_.on_its_way && now >= append_.next_try) send(now);
   if (has_begun() && !append_.on_its_way && !beat_on_its_way_ && now >= beat_due()) beat(now);
@@ -59,8 +59,8 @@ Time Term::turn(Time now, Pending* pending) {
   return next;
 }
 
-void Term::prepare(std::string bytes, Position position) {
-  const BatchHeader header{.previous = previous_, .position = position};
+void Term::prepare(std::string bytes, Position position, Time now) {
+  const BatchHeader header{.previous = previous_, .position = position, .made_at = now};
   append_ = {
       .place = next(), .end = end_of(header, bytes.size() - kBatchHeaderSize), .unsettled = true};
   seal(header, bytes);

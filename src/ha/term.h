@@ -78,7 +78,7 @@ class Term {
     Time next_try{};
   };
 
-  void prepare(std::string bytes, Position position);
+  void prepare(std::string bytes, Position position, Time now);
   void send(Time now);
   void settle(const etcd::Answer& answer);
   void settle_not_succeeded(const etcd::Answer& answer);

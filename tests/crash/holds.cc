@@ -46,7 +46,8 @@ void Holds::apply(const Event& event) {
   if (event.type == Event::Type::ended) {
     all_.erase(found);
   } else {
-    found->second.expires_at = event.expires_at;  // its ttl is the grant's, whatever this one's is
+    found->second.ttl = event.ttl;
+    found->second.expires_at = event.expires_at;
   }
 }
 
