@@ -7,7 +7,9 @@ namespace {
 
 namespace pb = etcdserverpb;
 
-constexpr std::chrono::milliseconds kAuthenticateMax{500};
+// etcd takes its time over a password, on purpose: so it is given some, and not asked all the time.
+constexpr std::chrono::seconds kAuthenticateMax{2};
+constexpr std::chrono::seconds kBetweenRefusals{1};
 
 std::shared_ptr<grpc::ChannelCredentials> credentials(const GrpcEtcdOptions& options) {
   if (options.ca.empty()) return grpc::InsecureChannelCredentials();
@@ -76,6 +78,7 @@ bool GrpcEndpoints::authenticate(grpc::ClientContext& context) {
 }
 
 bool GrpcEndpoints::fetch_token() {
+  if (std::chrono::steady_clock::now() < fetch_again_at_) return false;
   grpc::ClientContext asking;
   asking.set_deadline(std::chrono::system_clock::now() + kAuthenticateMax);
   asking.set_wait_for_ready(true);
@@ -87,6 +90,7 @@ bool GrpcEndpoints::fetch_token() {
   const grpc::Status status = stub->Authenticate(&asking, request, &response);
   if (!status.ok()) {
     failed(cursor_, status);
+    fetch_again_at_ = std::chrono::steady_clock::now() + kBetweenRefusals;
     why_no_token_ = "the user " + options_.user + " gets no token: " + status.error_message();
     return false;
   }

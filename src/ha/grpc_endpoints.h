@@ -6,6 +6,7 @@
 #include <etcd.grpc.pb.h>
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -48,6 +49,7 @@ class GrpcEndpoints {
   std::size_t cursor_ = 0;
   std::string token_;
   std::string why_no_token_;
+  std::chrono::steady_clock::time_point fetch_again_at_{};
 };
 
 }  // namespace lockd
