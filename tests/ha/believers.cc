@@ -1,6 +1,7 @@
 #include "ha/believers.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 
 #include "crash/violation.h"
@@ -9,6 +10,12 @@ namespace lockd::ha_test {
 
 using crash::HoldKey;
 using crash::violated;
+
+namespace {
+
+constexpr Duration kLongLease = std::chrono::seconds(2);
+
+}  // namespace
 
 void Believers::told_grant(const HoldKey& key, Belief belief, std::uint64_t asked,
                            std::uint32_t limit, Time now) {
@@ -82,6 +89,20 @@ void Believers::session_ends(SessionId session) {
   std::erase_if(beliefs_, [&](const auto& belief) { return belief.second.session == session; });
 }
 
+// Who has a long lease mostly leaves it alone: it should see a change of leaders.
+bool Believers::lets_run(const Belief& belief, crash::Chance& chance, Time now) {
+  return belief.until > now + kLongLease && chance.percent(95);
+}
+
+bool Believers::lets_run(Kind kind, const std::string& key, const std::string& owner,
+                         crash::Chance& chance, Time now) const {
+  for (auto belief = beliefs_.lower_bound({kind, key, 0}); belief != beliefs_.end(); ++belief) {
+    if (belief->first.kind != kind || belief->first.key != key) break;
+    if (belief->second.owner == owner && lets_run(belief->second, chance, now)) return true;
+  }
+  return false;
+}
+
 Fence Believers::largest(Kind kind, const std::string& key) const {
   const auto found = largest_.find({kind, key});
   return found == largest_.end() ? 0 : found->second;
@@ -93,7 +114,8 @@ const std::pair<const HoldKey, Believers::Belief>* Believers::pick(crash::Chance
     std::erase_if(beliefs_, [&](const auto& belief) { return belief.second.until <= now; });
   }
   if (beliefs_.empty()) return nullptr;
-  return &*std::next(beliefs_.begin(), static_cast<int>(chance.below(beliefs_.size())));
+  const auto picked = std::next(beliefs_.begin(), static_cast<int>(chance.below(beliefs_.size())));
+  return lets_run(picked->second, chance, now) ? nullptr : &*picked;
 }
 
 }  // namespace lockd::ha_test

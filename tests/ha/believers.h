@@ -26,6 +26,7 @@ class Believers {
     std::string owner;
     SessionId session = 0;
     Time until{};
+    Duration ttl{};  // of the grant, and so of renewals that say nothing else
   };
 
   // Throws Violation.
@@ -48,6 +49,9 @@ class Believers {
   // The largest that was told of a key.
   Fence largest(Kind kind, const std::string& key) const;
   const std::pair<const crash::HoldKey, Belief>* pick(crash::Chance& chance, Time now);
+  // Whether it asks for nothing, having a long lease.
+  bool lets_run(Kind kind, const std::string& key, const std::string& owner, crash::Chance& chance,
+                Time now) const;
   std::size_t size() const { return beliefs_.size(); }
 
  private:
@@ -56,6 +60,7 @@ class Believers {
     Time until = Time::never();  // the least since the last that was told
   };
 
+  static bool lets_run(const Belief& belief, crash::Chance& chance, Time now);
   Time believable(const crash::HoldKey& key, const std::string& owner, Time until,
                   std::uint64_t asked);
 

@@ -131,9 +131,9 @@ void ClusterWorld::act(Node& node) {
     const std::uint64_t what = chance_.below(100);
     if (what < 50) {
       acquire(node, batch);
-    } else if (what < 68) {
+    } else if (what < 75) {
       renew(node, batch);
-    } else if (what < 88) {
+    } else if (what < 80) {  // few enough for most leases to see other leaders
       release(node, batch);
     } else if (what < 95) {
       read(node, batch);
@@ -188,6 +188,7 @@ void ClusterWorld::acquire(Node& node, Batch& batch) {
   const std::string owner = crash::owner_of(holder);
   const SessionId of = session == nullptr ? 0 : session->id;
   const bool waits = session != nullptr && chance_.percent(60);
+  if (believers_.lets_run(key.kind, key.name, owner, chance_, now())) return;
 
   const std::uint64_t id = ++last_wait_;
   const Duration ttl = milliseconds(chance_.between(5, 1500));
@@ -207,7 +208,7 @@ void ClusterWorld::acquire(Node& node, Batch& batch) {
   hold.fence = got.grant.fence;
   answer(node, got.outcome, [=, this, &node, limit = key.limit, ok = got.outcome == Outcome::ok] {
     if (ok && is_alive(node, of)) {
-      believers_.told_grant(hold, {owner, of, until}, asked, limit, now());
+      believers_.told_grant(hold, {owner, of, until, got.grant.ttl}, asked, limit, now());
     }
   });
 }
@@ -228,7 +229,7 @@ void ClusterWorld::renew(Node& node, Batch& batch) {
   // Some outlast a failover, and what was granted.
   if (ttl.has_value() && *ttl % milliseconds(4) == Duration{}) *ttl *= 20;
   const std::uint64_t asked =
-      believers_.asks(key.kind, key.key, owner, now() + ttl.value_or(Duration{}));
+      believers_.asks(key.kind, key.key, owner, now() + ttl.value_or(picked->second.ttl));
   const Answer got = batch.renew({key.key, crash::holder_of(owner), key.fence, key.kind}, ttl);
   const Time until = node.clock.in_world(got.grant.expires_at);
   answer(node, got.outcome, [=, this, ok = got.outcome == Outcome::ok] {
@@ -286,8 +287,8 @@ void ClusterWorld::settled(const Settled& settled) noexcept {
   try {
     check_teller(*wait.node, 1);
     const Time until = wait.node->clock.in_world(settled.grant.expires_at);
-    believers_.told_grant(wait.key, {wait.owner, wait.session, until}, wait.asked, wait.limit,
-                          now());
+    believers_.told_grant(wait.key, {wait.owner, wait.session, until, settled.grant.ttl},
+                          wait.asked, wait.limit, now());
   } catch (const crash::Violation& violation) {
     violation_ = violation.what();
   }

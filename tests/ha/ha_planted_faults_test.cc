@@ -118,6 +118,36 @@ TEST(HaPlantedFaults, AStandbyThatSkipsAnEvent) {
   EXPECT_EQ(first_violation({.told = skip}), "replay-equals");
 }
 
+// Of a batch, as it is told: no lease has more left than it was granted for.
+void shorten_leases(std::string& value) {
+  BatchHeader header;
+  std::string_view payload;
+  if (!open(value, &header, &payload)) return;
+  std::string bytes(kBatchHeaderSize, '\0');
+  Event event{};
+  while (take_event(payload, &event)) {
+    event.expires_at = std::min(event.expires_at, header.made_at + event.ttl);
+    char record[kRecordSizeMax];
+    bytes.append(record, encode(event, record));
+  }
+  seal(header, bytes);
+  value = bytes;
+}
+
+TEST(HaPlantedFaults, AStandbyThatKnowsOfNoLongerRenewals) {
+  const auto told = [](etcd::Change& change) {
+    if (!change.erased && kKeys.place_of(change.entry.key)) shorten_leases(change.entry.value);
+  };
+  const auto answered = [](const etcd::Txn&, etcd::Answer& answer) {
+    for (auto& found : answer.found) {
+      for (etcd::Entry& entry : found) {
+        if (kKeys.place_of(entry.key)) shorten_leases(entry.value);
+      }
+    }
+  };
+  EXPECT_EQ(first_violation({.answered = answered, .told = told}), "lease-honoured");
+}
+
 TEST(HaPlantedFaults, AnUnknownAnswerThatIsTakenForSuccess) {
   EXPECT_EQ(first_violation({.answered =
                                  [](const etcd::Txn& txn, etcd::Answer& answer) {
