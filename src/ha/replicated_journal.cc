@@ -156,6 +156,7 @@ void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
 // all do it at once. Whether it was won, the watch tells.
 Time ReplicatedJournal::stand_for_election(Time now) {
   const etcd::Revision epoch = follower_.leader().epoch;
+  if (epoch != campaigned_in_) next_campaign_ = {};  // the last one has been decided
   std::optional<Sight> dead = detector_.dead();
   if (dead.has_value() && dead->leader != epoch) dead.reset();
   if (campaigning_ || (epoch != 0 && !dead.has_value())) {
@@ -170,6 +171,7 @@ Time ReplicatedJournal::stand_for_election(Time now) {
   if (now < *campaign_at_) return *campaign_at_;
   campaign_at_.reset();
   next_campaign_ = now + options_.detect / 2;
+  campaigned_in_ = epoch;
   campaign(dead.value_or(Sight{}));
   return Time::never();
 }

@@ -153,6 +153,7 @@ class ReplicatedJournal final : public Journal {
   int looks_behind_ = 0;  // in a row, at which the watch was behind what was seen
   bool campaigning_ = false;
   Time next_campaign_{};
+  etcd::Revision campaigned_in_ = 0;  // the epoch at the last campaign
   std::optional<Time> campaign_at_{};
 
   std::optional<Term> term_;
