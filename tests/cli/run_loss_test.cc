@@ -107,7 +107,7 @@ TEST(RunLoss, ALockThatSomebodyReleased) {
 
 TEST(RunLoss, AStoppedCommandIsStoppedForGood) {
   ServerProcess server;
-  Lockctl process(run(server, {"--ttl", "1", "k", "-c", "echo pid=$$; sleep 600"}));
+  Lockctl process(run(server, {"--ttl", "1", "k", "-c", "echo pid=$$; exec sleep 600"}));
   process.await_output("pid=");
   const pid_t child = pid_behind(process.output(), "pid=");
   ::kill(child, SIGSTOP);  // by somebody else: no reason for lockctl to stop

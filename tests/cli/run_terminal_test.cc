@@ -152,7 +152,9 @@ TEST_F(RunJob, IsStoppedAndGoesOn) {
 }
 
 TEST_F(RunJob, IsEndedWhenItsLeaseRanOutMeanwhile) {
-  start("--ttl 5 k", "sleep 600");
+  // Without exec, the stop may come between the shell's vfork and the exec of its child: the child
+  // stops, and the shell, which waits for that exec inside the kernel, cannot.
+  start("--ttl 5 k", "exec sleep 600");
   shell_.type("\x1a");
   shell_.await_output("Stopped");
   LineClient next = server_.connect();

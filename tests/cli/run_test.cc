@@ -209,8 +209,8 @@ TEST_F(RunTest, WhatWasIgnoredStaysIgnored) {
 }
 
 TEST_F(RunTest, ASemaphoreHasItsSlots) {
-  Lockctl first(run({"--semaphore", "2", "s", "-c", "echo in; sleep 600"}));
-  Lockctl second(run({"--semaphore", "2", "s", "-c", "echo in; sleep 600"}));
+  Lockctl first(run({"--semaphore", "2", "s", "-c", "echo in; exec sleep 600"}));
+  Lockctl second(run({"--semaphore", "2", "s", "-c", "echo in; exec sleep 600"}));
   first.await_output("in");
   second.await_output("in");
   EXPECT_EQ(lockctl(run({"-n", "--semaphore", "2", "s", "true"})).status, 1);
