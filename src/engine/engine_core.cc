@@ -104,7 +104,8 @@ template <typename Operation>
 LockTable::Reply EngineCore::execute(Turn& turn, Shard& shard, Needs needs, Operation operation) {
   // This says nothing of what is held, so it rests on nothing: it can be told though what was
   // appended before waits for room, which may be for long.
-  if (journal_state() == Journal::State::full && refusal(needs) == Outcome::storage) {
+  if (needs == Needs::grant && journal_state() == Journal::State::full &&
+      refusal(needs) == Outcome::storage) {
     return {Outcome::storage};
   }
   const Time now = time();
