@@ -220,7 +220,7 @@ TEST_F(FollowerTest, PassesOverWhatComesTwice) {
   follower_.watch_again();
   run();
   EXPECT_EQ(heard_, std::vector<Fence>{1});
-  EXPECT_GT(tally_.batches_repeated, 0u);
+  EXPECT_GT(tally_.batches_repeated.value(), 0u);
 }
 
 TEST_F(FollowerTest, IsLostWhenWhatItNeedsIsCompacted) {

@@ -199,25 +199,27 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
   families.gauge("dflockd_cluster_nodes", "Servers that were heard of lately.",
                  status.members.size());
   families.counter("dflockd_cluster_terms_total", "How often this server began to lead.",
-                   tally.terms);
+                   tally.terms.value());
   families.counter("dflockd_cluster_campaigns_total", "How often it stood for election.",
-                   tally.campaigns);
+                   tally.campaigns.value());
   families.counter("dflockd_cluster_appends_total", "Batches that etcd has acknowledged.",
-                   tally.appends);
-  families.counter("dflockd_cluster_append_bytes_total", "Bytes in them.", tally.append_bytes);
+                   tally.appends.value());
+  families.counter("dflockd_cluster_append_bytes_total", "Bytes in them.",
+                   tally.append_bytes.value());
   families.histogram("dflockd_cluster_append_seconds", "Time until etcd has acknowledged a batch.",
                      tally.append_time.read());
   families.counter("dflockd_cluster_resends_total", "Batches sent again, for want of an answer.",
-                   tally.resends);
+                   tally.resends.value());
   families.counter("dflockd_cluster_resolved_total", "Of those, found to have arrived before.",
-                   tally.resolved);
+                   tally.resolved.value());
   families.counter("dflockd_cluster_lapses_total",
-                   "Answers of etcd that came too late to be certain of leading.", tally.lapses);
+                   "Answers of etcd that came too late to be certain of leading.",
+                   tally.lapses.value());
   families.counter("dflockd_cluster_batches_followed_total", "Batches of others, applied.",
-                   tally.batches_followed);
-  families.counter("dflockd_cluster_watches_total", "Watches opened.", tally.watches);
+                   tally.batches_followed.value());
+  families.counter("dflockd_cluster_watches_total", "Watches opened.", tally.watches.value());
   families.counter("dflockd_cluster_accounts_total", "Accounts of everything, written.",
-                   tally.accounts);
+                   tally.accounts.value());
 }
 
 }  // namespace

@@ -2,25 +2,15 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/counter.h"
 #include "http/routes.h"
 #include "lockd/histogram.h"
 #include "protocol/line_request.h"
 
 namespace lockd {
-
-// One writer.
-class Counter {
- public:
-  void add(std::uint64_t n = 1) { value_.store(value() + n, std::memory_order_relaxed); }
-  std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
 
 // The statuses that HTTP replies have, each with its counter; anything else is the last.
 inline constexpr auto kCountedStatuses =

@@ -124,8 +124,8 @@ TEST(EtcdJournal, WhoeverComesLateKnowsEverything) {
     }
     ASSERT_TRUE(first->engine.wait_durable(batch.commit()));
   }
-  ASSERT_TRUE(await([&] { return first->journal.tally().accounts > 0; }));
-  ASSERT_TRUE(await([&] { return first->journal.tally().compactions > 0; }));
+  ASSERT_TRUE(await([&] { return first->journal.tally().accounts.value() > 0; }));
+  ASSERT_TRUE(await([&] { return first->journal.tally().compactions.value() > 0; }));
   Server late(etcd, "late", 20'000);
   ASSERT_TRUE(await([&] { return late.follows("first"); }));
   for (std::size_t i = 0; i < fences.size(); ++i) {
@@ -147,14 +147,14 @@ TEST(EtcdJournal, TroubleInEtcdDeposesNobody) {
     EXPECT_EQ(grants(), Outcome::ok) << "without " << member;
     etcd.start(member);
     // Another may be missed only when this one is back.
-    ASSERT_TRUE(await([&] { return leader.journal.tally().appends > 0; }));
+    ASSERT_TRUE(await([&] { return leader.journal.tally().appends.value() > 0; }));
     std::this_thread::sleep_for(2s);
     etcd.stop(member);
     EXPECT_EQ(grants(), Outcome::ok) << "with " << member << " frozen";
     etcd.go_on(member);
     EXPECT_EQ(grants(), Outcome::ok);
   }
-  EXPECT_EQ(server.journal.tally().terms + standby.journal.tally().terms, 1u);
+  EXPECT_EQ(server.journal.tally().terms.value() + standby.journal.tally().terms.value(), 1u);
 }
 
 TEST(EtcdJournal, NothingIsAcknowledgedWithoutAQuorum) {

@@ -78,13 +78,13 @@ void Node::run() {
 void Node::kill() {
   if (life == nullptr) return;
   const Tally& tally = life->journal.tally();
-  terms += tally.terms;
-  accounts += tally.accounts;
-  resends += tally.resends;
-  resolved += tally.resolved;
-  lapses += tally.lapses;
-  repeated += tally.batches_repeated;
-  compactions += tally.compactions;
+  terms += tally.terms.value();
+  accounts += tally.accounts.value();
+  resends += tally.resends.value();
+  resolved += tally.resolved.value();
+  lapses += tally.lapses.value();
+  repeated += tally.batches_repeated.value();
+  compactions += tally.compactions.value();
   life.reset();
 }
 
