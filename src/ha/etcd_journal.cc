@@ -54,8 +54,12 @@ class EtcdJournal::Body {
   }
 
   ClusterStatus status() EXCLUDES(mutex_) {
+    const Time now = clock_.now();
     MutexLock lock(mutex_);
-    return status_;
+    ClusterStatus status = status_;
+    std::erase_if(status.members,
+                  [&](const Member& member) { return now > member.heard + Roster::kSilenceMax; });
+    return status;
   }
 
   void wake() { etcd_.wake(); }
@@ -82,7 +86,10 @@ class EtcdJournal::Body {
     status_.leader = journal_.leader();
     status_.applied = journal_.applied();
     status_.behind = journal_.behind();
-    status_.members = journal_.members();
+    if (const Roster& roster = journal_.roster(); roster_answers_ != roster.answers()) {
+      roster_answers_ = roster.answers();
+      status_.members = roster.members();
+    }
     status_.over = journal_.over();
     status_.refused = journal_.is_refused();
   }
@@ -91,6 +98,8 @@ class EtcdJournal::Body {
   GrpcEtcd etcd_;
   ReplicatedJournal journal_;
   std::atomic<bool> idle_{false};
+
+  std::uint64_t roster_answers_ = 0;  // of those that are shown
 
   Mutex mutex_;
   ClusterStatus status_ GUARDED_BY(mutex_);

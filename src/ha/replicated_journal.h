@@ -99,7 +99,7 @@ class ReplicatedJournal final : public Journal {
   }
   // Changes that etcd had when it was last looked at, and that the watch had not told of.
   std::uint64_t behind() const { return behind_; }
-  std::vector<Member> members() const { return roster_.members(clock_.now()); }
+  const Roster& roster() const { return roster_; }
   Place place() const;
   const Tally& tally() const { return tally_; }
   // Of the term, if it has one.

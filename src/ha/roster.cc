@@ -64,14 +64,12 @@ void Roster::take(const std::vector<etcd::Entry>& entries, Time now) {
     heard[entry.key] = {*record, entry.modified, silent ? before->second.since : now};
   }
   heard_ = std::move(heard);
+  ++answers_;
 }
 
-std::vector<Member> Roster::members(Time now) const {
+std::vector<Member> Roster::members() const {
   std::vector<Member> members;
-  for (const auto& [key, heard] : heard_) {
-    const Duration silent = now > heard.since ? now - heard.since : Duration::zero();
-    if (silent <= kSilenceMax) members.push_back({heard.record, silent});
-  }
+  for (const auto& [key, heard] : heard_) members.push_back({heard.record, heard.since});
   return members;
 }
 

@@ -33,7 +33,7 @@ std::optional<NodeRecord> node_record_in(std::string_view text);
 
 struct Member {
   NodeRecord record;
-  Duration silent{};  // since it was last heard of
+  Time heard{};  // last
 };
 
 class Roster {
@@ -49,8 +49,9 @@ class Roster {
   // Says what there is to say of this node, and returns when to call again.
   Time turn(Time now, const NodeRecord& self);
 
-  // As of the last answer, by their names.
-  std::vector<Member> members(Time now) const;
+  // As of the last answer, by their names. Changes with the number of answers.
+  std::vector<Member> members() const;
+  std::uint64_t answers() const { return answers_; }
 
  private:
   struct Heard {
@@ -65,6 +66,7 @@ class Roster {
   const Keys& keys_;
   const Duration rpc_;
   bool asking_ = false;
+  std::uint64_t answers_ = 0;
   Time next_{};
   std::map<std::string, Heard> heard_;  // by key
 };

@@ -37,14 +37,14 @@ std::string idle_json(const KeyStatus& key) {
   return json.finish();
 }
 
-std::string member_json(const Member& member) {
+std::string member_json(const Member& member, Time now) {
   JsonObject json;
   json.add("node_id", member.record.node);
   json.add("addr", member.record.address);
   json.add("role", member.record.leads ? "leader" : "follower");
   json.add("applied", member.record.applied);
   json.add("behind", member.record.behind);
-  json.add("silent_s", seconds(member.silent));
+  json.add("silent_s", seconds(now > member.heard ? now - member.heard : Duration::zero()));
   return json.finish();
 }
 
@@ -68,7 +68,8 @@ std::string cluster_json(const ClusterJournal& cluster, std::string_view node_id
   json.add("applied", status.applied);
   json.add("behind", status.behind);
   JsonArray nodes;
-  for (const Member& member : status.members) nodes.add_json(member_json(member));
+  const Time now = cluster.clock().now();
+  for (const Member& member : status.members) nodes.add_json(member_json(member, now));
   json.add_json("nodes", nodes.finish());
   return json.finish();
 }
