@@ -42,6 +42,7 @@ GrpcEndpoints::GrpcEndpoints(const GrpcEtcdOptions& options) : options_(options)
     made.channel = connect(endpoint, options);
     made.kv = pb::KV::NewStub(made.channel);
     made.watch = pb::Watch::NewStub(made.channel);
+    made.maintenance = pb::Maintenance::NewStub(made.channel);
     made.channel->GetState(true);
   }
 }

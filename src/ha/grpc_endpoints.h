@@ -22,6 +22,7 @@ class GrpcEndpoints {
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<etcdserverpb::KV::Stub> kv;
     std::unique_ptr<etcdserverpb::Watch::Stub> watch;
+    std::unique_ptr<etcdserverpb::Maintenance::Stub> maintenance;
   };
 
   explicit GrpcEndpoints(const GrpcEtcdOptions& options);
@@ -30,11 +31,14 @@ class GrpcEndpoints {
   // are asked to be.
   Endpoint& choose();
   std::size_t cursor() const { return cursor_; }
+  std::vector<Endpoint>& all() { return endpoints_; }
 
   // What was asked of it came to this.
   void failed(std::size_t endpoint, const grpc::Status& status);
   // From now on another comes first.
   void pass_over(std::size_t endpoint);
+  // From now on this one does.
+  void prefer(std::size_t endpoint) { cursor_ = endpoint; }
 
   // Adds the token that a user needs. Waits for etcd, for a moment, when there is none yet. False
   // if there is none to be had.

@@ -25,6 +25,8 @@ using etcd::Answer;
 using Done = etcd::Client::Done;
 using std::chrono::system_clock;
 
+constexpr std::chrono::seconds kQuestionMax{1};
+
 }  // namespace
 
 class GrpcEtcd::Body {
@@ -113,7 +115,11 @@ class GrpcEtcd::Body {
     explicit Call(Body& body) : body(body) {}
 
     void finish(const grpc::Status& status) {
-      if (!status.ok()) body.endpoints_.failed(endpoint, status);
+      if (status.ok()) {
+        body.note_term(response.header().raft_term());
+      } else {
+        body.endpoints_.failed(endpoint, status);
+      }
       done(status.ok() ? answer_of(response) : etcd::to_answer(status));
     }
 
@@ -124,6 +130,38 @@ class GrpcEtcd::Body {
     Done done;
     std::size_t endpoint = 0;
   };
+
+  // Whether a member leads the others.
+  struct Question {
+    explicit Question(Body& body) : body(body) {}
+
+    void finish(const grpc::Status& status) const {
+      const bool leads = status.ok() && response.leader() == response.header().member_id();
+      if (leads) body.endpoints_.prefer(endpoint);
+    }
+
+    Body& body;
+    pb::StatusRequest request;
+    pb::StatusResponse response;
+    grpc::ClientContext context;
+    std::size_t endpoint = 0;
+  };
+
+  // With a new term of etcd's there is a new leader among its members. Everything that is asked
+  // goes by way of the leader, so it is nearer if it is asked of it.
+  void note_term(std::uint64_t term) {
+    if (std::exchange(term_, term) == term || endpoints_.all().size() == 1) return;
+    for (std::size_t i = 0; i < endpoints_.all().size(); ++i) {
+      const auto question = std::make_shared<Question>(*this);
+      question->endpoint = i;
+      question->context.set_deadline(system_clock::now() + kQuestionMax);
+      if (!endpoints_.authenticate(question->context)) return;
+      opened(&question->context);
+      endpoints_.all()[i].maintenance->async()->Status(
+          &question->context, &question->request, &question->response,
+          [question](const grpc::Status& status) { Body::answered(question, status); });
+    }
+  }
 
   // On a thread of gRPC's.
   template <typename AnyCall>
@@ -201,6 +239,7 @@ class GrpcEtcd::Body {
 
   // The client's thread's alone.
   GrpcEndpoints endpoints_;
+  std::uint64_t term_ = 0;  // of etcd's election
   WatchStream* stream_ = nullptr;
   etcd::Watcher* watcher_ = nullptr;
   std::uint64_t watch_number_ = 0;

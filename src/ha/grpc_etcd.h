@@ -1,9 +1,9 @@
 // etcd over the network, by gRPC.
 //
-// One channel to each endpoint. A call goes to the first that is connected, from the one on that
-// answered last; one that does not answer in time is passed over from then on. So a member that is
-// frozen costs one deadline. A watch asks its member to end it when that has lost its leader, or it
-// would stay open and silent.
+// One channel to each endpoint. A call goes to the member that leads etcd, once that is known:
+// every other would pass it on to it. One that is not connected, or has not answered in time, is
+// passed over from then on, so a member that is frozen costs one deadline. A watch asks its member
+// to end it when that has lost its leader, or it would stay open and silent.
 //
 // gRPC's threads only leave what has come; run() calls back, on the thread of whoever calls it.
 #pragma once
