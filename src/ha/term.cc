@@ -13,6 +13,10 @@ using Status = Answer::Status;
 
 namespace {
 
+// Of the time that the last append took: by so much, at most, is the next one later.
+constexpr int kGatherFraction = 4;
+constexpr Duration kGatherMax = std::chrono::milliseconds(1);
+
 Operation get_key_only(const std::string& key) {
   Operation get = etcd::get(key);
   get.keys_only = true;
@@ -40,12 +44,18 @@ Time Term::certain_until() const {
 
 Time Term::turn(Time now, Pending* pending) {
   if (!ended_.empty()) return Time::never();
-  if (std::exchange(just_committed_, false)) tally_.append_time.add(now - append_.first_sent);
+  if (std::exchange(just_committed_, false)) {
+    const Duration took = now - append_.first_sent;
+    tally_.append_time.add(took);
+    const bool others_wait = pending != nullptr && pending->size() > 0;
+    gather_until_ = others_wait ? now + std::min(took / kGatherFraction, kGatherMax) : now;
+  }
+  gathering_ = now < gather_until_;
   if (is_idle() && pending != nullptr) {
     Pending::Taken taken = pending->take(false);
     std::move(taken.chunks.begin(), taken.chunks.end(), std::back_inserter(queue_));
   }
-  if (!append_.on_its_way && !append_.unsettled && !queue_.empty()) {
+  if (!is_appending() && !queue_.empty()) {
     Chunk chunk = std::move(queue_.front());
     queue_.pop_front();
     prepare(std::move(chunk.bytes), chunk.position, now);
@@ -53,7 +63,7 @@ Time Term::turn(Time now, Pending* pending) {
   if (append_.unsettled && !append_.on_its_way && now >= append_.next_try) send(now);
   if (has_begun() && !append_.on_its_way && !beat_on_its_way_ && now >= beat_due()) beat(now);
 
-  Time next = Time::never();
+  Time next = gathering_ ? gather_until_ : Time::never();
   if (append_.unsettled && !append_.on_its_way) next = append_.next_try;
   if (has_begun() && !append_.on_its_way && !beat_on_its_way_) next = std::min(next, beat_due());
   return next;
@@ -158,5 +168,4 @@ bool Term::take_guarded(const Answer& answer) {
   return false;
 }
 
-// Once for each kind of trouble: an outage is long.
 }  // namespace lockd

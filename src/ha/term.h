@@ -6,6 +6,10 @@
 // way at a time, for etcd keeps no order between several; what is appended meanwhile makes the next
 // one larger. A batch whose fate is unknown is sent again, as it is, for as long as it takes.
 //
+// When a batch is in the chain and others wait, the next is held back for a moment: those who are
+// told now ask for more at once, as a rule. Without it they would miss that batch, wait for it and
+// then for their own, and have those of the next one miss theirs.
+//
 // An idle leader touches the beat, under the same guard, so that others see that it is there.
 //
 // Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
@@ -46,7 +50,7 @@ class Term {
   // The first batch, which has no events, is in the chain.
   bool has_begun() const { return committed_ > 0; }
   // Nothing is on its way, nor waits to be.
-  bool is_idle() const { return !append_.on_its_way && !append_.unsettled && queue_.empty(); }
+  bool is_idle() const { return !is_appending() && queue_.empty() && !gathering_; }
 
   // Everything up to here is in the chain.
   Position committed() const { return committed_; }
@@ -78,6 +82,7 @@ class Term {
     Time next_try{};
   };
 
+  bool is_appending() const { return append_.on_its_way || append_.unsettled; }
   void prepare(std::string bytes, Position position, Time now);
   void send(Time now);
   void settle(const etcd::Answer& answer);
@@ -100,6 +105,8 @@ class Term {
   std::deque<Chunk> queue_;
   Append append_;
   bool just_committed_ = false;  // since the last turn
+  bool gathering_ = false;
+  Time gather_until_{};
   Position committed_ = 0;
   std::uint64_t sent_size_ = 0;
 
