@@ -45,26 +45,11 @@ std::uint16_t ClusterSubject::link(std::size_t node, std::size_t member) const {
 std::vector<std::string> ClusterSubject::flags(const Node& node) const {
   std::string etcd;
   for (const std::string& member : node.etcd) etcd += (etcd.empty() ? "" : ",") + member;
-  std::vector<std::string> flags{"--host",
-                                 "127.0.0.1",
-                                 "--port",
-                                 std::to_string(node.line_port),
-                                 "--http-addr",
-                                 loopback_address(node.http_port),
-                                 "--advertise-addr",
-                                 loopback_address(node.line_port),
-                                 "--etcd",
-                                 etcd,
-                                 "--etcd-detect",
-                                 std::string(kDetect),
-                                 "--max-locks",
-                                 "100000",
-                                 "--threads",
-                                 "2",
-                                 "--shutdown-timeout",
-                                 "1",
-                                 "--detailed-errors"};
-  if (!settings().auto_release) flags.emplace_back("--no-auto-release-on-disconnect");
+  std::vector<std::string> flags = common_flags();
+  flags.insert(flags.end(), {"--port", std::to_string(node.line_port), "--http-addr",
+                             loopback_address(node.http_port), "--advertise-addr",
+                             loopback_address(node.line_port), "--etcd", etcd, "--etcd-detect",
+                             std::string(kDetect)});
   return flags;
 }
 

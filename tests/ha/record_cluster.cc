@@ -5,11 +5,8 @@
 //
 // FOLDER/history.jsonl is the history, with each failover that came about as a line of its own; the
 // servers' logs are beside it.
-#include <charconv>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -27,6 +24,7 @@
 #include "histories/chaos_proxy.h"
 #include "histories/history_file.h"
 #include "histories/ladder.h"
+#include "histories/recorder.h"
 #include "histories/recording.h"
 #include "histories/troupe.h"
 
@@ -38,8 +36,8 @@ using namespace std::chrono_literals;
 
 struct Order {
   std::string folder;
-  std::size_t failovers = 20;
-  bool auto_release = false;
+  std::uint64_t failovers = 20;
+  std::uint64_t auto_release = 0;  // or 1
   std::uint64_t seed = 0;
 };
 
@@ -79,10 +77,10 @@ class Run {
 
  private:
   Subject::Settings settings() {
-    const std::string name = order_.auto_release ? "releasing" : "keeping";
+    const std::string name = order_.auto_release != 0 ? "releasing" : "keeping";
     return {.name = name,
-            .number = recording_.add_server(name, order_.auto_release),
-            .auto_release = order_.auto_release,
+            .number = recording_.add_server(name, order_.auto_release != 0),
+            .auto_release = order_.auto_release != 0,
             .directory = order_.folder};
   }
 
@@ -156,12 +154,12 @@ class Run {
     const Instant deadline = now() + 60 * kSecond;
     while (now() < deadline) {
       cluster_.await_service();
-      if (ask(key) != Result::info) return;
+      if (ask_for(key) != Result::info) return;
     }
     throw std::runtime_error("there is no answer about " + recording_.key(key.key));
   }
 
-  Result ask(const PlannedKey& key) {
+  Result ask_for(const PlannedKey& key) {
     const std::size_t node = cluster_.leader();
     Operation operation{.ttl = kSecond,
                         .timeout = 30 * kSecond,
@@ -171,27 +169,9 @@ class Run {
                         .limit = key.limit,
                         .server = cluster_.settings().number,
                         .kind = key.kind};
-    const Request request{.key = key.key,
-                          .key_name = recording_.key(key.key),
-                          .kind = key.kind,
-                          .limit = key.limit,
-                          .ttl = operation.ttl,
-                          .timeout = operation.timeout,
-                          .token = {}};
     LineClient client(cluster_.place(node).line_port, 0, false);
-    operation.call = now();
-    client.send(line_dialect().write(request));
-    std::string line = client.read_line(45s) + "\n";
-    if (line.starts_with('<')) {
-      operation.gave_up = now();
-    } else {
-      Reply reply;
-      line_dialect().read(request, line, reply);
-      operation.ret = now();
-      operation.life = cluster_.life_told(node, 0);
-      operation.result = reply.result;
-      operation.fence = reply.fence;
-    }
+    ask_by_line(client, recording_, operation);
+    if (operation.ret != kNever) operation.life = cluster_.life_told(node, 0);
     scribe_.note(operation);
     note_closed(operation, client);
     return operation.result;
@@ -250,42 +230,11 @@ class Run {
   bool dismissed_ = false;
 };
 
-bool parse(int argc, char** argv, Order& order) {
-  if (argc < 2 || argc % 2 != 0) return false;
-  order.folder = argv[1];
-  for (int i = 2; i < argc; i += 2) {
-    std::uint64_t value = 0;
-    const char* const end = argv[i + 1] + std::strlen(argv[i + 1]);
-    if (std::from_chars(argv[i + 1], end, value).ptr != end) return false;
-    if (std::strcmp(argv[i], "--failovers") == 0)
-      order.failovers = value;
-    else if (std::strcmp(argv[i], "--auto-release") == 0)
-      order.auto_release = value != 0;
-    else if (std::strcmp(argv[i], "--seed") == 0)
-      order.seed = value;
-    else
-      return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  Order order{.seed = std::random_device()()};
-  if (!parse(argc, argv, order)) {
-    std::fprintf(stderr,
-                 "usage: record_cluster FOLDER [--failovers N] [--auto-release 0|1] [--seed N]\n");
-    return 2;
-  }
-  std::signal(SIGPIPE, SIG_IGN);
-  std::printf("seed %llu\n", static_cast<unsigned long long>(order.seed));
-  std::fflush(stdout);
-  try {
-    Run(order).play();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "record_cluster: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  Order order;
+  return record(argc, argv, order.folder, order.seed,
+                {{"--failovers", &order.failovers}, {"--auto-release", &order.auto_release}},
+                [&] { Run(order).play(); });
 }

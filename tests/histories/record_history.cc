@@ -5,12 +5,8 @@
 // The servers: p, plain (lines and HTTP), whose connections release what they hold; t, over TLS,
 // whose connections do not; m, in this process, with callers of its engine beside its clients. Each
 // keeps a journal. FOLDER/history.jsonl is the history; the journals stay beside it.
-#include <charconv>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -23,6 +19,7 @@
 #include "histories/history_file.h"
 #include "histories/ladder.h"
 #include "histories/nemesis.h"
+#include "histories/recorder.h"
 #include "histories/recording.h"
 #include "histories/subject.h"
 #include "histories/troupe.h"
@@ -35,8 +32,8 @@ using namespace std::chrono_literals;
 
 struct Order {
   std::string folder;
-  std::size_t operations = 2'000'000;
-  std::size_t faults = 100;
+  std::uint64_t operations = 2'000'000;
+  std::uint64_t faults = 100;
   std::uint64_t seed = 0;
 };
 
@@ -145,7 +142,7 @@ class Run {
   void be_broken() {
     Nemesis nemesis(recording_, {{&plain_, &sealed_}, all(), &proxy_, &troupe_}, random_());
     const Instant begun = now();
-    const std::size_t least = std::max(order_.faults, nemesis.kinds());
+    const std::size_t least = std::max<std::size_t>(order_.faults, nemesis.kinds());
     while (recording_.operations() < order_.operations || recording_.faults() < least) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100 + random_() % 300));
       nemesis.strike();
@@ -193,32 +190,10 @@ class Run {
                             .server = subject.settings().number,
                             .kind = key.kind,
                             .via = subject.settings().tls ? Via::tls : Via::tcp};
-        ask(client, operation);
+        ask_by_line(client, recording_, operation);
         scribe_.note(operation);
       }
     }
-  }
-
-  void ask(LineClient& client, Operation& operation) {
-    const Request request{.key = operation.key,
-                          .key_name = recording_.key(operation.key),
-                          .kind = operation.kind,
-                          .limit = operation.limit,
-                          .ttl = operation.ttl,
-                          .timeout = operation.timeout,
-                          .token = {}};
-    operation.call = now();
-    client.send(line_dialect().write(request));
-    std::string line = client.read_line(45s) + "\n";
-    if (line.starts_with('<')) {
-      operation.gave_up = now();
-      return;
-    }
-    Reply reply;
-    line_dialect().read(request, line, reply);
-    operation.ret = now();
-    operation.result = reply.result;
-    operation.fence = reply.fence;
   }
 
   const Order order_;
@@ -236,41 +211,11 @@ class Run {
   std::vector<std::unique_ptr<Ladder>> ladders_;
 };
 
-bool parse(int argc, char** argv, Order& order) {
-  if (argc < 2 || argc % 2 != 0) return false;
-  order.folder = argv[1];
-  for (int i = 2; i < argc; i += 2) {
-    std::uint64_t value = 0;
-    const char* const end = argv[i + 1] + std::strlen(argv[i + 1]);
-    if (std::from_chars(argv[i + 1], end, value).ptr != end) return false;
-    if (std::strcmp(argv[i], "--operations") == 0)
-      order.operations = value;
-    else if (std::strcmp(argv[i], "--faults") == 0)
-      order.faults = value;
-    else if (std::strcmp(argv[i], "--seed") == 0)
-      order.seed = value;
-    else
-      return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  Order order{.seed = std::random_device()()};
-  if (!parse(argc, argv, order)) {
-    std::fprintf(stderr, "usage: record_history FOLDER [--operations N] [--faults N] [--seed N]\n");
-    return 2;
-  }
-  std::signal(SIGPIPE, SIG_IGN);
-  std::printf("seed %llu\n", static_cast<unsigned long long>(order.seed));
-  std::fflush(stdout);
-  try {
-    Run(order).play();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "record_history: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  Order order;
+  return record(argc, argv, order.folder, order.seed,
+                {{"--operations", &order.operations}, {"--faults", &order.faults}},
+                [&] { Run(order).play(); });
 }

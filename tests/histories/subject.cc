@@ -39,6 +39,14 @@ void Subject::came_up(std::uint16_t line_port, std::uint16_t http_port, std::siz
   place = {line_port, http_port, place.life + 1};
 }
 
+std::vector<std::string> Subject::common_flags() const {
+  std::vector<std::string> flags{"--host",           "127.0.0.1", "--max-locks",        "100000",
+                                 "--threads",        "2",         "--shutdown-timeout", "1",
+                                 "--detailed-errors"};
+  if (!settings_.auto_release) flags.emplace_back("--no-auto-release-on-disconnect");
+  return flags;
+}
+
 ProcessSubject::ProcessSubject(Settings settings)
     : Subject(std::move(settings)),
       faults_(LiveFaults::map((this->settings().directory + "/faults").c_str())) {
@@ -54,20 +62,8 @@ bool ProcessSubject::has_faults() const {
 }
 
 std::vector<std::string> ProcessSubject::flags() const {
-  std::vector<std::string> flags{"--host",
-                                 "127.0.0.1",
-                                 "--wal",
-                                 settings().directory + "/wal",
-                                 "--http-addr",
-                                 "127.0.0.1:0",
-                                 "--max-locks",
-                                 "100000",
-                                 "--threads",
-                                 "2",
-                                 "--shutdown-timeout",
-                                 "1",
-                                 "--detailed-errors"};
-  if (!settings().auto_release) flags.emplace_back("--no-auto-release-on-disconnect");
+  std::vector<std::string> flags = common_flags();
+  flags.insert(flags.end(), {"--wal", settings().directory + "/wal", "--http-addr", "127.0.0.1:0"});
   if (settings().tls) {
     const TestAuthority& authority = test_authority();
     flags.insert(flags.end(), {"--tls-cert", authority.certificate("server"), "--tls-key",

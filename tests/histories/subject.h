@@ -60,6 +60,8 @@ class Subject {
   virtual void stop() = 0;
 
  protected:
+  // What a server as a process is told, whatever it is the subject of.
+  std::vector<std::string> common_flags() const;
   // Before anything is done that ends it.
   void goes_down(std::size_t node = 0);
   void came_up(std::uint16_t line_port, std::uint16_t http_port, std::size_t node = 0);
