@@ -1,5 +1,7 @@
 #include "server/line_session.h"
 
+#include <chrono>
+
 #include "base/planted.h"
 #include "protocol/line_reply.h"
 
@@ -20,13 +22,10 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     }
     taken += framed.size;
     service_.figures.line_requests.add();
-    if (service_.draining) {
-      write_status(out, kStatusErrorDraining);
-      fate_ = Fate::closes;
-      break;
-    }
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
-    if (parsed) {
+    if (service_.draining) {
+      refuse_draining(parsed, out);
+    } else if (parsed) {
       execute(parsed.request, out);
     } else {
       refuse(parsed.violation, out);
@@ -47,7 +46,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::stats:
       blocked_on_ = BlockedOn::report;
       return service_.desk.ask(id(), {.what = Report::What::stats});
-    case Command::ping:
+    case Command::ping: return write_status(out, kStatusOk);
     case Command::barrier: return barrier(out);
     case Command::listen: return listen(request, out);
     case Command::unlisten: return unlisten(request, out);
@@ -55,11 +54,17 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
   }
 }
 
+// In whole seconds, as it is told: nobody may believe in more than there is.
+Duration LineSession::lease(const LineRequest& request) const {
+  if (request.ttl.has_value()) return *request.ttl;
+  return std::chrono::ceil<std::chrono::seconds>(service_.options.default_lease_ttl);
+}
+
 void LineSession::acquire(const LineRequest& request, std::string& out) {
   reply(request.command,
         service_.batch.acquire({.key = request.key,
                                 .holder = {&session_, service_.secrets.next()},
-                                .ttl = request.ttl.value_or(service_.options.default_lease_ttl),
+                                .ttl = lease(request),
                                 .wait = request.wait,
                                 .kind = request.kind,
                                 .limit = request.limit},
@@ -71,7 +76,7 @@ void LineSession::enqueue(const LineRequest& request, std::string& out) {
   reply(request.command,
         service_.batch.enqueue({.key = request.key,
                                 .holder = {&session_, service_.secrets.next()},
-                                .ttl = request.ttl.value_or(service_.options.default_lease_ttl),
+                                .ttl = lease(request),
                                 .kind = request.kind,
                                 .limit = request.limit}),
         out);
@@ -180,6 +185,16 @@ void LineSession::refuse(Violation violation, std::string& out) {
   const bool let_in = phase_ == Phase::open;
   write_status(out, let_in ? kStatusError : kStatusErrorAuth);
   fate_ = let_in ? Fate::closes : Fate::refused;
+}
+
+// What the client holds outlives a server that recovers; but not what it gives back meanwhile.
+void LineSession::refuse_draining(const ParsedRequest& parsed, std::string& out) {
+  if (parsed && parsed.request.command == Command::release) {
+    std::string unsaid;
+    release(parsed.request, unsaid);
+  }
+  write_status(out, kStatusErrorDraining);
+  fate_ = Fate::closes;
 }
 
 void LineSession::turn_away(std::string& out) {

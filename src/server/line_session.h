@@ -48,6 +48,8 @@ class LineSession final : public Conversation {
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
   void refuse(Violation violation, std::string& out);
+  void refuse_draining(const ParsedRequest& parsed, std::string& out);
+  Duration lease(const LineRequest& request) const;
 
   LineFramer framer_;
   WaitId wait_;

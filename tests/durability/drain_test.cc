@@ -1,4 +1,5 @@
-// A server that is asked to stop, and will start again: who left by himself has released.
+// A server that is asked to stop, and will start again: who left by himself has released, and who
+// asked to.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -32,21 +33,28 @@ TEST(DrainTest, WhatIsHeldIsHeldAfterwards) {
   std::string asked;
   std::string left_before;
   std::string left_meanwhile;
+  std::string given_back;
   {
-    ServerProcess server(durable(directory.path(), {"--shutdown-timeout", "3"}));
+    // With one thread all hear of it at once.
+    ServerProcess server(durable(directory.path(), {"--shutdown-timeout", "3", "--threads", "1"}));
     LineClient stays = server.connect();
     LineClient asks = server.connect();
     LineClient leaves_before = server.connect();
     LineClient leaves_meanwhile = server.connect();
+    LineClient gives_back = server.connect();
     stayed = take(stays, "stayed");
     asked = take(asks, "asked");
     left_before = take(leaves_before, "left before");
     left_meanwhile = take(leaves_meanwhile, "left meanwhile");
+    given_back = take(gives_back, "given back");
+    EXPECT_NE(take(gives_back, "beside it"), "");
     leaves_before.close();
-    await_stats(stays, "\"connections\":3");
+    await_stats(stays, "\"connections\":4");
     server.terminate();
     EXPECT_EQ(ask_until_refused(asks), "error_draining");
     leaves_meanwhile.close();
+    EXPECT_EQ(gives_back.ask(request("r", "given back", given_back)), "error_draining");
+    EXPECT_EQ(gives_back.read_line(), kEnd);
     EXPECT_EQ(asks.read_line(), kEnd);
     EXPECT_EQ(stays.read_line(), kEnd);  // when its time is over
     EXPECT_EQ(server.await_exit(), 0);
@@ -61,6 +69,9 @@ TEST(DrainTest, WhatIsHeldIsHeldAfterwards) {
   EXPECT_NE(take(client, "left before"), "");
   EXPECT_EQ(client.ask(request("n", "left meanwhile", left_meanwhile)), "error");
   EXPECT_NE(take(client, "left meanwhile"), "");
+  EXPECT_EQ(client.ask(request("n", "given back", given_back)), "error");
+  EXPECT_NE(take(client, "given back"), "");
+  EXPECT_EQ(client.ask(request("l", "beside it", "0")), "timeout");
 }
 
 }  // namespace

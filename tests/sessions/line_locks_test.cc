@@ -55,6 +55,18 @@ TEST(LineLocks, TwoPhaseAndPlainWaitersShareOneLine) {
   EXPECT_EQ(masked(c.read_line()), "ok <token> 33");
 }
 
+TEST(LineLocks, ADefaultLeaseIsNoShorterThanItIsTold) {
+  Options options = line_options();
+  options.default_lease_ttl = 300ms;
+  LineServer server(options);
+  LineClient holder = server.connect();
+  LineClient waiter = server.connect();
+  const Clock::time_point before = Clock::now();
+  EXPECT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 1");
+  EXPECT_EQ(masked(waiter.ask(request("l", "k", "60"))), "ok <token> 1");
+  EXPECT_GE(Clock::now() - before, 1s);
+}
+
 TEST(LineLocks, AnyConnectionMayUseAToken) {
   LineServer server;
   LineClient holder = server.connect();
