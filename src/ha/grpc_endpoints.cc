@@ -39,6 +39,7 @@ std::shared_ptr<grpc::Channel> connect(const std::string& endpoint,
 GrpcEndpoints::GrpcEndpoints(const GrpcEtcdOptions& options) : options_(options) {
   for (const std::string& endpoint : options.endpoints) {
     Endpoint& made = endpoints_.emplace_back();
+    made.name = endpoint;
     made.channel = connect(endpoint, options);
     made.kv = pb::KV::NewStub(made.channel);
     made.watch = pb::Watch::NewStub(made.channel);

@@ -19,6 +19,7 @@ namespace lockd {
 class GrpcEndpoints {
  public:
   struct Endpoint {
+    std::string name;
     std::shared_ptr<grpc::Channel> channel;
     std::unique_ptr<etcdserverpb::KV::Stub> kv;
     std::unique_ptr<etcdserverpb::Watch::Stub> watch;

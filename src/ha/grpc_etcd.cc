@@ -120,7 +120,7 @@ class GrpcEtcd::Body {
       } else {
         body.endpoints_.failed(endpoint, status);
       }
-      done(status.ok() ? answer_of(response) : etcd::to_answer(status));
+      done(status.ok() ? answer_of(response) : body.failure(endpoint, status));
     }
 
     Body& body;
@@ -172,6 +172,16 @@ class GrpcEtcd::Body {
   static Answer answer_of(const pb::TxnResponse& response) { return etcd::to_answer(response); }
   static Answer answer_of(const pb::CompactionResponse& response) {
     return {.status = Answer::Status::done, .revision = response.header().revision()};
+  }
+
+  // People are told of whom it was asked.
+  Answer failure(std::size_t endpoint, const grpc::Status& status) {
+    Answer answer = etcd::to_answer(status);
+    const bool connected =
+        endpoints_.all()[endpoint].channel->GetState(false) == GRPC_CHANNEL_READY;
+    answer.message = endpoints_.all()[endpoint].name + ": " +
+                     (connected ? answer.message : "no connection: " + answer.message);
+    return answer;
   }
 
   // False if it is answered already: there is no token to ask with.

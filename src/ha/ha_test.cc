@@ -135,7 +135,7 @@ class FollowerTest : public testing::Test {
   etcd::ModelEtcd etcd_{1, no_faults()};
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
   Tally tally_;
-  Trouble trouble_{[](std::string_view) {}};
+  Trouble trouble_{[](Weight, std::string_view) {}};
   Follower follower_{*client_, keys_, {.rpc = 100ms, .retry = 10ms, .page = 2}, tally_, trouble_};
   std::vector<Fence> heard_;
   Position end_ = 0;

@@ -243,7 +243,7 @@ void ReplicatedJournal::open_for_clients() {
       term_->committed());
   source_->lead(term_->committed());
   leads_ = true;
-  options_.log("cluster: this node leads, epoch " + std::to_string(term_->epoch()));
+  options_.log(Weight::news, "cluster: this node leads, epoch " + std::to_string(term_->epoch()));
 }
 
 // The engine describes itself into the chain, between the events of everybody's work. When all of
@@ -308,7 +308,11 @@ void ReplicatedJournal::enter(State state) {
 void ReplicatedJournal::end(const std::string& why) {
   if (!over_.empty()) return;
   over_ = why;
-  options_.log("cluster: " + why);
+  const bool asked = resigns_.load(std::memory_order_acquire);
+  options_.log(refused_ ? Weight::failure
+               : asked  ? Weight::news
+                        : Weight::trouble,
+               "cluster: " + why);
   follower_.stop();
   certain_until_ns_.store(0, std::memory_order_release);
   enter(State::failed);

@@ -32,7 +32,6 @@
 #include "ha/trouble.h"
 #include "ha/truncation.h"
 #include "journal/pending.h"
-#include "journal/report.h"
 #include "lockd/clock.h"
 #include "lockd/journal.h"
 
@@ -45,7 +44,7 @@ struct ReplicatedJournalOptions {
   Duration rpc = std::chrono::milliseconds(500);
   Duration retry = std::chrono::milliseconds(50);
   std::uint64_t seed = 0;  // of the small delays before a campaign
-  Log log = [](std::string_view) {};
+  ClusterLog log = [](Weight, std::string_view) {};
 
   std::size_t batch_max = std::size_t{256} << 10;
   std::size_t pending_max = std::size_t{64} << 20;

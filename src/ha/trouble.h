@@ -2,32 +2,41 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "ha/etcd_client.h"
-#include "journal/report.h"
 
 namespace lockd {
 
+enum class Weight {
+  news,
+  trouble,  // it goes on all the same, or begins anew
+  failure,  // this server cannot take part
+};
+using ClusterLog = std::function<void(Weight, std::string_view)>;
+
 class Trouble {
  public:
-  explicit Trouble(Log log) : log_(std::move(log)) {}
+  explicit Trouble(ClusterLog log) : log_(std::move(log)) {}
 
   // Of a call without which it cannot go on.
   void take(const etcd::Answer& answer) {
     if (answer.status == etcd::Answer::Status::done) {
-      if (!told_.empty()) log_("etcd: answers again");
+      if (!told_.empty()) log_(Weight::news, "etcd: answers again");
       told_.clear();
     } else if (told_.size() < kToldMax && told_.insert(answer.message).second) {
-      log_("etcd: " + answer.message);
+      log_(Weight::trouble, "etcd: " + answer.message);
     }
   }
 
  private:
   static constexpr std::size_t kToldMax = 8;
 
-  const Log log_;
+  const ClusterLog log_;
   std::set<std::string> told_;
 };
 

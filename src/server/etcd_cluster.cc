@@ -31,6 +31,15 @@ std::string policy(const Options& options) {
          " etcd-detect=" + print_value(options.etcd_detect);
 }
 
+LogLevel level_of(Weight weight) {
+  switch (weight) {
+    case Weight::news: return LogLevel::info;
+    case Weight::trouble: return LogLevel::warn;
+    case Weight::failure: return LogLevel::error;
+  }
+  return LogLevel::error;
+}
+
 }  // namespace
 
 std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
@@ -46,9 +55,10 @@ std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   journal.replication.self.address = print_value(options.advertise_addr);
   journal.replication.self.policy = policy(options);
   journal.replication.detect = options.etcd_detect;
-  const Log log = [](std::string_view line) { log_event(LogLevel::info, line); };
-  take_grpc_log(log);
-  journal.replication.log = log;
+  take_grpc_log([](std::string_view line) { log_event(LogLevel::warn, line); });
+  journal.replication.log = [](Weight weight, std::string_view line) {
+    log_event(level_of(weight), line);
+  };
   return std::make_unique<EtcdJournal>(std::move(journal));
 }
 

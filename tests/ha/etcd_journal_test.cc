@@ -46,7 +46,7 @@ struct Server {
     options.replication.detect = 1s;
     options.replication.account_after = account_after;
     options.replication.revisions_max = 500;
-    options.replication.log = [name](std::string_view line) {
+    options.replication.log = [name](Weight, std::string_view line) {
       std::cout << name << ": " << line << std::endl;
     };
     return options;
