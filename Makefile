@@ -7,6 +7,8 @@ FUZZ_RUNS := 1000000
 # How long `make soak` goes on, in seconds.
 SECONDS := 3600
 JOBS := $(shell nproc)
+# Many tests wait for most of their time, for leases and deadlines.
+TEST_JOBS := $(shell expr $(JOBS) + 1)
 # Warnings fail the build in CI only: a newer compiler must not stop anyone from building.
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
@@ -115,4 +117,4 @@ $(PRESETS:%=build-%) $(OTHER_PRESETS:%=build-%): build-%: configure-%
 
 $(PRESETS:%=test-%): test-%: build-%
 	@echo "== test $*"
-	@ctest --preset $* --parallel $(JOBS)
+	@ctest --preset $* --parallel $(TEST_JOBS)

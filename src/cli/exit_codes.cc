@@ -14,7 +14,8 @@ constexpr auto kCommon = std::to_array<ExitMeaning>({
     {"65", "EX_DATAERR",
      "The request makes no sense to the server, such as another limit than that of a semaphore in "
      "use; or a journal is damaged."},
-    {"66", "EX_NOINPUT", "A directory or file that was named cannot be read."},
+    {"66", "EX_NOINPUT",
+     "A directory or file that was named cannot be read, or has no journal in it."},
     {"69", "EX_UNAVAILABLE", "The server cannot be reached, does not answer, or has gone away."},
     {"70", "EX_SOFTWARE", "A bug in lockctl."},
     {"71", "EX_OSERR", "The system refused: no memory, no more processes."},

@@ -34,18 +34,17 @@ Pinged ping(const client::Address& server, const Settings& settings) {
   auto connection = Connection::open(server, settings.connect);
   if (!connection) return {connection, {}};
   const auto start = SteadyClock::now();
-  client::Status status = connection->ping();
+  client::Status status = settings.is_cluster ? connection->barrier() : connection->ping();
   const Duration took = SteadyClock::now() - start;
-  if (!settings.is_cluster || status.outcome != client::Outcome::not_leader) {
-    return {std::move(status), took};
-  }
+  if (status.outcome != client::Outcome::not_leader) return {std::move(status), took};
   // Of a cluster all but one follow. It has answered.
   return {{}, took, status.leader.empty() ? "-" : printable(status.leader)};
 }
 
 std::string said(const Pinged& pinged) {
   if (!pinged.status) return client::describe(pinged.status);
-  return pinged.leader.empty() ? "ok" : "follows " + pinged.leader;
+  if (pinged.leader.empty()) return "ok";
+  return pinged.leader == "-" ? "nobody leads" : "follows " + pinged.leader;
 }
 
 std::string ping_json(const client::Address& server, const Pinged& pinged) {

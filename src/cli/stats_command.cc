@@ -1,5 +1,5 @@
 // lockctl stats.
-#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
 #include <string>
 #include <vector>
 
@@ -47,7 +47,7 @@ int execute_stats(const Invocation& invocation) {
     const std::string stats = fetch_stats(invocation.settings, server);
     const json::value parsed = parse_json(stats, server.to_string());
     if (invocation.arguments.has("json")) {
-      invocation.output.line(json::serialize(parsed));
+      invocation.output.line(trimmed(stats));
       continue;
     }
     if (several) {

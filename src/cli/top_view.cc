@@ -60,11 +60,11 @@ std::vector<std::string> figures(const TopPicture& picture) {
           "   semaphore slots held " + grouped(seen.semaphore_holders) + ", in line " +
           grouped(seen.semaphore_waiters)};
   if (seen.totals) {
-    lines.push_back("a second: grants " + rate(picture, &SeenTotals::grants) + "  contended " +
-                    rate(picture, &SeenTotals::contended) + "  renewals " +
-                    rate(picture, &SeenTotals::renewals) + "  releases " +
-                    rate(picture, &SeenTotals::releases) + "  expiries " +
-                    rate(picture, &SeenTotals::expiries) + "  timeouts " +
+    lines.push_back("a second: grants " + rate(picture, &SeenTotals::grants) + ", contended " +
+                    rate(picture, &SeenTotals::contended) + ", renewals " +
+                    rate(picture, &SeenTotals::renewals));
+    lines.push_back("          releases " + rate(picture, &SeenTotals::releases) + ", expiries " +
+                    rate(picture, &SeenTotals::expiries) + ", timeouts " +
                     rate(picture, &SeenTotals::timeouts));
   }
   return lines;

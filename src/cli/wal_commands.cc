@@ -212,6 +212,10 @@ int execute_wal_verify(const Invocation& invocation) {
   } catch (const JournalError& error) {
     throw Failure(kExitNoInput, error.what());
   }
+  // An empty directory is no backup.
+  if (verdict.sound && verdict.segments == 0) {
+    throw Failure(kExitNoInput, "there is no journal in " + in_quotes(directory));
+  }
   if (invocation.arguments.has("json")) {
     JsonObject json;
     json.add("sound", verdict.sound);

@@ -117,6 +117,7 @@ void Wire::read() {
     if (size < 0 && would_block(errno)) break;
     if (size <= 0) return lose_peer(size < 0 ? errno : 0);
     total += static_cast<std::size_t>(size);
+    heard_ = true;
     const std::string_view received(bytes.data(), static_cast<std::size_t>(size));
     if (tls_ == nullptr) {
       input_.append(received);
@@ -192,7 +193,8 @@ void Wire::give_up_unacknowledged_after(Duration patience) {
 }
 
 void Wire::lose_peer(int error) {
-  const std::string why = error == 0 ? "it closed the connection" : std::strerror(error);
+  std::string why = error == 0 ? "it closed the connection" : std::strerror(error);
+  if (error == 0 && tls_ == nullptr && !heard_) why += " without a word; it may want TLS";
   const Outcome outcome = is_open() ? Outcome::disconnected : Outcome::unreachable;
   close({outcome, "lost " + name() + ": " + why});
 }

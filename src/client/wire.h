@@ -83,6 +83,7 @@ class Wire {
   int socket_ = -1;
   int connect_error_ = 0;  // of the last address
   std::unique_ptr<TlsChannel> tls_;
+  bool heard_ = false;  // anything
   std::string input_;
   std::string output_;  // plain text
   Status failure_;

@@ -10,7 +10,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::timeout: return "the wait timed out";
     case Outcome::cancelled: return "the wait was cancelled";
     case Outcome::closed: return "the engine is closed";
-    case Outcome::not_holder: return "held by someone else, not by this holder";
+    case Outcome::not_holder: return "held, but not by this holder with this token";
     case Outcome::stale: return "held under a larger fence";
     case Outcome::expired: return "not held: the lease is over";
     case Outcome::max_keys: return "no room for another key";
@@ -19,7 +19,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::already_enqueued: return "already in line";
     case Outcome::not_enqueued: return "not in line";
     case Outcome::storage: return "the journal cannot take it";
-    case Outcome::not_leader: return "another server leads";
+    case Outcome::not_leader: return "this server does not lead";
     case Outcome::fences_exhausted: return "no fence is left below 2^53";
     case Outcome::invalid_key: return "a key is 1 to 256 bytes of UTF-8 without control characters";
     case Outcome::invalid_holder:

@@ -225,6 +225,11 @@ TEST(LoadOptionsWarnings, SayWhatIsOfNoUseOrUnsafe) {
     EXPECT_EQ(loaded.error, "");
     EXPECT_EQ(loaded.warnings, warnings) << arguments.front();
   }
+  const Machine of_cluster{.flavour = Flavour::dflockd_ha};
+  EXPECT_EQ(of_cluster.load({"--advertise-addr=a:1"}).warnings,
+            std::vector<std::string>{"--advertise-addr from the command line has no effect without "
+                                     "--etcd: this server stands alone"});
+  EXPECT_EQ(of_cluster.load({"--advertise-addr=a:1", "--etcd=b:2"}).warnings.size(), 0U);
 }
 
 }  // namespace

@@ -164,6 +164,7 @@ TEST(Wal, IsInspectedAndVerified) {
     const std::string token = token_of(client.ask(request("l", "k", "0 60")));
     client.ask(request("r", "k", token));
   }
+  EXPECT_EQ(lockctl({"wal", "verify", folder.path()}).status, 66);  // there is none
   const Finished sound = lockctl({"wal", "verify", journal});
   EXPECT_EQ(sound.status, 0) << sound.output << sound.errors;
   EXPECT_TRUE(sound.output.starts_with("sound: ")) << sound.output;
