@@ -56,7 +56,7 @@ package: ## .deb packages, a tarball, SBOMs and checksums, in build/packages
 test-package: package ## lint, install and use what `make package` made; skips what the machine lacks
 	@tests/package/run build/packages
 
-# Needs root, the network and time: half an hour with TEST=1, which runs `make test` there too.
+# Needs root, the network and time: an hour with TEST=1, which runs `make test` there too.
 newcomer: package # what the README says, on a clean Debian 12 in a folder
 	@tests/newcomer/run build/packages
 

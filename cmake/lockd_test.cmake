@@ -1,9 +1,9 @@
 # lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>... [TIMEOUT <seconds>])
 #
 # One GoogleTest executable and one ctest entry of the same name. Labels: `unit`, `property`
-# (RapidCheck), `stress` (many threads; runs alone), `sessions` (the server over real sockets),
-# `load` (the server as a process, under load; runs alone), `crash` (journals and servers that are
-# cut off), `check` (looks at the sources or the build).
+# (RapidCheck), `stress` (many threads; runs alone, unless it is `sessions` too), `sessions` (over
+# real sockets), `load` (the server as a process, under load; runs alone), `crash` (journals and
+# servers that are cut off), `check` (looks at the sources or the build).
 # The target `<label>_tests` builds all tests of a label.
 function(lockd_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
@@ -16,12 +16,16 @@ function(lockd_test name)
   target_link_libraries(${name} PRIVATE ${arg_LIBS} GTest::gtest_main)
   # What is tested is compiled as it is shipped; the tests themselves, in half the time.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1> -g1)
+  # Instrumented code takes longest to optimize, and these have little to compute.
+  if(LOCKD_SANITIZE AND ("unit" IN_LIST arg_LABELS OR "sessions" IN_LIST arg_LABELS))
+    target_compile_options(${name} PRIVATE -O0)
+  endif()
   # Beside the objects: build/ itself is for programs that people run.
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
-  if("stress" IN_LIST arg_LABELS OR "load" IN_LIST arg_LABELS)
+  if(("stress" IN_LIST arg_LABELS AND NOT "sessions" IN_LIST arg_LABELS) OR "load" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
 
