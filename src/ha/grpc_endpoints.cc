@@ -34,6 +34,19 @@ std::shared_ptr<grpc::Channel> connect(const std::string& endpoint,
   return grpc::CreateCustomChannel(endpoint, credentials(options), arguments);
 }
 
+// The channels that are made first stay for as long as the process does. With the last one that is
+// destroyed gRPC 1.51 ends the queue of all callbacks, and now and then aborts over it: a server
+// that begins anew, as it does when it is deposed, would end instead.
+void keep_for_ever(const std::vector<GrpcEndpoints::Endpoint>& endpoints) {
+  using Channels = std::vector<std::shared_ptr<grpc::Channel>>;
+  static const Channels& kept = *[&] {
+    auto* const channels = new Channels;
+    for (const GrpcEndpoints::Endpoint& endpoint : endpoints) channels->push_back(endpoint.channel);
+    return channels;
+  }();
+  static_cast<void>(kept);
+}
+
 }  // namespace
 
 GrpcEndpoints::GrpcEndpoints(const GrpcEtcdOptions& options) : options_(options) {
@@ -46,6 +59,7 @@ GrpcEndpoints::GrpcEndpoints(const GrpcEtcdOptions& options) : options_(options)
     made.maintenance = pb::Maintenance::NewStub(made.channel);
     made.channel->GetState(true);
   }
+  keep_for_ever(endpoints_);
 }
 
 GrpcEndpoints::Endpoint& GrpcEndpoints::choose() {

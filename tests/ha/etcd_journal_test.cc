@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ha/etcd_cluster.h"
+#include "ha/grpc_etcd.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -155,6 +156,19 @@ TEST(EtcdJournal, TroubleInEtcdDeposesNobody) {
     EXPECT_EQ(grants(), Outcome::ok);
   }
   EXPECT_EQ(server.journal.tally().terms.value() + standby.journal.tally().terms.value(), 1u);
+}
+
+// A server that is deposed ends its client, and makes another.
+TEST(GrpcEtcd, EndsInGoodOrderWhateverIsOnItsWay) {
+  EtcdCluster etcd(3);
+  for (int i = 0; i < 300; ++i) {
+    GrpcEtcd client({.endpoints = etcd.endpoints()});
+    bool answered = false;
+    client.execute({.then = {etcd::put("k", "v")}}, 500ms,
+                   [&](const etcd::Answer&) { answered = true; });
+    ASSERT_TRUE(await([&] { return client.run(1ms), answered; }));
+    client.run(std::chrono::microseconds(i * 37 % 1500));
+  }
 }
 
 TEST(EtcdJournal, NothingIsAcknowledgedWithoutAQuorum) {
