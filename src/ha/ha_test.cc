@@ -98,7 +98,6 @@ class FollowerTest : public testing::Test {
  protected:
   FollowerTest() { etcd_.move_to(Time{1'000'000'000}); }
 
-  static etcd::ModelFaults no_faults() { return {0, 0, 0, 0, 0, 0, 0, 0}; }
   static Event granted(std::string_view key, Fence fence) {
     return {.type = Event::Type::granted,
             .key = key,
@@ -132,7 +131,7 @@ class FollowerTest : public testing::Test {
   }
 
   const Keys keys_{"t"};
-  etcd::ModelEtcd etcd_{1, no_faults()};
+  etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
   Tally tally_;
   Trouble trouble_{[](Weight, std::string_view) {}};
@@ -186,7 +185,7 @@ TEST_F(FollowerTest, IsLostAtAGapAnOldEpochsBatchAndAContradiction) {
                {"a new epoch that begins elsewhere", {9, 0}, {5, 3}, 1},
                {"what the engine refuses", {5, 1}, {5, 0}, 666}};
   for (const auto& c : cases) {
-    etcd::ModelEtcd etcd(1, no_faults());
+    etcd::ModelEtcd etcd(1, etcd::kNoFaults);
     etcd.move_to(Time{1'000'000'000});
     const auto client = etcd.connect();
     Follower follower(*client, keys_, {.rpc = 100ms, .retry = 10ms}, tally_, trouble_);

@@ -31,6 +31,7 @@ struct ModelFaults {
   std::uint64_t watch_late = 50;
   std::uint64_t watch_repeats = 100;
 };
+inline constexpr ModelFaults kNoFaults{0, 0, 0, 0, 0, 0, 0, 0};
 
 class ModelEtcd {
  public:

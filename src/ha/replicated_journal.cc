@@ -308,11 +308,10 @@ void ReplicatedJournal::enter(State state) {
 void ReplicatedJournal::end(const std::string& why) {
   if (!over_.empty()) return;
   over_ = why;
-  const bool asked = resigns_.load(std::memory_order_acquire);
-  options_.log(refused_ ? Weight::failure
-               : asked  ? Weight::news
-                        : Weight::trouble,
-               "cluster: " + why);
+  Weight weight = Weight::trouble;
+  if (resigns_.load(std::memory_order_acquire)) weight = Weight::news;
+  if (refused_) weight = Weight::failure;
+  options_.log(weight, "cluster: " + why);
   follower_.stop();
   certain_until_ns_.store(0, std::memory_order_release);
   enter(State::failed);

@@ -56,7 +56,7 @@ class RosterTest : public testing::Test {
   }
 
   const Keys keys_{"t"};
-  etcd::ModelEtcd etcd_{1, {0, 0, 0, 0, 0, 0, 0, 0}};
+  etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   Node a_{etcd_, keys_, "a"};
   Node b_{etcd_, keys_, "b"};
 };

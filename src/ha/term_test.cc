@@ -45,7 +45,7 @@ class TermTest : public testing::Test {
   }
 
   const Keys keys_{"t"};
-  etcd::ModelEtcd etcd_{1, {0, 0, 0, 0, 0, 0, 0, 0}};
+  etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
   Tally tally_;
   Trouble trouble_{[](Weight, std::string_view) {}};

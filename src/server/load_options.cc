@@ -201,10 +201,11 @@ class Loader {
     if (options.wal.empty() && options.wal_sync != Duration::zero()) {
       warn(named("wal-sync") + " has no effect without --wal");
     }
-    for (const std::string_view name : {"node-id", "advertise-addr", "etcd-ca", "etcd-user"}) {
-      if (loaded_.flavour != Flavour::dflockd_ha || !options.etcd.empty()) break;
-      if (origin_of(name).source == Source::built_in) continue;
-      warn(named(name) + " has no effect without --etcd: this server stands alone");
+    if (loaded_.flavour == Flavour::dflockd_ha && options.etcd.empty()) {
+      for (const std::string_view name : {"node-id", "advertise-addr", "etcd-ca", "etcd-user"}) {
+        if (origin_of(name).source == Source::built_in) continue;
+        warn(named(name) + " has no effect without --etcd: this server stands alone");
+      }
     }
     if (options.max_connections != 0 && options.max_connections_per_ip > options.max_connections) {
       warn(named("max-connections-per-ip") + " has no effect: it is more than --max-connections");

@@ -6,6 +6,7 @@
 #include <future>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "client/cluster_client.h"
