@@ -49,7 +49,10 @@ GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop)
   GrantResult result;
   Batch batch(*this);
   const Answer answer = batch.acquire(request, nullptr, 0, waits ? nullptr : &result.conflict);
-  if (answer.outcome == Outcome::held && waits) return acquire_in_line(request, std::move(stop));
+  if (answer.outcome == Outcome::held && waits) {
+    batch.commit();  // others whose waits it has ended are not told after this one's wait
+    return acquire_in_line(request, std::move(stop));
+  }
   result.outcome = wait_durable(batch.commit()) ? answer.outcome : Outcome::storage;
   result.grant = answer.grant;
   return result;

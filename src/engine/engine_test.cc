@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/forgetful_journal.h"
 #include "lockd/batch.h"
 
 namespace lockd {
@@ -200,6 +202,46 @@ TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
   engine.reset();
   thread.join();
   EXPECT_EQ(result.outcome, Outcome::closed);
+}
+
+// With a journal there is something to commit before the wait, and nothing may be left to
+// afterwards.
+TEST(Engine, MayBeDestroyedWhileCallsAreBlockedWithAJournal) {
+  ForgetfulJournal journal;
+  std::optional<Engine> engine(std::in_place, EngineOptions{.journal = &journal});
+  engine->acquire({.key = "k", .holder = "a", .ttl = 30s});
+  GrantResult result;
+  std::thread thread(
+      [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
+  await_line(*engine, 1);
+  engine.reset();
+  thread.join();
+  EXPECT_EQ(result.outcome, Outcome::closed);
+}
+
+// A call that finds a lease over ends it, which may grant to another: whoever that is hears of it
+// at once, not when the call's own wait is over.
+TEST(Engine, WhoIsGrantedByACallThatWaitsIsToldBeforeIt) {
+  ManualClock clock;
+  Engine engine({.clock = &clock, .sweeper = false});
+  ASSERT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1s}));
+  std::promise<GrantResult> next;
+  auto told = next.get_future();
+  std::thread first([&] {
+    next.set_value(engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}));
+  });
+  await_line(engine, 1);
+  clock.advance(2s);
+  std::thread second([&] {
+    EXPECT_EQ(engine.acquire({.key = "k", .holder = "c", .ttl = 1s, .wait = 60s}).outcome,
+              Outcome::closed);
+  });
+  const bool in_time = told.wait_for(60s) == std::future_status::ready;
+  engine.close();
+  first.join();
+  second.join();
+  EXPECT_TRUE(in_time);
+  EXPECT_EQ(told.get().outcome, Outcome::ok);
 }
 
 TEST(Engine, TwoEnginesKnowNothingOfEachOther) {
