@@ -139,7 +139,7 @@ void Worker::ended(ClientConnection& connection) {
   const auto found = connections_.find(connection.id());
   shared_.admission.leave(connection.address());
   round_.remove(&connection);
-  if (const auto watcher = std::find(watchers_.begin(), watchers_.end(), connection.id());
+  if (const auto watcher = std::ranges::find(watchers_, connection.id(), &Watcher::id);
       watcher != watchers_.end()) {
     watchers_.erase(watcher);
     shared_.feed.remove_watcher();
@@ -168,8 +168,9 @@ void Worker::ask(SessionId id, Report report) {
 }
 
 void Worker::watch_events(SessionId id) {
-  if (watchers_.empty()) feed_place_ = shared_.feed.end();
-  watchers_.push_back(id);
+  const std::uint64_t end = shared_.feed.end();
+  if (watchers_.empty()) feed_place_ = end;
+  watchers_.push_back({id, end});
   shared_.feed.add_watcher();
 }
 
@@ -237,16 +238,22 @@ void Worker::take_back(const Settled& settled) {
 void Worker::show_events() {
   if (watchers_.empty()) return;
   EventFeed::Entries entries;
+  const std::uint64_t told = feed_place_;
   const std::uint64_t missed = shared_.feed.read(
       feed_place_, entries, [this](Position position) { return is_durable(position); });
   const Time now = shared_.engine.now();
   const std::int64_t unix_ms = unix_ms_now();
-  if (missed > 0) {
-    for (const SessionId id : watchers_) connections_.at(id)->missed(missed);
+  std::uint64_t place = told + missed;
+  for (const Watcher& watcher : watchers_) {
+    const std::uint64_t from = std::max(told, watcher.from);
+    if (from < place) connections_.at(watcher.id)->missed(place - from);
   }
   for (const auto& entry : entries) {
     const ShownOccurrence shown = show(*entry, unix_ms - whole_ms(now - entry->occurrence.at));
-    for (const SessionId id : watchers_) connections_.at(id)->occurred(shown);
+    for (const Watcher& watcher : watchers_) {
+      if (watcher.from <= place) connections_.at(watcher.id)->occurred(shown);
+    }
+    ++place;
   }
 }
 

@@ -73,6 +73,12 @@ class Worker final : public Listener, public Mailbox, private Desk {
     std::string holder;
   };
 
+  // Of what happens to keys, from a place in the feed on.
+  struct Watcher {
+    SessionId id;
+    std::uint64_t from;
+  };
+
   // Something from another thread, for one connection.
   struct Delivery {
     SessionId id;
@@ -119,8 +125,8 @@ class Worker final : public Listener, public Mailbox, private Desk {
   boost::unordered_flat_map<SessionId, std::unique_ptr<ClientConnection>> connections_;
   std::vector<std::unique_ptr<ClientConnection>> leaving_;  // ended; their sockets still linger
   boost::unordered_flat_map<SessionId, Abandoned> abandoned_;
-  std::vector<SessionId> watchers_;  // of what happens to keys
-  std::uint64_t feed_place_ = 0;     // how far they have been told
+  std::vector<Watcher> watchers_;
+  std::uint64_t feed_place_ = 0;  // how far they have been told
   Touched touched_;
   Watched watched_;
   Held held_;                               // in the order of their positions

@@ -100,20 +100,27 @@ TEST(HttpEvents, APrefixChoosesKeys) {
 // Whoever watches hears the same; who leaves takes nothing from the others; and nobody hears of
 // what was before.
 TEST(HttpEvents, WatchersComeAndGo) {
-  HttpServer server;
+  Options options = http_options();
+  options.threads = 1;  // which tells all of them together, now and then
+  HttpServer server(options);
   HttpClient client = server.browse();
   ASSERT_EQ(client.post("/v1/acquire", hold_json("before", "a")).status, 200);
   HttpClient first = watch(server);
   ASSERT_EQ(client.post("/v1/acquire", hold_json("one", "a")).status, 200);
   EXPECT_NE(next(first).find("\"one\""), std::string::npos);
+  const auto expect = [](HttpClient& watcher, const std::string& key) {
+    const std::string told = next(watcher);
+    EXPECT_NE(told.find("\"" + key + "\""), std::string::npos) << told;
+  };
   for (int i = 0; i < 20; ++i) {
+    const std::string early = "early" + std::to_string(i);
+    const std::string late = "late" + std::to_string(i);
+    ASSERT_EQ(client.post("/v1/acquire", hold_json(early, "a")).status, 200);
     HttpClient passing = watch(server);
-    const std::string key = "k" + std::to_string(i);
-    ASSERT_EQ(client.post("/v1/acquire", hold_json(key, "a")).status, 200);
-    for (HttpClient* watcher : {&first, &passing}) {
-      const std::string told = next(*watcher);
-      EXPECT_NE(told.find("\"" + key + "\""), std::string::npos) << told;
-    }
+    ASSERT_EQ(client.post("/v1/acquire", hold_json(late, "a")).status, 200);
+    expect(first, early);
+    expect(first, late);
+    expect(passing, late);
   }
 }
 
@@ -141,7 +148,7 @@ TEST(HttpEvents, WhoIsSlowMissesSome) {
     std::string requests;
     for (int i = 0; i < count; ++i) {
       const std::string key = name + std::to_string(occurred++);
-      requests += client.written("POST", "/v1/acquire", hold_json(key, name));
+      requests += client.written("POST", "/v1/acquire", hold_json(key, name, R"("ttl_ms":600000)"));
     }
     ASSERT_TRUE(client.send(requests));
     for (int i = 0; i < count; ++i) ASSERT_EQ(client.read_reply().status, 200);
