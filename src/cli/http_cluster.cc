@@ -57,8 +57,10 @@ HttpReply HttpCluster::at_leader(const std::function<HttpReply(HttpClient&)>& as
 // One after the other, beginning with who was asked last, and all of them again after a pause.
 void HttpCluster::find_leader(Clock::time_point deadline) {
   const auto parts = static_cast<Duration::rep>(servers_.size() + 1);
+  // Whoever has said once that it does not lead is there: the last look may be too short to hear
+  // it.
+  ExitCode code = kExitUnavailable;
   for (Duration pause = kPauseMin;; pause = std::min(2 * pause, kPauseMax)) {
-    ExitCode code = kExitUnavailable;
     std::string lines;
     for (std::size_t asked = 0; asked < servers_.size(); ++asked) {
       const auto left = std::max<Duration>(deadline - Clock::now(), kPauseMin);

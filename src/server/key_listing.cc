@@ -118,8 +118,8 @@ std::string key_listing_json(Engine& engine, const KeyQuery& query) {
   const Listing listing = !query.key.empty() ? list_one(engine, query)
                           : query.by_waiters ? list_busiest(engine, query)
                                              : list_page(engine, query, place);
+  const std::int64_t now = unix_ms_now();  // what is left of a lease was read then
   if (!engine.wait_durable(listing.position)) return {};
-  const std::int64_t now = unix_ms_now();
   JsonArray locks;
   for (const KeyStatus& key : listing.keys) locks.add_json(key_json(key, now));
   JsonObject json;

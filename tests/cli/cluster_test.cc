@@ -57,8 +57,8 @@ TEST(LockctlCluster, SaysThatNobodyLeads) {
   FakeCluster cluster(2);
   cluster.lead_none();
   cluster.name("10.0.0.7:6388");
-  const Finished run = lockctl({"run", "--cluster", list_of(cluster), "--connect-timeout", "0.3",
-                                "k", "--", "echo", "never"});
+  const Finished run = lockctl(
+      {"run", "--cluster", list_of(cluster), "--connect-timeout", "3", "k", "--", "echo", "never"});
   EXPECT_EQ(run.status, 75);
   EXPECT_EQ(run.output, "");
   EXPECT_NE(run.errors.find("no leader was found among 127.0.0.1:"), std::string::npos);
@@ -129,7 +129,7 @@ TEST(LockctlCluster, HttpGoesToTheAddressThatLeads) {
     return json_reply("200 OK", R"({"key":"k","holder":"h","token":42,"expires_at_unix_ms":1})");
   });
   const std::string list = follower.address() + ",127.0.0.1:1," + leader.address();
-  const Finished acquired = lockctl({"acquire", "k", "--http", list});
+  const Finished acquired = lockctl({"acquire", "k", "--http", list, "--connect-timeout", "60"});
   EXPECT_EQ(acquired.output, "42\n") << acquired.errors;
   ASSERT_EQ(follower.requests().size(), 1U);
   EXPECT_EQ(follower.requests()[0].line, "GET /leader HTTP/1.1");
@@ -139,8 +139,8 @@ TEST(LockctlCluster, HttpGoesToTheAddressThatLeads) {
 TEST(LockctlCluster, HttpSaysThatNobodyLeads) {
   FakeHttp one(follower_says);
   FakeHttp other(follower_says);
-  const Finished listed = lockctl(
-      {"list", "--http", one.address() + "," + other.address(), "--connect-timeout", "0.2"});
+  const Finished listed =
+      lockctl({"list", "--http", one.address() + "," + other.address(), "--connect-timeout", "3"});
   EXPECT_EQ(listed.status, 75);
   EXPECT_NE(listed.errors.find("no server leads: "), std::string::npos) << listed.errors;
 }
@@ -151,8 +151,9 @@ TEST(LockctlCluster, HttpSendsNothingTwiceThatMayHaveBeenDone) {
     return request.line == "GET /leader HTTP/1.1" ? json_reply("200 OK", "{}") : std::string();
   });
   FakeHttp other([](const FakeRequest&) { return json_reply("200 OK", "{}"); });
-  const Finished released = lockctl(
-      {"release", "k", "42", "--holder", "me", "--http", one.address() + "," + other.address()});
+  const Finished released =
+      lockctl({"release", "k", "42", "--holder", "me", "--http",
+               one.address() + "," + other.address(), "--connect-timeout", "60"});
   EXPECT_EQ(released.status, 69) << released.errors;
   EXPECT_EQ(other.requests().size(), 0U);
 }
