@@ -19,7 +19,7 @@ function(lockd_fuzz name)
   else()
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cc)
     add_test(NAME ${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
-    set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 300)
+    set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 900)
   endif()
 
   if(NOT TARGET fuzzers)

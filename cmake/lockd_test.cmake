@@ -1,4 +1,4 @@
-# lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>... [TIMEOUT <seconds>])
+# lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>...)
 #
 # One GoogleTest executable and one ctest entry of the same name. Labels: `unit`, `property`
 # (RapidCheck), `stress` (many threads; runs alone, unless it is `sessions` too), `sessions` (over
@@ -6,10 +6,7 @@
 # servers that are cut off), `check` (looks at the sources or the build).
 # The target `<label>_tests` builds all tests of a label.
 function(lockd_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LIBS;LABELS")
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 300) # Sanitizers on a slow machine included; a hang is what it catches.
-  endif()
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;LABELS")
 
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -24,7 +21,8 @@ function(lockd_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+  # Sanitizers on a slow machine included; a hang is what the timeout catches.
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 900)
   if(("stress" IN_LIST arg_LABELS AND NOT "sessions" IN_LIST arg_LABELS) OR "load" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()

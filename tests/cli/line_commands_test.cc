@@ -133,7 +133,7 @@ TEST(Bench, CountsEveryRound) {
   const std::string both = address_of(one) + ',' + address_of(two);
   for (const Words& options :
        {Words{}, Words{"--shared-key"}, Words{"--pipeline", "8"}, Words{"--connections", "3"},
-        Words{"--warmup", "0", "--key", "other"}, Words{"-lease", "5", "-timeout", "5"}}) {
+        Words{"--warmup", "0", "--key", "other"}, Words{"-lease", "60", "-timeout", "60"}}) {
     Words words{"bench", "--servers", both, "--workers", "5", "--rounds", "20", "--json"};
     words.insert(words.end(), options.begin(), options.end());
     const Finished finished = lockctl(words);

@@ -7,6 +7,7 @@
 
 #include "cli/lockctl.h"
 #include "journal/temporary_directory.h"
+#include "sessions/silent_port.h"
 #include "sessions/test_authority.h"
 
 namespace lockd {
@@ -25,13 +26,11 @@ TEST(Refusals, UsageIs64) {
 }
 
 TEST(Refusals, NoServerIs69) {
-  std::uint16_t port = 0;
-  { port = ServerProcess().port(); }
-  const Finished finished =
-      lockctl({"run", "-s", "127.0.0.1:" + std::to_string(port), "k", "true"});
+  const SilentPort silent;
+  const std::string at = "127.0.0.1:" + std::to_string(silent.number());
+  const Finished finished = lockctl({"run", "-s", at, "k", "true"});
   EXPECT_EQ(finished.status, 69);
-  EXPECT_NE(finished.errors.find("127.0.0.1:" + std::to_string(port)), std::string::npos)
-      << finished.errors;
+  EXPECT_NE(finished.errors.find(at), std::string::npos) << finished.errors;
 }
 
 TEST(Refusals, AWrongTokenIs77) {

@@ -56,12 +56,16 @@ TEST(RunTerminal, IsTheCommands) {
 TEST(RunTerminal, AnInterruptReachesTheCommandOnce) {
   ServerProcess server;
   Lockctl process(run(server, {"k", "-c",
-                               "trap 'n=$((n + 1)); echo \"<$n>\"' INT; echo ready; "
+                               "trap 'n=$((n + 1)); echo \"<$n>\"' INT; echo pid=$$.; "
                                "until read line; do :; done; echo \"total $n\"; exit 6"}),
                   kTerminal);
-  process.await_output("ready");
+  process.await_output(".");
+  const pid_t child = pid_behind(process.output(), "pid=");
+  // A shell that is about to read, and has looked for signals, would hear of it after the line.
+  EXPECT_TRUE(await_state(child, "S"));
   process.type("\x03");
   process.await_output("<1>");
+  EXPECT_TRUE(await_state(child, "S"));
   process.type("\x03");
   process.await_output("<2>");
   process.type("done\n");
@@ -154,7 +158,7 @@ TEST_F(RunJob, IsStoppedAndGoesOn) {
 TEST_F(RunJob, IsEndedWhenItsLeaseRanOutMeanwhile) {
   // Without exec, the stop may come between the shell's vfork and the exec of its child: the child
   // stops, and the shell, which waits for that exec inside the kernel, cannot.
-  start("--ttl 5 k", "exec sleep 600");
+  start("--ttl 10 k", "exec sleep 600");
   shell_.type("\x1a");
   shell_.await_output("Stopped");
   LineClient next = server_.connect();

@@ -37,7 +37,7 @@ void say(const std::string& line) {
 int hold(Client& client) {
   std::atomic<Outcome> told = Outcome::ok;
   auto lock =
-      client.acquire({.key = "k", .wait = 60s, .lease = 1s, .on_lost = [&](const Status& how) {
+      client.acquire({.key = "k", .wait = 60s, .lease = 5s, .on_lost = [&](const Status& how) {
                         told = how.outcome;
                       }});
   if (!lock) return 1;

@@ -73,7 +73,7 @@ TEST(Cluster, IsNotWaitedForFarBeyondTheTimeThatWasGiven) {
   FakeCluster cluster(3);
   cluster.lead_none();
   ClientOptions options = patient(cluster.addresses());
-  options.connect.connect_timeout = 300ms;
+  options.connect.connect_timeout = 3s;
   Client client(options);
   const auto before = BootClock::now();
   const auto lock = client.acquire({.key = "k", .wait = 3600s, .lease = kLease});
@@ -105,7 +105,7 @@ TEST(Cluster, RedirectsOnlyToAddressesThatWereGiven) {
   cluster.lead_none();
   cluster.name(elsewhere.addresses()[0].to_string());
   ClientOptions options = patient(cluster.addresses());
-  options.connect.connect_timeout = 300ms;
+  options.connect.connect_timeout = 3s;
   Client client(options);
   const auto lock = client.acquire({.key = "k", .lease = kLease});
   EXPECT_EQ(lock.outcome, Outcome::not_leader);
@@ -160,7 +160,7 @@ TEST(Cluster, LeaderThatProvesItselfAndRefusesIsNotAskedForEver) {
     return "error_not_leader -";
   });
   ClientOptions options = patient(cluster.addresses());
-  options.connect.connect_timeout = 200ms;
+  options.connect.connect_timeout = 3s;
   Client client(options);
   EXPECT_EQ(client.acquire({.key = "k", .lease = kLease}).outcome, Outcome::not_leader);
 }

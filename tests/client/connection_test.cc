@@ -85,7 +85,7 @@ TEST(Connection, Semaphores) {
   slot.limit = 3;
   EXPECT_EQ(connection.acquire(slot).outcome, Outcome::limit_mismatch);
   const LineHold hold{.key = "pool", .token = first->token, .kind = Kind::semaphore};
-  EXPECT_TRUE(connection.renew(hold, 5s));
+  EXPECT_TRUE(connection.renew(hold, 60s));
   EXPECT_EQ(connection.release({.key = "pool", .token = first->token}).outcome, Outcome::refused)
       << "locks are another namespace";
   EXPECT_TRUE(connection.release(hold));

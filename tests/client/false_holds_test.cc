@@ -92,7 +92,9 @@ TEST(FalseHolds, AConnectionThatBreaksWithTheGrantIsNoticed) {
 }
 
 TEST(FalseHolds, AServerThatIsGoneLeavesItUnsure) {
-  std::optional<LyingServer> server(renewing(kShort, [](Peer&, const Asked&) {}));
+  // A grant that comes late is renewed before it is handed out.
+  std::optional<LyingServer> server(
+      renewing(kShort, [](Peer& peer, const Asked&) { peer.send("ok 1\n"); }));
   Client client(options_for(*server));
   Told told;
   const HeldLock lock = acquire(client, told);

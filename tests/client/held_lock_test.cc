@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // A lease that a slow machine can renew in time.
-constexpr auto kLease = 4s;
+constexpr auto kLease = 8s;
 
 HeldLock acquire(Client& client, const LockRequest& request) {
   auto lock = client.acquire(request);
@@ -71,7 +71,7 @@ TEST(HeldLock, OutlivesItsLeaseByRenewal) {
   std::atomic<int> lost = 0;
   const HeldLock lock =
       acquire(client, {.key = "k", .lease = kLease, .on_lost = [&](const Status&) { ++lost; }});
-  const auto until = lock.expires_at() + kLease;
+  const auto until = lock.expires_at() + kLease / 2;
   auto last = lock.expires_at();
   while (BootClock::now() < until) {
     ASSERT_TRUE(lock.is_held());
@@ -210,6 +210,9 @@ TEST(HeldLock, APlaceInLineIsAwaitedOrGivenUp) {
     const auto third = client.enqueue({.key = "k"});
     ASSERT_TRUE(third);
   }
+  // The server sees later that it has gone.
+  LineClient observer(server.port());
+  await_stats(observer, "\"waiters\":1");
   auto lock = first->wait(0s);
   ASSERT_TRUE(lock) << describe(lock);
   EXPECT_EQ(first->wait(0s).outcome, Outcome::not_enqueued) << "used up";

@@ -15,6 +15,7 @@
 
 #include "client/lying_server.h"
 #include "lockd/client/connection.h"
+#include "sessions/silent_port.h"
 
 namespace lockd::client {
 namespace {
@@ -225,12 +226,8 @@ TEST(Lies, WhoTakesNoConnectionIsGivenUp) {
 }
 
 TEST(Lies, NobodyThereIsSaidAtOnce) {
-  std::uint16_t port = 0;
-  {
-    const LyingServer gone([](Peer&) {});
-    port = gone.address().port;
-  }
-  const auto opened = Connection::open({"127.0.0.1", port}, patient());
+  const SilentPort silent;
+  const auto opened = Connection::open({"127.0.0.1", silent.number()}, patient());
   EXPECT_EQ(opened.outcome, Outcome::unreachable);
   EXPECT_NE(opened.detail.find("refused"), std::string::npos) << opened.detail;
   EXPECT_EQ(Connection::open({"no-such-host.invalid", 1}, patient()).outcome, Outcome::unreachable);

@@ -35,7 +35,7 @@ TEST(Releases, AReleaseGoesBehindTheRenewalUnderWayAndNoneFollows) {
         said += asked->command;
       }
       if (asked->command == "l") peer.send(grant(kLong));
-      if (asked->command == "r") peer.send("ok 4\nok\n");  // to both
+      if (asked->command == "r") peer.send("ok 8\nok\n");  // to both
     }
     const std::lock_guard lock(mutex);
     said += ".";

@@ -40,12 +40,12 @@ TEST(Renewals, ARenewalConfirmedTooLateRevivesNothing) {
 }
 
 TEST(Renewals, ARenewalCutAtAnyByteIsTriedOnANewConnection) {
-  const std::string reply = "ok 4\n";
+  const std::string reply = "ok 8\n";
   const int holds = static_cast<int>(reply.size());
   std::mutex mutex;
   std::map<std::string, int> renewed;  // by key
   const LyingServer server(renewing(kLong, [&](Peer& peer, const Asked& asked) {
-    EXPECT_EQ(asked.argument, std::string(kToken) + " 4");
+    EXPECT_EQ(asked.argument, std::string(kToken) + " 8");
     if (peer.number() < holds) {
       peer.send(reply.substr(0, static_cast<std::size_t>(peer.number())));
       peer.cut();
@@ -116,7 +116,7 @@ TEST(Renewals, AGrantThatComesLateIsRenewedBeforeItIsHandedOut) {
 TEST(Renewals, WhoDoesNotLeadIsAskedAgain) {
   std::atomic<int> asked = 0;
   const LyingServer server(renewing(kLong, [&](Peer& peer, const Asked&) {
-    peer.send(++asked < 3 ? "error_not_leader -\n" : "ok 4\n");
+    peer.send(++asked < 3 ? "error_not_leader -\n" : "ok 8\n");
   }));
   Client client(options_for(server));
   Told told;

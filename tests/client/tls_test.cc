@@ -75,7 +75,7 @@ TEST(ClientTls, ShowsItsCertificateWhereItIsAskedFor) {
 TEST(ClientTls, ALockIsHeldOverIt) {
   const TestServer server(tls_server());
   Client client(server.client_options());
-  auto lock = client.acquire({.key = "k", .lease = 4s});
+  auto lock = client.acquire({.key = "k", .lease = 8s});
   ASSERT_TRUE(lock) << describe(lock);
   const auto first = lock->expires_at();
   EXPECT_TRUE(eventually([&] { return lock->expires_at() > first; }));

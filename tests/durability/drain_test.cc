@@ -36,7 +36,7 @@ TEST(DrainTest, WhatIsHeldIsHeldAfterwards) {
   std::string given_back;
   {
     // With one thread all hear of it at once.
-    ServerProcess server(durable(directory.path(), {"--shutdown-timeout", "3", "--threads", "1"}));
+    ServerProcess server(durable(directory.path(), {"--shutdown-timeout", "8", "--threads", "1"}));
     LineClient stays = server.connect();
     LineClient asks = server.connect();
     LineClient leaves_before = server.connect();

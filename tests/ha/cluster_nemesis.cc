@@ -236,14 +236,19 @@ void ClusterNemesis::part_leader_from_etcd(bool silently) {
   const Reign reign = cluster.last_reign();
   cluster.cut_off(reign.node, true);
   if (silently) {
-    break_links(reign.node, Fault::stall_up, 1, 4 * kSecond);
-    break_links(reign.node, Fault::stall_down, 1, 4 * kSecond);
+    stall_links(reign.node, 60 * kSecond);  // or less: until another leads
   } else {
     break_links(reign.node, Fault::cut, 1, 0);
   }
   cluster.await_reign_after(reign.epoch);
   pause_ms(100, 1500);
   cluster.cut_off(reign.node, false);
+  if (silently) stall_links(reign.node, 0);
+}
+
+void ClusterNemesis::stall_links(std::size_t node, Instant lasting) {
+  break_links(node, Fault::stall_up, 1, lasting);
+  break_links(node, Fault::stall_down, 1, lasting);
 }
 
 void ClusterNemesis::add_blows_to_clients() {

@@ -56,6 +56,7 @@ class ClusterNemesis {
   void slow_down_etcd();
   void fill_etcd();
   void part_leader_from_etcd(bool silently);
+  void stall_links(std::size_t node, Instant lasting);
   void break_links(std::size_t node, ChaosProxy::Fault fault, unsigned one_in, Instant lasting);
   void outage_since(Instant begun);
 

@@ -138,7 +138,7 @@ void EtcdCluster::go_on(std::size_t member) { ::kill(members_[member].pid, SIGCO
 std::string EtcdCluster::control(const std::string& words, const std::string& input) const {
   std::string all;
   for (const std::string& endpoint : endpoints()) all += (all.empty() ? "" : ",") + endpoint;
-  return etcdctl(all, words, input);
+  return etcdctl(all, "--command-timeout=30s " + words, input);
 }
 
 std::uint64_t EtcdCluster::revision() const {

@@ -148,8 +148,7 @@ TEST(EtcdJournal, TroubleInEtcdDeposesNobody) {
     EXPECT_EQ(grants(), Outcome::ok) << "without " << member;
     etcd.start(member);
     // Another may be missed only when this one is back.
-    ASSERT_TRUE(await([&] { return leader.journal.tally().appends.value() > 0; }));
-    std::this_thread::sleep_for(2s);
+    ASSERT_TRUE(etcd.await_healthy(member));
     etcd.stop(member);
     EXPECT_EQ(grants(), Outcome::ok) << "with " << member << " frozen";
     etcd.go_on(member);

@@ -191,7 +191,9 @@ std::string HttpClient::read_event(std::chrono::milliseconds patience) {
     std::string more;
     std::string instead;
     if (chunked_) {
-      instead = read_chunk(&more, deadline);
+      if (unread_.empty()) instead = append_some(unread_, until(deadline));
+      // What has begun is read to its end: half a chunk could not be put back.
+      if (instead.empty()) instead = read_chunk(&more, Clock::now() + kPatience);
       if (instead.empty() && more.empty()) return std::string(kEnd);
     } else {
       if (unread_.empty()) instead = append_some(unread_, until(deadline));

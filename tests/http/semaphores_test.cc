@@ -43,7 +43,7 @@ TEST(HttpSemaphores, WhenAllPermitsAreTakenTheRefusalCounts) {
 TEST(HttpSemaphores, ANameHasAtMostOnePermit) {
   HttpServer server;
   HttpClient client = server.browse();
-  const HttpReply first = take(client, "a", R"("ttl_ms":5000)");
+  const HttpReply first = take(client, "a", R"("ttl_ms":60000)");
   const HttpReply again = take(client, "a", R"("ttl_ms":900000)");
   EXPECT_EQ(again.number("token"), first.number("token"));
   EXPECT_GT(again.number("expires_at_unix_ms"), first.number("expires_at_unix_ms") + 800'000);

@@ -23,6 +23,20 @@ Options impatient_options() {
   return options;
 }
 
+// A client that has connected and done what `begin` does well within the read timeout: on a machine
+// that stalls not always the first that tries.
+template <typename Begin>
+HttpClient begin_in_time(HttpServer& server, Begin begin) {
+  const auto deadline = Clock::now() + HttpClient::kPatience;
+  for (;;) {
+    const auto began = Clock::now();
+    HttpClient client = server.browse();
+    begin(client);
+    const auto now = Clock::now();
+    if (now - began < kReadTimeout / 2 || now > deadline) return client;
+  }
+}
+
 void expect_408(HttpClient& client, Clock::time_point since) {
   const HttpReply reply = client.read_reply();
   EXPECT_EQ(shown(reply), kTimeout);
@@ -34,9 +48,11 @@ void expect_408(HttpClient& client, Clock::time_point since) {
 TEST(HttpSilence, AnIdleConnectionIsClosedWithoutAWord) {
   HttpServer server(impatient_options());
   HttpClient never = server.browse();
-  HttpClient client = server.browse();
   const auto asked = Clock::now();
-  EXPECT_EQ(client.get("/healthz").status, 200);
+  HttpReply reply;
+  HttpClient client =
+      begin_in_time(server, [&](HttpClient& begun) { reply = begun.get("/healthz"); });
+  EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(client.read_end(), kEnd);
   EXPECT_GE(Clock::now(), asked + kReadTimeout);
   EXPECT_EQ(never.read_end(), kEnd);
@@ -50,9 +66,8 @@ TEST(HttpSilence, HalfARequestIsToldSo) {
         "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n"}) {
     SCOPED_TRACE(half);
-    HttpClient client = server.browse();
     const auto asked = Clock::now();
-    client.send(half);
+    HttpClient client = begin_in_time(server, [&](HttpClient& begun) { begun.send(half); });
     expect_408(client, asked);
   }
 }
@@ -64,11 +79,10 @@ TEST(HttpSilence, ASlowRequestHasTheTimeAsAWhole) {
   for (const std::string& begin :
        {std::string("GET /healthz HTTP/1.1\r\nHost: a\r\nX: "),
         std::string("POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")}) {
-    HttpClient client = server.browse();
     const auto asked = Clock::now();
+    HttpClient client = begin_in_time(server, [&](HttpClient& begun) { begun.send(begin); });
     std::atomic<bool> over{false};
     std::thread trickle([&] {
-      client.send(begin);
       while (!over && client.send("x")) std::this_thread::sleep_for(20ms);
     });
     const HttpReply reply = client.read_reply();
@@ -77,37 +91,47 @@ TEST(HttpSilence, ASlowRequestHasTheTimeAsAWhole) {
     EXPECT_EQ(shown(reply), kTimeout);
     EXPECT_GE(Clock::now(), asked + kReadTimeout);
   }
-  HttpClient other = server.browse();
-  EXPECT_EQ(other.get("/healthz").status, 200);
+  HttpReply reply;
+  begin_in_time(server, [&](HttpClient& other) { reply = other.get("/healthz"); });
+  EXPECT_EQ(reply.status, 200);
 }
 
 // The time of each request begins with its first byte, however long the connection has been open.
 TEST(HttpSilence, ABusyConnectionStays) {
   HttpServer server(impatient_options());
-  HttpClient client = server.browse();
   const auto since = Clock::now();
+  HttpClient client = server.browse();
+  auto last = since;  // the server has heard from it since then
   while (Clock::now() < since + 3 * kReadTimeout) {
     const auto asked = Clock::now();
     const HttpReply reply = client.get("/healthz");
-    if (reply.status == 0 && Clock::now() - asked > kReadTimeout / 2) {
+    if (reply.status == 0 && Clock::now() - last > kReadTimeout / 2) {
       GTEST_SKIP() << "the machine is too slow to tell";
     }
     ASSERT_EQ(reply.status, 200);
+    last = asked;
     std::this_thread::sleep_for(20ms);
   }
 }
 
 TEST(HttpSilence, AStreamMayBeSilent) {
   HttpServer server(impatient_options());
-  HttpClient listener = server.browse();
-  HttpClient watcher = server.browse();
-  ASSERT_EQ(listener.open_stream("/v1/signals?pattern=a").status, 200);
-  ASSERT_EQ(watcher.open_stream("/v1/events").status, 200);
+  HttpReply reply;
+  HttpClient listener = begin_in_time(
+      server, [&](HttpClient& begun) { reply = begun.open_stream("/v1/signals?pattern=a"); });
+  ASSERT_EQ(reply.status, 200);
+  HttpClient watcher =
+      begin_in_time(server, [&](HttpClient& begun) { reply = begun.open_stream("/v1/events"); });
+  ASSERT_EQ(reply.status, 200);
   std::this_thread::sleep_for(3 * kReadTimeout);
-  HttpClient client = server.browse();
-  EXPECT_EQ(shown(client.post("/v1/signals/a", R"({"payload":"x"})")), R"(200 {"delivered":1})");
+  begin_in_time(server, [&](HttpClient& client) {
+    reply = client.post("/v1/signals/a", R"({"payload":"x"})");
+  });
+  EXPECT_EQ(shown(reply), R"(200 {"delivered":1})");
   EXPECT_EQ(listener.read_event(), R"(sig {"channel":"a","payload":"x"})");
-  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  begin_in_time(
+      server, [&](HttpClient& client) { reply = client.post("/v1/acquire", hold_json("k", "a")); });
+  ASSERT_EQ(reply.status, 200);
   EXPECT_TRUE(watcher.read_event().starts_with("granted "));
 }
 

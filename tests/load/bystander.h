@@ -17,7 +17,7 @@ namespace lockd {
 class Bystander {
  public:
   // Generous: it is for requests that are stuck, on a machine that is busy.
-  static constexpr std::chrono::seconds kSlowest{5};
+  static constexpr std::chrono::seconds kSlowest{15};
 
   explicit Bystander(const ServerProcess& server);
   ~Bystander();

@@ -36,10 +36,11 @@ void listen_to(Swarm& swarm, Guests& guests, std::chrono::milliseconds quiet) {
   }
 }
 
-// Until `count` were refused, or for kPatience.
-void await_refusals(Swarm& swarm, Guests& guests, std::size_t count) {
+// Until so many were served and refused, whichever come first, or for kPatience.
+void await_guests(Swarm& swarm, Guests& guests, std::size_t served, std::size_t refused) {
   const auto deadline = Swarm::Clock::now() + Swarm::kPatience;
-  while (guests.refused < count && Swarm::Clock::now() < deadline) {
+  while ((guests.served.size() < served || guests.refused < refused) &&
+         Swarm::Clock::now() < deadline) {
     listen_to(swarm, guests, 50ms);
   }
 }
@@ -71,7 +72,7 @@ TEST(Descriptors, WithoutOneItRefusesAndRecovers) {
     Guests guests;
     ASSERT_TRUE(crowd.connect(150));  // many of them stay in the system's queue
     for (std::size_t i = 0; i < crowd.size(); ++i) crowd.send(i, kPing);
-    await_refusals(crowd, guests, 5);
+    await_guests(crowd, guests, 20, 5);
     EXPECT_GE(guests.refused, 5U) << "in round " << round;
     ASSERT_GE(guests.served.size(), 20U) << "in round " << round;
     EXPECT_LE(server.descriptors(), 64U);

@@ -81,20 +81,20 @@ TEST(Hostile, AnotherProtocol) {
 
 // The read timeout runs between bytes: who is slow is served, and who stops is not waited for.
 TEST(Hostile, SlowWriters) {
-  constexpr auto kReadTimeout = 3s;
-  const ServerProcess server({"--threads", "4", "--read-timeout", "3"});
+  constexpr auto kReadTimeout = 6s;  // the bystander must not be held up for as long
+  const ServerProcess server({"--threads", "4", "--read-timeout", "6"});
   const Bystander bystander(server);
   Swarm slow(server.port());
+  auto last_byte = Clock::now();  // to be silent begins with connecting
   ASSERT_TRUE(slow.connect(scaled(200)));
   const std::string padding(60, 'p');
-  auto last_byte = Clock::now();
   Clock::duration longest_gap{};
   const auto asked = Clock::now();
   const auto text = [&](std::size_t i) {
     return request("l", padding + std::to_string(1000 + i), "0 1000") + "r\n" + padding;
   };
   for (std::size_t byte = 0; byte < text(0).size(); ++byte) {
-    std::this_thread::sleep_for(30ms);
+    std::this_thread::sleep_for(50ms);
     for (std::size_t i = 0; i < slow.size(); ++i) slow.offer(i, text(i).substr(byte, 1));
     longest_gap = std::max(longest_gap, Clock::now() - std::exchange(last_byte, Clock::now()));
   }

@@ -61,11 +61,12 @@ TEST(LineHostile, AnswersAreNotPiledUp) {
   take_many_keys(client);
   LineClient slow = server.connect(4096);
   ASSERT_TRUE(slow.send(repeated("stats\n\n\n", 200)));
+  const std::string first = slow.read_line();
+  ASSERT_TRUE(first.starts_with("ok {")) << first.substr(0, 20);
   std::this_thread::sleep_for(1500ms);
   ASSERT_EQ(masked(client.ask(request("l", "late", "0 1000"))), "ok <token> 1000");
-  const std::vector<std::string> lines = slow.read_lines(200);
-  ASSERT_EQ(lines.size(), 200U);
-  EXPECT_EQ(lines.front().find("\"late\""), std::string::npos);
+  const std::vector<std::string> lines = slow.read_lines(199);
+  ASSERT_EQ(lines.size(), 199U);
   EXPECT_TRUE(lines.back().find("\"late\"") != std::string::npos);
 }
 

@@ -26,7 +26,8 @@ test('the page says that the connection is lost, and comes back by itself', asyn
 test('nobody has to wait for the next try', async ({ page, server }) => {
   await open(page, server);
   await server.stop();
-  await expect(page.locator('#connection')).toContainText(/again in ([5-9]|1\d) s/, {
+  // Long enough for a server to start: afterwards there is no button.
+  await expect(page.locator('#connection')).toContainText(/again in 1\d s/, {
     timeout: 60_000,
   });
   await server.start();

@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -11,10 +12,10 @@ import (
 )
 
 const (
-	renewedLease = 4 // seconds
+	renewedLease = 8 // seconds
 	// A busy machine may be late by most of the lease.
-	renewRatio = 0.3
-	twoLeases  = 9 * time.Second
+	renewRatio = 0.15
+	twoLeases  = 17 * time.Second
 )
 
 func TestALockIsRenewedForAsLongAsItIsHeld(t *testing.T) {
@@ -50,7 +51,7 @@ func TestSoIsASlotOfASemaphore(t *testing.T) {
 
 func TestTheServerNamesTheLeaseOfThoseWhoNameNone(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, "--default-lease-ttl", "4")
+	s := startServer(t, "--default-lease-ttl", strconv.Itoa(renewedLease))
 	holder, contender := renewedLock(t, s), newLock(t, "diamond", s)
 	holder.LeaseTTL = 0
 	acquire(t, holder)

@@ -143,9 +143,9 @@ func TestABareConnectionPublishesAsWell(t *testing.T) {
 
 func TestHeartbeatsKeepASilentConnection(t *testing.T) {
 	t.Parallel()
-	s := startServer(t, "--read-timeout", "4")
+	s := startServer(t, "--read-timeout", "8")
 	speaker := newSignals(t, s, client.WithHeartbeatInterval(500*time.Millisecond))
-	time.Sleep(9 * time.Second)
+	time.Sleep(17 * time.Second)
 	expectToReach(t, speaker, "n", "still here", 0)
 }
 

@@ -3,6 +3,7 @@
 import ssl
 
 from cases import case, raised_by
+from cases.leases import RENEWED, TWO_LEASES_S
 
 
 @case("auth")
@@ -42,9 +43,10 @@ def a_secret_that_nobody_asked_for(scene):
 def over_tls(scene):
     scene.server(*scene.certificates.server_flags())
     tls = scene.certificates.context()
-    holder = scene.lock("diamond", lease=4, renew_ratio=0.3, ssl_context=tls)
+    holder = scene.lock("diamond", ssl_context=tls, **RENEWED)
     assert holder.acquire()
-    assert not scene.lock("diamond", wait=9, ssl_context=tls).acquire()  # so it was renewed
+    # It is renewed.
+    assert not scene.lock("diamond", wait=TWO_LEASES_S, ssl_context=tls).acquire()
     assert holder.release()
     assert scene.lock("diamond", ssl_context=tls).acquire()
 

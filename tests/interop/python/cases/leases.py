@@ -1,6 +1,6 @@
 """Leases that the client renews by itself, and leases that nobody renews.
 
-Renewing goes on at 0.3 of the lease: a busy machine may be late by most of the lease.
+Renewing goes on at 0.15 of the lease: a busy machine may be late by most of the lease.
 """
 
 import time
@@ -8,8 +8,8 @@ import time
 from cases import case
 from server import DEADLINE_S
 
-RENEWED = {"lease": 4, "renew_ratio": 0.3}
-TWO_LEASES_S = 9
+RENEWED = {"lease": 8, "renew_ratio": 0.15}
+TWO_LEASES_S = 17
 
 
 @case()
@@ -38,8 +38,8 @@ def so_is_a_slot_of_a_semaphore(scene):
 
 @case()
 def the_server_names_the_lease_of_those_who_name_none(scene):
-    scene.server("--default-lease-ttl", "4")
-    holder = scene.lock("diamond", lease=None, renew_ratio=0.3)
+    scene.server("--default-lease-ttl", str(RENEWED["lease"]))
+    holder = scene.lock("diamond", **{**RENEWED, "lease": None})
     stays_held(holder, scene.lock("diamond", wait=TWO_LEASES_S))
 
 
@@ -64,7 +64,7 @@ def stays_held(holder, contender):
     """The contender waits for two leases in vain, and gets it once it is released."""
     if holder.token is None:
         assert holder.acquire()
-    assert holder.lease == 4
+    assert holder.lease == RENEWED["lease"]
     token = holder.token
     assert not contender.acquire()
     assert holder.token == token
