@@ -30,6 +30,8 @@ class Detector {
 
   void saw(const Sight& sight, Time asked, Time answered) {
     if (answered - asked > detect_ / 2) return saw_nothing();
+    const bool has_moved = sight.head != sight_.head || sight.beat != sight_.beat;
+    if (has_moved && sight.leader == sight_.leader) alive_ = sight.leader;
     if (!since_.has_value() || sight != sight_) {
       sight_ = sight;
       since_ = answered;
@@ -39,6 +41,9 @@ class Detector {
   }
   // No answer, or none in time.
   void saw_nothing() { since_.reset(); }
+
+  // Something has moved while this one led.
+  bool has_seen_alive(etcd::Revision leader) const { return leader != 0 && leader == alive_; }
 
   // What has stood still for long enough; a campaign holds only if it still does.
   std::optional<Sight> dead() const {
@@ -51,6 +56,7 @@ class Detector {
   Sight sight_{};
   std::optional<Time> since_{};  // when it was first seen so, and without a gap since
   Duration unchanged_{};
+  etcd::Revision alive_ = 0;
 };
 
 }  // namespace lockd

@@ -54,7 +54,7 @@ class Follower final : private etcd::Watcher {
   Place place() const { return place_; }
   Position position() const { return position_; }
   etcd::Revision revision() const { return revision_; }
-  std::uint64_t size_since_base() const { return size_; }
+  std::uint64_t size_followed() const { return size_; }
   etcd::Revision base_revision() const { return base_revision_; }
 
   // The watch tells too little: it is opened again.

@@ -88,7 +88,7 @@ Place ReplicatedJournal::place() const { return follower_.place(); }
 Duration ReplicatedJournal::turn() {
   const Time now = clock_.now();
   Time next = Time::never();
-  if (!leads_ && resigns_.load(std::memory_order_acquire)) end("it was asked to stop");
+  if (!term_.has_value() && resigns_.load(std::memory_order_acquire)) end("it was asked to stop");
   if (over_.empty()) next = term_.has_value() ? lead(now) : follow(now);
   if (over_.empty()) next = std::min(next, roster_.turn(now, self()));
   tell_progress();
@@ -114,7 +114,8 @@ Time ReplicatedJournal::follow(Time now) {
     begin_term();
     return now;
   }
-  if (leader.epoch != 0 && leader.record.policy != options_.self.policy) {
+  // One that is dead is replaced, whatever its settings were.
+  if (leader.record.policy != options_.self.policy && detector_.has_seen_alive(leader.epoch)) {
     refused_ = true;
     end("the leader, " + leader.record.node + ", has other settings: " + leader.record.policy +
         "; here they are: " + options_.self.policy);
@@ -146,7 +147,8 @@ void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
   detector_.saw(sight, asked, clock_.now());
   const etcd::Revision last = std::max(sight.leader, sight.head);
   behind_ = static_cast<std::uint64_t>(std::max(last - follower_.revision(), etcd::Revision{0}));
-  looks_behind_ = behind_ > 0 ? looks_behind_ + 1 : 0;
+  const bool has_heard = behind_ == 0 && sight.leader == follower_.leader().epoch;
+  looks_behind_ = has_heard ? 0 : looks_behind_ + 1;
   if (looks_behind_ < kLooksBehindMax) return;
   looks_behind_ = 0;
   follower_.watch_again();
@@ -181,7 +183,7 @@ void ReplicatedJournal::campaign(const Sight& sight) {
   campaigning_ = true;
   etcd::Txn txn{.compare = {{keys_.leader, sight.leader}},
                 .then = {etcd::put(keys_.leader, to_text(options_.self))}};
-  if (sight.head != 0 || sight.beat != 0) {  // nothing has moved since it was found dead
+  if (sight.leader != 0) {  // nothing has moved since it was found dead
     txn.compare.push_back({keys_.head, sight.head});
     txn.compare.push_back({keys_.beat, sight.beat});
   }
@@ -202,7 +204,7 @@ void ReplicatedJournal::begin_term() {
                                         .batches_at_once = options_.erase_at_once,
                                         .revisions_max = options_.revisions_max},
                       tally_, *term_, follower_.base_revision());
-  chain_size_ = follower_.size_since_base();
+  chain_size_ = follower_.size_followed();
 }
 
 // --- Leading. ---
@@ -213,6 +215,10 @@ Time ReplicatedJournal::lead(Time now) {
     return Time::never();
   }
   if (!leads_ && term_->has_begun()) open_for_clients();
+  if (leads_ && pending_->size() > 2 * options_.pending_max) {
+    end("more waits to be appended than can be kept");
+    return Time::never();
+  }
   if (leads_) {
     account_for_everything();
     if (state_.load(std::memory_order_relaxed) != State::failed) {
@@ -230,7 +236,7 @@ Time ReplicatedJournal::lead(Time now) {
     certain_until_ns_.store(certain_until.ns, std::memory_order_release);
     progress_ = true;
   }
-  if (leads_ && resigns_.load(std::memory_order_acquire)) return std::min(next, hand_over(now));
+  if (resigns_.load(std::memory_order_acquire)) return std::min(next, hand_over(now));
   return next;
 }
 
@@ -279,7 +285,7 @@ void ReplicatedJournal::account_for_everything() {
 Time ReplicatedJournal::hand_over(Time now) {
   constexpr int kTriesMax = 4;
   if (!resigned_at_.has_value()) resigned_at_ = now;
-  const bool all_sent = term_->is_idle() && pending_->size() == 0;
+  const bool all_sent = !leads_ || (term_->is_idle() && pending_->size() == 0);
   const Time soonest = *resigned_at_ + kTimeToTell;
   if (!handing_over_ && now < soonest) return soonest;
   const Time latest = *resigned_at_ + kTimeToFinish;

@@ -47,6 +47,7 @@ struct ReplicatedJournalOptions {
   ClusterLog log = [](Weight, std::string_view) {};
 
   std::size_t batch_max = std::size_t{256} << 10;
+  // Nothing is granted beyond that. Renewals go on, up to twice as much: then its life is over.
   std::size_t pending_max = std::size_t{64} << 20;
   // A chain longer than this, and than twice the last account, is replaced by a new account.
   std::uint64_t account_after = std::uint64_t{64} << 20;
@@ -149,7 +150,7 @@ class ReplicatedJournal final : public Journal {
   bool looking_ = false;
   Time next_look_{};
   std::uint64_t behind_ = 0;
-  int looks_behind_ = 0;  // in a row, at which the watch was behind what was seen
+  int looks_behind_ = 0;  // in a row, at which the watch had not told all that was seen
   bool campaigning_ = false;
   Time next_campaign_{};
   etcd::Revision campaigned_in_ = 0;  // the epoch at the last campaign
@@ -163,7 +164,9 @@ class ReplicatedJournal final : public Journal {
   Position account_end_ = 0;
   std::uint64_t account_began_ = 0;  // of the term's sent_size()
   std::uint64_t account_size_ = 0;   // of the last one
-  std::uint64_t chain_size_ = 0;     // since the base, less the term's sent_size()
+  // Since the base, less the term's sent_size(). At first, of all that was followed: who followed
+  // for long makes its first account soon.
+  std::uint64_t chain_size_ = 0;
   std::optional<Time> resigned_at_{};
   bool handing_over_ = false;
   int hand_over_tries_ = 0;

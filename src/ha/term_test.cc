@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "ha/model_etcd.h"
+#include "ha/truncation.h"
 
 namespace lockd {
 namespace {
@@ -84,6 +85,31 @@ TEST_F(TermTest, WaitsForThoseWhoAreToldWhenOthersWaitAlready) {
   EXPECT_EQ(pending_->size(), 0u);
   await_append();
   EXPECT_EQ(term_->committed(), pending_->end());
+}
+
+// The base was moved by a leader before this one, when this one had read it already.
+TEST_F(TermTest, TruncatesFromWhereverTheBaseIs) {
+  const Place before{1, 5};
+  etcd_.store.execute(
+      {.then = {etcd::put(keys_.batch(before), "b"), etcd::put(keys_.base, to_text(before))}});
+  Truncation truncation(*client_, keys_, {.rpc = 100ms, .retry = 10ms}, tally_, *term_, 0);
+  for (int round = 0; round < 3; ++round) {
+    const Place base = term_->next();
+    truncation.begin(base);
+    for (int i = 0; i < 1000 && !truncation.is_idle(); ++i) {
+      truncation.turn(etcd_.now());
+      etcd_.move_to(etcd_.now() + 1ms);
+      client_->deliver();
+    }
+    EXPECT_TRUE(truncation.is_idle());
+    const auto answer = etcd_.store.execute({.then = {etcd::get(keys_.base)}});
+    EXPECT_EQ(answer.found.front().front().value, to_text(base));
+    EXPECT_TRUE(etcd_.store.execute({.then = {etcd::get(keys_.batch(before))}}).found[0].empty());
+    append();
+    turn();
+    await_append();
+    turn();
+  }
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Time Truncation::turn(Time now) {
 void Truncation::send(const etcd::Txn& txn) {
   client_.execute(txn, options_.rpc, [this](const Answer& answer) {
     on_its_way_ = false;
-    if (!term_.take_guarded(answer) && !has_moved_before(answer)) return;
+    if (!term_.take_guarded(answer) && !has_moved(answer)) return;
     next_try_ = {};
     go_on(answer);
   });
@@ -58,17 +58,20 @@ etcd::Txn Truncation::base_move() const {
   return txn;
 }
 
-// An earlier try, whose answer was lost, has moved the base.
-bool Truncation::has_moved_before(const Answer& answer) {
+// The base is not where it was thought to be. Either an earlier try, whose answer was lost, has
+// moved it; or a leader before had, while this one followed, and the next try is made from there.
+bool Truncation::has_moved(const Answer& answer) {
   if (step_ != Step::move_base || answer.status != Answer::Status::done) return false;
+  if (!term_.ended().empty()) return false;
   const std::vector<etcd::Entry>& base = answer.found.back();
-  return term_.ended().empty() && !base.empty() && base.front().value == to_text(base_);
+  base_moved_ = base.empty() ? 0 : base.front().modified;
+  return !base.empty() && base.front().value == to_text(base_);
 }
 
 void Truncation::go_on(const Answer& answer) {
   switch (step_) {
     case Step::move_base:
-      base_moved_ = answer.succeeded ? answer.revision : answer.found.back().front().modified;
+      if (answer.succeeded) base_moved_ = answer.revision;
       step_ = Step::find;
       break;
     case Step::find:

@@ -30,7 +30,7 @@ struct TruncationOptions {
 
 class Truncation {
  public:
-  // The base was last moved at `base_moved`; 0: never.
+  // The base was last moved at `base_moved`, as far as is known; 0: never.
   Truncation(etcd::Client& client, const Keys& keys, const TruncationOptions& options, Tally& tally,
              Term& term, etcd::Revision base_moved);
 
@@ -48,7 +48,7 @@ class Truncation {
 
   void send(const etcd::Txn& txn);
   etcd::Txn base_move() const;
-  bool has_moved_before(const etcd::Answer& answer);
+  bool has_moved(const etcd::Answer& answer);
   void go_on(const etcd::Answer& answer);
   void compact();
 
