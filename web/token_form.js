@@ -43,8 +43,8 @@ export class TokenForm {
   async #submit() {
     this.#say('');
     // What a header cannot carry can be no token; the browser would refuse to send it.
-    if (!/^[\x21-\x7e]+$/.test(this.#input.value)) {
-      this.#say('A token is letters, digits and signs, without blanks.');
+    if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(this.#input.value)) {
+      this.#say('A token is letters, digits and signs, with blanks only between them.');
       return;
     }
     this.#api.setToken(this.#input.value);

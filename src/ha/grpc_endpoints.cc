@@ -47,6 +47,17 @@ void keep_for_ever(const std::vector<GrpcEndpoints::Endpoint>& endpoints) {
   static_cast<void>(kept);
 }
 
+// It is not known, or users have changed since it was given. etcd has a word of its own for each,
+// and codes that mean other things too.
+bool refuses_token(const grpc::Status& status) {
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) return true;
+  for (const char* const words :
+       {"invalid auth token", "revision of auth store is old", "revision in header is old"}) {
+    if (status.error_message().find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 GrpcEndpoints::GrpcEndpoints(const GrpcEtcdOptions& options) : options_(options) {
@@ -73,10 +84,7 @@ GrpcEndpoints::Endpoint& GrpcEndpoints::choose() {
 }
 
 void GrpcEndpoints::failed(std::size_t endpoint, const grpc::Status& status) {
-  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
-      status.error_message().find("invalid auth token") != std::string::npos) {
-    token_.clear();
-  }
+  if (refuses_token(status)) token_.clear();
   const bool silent = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
                       status.error_code() == grpc::StatusCode::UNAVAILABLE;
   if (silent) pass_over(endpoint);

@@ -32,7 +32,7 @@ A boolean is `--debug`, `--no-debug` or `--debug=VALUE`, and its value true or f
 
 ```console
 $ dflockd --max-locks 0; echo "status $?"
-dflockd: --max-locks from the command line is '0': it takes a whole number from 1 to 9223372036854775807
+dflockd: --max-locks from the command line is '0': it takes a whole number from 1 to 2147483647
 status 1
 $ dflockd --max-lock 5000
 dflockd: unknown flag '--max-lock' (did you mean --max-locks?); --help lists them all

@@ -17,9 +17,10 @@ namespace {
 std::string read(std::string_view setting, const std::string& path) {
   if (path.empty()) return {};
   const FileText file = process_surroundings().read_file(path);
-  if (file.error.empty()) return file.text;
-  throw std::runtime_error("--" + std::string(setting) + " is " + in_quotes(path) +
-                           ": it cannot be read: " + file.error);
+  // An empty one, as it is for a moment when somebody writes it anew, would mean to do without.
+  if (file.error.empty() && !file.text.empty()) return file.text;
+  throw std::runtime_error("--" + std::string(setting) + " is " + in_quotes(path) + ": it " +
+                           (file.error.empty() ? "is empty" : "cannot be read: " + file.error));
 }
 
 // What must be the same on all servers, because the next leader goes on where the last one was.

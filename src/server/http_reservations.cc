@@ -165,6 +165,10 @@ void HttpSession::fence(const Target& target, std::string& out) {
   Members members = Members::of_query(target.query);
   const std::string_view key = members.name("key");
   if (refuse_members(members, out)) return;
+  // Whoever asks wants to know what was granted last: only the leader does.
+  if (service_.engine.journal_state() == Journal::State::following) {
+    return refuse_hold(Outcome::not_leader, out);
+  }
 
   const FenceStatus status = service_.batch.fence(key);
   JsonObject json;

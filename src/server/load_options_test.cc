@@ -172,7 +172,7 @@ TEST(LoadOptions, DerivesWhatFollows) {
   machine.cores = 0;  // as when it is not known
   EXPECT_EQ(machine.load().options.threads, 1U);
   machine.cores = 5000;
-  EXPECT_EQ(machine.load().options.threads, 1024U);
+  EXPECT_EQ(machine.load().options.threads, 256U);
 
   EXPECT_FALSE(machine.load().options.metrics);
   EXPECT_TRUE(machine.load({"--http-addr=:80"}).options.metrics);

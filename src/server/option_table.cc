@@ -49,7 +49,7 @@ constexpr auto kDflockd = std::to_array<Setting>({
                      "Whose pages may call HTTP from a browser, besides the server's own."),
                  "none"),
     with_default(number<&Options::threads, std::uint32_t, 1, kThreadsMax>(
-                     "threads", {"DFLOCKD_THREADS"}, kListening, "a whole number from 1 to 1024",
+                     "threads", {"DFLOCKD_THREADS"}, kListening, "a whole number from 1 to 256",
                      "How many threads serve connections."),
                  "the number of cores"),
 
@@ -66,8 +66,8 @@ constexpr auto kDflockd = std::to_array<Setting>({
     seconds<&Options::gc_max_idle, Zero::accepted>(
         "gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, kKeys,
         "How long a key may be idle before it is forgotten."),
-    number<&Options::max_locks, std::uint64_t, 1, INT64_MAX>(
-        "max-locks", {"DFLOCKD_MAX_LOCKS"}, kKeys, "a whole number from 1 to 9223372036854775807",
+    number<&Options::max_locks, std::uint64_t, 1, INT32_MAX>(
+        "max-locks", {"DFLOCKD_MAX_LOCKS"}, kKeys, "a whole number from 1 to 2147483647",
         "How many keys there may be, locks and semaphores together."),
     limit<&Options::max_waiters>("max-waiters", {"DFLOCKD_MAX_WAITERS"}, kKeys,
                                  "How many may wait in line for one key."),

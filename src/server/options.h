@@ -22,7 +22,7 @@ namespace lockd {
 enum class Flavour : std::uint8_t { dflockd, lockd_server, dflockd_ha };
 
 // More would be a slip of the finger: there is no use in many more threads than cores.
-inline constexpr std::uint32_t kThreadsMax = 1024;
+inline constexpr std::uint32_t kThreadsMax = 256;
 
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };
 enum class LogFormat : std::uint8_t { text, json };

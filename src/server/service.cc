@@ -43,12 +43,15 @@ class Signals {
     pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
   }
 
-  // The next one, or kNoSignal when none comes in time.
+  // The next one, or kNoSignal when none comes in time. What somebody else says of our journal does
+  // not count.
   int next(std::chrono::microseconds within) const {
     timespec time{};
     time.tv_sec = within.count() / 1'000'000;
     time.tv_nsec = within.count() % 1'000'000 * 1000;
-    return std::max(::sigtimedwait(&waited_, nullptr, &time), kNoSignal);
+    siginfo_t from{};
+    const int signal = std::max(::sigtimedwait(&waited_, &from, &time), kNoSignal);
+    return signal == kJournalFailed && from.si_pid != ::getpid() ? kNoSignal : signal;
   }
 
  private:
@@ -160,10 +163,11 @@ class Service {
     server_.drain();
     resigned_ = server_.cluster() != nullptr;
     server_.resign();
-    const auto deadline = SteadyClock::now() + options_.shutdown_timeout;
+    const auto began = SteadyClock::now();
     const bool forever = options_.shutdown_timeout == Duration::zero();
     Asked asked = Asked::nothing;
-    while (!server_.is_drained() && (forever || SteadyClock::now() < deadline)) {
+    while (!server_.is_drained() &&
+           (forever || SteadyClock::now() - began < options_.shutdown_timeout)) {
       asked = wait(20ms);
       if (asked != Asked::nothing) break;
     }
@@ -199,7 +203,7 @@ int serve(const Options& options, const Surroundings& surroundings, OpenCluster 
       if (signal == SIGTERM || signal == SIGINT) return EXIT_SUCCESS;
       log_event(LogLevel::info, "begins anew");
     }
-  } catch (const std::runtime_error& error) {
+  } catch (const std::exception& error) {
     return complain(error.what());
   }
 }

@@ -17,7 +17,7 @@ test('the page asks for the token, and says when it is wrong', async ({ page, se
   await expect(page.getByRole('alert').filter({ hasText: 'refused' })).toBeVisible();
   await input.fill('schlüssel');
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('alert').filter({ hasText: 'without blanks' })).toBeVisible();
+  await expect(page.getByRole('alert').filter({ hasText: 'only between them' })).toBeVisible();
 
   await input.fill(token);
   await page.getByRole('button', { name: 'Look in' }).click();
