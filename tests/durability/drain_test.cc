@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <csignal>
 #include <string>
 
 #include "durability/durable_server.h"
@@ -72,6 +73,26 @@ TEST(DrainTest, WhatIsHeldIsHeldAfterwards) {
   EXPECT_EQ(client.ask(request("n", "given back", given_back)), "error");
   EXPECT_NE(take(client, "given back"), "");
   EXPECT_EQ(client.ask(request("l", "beside it", "0")), "timeout");
+}
+
+TEST(DrainTest, TheLongestTimeoutIsLong) {
+  ServerProcess server({"--shutdown-timeout", "9223372036", "--threads", "1"});
+  LineClient stays = server.connect();
+  LineClient asks = server.connect();
+  EXPECT_NE(take(stays, "k"), "");
+  server.terminate();
+  EXPECT_EQ(ask_until_refused(asks), "error_draining");
+  EXPECT_EQ(stays.read_line(std::chrono::milliseconds(300)), kSilence);
+  stays.close();
+  EXPECT_EQ(server.await_exit(), 0);
+}
+
+// Only the journal says that the journal has failed.
+TEST(DrainTest, ASignalFromOutsideIsNoFailure) {
+  const ServerProcess server;
+  LineClient client = server.connect();
+  ASSERT_EQ(::kill(server.pid(), SIGUSR1), 0);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(client.ask(request("ping", "", "")), "ok");
 }
 
 }  // namespace
