@@ -10,6 +10,7 @@
 //   engine.wait_durable(batch.commit());
 //
 // Used by one thread at a time, and usable again after commit(). Any number of batches may be open.
+// A listener that is told within commit() may use the batch: that is for the next commit().
 #pragma once
 
 #include <cstdint>

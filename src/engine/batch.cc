@@ -7,7 +7,7 @@ namespace lockd {
 Batch::Batch(Engine& engine) : core_(*engine.core_) {}
 
 Batch::~Batch() {
-  if (position_ != 0 || !settled_.empty()) commit();
+  while (position_ != 0 || !settled_.empty()) commit();  // listeners may add to it
 }
 
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,

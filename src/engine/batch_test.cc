@@ -114,27 +114,6 @@ TEST_F(BatchTest, TwoPhaseThroughTheEngine) {
   EXPECT_EQ(batch.await_turn(session, Kind::lock, "k", 0s, nullptr).outcome, Outcome::not_enqueued);
 }
 
-TEST_F(BatchTest, AListenerMayCallTheEngine) {
-  Engine engine({.clock = &clock_, .sweeper = false});
-  class Releases final : public Listener {
-   public:
-    explicit Releases(Engine& engine) : engine_(engine) {}
-    void settled(const Settled& s) noexcept override {
-      outcome = engine_.release({.key = "k", .holder = "b", .fence = s.grant.fence});
-    }
-    Outcome outcome = Outcome::queued;
-
-   private:
-    Engine& engine_;
-  } listener(engine);
-  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  Batch batch(engine);
-  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &listener);
-  engine.release({.key = "k", .holder = "a", .fence = held->fence});
-  EXPECT_EQ(listener.outcome, Outcome::ok);
-  EXPECT_FALSE(engine.fence("k").held);
-}
-
 // With a journal.
 
 TEST_F(BatchTest, WithANewJournalTheFirstFenceIsOne) {

@@ -27,7 +27,8 @@ void Outbox::tell_when_durable(Position position, std::vector<Settled>& settled)
     tell(s);
   }
   ready.clear();
-  settled.swap(ready);  // the memory serves again
+  // The memory serves again, unless a listener has used the batch: that is for its next commit.
+  if (settled.empty()) settled.swap(ready);
 }
 
 bool Outbox::wait_for_journal(Position position) {
