@@ -110,7 +110,8 @@ class Engine {
   explicit Engine(const EngineOptions& options = {});
 
   // Closes, and waits until the calls that are blocked in line have returned. Other threads must be
-  // done with the engine, or blocked there.
+  // done with the engine, or blocked there. Listeners that have not heard by then, because the
+  // journal has not made durable what it rests on, are told closed.
   ~Engine();
 
   Engine(const Engine&) = delete;
@@ -158,7 +159,9 @@ class Engine {
   // Settles every wait as closed, and answers closed from then on. Holds stay as they are.
   void close();
   // Blocks until every listener has heard what was settled before: after close(), a listener that
-  // has come out of this is called no more. Waits for the journal, if there is one.
+  // has come out of this is called no more. Waits for the journal, if there is one. It does not
+  // know of what other threads have settled and are about to tell: commit their batches, and have
+  // their calls return, before this.
   void wait_until_told();
 
   // Whether everything up to `position` is durable; wait_durable() blocks until it is, and returns

@@ -79,6 +79,9 @@ EngineCore::EngineCore(const EngineOptions& options)
 EngineCore::~EngineCore() {
   close();
   blocked_calls_.wait_until_none();
+  attachment_.reset();
+  sweeper_.reset();
+  outbox_.close();  // nobody else tells any more
 }
 
 EngineCore::Place EngineCore::place_of(std::string_view key) {
@@ -268,6 +271,7 @@ Time EngineCore::sweep() {
 
 // Returns the earliest deadline that is left.
 Time EngineCore::end_what_is_due(Time now) {
+  const Outbox::Teller teller(outbox_);
   std::vector<Settled> settled;
   Position position = 0;
   Time next = Time::never();
@@ -296,6 +300,7 @@ void EngineCore::forget_idle(Time now) {
 }
 
 void EngineCore::close() {
+  const Outbox::Teller teller(outbox_);
   if (closed_.exchange(true, std::memory_order_acq_rel)) return;
   std::vector<Settled> settled;
   Position position = 0;

@@ -2,10 +2,13 @@
 // called.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <semaphore>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "engine/forgetful_journal.h"
@@ -113,6 +116,50 @@ TEST_F(ListenerTest, MayUseABatchOnTheJournalsThread) {
   EXPECT_EQ(next.outcome, Outcome::queued) << "granted, and not durable";
   journal.sync();
   EXPECT_EQ(next.outcome, Outcome::ok);
+}
+
+TEST_F(ListenerTest, IsToldWhenTheEngineGoesBeforeTheJournalIsDone) {
+  ForgetfulJournal journal(Sync::by_hand);
+  std::optional<Engine> engine(std::in_place, options(&journal));
+  Hears granted;
+  Hears waits;
+  {
+    Batch batch(*engine);
+    const HoldId held = take(batch, "k");
+    wait_for(batch, "k", granted);
+    wait_for(batch, "k", waits);
+    batch.release(held);
+    EXPECT_FALSE(engine->is_durable(batch.commit()));
+  }
+  engine.reset();
+  EXPECT_EQ(granted.outcome, Outcome::closed) << "the grant is not durable";
+  EXPECT_EQ(waits.outcome, Outcome::closed);
+}
+
+TEST_F(ListenerTest, IsWaitedForWhileASweepTells) {
+  Engine engine(options());
+  std::counting_semaphore<> entered(0);
+  std::counting_semaphore<> came_out(0);
+  std::atomic<int> told = 0;
+  const auto slowly = [&](const Settled&) {
+    entered.release();
+    came_out.try_acquire_for(100ms);  // it does not, before both have heard
+    ++told;
+  };
+  Hears first(slowly);
+  Hears second(slowly);
+  Batch batch(engine);
+  take(batch, "k");
+  wait_for(batch, "k", first);
+  wait_for(batch, "k", second);
+  clock_.advance(10s);
+  std::thread sweeper([&] { engine.sweep(); });
+  entered.acquire();
+  engine.close();
+  engine.wait_until_told();
+  EXPECT_EQ(told, 2);
+  came_out.release(2);
+  sweeper.join();
 }
 
 }  // namespace

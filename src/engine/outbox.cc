@@ -41,6 +41,7 @@ bool Outbox::wait_for_journal(Position position) {
 }
 
 void Outbox::progressed() {
+  const Teller teller(*this);
   std::vector<Pending> ready;
   {
     MutexLock lock(mutex_);
@@ -55,21 +56,29 @@ void Outbox::progressed() {
     ready.assign(waiting, pending_.end());
     pending_.erase(waiting, pending_.end());
     if (planted(Bug::untold) && ready.size() > 1) ready.pop_back();
-    telling_ = true;
     progress_.notify_all();
   }
   for (const Pending& p : ready) {
     tell(p.settled);
     if (planted(Bug::told_twice)) tell(p.settled);
   }
-  MutexLock lock(mutex_);
-  telling_ = false;
-  progress_.notify_all();
+}
+
+void Outbox::close() {
+  std::vector<Pending> left;
+  {
+    MutexLock lock(mutex_);
+    left.swap(pending_);
+  }
+  for (Pending& p : left) {
+    if (!is_durable(p.position)) p.settled.outcome = Outcome::closed;
+    tell(p.settled);
+  }
 }
 
 void Outbox::wait_until_told() {
   MutexLock lock(mutex_);
-  while (telling_ || !pending_.empty()) progress_.wait(mutex_);
+  while (tellers_ != 0 || !pending_.empty()) progress_.wait(mutex_);
 }
 
 bool Outbox::failed() const { return journal_->state() == Journal::State::failed; }

@@ -38,7 +38,29 @@ class Outbox {
 
   // The journal's durable position or its state has changed.
   void progressed() EXCLUDES(mutex_);
-  // Until every listener has heard what was posted.
+  // The journal calls no more: what it has not made durable is told as closed.
+  void close() EXCLUDES(mutex_);
+
+  // Marks a thread that settles waits and tells of them, for as long as that takes. Batches do
+  // without: they are their owners' to commit.
+  class Teller {
+   public:
+    explicit Teller(Outbox& outbox) : outbox_(outbox) {
+      MutexLock lock(outbox_.mutex_);
+      ++outbox_.tellers_;
+    }
+    ~Teller() {
+      MutexLock lock(outbox_.mutex_);
+      if (--outbox_.tellers_ == 0) outbox_.progress_.notify_all();
+    }
+    Teller(const Teller&) = delete;
+    Teller& operator=(const Teller&) = delete;
+
+   private:
+    Outbox& outbox_;
+  };
+
+  // Until there is no teller, and every listener has heard what was posted.
   void wait_until_told() EXCLUDES(mutex_);
 
  private:
@@ -56,7 +78,7 @@ class Outbox {
   Mutex mutex_;
   std::condition_variable_any progress_;
   std::vector<Pending> pending_ GUARDED_BY(mutex_);
-  bool telling_ GUARDED_BY(mutex_) = false;  // what was pending
+  int tellers_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace lockd
