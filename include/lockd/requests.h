@@ -68,8 +68,16 @@ struct Settled {
 class Listener {
  public:
   // Called exactly once for each request that was answered `queued`, when the outcome is durable,
-  // on any thread, with no lock held: it may call the engine. Possibly before the call that queued
-  // the request has returned.
+  // on any thread, with no lock held. Possibly before the call that queued the request has
+  // returned.
+  //
+  // It may use a Batch, but must not wait: the thread may be the sweeper's or the journal's, the
+  // very one that it would wait for. Engine::acquire() waits when it stands in line, wait_durable()
+  // and wait_until_told() do, and with a journal also renew(), release(), fence(), status() and
+  // every acquire().
+  //
+  // To release what was granted tells the next in line within that commit(), and so on, as deep as
+  // the line is long: where lines may be long, take note here and release elsewhere.
   virtual void settled(const Settled& settled) noexcept = 0;
 
  protected:
