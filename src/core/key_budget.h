@@ -28,7 +28,8 @@ class KeyBudget {
   // A unit for a key that exists whatever the cap says now: one found in the journal. Until enough
   // of those are gone, none is free for new ones.
   KeyUnit take_beyond();
-  // The unit of a key that is no more, into the caller's hand, or back.
+  // The unit of a key that is no more, into the caller's hand. While there are more keys than there
+  // may be it goes back, and the caller gets an empty one.
   KeyUnit take_over();
   void give_back() { word_.fetch_add(kFree, std::memory_order_acq_rel); }
 
@@ -92,8 +93,14 @@ inline KeyUnit KeyBudget::take_beyond() {
 }
 
 inline KeyUnit KeyBudget::take_over() {
-  word_.fetch_add(kInHand, std::memory_order_acq_rel);
-  return KeyUnit(*this);
+  std::int64_t word = word_.load(std::memory_order_relaxed);
+  while (true) {
+    const bool too_many = word >> 32 < 0;
+    if (word_.compare_exchange_weak(word, word + (too_many ? kFree : kInHand),
+                                    std::memory_order_acq_rel)) {
+      return too_many ? KeyUnit() : KeyUnit(*this);
+    }
+  }
 }
 
 }  // namespace lockd

@@ -68,7 +68,7 @@ bool LockModel::reclaim_idle(const IsLeft& is_left) {
   const auto key = longest_idle(is_left);
   if (key == keys_.end()) return false;
   keys_.erase(key);
-  return true;
+  return keys_.size() < keys_max_;
 }
 
 // Among keys that became idle at one instant, one that the table has forgotten.

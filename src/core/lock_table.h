@@ -120,7 +120,8 @@ class LockTable {
   // Forgets up to `keys_max` keys that nobody has held or waited for since `since`, and returns how
   // many. Their units go back to the budget.
   std::size_t forget_idle(Time since, std::size_t keys_max);
-  // Forgets the key that has been idle longest and hands over its unit. Empty when none is idle.
+  // Forgets the key that has been idle longest and hands over its unit. Empty when none is idle, or
+  // there are more keys than there may be: then one less.
   KeyUnit reclaim_idle();
   bool has_idle() const { return !idle_.empty(); }
   // How often a key has become idle.

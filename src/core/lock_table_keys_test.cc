@@ -224,6 +224,22 @@ TEST_F(ReplayTest, RecoveredKeysMayExceedTheBudgetUntilTheyAreGone) {
   EXPECT_EQ(copy.acquire(now_, {"c", "x", kTtl}, nullptr, 0).outcome, Outcome::max_keys);
 }
 
+TEST_F(ReplayTest, AKeyBeyondTheBudgetLeavesItsUnitToNobody) {
+  const Fence a = take("a", "x");
+  const Fence b = take("b", "x");
+  KeyBudget budget(1);
+  LockTable copy({}, budget);
+  for (const Event& e : log_) ASSERT_TRUE(copy.apply(e));
+  copy.release(now_, {"a", "x", a});
+  copy.release(now_, {"b", "x", b});
+  EXPECT_FALSE(copy.reclaim_idle());
+  EXPECT_EQ(copy.keys(), 1u);
+  EXPECT_EQ(budget.left(), 0);
+  EXPECT_TRUE(copy.reclaim_idle());
+  EXPECT_EQ(copy.keys(), 0u);
+  EXPECT_EQ(budget.left(), 1);
+}
+
 // An account gives a key's holds in order, behind what was granted while it was written. With a
 // search for the place of each this takes minutes.
 TEST_F(ReplayTest, ManyHoldsOfOneKeyComeBackInOrder) {

@@ -238,14 +238,26 @@ KeyUnit EngineCore::find_unit() {
   for (int pass = 0; pass < kPassesMax; ++pass) {
     const std::uint64_t before = idlings();
     for (const auto& shard : shards_) {
-      if (!shard->may_have_idle()) continue;
-      KeyUnit unit = shard->look([](LockTable& table) { return table.reclaim_idle(); });
-      if (unit) return unit;
+      if (KeyUnit unit = reclaim_idle(*shard)) return unit;
     }
     if (KeyUnit unit = budget_.take()) return unit;
     if (budget_.is_exhausted() && idlings() == before) break;
   }
   return {};
+}
+
+// While there are more keys than there may be, it takes more than one. The lock is let go between
+// them.
+KeyUnit EngineCore::reclaim_idle(Shard& shard) {
+  KeyUnit unit;
+  bool more = shard.may_have_idle();
+  while (more && !unit) {
+    shard.look([&](LockTable& table) {
+      unit = table.reclaim_idle();
+      more = table.has_idle();
+    });
+  }
+  return unit;
 }
 
 std::uint64_t EngineCore::idlings() const {

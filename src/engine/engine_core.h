@@ -94,6 +94,7 @@ class EngineCore final : private Journal::Source {
                           Operation operation);
   Outcome refusal(Needs needs) const;
   KeyUnit find_unit();
+  static KeyUnit reclaim_idle(Shard& shard);
   std::uint64_t idlings() const;
   Time end_what_is_due(Time now);
   void forget_idle(Time now);

@@ -251,44 +251,6 @@ TEST(Engine, TwoEnginesKnowNothingOfEachOther) {
   EXPECT_TRUE(b.acquire({.key = "k", .holder = "y", .ttl = 1s}));
 }
 
-TEST(Engine, KeysAreCappedAndIdleOnesGiveWay) {
-  ManualClock clock;
-  Engine engine({.keys_max = 64, .clock = &clock, .sweeper = false});
-  const auto name = [](int i) { return "k" + std::to_string(i); };
-  for (int i = 0; i < 64; ++i) {
-    const auto grant = engine.acquire({.key = name(i), .holder = "a", .ttl = 1s});
-    ASSERT_TRUE(grant);
-    engine.release({.key = name(i), .holder = "a", .fence = grant->fence});
-  }
-  // The budget is full of idle keys, in all shards: each makes room for a new one.
-  for (int i = 100; i < 164; ++i) {
-    ASSERT_TRUE(engine.acquire({.key = name(i), .holder = "a", .ttl = 1s})) << i;
-  }
-  EXPECT_EQ(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}).outcome, Outcome::max_keys);
-  clock.advance(1s);  // all leases are over: found so when somebody looks
-  engine.sweep();
-  EXPECT_TRUE(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}));
-}
-
-TEST(Engine, SweepingForgetsIdleKeys) {
-  ManualClock clock;
-  Engine engine({.idle_max = 10s, .gc_interval = 5s, .clock = &clock, .sweeper = false});
-  const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 1s});
-  engine.release({.key = "k", .holder = "a", .fence = grant->fence});
-  const auto keys = [&] {
-    std::size_t count = 0;
-    engine.list([&](const KeyStatus&) { ++count; });
-    return count;
-  };
-  clock.advance(9s);
-  engine.sweep();
-  EXPECT_EQ(keys(), 1u);
-  clock.advance(6s);
-  engine.sweep();
-  EXPECT_EQ(keys(), 0u);
-  EXPECT_GT(engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, grant->fence);
-}
-
 TEST(Engine, SweepSaysWhenItIsNeededNext) {
   ManualClock clock;
   Engine engine({.gc_interval = 100s, .clock = &clock, .sweeper = false});

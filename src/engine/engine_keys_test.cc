@@ -1,0 +1,99 @@
+// How many keys an engine has: the cap, over all shards, and forgetting.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engine/forgetful_journal.h"
+#include "lockd/clock.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(EngineKeys, KeysAreCappedAndIdleOnesGiveWay) {
+  ManualClock clock;
+  Engine engine({.keys_max = 64, .clock = &clock, .sweeper = false});
+  const auto name = [](int i) { return "k" + std::to_string(i); };
+  for (int i = 0; i < 64; ++i) {
+    const auto grant = engine.acquire({.key = name(i), .holder = "a", .ttl = 1s});
+    ASSERT_TRUE(grant);
+    engine.release({.key = name(i), .holder = "a", .fence = grant->fence});
+  }
+  // The budget is full of idle keys, in all shards: each makes room for a new one.
+  for (int i = 100; i < 164; ++i) {
+    ASSERT_TRUE(engine.acquire({.key = name(i), .holder = "a", .ttl = 1s})) << i;
+  }
+  EXPECT_EQ(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}).outcome, Outcome::max_keys);
+  clock.advance(1s);  // all leases are over: found so when somebody looks
+  engine.sweep();
+  EXPECT_TRUE(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}));
+}
+
+TEST(EngineKeys, ACapThatWasLoweredIsReachedAsKeysGo) {
+  ManualClock clock;
+  ForgetfulJournal journal;
+  std::vector<GrantResult> grants;
+  const auto name = [](std::size_t i) { return "k" + std::to_string(i); };
+  {
+    Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
+    for (std::size_t i = 0; i < 20; ++i) {
+      grants.push_back(engine.acquire({.key = name(i), .holder = "a", .ttl = 30s}));
+    }
+  }
+  Engine engine({.keys_max = 8, .clock = &clock, .journal = &journal, .sweeper = false});
+  const auto try_a_new_one = [&] {
+    return engine.acquire({.key = "more", .holder = "a", .ttl = 30s}).outcome;
+  };
+  for (std::size_t i = 0; i < 12; ++i) {
+    engine.release({.key = name(i), .holder = "a", .fence = grants[i]->fence});
+    EXPECT_EQ(try_a_new_one(), Outcome::max_keys) << i;
+    EXPECT_EQ(engine.figures().keys, 19 - i);
+  }
+  engine.release({.key = name(12), .holder = "a", .fence = grants[12]->fence});
+  EXPECT_EQ(try_a_new_one(), Outcome::ok);
+  EXPECT_EQ(engine.figures().keys, 8u);
+}
+
+// However many are too many, all that are idle make way at once.
+TEST(EngineKeys, ACapThatWasLoweredIsReachedAtOnceWhenKeysAreIdle) {
+  ManualClock clock;
+  ForgetfulJournal journal;
+  {
+    Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
+    for (int i = 0; i < 2'000; ++i) {
+      engine.acquire({.key = "k" + std::to_string(i), .holder = "a", .ttl = 1s});
+    }
+  }
+  Engine engine({.keys_max = 8, .clock = &clock, .journal = &journal, .sweeper = false});
+  clock.advance(1s);
+  engine.sweep();
+  EXPECT_TRUE(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}));
+  EXPECT_EQ(engine.figures().keys, 8u);
+}
+
+TEST(EngineKeys, SweepingForgetsIdleKeys) {
+  ManualClock clock;
+  Engine engine({.idle_max = 10s, .gc_interval = 5s, .clock = &clock, .sweeper = false});
+  const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 1s});
+  engine.release({.key = "k", .holder = "a", .fence = grant->fence});
+  const auto keys = [&] {
+    std::size_t count = 0;
+    engine.list([&](const KeyStatus&) { ++count; });
+    return count;
+  };
+  clock.advance(9s);
+  engine.sweep();
+  EXPECT_EQ(keys(), 1u);
+  clock.advance(6s);
+  engine.sweep();
+  EXPECT_EQ(keys(), 0u);
+  EXPECT_GT(engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, grant->fence);
+}
+
+}  // namespace
+}  // namespace lockd
