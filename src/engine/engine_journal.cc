@@ -19,7 +19,10 @@ void EngineCore::recover() {
 
 bool EngineCore::replay(const Event& event) {
   largest_fence_ = std::max(largest_fence_, event.fence);
-  if (event.type == Event::Type::fence_floor) return true;
+  if (event.type == Event::Type::fence_floor) {
+    raise_fences();
+    return true;
+  }
   return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event); });
 }
 

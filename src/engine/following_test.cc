@@ -127,6 +127,13 @@ TEST_F(FollowingTest, FencesGoOnAboveAllThatWereSeenOfAnyKey) {
   }
 }
 
+TEST_F(FollowingTest, KnowsOfNoKeyThatItsFenceIsLessThanTheFloor) {
+  ASSERT_TRUE(follow({{.type = Event::Type::fence_floor, .fence = 90}}));
+  for (const char* key : {"a", "b", "c", "d", "e", "f"}) {
+    EXPECT_EQ(engine_.fence(key).fence, 90) << key;
+  }
+}
+
 // Nothing has been appended since it leads, and still its answers rest on that it does.
 TEST_F(FollowingTest, RestsEveryAnswerOnItsBeginning) {
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
