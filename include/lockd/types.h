@@ -82,7 +82,7 @@ enum class Outcome : std::uint8_t {
   not_leader,        // another server leads
   fences_exhausted,  // the shard has granted 2^53 fences
   invalid_key,       // empty, longer than 256 bytes, not UTF-8, or with a control character
-  invalid_holder,    // likewise
+  invalid_holder,    // likewise, or a session's id of 2^56 or more
   invalid_ttl,       // zero or negative
   invalid_wait,      // negative
   invalid_limit,     // zero, more than 2,147,483,647, or not 1 for a lock

@@ -20,6 +20,7 @@ Outcome flaw_of(const Request& request) {
   if (!is_name(request.key)) return Outcome::invalid_key;
   if (!request.holder.is_secret() && !is_name(request.holder.name()))
     return Outcome::invalid_holder;
+  if (request.holder.session_id() > kSessionIdMax) return Outcome::invalid_holder;
   if (request.ttl < Duration(1)) return Outcome::invalid_ttl;
   if (request.limit < 1 || request.limit > kLimitMax) return Outcome::invalid_limit;
   if (request.kind == Kind::lock && request.limit != 1) return Outcome::invalid_limit;

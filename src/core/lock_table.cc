@@ -18,6 +18,7 @@ template <typename Request>  // AcquireRequest or EnqueueRequest
 Outcome check_request(const Request& request) {
   const Holder& holder = request.holder;
   if (!holder.is_secret() && !is_name(holder.name())) return Outcome::invalid_holder;
+  if (holder.session_id() > kSessionIdMax) return Outcome::invalid_holder;
   if (request.ttl <= Duration::zero()) return Outcome::invalid_ttl;
   const std::uint32_t limit_max = request.kind == Kind::lock ? 1 : kLimitMax;
   if (request.limit < 1 || request.limit > limit_max) return Outcome::invalid_limit;

@@ -22,6 +22,18 @@ TEST_F(LockTableTest, EnqueueOfAFreeKeyIsAGrant) {
   EXPECT_EQ(release("k", secret(1, 11), reply.grant.fence), Outcome::ok);
 }
 
+TEST_F(LockTableTest, ASessionsIdIsBelow2To56) {
+  EXPECT_EQ(acquire("k", secret(kSessionIdMax + 1, 1)).outcome, Outcome::invalid_holder);
+  EXPECT_EQ(enqueue("k", secret(kSessionIdMax + 1, 1)).outcome, Outcome::invalid_holder);
+  const Fence fence = grant("k", secret(kSessionIdMax, 1));
+  EXPECT_EQ(acquire("k", secret(kSessionIdMax + 1, 2), {.wait = 10s, .id = 1}).outcome,
+            Outcome::invalid_holder);
+  queue("k", secret(kSessionIdMax, 2), 2);
+  release("k", secret(kSessionIdMax, 1), fence);
+  EXPECT_EQ(outcome_of(2), Outcome::ok);
+  EXPECT_TRUE(table_->knows_session(kSessionIdMax));
+}
+
 TEST_F(LockTableTest, APlaceIsAwaitedLater) {
   const Fence fence = grant("k", "a");
   EXPECT_EQ(enqueue("k", secret(1, 11)).outcome, Outcome::queued);
