@@ -135,6 +135,25 @@ TEST(Engine, AnEarlierDeadlineWakesTheSweeper) {
   }
 }
 
+TEST(Engine, IntervalsMayBeAsLongAsAnything) {
+  class CountingClock final : public Clock {
+   public:
+    Time now() const noexcept override {
+      ++looks;
+      return clock_.now();
+    }
+    mutable std::atomic<int> looks = 0;
+
+   private:
+    SystemClock clock_;
+  } clock;
+  Engine engine({.gc_interval = kDurationMax, .sweep_interval = kDurationMax, .clock = &clock});
+  std::this_thread::sleep_for(50ms);  // a sweeper that does not sleep looks often meanwhile
+  EXPECT_LT(clock.looks, 100);
+  engine.acquire({.key = "k", .holder = "a", .ttl = 5ms});
+  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}));
+}
+
 TEST(Engine, AWaitTimesOutAndSaysWhoHolds) {
   Engine engine;
   engine.acquire({.key = "k", .holder = "a", .ttl = 30s});

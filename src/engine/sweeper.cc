@@ -1,9 +1,16 @@
 #include "engine/sweeper.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace lockd {
+namespace {
+
+// Long, and short enough to be added to any time.
+constexpr Duration kSleepMax = std::chrono::hours(1);
+
+}  // namespace
 
 Sweeper::Sweeper(const Clock& clock, Duration interval_max, std::function<Time()> sweep)
     : clock_(clock),
@@ -37,7 +44,7 @@ bool Sweeper::sleep(Time until) {
   MutexLock lock(mutex_);
   if (!woken_ && !stopping_) {
     const Time now = clock_.now();
-    if (now < until) changed_.wait_for(mutex_, until - now);
+    if (now < until) changed_.wait_for(mutex_, std::min(until - now, kSleepMax));
   }
   woken_ = false;
   return !stopping_;
