@@ -48,7 +48,7 @@ GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop)
   const bool waits = request.wait > Duration::zero();
   GrantResult result;
   Batch batch(*this);
-  const Answer answer = batch.acquire(request, nullptr, 0, waits ? nullptr : &result.conflict);
+  const Answer answer = batch.acquire(request, nullptr, 0, &result.conflict);
   if (answer.outcome == Outcome::held && waits) {
     batch.commit();  // others whose waits it has ended are not told after this one's wait
     return acquire_in_line(request, std::move(stop));

@@ -154,6 +154,22 @@ TEST(Engine, IntervalsMayBeAsLongAsAnything) {
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}));
 }
 
+TEST(Engine, ALimitThatDoesNotMatchSaysWhoHoldsWhetherOneWouldWaitOrNot) {
+  Engine engine;
+  AcquireRequest request{.key = "k", .holder = "a", .ttl = 30s, .kind = Kind::semaphore};
+  request.limit = 2;
+  engine.acquire(request);
+  request.holder = "b";
+  request.limit = 3;
+  for (const Duration wait : {Duration(0s), kSoon}) {
+    request.wait = wait;
+    const auto refused = engine.acquire(request);
+    EXPECT_EQ(refused.outcome, Outcome::limit_mismatch);
+    EXPECT_EQ(refused.conflict.holder, "a");
+    EXPECT_EQ(refused.conflict.limit, 2u);
+  }
+}
+
 TEST(Engine, AWaitTimesOutAndSaysWhoHolds) {
   Engine engine;
   engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
