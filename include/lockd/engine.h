@@ -85,7 +85,8 @@ struct KeyStatus {
   std::uint32_t limit = 1;
   std::uint32_t holders = 0;
   std::uint32_t waiters = 0;
-  Fence fence = 0;                   // of its latest grant
+  // Of the latest grant that is in force; when none is, of an earlier one: of a lock, the last.
+  Fence fence = 0;
   Duration idle{};                   // when there are neither
   std::vector<HoldStatus> holds{};   // in the order of their fences
   std::vector<WaiterStatus> line{};  // the first in line first
