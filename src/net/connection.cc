@@ -137,8 +137,8 @@ void Connection::open_received() {
     std::size_t size = 0;
     progress = tls_->open(plain, size);
     if (size > 0) take({plain.data(), size});
-    if (state_ == State::closed) return;
     if (progress == Progress::ended) end_input();
+    if (state_ == State::closed) return;
     if (progress == Progress::failed) {
       if (!waiting_to_write_) write_out();  // the alert that says why
       return break_off();
