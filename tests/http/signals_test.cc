@@ -58,6 +58,20 @@ TEST(HttpSignals, ReachLineAndHttpListeners) {
   EXPECT_EQ(other.read_event(), R"(sig {"channel":"orders.us","payload":"x \"y\" \\"})");
 }
 
+// A line client's payload may be any bytes.
+TEST(HttpSignals, WhatIsNoUtf8IsReplaced) {
+  HttpServer server;
+  HttpClient stream = server.browse();
+  ASSERT_EQ(stream.open_stream("/v1/signals?pattern=a").status, 200);
+  LineClient publisher = server.connect();
+  const std::string valid = "x\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
+  ASSERT_EQ(publisher.ask(request("signal", "a", "\xFF\t" + valid + "\xE2\x82\xC0\x80z\xF0")),
+            "ok 1");
+  const std::string lost = "\xEF\xBF\xBD";
+  EXPECT_EQ(stream.read_event(), R"(sig {"channel":"a","payload":")" + lost + "\\u0009" + valid +
+                                     lost + lost + lost + lost + "z" + lost + "\"}");
+}
+
 TEST(HttpSignals, OfAGroupOneHears) {
   HttpServer server;
   HttpClient client = server.browse();
