@@ -32,7 +32,8 @@ class Desk {
   virtual void ask(SessionId id, Report report) = 0;
   // What happens comes by Conversation::occurred(), until the conversation ends.
   virtual void watch_events(SessionId id) = 0;
-  // The conversation ended while a grant for it was on its way: it is to be taken back.
+  // The conversation ends while a grant for it may be on its way: if it is, it is to be taken back.
+  // Without a name the holder is known by the grant's secret.
   virtual void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) = 0;
 
  protected:

@@ -61,15 +61,15 @@ Duration LineSession::lease(const LineRequest& request) const {
 }
 
 void LineSession::acquire(const LineRequest& request, std::string& out) {
-  reply(request.command,
-        service_.batch.acquire({.key = request.key,
-                                .holder = {&session_, service_.secrets.next()},
-                                .ttl = lease(request),
-                                .wait = request.wait,
-                                .kind = request.kind,
-                                .limit = request.limit},
-                               &service_.listener, session_.id),
-        out);
+  reply_or_wait(request,
+                service_.batch.acquire({.key = request.key,
+                                        .holder = {&session_, service_.secrets.next()},
+                                        .ttl = lease(request),
+                                        .wait = request.wait,
+                                        .kind = request.kind,
+                                        .limit = request.limit},
+                                       &service_.listener, session_.id),
+                out);
 }
 
 void LineSession::enqueue(const LineRequest& request, std::string& out) {
@@ -83,10 +83,10 @@ void LineSession::enqueue(const LineRequest& request, std::string& out) {
 }
 
 void LineSession::await_turn(const LineRequest& request, std::string& out) {
-  reply(request.command,
-        service_.batch.await_turn(session_, request.kind, request.key, request.wait,
-                                  &service_.listener, session_.id),
-        out);
+  reply_or_wait(request,
+                service_.batch.await_turn(session_, request.kind, request.key, request.wait,
+                                          &service_.listener, session_.id),
+                out);
 }
 
 void LineSession::release(const LineRequest& request, std::string& out) {
@@ -112,15 +112,16 @@ void LineSession::renew(const LineRequest& request, std::string& out) {
   say(request.command, answer.outcome, out);
 }
 
+void LineSession::reply_or_wait(const LineRequest& request, const Answer& answer,
+                                std::string& out) {
+  if (answer.outcome != Outcome::queued) return reply(request.command, answer, out);
+  blocked_on_ = BlockedOn::wait;
+  wait_ = {answer.wait, request.command, request.kind, std::string(request.key)};
+}
+
 void LineSession::reply(Command command, const Answer& answer, std::string& out) {
   if (answer.outcome == Outcome::ok) {
     return write_grant(out, command, {answer.grant.fence, answer.grant.secret}, answer.grant.ttl);
-  }
-  if (answer.outcome == Outcome::queued && command != Command::enqueue) {
-    blocked_on_ = BlockedOn::wait;
-    waiting_command_ = command;
-    wait_ = answer.wait;
-    return;
   }
   say(command, answer.outcome, out);
 }
@@ -152,7 +153,7 @@ void LineSession::barrier(std::string& out) {
 void LineSession::settled(const Settled& settled, std::string& out) {
   if (blocked_on_ != BlockedOn::wait) return;
   blocked_on_ = BlockedOn::nothing;
-  reply(waiting_command_, {settled.outcome, settled.grant, {}}, out);
+  reply(wait_.command, {settled.outcome, settled.grant, {}}, out);
 }
 
 void LineSession::report(std::string_view text, std::string& out) {
@@ -203,11 +204,13 @@ void LineSession::turn_away(std::string& out) {
 }
 
 void LineSession::drain(std::string&) {
-  if (blocked_on_ == BlockedOn::wait) service_.batch.cancel(wait_);
+  if (blocked_on_ == BlockedOn::wait) service_.batch.cancel(wait_.id);
 }
 
 void LineSession::end(bool keep_holds) {
   if (listens_) service_.hub.drop(subscriber());
+  // Its place goes with the session; but it may have been granted meanwhile.
+  if (keep_holds && needs_peer()) service_.desk.abandon(id(), wait_.kind, wait_.key, {});
   service_.batch.end_session(session_, keep_holds);
 }
 

@@ -21,6 +21,7 @@ class LineSession final : public Conversation {
 
   bool blocked() const override { return blocked_on_ != BlockedOn::nothing; }
   bool needs_peer() const override { return blocked_on_ == BlockedOn::wait; }
+  bool holds_outlive_it() const override { return !service_.options.auto_release_on_disconnect; }
   bool may_be_silent() override;
 
   void settled(const Settled& settled, std::string& out) override;
@@ -30,6 +31,7 @@ class LineSession final : public Conversation {
   void turn_away(std::string& out) override;
   void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
   void drain(std::string& out) override;
+  // A grant that was on its way is taken back, also when holds are kept.
   void end(bool keep_holds) override;
 
  private:
@@ -45,17 +47,25 @@ class LineSession final : public Conversation {
   void listen(const LineRequest& request, std::string& out);
   void unlisten(const LineRequest& request, std::string& out);
   void barrier(std::string& out);
+  void reply_or_wait(const LineRequest& request, const Answer& answer, std::string& out);
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
   void refuse(Violation violation, std::string& out);
   void refuse_draining(const ParsedRequest& parsed, std::string& out);
   Duration lease(const LineRequest& request) const;
 
+  // The request that waits, or did.
+  struct Wait {
+    WaitId id{};
+    Command command = Command::acquire;
+    Kind kind = Kind::lock;
+    std::string key{};
+  };
+
   LineFramer framer_;
-  WaitId wait_;
+  Wait wait_;
   Phase phase_;
   BlockedOn blocked_on_ = BlockedOn::nothing;
-  Command waiting_command_ = Command::acquire;
   bool listens_ = false;  // it has, at some time
 };
 

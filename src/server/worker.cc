@@ -226,8 +226,9 @@ void Worker::take_back(const Settled& settled) {
   if (found == abandoned_.end()) return;
   if (settled.outcome == Outcome::ok) {
     const Abandoned& abandoned = found->second;
+    const Holder by_secret(nullptr, settled.grant.secret);
     batch_.withdraw({.key = abandoned.key,
-                     .holder = abandoned.holder,
+                     .holder = abandoned.holder.empty() ? by_secret : Holder(abandoned.holder),
                      .fence = settled.grant.fence,
                      .kind = abandoned.kind});
   }

@@ -66,7 +66,7 @@ class Worker final : public Listener, public Mailbox, private Desk {
   void ended(ClientConnection& connection);
 
  private:
-  // A grant on its way to a client that has gone: it is taken back when it arrives.
+  // A wait of a client that has gone: if it ends with a grant, that is taken back.
   struct Abandoned {
     Kind kind;
     std::string key;

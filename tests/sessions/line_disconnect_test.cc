@@ -127,6 +127,34 @@ TEST(LineDisconnect, WithoutAutoReleaseWaitersStillLeave) {
   EXPECT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 33");
 }
 
+// The server may hear of the release before it hears that the first in line has left.
+TEST(LineDisconnect, WithoutAutoReleaseAGrantToOneThatHasLeftIsTakenBack) {
+  Options options = line_options();
+  options.auto_release_on_disconnect = false;
+  LineServer server(options);
+  LineClient observer = server.connect();
+  LineClient holder = server.connect();
+  std::string token = token_of(holder.ask(request("l", "k", "0 1000")));
+  for (int round = 0; round < 100; ++round) {
+    LineClient leaver = server.connect();
+    LineClient next = server.connect();
+    if (round % 3 == 0) {
+      ASSERT_EQ(leaver.ask(request("e", "k", "1000")), "queued");
+      leaver.send(request("w", "k", "1000"));
+    } else {
+      leaver.send(request("l", "k", "1000 1000"));
+    }
+    await_stats(observer, "\"waiters\":1}");
+    next.send(request("l", "k", "1000 1000"));
+    await_stats(observer, "\"waiters\":2}");
+    leave(leaver, kEveryWay[round % 3]);
+    ASSERT_EQ(observer.ask(request("r", "k", token)), "ok");
+    const std::string grant = next.read_line();
+    ASSERT_EQ(masked(grant), "ok <token> 1000") << round;
+    token = token_of(grant);
+  }
+}
+
 TEST(LineDisconnect, SubscriptionsEnd) {
   for (const Leaving how : kEveryWay) {
     LineServer server;

@@ -187,8 +187,9 @@ void Server::take_back(const Settled& settled) {
   const Abandoned abandoned = std::move(found->second);
   abandoned_.erase(found);
   if (settled.outcome != Outcome::ok) return;
+  const Holder by_secret(nullptr, settled.grant.secret);
   batch_->withdraw({.key = abandoned.key,
-                    .holder = abandoned.holder,
+                    .holder = abandoned.holder.empty() ? by_secret : Holder(abandoned.holder),
                     .fence = settled.grant.fence,
                     .kind = abandoned.kind});
 }
