@@ -300,9 +300,7 @@ void Connection::close() {
 }
 
 void Connection::check(Clock::time_point now) {
-  if (said_goodbye() && now >= linger_until_) return close();
-  // While nothing is read, a peer that leaves must be looked for.
-  if (input_is_full() && peer_has_left()) end_input();
+  if (said_goodbye() && now >= linger_until_) close();
 }
 
 bool Connection::peer_has_left() const {

@@ -67,15 +67,20 @@ class Connection final : private Loop::Watched {
   void close_gently(std::chrono::milliseconds linger);
   // At once. No handler is called any more.
   void close();
-  // Whether check() has to be called now and then: it notices peers that leave while nothing is
-  // read, and when a close has lingered for long enough.
+  // Whether check() has to be called now and then: it notices when a close has lingered for long
+  // enough. And whether the peer should be looked at: it is slow, or nothing is read from it.
   bool needs_watching() const {
     return state_ == State::lingering ||
            (state_ == State::open && (waiting_to_write_ || input_is_full()));
   }
   void check(Clock::time_point now);
 
-  // Whether the peer is known to have closed or half-closed, here or by the system: asks it.
+  // Nothing is read until the handler takes more: a peer that leaves must be looked for.
+  bool input_is_full() const {
+    return state_ == State::open && !input_ended_ && unread_size() >= kUnreadMax;
+  }
+  // Whether the peer is known to have closed or half-closed, here or by the system: asks it. What
+  // it sent before may still be unread.
   bool peer_has_left() const;
 
   bool closed() const { return state_ == State::closed; }
@@ -126,9 +131,6 @@ class Connection final : private Loop::Watched {
   std::size_t wire_size() const { return tls_ == nullptr ? allowed_ : tls_->sealed().size(); }
   bool said_goodbye() const { return linger_until_ != Clock::time_point{}; }
   bool wants_input() const;
-  bool input_is_full() const {
-    return state_ == State::open && !input_ended_ && unread_size() >= kUnreadMax;
-  }
 
   Loop& loop_;
   int socket_;

@@ -199,6 +199,10 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
 
 bool ClientConnection::watch(Connection::Clock::time_point now) {
   connection_.check(now);
+  if (!ended_ && connection_.input_is_full() && conversation_->needs_peer() &&
+      connection_.peer_has_left()) {
+    finish(Ender::peer);
+  }
   const Duration write_timeout = worker_.options().write_timeout;
   if (write_timeout > 0s && connection_.stalled(now, write_timeout)) cut();
   if (!ended_ && is_refused() && refusal_is_over(now)) finish(Ender::server);

@@ -81,6 +81,27 @@ TEST(LineEndOfInput, ASlowReaderHasAllItsAnswers) {
   for (std::thread& reader : readers) reader.join();
 }
 
+// More than is read while a request blocks: the end is known before all that came before it.
+TEST(LineEndOfInput, WhatIsStillInTheSocketIsAnswered) {
+  LineServer server;
+  LineClient holder = server.connect();
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(masked(holder.ask(request("l", std::to_string(i) + std::string(200, 'k'), "0 1000"))),
+              "ok <token> 1000");
+  }
+  constexpr std::size_t kReports = 400;
+  constexpr std::size_t kPings = 250'000;
+  LineClient client = server.connect();
+  std::thread sender([&] {
+    client.send(repeated("stats\n\n\n", kReports) + repeated("ping\n\n\n", kPings));
+    client.half_close();
+  });
+  const Lines replies = client.read_to_end();
+  sender.join();
+  EXPECT_EQ(replies.size(), kReports + kPings + 1);
+  EXPECT_EQ(replies.back().substr(0, 20), kEnd);
+}
+
 // The write timeout says how long output may stay unsent, also when it is the last.
 TEST(LineEndOfInput, ASlowReaderIsNotCutOff) {
   Options options = line_options();
