@@ -138,7 +138,7 @@ void ClientConnection::send_or_hold() {
   if (worker_.is_durable(rests_on_)) return connection_.flush();
   connection_.hold();
   held_until_ = rests_on_;
-  worker_.held().push_back(this);
+  worker_.hold(*this);
 }
 
 // What came since is held in its turn, so that a busy client hears something with every sync.

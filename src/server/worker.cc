@@ -278,6 +278,17 @@ void Worker::end_turn() {
   });
 }
 
+// Mostly the last: but a turn that only looked on may rest on less than those before it.
+void Worker::hold(ClientConnection& connection) {
+  ClientConnection* successor = nullptr;
+  ClientConnection* before = held_.back();
+  while (before != nullptr && before->held_until() > connection.held_until()) {
+    successor = before;
+    before = before == held_.front() ? nullptr : before->held.prev;
+  }
+  successor == nullptr ? held_.push_back(&connection) : held_.insert_before(&connection, successor);
+}
+
 // What has become durable is told. Looked at again after the flag is up: progress that is made
 // after that knocks.
 void Worker::release_held() {

@@ -57,8 +57,8 @@ class Worker final : public Listener, public Mailbox, private Desk {
   Touched& touched() { return touched_; }
   using Watched = List<ClientConnection, &ClientConnection::watched>;
   Watched& watched() { return watched_; }
-  using Held = List<ClientConnection, &ClientConnection::held>;
-  Held& held() { return held_; }
+  // Its output is to be released when what it rests on is durable.
+  void hold(ClientConnection& connection);
   bool is_durable(Position position) const { return shared_.engine.is_durable(position); }
   bool is_draining() const { return service_.draining; }
   bool keeps_what_it_grants() const { return shared_.journal != nullptr; }
@@ -129,8 +129,8 @@ class Worker final : public Listener, public Mailbox, private Desk {
   std::uint64_t feed_place_ = 0;  // how far they have been told
   Touched touched_;
   Watched watched_;
-  Held held_;                               // in the order of their positions
-  std::atomic<bool> wants_durable_{false};  // held_ is not empty
+  List<ClientConnection, &ClientConnection::held> held_;  // in the order of their positions
+  std::atomic<bool> wants_durable_{false};                // held_ is not empty
   List<ClientConnection, &ClientConnection::round> round_;
   std::thread thread_;
   std::atomic<bool> turned_{false};
