@@ -155,7 +155,9 @@ void Connection::take(std::string_view bytes) {
     return resume_input();
   }
   const std::size_t consumed = handler_.on_input(bytes);
-  if (state_ == State::open && consumed < bytes.size()) input_.assign(bytes.substr(consumed));
+  if (state_ != State::open || consumed == bytes.size()) return;
+  input_.assign(bytes.substr(consumed));
+  if (consumed > 0) resume_next_turn();
 }
 
 void Connection::resume_input() {
@@ -166,7 +168,6 @@ void Connection::resume_input() {
   }
   if (unread_size() > 0) {
     const std::string_view unread = std::string_view(input_).substr(consumed_, kInputPerTurn);
-    const bool all = unread.size() == unread_size();
     const std::size_t consumed = handler_.on_input(unread);
     if (state_ != State::open) return;
     consumed_ += consumed;
@@ -177,14 +178,15 @@ void Connection::resume_input() {
       input_.erase(0, consumed_);  // not at every request: it moves all that is behind
       consumed_ = 0;
     }
-    if (!all && consumed > 0) resume_next_turn();
+    if (consumed > 0 && unread_size() > 0) resume_next_turn();
   }
   read_next_turn();
 }
 
-// So that one connection's backlog does not keep the loop from the others.
+// So that one connection's backlog does not keep the loop from the others. What is left may also be
+// half a request, or wait for one that blocks: that is found then.
 void Connection::resume_next_turn() {
-  resuming_ = true;
+  if (std::exchange(resuming_, true)) return;
   ++operations_;
   loop_.post([this] {
     resuming_ = false;

@@ -26,7 +26,7 @@ class Connection final : private Loop::Watched {
   // What the bytes are for. Called on the loop's thread.
   class Handler {
    public:
-    // Takes what it can of `unread`, and returns how much that was.
+    // Takes what it can of `unread`, or what is enough for one turn, and returns how much that was.
     virtual std::size_t on_input(std::string_view unread) = 0;
     // The peer sends no more: it has closed, or half-closed.
     virtual void on_end_of_input() = 0;
@@ -91,7 +91,9 @@ class Connection final : private Loop::Watched {
     return output_.size() - sent_ + (tls_ == nullptr ? 0 : tls_->sealed().size());
   }
   // Unread input will be offered to the handler again, by itself.
-  bool input_pending() const { return held_back_ || resuming_; }
+  bool input_pending() const { return unread_size() > 0 && (held_back_ || resuming_); }
+  // Whether what the peer says is heard now: not while it has yet to take much of its output.
+  bool takes_input() const { return wants_input() && !input_pending(); }
   // Whether plain text can pass: always, or once TLS has shaken hands.
   bool established() const { return tls_ == nullptr || tls_->established(); }
   // Why TLS could not go on; empty if it could.

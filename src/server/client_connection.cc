@@ -180,8 +180,11 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
     return;
   }
   if (conversation_->fate() != Conversation::Fate::open) return;
-  const bool half = connection_.unread_size() > 0 && !conversation_->blocked();
-  const bool in_request = half || request_ != 0;
+  if (!connection_.takes_input()) {  // silence counts from when it is heard again
+    last_reply_ = request_since_ = now;
+    return;
+  }
+  const bool in_request = has_half_a_request() || request_ != 0;
   auto last_sign = std::max(connection_.last_input(), last_reply_);
   if (request_ != 0) last_sign = request_since_;  // a byte now and then does not prolong it
   // A tick more: what is known is when the turn began that the bytes came in.

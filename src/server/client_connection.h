@@ -69,6 +69,10 @@ class ClientConnection final : public Connection::Handler {
   void on_end_of_input() override;
   void on_broken() override;
 
+  bool has_half_a_request() const {
+    return connection_.unread_size() > 0 && !connection_.input_pending() &&
+           !conversation_->blocked();
+  }
   bool is_refused() const { return conversation_->fate() == Conversation::Fate::refused; }
   void touch();
   void go_on();

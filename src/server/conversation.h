@@ -72,8 +72,8 @@ class Conversation {
   Conversation(const Conversation&) = delete;
   Conversation& operator=(const Conversation&) = delete;
 
-  // Executes the requests that are complete, until one blocks or the conversation ends. Returns how
-  // many bytes were taken.
+  // Executes the requests that are complete, until one blocks, the conversation ends, or so much
+  // was done for it that the rest is for a later turn. Returns how many bytes were taken.
   virtual std::size_t take_in(std::string_view unread, std::string& out) = 0;
 
   // A request blocks: nothing is taken in.
@@ -118,9 +118,13 @@ class Conversation {
  protected:
   Conversation(Service& service, SessionId id) : service_(service), session_{.id = id} {}
 
+  // How many pushes of a conversation's signals one turn has to take.
+  static constexpr std::size_t kPushesPerTurn = 64 * 1024;
+
   // How many it reached.
   std::size_t publish_signal(std::string_view channel, std::string_view payload) {
     const std::size_t reached = service_.hub.publish(channel, payload);
+    pushed_ += reached;
     service_.figures.signals_published.add();
     service_.figures.signals_delivered.add(reached);
     return reached;
@@ -131,6 +135,7 @@ class Conversation {
   Session session_;
   Fate fate_ = Fate::open;
   Violation violation_ = Violation::none;
+  std::size_t pushed_ = 0;  // in this turn
 };
 
 inline std::string Conversation::Service::leader_address() const {

@@ -13,6 +13,10 @@ namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
 
+// A short request may have a long answer: those of one read could come to hundreds of times what
+// was read.
+constexpr std::size_t kOutputPerTurn = 256 * 1024;
+
 bool needs_no_proof(HttpCall call) {
   return call == HttpCall::live || call == HttpCall::ready || call == HttpCall::leader;
 }
@@ -37,7 +41,10 @@ bool is_own_name(std::string_view host) {
 
 std::size_t HttpSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
-  while (fate_ == Fate::open && !blocked() && taken < unread.size()) {
+  const std::size_t enough = out.size() + kOutputPerTurn;
+  pushed_ = 0;
+  while (fate_ == Fate::open && !blocked() && taken < unread.size() && out.size() < enough &&
+         pushed_ < kPushesPerTurn) {
     if (parser_ == nullptr) {
       parser_ = std::make_unique<RequestParser>();
       ++requests_;

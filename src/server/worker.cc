@@ -137,7 +137,6 @@ void Worker::log_protected(Protocol protocol, const boost::asio::ip::address& pe
 
 void Worker::ended(ClientConnection& connection) {
   const auto found = connections_.find(connection.id());
-  shared_.admission.leave(connection.address());
   round_.remove(&connection);
   if (const auto watcher = std::ranges::find(watchers_, connection.id(), &Watcher::id);
       watcher != watchers_.end()) {
@@ -274,6 +273,7 @@ void Worker::end_turn() {
     if (!c->may_be_destroyed()) return false;
     if (c->watched.linked()) watched_.remove(c.get());
     if (c->held.linked()) held_.remove(c.get());
+    shared_.admission.leave(c->address());
     return true;
   });
 }

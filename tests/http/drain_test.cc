@@ -100,6 +100,34 @@ TEST(HttpDrain, WhatIsHalfThereIsAnswered) {
   expect_draining(call);
 }
 
+// However slowly it is taken.
+TEST(HttpDrain, TheLastAnswerIsSentToItsEnd) {
+  Options options = http_options();
+  options.max_locks = 100'000;
+  options.write_timeout = 0s;
+  HttpServer server(options);
+  take_many_keys(server);
+  HttpClient slow({.port = server.http_port(), .receive_buffer = 4096, .tls = server.tls()});
+  slow.fields = "Connection: close\r\n";
+  slow.send(slow.written("GET", "/v1/stats"));
+  const HttpReply head = slow.read_head();
+  ASSERT_EQ(head.status, 200);
+  server.server().drain();
+  while (server.browse().connected()) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(server.server().is_drained());
+  std::string body;
+  std::string more;
+  while (!(more = slow.read_end()).starts_with('<')) body += more;
+  EXPECT_EQ(more, kEnd);
+  EXPECT_EQ(std::to_string(body.size()), head.field("Content-Length"));
+  slow.close();
+  const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
+  while (!server.server().is_drained() && HttpClient::Clock::now() < deadline) {
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_TRUE(server.server().is_drained());
+}
+
 TEST(HttpDrain, StopCutsTheRest) {
   HttpServer server;
   HttpClient half = server.browse();

@@ -9,6 +9,7 @@
 #include <regex>
 #include <thread>
 
+#include "lockd/batch.h"
 #include "server/server.h"
 
 namespace lockd {
@@ -271,6 +272,18 @@ std::string hold_json(std::string_view key, std::string_view holder, std::int64_
   std::string members = "\"token\":" + std::to_string(token);
   if (!more.empty()) members += "," + std::string(more);
   return hold_json(key, holder, members);
+}
+
+void take_many_keys(HttpServer& server) {
+  Engine& engine = server.server().engine();
+  Batch batch(engine);
+  const std::string tail(240, 'k');
+  for (int i = 0; i < 50'000; ++i) {
+    const std::string key = std::to_string(i) + tail;
+    ASSERT_EQ(batch.acquire({.key = key, .holder = "a", .ttl = std::chrono::hours(1)}).outcome,
+              Outcome::ok);
+  }
+  ASSERT_TRUE(engine.wait_durable(batch.commit()));
 }
 
 bool await_line(HttpClient& client, std::string_view key, std::int64_t waiters) {

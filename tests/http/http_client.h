@@ -102,6 +102,9 @@ std::string hold_json(std::string_view key, std::string_view holder, std::string
 std::string hold_json(std::string_view key, std::string_view holder, std::int64_t token,
                       std::string_view more = {});
 
+// Keys enough for statistics that are more than sockets hold.
+void take_many_keys(HttpServer& server);
+
 // Until that many wait for the key; false, with a failure of the test, when that does not come
 // about.
 bool await_line(HttpClient& client, std::string_view key, std::int64_t waiters);

@@ -1,6 +1,7 @@
 // Limits, and the answer at each.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,40 @@ TEST(HttpLimits, MaxConnectionsCountsBothPorts) {
   HttpClient refused({.port = server.http_port(), .tls = false});
   EXPECT_EQ(refused.read_end(), kEnd);
   EXPECT_EQ(client.get("/healthz").status, 200);
+}
+
+// A short request may have a long answer. Of one that does not read they are not piled up: the last
+// request is executed when there is room for its answer, and sees what happened meanwhile.
+TEST(HttpLimits, AnswersAreNotPiledUp) {
+  Options options = http_options();
+  options.write_timeout = std::chrono::seconds(0);
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  HttpClient slow({.port = server.http_port(), .receive_buffer = 4096, .tls = server.tls()});
+  constexpr int kPages = 1000;  // in one read, mostly
+  ASSERT_TRUE(slow.send(repeated("GET / HTTP/1.1\r\nHost:localhost\r\n\r\n", kPages) +
+                        slow.written("GET", "/v1/fence?key=k")));
+  ASSERT_EQ(slow.read_reply().status, 200);
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  for (int i = 1; i < kPages; ++i) ASSERT_EQ(slow.read_reply().status, 200) << i;
+  EXPECT_EQ(shown(slow.read_reply()), R"(200 {"key":"k","held":true,"token":<token>})");
+}
+
+// What it was answered takes memory, and its socket a descriptor, until they are gone.
+TEST(HttpLimits, MaxConnectionsCountsWhoHasNotTakenTheLastAnswer) {
+  Options options = http_options();
+  options.max_connections = 1;
+  options.read_timeout = std::chrono::hours(1);
+  options.max_locks = 100'000;
+  options.write_timeout = std::chrono::seconds(0);
+  HttpServer server(options);
+  take_many_keys(server);
+  HttpClient slow({.port = server.http_port(), .receive_buffer = 4096, .tls = server.tls()});
+  slow.fields = "Connection: close\r\n";
+  slow.send(slow.written("GET", "/v1/stats"));
+  ASSERT_EQ(slow.read_head().status, 200);
+  HttpClient refused({.port = server.http_port(), .tls = false});
+  EXPECT_EQ(refused.read_end(), kEnd);
 }
 
 // A stream has one subscription.

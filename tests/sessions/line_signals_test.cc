@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "server/line_session.h"
+#include "server/rehearsal.h"
 #include "sessions/line_client.h"
 
 namespace lockd {
@@ -181,6 +183,21 @@ TEST(LineSignals, AListenerThatNeverReadsIsClosed) {
     ASSERT_EQ(other.read_line(), "sig a " + payload);
   }
   EXPECT_EQ(reply, "ok 1");
+}
+
+// Many listeners make much of one read: the rest of it is for later turns.
+TEST(LineSignals, APublisherTakesTurnsWithOthers) {
+  Rehearsal rehearsal{Options{}};
+  LineSession session(rehearsal.service(), 1);
+  std::string out;
+  ASSERT_EQ(session.take_in("listen\na\n\n", out), 10U);
+  const std::string signals = repeated("signal\na\nx\n", 100'000);
+  const std::size_t taken = session.take_in(signals, out);
+  EXPECT_GT(taken, 0U);
+  EXPECT_LT(taken, signals.size());
+  EXPECT_EQ(session.take_in(std::string_view(signals).substr(taken), out), signals.size() - taken);
+  EXPECT_EQ(out, "ok\n" + repeated("ok 1\n", 100'000));
+  session.end(false);
 }
 
 }  // namespace
