@@ -78,9 +78,10 @@ void ClientConnection::settled(const Settled& settled) {
   go_on();
 }
 
-void ClientConnection::report(std::string_view text) {
+void ClientConnection::report(const Findings& findings) {
   if (ended_) return;
-  conversation_->report(text, connection_.output());
+  rests_on_ = std::max(rests_on_, findings.position);
+  conversation_->report(findings.text, connection_.output());
   go_on();
 }
 

@@ -30,7 +30,7 @@ class ClientConnection final : public Connection::Handler {
   // One of its waits ended; its report is there; a signal has come for it; something occurred that
   // it watches, or so much of that was missed.
   void settled(const Settled& settled);
-  void report(std::string_view text);
+  void report(const Findings& findings);
   void push(const Signal& signal);
   void occurred(const ShownOccurrence& occurrence);
   void missed(std::uint64_t count) { conversation_->missed(count); }

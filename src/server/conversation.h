@@ -89,8 +89,7 @@ class Conversation {
   // or only the time between two bytes counts.
   virtual std::uint64_t request_under_way() const { return 0; }
 
-  // Ends what blocks: the wait, or the report that was asked for. An empty report could not be
-  // made.
+  // Ends what blocks: the wait, or the report that was asked for.
   virtual void settled(const Settled& settled, std::string& out) = 0;
   virtual void report(std::string_view text, std::string& out) = 0;
   // Something it listens to, or watches.

@@ -149,7 +149,6 @@ void HttpSession::ask(Report report) {
 void HttpSession::report(std::string_view text, std::string& out) {
   if (state_ != State::reporting) return;
   state_ = State::listening;
-  if (text.empty()) return refuse({503, "storage", "the journal has failed"}, out);
   answer(200, text, out, {}, exchange_.call == HttpCall::metrics ? kMetricsType : kJsonType);
 }
 

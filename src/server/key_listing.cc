@@ -112,20 +112,19 @@ Listing list_busiest(Engine& engine, const KeyQuery& query) {
 
 }  // namespace
 
-std::string key_listing_json(Engine& engine, const KeyQuery& query) {
+Findings key_listing_json(Engine& engine, const KeyQuery& query) {
   ListPlace place = query.from;
   if (!query.key.empty() || query.by_waiters) place.done = true;  // one page
   const Listing listing = !query.key.empty() ? list_one(engine, query)
                           : query.by_waiters ? list_busiest(engine, query)
                                              : list_page(engine, query, place);
   const std::int64_t now = unix_ms_now();  // what is left of a lease was read then
-  if (!engine.wait_durable(listing.position)) return {};
   JsonArray locks;
   for (const KeyStatus& key : listing.keys) locks.add_json(key_json(key, now));
   JsonObject json;
   json.add_json("locks", locks.finish());
   if (!place.done) json.add("next", place_text(place));
-  return json.finish();
+  return {json.finish(), listing.position};
 }
 
 // "<shard>-<rank>", in hex.

@@ -158,7 +158,7 @@ void LineSession::settled(const Settled& settled, std::string& out) {
 }
 
 void LineSession::report(std::string_view text, std::string& out) {
-  if (blocked_on_ != BlockedOn::report || text.empty()) return;
+  if (blocked_on_ != BlockedOn::report) return;
   blocked_on_ = BlockedOn::nothing;
   write_stats(out, text);
 }

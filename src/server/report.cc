@@ -8,14 +8,14 @@
 
 namespace lockd {
 
-std::string make_report(Shared& shared, const Report& report) {
+Findings make_report(Shared& shared, const Report& report) {
   switch (report.what) {
     case Report::What::stats:
       return stats_json(shared.engine, shared.hub, shared.admission.connections(),
                         shared.cluster.get(), shared.options.node_id);
     case Report::What::keys: return key_listing_json(shared.engine, report.keys);
-    case Report::What::overview: return overview_json(shared);
-    case Report::What::metrics: return metrics_text(shared);
+    case Report::What::overview: return {overview_json(shared)};
+    case Report::What::metrics: return {metrics_text(shared)};
   }
   return {};
 }

@@ -27,9 +27,14 @@ struct Report {
   KeyQuery keys{};
 };
 
-// For the thread of the side work: it may wait for the journal. Empty when the journal has failed,
-// and what was seen may never be told.
-std::string make_report(Shared& shared, const Report& report);
+// What was seen, and what that rests on: nobody may be told before it is durable.
+struct Findings {
+  std::string text;
+  Position position = 0;
+};
+
+// For the thread of the side work.
+Findings make_report(Shared& shared, const Report& report);
 
 // A place in a listing as text, for the next page, and back; false when it is none.
 std::string place_text(const ListPlace& place);

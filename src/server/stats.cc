@@ -74,8 +74,8 @@ std::string cluster_json(const ClusterJournal& cluster, std::string_view node_id
   return json.finish();
 }
 
-std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections,
-                       const ClusterJournal* cluster, std::string_view node_id) {
+Findings stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections,
+                    const ClusterJournal* cluster, std::string_view node_id) {
   JsonArray locks;
   JsonArray semaphores;
   JsonArray idle_locks;
@@ -92,7 +92,6 @@ std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t conne
         }
       },
       1);
-  if (!engine.wait_durable(position)) return {};
   JsonArray channels;
   for (const AudienceStatus& audience : hub.list()) channels.add_json(audience_json(audience));
   JsonObject json;
@@ -103,7 +102,7 @@ std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t conne
   json.add_json("idle_semaphores", idle_semaphores.finish());
   json.add_json("signal_channels", channels.finish());
   if (cluster != nullptr) json.add_json("cluster", cluster_json(*cluster, node_id));
-  return json.finish();
+  return {json.finish(), position};
 }
 
 }  // namespace lockd

@@ -7,6 +7,7 @@
 
 #include "ha/cluster_journal.h"
 #include "lockd/engine.h"
+#include "server/report.h"
 #include "signals/signal_hub.h"
 
 namespace lockd {
@@ -17,10 +18,9 @@ std::string audience_json(const AudienceStatus& audience);
 // Who leads, and how far this server has come.
 std::string cluster_json(const ClusterJournal& cluster, std::string_view node_id);
 
-// Walks through every key, a few hundred per hold of a lock, and waits until what it tells of is
-// durable: call it where time does not matter. Empty when it never will be. With what is known of
-// the cluster, if the server is in one.
-std::string stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections,
-                       const ClusterJournal* cluster = nullptr, std::string_view node_id = {});
+// Walks through every key, a few hundred per hold of a lock: call it where time does not matter.
+// With what is known of the cluster, if the server is in one.
+Findings stats_json(Engine& engine, const SignalHub& hub, std::uint64_t connections,
+                    const ClusterJournal* cluster = nullptr, std::string_view node_id = {});
 
 }  // namespace lockd

@@ -150,19 +150,19 @@ void Worker::ended(ClientConnection& connection) {
 // From other threads, and from this one.
 
 void Worker::settled(const Settled& settled) noexcept {
-  leave({.id = settled.id, .what = Delivery::wait, .settled = settled});
+  leave({.what = Delivery::wait, .id = settled.id, .settled = settled});
 }
 
 void Worker::deliver(std::span<const std::uint64_t> subscribers,
                      const std::shared_ptr<const Signal>& signal) noexcept {
-  for (const std::uint64_t id : subscribers) {
-    leave({.id = id, .what = Delivery::signal, .sig = signal});
-  }
+  leave({.what = Delivery::signal,
+         .sig = signal,
+         .listeners = {subscribers.begin(), subscribers.end()}});
 }
 
 void Worker::ask(SessionId id, Report report) {
   boost::asio::post(shared_.side_work, [this, id, report = std::move(report)] {
-    leave({.id = id, .what = Delivery::report, .text = make_report(shared_, report)});
+    leave({.what = Delivery::report, .id = id, .findings = make_report(shared_, report)});
   });
 }
 
@@ -196,28 +196,36 @@ bool Worker::take_inbox() {
     inbox.swap(inbox_);
   }
   for (const Delivery& delivery : inbox) {
-    const auto found = connections_.find(delivery.id);
-    if (found == connections_.end()) {  // it has closed meanwhile
-      if (delivery.what == Delivery::wait) take_back(delivery.settled);
-      continue;
-    }
-    ClientConnection& connection = *found->second;
     switch (delivery.what) {
-      case Delivery::wait: settle(connection, delivery.settled); break;
-      case Delivery::report: connection.report(delivery.text); break;
-      case Delivery::signal: connection.push(*delivery.sig); break;
+      case Delivery::wait: settle(delivery.settled); break;
+      case Delivery::report:
+        if (ClientConnection* const asker = find(delivery.id)) asker->report(delivery.findings);
+        break;
+      case Delivery::signal:
+        for (const SessionId id : delivery.listeners) {
+          if (ClientConnection* const listener = find(id)) listener->push(*delivery.sig);
+        }
+        break;
     }
   }
   return !inbox.empty();
 }
 
-void Worker::settle(ClientConnection& connection, const Settled& settled) {
+// Null: it has closed meanwhile.
+ClientConnection* Worker::find(SessionId id) const {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+void Worker::settle(const Settled& settled) {
+  ClientConnection* const waiter = find(settled.id);
+  if (waiter == nullptr) return take_back(settled);
   if (settled.outcome == Outcome::ok) {
-    if (connection.turns_out_gone()) return take_back(settled);
+    if (waiter->turns_out_gone()) return take_back(settled);
     const Time granted = settled.grant.expires_at - settled.grant.ttl;
     figures_.hand_off.add(shared_.engine.now() - granted);
   }
-  connection.settled(settled);
+  waiter->settled(settled);
 }
 
 void Worker::take_back(const Settled& settled) {

@@ -79,13 +79,14 @@ class Worker final : public Listener, public Mailbox, private Desk {
     std::uint64_t from;
   };
 
-  // Something from another thread, for one connection.
+  // Something from another thread: a wait, a report, or a signal for all who listen to it.
   struct Delivery {
-    SessionId id;
     enum { wait, report, signal } what;
+    SessionId id = 0;
     Settled settled{};
-    std::string text{};
+    Findings findings{};
     std::shared_ptr<const Signal> sig{};
+    std::vector<SessionId> listeners{};
   };
 
   void settled(const Settled& settled) noexcept override EXCLUDES(inbox_mutex_);
@@ -94,13 +95,14 @@ class Worker final : public Listener, public Mailbox, private Desk {
       EXCLUDES(inbox_mutex_);
   void leave(Delivery delivery) EXCLUDES(inbox_mutex_);
   bool take_inbox() EXCLUDES(inbox_mutex_);
+  ClientConnection* find(SessionId id) const;
 
   // Of Desk.
   void ask(SessionId id, Report report) override;
   void watch_events(SessionId id) override;
   void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) override;
 
-  void settle(ClientConnection& connection, const Settled& settled);
+  void settle(const Settled& settled);
   void take_back(const Settled& settled);
 
   enum class Protocol : std::uint8_t { line, http };
