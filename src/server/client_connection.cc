@@ -229,7 +229,6 @@ void ClientConnection::drain() {
 
 // What was answered is still sent, when it may be.
 void ClientConnection::finish(Ender ender) {
-  if (!ended_ && conversation_->violation() != Violation::none) note_violation();
   end(ender);
   if (held.linked()) {
     finishing_ = true;
@@ -253,6 +252,9 @@ void ClientConnection::send_elsewhere() {
 // disconnect of its clients, nor is one that cannot reach its journal.
 void ClientConnection::end(Ender ender) {
   if (std::exchange(ended_, true)) return;
+  const bool is_open = conversation_->fate() == Conversation::Fate::open;
+  if (ender == Ender::peer && is_open && has_half_a_request()) conversation_->cut_short();
+  if (conversation_->violation() != Violation::none) note_violation();
   const bool stops = ender == Ender::server && worker_.is_draining();
   const bool survives = ender == Ender::journal || (stops && worker_.keeps_what_it_grants());
   conversation_->end(survives || !worker_.options().auto_release_on_disconnect);

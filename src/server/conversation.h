@@ -104,6 +104,8 @@ class Conversation {
   virtual void turn_away(std::string& out) = 0;
   // The peer was silent for too long; `half` of a request is there.
   virtual void time_out(bool half, std::string& out) = 0;
+  // The peer left in the middle of a request.
+  virtual void cut_short() {}
   // The server begins to stop: what blocks is given up, and the next request is the last.
   virtual void drain(std::string& out) = 0;
   // The peer is gone. `keep_holds`: its leases alone end what it holds. Nothing is called after it.

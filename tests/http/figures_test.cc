@@ -197,6 +197,35 @@ TEST(HttpFigures, TheMetricsMove) {
   }
 }
 
+// Who leaves between requests, or while one waits, breaks no rule.
+TEST(HttpFigures, WhoLeavesInTheMiddleOfARequestIsCounted) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  const std::string count = "dflockd_violations_total{code=\"11\"}";
+  const auto await_alone = [&] {
+    const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
+    while (metrics_of(client).samples.at("dflockd_connections") > 1) {
+      ASSERT_LT(HttpClient::Clock::now(), deadline);
+    }
+  };
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  {
+    LineClient line = server.connect();
+    ASSERT_EQ(line.ask(request("ping", "", "")), "ok");
+    LineClient waiter = server.connect();
+    waiter.send(request("l", "k", "1000") + "pi");
+    ASSERT_TRUE(await_line(client, "k", 1));
+  }
+  await_alone();
+  EXPECT_EQ(metrics_of(client).samples[count], 0);
+  {
+    LineClient half = server.connect();
+    ASSERT_EQ(half.ask(request("ping", "", "") + "ping\n"), "ok");
+  }
+  await_alone();
+  EXPECT_EQ(metrics_of(client).samples[count], 1);
+}
+
 // Whatever clients send, the number of samples has a bound: what they choose is in no label.
 TEST(HttpFigures, NoLabelIsChosenByClients) {
   HttpServer server;
