@@ -102,6 +102,14 @@ void dawdle() {
   if (us != 0) ::usleep(static_cast<useconds_t>(us));
 }
 
+void hang() {
+  if (live().hung == 0) return;
+  ++live().waiting;
+  while (live().hung != 0 && live().let_pass == 0) ::usleep(1000);
+  --live().waiting;
+  if (live().let_pass > 0) --live().let_pass;
+}
+
 // What files held before they were written to, as far as no sync has come since.
 class Unsynced {
  public:
@@ -165,6 +173,7 @@ bool fails_live() {
 int sync_with_faults(int fd, int (*sync)(int)) {
   static std::atomic<long long> calls{0};
   dawdle();
+  hang();
   if (is_interrupted()) return -1;
   if (fails_live()) return -1;
   if (faults().sync != 0 && calls.fetch_add(1) + 1 == faults().sync) {

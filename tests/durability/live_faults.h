@@ -21,6 +21,9 @@ struct LiveFaults {
   std::atomic<std::int64_t> halves;     // calls are interrupted, writes are short
   std::atomic<std::int64_t> fail_sync;  // the next sync fails with EIO, and sets this to 0
   std::atomic<std::int64_t> failed_at;  // CLOCK_BOOTTIME's nanoseconds, as they are, at that moment
+  std::atomic<std::int64_t> hung;       // syncs wait until this is 0, but for
+  std::atomic<std::int64_t> let_pass;   // so many, which is counted down
+  std::atomic<std::int64_t> waiting;    // how many wait now
 
   // The file is made if it is not there, and stays.
   static LiveFaults* map(const char* path) {

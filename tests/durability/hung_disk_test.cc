@@ -1,0 +1,164 @@
+// A disk that does not answer for a while: nobody hears of what is not durable, and everything is
+// as it should be once it does.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "durability/durable_server.h"
+#include "durability/live_faults.h"
+#include "http/http_client.h"
+#include "journal/temporary_directory.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+class HungDiskTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_faults()) GTEST_SKIP() << "faults come from fault_shim";
+  }
+  void TearDown() override { faults_->hung = 0; }
+
+  // With one loop, whose turns are in order.
+  std::vector<std::string> flags(std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--threads", "1", "--http-addr", "127.0.0.1:0"});
+    return durable(directory_.path(), std::move(more));
+  }
+  ServerProcess::Surroundings surroundings() {
+    return {.environment = faults({"LIVE=" + elsewhere_.path() + "/faults"})};
+  }
+
+  // By fresh clients: the answer to one that asks in the turn of a grant waits for the disk as
+  // well.
+  static void await_figure(const ServerProcess& server, const std::string& line) {
+    const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
+    HttpReply reply;
+    do {
+      ASSERT_LT(HttpClient::Clock::now(), deadline) << line << "\n" << reply.body;
+      HttpClient client({.port = server.http_port()});
+      client.send(client.written("GET", "/metrics"));
+      reply = client.read_reply(false, 2s);
+    } while (reply.body.find("\n" + line + "\n") == std::string::npos);
+  }
+  void await_sync() {
+    const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
+    while (faults_->waiting == 0) {
+      ASSERT_LT(HttpClient::Clock::now(), deadline);
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+  const TemporaryDirectory directory_;
+  const TemporaryDirectory elsewhere_;
+  LiveFaults* const faults_ = LiveFaults::map((elsewhere_.path() + "/faults").c_str());
+};
+
+// A grant that is durable and survives must have been told of.
+TEST_F(HungDiskTest, AServerThatStopsSendsWhatWaitsForIt) {
+  ServerProcess server(flags(), surroundings());
+  HttpClient client({.port = server.http_port()});
+  ASSERT_EQ(client.get("/healthz").status, 200);
+  faults_->hung = 1;
+  client.send(client.written("POST", "/v1/acquire", hold_json("k", "a")));
+  await_figure(server, "dflockd_grants_total 1");
+  server.terminate();
+  while (HttpClient({.port = server.http_port()}).connected()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(client.read_end(300ms), kSilence);
+  faults_->hung = 0;
+  EXPECT_EQ(client.read_reply().status, 200);
+  EXPECT_EQ(client.read_end(), kEnd);
+  EXPECT_EQ(server.await_exit(), 0);
+}
+
+TEST_F(HungDiskTest, AGrantToOneThatHasLeftIsTakenBack) {
+  ServerProcess server(flags({"--auto-release-on-disconnect=false"}), surroundings());
+  LineClient holder = server.connect();
+  LineClient leaver = server.connect();
+  LineClient awaiter = server.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 1000")));
+  const std::string permit = token_of(holder.ask(request("sl", "s", "0 1 1000")));
+  ASSERT_EQ(awaiter.ask(request("se", "s", "1 1000")), "queued");
+  leaver.send(request("l", "k", "1000 1000"));
+  awaiter.send(request("sw", "s", "1000"));
+  await_stats(holder,
+              "\"waiters\":1}],\"semaphores\":[{\"key\":\"s\",\"limit\":1,\"holders\":1,"
+              "\"waiters\":1}]");
+  faults_->hung = 1;
+  holder.send(request("r", "k", token) + request("sr", "s", permit));
+  await_figure(server, "dflockd_grants_total 4");
+  leaver.close();
+  awaiter.close();
+  await_figure(server, "dflockd_connections 2");  // the holder, and who asks
+  faults_->hung = 0;
+  EXPECT_EQ(holder.read_lines(2), (Lines{"ok", "ok"}));
+  EXPECT_EQ(masked(holder.ask(request("l", "k", "60"))), "ok <token> 33");
+  EXPECT_EQ(masked(holder.ask(request("sl", "s", "60 1"))), "ok <token> 33");
+}
+
+// What looks on waits for the disk by itself.
+TEST_F(HungDiskTest, FiguresAreToldMeanwhile) {
+  ServerProcess server(flags(), surroundings());
+  LineClient holder = server.connect();
+  LineClient onlooker = server.connect();
+  HttpClient browser({.port = server.http_port()});
+  ASSERT_EQ(onlooker.ask(request("ping", "", "")), "ok");
+  ASSERT_EQ(browser.get("/healthz").status, 200);
+  faults_->hung = 1;
+  holder.send(request("l", "k", "0 1000"));
+  await_figure(server, "dflockd_grants_total 1");
+  onlooker.send(request("stats", "", ""));
+  browser.send(browser.written("GET", "/v1/locks"));
+  await_figure(server, "dflockd_line_requests_total 3");
+  EXPECT_EQ(onlooker.read_line(50ms), kSilence);
+  EXPECT_EQ(browser.read_end(50ms), kSilence);
+  faults_->hung = 0;
+  EXPECT_NE(onlooker.read_line().find(R"("locks":[{"key":"k",)"), std::string::npos);
+  EXPECT_EQ(browser.read_reply().status, 200);
+  EXPECT_EQ(masked(holder.read_line()), "ok <token> 1000");
+}
+
+// Also to those who asked after others whose answers rest on more. Some of these look at a key
+// whose shard has nothing newer.
+TEST_F(HungDiskTest, WhatIsDurableIsTold) {
+  ServerProcess server(flags(), surroundings());
+  LineClient first = server.connect();
+  LineClient second = server.connect();
+  std::vector<LineClient> onlookers;
+  for (int i = 0; i < 8; ++i) {
+    onlookers.push_back(server.connect());
+    ASSERT_EQ(onlookers.back().ask(request("ping", "", "")), "ok");
+  }
+  ASSERT_EQ(second.ask(request("ping", "", "")), "ok");
+  faults_->hung = 1;
+  std::string taken;
+  for (int i = 0; i < 8; ++i) taken += request("l", "a" + std::to_string(i), "0 1000");
+  first.send(taken);
+  await_sync();
+  await_figure(server, "dflockd_grants_total 8");
+  second.send(request("l", "b", "0 1000"));
+  await_figure(server, "dflockd_grants_total 9");
+  for (int i = 0; i < 8; ++i) {
+    onlookers[static_cast<std::size_t>(i)].send(request("l", "a" + std::to_string(i), "0"));
+  }
+  await_figure(server, "dflockd_line_requests_total 26");
+  faults_->let_pass = 1;
+  for (const std::string& reply : first.read_lines(8)) EXPECT_EQ(masked(reply), "ok <token> 1000");
+  const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+  int told = 0;
+  while (told == 0 && LineClient::Clock::now() < deadline) {
+    for (LineClient& onlooker : onlookers) told += onlooker.read_line(5ms) == "timeout" ? 1 : 0;
+  }
+  EXPECT_GT(told, 0);
+  EXPECT_EQ(second.read_line(50ms), kSilence);
+  faults_->hung = 0;
+  EXPECT_EQ(masked(second.read_line()), "ok <token> 1000");
+}
+
+}  // namespace
+}  // namespace lockd
