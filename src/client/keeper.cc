@@ -23,6 +23,11 @@
 namespace lockd::client {
 namespace {
 
+using namespace std::chrono_literals;
+
+// Where descriptors cannot be watched, all are looked at this often.
+constexpr auto kPauseWithoutPoll = 20ms;
+
 // Signals stay with the program's own threads: a thread inherits what is blocked where it is made.
 class AllSignalsBlocked {
  public:
@@ -111,7 +116,9 @@ bool Keeper::advance_all(Watch& watch) {
       renewal = renewals_.erase(renewal);
       continue;
     }
-    for (const pollfd& interest : renewal->interests()) watch.descriptors.push_back(interest);
+    for (const pollfd& interest : renewal->interests()) {
+      if (interest.fd >= 0) watch.descriptors.push_back(interest);
+    }
     watch.until = std::min(watch.until, renewal->deadline());
     ++renewal;
   }
@@ -142,9 +149,11 @@ void Keeper::wait(Watch& watch) const {
   itimerspec alarm{};
   if (watch.until != kNever) alarm.it_value = to_timespec(watch.until);
   ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &alarm, nullptr);
-  ::poll(watch.descriptors.data(), watch.descriptors.size(), /*timeout=*/-1);
+  // The system watches no more descriptors than may be open, which can be fewer than are.
+  const bool can_watch = ::poll(watch.descriptors.data(), watch.descriptors.size(), -1) >= 0;
+  if (!can_watch) std::this_thread::sleep_for(kPauseWithoutPoll);
   for (const pollfd& watched : watch.descriptors) {
-    if (watched.revents != 0) watch.ready.push_back(watched.fd);
+    if (!can_watch || watched.revents != 0) watch.ready.push_back(watched.fd);
   }
   std::sort(watch.ready.begin(), watch.ready.end());
   eventfd_t knocks = 0;

@@ -1,6 +1,8 @@
 // Locks that keep themselves, against the real server.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -26,6 +28,22 @@ HeldLock acquire(Client& client, const LockRequest& request) {
   EXPECT_TRUE(lock) << describe(lock);
   return std::move(*lock);
 }
+
+// How many descriptors may be open, until the end of the scope; those that are stay so.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(rlim_t limit) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit lowered{.rlim_cur = limit, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
+  }
+  ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 TEST(HeldLock, IsReleasedByItsDestructor) {
   const TestServer server;
@@ -139,6 +157,27 @@ TEST(HeldLock, OneThreadKeepsMany) {
   for (HeldLock& lock : locks) {
     EXPECT_TRUE(lock.is_held()) << lock.key();
     EXPECT_TRUE(lock.release()) << lock.key();
+  }
+}
+
+// What may be watched at once is limited by what may be open.
+TEST(HeldLock, ManyAreKeptWhenFewDescriptorsMayBeOpen) {
+  constexpr int kHeld = 50;
+  const TestServer server;
+  Client client(server.client_options());
+  std::vector<HeldLock> locks;
+  for (int i = 0; i < kHeld; ++i) {
+    locks.push_back(acquire(client, {.key = "k" + std::to_string(i), .lease = kLease}));
+  }
+  for (const rlim_t limit : {kHeld + 10, 10}) {
+    const DescriptorLimit lowered(limit);
+    const auto before = BootClock::now() + kLease;
+    EXPECT_TRUE(eventually([&] {
+      return std::all_of(locks.begin(), locks.end(), [&](const HeldLock& lock) {
+        return lock.expires_at() > before || !lock.is_held();
+      });
+    })) << limit;
+    for (const HeldLock& lock : locks) EXPECT_TRUE(lock.is_held()) << lock.key() << ' ' << limit;
   }
 }
 
