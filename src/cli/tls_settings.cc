@@ -1,10 +1,10 @@
 #include "cli/tls_settings.h"
 
-#include <openssl/x509v3.h>
-
-#include <boost/asio/ip/address.hpp>
+#include <openssl/x509.h>
 
 #include "cli/failure.h"
+#include "cli/values.h"
+#include "client/tls_client.h"
 
 namespace lockd::cli {
 namespace {
@@ -39,14 +39,8 @@ ssl::context make_tls_context(const client::TlsOptions& options) {
 
 void expect_server(SSL* handle, const std::string& name, bool verify) {
   SSL_set_verify(handle, verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
-  boost::system::error_code no_address;
-  boost::asio::ip::make_address(name, no_address);
-  if (no_address) {
-    SSL_set_tlsext_host_name(handle, name.c_str());
-    SSL_set1_host(handle, name.c_str());
-  } else {
-    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(handle), name.c_str());
-  }
+  if (client::expect_host(handle, name)) return;
+  throw Failure(kExitConfig, "no certificate can be for " + in_quotes(name));
 }
 
 std::string why_not_trusted(SSL* handle) {

@@ -14,7 +14,8 @@ namespace lockd::cli {
 // Throws Failure when a file cannot be used.
 boost::asio::ssl::context make_tls_context(const client::TlsOptions& options);
 
-// Before the handshake: whom the certificate must name, an IP address or a host.
+// Before the handshake: whom the certificate must name, an IP address or a host. Throws Failure
+// when none can name it.
 void expect_server(SSL* ssl, const std::string& name, bool verify);
 
 // After one that failed: what is wrong with the certificate, or empty when that was not it.

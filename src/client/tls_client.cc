@@ -27,7 +27,8 @@ bool is_ip_address(const std::string& host) {
 // Nobody is there to be asked for a password: a key that needs one is an error, not a prompt.
 int no_password(char*, int, int, void*) { return 0; }
 
-// Whom the certificate must name, and whom we say that we mean.
+}  // namespace
+
 bool expect_host(SSL* ssl, const std::string& host) {
   if (is_ip_address(host)) {
     return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str()) == 1;
@@ -35,8 +36,6 @@ bool expect_host(SSL* ssl, const std::string& host) {
   SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   return SSL_set1_host(ssl, host.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, host.c_str()) == 1;
 }
-
-}  // namespace
 
 TlsClient::TlsClient(const TlsOptions& options)
     : options_(options), context_(SSL_CTX_new(TLS_client_method())) {

@@ -16,6 +16,10 @@
 
 namespace lockd::client {
 
+// Before the handshake: whom the certificate must name, a name or an IP address, and whom we say
+// that we mean. False when that can be no server's name: nobody is to be believed then.
+bool expect_host(SSL* ssl, const std::string& host);
+
 class TlsClient {
  public:
   // `invalid`, with a line for people, when the files cannot be used.
