@@ -6,6 +6,7 @@
 
 #include "client/calls.h"
 #include "client/deadline.h"
+#include "client/leader_calls.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
 
@@ -14,14 +15,22 @@ namespace {
 
 using std::chrono::seconds;
 
-// Renews a grant in place.
-Status confirm(Conversation& conversation, const LineHold& hold, LineGrant& grant,
+// Renews a grant in place, at another server of the cluster if need be. One that is given up is
+// released as well as can be without waiting: it may be in force.
+Status confirm(const Hold::Terms& terms, Conversation& conversation, LineGrant& grant,
                std::stop_token stop) {
+  const LineHold hold{.key = terms.key, .token = grant.token, .kind = terms.kind};
   const auto lines = renew_lines(hold, grant.lease);
-  auto reply = ask(conversation, {.lines = *lines}, std::move(stop));
+  const auto release = release_lines(hold);
+  const ConnectOptions& options = terms.cluster->options();
+  const auto reply_until = later(BootClock::now(), options.reply_timeout);
+  auto reply =
+      ask_by_token(terms.cluster, &conversation, {.lines = *lines, .farewell = *release},
+                   reply_until, later(reply_until, options.connect_timeout), std::move(stop));
   if (!reply) return reply;
   const auto renewal = renewal_of(reply->line, grant.lease);
   if (renewal.outcome == Outcome::refused) return {Outcome::lease_expired};
+  if (!renewal && conversation.is_ready()) conversation.ask(*release);
   if (!renewal) return renewal;
   grant.sent_at = reply->sent_at;
   grant.lease = renewal->remaining;
@@ -53,10 +62,8 @@ Result<HeldLock> take_over(const std::shared_ptr<Keeper>& keeper,
                            std::unique_ptr<Conversation> conversation, Hold::Terms terms,
                            LineGrant grant, std::stop_token stop) {
   if (BootClock::now() >= Renewal::due(grant.sent_at, grant.lease)) {
-    const LineHold hold{.key = terms.key, .token = grant.token, .kind = terms.kind};
-    if (Status status = confirm(*conversation, hold, grant, std::move(stop)); !status) {
-      return status;
-    }
+    Status status = confirm(terms, *conversation, grant, std::move(stop));
+    if (!status) return status;
   }
   auto hold = std::make_shared<Hold>(std::move(terms), std::move(grant));
   return Keeper::keep(keeper, std::move(hold), std::move(conversation));

@@ -45,7 +45,11 @@ Result<Reply> ask(Conversation& conversation, const Question& question, std::sto
 
 Result<Reply> ask_until(Conversation& conversation, const Question& question,
                         BootClock::time_point deadline, std::stop_token stop) {
-  if (stop.stop_requested()) conversation.close({Outcome::cancelled});
+  const auto cancel = [&] {
+    if (!question.farewell.empty() && conversation.is_ready()) conversation.ask(question.farewell);
+    conversation.close({Outcome::cancelled});
+  };
+  if (stop.stop_requested()) cancel();
   if (conversation.is_closed()) return conversation.failure();
   std::size_t earlier = conversation.outstanding();
   Reply reply{.sent_at = BootClock::now()};
@@ -62,6 +66,7 @@ Result<Reply> ask_until(Conversation& conversation, const Question& question,
   });
   if (status) return reply;
   if (status.outcome == Outcome::timeout) status = {Outcome::no_reply};
+  if (status.outcome == Outcome::cancelled) cancel();
   conversation.close(status);
   return status;
 }

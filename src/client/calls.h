@@ -25,6 +25,8 @@ struct Question {
   std::string_view lines;
   Duration wait{};  // how long the server may take before it answers, as it was asked to
   Conversation::ReplySize size = Conversation::ReplySize::short_line;
+  // What to say when the stop token fires, before the conversation is closed.
+  std::string_view farewell{};
 };
 
 struct Reply {

@@ -13,10 +13,8 @@
 #include <system_error>
 #include <utility>
 
-#include "client/calls.h"
 #include "client/deadline.h"
 #include "client/leader_calls.h"
-#include "client/leader_search.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
 
@@ -198,28 +196,15 @@ std::unique_ptr<Conversation> Keeper::withdraw(Hold& hold) {
   return conversation;
 }
 
-// A token can be released twice. So whoever does not answer is asked again, on a new connection, as
-// the server may not have released it with the old one: it was told not to, has begun anew with its
-// journal, or another leads now.
 Status Keeper::tell_server(Hold& hold, std::unique_ptr<Conversation> conversation) const {
   const auto now = BootClock::now();
   const auto deadline = later(now, release_timeout_);
   const auto lines = release_lines(hold.line_hold());
-  Cluster& cluster = *hold.terms.cluster;
-  const bool alone = cluster.is_alone();
-  Status status{Outcome::disconnected};
-  if (conversation != nullptr && conversation->is_ready()) {
-    const auto until = alone ? deadline : later(now, release_timeout_ / 2);
-    const auto reply = ask_until(*conversation, {.lines = *lines}, until, {});
-    status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
-  }
-  if (status.outcome == Outcome::disconnected || (!alone && moves_on(status.outcome))) {
-    LeaderSearch search(hold.terms.cluster);
-    if (conversation != nullptr && !alone && search.here() == cluster.index_of(*conversation)) {
-      search.move_on(status, now);
-    }
-    status = ask_leader(search, *lines, deadline);
-  }
+  const auto& cluster = hold.terms.cluster;
+  const auto reply_until = cluster->is_alone() ? deadline : later(now, release_timeout_ / 2);
+  const auto reply =
+      ask_by_token(cluster, conversation.get(), {.lines = *lines}, reply_until, deadline, {});
+  Status status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
   if (status.outcome != Outcome::refused) return status;
   return {Outcome::lost, "the server says that " + hold.terms.key + " was held no more"};
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/calls.h"
 #include "client/deadline.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
@@ -37,18 +36,44 @@ Result<std::unique_ptr<Conversation>> open_if_it_leads(Cluster& cluster, std::si
   return opened;
 }
 
+// A reply is none when its server does not lead.
+Result<Reply> ask_if_it_leads(Conversation& conversation, const Question& question, Time deadline,
+                              std::stop_token stop) {
+  auto reply = ask_until(conversation, question, deadline, std::move(stop));
+  if (!reply) return reply;
+  if (Status status = status_of(reply->line); moves_on(status.outcome)) return status;
+  return reply;
+}
+
 // With the addresses that are known: a release does not wait for a name server.
-Status ask_at(Cluster& cluster, std::size_t index, std::string_view lines, Time deadline) {
+Result<Reply> ask_at(Cluster& cluster, std::size_t index, const Question& question, Time deadline,
+                     std::stop_token stop) {
   const auto addresses = cluster.addresses_of(index);
   if (!addresses) {
     cluster.look_up(index);
     return {Outcome::unreachable, "cannot look up " + cluster.member(index)->address.host};
   }
   Conversation conversation(cluster.member(index), *addresses, BootClock::now(), deadline);
-  Status ready = converse_until(conversation, kNever, {}, [&] { return conversation.is_ready(); });
+  Status ready =
+      converse_until(conversation, kNever, stop, [&] { return conversation.is_ready(); });
   if (!ready) return ready;
-  const auto reply = ask_until(conversation, {.lines = lines}, deadline, {});
-  return reply ? status_of(reply->line) : static_cast<const Status&>(reply);
+  return ask_if_it_leads(conversation, question, deadline, std::move(stop));
+}
+
+// A server that stands alone is asked once.
+Result<Reply> ask_leader(LeaderSearch& search, const Question& question, Time deadline,
+                         std::stop_token stop) {
+  Cluster& cluster = search.cluster();
+  for (;;) {
+    if (Status waited = pause_until(search.not_before(), stop); !waited) return waited;
+    const Time until = attempt_until(BootClock::now(), deadline, cluster);
+    auto reply = ask_at(cluster, search.here(), question, until, stop);
+    if (reply) cluster.set_leader(search.here());
+    if (reply || cluster.is_alone() || !moves_on(reply.outcome)) return reply;
+    search.move_on(reply, BootClock::now());
+    const Time next = std::max(BootClock::now(), search.not_before());
+    if (search.is_hopeless() || next >= deadline) return search.verdict();
+  }
 }
 
 }  // namespace
@@ -73,18 +98,22 @@ Result<std::unique_ptr<Conversation>> open_at_leader(LeaderSearch& search, std::
   }
 }
 
-Status ask_leader(LeaderSearch& search, std::string_view lines, BootClock::time_point deadline) {
-  Cluster& cluster = search.cluster();
-  for (;;) {
-    pause_until(search.not_before(), {});
-    const Time until = attempt_until(BootClock::now(), deadline, cluster);
-    Status status = ask_at(cluster, search.here(), lines, until);
-    if (!moves_on(status.outcome)) cluster.set_leader(search.here());
-    if (cluster.is_alone() || !moves_on(status.outcome)) return status;
-    search.move_on(status, BootClock::now());
-    const Time next = std::max(BootClock::now(), search.not_before());
-    if (search.is_hopeless() || next >= deadline) return search.verdict();
+Result<Reply> ask_by_token(const std::shared_ptr<Cluster>& cluster, Conversation* conversation,
+                           const Question& question, Time reply_until, Time deadline,
+                           std::stop_token stop) {
+  const Time now = BootClock::now();
+  Result<Reply> reply = Status{Outcome::disconnected};
+  if (conversation != nullptr && conversation->is_ready()) {
+    reply = ask_if_it_leads(*conversation, question, reply_until, stop);
   }
+  const bool alone = cluster->is_alone();
+  const bool asks_again = alone ? reply.outcome == Outcome::disconnected : moves_on(reply.outcome);
+  if (!asks_again) return reply;
+  LeaderSearch search(cluster);
+  if (conversation != nullptr && !alone && search.here() == cluster->index_of(*conversation)) {
+    search.move_on(reply, now);
+  }
+  return ask_leader(search, question, deadline, std::move(stop));
 }
 
 }  // namespace lockd::client

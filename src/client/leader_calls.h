@@ -3,8 +3,8 @@
 
 #include <memory>
 #include <stop_token>
-#include <string_view>
 
+#include "client/calls.h"
 #include "client/conversation.h"
 #include "client/leader_search.h"
 #include "lockd/client/boot_clock.h"
@@ -18,8 +18,13 @@ namespace lockd::client {
 // part of what is left of that. A server that stands alone is not asked whether it leads.
 Result<std::unique_ptr<Conversation>> open_at_leader(LeaderSearch& search, std::stop_token stop);
 
-// Asks for what may be asked for twice, until an answer has come or `deadline`. A server that
-// stands alone is asked once.
-Status ask_leader(LeaderSearch& search, std::string_view lines, BootClock::time_point deadline);
+// Asks for what may be asked for twice, as everything may that goes by token: over `conversation`,
+// if there is one, until `reply_until`; and if that has ended, or in a cluster has brought no
+// answer of a server that leads, over new ones until `deadline`. The server may not have released
+// with the old one: it was told not to, has begun anew with its journal, or another leads now. One
+// that stands alone is asked once more. `ok` is an answer, whatever it says.
+Result<Reply> ask_by_token(const std::shared_ptr<Cluster>& cluster, Conversation* conversation,
+                           const Question& question, BootClock::time_point reply_until,
+                           BootClock::time_point deadline, std::stop_token stop);
 
 }  // namespace lockd::client

@@ -121,6 +121,36 @@ TEST(ClusterRenewal, HoldsOnWhenTheLeaderHangsAndGoesOn) {
   EXPECT_EQ(owner.lock.release().outcome, Outcome::ok);
 }
 
+// Its connection breaks while it is renewed, which it is before it is handed out.
+TEST(ClusterRenewal, HoldsOnToAGrantThatComesLate) {
+  FakeCluster* all = nullptr;
+  FakeCluster cluster(2, [&](std::size_t server, const Asked& asked) -> std::optional<std::string> {
+    if (server != 0) return {};
+    if (asked.command == "l") std::this_thread::sleep_for(600ms);
+    if (asked.command != "n") return {};
+    all->lead(1);
+    return "cut";
+  });
+  all = &cluster;
+  Client client(patient(cluster.addresses()));
+  const auto lock = client.acquire({.key = "k", .lease = 1s});
+  EXPECT_TRUE(lock) << describe(lock);
+  EXPECT_EQ(cluster.asked(1, "l"), 0) << "it would stand behind itself";
+}
+
+TEST(ClusterRenewal, HoldsOnToAPlaceThatWasGranted) {
+  FakeCluster cluster(3);
+  Client client(patient(cluster.addresses()));
+  auto place = client.enqueue({.key = "k", .lease = 1s});
+  ASSERT_TRUE(place && place->is_granted()) << describe(place);
+  const auto lease_over = BootClock::now() + 1s;
+  cluster.kill(0);
+  cluster.lead(2);
+  ASSERT_TRUE(eventually([&] { return BootClock::now() >= lease_over; }));
+  const auto lock = place->wait(0s);
+  EXPECT_TRUE(lock) << describe(lock);
+}
+
 TEST(ClusterRenewal, IsLostWhenTheNextLeaderSaysSo) {
   FakeCluster cluster(2, [](std::size_t server, const Asked& asked) -> std::optional<std::string> {
     if (server == 1 && asked.command == "n") return "error";

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -111,6 +112,43 @@ TEST(Renewals, AGrantThatComesLateIsRenewedBeforeItIsHandedOut) {
   const auto lock = client.acquire({.key = "k", .wait = 60s, .lease = 1s});
   ASSERT_TRUE(lock) << describe(lock);
   EXPECT_TRUE(renewed);
+}
+
+TEST(Renewals, AGrantThatIsGivenUpBeforeItIsHandedOutIsReleased) {
+  std::stop_source source;
+  std::atomic<bool> released = false;
+  const LyingServer server([&](Peer& peer) {
+    while (auto asked = peer.read_request()) {
+      if (asked->command == "l") {
+        std::this_thread::sleep_for(600ms);
+        peer.send(grant(kShort));
+      }
+      if (asked->command == "n") source.request_stop();
+      if (asked->command == "r" && asked->argument == kToken) released = true;
+    }
+  });
+  Client client(options_for(server));
+  const auto lock = client.acquire({.key = "k", .wait = 60s, .lease = 1s}, source.get_token());
+  EXPECT_EQ(lock.outcome, Outcome::cancelled) << describe(lock);
+  EXPECT_TRUE(eventually([&] { return released.load(); })) << "auto-release may be off";
+}
+
+TEST(Renewals, AGrantThatComesLateIsRenewedOnANewConnection) {
+  const LyingServer server([&](Peer& peer) {
+    while (auto asked = peer.read_request()) {
+      if (asked->command == "l") {
+        std::this_thread::sleep_for(600ms);
+        peer.send(grant(kShort));
+      } else if (peer.number() > 0) {
+        peer.send(asked->command == "n" ? "ok 1\n" : "ok\n");
+      } else {
+        return;
+      }
+    }
+  });
+  Client client(options_for(server));
+  const auto lock = client.acquire({.key = "k", .wait = 60s, .lease = 1s});
+  EXPECT_TRUE(lock) << describe(lock);
 }
 
 TEST(Renewals, WhoDoesNotLeadIsAskedAgain) {
