@@ -80,7 +80,7 @@ void Wire::advance(Time now) {
 
 void Wire::finish_connecting(Time now) {
   pollfd ready = interest();
-  if (::poll(&ready, 1, 0) == 0) {
+  if (::poll(&ready, 1, 0) <= 0) {
     if (now < attempt_deadline_ || next_address_ == addresses_.size()) return;
     connect_error_ = ETIMEDOUT;
     return connect_next(now);
