@@ -3,7 +3,6 @@
 #include <openssl/ssl.h>
 
 #include <array>
-#include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -12,13 +11,19 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <chrono>
+#include <cstring>
 #include <optional>
+#include <stop_token>
 #include <utility>
+#include <vector>
 
 #include "cli/command_table.h"
 #include "cli/failure.h"
 #include "cli/http_refusal.h"
 #include "cli/tls_settings.h"
+#include "client/deadline.h"
+#include "client/endpoint.h"
+#include "client/wire.h"
 
 namespace lockd::cli {
 namespace {
@@ -65,7 +70,7 @@ class HttpClient::Impl {
   }
 
   void interrupt() {
-    interrupted_ = true;
+    interrupted_.request_stop();
     context_.stop();
   }
 
@@ -84,22 +89,25 @@ class HttpClient::Impl {
   }
 
   void connect(beast::tcp_stream& stream, Duration patience) {
-    Tcp::resolver resolver(context_);
-    Tcp::resolver::results_type found;
     limit(stream, patience);
-    await("find", [&](auto done) {
-      resolver.async_resolve(address_.address.host, std::to_string(address_.address.port),
-                             [&found, done](Error error, auto results) {
-                               found = std::move(results);
-                               done(error);
-                             });
-    });
+    const std::vector<Tcp::endpoint> found = find(patience);
     await("connect to", [&](auto done) {
       stream.async_connect(found, [done](Error error, auto&&) { done(error); });
     });
-    Error ignored;
-    stream.socket().set_option(Tcp::no_delay(true), ignored);
-    stream.socket().set_option(asio::socket_base::keep_alive(true), ignored);
+    client::tune(stream.socket().native_handle());
+  }
+
+  std::vector<Tcp::endpoint> find(Duration patience) const {
+    const auto until = client::later(client::BootClock::now(), patience);
+    const auto addresses = client::resolve(address_.address, until, interrupted_.get_token());
+    require(addresses);
+    std::vector<Tcp::endpoint> found;
+    for (const client::SocketAddress& address : *addresses) {
+      Tcp::endpoint& last = found.emplace_back();
+      last.resize(address.size);
+      std::memcpy(last.data(), address.get(), address.size);
+    }
+    return found;
   }
 
   void shake_hands(beast::ssl_stream<beast::tcp_stream>& stream) {
@@ -200,7 +208,7 @@ class HttpClient::Impl {
     std::optional<Error> result;
     start([&result](Error error) { result = error; });
     context_.restart();
-    while (!result && !interrupted_ && context_.run_one() != 0) {
+    while (!result && !interrupted_.stop_requested() && context_.run_one() != 0) {
     }
     if (!result) throw Failure(kExitUnavailable, "interrupted");
     if (!*result) return;
@@ -216,7 +224,7 @@ class HttpClient::Impl {
   const client::ConnectOptions options_;
   asio::io_context context_{1};
   std::optional<asio::ssl::context> tls_;
-  std::atomic<bool> interrupted_{false};
+  std::stop_source interrupted_;
 };
 
 HttpClient::HttpClient(HttpAddress address, client::ConnectOptions options)

@@ -19,8 +19,10 @@ void set(int socket, int level, int option, int value) {
   ::setsockopt(socket, level, option, &value, sizeof value);
 }
 
-// Small messages go out at once, and a peer that has vanished is noticed within half a minute, also
-// while nothing is said.
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
+}  // namespace
+
 void tune(int socket) {
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -28,10 +30,6 @@ void tune(int socket) {
   set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
-
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
-
-}  // namespace
 
 Wire::Wire(std::shared_ptr<const Endpoint> endpoint, SocketAddresses addresses, Time now,
            Time deadline)

@@ -24,6 +24,10 @@
 
 namespace lockd::client {
 
+// Small messages go out at once, and a peer that has vanished is noticed within half a minute, also
+// while nothing is said.
+void tune(int socket);
+
 class Wire {
  public:
   using Time = BootClock::time_point;
