@@ -96,8 +96,7 @@ void Renewal::leave(Talk& talk, Time now) {
 // To the next server, which is asked as soon as it is ready.
 void Renewal::go_away(const Status& why, Time now) {
   // Its name may lead elsewhere by now.
-  if (!cluster().is_alone() && why.outcome == Outcome::unreachable)
-    cluster().look_up(search_.here());
+  if (why.outcome == Outcome::unreachable) cluster().look_up(search_.here());
   is_away_ = true;
   renew_at_ = now;
   search_.move_on(why, now);
