@@ -1,7 +1,6 @@
 #include "client/cluster.h"
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "lockd/client/client.h"
@@ -62,14 +61,10 @@ void Cluster::look_up(std::size_t index) {
     MutexLock lock(mutex_);
     if (std::exchange(whereabouts_[index].is_looked_up, true)) return;
   }
-  try {
-    resolve_in_background(member(index)->address,
-                          [self = shared_from_this(), index](Result<SocketAddresses> answer) {
-                            self->end_look_up(index, std::move(answer));
-                          });
-  } catch (const std::system_error& no_thread) {
-    end_look_up(index, Status{Outcome::unreachable, no_thread.what()});
-  }
+  resolve_in_background(member(index)->address,
+                        [self = shared_from_this(), index](Result<SocketAddresses> answer) {
+                          self->end_look_up(index, std::move(answer));
+                        });
 }
 
 // One that fails leaves what was known before: a name server that is away takes nobody with it.

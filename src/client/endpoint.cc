@@ -7,6 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -84,9 +85,11 @@ Result<SocketAddresses> resolve(const Address& address, BootClock::time_point un
 void resolve_in_background(const Address& address,
                            std::function<void(Result<SocketAddresses>)> take) {
   if (auto numeric = look_up(address, AI_NUMERICHOST)) return take(std::move(numeric));
-  std::thread([address, take = std::move(take)] {
-    take(look_up(address, AI_ADDRCONFIG));
-  }).detach();
+  try {
+    std::thread([address, take] { take(look_up(address, AI_ADDRCONFIG)); }).detach();
+  } catch (const std::system_error& no_thread) {
+    take({Outcome::unreachable, "cannot look up " + address.host + ": " + no_thread.what()});
+  }
 }
 
 }  // namespace lockd::client

@@ -45,8 +45,8 @@ struct Endpoint {
 // name it is asked on a thread of its own, which is left behind when nobody waits for it any more.
 Result<SocketAddresses> resolve(const Address& address, BootClock::time_point until,
                                 std::stop_token stop);
-// The same without waiting: `take` is passed the answer, at once when the host is an IP address, on
-// that other thread when it is a name. Throws std::system_error when the system gives no thread.
+// The same without waiting: `take` is passed the answer, at once when the host is an IP address or
+// the system gives no thread, else on that other thread.
 void resolve_in_background(const Address& address,
                            std::function<void(Result<SocketAddresses>)> take);
 
