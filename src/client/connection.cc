@@ -127,7 +127,7 @@ Result<Signal> Connection::next_signal(Duration wait, std::stop_token stop) {
   const auto deadline = later(BootClock::now(), std::max(wait, Duration(0)));
   for (;;) {
     std::optional<Signal> signal;
-    const auto quiet_until = std::min(deadline, later(BootClock::now(), kPingInterval));
+    const auto quiet_until = std::min(deadline, later(conversation->heard_at(), kPingInterval));
     Status status = converse_until(*conversation, quiet_until, stop, [&] {
       signal = conversation->take_signal();
       return signal.has_value();

@@ -12,12 +12,13 @@ Conversation::Conversation(std::shared_ptr<const Endpoint> endpoint,
     : endpoint_(std::move(endpoint)),
       addresses_(addresses),
       deadline_(deadline),
-      wire_(endpoint_, addresses_, now, deadline) {}
+      wire_(endpoint_, addresses_, now, deadline),
+      heard_at_(now) {}
 
 void Conversation::advance(Time now) {
   wire_.advance(now);
   if (state_ == State::connecting && wire_.is_open()) greet();
-  take_lines();
+  take_lines(now);
   if (state_ == State::greeting && now >= deadline_) {
     close({Outcome::unreachable,
            endpoint_->address.to_string() + " did not answer to the secret in time"});
@@ -29,7 +30,7 @@ void Conversation::greet() {
   if (state_ == State::greeting) wire_.send(endpoint_->greeting);
 }
 
-void Conversation::take_lines() {
+void Conversation::take_lines(Time now) {
   std::string& input = wire_.input();
   std::size_t start = 0;
   while (!verdict_) {
@@ -38,6 +39,7 @@ void Conversation::take_lines() {
     std::string_view line(input.data() + start, end - start);
     while (line.ends_with('\r')) line.remove_suffix(1);
     start = end + 1;
+    heard_at_ = now;
     take_line(line);
   }
   input.erase(0, start);

@@ -49,6 +49,9 @@ class Conversation {
   std::size_t outstanding() const { return awaited_.size() + replies_.size(); }
   std::optional<std::string> take_reply();
 
+  // When the server last said anything; before that, when this began.
+  Time heard_at() const { return heard_at_; }
+
   std::optional<Signal> take_signal();
   std::uint64_t signals_dropped() const { return signals_dropped_; }
 
@@ -69,7 +72,7 @@ class Conversation {
 
   Time deadline_of_opening() const { return std::min(wire_.deadline(), deadline_); }
   void greet();
-  void take_lines();
+  void take_lines(Time now);
   void take_line(std::string_view line);
   void take_greeting(std::string_view reply);
   void end(Status verdict);
@@ -81,6 +84,7 @@ class Conversation {
   const Time deadline_;  // of becoming ready
   Wire wire_;
   State state_ = State::connecting;
+  Time heard_at_;
   std::size_t searched_ = 0;  // of the wire's input: there is no LF up to here
   std::deque<ReplySize> awaited_;
   std::deque<std::string> replies_;

@@ -1,6 +1,7 @@
 // Signals that arrive whenever they like: between replies, inside a wait, byte by byte, too many.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 
 #include "client/lying_server.h"
@@ -98,6 +99,22 @@ TEST(Pushes, BeforeTheEndAreNotLostToIt) {
   EXPECT_EQ(next(connection), "a=1");
   EXPECT_EQ(next(connection), "a=2");
   EXPECT_EQ(connection.next_signal(60s).outcome, Outcome::disconnected);
+}
+
+TEST(Pushes, AServerIsPingedHoweverShortTheWaits) {
+  std::atomic<bool> pinged = false;
+  const LyingServer server([&](Peer& peer) {
+    while (auto asked = peer.read_request()) {
+      if (asked->command == "ping") pinged = true;
+      peer.send("ok\n");
+    }
+  });
+  Connection connection = connect(server);
+  EXPECT_TRUE(connection.listen("a.>"));
+  EXPECT_TRUE(eventually([&] {
+    EXPECT_EQ(connection.next_signal(100ms).outcome, Outcome::timeout);
+    return pinged.load();
+  }));
 }
 
 }  // namespace
