@@ -1,6 +1,7 @@
 #include "lockd/client/client.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "client/calls.h"
 #include "client/cluster.h"
 #include "client/connection_impl.h"
+#include "client/deadline.h"
 #include "client/keeper.h"
 #include "client/leader_calls.h"
 #include "client/leader_search.h"
@@ -46,6 +48,20 @@ Result<std::string> lines_of(const LockRequest& request, Duration wait) {
                         .lease = request.lease,
                         .kind = request.kind,
                         .limit = request.limit});
+}
+
+// A wait that is shorter than the way there and back would be over before any answer: so a short
+// one begins with a try.
+Result<LineGrant> acquire_over(Conversation& conversation, const LockRequest& request,
+                               Duration wait, const std::stop_token& stop) {
+  const auto stand = [&](Duration left) {
+    return stand_in_line(conversation, *lines_of(request, left), left, request.lease, stop);
+  };
+  if (wait >= std::chrono::seconds(1) || wait == Duration(0)) return stand(wait);
+  const auto until = later(BootClock::now(), wait);
+  auto tried = stand(Duration(0));
+  const Duration left = until - BootClock::now();
+  return tried.outcome == Outcome::timeout && left > Duration(0) ? stand(left) : tried;
 }
 
 }  // namespace
@@ -119,8 +135,7 @@ Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token sto
   return impl_->at_leader(
       *cluster, request.wait, stop,
       [&](std::unique_ptr<Conversation> conversation, Duration wait) -> Result<HeldLock> {
-        const auto lines = lines_of(request, wait);
-        auto grant = stand_in_line(*conversation, *lines, wait, request.lease, stop);
+        auto grant = acquire_over(*conversation, request, wait, stop);
         if (grant.outcome == Outcome::refused && !(*cluster)->is_alone()) {
           return explained(grant, *conversation, stop);
         }

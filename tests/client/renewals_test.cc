@@ -95,6 +95,19 @@ TEST(Renewals, AServerThatComesBackRenews) {
   EXPECT_TRUE(acquired->is_held());
 }
 
+// It was free, however short the wait and however long the way.
+TEST(Renewals, AWaitShorterThanTheWayThereIsATry) {
+  const LyingServer server([](Peer& peer) {
+    while (auto asked = peer.read_request()) {
+      if (asked->command == "l") std::this_thread::sleep_for(200ms);
+      peer.send(asked->command == "l" ? grant(kLong) : "ok\n");
+    }
+  });
+  Client client(options_for(server));
+  const auto lock = client.acquire({.key = "k", .wait = 10ms});
+  EXPECT_TRUE(lock) << describe(lock);
+}
+
 TEST(Renewals, AGrantThatComesLateIsRenewedBeforeItIsHandedOut) {
   std::atomic<bool> renewed = false;
   const LyingServer server([&](Peer& peer) {
