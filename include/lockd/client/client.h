@@ -79,7 +79,8 @@ class Place {
   // Whether it was granted at once. The lease is running, and nobody renews it before wait().
   bool is_granted() const noexcept;
   // Waits for its turn. Whatever the outcome, the place is used up. `lease_expired`: the turn came
-  // and its lease ran out before this was called.
+  // and its lease ran out before this was called. `refused`: that, or the server is stopping; it
+  // tells them apart only with --detailed-errors.
   Result<HeldLock> wait(Duration wait, std::stop_token stop = {});
 
  private:
