@@ -1,6 +1,7 @@
 #include "cli/child_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "cli/bell.h"
 #include "cli/failure.h"
 #include "cli/values.h"
 
@@ -30,9 +32,11 @@ std::string_view name_of(std::string_view variable) {
 // The child, between fork and exec: nothing that takes a lock or allocates. Says by the pipe why it
 // could not become the command; when it did, exec closes the pipe.
 [[noreturn]] void become(char* const* words, char* const* environment, const sigset_t& mask,
-                         pid_t parent, int pipe) {
+                         pid_t parent, const Bell& go, int pipe) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kExitSoftware);  // it died before the kernel knew
+  pollfd rung{.fd = go.descriptor(), .events = POLLIN, .revents = 0};
+  ::poll(&rung, 1, -1);
   ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   ::execvpe(words[0], words, environment);
   const int error = errno;
@@ -44,18 +48,36 @@ std::string_view name_of(std::string_view variable) {
   throw Failure(code, what + ": " + std::generic_category().message(error));
 }
 
+// To a child that has them all blocked still: so one that it was sent as well does not reach it
+// twice.
+void pass_on_unread(const SignalSource& signals, pid_t child) {
+  while (const auto signal = signals.next()) {
+    if (is_stop(signal->number)) {
+      ::kill(::getpid(), SIGSTOP);
+    } else {
+      ::kill(child, signal->number);
+    }
+  }
+}
+
 }  // namespace
 
-pid_t start_child(const ChildCommand& command, const sigset_t& mask) {
+pid_t start_child(const ChildCommand& command, const SignalSource& signals) {
   const std::vector<char*> words = pointers(command.words);
   const std::vector<char*> environment = pointers(command.environment);
+  const Bell go;
+  if (go.descriptor() < 0) refuse("eventfd", errno, kExitSystem);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) refuse("pipe", errno, kExitSystem);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) become(words.data(), environment.data(), mask, parent, ends[1]);
+  if (child == 0) {
+    become(words.data(), environment.data(), signals.original_mask(), parent, go, ends[1]);
+  }
   const int fork_error = errno;
   ::close(ends[1]);
+  if (child > 0) pass_on_unread(signals, child);
+  go.ring();
   int error = 0;
   ssize_t size = 0;
   do {

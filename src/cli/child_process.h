@@ -4,13 +4,17 @@
 // signals blocked that were blocked when we began, and with the descriptors that we inherited, for
 // all of our own are closed when it is executed. It does not outlive us: the kernel kills it when
 // the thread that started it ends. So that must be the first thread.
+//
+// What was sent to our group before it was in there, as by ^C, and that nobody has read, is passed
+// on to it before it begins; ^Z stops us first.
 #pragma once
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <string>
 #include <vector>
+
+#include "cli/signal_source.h"
 
 namespace lockd::cli {
 
@@ -21,7 +25,7 @@ struct ChildCommand {
 
 // Its process id. Throws Failure: 127 when there is no such program, 126 when it cannot be
 // executed, 71 when there can be no process.
-pid_t start_child(const ChildCommand& command, const sigset_t& mask);
+pid_t start_child(const ChildCommand& command, const SignalSource& signals);
 
 // This process's environment without the variables named in `left_out`, and with `added`, which are
 // "NAME=value".

@@ -11,8 +11,6 @@ bool is_harmless(int number) {
   return number == SIGCHLD || number == SIGWINCH || number == SIGCONT || number == SIGURG;
 }
 
-bool is_stop(int number) { return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU; }
-
 }  // namespace
 
 LineLeaver::LineLeaver(const SignalSource& signals)

@@ -82,8 +82,7 @@ client::Result<HeldLock> stand_in_line(client::Client& client, const Arguments& 
 int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSource& signals,
                    const Bell& lost) {
   adopt_orphans();
-  const pid_t child =
-      start_child({words_of(arguments), environment_of(lock, arguments)}, signals.original_mask());
+  const pid_t child = start_child({words_of(arguments), environment_of(lock, arguments)}, signals);
   const Licence licence{.is_held = [&lock] { return lock.is_held(); },
                         .lost = lost,
                         .on_loss =

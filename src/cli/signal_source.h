@@ -18,6 +18,11 @@ struct ReceivedSignal {
   bool from_kernel = false;  // as from a terminal, which sends it to a whole group of processes
 };
 
+// Whether it stops a process, as ^Z does.
+inline bool is_stop(int number) {
+  return number == SIGTSTP || number == SIGTTIN || number == SIGTTOU;
+}
+
 class SignalSource {
  public:
   SignalSource();

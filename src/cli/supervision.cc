@@ -25,6 +25,7 @@ class Supervision {
       : child_(child), signals_(signals), licence_(licence), grace_(grace) {}
 
   Ending run() {
+    reap();  // it may have ended while it was started, and nobody reads of that any more
     while (!ended_) {
       await_something();
       while (const auto signal = signals_.next()) take(*signal);
@@ -74,8 +75,7 @@ class Supervision {
   // An editor that cleans up before it stops uses SIGSTOP. One that somebody else sends to the
   // child alone is no reason for us to let the lease run out.
   void follow_stop(int number) {
-    const bool by_terminal = number == SIGTSTP || number == SIGTTIN || number == SIGTTOU ||
-                             (number == SIGSTOP && asked_to_stop_);
+    const bool by_terminal = is_stop(number) || (number == SIGSTOP && asked_to_stop_);
     if (!by_terminal || ending_.lost) return;
     asked_to_stop_ = false;
     ::kill(::getpid(), SIGSTOP);
