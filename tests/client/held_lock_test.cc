@@ -169,7 +169,7 @@ TEST(HeldLock, ManyAreKeptWhenFewDescriptorsMayBeOpen) {
   for (int i = 0; i < kHeld; ++i) {
     locks.push_back(acquire(client, {.key = "k" + std::to_string(i), .lease = kLease}));
   }
-  for (const rlim_t limit : {kHeld + 10, 10}) {
+  for (const rlim_t limit : {rlim_t{kHeld + 10}, rlim_t{10}}) {
     const DescriptorLimit lowered(limit);
     const auto before = BootClock::now() + kLease;
     EXPECT_TRUE(eventually([&] {
