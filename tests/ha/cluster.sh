@@ -37,8 +37,9 @@ free_port() {
 ask() {
   local port=$1 reply=""
   shift
+  trap '' PIPE  # whoever begins anew may close before it is asked
   { exec 9<>"/dev/tcp/127.0.0.1/$port"; } 2>/dev/null || return 0
-  printf '%s\n%s\n%s\n' "$@" >&9 || true
+  printf '%s\n%s\n%s\n' "$@" 2>/dev/null >&9 || true
   IFS= read -r -t 5 -u 9 reply || true
   exec 9>&-
   echo "$reply"
