@@ -64,6 +64,17 @@ bool is_plain_text(std::string_view text) noexcept {
   return true;
 }
 
+std::string as_utf8(std::string_view text, std::string_view instead) {
+  std::string valid;
+  while (!text.empty()) {
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
+    const std::size_t size = bytes[0] < 0x80 ? 1 : character_size(bytes, text.size());
+    valid += size == 0 ? instead : text.substr(0, size);
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  return valid;
+}
+
 bool is_name(std::string_view text) noexcept {
   return !text.empty() && text.size() <= kNameSizeMax && is_plain_text(text);
 }

@@ -83,6 +83,12 @@ TEST(Text, ANameIsOneTo256Bytes) {
   EXPECT_FALSE(is_name("a\nb"));
 }
 
+TEST(Text, BecomesUtf8ByteByByte) {
+  EXPECT_EQ(as_utf8("a\n\xc3\xa9\xf0\x9f\x92\x8e", "?"), "a\n\xc3\xa9\xf0\x9f\x92\x8e");
+  EXPECT_EQ(as_utf8("\xff\xc3\xa9\xe2\x82z\xc0\xaf", "?"), "?\xc3\xa9??z??");
+  EXPECT_EQ(as_utf8("\xf0\x9f\x92", "--"), "------");
+}
+
 TEST(Text, EverySingleByte) {
   for (int byte = 0; byte < 256; ++byte) {
     const std::string eight(8, static_cast<char>(byte));

@@ -117,16 +117,7 @@ std::string grouped(std::uint64_t number) {
   return digits;
 }
 
-std::string as_utf8(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::string_view character = text.substr(0, character_size(text));
-    const bool valid = static_cast<unsigned char>(text.front()) < 0x80 || is_plain_text(character);
-    out += valid ? character : "?";
-    text.remove_prefix(valid ? character.size() : 1);
-  }
-  return out;
-}
+std::string as_utf8(std::string_view text) { return lockd::as_utf8(text, "?"); }
 
 std::string printable(std::string_view text) {
   std::string out;

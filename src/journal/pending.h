@@ -3,7 +3,7 @@
 //
 // Any thread may append; the journal's alone takes. What is kept is bounded by `size_max` in the
 // sense that is_crowded() then asks for no more grants: releases and expiries always fit, and are
-// no more than what was granted before. Renewals are not counted: each who waits for one is.
+// no more than what was granted before. Renewals fit as well, and nothing here bounds them.
 #pragma once
 
 #include <atomic>

@@ -22,21 +22,8 @@ constexpr std::string_view kPageFields =
 constexpr std::int64_t kKeysPerPageMax = 1000;
 constexpr std::int64_t kKeysPerPage = 100;
 
-// With U+FFFD for what is no UTF-8. A line client's payload may be any bytes; JSON may not.
-std::string as_utf8(std::string_view text) {
-  if (is_plain_text(text)) return std::string(text);
-  constexpr std::size_t kCharacterMax = 4;
-  std::string valid;
-  while (!text.empty()) {
-    std::size_t size = 1;
-    bool whole = static_cast<unsigned char>(text.front()) < 0x80;
-    while (!whole && size < kCharacterMax) whole = is_plain_text(text.substr(0, ++size));
-    if (!whole) size = 1;
-    valid += whole ? text.substr(0, size) : "\xEF\xBF\xBD";
-    text.remove_prefix(size);
-  }
-  return valid;
-}
+// A line client's payload may be any bytes; JSON may not.
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 }  // namespace
 
@@ -79,7 +66,7 @@ void HttpSession::signalled(const Signal& signal, std::string& out) {
   if (state_ != State::streaming) return;
   JsonObject json;
   json.add("channel", signal.channel());
-  json.add("payload", as_utf8(signal.payload()));
+  json.add("payload", as_utf8(signal.payload(), kReplacement));
   write_stream_event(out, !exchange_.http_1_0, "sig", json.finish());
 }
 

@@ -21,7 +21,7 @@ namespace lockd {
 // with those of a cluster.
 enum class Flavour : std::uint8_t { dflockd, lockd_server, dflockd_ha };
 
-// More would be a slip of the finger: there is no use in many more threads than cores.
+// Each has a mailbox for signals, and those are numbered by a byte.
 inline constexpr std::uint32_t kThreadsMax = 256;
 
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };

@@ -17,6 +17,8 @@ using boost::asio::ip::tcp;
 using boost::system::error_code;
 using namespace std::chrono_literals;
 
+static_assert(kThreadsMax <= SignalHub::kMailboxesMax);
+
 // As in "Sun, 06 Nov 1994 08:49:37 GMT".
 std::string http_date() {
   const std::time_t now = std::time(nullptr);
