@@ -1,6 +1,6 @@
-// Figures that are not times per call: memory, how late leases end, and what happens to large keys.
+// Stats that are not times per call: memory, how late leases end, and what happens to large keys.
 //
-// Run by `make bench`; what the figures mean is in docs/performance.md.
+// Run by `make bench`; what the stats mean is in docs/performance.md.
 #include <malloc.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::size_t heap_in_use() {
 }
 
 class Ignore final : public Listener {
-  void settled(const Settled&) noexcept override {}
+  void on_wait_done(const WaitResult&) noexcept override {}
 };
 
 class Stopwatch {
@@ -113,7 +113,7 @@ class LagRecorder final : public Listener {
   }
 
  private:
-  void settled(const Settled& settled) noexcept override {
+  void on_wait_done(const WaitResult& settled) noexcept override {
     const Duration lag = engine_.now() - deadlines_[settled.id];
     {
       MutexLock lock(mutex_);
@@ -181,8 +181,8 @@ void long_line(std::uint64_t waiters) {
   Holder holder = "a";
   for (std::uint64_t i = 0; i < waiters / 4; ++i) {
     releases.push_back(time([&] { table.release(now, {"k", holder, fence}); }));
-    fence = table.effects().settled[0].grant.fence;
-    holder = Holder::of_secret(table.effects().settled[0].id, 1);
+    fence = table.effects().wait_results[0].grant.fence;
+    holder = Holder::of_secret(table.effects().wait_results[0].id, 1);
     table.effects().clear();
   }
   std::printf(

@@ -1,7 +1,7 @@
-// Figures of the server that are not speed: memory per connection, and how late leases end as a
+// Stats of the server that are not speed: memory per connection, and how late leases end as a
 // client sees it.
 //
-// Run by `make bench`; what the figures mean is in docs/performance.md.
+// Run by `make bench`; what the stats mean is in docs/performance.md.
 #include <sys/epoll.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // What a request costs between its socket and its reply: framing, parsing, executing, answering.
 //
 // What the server spends beyond this is the kernel's and the loop's: see server_bench. Run by
-// `make bench`; figures and what they mean are in docs/performance.md.
+// `make bench`; stats and what they mean are in docs/performance.md.
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
@@ -15,18 +15,18 @@
 #include "dialogue.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
-#include "protocol/line_framer.h"
-#include "protocol/line_request.h"
-#include "server/line_session.h"
+#include "protocol/line/line_framer.h"
+#include "protocol/line/line_request.h"
+#include "server/session/line_session.h"
 
 namespace lockd {
 namespace {
 
 class Ignore final : public Listener, public Mailbox, public Desk {
-  void settled(const Settled&) noexcept override {}
+  void on_wait_done(const WaitResult&) noexcept override {}
   void deliver(std::span<const std::uint64_t>,
                const std::shared_ptr<const Signal>&) noexcept override {}
-  void ask(SessionId, Report) override {}
+  void ask(SessionId, ReportRequest) override {}
   void watch_events(SessionId) override {}
   void abandon(SessionId, Kind, std::string_view, std::string_view) override {}
 };
@@ -48,17 +48,17 @@ void session_requests(benchmark::State& state) {
   Ignore ignore;
   Batch batch(engine);
   TokenSource secrets;
-  WorkerFigures figures;
-  Conversation::Service service{.options = options,
-                                .hub = hub,
-                                .engine = engine,
-                                .batch = batch,
-                                .secrets = secrets,
-                                .listener = ignore,
-                                .desk = ignore,
-                                .figures = figures,
-                                .mailbox = hub.attach(ignore),
-                                .unix_ms = [] { return std::int64_t{0}; }};
+  WorkerStats stats;
+  SessionContext service{.options = options,
+                         .hub = hub,
+                         .engine = engine,
+                         .batch = batch,
+                         .secrets = secrets,
+                         .listener = ignore,
+                         .desk = ignore,
+                         .stats = stats,
+                         .mailbox = hub.attach(ignore),
+                         .unix_ms = [] { return std::int64_t{0}; }};
   LineSession session(service, 1);
   std::vector<bench::Dialogue> all = dialogues(1024);
   std::string in;

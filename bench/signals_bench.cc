@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "signals/signal_hub.h"
-#include "signals/subscriptions.h"
+#include "pubsub/signal_hub.h"
+#include "pubsub/subscriptions.h"
 
 namespace lockd {
 namespace {

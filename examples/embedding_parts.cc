@@ -36,10 +36,10 @@ class Store {
 
 class Watcher final : public lockd::Observer {
  public:
-  void occurred(std::span<const lockd::Occurrence> all, lockd::Position) noexcept override {
+  void on_key_events(std::span<const lockd::KeyEvent> all, lockd::Position) noexcept override {
     const std::lock_guard lock(mutex_);
-    for (const lockd::Occurrence& one : all) {
-      if (one.type == lockd::Occurrence::Type::granted) ++grants_;
+    for (const lockd::KeyEvent& one : all) {
+      if (one.type == lockd::KeyEvent::Type::granted) ++grants_;
     }
   }
   int grants() {

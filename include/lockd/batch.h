@@ -77,7 +77,7 @@ class Batch {
  private:
   detail::EngineCore& core_;
   Position position_ = 0;
-  std::vector<Settled> settled_;
+  std::vector<WaitResult> settled_;
 };
 
 }  // namespace lockd

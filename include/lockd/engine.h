@@ -25,10 +25,10 @@
 #include <vector>
 
 #include "lockd/clock.h"
-#include "lockd/figures.h"
 #include "lockd/journal.h"
 #include "lockd/observer.h"
 #include "lockd/requests.h"
+#include "lockd/stats.h"
 #include "lockd/types.h"
 
 namespace lockd {
@@ -151,7 +151,7 @@ class Engine {
                      std::size_t entries_max = 16) const;
 
   // What was done and what there is, summed over the shards one by one.
-  Figures figures() const;
+  Stats stats() const;
 
   // Looks at everything that is kept, shard by shard: the name of an invariant that is broken and
   // what breaks it, or an empty string. For tests: it takes as long as there is much.
@@ -163,7 +163,7 @@ class Engine {
   // has come out of this is called no more. Waits for the journal, if there is one. It does not
   // know of what other threads have settled and are about to tell: commit their batches, and have
   // their calls return, before this.
-  void wait_until_told();
+  void drain_notifications();
 
   // Whether everything up to `position` is durable; wait_durable() blocks until it is, and returns
   // false when it never will be: the journal has failed.

@@ -43,8 +43,8 @@ struct FileJournalOptions {
   // the thread that opens or recovers, and on the journal's own; one call at a time.
   std::function<void(std::string_view)> log{};
 
-  // A segment that is larger than this, and than three times the last account of all there is, is
-  // followed by a new one, and by a new account.
+  // A segment that is larger than this, and than three times the last snapshot of all there is, is
+  // followed by a new one, and by a new snapshot.
   std::uint64_t segment_size = std::uint64_t{16} << 20;
   // Space kept for releases, renewals and expiries when the disk is full.
   std::uint64_t reserve_size = std::uint64_t{1} << 20;
@@ -71,11 +71,11 @@ class FileJournal final : public Journal {
   Histogram sync_time() const noexcept;
 
  private:
-  class Body;
+  class Impl;
 
-  explicit FileJournal(std::unique_ptr<Body> body);
+  explicit FileJournal(std::unique_ptr<Impl> body);
 
-  const std::unique_ptr<Body> body_;
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace lockd

@@ -20,7 +20,7 @@
 
 namespace lockd {
 
-struct Occurrence {
+struct KeyEvent {
   enum class Type : std::uint8_t {
     queued,        // took a place in line
     granted,       // a hold began; `lasted` is the wait, zero if there was none
@@ -61,7 +61,7 @@ class Observer {
   // Nobody may be told before `position` is durable (0 without a journal). Called by any thread
   // with a shard's lock held: it must be quick, and must not call the engine. Calls for different
   // shards come at the same time. The last come from the engine's destructor.
-  virtual void occurred(std::span<const Occurrence> occurrences, Position position) noexcept = 0;
+  virtual void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept = 0;
 
  protected:
   ~Observer() = default;

@@ -56,7 +56,7 @@ struct FenceStatus {
 class Listener;
 
 // How one wait ended.
-struct Settled {
+struct WaitResult {
   Listener* listener = nullptr;
   std::uint64_t id = 0;  // as given when the request was queued
   Outcome outcome = Outcome::ok;
@@ -73,12 +73,12 @@ class Listener {
   //
   // It may use a Batch, but must not wait: the thread may be the sweeper's or the journal's, the
   // very one that it would wait for. Engine::acquire() waits when it stands in line, wait_durable()
-  // and wait_until_told() do, and with a journal also renew(), release(), fence(), status() and
+  // and drain_notifications() do, and with a journal also renew(), release(), fence(), status() and
   // every acquire().
   //
   // To release what was granted tells the next in line within that commit(), and so on, as deep as
   // the line is long: where lines may be long, take note here and release elsewhere.
-  virtual void settled(const Settled& settled) noexcept = 0;
+  virtual void on_wait_done(const WaitResult& settled) noexcept = 0;
 
  protected:
   ~Listener() = default;

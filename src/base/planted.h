@@ -27,13 +27,13 @@ enum class Bug : std::uint8_t {
   overfull_line,       // one more may wait than may
   forgotten_renewal,   // a renewal is not in the journal
   forgotten_end,       // nor is the end of a lease
-  missing_floor,       // an account does not tell what the fences have come to
+  missing_floor,       // a snapshot does not tell what the fences have come to
   early_reply,         // answers leave before what they rest on is durable
   told_twice,          // the end of a wait is told twice, if it had to wait for the journal
   untold,              // of several waits that the journal held up, one is never told
   skipped_sync,        // a sync that does nothing
   unsynced_name,       // a new segment's name is not made durable
-  early_removal,       // older segments go when half of the account is there
+  early_removal,       // older segments go when half of the snapshot is there
   unchecked_frame,     // the checksum of a frame is not looked at
   wall_clock,          // leases go by the wall clock
   lost_input,          // what was sent behind a request that waits is forgotten

@@ -17,7 +17,7 @@ using std::chrono::seconds;
 
 // Renews a grant in place, at another server of the cluster if need be. One that is given up is
 // released as well as can be without waiting: it may be in force.
-Status confirm(const Hold::Terms& terms, Conversation& conversation, LineGrant& grant,
+Status confirm(const Hold::Terms& terms, LineConnection& connection, LineGrant& grant,
                std::stop_token stop) {
   const LineHold hold{.key = terms.key, .token = grant.token, .kind = terms.kind};
   const auto lines = renew_lines(hold, grant.lease);
@@ -25,12 +25,12 @@ Status confirm(const Hold::Terms& terms, Conversation& conversation, LineGrant& 
   const ConnectOptions& options = terms.cluster->options();
   const auto reply_until = later(BootClock::now(), options.reply_timeout);
   auto reply =
-      ask_by_token(terms.cluster, &conversation, {.lines = *lines, .farewell = *release},
+      ask_by_token(terms.cluster, &connection, {.lines = *lines, .on_cancel = *release},
                    reply_until, later(reply_until, options.connect_timeout), std::move(stop));
   if (!reply) return reply;
   const auto renewal = renewal_of(reply->line, grant.lease);
   if (renewal.outcome == Outcome::refused) return {Outcome::lease_expired};
-  if (!renewal && conversation.is_ready()) conversation.ask(*release);
+  if (!renewal && connection.is_ready()) connection.ask(*release);
   if (!renewal) return renewal;
   grant.sent_at = reply->sent_at;
   grant.lease = renewal->remaining;
@@ -44,13 +44,13 @@ seconds seconds_to_name(Duration wait) {
   return std::min(std::chrono::ceil<seconds>(std::min<Duration>(wait, kMax)), kMax);
 }
 
-Result<LineGrant> stand_in_line(Conversation& conversation, std::string_view lines, Duration wait,
+Result<LineGrant> stand_in_line(LineConnection& connection, std::string_view lines, Duration wait,
                                 Lease asked, std::stop_token stop) {
-  const Question question{.lines = lines, .wait = wait};
+  const Request request{.lines = lines, .wait = wait};
   const bool whole = wait == seconds_to_name(wait);
-  auto reply =
-      whole ? ask(conversation, question, std::move(stop))
-            : ask_until(conversation, question, later(BootClock::now(), wait), std::move(stop));
+  auto reply = whole
+                   ? ask(connection, request, std::move(stop))
+                   : ask_until(connection, request, later(BootClock::now(), wait), std::move(stop));
   if (reply.outcome == Outcome::no_reply && !whole) return Status{Outcome::timeout};
   if (!reply) return Status(std::move(reply));
   auto grant = grant_of(reply->line, asked);
@@ -58,15 +58,15 @@ Result<LineGrant> stand_in_line(Conversation& conversation, std::string_view lin
   return grant;
 }
 
-Result<HeldLock> take_over(const std::shared_ptr<Keeper>& keeper,
-                           std::unique_ptr<Conversation> conversation, Hold::Terms terms,
+Result<HeldLock> take_over(const std::shared_ptr<Renewer>& renewer,
+                           std::unique_ptr<LineConnection> connection, Hold::Terms terms,
                            LineGrant grant, std::stop_token stop) {
   if (BootClock::now() >= Renewal::due(grant.sent_at, grant.lease)) {
-    Status status = confirm(terms, *conversation, grant, std::move(stop));
+    Status status = confirm(terms, *connection, grant, std::move(stop));
     if (!status) return status;
   }
   auto hold = std::make_shared<Hold>(std::move(terms), std::move(grant));
-  return Keeper::keep(keeper, std::move(hold), std::move(conversation));
+  return Renewer::keep(renewer, std::move(hold), std::move(connection));
 }
 
 }  // namespace lockd::client

@@ -5,9 +5,9 @@
 #include <stop_token>
 #include <string_view>
 
-#include "client/conversation.h"
 #include "client/hold.h"
-#include "client/keeper.h"
+#include "client/line_connection.h"
+#include "client/renewer.h"
 #include "lockd/client/client.h"
 #include "lockd/client/held_lock.h"
 
@@ -18,14 +18,14 @@ std::chrono::seconds seconds_to_name(Duration wait);
 
 // Stands in line by sending `lines`, which name seconds_to_name(wait). A wait that is no whole
 // number of seconds is ended here, by leaving.
-Result<LineGrant> stand_in_line(Conversation& conversation, std::string_view lines, Duration wait,
+Result<LineGrant> stand_in_line(LineConnection& connection, std::string_view lines, Duration wait,
                                 Lease asked, std::stop_token stop);
 
-// Hands a grant to the keeper. One that is due for renewal already is renewed first, so that nobody
-// is given what ran out while the reply was under way or this process was stopped:
+// Hands a grant to the renewer. One that is due for renewal already is renewed first, so that
+// nobody is given what ran out while the reply was under way or this process was stopped:
 // `lease_expired`.
-Result<HeldLock> take_over(const std::shared_ptr<Keeper>& keeper,
-                           std::unique_ptr<Conversation> conversation, Hold::Terms terms,
+Result<HeldLock> take_over(const std::shared_ptr<Renewer>& renewer,
+                           std::unique_ptr<LineConnection> connection, Hold::Terms terms,
                            LineGrant grant, std::stop_token stop);
 
 }  // namespace lockd::client

@@ -8,54 +8,54 @@
 
 namespace lockd::client {
 
-Status converse_until(Conversation& conversation, BootClock::time_point deadline,
+Status converse_until(LineConnection& connection, BootClock::time_point deadline,
                       std::stop_token stop, const std::function<bool()>& done) {
   const StoppableWait pause(std::move(stop));
   for (;;) {
     const auto now = BootClock::now();
-    conversation.advance(now);
+    connection.advance(now);
     if (done()) return {};
-    if (conversation.is_closed()) return conversation.failure();
+    if (connection.is_closed()) return connection.failure();
     if (pause.stop_requested()) return {Outcome::cancelled};
     if (now >= deadline) return {Outcome::timeout};
-    pause.wait(conversation.interest(), std::min(deadline, conversation.deadline()));
+    pause.wait(connection.interest(), std::min(deadline, connection.deadline()));
   }
 }
 
-Result<std::unique_ptr<Conversation>> open_conversation(std::shared_ptr<const Endpoint> endpoint,
+Result<std::unique_ptr<LineConnection>> open_connection(std::shared_ptr<const Endpoint> endpoint,
                                                         BootClock::time_point deadline,
                                                         std::stop_token stop) {
   if (stop.stop_requested()) return Status{Outcome::cancelled};
   auto addresses = resolve(endpoint->address, deadline, stop);
   if (!addresses) return Status(std::move(addresses));
   auto opened =
-      std::make_unique<Conversation>(std::move(endpoint), *addresses, BootClock::now(), deadline);
-  // The conversation closes itself at its deadline, and says what it was that took so long.
+      std::make_unique<LineConnection>(std::move(endpoint), *addresses, BootClock::now(), deadline);
+  // The connection closes itself at its deadline, and says what it was that took so long.
   Status status =
       converse_until(*opened, kNever, std::move(stop), [&] { return opened->is_ready(); });
   if (!status) return status;
   return opened;
 }
 
-Result<Reply> ask(Conversation& conversation, const Question& question, std::stop_token stop) {
+Result<Reply> ask(LineConnection& connection, const Request& request, std::stop_token stop) {
   const auto patience =
-      later(later(BootClock::now(), question.wait), conversation.endpoint()->options.reply_timeout);
-  return ask_until(conversation, question, patience, std::move(stop));
+      later(later(BootClock::now(), request.wait), connection.endpoint()->options.reply_timeout);
+  return ask_until(connection, request, patience, std::move(stop));
 }
 
-Result<Reply> ask_until(Conversation& conversation, const Question& question,
+Result<Reply> ask_until(LineConnection& connection, const Request& request,
                         BootClock::time_point deadline, std::stop_token stop) {
   const auto cancel = [&] {
-    if (!question.farewell.empty() && conversation.is_ready()) conversation.ask(question.farewell);
-    conversation.close({Outcome::cancelled});
+    if (!request.on_cancel.empty() && connection.is_ready()) connection.ask(request.on_cancel);
+    connection.close({Outcome::cancelled});
   };
   if (stop.stop_requested()) cancel();
-  if (conversation.is_closed()) return conversation.failure();
-  std::size_t earlier = conversation.outstanding();
+  if (connection.is_closed()) return connection.failure();
+  std::size_t earlier = connection.outstanding();
   Reply reply{.sent_at = BootClock::now()};
-  conversation.ask(question.lines, question.size);
-  Status status = converse_until(conversation, deadline, std::move(stop), [&] {
-    while (auto line = conversation.take_reply()) {
+  connection.ask(request.lines, request.size);
+  Status status = converse_until(connection, deadline, std::move(stop), [&] {
+    while (auto line = connection.take_reply()) {
       if (earlier == 0) {
         reply.line = std::move(*line);
         return true;
@@ -67,7 +67,7 @@ Result<Reply> ask_until(Conversation& conversation, const Question& question,
   if (status) return reply;
   if (status.outcome == Outcome::timeout) status = {Outcome::no_reply};
   if (status.outcome == Outcome::cancelled) cancel();
-  conversation.close(status);
+  connection.close(status);
   return status;
 }
 

@@ -1,6 +1,6 @@
 // Until when a hold is certain, and that it is over for good once it is.
 //
-// The owner asks on any thread, the keeper extends, and the process may be stopped between any two
+// The owner asks on any thread, the renewer extends, and the process may be stopped between any two
 // instructions of either. Whoever first finds that the time has passed ends it, so that no renewal
 // confirmed late makes anybody believe again: an answer of false is final, for everybody.
 #pragma once

@@ -64,7 +64,7 @@ TEST(Certainty, NeverComesBackWhoeverRaces) {
   for (int round = 0; round < 200; ++round) {
     Certainty certainty(kStart + 10ns);
     std::atomic<std::int64_t> clock{0};
-    std::thread keeper([&] {
+    std::thread renewer([&] {
       for (int step = 1; step <= 200; ++step) {
         const Time now = kStart + std::chrono::nanoseconds(clock.fetch_add(step % 7));
         if (!certainty.extend(now, now + 10ns)) return;
@@ -77,7 +77,7 @@ TEST(Certainty, NeverComesBackWhoeverRaces) {
       ASSERT_FALSE(over && lasts);
       over = over || !lasts;
     }
-    keeper.join();
+    renewer.join();
   }
 }
 

@@ -12,10 +12,10 @@
 #include "client/cluster.h"
 #include "client/connection_impl.h"
 #include "client/deadline.h"
-#include "client/keeper.h"
 #include "client/leader_calls.h"
 #include "client/leader_search.h"
 #include "client/place_impl.h"
+#include "client/renewer.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
 
@@ -36,8 +36,8 @@ bool asks_again(const Cluster& cluster, Outcome outcome) {
 
 // What a refusal to take was. A leader that is asked to stop ends the waits at it by a plain
 // `error`, and says why to whoever asks next.
-Status explained(const Status& refusal, Conversation& conversation, std::stop_token stop) {
-  const auto reply = ask(conversation, {.lines = kBarrierLines}, std::move(stop));
+Status explained(const Status& refusal, LineConnection& connection, std::stop_token stop) {
+  const auto reply = ask(connection, {.lines = kBarrierLines}, std::move(stop));
   Status status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
   return moves_on(status.outcome) ? status : refusal;
 }
@@ -52,10 +52,10 @@ Result<std::string> lines_of(const LockRequest& request, Duration wait) {
 
 // A wait that is shorter than the way there and back would be over before any answer: so a short
 // one begins with a try.
-Result<LineGrant> acquire_over(Conversation& conversation, const LockRequest& request,
+Result<LineGrant> acquire_over(LineConnection& connection, const LockRequest& request,
                                Duration wait, const std::stop_token& stop) {
   const auto stand = [&](Duration left) {
-    return stand_in_line(conversation, *lines_of(request, left), left, request.lease, stop);
+    return stand_in_line(connection, *lines_of(request, left), left, request.lease, stop);
   };
   if (wait >= std::chrono::seconds(1) || wait == Duration(0)) return stand(wait);
   const auto until = later(BootClock::now(), wait);
@@ -70,7 +70,7 @@ class Client::Impl {
  public:
   explicit Impl(ClientOptions given)
       : options(std::move(given)),
-        keeper(Keeper::start(std::max(options.release_timeout, Duration(0)))) {
+        renewer(Renewer::start(std::max(options.release_timeout, Duration(0)))) {
     if (!options.cluster.empty()) {
       clusters.push_back(Cluster::make(options.cluster, options.connect));
       return;
@@ -84,7 +84,7 @@ class Client::Impl {
     return clusters[shard_of(key, clusters.size())];
   }
 
-  // Calls `ask` with a conversation at whoever leads, and with what is left of the wait, which
+  // Calls `ask` with a connection at whoever leads, and with what is left of the wait, which
   // begins when one is there. When that server stops to lead meanwhile, the next is asked, until
   // the wait and then the time for one more search are over.
   template <class Ask>
@@ -94,12 +94,11 @@ class Client::Impl {
     LeaderSearch search(cluster);
     std::optional<BootClock::time_point> began;
     for (;;) {
-      auto conversation = open_at_leader(search, stop);
-      if (!conversation) return Status(std::move(conversation));
+      auto connection = open_at_leader(search, stop);
+      if (!connection) return Status(std::move(connection));
       const auto asked_at = BootClock::now();
       if (!began) began = asked_at;
-      auto answer =
-          ask(std::move(*conversation), std::max(wait - (asked_at - *began), Duration(0)));
+      auto answer = ask(std::move(*connection), std::max(wait - (asked_at - *began), Duration(0)));
       const auto now = BootClock::now();
       const auto deadline = later(later(*began, wait), cluster->options().connect_timeout);
       if (!asks_again(*cluster, answer.outcome) || now >= deadline) return answer;
@@ -113,7 +112,7 @@ class Client::Impl {
 
   const ClientOptions options;
   std::vector<Result<std::shared_ptr<Cluster>>> clusters;  // which share the keys
-  const std::shared_ptr<Keeper> keeper;
+  const std::shared_ptr<Renewer> renewer;
 };
 
 Client::Client(ClientOptions options) {
@@ -134,13 +133,13 @@ Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token sto
   if (!cluster) return static_cast<const Status&>(cluster);
   return impl_->at_leader(
       *cluster, request.wait, stop,
-      [&](std::unique_ptr<Conversation> conversation, Duration wait) -> Result<HeldLock> {
-        auto grant = acquire_over(*conversation, request, wait, stop);
+      [&](std::unique_ptr<LineConnection> connection, Duration wait) -> Result<HeldLock> {
+        auto grant = acquire_over(*connection, request, wait, stop);
         if (grant.outcome == Outcome::refused && !(*cluster)->is_alone()) {
-          return explained(grant, *conversation, stop);
+          return explained(grant, *connection, stop);
         }
         if (!grant) return Status(std::move(grant));
-        return take_over(impl_->keeper, std::move(conversation), impl_->terms_of(request, *cluster),
+        return take_over(impl_->renewer, std::move(connection), impl_->terms_of(request, *cluster),
                          std::move(*grant), stop);
       });
 }
@@ -151,14 +150,14 @@ Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) 
   if (!lines) return static_cast<const Status&>(lines);
   const auto& cluster = impl_->cluster_of(request.key);
   if (!cluster) return static_cast<const Status&>(cluster);
-  const auto join = [&](std::unique_ptr<Conversation> conversation, Duration) -> Result<Place> {
-    auto reply = ask(*conversation, {.lines = *lines}, stop);
+  const auto join = [&](std::unique_ptr<LineConnection> connection, Duration) -> Result<Place> {
+    auto reply = ask(*connection, {.lines = *lines}, stop);
     if (!reply) return Status(std::move(reply));
     auto grant = grant_of(reply->line, request.lease);
     if (!grant && grant.outcome != Outcome::queued) return Status(std::move(grant));
     auto place = std::make_unique<Place::Impl>();
-    place->keeper = impl_->keeper;
-    place->conversation = std::move(conversation);
+    place->renewer = impl_->renewer;
+    place->connection = std::move(connection);
     place->terms = impl_->terms_of(request, *cluster);
     place->lease = request.lease;
     if (grant) {
@@ -182,9 +181,9 @@ Result<Connection> Client::connect(std::string_view key, std::stop_token stop) {
   const auto& cluster = impl_->cluster_of(key);
   if (!cluster) return static_cast<const Status&>(cluster);
   LeaderSearch search(*cluster);
-  auto conversation = open_at_leader(search, std::move(stop));
-  if (!conversation) return Status(std::move(conversation));
-  return Connection(std::make_unique<Connection::Impl>(std::move(*conversation)));
+  auto connection = open_at_leader(search, std::move(stop));
+  if (!connection) return Status(std::move(connection));
+  return Connection(std::make_unique<Connection::Impl>(std::move(*connection)));
 }
 
 }  // namespace lockd::client

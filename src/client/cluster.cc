@@ -34,8 +34,8 @@ std::optional<std::size_t> Cluster::find(const Address& address) const {
   return static_cast<std::size_t>(found - members_.begin());
 }
 
-std::size_t Cluster::index_of(const Conversation& conversation) const {
-  return *find(conversation.endpoint()->address);
+std::size_t Cluster::index_of(const LineConnection& connection) const {
+  return *find(connection.endpoint()->address);
 }
 
 std::string Cluster::names() const {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "client/conversation.h"
 #include "client/endpoint.h"
+#include "client/line_connection.h"
 #include "lockd/client/address.h"
 #include "lockd/client/connection.h"
 #include "lockd/client/outcome.h"
@@ -36,8 +36,8 @@ class Cluster : public std::enable_shared_from_this<Cluster> {
   const ConnectOptions& options() const { return members_.front()->options; }
   // The member that was given by this address.
   std::optional<std::size_t> find(const Address& address) const;
-  // Precondition: a conversation with one of them.
-  std::size_t index_of(const Conversation& conversation) const;
+  // Precondition: a connection with one of them.
+  std::size_t index_of(const LineConnection& connection) const;
   // "a:6388, b:6388"
   std::string names() const;
 

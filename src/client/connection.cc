@@ -12,27 +12,27 @@
 namespace lockd::client {
 namespace {
 
-Conversation* conversation_of(const auto& impl) {
-  return impl == nullptr ? nullptr : impl->conversation.get();
+LineConnection* connection_of(const auto& impl) {
+  return impl == nullptr ? nullptr : impl->connection.get();
 }
 
-bool ends_conversation(Outcome outcome) {
+bool ends_connection(Outcome outcome) {
   return outcome == Outcome::garbled ||  // whatever comes next would be guesswork
          outcome == Outcome::draining || outcome == Outcome::unauthorized;
 }
 
 // Asks, and makes of the reply what `read` makes of it: a Status or a Result.
 template <class Read>
-auto call(Conversation* conversation, const Result<std::string>& lines, std::stop_token stop,
+auto call(LineConnection* connection, const Result<std::string>& lines, std::stop_token stop,
           const Read& read, Duration wait = {},
-          Conversation::ReplySize size = Conversation::ReplySize::short_line)
+          LineConnection::ReplySize size = LineConnection::ReplySize::short_line)
     -> decltype(read(Reply{})) {
   if (!lines) return static_cast<const Status&>(lines);
-  if (conversation == nullptr) return Status{Outcome::disconnected};
-  auto reply = ask(*conversation, {.lines = *lines, .wait = wait, .size = size}, std::move(stop));
+  if (connection == nullptr) return Status{Outcome::disconnected};
+  auto reply = ask(*connection, {.lines = *lines, .wait = wait, .size = size}, std::move(stop));
   if (!reply) return Status(std::move(reply));
   auto result = read(*reply);
-  if (ends_conversation(result.outcome)) conversation->close(result);
+  if (ends_connection(result.outcome)) connection->close(result);
   return result;
 }
 
@@ -65,30 +65,30 @@ Result<Connection> Connection::open(const Address& address, const Options& optio
   auto endpoint = Endpoint::make(address, options);
   if (!endpoint) return Status(std::move(endpoint));
   const auto deadline = later(BootClock::now(), options.connect_timeout);
-  auto conversation = open_conversation(std::move(*endpoint), deadline, std::move(stop));
-  if (!conversation) return Status(std::move(conversation));
-  return Connection(std::make_unique<Impl>(std::move(*conversation)));
+  auto connection = open_connection(std::move(*endpoint), deadline, std::move(stop));
+  if (!connection) return Status(std::move(connection));
+  return Connection(std::make_unique<Impl>(std::move(*connection)));
 }
 
 bool Connection::is_open() const noexcept {
-  return impl_ != nullptr && !impl_->conversation->is_closed();
+  return impl_ != nullptr && !impl_->connection->is_closed();
 }
 
 void Connection::close() noexcept {
-  if (impl_ != nullptr) impl_->conversation->close({Outcome::disconnected});
+  if (impl_ != nullptr) impl_->connection->close({Outcome::disconnected});
 }
 
 Result<LineGrant> Connection::acquire(const LineAcquire& request, std::stop_token stop) {
-  return call(conversation_of(impl_), acquire_lines(request), std::move(stop),
+  return call(connection_of(impl_), acquire_lines(request), std::move(stop),
               read_grant(request.lease), request.wait);
 }
 
 Status Connection::release(const LineHold& hold, std::stop_token stop) {
-  return call(conversation_of(impl_), release_lines(hold), std::move(stop), read_status);
+  return call(connection_of(impl_), release_lines(hold), std::move(stop), read_status);
 }
 
 Result<LineRenewal> Connection::renew(const LineHold& hold, Lease lease, std::stop_token stop) {
-  return call(conversation_of(impl_), renew_lines(hold, lease), std::move(stop),
+  return call(connection_of(impl_), renew_lines(hold, lease), std::move(stop),
               [lease](const Reply& reply) {
                 auto renewal = renewal_of(reply.line, lease);
                 renewal->sent_at = reply.sent_at;
@@ -97,39 +97,39 @@ Result<LineRenewal> Connection::renew(const LineHold& hold, Lease lease, std::st
 }
 
 Result<LineGrant> Connection::enqueue(const LineEnqueue& request, std::stop_token stop) {
-  return call(conversation_of(impl_), enqueue_lines(request), std::move(stop),
+  return call(connection_of(impl_), enqueue_lines(request), std::move(stop),
               read_grant(request.lease));
 }
 
 Result<LineGrant> Connection::await_turn(const LineAwait& request, std::stop_token stop) {
-  return call(conversation_of(impl_), await_lines(request), std::move(stop), read_grant({}),
+  return call(connection_of(impl_), await_lines(request), std::move(stop), read_grant({}),
               request.wait);
 }
 
 Status Connection::listen(std::string_view pattern, std::string_view group, std::stop_token stop) {
-  return call(conversation_of(impl_), listen_lines(pattern, group), std::move(stop), read_status);
+  return call(connection_of(impl_), listen_lines(pattern, group), std::move(stop), read_status);
 }
 
 Status Connection::unlisten(std::string_view pattern, std::string_view group,
                             std::stop_token stop) {
-  return call(conversation_of(impl_), unlisten_lines(pattern, group), std::move(stop), read_status);
+  return call(connection_of(impl_), unlisten_lines(pattern, group), std::move(stop), read_status);
 }
 
 Result<std::uint64_t> Connection::publish(std::string_view channel, std::string_view payload,
                                           std::stop_token stop) {
-  return call(conversation_of(impl_), publish_lines(channel, payload), std::move(stop),
+  return call(connection_of(impl_), publish_lines(channel, payload), std::move(stop),
               [](const Reply& reply) { return count_of(reply.line); });
 }
 
 Result<Signal> Connection::next_signal(Duration wait, std::stop_token stop) {
-  Conversation* const conversation = conversation_of(impl_);
-  if (conversation == nullptr) return Status{Outcome::disconnected};
+  LineConnection* const connection = connection_of(impl_);
+  if (connection == nullptr) return Status{Outcome::disconnected};
   const auto deadline = later(BootClock::now(), std::max(wait, Duration(0)));
   for (;;) {
     std::optional<Signal> signal;
-    const auto quiet_until = std::min(deadline, later(conversation->heard_at(), kPingInterval));
-    Status status = converse_until(*conversation, quiet_until, stop, [&] {
-      signal = conversation->take_signal();
+    const auto quiet_until = std::min(deadline, later(connection->heard_at(), kPingInterval));
+    Status status = converse_until(*connection, quiet_until, stop, [&] {
+      signal = connection->take_signal();
       return signal.has_value();
     });
     if (signal) return std::move(*signal);
@@ -139,21 +139,22 @@ Result<Signal> Connection::next_signal(Duration wait, std::stop_token stop) {
 }
 
 std::uint64_t Connection::signals_dropped() const noexcept {
-  return impl_ == nullptr ? 0 : impl_->conversation->signals_dropped();
+  return impl_ == nullptr ? 0 : impl_->connection->signals_dropped();
 }
 
 Result<std::string> Connection::stats(std::stop_token stop) {
   return call(
-      conversation_of(impl_), std::string(kStatsLines), std::move(stop),
-      [](const Reply& reply) { return stats_of(reply.line); }, {}, Conversation::ReplySize::stats);
+      connection_of(impl_), std::string(kStatsLines), std::move(stop),
+      [](const Reply& reply) { return stats_of(reply.line); }, {},
+      LineConnection::ReplySize::stats);
 }
 
 Status Connection::ping(std::stop_token stop) {
-  return call(conversation_of(impl_), std::string(kPingLines), std::move(stop), read_status);
+  return call(connection_of(impl_), std::string(kPingLines), std::move(stop), read_status);
 }
 
 Status Connection::barrier(std::stop_token stop) {
-  return call(conversation_of(impl_), std::string(kBarrierLines), std::move(stop), read_status);
+  return call(connection_of(impl_), std::string(kBarrierLines), std::move(stop), read_status);
 }
 
 }  // namespace lockd::client

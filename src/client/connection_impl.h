@@ -4,16 +4,16 @@
 #include <memory>
 #include <utility>
 
-#include "client/conversation.h"
+#include "client/line_connection.h"
 #include "lockd/client/connection.h"
 
 namespace lockd::client {
 
 class Connection::Impl {
  public:
-  explicit Impl(std::unique_ptr<Conversation> opened) : conversation(std::move(opened)) {}
+  explicit Impl(std::unique_ptr<LineConnection> opened) : connection(std::move(opened)) {}
 
-  const std::unique_ptr<Conversation> conversation;  // never null
+  const std::unique_ptr<LineConnection> connection;  // never null
 };
 
 }  // namespace lockd::client

@@ -51,9 +51,9 @@ Result<std::shared_ptr<const Endpoint>> Endpoint::make(const Address& address,
   }
   const auto made = std::make_shared<Endpoint>(Endpoint{.address = address, .options = options});
   if (!options.auth_token.empty()) {
-    auto greeting = auth_lines(options.auth_token);
-    if (!greeting) return Status(std::move(greeting));
-    made->greeting = std::move(*greeting);
+    auto handshake = auth_lines(options.auth_token);
+    if (!handshake) return Status(std::move(handshake));
+    made->handshake = std::move(*handshake);
   }
   if (options.tls) {
     auto tls = TlsClient::load(*options.tls);

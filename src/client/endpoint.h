@@ -33,7 +33,7 @@ using SocketAddresses = std::vector<SocketAddress>;
 struct Endpoint {
   Address address;
   ConnectOptions options;
-  std::string greeting;  // the lines that say the secret; empty when there is none
+  std::string handshake;  // the lines that say the secret; empty when there is none
   std::shared_ptr<const TlsClient> tls{};  // null: plain text
 
   // `invalid` when the secret cannot be sent or the files for TLS cannot be used.

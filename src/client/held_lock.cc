@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "client/hold.h"
-#include "client/keeper.h"
+#include "client/renewer.h"
 
 namespace lockd::client {
 
 HeldLock::HeldLock() noexcept = default;
 
-HeldLock::HeldLock(std::shared_ptr<Keeper> keeper, std::shared_ptr<Hold> hold) noexcept
-    : keeper_(std::move(keeper)), hold_(std::move(hold)) {}
+HeldLock::HeldLock(std::shared_ptr<Renewer> renewer, std::shared_ptr<Hold> hold) noexcept
+    : renewer_(std::move(renewer)), hold_(std::move(hold)) {}
 
 HeldLock::~HeldLock() { release(); }
 
@@ -20,7 +20,7 @@ HeldLock& HeldLock::operator=(HeldLock&& other) noexcept {
   if (this == &other) return *this;
   release();
   hold_ = std::move(other.hold_);
-  keeper_ = std::move(other.keeper_);
+  renewer_ = std::move(other.renewer_);
   return *this;
 }
 
@@ -61,7 +61,7 @@ std::string HeldLock::token() const { return is_held() ? hold_->grant.token : st
 
 Status HeldLock::release() noexcept {
   if (hold_ == nullptr) return {Outcome::refused, "nothing is held"};
-  return keeper_->release(*hold_);
+  return renewer_->release(*hold_);
 }
 
 }  // namespace lockd::client

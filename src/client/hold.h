@@ -1,4 +1,4 @@
-// One grant, shared by its owner, a HeldLock, and by the keeper that renews it.
+// One grant, shared by its owner, a HeldLock, and by the renewer that renews it.
 #pragma once
 
 #include <chrono>

@@ -19,15 +19,15 @@ Time attempt_until(Time now, Time deadline, const Cluster& cluster) {
   return now + std::max(deadline - now, BootClock::duration{}) / parts;
 }
 
-Result<std::unique_ptr<Conversation>> open_at(Cluster& cluster, std::size_t index, Time deadline,
-                                              std::stop_token stop) {
-  auto opened = open_conversation(cluster.member(index), deadline, std::move(stop));
+Result<std::unique_ptr<LineConnection>> open_at(Cluster& cluster, std::size_t index, Time deadline,
+                                                std::stop_token stop) {
+  auto opened = open_connection(cluster.member(index), deadline, std::move(stop));
   if (opened) cluster.learn(index, (*opened)->addresses());
   return opened;
 }
 
-Result<std::unique_ptr<Conversation>> open_if_it_leads(Cluster& cluster, std::size_t index,
-                                                       Time deadline, std::stop_token stop) {
+Result<std::unique_ptr<LineConnection>> open_if_it_leads(Cluster& cluster, std::size_t index,
+                                                         Time deadline, std::stop_token stop) {
   auto opened = open_at(cluster, index, deadline, stop);
   if (!opened) return opened;
   const auto reply = ask_until(**opened, {.lines = kBarrierLines}, deadline, std::move(stop));
@@ -37,37 +37,36 @@ Result<std::unique_ptr<Conversation>> open_if_it_leads(Cluster& cluster, std::si
 }
 
 // A reply is none when its server does not lead.
-Result<Reply> ask_if_it_leads(Conversation& conversation, const Question& question, Time deadline,
+Result<Reply> ask_if_it_leads(LineConnection& connection, const Request& request, Time deadline,
                               std::stop_token stop) {
-  auto reply = ask_until(conversation, question, deadline, std::move(stop));
+  auto reply = ask_until(connection, request, deadline, std::move(stop));
   if (!reply) return reply;
   if (Status status = status_of(reply->line); moves_on(status.outcome)) return status;
   return reply;
 }
 
 // With the addresses that are known: a release does not wait for a name server.
-Result<Reply> ask_at(Cluster& cluster, std::size_t index, const Question& question, Time deadline,
+Result<Reply> ask_at(Cluster& cluster, std::size_t index, const Request& request, Time deadline,
                      std::stop_token stop) {
   const auto addresses = cluster.addresses_of(index);
   if (!addresses) {
     cluster.look_up(index);
     return {Outcome::unreachable, "cannot look up " + cluster.member(index)->address.host};
   }
-  Conversation conversation(cluster.member(index), *addresses, BootClock::now(), deadline);
-  Status ready =
-      converse_until(conversation, kNever, stop, [&] { return conversation.is_ready(); });
+  LineConnection connection(cluster.member(index), *addresses, BootClock::now(), deadline);
+  Status ready = converse_until(connection, kNever, stop, [&] { return connection.is_ready(); });
   if (!ready) return ready;
-  return ask_if_it_leads(conversation, question, deadline, std::move(stop));
+  return ask_if_it_leads(connection, request, deadline, std::move(stop));
 }
 
 // A server that stands alone is asked once.
-Result<Reply> ask_leader(LeaderSearch& search, const Question& question, Time deadline,
+Result<Reply> ask_leader(LeaderSearch& search, const Request& request, Time deadline,
                          std::stop_token stop) {
   Cluster& cluster = search.cluster();
   for (;;) {
     if (Status waited = pause_until(search.not_before(), stop); !waited) return waited;
     const Time until = attempt_until(BootClock::now(), deadline, cluster);
-    auto reply = ask_at(cluster, search.here(), question, until, stop);
+    auto reply = ask_at(cluster, search.here(), request, until, stop);
     if (reply) cluster.set_leader(search.here());
     if (reply || cluster.is_alone() || !moves_on(reply.outcome)) return reply;
     search.move_on(reply, BootClock::now());
@@ -78,7 +77,7 @@ Result<Reply> ask_leader(LeaderSearch& search, const Question& question, Time de
 
 }  // namespace
 
-Result<std::unique_ptr<Conversation>> open_at_leader(LeaderSearch& search, std::stop_token stop) {
+Result<std::unique_ptr<LineConnection>> open_at_leader(LeaderSearch& search, std::stop_token stop) {
   Cluster& cluster = search.cluster();
   const Time deadline = later(BootClock::now(), cluster.options().connect_timeout);
   if (cluster.is_alone()) return open_at(cluster, 0, deadline, std::move(stop));
@@ -98,22 +97,22 @@ Result<std::unique_ptr<Conversation>> open_at_leader(LeaderSearch& search, std::
   }
 }
 
-Result<Reply> ask_by_token(const std::shared_ptr<Cluster>& cluster, Conversation* conversation,
-                           const Question& question, Time reply_until, Time deadline,
+Result<Reply> ask_by_token(const std::shared_ptr<Cluster>& cluster, LineConnection* connection,
+                           const Request& request, Time reply_until, Time deadline,
                            std::stop_token stop) {
   const Time now = BootClock::now();
   Result<Reply> reply = Status{Outcome::disconnected};
-  if (conversation != nullptr && conversation->is_ready()) {
-    reply = ask_if_it_leads(*conversation, question, reply_until, stop);
+  if (connection != nullptr && connection->is_ready()) {
+    reply = ask_if_it_leads(*connection, request, reply_until, stop);
   }
   const bool alone = cluster->is_alone();
   const bool asks_again = alone ? reply.outcome == Outcome::disconnected : moves_on(reply.outcome);
   if (!asks_again) return reply;
   LeaderSearch search(cluster);
-  if (conversation != nullptr && !alone && search.here() == cluster->index_of(*conversation)) {
+  if (connection != nullptr && !alone && search.here() == cluster->index_of(*connection)) {
     search.move_on(reply, now);
   }
-  return ask_leader(search, question, deadline, std::move(stop));
+  return ask_leader(search, request, deadline, std::move(stop));
 }
 
 }  // namespace lockd::client

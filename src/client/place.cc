@@ -16,9 +16,9 @@ Place& Place::operator=(Place&&) noexcept = default;
 // The end of the connection gives up a place in line. A grant it releases, too, unless the server
 // was told not to: so say it. Nobody waits for the answer.
 Place::Impl::~Impl() {
-  if (!grant || conversation == nullptr || !conversation->is_ready()) return;
+  if (!grant || connection == nullptr || !connection->is_ready()) return;
   const auto lines = release_lines({.key = terms.key, .token = grant->token, .kind = terms.kind});
-  if (lines) conversation->ask(*lines);
+  if (lines) connection->ask(*lines);
 }
 
 bool Place::is_granted() const noexcept { return impl_ != nullptr && impl_->grant.has_value(); }
@@ -30,11 +30,11 @@ Result<HeldLock> Place::wait(Duration wait, std::stop_token stop) {
   if (!place->grant) {
     const auto lines = await_lines(
         {.key = place->terms.key, .wait = seconds_to_name(wait), .kind = place->terms.kind});
-    auto grant = stand_in_line(*place->conversation, *lines, wait, place->lease, stop);
+    auto grant = stand_in_line(*place->connection, *lines, wait, place->lease, stop);
     if (!grant) return Status(std::move(grant));
     place->grant = std::move(*grant);
   }
-  return take_over(place->keeper, std::move(place->conversation), std::move(place->terms),
+  return take_over(place->renewer, std::move(place->connection), std::move(place->terms),
                    std::move(*place->grant), std::move(stop));
 }
 

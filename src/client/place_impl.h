@@ -4,9 +4,9 @@
 #include <memory>
 #include <optional>
 
-#include "client/conversation.h"
 #include "client/hold.h"
-#include "client/keeper.h"
+#include "client/line_connection.h"
+#include "client/renewer.h"
 #include "lockd/client/client.h"
 
 namespace lockd::client {
@@ -18,8 +18,8 @@ class Place::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  std::shared_ptr<Keeper> keeper;
-  std::unique_ptr<Conversation> conversation;
+  std::shared_ptr<Renewer> renewer;
+  std::unique_ptr<LineConnection> connection;
   Hold::Terms terms;
   Lease lease;                     // as asked for
   std::optional<LineGrant> grant;  // when it was granted at once

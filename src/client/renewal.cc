@@ -24,10 +24,10 @@ bool says_gone(Outcome outcome) {
 
 }  // namespace
 
-Renewal::Renewal(std::shared_ptr<Hold> hold, std::unique_ptr<Conversation> conversation)
+Renewal::Renewal(std::shared_ptr<Hold> hold, std::unique_ptr<LineConnection> connection)
     : hold_(std::move(hold)),
-      search_(hold_->terms.cluster, hold_->terms.cluster->index_of(*conversation)),
-      home_{.conversation = std::move(conversation), .member = search_.here()},
+      search_(hold_->terms.cluster, hold_->terms.cluster->index_of(*connection)),
+      home_{.connection = std::move(connection), .member = search_.here()},
       renew_at_(due(hold_->grant.sent_at, hold_->grant.lease)),
       confirmed_at_(hold_->grant.sent_at) {}
 
@@ -42,18 +42,18 @@ std::optional<Status> Renewal::advance(Time now) {
     go_away({Outcome::no_reply}, now);
   }
   Talk& talk = current();
-  const bool may_ask = talk.conversation != nullptr && talk.conversation->is_ready();
+  const bool may_ask = talk.connection != nullptr && talk.connection->is_ready();
   if (may_ask && !talk.asked_at && now >= renew_at_) ask(talk, now);
   return {};
 }
 
 std::optional<Status> Renewal::hear(Talk& talk, Time now) {
-  if (talk.conversation == nullptr) return {};
-  talk.conversation->advance(now);
-  if (const auto reply = talk.conversation->take_reply()) {
+  if (talk.connection == nullptr) return {};
+  talk.connection->advance(now);
+  if (const auto reply = talk.connection->take_reply()) {
     if (auto loss = judge(talk, *reply, now)) return loss;
   }
-  if (talk.conversation != nullptr && talk.conversation->is_closed()) leave(talk, now);
+  if (talk.connection != nullptr && talk.connection->is_closed()) leave(talk, now);
   return {};
 }
 
@@ -77,7 +77,7 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
   }
   const bool stays = renewal.outcome == Outcome::not_leader && cluster().is_alone();
   if (moves_on(renewal.outcome) && !stays) {
-    talk.conversation->close(renewal);
+    talk.connection->close(renewal);
   } else {
     // It cannot tell now.
     pause_ = std::clamp(2 * pause_, kPauseMin, kPauseMax);
@@ -87,7 +87,7 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
 }
 
 void Renewal::leave(Talk& talk, Time now) {
-  const Status why = talk.conversation->failure();
+  const Status why = talk.connection->failure();
   const bool was_current = &talk == &current();
   talk = {};
   if (was_current) go_away(why, now);
@@ -103,7 +103,7 @@ void Renewal::go_away(const Status& why, Time now) {
 }
 
 void Renewal::visit(Time now) {
-  if (visit_.conversation != nullptr) {
+  if (visit_.connection != nullptr) {
     if (now < overdue_at(visit_)) return;
     visit_ = {};
     return go_away({Outcome::no_reply}, now);
@@ -111,7 +111,7 @@ void Renewal::visit(Time now) {
   if (now < search_.not_before()) return;
   const std::size_t member = search_.here();
   // Its answer is what is waited for.
-  if (home_.conversation != nullptr && home_.member == member) {
+  if (home_.connection != nullptr && home_.member == member) {
     return go_away({Outcome::no_reply}, now);
   }
   const auto addresses = cluster().addresses_of(member);
@@ -119,7 +119,7 @@ void Renewal::visit(Time now) {
   const Duration left = hold_->certainty.until() - now;
   const auto parts = static_cast<Duration::rep>(cluster().is_alone() ? 1 : cluster().size() + 1);
   const Duration limit = std::min({cluster().options().connect_timeout, patience(), left / parts});
-  visit_ = {.conversation = std::make_unique<Conversation>(cluster().member(member), *addresses,
+  visit_ = {.connection = std::make_unique<LineConnection>(cluster().member(member), *addresses,
                                                            now, later(now, limit)),
             .member = member};
 }
@@ -127,44 +127,44 @@ void Renewal::visit(Time now) {
 void Renewal::ask(Talk& talk, Time now) {
   // The lease is named, since there are servers that forget what was granted.
   const auto lines = renew_lines(hold_->line_hold(), hold_->grant.lease);
-  talk.conversation->give_up_unacknowledged_after(patience());
+  talk.connection->give_up_unacknowledged_after(patience());
   talk.asked_at = now;
-  talk.conversation->ask(*lines);
+  talk.connection->ask(*lines);
 }
 
 // The server may keep it a little longer than we believed in it. Nobody needs it any more.
 Status Renewal::give_up() {
   for (const Talk* const talk : {&home_, &visit_}) {
-    if (talk->conversation == nullptr || !talk->conversation->is_ready()) continue;
-    talk->conversation->ask(*release_lines(hold_->line_hold()));
-    talk->conversation->close({Outcome::unsure});
+    if (talk->connection == nullptr || !talk->connection->is_ready()) continue;
+    talk->connection->ask(*release_lines(hold_->line_hold()));
+    talk->connection->close({Outcome::unsure});
   }
   return {Outcome::unsure,
           "the lease of " + hold_->terms.key + " ran out without a confirmed renewal"};
 }
 
-std::unique_ptr<Conversation> Renewal::take_conversation() {
+std::unique_ptr<LineConnection> Renewal::take_connection() {
   const bool awaits_home = home_.asked_at && *home_.asked_at > confirmed_at_;
-  return std::move(awaits_home ? home_.conversation : current().conversation);
+  return std::move(awaits_home ? home_.connection : current().connection);
 }
 
 std::array<pollfd, 2> Renewal::interests() const {
   const auto of = [](const Talk& talk) {
-    return talk.conversation == nullptr ? pollfd{.fd = -1} : talk.conversation->interest();
+    return talk.connection == nullptr ? pollfd{.fd = -1} : talk.connection->interest();
   };
   return {of(home_), of(visit_)};
 }
 
 Renewal::Time Renewal::deadline() const {
   Time next = std::min(deadline_of(home_), deadline_of(visit_));
-  if (is_away_ && visit_.conversation == nullptr) next = std::min(next, search_.not_before());
+  if (is_away_ && visit_.connection == nullptr) next = std::min(next, search_.not_before());
   return std::min(next, hold_->certainty.until());
 }
 
 Renewal::Time Renewal::deadline_of(const Talk& talk) const {
-  if (talk.conversation == nullptr) return kNever;
-  if (talk.conversation->is_closed()) return {};  // it broke before it came to us: now
-  if (!talk.conversation->is_ready()) return talk.conversation->deadline();
+  if (talk.connection == nullptr) return kNever;
+  if (talk.connection->is_closed()) return {};  // it broke before it came to us: now
+  if (!talk.connection->is_ready()) return talk.connection->deadline();
   const bool is_current = is_away_ == (&talk == &visit_);
   if (!is_current) return kNever;
   return talk.asked_at ? overdue_at(talk) : renew_at_;

@@ -25,9 +25,9 @@
 #include <optional>
 #include <string_view>
 
-#include "client/conversation.h"
 #include "client/hold.h"
 #include "client/leader_search.h"
+#include "client/line_connection.h"
 #include "lockd/client/outcome.h"
 
 namespace lockd::client {
@@ -36,8 +36,8 @@ class Renewal {
  public:
   using Time = BootClock::time_point;
 
-  // `conversation` is the one on which the hold was granted.
-  Renewal(std::shared_ptr<Hold> hold, std::unique_ptr<Conversation> conversation);
+  // `connection` is the one on which the hold was granted.
+  Renewal(std::shared_ptr<Hold> hold, std::unique_ptr<LineConnection> connection);
 
   // When a lease that was asked for at `sent_at` is to be renewed.
   static Time due(Time sent_at, Duration lease) { return later(sent_at, lease / 16 * 7); }
@@ -52,12 +52,12 @@ class Renewal {
 
   const std::shared_ptr<Hold>& hold() const { return hold_; }
   // For whoever releases: null when there is no connection. A renewal may be outstanding on it.
-  std::unique_ptr<Conversation> take_conversation();
+  std::unique_ptr<LineConnection> take_connection();
 
  private:
   // One server that is asked.
   struct Talk {
-    std::unique_ptr<Conversation> conversation{};  // null: none
+    std::unique_ptr<LineConnection> connection{};  // null: none
     std::size_t member = 0;                        // of the cluster
     std::optional<Time> asked_at{};  // when the renewal was sent that has no reply yet
   };

@@ -43,8 +43,8 @@ TEST(Renewal, LooksALoneServerUpAgainThatIsNotWhereItWas) {
   const auto hold = std::make_shared<Hold>(
       Hold::Terms{.cluster = *made, .key = "k"},
       LineGrant{.token = "t", .lease = std::chrono::seconds(3600), .sent_at = now});
-  Renewal renewal(hold, std::make_unique<Conversation>(cluster.member(0), on_loopback(kNobody), now,
-                                                       now + 60s));
+  Renewal renewal(hold, std::make_unique<LineConnection>(cluster.member(0), on_loopback(kNobody),
+                                                         now, now + 60s));
   while (!has_port(*cluster.addresses_of(0), address.port) && BootClock::now() < now + 60s) {
     EXPECT_FALSE(renewal.advance(BootClock::now()));
     std::this_thread::sleep_for(1ms);

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "protocol/line_framer.h"
-#include "protocol/line_request.h"
+#include "protocol/line/line_framer.h"
+#include "protocol/line/line_request.h"
 
 namespace lockd::client {
 namespace {

@@ -10,15 +10,15 @@
 namespace lockd {
 
 struct Effects {
-  std::vector<Event> events;            // for the journal, in order
-  std::vector<Settled> settled;         // waits that ended; to be told once the events are durable
-  std::vector<Occurrence> occurrences;  // for onlookers, in order; none while nobody looks
-  Time earliest = Time::never();        // the earliest deadline that was set
+  std::vector<Event> events;             // for the journal, in order
+  std::vector<WaitResult> wait_results;  // waits that ended; to be told once the events are durable
+  std::vector<KeyEvent> key_events;      // for onlookers, in order; none while nobody looks
+  Time earliest = Time::never();         // the earliest deadline that was set
 
   void clear() {
     events.clear();
-    settled.clear();
-    occurrences.clear();
+    wait_results.clear();
+    key_events.clear();
     earliest = Time::never();
   }
 };

@@ -50,7 +50,7 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
   if (semaphore != nullptr && !semaphore->idle()) {
     if (semaphore->limit != request.limit) {
       fill_in(*semaphore, conflict);
-      return {chronicle_.refused(Outcome::limit_mismatch)};
+      return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (Hold* own = find_named(*semaphore, request.holder)) {
       own->ttl = request.ttl;
@@ -76,9 +76,9 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
 
 // Why a request gets no place in line, or ok.
 Outcome LockTable::no_place(const Semaphore& semaphore, Duration wait, const Listener* listener) {
-  if (wait == Duration::zero()) return chronicle_.refused(Outcome::held);
+  if (wait == Duration::zero()) return stats_.refused(Outcome::held);
   if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
-  if (line_is_full(semaphore)) return chronicle_.refused(Outcome::max_waiters);
+  if (line_is_full(semaphore)) return stats_.refused(Outcome::max_waiters);
   return Outcome::ok;
 }
 
@@ -93,10 +93,10 @@ LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request, Key
     lapsed = enqueued_.find(session, semaphore);
     if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
     if (!semaphore->idle() && semaphore->limit != request.limit) {
-      return {chronicle_.refused(Outcome::limit_mismatch)};
+      return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (!semaphore->idle() && !semaphore->has_room()) {
-      if (line_is_full(*semaphore)) return {chronicle_.refused(Outcome::max_waiters)};
+      if (line_is_full(*semaphore)) return {stats_.refused(Outcome::max_waiters)};
       if (lapsed != nullptr) drop(*lapsed);
       Waiter& waiter = join(*semaphore, request.holder, request.ttl);
       waiter.two_phase = true;
@@ -124,7 +124,7 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
   }
   semaphore->limit = request.limit;
   *hold = &grant(*semaphore, std::move(holder), request.ttl);
-  chronicle_.granted_at_once(**hold, now_);
+  stats_.granted_at_once(**hold, now_);
   return Outcome::ok;
 }
 
@@ -269,13 +269,13 @@ bool LockTable::advance(Time now, int budget) {
   return !behind_;
 }
 
-Figures LockTable::figures() const {
-  Figures figures = chronicle_.figures();
-  figures.semaphore_holders = hold_index_.size();
-  figures.locks_held = chronicle_.holders() - figures.semaphore_holders;
-  figures.keys = index_.size();
-  figures.idle_keys = idle_keys_;
-  return figures;
+Stats LockTable::stats() const {
+  Stats stats = stats_.stats();
+  stats.semaphore_holders = hold_index_.size();
+  stats.locks_held = stats_.holders() - stats.semaphore_holders;
+  stats.keys = index_.size();
+  stats.idle_keys = idle_keys_;
+  return stats;
 }
 
 Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {

@@ -15,7 +15,7 @@
 //   replay-equals        apply() of all events gives the table that caused them, lines aside
 //   failed-changes-nothing
 //   bounded              keys by the budget, waiters per key by waiters_max
-//   counted              what figures() says there is, is there
+//   counted              what stats() says there is, is there
 //
 // Every operation first ends what has fallen due by `now`: at least everything of the key it is
 // about, so an acquire at time t finds every lease that is due at t already over. `now` may be less
@@ -31,12 +31,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/chronicle.h"
 #include "core/effects.h"
 #include "core/enqueued_index.h"
 #include "core/hold_index.h"
 #include "core/key_budget.h"
 #include "core/key_index.h"
+#include "core/table_stats.h"
 #include "core/timer_queue.h"
 #include "core/waiter_slots.h"
 #include "lockd/journal.h"
@@ -149,9 +149,9 @@ class LockTable {
   // What the calls since the last clear() have caused. The views in it live until the next call.
   Effects& effects() { return effects_; }
 
-  // Whether occurrences are recorded.
-  void observe(bool on) { chronicle_.observe(on); }
-  Figures figures() const;
+  // Whether key_events are recorded.
+  void observe(bool on) { stats_.observe(on); }
+  Stats stats() const;
 
   std::size_t keys() const { return index_.size(); }
   std::size_t waiters() const { return slots_.size(); }
@@ -210,7 +210,7 @@ class LockTable {
   Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
   Effects effects_;
-  Chronicle chronicle_{effects_.occurrences};
+  TableStats stats_{effects_.key_events};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of
   std::uint64_t idlings_ = 0;
   std::uint64_t idle_keys_ = 0;

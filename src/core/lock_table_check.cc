@@ -53,7 +53,7 @@ std::string LockTable::check() const {
   std::size_t session_holds = 0;
   std::size_t session_waiters = 0;
   std::size_t idle = 0;
-  Figures there;
+  Stats there;
   Cursor cursor;
   index_.walk(cursor, SIZE_MAX, [&](const Semaphore& s) {
     if (broken.empty()) broken = check_key(s, fence_, options_.waiters_max);
@@ -88,12 +88,12 @@ std::string LockTable::check() const {
   if (!broken.empty()) return broken;
   if (keys != index_.size()) return "bounded: miscounted keys";
   if (waiters != slots_.size()) return "settled-once: miscounted waiters";
-  const Figures told = figures();
+  const Stats told = stats();
   if (told.keys != keys || told.idle_keys != idle || told.locks_held != there.locks_held ||
       told.semaphore_holders != there.semaphore_holders ||
       told.lock_waiters != there.lock_waiters ||
       told.semaphore_waiters != there.semaphore_waiters) {
-    return "counted: the figures tell of what is not there";
+    return "counted: the stats tell of what is not there";
   }
 
   // What the sessions have is what the keys know of, and nothing else.

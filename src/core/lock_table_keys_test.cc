@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/lock_table.h"
-#include "core/lock_table_fixture.h"
+#include "core/testing/lock_table_fixture.h"
 
 namespace lockd {
 namespace {
@@ -240,7 +240,7 @@ TEST_F(ReplayTest, AKeyBeyondTheBudgetLeavesItsUnitToNobody) {
   EXPECT_EQ(budget.left(), 1);
 }
 
-// An account gives a key's holds in order, behind what was granted while it was written. With a
+// A snapshot gives a key's holds in order, behind what was granted while it was written. With a
 // search for the place of each this takes minutes.
 TEST_F(ReplayTest, ManyHoldsOfOneKeyComeBackInOrder) {
   constexpr Fence kHolds = 200'000;

@@ -28,8 +28,8 @@ Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl
     semaphore.line.push_back(waiter.get());
   }
   ++semaphore.waiters;
-  ++chronicle_.waiters(semaphore.kind);
-  chronicle_.queued(*waiter);
+  ++stats_.waiters(semaphore.kind);
+  stats_.queued(*waiter);
   return *waiter.release();
 }
 
@@ -65,21 +65,22 @@ void LockTable::promote(Semaphore& semaphore) {
       parked->hold = &hold;
       hold.two_phase = hold.untold = true;
     }
-    chronicle_.granted_in_line(hold, waiter, now_);
+    stats_.granted_in_line(hold, waiter, now_);
     settle(waiter, Outcome::ok, grant_of(hold));
   }
 }
 
 // Leaves the line without a grant of its own.
 void LockTable::give_up(Waiter& waiter, Outcome why, const Grant& grant) {
-  chronicle_.gave_up(waiter, why, now_);
+  stats_.gave_up(waiter, why, now_);
   settle(waiter, why, grant);
 }
 
 // The wait is over: whoever waits is told, and the place is gone.
 void LockTable::settle(Waiter& waiter, Outcome outcome, const Grant& grant) {
   if (waiter.listener != nullptr) {
-    effects_.settled.push_back({waiter.listener, waiter.id, outcome, grant, now_ - waiter.since});
+    effects_.wait_results.push_back(
+        {waiter.listener, waiter.id, outcome, grant, now_ - waiter.since});
   }
   leave(waiter);
 }
@@ -90,7 +91,7 @@ void LockTable::leave(Waiter& waiter) {
   timers_.disarm(waiter);
   semaphore.line.remove(&waiter);
   --semaphore.waiters;
-  --chronicle_.waiters(semaphore.kind);
+  --stats_.waiters(semaphore.kind);
   slots_.remove(&waiter);
   delete &waiter;
 }

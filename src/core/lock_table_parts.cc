@@ -166,7 +166,7 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
   hold->ttl = ttl;
   hold->since = now_;
   hold->holder = std::move(holder);
-  // Fences rise, so its place is at the end; only an account that is replayed may come behind what
+  // Fences rise, so its place is at the end; only a snapshot that is replayed may come behind what
   // was granted while it was written, but then each of a key's holds behind the one before it.
   Hold* after = semaphore.holds.back();
   if (after == nullptr || after->fence < fence) {
@@ -228,7 +228,7 @@ Event LockTable::granted(const Hold& hold) {
 void LockTable::refresh(Hold& hold, Duration ttl) {
   arm(hold, ttl);
   hold.renewed = true;
-  chronicle_.renewed();
+  stats_.renewed();
   if (!options_.events || planted(Bug::forgotten_renewal)) return;
   effects_.events.push_back({.type = Event::Type::renewed,
                              .kind = hold.semaphore->kind,
@@ -241,7 +241,7 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
 // Leaves the slot free: pass_on() must follow.
 void LockTable::end_hold(Hold& hold, EndCause cause) {
   Semaphore& semaphore = *hold.semaphore;
-  chronicle_.ended(hold, cause, now_);
+  stats_.ended(hold, cause, now_);
   const bool forgotten = planted(Bug::forgotten_end) && cause == EndCause::expired;
   if (options_.events && !forgotten) {
     effects_.events.push_back({.type = Event::Type::ended,

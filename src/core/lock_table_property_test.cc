@@ -11,8 +11,8 @@
 #include <sstream>
 #include <string>
 
-#include "core/lock_trial.h"
-#include "core/some_history.h"
+#include "core/testing/history_generator.h"
+#include "core/testing/model_check.h"
 
 namespace lockd {
 namespace {
@@ -38,7 +38,7 @@ class LockTableProperty : public testing::Test {
   }
 
   static std::string play(const LockHistory& history, std::ostream* log = nullptr) {
-    LockTrial trial(history.setup, log);
+    ModelCheck trial(history.setup, log);
     std::string wrong;
     for (const Op& op : history.ops) {
       ++operations_;
@@ -59,7 +59,7 @@ class LockTableProperty : public testing::Test {
     for (; operations_ < until; ++params.seed) {
       const auto result = rc::detail::checkTestable(
           [crowd] {
-            const LockHistory history = *some_history(crowd);
+            const LockHistory history = *generate_history(crowd);
             const std::string wrong = play(history);
             std::ostringstream log;
             if (!wrong.empty()) play(history, &log);

@@ -27,7 +27,7 @@ bool LockTable::apply(const Event& event) {
         const Holder owner =
             event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
         hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
-        chronicle_.replayed_grant();
+        stats_.replayed_grant();
         hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known
         hold->renewed = true;                        // for all that is known
       }
@@ -42,7 +42,7 @@ bool LockTable::apply(const Event& event) {
     case Event::Type::ended:
       if (hold == nullptr) return true;
       remove_hold(*hold);
-      chronicle_.replayed_end();
+      stats_.replayed_end();
       if (semaphore->idle()) {
         forget(*semaphore);
         budget_.give_back();

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "core/lock_table.h"
-#include "core/lock_table_fixture.h"
+#include "core/testing/lock_table_fixture.h"
 
 namespace lockd {
 namespace {

@@ -1,7 +1,7 @@
 // The rules of holding: grants, leases, fences, renewals, releases, and what is refused.
 #include "core/lock_table.h"
 
-#include "core/lock_table_fixture.h"
+#include "core/testing/lock_table_fixture.h"
 
 namespace lockd {
 namespace {

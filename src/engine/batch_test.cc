@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/mutex.h"
-#include "engine/forgetful_journal.h"
+#include "engine/testing/forgetful_journal.h"
 #include "lockd/engine.h"
 
 namespace lockd {
@@ -22,7 +22,7 @@ using Sync = ForgetfulJournal::Sync;
 
 class Recorder final : public Listener {
  public:
-  void settled(const Settled& settled) noexcept override {
+  void on_wait_done(const WaitResult& settled) noexcept override {
     MutexLock lock(mutex_);
     EXPECT_TRUE(settled_.emplace(settled.id, settled).second) << "settled-once";
   }
@@ -38,7 +38,7 @@ class Recorder final : public Listener {
 
  private:
   Mutex mutex_;
-  std::map<std::uint64_t, Settled> settled_ GUARDED_BY(mutex_);
+  std::map<std::uint64_t, WaitResult> settled_ GUARDED_BY(mutex_);
 };
 
 class BatchTest : public ::testing::Test {

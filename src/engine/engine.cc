@@ -13,7 +13,7 @@ namespace {
 // One blocked call, on its own stack.
 class BlockedCall final : public Listener {
  public:
-  void settled(const Settled& settled) noexcept override {
+  void on_wait_done(const WaitResult& settled) noexcept override {
     // Notified under the lock: the caller cannot return, and destroy this, before we are done.
     const std::lock_guard lock(mutex_);
     settled_ = settled;
@@ -21,7 +21,7 @@ class BlockedCall final : public Listener {
     done_changed_.notify_one();
   }
 
-  Settled wait() {
+  WaitResult wait() {
     std::unique_lock lock(mutex_);
     done_changed_.wait(lock, [this] { return done_; });
     return settled_;
@@ -30,7 +30,7 @@ class BlockedCall final : public Listener {
  private:
   std::mutex mutex_;
   std::condition_variable done_changed_;
-  Settled settled_;
+  WaitResult settled_;
   bool done_ = false;
 };
 
@@ -71,7 +71,7 @@ GrantResult Engine::acquire_in_line(const AcquireRequest& request, std::stop_tok
     return result;
   }
   const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
-  const Settled settled = call.wait();
+  const WaitResult settled = call.wait();
   result.outcome = settled.outcome;
   result.grant = settled.grant;
   if (settled.outcome == Outcome::timeout) {
@@ -120,16 +120,16 @@ Position Engine::list_some(ListPlace& place, std::size_t keys_max,
   return core_->list_some(place, keys_max, visit, entries_max);
 }
 
-Figures Engine::figures() const { return core_->figures(); }
+Stats Engine::stats() const { return core_->stats(); }
 std::string Engine::check() const { return core_->check(); }
 
 void Engine::close() { core_->close(); }
 
-void Engine::wait_until_told() { core_->outbox().wait_until_told(); }
+void Engine::drain_notifications() { core_->notifier().drain_notifications(); }
 
-bool Engine::is_durable(Position position) const { return core_->outbox().is_durable(position); }
+bool Engine::is_durable(Position position) const { return core_->notifier().is_durable(position); }
 
-bool Engine::wait_durable(Position position) { return core_->outbox().wait(position); }
+bool Engine::wait_durable(Position position) { return core_->notifier().wait(position); }
 
 Journal::State Engine::journal_state() const { return core_->journal_state(); }
 

@@ -51,7 +51,7 @@ EngineCore::EngineCore(const EngineOptions& options)
       journal_(options.journal),
       hash_seed_(options.hash_seed != 0 ? options.hash_seed : random_seed()),
       budget_(options.keys_max),
-      outbox_(options.journal) {
+      notifier_(options.journal) {
   const Time now = clock_.now();
   const TableOptions table{
       .waiters_max = options.waiters_max,
@@ -81,7 +81,7 @@ EngineCore::~EngineCore() {
   blocked_calls_.wait_until_none();
   attachment_.reset();
   sweeper_.reset();
-  outbox_.close();  // nobody else tells any more
+  notifier_.close();  // nobody else tells any more
 }
 
 EngineCore::Place EngineCore::place_of(std::string_view key) {
@@ -269,7 +269,7 @@ std::uint64_t EngineCore::idlings() const {
 Position EngineCore::commit(Turn& turn) {
   const Position position = turn.position;
   turn.position = 0;
-  outbox_.post(position, turn.settled);
+  notifier_.post(position, turn.wait_results);
   return position;
 }
 
@@ -283,8 +283,8 @@ Time EngineCore::sweep() {
 
 // Returns the earliest deadline that is left.
 Time EngineCore::end_what_is_due(Time now) {
-  const Outbox::Teller teller(outbox_);
-  std::vector<Settled> settled;
+  const DurableNotifier::InFlight in_flight(notifier_);
+  std::vector<WaitResult> settled;
   Position position = 0;
   Time next = Time::never();
   for (const auto& shard : shards_) {
@@ -312,9 +312,9 @@ void EngineCore::forget_idle(Time now) {
 }
 
 void EngineCore::close() {
-  const Outbox::Teller teller(outbox_);
+  const DurableNotifier::InFlight in_flight(notifier_);
   if (closed_.exchange(true, std::memory_order_acq_rel)) return;
-  std::vector<Settled> settled;
+  std::vector<WaitResult> settled;
   Position position = 0;
   for (const auto& shard : shards_) {
     for (Cursor cursor; !cursor.done;) {

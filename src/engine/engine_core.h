@@ -12,7 +12,7 @@
 
 #include "core/key_budget.h"
 #include "engine/blocked_calls.h"
-#include "engine/outbox.h"
+#include "engine/durable_notifier.h"
 #include "engine/shard.h"
 #include "engine/sweeper.h"
 #include "lockd/batch.h"
@@ -44,7 +44,7 @@ class EngineCore final : private Journal::Source {
 
   Position list_some(ListPlace& place, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
-  Figures figures();
+  Stats stats();
   std::string check();
   Time sweep();
   void close();
@@ -52,7 +52,7 @@ class EngineCore final : private Journal::Source {
   Position commit(Turn& turn);
   Time now() const { return clock_.now(); }
   Journal::State journal_state() const;
-  Outbox& outbox() { return outbox_; }
+  DurableNotifier& notifier() { return notifier_; }
   BlockedCalls& blocked_calls() { return blocked_calls_; }
 
  private:
@@ -116,7 +116,7 @@ class EngineCore final : private Journal::Source {
 
   KeyBudget budget_;
   std::vector<std::unique_ptr<Shard>> shards_;
-  Outbox outbox_;
+  DurableNotifier notifier_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> following_{false};
   std::atomic<std::uint64_t> max_keys_refusals_{0};  // a table cannot know that it is the last word

@@ -43,7 +43,7 @@ void EngineCore::lead(Position from) {
 }
 
 void EngineCore::progressed() noexcept {
-  outbox_.progressed();
+  notifier_.progressed();
   if (options_.on_durable) options_.on_durable();
 }
 

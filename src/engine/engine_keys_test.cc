@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/forgetful_journal.h"
+#include "engine/testing/forgetful_journal.h"
 #include "lockd/clock.h"
 #include "lockd/engine.h"
 
@@ -52,11 +52,11 @@ TEST(EngineKeys, ACapThatWasLoweredIsReachedAsKeysGo) {
   for (std::size_t i = 0; i < 12; ++i) {
     engine.release({.key = name(i), .holder = "a", .fence = grants[i]->fence});
     EXPECT_EQ(try_a_new_one(), Outcome::max_keys) << i;
-    EXPECT_EQ(engine.figures().keys, 19 - i);
+    EXPECT_EQ(engine.stats().keys, 19 - i);
   }
   engine.release({.key = name(12), .holder = "a", .fence = grants[12]->fence});
   EXPECT_EQ(try_a_new_one(), Outcome::ok);
-  EXPECT_EQ(engine.figures().keys, 8u);
+  EXPECT_EQ(engine.stats().keys, 8u);
 }
 
 // However many are too many, all that are idle make way at once.
@@ -73,7 +73,7 @@ TEST(EngineKeys, ACapThatWasLoweredIsReachedAtOnceWhenKeysAreIdle) {
   clock.advance(1s);
   engine.sweep();
   EXPECT_TRUE(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}));
-  EXPECT_EQ(engine.figures().keys, 8u);
+  EXPECT_EQ(engine.stats().keys, 8u);
 }
 
 TEST(EngineKeys, SweepingForgetsIdleKeys) {

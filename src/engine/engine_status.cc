@@ -1,4 +1,4 @@
-// What only looks: keys one by one or all of them, figures, the invariants.
+// What only looks: keys one by one or all of them, stats, the invariants.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -51,7 +51,7 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
   const std::size_t keys_per_hold = std::clamp<std::size_t>(
       kEntriesPerHold / std::max<std::size_t>(entries_max, 1), 1, kKeysPerHold);
   std::vector<KeyStatus> some;
-  std::vector<Settled> none;
+  std::vector<WaitResult> none;
   Position position = 0;
   Turn turn{position, none};
   while (keys_max > 0 && place.shard < shards_.size()) {
@@ -73,10 +73,10 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
   return position;
 }
 
-Figures EngineCore::figures() {
-  Figures sum;
+Stats EngineCore::stats() {
+  Stats sum;
   for (const auto& shard : shards_) {
-    sum += shard->look([](const LockTable& table) { return table.figures(); });
+    sum += shard->look([](const LockTable& table) { return table.stats(); });
   }
   sum.refusals.max_keys = max_keys_refusals_.load(std::memory_order_relaxed);
   return sum;

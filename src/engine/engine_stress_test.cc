@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/forgetful_journal.h"
 #include "engine/guarded_keys.h"
-#include "engine/stress_loop.h"
-#include "engine/stress_observers.h"
+#include "engine/testing/forgetful_journal.h"
+#include "engine/testing/stress_loop.h"
+#include "engine/testing/stress_observers.h"
 #include "lockd/engine.h"
 
 namespace lockd {
@@ -69,9 +69,9 @@ void look_around(Engine& engine) {
   }
   engine.fence("key-0");
   engine.status(Kind::semaphore, "key-1");
-  const Figures figures = engine.figures();
-  EXPECT_LE(figures.contended, figures.grants);
-  EXPECT_LE(figures.idle_keys, figures.keys);
+  const Stats stats = engine.stats();
+  EXPECT_LE(stats.contended, stats.grants);
+  EXPECT_LE(stats.idle_keys, stats.keys);
 }
 
 void stress(Engine& engine, Observer& observer, bool steadily, int rounds) {
@@ -96,11 +96,11 @@ void stress(Engine& engine, Observer& observer, bool steadily, int rounds) {
     EXPECT_EQ(s.holders, 0u) << s.key;
     EXPECT_EQ(s.waiters, 0u) << s.key;
   });
-  const Figures figures = engine.figures();
-  EXPECT_EQ(figures.locks_held + figures.semaphore_holders, 0u);
-  EXPECT_EQ(figures.lock_waiters + figures.semaphore_waiters, 0u);
-  EXPECT_EQ(figures.grants, figures.releases + figures.expiries + figures.disconnects);
-  EXPECT_EQ(figures.queued, figures.contended + figures.timeouts + figures.cancels);
+  const Stats stats = engine.stats();
+  EXPECT_EQ(stats.locks_held + stats.semaphore_holders, 0u);
+  EXPECT_EQ(stats.lock_waiters + stats.semaphore_waiters, 0u);
+  EXPECT_EQ(stats.grants, stats.releases + stats.expiries + stats.disconnects);
+  EXPECT_EQ(stats.queued, stats.contended + stats.timeouts + stats.cancels);
   std::printf("%llu calls\n", static_cast<unsigned long long>(keys.calls.load()));
 }
 
@@ -112,7 +112,7 @@ TEST(EngineStress, BlockingAndBatchedCallsMixed) {
   spectator.look(true);
   Engine engine({.shards = 2, .observer = &spectator});
   stress(engine, spectator, true, kRounds);
-  EXPECT_EQ(engine.figures().grants, spectator.grants());
+  EXPECT_EQ(engine.stats().grants, spectator.grants());
 }
 
 TEST(EngineStress, WithAJournal) {

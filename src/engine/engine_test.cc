@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/forgetful_journal.h"
+#include "engine/testing/forgetful_journal.h"
 #include "lockd/batch.h"
 
 namespace lockd {
@@ -301,7 +301,7 @@ TEST(Engine, ListsWhoHoldsAndWhoWaits) {
   ManualClock clock;
   Engine engine({.clock = &clock, .sweeper = false});
   class Ignore final : public Listener {
-    void settled(const Settled&) noexcept override {}
+    void on_wait_done(const WaitResult&) noexcept override {}
   } listener;
   Session session{.id = 9};
   Batch batch(engine);

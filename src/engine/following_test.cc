@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "engine/forgetful_journal.h"
+#include "engine/testing/forgetful_journal.h"
 #include "lockd/clock.h"
 #include "lockd/engine.h"
 

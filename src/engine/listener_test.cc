@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/forgetful_journal.h"
+#include "engine/testing/forgetful_journal.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -24,9 +24,9 @@ using Sync = ForgetfulJournal::Sync;
 // Takes note, then does what it was made for.
 class Hears final : public Listener {
  public:
-  explicit Hears(std::function<void(const Settled&)> then = [](const Settled&) {})
+  explicit Hears(std::function<void(const WaitResult&)> then = [](const WaitResult&) {})
       : then_(std::move(then)) {}
-  void settled(const Settled& settled) noexcept override {
+  void on_wait_done(const WaitResult& settled) noexcept override {
     EXPECT_EQ(outcome, Outcome::queued) << "settled-once";
     outcome = settled.outcome;
     then_(settled);
@@ -34,7 +34,7 @@ class Hears final : public Listener {
   Outcome outcome = Outcome::queued;
 
  private:
-  const std::function<void(const Settled&)> then_;
+  const std::function<void(const WaitResult&)> then_;
 };
 
 class ListenerTest : public ::testing::Test {
@@ -56,7 +56,7 @@ class ListenerTest : public ::testing::Test {
 
 TEST_F(ListenerTest, MayCallTheEngineIfThatDoesNotWait) {
   Engine engine(options());
-  Hears listener([&](const Settled& s) {
+  Hears listener([&](const WaitResult& s) {
     EXPECT_EQ(engine.release({.key = "k", .holder = "b", .fence = s.grant.fence}), Outcome::ok);
   });
   Batch batch(engine);
@@ -72,7 +72,7 @@ TEST_F(ListenerTest, MayUseTheBatchThatTellsIt) {
   Batch batch(engine);
   const HoldId first = take(batch, "k1");
   const HoldId second = take(batch, "k2");
-  Hears passes_on([&](const Settled&) { batch.release(second); });
+  Hears passes_on([&](const WaitResult&) { batch.release(second); });
   Hears next;
   wait_for(batch, "k1", passes_on);
   wait_for(batch, "k2", next);
@@ -89,7 +89,7 @@ TEST_F(ListenerTest, MayUseABatchThatGoes) {
   std::optional<Batch> batch(std::in_place, engine);
   const HoldId first = take(*batch, "k1");
   const HoldId second = take(*batch, "k2");
-  Hears passes_on([&, goes = &*batch](const Settled&) { goes->release(second); });
+  Hears passes_on([&, goes = &*batch](const WaitResult&) { goes->release(second); });
   Hears next;
   wait_for(*batch, "k1", passes_on);
   wait_for(*batch, "k2", next);
@@ -101,7 +101,7 @@ TEST_F(ListenerTest, MayUseABatchThatGoes) {
 TEST_F(ListenerTest, MayUseABatchOnTheJournalsThread) {
   ForgetfulJournal journal(Sync::by_hand);
   Engine engine(options(&journal));
-  Hears passes_on([&](const Settled& s) {
+  Hears passes_on([&](const WaitResult& s) {
     Batch(engine).release({.key = "k", .holder = "b", .fence = s.grant.fence});
   });
   Hears next;
@@ -141,7 +141,7 @@ TEST_F(ListenerTest, IsWaitedForWhileASweepTells) {
   std::counting_semaphore<> entered(0);
   std::counting_semaphore<> came_out(0);
   std::atomic<int> told = 0;
-  const auto slowly = [&](const Settled&) {
+  const auto slowly = [&](const WaitResult&) {
     entered.release();
     came_out.try_acquire_for(100ms);  // it does not, before both have heard
     ++told;
@@ -156,7 +156,7 @@ TEST_F(ListenerTest, IsWaitedForWhileASweepTells) {
   std::thread sweeper([&] { engine.sweep(); });
   entered.acquire();
   engine.close();
-  engine.wait_until_told();
+  engine.drain_notifications();
   EXPECT_EQ(told, 2);
   came_out.release(2);
   sweeper.join();

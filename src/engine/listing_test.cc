@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/forgetful_journal.h"
+#include "engine/testing/forgetful_journal.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Deaf final : Listener {
-  void settled(const Settled&) noexcept override {}
+  void on_wait_done(const WaitResult&) noexcept override {}
 };
 
 class ListingTest : public ::testing::Test {
@@ -77,7 +77,7 @@ TEST_F(ListingTest, KeysThatComeAndGoBetweenThePiecesDisturbNoOther) {
     }
     clock_.advance(1ns);
     engine.sweep();
-    EXPECT_EQ(engine.figures().keys, 500u);
+    EXPECT_EQ(engine.stats().keys, 500u);
   }
   for (int i = 0; i < 500; ++i) EXPECT_EQ(seen_["stays" + std::to_string(i)], 1) << i;
   for (const auto& [key, times] : seen_) EXPECT_EQ(times, 1) << key;

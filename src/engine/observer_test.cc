@@ -1,4 +1,4 @@
-// What the engine offers an onlooker: occurrences with what they rest on, and figures.
+// What the engine offers an onlooker: key_events with what they rest on, and stats.
 #include "lockd/observer.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/forgetful_journal.h"
+#include "engine/testing/forgetful_journal.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -17,7 +17,7 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Type = Occurrence::Type;
+using Type = KeyEvent::Type;
 
 class Notes final : public Observer {
  public:
@@ -29,9 +29,9 @@ class Notes final : public Observer {
     bool operator==(const Note&) const = default;
   };
 
-  void occurred(std::span<const Occurrence> occurrences, Position position) noexcept override {
+  void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept override {
     MutexLock lock(mutex_);
-    for (const Occurrence& o : occurrences) {
+    for (const KeyEvent& o : key_events) {
       notes_.push_back({o.type, std::string(o.key), o.holder, position});
     }
   }
@@ -46,7 +46,7 @@ class Notes final : public Observer {
 };
 
 struct Deaf final : Listener {
-  void settled(const Settled&) noexcept override {}
+  void on_wait_done(const WaitResult&) noexcept override {}
 };
 
 class ObserverTest : public ::testing::Test {
@@ -118,10 +118,10 @@ TEST_F(ObserverTest, RecoveryIsNoOccurrence) {
   ForgetfulJournal recovered(journal);
   Engine engine({.clock = &clock_, .journal = &recovered, .observer = &notes_, .sweeper = false});
   EXPECT_EQ(notes_.take(), Told{});
-  EXPECT_EQ(engine.figures().locks_held, 1u);
-  EXPECT_EQ(engine.figures().semaphore_holders, 1u);
-  EXPECT_EQ(engine.figures().keys, 2u);
-  EXPECT_EQ(engine.figures().grants, 0u);
+  EXPECT_EQ(engine.stats().locks_held, 1u);
+  EXPECT_EQ(engine.stats().semaphore_holders, 1u);
+  EXPECT_EQ(engine.stats().keys, 2u);
+  EXPECT_EQ(engine.stats().grants, 0u);
 }
 
 TEST_F(ObserverTest, FiguresAreSummedOverTheShards) {
@@ -134,16 +134,16 @@ TEST_F(ObserverTest, FiguresAreSummedOverTheShards) {
     clock_.advance(1ms);
     if (i % 2 == 0) batch.release({.key = key, .holder = "a", .fence = held.grant.fence});
   }
-  const Figures figures = engine.figures();
-  EXPECT_EQ(figures.grants, 150u);
-  EXPECT_EQ(figures.contended, 50u);
-  EXPECT_EQ(figures.releases, 50u);
-  EXPECT_EQ(figures.queued, 100u);
-  EXPECT_EQ(figures.locks_held, 100u);
-  EXPECT_EQ(figures.lock_waiters, 50u);
-  EXPECT_EQ(figures.keys, 100u);
-  EXPECT_EQ(figures.wait_time.buckets()[Histogram::bucket_of(1ms)], 50u);
-  EXPECT_DOUBLE_EQ(figures.hold_time.sum_seconds(), 0.05);
+  const Stats stats = engine.stats();
+  EXPECT_EQ(stats.grants, 150u);
+  EXPECT_EQ(stats.contended, 50u);
+  EXPECT_EQ(stats.releases, 50u);
+  EXPECT_EQ(stats.queued, 100u);
+  EXPECT_EQ(stats.locks_held, 100u);
+  EXPECT_EQ(stats.lock_waiters, 50u);
+  EXPECT_EQ(stats.keys, 100u);
+  EXPECT_EQ(stats.wait_time.buckets()[Histogram::bucket_of(1ms)], 50u);
+  EXPECT_DOUBLE_EQ(stats.hold_time.sum_seconds(), 0.05);
 }
 
 // A request is refused once, however often the engine had to look.
@@ -154,16 +154,16 @@ TEST_F(ObserverTest, RefusalsAreCountedByRequest) {
   EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 30s}).outcome, Outcome::held);
   EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 1us}).outcome,
             Outcome::timeout);
-  Figures figures = engine.figures();
-  EXPECT_EQ(figures.refusals.max_keys, 1u);
-  EXPECT_EQ(figures.refusals.held, 1u) << "who waits has not been refused";
-  EXPECT_EQ(figures.timeouts, 1u);
+  Stats stats = engine.stats();
+  EXPECT_EQ(stats.refusals.max_keys, 1u);
+  EXPECT_EQ(stats.refusals.held, 1u) << "who waits has not been refused";
+  EXPECT_EQ(stats.timeouts, 1u);
   engine.release({.key = "k", .holder = "a", .fence = held->fence});
   EXPECT_TRUE(engine.acquire({.key = "x", .holder = "a", .ttl = 30s}))
       << "in place of the idle one";
-  figures = engine.figures();
-  EXPECT_EQ(figures.refusals.max_keys, 1u);
-  EXPECT_EQ(figures.keys, 1u);
+  stats = engine.stats();
+  EXPECT_EQ(stats.refusals.max_keys, 1u);
+  EXPECT_EQ(stats.keys, 1u);
 }
 
 TEST_F(ObserverTest, AWithdrawnGrantGoesToTheNext) {

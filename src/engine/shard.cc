@@ -13,13 +13,14 @@ void Shard::collect(Turn& turn) {
     if (journal_ != nullptr) last_append_ = journal_->append(effects.events);
     effects.events.clear();
   }
-  if (!effects.occurrences.empty()) {
-    observer_->occurred(effects.occurrences, last_append_);
-    effects.occurrences.clear();
+  if (!effects.key_events.empty()) {
+    observer_->on_key_events(effects.key_events, last_append_);
+    effects.key_events.clear();
   }
-  if (!effects.settled.empty()) {
-    turn.settled.insert(turn.settled.end(), effects.settled.begin(), effects.settled.end());
-    effects.settled.clear();
+  if (!effects.wait_results.empty()) {
+    turn.wait_results.insert(turn.wait_results.end(), effects.wait_results.begin(),
+                             effects.wait_results.end());
+    effects.wait_results.clear();
   }
   turn.position = std::max(turn.position, last_append_);
   turn.earliest = std::min(turn.earliest, effects.earliest);

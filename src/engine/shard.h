@@ -19,7 +19,7 @@ namespace lockd {
 // What a thread has done and not yet committed, over all shards.
 struct Turn {
   Position& position;
-  std::vector<Settled>& settled;
+  std::vector<WaitResult>& wait_results;
   Time earliest = Time::never();  // the earliest deadline set
 };
 

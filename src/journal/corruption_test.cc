@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "journal/journal_fixture.h"
 #include "journal/recovery.h"
+#include "journal/testing/journal_fixture.h"
 #include "lockd/file_journal.h"
 
 namespace lockd {
@@ -85,7 +85,7 @@ History make_history(std::uint64_t size) {
 // How many records are recovered; they must be the first of the history. Throws as opening does.
 std::size_t recover_prefix(Storage& storage, const History& history) {
   std::size_t count = 0;
-  const Survey found = survey(storage, kSilent);
+  const LogScan found = scan(storage, kSilent);
   replay(storage, found, kSilent, [&](const Event& event) {
     ASSERT_LT(count, history.records.size());
     char bytes[kRecordSizeMax];
@@ -169,7 +169,7 @@ TEST(Corruption, FlippedBitsAroundASeal) {
       history.records.push_back(record_of(event));
     }
   }
-  const Survey whole = survey(original, kSilent);
+  const LogScan whole = scan(original, kSilent);
   ASSERT_EQ(whole.segments.size(), 2U);
   const std::uint64_t frame = kFrameHeaderSize + history.records[0].size();
   for (std::size_t i = 0; i < 2; ++i) {
@@ -222,7 +222,7 @@ TEST(Corruption, AnyPartOfTheFramesOfOneSyncIsATornTail) {
       if (from < to) image.replace(from, to - from, to - from, '\0');
     }
     MemoryStorage storage(MemoryStorage::Files{{segment_name(1), image}});
-    const Survey found = survey(storage, kSilent);
+    const LogScan found = scan(storage, kSilent);
     EXPECT_LE(found.segments.back().frames, 3U);
     EXPECT_GE(found.segments.back().frames, 1U);
   }

@@ -36,14 +36,14 @@ void check_options(const FileJournalOptions& options) {
 }  // namespace
 
 // A LogJournal on a real directory, and the thread that takes its turns.
-class FileJournal::Body {
+class FileJournal::Impl {
  public:
-  explicit Body(const FileJournalOptions& options)
+  explicit Impl(const FileJournalOptions& options)
       : storage_(options.directory, PosixStorage::Access::write),
         log_(storage_, log_options(options)),
         clock_(log_.offset_ns()) {}
 
-  ~Body() {
+  ~Impl() {
     if (!thread_.joinable()) return;
     {
       MutexLock lock(mutex_);
@@ -107,37 +107,37 @@ class FileJournal::Body {
 
 std::unique_ptr<FileJournal> FileJournal::open(const FileJournalOptions& options) {
   check_options(options);
-  return std::unique_ptr<FileJournal>(new FileJournal(std::make_unique<Body>(options)));
+  return std::unique_ptr<FileJournal>(new FileJournal(std::make_unique<Impl>(options)));
 }
 
-FileJournal::FileJournal(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+FileJournal::FileJournal(std::unique_ptr<Impl> body) : impl_(std::move(body)) {}
 
 FileJournal::~FileJournal() = default;
 
-Clock& FileJournal::clock() const { return body_->clock(); }
+Clock& FileJournal::clock() const { return impl_->clock(); }
 
 bool FileJournal::recover(const std::function<void(const Event&)>& apply) {
-  const bool found = body_->log().recover(apply);
-  body_->start();
+  const bool found = impl_->log().recover(apply);
+  impl_->start();
   return found;
 }
 
-Position FileJournal::append(std::span<const Event> events) { return body_->log().append(events); }
+Position FileJournal::append(std::span<const Event> events) { return impl_->log().append(events); }
 
 void FileJournal::commit(Position position) {
   if (position <= durable()) return;
-  body_->commit(position);
+  impl_->commit(position);
 }
 
-Position FileJournal::durable() const noexcept { return body_->log().durable(); }
+Position FileJournal::durable() const noexcept { return impl_->log().durable(); }
 
-Journal::State FileJournal::state() const noexcept { return body_->log().state(); }
+Journal::State FileJournal::state() const noexcept { return impl_->log().state(); }
 
-Histogram FileJournal::sync_time() const noexcept { return body_->log().sync_time(); }
+Histogram FileJournal::sync_time() const noexcept { return impl_->log().sync_time(); }
 
 void FileJournal::attach(Source* source) {
-  body_->log().attach(source);
-  body_->wake();
+  impl_->log().attach(source);
+  impl_->wake();
 }
 
 }  // namespace lockd

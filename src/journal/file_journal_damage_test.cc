@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "journal/file_journal_fixture.h"
+#include "journal/testing/file_journal_fixture.h"
 
 namespace lockd {
 namespace {

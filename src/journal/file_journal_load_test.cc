@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "journal/file_journal_fixture.h"
+#include "journal/testing/file_journal_fixture.h"
 #include "lockd/batch.h"
 
 namespace lockd {

@@ -7,8 +7,8 @@
 #include <ctime>
 #include <string>
 
-#include "journal/file_journal_fixture.h"
 #include "journal/inspect.h"
+#include "journal/testing/file_journal_fixture.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 

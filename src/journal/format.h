@@ -34,7 +34,7 @@ struct SegmentHeader {
   JournalId journal{};       // random; the same in all segments
   std::uint64_t number = 0;  // from 1, as in the file's name
   Position start = 0;        // of its first frame
-  Moment opened{};           // when it was made, ...
+  ClockReading opened{};     // when it was made, ...
   Time engine_time{};        // ... and the engine's time at that moment
 };
 

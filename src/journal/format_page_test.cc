@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "journal/journal_fixture.h"
+#include "journal/testing/journal_fixture.h"
 
 namespace lockd {
 namespace {

@@ -65,7 +65,7 @@ Verdict verify(Storage& storage) {
   const Log silent = [](std::string_view) {};
   Verdict verdict;
   try {
-    const Survey found = survey(storage, silent);
+    const LogScan found = scan(storage, silent);
     verdict.segments = found.segments.size();
     verdict.torn_size = found.torn_size;
     for (const SegmentSummary& segment : found.segments) verdict.frames += segment.frames;

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
+#include "journal/log_scan.h"
 #include "journal/segment_reader.h"
 #include "journal/storage.h"
-#include "journal/survey.h"
 #include "lockd/journal.h"
 
 namespace lockd {

@@ -33,13 +33,13 @@ JournalId random_id() {
 LogJournal::LogJournal(Storage& storage, LogJournalOptions options)
     : storage_(storage),
       options_(std::move(options)),
-      survey_((claim(storage_), survey(storage_, options_.log))),
+      survey_((lock_directory(storage_), scan(storage_, options_.log))),
       pending_({.size_max = options_.pending_max, .fence_step = syncs_always() ? 0 : kFenceStep},
                survey_.end()) {
-  mend(storage_, survey_, options_.log);
+  repair(storage_, survey_, options_.log);
   id_ = !survey_.is_new() ? survey_.segments.back().header.journal
                           : options_.id.value_or(random_id());
-  const Moment now = storage_.moment();
+  const ClockReading now = storage_.moment();
   offset_ns_ = engine_time_at(now, survey_).ns - now.boot_ns;
   durable_ = written_ = synced_ = survey_.end();
 }
@@ -47,7 +47,7 @@ LogJournal::LogJournal(Storage& storage, LogJournalOptions options)
 LogJournal::~LogJournal() = default;
 
 Time LogJournal::now() const {
-  const Moment now = storage_.moment();
+  const ClockReading now = storage_.moment();
   return planted(Bug::wall_clock) ? Time{now.wall_ns} : Time{offset_ns_ + now.boot_ns};
 }
 
@@ -59,7 +59,7 @@ bool LogJournal::recover(const std::function<void(const Event&)>& apply) {
 }
 
 FrameHeader LogJournal::frame(Position position) const {
-  const Moment now = storage_.moment();
+  const ClockReading now = storage_.moment();
   return {.position = position,
           .synced = synced_,
           .engine_time = {offset_ns_ + now.boot_ns},
@@ -104,7 +104,7 @@ void LogJournal::flush() {
 
 void LogJournal::write_pending() {
   const bool completes = account_ == Account::to_close;
-  Pending::Taken taken = pending_.take(completes);
+  AppendBuffer::Taken taken = pending_.take(completes);
   const bool sync_only = taken.chunks.empty() && !completes;
   if (sync_only && (sync_due_ns_ == 0 || now_ns_ < sync_due_ns_)) return;
 
@@ -118,7 +118,7 @@ void LogJournal::write_pending() {
   if (completes || half) finish_account();
 }
 
-Fault LogJournal::write_chunks(Pending::Taken& taken, bool completes) {
+Fault LogJournal::write_chunks(AppendBuffer::Taken& taken, bool completes) {
   if (taken.chunks.empty() && completes) {
     taken.chunks.push_back({std::string(kFrameHeaderSize, '\0'), taken.end});
   }
@@ -162,7 +162,7 @@ Fault LogJournal::make_room(std::uint64_t size) {
   return {};
 }
 
-bool LogJournal::must_sync(const Pending::Taken& taken) const {
+bool LogJournal::must_sync(const AppendBuffer::Taken& taken) const {
   return syncs_always() || taken.raises_floor || (sync_due_ns_ != 0 && now_ns_ >= sync_due_ns_);
 }
 

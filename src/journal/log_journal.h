@@ -6,10 +6,10 @@
 // own, and FileJournal by a thread.
 //
 // A turn:
-//   1. has the engine describe some more of itself, if a new account is being written;
+//   1. has the engine describe some more of itself, if a new snapshot is being written;
 //   2. takes what is pending, writes it, syncs, and publishes durable();
-//   3. if that ended the account, removes the older segments; or, if the segment has become long,
-//      opens the next and begins a new account;
+//   3. if that ended the snapshot, removes the older segments; or, if the segment has become long,
+//      opens the next and begins a new snapshot;
 //   4. looks whether the disk has room again, and whether the file is still there.
 #pragma once
 
@@ -22,11 +22,11 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "journal/pending.h"
-#include "journal/report.h"
+#include "journal/append_buffer.h"
+#include "journal/journal_error.h"
+#include "journal/log_scan.h"
 #include "journal/segment_writer.h"
 #include "journal/storage.h"
-#include "journal/survey.h"
 #include "lockd/histogram.h"
 #include "lockd/journal.h"
 
@@ -37,7 +37,7 @@ struct LogJournalOptions {
   Log log = [](std::string_view) {};
   std::uint64_t segment_size = std::uint64_t{16} << 20;
   SegmentWriterOptions segment{};
-  std::size_t describe_ahead = std::size_t{1} << 20;  // of an account, in one turn
+  std::size_t describe_ahead = std::size_t{1} << 20;  // of a snapshot, in one turn
   std::size_t pending_max = std::size_t{64} << 20;
   std::optional<JournalId> id{};  // of a new journal; otherwise random
 };
@@ -84,7 +84,7 @@ class LogJournal final : public Journal {
     to_close,  // it has described all; the next frame says so
   };
 
-  // Segments and accounts: log_journal_segments.cc.
+  // Segments and snapshots: log_journal_segments.cc.
   Fault begin();
   SegmentHeader next_header(std::uint64_t number) const;
   Fault seal();
@@ -95,10 +95,10 @@ class LogJournal final : public Journal {
 
   void write_pending();
   FrameHeader frame(Position position) const;
-  Fault write_chunks(Pending::Taken& taken, bool completes);
+  Fault write_chunks(AppendBuffer::Taken& taken, bool completes);
   Fault make_room(std::uint64_t size);
   Fault sync();
-  bool must_sync(const Pending::Taken& taken) const;
+  bool must_sync(const AppendBuffer::Taken& taken) const;
   void publish(Position position);
   void look_after_space();
   void look_after_file();
@@ -112,7 +112,7 @@ class LogJournal final : public Journal {
 
   Storage& storage_;
   const LogJournalOptions options_;
-  Survey survey_;  // of what was there; its memory goes when it has been replayed
+  LogScan survey_;  // of what was there; its memory goes when it has been replayed
   JournalId id_{};
   // Engine time less CLOCK_BOOTTIME; the subtraction may wrap, the addition wraps it back.
   std::uint64_t offset_ns_ = 0;
@@ -121,12 +121,12 @@ class LogJournal final : public Journal {
   std::atomic<Position> written_{0};
   std::atomic<Position> wanted_{0};
   std::atomic<State> state_{State::accepting};
-  Pending pending_;
+  AppendBuffer pending_;
   SharedHistogram sync_time_;
 
   // The turn's alone.
   std::unique_ptr<SegmentWriter> segment_;
-  std::vector<std::uint64_t> older_;  // segments that go when the account is complete
+  std::vector<std::uint64_t> older_;  // segments that go when the snapshot is complete
   Account account_ = Account::none;
   std::uint64_t account_size_ = 0;  // of the last one
   Position synced_ = 0;

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-#include "journal/log_journal_fixture.h"
+#include "journal/testing/log_journal_fixture.h"
 #include "lockd/file_journal.h"
 
 namespace lockd {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <string>
 
-#include "journal/log_journal_fixture.h"
+#include "journal/testing/log_journal_fixture.h"
 
 namespace lockd {
 namespace {
@@ -70,11 +70,11 @@ TEST_F(IntervalTest, TheFloorOutlivesTheSegmentsItWasIn) {
   append(granted("a", 1));
   source_->last_fence = 1;
   journal_->turn();
-  for (int accounts = 1; accounts < 4; ++accounts) {
+  for (int snapshots = 1; snapshots < 4; ++snapshots) {
     newest_at_start_ = newest();
     fill_segment();
     settle();
-    ASSERT_EQ(source_->accounts, accounts);
+    ASSERT_EQ(source_->snapshots, snapshots);
     ASSERT_EQ(storage_.files().size(), 1U);
     Fence floor = 0;
     MemoryStorage copy(storage_.files());

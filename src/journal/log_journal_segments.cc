@@ -1,4 +1,4 @@
-// How segments follow one another, and how an account makes the older ones needless.
+// How segments follow one another, and how a snapshot makes the older ones needless.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::uint64_t kOpenSegmentAgainNs = 1'000'000'000;
 
-// A segment may become this many times as long as the account it began with.
+// A segment may become this many times as long as the snapshot it began with.
 constexpr std::uint64_t kAccountsPerSegment = 3;
 
-// How much of an account is written in one turn while somebody waits for it.
+// How much of a snapshot is written in one turn while somebody waits for it.
 constexpr std::size_t kDescribeBusy = std::size_t{64} << 10;
 
 }  // namespace
@@ -43,7 +43,7 @@ Fault LogJournal::begin() {
 }
 
 SegmentHeader LogJournal::next_header(std::uint64_t number) const {
-  const Moment now = storage_.moment();
+  const ClockReading now = storage_.moment();
   return {.journal = id_,
           .number = number,
           .start = written_.load(std::memory_order_relaxed),
@@ -60,7 +60,7 @@ Fault LogJournal::seal() {
   return segment_->sync();
 }
 
-// An account goes on between the commits. When nobody waits it may go `describe_ahead`; otherwise a
+// A snapshot goes on between the commits. When nobody waits it may go `describe_ahead`; otherwise a
 // little, but never less than everybody else has appended: it would fall behind, and the log grow.
 void LogJournal::describe_some() {
   MutexLock lock(source_mutex_);
@@ -76,7 +76,7 @@ void LogJournal::describe_some() {
   } while (account_ == Account::goes_on && pending_.size() < (is_wanted() ? busy : idle));
 }
 
-// The account is durable: what came before it is of no use any more.
+// The snapshot is durable: what came before it is of no use any more.
 void LogJournal::finish_account() {
   account_ = Account::none;
   account_size_ = segment_->offset();

@@ -1,4 +1,4 @@
-// The journal turn by turn: order, restarts, segments, accounts.
+// The journal turn by turn: order, restarts, segments, snapshots.
 #include "journal/log_journal.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "journal/log_journal_fixture.h"
+#include "journal/testing/log_journal_fixture.h"
 #include "lockd/file_journal.h"
 
 namespace lockd {
@@ -89,7 +89,7 @@ TEST_F(LogJournalTest, AfterARestartAnAccountReplacesWhatCameBefore) {
   EXPECT_EQ(journal_->turn(), Duration::max()) << "nobody is there to describe anything";
   journal_->attach(source_.get());
   settle();
-  EXPECT_EQ(source_->accounts, 1);
+  EXPECT_EQ(source_->snapshots, 1);
   EXPECT_EQ(storage_.files().size(), 1U) << "the first segment is gone";
   open();
   EXPECT_EQ(recovered_, (std::vector{record_of(granted("b", 2)), record_of(fence_floor(2))}));
@@ -138,7 +138,7 @@ TEST_F(LogJournalTest, TheLogStaysSmallAndTellsEverything) {
     largest = std::max(largest, storage_.size());
   }
   settle();
-  EXPECT_GT(source_->accounts, 20);
+  EXPECT_GT(source_->snapshots, 20);
   EXPECT_LT(largest, 40'000U) << "of which 50 keys need 2,000";
   EXPECT_EQ(journal_->state(), Journal::State::accepting);
 
@@ -170,7 +170,7 @@ TEST_F(LogJournalTest, AnAccountWaitsForWhatIsPending) {
   int turns = 0;
   while (journal_->turn() == Duration::zero()) ++turns;
   EXPECT_GT(turns, 20) << "a few keys each";
-  EXPECT_EQ(source_->accounts, 1);
+  EXPECT_EQ(source_->snapshots, 1);
   EXPECT_EQ(storage_.files().size(), 1U);
 }
 

@@ -247,7 +247,7 @@ Fault PosixStorage::lock(std::string* owner) {
   return {};
 }
 
-Moment PosixStorage::moment() {
+ClockReading PosixStorage::moment() {
   return {boot_id_, read_ns(CLOCK_BOOTTIME), read_ns(CLOCK_REALTIME)};
 }
 

@@ -41,7 +41,7 @@ class PosixStorage final : public Storage {
   Fault remove(const std::string& name) override;
   Fault sync_directory() override;
   Fault lock(std::string* owner) override;
-  Moment moment() override;
+  ClockReading moment() override;
   const std::string& directory() const override { return path_; }
 
  private:

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 #include "lockd/file_journal.h"
 
 namespace lockd {
@@ -161,8 +161,8 @@ TEST_F(PosixStorageTest, TheLockGoesWithItsProcess) {
 
 TEST_F(PosixStorageTest, TellsTheTime) {
   PosixStorage storage(directory_, Access::write);
-  const Moment first = storage.moment();
-  const Moment second = storage.moment();
+  const ClockReading first = storage.moment();
+  const ClockReading second = storage.moment();
   EXPECT_EQ(first.boot_id, second.boot_id);
   EXPECT_NE(first.boot_id, (std::array<unsigned char, 16>{}));
   EXPECT_GE(second.boot_ns, first.boot_ns);

@@ -20,11 +20,11 @@ std::unique_ptr<StorageFile> open(Storage& storage, std::uint64_t number) {
   return file;
 }
 
-void cut_tail(Storage& storage, const Survey& survey, const Log& log) {
-  const SegmentSummary& last = survey.segments.back();
+void cut_tail(Storage& storage, const LogScan& scan, const Log& log) {
+  const SegmentSummary& last = scan.segments.back();
   const std::string path = path_of(storage, last.number());
   check(path, open(storage, last.number())->truncate(last.end_offset));
-  log("journal: " + path + ": cut " + std::to_string(survey.torn_size) + " bytes from byte " +
+  log("journal: " + path + ": cut " + std::to_string(scan.torn_size) + " bytes from byte " +
       std::to_string(last.end_offset) +
       " on, the rest of a write that a crash interrupted; nothing acknowledged was in it");
 }
@@ -65,7 +65,7 @@ std::uint64_t replay_segment(Storage& storage, const SegmentSummary& segment, Pr
 
 }  // namespace
 
-void claim(Storage& storage) {
+void lock_directory(Storage& storage) {
   std::string owner;
   const Fault fault = storage.lock(&owner);
   if (fault.error == EWOULDBLOCK) {
@@ -75,35 +75,35 @@ void claim(Storage& storage) {
   check(storage.directory(), fault);
 }
 
-void mend(Storage& storage, const Survey& survey, const Log& log) {
-  if (survey.torn_size > 0) cut_tail(storage, survey, log);
-  for (const SegmentSummary& segment : survey.segments) {
+void repair(Storage& storage, const LogScan& scan, const Log& log) {
+  if (scan.torn_size > 0) cut_tail(storage, scan, log);
+  for (const SegmentSummary& segment : scan.segments) {
     const auto file = open(storage, segment.number());
     write_again(*file, path_of(storage, segment.number()), segment);
     check(path_of(storage, segment.number()), file->sync());
   }
-  if (survey.never_began) {
-    check(path_of(storage, *survey.never_began), storage.remove(segment_name(*survey.never_began)));
+  if (scan.never_began) {
+    check(path_of(storage, *scan.never_began), storage.remove(segment_name(*scan.never_began)));
   }
   check(storage.directory(), storage.sync_directory());
 }
 
-std::uint64_t replay(Storage& storage, const Survey& survey, const Log& log,
+std::uint64_t replay(Storage& storage, const LogScan& scan, const Log& log,
                      const std::function<void(const Event&)>& apply) {
   std::uint64_t total = 0;
-  for (const SegmentSummary& segment : survey.segments) total += segment.end_offset;
+  for (const SegmentSummary& segment : scan.segments) total += segment.end_offset;
   Progress progress(log, "recovering", total);
   std::uint64_t events = 0;
-  for (const SegmentSummary& segment : survey.segments) {
+  for (const SegmentSummary& segment : scan.segments) {
     events += replay_segment(storage, segment, progress, apply);
   }
   return events;
 }
 
-Time engine_time_at(const Moment& now, const Survey& survey) {
-  if (survey.is_new()) return {now.wall_ns};
-  const SegmentSummary& last = survey.segments.back();
-  const Moment& opened = last.header.opened;
+Time engine_time_at(const ClockReading& now, const LogScan& scan) {
+  if (scan.is_new()) return {now.wall_ns};
+  const SegmentSummary& last = scan.segments.back();
+  const ClockReading& opened = last.header.opened;
   Time time = last.engine_time;
   if (now.boot_id == opened.boot_id && now.boot_ns >= opened.boot_ns) {
     time.ns = std::max(time.ns, last.header.engine_time.ns + (now.boot_ns - opened.boot_ns));

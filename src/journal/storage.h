@@ -33,7 +33,7 @@ struct [[nodiscard]] Fault {
 };
 
 // When something was: on this boot of the machine, and by its wall clock.
-struct Moment {
+struct ClockReading {
   std::array<unsigned char, 16> boot_id{};
   std::uint64_t boot_ns = 0;  // CLOCK_BOOTTIME: since the boot, suspended time included
   std::uint64_t wall_ns = 0;  // CLOCK_REALTIME: since 1970, if the clock is right
@@ -72,7 +72,7 @@ class Storage {
   // EWOULDBLOCK and `owner` says which: "process 4711".
   virtual Fault lock(std::string* owner) = 0;
 
-  virtual Moment moment() = 0;
+  virtual ClockReading moment() = 0;
   // The directory as people know it, for messages.
   virtual const std::string& directory() const = 0;
 };

@@ -28,18 +28,18 @@ constexpr std::chrono::seconds kPingInterval = 15s;
 ClientConnection::ClientConnection(Worker& worker, Connection::Socket socket,
                                    std::unique_ptr<TlsChannel> tls,
                                    boost::asio::ip::address address,
-                                   std::unique_ptr<Conversation> conversation)
+                                   std::unique_ptr<ServerSession> session)
     : worker_(worker),
       address_(std::move(address)),
-      conversation_(std::move(conversation)),
+      session_(std::move(session)),
       connection_(worker.loop(), std::move(socket), std::move(tls), *this) {
   if (worker.options().write_timeout == 0s) connection_.bear_with_stalled_peer();
 }
 
 std::size_t ClientConnection::on_input(std::string_view unread) {
-  if (ended_ || conversation_->fate() != Conversation::Fate::open) return unread.size();
-  const std::size_t taken = conversation_->take_in(unread, connection_.output());
-  const std::uint64_t under_way = conversation_->request_under_way();
+  if (ended_ || session_->fate() != ServerSession::Fate::open) return unread.size();
+  const std::size_t taken = session_->take_in(unread, connection_.output());
+  const std::uint64_t under_way = session_->request_under_way();
   if (std::exchange(request_, under_way) != under_way) request_since_ = worker_.loop().turn_time();
   touch();
   return taken;
@@ -62,26 +62,26 @@ void ClientConnection::on_broken() {
 }
 
 void ClientConnection::turn_away() {
-  conversation_->turn_away(connection_.output());
+  session_->turn_away(connection_.output());
   touch();
 }
 
 bool ClientConnection::turns_out_gone() {
-  if (!conversation_->holds_outlive_it() || !connection_.peer_has_left()) return false;
+  if (!session_->holds_outlive_it() || !connection_.peer_has_left()) return false;
   finish(Ender::peer);
   return true;
 }
 
-void ClientConnection::settled(const Settled& settled) {
+void ClientConnection::on_wait_done(const WaitResult& settled) {
   if (ended_) return;
-  conversation_->settled(settled, connection_.output());
+  session_->on_wait_done(settled, connection_.output());
   go_on();
 }
 
-void ClientConnection::report(const Findings& findings) {
+void ClientConnection::report(const ReportResult& result) {
   if (ended_) return;
-  rests_on_ = std::max(rests_on_, findings.position);
-  conversation_->report(findings.text, connection_.output());
+  rests_on_ = std::max(rests_on_, result.position);
+  session_->report(result.text, connection_.output());
   go_on();
 }
 
@@ -93,10 +93,10 @@ void ClientConnection::go_on() {
 }
 
 // What it cannot be told of it is not told of: it watches, and does not depend on it.
-void ClientConnection::occurred(const ShownOccurrence& occurrence) {
+void ClientConnection::on_key_events(const KeyEventJson& occurrence) {
   if (ended_) return;
-  if (connection_.unsent_size() > kUnsentEventsMax) return conversation_->missed(1);
-  conversation_->occurred(occurrence, connection_.output());
+  if (connection_.unsent_size() > kUnsentEventsMax) return session_->missed(1);
+  session_->on_key_events(occurrence, connection_.output());
   touch();
 }
 
@@ -119,7 +119,7 @@ void ClientConnection::push(const Signal& signal) {
     log_event(LogLevel::info, "slow listener closed", {{"connection", std::to_string(id())}});
     return cut();
   }
-  conversation_->signalled(signal, connection_.output());
+  session_->signalled(signal, connection_.output());
   touch();
 }
 
@@ -158,16 +158,16 @@ void ClientConnection::have_watched() {
 void ClientConnection::close_when_over() {
   const bool all_taken_in = input_ended_ && !connection_.input_pending();
   const bool over =
-      conversation_->fate() == Conversation::Fate::closes || (all_taken_in && !is_refused());
-  if (input_ended_ && conversation_->needs_peer()) return finish(Ender::peer);
-  if (!over || conversation_->blocked()) return;
+      session_->fate() == ServerSession::Fate::closes || (all_taken_in && !is_refused());
+  if (input_ended_ && session_->needs_peer()) return finish(Ender::peer);
+  if (!over || session_->blocked()) return;
   finish(all_taken_in ? Ender::peer : Ender::server);
 }
 
 void ClientConnection::note_violation() {
-  worker_.figures().violations[static_cast<std::size_t>(conversation_->violation())].add();
+  worker_.stats().violations[static_cast<std::size_t>(session_->violation())].add();
   log_event(LogLevel::info, "violation",
-            {{"code", std::to_string(static_cast<int>(conversation_->violation()))},
+            {{"code", std::to_string(static_cast<int>(session_->violation()))},
              {"connection", std::to_string(id())},
              {"peer", address_.to_string()}});
 }
@@ -180,7 +180,7 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
     if (now - connection_.opened() > worker_.options().read_timeout) cut();
     return;
   }
-  if (conversation_->fate() != Conversation::Fate::open) return;
+  if (session_->fate() != ServerSession::Fate::open) return;
   if (!connection_.takes_input()) {  // silence counts from when it is heard again
     last_reply_ = request_since_ = now;
     return;
@@ -190,20 +190,20 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
   if (request_ != 0) last_sign = request_since_;  // a byte now and then does not prolong it
   // A tick more: what is known is when the turn began that the bytes came in.
   const bool silent = now - last_sign > worker_.options().read_timeout + Loop::kTick;
-  if (silent && (in_request || !conversation_->may_be_silent())) {
-    conversation_->time_out(in_request, connection_.output());
+  if (silent && (in_request || !session_->may_be_silent())) {
+    session_->time_out(in_request, connection_.output());
     return touch();
   }
   if (now - std::max(last_ping_, connection_.opened()) < kPingInterval) return;
   last_ping_ = now;
   const std::size_t size = connection_.output().size();
-  conversation_->ping(connection_.output());
+  session_->ping(connection_.output());
   if (connection_.output().size() > size) touch();
 }
 
 bool ClientConnection::watch(Connection::Clock::time_point now) {
   connection_.check(now);
-  if (!ended_ && connection_.input_is_full() && conversation_->needs_peer() &&
+  if (!ended_ && connection_.input_is_full() && session_->needs_peer() &&
       connection_.peer_has_left()) {
     finish(Ender::peer);
   }
@@ -223,7 +223,7 @@ bool ClientConnection::refusal_is_over(Connection::Clock::time_point now) {
 
 void ClientConnection::drain() {
   if (ended_) return;
-  conversation_->drain(connection_.output());
+  session_->drain(connection_.output());
   touch();
 }
 
@@ -243,7 +243,7 @@ void ClientConnection::cut() {
 }
 
 void ClientConnection::send_elsewhere() {
-  if (!held.linked() && !conversation_->blocked()) return;
+  if (!held.linked() && !session_->blocked()) return;
   end(Ender::journal);
   connection_.close();
 }
@@ -252,12 +252,12 @@ void ClientConnection::send_elsewhere() {
 // disconnect of its clients, nor is one that cannot reach its journal.
 void ClientConnection::end(Ender ender) {
   if (std::exchange(ended_, true)) return;
-  const bool is_open = conversation_->fate() == Conversation::Fate::open;
-  if (ender == Ender::peer && is_open && has_half_a_request()) conversation_->cut_short();
-  if (conversation_->violation() != Violation::none) note_violation();
+  const bool is_open = session_->fate() == ServerSession::Fate::open;
+  if (ender == Ender::peer && is_open && has_half_a_request()) session_->cut_short();
+  if (session_->violation() != Violation::none) note_violation();
   const bool stops = ender == Ender::server && worker_.is_draining();
   const bool survives = ender == Ender::journal || (stops && worker_.keeps_what_it_grants());
-  conversation_->end(survives || !worker_.options().auto_release_on_disconnect);
+  session_->end(survives || !worker_.options().auto_release_on_disconnect);
   worker_.ended(*this);
 }
 

@@ -1,4 +1,4 @@
-// A client: its socket and its conversation, together, whatever the protocol.
+// A client: its socket and its session, together, whatever the protocol.
 //
 // Belongs to one worker, and is touched by its thread only.
 #pragma once
@@ -11,7 +11,7 @@
 
 #include "base/list.h"
 #include "net/connection.h"
-#include "server/conversation.h"
+#include "server/session/server_session.h"
 
 namespace lockd {
 
@@ -21,7 +21,7 @@ class ClientConnection final : public Connection::Handler {
  public:
   // `tls` may be null: plain text.
   ClientConnection(Worker& worker, Connection::Socket socket, std::unique_ptr<TlsChannel> tls,
-                   boost::asio::ip::address address, std::unique_ptr<Conversation> conversation);
+                   boost::asio::ip::address address, std::unique_ptr<ServerSession> session);
 
   void start() { connection_.start(); }
   // Instead of a conversation: it is not served here.
@@ -29,11 +29,11 @@ class ClientConnection final : public Connection::Handler {
 
   // One of its waits ended; its report is there; a signal has come for it; something occurred that
   // it watches, or so much of that was missed.
-  void settled(const Settled& settled);
-  void report(const Findings& findings);
+  void on_wait_done(const WaitResult& settled);
+  void report(const ReportResult& result);
   void push(const Signal& signal);
-  void occurred(const ShownOccurrence& occurrence);
-  void missed(std::uint64_t count) { conversation_->missed(count); }
+  void on_key_events(const KeyEventJson& occurrence);
+  void missed(std::uint64_t count) { session_->missed(count); }
 
   // Before a grant is told: true when its peer has gone, which nobody knew yet, and the grant would
   // be nobody's. The conversation is over then.
@@ -56,7 +56,7 @@ class ClientConnection final : public Connection::Handler {
   void send_elsewhere();
 
   bool may_be_destroyed() const { return ended_ && connection_.idle(); }
-  SessionId id() const { return conversation_->id(); }
+  SessionId id() const { return session_->id(); }
   const boost::asio::ip::address& address() const { return address_; }
 
   ListHook<ClientConnection> touched;  // in this turn
@@ -70,10 +70,9 @@ class ClientConnection final : public Connection::Handler {
   void on_broken() override;
 
   bool has_half_a_request() const {
-    return connection_.unread_size() > 0 && !connection_.input_pending() &&
-           !conversation_->blocked();
+    return connection_.unread_size() > 0 && !connection_.input_pending() && !session_->blocked();
   }
-  bool is_refused() const { return conversation_->fate() == Conversation::Fate::refused; }
+  bool is_refused() const { return session_->fate() == ServerSession::Fate::refused; }
   void touch();
   void go_on();
   enum class Ender : unsigned char { peer, server, journal };
@@ -88,7 +87,7 @@ class ClientConnection final : public Connection::Handler {
 
   Worker& worker_;
   const boost::asio::ip::address address_;
-  const std::unique_ptr<Conversation> conversation_;
+  const std::unique_ptr<ServerSession> session_;
   Connection connection_;
   bool ended_ = false;        // the conversation has
   bool input_ended_ = false;  // the peer sends no more

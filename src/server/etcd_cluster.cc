@@ -5,18 +5,18 @@
 #include <string_view>
 #include <utility>
 
-#include "ha/etcd_journal.h"
-#include "ha/grpc_log.h"
+#include "etcd/etcd_journal.h"
+#include "etcd/grpc_log.h"
+#include "server/environment.h"
 #include "server/log.h"
-#include "server/option_values.h"
-#include "server/surroundings.h"
+#include "server/settings/option_values.h"
 
 namespace lockd {
 namespace {
 
 std::string read(std::string_view setting, const std::string& path) {
   if (path.empty()) return {};
-  const FileText file = process_surroundings().read_file(path);
+  const FileText file = process_environment().read_file(path);
   // An empty one, as it is for a moment when somebody writes it anew, would mean to do without.
   if (file.error.empty() && !file.text.empty()) return file.text;
   throw std::runtime_error("--" + std::string(setting) + " is " + in_quotes(path) + ": it " +
@@ -32,11 +32,11 @@ std::string policy(const Options& options) {
          " etcd-detect=" + print_value(options.etcd_detect);
 }
 
-LogLevel level_of(Weight weight) {
-  switch (weight) {
-    case Weight::news: return LogLevel::info;
-    case Weight::trouble: return LogLevel::warn;
-    case Weight::failure: return LogLevel::error;
+LogLevel level_of(Severity severity) {
+  switch (severity) {
+    case Severity::info: return LogLevel::info;
+    case Severity::warning: return LogLevel::warn;
+    case Severity::error: return LogLevel::error;
   }
   return LogLevel::error;
 }
@@ -57,8 +57,8 @@ std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   journal.replication.self.policy = policy(options);
   journal.replication.detect = options.etcd_detect;
   take_grpc_log([](std::string_view line) { log_event(LogLevel::warn, line); });
-  journal.replication.log = [](Weight weight, std::string_view line) {
-    log_event(level_of(weight), line);
+  journal.replication.log = [](Severity severity, std::string_view line) {
+    log_event(level_of(severity), line);
   };
   return std::make_unique<EtcdJournal>(std::move(journal));
 }

@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "ha/cluster_journal.h"
-#include "server/options.h"
+#include "replication/cluster_journal.h"
+#include "server/settings/options.h"
 
 namespace lockd {
 

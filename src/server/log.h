@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/options.h"
+#include "server/settings/options.h"
 
 namespace lockd {
 

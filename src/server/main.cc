@@ -3,13 +3,13 @@
 #include <cstdlib>
 #include <string>
 
+#include "server/daemon.h"
 #include "server/descriptor_limit.h"
-#include "server/load_options.h"
+#include "server/environment.h"
 #include "server/log.h"
-#include "server/option_table.h"
-#include "server/option_text.h"
-#include "server/service.h"
-#include "server/surroundings.h"
+#include "server/settings/load_options.h"
+#include "server/settings/option_table.h"
+#include "server/settings/option_text.h"
 #include "server/tls_identity.h"
 #include "server/version.h"
 #if defined(LOCKD_HA)
@@ -31,8 +31,8 @@ std::string version_text() {
 }
 
 int run(int argc, char** argv) {
-  const Surroundings surroundings = process_surroundings();
-  Loaded loaded = load_options(kFlavour, {argv + 1, argv + argc}, surroundings);
+  const Environment environment = process_environment();
+  Loaded loaded = load_options(kFlavour, {argv + 1, argv + argc}, environment);
   if (!loaded.error.empty()) return complain(loaded.error);
   scrub_secrets(loaded);
   switch (loaded.action) {
@@ -45,7 +45,7 @@ int run(int argc, char** argv) {
   raise_descriptor_limit();
   set_up_log(loaded.options.log_level, loaded.options.log_format);
   for (const std::string& warning : loaded.warnings) log_event(LogLevel::warn, warning);
-  if (loaded.action == Action::serve) return serve(loaded.options, surroundings, kOpenCluster);
+  if (loaded.action == Action::serve) return serve(loaded.options, environment, kOpenCluster);
   const std::string error = TlsIdentity(loaded.options).load();
   return error.empty() ? EXIT_SUCCESS : complain(error);
 }

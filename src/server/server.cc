@@ -11,7 +11,7 @@ namespace lockd {
 
 Server::Server(const Options& options, std::function<void()> on_failure, OpenCluster open_cluster)
     : on_failure_(std::move(on_failure)),
-      shared_(
+      context_(
           options, [this] { on_durable(); }, open_cluster) {}
 
 Server::~Server() {
@@ -21,10 +21,10 @@ Server::~Server() {
 }
 
 std::string Server::start(const std::vector<Systemd::Socket>& passed) {
-  if (std::string error = shared_.tls.load(); !error.empty()) return error;
+  if (std::string error = context_.tls.load(); !error.empty()) return error;
   if (std::string error = open_ports(passed); !error.empty()) return error;
-  for (std::uint32_t i = 0; i < shared_.options.threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(shared_, ports_));
+  for (std::uint32_t i = 0; i < context_.options.threads; ++i) {
+    workers_.push_back(std::make_unique<Worker>(context_, ports_));
   }
   std::vector<Worker*> started;
   for (const auto& worker : workers_) {
@@ -39,7 +39,7 @@ std::string Server::start(const std::vector<Systemd::Socket>& passed) {
 // Of sockets that systemd passes, the one named `http` is for HTTP, any other for the line
 // protocol, if that is served.
 std::string Server::open_ports(const std::vector<Systemd::Socket>& passed) {
-  const Options& options = shared_.options;
+  const Options& options = context_.options;
   for (const Systemd::Socket& socket : passed) {
     const bool is_http = socket.name == "http" || !options.port.has_value();
     ListeningSocket& port = is_http ? ports_.http : ports_.line;
@@ -64,7 +64,7 @@ std::string Server::open_ports(const std::vector<Systemd::Socket>& passed) {
 void Server::on_durable() {
   MutexLock lock(told_mutex_);
   for (Worker* worker : told_) worker->on_durable();
-  const bool failed = shared_.journal->state() == Journal::State::failed;
+  const bool failed = context_.journal->state() == Journal::State::failed;
   if (failed && on_failure_ && !std::exchange(has_failed_, true)) on_failure_();
 }
 
@@ -79,13 +79,13 @@ bool Server::is_turning() {
 }
 
 void Server::drain() {
-  shared_.draining = true;
+  context_.draining = true;
   for (const auto& worker : workers_) worker->drain();
   close_ports();
 }
 
 void Server::resign() {
-  if (shared_.cluster != nullptr) shared_.cluster->resign();
+  if (context_.cluster != nullptr) context_.cluster->resign();
 }
 
 // The workers watch duplicates: a port is closed when the last of them is.
@@ -101,9 +101,9 @@ void Server::stop() {
   for (const auto& worker : workers_) worker->stop();
   for (const auto& worker : workers_) worker->join();
   // The workers listen: they stay until all they waited for is settled, and they have heard of it.
-  shared_.engine.close();
-  shared_.engine.wait_until_told();
-  shared_.side_work.join();  // before the workers go that it would report to
+  context_.engine.close();
+  context_.engine.drain_notifications();
+  context_.side_work.join();  // before the workers go that it would report to
 }
 
 }  // namespace lockd

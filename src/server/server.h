@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "server/options.h"
-#include "server/shared.h"
+#include "server/server_context.h"
+#include "server/settings/options.h"
 #include "server/systemd.h"
 #include "server/worker.h"
 
@@ -32,26 +32,26 @@ class Server {
   std::uint16_t port() const { return ports_.line.port; }
   std::uint16_t http_port() const { return ports_.http.port; }
   // What it serves, for callers in this process: they stand in line with everybody else.
-  Engine& engine() { return shared_.engine; }
+  Engine& engine() { return context_.engine; }
 
   // Reads again what may change: the certificate and its key. An error line when they cannot be
   // used; then nothing has changed.
-  std::string reload() { return shared_.tls.load(); }
+  std::string reload() { return context_.tls.load(); }
   // Whether every loop has turned since the last call. For one thread.
   bool is_turning();
 
   // No new connections; what blocks is answered with `error`; the rest finish what they began.
   void drain();
   // Whether nobody is connected any more.
-  bool is_drained() const { return shared_.admission.connections() == 0; }
+  bool is_drained() const { return context_.admission.connections() == 0; }
   // How many there are, for whoever looks after memory.
   std::uint64_t keys_and_connections() const {
-    return shared_.engine.figures().keys + shared_.admission.connections();
+    return context_.engine.stats().keys + context_.admission.connections();
   }
   // Lets another server lead. The journal then fails, as its life is over.
   void resign();
   // Null: it is on its own.
-  const ClusterJournal* cluster() const { return shared_.cluster.get(); }
+  const ClusterJournal* cluster() const { return context_.cluster.get(); }
   // Cuts what is left, and waits for the workers to end.
   void stop();
 
@@ -68,7 +68,7 @@ class Server {
   std::vector<Worker*> told_ GUARDED_BY(told_mutex_);  // of what has become durable
   bool has_failed_ GUARDED_BY(told_mutex_) = false;
 
-  Shared shared_;
+  ServerContext context_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Ports ports_;
   bool running_ = false;

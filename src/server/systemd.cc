@@ -18,8 +18,8 @@ namespace {
 constexpr int kFirstDescriptor = 3;  // SD_LISTEN_FDS_START
 constexpr std::uint64_t kDescriptorsMax = 64;
 
-std::string_view text(const Surroundings& surroundings, const char* name) {
-  const char* value = surroundings.variable(name);
+std::string_view text(const Environment& environment, const char* name) {
+  const char* value = environment.variable(name);
   return value == nullptr ? std::string_view() : value;
 }
 
@@ -42,15 +42,15 @@ std::string_view take_name(std::string_view& names) {
 
 }  // namespace
 
-Systemd::Systemd(const Surroundings& surroundings) : address_(text(surroundings, "NOTIFY_SOCKET")) {
-  const std::string_view watched = text(surroundings, "WATCHDOG_PID");
+Systemd::Systemd(const Environment& environment) : address_(text(environment, "NOTIFY_SOCKET")) {
+  const std::string_view watched = text(environment, "WATCHDOG_PID");
   if (watched.empty() || is_this_process(watched)) {
-    watchdog_ = std::chrono::microseconds(number(text(surroundings, "WATCHDOG_USEC")));
+    watchdog_ = std::chrono::microseconds(number(text(environment, "WATCHDOG_USEC")));
   }
   // They may have been meant for a process that started this one.
-  if (!is_this_process(text(surroundings, "LISTEN_PID"))) return;
-  const std::uint64_t count = std::min(number(text(surroundings, "LISTEN_FDS")), kDescriptorsMax);
-  std::string_view names = text(surroundings, "LISTEN_FDNAMES");
+  if (!is_this_process(text(environment, "LISTEN_PID"))) return;
+  const std::uint64_t count = std::min(number(text(environment, "LISTEN_FDS")), kDescriptorsMax);
+  std::string_view names = text(environment, "LISTEN_FDNAMES");
   for (int i = 0; i < static_cast<int>(count); ++i) {
     const int descriptor = kFirstDescriptor + i;
     ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);

@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "net/tls_channel.h"
 #include "net/tls_context.h"
-#include "server/options.h"
+#include "server/settings/options.h"
 
 namespace lockd {
 

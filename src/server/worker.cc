@@ -5,10 +5,10 @@
 #include <ctime>
 #include <utility>
 
-#include "server/http_session.h"
-#include "server/line_session.h"
 #include "server/log.h"
 #include "server/milliseconds.h"
+#include "server/session/http_session.h"
+#include "server/session/line_session.h"
 
 namespace lockd {
 namespace {
@@ -31,45 +31,46 @@ std::string http_date() {
 
 }  // namespace
 
-Worker::Worker(Shared& shared, const Ports& ports)
-    : shared_(shared),
-      figures_(shared.add_worker_figures()),
+Worker::Worker(ServerContext& shared, const Ports& ports)
+    : server_(shared),
+      stats_(shared.add_worker_stats()),
       batch_(shared.engine),
-      service_{.options = shared.options,
+      context_{.options = shared.options,
                .hub = shared.hub,
                .engine = shared.engine,
                .batch = batch_,
                .secrets = secrets_,
                .listener = *this,
                .desk = *this,
-               .figures = figures_,
+               .stats = stats_,
                .mailbox = shared.hub.attach(*this),
                .unix_ms = unix_ms_now,
                .date = http_date(),
                .cluster = shared.cluster.get()} {
-  const auto open_door = [this](std::optional<Door>& door, const ListeningSocket& socket,
-                                Protocol protocol) {
+  const auto open_acceptor = [this](std::optional<Acceptor>& acceptor,
+                                    const ListeningSocket& socket, Protocol protocol) {
     if (socket.descriptor < 0) return;
-    door.emplace(loop_, socket, figures_,
-                 [this, protocol](Connection::Socket peer) { admit(protocol, std::move(peer)); });
+    acceptor.emplace(loop_, socket, stats_, [this, protocol](Connection::Socket peer) {
+      admit(protocol, std::move(peer));
+    });
   };
-  open_door(line_door_, ports.line, Protocol::line);
-  open_door(http_door_, ports.http, Protocol::http);
+  open_acceptor(line_acceptor_, ports.line, Protocol::line);
+  open_acceptor(http_acceptor_, ports.http, Protocol::http);
 }
 
 Worker::~Worker() = default;
 
 void Worker::start() {
-  if (line_door_) line_door_->open();
-  if (http_door_) http_door_->open();
+  if (line_acceptor_) line_acceptor_->open();
+  if (http_acceptor_) http_acceptor_->open();
   thread_ = std::thread([this] { loop_.run([this] { end_turn(); }, [this] { tick(); }); });
 }
 
 void Worker::drain() {
   loop_.post([this] {
-    service_.draining = true;
-    if (line_door_) line_door_->close();
-    if (http_door_) http_door_->close();
+    context_.draining = true;
+    if (line_acceptor_) line_acceptor_->close();
+    if (http_acceptor_) http_acceptor_->close();
     for (auto& [id, connection] : connections_) connection->drain();
   });
 }
@@ -101,21 +102,21 @@ void Worker::admit(Protocol protocol, Connection::Socket socket) {
   const tcp::endpoint peer = socket.remote_endpoint(error);
   if (error) return;  // gone already
   const auto address = unmapped(peer.address());
-  if (!shared_.admission.enter(address)) return figures_.connections_refused.add();
-  figures_.connections_accepted.add();
-  const SessionId id = ++shared_.last_session;
+  if (!server_.admission.enter(address)) return stats_.connections_refused.add();
+  stats_.connections_accepted.add();
+  const SessionId id = ++server_.last_session;
   const bool is_line = protocol == Protocol::line;
   const bool is_foreign =
       (is_line ? options().line_is_protected() : options().http_is_protected()) &&
       !address.is_loopback();
-  std::unique_ptr<Conversation> conversation;
+  std::unique_ptr<ServerSession> session;
   if (is_line) {
-    conversation = std::make_unique<LineSession>(service_, id);
+    session = std::make_unique<LineSession>(context_, id);
   } else {
-    conversation = std::make_unique<HttpSession>(service_, id);
+    session = std::make_unique<HttpSession>(context_, id);
   }
   auto connection = std::make_unique<ClientConnection>(
-      *this, std::move(socket), shared_.tls.open_channel(), address, std::move(conversation));
+      *this, std::move(socket), server_.tls.open_channel(), address, std::move(session));
   ClientConnection& started = *connection;
   connections_.emplace(id, std::move(connection));
   round_.push_back(&started);
@@ -143,7 +144,7 @@ void Worker::ended(ClientConnection& connection) {
   if (const auto watcher = std::ranges::find(watchers_, connection.id(), &Watcher::id);
       watcher != watchers_.end()) {
     watchers_.erase(watcher);
-    shared_.feed.remove_watcher();
+    server_.feed.remove_watcher();
   }
   leaving_.push_back(std::move(found->second));
   connections_.erase(found);
@@ -151,7 +152,7 @@ void Worker::ended(ClientConnection& connection) {
 
 // From other threads, and from this one.
 
-void Worker::settled(const Settled& settled) noexcept {
+void Worker::on_wait_done(const WaitResult& settled) noexcept {
   leave({.what = Delivery::wait, .id = settled.id, .settled = settled});
 }
 
@@ -162,17 +163,17 @@ void Worker::deliver(std::span<const std::uint64_t> subscribers,
          .listeners = {subscribers.begin(), subscribers.end()}});
 }
 
-void Worker::ask(SessionId id, Report report) {
-  boost::asio::post(shared_.side_work, [this, id, report = std::move(report)] {
-    leave({.what = Delivery::report, .id = id, .findings = make_report(shared_, report)});
+void Worker::ask(SessionId id, ReportRequest report) {
+  boost::asio::post(server_.side_work, [this, id, report = std::move(report)] {
+    leave({.what = Delivery::report, .id = id, .result = make_report(server_, report)});
   });
 }
 
 void Worker::watch_events(SessionId id) {
-  const std::uint64_t end = shared_.feed.end();
+  const std::uint64_t end = server_.feed.end();
   if (watchers_.empty()) feed_place_ = end;
   watchers_.push_back({id, end});
-  shared_.feed.add_watcher();
+  server_.feed.add_watcher();
 }
 
 void Worker::abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) {
@@ -201,7 +202,7 @@ bool Worker::take_inbox() {
     switch (delivery.what) {
       case Delivery::wait: settle(delivery.settled); break;
       case Delivery::report:
-        if (ClientConnection* const asker = find(delivery.id)) asker->report(delivery.findings);
+        if (ClientConnection* const asker = find(delivery.id)) asker->report(delivery.result);
         break;
       case Delivery::signal:
         for (const SessionId id : delivery.listeners) {
@@ -219,18 +220,18 @@ ClientConnection* Worker::find(SessionId id) const {
   return found == connections_.end() ? nullptr : found->second.get();
 }
 
-void Worker::settle(const Settled& settled) {
+void Worker::settle(const WaitResult& settled) {
   ClientConnection* const waiter = find(settled.id);
   if (waiter == nullptr) return take_back(settled);
   if (settled.outcome == Outcome::ok) {
     if (waiter->turns_out_gone()) return take_back(settled);
     const Time granted = settled.grant.expires_at - settled.grant.ttl;
-    figures_.hand_off.add(shared_.engine.now() - granted);
+    stats_.hand_off.add(server_.engine.now() - granted);
   }
-  waiter->settled(settled);
+  waiter->on_wait_done(settled);
 }
 
-void Worker::take_back(const Settled& settled) {
+void Worker::take_back(const WaitResult& settled) {
   const auto found = abandoned_.find(settled.id);
   if (found == abandoned_.end()) return;
   if (settled.outcome == Outcome::ok) {
@@ -249,9 +250,9 @@ void Worker::show_events() {
   if (watchers_.empty()) return;
   EventFeed::Entries entries;
   const std::uint64_t told = feed_place_;
-  const std::uint64_t missed = shared_.feed.read(
+  const std::uint64_t missed = server_.feed.read(
       feed_place_, entries, [this](Position position) { return is_durable(position); });
-  const Time now = shared_.engine.now();
+  const Time now = server_.engine.now();
   const std::int64_t unix_ms = unix_ms_now();
   std::uint64_t place = told + missed;
   for (const Watcher& watcher : watchers_) {
@@ -259,9 +260,9 @@ void Worker::show_events() {
     if (from < place) connections_.at(watcher.id)->missed(place - from);
   }
   for (const auto& entry : entries) {
-    const ShownOccurrence shown = show(*entry, unix_ms - whole_ms(now - entry->occurrence.at));
+    const KeyEventJson shown = show(*entry, unix_ms - whole_ms(now - entry->occurrence.at));
     for (const Watcher& watcher : watchers_) {
-      if (watcher.from <= place) connections_.at(watcher.id)->occurred(shown);
+      if (watcher.from <= place) connections_.at(watcher.id)->on_key_events(shown);
     }
     ++place;
   }
@@ -283,7 +284,7 @@ void Worker::end_turn() {
     if (!c->may_be_destroyed()) return false;
     if (c->watched.linked()) watched_.remove(c.get());
     if (c->held.linked()) held_.remove(c.get());
-    shared_.admission.leave(c->address());
+    server_.admission.leave(c->address());
     return true;
   });
 }
@@ -317,9 +318,9 @@ void Worker::on_durable() {
 
 void Worker::tick() {
   turned_.store(true, std::memory_order_relaxed);
-  service_.date = http_date();
+  context_.date = http_date();
   show_events();
-  if (shared_.cluster != nullptr && shared_.cluster->is_cut_off()) send_waiting_elsewhere();
+  if (server_.cluster != nullptr && server_.cluster->is_cut_off()) send_waiting_elsewhere();
   const auto now = std::chrono::steady_clock::now();
   ClientConnection* next = watched_.front();
   while (ClientConnection* connection = next) {

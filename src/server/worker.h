@@ -18,10 +18,10 @@
 #include "base/secret.h"
 #include "lockd/batch.h"
 #include "net/loop.h"
+#include "server/acceptor.h"
 #include "server/client_connection.h"
-#include "server/conversation.h"
-#include "server/door.h"
-#include "server/shared.h"
+#include "server/server_context.h"
+#include "server/session/server_session.h"
 
 namespace lockd {
 
@@ -34,7 +34,7 @@ struct Ports {
 class Worker final : public Listener, public Mailbox, private Desk {
  public:
   // Watches duplicates of the sockets.
-  Worker(Shared& shared, const Ports& ports);
+  Worker(ServerContext& shared, const Ports& ports);
   ~Worker();
 
   void start();  // its thread
@@ -52,17 +52,17 @@ class Worker final : public Listener, public Mailbox, private Desk {
 
   // For its connections.
   Loop& loop() { return loop_; }
-  const Options& options() const { return shared_.options; }
+  const Options& options() const { return server_.options; }
   using Touched = List<ClientConnection, &ClientConnection::touched>;
   Touched& touched() { return touched_; }
   using Watched = List<ClientConnection, &ClientConnection::watched>;
   Watched& watched() { return watched_; }
   // Its output is to be released when what it rests on is durable.
   void hold(ClientConnection& connection);
-  bool is_durable(Position position) const { return shared_.engine.is_durable(position); }
-  bool is_draining() const { return service_.draining; }
-  bool keeps_what_it_grants() const { return shared_.journal != nullptr; }
-  WorkerFigures& figures() { return figures_; }
+  bool is_durable(Position position) const { return server_.engine.is_durable(position); }
+  bool is_draining() const { return context_.draining; }
+  bool keeps_what_it_grants() const { return server_.journal != nullptr; }
+  WorkerStats& stats() { return stats_; }
   void ended(ClientConnection& connection);
 
  private:
@@ -83,13 +83,13 @@ class Worker final : public Listener, public Mailbox, private Desk {
   struct Delivery {
     enum { wait, report, signal } what;
     SessionId id = 0;
-    Settled settled{};
-    Findings findings{};
+    WaitResult settled{};
+    ReportResult result{};
     std::shared_ptr<const Signal> sig{};
     std::vector<SessionId> listeners{};
   };
 
-  void settled(const Settled& settled) noexcept override EXCLUDES(inbox_mutex_);
+  void on_wait_done(const WaitResult& settled) noexcept override EXCLUDES(inbox_mutex_);
   void deliver(std::span<const std::uint64_t> subscribers,
                const std::shared_ptr<const Signal>& signal) noexcept override
       EXCLUDES(inbox_mutex_);
@@ -98,12 +98,12 @@ class Worker final : public Listener, public Mailbox, private Desk {
   ClientConnection* find(SessionId id) const;
 
   // Of Desk.
-  void ask(SessionId id, Report report) override;
+  void ask(SessionId id, ReportRequest report) override;
   void watch_events(SessionId id) override;
   void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) override;
 
-  void settle(const Settled& settled);
-  void take_back(const Settled& settled);
+  void settle(const WaitResult& settled);
+  void take_back(const WaitResult& settled);
 
   enum class Protocol : std::uint8_t { line, http };
   void admit(Protocol protocol, Connection::Socket socket);
@@ -115,15 +115,15 @@ class Worker final : public Listener, public Mailbox, private Desk {
   void send_waiting_elsewhere();
   void tick();
 
-  Shared& shared_;
-  WorkerFigures& figures_;
+  ServerContext& server_;
+  WorkerStats& stats_;
   Loop loop_;
-  std::optional<Door> line_door_;
-  std::optional<Door> http_door_;
+  std::optional<Acceptor> line_acceptor_;
+  std::optional<Acceptor> http_acceptor_;
   Connection::Clock::time_point next_protected_log_{};
   Batch batch_;
   TokenSource secrets_;
-  Conversation::Service service_;
+  SessionContext context_;
   boost::unordered_flat_map<SessionId, std::unique_ptr<ClientConnection>> connections_;
   std::vector<std::unique_ptr<ClientConnection>> leaving_;  // ended; their sockets still linger
   boost::unordered_flat_map<SessionId, Abandoned> abandoned_;

@@ -97,23 +97,22 @@ bool await(Happened happened) {
 
 }  // namespace
 
-Lockctl::Lockctl(const std::vector<std::string>& arguments) : Lockctl(arguments, Surroundings{}) {}
+Lockctl::Lockctl(const std::vector<std::string>& arguments) : Lockctl(arguments, Launch{}) {}
 
-Lockctl::Lockctl(const std::vector<std::string>& arguments, Surroundings surroundings) {
-  std::vector<std::string> words{surroundings.program.empty() ? path_of_lockctl()
-                                                              : surroundings.program};
+Lockctl::Lockctl(const std::vector<std::string>& arguments, Launch launch) {
+  std::vector<std::string> words{launch.program.empty() ? path_of_lockctl() : launch.program};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  start(std::move(words), surroundings);
+  start(std::move(words), launch);
 }
 
-void Lockctl::start(std::vector<std::string> words, const Surroundings& surroundings) {
-  std::vector<std::string> settings = environment_with(surroundings.environment);
+void Lockctl::start(std::vector<std::string> words, const Launch& launch) {
+  std::vector<std::string> settings = environment_with(launch.environment);
   const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> environment = pointers(settings);
-  if (surroundings.terminal) return start_under_terminal(arguments.data(), environment.data());
+  if (launch.terminal) return start_under_terminal(arguments.data(), environment.data());
   output_ = new_file();
   errors_ = new_file();
-  const int input = new_file(surroundings.input);
+  const int input = new_file(launch.input);
   pid_ = ::fork();
   if (pid_ < 0) give_up("fork");
   if (pid_ == 0) {
@@ -123,7 +122,7 @@ void Lockctl::start(std::vector<std::string> words, const Surroundings& surround
     ::dup2(errors_, STDERR_FILENO);
     // What the test has open is none of its business, but for what it is to inherit.
     for (int descriptor = STDERR_FILENO + 1; descriptor < 256; ++descriptor) {
-      const auto& kept = surroundings.descriptors;
+      const auto& kept = launch.descriptors;
       const bool keeps = std::find(kept.begin(), kept.end(), descriptor) != kept.end();
       ::fcntl(descriptor, F_SETFD, keeps ? 0 : FD_CLOEXEC);
     }
@@ -209,8 +208,8 @@ void Lockctl::resize(unsigned short rows, unsigned short columns) const {
   EXPECT_EQ(::ioctl(terminal_, TIOCSWINSZ, &size), 0);
 }
 
-Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Surroundings surroundings) {
-  Lockctl process(arguments, std::move(surroundings));
+Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Launch launch) {
+  Lockctl process(arguments, std::move(launch));
   Finished finished;
   finished.status = process.await_exit();
   finished.output = process.output();

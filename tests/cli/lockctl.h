@@ -18,7 +18,7 @@ namespace lockd {
 
 class Lockctl {
  public:
-  struct Surroundings {
+  struct Launch {
     std::vector<std::string> environment{};  // "NAME=value"
     std::string input{};                     // on standard input
     bool terminal = false;           // a terminal for everything, of 24 lines and 80 columns
@@ -27,7 +27,7 @@ class Lockctl {
   };
 
   explicit Lockctl(const std::vector<std::string>& arguments);
-  Lockctl(const std::vector<std::string>& arguments, Surroundings surroundings);
+  Lockctl(const std::vector<std::string>& arguments, Launch launch);
   ~Lockctl();
   Lockctl(const Lockctl&) = delete;
   Lockctl& operator=(const Lockctl&) = delete;
@@ -52,7 +52,7 @@ class Lockctl {
   int terminal() const { return terminal_; }
 
  private:
-  void start(std::vector<std::string> words, const Surroundings& surroundings);
+  void start(std::vector<std::string> words, const Launch& launch);
   void start_under_terminal(char* const* words, char* const* environment);
 
   pid_t pid_ = -1;
@@ -71,8 +71,7 @@ struct Finished {
   std::string errors;
 };
 
-Finished lockctl(const std::vector<std::string>& arguments,
-                 Lockctl::Surroundings surroundings = {});
+Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Launch launch = {});
 
 // "127.0.0.1:PORT"
 std::string address_of(const ServerProcess& server);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/lockctl.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/lockctl.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 #include "sessions/silent_port.h"
 #include "sessions/test_authority.h"
 
@@ -73,7 +73,7 @@ TEST(Refusals, AServerMayAskWhoWeAre) {
       << "server = \"" << address_of(server) << "\"\ntls-ca = \"" << authority.certificate("ca")
       << "\"\ntls-cert = \"" << authority.certificate("client") << "\"\ntls-key = \""
       << authority.key("client") << "\"\ntoken = \"hush\"\n";
-  const Lockctl::Surroundings home{.environment = {"XDG_CONFIG_HOME=" + folder.path()}};
+  const Lockctl::Launch home{.environment = {"XDG_CONFIG_HOME=" + folder.path()}};
   const Finished finished = lockctl({"run", "k", "echo", "in"}, home);
   EXPECT_EQ(finished.status, 0) << finished.errors;
   EXPECT_EQ(finished.output, "in\n");

@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
-const Lockctl::Surroundings kTerminal{.terminal = true};
+const Lockctl::Launch kTerminal{.terminal = true};
 
 Words run(const ServerProcess& server, const Words& more) {
   Words words{"run", "-s", address_of(server)};

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/lockctl.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {
@@ -118,8 +118,8 @@ TEST_F(RunTest, TheCommandSeesNoSecrets) {
   std::ofstream(folder.path() + "/token") << "hush\n";
   ServerProcess guarded({"--auth-token-file", folder.path() + "/token"});
   const Words words{"run", "-s", address_of(guarded), "k", "-c", script};
-  const Lockctl::Surroundings by_value{.environment = {"DFLOCKD_AUTH_TOKEN=hush", "OTHER=x"}};
-  const Lockctl::Surroundings by_file{
+  const Lockctl::Launch by_value{.environment = {"DFLOCKD_AUTH_TOKEN=hush", "OTHER=x"}};
+  const Lockctl::Launch by_file{
       .environment = {"DFLOCKD_AUTH_TOKEN_FILE=" + folder.path() + "/token", "OTHER=x"}};
   EXPECT_EQ(lockctl(words, by_value).output, "[x]\n");
   EXPECT_EQ(lockctl(words, by_file).output, "[x]\n");

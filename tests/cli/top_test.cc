@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kEnter = "\x1b[?1049h";
 constexpr const char* kLeave = "\x1b[?1049l";
 
-const Lockctl::Surroundings kTerminal{.terminal = true};
+const Lockctl::Launch kTerminal{.terminal = true};
 
 bool is_cooked(int terminal) {
   termios now{};

@@ -8,7 +8,7 @@
 
 #include "client/lying_server.h"
 #include "client/test_server.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd::client {
 namespace {

@@ -125,13 +125,13 @@ TEST(Stopped, AHolderFindsOutBeforeItBelievesAgain) {
 
 // Two writers that are stopped, three times each, between their look at the lock and their write,
 // until the other has written.
-struct Tally {
+struct ReplicationStats {
   std::uint64_t confirmed = 0;
   std::uint64_t value = 0;
   int overtaken = 0;  // how often somebody wrote while the other was stopped
 };
 
-Tally run_writers(bool checks) {
+ReplicationStats run_writers(bool checks) {
   const ServerProcess server({"--host", "127.0.0.1"});
   const int memory = ::memfd_create("store", 0);
   if (memory < 0 || ::ftruncate(memory, sizeof(FencedStore)) != 0) std::abort();
@@ -143,7 +143,7 @@ Tally run_writers(bool checks) {
   };
   std::array<Actor, 2> writers{Actor(writer(1)), Actor(writer(2))};
   std::array<std::uint64_t, 2> writes_when_stopped{};
-  Tally tally;
+  ReplicationStats stats;
   EXPECT_TRUE(eventually(
       [&] {
         for (std::size_t i = 0; i < 2; ++i) {
@@ -154,31 +154,31 @@ Tally run_writers(bool checks) {
           if (one.is_stopped() && !was_stopped) writes_when_stopped[i] = store->writes;
           if (!one.is_stopped()) continue;
           const bool overtaken = store->writes > writes_when_stopped[i];
-          if (overtaken) ++tally.overtaken;
+          if (overtaken) ++stats.overtaken;
           // If both are stopped, or the other is done, nobody would ever write.
           if (overtaken || other.is_stopped() || other.has_ended()) one.go_on();
         }
         return writers[0].has_ended() && writers[1].has_ended();
       },
       240s));
-  tally.confirmed = store->confirmed;
-  tally.value = store->value();
+  stats.confirmed = store->confirmed;
+  stats.value = store->value();
   ::munmap(store, sizeof(FencedStore));
   ::close(memory);
-  return tally;
+  return stats;
 }
 
 TEST(Stopped, WritersUnderFencesLoseNoUpdate) {
-  const Tally tally = run_writers(/*checks=*/true);
-  EXPECT_GT(tally.overtaken, 0) << "nothing was tried";
-  EXPECT_GT(tally.confirmed, 60u);
-  EXPECT_EQ(tally.value, tally.confirmed);
+  const ReplicationStats stats = run_writers(/*checks=*/true);
+  EXPECT_GT(stats.overtaken, 0) << "nothing was tried";
+  EXPECT_GT(stats.confirmed, 60u);
+  EXPECT_EQ(stats.value, stats.confirmed);
 }
 
 TEST(Stopped, WritersWithoutFencesLoseUpdates) {
-  const Tally tally = run_writers(/*checks=*/false);
-  EXPECT_GT(tally.overtaken, 0) << "nothing was tried";
-  EXPECT_LT(tally.value, tally.confirmed) << "the store was not needed, or the test does not bite";
+  const ReplicationStats stats = run_writers(/*checks=*/false);
+  EXPECT_GT(stats.overtaken, 0) << "nothing was tried";
+  EXPECT_LT(stats.value, stats.confirmed) << "the store was not needed, or the test does not bite";
 }
 
 }  // namespace

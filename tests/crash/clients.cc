@@ -133,7 +133,7 @@ bool Clients::is_alive(SessionId session) const {
 }
 
 // The engine says so when it is durable, so this is told.
-void Clients::settled(const Settled& settled) noexcept {
+void Clients::on_wait_done(const WaitResult& settled) noexcept {
   const auto found = waits_.find(settled.id);
   if (found == waits_.end()) return;
   Wait wait = std::move(found->second);

@@ -38,7 +38,7 @@ class Clients final : private Listener {
   void end_session(Batch& batch);
   bool waits(const std::string& owner, const HoldKey& key) const;
   bool is_alive(SessionId session) const;
-  void settled(const Settled& settled) noexcept override;
+  void on_wait_done(const WaitResult& settled) noexcept override;
 
   Chance& chance_;
   Ledger& ledger_;

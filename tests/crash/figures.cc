@@ -24,7 +24,7 @@ std::ostream& operator<<(std::ostream& out, const Figures& f) {
       << "at calls of the script: " << f.calls << "\n"
       << "at calls of recoveries: " << f.recovery_calls;
   return out << "\n"
-             << f.batches << " batches, " << f.accounts << " compactions, " << f.power_failures
+             << f.batches << " batches, " << f.snapshots << " compactions, " << f.power_failures
              << " power failures and " << f.process_deaths << " deaths lived through, "
              << f.failures << " failures, " << f.refused_starts << " starts refused\n"
              << f.torn_tails << " torn tails, " << f.never_began << " segments that never began, "

@@ -23,7 +23,7 @@ struct Figures {
   std::uint64_t batches = 0;
   std::uint64_t power_failures = 0;  // that the script itself went on after
   std::uint64_t process_deaths = 0;
-  std::uint64_t accounts = 0;  // that were completed, the older segments removed
+  std::uint64_t snapshots = 0;  // that were completed, the older segments removed
 
   std::uint64_t failures = 0;        // of the journal, after a fault of the disk
   std::uint64_t refused_starts = 0;  // likewise

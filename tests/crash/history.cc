@@ -15,7 +15,7 @@ void History::appended(Position begin, Position end, std::span<const Event> even
   for (const Event& event : events) after->apply(event);
   if (is_description) {
     const std::string difference = after->differs_from(before);
-    if (!difference.empty()) violated("account-tells-truth", difference);
+    if (!difference.empty()) violated("snapshot-tells-truth", difference);
   }
   prefixes_[end] = {begin, std::move(after), now};
 }

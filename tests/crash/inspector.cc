@@ -68,7 +68,7 @@ std::optional<Files> Inspector::image(const SimulatedDisk& disk, std::uint64_t n
   return disk.after_power_failure(Survival::way(way));
 }
 
-SimulatedDisk Inspector::rebooted(const Files& files, const Moment& crashed) {
+SimulatedDisk Inspector::rebooted(const Files& files, const ClockReading& crashed) {
   SimulatedDisk disk(files);
   disk.now = crashed;
   disk.reboot(kDown);
@@ -108,7 +108,7 @@ void Inspector::inspect_crash(CrashPoint point, const SimulatedDisk& left, Cause
   });
 }
 
-// The recovery of `expected`, and the first account after it, crashed at each call. If only the
+// The recovery of `expected`, and the first snapshot after it, crashed at each call. If only the
 // process has died, what was not acknowledged may be lost until the new one is up.
 void Inspector::crash_recovery(CrashPoint point, SimulatedDisk disk, Cause cause,
                                const Situation& situation, const Recovered& expected) {
@@ -149,7 +149,7 @@ void Inspector::crash_recovery(CrashPoint point, SimulatedDisk disk, Cause cause
   if (!difference.empty()) violated("recovery-idempotent", difference);
   std::vector<std::string> names;
   if (disk.list(&names) || names.size() != 1) {
-    violated("log-bounded", std::to_string(names.size()) + " segments after an account");
+    violated("log-bounded", std::to_string(names.size()) + " segments after a snapshot");
   }
 }
 

@@ -50,7 +50,7 @@ class Inspector {
   static std::optional<Files> image(const SimulatedDisk& disk, std::uint64_t number,
                                     std::uint64_t count, Chance chance);
   // The disk when the machine is up again.
-  static SimulatedDisk rebooted(const Files& files, const Moment& crashed);
+  static SimulatedDisk rebooted(const Files& files, const ClockReading& crashed);
   static constexpr Duration kDown = std::chrono::milliseconds(7);
 
  private:

@@ -41,7 +41,7 @@ class Process {
     const LogJournal& log_;
   };
 
-  // Small, so that segments follow on one another quickly, and accounts take several turns.
+  // Small, so that segments follow on one another quickly, and snapshots take several turns.
   static LogJournalOptions journal_options(const ProcessOptions& options) {
     LogJournalOptions small;
     small.sync_interval = options.sync_interval;

@@ -81,7 +81,7 @@ class SimulatedDisk final : public Storage {
   // durable either. It may throw, and nobody returns to the call.
   std::function<void(Operation, const std::string& name)> watch{};
   std::uint64_t capacity = UINT64_MAX;  // of all files together
-  Moment now{.boot_id = {1}, .boot_ns = 1'000'000'000, .wall_ns = 1'700'000'000'000'000'000};
+  ClockReading now{.boot_id = {1}, .boot_ns = 1'000'000'000, .wall_ns = 1'700'000'000'000'000'000};
 
   Fault list(std::vector<std::string>* names) override;
   Fault create(const std::string& name, std::unique_ptr<StorageFile>* file) override;
@@ -89,7 +89,7 @@ class SimulatedDisk final : public Storage {
   Fault remove(const std::string& name) override;
   Fault sync_directory() override;
   Fault lock(std::string*) override { return {}; }
-  Moment moment() override { return now; }
+  ClockReading moment() override { return now; }
   const std::string& directory() const override { return path_; }
 
  private:

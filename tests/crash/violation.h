@@ -10,8 +10,8 @@
 //   else time-goes-on           engine time is neither less nor more than what has passed
 //   recovery-accepts       what a crash can leave is never taken for damage
 //   recovery-idempotent    however often recovery is interrupted, the next finds the same
-//   account-tells-truth    what the engine describes of itself is what it has appended before
-//   log-bounded            a finished account leaves no older segment behind
+//   snapshot-tells-truth    what the engine describes of itself is what it has appended before
+//   log-bounded            a finished snapshot leaves no older segment behind
 //   interval-honoured      with an interval, nothing stays unsynced for longer
 //   failure-is-final       after a fault nothing more is acknowledged
 #pragma once

@@ -37,7 +37,7 @@ class WitnessedJournal final : public Journal, private Journal::Source {
   State state() const noexcept override { return journal_.state(); }
   void attach(Journal::Source* source) override;
 
-  // What the engine says it holds. Not while it writes an account.
+  // What the engine says it holds. Not while it writes a snapshot.
   Holds describe();
   bool is_account_open() const { return account_open_; }
   // From now on nothing reaches the journal: what the engine does is a question, not a deed.

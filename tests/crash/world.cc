@@ -121,7 +121,7 @@ void World::in_call(Operation operation) {
   ++figures_.calls[static_cast<std::size_t>(operation)];
   if (process_ != nullptr && operation == Operation::sync_directory &&
       last_operation_ == Operation::remove) {
-    ++figures_.accounts;
+    ++figures_.snapshots;
   }
   last_operation_ = operation;
   if (options_.look_after_fault == 0 || calls_ <= look_until_) {

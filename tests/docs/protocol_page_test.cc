@@ -19,9 +19,9 @@
 #include "docs/page.h"
 #include "docs/session_player.h"
 #include "docs/shown_session.h"
-#include "protocol/line_reply.h"
-#include "protocol/line_request.h"
-#include "server/option_table.h"
+#include "protocol/line/line_reply.h"
+#include "protocol/line/line_request.h"
+#include "server/settings/option_table.h"
 
 namespace lockd {
 namespace {

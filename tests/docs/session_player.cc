@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/load_options.h"
 #include "server/server.h"
+#include "server/settings/load_options.h"
 #include "sessions/line_client.h"
 
 namespace lockd {
@@ -63,9 +63,9 @@ class Values {
 std::optional<Options> options_of(const std::vector<std::string>& flags, std::string& error) {
   std::vector<const char*> arguments;
   for (const std::string& flag : flags) arguments.push_back(flag.c_str());
-  const Surroundings none{.variable = [](const char*) { return nullptr; },
-                          .read_file = [](const std::string&) { return FileText{.error = "none"}; },
-                          .cores = 2};
+  const Environment none{.variable = [](const char*) { return nullptr; },
+                         .read_file = [](const std::string&) { return FileText{.error = "none"}; },
+                         .cores = 2};
   Loaded loaded = load_options(Flavour::dflockd, arguments, none);
   error = loaded.error;
   if (!error.empty()) return std::nullopt;

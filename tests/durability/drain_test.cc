@@ -7,7 +7,7 @@
 #include <string>
 
 #include "durability/durable_server.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "durability/durable_server.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {
@@ -22,7 +22,7 @@ class FailingDiskTest : public testing::Test {
   }
 
   // The nth sync of a server fails. With `loses`, so does all that it was to make durable.
-  ServerProcess::Surroundings failing_sync(int n, bool loses) {
+  ServerProcess::Launch failing_sync(int n, bool loses) {
     return {.environment = faults(
                 {"SYNC=" + std::to_string(n), loses ? "LOSES=1" : "LOSES=0", "MARK=" + mark(n)}),
             .may_refuse = true};

@@ -12,7 +12,7 @@
 #include "durability/durable_server.h"
 #include "durability/private_mount.h"
 #include "http/http_client.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {
@@ -115,7 +115,7 @@ class ScantDiskTest : public testing::Test {
   const TemporaryDirectory directory_;
   const TemporaryDirectory elsewhere_;
   const std::string relief_ = elsewhere_.path() + "/relief";
-  const ServerProcess::Surroundings scant_{
+  const ServerProcess::Launch scant_{
       .environment =
           faults({"SPACE=" + std::to_string((1 << 20) + (16 << 10)), "RELIEF=" + relief_})};
 };
@@ -174,7 +174,7 @@ TEST_F(ScantDiskTest, EndsWhenTheReserveIsUsedUp) {
   }
   // There is no space for a new segment either, and nothing is lost over that.
   {
-    ServerProcess::Surroundings scant = scant_;
+    ServerProcess::Launch scant = scant_;
     scant.may_refuse = true;
     ServerProcess server(durable(directory_.path()), scant);
     EXPECT_EQ(server.port(), 0);

@@ -11,7 +11,7 @@
 #include "durability/durable_server.h"
 #include "durability/live_faults.h"
 #include "http/http_client.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {
@@ -30,7 +30,7 @@ class HungDiskTest : public testing::Test {
     more.insert(more.end(), {"--threads", "1", "--http-addr", "127.0.0.1:0"});
     return durable(directory_.path(), std::move(more));
   }
-  ServerProcess::Surroundings surroundings() {
+  ServerProcess::Launch environment() {
     return {.environment = faults({"LIVE=" + elsewhere_.path() + "/faults"})};
   }
 
@@ -61,7 +61,7 @@ class HungDiskTest : public testing::Test {
 
 // A grant that is durable and survives must have been told of.
 TEST_F(HungDiskTest, AServerThatStopsSendsWhatWaitsForIt) {
-  ServerProcess server(flags(), surroundings());
+  ServerProcess server(flags(), environment());
   HttpClient client({.port = server.http_port()});
   ASSERT_EQ(client.get("/healthz").status, 200);
   faults_->hung = 1;
@@ -77,7 +77,7 @@ TEST_F(HungDiskTest, AServerThatStopsSendsWhatWaitsForIt) {
 }
 
 TEST_F(HungDiskTest, AGrantToOneThatHasLeftIsTakenBack) {
-  ServerProcess server(flags({"--auto-release-on-disconnect=false"}), surroundings());
+  ServerProcess server(flags({"--auto-release-on-disconnect=false"}), environment());
   LineClient holder = server.connect();
   LineClient leaver = server.connect();
   LineClient awaiter = server.connect();
@@ -103,7 +103,7 @@ TEST_F(HungDiskTest, AGrantToOneThatHasLeftIsTakenBack) {
 
 // What looks on waits for the disk by itself.
 TEST_F(HungDiskTest, FiguresAreToldMeanwhile) {
-  ServerProcess server(flags(), surroundings());
+  ServerProcess server(flags(), environment());
   LineClient holder = server.connect();
   LineClient onlooker = server.connect();
   HttpClient browser({.port = server.http_port()});
@@ -126,7 +126,7 @@ TEST_F(HungDiskTest, FiguresAreToldMeanwhile) {
 // Also to those who asked after others whose answers rest on more. Some of these look at a key
 // whose shard has nothing newer.
 TEST_F(HungDiskTest, WhatIsDurableIsTold) {
-  ServerProcess server(flags(), surroundings());
+  ServerProcess server(flags(), environment());
   LineClient first = server.connect();
   LineClient second = server.connect();
   std::vector<LineClient> onlookers;

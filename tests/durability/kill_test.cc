@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "durability/durable_server.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {

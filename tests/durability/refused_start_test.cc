@@ -8,7 +8,7 @@
 
 #include "durability/durable_server.h"
 #include "durability/private_mount.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {

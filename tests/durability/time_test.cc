@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "durability/durable_server.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {
@@ -38,7 +38,7 @@ constexpr const char* kOtherBoot = "6fa459ea-ee8a-3ca4-894e-db77e160355e";
 constexpr long kHour = 3600;
 constexpr long kDay = 24 * kHour;
 
-ServerProcess::Surroundings surroundings(const Clocks& clocks, const std::string& boot_id_file) {
+ServerProcess::Launch environment(const Clocks& clocks, const std::string& boot_id_file) {
   if (!has_faults()) return {};
   std::ofstream(boot_id_file) << clocks.boot_id << "\n";
   return {.environment =
@@ -55,7 +55,7 @@ void acquire_restart_and_compete(const Restart& restart) {
   std::string pond;
   SteadyClock::time_point asked;
   {
-    ServerProcess server(durable(directory.path()), surroundings(restart.before, boot_id));
+    ServerProcess server(durable(directory.path()), environment(restart.before, boot_id));
     LineClient owner = server.connect();
     asked = SteadyClock::now();
     stone = owner.ask(request("l", "stone", "0 3"));
@@ -65,12 +65,12 @@ void acquire_restart_and_compete(const Restart& restart) {
   ASSERT_EQ(masked(stone), "ok <token> 3");
   ASSERT_EQ(masked(pond), "ok <token> 600");
   for (int i = 1; i < restart.times; ++i) {
-    ServerProcess server(durable(directory.path()), surroundings(restart.after, boot_id));
+    ServerProcess server(durable(directory.path()), environment(restart.after, boot_id));
     std::this_thread::sleep_for(100ms);
     server.kill();
   }
 
-  ServerProcess server(durable(directory.path()), surroundings(restart.after, boot_id));
+  ServerProcess server(durable(directory.path()), environment(restart.after, boot_id));
   LineClient owner = server.connect();
   EXPECT_EQ(owner.ask(request("n", "pond", token_of(pond))), "ok 600");
   EXPECT_EQ(owner.ask(request("l", "pond", "0")), "timeout");

@@ -1,8 +1,8 @@
 #include "ha/chain_witness.h"
 
 #include "crash/violation.h"
-#include "ha/replica_batch.h"
 #include "journal/record.h"
+#include "replication/replica_batch.h"
 
 namespace lockd::ha_test {
 
@@ -14,33 +14,33 @@ void ChainWitness::see(const etcd::Change& change) {
     leader_ = change.erased ? 0 : entry.modified;
     leaders_ += leader_ != 0;
   } else if (entry.key == keys_.base) {
-    const Place base = place_in(entry.value).value_or(Place{});
+    const BatchId base = parse_batch_id(entry.value).value_or(BatchId{});
     if (base < base_) violated("truth-is-kept", "the base is moved back to " + entry.value);
     base_ = base;
   } else if (entry.key == keys_.head) {
     if (entry.value != to_text(head_)) violated("one-chain", "the head is put to " + entry.value);
-  } else if (const auto place = keys_.place_of(entry.key)) {
-    see_batch(*place, change);
+  } else if (const auto id = keys_.batch_id_of(entry.key)) {
+    see_batch(*id, change);
   }
 }
 
-void ChainWitness::see_batch(const Place& place, const etcd::Change& change) {
-  const std::string at = "batch " + to_text(place);
+void ChainWitness::see_batch(const BatchId& id, const etcd::Change& change) {
+  const std::string at = "batch " + to_text(id);
   if (change.erased) {
-    if (place >= base_) violated("truth-is-kept", at + " is erased; the base is " + to_text(base_));
+    if (id >= base_) violated("truth-is-kept", at + " is erased; the base is " + to_text(base_));
     return;
   }
-  if (static_cast<etcd::Revision>(place.epoch) != leader_) {
+  if (static_cast<etcd::Revision>(id.epoch) != leader_) {
     violated("deposed-is-final", at + " is put in the epoch " + std::to_string(leader_));
   }
   BatchHeader header;
   std::string_view payload;
   if (!open(change.entry.value, &header, &payload)) violated("one-chain", at + " is damaged");
-  if (header.previous != head_ || header.position != position_ || place <= head_) {
+  if (header.previous != head_ || header.position != position_ || id <= head_) {
     violated("one-chain", at + " names " + to_text(header.previous) + " as its predecessor; the " +
                               "last one is " + to_text(head_));
   }
-  head_ = place;
+  head_ = id;
   position_ = end_of(header, payload.size());
   ends_[leader_] = position_;
   ++batches_;

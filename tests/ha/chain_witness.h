@@ -13,23 +13,23 @@
 #include <string>
 
 #include "crash/holds.h"
-#include "ha/etcd_client.h"
-#include "ha/place.h"
 #include "lockd/journal.h"
+#include "replication/batch_id.h"
+#include "replication/etcd_client.h"
 
 namespace lockd::ha_test {
 
 class ChainWitness {
  public:
   // `on_expired` is told when the chain says that a lease ran out.
-  ChainWitness(const Keys& keys, std::function<void(const Event&)> on_expired)
+  ChainWitness(const EtcdKeys& keys, std::function<void(const Event&)> on_expired)
       : keys_(keys), on_expired_(std::move(on_expired)) {}
 
   void see(const etcd::Change& change);
 
   // 0: nobody.
   etcd::Revision leader() const { return leader_; }
-  Place head() const { return head_; }
+  BatchId head() const { return head_; }
   const crash::Holds& holds() const { return holds_; }
   // How far the batches of an epoch go.
   Position end_of_epoch(etcd::Revision epoch) const;
@@ -39,13 +39,13 @@ class ChainWitness {
   std::uint64_t leaders() const { return leaders_; }
 
  private:
-  void see_batch(const Place& place, const etcd::Change& change);
+  void see_batch(const BatchId& id, const etcd::Change& change);
 
-  const Keys& keys_;
+  const EtcdKeys& keys_;
   const std::function<void(const Event&)> on_expired_;
   etcd::Revision leader_ = 0;
-  Place head_{};
-  Place base_{};
+  BatchId head_{};
+  BatchId base_{};
   Position position_ = 0;
   crash::Holds holds_;
   std::map<etcd::Revision, Position> ends_;

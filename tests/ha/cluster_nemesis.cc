@@ -42,7 +42,7 @@ void ClusterNemesis::heal() {
 }
 
 void ClusterNemesis::add_blows_to_servers() {
-  ClusterSubject& cluster = *victims_.cluster;
+  ClusterUnderTest& cluster = *victims_.cluster;
   const auto kill_leader = [this, &cluster] {
     const Reign reign = cluster.last_reign();
     cluster.kill_node(reign.node);
@@ -85,7 +85,7 @@ void ClusterNemesis::add_blows_to_servers() {
 
 // It goes on when another has led for a while, with what was sent to it meanwhile in its sockets.
 void ClusterNemesis::stop_leader() {
-  ClusterSubject& cluster = *victims_.cluster;
+  ClusterUnderTest& cluster = *victims_.cluster;
   const Reign reign = cluster.last_reign();
   cluster.freeze(reign.node);
   cluster.await_reign_after(reign.epoch);
@@ -96,7 +96,7 @@ void ClusterNemesis::stop_leader() {
 
 // What a standby has not seen yet is not there any more when it goes on.
 void ClusterNemesis::outrun_standby() {
-  ClusterSubject& cluster = *victims_.cluster;
+  ClusterUnderTest& cluster = *victims_.cluster;
   const std::size_t node = standby();
   cluster.freeze(node);
   break_links(node, Fault::cut, 1, 0);  // else what members have buffered would still reach it
@@ -107,8 +107,8 @@ void ClusterNemesis::outrun_standby() {
 
 // Each is replaced when the one before it is back, whoever leads meanwhile.
 void ClusterNemesis::replace_all() {
-  ClusterSubject& cluster = *victims_.cluster;
-  for (std::size_t node = 0; node < ClusterSubject::kNodes; ++node) {
+  ClusterUnderTest& cluster = *victims_.cluster;
+  for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
     cluster.stop_node(node);
     cluster.start_node(node);
     pause_ms(500, 1000);
@@ -164,7 +164,7 @@ void ClusterNemesis::lose_majority(bool by_death) {
 void ClusterNemesis::slow_down_etcd() {
   ha_test::EtcdCluster& etcd = *victims_.etcd;
   const Instant begun = now();
-  for (std::size_t node = 0; node < ClusterSubject::kNodes; ++node) {
+  for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
     break_links(node, Fault::delay, 1, 2 * kSecond);
   }
   for (int i = 0; i < 20; ++i) {
@@ -222,7 +222,7 @@ void ClusterNemesis::add_blows_to_links() {
                     }});
   for (const Fault fault : {Fault::half_close, Fault::truncate, Fault::split}) {
     blows_.push_back({"tear_links_to_etcd", [this, fault] {
-                        for (std::size_t node = 0; node < ClusterSubject::kNodes; ++node) {
+                        for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
                           break_links(node, fault, 2, kSecond);
                         }
                         pause_ms(200, 1000);
@@ -232,7 +232,7 @@ void ClusterNemesis::add_blows_to_links() {
 
 // Its clients still reach it. Connections are reset and refused, or nothing comes through them.
 void ClusterNemesis::part_leader_from_etcd(bool silently) {
-  ClusterSubject& cluster = *victims_.cluster;
+  ClusterUnderTest& cluster = *victims_.cluster;
   const Reign reign = cluster.last_reign();
   cluster.cut_off(reign.node, true);
   if (silently) {
@@ -260,9 +260,9 @@ void ClusterNemesis::add_blows_to_clients() {
                       }});
   }
   blows_.push_back({"client_pause", [this, number] {
-                      victims_.troupe->pause(number, 3, between(kSecond / 10, 2 * kSecond));
+                      victims_.clients->pause(number, 3, between(kSecond / 10, 2 * kSecond));
                     }});
-  blows_.push_back({"client_kill", [this, number] { victims_.troupe->kill(number, 4); }});
+  blows_.push_back({"client_kill", [this, number] { victims_.clients->kill(number, 4); }});
 }
 
 // The logs are read meanwhile: when somebody came to lead should be known to the moment.

@@ -10,21 +10,21 @@
 #include <string_view>
 #include <vector>
 
-#include "ha/cluster_subject.h"
+#include "ha/cluster_under_test.h"
 #include "ha/etcd_cluster.h"
 #include "histories/chaos_proxy.h"
+#include "histories/client_pool.h"
 #include "histories/recording.h"
-#include "histories/troupe.h"
 
 namespace lockd::histories {
 
 class ClusterNemesis {
  public:
   struct Victims {
-    ClusterSubject* cluster;
+    ClusterUnderTest* cluster;
     ha_test::EtcdCluster* etcd;
     ChaosProxy* proxy;
-    Troupe* troupe;
+    ClientPool* clients;
   };
 
   ClusterNemesis(Recording& recording, Victims victims, std::uint64_t seed);
@@ -61,7 +61,7 @@ class ClusterNemesis {
   void outage_since(Instant begun);
 
   std::size_t leader() { return victims_.cluster->leader(); }
-  std::size_t standby() { return (leader() + 1 + random_() % 2) % ClusterSubject::kNodes; }
+  std::size_t standby() { return (leader() + 1 + random_() % 2) % ClusterUnderTest::kNodes; }
   std::size_t member() { return random_() % victims_.etcd->size(); }
   void pause_ms(std::int64_t least, std::int64_t most);
   std::int64_t between(std::int64_t least, std::int64_t most);

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "ha/cluster_subject.h"
+#include "ha/cluster_under_test.h"
 #include "ha/etcd_cluster.h"
 #include "histories/chaos_proxy.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 #include "sessions/line_client.h"
 
 namespace lockd::histories {
@@ -45,7 +45,7 @@ class ClusterProcess : public testing::Test {
   }
   // A test that has failed may have left anything.
   void TearDown() override {
-    for (std::size_t node = 0; node < ClusterSubject::kNodes; ++node) {
+    for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
       if (!cluster_.is_running(node)) continue;
       cluster_.thaw(node);
       cluster_.stop_node(node);
@@ -65,7 +65,7 @@ class ClusterProcess : public testing::Test {
 
   ha_test::EtcdCluster etcd_;
   ChaosProxy proxy_;
-  ClusterSubject cluster_;
+  ClusterUnderTest cluster_;
 };
 
 // What was sent to it while it stood still is in its sockets when it goes on, and by then another
@@ -155,8 +155,8 @@ TEST_F(ClusterProcess, AFullEtcdGrantsNothingAndRecovers) {
 // when it leads.
 TEST_F(ClusterProcess, AStandbyThatWasLeftBehindBeginsAnew) {
   const std::size_t leader = cluster_.leader();
-  const std::size_t standby = (leader + 1) % ClusterSubject::kNodes;
-  const std::size_t other = (leader + 2) % ClusterSubject::kNodes;
+  const std::size_t standby = (leader + 1) % ClusterUnderTest::kNodes;
+  const std::size_t other = (leader + 2) % ClusterUnderTest::kNodes;
   cluster_.stop_node(other);
   cluster_.freeze(standby);
   // Else what the members have buffered for its watch would still reach it.

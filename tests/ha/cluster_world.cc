@@ -41,7 +41,7 @@ ClusterWorld::ClusterWorld(const WorldOptions& options)
       chance_(options.seed),
       etcd_(options.seed * 77 + 1, options.faults),
       keys_("sim"),
-      witness_(keys_, [this](const Event& event) { believers_.check_expired(event, now()); }) {
+      witness_(keys_, [this](const Event& event) { beliefs_.check_expired(event, now()); }) {
   etcd_.store.on_change = [this](const etcd::Change& change) { witness_.see(change); };
   etcd_.move_to(Time{1'000'000'000});
   for (std::uint64_t n = 1; n <= kNodes; ++n) {
@@ -62,7 +62,7 @@ WorldFigures ClusterWorld::run() {
   for (const auto& node : nodes_) {
     node->kill();
     figures_.terms += node->terms;
-    figures_.accounts += node->accounts;
+    figures_.snapshots += node->snapshots;
     figures_.resends += node->resends;
     figures_.resolved += node->resolved;
     figures_.lapses += node->lapses;
@@ -188,7 +188,7 @@ void ClusterWorld::acquire(Node& node, Batch& batch) {
   const std::string owner = crash::owner_of(holder);
   const SessionId of = session == nullptr ? 0 : session->id;
   const bool waits = session != nullptr && chance_.percent(60);
-  if (believers_.lets_run(key.kind, key.name, owner, chance_, now())) return;
+  if (beliefs_.lets_run(key.kind, key.name, owner, chance_, now())) return;
 
   const std::uint64_t id = ++last_wait_;
   const Duration ttl = milliseconds(chance_.between(5, 1500));
@@ -198,7 +198,7 @@ void ClusterWorld::acquire(Node& node, Batch& batch) {
                                .wait = waits ? milliseconds(chance_.between(5, 400)) : Duration{},
                                .kind = key.kind,
                                .limit = key.limit};
-  const std::uint64_t asked = believers_.asks(key.kind, key.name, owner, now() + ttl);
+  const std::uint64_t asked = beliefs_.asks(key.kind, key.name, owner, now() + ttl);
   const Answer got = batch.acquire(request, waits ? this : nullptr, id);
   if (got.outcome == Outcome::queued) {
     waits_[id] = {&node, node.lives, hold, owner, of, key.limit, asked, got.wait};
@@ -208,7 +208,7 @@ void ClusterWorld::acquire(Node& node, Batch& batch) {
   hold.fence = got.grant.fence;
   answer(node, got.outcome, [=, this, &node, limit = key.limit, ok = got.outcome == Outcome::ok] {
     if (ok && is_alive(node, of)) {
-      believers_.told_grant(hold, {owner, of, until, got.grant.ttl}, asked, limit, now());
+      beliefs_.told_grant(hold, {owner, of, until, got.grant.ttl}, asked, limit, now());
     }
   });
 }
@@ -220,7 +220,7 @@ bool ClusterWorld::is_alive(const Node& node, SessionId session) {
 }
 
 void ClusterWorld::renew(Node& node, Batch& batch) {
-  const auto* const picked = believers_.pick(chance_, now());
+  const auto* const picked = beliefs_.pick(chance_, now());
   if (picked == nullptr) return;
   const HoldKey key = picked->first;
   const std::string owner = picked->second.owner;
@@ -229,22 +229,22 @@ void ClusterWorld::renew(Node& node, Batch& batch) {
   // Some outlast a failover, and what was granted.
   if (ttl.has_value() && *ttl % milliseconds(4) == Duration{}) *ttl *= 20;
   const std::uint64_t asked =
-      believers_.asks(key.kind, key.key, owner, now() + ttl.value_or(picked->second.ttl));
+      beliefs_.asks(key.kind, key.key, owner, now() + ttl.value_or(picked->second.ttl));
   const Answer got = batch.renew({key.key, crash::holder_of(owner), key.fence, key.kind}, ttl);
   const Time until = node.clock.in_world(got.grant.expires_at);
   answer(node, got.outcome, [=, this, ok = got.outcome == Outcome::ok] {
-    if (ok) believers_.told_renewal(key, until, asked);
+    if (ok) beliefs_.told_renewal(key, until, asked);
   });
 }
 
 void ClusterWorld::release(Node& node, Batch& batch) {
-  const auto* const picked = believers_.pick(chance_, now());
+  const auto* const picked = beliefs_.pick(chance_, now());
   if (picked == nullptr) return;
   const HoldKey key = picked->first;
   const std::string owner = picked->second.owner;
   const Outcome outcome = batch.release({key.key, crash::holder_of(owner), key.fence, key.kind});
   if (outcome == Outcome::not_leader) return answer(node, outcome, {});
-  believers_.gives_up(key);
+  beliefs_.gives_up(key);
   answer(node, outcome, [] {});
 }
 
@@ -252,10 +252,10 @@ void ClusterWorld::read(Node& node, Batch& batch) {
   const Key& key = keys()[chance_.below(keys().size())];
   if (node.life->journal.state() == Journal::State::following) return;
   if (key.kind != Kind::lock) return;
-  const Fence at_least = believers_.largest(key.kind, key.name);
+  const Fence at_least = beliefs_.largest(key.kind, key.name);
   const FenceStatus status = batch.fence(key.name);
   answer(node, Outcome::ok, [=, this, name = key.name] {
-    believers_.told_fence(Kind::lock, name, status.fence, at_least);
+    beliefs_.told_fence(Kind::lock, name, status.fence, at_least);
   });
 }
 
@@ -268,14 +268,14 @@ void ClusterWorld::cancel(Node& node, Batch& batch) {
 
 void ClusterWorld::end_session(Node& node, Batch& batch) {
   Session& session = node.life->sessions[chance_.below(Node::kSessions)];
-  believers_.session_ends(session.id);
+  beliefs_.session_ends(session.id);
   std::erase_if(waits_, [&](const auto& wait) { return wait.second.session == session.id; });
   batch.end_session(session);
   session = {.id = session.id + Node::kSessions};
 }
 
 // The engine says so when it is durable: told, then and there.
-void ClusterWorld::settled(const Settled& settled) noexcept {
+void ClusterWorld::on_wait_done(const WaitResult& settled) noexcept {
   const auto found = waits_.find(settled.id);
   if (found == waits_.end()) return;
   Wait wait = std::move(found->second);
@@ -287,8 +287,8 @@ void ClusterWorld::settled(const Settled& settled) noexcept {
   try {
     check_teller(*wait.node, 1);
     const Time until = wait.node->clock.in_world(settled.grant.expires_at);
-    believers_.told_grant(wait.key, {wait.owner, wait.session, until, settled.grant.ttl},
-                          wait.asked, wait.limit, now());
+    beliefs_.told_grant(wait.key, {wait.owner, wait.session, until, settled.grant.ttl}, wait.asked,
+                        wait.limit, now());
   } catch (const crash::Violation& violation) {
     violation_ = violation.what();
   }
@@ -298,7 +298,7 @@ void ClusterWorld::settled(const Settled& settled) noexcept {
 
 void ClusterWorld::compare_with_chain(Node& node) {
   if (!node.is_up() || node.life->journal.state() != Journal::State::following) return;
-  if (node.life->journal.place() != witness_.head()) return;
+  if (node.life->journal.last_batch() != witness_.head()) return;
   ++figures_.compared;
   const std::string differs = difference(node.life->witnessed.describe(), witness_.holds());
   if (differs.empty()) return;
@@ -337,7 +337,7 @@ WorldFigures& WorldFigures::operator+=(const WorldFigures& more) {
   batches += more.batches;
   events += more.events;
   terms += more.terms;
-  accounts += more.accounts;
+  snapshots += more.snapshots;
   resends += more.resends;
   resolved += more.resolved;
   lapses += more.lapses;
@@ -353,7 +353,7 @@ std::ostream& operator<<(std::ostream& out, const WorldFigures& f) {
              << " stops, " << f.hand_overs << " hand-overs, " << f.outages << " outages; "
              << f.batches << " batches, " << f.events << " events, " << f.resends << " resends, "
              << f.resolved << " resolved, " << f.lapses << " lapses, " << f.repeated
-             << " repeated by the watch; " << f.accounts << " accounts, " << f.compactions
+             << " repeated by the watch; " << f.snapshots << " snapshots, " << f.compactions
              << " compactions, " << f.compared << " comparisons with the chain";
 }
 

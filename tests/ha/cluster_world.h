@@ -3,7 +3,7 @@
 // that anybody is told is checked as it is told, everything that is put into the chain as it is
 // put, and every follower against the chain. The same seed gives the same history.
 //
-// Besides what ChainWitness and Believers see:
+// Besides what ChainWitness and BeliefChecker see:
 //
 //   teller-leads      who tells anything leads at that moment, and what it tells is in the chain
 //   replay-equals     a node that has followed to the head holds what the chain says
@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "crash/chance.h"
-#include "ha/believers.h"
+#include "ha/belief_checker.h"
 #include "ha/chain_witness.h"
-#include "ha/model_etcd.h"
 #include "ha/node.h"
 #include "lockd/batch.h"
+#include "replication/testing/model_etcd.h"
 
 namespace lockd::ha_test {
 
@@ -52,7 +52,7 @@ struct WorldFigures {
   std::uint64_t batches = 0;
   std::uint64_t events = 0;
   std::uint64_t terms = 0;
-  std::uint64_t accounts = 0;
+  std::uint64_t snapshots = 0;
   std::uint64_t resends = 0;
   std::uint64_t resolved = 0;
   std::uint64_t lapses = 0;
@@ -96,7 +96,7 @@ class ClusterWorld final : private Listener {
   void end_session(Node& node, Batch& batch);
   void cancel(Node& node, Batch& batch);
   void answer(Node& node, Outcome outcome, std::function<void()> tell);
-  void settled(const Settled& settled) noexcept override;
+  void on_wait_done(const WaitResult& settled) noexcept override;
   void check_teller(const Node& node, Position rests_on) const;
   void compare_with_chain(Node& node);
   void come_to_rest();
@@ -106,8 +106,8 @@ class ClusterWorld final : private Listener {
   const WorldOptions options_;
   crash::Chance chance_;
   etcd::ModelEtcd etcd_;
-  const Keys keys_;
-  Believers believers_;
+  const EtcdKeys keys_;
+  BeliefChecker beliefs_;
   ChainWitness witness_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::map<std::uint64_t, Wait> waits_;

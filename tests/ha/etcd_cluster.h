@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd::ha_test {
 

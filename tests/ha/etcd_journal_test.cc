@@ -1,5 +1,5 @@
 // Engines on a real etcd, of one member and of three.
-#include "ha/etcd_journal.h"
+#include "etcd/etcd_journal.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "etcd/grpc_etcd.h"
 #include "ha/etcd_cluster.h"
-#include "ha/grpc_etcd.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -47,7 +47,7 @@ struct Server {
     options.replication.detect = 1s;
     options.replication.account_after = account_after;
     options.replication.revisions_max = 500;
-    options.replication.log = [name](Weight, std::string_view line) {
+    options.replication.log = [name](Severity, std::string_view line) {
       std::cout << name << ": " << line << std::endl;
     };
     return options;
@@ -125,8 +125,8 @@ TEST(EtcdJournal, WhoeverComesLateKnowsEverything) {
     }
     ASSERT_TRUE(first->engine.wait_durable(batch.commit()));
   }
-  ASSERT_TRUE(await([&] { return first->journal.tally().accounts.value() > 0; }));
-  ASSERT_TRUE(await([&] { return first->journal.tally().compactions.value() > 0; }));
+  ASSERT_TRUE(await([&] { return first->journal.stats().snapshots.value() > 0; }));
+  ASSERT_TRUE(await([&] { return first->journal.stats().compactions.value() > 0; }));
   Server late(etcd, "late", 20'000);
   ASSERT_TRUE(await([&] { return late.follows("first"); }));
   for (std::size_t i = 0; i < fences.size(); ++i) {
@@ -154,7 +154,7 @@ TEST(EtcdJournal, TroubleInEtcdDeposesNobody) {
     etcd.go_on(member);
     EXPECT_EQ(grants(), Outcome::ok);
   }
-  EXPECT_EQ(server.journal.tally().terms.value() + standby.journal.tally().terms.value(), 1u);
+  EXPECT_EQ(server.journal.stats().terms.value() + standby.journal.stats().terms.value(), 1u);
 }
 
 // A server that is deposed ends its client, and makes another.

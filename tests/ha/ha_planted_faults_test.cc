@@ -8,9 +8,9 @@
 
 #include "crash/violation.h"
 #include "ha/cluster_world.h"
-#include "ha/replica_batch.h"
 #include "ha/tampered_client.h"
 #include "journal/record.h"
+#include "replication/replica_batch.h"
 
 namespace lockd::ha_test {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kSeedsMax = 30;
 constexpr std::uint64_t kOperations = 100'000;
 
-const Keys kKeys("sim");
+const EtcdKeys kKeys("sim");
 
 bool writes(const etcd::Txn& txn, const std::string& key) {
   return std::any_of(txn.then.begin(), txn.then.end(), [&](const etcd::Operation& operation) {
@@ -100,7 +100,7 @@ TEST(HaPlantedFaults, AStandbyThatSkipsAnEvent) {
   const auto skip = [](etcd::Change& change) {
     BatchHeader header;
     std::string_view payload;
-    if (change.erased || !kKeys.place_of(change.entry.key)) return;
+    if (change.erased || !kKeys.batch_id_of(change.entry.key)) return;
     if (!open(change.entry.value, &header, &payload) || payload.empty()) return;
     // The first event becomes one that says nothing, of the same length.
     std::string_view rest = payload;
@@ -136,12 +136,12 @@ void shorten_leases(std::string& value) {
 
 TEST(HaPlantedFaults, AStandbyThatKnowsOfNoLongerRenewals) {
   const auto told = [](etcd::Change& change) {
-    if (!change.erased && kKeys.place_of(change.entry.key)) shorten_leases(change.entry.value);
+    if (!change.erased && kKeys.batch_id_of(change.entry.key)) shorten_leases(change.entry.value);
   };
   const auto answered = [](const etcd::Txn&, etcd::Answer& answer) {
     for (auto& found : answer.found) {
       for (etcd::Entry& entry : found) {
-        if (kKeys.place_of(entry.key)) shorten_leases(entry.value);
+        if (kKeys.batch_id_of(entry.key)) shorten_leases(entry.value);
       }
     }
   };

@@ -46,7 +46,7 @@ TEST(HaSimulation, NothingIsViolated) {
   EXPECT_GE(figures.told, 5'000'000 / kSlowness);
   for (const std::uint64_t happened :
        {figures.settled, figures.not_leader, figures.kills, figures.stops, figures.hand_overs,
-        figures.outages, figures.compared, figures.terms, figures.accounts, figures.resends,
+        figures.outages, figures.compared, figures.terms, figures.snapshots, figures.resends,
         figures.resolved, figures.lapses, figures.repeated, figures.compactions}) {
     EXPECT_GT(happened, 0);
   }

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kShards = 4;
 
-// Small, so that accounts, truncations and compactions are frequent.
+// Small, so that snapshots, truncations and compactions are frequent.
 ReplicatedJournalOptions options_of(const Node& node, Duration detect) {
   ReplicatedJournalOptions options;
   options.cluster = "sim";
@@ -77,14 +77,14 @@ void Node::run() {
 
 void Node::kill() {
   if (life == nullptr) return;
-  const Tally& tally = life->journal.tally();
-  terms += tally.terms.value();
-  accounts += tally.accounts.value();
-  resends += tally.resends.value();
-  resolved += tally.resolved.value();
-  lapses += tally.lapses.value();
-  repeated += tally.batches_repeated.value();
-  compactions += tally.compactions.value();
+  const ReplicationStats& stats = life->journal.stats();
+  terms += stats.terms.value();
+  snapshots += stats.snapshots.value();
+  resends += stats.resends.value();
+  resolved += stats.resolved.value();
+  lapses += stats.lapses.value();
+  repeated += stats.batches_repeated.value();
+  compactions += stats.compactions.value();
   life.reset();
 }
 

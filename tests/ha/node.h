@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "crash/witnessed_journal.h"
-#include "ha/model_etcd.h"
-#include "ha/replicated_journal.h"
 #include "lockd/clock.h"
 #include "lockd/engine.h"
+#include "replication/replicated_journal.h"
+#include "replication/testing/model_etcd.h"
 
 namespace lockd::ha_test {
 
@@ -72,7 +72,7 @@ class Node {
   std::uint64_t lives = 0;
   std::unique_ptr<Life> life;
   std::uint64_t terms = 0;  // of lives that are over, as the rest
-  std::uint64_t accounts = 0;
+  std::uint64_t snapshots = 0;
   std::uint64_t resends = 0;
   std::uint64_t resolved = 0;
   std::uint64_t lapses = 0;

@@ -18,15 +18,15 @@
 #include <vector>
 
 #include "ha/cluster_nemesis.h"
-#include "ha/cluster_subject.h"
+#include "ha/cluster_under_test.h"
 #include "ha/etcd_cluster.h"
 #include "histories/actor.h"
 #include "histories/chaos_proxy.h"
+#include "histories/client_pool.h"
 #include "histories/history_file.h"
 #include "histories/ladder.h"
 #include "histories/recorder.h"
 #include "histories/recording.h"
-#include "histories/troupe.h"
 
 namespace {
 
@@ -54,14 +54,14 @@ class Run {
         etcd_(3),
         proxy_(random_()),
         cluster_(settings(), etcd_, proxy_),
-        troupe_(random_()) {}
+        clients_(random_()) {}
 
   void play() {
     add_keys();
     for (const bool http : {false, true}) add_actors(http);
     proxy_.start();
     cluster_.start();
-    troupe_.start();
+    clients_.start();
     ladder_ = std::make_unique<Ladder>(recording_, cluster_, ladder_keys_);
     try {
       be_broken();
@@ -76,7 +76,7 @@ class Run {
   }
 
  private:
-  Subject::Settings settings() {
+  ServerUnderTest::Settings settings() {
     const std::string name = order_.auto_release != 0 ? "releasing" : "keeping";
     return {.name = name,
             .number = recording_.add_server(name, order_.auto_release != 0),
@@ -104,9 +104,9 @@ class Run {
   // failover; of four, two have little patience.
   void add_actors(bool http) {
     std::vector<std::uint16_t> ports;
-    for (std::size_t node = 0; node < ClusterSubject::kNodes; ++node) {
+    for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
       ports.push_back(proxy_.listen(cluster_.settings().number, [this, node, http] {
-        const Subject::Place place = cluster_.place(node);
+        const ServerUnderTest::Place place = cluster_.place(node);
         return ChaosProxy::Upstream{http ? place.http_port : place.line_port, place.life};
       }));
     }
@@ -115,7 +115,7 @@ class Run {
       if (i % 2 == 1) role.proxy_ports = ports;
       if (i % 4 >= 2) role.patience = 2 * kSecond;
       const PlannedKey own = own_[next_own_++];
-      troupe_.add(std::make_unique<Actor>(
+      clients_.add(std::make_unique<Actor>(
           recording_, scribe_, proxy_, role,
           Plan(recording_, keys_, {.named = http, .own = own, .lease_scale = i % 3 == 0 ? 5 : 1},
                random_())));
@@ -123,7 +123,7 @@ class Run {
   }
 
   void be_broken() {
-    ClusterNemesis nemesis(recording_, {&cluster_, &etcd_, &proxy_, &troupe_}, random_());
+    ClusterNemesis nemesis(recording_, {&cluster_, &etcd_, &proxy_, &clients_}, random_());
     const Instant begun = now();
     do {
       nemesis.strike();
@@ -145,7 +145,7 @@ class Run {
   void dismiss(Instant patience) {
     if (std::exchange(dismissed_, true)) return;
     ladder_.reset();
-    if (!troupe_.finish(patience)) std::printf("some clients did not come to rest\n");
+    if (!clients_.finish(patience)) std::printf("some clients did not come to rest\n");
   }
 
   // Once the faults are over, everything can be had. Should the leader change all the same, the
@@ -207,7 +207,7 @@ class Run {
   void write() {
     note_failovers(recording_.finish());
     write_history(recording_.finish(), order_.folder + "/history.jsonl");
-    for (std::size_t node = 0; node < ClusterSubject::kNodes; ++node) {
+    for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
       std::ofstream(order_.folder + "/node-" + std::to_string(node) + ".log") << cluster_.log(node);
     }
   }
@@ -219,8 +219,8 @@ class Run {
   Recording recording_;
   ha_test::EtcdCluster etcd_;
   ChaosProxy proxy_;
-  ClusterSubject cluster_;
-  Troupe troupe_;
+  ClusterUnderTest cluster_;
+  ClientPool clients_;
   Recording::Scribe& scribe_ = recording_.add_scribe();
   KeyRing keys_;
   std::vector<PlannedKey> own_;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ha/etcd_client.h"
+#include "replication/etcd_client.h"
 
 namespace lockd::ha_test {
 

@@ -27,7 +27,7 @@ Via Actor::via() const {
 
 void Actor::connect(const Watch& watch) {
   connect_at_ = now() + kBackOff;
-  const Subject::Place place = role_.subject->place(node_);
+  const ServerUnderTest::Place place = role_.subject->place(node_);
   const std::uint16_t server_port = role_.http ? place.http_port : place.line_port;
   if (server_port == 0) {
     node_ = (node_ + 1) % role_.subject->nodes();

@@ -2,7 +2,7 @@
 // it was told.
 //
 // Connects again when its connection is gone, and goes on with what it held. Of a cluster it tries
-// one node after the other, and goes where a node sends it. Belongs to the thread of its troupe.
+// one node after the other, and goes where a node sends it. Belongs to the thread of its pool.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 #include "histories/dialect.h"
 #include "histories/plan.h"
 #include "histories/recording.h"
-#include "histories/subject.h"
+#include "histories/server_under_test.h"
 
 namespace lockd::histories {
 
 class Actor {
  public:
   struct Role {
-    Subject* subject;
+    ServerUnderTest* subject;
     bool http = false;
     std::vector<std::uint16_t> proxy_ports{};  // one for each node; none: straight to the server
     Instant patience = kPatience;              // how late an answer may be

@@ -25,7 +25,7 @@ Result result_of(Outcome outcome) {
 Caller::Caller(Recording& recording, HostSubject& subject, Plan plan)
     : recording_(recording),
       scribe_(recording.add_scribe()),
-      subject_(subject),
+      server_(subject),
       plan_(std::move(plan)),
       proc_(recording.new_proc()),
       thread_([this] { run(); }) {}
@@ -45,7 +45,7 @@ void Caller::run() {
 }
 
 void Caller::call(const Request& request) {
-  HostSubject::Visit visit(subject_);
+  HostSubject::Visit visit(server_);
   Engine* const engine = visit.engine();
   if (engine == nullptr) return plan_.heard(request, {.result = Result::refused, .token = {}});
   Operation operation{.ttl = request.ttl,
@@ -56,7 +56,7 @@ void Caller::call(const Request& request) {
                       .life = visit.life(),
                       .key = request.key,
                       .limit = request.limit,
-                      .server = subject_.settings().number,
+                      .server = server_.settings().number,
                       .function = request.function,
                       .kind = request.kind,
                       .via = Via::lib};

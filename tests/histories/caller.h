@@ -7,7 +7,7 @@
 
 #include "histories/plan.h"
 #include "histories/recording.h"
-#include "histories/subject.h"
+#include "histories/server_under_test.h"
 
 namespace lockd::histories {
 
@@ -26,7 +26,7 @@ class Caller {
 
   Recording& recording_;
   Recording::Scribe& scribe_;
-  HostSubject& subject_;
+  HostSubject& server_;
   Plan plan_;
   std::uint32_t proc_;
   std::atomic<bool> finishing_{false};

@@ -44,7 +44,7 @@ std::uint16_t ChaosProxy::listen(std::uint16_t server, std::function<Upstream()>
       ::getsockname(socket, any, &size) != 0) {
     std::abort();
   }
-  doors_.push_back(std::make_unique<Door>(Door{socket, server, std::move(upstream)}));
+  doors_.push_back(std::make_unique<Acceptor>(Acceptor{socket, server, std::move(upstream)}));
   epoll_event event{.events = EPOLLIN, .data = {.fd = socket}};
   ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event);
   return ntohs(address.sin_port);
@@ -95,7 +95,7 @@ void ChaosProxy::run() {
   links_.clear();
 }
 
-void ChaosProxy::accept(const Door& door) {
+void ChaosProxy::accept(const Acceptor& door) {
   for (;;) {
     sockaddr_in peer{};
     socklen_t size = sizeof peer;

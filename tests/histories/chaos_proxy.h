@@ -56,7 +56,7 @@ class ChaosProxy {
 
  private:
   class Link;
-  struct Door {
+  struct Acceptor {
     int socket;
     std::uint16_t server;
     std::function<Upstream()> upstream;
@@ -69,12 +69,12 @@ class ChaosProxy {
   };
 
   void run();
-  void accept(const Door& door);
+  void accept(const Acceptor& door);
   void inject(const Injection& injection);
   void inject_all();
   void tick();
 
-  std::vector<std::unique_ptr<Door>> doors_;
+  std::vector<std::unique_ptr<Acceptor>> doors_;
   int epoll_ = -1;
   std::mt19937_64 random_;
   std::unordered_map<int, std::shared_ptr<Link>> links_;  // by either descriptor

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "histories/history_file.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd::histories {
 namespace {

@@ -25,10 +25,10 @@ std::uint32_t waiters_in(std::string_view stats, std::string_view key) {
 
 }  // namespace
 
-Ladder::Ladder(Recording& recording, Subject& subject, std::vector<std::uint32_t> keys)
+Ladder::Ladder(Recording& recording, ServerUnderTest& subject, std::vector<std::uint32_t> keys)
     : recording_(recording),
       scribe_(recording.add_scribe()),
-      subject_(subject),
+      server_(subject),
       keys_(std::move(keys)),
       thread_([this] { run(); }) {}
 
@@ -45,8 +45,8 @@ void Ladder::run() {
 }
 
 bool Ladder::climb(std::uint32_t key) {
-  node_ = subject_.leader();
-  const Subject::Place place = subject_.place(node_);
+  node_ = server_.leader();
+  const ServerUnderTest::Place place = server_.place(node_);
   if (place.line_port == 0) return false;
   life_ = place.life;
   std::vector<Rung> rungs;
@@ -71,8 +71,8 @@ bool Ladder::climb(std::uint32_t key, std::vector<Rung>& rungs) {
   return true;
 }
 
-Ladder::Rung Ladder::rung(const Subject::Place& place) {
-  return {.client = LineClient(place.line_port, 0, subject_.settings().tls),
+Ladder::Rung Ladder::rung(const ServerUnderTest::Place& place) {
+  return {.client = LineClient(place.line_port, 0, server_.settings().tls),
           .conn = recording_.new_conn(),
           .proc = recording_.new_proc(),
           .alive_at = now()};
@@ -84,9 +84,9 @@ void Ladder::ask(Rung& rung, Function function, std::uint32_t key) {
                     .proc = rung.proc,
                     .life = life_,
                     .key = key,
-                    .server = subject_.settings().number,
+                    .server = server_.settings().number,
                     .function = function,
-                    .via = subject_.settings().tls ? Via::tls : Via::tcp};
+                    .via = server_.settings().tls ? Via::tls : Via::tcp};
   std::string_view command = "stats";
   std::string argument = "_";
   if (function == Function::acquire) {
@@ -113,7 +113,7 @@ bool Ladder::hear(Rung& rung) {
     return false;
   }
   operation.ret = now();
-  operation.life = subject_.life_told(node_, life_);
+  operation.life = server_.life_told(node_, life_);
   operation.result = Result::refused;
   if (reply.starts_with("error_not_leader ")) operation.result = Result::not_leader;
   if (reply.starts_with("ok")) operation.result = Result::ok;
@@ -152,7 +152,7 @@ bool Ladder::release(Rung& rung, std::uint32_t key) {
 
 void Ladder::leave(Rung& rung) {
   const Instant closing = now();
-  const bool died_with_server = rung.dead && subject_.is_ending(life_, node_);
+  const bool died_with_server = rung.dead && server_.is_ending(life_, node_);
   rung.client.close();
   Operation& pending = rung.operation;
   if (pending.call != 0) {
@@ -165,7 +165,7 @@ void Ladder::leave(Rung& rung) {
                 .conn = rung.conn,
                 .proc = rung.proc,
                 .life = life_,
-                .server = subject_.settings().number};
+                .server = server_.settings().number};
   end.function = died_with_server ? Function::lost : Function::disconnect;
   scribe_.note(end);
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "histories/recording.h"
-#include "histories/subject.h"
+#include "histories/server_under_test.h"
 #include "sessions/line_client.h"
 
 namespace lockd::histories {
@@ -19,7 +19,7 @@ namespace lockd::histories {
 class Ladder {
  public:
   // `keys` are locks that nobody else uses.
-  Ladder(Recording& recording, Subject& subject, std::vector<std::uint32_t> keys);
+  Ladder(Recording& recording, ServerUnderTest& subject, std::vector<std::uint32_t> keys);
   ~Ladder();
   // How often all came in and out.
   std::size_t climbed() const { return climbed_; }
@@ -39,7 +39,7 @@ class Ladder {
   void run();
   bool climb(std::uint32_t key);
   bool climb(std::uint32_t key, std::vector<Rung>& rungs);
-  Rung rung(const Subject::Place& place);
+  Rung rung(const ServerUnderTest::Place& place);
   void ask(Rung& rung, Function function, std::uint32_t key);
   bool hear(Rung& rung);
   bool await_waiters(Rung& onlooker, std::uint32_t key, std::uint32_t count);
@@ -48,7 +48,7 @@ class Ladder {
 
   Recording& recording_;
   Recording::Scribe& scribe_;
-  Subject& subject_;
+  ServerUnderTest& server_;
   const std::vector<std::uint32_t> keys_;
   std::size_t node_ = 0;
   std::uint32_t life_ = 0;

@@ -37,7 +37,7 @@ void Nemesis::add_blows_to_servers() {
     end_life("kill9", victim, [&] { victim.kill(); });
   });
   blows_.emplace_back([this] {
-    Subject& victim = subject();
+    ServerUnderTest& victim = subject();
     end_life("term", victim, [&] { victim.stop(); });
   });
   blows_.emplace_back([this] {
@@ -50,7 +50,8 @@ void Nemesis::add_blows_to_servers() {
   });
 }
 
-void Nemesis::end_life(std::string_view name, Subject& subject, const std::function<void()>& how) {
+void Nemesis::end_life(std::string_view name, ServerUnderTest& subject,
+                       const std::function<void()>& how) {
   const std::uint16_t number = subject.settings().number;
   const std::uint32_t life = subject.place().life;
   const Instant begun = now();
@@ -124,7 +125,7 @@ void Nemesis::reboot() {
 void Nemesis::add_blows_to_network_and_clients() {
   for (std::size_t i = 0; i < ChaosProxy::kFaults; ++i) {
     blows_.emplace_back([this, fault = static_cast<ChaosProxy::Fault>(i)] {
-      Subject& victim = subject();
+      ServerUnderTest& victim = subject();
       const Instant begun = now();
       const Instant lasting = between(kSecond / 10, 2 * kSecond);
       victims_.proxy->inject(fault, victim.settings().number, 2, lasting);
@@ -133,17 +134,17 @@ void Nemesis::add_blows_to_network_and_clients() {
     });
   }
   blows_.emplace_back([this] {
-    Subject& victim = subject();
+    ServerUnderTest& victim = subject();
     const Instant begun = now();
     const Instant lasting = between(kSecond / 10, 2 * kSecond);
-    victims_.troupe->pause(victim.settings().number, 3, lasting);
+    victims_.clients->pause(victim.settings().number, 3, lasting);
     recording_.note_fault("client_pause", victim.settings().number, victim.place().life, begun,
                           begun + lasting);
   });
   blows_.emplace_back([this] {
-    Subject& victim = subject();
+    ServerUnderTest& victim = subject();
     const Instant begun = now();
-    victims_.troupe->kill(victim.settings().number, 4);
+    victims_.clients->kill(victim.settings().number, 4);
     recording_.note_fault("client_kill", victim.settings().number, victim.place().life, begun,
                           now());
   });

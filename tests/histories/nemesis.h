@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "histories/chaos_proxy.h"
+#include "histories/client_pool.h"
 #include "histories/recording.h"
-#include "histories/subject.h"
-#include "histories/troupe.h"
+#include "histories/server_under_test.h"
 
 namespace lockd::histories {
 
@@ -20,9 +20,9 @@ class Nemesis {
  public:
   struct Victims {
     std::vector<ProcessSubject*> processes;
-    std::vector<Subject*> all;
+    std::vector<ServerUnderTest*> all;
     ChaosProxy* proxy;
-    Troupe* troupe;
+    ClientPool* clients;
   };
 
   Nemesis(Recording& recording, Victims victims, std::uint64_t seed);
@@ -40,14 +40,14 @@ class Nemesis {
   void add_blows_to_servers();
   void add_blows_to_disks_and_clocks();
   void add_blows_to_network_and_clients();
-  void end_life(std::string_view name, Subject& subject, const std::function<void()>& how);
+  void end_life(std::string_view name, ServerUnderTest& subject, const std::function<void()>& how);
   void disturb(std::string_view name, std::atomic<std::int64_t> LiveFaults::*setting,
                std::int64_t value);
   void fail_sync();
   void reboot();
 
   ProcessSubject& process() { return *victims_.processes[random_() % victims_.processes.size()]; }
-  Subject& subject() { return *victims_.all[random_() % victims_.all.size()]; }
+  ServerUnderTest& subject() { return *victims_.all[random_() % victims_.all.size()]; }
   void pause_ms(std::uint64_t least, std::uint64_t most);
   std::int64_t between(std::int64_t least, std::int64_t most);
 

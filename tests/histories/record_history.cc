@@ -16,13 +16,13 @@
 #include "histories/actor.h"
 #include "histories/caller.h"
 #include "histories/chaos_proxy.h"
+#include "histories/client_pool.h"
 #include "histories/history_file.h"
 #include "histories/ladder.h"
 #include "histories/nemesis.h"
 #include "histories/recorder.h"
 #include "histories/recording.h"
-#include "histories/subject.h"
-#include "histories/troupe.h"
+#include "histories/server_under_test.h"
 
 namespace {
 
@@ -47,10 +47,10 @@ class Run {
         sealed_(settings("t", true, false)),
         hosting_(settings("m", false, true)),
         proxy_(random_()),
-        troupe_(random_()) {}
+        clients_(random_()) {}
 
   void play() {
-    for (Subject* subject : all()) {
+    for (ServerUnderTest* subject : all()) {
       subject->start();
       add_keys(*subject);
     }
@@ -61,9 +61,9 @@ class Run {
     add_actors(hosting_, {.direct = 8, .proxied = 8}, false);
     add_actors(hosting_, {.direct = 4, .proxied = 4}, true);
     proxy_.start();
-    troupe_.start();
+    clients_.start();
     for (int i = 0; i < 3; ++i) callers_.push_back(caller());
-    for (Subject* subject : all()) {
+    for (ServerUnderTest* subject : all()) {
       ladders_.push_back(std::make_unique<Ladder>(recording_, *subject,
                                                   rings_[subject->settings().number].ladder));
     }
@@ -86,9 +86,9 @@ class Run {
     int proxied;
   };
 
-  std::vector<Subject*> all() { return {&plain_, &sealed_, &hosting_}; }
+  std::vector<ServerUnderTest*> all() { return {&plain_, &sealed_, &hosting_}; }
 
-  Subject::Settings settings(const std::string& name, bool tls, bool auto_release) {
+  ServerUnderTest::Settings settings(const std::string& name, bool tls, bool auto_release) {
     const std::string directory = order_.folder + "/" + name;
     std::filesystem::create_directories(directory);
     return {.name = name,
@@ -98,7 +98,7 @@ class Run {
             .directory = directory};
   }
 
-  void add_keys(const Subject& subject) {
+  void add_keys(const ServerUnderTest& subject) {
     Ring& ring = rings_[subject.settings().number];
     const auto add = [&](const std::string& name, int i) {
       return recording_.add_key(subject.settings().name + "." + name + "-" + std::to_string(i));
@@ -117,21 +117,21 @@ class Run {
     for (int i = 0; i < 80; ++i) ring.own.push_back({.key = add("own", i)});
   }
 
-  Plan plan(const Subject& subject, bool named) {
+  Plan plan(const ServerUnderTest& subject, bool named) {
     Ring& ring = rings_[subject.settings().number];
     const PlannedKey own = ring.own[owned_[subject.settings().number]++];
     return {recording_, ring, {.named = named, .own = own}, random_()};
   }
 
-  void add_actors(Subject& subject, Share share, bool http) {
+  void add_actors(ServerUnderTest& subject, Share share, bool http) {
     const std::uint16_t port = proxy_.listen(subject.settings().number, [&subject, http] {
-      const Subject::Place place = subject.place();
+      const ServerUnderTest::Place place = subject.place();
       return ChaosProxy::Upstream{http ? place.http_port : place.line_port, place.life};
     });
     for (int i = 0; i < share.direct + share.proxied; ++i) {
       Actor::Role role{&subject, http};
       if (i >= share.direct) role.proxy_ports = {port};
-      troupe_.add(std::make_unique<Actor>(recording_, scribe_, proxy_, role, plan(subject, http)));
+      clients_.add(std::make_unique<Actor>(recording_, scribe_, proxy_, role, plan(subject, http)));
     }
   }
 
@@ -140,7 +140,7 @@ class Run {
   }
 
   void be_broken() {
-    Nemesis nemesis(recording_, {{&plain_, &sealed_}, all(), &proxy_, &troupe_}, random_());
+    Nemesis nemesis(recording_, {{&plain_, &sealed_}, all(), &proxy_, &clients_}, random_());
     const Instant begun = now();
     const std::size_t least = std::max<std::size_t>(order_.faults, nemesis.kinds());
     while (recording_.operations() < order_.operations || recording_.faults() < least) {
@@ -154,8 +154,8 @@ class Run {
 
   void come_to_rest() {
     dismiss(60 * kSecond);
-    for (Subject* subject : all()) take_everything(*subject);
-    for (Subject* subject : all()) subject->stop();
+    for (ServerUnderTest* subject : all()) take_everything(*subject);
+    for (ServerUnderTest* subject : all()) subject->stop();
     write_history(recording_.finish(), order_.folder + "/history.jsonl");
   }
 
@@ -169,11 +169,11 @@ class Run {
     ladders_.clear();
     for (const auto& caller : callers_) caller->finish();
     callers_.clear();
-    if (!troupe_.finish(patience)) std::printf("some clients did not come to rest\n");
+    if (!clients_.finish(patience)) std::printf("some clients did not come to rest\n");
   }
 
   // Once the faults are over, everything can be had.
-  void take_everything(Subject& subject) {
+  void take_everything(ServerUnderTest& subject) {
     const Ring& ring = rings_[subject.settings().number];
     LineClient client(subject.place().line_port, 0, subject.settings().tls);
     const std::uint64_t conn = recording_.new_conn();
@@ -203,7 +203,7 @@ class Run {
   ProcessSubject sealed_;
   HostSubject hosting_;
   ChaosProxy proxy_;
-  Troupe troupe_;
+  ClientPool clients_;
   Recording::Scribe& scribe_ = recording_.add_scribe();
   std::array<Ring, 3> rings_;
   std::array<std::size_t, 3> owned_{};

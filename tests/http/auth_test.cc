@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "http/http_client.h"
-#include "http/routes.h"
-#include "http/web_files.h"
+#include "protocol/http/routes.h"
+#include "protocol/http/web_files.h"
 #include "sessions/outer_addresses.h"
 
 namespace lockd {

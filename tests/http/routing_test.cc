@@ -4,8 +4,8 @@
 #include <string>
 
 #include "http/http_client.h"
-#include "http/routes.h"
-#include "http/web_files.h"
+#include "protocol/http/routes.h"
+#include "protocol/http/web_files.h"
 
 namespace lockd {
 namespace {

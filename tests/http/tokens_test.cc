@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "http/http_client.h"
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 namespace {

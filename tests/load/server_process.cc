@@ -73,18 +73,17 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags, Descriptors 
   start(flags, {}, &limit);
 }
 
-ServerProcess::ServerProcess(const std::vector<std::string>& flags,
-                             const Surroundings& surroundings) {
-  start(flags, surroundings, nullptr);
+ServerProcess::ServerProcess(const std::vector<std::string>& flags, const Launch& launch) {
+  start(flags, launch, nullptr);
 }
 
-void ServerProcess::start(const std::vector<std::string>& flags, const Surroundings& surroundings,
+void ServerProcess::start(const std::vector<std::string>& flags, const Launch& launch,
                           const Descriptors* limit) {
   std::vector<std::string> words{LOCKD_DFLOCKD, "--port", "0", "--shutdown-timeout", "5"};
-  if (!surroundings.program.empty()) words.front() = surroundings.program;
+  if (!launch.program.empty()) words.front() = launch.program;
   words.insert(words.end(), flags.begin(), flags.end());
   const std::vector<char*> arguments = pointers(words);
-  std::vector<std::string> settings = surroundings.environment;
+  std::vector<std::string> settings = launch.environment;
   for (char** setting = environ; *setting != nullptr; ++setting) settings.emplace_back(*setting);
   const std::vector<char*> environment = pointers(settings);
   rlimit bounds{};
@@ -98,7 +97,7 @@ void ServerProcess::start(const std::vector<std::string>& flags, const Surroundi
   if (pid_ == 0) {
     become(arguments.data(), environment.data(), log_, limit != nullptr ? &bounds : nullptr);
   }
-  await_port(surroundings.may_refuse);
+  await_port(launch.may_refuse);
 }
 
 void ServerProcess::await_port(bool may_refuse) {

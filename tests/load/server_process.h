@@ -25,7 +25,7 @@ class ServerProcess {
     std::size_t hard;
   };
 
-  struct Surroundings {
+  struct Launch {
     std::vector<std::string> environment{};  // "NAME=value", besides ours
     bool may_refuse = false;                 // it may also end without having listened: port() is 0
     std::string program{};                   // instead of dflockd
@@ -34,7 +34,7 @@ class ServerProcess {
   // Any free port, with `flags` besides. `limit` is that on its descriptors; without it, ours.
   explicit ServerProcess(const std::vector<std::string>& flags = {});
   ServerProcess(const std::vector<std::string>& flags, Descriptors limit);
-  ServerProcess(const std::vector<std::string>& flags, const Surroundings& surroundings);
+  ServerProcess(const std::vector<std::string>& flags, const Launch& launch);
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
@@ -70,8 +70,7 @@ class ServerProcess {
   std::string log(std::size_t from = 0) const;
 
  private:
-  void start(const std::vector<std::string>& flags, const Surroundings& surroundings,
-             const Descriptors* limit);
+  void start(const std::vector<std::string>& flags, const Launch& launch, const Descriptors* limit);
   void await_port(bool may_refuse);
   bool has_ended();
   std::size_t status_value(std::string_view name) const;

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "journal/temporary_directory.h"
-#include "server/options.h"
+#include "journal/testing/temporary_directory.h"
+#include "server/settings/options.h"
 #include "sessions/client_socket.h"
 
 namespace lockd {

@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "server/line_session.h"
-#include "server/rehearsal.h"
+#include "server/session/line_session.h"
+#include "server/session/session_harness.h"
 #include "sessions/line_client.h"
 
 namespace lockd {
@@ -187,8 +187,8 @@ TEST(LineSignals, AListenerThatNeverReadsIsClosed) {
 
 // Many listeners make much of one read: the rest of it is for later turns.
 TEST(LineSignals, APublisherTakesTurnsWithOthers) {
-  Rehearsal rehearsal{Options{}};
-  LineSession session(rehearsal.service(), 1);
+  SessionHarness harness{Options{}};
+  LineSession session(harness.context(), 1);
   std::string out;
   ASSERT_EQ(session.take_in("listen\na\n\n", out), 10U);
   const std::string signals = repeated("signal\na\nx\n", 100'000);

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 #include "net/listen.h"
 #include "server/server.h"
 #include "server/systemd.h"
@@ -95,7 +95,7 @@ TEST(Systemd, IsToldWhatTheServiceDoesAndPassesItsSocket) {
   ::close(listening.descriptor);
 }
 
-Surroundings variables(const std::vector<std::pair<std::string, std::string>>& values) {
+Environment variables(const std::vector<std::pair<std::string, std::string>>& values) {
   return {.variable = [values](const char* name) -> const char* {
     for (const auto& [known, value] : values) {
       if (known == name) return value.c_str();

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "journal/temporary_directory.h"
+#include "journal/testing/temporary_directory.h"
 
 namespace lockd {
 

@@ -23,7 +23,7 @@ void AppendedLog::appended(Position begin, Position end, std::span<const Event> 
     crash::Holds after = before;
     apply(after, append);
     const std::string difference = after.differs_from(before);
-    if (!difference.empty()) violated("account-tells-truth", difference);
+    if (!difference.empty()) violated("snapshot-tells-truth", difference);
   }
   unsettled_.push_back(std::move(append));
 }

@@ -4,15 +4,15 @@
 #include <chrono>
 #include <utility>
 
-#include "server/http_session.h"
-#include "server/line_session.h"
+#include "server/session/http_session.h"
+#include "server/session/line_session.h"
 
 namespace lockd::simulation {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Small, so that segments follow on one another quickly, and accounts take several turns.
+// Small, so that segments follow on one another quickly, and snapshots take several turns.
 LogJournalOptions journal_options(const Swarm& swarm) {
   LogJournalOptions small;
   small.sync_interval = swarm.sync_interval;
@@ -41,7 +41,7 @@ Server::Server(const Place& place, std::uint64_t life) : place_(place), secrets_
                                                    .sweeper = false,
                                                    .hash_seed = 1});
   batch_.emplace(*engine_);
-  service_ = std::make_unique<Conversation::Service>(Conversation::Service{
+  context_ = std::make_unique<SessionContext>(SessionContext{
       .options = swarm.options,
       .hub = hub_,
       .engine = *engine_,
@@ -49,7 +49,7 @@ Server::Server(const Place& place, std::uint64_t life) : place_(place), secrets_
       .secrets = secrets_,
       .listener = *this,
       .desk = *this,
-      .figures = figures_,
+      .stats = figures_,
       .mailbox = hub_.attach(*this),
       .unix_ms = [this] { return static_cast<std::int64_t>(place_.disk.now.wall_ns / 1'000'000); },
       .date = "Sun, 06 Nov 1994 08:49:37 GMT"});
@@ -75,9 +75,9 @@ std::uint64_t Server::http_requests() const {
 void Server::open(std::uint64_t wire, bool is_http) {
   Connection& connection = connections_[wire];
   if (is_http) {
-    connection.conversation = std::make_unique<HttpSession>(*service_, wire);
+    connection.session = std::make_unique<HttpSession>(*context_, wire);
   } else {
-    connection.conversation = std::make_unique<LineSession>(*service_, wire);
+    connection.session = std::make_unique<LineSession>(*context_, wire);
   }
 }
 
@@ -132,10 +132,10 @@ void Server::turn() {
 }
 
 void Server::take_in(Connection& connection) {
-  Conversation& conversation = *connection.conversation;
+  ServerSession& session = *connection.session;
   while (!connection.finishing && !connection.unread.empty() &&
-         conversation.fate() == Conversation::Fate::open && !conversation.blocked()) {
-    const std::size_t taken = conversation.take_in(connection.unread, connection.out);
+         session.fate() == ServerSession::Fate::open && !session.blocked()) {
+    const std::size_t taken = session.take_in(connection.unread, connection.out);
     connection.unread.erase(0, taken);
     if (taken == 0) return;
   }
@@ -143,10 +143,10 @@ void Server::take_in(Connection& connection) {
 
 // False when there was nothing.
 bool Server::take_inbox() {
-  const std::vector<Settled> inbox = std::exchange(inbox_, {});
+  const std::vector<WaitResult> inbox = std::exchange(inbox_, {});
   const auto signals = std::exchange(signals_, {});
   const std::vector<SessionId> reports = std::exchange(reports_, {});
-  for (const Settled& settled : inbox) {
+  for (const WaitResult& settled : inbox) {
     const auto found = connections_.find(settled.id);
     if (found == connections_.end() || found->second.finishing) {
       take_back(settled);
@@ -157,31 +157,31 @@ bool Server::take_inbox() {
   for (const auto& [wire, signal] : signals) {
     const auto found = connections_.find(wire);
     if (found == connections_.end() || found->second.finishing) continue;
-    found->second.conversation->signalled(*signal, found->second.out);
+    found->second.session->signalled(*signal, found->second.out);
     touch(wire, found->second);
   }
   for (const SessionId id : reports) {
     const auto found = connections_.find(id);
     if (found == connections_.end() || found->second.finishing) continue;
-    found->second.conversation->report("{}", found->second.out);
+    found->second.session->report("{}", found->second.out);
     touch(id, found->second);
     take_in(found->second);
   }
   return !inbox.empty() || !signals.empty() || !reports.empty();
 }
 
-void Server::settle(std::uint64_t wire, Connection& connection, const Settled& settled) {
-  Conversation& conversation = *connection.conversation;
-  if (settled.outcome == Outcome::ok && conversation.holds_outlive_it() && connection.input_ended) {
+void Server::settle(std::uint64_t wire, Connection& connection, const WaitResult& settled) {
+  ServerSession& session = *connection.session;
+  if (settled.outcome == Outcome::ok && session.holds_outlive_it() && connection.input_ended) {
     end_session(connection, Ender::peer);
     return take_back(settled);
   }
-  conversation.settled(settled, connection.out);
+  session.on_wait_done(settled, connection.out);
   touch(wire, connection);
   take_in(connection);
 }
 
-void Server::take_back(const Settled& settled) {
+void Server::take_back(const WaitResult& settled) {
   const auto found = abandoned_.find(settled.id);
   if (found == abandoned_.end()) return;
   const Abandoned abandoned = std::move(found->second);
@@ -205,14 +205,14 @@ void Server::flush(Connection& connection, Position position) {
     connection.held.push_back({position, std::exchange(connection.out, {})});
   }
   if (connection.finishing) return;
-  const Conversation& conversation = *connection.conversation;
+  const ServerSession& session = *connection.session;
   const bool all_taken_in =
-      connection.input_ended && (connection.unread.empty() || !conversation.blocked());
-  if (connection.input_ended && conversation.needs_peer()) {
+      connection.input_ended && (connection.unread.empty() || !session.blocked());
+  if (connection.input_ended && session.needs_peer()) {
     return end_session(connection, Ender::peer);
   }
-  const bool over = conversation.fate() != Conversation::Fate::open || all_taken_in;
-  if (over && !conversation.blocked()) {
+  const bool over = session.fate() != ServerSession::Fate::open || all_taken_in;
+  if (over && !session.blocked()) {
     end_session(connection, all_taken_in ? Ender::peer : Ender::server);
   }
 }
@@ -235,8 +235,8 @@ void Server::release_held() {
 
 void Server::end_session(Connection& connection, Ender ender) {
   if (std::exchange(connection.finishing, true)) return;
-  const bool survives = ender == Ender::server && service_->draining && has_journal();
-  connection.conversation->end(survives || !place_.swarm.options.auto_release_on_disconnect);
+  const bool survives = ender == Ender::server && context_->draining && has_journal();
+  connection.session->end(survives || !place_.swarm.options.auto_release_on_disconnect);
 }
 
 // Beside the turns.
@@ -256,9 +256,9 @@ bool Server::sweep() {
 }
 
 void Server::stop() {
-  service_->draining = true;
+  context_->draining = true;
   for (auto& [wire, connection] : connections_) {
-    connection.conversation->drain(connection.out);
+    connection.session->drain(connection.out);
     touch(wire, connection);
   }
   turn();

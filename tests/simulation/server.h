@@ -19,8 +19,8 @@
 #include "journal/log_journal.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
-#include "server/conversation.h"
-#include "signals/signal_hub.h"
+#include "pubsub/signal_hub.h"
+#include "server/session/server_session.h"
 #include "simulation/appended_log.h"
 #include "simulation/swarm.h"
 #include "simulation/witness.h"
@@ -104,7 +104,7 @@ class Server final : private Listener, private Mailbox, private Desk {
     std::string bytes;
   };
   struct Connection {
-    std::unique_ptr<Conversation> conversation;
+    std::unique_ptr<ServerSession> session;
     std::string unread{};
     std::string out{};
     std::deque<Held> held{};
@@ -122,10 +122,10 @@ class Server final : private Listener, private Mailbox, private Desk {
 
   enum class Ender : std::uint8_t { peer, server };
 
-  void settled(const Settled& settled) noexcept override { inbox_.push_back(settled); }
+  void on_wait_done(const WaitResult& settled) noexcept override { inbox_.push_back(settled); }
   void deliver(std::span<const std::uint64_t> subscribers,
                const std::shared_ptr<const Signal>& signal) noexcept override;
-  void ask(SessionId id, Report) override { reports_.push_back(id); }
+  void ask(SessionId id, ReportRequest) override { reports_.push_back(id); }
   void watch_events(SessionId) override {}
   void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) override {
     abandoned_.insert_or_assign(id, Abandoned{kind, std::string(key), std::string(holder)});
@@ -134,8 +134,8 @@ class Server final : private Listener, private Mailbox, private Desk {
   void touch(std::uint64_t wire, Connection& connection);
   void take_in(Connection& connection);
   bool take_inbox();
-  void settle(std::uint64_t wire, Connection& connection, const Settled& settled);
-  void take_back(const Settled& settled);
+  void settle(std::uint64_t wire, Connection& connection, const WaitResult& settled);
+  void take_back(const WaitResult& settled);
   void flush(Connection& connection, Position position);
   void release_held();
   void end_session(Connection& connection, Ender ender);
@@ -149,11 +149,11 @@ class Server final : private Listener, private Mailbox, private Desk {
   SignalHub hub_;
   std::optional<Batch> batch_;
   Words secrets_;
-  WorkerFigures figures_;
-  std::unique_ptr<Conversation::Service> service_;
+  WorkerStats figures_;
+  std::unique_ptr<SessionContext> context_;
   Connections connections_;
   std::vector<std::uint64_t> touched_;
-  std::vector<Settled> inbox_;
+  std::vector<WaitResult> inbox_;
   std::vector<std::pair<std::uint64_t, std::shared_ptr<const Signal>>> signals_;
   std::vector<SessionId> reports_;
   std::map<SessionId, Abandoned> abandoned_;

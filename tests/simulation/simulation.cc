@@ -61,10 +61,10 @@ void Simulation::run() {
   figures_.seeds = 1;
   figures_.operations = operations();
   figures_.grants_told = promises_.grants();
-  figures_.granted = witness_.count(Occurrence::Type::granted);
-  figures_.expired = witness_.count(Occurrence::Type::expired);
-  figures_.disconnected = witness_.count(Occurrence::Type::disconnected);
-  figures_.gave_up = witness_.count(Occurrence::Type::gave_up);
+  figures_.granted = witness_.count(KeyEvent::Type::granted);
+  figures_.expired = witness_.count(KeyEvent::Type::expired);
+  figures_.disconnected = witness_.count(KeyEvent::Type::disconnected);
+  figures_.gave_up = witness_.count(KeyEvent::Type::gave_up);
   figures_.virtual_seconds = static_cast<double>(now_.ns) / 1e9;
 }
 

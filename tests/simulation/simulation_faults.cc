@@ -74,7 +74,7 @@ void Simulation::fail_power() {
   const Duration down = std::chrono::milliseconds(chance_.between(1, 2000));
   // How long it was down, a clock that jumps does not tell.
   end_life(down, swarm_.sync_interval != Duration::zero() || swarm_.wall_jump > 0);
-  const Moment before = disk_->now;
+  const ClockReading before = disk_->now;
   auto files = disk_->after_power_failure(crash::Survival::at_random(Chance(chance_.next())));
   disk_ = std::make_unique<crash::SimulatedDisk>(*files);
   disk_->now = before;
@@ -132,7 +132,7 @@ void Simulation::check_all_is_over() {
   for (const auto& client : clients_) {
     if (client->waits_for_replies()) violated("comes-right", client->describe() + " still waits");
   }
-  const lockd::Figures now = server_->engine().figures();
+  const lockd::Stats now = server_->engine().stats();
   if (now.locks_held + now.semaphore_holders + now.lock_waiters + now.semaphore_waiters != 0) {
     violated("comes-right", "something is still held or waited for");
   }

@@ -120,19 +120,19 @@ TEST_F(PromisesTest, OneFenceOneHolder) {
 
 class WitnessTest : public testing::Test {
  protected:
-  using Type = Occurrence::Type;
+  using Type = KeyEvent::Type;
 
   // `place` is 0 for a grant at once.
   void tell(Type type, Fence fence, std::uint32_t place, std::uint32_t holders,
             std::uint32_t waiters) {
-    const Occurrence occurrence{.type = type,
-                                .key = "key",
-                                .holder = "tcp:3",
-                                .fence = fence,
-                                .place = place,
-                                .holders = holders,
-                                .waiters = waiters};
-    static_cast<Observer&>(witness_).occurred({&occurrence, 1}, 0);
+    const KeyEvent occurrence{.type = type,
+                              .key = "key",
+                              .holder = "tcp:3",
+                              .fence = fence,
+                              .place = place,
+                              .holders = holders,
+                              .waiters = waiters};
+    static_cast<Observer&>(witness_).on_key_events({&occurrence, 1}, 0);
   }
   std::string check() {
     return broken_by([&] { witness_.check(); });
@@ -264,7 +264,7 @@ TEST_F(AppendedLogTest, NothingElseIsThere) {
 TEST_F(AppendedLogTest, AnAccountTellsTheTruth) {
   append(100, granted(1));
   append(200, granted(1), true);
-  EXPECT_EQ(broken_by([&] { append(300, granted(2), true); }), "account-tells-truth");
+  EXPECT_EQ(broken_by([&] { append(300, granted(2), true); }), "snapshot-tells-truth");
 }
 
 }  // namespace

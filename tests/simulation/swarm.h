@@ -8,7 +8,7 @@
 
 #include "crash/chance.h"
 #include "lockd/types.h"
-#include "server/options.h"
+#include "server/settings/options.h"
 
 namespace lockd::simulation {
 

@@ -20,12 +20,12 @@ SessionId session_of(std::string_view holder) {
 
 }  // namespace
 
-void Witness::occurred(std::span<const Occurrence> occurrences, Position) noexcept {
+void Witness::on_key_events(std::span<const KeyEvent> key_events, Position) noexcept {
   if (away_) return;
-  for (const Occurrence& occurrence : occurrences) note(occurrence);
+  for (const KeyEvent& occurrence : key_events) note(occurrence);
 }
 
-void Witness::note(const Occurrence& occurrence) {
+void Witness::note(const KeyEvent& occurrence) {
   ++counts_[static_cast<std::size_t>(occurrence.type)];
   hash_ = hash_bytes(occurrence.key, hash_ ^ occurrence.fence ^ (occurrence.at.ns << 3) ^
                                          static_cast<std::uint64_t>(occurrence.type));
@@ -33,12 +33,12 @@ void Witness::note(const Occurrence& occurrence) {
   State& state = at->second;
   state.limit = occurrence.limit;
   switch (occurrence.type) {
-    case Occurrence::Type::queued: state.line.push_back(occurrence.place); break;
-    case Occurrence::Type::granted: granted(state, occurrence); break;
-    case Occurrence::Type::released:
-    case Occurrence::Type::expired:
-    case Occurrence::Type::disconnected: ended(state, occurrence); break;
-    case Occurrence::Type::gave_up: left_line(state, occurrence); break;
+    case KeyEvent::Type::queued: state.line.push_back(occurrence.place); break;
+    case KeyEvent::Type::granted: granted(state, occurrence); break;
+    case KeyEvent::Type::released:
+    case KeyEvent::Type::expired:
+    case KeyEvent::Type::disconnected: ended(state, occurrence); break;
+    case KeyEvent::Type::gave_up: left_line(state, occurrence); break;
   }
   state.holders = occurrence.holders;
   if (occurrence.holders > occurrence.limit) {
@@ -55,7 +55,7 @@ void Witness::note(const Occurrence& occurrence) {
   if (std::find(touched_.begin(), touched_.end(), &*at) == touched_.end()) touched_.push_back(&*at);
 }
 
-void Witness::granted(State& state, const Occurrence& occurrence) {
+void Witness::granted(State& state, const KeyEvent& occurrence) {
   if (occurrence.fence <= state.last_fence) {
     broken("fences-rise", occurrence, "after " + std::to_string(state.last_fence));
   }
@@ -73,7 +73,7 @@ void Witness::granted(State& state, const Occurrence& occurrence) {
 }
 
 // Those of holds that were recovered began before the witness came.
-void Witness::ended(State& state, const Occurrence& occurrence) {
+void Witness::ended(State& state, const KeyEvent& occurrence) {
   const auto found = std::find_if(state.holds.begin(), state.holds.end(),
                                   [&](const Held& held) { return held.fence == occurrence.fence; });
   if (found != state.holds.end()) {
@@ -84,7 +84,7 @@ void Witness::ended(State& state, const Occurrence& occurrence) {
   }
 }
 
-void Witness::left_line(State& state, const Occurrence& occurrence) {
+void Witness::left_line(State& state, const KeyEvent& occurrence) {
   const auto found = std::find(state.line.begin(), state.line.end(), occurrence.place);
   if (found == state.line.end()) {
     broken("settled-once", occurrence, "left a place that nobody had");
@@ -93,7 +93,7 @@ void Witness::left_line(State& state, const Occurrence& occurrence) {
   }
 }
 
-void Witness::broken(std::string_view rule, const Occurrence& occurrence, const std::string& how) {
+void Witness::broken(std::string_view rule, const KeyEvent& occurrence, const std::string& how) {
   if (!broken_.empty()) return;
   broken_ = std::string(rule) + ": " + std::string(occurrence.key) + " fence " +
             std::to_string(occurrence.fence) + " of " + occurrence.holder + ": " + how;

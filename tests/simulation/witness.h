@@ -45,9 +45,7 @@ class Witness final : public Observer {
   void look_away(bool away) { away_ = away; }
 
   std::uint64_t hash() const { return hash_; }
-  std::uint64_t count(Occurrence::Type type) const {
-    return counts_[static_cast<std::size_t>(type)];
-  }
+  std::uint64_t count(KeyEvent::Type type) const { return counts_[static_cast<std::size_t>(type)]; }
 
  private:
   struct Name {
@@ -67,13 +65,13 @@ class Witness final : public Observer {
     std::uint32_t holders = 0;  // as told
   };
 
-  void occurred(std::span<const Occurrence> occurrences, Position position) noexcept override;
-  void note(const Occurrence& occurrence);
-  void granted(State& state, const Occurrence& occurrence);
-  void ended(State& state, const Occurrence& occurrence);
-  void left_line(State& state, const Occurrence& occurrence);
+  void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept override;
+  void note(const KeyEvent& occurrence);
+  void granted(State& state, const KeyEvent& occurrence);
+  void ended(State& state, const KeyEvent& occurrence);
+  void left_line(State& state, const KeyEvent& occurrence);
   [[noreturn]] static void complain_of_session(const std::string& key, const Held& held);
-  void broken(std::string_view rule, const Occurrence& occurrence, const std::string& how);
+  void broken(std::string_view rule, const KeyEvent& occurrence, const std::string& how);
 
   const std::uint32_t waiters_max_;
   std::map<Name, State> keys_;

@@ -1,4 +1,4 @@
-// One conversation with a server that speaks the line protocol: the calls as they are on the wire.
+// One connection to a server that speaks the line protocol: the calls as they are on the wire.
 //
 //   auto opened = Connection::open({.host = "locks.example.com"}, {.auth_token = secret});
 //   if (!opened) return complain(opened.outcome, opened.detail);
@@ -40,7 +40,7 @@ struct TlsOptions {
   std::string key{};          // PEM, of the certificate
   std::string
       server_name{};  // whom the server's certificate must name; empty is the address's host
-  // False believes anybody who answers: the conversation is hidden from those who only listen, and
+  // False believes anybody who answers: the connection is hidden from those who only listen, and
   // from nobody else.
   bool verify = true;
 };

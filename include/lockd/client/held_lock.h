@@ -39,8 +39,8 @@
 
 namespace lockd::client {
 
-class Hold;    // its state, shared with the thread that renews
-class Keeper;  // that thread
+class Hold;     // its state, shared with the thread that renews
+class Renewer;  // that thread
 
 class HeldLock {
  public:
@@ -78,11 +78,11 @@ class HeldLock {
   Status release() noexcept;
 
  private:
-  friend class Keeper;
+  friend class Renewer;
 
-  HeldLock(std::shared_ptr<Keeper> keeper, std::shared_ptr<Hold> hold) noexcept;
+  HeldLock(std::shared_ptr<Renewer> renewer, std::shared_ptr<Hold> hold) noexcept;
 
-  std::shared_ptr<Keeper> keeper_;
+  std::shared_ptr<Renewer> renewer_;
   std::shared_ptr<Hold> hold_;  // null: holds nothing
 };
 

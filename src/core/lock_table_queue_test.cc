@@ -1,0 +1,193 @@
+// The rules of waiting: first come, first served; timeouts, cancels, and how they race.
+#include <string>
+#include <vector>
+
+#include "core/lock_table.h"
+#include "core/testing/lock_table_fixture.h"
+
+namespace lockd {
+namespace {
+
+TEST_F(LockTableTest, TheLineIsServedInOrder) {
+  Fence fence = grant("k", "a");
+  for (std::uint64_t id = 1; id <= 50; ++id) queue("k", secret(id, id), id);
+  for (std::uint64_t id = 1; id <= 50; ++id) {
+    const Holder holder = id == 1 ? Holder("a") : secret(id - 1, id - 1);
+    EXPECT_EQ(release("k", holder, fence), Outcome::ok);
+    ASSERT_EQ(outcome_of(id), Outcome::ok);
+    ASSERT_EQ(outcome_of(id + 1), Outcome::queued);
+    EXPECT_GT(fence_of(id), fence);
+    fence = fence_of(id);
+  }
+}
+
+TEST_F(LockTableTest, AGrantAfterWaitingHasItsLeaseFromTheGrant) {
+  const Fence fence = grant("k", "a");
+  acquire("k", "b", {.ttl = 5s, .wait = 10s, .id = 1});
+  pass(4s);
+  release("k", "a", fence);
+  EXPECT_EQ(settled_.at(1).grant.expires_at, now_ + 5s);
+  EXPECT_EQ(settled_.at(1).waited, 4s);
+}
+
+TEST_F(LockTableTest, NobodyOvertakesTheLine) {
+  const Fence fence = grant("k", "a");
+  queue("k", "b", 1);
+  release("k", "a", fence);
+  EXPECT_EQ(acquire("k", "a").outcome, Outcome::held);
+  EXPECT_EQ(conflict_.holder, "b");
+}
+
+TEST_F(LockTableTest, AWaitEndsAtItsDeadline) {
+  grant("k", "a");
+  queue("k", "b", 1, 10ns);
+  pass(9ns);
+  EXPECT_EQ(outcome_of(1), Outcome::queued);
+  pass(1ns);
+  EXPECT_EQ(outcome_of(1), Outcome::timeout);
+  EXPECT_EQ(table_->waiters(), 0u);
+}
+
+TEST_F(LockTableTest, AGrantThatRacesATimeoutWins) {
+  grant("k", "a", {.ttl = 10ns});
+  queue("k", "b", 1, 10ns);
+  pass(10ns);
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+}
+
+TEST_F(LockTableTest, AWaitThatEndedBeforeTheLeaseIsNotGranted) {
+  grant("k", "a", {.ttl = 11ns});
+  queue("k", "b", 1, 10ns);
+  queue("k", "c", 2, 20ns);
+  pass(60s);  // as after the process was stopped for long: in the order of the deadlines
+  EXPECT_EQ(outcome_of(1), Outcome::timeout);
+  EXPECT_EQ(outcome_of(2), Outcome::ok);
+  EXPECT_EQ(settled_.at(2).grant.expires_at, now_ + kTtl);
+}
+
+TEST_F(LockTableTest, ACancelledWaitGivesUpItsPlaceAtOnce) {
+  const Fence fence = grant("k", "a");
+  const std::uint32_t slot = queue("k", "b", 1);
+  queue("k", "c", 2);
+  EXPECT_TRUE(cancel(slot, 1));
+  EXPECT_EQ(outcome_of(1), Outcome::cancelled);
+  EXPECT_FALSE(cancel(slot, 1));
+  release("k", "a", fence);
+  EXPECT_EQ(outcome_of(2), Outcome::ok);
+}
+
+TEST_F(LockTableTest, ACancelThatComesTooLateFindsNothing) {
+  const Fence fence = grant("k", "a");
+  const std::uint32_t slot = queue("k", "b", 1);
+  release("k", "a", fence);
+  EXPECT_FALSE(cancel(slot, 1));
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+  EXPECT_TRUE(table_->fence(now_, "k").held);
+}
+
+TEST_F(LockTableTest, ACancelAtTheDeadlineIsATimeout) {
+  grant("k", "a");
+  const std::uint32_t slot = queue("k", "b", 1, 10ns);
+  now_ = now_ + 10ns;
+  EXPECT_FALSE(cancel(slot, 1));
+  EXPECT_EQ(outcome_of(1), Outcome::timeout);
+}
+
+TEST_F(LockTableTest, ACancelNeverHitsTheNextInTheSameSlot) {
+  grant("k", "a");
+  const std::uint32_t slot = queue("k", "b", 1);
+  cancel(slot, 1);
+  EXPECT_EQ(queue("k", "c", 2), slot);
+  EXPECT_FALSE(cancel(slot, 1));
+  EXPECT_EQ(outcome_of(2), Outcome::queued);
+  EXPECT_FALSE(cancel(slot + 100, 2));
+}
+
+TEST_F(LockTableTest, ACancelThatNamesNobodyCancelsNothing) {
+  grant("k", "a");
+  const std::uint32_t slot = enqueue("k", secret(1, 11)).slot;  // parked: nobody is told
+  EXPECT_FALSE(table_->cancel(now_, slot, nullptr, 0));
+  EXPECT_EQ(table_->waiters(), 1u);
+}
+
+TEST_F(LockTableTest, WaitersAreCappedExactly) {
+  reset({.waiters_max = 2});
+  grant("k", "a");
+  queue("k", "b", 1);
+  queue("k", "c", 2);
+  EXPECT_EQ(acquire("k", "d", {.wait = 1s, .id = 3}).outcome, Outcome::max_waiters);
+  EXPECT_EQ(enqueue("k", secret(1, 1)).outcome, Outcome::max_waiters);
+  EXPECT_EQ(acquire("k", "d").outcome, Outcome::held);  // a try does not want to wait
+  EXPECT_EQ(acquire("k", "a", {.wait = 1s}).outcome, Outcome::ok);
+  pass(10s);
+  EXPECT_EQ(acquire("k", "d", {.wait = 1s, .id = 4}).outcome, Outcome::queued);
+}
+
+// Thousands of waiters, with cancels from the middle: order among those that stay.
+TEST_F(LockTableTest, ALongLineWithCancelsFromTheMiddleKeepsItsOrder) {
+  constexpr std::uint64_t kWaiters = 3'000;
+  Fence fence = grant("k", "a");
+  std::vector<std::uint32_t> slots{0};
+  const auto ask = [&](std::uint64_t id) {
+    return table_->acquire(now_, {"k", secret(id, id), kTtl, 10s}, this, id).slot;
+  };
+  for (std::uint64_t id = 1; id <= kWaiters; ++id) slots.push_back(ask(id));
+  for (std::uint64_t id = 2; id <= kWaiters; id += 3) {
+    ASSERT_TRUE(table_->cancel(now_, slots[id], this, id));
+  }
+  table_->effects().clear();
+  EXPECT_EQ(table_->check(), "");
+  Holder holder = "a";
+  for (std::uint64_t id = 1; id <= kWaiters; ++id) {
+    if (id % 3 == 2) continue;
+    ASSERT_EQ(table_->release(now_, {"k", holder, fence}), Outcome::ok);
+    ASSERT_EQ(table_->effects().wait_results.size(), 1u);
+    const WaitResult settled = table_->effects().wait_results[0];
+    ASSERT_EQ(settled.id, id) << "first-come";
+    fence = settled.grant.fence;
+    holder = secret(id, id);
+    table_->effects().clear();
+  }
+  EXPECT_EQ(table_->waiters(), 0u);
+}
+
+// What falls due by the thousand is ended a little at a time, but never what an operation is about.
+TEST_F(LockTableTest, WhenBehindAnOperationStillFindsItsOwnKeyUpToDate) {
+  reset({}, 10'000);
+  for (int i = 0; i < 5'000; ++i) {
+    table_->acquire(now_, {"k" + std::to_string(i), "a", 10s}, nullptr, 0);
+  }
+  table_->acquire(now_, {"k4000", "late", kTtl, 5s}, this, 1);   // ends before the lease
+  table_->acquire(now_, {"k4000", "next", kTtl, 20s}, this, 2);  // is there when it ends
+  table_->acquire(now_, {"k4000", "last", kTtl, 20s}, this, 3);
+  table_->effects().clear();
+  now_ = now_ + 10s;
+  EXPECT_EQ(acquire("k4000", "z").outcome, Outcome::held);
+  EXPECT_EQ(conflict_.holder, "next");
+  EXPECT_EQ(conflict_.waiters, 1u);
+  EXPECT_EQ(outcome_of(1), Outcome::timeout);
+  EXPECT_EQ(outcome_of(2), Outcome::ok);
+  EXPECT_EQ(outcome_of(3), Outcome::queued);
+  EXPECT_LT(events_.size(), 100u) << "not the whole table";
+  EXPECT_EQ(acquire("k4999", "z").outcome, Outcome::ok);
+  EXPECT_FALSE(table_->advance(now_, 100));
+  pass(0s);
+  EXPECT_EQ(table_->fence(now_, "k1").held, false);
+}
+
+TEST_F(LockTableTest, ClosingSettlesEveryWait) {
+  for (int key = 0; key < 200; ++key) {
+    const std::string name = "k" + std::to_string(key);
+    grant(name, "a");
+    queue(name, "b", static_cast<std::uint64_t>(key) * 2 + 1);
+    enqueue(name, secret(1, 1));
+  }
+  for (Cursor cursor; !cursor.done;) table_->end_waits(cursor, Outcome::closed);
+  EXPECT_EQ(table_->waiters(), 0u);
+  EXPECT_EQ(table_->effects().wait_results.size(), 200u);
+  for (const WaitResult& s : table_->effects().wait_results) EXPECT_EQ(s.outcome, Outcome::closed);
+  EXPECT_EQ(table_->check(), "");
+}
+
+}  // namespace
+}  // namespace lockd

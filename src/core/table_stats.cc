@@ -1,0 +1,81 @@
+#include "core/table_stats.h"
+
+namespace lockd {
+namespace {
+
+KeyEvent::Type type_of(EndCause cause) {
+  switch (cause) {
+    case EndCause::released: return KeyEvent::Type::released;
+    case EndCause::expired: return KeyEvent::Type::expired;
+    case EndCause::disconnected: break;
+  }
+  return KeyEvent::Type::disconnected;
+}
+
+KeyEvent about(KeyEvent::Type type, const Semaphore& semaphore, Time at) {
+  return {.type = type,
+          .kind = semaphore.kind,
+          .key = semaphore.key(),
+          .at = at,
+          .limit = semaphore.limit,
+          .holders = semaphore.holders,
+          .waiters = semaphore.waiters};
+}
+
+KeyEvent about(KeyEvent::Type type, const Hold& hold, Time at) {
+  KeyEvent occurrence = about(type, *hold.semaphore, at);
+  occurrence.holder = hold.holder.display_name();
+  occurrence.fence = hold.fence;
+  occurrence.ttl = hold.ttl;
+  return occurrence;
+}
+
+std::uint32_t place_of(const Waiter& waiter) { return waiter.slot + 1; }
+
+KeyEvent about(KeyEvent::Type type, const Waiter& waiter, Time at) {
+  KeyEvent occurrence = about(type, *waiter.semaphore, at);
+  occurrence.holder = waiter.holder.display_name();
+  occurrence.ttl = waiter.ttl;
+  occurrence.place = place_of(waiter);
+  return occurrence;
+}
+
+}  // namespace
+
+void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
+  KeyEvent& granted = occurrences_.emplace_back(about(KeyEvent::Type::granted, hold, now));
+  if (waiter == nullptr) return;
+  granted.lasted = now - waiter->since;
+  granted.place = place_of(*waiter);
+  --granted.waiters;
+}
+
+void TableStats::record_end(const Hold& hold, EndCause cause, Time now) {
+  KeyEvent& ended = occurrences_.emplace_back(about(type_of(cause), hold, now));
+  ended.lasted = hold.held_at(now);
+  --ended.holders;
+}
+
+void TableStats::record_queued(const Waiter& waiter) {
+  occurrences_.push_back(about(KeyEvent::Type::queued, waiter, waiter.since));
+}
+
+void TableStats::gave_up(const Waiter& waiter, Outcome why, Time now) {
+  if (why == Outcome::timeout) ++stats_.timeouts;
+  if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
+  if (!observed_) return;
+  KeyEvent& left = occurrences_.emplace_back(about(KeyEvent::Type::gave_up, waiter, now));
+  left.outcome = why;
+  left.lasted = now - waiter.since;
+  --left.waiters;
+}
+
+Outcome TableStats::refused(Outcome why) {
+  Stats::Refusals& refusals = stats_.refusals;
+  if (why == Outcome::held) ++refusals.held;
+  if (why == Outcome::max_waiters) ++refusals.max_waiters;
+  if (why == Outcome::limit_mismatch) ++refusals.limit_mismatch;
+  return why;
+}
+
+}  // namespace lockd

@@ -1,0 +1,82 @@
+// What people hear of a table: stats always, key_events while somebody looks.
+//
+// The events of the journal are as few as rebuild the table, and are LockTable's; nothing here is
+// ever read by the rules. What is counted on the way of every request is inline.
+//
+// Not thread-safe.
+#pragma once
+
+#include <vector>
+
+#include "core/semaphore.h"
+#include "lockd/journal.h"
+#include "lockd/observer.h"
+#include "lockd/stats.h"
+
+namespace lockd {
+
+class alignas(64) TableStats {
+ public:
+  // Occurrences are added to `key_events`, which outlives this.
+  explicit TableStats(std::vector<KeyEvent>& key_events) : occurrences_(key_events) {}
+
+  void observe(bool on) { observed_ = on; }
+
+  // How many wait now, to be counted up and down.
+  std::uint64_t& waiters(Kind kind) {
+    return kind == Kind::lock ? stats_.lock_waiters : stats_.semaphore_waiters;
+  }
+
+  // What happens. What it begins is there already, and what it ends still is.
+  void granted_at_once(const Hold& hold, Time now) {
+    ++stats_.grants;
+    if (observed_) record_grant(hold, nullptr, now);
+  }
+  void granted_in_line(const Hold& hold, const Waiter& waiter, Time now) {
+    ++stats_.grants;
+    ++stats_.contended;
+    stats_.wait_time.add(now - waiter.since);
+    if (observed_) record_grant(hold, &waiter, now);
+  }
+  void renewed() { ++stats_.renewals; }
+  void ended(const Hold& hold, EndCause cause, Time now) {
+    stats_.hold_time.add(hold.held_at(now));
+    switch (cause) {
+      case EndCause::released: ++stats_.releases; break;
+      case EndCause::disconnected: ++stats_.disconnects; break;
+      case EndCause::expired:
+        ++stats_.expiries;
+        stats_.expiry_lag.add(now - hold.deadline);
+        break;
+    }
+    if (observed_) record_end(hold, cause, now);
+  }
+  void queued(const Waiter& waiter) {
+    ++stats_.queued;
+    if (observed_) record_queued(waiter);
+  }
+  void gave_up(const Waiter& waiter, Outcome why, Time now);
+  Outcome refused(Outcome why);  // hands the reason back
+
+  // A hold that a journal tells of, or its end. Nothing that happened here.
+  void replayed_grant() { ++replayed_; }
+  void replayed_end() { --replayed_; }
+
+  // How many hold anything now.
+  std::uint64_t holders() const {
+    return replayed_ + stats_.grants - (stats_.releases + stats_.expiries + stats_.disconnects);
+  }
+  const Stats& stats() const { return stats_; }
+
+ private:
+  void record_grant(const Hold& hold, const Waiter* waiter, Time now);
+  void record_end(const Hold& hold, EndCause cause, Time now);
+  void record_queued(const Waiter& waiter);
+
+  std::vector<KeyEvent>& occurrences_;
+  bool observed_ = false;
+  Stats stats_;                 // what every request counts comes first, on one line with the flag
+  std::uint64_t replayed_ = 0;  // grants less ends; modulo 2^64, as what is taken from it
+};
+
+}  // namespace lockd

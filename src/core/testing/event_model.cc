@@ -1,0 +1,130 @@
+#include "core/testing/event_model.h"
+
+#include <algorithm>
+
+namespace lockd {
+namespace {
+
+bool is_same(const Histogram& a, const Histogram& b) {
+  return a.buckets() == b.buckets() && a.sum_seconds() == b.sum_seconds();
+}
+
+}  // namespace
+
+std::string EventModel::see(const KeyEvent& o) {
+  const std::pair name(o.kind, std::string(o.key));
+  Key& key = keys_[name];
+  std::string wrong;
+  switch (o.type) {
+    case KeyEvent::Type::queued:
+      key.line.push_back({o.place, {o.holder, o.at}});
+      ++stats_.queued;
+      break;
+    case KeyEvent::Type::granted: wrong = begin(key, o); break;
+    case KeyEvent::Type::gave_up: wrong = leave(key, o); break;
+    case KeyEvent::Type::released:
+    case KeyEvent::Type::expired:
+    case KeyEvent::Type::disconnected: wrong = end(key, o); break;
+  }
+  if (!wrong.empty()) return wrong;
+  if (o.holders != key.holds.size()) return "an occurrence with another number of holders";
+  if (o.waiters != key.line.size()) return "an occurrence with another number of waiters";
+  if (o.holders > o.limit) return "holders-bounded: in an occurrence";
+  if (key.holds.empty() && key.line.empty()) keys_.erase(name);
+  return {};
+}
+
+std::string EventModel::begin(Key& key, const KeyEvent& o) {
+  ++stats_.grants;
+  if (o.place != 0) {
+    const std::pair first(o.place, Entry{o.holder, o.at - o.lasted});
+    if (key.line.empty() || key.line.front() != first) {
+      return "first-come: granted, and not the first in line";
+    }
+    key.line.erase(key.line.begin());
+    ++stats_.contended;
+    stats_.wait_time.add(o.lasted);
+  } else if (!key.line.empty() || o.lasted != Duration(0)) {
+    return "first-come: granted at once, past a line";
+  }
+  if (!key.holds.empty() && key.holds.rbegin()->first >= o.fence) return "fences-rise: not larger";
+  key.holds.emplace(o.fence, Entry{o.holder, o.at});
+  return {};
+}
+
+std::string EventModel::end(Key& key, const KeyEvent& o) {
+  const auto hold = key.holds.find(o.fence);
+  if (hold == key.holds.end()) return "the end of a hold that nobody has seen begin";
+  if (hold->second != Entry{o.holder, o.at - o.lasted}) return "the end of another hold";
+  key.holds.erase(hold);
+  stats_.releases += o.type == KeyEvent::Type::released;
+  stats_.expiries += o.type == KeyEvent::Type::expired;
+  stats_.disconnects += o.type == KeyEvent::Type::disconnected;
+  stats_.hold_time.add(o.lasted);
+  return {};
+}
+
+std::string EventModel::leave(Key& key, const KeyEvent& o) {
+  const auto place =
+      std::ranges::find(key.line, std::pair(o.place, Entry{o.holder, o.at - o.lasted}));
+  if (place == key.line.end()) return "settled-once: a place that nobody has seen taken";
+  key.line.erase(place);
+  stats_.timeouts += o.outcome == Outcome::timeout;
+  stats_.cancels += o.outcome != Outcome::timeout && o.outcome != Outcome::ok;
+  return {};
+}
+
+std::string EventModel::difference(const LockModel& model) const {
+  std::size_t in_use = 0;
+  for (const LockModel::Key& key : model.keys()) {
+    if (key.idle()) continue;
+    ++in_use;
+    const auto seen = keys_.find({key.kind, key.name});
+    if (seen == keys_.end()) return "nothing was seen of " + text(key.kind, key.name);
+    std::map<Fence, Entry> holds;
+    for (const LockModel::Held& hold : key.holds) {
+      holds.emplace(hold.fence, Entry{hold.owner.display_name(), hold.since});
+    }
+    const bool is_same_line = std::ranges::equal(
+        seen->second.line, key.line, [](const auto& mine, const LockModel::Place& its) {
+          return mine.second == Entry{its.owner.display_name(), its.since};
+        });
+    if (seen->second.holds != holds || !is_same_line) {
+      return "the key_events tell otherwise of " + text(key.kind, key.name);
+    }
+  }
+  return in_use == keys_.size() ? "" : "a key was seen in use that is not";
+}
+
+std::string EventModel::difference(const Stats& its) const {
+  Stats mine = stats_;
+  for (const auto& [name, key] : keys_) {
+    const bool is_lock = name.first == Kind::lock;
+    (is_lock ? mine.locks_held : mine.semaphore_holders) += key.holds.size();
+    (is_lock ? mine.lock_waiters : mine.semaphore_waiters) += key.line.size();
+  }
+  using Field = std::uint64_t Stats::*;
+  const std::pair<Field, const char*> fields[] = {
+      {&Stats::grants, "grants"},
+      {&Stats::contended, "contended"},
+      {&Stats::releases, "releases"},
+      {&Stats::expiries, "expiries"},
+      {&Stats::disconnects, "disconnects"},
+      {&Stats::queued, "queued"},
+      {&Stats::timeouts, "timeouts"},
+      {&Stats::cancels, "cancels"},
+      {&Stats::locks_held, "locks_held"},
+      {&Stats::semaphore_holders, "semaphore_holders"},
+      {&Stats::lock_waiters, "lock_waiters"},
+      {&Stats::semaphore_waiters, "semaphore_waiters"},
+  };
+  for (const auto& [field, name] : fields) {
+    if (its.*field != mine.*field) return std::string("counted: ") + name;
+  }
+  if (!is_same(its.wait_time, mine.wait_time)) return "counted: wait_time";
+  if (!is_same(its.hold_time, mine.hold_time)) return "counted: hold_time";
+  if (its.expiry_lag.count() != mine.expiries) return "counted: expiry_lag";
+  return {};
+}
+
+}  // namespace lockd

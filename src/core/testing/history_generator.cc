@@ -1,0 +1,134 @@
+#include "core/testing/history_generator.h"
+
+#include <numeric>
+#include <utility>
+
+#include "core/testing/history_shrinker.h"
+#include "lockd/requests.h"
+
+namespace lockd {
+namespace {
+
+// Out of a thousand.
+constexpr std::array<unsigned, kVerbNames.size()> kShares = {370, 110, 110, 70, 120, 20, 40,
+                                                             20,  10,  35,  40, 30,  20, 5};
+
+// Splitmix64: RapidCheck's own numbers are too slow to take eight for every operation.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : state_(seed) {}
+
+  unsigned roll(unsigned sides) {
+    std::uint64_t x = state_ += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return static_cast<unsigned>((x ^ (x >> 31)) % sides);
+  }
+  bool chance(unsigned percent) { return roll(100) < percent; }
+
+ private:
+  std::uint64_t state_;
+};
+
+// What a history is like. Each leaves out some things and does others often: that leads further
+// than doing a little of everything.
+struct Mood {
+  Mood(Dice& dice, bool crowd) : crowd(crowd) {
+    for (unsigned& share : shares) share *= dice.roll(4);
+    shares[0] += 1;
+    moves = crowd ? 2 + dice.roll(6) : std::array{3u, 10u, 30u, 60u}[dice.roll(4)];
+    lasting = std::array{0u, 15u, 50u, 80u}[dice.roll(4)];
+    tries = std::array{2u, 10u, 30u, 70u}[dice.roll(4)];
+    owners = dice.chance(40) ? kNames : kNoSession + 1;
+    favourite = dice.roll(owners);
+    favourite_key = dice.chance(50) ? 1 : dice.roll(4);
+  }
+
+  const bool crowd;  // many keys, that fall due together
+  std::array<unsigned, kShares.size()> shares = kShares;
+  unsigned moves;      // percent of the calls that come later than the one before
+  unsigned lasting;    // percent of the leases and waits that are long
+  unsigned tries;      // percent of the requests that do not wait
+  unsigned owners;     // how many there are: some names, or everybody
+  unsigned favourite;  // who asks most
+  unsigned favourite_key;
+};
+
+std::int64_t some_jump(Dice& dice) { return std::int64_t{1} << (4 + dice.roll(36)); }
+
+std::int64_t some_duration(Dice& dice, const Mood& mood) {
+  if (!dice.chance(mood.lasting)) return 1 + dice.roll(20);
+  return dice.chance(70) ? some_jump(dice) : kDurationMax.count();
+}
+
+Verb some_verb(Dice& dice, const Mood& mood) {
+  unsigned rest = dice.roll(std::accumulate(mood.shares.begin(), mood.shares.end(), 0u));
+  std::uint8_t verb = 0;
+  while (rest >= mood.shares[verb]) rest -= mood.shares[verb++];
+  return Verb{verb};
+}
+
+// One flaw at a time, and no other trouble: which of several is told is nobody's promise.
+void spoil(Dice& dice, Op& op) {
+  const bool is_lock = kind_of(op.key) == Kind::lock;
+  op.who %= kNoSession;
+  switch (dice.roll(5)) {
+    case 0:
+      op.key = kBadTexts + dice.roll(5);
+      op.limit = 1;
+      break;
+    case 1: op.who = kBadTexts + dice.roll(5); break;
+    case 2: op.ttl = -std::int64_t{dice.roll(2)}; break;
+    case 3: op.wait = -1 - std::int64_t{dice.roll(2)}; break;
+    case 4: op.limit = is_lock ? 2 : dice.roll(2) * (kLimitMax + 1); break;
+  }
+}
+
+std::uint32_t usual_limit(unsigned key) {
+  return kind_of(key) == Kind::lock ? 1 : 1 + (key / 2 + 1) % 3;
+}
+
+Op some_op(Dice& dice, const Setup& setup, const Mood& mood) {
+  Op op;
+  op.verb = some_verb(dice, mood);
+  op.key = dice.chance(mood.crowd ? 5 : 40) ? mood.favourite_key : dice.roll(setup.keys);
+  op.who = dice.chance(40) ? mood.favourite : dice.roll(mood.owners);
+  if (dice.chance(mood.moves)) op.step = dice.chance(90) ? 1 + dice.roll(10) : some_jump(dice);
+  if (mood.crowd && op.step > 0 && dice.chance(50)) op.step = 10;
+  if (dice.chance(2)) op.step = -1 - std::int64_t{dice.roll(5)};
+  op.ttl = mood.crowd && dice.chance(60) ? 10 : some_duration(dice, mood);
+  op.wait = dice.chance(mood.tries) ? 0 : some_duration(dice, mood);
+  op.limit = dice.chance(94) ? usual_limit(op.key) : dice.chance(90) ? 1 + dice.roll(3) : kLimitMax;
+  if (kind_of(op.key) == Kind::lock) op.limit = 1;
+  op.pick = dice.roll(256);
+  if (dice.chance(2) && setup.fences_left == kPlenty) spoil(dice, op);
+  return op;
+}
+
+Setup some_setup(Dice& dice, bool crowd) {
+  constexpr std::array<std::uint64_t, 4> kStarts = {100, 1000, (std::uint64_t{1} << 40) - 100,
+                                                    1'700'000'000'000'000'000};
+  Setup setup;
+  setup.keys = crowd ? 40 : 2 + dice.roll(4);
+  setup.keys_max = crowd ? 30 + dice.roll(20) : 2 + dice.roll(5);
+  setup.waiters_max = dice.roll(4);
+  if (dice.chance(8)) setup.fences_left = dice.roll(20);
+  setup.start = kStarts[dice.roll(4)];
+  setup.hash_seed = dice.roll(1 << 30);
+  return setup;
+}
+
+}  // namespace
+
+rc::Gen<LockHistory> generate_history(bool crowd) {
+  return [crowd](const rc::Random& random, int size) {
+    Dice dice(rc::Random(random).next());
+    const Mood mood(dice, crowd);
+    LockHistory history{some_setup(dice, crowd), {}};
+    const unsigned length = 1 + dice.roll(static_cast<unsigned>(size) + 1);
+    for (unsigned i = 0; i < length; ++i) history.ops.push_back(some_op(dice, history.setup, mood));
+    return rc::shrinkable::shrinkRecur(std::move(history), &simpler_histories);
+  };
+}
+
+}  // namespace lockd

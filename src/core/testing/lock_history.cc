@@ -1,0 +1,35 @@
+#include "core/testing/lock_history.h"
+
+#include <ostream>
+
+namespace lockd {
+
+std::string bad_text(unsigned which) {
+  const std::array<std::string, 5> bad = {"", std::string(257, 'x'), "a\x1f", "a\xc3", "\x7f"};
+  return bad[which % bad.size()];
+}
+
+std::string name_of(unsigned key) {
+  if (key >= kBadTexts) return bad_text(key - kBadTexts);
+  return key / 2 == 2 ? std::string(256, 'k') : "k" + std::to_string(key / 2);
+}
+
+bool is_flawed(const Op& op) {
+  const std::uint32_t limit_max = kind_of(op.key) == Kind::lock ? 1 : kLimitMax;
+  return op.key >= kBadTexts || op.who >= kBadTexts || op.ttl < 1 || op.wait < 0 || op.limit < 1 ||
+         op.limit > limit_max || (op.verb == Verb::enqueue && op.who == kNoSession);
+}
+
+void showValue(const LockHistory& history, std::ostream& out) {
+  const Setup& s = history.setup;
+  out << "keys " << s.keys << ", keys_max " << s.keys_max << ", waiters_max " << s.waiters_max
+      << ", fences_left " << s.fences_left << ", start " << s.start << ", hash_seed "
+      << s.hash_seed;
+  for (const Op& op : history.ops) {
+    out << "\n  " << kVerbNames[static_cast<std::size_t>(op.verb)] << " key " << op.key << " who "
+        << op.who << " ttl " << op.ttl << " wait " << op.wait << " limit " << op.limit << " pick "
+        << op.pick << " step " << op.step;
+  }
+}
+
+}  // namespace lockd

@@ -1,0 +1,210 @@
+// The rules of one LockTable, told a second time: to be read, not to be fast. For tests.
+//
+// Plain containers, searched from end to end; nothing is linked, indexed or armed. Where LockTable
+// is quick it can be wrong, and then the two differ.
+//
+// Its invariants, and where they come from here:
+//   holders-bounded         only grant() adds a hold, and only where the key has room
+//   first-come              promote() takes the first of the line, and places join at its end
+//   fences-rise             a grant takes only a fence above all earlier ones of its key
+//   settled-once            a place is settled where it is erased, and nowhere else
+//   lease-honoured          a hold is ended by its owner, or once its deadline has come
+//   no-idle-waiter          whatever ends a hold promotes the line before it returns
+//   replay-equals           every change of a hold has its event
+//   failed-changes-nothing  every refusal returns before the first change
+//   bounded                 keys by keys_max, lines by waiters_max
+//
+// Four things the rules leave open: the numbers of the fences; which of a key's leases, or waits,
+// that are due at one instant ends first; how far the keys that a call is not about have come when
+// more is due than one call does; which of the keys idle since one instant is forgotten first. In
+// these the model follows the table: it is shown what the table did in the same call, and demands
+// the rest.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/effects.h"
+#include "core/lock_table.h"
+#include "lockd/requests.h"
+
+namespace lockd {
+
+class LockModel {
+ public:
+  LockModel(const TableOptions& options, std::uint64_t keys_max)
+      : options_(options), keys_max_(keys_max), last_fence_(options.last_fence) {}
+
+  // A Holder that owns its name. As there, a secret is the same whatever its session.
+  struct Owner {
+    explicit Owner(const Holder& holder);
+    bool operator==(const Owner& other) const { return view() == other.view(); }
+    Holder view() const { return is_secret ? Holder::of_secret(secret, session) : Holder(name); }
+    std::string display_name() const;
+
+    bool is_secret;
+    std::string name;
+    std::uint64_t secret;
+    SessionId session;
+  };
+
+  struct Held {
+    Owner owner;
+    SessionId session = 0;  // 0 once it has left the hold to its lease
+    Fence fence = 0;
+    Duration ttl{};
+    Time deadline{};
+    Time since{};
+    bool two_phase = false;
+    bool untold = false;
+    bool renewed = false;
+
+    Grant grant() const { return {fence, ttl, deadline, owner.secret}; }
+    bool operator==(const Held&) const = default;
+  };
+
+  struct Place {
+    Owner owner;
+    SessionId session = 0;
+    Duration ttl{};
+    Time since{};
+    bool two_phase = false;
+    Listener* listener = nullptr;  // null while nobody waits
+    std::uint64_t id = 0;
+    Time deadline = Time::never();
+
+    bool operator==(const Place&) const = default;
+  };
+
+  struct Key {
+    bool idle() const { return holds.empty() && line.empty(); }
+    bool has_room() const { return holds.size() < limit; }
+    // Secrets are never found: each is made for one grant.
+    Held* find_named(const Owner& owner);
+    bool operator==(const Key&) const = default;
+
+    Kind kind;
+    std::string name;
+    std::uint32_t limit = 1;
+    Fence last_fence = 0;
+    Time idle_since{};
+    std::vector<Held> holds{};        // in the order of their fences
+    std::vector<Place> line{};        // the first in line first
+    std::vector<SessionId> lapsed{};  // whose two-phase grant ran out before it was awaited
+  };
+
+  // An Event that owns its views, with the fields of its type and no others.
+  struct Happened {
+    explicit Happened(const Event& event);
+    bool operator==(const Happened&) const = default;
+
+    Event::Type type;
+    Kind kind;
+    std::string key;
+    Fence fence;
+    Owner owner{Holder::of_secret(0)};
+    EndCause cause = EndCause::released;
+    std::uint32_t limit = 0;
+    Duration ttl{};
+    Time expires_at{};
+  };
+
+  struct Answer {
+    Outcome outcome = Outcome::ok;
+    Grant grant{};
+  };
+
+  // Goes before every call, which the table then gets first: shows where it tells what it did.
+  void watch(const Effects& seen);
+
+  // As in LockTable.
+  Answer acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
+                 bool has_spare);
+  Answer enqueue(Time now, const EnqueueRequest& request, bool has_spare);
+  Answer await_turn(Time now, SessionId session, Kind kind, std::string_view key, Duration wait,
+                    Listener* listener, std::uint64_t id);
+  Answer renew(Time now, const HoldId& hold, std::optional<Duration> ttl);
+  Outcome release(Time now, const HoldId& hold);
+  bool withdraw(Time now, const HoldId& hold);
+  bool cancel(Time now, const Listener* listener, std::uint64_t id);
+  FenceStatus fence(Time now, std::string_view key);
+  std::optional<Conflict> explain(Time now, Kind kind, std::string_view key);
+  void end_session(Time now, SessionId session, bool keep_holds);
+  void end_waits(Outcome why);
+  // Ends what the table has ended; what the table left is left here.
+  void advance(Time now);
+  // `is_left` tells whether the table still has a key.
+  using IsLeft = std::function<bool(const Key&)>;
+  std::size_t forget_idle(Time since, std::size_t keys_max, const IsLeft& is_left);
+  bool reclaim_idle(const IsLeft& is_left);
+
+  const std::vector<Key>& keys() const { return keys_; }
+  const Key* find(Kind kind, std::string_view name) const;
+  bool knows_session(SessionId session) const;
+  // Who holds the key and how many wait; none when nobody holds it.
+  static std::optional<Conflict> conflict(const Key* key);
+  Time now() const { return now_; }
+  Time next_deadline() const;
+
+  static bool is_same(const Grant& a, const Grant& b) {
+    return a.fence == b.fence && a.ttl == b.ttl && a.expires_at == b.expires_at &&
+           a.secret == b.secret;
+  }
+
+  // In what the table differs, or an empty string: in what the last call caused; in its state.
+  std::string difference_of_effects(const Effects& seen) const;
+  std::string difference_of_state(const LockTable& table) const;
+  // In what a table rebuilt from events differs: it has the holds, and nothing else.
+  std::string difference_of_holds(const LockTable& rebuilt) const;
+
+ private:
+  Key* find_key(Kind kind, std::string_view name);
+  Key* at(Time now, Kind kind, std::string_view name);
+  std::vector<Key>::iterator longest_idle(const IsLeft& is_left);
+
+  Answer refuse(Time now, Outcome flaw);
+  void follow(Time now);
+  bool is_ahead(const Key& key) const;
+  bool has_ended(const Held& hold) const;
+  bool has_settled(const Place& place) const;
+  bool run_next(Key& key);
+  void run_all(Key& key);
+
+  template <typename Request>
+  Answer grant_new(Key* key, const Request& request, bool has_spare);
+  Fence next_fence(Kind kind, std::string_view name) const;
+  bool is_exhausted(Kind kind, std::string_view name) const;
+  Held& grant(Key& key, const Owner& owner, Duration ttl);
+  Grant refresh(const Key& key, Held& hold, Duration ttl);
+  void end_hold(Key& key, Fence fence, EndCause cause);
+  void end_session(Key& key, SessionId session, bool keep_holds);
+  void pass_on(Key& key);
+  void promote(Key& key);
+
+  bool is_full(const Key& key) const;
+  Place& join(Key& key, const Holder& holder, Duration ttl);
+  void await(Place& place, Duration wait, Listener* listener, std::uint64_t id);
+  void settle(Key& key, std::size_t at, Outcome outcome, const Grant& grant = {});
+
+  const TableOptions options_;
+  const std::uint64_t keys_max_;
+  std::vector<Key> keys_;
+  Fence last_fence_;
+  Time now_{};
+
+  // Of the last call.
+  const Effects* seen_ = nullptr;
+  std::vector<Happened> events_;
+  std::vector<WaitResult> settled_;
+  Time earliest_ = Time::never();
+};
+
+// For people who read what a test has found.
+std::string text(Kind kind, std::string_view key);
+std::string text(const LockModel::Owner& owner);
+
+}  // namespace lockd

@@ -1,0 +1,194 @@
+// In what a table differs, told to people.
+#include <algorithm>
+#include <sstream>
+#include <tuple>
+
+#include "core/testing/lock_model.h"
+
+namespace lockd {
+namespace {
+
+using Key = LockModel::Key;
+using Held = LockModel::Held;
+using Place = LockModel::Place;
+using Owner = LockModel::Owner;
+using Happened = LockModel::Happened;
+
+Key key_of(const Semaphore& semaphore) {
+  Key key{.kind = semaphore.kind,
+          .name = std::string(semaphore.key()),
+          .limit = semaphore.limit,
+          .last_fence = semaphore.first.fence,
+          .idle_since = semaphore.first.since};
+  for (auto* h = semaphore.holds.front(); h != nullptr; h = semaphore.holds.next(h)) {
+    key.holds.push_back({.owner = Owner(h->holder.view()),
+                         .session = h->session_peers.linked() ? h->holder.session_id() : 0,
+                         .fence = h->fence,
+                         .ttl = h->ttl,
+                         .deadline = h->deadline,
+                         .since = h->since,
+                         .two_phase = h->two_phase,
+                         .untold = h->untold,
+                         .renewed = h->renewed});
+  }
+  for (auto* w = semaphore.line.front(); w != nullptr; w = semaphore.line.next(w)) {
+    key.line.push_back({.owner = Owner(w->holder.view()),
+                        .session = w->session_peers.linked() ? w->holder.session_id() : 0,
+                        .ttl = w->ttl,
+                        .since = w->since,
+                        .two_phase = w->two_phase,
+                        .listener = w->listener,
+                        .id = w->id,
+                        .deadline = w->armed() ? w->deadline : Time::never()});
+  }
+  return key;
+}
+
+bool is_same_wait(const WaitResult& a, const WaitResult& b) {
+  return a.listener == b.listener && a.id == b.id && a.outcome == b.outcome &&
+         a.waited == b.waited && LockModel::is_same(a.grant, b.grant);
+}
+
+template <typename... Parts>
+std::string joined(const Parts&... parts) {
+  std::ostringstream all;
+  (all << ... << parts);
+  return all.str();
+}
+
+std::string text(const Grant& grant) {
+  return joined(" #", grant.fence, " ttl ", grant.ttl.count(), " until ", grant.expires_at.ns,
+                " secret ", grant.secret);
+}
+
+std::string text(const LockModel::Happened& event) {
+  static constexpr const char* kTypes[] = {" granted to ", " renewed", " ended"};
+  return joined(text(event.kind, event.key), kTypes[static_cast<int>(event.type)],
+                event.type == Event::Type::granted ? text(event.owner) : "",
+                text(Grant{event.fence, event.ttl, event.expires_at, event.owner.secret}),
+                " limit ", event.limit, " cause ", static_cast<int>(event.cause));
+}
+
+std::string text(const WaitResult& settled) {
+  return joined("wait ", settled.id, ' ', describe(settled.outcome), text(settled.grant),
+                " waited ", settled.waited.count());
+}
+
+std::string text(const Key& key) {
+  std::string all = joined(text(key.kind, key.name), " limit ", key.limit, " last #",
+                           key.last_fence, " idle since ", key.idle_since.ns);
+  for (const Held& hold : key.holds) {
+    all += joined("\n      ", text(hold.owner), text(hold.grant()), " since ", hold.since.ns,
+                  " session ", hold.session, hold.two_phase ? " two-phase" : "",
+                  hold.untold ? " untold" : "", hold.renewed ? " renewed" : "");
+  }
+  for (const Place& place : key.line) {
+    all +=
+        joined("\n      wait ", place.id, ' ', text(place.owner), " ttl ", place.ttl.count(),
+               " until ", place.deadline.ns, " since ", place.since.ns, " session ", place.session,
+               place.two_phase ? " two-phase" : "", place.listener == nullptr ? " parked" : "");
+  }
+  return all;
+}
+
+template <typename Item>
+std::string compared(std::string what, const std::vector<Item>& mine,
+                     const std::vector<Item>& its) {
+  what += "\n  model:";
+  for (const Item& item : mine) what += "\n    " + text(item);
+  what += "\n  table:";
+  for (const Item& item : its) what += "\n    " + text(item);
+  return what;
+}
+
+}  // namespace
+
+// Of one key the grants and renewals come in the order of its line. Between keys there is no order,
+// nor between the ends of leases that are due at one instant.
+std::string LockModel::difference_of_effects(const Effects& seen) const {
+  std::vector<Happened> mine = events_;
+  std::vector<Happened> its(seen.events.begin(), seen.events.end());
+  for (std::vector<Happened>* events : {&mine, &its}) {
+    std::ranges::stable_sort(*events, {}, [](const Happened& event) {
+      const bool is_end = event.type == Event::Type::ended;
+      return std::tuple(event.kind, std::string_view(event.key), is_end, is_end ? event.fence : 0);
+    });
+  }
+  if (mine != its) return compared("events", mine, its);
+
+  std::vector<WaitResult> my_waits = settled_;
+  std::vector<WaitResult> its_waits = seen.wait_results;
+  std::ranges::sort(my_waits, {}, &WaitResult::id);
+  std::ranges::sort(its_waits, {}, &WaitResult::id);
+  if (!std::ranges::equal(my_waits, its_waits, is_same_wait)) {
+    return compared("settled waits", my_waits, its_waits);
+  }
+  if (seen.earliest != earliest_) return "another earliest deadline";
+  return {};
+}
+
+std::string LockModel::difference_of_state(const LockTable& table) const {
+  std::string difference;
+  Cursor cursor;
+  table.walk(cursor, SIZE_MAX, [&](const Semaphore& semaphore) {
+    if (!difference.empty()) return;
+    const Key* mine = find(semaphore.kind, semaphore.key());
+    Key its = key_of(semaphore);
+    if (mine == nullptr) {
+      difference = "a key that should not be: " + text(its);
+      return;
+    }
+    // What cannot be seen from outside, or means nothing just now.
+    its.lapsed = mine->lapsed;
+    if (its.kind == Kind::semaphore) its.last_fence = mine->last_fence;
+    if (its.idle()) its.limit = mine->limit;
+    if (!its.idle()) its.idle_since = mine->idle_since;
+    if (its != *mine) difference = "state\n  model: " + text(*mine) + "\n  table: " + text(its);
+  });
+  if (!difference.empty()) return difference;
+  std::size_t waiters = 0;
+  for (const Key& key : keys_) waiters += key.line.size();
+  const bool has_idle = std::ranges::any_of(keys_, &Key::idle);
+  if (table.keys() != keys_.size()) return "another number of keys";
+  if (table.waiters() != waiters) return "another number of waiters";
+  if (table.has_idle() != has_idle) return "idle keys, or none";
+  if (table.last_fence() != last_fence_) return "another last fence";
+  return {};
+}
+
+std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
+  std::vector<Key> mine;
+  std::vector<Key> its;
+  const auto strip = [](const Key& key) {
+    Key bare{.kind = key.kind, .name = key.name, .limit = key.limit};
+    for (const Held& hold : key.holds) {
+      bare.holds.push_back(
+          {.owner = hold.owner, .fence = hold.fence, .ttl = hold.ttl, .deadline = hold.deadline});
+    }
+    return bare;
+  };
+  for (const Key& key : keys_) {
+    if (!key.holds.empty()) mine.push_back(strip(key));
+  }
+  Cursor cursor;
+  rebuilt.walk(cursor, SIZE_MAX, [&](const Semaphore& s) { its.push_back(strip(key_of(s))); });
+  for (std::vector<Key>* keys : {&mine, &its}) {
+    std::ranges::sort(*keys, {}, [](const Key& key) { return std::tie(key.kind, key.name); });
+  }
+  if (mine != its) return compared("holds", mine, its);
+  if (rebuilt.last_fence() != last_fence_) return "another last fence";
+  return {};
+}
+
+std::string text(Kind kind, std::string_view key) {
+  const bool is_long = key.size() > 16;
+  return joined(kind == Kind::lock ? "lock '" : "semaphore '", key.substr(0, 16),
+                is_long ? "...'" : "'");
+}
+
+std::string text(const LockModel::Owner& owner) {
+  if (!owner.is_secret) return joined("'", owner.name, "'");
+  return joined("secret ", owner.secret, " of ", owner.session);
+}
+
+}  // namespace lockd

@@ -1,0 +1,50 @@
+// A LockTable that is built from the events of another, and from nothing else. For tests.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/lock_table.h"
+#include "core/testing/lock_model.h"
+
+namespace lockd {
+
+struct TableReplica {
+  explicit TableReplica(std::uint64_t hash_seed) : table({.hash_seed = hash_seed}, budget) {}
+
+  bool apply(const std::vector<Event>& events) {
+    return std::ranges::all_of(events, [&](const Event& event) { return table.apply(event); });
+  }
+  // Events are idempotent.
+  bool apply_twice(const std::vector<Event>& events) {
+    return std::ranges::all_of(
+        events, [&](const Event& event) { return table.apply(event) && table.apply(event); });
+  }
+  bool apply_floor(Fence fence) {
+    return table.apply({.type = Event::Type::fence_floor, .fence = fence});
+  }
+  std::string difference(const LockModel& model) const {
+    const std::string broken = table.check();
+    return broken.empty() ? model.difference_of_holds(table) : broken;
+  }
+  // The next few keys of `other`. A walk comes to a key once, however the table grows or shrinks.
+  std::string describe(const LockTable& other, std::size_t keys_max) {
+    std::vector<Event> events;
+    other.describe(cursor, keys_max, events);
+    for (const Event& event : events) {
+      if (!described.insert(event.fence).second) return "a hold is described twice";
+    }
+    return apply(events) ? "" : "a description is refused";
+  }
+
+  KeyBudget budget{0};
+  LockTable table;
+  Cursor cursor;
+  std::set<Fence> described;
+};
+
+}  // namespace lockd

@@ -1,0 +1,58 @@
+// A thread that serves several sessions, as a server's loop does: it asks, cancels, disconnects.
+// For the stress tests.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/guarded_keys.h"
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+
+class StressLoop final : public Listener {
+ public:
+  StressLoop(Engine& engine, GuardedKeys& keys, unsigned seed)
+      : engine_(engine), keys_(keys), random_(seed), first_session_(seed * 1'000'000 + 1) {}
+
+  // Every wait that it begins must end once.
+  void run(int rounds);
+
+ private:
+  struct Client {
+    Session session;
+    enum { idle, waiting, holding } state = idle;
+    WaitId wait;
+    std::uint64_t request = 0;
+    std::uint64_t secret = 0;
+    std::size_t key = 0;
+    Kind kind = Kind::lock;
+    Fence fence = 0;
+  };
+
+  void on_wait_done(const WaitResult& settled) noexcept override;
+  std::uint64_t settled_count();
+
+  void take_in(std::vector<Client>& clients);
+  void step(Batch& batch, Client& client);
+  void ask(Batch& batch, Client& client);
+  void hold(Client& client, Fence fence);
+  void release(Batch& batch, Client& client);
+  void disconnect(Batch& batch, Client& client);
+
+  Engine& engine_;
+  GuardedKeys& keys_;
+  std::mt19937_64 random_;
+  const SessionId first_session_;
+  SessionId next_session_ = 0;
+  std::uint64_t queued_ = 0;
+
+  Mutex mutex_;
+  std::vector<WaitResult> inbox_ GUARDED_BY(mutex_);
+  std::uint64_t settled_count_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace lockd

@@ -1,0 +1,146 @@
+#include "etcd/etcd_journal.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/mutex.h"
+#include "base/secret.h"
+
+namespace lockd {
+namespace {
+
+constexpr Duration kSleepMax = std::chrono::hours(1);
+
+ReplicatedJournalOptions as_a_life_of_its_own(ReplicatedJournalOptions options) {
+  TokenSource source;
+  options.self.incarnation = std::to_string(source.next()) + "-" + std::to_string(source.next());
+  options.seed = source.next();
+  return options;
+}
+
+}  // namespace
+
+class EtcdJournal::Impl {
+ public:
+  explicit Impl(EtcdJournalOptions options)
+      : etcd_(options.etcd),
+        journal_(etcd_, clock_, as_a_life_of_its_own(std::move(options.replication))) {}
+
+  ~Impl() {
+    if (!thread_.joinable()) return;
+    resign();
+    thread_.join();
+  }
+
+  ReplicatedJournal& journal() { return journal_; }
+  const ReplicatedJournal& journal() const { return journal_; }
+  SystemClock& clock() { return clock_; }
+
+  void start() {
+    thread_ = std::thread([this] { run(); });
+  }
+
+  // While an append is on its way there is nothing to be woken for: its answer will.
+  void commit() {
+    if (idle_.load(std::memory_order_seq_cst)) etcd_.wake();
+  }
+
+  void resign() {
+    journal_.resign();
+    etcd_.wake();
+  }
+
+  ClusterStatus status() EXCLUDES(mutex_) {
+    const Time now = clock_.now();
+    MutexLock lock(mutex_);
+    ClusterStatus status = status_;
+    std::erase_if(status.members, [&](const Member& member) {
+      return now > member.heard + Membership::kSilenceMax;
+    });
+    return status;
+  }
+
+  void wake() { etcd_.wake(); }
+
+ private:
+  // Until its life is over, which is at the latest when it has resigned.
+  void run() {
+    while (journal_.over().empty()) {
+      const Duration next = journal_.turn();
+      show_status();
+      // First said, then looked: a commit in between sees the one or is seen by the other.
+      idle_.store(journal_.is_idle(), std::memory_order_seq_cst);
+      const bool more = journal_.is_idle() && journal_.is_wanted();
+      etcd_.run(more ? Duration::zero() : std::min(next, kSleepMax));
+      idle_.store(false, std::memory_order_relaxed);
+    }
+    journal_.turn();  // tells the engine that it is over
+    show_status();
+  }
+
+  void show_status() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    status_.leads = journal_.is_leading() && journal_.over().empty();
+    status_.leader = journal_.leader();
+    status_.applied = journal_.applied();
+    status_.behind = journal_.behind();
+    if (const Membership& roster = journal_.membership(); roster_answers_ != membership.answers()) {
+      roster_answers_ = membership.answers();
+      status_.members = membership.members();
+    }
+    status_.over = journal_.over();
+    status_.refused = journal_.is_refused();
+  }
+
+  SystemClock clock_;
+  GrpcEtcd etcd_;
+  ReplicatedJournal journal_;
+  std::atomic<bool> idle_{false};
+
+  std::uint64_t roster_answers_ = 0;  // of those that are shown
+
+  Mutex mutex_;
+  ClusterStatus status_ GUARDED_BY(mutex_);
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+EtcdJournal::EtcdJournal(EtcdJournalOptions options)
+    : impl_(std::make_unique<Impl>(std::move(options))) {}
+
+EtcdJournal::~EtcdJournal() = default;
+
+Clock& EtcdJournal::clock() const { return impl_->clock(); }
+
+bool EtcdJournal::recover(const std::function<void(const Event&)>& apply) {
+  return impl_->journal().recover(apply);
+}
+
+Position EtcdJournal::append(std::span<const Event> events) {
+  return impl_->journal().append(events);
+}
+
+void EtcdJournal::commit(Position) { impl_->commit(); }
+
+Position EtcdJournal::durable() const noexcept { return impl_->journal().durable(); }
+
+Journal::State EtcdJournal::state() const noexcept { return impl_->journal().state(); }
+
+void EtcdJournal::attach(Source* source) {
+  impl_->journal().attach(source);
+  if (source != nullptr) return impl_->start();
+  impl_->wake();
+}
+
+void EtcdJournal::resign() { impl_->resign(); }
+
+bool EtcdJournal::is_cut_off() const noexcept { return impl_->journal().is_cut_off(); }
+
+ClusterStatus EtcdJournal::status() const { return impl_->status(); }
+
+const ReplicationStats& EtcdJournal::stats() const { return impl_->journal().stats(); }
+
+}  // namespace lockd

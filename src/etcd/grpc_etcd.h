@@ -1,0 +1,52 @@
+// etcd over the network, by gRPC.
+//
+// One channel to each endpoint. A call goes to the member that leads etcd, once that is known:
+// every other would pass it on to it. One that is not connected, or has not answered in time, is
+// passed over from then on, so a member that is frozen costs one deadline. A watch asks its member
+// to end it when that has lost its leader, or it would stay open and silent.
+//
+// gRPC's threads only leave what has come; run() calls back, on the thread of whoever calls it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "replication/etcd_client.h"
+
+namespace lockd {
+
+struct GrpcEtcdOptions {
+  std::vector<std::string> endpoints;  // host:port
+  // TLS, if there is a CA; as files' contents.
+  std::string ca{};
+  std::string certificate{};
+  std::string key{};
+  // A user with a password; a certificate's name needs none.
+  std::string user{};
+  std::string password{};
+};
+
+class GrpcEtcd final : public etcd::Client {
+ public:
+  explicit GrpcEtcd(const GrpcEtcdOptions& options);
+  ~GrpcEtcd() override;
+
+  void execute(const etcd::Txn& txn, Duration within, Done done) override;
+  void compact(etcd::Revision revision, Duration within, Done done) override;
+  void watch(const std::string& key, const std::string& range_end, etcd::Revision from,
+             etcd::Watcher& watcher) override;
+  void unwatch() override;
+
+  // Calls back what has come; waits for something, but no longer than this, and not if woken.
+  void run(Duration longest);
+  // Any thread.
+  void wake();
+
+ private:
+  class Impl;
+
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockd

@@ -1,0 +1,215 @@
+// acquire, renew, release, fence: reservations, which live by their lease alone.
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+
+#include "base/json_text.h"
+#include "base/text.h"
+#include "lockctl/commands/commands.h"
+#include "lockctl/http/fetch.h"
+#include "lockctl/http/http_client.h"
+#include "lockctl/http/http_refusal.h"
+#include "lockctl/http/json.h"
+#include "lockctl/output/failure.h"
+#include "lockctl/values.h"
+#include "lockctl/wait_option.h"
+#include "lockd/client/client.h"
+
+namespace lockd::cli {
+namespace {
+
+// USER@HOST:PID of whoever started us: one shell is one holder, however often it calls.
+std::string default_holder() {
+  const passwd* const user = ::getpwuid(::geteuid());
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const std::string name = user == nullptr ? std::to_string(::geteuid()) : user->pw_name;
+  return printable(name + '@' + host.data()).substr(0, 200) + ':' + std::to_string(::getppid());
+}
+
+std::string holder_of(const Arguments& arguments) {
+  const auto named = arguments.text("holder");
+  const std::string holder = named ? std::string(*named) : default_holder();
+  if (is_name(holder)) return holder;
+  throw Failure(kExitUsage, "--holder: 1 to 256 bytes of UTF-8 without control characters");
+}
+
+std::string key_of(const Arguments& arguments) {
+  const std::string& key = arguments.operands().front();
+  if (is_name(key)) return key;
+  throw Failure(kExitUsage, "a key is 1 to 256 bytes of UTF-8 without control characters");
+}
+
+std::uint64_t ms_of_option(Duration time, const char* option) {
+  if (time > Duration::zero() && time < std::chrono::milliseconds(1)) {
+    throw Failure(kExitUsage, std::string(option) + ": at least 0.001");
+  }
+  return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(time).count());
+}
+
+void add_lease(JsonObject& body, const Arguments& arguments) {
+  const auto ttl = arguments.seconds("ttl");
+  if (!ttl) return;
+  if (*ttl == Duration::zero()) throw Failure(kExitUsage, "--ttl: more than 0");
+  body.add("ttl_ms", ms_of_option(*ttl, "--ttl"));
+}
+
+std::string path_of(bool semaphore, const char* call) {
+  return (semaphore ? "/v1/semaphores/" : "/v1/") + std::string(call);
+}
+
+// A grant as it was answered: all of it for programs, and for scripts the token.
+void print_grant(const Invocation& invocation, const HttpReply& reply) {
+  if (invocation.arguments.has("json")) return invocation.output.line(trimmed(reply.body));
+  const auto grant = parse_json(reply.body, "the server");
+  invocation.output.line(std::to_string(number_of(grant, "token")));
+}
+
+// --- by the token of the line protocol ---
+
+bool is_line_token(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+client::LineHold line_hold(const Arguments& arguments) {
+  return {.key = arguments.operands()[0],
+          .token = arguments.operands()[1],
+          .kind = arguments.has("semaphore") ? Kind::semaphore : Kind::lock};
+}
+
+// Calls over a connection to the server that has the key. What goes by token may be repeated: in a
+// cluster it is, when the server stops to lead before it has answered.
+template <typename Call>
+auto over_line(const Invocation& invocation, Call call) {
+  using client::Outcome;
+  const Settings& settings = invocation.settings;
+  client::Client client(settings.client());
+  const auto started = client::BootClock::now();
+  for (;;) {
+    auto connection = client.connect(invocation.arguments.operands().front());
+    require(connection);
+    auto answer = call(*connection);
+    const bool is_lost = answer.outcome == Outcome::not_leader ||
+                         answer.outcome == Outcome::draining ||
+                         answer.outcome == Outcome::disconnected;
+    const Duration took = client::BootClock::now() - started;
+    if (!settings.is_cluster || !is_lost || took >= settings.connect.connect_timeout) return answer;
+  }
+}
+
+void require_held(const client::Status& status) {
+  if (status.outcome == client::Outcome::refused) {
+    throw Failure(kExitConflict, "the key is not held under that token");
+  }
+  require(status);
+}
+
+int renew_line(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  client::Lease lease;
+  if (const auto ttl = arguments.seconds("ttl")) {
+    lease = std::chrono::floor<std::chrono::seconds>(*ttl);
+    if (*lease != *ttl) throw Failure(kExitUsage, "--ttl: whole seconds, over the line port");
+  }
+  const auto renewal = over_line(invocation, [&](client::Connection& connection) {
+    return connection.renew(line_hold(arguments), lease);
+  });
+  require_held(renewal);
+  const auto remaining = static_cast<std::uint64_t>(renewal->remaining.count());
+  if (arguments.has("json")) {
+    JsonObject json;
+    json.add("key", arguments.operands().front());
+    json.add("remaining_s", remaining);
+    invocation.output.line(json.finish());
+  }
+  return kExitOk;
+}
+
+int release_line(const Invocation& invocation) {
+  require_held(over_line(invocation, [&](client::Connection& connection) {
+    return connection.release(line_hold(invocation.arguments));
+  }));
+  if (invocation.arguments.has("json")) {
+    JsonObject json;
+    json.add("key", invocation.arguments.operands().front());
+    json.add("released", true);
+    invocation.output.line(json.finish());
+  }
+  return kExitOk;
+}
+
+std::uint64_t fence_operand(const Arguments& arguments) {
+  const auto fence = parse_whole(arguments.operands()[1], 1, kFenceMax);
+  if (fence) return *fence;
+  throw Failure(kExitUsage, "TOKEN: " + in_quotes(arguments.operands()[1]) +
+                                ": it is a number that acquire printed, or 32 hex digits");
+}
+
+// What renew and release say of a hold: key, holder, token.
+JsonObject named_hold(const Arguments& arguments) {
+  JsonObject body;
+  body.add("key", key_of(arguments));
+  body.add("holder", holder_of(arguments));
+  body.add("token", fence_operand(arguments));
+  return body;
+}
+
+}  // namespace
+
+int execute_acquire(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  const auto http = require_http(invocation);
+  const Duration wait = wait_of(arguments);
+  JsonObject body;
+  body.add("key", key_of(arguments));
+  body.add("holder", holder_of(arguments));
+  if (const auto limit = arguments.whole("semaphore")) body.add("limit", *limit);
+  add_lease(body, arguments);
+  body.add("wait_ms", ms_of_option(wait, "--wait"));
+  const HttpReply reply =
+      http->post(path_of(arguments.has("semaphore"), "acquire"), body.finish(), wait);
+  if (!reply.is_ok() && refusal_of(reply).is_conflict()) {
+    std::fprintf(stderr, "lockctl: %s\n", refusal_of(reply).line.c_str());
+    return static_cast<int>(arguments.whole("conflict-exit-code").value_or(kExitConflict));
+  }
+  require(reply);
+  print_grant(invocation, reply);
+  return kExitOk;
+}
+
+int execute_renew(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  if (is_line_token(arguments.operands()[1])) return renew_line(invocation);
+  JsonObject body = named_hold(arguments);
+  add_lease(body, arguments);
+  const HttpReply reply =
+      require_http(invocation)->post(path_of(arguments.has("semaphore"), "renew"), body.finish());
+  require(reply);
+  if (arguments.has("json")) print_grant(invocation, reply);
+  return kExitOk;
+}
+
+int execute_release(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  if (is_line_token(arguments.operands()[1])) return release_line(invocation);
+  const HttpReply reply =
+      require_http(invocation)
+          ->post(path_of(arguments.has("semaphore"), "release"), named_hold(arguments).finish());
+  require(reply);
+  if (arguments.has("json")) invocation.output.line(trimmed(reply.body));
+  return kExitOk;
+}
+
+int execute_fence(const Invocation& invocation) {
+  const HttpReply reply =
+      require_http(invocation)->get("/v1/fence?key=" + url_encoded(key_of(invocation.arguments)));
+  require(reply);
+  print_grant(invocation, reply);
+  return kExitOk;
+}
+
+}  // namespace lockd::cli

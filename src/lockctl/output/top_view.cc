@@ -1,0 +1,135 @@
+#include "lockctl/output/top_view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "lockctl/values.h"
+
+namespace lockd::cli {
+namespace {
+
+std::string padded(std::string text, std::size_t columns) {
+  text = cut_to(text, columns);
+  text.append(columns - columns_of(text), ' ');
+  return text;
+}
+
+std::string padded_left(std::string text, std::size_t columns) {
+  text = cut_to(text, columns);
+  text.insert(0, columns - columns_of(text), ' ');
+  return text;
+}
+
+std::string if_known(const std::optional<Duration>& time) { return time ? human(*time) : "-"; }
+
+// How often a second between two looks; "-" when that is not known.
+std::string rate(const TopPicture& picture, std::uint64_t TotalsView::*field) {
+  if (!picture.before || !picture.before->seen.totals || !picture.now->seen.totals) return "-";
+  const double seconds =
+      std::chrono::duration<double>(picture.now->at - picture.before->at).count();
+  const std::uint64_t now = *picture.now->seen.totals.*field;
+  const std::uint64_t before = *picture.before->seen.totals.*field;
+  if (seconds <= 0 || now < before) return "-";  // another process has taken its place
+  const double per_second = static_cast<double>(now - before) / seconds;
+  if (per_second >= 100) return grouped(static_cast<std::uint64_t>(std::llround(per_second)));
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", per_second);
+  return text;
+}
+
+std::string heading(const TopPicture& picture) {
+  std::string text = "lockctl top  " + picture.server;
+  if (!picture.now) return text;
+  const Observation& seen = picture.now->seen;
+  if (!seen.version.empty()) text += "  " + printable(seen.version);
+  if (seen.uptime) text += "  up " + human(*seen.uptime);
+  if (seen.draining) text += "  draining";
+  if (seen.ready == false) text += "  not ready";
+  return text;
+}
+
+std::vector<std::string> stats(const TopPicture& picture) {
+  const Observation& seen = picture.now->seen;
+  std::vector<std::string> lines{
+      "connections " + grouped(seen.connections) + "   keys " + grouped(seen.keys) +
+          (seen.keys_max == 0 ? "" : " of " + grouped(seen.keys_max)) + " (" +
+          grouped(seen.keys_idle) + " idle)   listeners " + grouped(seen.listeners),
+      "locks held " + grouped(seen.locks_held) + ", in line " + grouped(seen.lock_waiters) +
+          "   semaphore slots held " + grouped(seen.semaphore_holders) + ", in line " +
+          grouped(seen.semaphore_waiters)};
+  if (seen.totals) {
+    lines.push_back("a second: grants " + rate(picture, &TotalsView::grants) + ", contended " +
+                    rate(picture, &TotalsView::contended) + ", renewals " +
+                    rate(picture, &TotalsView::renewals));
+    lines.push_back("          releases " + rate(picture, &TotalsView::releases) + ", expiries " +
+                    rate(picture, &TotalsView::expiries) + ", timeouts " +
+                    rate(picture, &TotalsView::timeouts));
+  }
+  return lines;
+}
+
+// The columns of the table; the key and the holder share what the others leave.
+struct Layout {
+  static constexpr std::size_t kNumbers = 2 * 9 + 2 * 10 + 4 * 2;  // and the gaps
+
+  explicit Layout(std::size_t columns) {
+    const std::size_t left = columns > kNumbers + 4 ? columns - kNumbers - 2 : 2;
+    key = left * 3 / 5;
+    holder = left - key;
+  }
+
+  std::string row(const std::string& name, const std::string& waiters, const std::string& holders,
+                  const std::string& who, const std::string& waited,
+                  const std::string& expires) const {
+    return padded(name, key) + "  " + padded_left(waiters, 9) + "  " + padded_left(holders, 9) +
+           "  " + padded(who, holder) + "  " + padded_left(waited, 10) + "  " +
+           padded_left(expires, 10);
+  }
+
+  std::size_t key;
+  std::size_t holder;
+};
+
+std::string key_row(const KeyView& key, const Layout& layout) {
+  const HoldView none;
+  const HoldView& hold = key.holds.empty() ? none : key.holds.front();
+  std::string holders = std::to_string(key.holders);
+  if (key.kind == Kind::semaphore) holders += '/' + std::to_string(key.limit);
+  return layout.row(printable(key.key), std::to_string(key.waiters), holders,
+                    hold.holder.empty() ? "-" : printable(hold.holder),
+                    key.line.empty() ? "-" : human(key.line.front().waited),
+                    if_known(hold.expires_in));
+}
+
+}  // namespace
+
+std::string draw(const TopPicture& picture, ScreenSize size, const Style& style) {
+  std::vector<std::string> lines{style.reversed(padded(heading(picture), size.columns))};
+  const auto add = [&](const std::string& line) { lines.push_back(cut_to(line, size.columns)); };
+  if (picture.now) {
+    for (const std::string& line : stats(picture)) add(line);
+  } else if (picture.trouble.empty()) {
+    add("asking ...");
+  }
+  lines.push_back(picture.trouble.empty() ? "" : style.red(cut_to(picture.trouble, size.columns)));
+  if (picture.now) {
+    const Layout layout(size.columns);
+    lines.push_back(style.bold(cut_to(
+        layout.row("KEY", "IN LINE", "HOLDERS", "HOLDER", "WAITED", "EXPIRES"), size.columns)));
+    for (const KeyView& key : picture.now->keys) {
+      if (lines.size() + 1 >= size.rows) break;
+      add(key_row(key, layout));
+    }
+  }
+  if (lines.size() + 1 < size.rows) lines.resize(size.rows - 1);
+  lines.push_back(style.dim(cut_to("q quits", size.columns)));
+  // A terminal of a line or two shows what it can.
+  if (lines.size() > size.rows) lines.resize(size.rows);
+  std::string frame;
+  for (const std::string& line : lines) frame += (&line == &lines.front() ? "" : "\n") + line;
+  return frame;
+}
+
+}  // namespace lockd::cli

@@ -1,0 +1,105 @@
+#include "lockctl/output/top_view.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "lockctl/http/json.h"
+#include "lockctl/values.h"
+
+namespace lockd::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<std::string> lines_of(const std::string& frame) {
+  std::vector<std::string> lines;
+  std::istringstream stream(frame + '\n');  // so that a last line that is empty counts
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TopPicture picture() {
+  TopPicture picture{.server = "http://127.0.0.1:8080"};
+  Snapshot now;
+  now.at = std::chrono::steady_clock::time_point(10s);
+  now.seen = seen_overview(parse_json(
+      R"({"version":"1.2","uptime_ms":90000,"ready":true,"connections":12,
+          "keys":{"count":3,"idle":1,"max":1024},"locks_held":2,"lock_waiters":5,
+          "totals":{"grants":1500,"renewals":3}})",
+      "test"));
+  now.keys.push_back(key_view(parse_json(
+      R"({"kind":"lock","key":"hot\u001b[2J","limit":1,"holders":1,"waiters":5,
+          "holds":[{"holder":"ana","token":7,"held_ms":10,"expires_in_ms":33000}],
+          "line":[{"holder":"bo","waited_ms":4000}]})",
+      "test")));
+  for (int i = 0; i < 100; ++i) now.keys.push_back({.key = "k" + std::to_string(i), .holders = 1});
+  Snapshot before = now;
+  before.at -= 2s;
+  before.seen.totals->grants = 500;
+  picture.now = now;
+  picture.before = before;
+  return picture;
+}
+
+TEST(TopView, ShowsFiguresRatesAndKeys) {
+  const std::string frame = draw(picture(), {24, 100}, Style::plain());
+  for (const char* part :
+       {"http://127.0.0.1:8080", "up 1m 30s", "connections 12", "keys 3 of 1,024 (1 idle)",
+        "grants 500", "renewals 0.0", "ana", "33s", "4s", "q quits"}) {
+    EXPECT_NE(frame.find(part), std::string::npos) << part << " is not in\n" << frame;
+  }
+  EXPECT_EQ(frame.find('\x1b'), std::string::npos) << "a key's name must not reach the terminal";
+}
+
+TEST(TopView, FitsEveryScreen) {
+  for (std::size_t rows = 1; rows < 30; ++rows) {
+    for (const std::size_t columns : {1U, 10U, 40U, 80U, 200U}) {
+      const auto lines = lines_of(draw(picture(), {rows, columns}, Style::plain()));
+      EXPECT_EQ(lines.size(), rows);
+      for (const std::string& line : lines) EXPECT_LE(columns_of(line), columns) << line;
+    }
+  }
+}
+
+TEST(TopView, SaysWhatIsWrongAndKeepsWhatWasSeen) {
+  TopPicture sad = picture();
+  sad.trouble = "cannot connect";
+  const std::string frame = draw(sad, {24, 80}, Style::plain());
+  EXPECT_NE(frame.find("cannot connect"), std::string::npos);
+  EXPECT_NE(frame.find("ana"), std::string::npos);
+  EXPECT_NE(draw({.server = "x"}, {24, 80}, Style::plain()).find("asking"), std::string::npos);
+}
+
+TEST(TopView, ARestartedServerHasNoRate) {
+  TopPicture restarted = picture();
+  restarted.now->seen.totals->grants = 3;
+  EXPECT_NE(draw(restarted, {24, 100}, Style::plain()).find("grants -"), std::string::npos);
+}
+
+TEST(Observation, StatisticsOfTheLinePortAreUnderstood) {
+  const auto stats = parse_json(
+      R"({"connections":2,"locks":[{"key":"a","owner_conn_id":3,"lease_expires_in_s":25.4,
+          "waiters":1}],"semaphores":[{"key":"s","limit":3,"holders":2,"waiters":4}],
+          "idle_locks":[{"key":"old","idle_s":12.5}],"idle_semaphores":[],
+          "signal_channels":[{"pattern":"a.>","listeners":2}]})",
+      "test");
+  const Observation seen = seen_stats(stats);
+  EXPECT_EQ(seen.locks_held, 1U);
+  EXPECT_EQ(seen.lock_waiters, 1U);
+  EXPECT_EQ(seen.semaphore_waiters, 4U);
+  EXPECT_EQ(seen.keys_idle, 1U);
+  EXPECT_EQ(seen.listeners, 2U);
+  auto keys = keys_of_stats(stats);
+  sort_by_waiters(keys);
+  EXPECT_EQ(keys[0].key, "s");
+  EXPECT_EQ(json_of(keys[1]), R"({"kind":"lock","key":"a","limit":1,"holders":1,"waiters":1,)"
+                              R"("holds":[{"holder":"tcp:3","expires_in_ms":25400}],"line":[]})");
+}
+
+}  // namespace
+}  // namespace lockd::cli

@@ -1,0 +1,172 @@
+#include "lockctl/output/view.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/json_text.h"
+#include "lockctl/http/json.h"
+
+namespace lockd::cli {
+namespace {
+
+namespace json = boost::json;
+
+std::optional<Duration> ms_if(const json::value& object, std::string_view name) {
+  return has(object, name) ? std::optional(ms_of(object, name)) : std::nullopt;
+}
+
+std::uint64_t ms(Duration time) {
+  return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(time).count());
+}
+
+KeyView lock_of_stats(const json::value& lock) {
+  HoldView hold{.expires_in = seconds_of(lock, "lease_expires_in_s")};
+  const std::uint64_t owner = number_of(lock, "owner_conn_id");
+  if (owner != 0) hold.holder = "tcp:" + std::to_string(owner);
+  return {.key = text_of(lock, "key"),
+          .holders = 1,
+          .waiters = number_of(lock, "waiters"),
+          .holds = {std::move(hold)}};
+}
+
+KeyView semaphore_of_stats(const json::value& semaphore) {
+  return {.kind = Kind::semaphore,
+          .key = text_of(semaphore, "key"),
+          .limit = number_of(semaphore, "limit"),
+          .holders = number_of(semaphore, "holders"),
+          .waiters = number_of(semaphore, "waiters")};
+}
+
+KeyView idle_of_stats(const json::value& idle, Kind kind) {
+  return {.kind = kind, .key = text_of(idle, "key"), .idle_for = seconds_of(idle, "idle_s")};
+}
+
+std::string hold_json(const HoldView& hold) {
+  JsonObject out;
+  if (!hold.holder.empty()) out.add("holder", hold.holder);
+  if (hold.fence != 0) out.add("token", hold.fence);
+  if (hold.held_for) out.add("held_ms", ms(*hold.held_for));
+  if (hold.expires_in) out.add("expires_in_ms", ms(*hold.expires_in));
+  return out.finish();
+}
+
+std::string waiter_json(const WaiterView& waiter) {
+  JsonObject out;
+  out.add("holder", waiter.holder);
+  out.add("waited_ms", ms(waiter.waited));
+  return out.finish();
+}
+
+template <typename All, typename Print>
+std::string json_list(const All& all, Print print) {
+  std::string text = "[";
+  for (const auto& one : all) text += (text.size() > 1 ? "," : "") + print(one);
+  return text + ']';
+}
+
+}  // namespace
+
+KeyView key_view(const json::value& value) {
+  KeyView key{.kind = text_of(value, "kind") == "semaphore" ? Kind::semaphore : Kind::lock,
+              .key = text_of(value, "key"),
+              .limit = number_of(value, "limit"),
+              .holders = number_of(value, "holders"),
+              .waiters = number_of(value, "waiters"),
+              .idle_for = ms_if(value, "idle_ms")};
+  for (const json::value& hold : array_of(value, "holds")) {
+    key.holds.push_back({.holder = text_of(hold, "holder"),
+                         .fence = number_of(hold, "token"),
+                         .held_for = ms_if(hold, "held_ms"),
+                         .expires_in = ms_if(hold, "expires_in_ms")});
+  }
+  for (const json::value& waiter : array_of(value, "line")) {
+    key.line.push_back({text_of(waiter, "holder"), ms_of(waiter, "waited_ms")});
+  }
+  return key;
+}
+
+Observation seen_overview(const json::value& value) {
+  static const json::value nothing = json::object();
+  const auto part = [&](std::string_view name) -> const json::value& {
+    const json::value* const found = member(value, name);
+    return found == nullptr ? nothing : *found;
+  };
+  const json::value& totals = part("totals");
+  return {.version = text_of(value, "version"),
+          .uptime = ms_if(value, "uptime_ms"),
+          .ready = truth_of(value, "ready"),
+          .draining = truth_of(value, "draining"),
+          .connections = number_of(value, "connections"),
+          .keys = number_of(part("keys"), "count"),
+          .keys_idle = number_of(part("keys"), "idle"),
+          .keys_max = number_of(part("keys"), "max"),
+          .locks_held = number_of(value, "locks_held"),
+          .lock_waiters = number_of(value, "lock_waiters"),
+          .semaphore_holders = number_of(value, "semaphore_holders"),
+          .semaphore_waiters = number_of(value, "semaphore_waiters"),
+          .listeners = number_of(part("signals"), "listeners"),
+          .totals = TotalsView{.grants = number_of(totals, "grants"),
+                               .contended = number_of(totals, "contended"),
+                               .renewals = number_of(totals, "renewals"),
+                               .releases = number_of(totals, "releases"),
+                               .expiries = number_of(totals, "expiries"),
+                               .disconnects = number_of(totals, "disconnects"),
+                               .timeouts = number_of(totals, "timeouts"),
+                               .cancels = number_of(totals, "cancels")}};
+}
+
+Observation seen_stats(const json::value& value) {
+  Observation seen{.connections = number_of(value, "connections")};
+  for (const KeyView& key : keys_of_stats(value)) {
+    ++seen.keys;
+    if (key.idle_for) {
+      ++seen.keys_idle;
+    } else if (key.kind == Kind::lock) {
+      ++seen.locks_held;
+      seen.lock_waiters += key.waiters;
+    } else {
+      seen.semaphore_holders += key.holders;
+      seen.semaphore_waiters += key.waiters;
+    }
+  }
+  for (const json::value& channel : array_of(value, "signal_channels")) {
+    seen.listeners += number_of(channel, "listeners");
+  }
+  return seen;
+}
+
+std::vector<KeyView> keys_of_stats(const json::value& value) {
+  std::vector<KeyView> keys;
+  for (const json::value& lock : array_of(value, "locks")) keys.push_back(lock_of_stats(lock));
+  for (const json::value& one : array_of(value, "semaphores")) {
+    keys.push_back(semaphore_of_stats(one));
+  }
+  for (const json::value& idle : array_of(value, "idle_locks")) {
+    keys.push_back(idle_of_stats(idle, Kind::lock));
+  }
+  for (const json::value& idle : array_of(value, "idle_semaphores")) {
+    keys.push_back(idle_of_stats(idle, Kind::semaphore));
+  }
+  return keys;
+}
+
+void sort_by_waiters(std::vector<KeyView>& keys) {
+  std::stable_sort(keys.begin(), keys.end(), [](const KeyView& a, const KeyView& b) {
+    return std::tie(b.waiters, b.holders, a.key) < std::tie(a.waiters, a.holders, b.key);
+  });
+}
+
+std::string json_of(const KeyView& key) {
+  JsonObject out;
+  out.add("kind", key.kind == Kind::lock ? "lock" : "semaphore");
+  out.add("key", key.key);
+  out.add("limit", key.limit);
+  out.add("holders", key.holders);
+  out.add("waiters", key.waiters);
+  if (key.idle_for) out.add("idle_ms", ms(*key.idle_for));
+  out.add_json("holds", json_list(key.holds, hold_json));
+  out.add_json("line", json_list(key.line, waiter_json));
+  return out.finish();
+}
+
+}  // namespace lockd::cli

@@ -1,0 +1,83 @@
+// What a server tells of its keys, whichever way it was asked: HTTP knows more than the line port.
+#pragma once
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockd/types.h"
+
+namespace lockd::cli {
+
+struct HoldView {
+  std::string holder{};  // empty: not known
+  Fence fence = 0;       // 0: not known
+  std::optional<Duration> held_for{};
+  std::optional<Duration> expires_in{};
+};
+
+struct WaiterView {
+  std::string holder{};
+  Duration waited{};
+};
+
+struct KeyView {
+  Kind kind = Kind::lock;
+  std::string key{};
+  std::uint64_t limit = 1;
+  std::uint64_t holders = 0;
+  std::uint64_t waiters = 0;
+  std::optional<Duration> idle_for{};  // nobody holds it
+  std::vector<HoldView> holds{};       // may be fewer than `holders`
+  std::vector<WaiterView> line{};      // may be fewer than `waiters`
+};
+
+// Everything that has happened since the server began.
+struct TotalsView {
+  std::uint64_t grants = 0;
+  std::uint64_t contended = 0;
+  std::uint64_t renewals = 0;
+  std::uint64_t releases = 0;
+  std::uint64_t expiries = 0;
+  std::uint64_t disconnects = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t cancels = 0;
+};
+
+struct Observation {
+  std::string version{};  // empty: not known
+  std::optional<Duration> uptime{};
+  std::optional<bool> ready{};
+  bool draining = false;
+  std::uint64_t connections = 0;
+  std::uint64_t keys = 0;
+  std::uint64_t keys_idle = 0;
+  std::uint64_t keys_max = 0;  // 0: not known
+  std::uint64_t locks_held = 0;
+  std::uint64_t lock_waiters = 0;
+  std::uint64_t semaphore_holders = 0;
+  std::uint64_t semaphore_waiters = 0;
+  std::uint64_t listeners = 0;
+  std::optional<TotalsView> totals{};
+};
+
+// One of the "locks" of /v1/locks.
+KeyView key_view(const boost::json::value& json);
+
+// /v1/overview
+Observation seen_overview(const boost::json::value& json);
+
+// The statistics of the line port: the stats, and the keys, idle ones last.
+Observation seen_stats(const boost::json::value& json);
+std::vector<KeyView> keys_of_stats(const boost::json::value& json);
+
+// Those with the longest lines first, then those with most holders, then by name.
+void sort_by_waiters(std::vector<KeyView>& keys);
+
+// A key as a JSON object, as /v1/locks would have it, as far as it is known.
+std::string json_of(const KeyView& key);
+
+}  // namespace lockd::cli

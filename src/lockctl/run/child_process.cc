@@ -1,0 +1,107 @@
+#include "lockctl/run/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+
+#include "lockctl/output/failure.h"
+#include "lockctl/run/event_fd.h"
+#include "lockctl/values.h"
+
+namespace lockd::cli {
+namespace {
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  for (const std::string& string : strings) all.push_back(const_cast<char*>(string.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+// The child, between fork and exec: nothing that takes a lock or allocates. Says by the pipe why it
+// could not become the command; when it did, exec closes the pipe.
+[[noreturn]] void become(char* const* words, char* const* environment, const sigset_t& mask,
+                         pid_t parent, const EventFd& go, int pipe) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kExitSoftware);  // it died before the kernel knew
+  pollfd rung{.fd = go.descriptor(), .events = POLLIN, .revents = 0};
+  ::poll(&rung, 1, -1);
+  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  ::execvpe(words[0], words, environment);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t told = ::write(pipe, &error, sizeof error);
+  ::_exit(kExitNotFound);
+}
+
+[[noreturn]] void refuse(const std::string& what, int error, ExitCode code) {
+  throw Failure(code, what + ": " + std::generic_category().message(error));
+}
+
+// To a child that has them all blocked still: so one that it was sent as well does not reach it
+// twice.
+void pass_on_unread(const SignalSource& signals, pid_t child) {
+  while (const auto signal = signals.next()) {
+    if (is_stop(signal->number)) {
+      ::kill(::getpid(), SIGSTOP);
+    } else {
+      ::kill(child, signal->number);
+    }
+  }
+}
+
+}  // namespace
+
+pid_t start_child(const ChildCommand& command, const SignalSource& signals) {
+  const std::vector<char*> words = pointers(command.words);
+  const std::vector<char*> environment = pointers(command.environment);
+  const EventFd go;
+  if (go.descriptor() < 0) refuse("eventfd", errno, kExitSystem);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) refuse("pipe", errno, kExitSystem);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    become(words.data(), environment.data(), signals.original_mask(), parent, go, ends[1]);
+  }
+  const int fork_error = errno;
+  ::close(ends[1]);
+  if (child > 0) pass_on_unread(signals, child);
+  go.ring();
+  int error = 0;
+  ssize_t size = 0;
+  do {
+    size = child < 0 ? 0 : ::read(ends[0], &error, sizeof error);
+  } while (size < 0 && errno == EINTR);
+  ::close(ends[0]);
+  if (child < 0) refuse("cannot start a process", fork_error, kExitSystem);
+  if (size != sizeof error) return child;
+  ::waitpid(child, nullptr, 0);
+  refuse(printable(command.words.front()), error,
+         error == ENOENT ? kExitNotFound : kExitNotExecutable);
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& added,
+                                          const std::vector<std::string>& left_out) {
+  std::vector<std::string> all = added;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view name = name_of(*variable);
+    const bool replaced = std::any_of(added.begin(), added.end(),
+                                      [&](const std::string& one) { return name_of(one) == name; });
+    const bool unwanted = std::find(left_out.begin(), left_out.end(), name) != left_out.end();
+    if (!replaced && !unwanted) all.emplace_back(*variable);
+  }
+  return all;
+}
+
+}  // namespace lockd::cli

@@ -1,0 +1,41 @@
+// Watches over the command of `run` until it ends, or has to.
+//
+//   signals     are passed on to the child. One from the terminal has reached it already, as it is
+//               in our group, and is not doubled.
+//   a stop      of the child by the terminal (^Z) stops us too, so that the shell takes over. When
+//               we go on, so does the child, if what we hold is still held.
+//   a loss      of what is held ends the child and all its descendants: SIGTERM, and SIGKILL when
+//               the grace is over.
+//
+// For the first thread, which has started the child.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+
+#include "lockctl/run/event_fd.h"
+#include "lockctl/run/signal_source.h"
+#include "lockd/types.h"
+
+namespace lockd::cli {
+
+// What the child may run for.
+struct LockGuard {
+  std::function<bool()> is_held;  // asked whenever anything happens
+  const EventFd& lost;            // rung when it is not, by any thread
+  std::function<void()> on_loss;  // told once, before the child is stopped
+};
+
+struct ChildExit {
+  int status = 0;     // as waitpid tells it
+  bool lost = false;  // the guard was lost while the child ran
+};
+
+ChildExit supervise(pid_t child, const SignalSource& signals, const LockGuard& guard,
+                    Duration grace);
+
+// The exit status that stands for it: the child's own, or 128 and the signal.
+int exit_status_of(int wait_status);
+
+}  // namespace lockd::cli

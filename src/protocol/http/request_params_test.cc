@@ -1,0 +1,150 @@
+#include "protocol/http/request_params.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "protocol/http/target.h"
+
+namespace lockd {
+namespace {
+
+constexpr std::int64_t kMax = 9'223'372'036'000;
+
+// What a body of {"key", "n"?, "flag"?} is refused for; empty when it is taken.
+std::string problem_of(std::string_view body) {
+  RequestParams params = RequestParams::of_json(body);
+  params.name("key");
+  params.number_if_given("n", 1, kMax);
+  params.truth("flag");
+  return params.error().detail;
+}
+
+TEST(RequestParams, TakesWhatIsAskedFor) {
+  RequestParams params =
+      RequestParams::of_json(R"( {"key": "a\u00e9\n", "n": 12, "flag": true, "empty": ""} )");
+  EXPECT_EQ(params.text("key"), "a\u00e9\n");
+  EXPECT_EQ(params.number("n", 0, 12), 12);
+  EXPECT_EQ(params.number_if_given("absent", 0, 1), std::nullopt);
+  EXPECT_TRUE(params.truth("flag"));
+  EXPECT_FALSE(params.truth("other"));
+  EXPECT_EQ(params.text_if_given("empty"), "");
+  EXPECT_FALSE(params.error());
+}
+
+TEST(RequestParams, NamesWhatIsWrong) {
+  struct Case {
+    std::string body;
+    std::string problem;
+  };
+  const std::string range = "n must be a whole number from 1 to 9223372036000";
+  const std::string name = "key must be 1 to 256 bytes of UTF-8 without control characters";
+  const std::vector<Case> cases = {
+      {R"({"key":"a"})", ""},
+      {R"({"key":"a","n":1})", ""},
+      {R"({"key":"a","n":9223372036000})", ""},
+      {R"({"key":"a","n":1.0})", ""},
+      {R"({"key":"a","n":9.223372036e12})", ""},
+      {R"({})", "key is missing"},
+      {R"({"key":1})", "key must be a text"},
+      {R"({"key":null})", "key must be a text"},
+      {R"({"key":["a"]})", "key must be a text"},
+      {R"({"key":{"key":"a"}})", "key must be a text"},
+      {R"({"key":""})", name},
+      {"{\"key\":\"" + std::string(257, 'x') + "\"}", name},
+      {R"({"key":"a\u0000"})", name},
+      {R"({"key":"a","n":0})", range},
+      {R"({"key":"a","n":-1})", range},
+      {R"({"key":"a","n":9223372036001})", range},
+      {R"({"key":"a","n":9223372036854775808})", range},
+      {R"({"key":"a","n":1e400})", range},
+      {R"({"key":"a","n":1.5})", range},
+      {R"({"key":"a","n":0.0})", range},
+      {R"({"key":"a","n":1e-400})", range},
+      {R"({"key":"a","n":1e13})", range},
+      {R"({"key":"a","n":"1"})", range},
+      {R"({"key":"a","n":true})", range},
+      {R"({"key":"a","flag":1})", "flag must be true or false"},
+      {R"({"key":"a","flag":"true"})", "flag must be true or false"},
+      {R"({"key":"a","ttl":1})", "unknown member: ttl"},
+      {R"({"key":"a","KEY":"b"})", "unknown member: KEY"},
+      {R"({"key":"a","key":"b"})", "a member is given twice"},
+      {R"([])", "the body must be a JSON object"},
+      {R"("key")", "the body must be a JSON object"},
+      {R"(1)", "the body must be a JSON object"},
+      {R"(null)", "the body must be a JSON object"},
+  };
+  for (const Case& c : cases) EXPECT_EQ(problem_of(c.body), c.problem) << c.body;
+}
+
+TEST(RequestParams, RefusesWhatIsNotJson) {
+  for (const std::string& body : std::vector<std::string>{"",
+                                                          " ",
+                                                          "{",
+                                                          R"({"key")",
+                                                          R"({"key":"a")",
+                                                          R"({"key":"a",})",
+                                                          R"({key:"a"})",
+                                                          R"({'key':'a'})",
+                                                          R"({"key":"a"} x)",
+                                                          R"({"key":"a"}{})",
+                                                          R"({"key":"\x"})",
+                                                          R"({"key":"\ud800"})",
+                                                          "{\"key\":\"\xff\"}",
+                                                          "{\"key\":\"a\nb\"}",
+                                                          R"({"n":01})",
+                                                          R"({"n":NaN})",
+                                                          R"({"n":.5})",
+                                                          R"(/**/{"key":"a"})",
+                                                          "\xef\xbb\xbf{}",
+                                                          std::string(100, '['),
+                                                          std::string(100'000, '{')}) {
+    EXPECT_TRUE(problem_of(body).starts_with("the body")) << body.substr(0, 40);
+  }
+}
+
+TEST(RequestParams, HasLimits) {
+  std::string many = "{\"key\":\"a\"";
+  for (int i = 0; i < 100; ++i) many += ",\"m" + std::to_string(i) + "\":1";
+  EXPECT_NE(problem_of(many + "}"), "");
+  EXPECT_NE(problem_of(R"({"key":"a",")" + std::string(300, 'k') + "\":1}"), "");
+  EXPECT_NE(
+      problem_of(R"({"key":"a","deep":)" + std::string(1000, '[') + std::string(1000, ']') + "}"),
+      "");
+}
+
+TEST(RequestParams, OfAQuery) {
+  Target target;
+  ASSERT_TRUE(parse_target("/v1/locks?prefix=a+b%2B%C3%A9&limit=7&idle=true&&flag", &target));
+  EXPECT_EQ(target.path, "/v1/locks");
+  RequestParams params = RequestParams::of_query(target.query);
+  EXPECT_EQ(params.text("prefix"), "a b+\u00e9");
+  EXPECT_EQ(params.number("limit", 1, 1000), 7);
+  EXPECT_TRUE(params.truth("idle"));
+  EXPECT_EQ(params.text("flag"), "");
+  EXPECT_FALSE(params.error());
+
+  RequestParams wrong = RequestParams::of_query({{"limit", "1x"}});
+  wrong.number("limit", 1, 10);
+  EXPECT_EQ(wrong.error().detail, "limit must be a whole number from 1 to 10");
+  EXPECT_EQ(RequestParams::of_query({{"a", "1"}, {"a", "2"}}).error().detail, "a is given twice");
+  EXPECT_EQ(RequestParams::of_query({{"a", "1"}}).error().detail, "unknown member: a");
+  const std::string nameless = "a member has no proper name";
+  for (const std::string& name : {std::string("\xe5"), std::string(), std::string(257, 'a')}) {
+    EXPECT_EQ(RequestParams::of_query({{name, "1"}}).error().detail, nameless);
+  }
+}
+
+TEST(Target, RefusesBrokenEscapes) {
+  for (const char* text : {"/%", "/%4", "/%zz", "/a?b=%", "/a?%g0=1"}) {
+    Target target;
+    EXPECT_FALSE(parse_target(text, &target)) << text;
+  }
+  Target target;
+  ASSERT_TRUE(parse_target("/a+b%2fc", &target));
+  EXPECT_EQ(target.path, "/a+b/c");
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,102 @@
+#include "protocol/line/line_reply.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <chrono>
+
+namespace lockd {
+namespace {
+
+void append_number(std::string& out, std::uint64_t number) {
+  std::array<char, 20> digits;  // of 2^64 - 1
+  char* const first = digits.data();
+  out.append(first, std::to_chars(first, first + digits.size(), number).ptr);
+}
+
+std::uint64_t seconds_up(Duration duration) {
+  const auto seconds =
+      std::chrono::ceil<std::chrono::seconds>(std::max(duration, Duration::zero()));
+  return static_cast<std::uint64_t>(seconds.count());
+}
+
+void write_ok(std::string& out, std::uint64_t number) {
+  out += "ok ";
+  append_number(out, number);
+  out += '\n';
+}
+
+}  // namespace
+
+std::string_view status_of(Command command, Outcome outcome, bool detailed) noexcept {
+  const bool enqueues = command == Command::enqueue;
+  const bool takes = enqueues || command == Command::acquire;
+  const auto in_detail = [detailed](std::string_view name) {
+    return detailed ? name : kStatusError;
+  };
+  assert(outcome != Outcome::queued || enqueues);
+  switch (outcome) {
+    case Outcome::ok: return enqueues ? "acquired" : kStatusOk;
+    case Outcome::queued: return "queued";
+    case Outcome::held:  // a try: its wait of no seconds is over
+    case Outcome::timeout: return "timeout";
+    case Outcome::max_keys: return "error_max_locks";
+    case Outcome::max_waiters: return "error_max_waiters";
+    case Outcome::limit_mismatch: return "error_limit_mismatch";
+    case Outcome::storage: return takes ? "error_storage" : kStatusError;
+    case Outcome::not_leader: return "error_not_leader -";
+    case Outcome::already_enqueued: return in_detail("error_already_enqueued");
+    case Outcome::not_enqueued: return in_detail("error_not_enqueued");
+    case Outcome::expired:
+      // To a renewal or a release it says only that nobody holds the key, not that this token ever
+      // did: no lease to speak of.
+      return command == Command::await_turn ? in_detail("error_lease_expired") : kStatusError;
+    case Outcome::cancelled:
+    case Outcome::closed:
+    case Outcome::not_holder:
+    case Outcome::stale:
+    case Outcome::fences_exhausted:
+    case Outcome::invalid_key:
+    case Outcome::invalid_holder:
+    case Outcome::invalid_ttl:
+    case Outcome::invalid_wait:
+    case Outcome::invalid_limit: break;
+  }
+  return kStatusError;
+}
+
+void write_status(std::string& out, std::string_view status) {
+  out += status;
+  out += '\n';
+}
+
+void write_grant(std::string& out, Command command, const LineToken& token, Duration ttl) {
+  const auto digits = token.format();
+  out += status_of(command, Outcome::ok, false);
+  out += ' ';
+  out.append(digits.data(), digits.size());
+  out += ' ';
+  append_number(out, seconds_up(ttl));
+  out += '\n';
+}
+
+void write_remaining(std::string& out, Duration remaining) { write_ok(out, seconds_up(remaining)); }
+
+void write_count(std::string& out, std::uint64_t count) { write_ok(out, count); }
+
+void write_stats(std::string& out, std::string_view json) {
+  out += "ok ";
+  out += json;
+  out += '\n';
+}
+
+void write_signal(std::string& out, std::string_view channel, std::string_view payload) {
+  out += "sig ";
+  out += channel;
+  out += ' ';
+  out += payload;
+  out += '\n';
+}
+
+}  // namespace lockd

@@ -1,0 +1,86 @@
+// What a client of the line protocol asks for, understood and checked.
+//
+// For the session that executes it. Pure: three lines go in, a request or the rule that they break
+// comes out. The request's views are those of the lines, and live as long as the buffer that they
+// lie in. Nothing here allocates; safe from any thread.
+//
+//   const auto parsed = parse_request(framed.lines, phase);
+//   if (!parsed) return close_with_error(parsed.violation);
+//   execute(parsed.request);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "lockd/types.h"
+#include "protocol/line/line_framer.h"
+#include "protocol/line/line_token.h"
+
+namespace lockd {
+
+// Which rule of the protocol a client broke. The reply is `error`, whichever it was, and the
+// connection is closed. The numbers are for the log and the counters.
+enum class Violation : std::uint8_t {
+  none = 0,
+  unknown_command = 3,
+  not_an_integer = 4,  // or more seconds than fit a Duration
+  bad_key = 5,         // or channel, pattern or group
+  negative_timeout = 6,
+  empty_token = 7,
+  bad_arguments = 8,  // too few, too many; a signal's payload blank or too long
+  bad_lease = 9,
+  read_timeout = 10,   // 10 to 12 are found by the session and the framer
+  disconnected = 11,   // nobody is left to reply to
+  line_too_long = 12,  // LineFramer::Status::line_too_long
+  bad_limit = 13,
+};
+inline constexpr std::size_t kViolationCodes = 14;
+
+enum class Command : std::uint8_t {
+  acquire,     // l, sl
+  release,     // r, sr
+  renew,       // n, sn
+  enqueue,     // e, se
+  await_turn,  // w, sw
+  auth,
+  stats,
+  ping,
+  barrier,
+  listen,
+  unlisten,
+  signal,
+};
+
+// Whether the client has yet to send the shared secret.
+enum class Phase : std::uint8_t {
+  before_auth,  // `auth` is the only command there is
+  open,         // and here it is none: sent already, or not asked for
+};
+
+struct LineRequest {
+  Command command = Command::ping;
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;
+  std::string_view key{};            // the channel of signal, the pattern of listen and unlisten
+  Duration wait{};                   // acquire, await_turn
+  std::optional<Duration> ttl{};     // acquire, enqueue, renew; none named: the default's to choose
+  std::optional<LineToken> token{};  // release, renew; none: it names no grant, answer `error`
+  std::string_view text{};           // auth: the secret; listen, unlisten: the group, or empty;
+                                     // signal: the payload
+};
+
+struct ParsedRequest {
+  Violation violation = Violation::none;
+  LineRequest request{};  // when there is no violation
+
+  explicit operator bool() const { return violation == Violation::none; }
+};
+
+// Where a request breaks several rules the first counts: of the command, the key, the number of
+// arguments, their form as integers, their range. Before auth the session answers every violation,
+// the framer's too, with `error_auth`. Precondition: the lines are within the framer's limits.
+ParsedRequest parse_request(const RequestLines& lines, Phase phase) noexcept;
+
+}  // namespace lockd

@@ -1,0 +1,300 @@
+// Commands, phases, arguments, and which violation counts.
+#include "protocol/line/line_request.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace std::string_view_literals;
+
+constexpr std::string_view kToken = "00000000000000070123456789abcdef";
+
+ParsedRequest parse(std::string_view command, std::string_view key, std::string_view argument,
+                    Phase phase = Phase::open) {
+  return parse_request({command, key, argument}, phase);
+}
+
+Violation violation(std::string_view command, std::string_view key, std::string_view argument) {
+  return parse(command, key, argument).violation;
+}
+
+struct Understood {
+  std::string_view command;
+  std::string_view argument;
+  Command is;
+  Kind kind = Kind::lock;
+  Duration wait = 0s;
+  std::optional<Duration> ttl{};
+  std::uint32_t limit = 1;
+  bool token = false;
+};
+
+TEST(LineRequest, EveryLockCommandIsUnderstood) {
+  const std::string with_lease = std::string(kToken) + " 60";
+  const Understood cases[] = {
+      {"l", "10", Command::acquire, Kind::lock, 10s},
+      {"l", "0 33", Command::acquire, Kind::lock, 0s, 33s},
+      {"r", kToken, Command::release, Kind::lock, 0s, {}, 1, true},
+      {"n", kToken, Command::renew, Kind::lock, 0s, {}, 1, true},
+      {"n", with_lease, Command::renew, Kind::lock, 0s, 60s, 1, true},
+      {"e", "", Command::enqueue},
+      {"e", "20", Command::enqueue, Kind::lock, 0s, 20s},
+      {"w", "5", Command::await_turn, Kind::lock, 5s},
+      {"sl", "10 3", Command::acquire, Kind::semaphore, 10s, {}, 3},
+      {"sl", "10 3 60", Command::acquire, Kind::semaphore, 10s, 60s, 3},
+      {"sr", kToken, Command::release, Kind::semaphore, 0s, {}, 1, true},
+      {"sn", kToken, Command::renew, Kind::semaphore, 0s, {}, 1, true},
+      {"sn", with_lease, Command::renew, Kind::semaphore, 0s, 60s, 1, true},
+      {"se", "3", Command::enqueue, Kind::semaphore, 0s, {}, 3},
+      {"se", "2147483647 60", Command::enqueue, Kind::semaphore, 0s, 60s, 2'147'483'647},
+      {"sw", "5", Command::await_turn, Kind::semaphore, 5s},
+  };
+  for (const Understood& c : cases) {
+    const auto parsed = parse(c.command, "my job", c.argument);
+    ASSERT_TRUE(parsed) << c.command << ' ' << c.argument;
+    const LineRequest& request = parsed.request;
+    EXPECT_EQ(request.command, c.is) << c.command;
+    EXPECT_EQ(request.kind, c.kind) << c.command;
+    EXPECT_EQ(request.key, "my job");
+    EXPECT_EQ(request.wait, c.wait) << c.command << ' ' << c.argument;
+    EXPECT_EQ(request.ttl, c.ttl) << c.command << ' ' << c.argument;
+    EXPECT_EQ(request.limit, c.limit) << c.command << ' ' << c.argument;
+    ASSERT_EQ(request.token.has_value(), c.token) << c.command;
+    if (c.token) {
+      EXPECT_EQ(request.token->fence, 7u);
+      EXPECT_EQ(request.token->secret, 0x0123456789abcdefu);
+    }
+  }
+}
+
+TEST(LineRequest, CommandsAreComparedByteForByte) {
+  for (const std::string_view command : {""sv,        " "sv,          "x"sv,
+                                         "L"sv,       " l"sv,         "l "sv,
+                                         "l\t"sv,     "l\0"sv,        "ll"sv,
+                                         "s"sv,       "se "sv,        "ls"sv,
+                                         "lock"sv,    "PING"sv,       "Stats"sv,
+                                         "listen "sv, "unlisten\r"sv, "signals"sv,
+                                         "sig"sv,     "ok"sv,         "\xef\xbb\xbfl"sv,
+                                         "\xff"sv,    "*3"sv,         "GET / HTTP/1.1"sv}) {
+    // Whatever the other lines are: the command is looked at first.
+    EXPECT_EQ(violation(command, "k", "1"), Violation::unknown_command) << command;
+    EXPECT_EQ(violation(command, "", "-1 x"), Violation::unknown_command) << command;
+  }
+}
+
+TEST(LineRequest, StatsPingAndBarrierIgnoreTheirOtherLines) {
+  const struct {
+    std::string_view command;
+    Command is;
+  } cases[] = {{"stats", Command::stats}, {"ping", Command::ping}, {"barrier", Command::barrier}};
+  for (const auto& c : cases) {
+    for (const std::string_view line : {""sv, "_"sv, "a b c d e"sv, "\xff\x01"sv, "*>"sv}) {
+      const auto parsed = parse(c.command, line, line);
+      ASSERT_TRUE(parsed) << c.command;
+      EXPECT_EQ(parsed.request.command, c.is);
+    }
+  }
+}
+
+TEST(LineRequest, BeforeAuthThereIsNoOtherCommandAndAfterItNoAuth) {
+  for (const std::string_view command :
+       {"l"sv, "r"sv, "n"sv, "e"sv, "w"sv, "sl"sv, "sr"sv, "sn"sv, "se"sv, "sw"sv, "stats"sv,
+        "ping"sv, "barrier"sv, "listen"sv, "unlisten"sv, "signal"sv, "junk"sv, ""sv}) {
+    EXPECT_EQ(parse(command, "k", "1", Phase::before_auth).violation, Violation::unknown_command)
+        << command;
+  }
+  EXPECT_EQ(violation("auth", "_", "secret"), Violation::unknown_command);
+}
+
+TEST(LineRequest, TheSecretIsTheTrimmedArgument) {
+  const std::string longest(kLongLineSizeMax, 's');
+  const struct {
+    std::string_view argument;
+    std::string_view secret;
+  } cases[] = {
+      {"secret", "secret"}, {" \tsecret\t ", "secret"}, {"two  words", "two  words"}, {"", ""},
+      {" \t ", ""},         {"\xff\x01", "\xff\x01"},   {longest, longest},
+  };
+  for (const auto& c : cases) {
+    for (const std::string_view key : {"_"sv, ""sv, "\xff"sv}) {
+      const auto parsed = parse("auth", key, c.argument, Phase::before_auth);
+      ASSERT_TRUE(parsed);
+      EXPECT_EQ(parsed.request.command, Command::auth);
+      EXPECT_EQ(parsed.request.text, c.secret);
+    }
+  }
+}
+
+TEST(LineRequest, NumbersAreDecimalWithAnOptionalSignAndOf64Bits) {
+  constexpr Violation kNone = Violation::none;
+  constexpr Violation kNot = Violation::not_an_integer;
+  const struct {
+    std::string_view text;
+    Violation as_wait, as_limit, as_ttl;
+    std::int64_t value = 0;  // where it is accepted
+  } cases[] = {
+      {"1", kNone, kNone, kNone, 1},
+      {"+1", kNone, kNone, kNone, 1},
+      {"01", kNone, kNone, kNone, 1},
+      {"+0000000000000000000000000007", kNone, kNone, kNone, 7},
+      {"0", kNone, Violation::bad_limit, Violation::bad_lease},
+      {"-0", kNone, Violation::bad_limit, Violation::bad_lease},
+      {"+0", kNone, Violation::bad_limit, Violation::bad_lease},
+      {"-1", Violation::negative_timeout, Violation::bad_limit, Violation::bad_lease},
+      {"2147483647", kNone, kNone, kNone, 2'147'483'647},
+      {"2147483648", kNone, Violation::bad_limit, kNone, 2'147'483'648},
+      {"4294967297", kNone, Violation::bad_limit, kNone, 4'294'967'297},
+      {"9223372036", kNone, Violation::bad_limit, kNone, 9'223'372'036},
+      {"9223372037", kNot, Violation::bad_limit, kNot},
+      {"9223372036854775807", kNot, Violation::bad_limit, kNot},
+      {"9223372036854775808", kNot, kNot, kNot},
+      {"18446744073709551617", kNot, kNot, kNot},
+      {"99999999999999999999", kNot, kNot, kNot},
+      {"-9223372037", Violation::negative_timeout, Violation::bad_limit, Violation::bad_lease},
+      {"-9223372036854775808", Violation::negative_timeout, Violation::bad_limit,
+       Violation::bad_lease},
+      {"-9223372036854775809", kNot, kNot, kNot},
+      {"1e3", kNot, kNot, kNot},
+      {"1.0", kNot, kNot, kNot},
+      {"1.", kNot, kNot, kNot},
+      {".5", kNot, kNot, kNot},
+      {"1,000", kNot, kNot, kNot},
+      {"1_000", kNot, kNot, kNot},
+      {"0x10", kNot, kNot, kNot},
+      {"10s", kNot, kNot, kNot},
+      {"ten", kNot, kNot, kNot},
+      {"+", kNot, kNot, kNot},
+      {"-", kNot, kNot, kNot},
+      {"+-1", kNot, kNot, kNot},
+      {"-+1", kNot, kNot, kNot},
+      {"++1", kNot, kNot, kNot},
+      {"--1", kNot, kNot, kNot},
+      {"1-", kNot, kNot, kNot},
+      {"inf", kNot, kNot, kNot},
+      {"nan", kNot, kNot, kNot},
+      {"\xd9\xa1", kNot, kNot, kNot},      // an Arabic digit
+      {"\xef\xbc\x91", kNot, kNot, kNot},  // a wide one
+      {"1\r", kNot, kNot, kNot},
+      {"\v1", kNot, kNot, kNot},
+      {"1\0"sv, kNot, kNot, kNot},
+  };
+  for (const auto& c : cases) {
+    const std::string text(c.text);
+    for (const auto& parsed : {parse("l", "k", text), parse("w", "k", text), parse("sw", "k", text),
+                               parse("sl", "k", text + " 1")}) {
+      EXPECT_EQ(parsed.violation, c.as_wait) << text;
+      if (!parsed) continue;
+      EXPECT_EQ(parsed.request.wait, std::chrono::seconds(c.value)) << text;
+    }
+    for (const auto& parsed : {parse("se", "k", text), parse("sl", "k", "1 " + text)}) {
+      EXPECT_EQ(parsed.violation, c.as_limit) << text;
+      if (!parsed) continue;
+      EXPECT_EQ(parsed.request.limit, c.value) << text;
+    }
+    for (const auto& parsed :
+         {parse("l", "k", "1 " + text), parse("e", "k", text), parse("sl", "k", "1 1 " + text),
+          parse("se", "k", "1 " + text), parse("n", "k", std::string(kToken) + ' ' + text)}) {
+      EXPECT_EQ(parsed.violation, c.as_ttl) << text;
+      if (!parsed) continue;
+      EXPECT_EQ(parsed.request.ttl, std::chrono::seconds(c.value)) << text;
+    }
+  }
+}
+
+TEST(LineRequest, ArgumentsAreSplitOnSpacesAndTabs) {
+  for (const std::string_view argument :
+       {"1 2 3"sv, " 1 2 3"sv, "1 2 3 "sv, "\t1\t2\t3\t"sv, "  1 \t 2\t\t 3 \t"sv}) {
+    const auto parsed = parse("sl", "k", argument);
+    ASSERT_TRUE(parsed) << argument;
+    EXPECT_EQ(parsed.request.wait, 1s);
+    EXPECT_EQ(parsed.request.limit, 2u);
+    EXPECT_EQ(parsed.request.ttl, 3s);
+  }
+}
+
+TEST(LineRequest, TheNumberOfArgumentsIsExact) {
+  const struct {
+    std::string_view command;
+    std::size_t fewest, most;
+    bool token = false;
+  } cases[] = {
+      {"l", 1, 2},  {"r", 1, 1, true},  {"n", 1, 2, true},  {"e", 0, 1},  {"w", 1, 1},
+      {"sl", 2, 3}, {"sr", 1, 1, true}, {"sn", 1, 2, true}, {"se", 1, 2}, {"sw", 1, 1},
+  };
+  for (const auto& c : cases) {
+    std::string argument;
+    for (std::size_t count = 0; count <= 6; ++count, argument += " 1") {
+      const bool good = count >= c.fewest && count <= c.most;
+      const Violation bad =
+          c.token && count == 0 ? Violation::empty_token : Violation::bad_arguments;
+      EXPECT_EQ(violation(c.command, "k", argument), good ? Violation::none : bad)
+          << c.command << argument;
+      EXPECT_EQ(violation(c.command, "k", argument + " \t"), good ? Violation::none : bad)
+          << c.command << argument;
+    }
+  }
+}
+
+TEST(LineRequest, ATokenThatIsNoneIsARequestAllTheSame) {
+  for (const char* command : {"r", "n", "sr", "sn"}) {
+    for (const std::string_view token : {"abc123"sv, "00000000000000070123456789ABCDEF"sv,
+                                         "000000000000000070123456789abcdef"sv, "\xff"sv, "-"sv}) {
+      const auto parsed = parse(command, "k", token);
+      ASSERT_TRUE(parsed) << command << ' ' << token;
+      EXPECT_FALSE(parsed.request.token.has_value()) << token;
+    }
+    EXPECT_TRUE(parse(command, "k", " \t" + std::string(kToken) + " ").request.token.has_value());
+    EXPECT_EQ(violation(command, "k", ""), Violation::empty_token);
+    EXPECT_EQ(violation(command, "k", " \t "), Violation::empty_token);
+  }
+}
+
+TEST(LineRequest, OfSeveralViolationsTheFirstCounts) {
+  const struct {
+    const char* what;
+    std::string_view command, key, argument;
+    Violation violation;
+  } cases[] = {
+      {"command before key", "x", "", "", Violation::unknown_command},
+      {"key before the number of arguments", "l", "", "1 2 3", Violation::bad_key},
+      {"key before an empty token", "r", "", "", Violation::bad_key},
+      {"number of arguments before integers", "l", "k", "a b c", Violation::bad_arguments},
+      {"number of arguments before ranges", "l", "k", "-1 -1 -1", Violation::bad_arguments},
+      {"an integer before an earlier range", "l", "k", "-1 a", Violation::not_an_integer},
+      {"an integer before an earlier limit", "sl", "k", "1 0 a", Violation::not_an_integer},
+      {"too many seconds before an earlier range", "sl", "k", "-1 0 9223372037",
+       Violation::not_an_integer},
+      {"timeout before limit", "sl", "k", "-1 0 0", Violation::negative_timeout},
+      {"limit before lease", "sl", "k", "0 0 0", Violation::bad_limit},
+      {"lease of a token that is none", "n", "k", "abc 0", Violation::bad_lease},
+      {"channel before payload", "signal", "a.*", "", Violation::bad_key},
+      {"channel's bytes before payload", "signal", "\xff", "", Violation::bad_key},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(violation(c.command, c.key, c.argument), c.violation) << c.what;
+  }
+}
+
+TEST(LineRequest, TheViolationsHaveTheNumbersOfTheTable) {
+  EXPECT_EQ(static_cast<int>(Violation::unknown_command), 3);
+  EXPECT_EQ(static_cast<int>(Violation::not_an_integer), 4);
+  EXPECT_EQ(static_cast<int>(Violation::bad_key), 5);
+  EXPECT_EQ(static_cast<int>(Violation::negative_timeout), 6);
+  EXPECT_EQ(static_cast<int>(Violation::empty_token), 7);
+  EXPECT_EQ(static_cast<int>(Violation::bad_arguments), 8);
+  EXPECT_EQ(static_cast<int>(Violation::bad_lease), 9);
+  EXPECT_EQ(static_cast<int>(Violation::read_timeout), 10);
+  EXPECT_EQ(static_cast<int>(Violation::disconnected), 11);
+  EXPECT_EQ(static_cast<int>(Violation::line_too_long), 12);
+  EXPECT_EQ(static_cast<int>(Violation::bad_limit), 13);
+}
+
+}  // namespace
+}  // namespace lockd

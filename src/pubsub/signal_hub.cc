@@ -1,0 +1,119 @@
+#include "pubsub/signal_hub.h"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+#include <stdexcept>
+
+#include "base/pattern.h"
+#include "base/planted.h"
+
+namespace lockd {
+namespace {
+
+constexpr std::string_view kPrefix = "sig ";
+
+// How much is done under one hold of the lock by calls that may have much to do.
+constexpr std::size_t kSlice = 256;
+
+// A mailbox's number and a name in it, as one: the subscribers of a mailbox sort together.
+constexpr unsigned kNameBits = 56;
+
+SubscriberId id_of(SignalHub::Subscriber subscriber) {
+  assert(subscriber.name <= SignalHub::kNameMax);
+  return std::uint64_t{subscriber.mailbox} << kNameBits | subscriber.name;
+}
+
+}  // namespace
+
+Signal::Signal(std::string_view channel, std::string_view payload) : channel_size_(channel.size()) {
+  line_.reserve(kPrefix.size() + channel.size() + payload.size() + 2);
+  line_.append(kPrefix).append(channel).append(1, ' ').append(payload).append(1, '\n');
+}
+
+std::string_view Signal::channel() const { return line().substr(kPrefix.size(), channel_size_); }
+
+std::string_view Signal::payload() const {
+  const std::size_t start = kPrefix.size() + channel_size_ + 1;
+  return line().substr(start, line_.size() - start - 1);
+}
+
+std::uint8_t SignalHub::attach(Mailbox& mailbox) {
+  MutexLock lock(mutex_);
+  if (mailbox_count_ == kMailboxesMax) throw std::length_error("more than 256 mailboxes");
+  mailboxes_[mailbox_count_] = &mailbox;
+  return static_cast<std::uint8_t>(mailbox_count_++);
+}
+
+bool SignalHub::listen(Subscriber subscriber, std::string_view pattern, std::string_view group) {
+  const SubscriberId id = id_of(subscriber);
+  MutexLock lock(mutex_);
+  assert(subscriber.mailbox < mailbox_count_);
+  const bool full = subscriptions_max_ != 0 && subscriptions_.count(id) >= subscriptions_max_;
+  if (full) return subscriptions_.contains(id, pattern, group);
+  subscriptions_.add(id, pattern, group);
+  return true;
+}
+
+bool SignalHub::unlisten(Subscriber subscriber, std::string_view pattern, std::string_view group) {
+  MutexLock lock(mutex_);
+  return subscriptions_.remove(id_of(subscriber), pattern, group);
+}
+
+void SignalHub::drop(Subscriber subscriber) {
+  for (bool done = false; !done;) {
+    MutexLock lock(mutex_);
+    done = subscriptions_.remove_all(id_of(subscriber), kSlice);
+  }
+}
+
+bool SignalHub::listens(Subscriber subscriber) const {
+  MutexLock lock(mutex_);
+  return subscriptions_.count(id_of(subscriber)) > 0;
+}
+
+std::size_t SignalHub::publish(std::string_view channel, std::string_view payload) {
+  assert(is_payload(channel, payload));
+  std::vector<SubscriberId> subscribers;
+  subscribers.reserve(64);  // so that it seldom grows under the lock
+  {
+    MutexLock lock(mutex_);
+    subscriptions_.match(channel, subscribers);
+  }
+  if (subscribers.empty()) return 0;
+  deliver(subscribers, std::make_shared<const Signal>(channel, payload));
+  if (planted(Bug::repeated_signal)) {
+    deliver(subscribers, std::make_shared<const Signal>(channel, payload));
+  }
+  return subscribers.size();
+}
+
+// One call per mailbox, however many of its subscribers there are: a loop is woken once.
+void SignalHub::deliver(std::vector<SubscriberId>& subscribers,
+                        const std::shared_ptr<const Signal>& signal) {
+  std::sort(subscribers.begin(), subscribers.end());
+  for (auto first = subscribers.begin(); first != subscribers.end();) {
+    const std::uint64_t mailbox = *first >> kNameBits;
+    auto last = first;
+    for (; last != subscribers.end() && *last >> kNameBits == mailbox; ++last) *last &= kNameMax;
+    mailboxes_[mailbox]->deliver({first, last}, signal);
+    first = last;
+  }
+}
+
+std::vector<AudienceStatus> SignalHub::list() const {
+  std::vector<AudienceStatus> all;
+  for (;;) {
+    const AudienceStatus last = all.empty() ? AudienceStatus{} : all.back();
+    std::vector<AudienceStatus> slice;
+    {
+      MutexLock lock(mutex_);
+      slice = subscriptions_.list(last.pattern, last.group, kSlice);
+    }
+    if (slice.empty()) return all;
+    // Here, not under the lock: what makes room for more moves all that is there.
+    std::move(slice.begin(), slice.end(), std::back_inserter(all));
+  }
+}
+
+}  // namespace lockd

@@ -1,0 +1,112 @@
+// Signals: what one client publishes on a channel goes to those who listen to it. For the sessions
+// of every transport, on every loop.
+//
+//   const std::uint8_t mine = hub.attach(mailbox);             // once per loop
+//   hub.listen({mine, connection_id}, "orders.>", "billing");  // false: it has too many
+//   hub.publish("orders.eu.42", "paid");                       // how many it went to
+//   hub.drop({mine, connection_id});                           // it has closed
+//
+// Who gets what is in pubsub/subscriptions.h. Delivery is fire and forget, at most once, and in
+// order: what one thread publishes reaches each subscriber in that order.
+//
+// Any thread may call anything. Under the hub's lock is only the choice of the subscribers; a
+// signal is put into mailboxes after it, and nobody waits for a subscriber. A publish that runs
+// while its subscriber leaves may still deliver to it: a mailbox belongs to a loop, which outlives
+// its subscribers, and looks up the name that it is given; one that has closed is not found. For
+// that, names are never used again. Such a signal counts as delivered, also when a group chose the
+// one that left: nobody else is tried.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "pubsub/subscriptions.h"
+
+namespace lockd {
+
+// One signal as it is pushed to line clients; made once, shared by all who receive it.
+class Signal {
+ public:
+  Signal(std::string_view channel, std::string_view payload);
+
+  std::string_view line() const { return line_; }  // "sig <channel> <payload>\n"
+  std::string_view channel() const;
+  std::string_view payload() const;
+
+ private:
+  std::string line_;
+  std::size_t channel_size_;
+};
+
+// Where one loop takes in the signals for its connections.
+class Mailbox {
+ public:
+  // The signal goes to each of `subscribers`, by the names under which they listen. Called on the
+  // publisher's thread, no lock held. Must not wait: not for a subscriber, nor for a lock that is
+  // held while one is written to. What one thread delivers must come out in that order.
+  virtual void deliver(std::span<const std::uint64_t> subscribers,
+                       const std::shared_ptr<const Signal>& signal) noexcept = 0;
+
+ protected:
+  ~Mailbox() = default;
+};
+
+class SignalHub {
+ public:
+  static constexpr std::size_t kMailboxesMax = 256;
+  static constexpr std::uint64_t kNameMax = (std::uint64_t{1} << 56) - 1;
+
+  struct Subscriber {
+    std::uint8_t mailbox;  // from attach()
+    std::uint64_t name;    // among those of the mailbox; at most kNameMax, never used again
+  };
+
+  // `subscriptions_max` is per subscriber; 0 is no limit.
+  explicit SignalHub(std::size_t subscriptions_max = 0) : subscriptions_max_(subscriptions_max) {}
+
+  // The mailbox must outlive every call of publish(). Throws std::length_error past kMailboxesMax.
+  std::uint8_t attach(Mailbox& mailbox) EXCLUDES(mutex_);
+
+  // False when the subscriber has as many subscriptions as it may; true also when it has this one.
+  // Precondition: is_pattern(pattern). An empty group is none.
+  bool listen(Subscriber subscriber, std::string_view pattern, std::string_view group)
+      EXCLUDES(mutex_);
+  // False when there was nothing to remove.
+  bool unlisten(Subscriber subscriber, std::string_view pattern, std::string_view group)
+      EXCLUDES(mutex_);
+  // Ends all its subscriptions. What is published from now on does not go to it.
+  void drop(Subscriber subscriber) EXCLUDES(mutex_);
+
+  // Whether it has any subscription.
+  bool listens(Subscriber subscriber) const EXCLUDES(mutex_);
+
+  // Returns how many subscribers it went to. Precondition: is_channel(channel) and
+  // is_payload(channel, payload).
+  std::size_t publish(std::string_view channel, std::string_view payload) EXCLUDES(mutex_);
+
+  // Every pattern and group that somebody listens to, in that order. Those that come or go
+  // meanwhile may be missed: the lock is not held for longer than a few hundred take.
+  std::vector<AudienceStatus> list() const EXCLUDES(mutex_);
+
+ private:
+  void deliver(std::vector<SubscriberId>& subscribers, const std::shared_ptr<const Signal>& signal);
+
+  const std::size_t subscriptions_max_;
+
+  // Each is written once, by attach(), before anyone can listen there, and read only after a match
+  // has found one who does: the mutex, taken for both, has come between.
+  std::array<Mailbox*, kMailboxesMax> mailboxes_{};
+
+  mutable Mutex mutex_;
+  std::size_t mailbox_count_ GUARDED_BY(mutex_) = 0;
+  Subscriptions subscriptions_ GUARDED_BY(mutex_);
+};
+
+}  // namespace lockd

@@ -1,0 +1,297 @@
+// Many threads publish, listen and leave. Meant for the thread sanitizer.
+#include "pubsub/signal_hub.h"
+#include "base/pattern.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <deque>
+#include <latch>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lockd {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+// Keeps what it is given, for each name.
+class Inbox final : public Mailbox {
+ public:
+  void deliver(std::span<const std::uint64_t> subscribers,
+               const std::shared_ptr<const Signal>& signal) noexcept override {
+    MutexLock lock(mutex_);
+    ++calls_;
+    for (const std::uint64_t name : subscribers) received_[name].push_back(signal);
+  }
+
+  Strings payloads(std::uint64_t name) {
+    MutexLock lock(mutex_);
+    Strings payloads;
+    for (const auto& signal : received_[name]) payloads.emplace_back(signal->payload());
+    return payloads;
+  }
+  std::size_t count(std::uint64_t name) { return payloads(name).size(); }
+  int calls() {
+    MutexLock lock(mutex_);
+    return calls_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<std::uint64_t, std::vector<std::shared_ptr<const Signal>>> received_ GUARDED_BY(mutex_);
+  int calls_ GUARDED_BY(mutex_) = 0;
+};
+
+TEST(Signal, IsALineAndItsParts) {
+  const Signal signal("orders.eu 1", " two  words ");
+  EXPECT_EQ(signal.line(), "sig orders.eu 1  two  words \n");
+  EXPECT_EQ(signal.channel(), "orders.eu 1");
+  EXPECT_EQ(signal.payload(), " two  words ");
+}
+
+TEST(Signal, APayloadIsNotBlankAndFitsALine) {
+  for (const char* payload : {"x", " x ", "\tx", "{}", "\x01", "\xff", "a\rb"}) {
+    EXPECT_TRUE(is_payload("a", payload)) << payload;
+  }
+  for (const char* payload : {"", " ", "\t \r", "a\nb", "a\n"}) {
+    EXPECT_FALSE(is_payload("a", payload)) << payload;
+  }
+  const std::string channel = "orders";
+  const std::size_t size_max = 65'536 - 5 - channel.size();
+  EXPECT_TRUE(is_payload(channel, std::string(size_max, 'x')));
+  EXPECT_FALSE(is_payload(channel, std::string(size_max + 1, 'x')));
+  EXPECT_EQ(Signal(channel, std::string(size_max, 'x')).line().size(), 65'536u + 1);
+}
+
+class SignalHubTest : public ::testing::Test {
+ protected:
+  SignalHub hub_;
+  Inbox inbox_;
+  Inbox other_inbox_;
+  const std::uint8_t mailbox_ = hub_.attach(inbox_);
+  const std::uint8_t other_ = hub_.attach(other_inbox_);
+};
+
+TEST_F(SignalHubTest, DeliversToThoseWhoListen) {
+  EXPECT_TRUE(hub_.listen({mailbox_, 1}, "a.>", ""));
+  EXPECT_TRUE(hub_.listen({other_, 1}, "a.*", ""));
+  EXPECT_TRUE(hub_.listen({other_, 2}, "b", ""));
+  EXPECT_EQ(hub_.publish("a.b", "hello"), 2u);
+  EXPECT_EQ(hub_.publish("c", "nobody"), 0u);
+  EXPECT_EQ(inbox_.payloads(1), (Strings{"hello"}));
+  EXPECT_EQ(other_inbox_.payloads(1), (Strings{"hello"}));
+  EXPECT_EQ(other_inbox_.payloads(2), Strings{});
+}
+
+TEST_F(SignalHubTest, AMailboxIsCalledOncePerSignal) {
+  for (std::uint64_t name = 0; name < 100; ++name) {
+    hub_.listen({name % 2 == 0 ? mailbox_ : other_, name}, "a", "");
+  }
+  EXPECT_EQ(hub_.publish("a", "x"), 100u);
+  EXPECT_EQ(inbox_.calls(), 1);
+  EXPECT_EQ(other_inbox_.calls(), 1);
+  for (std::uint64_t name = 0; name < 100; ++name) {
+    EXPECT_EQ(inbox_.count(name) + other_inbox_.count(name), 1u) << name;
+  }
+}
+
+TEST_F(SignalHubTest, TheLargestNamesAndMailboxesStayApart) {
+  std::deque<Inbox> inboxes;
+  while (inboxes.size() < SignalHub::kMailboxesMax - 2) hub_.attach(inboxes.emplace_back());
+  EXPECT_THROW(hub_.attach(inbox_), std::length_error);
+  hub_.listen({255, SignalHub::kNameMax}, "a", "");
+  hub_.listen({254, SignalHub::kNameMax}, "a", "");
+  hub_.listen({0, 0}, "a", "");
+  EXPECT_EQ(hub_.publish("a", "x"), 3u);
+  EXPECT_EQ(inboxes[253].count(SignalHub::kNameMax), 1u);
+  EXPECT_EQ(inboxes[252].count(SignalHub::kNameMax), 1u);
+  EXPECT_EQ(inbox_.count(0), 1u);
+}
+
+TEST_F(SignalHubTest, UnlistenAndDropEndSubscriptions) {
+  hub_.listen({mailbox_, 1}, "a", "");
+  hub_.listen({mailbox_, 1}, "a", "g");
+  EXPECT_TRUE(hub_.unlisten({mailbox_, 1}, "a", ""));
+  EXPECT_FALSE(hub_.unlisten({mailbox_, 1}, "a", ""));
+  EXPECT_EQ(hub_.publish("a", "x"), 1u);
+  for (int i = 0; i < 1'000; ++i) hub_.listen({mailbox_, 1}, "a." + std::to_string(i), "");
+  hub_.drop({mailbox_, 1});
+  EXPECT_EQ(hub_.publish("a", "x"), 0u);
+  EXPECT_EQ(hub_.publish("a.999", "x"), 0u);
+  EXPECT_TRUE(hub_.list().empty());
+}
+
+TEST_F(SignalHubTest, ListsAllHoweverMany) {
+  for (int i = 0; i < 1'000; ++i) {
+    hub_.listen({mailbox_, 1}, "a." + std::to_string(i), i % 2 == 0 ? "g" : "");
+    hub_.listen({mailbox_, 2}, "a." + std::to_string(i), "g");
+  }
+  const auto all = hub_.list();
+  ASSERT_EQ(all.size(), 1'500u);
+  EXPECT_EQ(all[0], (AudienceStatus{"a.0", "g", 2}));
+  EXPECT_EQ(all[1], (AudienceStatus{"a.1", "", 1}));
+  EXPECT_EQ(all[2], (AudienceStatus{"a.1", "g", 1}));
+}
+
+TEST(SignalHub, RefusesMoreSubscriptionsThanASubscriberMayHave) {
+  SignalHub hub(2);
+  Inbox inbox;
+  const std::uint8_t mailbox = hub.attach(inbox);
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "a", ""));
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "a", "g"));
+  EXPECT_FALSE(hub.listen({mailbox, 1}, "b", ""));
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "a", "g")) << "it has this one";
+  EXPECT_TRUE(hub.listen({mailbox, 2}, "b", "")) << "another has its own";
+  EXPECT_EQ(hub.publish("b", "x"), 1u);
+  hub.unlisten({mailbox, 1}, "a", "");
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "b", ""));
+}
+
+// A mailbox should not wait. Should one do so all the same, it holds up its publisher alone.
+TEST(SignalHub, NobodyWaitsForASlowMailbox) {
+  struct Slow final : Mailbox {
+    void deliver(std::span<const std::uint64_t>,
+                 const std::shared_ptr<const Signal>&) noexcept override {
+      entered.count_down();
+      leave.wait();
+    }
+    std::latch entered{1};
+    std::latch leave{1};
+  } slow;
+  SignalHub hub;
+  Inbox inbox;
+  hub.listen({hub.attach(slow), 1}, "slow", "");
+  const std::uint8_t mailbox = hub.attach(inbox);
+  std::thread publisher([&] { EXPECT_EQ(hub.publish("slow", "x"), 1u); });
+  slow.entered.wait();
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "fast", ""));
+  EXPECT_EQ(hub.publish("fast", "x"), 1u);
+  EXPECT_EQ(hub.list().size(), 2u);
+  hub.drop({0, 1});
+  slow.leave.count_down();
+  publisher.join();
+}
+
+constexpr int kPublishers = 3;
+constexpr int kSignals = 3'000;
+
+// "<publisher> <number>": each publisher's numbers rise from 0.
+void publish_all(SignalHub& hub, int publisher) {
+  for (int i = 0; i < kSignals; ++i) {
+    hub.publish("t." + std::to_string(publisher),
+                std::to_string(publisher) + " " + std::to_string(i));
+  }
+}
+
+// Each publisher's numbers rise; if the signals are `whole`, by one.
+void expect_in_order(const Strings& payloads, bool whole) {
+  std::map<int, int> next;
+  for (const std::string& payload : payloads) {
+    int& expected = next[std::stoi(payload)];
+    const int number = std::stoi(payload.substr(payload.find(' ')));
+    EXPECT_TRUE(number == expected || (!whole && number > expected)) << payload;
+    expected = number + 1;
+  }
+}
+
+class SignalHubThreads : public SignalHubTest {
+ protected:
+  void start_publishers() {
+    for (int i = 0; i < kPublishers; ++i) {
+      threads_.emplace_back([this, i] {
+        publish_all(hub_, i);
+        ++done_;
+      });
+    }
+  }
+  bool publishing() const { return done_ < kPublishers; }
+  void join() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  std::atomic<int> done_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(SignalHubThreads, EverySubscriberReceivesEveryPublishersSignalsInOrder) {
+  for (std::uint64_t name = 1; name <= 3; ++name) {
+    hub_.listen({mailbox_, name}, "t.*", "");
+    hub_.listen({mailbox_, name}, ">", "");
+    hub_.listen({other_, name}, "t.>", "");
+  }
+  start_publishers();
+  join();
+  for (std::uint64_t name = 1; name <= 3; ++name) {
+    for (Inbox* inbox : {&inbox_, &other_inbox_}) {
+      const auto payloads = inbox->payloads(name);
+      EXPECT_EQ(payloads.size(), std::size_t{kPublishers} * kSignals) << "one copy of each";
+      expect_in_order(payloads, true);
+    }
+  }
+}
+
+TEST_F(SignalHubThreads, AGroupSharesEquallyAndLosesNothing) {
+  for (std::uint64_t name = 1; name <= 3; ++name) hub_.listen({mailbox_, name}, "t.*", "g");
+  start_publishers();
+  join();
+  std::set<std::string> all;
+  for (std::uint64_t name = 1; name <= 3; ++name) {
+    const auto payloads = inbox_.payloads(name);
+    EXPECT_EQ(payloads.size(), std::size_t{kPublishers} * kSignals / 3);
+    expect_in_order(payloads, false);
+    all.insert(payloads.begin(), payloads.end());
+  }
+  EXPECT_EQ(all.size(), std::size_t{kPublishers} * kSignals) << "none went to two";
+}
+
+// Subscribers come and go under new names while others publish; one stays and misses nothing.
+TEST_F(SignalHubThreads, SubscribersLeaveWhileOthersPublish) {
+  hub_.listen({mailbox_, 0}, ">", "");
+  start_publishers();
+  std::uint64_t name = 1;
+  for (; publishing(); ++name) {
+    hub_.listen({other_, name}, "t.*", "");
+    hub_.listen({other_, name}, "t.>", "g");
+    hub_.listen({other_, name}, "t.0", "g");
+    hub_.list();
+    if (name % 2 == 0) hub_.unlisten({other_, name}, "t.*", "");
+    hub_.drop({other_, name});
+  }
+  join();
+  expect_in_order(inbox_.payloads(0), true);
+  EXPECT_EQ(inbox_.count(0), std::size_t{kPublishers} * kSignals);
+  for (std::uint64_t n = 1; n < name; ++n) expect_in_order(other_inbox_.payloads(n), false);
+  EXPECT_EQ(hub_.list(), (std::vector<AudienceStatus>{{">", "", 1}}));
+}
+
+TEST_F(SignalHubThreads, AMailboxMayBeAttachedWhileOthersPublish) {
+  std::deque<Inbox> inboxes;
+  start_publishers();
+  while (publishing() && inboxes.size() < 200) {
+    const std::uint8_t mailbox = hub_.attach(inboxes.emplace_back());
+    hub_.listen({mailbox, 1}, "t.>", "");
+  }
+  join();
+  for (Inbox& inbox : inboxes) expect_in_order(inbox.payloads(1), false);
+}
+
+// What begins after drop() has returned does not reach the one that was dropped.
+TEST_F(SignalHubThreads, NothingIsDeliveredThatWasPublishedAfterADrop) {
+  start_publishers();
+  for (std::uint64_t name = 1; publishing(); ++name) {
+    hub_.listen({other_, name}, "mine", "");
+    EXPECT_EQ(hub_.publish("mine", "before"), 1u);
+    hub_.drop({other_, name});
+    EXPECT_EQ(hub_.publish("mine", "after"), 0u);
+    ASSERT_EQ(other_inbox_.payloads(name), Strings{"before"});
+  }
+  join();
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,261 @@
+#include "pubsub/subscriptions.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "pubsub/subscriptions_model.h"
+
+namespace lockd {
+namespace {
+
+using Ids = std::vector<SubscriberId>;
+
+class SubscriptionsTest : public ::testing::Test {
+ protected:
+  Ids match(std::string_view channel) {
+    Ids out;
+    subscriptions_.match(channel, out);
+    return out;
+  }
+  // How many of `signals` each subscriber gets.
+  std::map<SubscriberId, int> shares(std::string_view channel, int signals) {
+    std::map<SubscriberId, int> shares;
+    for (int i = 0; i < signals; ++i) {
+      for (const SubscriberId id : match(channel)) ++shares[id];
+    }
+    return shares;
+  }
+
+  Subscriptions subscriptions_;
+};
+
+TEST_F(SubscriptionsTest, WithoutAGroupEveryMatchingSubscriberIsServed) {
+  subscriptions_.add(1, "a.b", "");
+  subscriptions_.add(2, "a.*", "");
+  subscriptions_.add(3, "a.>", "");
+  subscriptions_.add(4, "a.c", "");
+  subscriptions_.add(5, "a.b", "");
+  EXPECT_EQ(match("a.b"), (Ids{3, 1, 5, 2}));
+  EXPECT_EQ(match("a.c"), (Ids{3, 4, 2}));
+  EXPECT_EQ(match("a.b.c"), (Ids{3}));
+  EXPECT_EQ(match("a"), Ids{});
+  EXPECT_EQ(match("b"), Ids{});
+}
+
+TEST_F(SubscriptionsTest, ListeningTwiceIsOneSubscription) {
+  EXPECT_TRUE(subscriptions_.add(1, "a", ""));
+  EXPECT_FALSE(subscriptions_.add(1, "a", ""));
+  EXPECT_TRUE(subscriptions_.add(1, "a", "g"));  // another one
+  EXPECT_FALSE(subscriptions_.add(1, "a", "g"));
+  EXPECT_EQ(subscriptions_.count(1), 2u);
+  EXPECT_TRUE(subscriptions_.contains(1, "a", "g"));
+  EXPECT_FALSE(subscriptions_.contains(1, "a", "h"));
+  EXPECT_TRUE(subscriptions_.remove(1, "a", ""));
+  EXPECT_FALSE(subscriptions_.remove(1, "a", ""));
+  EXPECT_EQ(match("a"), (Ids{1}));
+  EXPECT_TRUE(subscriptions_.remove(1, "a", "g"));
+  EXPECT_EQ(match("a"), Ids{});
+}
+
+TEST_F(SubscriptionsTest, RemovingWhatIsNotThereChangesNothing) {
+  subscriptions_.add(1, "a.b", "g");
+  EXPECT_FALSE(subscriptions_.remove(1, "a", "g"));
+  EXPECT_FALSE(subscriptions_.remove(1, "a.b", ""));
+  EXPECT_FALSE(subscriptions_.remove(2, "a.b", "g"));
+  EXPECT_FALSE(subscriptions_.remove(1, "a.*", "g"));
+  EXPECT_TRUE(subscriptions_.remove_all(2));
+  EXPECT_EQ(match("a.b"), (Ids{1}));
+}
+
+TEST_F(SubscriptionsTest, AGroupServesItsMembersInTurn) {
+  for (const SubscriberId id : Ids{1, 2, 3}) subscriptions_.add(id, "jobs.*", "workers");
+  EXPECT_EQ(match("jobs.a"), (Ids{1}));
+  EXPECT_EQ(match("jobs.b"), (Ids{2}));
+  EXPECT_EQ(match("jobs.a"), (Ids{3}));
+  EXPECT_EQ(match("jobs.a"), (Ids{1}));
+}
+
+TEST_F(SubscriptionsTest, GroupsAreTheirOwnPerPatternAndName) {
+  subscriptions_.add(1, "a.b", "g");
+  subscriptions_.add(2, "a.*", "g");
+  subscriptions_.add(3, "a.b", "h");
+  EXPECT_EQ(match("a.b"), (Ids{1, 3, 2}));
+}
+
+TEST_F(SubscriptionsTest, NobodyGetsTwoCopies) {
+  for (const char* pattern : {"a.b", "a.*", "*.b", "a.>", ">"}) {
+    subscriptions_.add(1, pattern, "");
+    subscriptions_.add(1, pattern, "g");
+  }
+  EXPECT_EQ(match("a.b"), (Ids{1}));
+}
+
+TEST_F(SubscriptionsTest, AGroupPassesOverThoseAlreadyServed) {
+  subscriptions_.add(1, "a", "g");
+  subscriptions_.add(2, "a", "g");
+  subscriptions_.add(3, "a", "g");
+  subscriptions_.add(1, "*", "");
+  EXPECT_EQ(shares("a", 10), (std::map<SubscriberId, int>{{1, 10}, {2, 5}, {3, 5}}));
+  subscriptions_.remove(1, "*", "");
+  EXPECT_EQ(match("a"), (Ids{1})) << "it was passed over ten times";
+}
+
+TEST_F(SubscriptionsTest, AGroupWhoseMembersAreAllServedServesNone) {
+  subscriptions_.add(1, "a", "g");
+  subscriptions_.add(1, "a", "h");
+  subscriptions_.add(2, "a", "h");
+  EXPECT_EQ(match("a"), (Ids{1, 2}));  // g took 1, and h passes over it
+  subscriptions_.add(1, ">", "");
+  subscriptions_.add(2, ">", "");
+  EXPECT_EQ(match("a"), (Ids{1, 2}));
+}
+
+TEST_F(SubscriptionsTest, ATurnIsNotLostWhenMembersComeAndGo) {
+  for (const SubscriberId id : Ids{1, 2, 3, 4}) subscriptions_.add(id, "a", "g");
+  EXPECT_EQ(match("a"), (Ids{1}));
+  EXPECT_EQ(match("a"), (Ids{2}));
+  subscriptions_.remove(1, "a", "g");  // served already
+  EXPECT_EQ(match("a"), (Ids{3}));
+  subscriptions_.remove_all(4);     // the next
+  subscriptions_.add(5, "a", "g");  // behind all that wait
+  EXPECT_EQ(match("a"), (Ids{2}));
+  EXPECT_EQ(match("a"), (Ids{3}));
+  EXPECT_EQ(match("a"), (Ids{5}));
+  EXPECT_EQ(match("a"), (Ids{2}));
+}
+
+TEST_F(SubscriptionsTest, SharesAreEqual) {
+  for (SubscriberId id = 0; id < 7; ++id) subscriptions_.add(id, "a.>", "g");
+  for (const auto& [id, share] : shares("a.b", 7 * 100)) EXPECT_EQ(share, 100) << id;
+}
+
+TEST_F(SubscriptionsTest, AppendsToWhatIsThere) {
+  subscriptions_.add(7, "a", "");
+  Ids out{1};
+  subscriptions_.match("a", out);
+  EXPECT_EQ(out, (Ids{1, 7}));
+}
+
+TEST_F(SubscriptionsTest, TheTrieShrinksToNothing) {
+  EXPECT_EQ(subscriptions_.nodes(), 0u);
+  subscriptions_.add(1, "a.b.c", "");
+  EXPECT_EQ(subscriptions_.nodes(), 3u);
+  subscriptions_.add(1, "a.*.>", "g");
+  subscriptions_.add(1, "a..c", "g");
+  subscriptions_.add(2, "a.b", "");
+  EXPECT_EQ(subscriptions_.nodes(), 7u);
+  subscriptions_.remove(1, "a.b.c", "");
+  EXPECT_EQ(subscriptions_.nodes(), 6u) << "a.b is still listened to";
+  subscriptions_.remove_all(1);
+  EXPECT_EQ(subscriptions_.nodes(), 2u);
+  subscriptions_.remove(2, "a.b", "");
+  EXPECT_EQ(subscriptions_.nodes(), 0u);
+  EXPECT_EQ(subscriptions_.count(1), 0u);
+}
+
+TEST_F(SubscriptionsTest, RemovesInPieces) {
+  for (int i = 0; i < 10; ++i) subscriptions_.add(1, "a." + std::to_string(i), "");
+  EXPECT_FALSE(subscriptions_.remove_all(1, 4));
+  EXPECT_EQ(subscriptions_.count(1), 6u);
+  EXPECT_FALSE(subscriptions_.remove_all(1, 5));
+  EXPECT_TRUE(subscriptions_.remove_all(1, 1));
+  EXPECT_EQ(subscriptions_.nodes(), 0u);
+}
+
+TEST_F(SubscriptionsTest, ListsPatternsAndGroupsInPieces) {
+  subscriptions_.add(1, "b", "");
+  subscriptions_.add(2, "b", "");
+  subscriptions_.add(1, "a.>", "z");
+  subscriptions_.add(1, "a.>", "g");
+  subscriptions_.add(2, "a.>", "g");
+  const std::vector<AudienceStatus> all{{"a.>", "g", 2}, {"a.>", "z", 1}, {"b", "", 2}};
+  EXPECT_EQ(subscriptions_.list("", "", 100), all);
+  EXPECT_EQ(subscriptions_.list("", "", 2), std::vector(all.begin(), all.begin() + 2));
+  subscriptions_.remove_all(1);  // "a.>", "z" is gone: the listing goes on behind where it was
+  EXPECT_EQ(subscriptions_.list("a.>", "z", 2), (std::vector<AudienceStatus>{{"b", "", 1}}));
+  EXPECT_EQ(subscriptions_.list("b", "", 2), std::vector<AudienceStatus>{});
+}
+
+TEST_F(SubscriptionsTest, TheDeepestPatternsAreFound) {
+  std::string channel = "a", any = "*", rest = "*";
+  for (int i = 0; i < 127; ++i) {
+    channel += ".a";
+    any += ".*";
+    rest += i == 126 ? ".>" : ".*";
+  }
+  subscriptions_.add(1, any, "");
+  subscriptions_.add(2, rest, "");
+  subscriptions_.add(3, channel, "g");
+  EXPECT_EQ(match(channel), (Ids{2, 1, 3}));
+  EXPECT_EQ(match(channel.substr(2)), Ids{});
+  for (const SubscriberId id : Ids{1, 2, 3}) subscriptions_.remove_all(id);
+  EXPECT_EQ(subscriptions_.nodes(), 0u);
+}
+
+// Few tokens and few names, so that everything meets everything.
+class Names {
+ public:
+  explicit Names(std::mt19937_64& random) : random_(random) {}
+
+  std::string channel() { return name({"a", "b", ""}); }
+  std::string pattern() {
+    std::string pattern = name({"a", "b", "", "*", "*"});
+    return random_() % 3 == 0 ? pattern + ".>" : pattern;
+  }
+  std::string group() { return pick({"", "", "g", "h"}); }
+
+ private:
+  std::string pick(const std::vector<std::string>& texts) {
+    return texts[random_() % texts.size()];
+  }
+  std::string name(const std::vector<std::string>& tokens) {
+    std::string name = pick(tokens);
+    for (auto more = random_() % 4; more > 0; --more) name += "." + pick(tokens);
+    return name.empty() ? "a" : name;
+  }
+
+  std::mt19937_64& random_;
+};
+
+TEST(SubscriptionsRandom, AgreeWithTheModelOverRandomHistories) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    Names names(random);
+    Subscriptions subscriptions;
+    SubscriptionsModel model;
+    std::size_t reached = 0;
+    for (int step = 0; step < 1'000; ++step) {
+      const SubscriberId id = random() % 8;
+      const auto dice = random() % 100;
+      if (dice < 60) {
+        const std::string channel = names.channel();
+        Ids out;
+        subscriptions.match(channel, out);
+        ASSERT_EQ(out, model.match(channel)) << channel;
+        reached += out.size();
+      } else if (dice < 98) {
+        const std::string pattern = names.pattern(), group = names.group();
+        ASSERT_EQ(dice < 82 ? subscriptions.add(id, pattern, group)
+                            : subscriptions.remove(id, pattern, group),
+                  dice < 82 ? model.add(id, pattern, group) : model.remove(id, pattern, group));
+      } else {
+        ASSERT_TRUE(subscriptions.remove_all(id));
+        model.remove_all(id);
+      }
+      if (step % 50 == 0) {
+        ASSERT_EQ(subscriptions.list("", "", SIZE_MAX), model.list());
+      }
+    }
+    EXPECT_GT(reached, 500u) << "the history is about nothing";
+    for (SubscriberId id = 0; id < 8; ++id) subscriptions.remove_all(id);
+    EXPECT_EQ(subscriptions.nodes(), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace lockd

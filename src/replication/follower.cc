@@ -1,0 +1,199 @@
+#include "replication/follower.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "journal/record.h"
+#include "replication/replica_batch.h"
+
+namespace lockd {
+
+using etcd::Answer;
+using etcd::Change;
+using etcd::Entry;
+using Status = Answer::Status;
+
+namespace {
+
+// Of the lease, when its batch was made.
+Duration left(const Event& event, Time made_at) {
+  const bool is_over = event.expires_at <= made_at;
+  return is_over ? Duration(1) : event.expires_at - made_at;
+}
+
+}  // namespace
+
+Follower::Follower(etcd::Client& client, const EtcdKeys& keys, const FollowerOptions& options,
+                   ReplicationStats& stats, EtcdErrorLog& errors)
+    : client_(client), keys_(keys), options_(options), stats_(stats), errors_(errors) {}
+
+Time Follower::turn(Time now, const Apply& apply) {
+  if (stage_ == Stage::over) return Time::never();
+  apply_heard(apply);
+  if (loaded_all_ && stage_ == Stage::loads && lost_.empty()) {
+    if (last_batch_ != head_) {
+      lose("the head is " + to_text(head_) + ", and the last batch is " + to_text(last_batch_));
+    } else {
+      must_watch_ = true;
+      stage_ = Stage::watching;
+    }
+  }
+  if (stage_ == Stage::over) return Time::never();
+  if (std::exchange(must_wait_, false)) next_try_ = now + options_.retry;
+  const bool idle = !asking_ && (stage_ != Stage::watching || must_watch_);
+  if (!idle) return Time::never();
+  if (now < next_try_) return next_try_;
+  switch (stage_) {
+    case Stage::begins: ask_for_beginning(); break;
+    case Stage::loads: ask_for_page(); break;
+    case Stage::watching: open_watch(); break;
+    case Stage::over: break;
+  }
+  return Time::never();
+}
+
+void Follower::stop() {
+  client_.unwatch();
+  heard_.clear();
+  stage_ = Stage::over;
+}
+
+void Follower::ask_for_beginning() {
+  asking_ = true;
+  client_.execute({.then = {etcd::get(keys_.leader), etcd::get(keys_.head), etcd::get(keys_.base)}},
+                  options_.rpc, [this](const Answer& answer) { take_beginning(answer); });
+}
+
+void Follower::take_beginning(const Answer& answer) {
+  asking_ = false;
+  if (stage_ == Stage::over) return;
+  errors_.take(answer);
+  if (answer.status != Status::done) {
+    must_wait_ = true;
+    return;
+  }
+  const auto batch_id_at = [&](std::size_t i) -> std::optional<BatchId> {
+    if (answer.found[i].empty()) return BatchId{};
+    return parse_batch_id(answer.found[i].front().value);
+  };
+  const std::optional<BatchId> head = batch_id_at(1);
+  const std::optional<BatchId> base = batch_id_at(2);
+  if (!head.has_value() || !base.has_value()) return lose("the head or the base is no place");
+  for (const Entry& entry : answer.found[0]) heard_.push_back({entry});
+  for (const Entry& entry : answer.found[2]) base_revision_ = entry.modified;
+  head_ = *head;
+  base_ = *base;
+  loads_at_ = revision_ = answer.revision;
+  next_key_ = base_.is_none() ? keys_.batches : keys_.batch(base_);
+  loaded_all_ = head_.is_none();
+  stage_ = Stage::loads;
+}
+
+void Follower::ask_for_page() {
+  asking_ = true;
+  etcd::Operation page = etcd::get(next_key_);
+  page.range_end = keys_.batches_end;
+  page.limit = options_.page;
+  page.revision = loads_at_;
+  client_.execute({.then = {page}}, options_.rpc,
+                  [this](const Answer& answer) { take_page(answer); });
+}
+
+void Follower::take_page(const Answer& answer) {
+  asking_ = false;
+  if (stage_ == Stage::over) return;
+  if (answer.status == Status::compacted) return lose("compacted while it was read");
+  errors_.take(answer);
+  if (answer.status != Status::done) {
+    must_wait_ = true;
+    return;
+  }
+  const std::vector<Entry>& page = answer.found.front();
+  for (const Entry& entry : page) heard_.push_back({entry});
+  if (page.empty() || std::cmp_less(page.size(), options_.page)) {
+    loaded_all_ = true;
+  } else {
+    next_key_ = page.back().key + '\0';
+  }
+}
+
+// From the last revision that was seen, and not behind it: of that one something may be missing.
+void Follower::open_watch() {
+  must_watch_ = false;
+  stats_.watches.add();
+  client_.watch(keys_.watched, keys_.watched_end, std::max(revision_, loads_at_ + 1), *this);
+}
+
+void Follower::changed(const std::vector<Change>& changes) {
+  if (stage_ == Stage::over) return;
+  heard_.insert(heard_.end(), changes.begin(), changes.end());
+}
+
+void Follower::ended(bool compacted, const std::string&) {
+  if (stage_ == Stage::over) return;
+  if (compacted) return lose("compacted before it was watched");
+  must_watch_ = must_wait_ = true;
+}
+
+void Follower::apply_heard(const Apply& apply) {
+  for (const Change& change : std::exchange(heard_, {})) {
+    apply_change(change, apply);
+    if (stage_ == Stage::over) return;
+  }
+}
+
+void Follower::apply_change(const Change& change, const Apply& apply) {
+  revision_ = std::max(revision_, change.entry.modified);
+  if (change.entry.key == keys_.leader) return apply_leader(change);
+  if (change.erased) return;  // what a snapshot has made needless
+  if (const auto id = keys_.batch_id_of(change.entry.key)) {
+    apply_batch(*id, change.entry.value, apply);
+  }
+}
+
+void Follower::apply_leader(const Change& change) {
+  if (change.erased) {
+    if (change.entry.modified > leader_.epoch) leader_ = {};
+    return;
+  }
+  if (change.entry.modified < leader_.epoch) return;  // told again
+  auto record = leader_record_in(change.entry.value);
+  if (!record.has_value()) return lose("the leader's key says '" + change.entry.value + "'");
+  leader_ = {change.entry.modified, std::move(*record)};
+}
+
+void Follower::apply_batch(const BatchId& id, const std::string& value, const Apply& apply) {
+  if (id <= last_batch_) {
+    stats_.batches_repeated.add();
+    return;
+  }
+  const std::string at = "batch " + to_text(id);
+  BatchHeader header;
+  std::string_view payload;
+  if (!open(value, &header, &payload)) return lose(at + " is damaged");
+  const bool is_base = last_batch_.is_none() && id == base_;
+  if (!is_base && (header.previous != last_batch_ || header.position != position_)) {
+    return lose(at + " follows " + to_text(header.previous) + ", and the last one seen is " +
+                to_text(last_batch_));
+  }
+  position_ = end_of(header, payload.size());
+  last_batch_ = id;
+  size_ += value.size();
+  stats_.batches_followed.add();
+  Event event{};
+  while (!payload.empty()) {
+    if (!take_event(payload, &event)) return lose(at + " has a record that makes no sense");
+    event.expires_at = Time{} + left(event, header.made_at);
+    if (!apply(event)) {
+      return lose(at + " contradicts what came before, at key '" + std::string(event.key) +
+                  "', fence " + std::to_string(event.fence));
+    }
+  }
+}
+
+void Follower::lose(const std::string& why) {
+  lost_ = why;
+  stop();
+}
+
+}  // namespace lockd

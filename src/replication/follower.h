@@ -1,0 +1,109 @@
+// Follows the chain: loads what is there at one revision, then watches what comes.
+//
+// Completeness is checked, not assumed. What is loaded begins with the base and ends with the head;
+// every batch names its predecessor, and is passed on only if that was the last. A batch that comes
+// twice is passed over. Whatever else does not fit ends the following for good: whoever follows
+// begins anew, with an empty table. So does a revision that was compacted before it was read.
+//
+// Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lockd/journal.h"
+#include "replication/batch_id.h"
+#include "replication/etcd_client.h"
+#include "replication/etcd_error_log.h"
+#include "replication/leader_record.h"
+#include "replication/replication_stats.h"
+
+namespace lockd {
+
+struct FollowerOptions {
+  Duration rpc{};          // how long an answer may take
+  Duration retry{};        // how long to wait after a failure
+  std::int64_t page = 64;  // batches in one answer
+};
+
+class Follower final : private etcd::Watcher {
+ public:
+  // Takes an event; false when it contradicts those before it.
+  using Apply = std::function<bool(const Event&)>;
+
+  // All outlive it.
+  Follower(etcd::Client& client, const EtcdKeys& keys, const FollowerOptions& options,
+           ReplicationStats& stats, EtcdErrorLog& errors);
+
+  // Goes on with what there is to do, and passes on what has come. Returns when to call again
+  // unless something is heard before.
+  Time turn(Time now, const Apply& apply);
+  // Nothing more is passed on.
+  void stop();
+
+  // It has come to where the watch began, and the watch is open.
+  bool is_current() const { return stage_ == Stage::watching; }
+  // Why it cannot go on; empty while it can.
+  const std::string& lost() const { return lost_; }
+
+  // As far as it has come.
+  const CurrentLeader& leader() const { return leader_; }
+  BatchId last_batch() const { return last_batch_; }
+  Position position() const { return position_; }
+  etcd::Revision revision() const { return revision_; }
+  std::uint64_t size_followed() const { return size_; }
+  etcd::Revision base_revision() const { return base_revision_; }
+
+  // The watch tells too little: it is opened again.
+  void watch_again() { must_watch_ = true; }
+
+ private:
+  enum class Stage : std::uint8_t { begins, loads, watching, over };
+
+  void ask_for_beginning();
+  void take_beginning(const etcd::Answer& answer);
+  void ask_for_page();
+  void take_page(const etcd::Answer& answer);
+  void open_watch();
+  void changed(const std::vector<etcd::Change>& changes) override;
+  void ended(bool compacted, const std::string& why) override;
+
+  void apply_heard(const Apply& apply);
+  void apply_change(const etcd::Change& change, const Apply& apply);
+  void apply_leader(const etcd::Change& change);
+  void apply_batch(const BatchId& id, const std::string& value, const Apply& apply);
+  void lose(const std::string& why);
+
+  etcd::Client& client_;
+  const EtcdKeys& keys_;
+  const FollowerOptions options_;
+  ReplicationStats& stats_;
+  EtcdErrorLog& errors_;
+
+  Stage stage_ = Stage::begins;
+  std::string lost_;
+  bool asking_ = false;     // an answer is on its way
+  bool must_wait_ = false;  // the last one was none
+  bool must_watch_ = false;
+  Time next_try_{};
+
+  // Loading.
+  etcd::Revision loads_at_ = 0;
+  std::string next_key_;
+  BatchId base_{};
+  BatchId head_{};
+  bool loaded_all_ = false;
+
+  std::vector<etcd::Change> heard_;  // and not yet passed on
+  CurrentLeader leader_;
+  BatchId last_batch_{};
+  Position position_ = 0;
+  etcd::Revision revision_ = 0;
+  etcd::Revision base_revision_ = 0;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace lockd

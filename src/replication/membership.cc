@@ -1,0 +1,76 @@
+#include "replication/membership.h"
+
+#include <algorithm>
+
+#include "base/parse.h"
+#include "replication/record_lines.h"
+
+namespace lockd {
+
+using etcd::Answer;
+
+std::string to_text(const NodeRecord& record) {
+  return "node=" + record.node + "\naddress=" + record.address +
+         "\nleads=" + (record.leads ? "1" : "0") + "\napplied=" + std::to_string(record.applied) +
+         "\nbehind=" + std::to_string(record.behind) + "\n";
+}
+
+std::optional<NodeRecord> node_record_in(std::string_view text) {
+  NodeRecord record;
+  std::string leads;
+  std::string applied;
+  std::string behind;
+  if (!take_line(text, "node=", &record.node)) return {};
+  if (!take_line(text, "address=", &record.address)) return {};
+  if (!take_line(text, "leads=", &leads)) return {};
+  if (!take_line(text, "applied=", &applied)) return {};
+  if (!take_line(text, "behind=", &behind)) return {};
+  const auto applied_number = parse_whole(applied, 0, UINT64_MAX);
+  const auto behind_number = parse_whole(behind, 0, UINT64_MAX);
+  if (!applied_number || !behind_number) return {};
+  record.leads = leads == "1";
+  record.applied = *applied_number;
+  record.behind = *behind_number;
+  return record;
+}
+
+Time Membership::turn(Time now, const NodeRecord& self) {
+  if (asking_) return Time::never();
+  if (now < next_) return next_;
+  asking_ = true;
+  next_ = now + kInterval;
+  etcd::Operation all = etcd::get(keys_.nodes);
+  all.range_end = keys_.nodes_end;
+  etcd::Txn txn{.then = {etcd::put(keys_.nodes + self.node, to_text(self)), all}};
+  for (const auto& [key, heard] : heard_) {
+    const bool gone = now - heard.since > kSilenceMax && key != keys_.nodes + self.node;
+    if (self.leads && gone) txn.then.push_back(etcd::erase(key));
+  }
+  client_.execute(txn, rpc_, [this, now](const Answer& answer) {
+    asking_ = false;
+    if (answer.status == Answer::Status::done) take(answer.found.front(), now);
+  });
+  return Time::never();
+}
+
+// Somebody who says the same again is heard of all the same: the revision is another.
+void Membership::take(const std::vector<etcd::Entry>& entries, Time now) {
+  std::map<std::string, Heard> heard;
+  for (const etcd::Entry& entry : entries) {
+    const auto record = node_record_in(entry.value);
+    if (!record) continue;
+    const auto before = heard_.find(entry.key);
+    const bool silent = before != heard_.end() && before->second.modified == entry.modified;
+    heard[entry.key] = {*record, entry.modified, silent ? before->second.since : now};
+  }
+  heard_ = std::move(heard);
+  ++answers_;
+}
+
+std::vector<Member> Membership::members() const {
+  std::vector<Member> members;
+  for (const auto& [key, heard] : heard_) members.push_back({heard.record, heard.since});
+  return members;
+}
+
+}  // namespace lockd

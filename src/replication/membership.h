@@ -1,0 +1,74 @@
+// Who is in a cluster, for people who look at it. Each node says now and then how it is, under a
+// key of its own, and reads what the others say. Nothing else depends on it.
+//
+// Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lockd/journal.h"
+#include "replication/batch_id.h"
+#include "replication/etcd_client.h"
+
+namespace lockd {
+
+// What a node says of itself.
+struct NodeRecord {
+  std::string node{};
+  std::string address{};  // for clients
+  bool leads = false;
+  Position applied = 0;      // how far along the chain it is
+  std::uint64_t behind = 0;  // changes that etcd had and it did not
+
+  friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
+};
+
+std::string to_text(const NodeRecord& record);
+std::optional<NodeRecord> node_record_in(std::string_view text);
+
+struct Member {
+  NodeRecord record;
+  Time heard{};  // last
+};
+
+class Membership {
+ public:
+  static constexpr Duration kInterval = std::chrono::seconds(1);
+  // Whoever has said nothing for so long is taken off.
+  static constexpr Duration kSilenceMax = std::chrono::minutes(1);
+
+  // Both outlive it.
+  Membership(etcd::Client& client, const EtcdKeys& keys, Duration rpc)
+      : client_(client), keys_(keys), rpc_(rpc) {}
+
+  // Says what there is to say of this node, and returns when to call again.
+  Time turn(Time now, const NodeRecord& self);
+
+  // As of the last answer, by their names. Changes with the number of answers.
+  std::vector<Member> members() const;
+  std::uint64_t answers() const { return answers_; }
+
+ private:
+  struct Heard {
+    NodeRecord record;
+    etcd::Revision modified = 0;
+    Time since{};
+  };
+
+  void take(const std::vector<etcd::Entry>& entries, Time now);
+
+  etcd::Client& client_;
+  const EtcdKeys& keys_;
+  const Duration rpc_;
+  bool asking_ = false;
+  std::uint64_t answers_ = 0;
+  Time next_{};
+  std::map<std::string, Heard> heard_;  // by key
+};
+
+}  // namespace lockd

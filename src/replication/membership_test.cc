@@ -1,0 +1,89 @@
+#include "replication/membership.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "replication/testing/model_etcd.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+NodeRecord record_of(const std::string& node) {
+  return {.node = node, .address = node + ":6388", .leads = node == "a", .applied = 7, .behind = 2};
+}
+
+TEST(NodeRecord, ComesBackAsItWasWritten) {
+  const NodeRecord record = record_of("a");
+  EXPECT_EQ(node_record_in(to_text(record)), record);
+  EXPECT_EQ(node_record_in(to_text(record) + "later=1\n"), record);
+  for (const char* text : {"", "node=a\n", "node=a\naddress=b\nleads=1\napplied=x\nbehind=0\n"}) {
+    EXPECT_FALSE(node_record_in(text).has_value()) << text;
+  }
+}
+
+class RosterTest : public testing::Test {
+ protected:
+  struct Node {
+    Node(etcd::ModelEtcd& etcd, const EtcdKeys& keys, const std::string& name)
+        : record(record_of(name)), client(etcd.connect()), membership(*client, keys, 100ms) {}
+
+    NodeRecord record;
+    std::unique_ptr<etcd::ModelEtcd::Connection> client;
+    Membership membership;
+  };
+
+  RosterTest() { etcd_.move_to(Time{1'000'000'000}); }
+
+  void run(Duration time, const std::vector<Node*>& nodes) {
+    for (const Time end = etcd_.now() + time; etcd_.now() < end;) {
+      etcd_.move_to(etcd_.now() + 10ms);
+      for (Node* node : nodes) {
+        node->client->deliver();
+        node->membership.turn(etcd_.now(), node->record);
+      }
+    }
+  }
+  std::vector<std::string> names(const Node& node) const {
+    std::vector<std::string> names;
+    for (const Member& m : node.membership.members()) names.push_back(m.record.node);
+    return names;
+  }
+
+  const EtcdKeys keys_{"t"};
+  etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
+  Node a_{etcd_, keys_, "a"};
+  Node b_{etcd_, keys_, "b"};
+};
+
+TEST_F(RosterTest, TellsEachOfAll) {
+  run(3s, {&a_, &b_});
+  EXPECT_EQ(names(a_), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(names(b_), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(b_.membership.members().front().record, record_of("a"));
+  EXPECT_LE(etcd_.now() - b_.membership.members().front().heard, 2s);
+}
+
+TEST_F(RosterTest, SaysHowLongANodeIsSilentAndForgetsItInTheEnd) {
+  run(3s, {&a_, &b_});
+  run(30s, {&a_});
+  ASSERT_EQ(names(a_), (std::vector<std::string>{"a", "b"}));
+  EXPECT_GT(etcd_.now() - a_.membership.members().back().heard, 25s);
+  run(40s, {&a_});
+  EXPECT_EQ(names(a_), std::vector<std::string>{"a"});
+  EXPECT_EQ(etcd_.store.find(keys_.nodes + "b"), nullptr);  // a leads: it has cleaned up
+}
+
+TEST_F(RosterTest, PassesOverWhatItCannotRead) {
+  etcd_.store.execute({.then = {etcd::put(keys_.nodes + "c", "nonsense")}});
+  run(3s, {&a_});
+  EXPECT_EQ(names(a_), std::vector<std::string>{"a"});
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,333 @@
+#include "replication/replicated_journal.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "replication/replica_batch.h"
+
+namespace lockd {
+
+using etcd::Answer;
+using Status = Answer::Status;
+
+namespace {
+
+constexpr std::uint64_t kJitterNs = 50'000'000;
+constexpr int kLooksBehindMax = 4;
+// When a member of etcd dies the others need so long to agree, with its usual settings, and nobody
+// else can lead before they do.
+constexpr Duration kElectionAtEtcd = std::chrono::seconds(2);
+constexpr Duration kTimeToTell = std::chrono::milliseconds(20);
+constexpr Duration kTimeToFinish = std::chrono::milliseconds(500);
+
+etcd::Operation get_key_only(const std::string& key) {
+  etcd::Operation get = etcd::get(key);
+  get.keys_only = true;
+  return get;
+}
+
+}  // namespace
+
+ReplicatedJournal::ReplicatedJournal(etcd::Client& client, const Clock& clock,
+                                     ReplicatedJournalOptions options)
+    : client_(client),
+      clock_(clock),
+      options_(std::move(options)),
+      keys_(options_.cluster),
+      errors_(options_.log),
+      follower_(client, keys_,
+                {.rpc = 4 * options_.rpc, .retry = options_.retry, .page = options_.page}, stats_,
+                errors_),
+      detector_(options_.detect),
+      membership_(client, keys_, options_.rpc),
+      chance_(options_.seed) {}
+
+ReplicatedJournal::~ReplicatedJournal() = default;
+
+Position ReplicatedJournal::append(std::span<const Event> events) {
+  return pending_->append(events);
+}
+
+Position ReplicatedJournal::durable() const noexcept {
+  const bool certain = clock_.now().ns < certain_until_ns_.load(std::memory_order_acquire);
+  return certain ? committed_.load(std::memory_order_acquire) : 0;
+}
+
+Journal::State ReplicatedJournal::state() const noexcept {
+  const State state = state_.load(std::memory_order_acquire);
+  return state == State::accepting && pending_->is_crowded() ? State::full : state;
+}
+
+bool ReplicatedJournal::is_cut_off() const noexcept {
+  const std::uint64_t certain_until = certain_until_ns_.load(std::memory_order_acquire);
+  const Duration patience = std::max(options_.detect, kElectionAtEtcd);
+  return certain_until != 0 && clock_.now() >= Time{certain_until} + patience;
+}
+
+bool ReplicatedJournal::is_wanted() const noexcept {
+  const State state = state_.load(std::memory_order_acquire);
+  return (state == State::accepting || state == State::full) && pending_->size() > 0;
+}
+
+void ReplicatedJournal::attach(Source* source) {
+  MutexLock lock(source_mutex_);
+  source_ = source;
+}
+
+NodeRecord ReplicatedJournal::self() const {
+  return {.node = options_.self.node,
+          .address = options_.self.address,
+          .leads = leads_,
+          .applied = applied(),
+          .behind = behind_};
+}
+
+BatchId ReplicatedJournal::last_batch() const { return follower_.last_batch(); }
+
+Duration ReplicatedJournal::turn() {
+  const Time now = clock_.now();
+  Time next = Time::never();
+  if (!term_.has_value() && resigns_.load(std::memory_order_acquire)) end("it was asked to stop");
+  if (over_.empty()) next = term_.has_value() ? lead(now) : follow(now);
+  if (over_.empty()) next = std::min(next, membership_.turn(now, self()));
+  tell_progress();
+  if (next == Time::never()) return Duration::max();
+  return next > now ? next - now : Duration::zero();
+}
+
+// --- Following, and standing for election. ---
+
+Time ReplicatedJournal::follow(Time now) {
+  Time next = Time::never();
+  {
+    MutexLock lock(source_mutex_);
+    Source* const source = source_;
+    if (source == nullptr) return next;
+    next = follower_.turn(now, [&](const Event& event) { return source->apply(event); });
+  }
+  if (!follower_.lost().empty()) end(follower_.lost());
+  if (!over_.empty() || !follower_.is_current()) return next;
+
+  const CurrentLeader& leader = follower_.leader();
+  if (leader.epoch != 0 && leader.record.incarnation == options_.self.incarnation) {
+    begin_term();
+    return now;
+  }
+  // One that is dead is replaced, whatever its settings were.
+  if (leader.record.policy != options_.self.policy && detector_.has_seen_alive(leader.epoch)) {
+    refused_ = true;
+    end("the leader, " + leader.record.node + ", has other settings: " + leader.record.policy +
+        "; here they are: " + options_.self.policy);
+    return next;
+  }
+  if (!looking_ && now >= next_look_) look(now);
+  if (!looking_) next = std::min(next, next_look_);
+  return std::min(next, stand_for_election(now));
+}
+
+void ReplicatedJournal::look(Time now) {
+  looking_ = true;
+  next_look_ = now + options_.detect / 5;
+  client_.execute({.then = {get_key_only(keys_.leader), get_key_only(keys_.head),
+                            get_key_only(keys_.heartbeat)}},
+                  options_.detect / 2, [this, now](const Answer& answer) {
+                    looking_ = false;
+                    take_look(answer, now);
+                  });
+}
+
+void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
+  errors_.take(answer);
+  if (answer.status != Status::done) return detector_.saw_nothing();
+  const auto modified = [&](std::size_t i) {
+    return answer.found[i].empty() ? 0 : answer.found[i].front().modified;
+  };
+  const LeaderObservation observation{modified(0), modified(1), modified(2)};
+  detector_.saw(observation, asked, clock_.now());
+  const etcd::Revision last = std::max(observation.leader, observation.head);
+  behind_ = static_cast<std::uint64_t>(std::max(last - follower_.revision(), etcd::Revision{0}));
+  const bool has_heard = behind_ == 0 && observation.leader == follower_.leader().epoch;
+  looks_behind_ = has_heard ? 0 : looks_behind_ + 1;
+  if (looks_behind_ < kLooksBehindMax) return;
+  looks_behind_ = 0;
+  follower_.watch_again();
+}
+
+// When nobody leads, or the leader that is followed is dead; then after a short delay, so that not
+// all do it at once. Whether it was won, the watch tells.
+Time ReplicatedJournal::stand_for_election(Time now) {
+  const etcd::Revision epoch = follower_.leader().epoch;
+  if (epoch != campaigned_in_) next_campaign_ = {};  // the last one has been decided
+  std::optional<LeaderObservation> dead = detector_.dead();
+  if (dead.has_value() && dead->leader != epoch) dead.reset();
+  if (campaigning_ || (epoch != 0 && !dead.has_value())) {
+    campaign_at_.reset();
+    return Time::never();
+  }
+  if (!campaign_at_.has_value()) {
+    chance_ = chance_ * 6364136223846793005 + 1442695040888963407;
+    campaign_at_ = std::max(next_campaign_, now);
+    if (epoch != 0) *campaign_at_ = *campaign_at_ + Duration((chance_ >> 33) % kJitterNs);
+  }
+  if (now < *campaign_at_) return *campaign_at_;
+  campaign_at_.reset();
+  next_campaign_ = now + options_.detect / 2;
+  campaigned_in_ = epoch;
+  campaign(dead.value_or(LeaderObservation{}));
+  return Time::never();
+}
+
+void ReplicatedJournal::campaign(const LeaderObservation& observation) {
+  stats_.campaigns.add();
+  campaigning_ = true;
+  etcd::Txn txn{.compare = {{keys_.leader, observation.leader}},
+                .then = {etcd::put(keys_.leader, to_text(options_.self))}};
+  if (observation.leader != 0) {  // nothing has moved since it was found dead
+    txn.compare.push_back({keys_.head, observation.head});
+    txn.compare.push_back({keys_.heartbeat, observation.heartbeat});
+  }
+  client_.execute(txn, options_.rpc, [this](const Answer&) { campaigning_ = false; });
+}
+
+// The watch has shown that this journal was elected, and so everything before that as well.
+void ReplicatedJournal::begin_term() {
+  behind_ = 0;
+  follower_.stop();
+  term_.emplace(
+      client_, keys_,
+      TermOptions{.detect = options_.detect, .rpc = options_.rpc, .retry = options_.retry}, stats_,
+      errors_, follower_.leader().epoch, follower_.last_batch(), follower_.position());
+  truncation_.emplace(client_, keys_,
+                      TruncationOptions{.rpc = options_.rpc,
+                                        .retry = options_.retry,
+                                        .batches_at_once = options_.erase_at_once,
+                                        .revisions_max = options_.revisions_max},
+                      stats_, *term_, follower_.base_revision());
+  chain_size_ = follower_.size_followed();
+}
+
+// --- Leading. ---
+
+Time ReplicatedJournal::lead(Time now) {
+  if (!term_->ended().empty()) {
+    end(term_->ended());
+    return Time::never();
+  }
+  if (!leads_ && term_->has_begun()) open_for_clients();
+  if (leads_ && pending_->size() > 2 * options_.pending_max) {
+    end("more waits to be appended than can be kept");
+    return Time::never();
+  }
+  if (leads_) {
+    account_for_everything();
+    if (state_.load(std::memory_order_relaxed) != State::failed) {
+      enter(term_->is_full() ? State::full : State::accepting);
+    }
+  }
+  Time next = term_->turn(now, leads_ ? &*pending_ : nullptr);
+  if (leads_) next = std::min(next, truncation_->turn(now));
+
+  const Time certain_until = handing_over_ ? Time{} : term_->certain_until();
+  if (leads_ && (certain_until.ns != certain_until_ns_.load(std::memory_order_relaxed) ||
+                 term_->committed() != committed_.load(std::memory_order_relaxed))) {
+    if (now >= certain_until) stats_.lapses.add();
+    committed_.store(term_->committed(), std::memory_order_release);
+    certain_until_ns_.store(certain_until.ns, std::memory_order_release);
+    progress_ = true;
+  }
+  if (resigns_.load(std::memory_order_acquire)) return std::min(next, hand_over(now));
+  return next;
+}
+
+void ReplicatedJournal::open_for_clients() {
+  MutexLock lock(source_mutex_);
+  if (source_ == nullptr) return;
+  stats_.terms.add();
+  pending_.emplace(
+      AppendBufferOptions{.size_max = options_.pending_max, .payload_max = options_.batch_max},
+      term_->committed());
+  source_->lead(term_->committed());
+  leads_ = true;
+  options_.log(Severity::info, "cluster: this node leads, epoch " + std::to_string(term_->epoch()));
+}
+
+// The engine describes itself into the chain, between the events of everybody's work. When all of
+// that is in the chain, what came before it is of no use any more.
+void ReplicatedJournal::account_for_everything() {
+  const std::uint64_t sent = term_->sent_size();
+  const std::uint64_t size_max = std::max(options_.account_after, 2 * account_size_);
+  if (account_ == Account::none && truncation_->is_idle() && chain_size_ + sent > size_max) {
+    account_ = Account::begun;
+    snapshot_base_ = term_->next();
+    account_began_ = sent;
+  }
+  if (account_ == Account::begun || account_ == Account::goes_on) {
+    MutexLock lock(source_mutex_);
+    while (source_ != nullptr && account_ != Account::described &&
+           pending_->size() < options_.describe_ahead) {
+      const bool more = source_->describe_some(account_ == Account::begun);
+      account_ = more ? Account::goes_on : Account::described;
+      account_end_ = pending_->end();
+    }
+  }
+  if (account_ == Account::described && term_->committed() >= account_end_) {
+    account_ = Account::none;
+    account_size_ = sent - account_began_;
+    chain_size_ = std::uint64_t{0} - account_began_;  // wraps; sent_size() wraps it back
+    truncation_->begin(snapshot_base_);
+    stats_.snapshots.add();
+  }
+}
+
+// What is pending goes first, and a moment is left to tell of it. But clients that go on asking
+// cannot keep it from handing over. From when the leader's key may be gone, nothing is told.
+Time ReplicatedJournal::hand_over(Time now) {
+  constexpr int kTriesMax = 4;
+  if (!resigned_at_.has_value()) resigned_at_ = now;
+  const bool all_sent = !leads_ || (term_->is_idle() && pending_->size() == 0);
+  const Time soonest = *resigned_at_ + kTimeToTell;
+  if (!handing_over_ && now < soonest) return soonest;
+  const Time latest = *resigned_at_ + kTimeToFinish;
+  if (!handing_over_ && !all_sent && now < latest) return latest;
+  if (hand_over_tries_ == kTriesMax && now >= next_hand_over_) {
+    end("it was asked to stop, and etcd did not answer");
+  }
+  if (now < next_hand_over_ || !over_.empty()) return next_hand_over_;
+  handing_over_ = true;
+  ++hand_over_tries_;
+  certain_until_ns_.store(0, std::memory_order_release);
+  next_hand_over_ = now + options_.rpc + options_.retry;
+  client_.execute(term_->guarded({etcd::erase(keys_.leader)}), options_.rpc,
+                  [this](const Answer& answer) {
+                    if (term_->take_guarded(answer)) end("it has handed over");
+                  });
+  return next_hand_over_;
+}
+
+// --- The end. ---
+
+void ReplicatedJournal::enter(State state) {
+  if (state_.exchange(state, std::memory_order_acq_rel) != state) progress_ = true;
+}
+
+void ReplicatedJournal::end(const std::string& why) {
+  if (!over_.empty()) return;
+  over_ = why;
+  Severity severity = Severity::warning;
+  if (resigns_.load(std::memory_order_acquire)) severity = Severity::info;
+  if (refused_) severity = Severity::error;
+  options_.log(severity, "cluster: " + why);
+  follower_.stop();
+  certain_until_ns_.store(0, std::memory_order_release);
+  enter(State::failed);
+  if (pending_.has_value()) pending_->discard();
+}
+
+void ReplicatedJournal::tell_progress() {
+  if (!std::exchange(progress_, false)) return;
+  MutexLock lock(source_mutex_);
+  if (source_ != nullptr) source_->progressed();
+}
+
+}  // namespace lockd

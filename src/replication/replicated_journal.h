@@ -1,0 +1,180 @@
+// The journal that several servers share through etcd, without a thread: somebody calls turn().
+//
+// Its life: it follows, passing on to its engine what the leader appends; when there is no leader,
+// or the leader seems gone, it stands for election; elected, it makes sure that it has followed to
+// the very end, and its engine leads; from then on it appends. When another leads, or anything else
+// comes in the way, its life is over: the state is `failed`, and it says nothing any more. Whoever
+// made it makes another, with a new engine, which follows from the beginning. Nothing is resumed:
+// memory may hold what never came to be.
+//
+// durable() is what is in the chain, as long as nobody else can lead, and nothing otherwise. So a
+// process that was stopped and goes on tells nobody anything until etcd has confirmed it.
+//
+// docs/high_availability.md has the protocol and why it is right. A simulation drives this on a
+// ModelEtcd, and EtcdJournal by a thread on a GrpcEtcd.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "journal/append_buffer.h"
+#include "lockd/clock.h"
+#include "lockd/journal.h"
+#include "replication/batch_id.h"
+#include "replication/detector.h"
+#include "replication/etcd_client.h"
+#include "replication/etcd_error_log.h"
+#include "replication/follower.h"
+#include "replication/leader_record.h"
+#include "replication/membership.h"
+#include "replication/replication_stats.h"
+#include "replication/term.h"
+#include "replication/truncation.h"
+
+namespace lockd {
+
+struct ReplicatedJournalOptions {
+  std::string cluster;
+  LeaderRecord self;  // the incarnation is this journal's alone
+  Duration detect = std::chrono::seconds(2);
+  Duration rpc = std::chrono::milliseconds(500);
+  Duration retry = std::chrono::milliseconds(50);
+  std::uint64_t seed = 0;  // of the small delays before a campaign
+  ClusterLog log = [](Severity, std::string_view) {};
+
+  std::size_t batch_max = std::size_t{256} << 10;
+  // Nothing is granted beyond that. Renewals go on, up to twice as much: then its life is over.
+  std::size_t pending_max = std::size_t{64} << 20;
+  // A chain longer than this, and than twice the last snapshot, is replaced by a new snapshot.
+  std::uint64_t account_after = std::uint64_t{64} << 20;
+  std::size_t describe_ahead = std::size_t{128} << 10;  // of a snapshot, in one turn
+  std::int64_t page = 64;
+  std::int64_t erase_at_once = 500;
+  etcd::Revision revisions_max = 20'000;
+};
+
+class ReplicatedJournal final : public Journal {
+ public:
+  // `client` and `clock` outlive it. The clock must not stand still while the process does.
+  ReplicatedJournal(etcd::Client& client, const Clock& clock, ReplicatedJournalOptions options);
+  ~ReplicatedJournal() override;
+
+  // What is there is followed: nothing is recovered here.
+  bool recover(const std::function<void(const Event&)>&) override { return false; }
+  Position append(std::span<const Event> events) override;
+  void commit(Position) override {}
+  Position durable() const noexcept override;
+  State state() const noexcept override;
+  void attach(Source* source) override EXCLUDES(source_mutex_);
+
+  // It was certain to lead, and has not been for as long as it takes to be deposed, or longer. Any
+  // thread.
+  bool is_cut_off() const noexcept;
+
+  // Does what there is to do, and returns how long it may be until the next, unless something is
+  // heard or appended before.
+  Duration turn() EXCLUDES(source_mutex_);
+  // Whether something waits to be appended. Any thread may ask.
+  bool is_wanted() const noexcept;
+
+  // Hands over: what was appended is finished, and the leader's key is taken away. Then, or if it
+  // does not lead, its life is over. Any thread.
+  void resign() { resigns_.store(true, std::memory_order_release); }
+
+  // Why its life is over; empty while it is not. For the thread that calls turn(), as the rest.
+  const std::string& over() const { return over_; }
+  // And another life would end likewise: the leader has other settings.
+  bool is_refused() const { return refused_; }
+  bool is_leading() const { return leads_; }
+  // Nothing is on its way: what is appended next is sent at once.
+  bool is_idle() const { return term_.has_value() && term_->is_idle(); }
+  const CurrentLeader& leader() const { return follower_.leader(); }
+  // How far along the chain it is.
+  Position applied() const {
+    return term_.has_value() && term_->has_begun() ? term_->committed() : follower_.position();
+  }
+  // Changes that etcd had when it was last looked at, and that the watch had not told of.
+  std::uint64_t behind() const { return behind_; }
+  const Membership& membership() const { return membership_; }
+  BatchId last_batch() const;
+  const ReplicationStats& stats() const { return stats_; }
+  // Of the term, if it has one.
+  etcd::Revision epoch() const { return term_.has_value() ? term_->epoch() : 0; }
+
+ private:
+  enum class Account : std::uint8_t { none, begun, goes_on, described };
+
+  NodeRecord self() const;
+
+  Time follow(Time now);
+  void look(Time now);
+  void take_look(const etcd::Answer& answer, Time asked);
+  Time stand_for_election(Time now);
+  void campaign(const LeaderObservation& observation);
+  void begin_term();
+
+  Time lead(Time now);
+  void open_for_clients();
+  void account_for_everything();
+  Time hand_over(Time now);
+
+  void enter(State state);
+  void end(const std::string& why);
+  void tell_progress() EXCLUDES(source_mutex_);
+
+  etcd::Client& client_;
+  const Clock& clock_;
+  const ReplicatedJournalOptions options_;
+  const EtcdKeys keys_;
+  ReplicationStats stats_;
+  EtcdErrorLog errors_;
+
+  std::atomic<State> state_{State::following};
+  std::atomic<Position> committed_{0};
+  std::atomic<std::uint64_t> certain_until_ns_{0};
+  std::atomic<bool> resigns_{false};
+  // Made before the engine leads, which is before anything is appended.
+  std::optional<AppendBuffer> pending_;
+
+  // The turn's alone.
+  std::string over_;
+  bool refused_ = false;
+  Follower follower_;
+  Detector detector_;
+  Membership membership_;
+  std::uint64_t chance_;
+  bool looking_ = false;
+  Time next_look_{};
+  std::uint64_t behind_ = 0;
+  int looks_behind_ = 0;  // in a row, at which the watch had not told all that was seen
+  bool campaigning_ = false;
+  Time next_campaign_{};
+  etcd::Revision campaigned_in_ = 0;  // the epoch at the last campaign
+  std::optional<Time> campaign_at_{};
+
+  std::optional<Term> term_;
+  std::optional<Truncation> truncation_;
+  bool leads_ = false;
+  Account account_ = Account::none;
+  BatchId snapshot_base_{};
+  Position account_end_ = 0;
+  std::uint64_t account_began_ = 0;  // of the term's sent_size()
+  std::uint64_t account_size_ = 0;   // of the last one
+  // Since the base, less the term's sent_size(). At first, of all that was followed: who followed
+  // for long makes its first snapshot soon.
+  std::uint64_t chain_size_ = 0;
+  std::optional<Time> resigned_at_{};
+  bool handing_over_ = false;
+  int hand_over_tries_ = 0;
+  Time next_hand_over_{};
+  bool progress_ = false;
+
+  Mutex source_mutex_;  // held while the engine is called, so that taking it back waits
+  Source* source_ GUARDED_BY(source_mutex_) = nullptr;
+};
+
+}  // namespace lockd

@@ -1,0 +1,122 @@
+// One node's leadership, of one epoch: batches that are appended to the chain one after another.
+//
+// An append is one transaction: if the leader's key is still as this epoch put it, and the head is
+// the batch before, then the batch and the new head are put. So etcd decides both who leads and
+// what follows what, and a batch that is sent any number of times is appended once. One is on its
+// way at a time, for etcd keeps no order between several; what is appended meanwhile makes the next
+// one larger. A batch whose fate is unknown is sent again, as it is, for as long as it takes.
+//
+// When a batch is in the chain and others wait, the next is held back for a moment: those who are
+// told now ask for more at once, as a rule. Without it they would miss that batch, wait for it and
+// then for their own, and have those of the next one miss theirs.
+//
+// An idle leader touches the heartbeat, under the same guard, so that others see that it is there.
+//
+// Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "journal/append_buffer.h"
+#include "lockd/journal.h"
+#include "replication/batch_id.h"
+#include "replication/etcd_client.h"
+#include "replication/etcd_error_log.h"
+#include "replication/replication_stats.h"
+
+namespace lockd {
+
+struct TermOptions {
+  Duration detect{};
+  Duration rpc{};    // how long an answer may take
+  Duration retry{};  // the least time between two tries
+};
+
+class Term {
+ public:
+  // The chain is to go on from `last`, at `position`. All references outlive it.
+  Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& options,
+       ReplicationStats& stats, EtcdErrorLog& errors, etcd::Revision epoch, const BatchId& last,
+       Position position);
+
+  // Sends what is to be sent: of `pending`, if there is one. Returns when to call again unless
+  // something is heard before.
+  Time turn(Time now, AppendBuffer* pending);
+
+  // Not the leader any more, or never the right one: why. Empty while it leads.
+  const std::string& ended() const { return ended_; }
+  // The first batch, which has no events, is in the chain.
+  bool has_begun() const { return committed_ > 0; }
+  // Nothing is on its way, nor waits to be.
+  bool is_idle() const { return !is_appending() && queue_.empty() && !gathering_; }
+
+  // Everything up to here is in the chain.
+  Position committed() const { return committed_; }
+  // Until then nobody else leads, by the clock that turn() is told.
+  Time certain_until() const;
+  etcd::Revision epoch() const { return epoch_; }
+  // Of the next batch that is prepared.
+  BatchId next() const { return {static_cast<std::uint64_t>(epoch_), next_seq_}; }
+  std::uint64_t sent_size() const { return sent_size_; }
+  // etcd has no space.
+  bool is_full() const { return full_; }
+  // The latest that is known of.
+  etcd::Revision revision() const { return revision_; }
+
+  // Guarded by the epoch alone: for what is done beside the chain.
+  etcd::Txn guarded(std::vector<etcd::Operation> then) const;
+  // Whether it was done. If the answer says that the epoch is over, it is.
+  bool take_guarded(const etcd::Answer& answer);
+
+ private:
+  struct Append {
+    etcd::Txn txn{};
+    BatchId id{};
+    Position end = 0;
+    bool on_its_way = false;
+    bool unsettled = false;  // it was sent, and its fate is unknown
+    Time first_sent{};
+    Time sent{};
+    Time next_try{};
+  };
+
+  bool is_appending() const { return append_.on_its_way || append_.unsettled; }
+  void prepare(std::string bytes, Position position, Time now);
+  void send(Time now);
+  void settle(const etcd::Answer& answer);
+  void settle_not_succeeded(const etcd::Answer& answer);
+  void commit_append();
+  void heartbeat(Time now);
+  Time heartbeat_due() const;
+  void succeeded(Time sent);
+
+  etcd::Client& client_;
+  const EtcdKeys& keys_;
+  const TermOptions options_;
+  ReplicationStats& stats_;
+  EtcdErrorLog& errors_;
+  const etcd::Revision epoch_;
+
+  std::string ended_;
+  BatchId previous_;  // the last batch that is in the chain, or prepared
+  std::uint64_t next_seq_ = 0;
+  std::deque<Chunk> queue_;
+  Append append_;
+  bool just_committed_ = false;  // since the last turn
+  bool gathering_ = false;
+  Time gather_until_{};
+  Position committed_ = 0;
+  std::uint64_t sent_size_ = 0;
+
+  bool heartbeat_in_flight_ = false;
+  Time beat_sent_{};
+  Time last_success_{};  // when what succeeded was sent
+
+  etcd::Revision revision_ = 0;
+  bool full_ = false;
+};
+
+}  // namespace lockd

@@ -1,0 +1,101 @@
+#include "replication/truncation.h"
+
+#include <utility>
+
+namespace lockd {
+
+using etcd::Answer;
+
+Truncation::Truncation(etcd::Client& client, const EtcdKeys& keys, const TruncationOptions& options,
+                       ReplicationStats& stats, Term& term, etcd::Revision base_moved)
+    : client_(client),
+      keys_(keys),
+      options_(options),
+      stats_(stats),
+      term_(term),
+      base_moved_(base_moved),
+      mark_(base_moved != 0 ? base_moved : term.epoch()) {}
+
+Time Truncation::turn(Time now) {
+  if (on_its_way_ || !term_.ended().empty()) return Time::never();
+  if (step_ == Step::none && term_.revision() - mark_ > options_.revisions_max) {
+    step_ = Step::compact;
+  }
+  if (step_ == Step::none) return Time::never();
+  if (now < next_try_) return next_try_;
+  on_its_way_ = true;
+  next_try_ = now + options_.retry;
+  switch (step_) {
+    case Step::move_base: send(base_move()); break;
+    case Step::find: {
+      etcd::Operation some = etcd::get(keys_.batches);
+      some.range_end = keys_.batch(base_);
+      some.limit = options_.batches_at_once;
+      some.keys_only = true;
+      send(term_.guarded({some}));
+      break;
+    }
+    case Step::erase: send(term_.guarded({etcd::erase(keys_.batches, erase_end_)})); break;
+    case Step::compact: compact(); break;
+    case Step::none: break;
+  }
+  return Time::never();
+}
+
+void Truncation::send(const etcd::Txn& txn) {
+  client_.execute(txn, options_.rpc, [this](const Answer& answer) {
+    on_its_way_ = false;
+    if (!term_.take_guarded(answer) && !has_moved(answer)) return;
+    next_try_ = {};
+    go_on(answer);
+  });
+}
+
+etcd::Txn Truncation::base_move() const {
+  etcd::Txn txn = term_.guarded({etcd::put(keys_.base, to_text(base_))});
+  txn.compare.push_back({keys_.base, base_moved_});
+  txn.otherwise.push_back(etcd::get(keys_.base));
+  return txn;
+}
+
+// The base is not where it was thought to be. Either an earlier try, whose answer was lost, has
+// moved it; or a leader before had, while this one followed, and the next try is made from there.
+bool Truncation::has_moved(const Answer& answer) {
+  if (step_ != Step::move_base || answer.status != Answer::Status::done) return false;
+  if (!term_.ended().empty()) return false;
+  const std::vector<etcd::Entry>& base = answer.found.back();
+  base_moved_ = base.empty() ? 0 : base.front().modified;
+  return !base.empty() && base.front().value == to_text(base_);
+}
+
+void Truncation::go_on(const Answer& answer) {
+  switch (step_) {
+    case Step::move_base:
+      if (answer.succeeded) base_moved_ = answer.revision;
+      step_ = Step::find;
+      break;
+    case Step::find:
+      if (answer.found.front().empty()) {
+        step_ = Step::compact;
+      } else {
+        erase_end_ = answer.found.front().back().key + '\0';
+        step_ = Step::erase;
+      }
+      break;
+    case Step::erase: step_ = Step::find; break;
+    case Step::compact:
+    case Step::none: break;
+  }
+}
+
+// Whatever becomes of it: if it is not done now, then the next time.
+void Truncation::compact() {
+  step_ = Step::none;
+  const etcd::Revision revision = std::exchange(mark_, term_.revision());
+  client_.compact(revision, options_.rpc, [this](const Answer& answer) {
+    on_its_way_ = false;
+    if (answer.status == Answer::Status::done) stats_.compactions.add();
+  });
+}
+
+}  // namespace lockd

@@ -1,0 +1,211 @@
+#include "server/daemon.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "server/log.h"
+#include "server/server.h"
+#include "server/systemd.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+
+// Fewer are not worth it: 4 MB if each has kept a page from going.
+constexpr std::uint64_t kManyThings = 1'000;
+
+constexpr int kNoSignal = 0;
+constexpr std::chrono::microseconds kBetweenLives = 100ms;
+constexpr int kJournalFailed = SIGUSR1;  // sent to ourselves
+
+// Signals are taken by the first thread, where it waits for them, and by no other.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&waited_);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, kJournalFailed}) sigaddset(&waited_, signal);
+    sigset_t blocked = waited_;
+    sigaddset(&blocked, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+  }
+
+  // The next one, or kNoSignal when none comes in time. What somebody else says of our journal does
+  // not count.
+  int next(std::chrono::microseconds within) const {
+    timespec time{};
+    time.tv_sec = within.count() / 1'000'000;
+    time.tv_nsec = within.count() % 1'000'000 * 1000;
+    siginfo_t from{};
+    const int signal = std::max(::sigtimedwait(&waited_, &from, &time), kNoSignal);
+    return signal == kJournalFailed && from.si_pid != ::getpid() ? kNoSignal : signal;
+  }
+
+ private:
+  sigset_t waited_;
+};
+
+class Service {
+ public:
+  enum class Ending { stopped, failed, begins_anew };
+
+  Service(const Options& options, const Environment& environment, const Signals& signals,
+          OpenCluster open_cluster)
+      : options_(options),
+        signals_(signals),
+        systemd_(environment),
+        server_(
+            options, [] { ::kill(::getpid(), kJournalFailed); }, open_cluster) {}
+
+  Ending run() {
+    if (const std::string error = server_.start(systemd_.sockets()); !error.empty()) {
+      complain(error);
+      return Ending::failed;
+    }
+    if (server_.port() != 0) {
+      log_event(LogLevel::info, "listening",
+                {{"host", options_.host.empty() ? "*" : options_.host},
+                 {"port", std::to_string(server_.port())},
+                 {"threads", std::to_string(options_.threads)},
+                 {"tls", options_.tls_cert.empty() ? "no" : "yes"},
+                 {"protected", options_.line_is_protected() ? "yes" : "no"}});
+    }
+    if (server_.http_port() != 0) log_http();
+    systemd_.ready();
+    Asked asked = Asked::nothing;
+    while (asked == Asked::nothing) {
+      asked = wait(std::chrono::duration_cast<std::chrono::microseconds>(options_.gc_interval));
+      give_memory_back();
+    }
+    if (asked == Asked::stop) asked = drain();
+    server_.stop();
+    if (asked == Asked::fail && begins_anew()) return Ending::begins_anew;
+    log_event(LogLevel::info, "stopped");
+    return asked == Asked::fail ? Ending::failed : Ending::stopped;
+  }
+
+ private:
+  enum class Asked { nothing, stop, fail };
+
+  // For a signal, for as long as `within` or until the watchdog wants to hear something.
+  Asked wait(std::chrono::microseconds within) {
+    if (systemd_.watchdog() > 0us) within = std::min(within, systemd_.watchdog() / 4);
+    const int signal = signals_.next(within);
+    if (signal == SIGHUP) reload();
+    if (signal == SIGTERM || signal == SIGINT) return Asked::stop;
+    if (signal == kJournalFailed) {
+      if (resigned_) return Asked::stop;
+      if (server_.cluster() == nullptr) {
+        log_event(LogLevel::error,
+                  "the journal has failed: nothing can be kept, so nothing is served");
+      }
+      return Asked::fail;
+    }
+    // A loop that hangs is a server that hangs, however well this thread may be.
+    if (systemd_.watchdog() > 0us && server_.is_turning()) systemd_.alive();
+    return Asked::nothing;
+  }
+
+  // What keys and connections took that are gone stays with the allocator, for the next ones. When
+  // far fewer are left than there were, and no fewer than a while ago, it goes back to the system.
+  void give_memory_back() {
+    const std::uint64_t things = server_.keys_and_connections();
+    const bool falling = things < std::exchange(last_things_, things);
+    most_things_ = std::max(most_things_, things);
+    if (most_things_ < kManyThings || things > most_things_ / 2 || falling) return;
+    ::malloc_trim(0);
+    most_things_ = things;
+  }
+
+  void log_http() {
+    const std::string& host = options_.http_addr.value_or(Endpoint{}).host;
+    log_event(LogLevel::info, "listening http",
+              {{"host", host.empty() ? "*" : host},
+               {"port", std::to_string(server_.http_port())},
+               {"tls", options_.tls_cert.empty() ? "no" : "yes"},
+               {"protected", options_.http_is_protected() ? "yes" : "no"}});
+  }
+
+  void reload() {
+    systemd_.reloading();
+    if (const std::string error = server_.reload(); !error.empty()) {
+      log_event(LogLevel::error, "not reloaded: all stays as it was", {{"error", error}});
+    } else {
+      log_event(LogLevel::info, "reloaded");
+    }
+    systemd_.ready();
+  }
+
+  // What systemd has opened is closed by now: then it is systemd who starts it again.
+  bool begins_anew() const {
+    const ClusterJournal* const cluster = server_.cluster();
+    return cluster != nullptr && !cluster->status().refused && systemd_.sockets().empty();
+  }
+
+  // Until all are gone, or their time is over, or it is asked a second time. In a cluster, when
+  // another may lead there is nothing more to wait for.
+  Asked drain() {
+    log_event(LogLevel::info, "stopping");
+    systemd_.stopping();
+    server_.drain();
+    resigned_ = server_.cluster() != nullptr;
+    server_.resign();
+    const auto began = SteadyClock::now();
+    const bool forever = options_.shutdown_timeout == Duration::zero();
+    Asked asked = Asked::nothing;
+    while (!server_.is_drained() &&
+           (forever || SteadyClock::now() - began < options_.shutdown_timeout)) {
+      asked = wait(20ms);
+      if (asked != Asked::nothing) break;
+    }
+    return asked;
+  }
+
+  const Options& options_;
+  const Signals& signals_;
+  const Systemd systemd_;
+  Server server_;
+  std::uint64_t last_things_ = 0;
+  std::uint64_t most_things_ = 0;  // since memory was last given back
+  bool resigned_ = false;
+};
+
+}  // namespace
+
+int complain(const std::string& error) {
+  std::fprintf(stderr, "%s: %s\n", ::program_invocation_short_name, error.c_str());
+  return EXIT_FAILURE;
+}
+
+int serve(const Options& options, const Environment& environment, OpenCluster open_cluster) {
+  const Signals signals;  // blocked before there is a second thread
+  try {
+    while (true) {
+      switch (Service(options, environment, signals, open_cluster).run()) {
+        case Service::Ending::stopped: return EXIT_SUCCESS;
+        case Service::Ending::failed: return EXIT_FAILURE;
+        case Service::Ending::begins_anew: break;
+      }
+      const int signal = signals.next(kBetweenLives);
+      if (signal == SIGTERM || signal == SIGINT) return EXIT_SUCCESS;
+      log_event(LogLevel::info, "begins anew");
+    }
+  } catch (const std::exception& error) {
+    return complain(error.what());
+  }
+}
+
+}  // namespace lockd

@@ -1,0 +1,240 @@
+#include "server/reports/metrics.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/server_context.h"
+#include "server/version.h"
+
+namespace lockd {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+// The families of one answer, in the order in which they are added.
+class Families {
+ public:
+  using Labels = std::vector<ClientMetric::Label>;
+
+  // A family; metrics are added to the last one that was begun.
+  void begin(std::string name, std::string help, MetricType type) {
+    families_.push_back({std::move(name), std::move(help), type, {}});
+  }
+  void add(double value, Labels labels = {}) {
+    MetricFamily& family = families_.back();
+    ClientMetric metric;
+    metric.label = std::move(labels);
+    (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+    family.metric.push_back(std::move(metric));
+  }
+
+  void counter(std::string name, std::string help, std::uint64_t value) {
+    begin(std::move(name), std::move(help), MetricType::Counter);
+    add(static_cast<double>(value));
+  }
+  void gauge(std::string name, std::string help, double value) {
+    begin(std::move(name), std::move(help), MetricType::Gauge);
+    add(value);
+  }
+  void gauge(std::string name, std::string help, std::uint64_t value) {
+    gauge(std::move(name), std::move(help), static_cast<double>(value));
+  }
+  void histogram(std::string name, std::string help, const Histogram& histogram) {
+    begin(std::move(name), std::move(help), MetricType::Histogram);
+    ClientMetric metric;
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < Histogram::kBucketCount; ++i) {
+      count += histogram.buckets()[i];
+      const double bound = i < Histogram::kBoundCount
+                               ? std::chrono::duration<double>(Histogram::bound(i)).count()
+                               : std::numeric_limits<double>::infinity();
+      metric.histogram.bucket.push_back({count, bound});
+    }
+    metric.histogram.sample_count = count;
+    metric.histogram.sample_sum = histogram.sum_seconds();
+    families_.back().metric.push_back(std::move(metric));
+  }
+
+  std::string text() const { return prometheus::TextSerializer().Serialize(families_); }
+
+ private:
+  std::vector<MetricFamily> families_;
+};
+
+void add_state(Families& families, ServerContext& shared, const Stats& stats) {
+  families.begin("dflockd_build_info", "Which version runs.", MetricType::Gauge);
+  families.add(1, {{"version", std::string(kVersion)}});
+  families.gauge(
+      "dflockd_uptime_seconds", "How long the server has run.",
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - shared.started).count());
+  families.gauge("dflockd_ready", "1 when the server can grant, 0 when it stops or cannot keep it.",
+                 std::uint64_t{shared.why_not_ready().empty()});
+  families.gauge("dflockd_connections", "Clients connected, over both ports.",
+                 shared.admission.connections());
+  families.gauge("dflockd_keys", "Keys known, idle ones included.", stats.keys);
+  families.gauge("dflockd_keys_idle", "Keys that nobody holds or waits for.", stats.idle_keys);
+  families.gauge("dflockd_keys_max", "Keys there may be: --max-locks.", shared.options.max_locks);
+  families.gauge("dflockd_locks_held", "Locks held.", stats.locks_held);
+  families.gauge("dflockd_lock_waiters", "Clients in line for a lock.", stats.lock_waiters);
+  families.gauge("dflockd_semaphore_holders", "Permits held.", stats.semaphore_holders);
+  families.gauge("dflockd_semaphore_waiters", "Clients in line for a permit.",
+                 stats.semaphore_waiters);
+}
+
+void add_engine(Families& families, const Stats& stats) {
+  families.counter("dflockd_grants_total", "Grants of locks and permits.", stats.grants);
+  families.counter("dflockd_contended_total", "Grants that had waited in line.", stats.contended);
+  families.counter("dflockd_renewals_total", "Leases renewed.", stats.renewals);
+  families.begin("dflockd_ended_total", "Holds ended, by how.", MetricType::Counter);
+  families.add(static_cast<double>(stats.releases), {{"cause", "released"}});
+  families.add(static_cast<double>(stats.expiries), {{"cause", "expired"}});
+  families.add(static_cast<double>(stats.disconnects), {{"cause", "disconnected"}});
+  families.counter("dflockd_expiries_total", "Leases that ran out.", stats.expiries);
+  families.counter("dflockd_queued_total", "Places taken in a line.", stats.queued);
+  families.counter("dflockd_timeouts_total", "Waits that ran out.", stats.timeouts);
+  families.counter("dflockd_cancels_total", "Waits given up.", stats.cancels);
+  families.begin("dflockd_refusals_total", "Requests refused, by why.", MetricType::Counter);
+  const Stats::Refusals& refusals = stats.refusals;
+  families.add(static_cast<double>(refusals.held), {{"reason", "held"}});
+  families.add(static_cast<double>(refusals.max_keys), {{"reason", "max_locks"}});
+  families.add(static_cast<double>(refusals.max_waiters), {{"reason", "max_waiters"}});
+  families.add(static_cast<double>(refusals.limit_mismatch), {{"reason", "limit_mismatch"}});
+  families.histogram("dflockd_wait_seconds", "Time in line of grants that had to wait.",
+                     stats.wait_time);
+  families.histogram("dflockd_hold_seconds", "Time from a grant to its end.", stats.hold_time);
+  families.histogram("dflockd_expiry_lag_seconds",
+                     "Time from the end of a lease to when it was acted on.", stats.expiry_lag);
+}
+
+// The sum of one counter over all workers.
+std::uint64_t sum(const ServerContext& shared,
+                  const std::function<std::uint64_t(const WorkerStats&)>& counter) {
+  std::uint64_t total = 0;
+  for (const auto& stats : shared.worker_stats) total += counter(*stats);
+  return total;
+}
+
+void add_http(Families& families, const ServerContext& shared) {
+  families.begin("dflockd_http_requests_total", "HTTP requests answered, by call and status.",
+                 MetricType::Counter);
+  for (std::size_t call = 0; call < kHttpCalls; ++call) {
+    for (std::size_t i = 0; i <= kCountedStatuses.size(); ++i) {
+      const std::uint64_t count =
+          sum(shared, [&](const WorkerStats& f) { return f.http_requests[call][i].value(); });
+      if (count == 0) continue;
+      families.add(
+          static_cast<double>(count),
+          {{"call", std::string(call_name(static_cast<HttpCall>(call)))},
+           {"code", i < kCountedStatuses.size() ? std::to_string(kCountedStatuses[i]) : "other"}});
+    }
+  }
+}
+
+void add_workers(Families& families, const ServerContext& shared) {
+  using F = WorkerStats;
+  families.counter("dflockd_line_requests_total", "Requests of the line protocol.",
+                   sum(shared, [](const F& f) { return f.line_requests.value(); }));
+  families.begin("dflockd_violations_total", "Broken rules of the line protocol, by code.",
+                 MetricType::Counter);
+  for (std::size_t code = 1; code < kViolationCodes; ++code) {
+    const std::uint64_t count = sum(shared, [&](const F& f) { return f.violations[code].value(); });
+    if (count > 0) families.add(static_cast<double>(count), {{"code", std::to_string(code)}});
+  }
+  families.counter("dflockd_connections_accepted_total", "Connections let in.",
+                   sum(shared, [](const F& f) { return f.connections_accepted.value(); }));
+  families.counter("dflockd_connections_refused_total",
+                   "Connections closed at once: too many, or no descriptors.",
+                   sum(shared, [](const F& f) { return f.connections_refused.value(); }));
+  families.counter("dflockd_signals_published_total", "Signals published.",
+                   sum(shared, [](const F& f) { return f.signals_published.value(); }));
+  families.counter("dflockd_signals_delivered_total", "Copies of signals handed to listeners.",
+                   sum(shared, [](const F& f) { return f.signals_delivered.value(); }));
+  Histogram hand_off;
+  for (const auto& stats : shared.worker_stats) hand_off += stats->hand_off.read();
+  families.histogram("dflockd_handoff_seconds",
+                     "Time from a grant to a waiter to when its reply was written.", hand_off);
+}
+
+void add_signals(Families& families, const SignalHub& hub) {
+  std::uint64_t listeners = 0;
+  for (const AudienceStatus& audience : hub.list()) listeners += audience.listeners;
+  families.gauge("dflockd_signal_listeners", "Subscriptions to signals.", listeners);
+}
+
+void add_journal(Families& families, const FileJournal* journal) {
+  if (journal == nullptr) return;
+  const Histogram sync_time = journal->sync_time();
+  families.counter("dflockd_journal_syncs_total", "Syncs of the journal.", sync_time.count());
+  families.histogram("dflockd_journal_sync_seconds", "Time that a sync took.", sync_time);
+  families.begin("dflockd_journal_state", "1 for the state the journal is in.", MetricType::Gauge);
+  const Journal::State state = journal->state();
+  families.add(state == Journal::State::accepting, {{"state", "accepting"}});
+  families.add(state == Journal::State::full, {{"state", "full"}});
+  families.add(state == Journal::State::failed, {{"state", "failed"}});
+}
+
+void add_cluster(Families& families, const ClusterJournal* cluster) {
+  if (cluster == nullptr) return;
+  const ClusterStatus status = cluster->status();
+  const ReplicationStats& stats = cluster->stats();
+  families.gauge("dflockd_cluster_leads", "1 where this server leads.",
+                 std::uint64_t{status.leads});
+  families.gauge("dflockd_cluster_epoch", "The epoch of the leader that is known; 0 for none.",
+                 static_cast<std::uint64_t>(status.leader.epoch));
+  families.gauge("dflockd_cluster_applied", "How far along the chain this server is.",
+                 status.applied);
+  families.gauge("dflockd_cluster_behind",
+                 "Changes of the chain that etcd had, when last looked, and this server had not.",
+                 status.behind);
+  families.gauge("dflockd_cluster_nodes", "Servers that were heard of lately.",
+                 status.members.size());
+  families.counter("dflockd_cluster_terms_total", "How often this server began to lead.",
+                   stats.terms.value());
+  families.counter("dflockd_cluster_campaigns_total", "How often it stood for election.",
+                   stats.campaigns.value());
+  families.counter("dflockd_cluster_appends_total", "Batches that etcd has acknowledged.",
+                   stats.appends.value());
+  families.counter("dflockd_cluster_append_bytes_total", "Bytes in them.",
+                   stats.append_bytes.value());
+  families.histogram("dflockd_cluster_append_seconds", "Time until etcd has acknowledged a batch.",
+                     stats.append_time.read());
+  families.counter("dflockd_cluster_resends_total", "Batches sent again, for want of an answer.",
+                   stats.resends.value());
+  families.counter("dflockd_cluster_resolved_total", "Of those, found to have arrived before.",
+                   stats.resolved.value());
+  families.counter("dflockd_cluster_lapses_total",
+                   "Answers of etcd that came too late to be certain of leading.",
+                   stats.lapses.value());
+  families.counter("dflockd_cluster_batches_followed_total", "Batches of others, applied.",
+                   stats.batches_followed.value());
+  families.counter("dflockd_cluster_watches_total", "Watches opened.", stats.watches.value());
+  families.counter("dflockd_cluster_snapshots_total", "Snapshots of everything, written.",
+                   stats.snapshots.value());
+}
+
+}  // namespace
+
+std::string metrics_text(ServerContext& shared) {
+  const Stats stats = shared.engine.stats();
+  Families families;
+  add_state(families, shared, stats);
+  add_engine(families, stats);
+  add_workers(families, shared);
+  add_http(families, shared);
+  add_signals(families, shared.hub);
+  add_journal(families, shared.file_journal.get());
+  add_cluster(families, shared.cluster.get());
+  return families.text();
+}
+
+}  // namespace lockd

@@ -1,0 +1,43 @@
+// What walks through every key or every counter, and is therefore put together away from the loops.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "lockd/engine.h"
+
+namespace lockd {
+
+struct ServerContext;
+
+// What to list of the keys.
+struct KeyQuery {
+  std::string prefix{};
+  std::string key{};  // not empty: this one only, with all that stand in its line
+  std::uint32_t keys_max = 100;
+  ListPlace from{};
+  bool by_waiters = false;  // the longest lines first; there is no next page then
+  bool with_idle = false;
+};
+
+struct ReportRequest {
+  enum class What : std::uint8_t { stats, keys, overview, metrics };
+
+  What what = What::stats;
+  KeyQuery keys{};
+};
+
+// What was seen, and what that rests on: nobody may be told before it is durable.
+struct ReportResult {
+  std::string text;
+  Position position = 0;
+};
+
+// For the thread of the side work.
+ReportResult make_report(ServerContext& shared, const ReportRequest& report);
+
+// A place in a listing as text, for the next page, and back; false when it is none.
+std::string place_text(const ListPlace& place);
+bool parse_place(std::string_view text, ListPlace* place);
+
+}  // namespace lockd

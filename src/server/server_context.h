@@ -1,0 +1,58 @@
+// What all workers of a server share.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "lockd/engine.h"
+#include "lockd/file_journal.h"
+#include "pubsub/signal_hub.h"
+#include "replication/cluster_journal.h"
+#include "server/admission.h"
+#include "server/session/event_feed.h"
+#include "server/settings/options.h"
+#include "server/tls_identity.h"
+#include "server/worker_stats.h"
+
+namespace lockd {
+
+// Joins the cluster that the options name. Throws std::runtime_error with a line for people.
+using OpenCluster = std::unique_ptr<ClusterJournal> (*)(const Options& options);
+
+struct ServerContext {
+  // Opens the journal, if there is to be one, and recovers from it: throws std::runtime_error with
+  // a line for people when that cannot be. `on_durable` is the engine's; `open_cluster` may be
+  // null.
+  ServerContext(const Options& options, std::function<void()> on_durable, OpenCluster open_cluster);
+
+  // Why no grant can be expected now; empty when one can.
+  std::string_view why_not_ready() const;
+  // "none", "accepting", "full", "following" or "failed".
+  std::string_view journal_state() const;
+  // Before any worker has started.
+  WorkerStats& add_worker_stats();
+
+  const Options options;
+  const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  // One of them, or none: then nothing is kept.
+  const std::unique_ptr<FileJournal> file_journal;
+  const std::unique_ptr<ClusterJournal> cluster;
+  Journal* const journal;  // whichever it is, or null
+  EventFeed feed;
+  Engine engine;
+  SignalHub hub;
+  Admission admission;
+  TlsIdentity tls;
+  std::atomic<SessionId> last_session{0};
+  std::atomic<bool> draining{false};
+  std::vector<std::unique_ptr<WorkerStats>> worker_stats;  // fixed once they have started
+  // Where what walks through every key is done, away from the loops.
+  boost::asio::thread_pool side_work{1};
+};
+
+}  // namespace lockd

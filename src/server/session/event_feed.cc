@@ -1,0 +1,104 @@
+#include "server/session/event_feed.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/json_text.h"
+#include "server/milliseconds.h"
+
+namespace lockd {
+namespace {
+
+using Type = KeyEvent::Type;
+
+std::string_view event_name(Type type) {
+  switch (type) {
+    case Type::queued: return "queued";
+    case Type::granted: return "granted";
+    case Type::released: return "released";
+    case Type::expired: return "expired";
+    case Type::disconnected: return "disconnected";
+    case Type::gave_up: return "gave_up";
+  }
+  return "";
+}
+
+std::string_view reason_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::timeout: return "timeout";
+    case Outcome::ok: return "granted_elsewhere";  // its name has a permit by another place
+    default: return "cancelled";
+  }
+}
+
+}  // namespace
+
+void EventFeed::add_watcher() {
+  MutexLock lock(mutex_);
+  ++watchers_;
+  look(true);
+}
+
+void EventFeed::remove_watcher() {
+  MutexLock lock(mutex_);
+  if (--watchers_ > 0) return;
+  look(false);
+  ring_.clear();  // all that is there is behind every place that anybody will ask for
+  ring_.shrink_to_fit();
+}
+
+std::uint64_t EventFeed::end() const {
+  MutexLock lock(mutex_);
+  return end_;
+}
+
+void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
+  MutexLock lock(mutex_);
+  if (watchers_ == 0) return;
+  for (const KeyEvent& occurrence : key_events) {
+    auto entry = std::make_shared<Entry>(
+        Entry{.position = position, .occurrence = occurrence, .key = std::string(occurrence.key)});
+    entry->occurrence.key = entry->key;
+    if (ring_.empty()) ring_.resize(kEntriesMax);
+    ring_[end_++ % kEntriesMax] = std::move(entry);
+  }
+}
+
+std::uint64_t EventFeed::read(std::uint64_t& place, Entries& entries,
+                              const std::function<bool(Position)>& may_tell) const {
+  MutexLock lock(mutex_);
+  const std::uint64_t oldest = end_ > kEntriesMax ? end_ - kEntriesMax : 0;
+  const std::uint64_t missed = place < oldest ? oldest - place : 0;
+  for (place += missed; place < end_; ++place) {
+    const auto& entry = ring_.empty() ? nullptr : ring_[place % kEntriesMax];
+    if (entry == nullptr) continue;  // nobody watched then
+    if (!may_tell(entry->position)) break;
+    entries.push_back(entry);
+  }
+  return missed;
+}
+
+KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms) {
+  const KeyEvent& occurrence = entry.occurrence;
+  const Type type = occurrence.type;
+  const bool of_hold = type != Type::queued && type != Type::gave_up;
+  JsonObject json;
+  json.add("at_unix_ms", at_unix_ms);
+  json.add("kind", occurrence.kind == Kind::lock ? "lock" : "semaphore");
+  json.add("key", entry.key);
+  json.add("holder", occurrence.holder);
+  if (of_hold) json.add("token", occurrence.fence);
+  json.add("limit", occurrence.limit);
+  json.add("holders", occurrence.holders);
+  json.add("waiters", occurrence.waiters);
+  if (type == Type::granted) json.add("ttl_ms", whole_ms(occurrence.ttl));
+  if (type == Type::granted || type == Type::gave_up) {
+    json.add("waited_ms", whole_ms(occurrence.lasted));
+  } else if (type != Type::queued) {
+    json.add("held_ms", whole_ms(occurrence.lasted));
+  }
+  if (type == Type::gave_up) json.add("reason", reason_of(occurrence.outcome));
+  return {event_name(type), json.finish(), entry.key};
+}
+
+}  // namespace lockd

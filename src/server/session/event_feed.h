@@ -1,0 +1,65 @@
+// The latest of what happened to keys, kept for those who look on: the dashboard, `lockctl watch`.
+//
+// The engine leaves key_events here, under its locks; workers read them when they tick. The feed
+// is a ring: who does not read in time misses some, and is told how many. While nobody watches the
+// engine collects nothing.
+//
+// Any thread may call anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "lockd/observer.h"
+
+namespace lockd {
+
+class EventFeed final : public Observer {
+ public:
+  struct Entry {
+    Position position = 0;  // nobody may be told before this is durable
+    KeyEvent occurrence;    // its key is `key`
+    std::string key;
+  };
+  using Entries = std::vector<std::shared_ptr<const Entry>>;
+
+  static constexpr std::size_t kEntriesMax = 16 * 1024;
+
+  // Somebody looks on, or does no more.
+  void add_watcher() EXCLUDES(mutex_);
+  void remove_watcher() EXCLUDES(mutex_);
+
+  // Where the next entry will be.
+  std::uint64_t end() const EXCLUDES(mutex_);
+  // Appends to `entries` what there is from `place` on, up to the first that `may_tell` refuses,
+  // and moves `place` behind it. Returns how many had gone before they were read.
+  std::uint64_t read(std::uint64_t& place, Entries& entries,
+                     const std::function<bool(Position)>& may_tell) const EXCLUDES(mutex_);
+
+ private:
+  void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept override
+      EXCLUDES(mutex_);
+
+  mutable Mutex mutex_;
+  std::size_t watchers_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t end_ GUARDED_BY(mutex_) = 0;
+  Entries ring_ GUARDED_BY(mutex_);  // entry i is at i modulo kEntriesMax
+};
+
+// One occurrence as clients see it.
+struct KeyEventJson {
+  std::string_view event;  // "granted"
+  std::string data;        // JSON
+  std::string_view key;
+};
+
+// `at_unix_ms` is when it happened, by the wall clock.
+KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms);
+
+}  // namespace lockd

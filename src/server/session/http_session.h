@@ -1,0 +1,130 @@
+// One client's conversation over HTTP.
+//
+// Requests are answered in order, also when they are pipelined. One that waits in line, or for a
+// report, blocks those behind it. A stream of events or signals is the last reply of its
+// connection: what the client sends behind it is not read.
+//
+// The calls themselves are in http_reservations.cc (holds) and http_observations.cc (the rest).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "protocol/http/http_request.h"
+#include "protocol/http/reply.h"
+#include "protocol/http/request_params.h"
+#include "protocol/http/request_parser.h"
+#include "protocol/http/routes.h"
+#include "protocol/http/target.h"
+#include "server/session/server_session.h"
+
+namespace lockd {
+
+class HttpSession final : public ServerSession {
+ public:
+  HttpSession(SessionContext& context, SessionId id) : ServerSession(context, id) {}
+
+  std::size_t take_in(std::string_view unread, std::string& out) override;
+
+  bool blocked() const override { return state_ != State::listening; }
+  bool needs_peer() const override {
+    return state_ == State::waiting || state_ == State::streaming;
+  }
+  bool holds_outlive_it() const override { return true; }
+  bool may_be_silent() override { return blocked(); }
+  std::uint64_t request_under_way() const override { return parser_ == nullptr ? 0 : requests_; }
+
+  void on_wait_done(const WaitResult& settled, std::string& out) override;
+  void report(std::string_view text, std::string& out) override;
+  void signalled(const Signal& signal, std::string& out) override;
+  void on_key_events(const KeyEventJson& occurrence, std::string& out) override;
+  void missed(std::uint64_t count) override { missed_ += count; }
+  void ping(std::string& out) override;
+
+  // Its peer is not on this machine, and protected mode serves nobody else: it may ask for the
+  // server's health, and hears why it may not ask for more.
+  void turn_away(std::string&) override { is_foreign_ = true; }
+  void time_out(bool half, std::string& out) override;
+  void drain(std::string& out) override;
+  // Holds live by their leases alone. A grant that was on its way is taken back.
+  void end(bool keep_holds) override;
+
+ private:
+  // For Cache-Control.
+  static constexpr std::string_view kNotKept = "no-store";
+  static constexpr std::string_view kAskedForAgain = "no-cache";
+
+  enum class State : std::uint8_t { listening, waiting, reporting, streaming };
+
+  // What the reply has to know of its request.
+  struct Exchange {
+    HttpCall call = HttpCall::none;
+    bool keep_alive = false;
+    bool http_1_0 = false;
+    bool with_body = true;  // not to HEAD
+    std::string allowed_origin{};
+  };
+
+  // The acquire that waits, or was just answered.
+  struct Wait {
+    WaitId id{};
+    Kind kind = Kind::lock;
+    std::string key{};
+    std::string holder{};
+  };
+
+  // Getting to the call.
+  void execute(const HttpRequest& request, std::string& out);
+  bool admit(const HttpRequest& request, HttpCall call, std::string& out);
+  bool is_allowed_origin(const HttpRequest& request);
+  bool knows_secret(std::string_view authorization) const;
+  void answer_options(const Route* route, std::string& out);
+  void call(const Target& target, std::string_view channel, const HttpRequest& request,
+            std::string& out);
+
+  // Holds.
+  void acquire(Kind kind, std::string_view body, std::string& out);
+  void renew(Kind kind, std::string_view body, std::string& out);
+  void release(Kind kind, std::string_view body, std::string& out);
+  void fence(const Target& target, std::string& out);
+  void answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
+                    std::string& out);
+  void refuse_acquire(Outcome outcome, const Conflict& conflict, std::string& out);
+  void refuse_hold(Outcome outcome, std::string& out);
+  std::int64_t unix_ms_of(Time time) const;
+
+  // The rest.
+  void publish(std::string_view channel, std::string_view body, std::string& out);
+  void listen(const Target& target, std::string& out);
+  void list_keys(const Target& target, std::string& out);
+  void watch_events(const Target& target, std::string& out);
+  void answer_health(std::string& out);
+  void answer_page(std::string_view path, std::string& out);
+  void ask(ReportRequest report);
+  void begin_stream(std::string& out);
+  bool refuse_params(const RequestParams& params, std::string& out);
+
+  // Replies.
+  void answer(int status, std::string_view body, std::string& out, std::string_view fields = {},
+              std::string_view type = kJsonType);
+  std::string advice(const HttpError& error) const;
+  void refuse(const HttpError& error, std::string& out, std::string_view fields = {});
+  // What every reply has, and every stream.
+  std::string usual_fields(std::string_view cache_control) const;
+  ReplyHead head(int status, std::string_view type, std::string_view fields);
+
+  std::unique_ptr<RequestParser> parser_;  // while a request is being received
+  std::uint64_t requests_ = 0;
+  State state_ = State::listening;
+  bool is_foreign_ = false;
+  bool listens_ = false;  // to signals
+  Exchange exchange_;
+  Wait wait_;
+  std::string event_prefix_;  // of the keys whose events are streamed
+  std::uint64_t missed_ = 0;
+};
+
+}  // namespace lockd

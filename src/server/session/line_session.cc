@@ -1,0 +1,223 @@
+#include "server/session/line_session.h"
+
+#include <chrono>
+
+#include "base/planted.h"
+#include "protocol/line/line_reply.h"
+
+namespace lockd {
+
+LineSession::LineSession(SessionContext& context, SessionId id)
+    : ServerSession(context, id),
+      phase_(context.options.secret.empty() ? Phase::open : Phase::before_auth) {}
+
+std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
+  std::size_t taken = 0;
+  pushed_ = 0;
+  while (fate_ == Fate::open && !blocked() && pushed_ < kPushesPerTurn) {
+    const LineFramer::Framed framed = framer_.next(unread.substr(taken));
+    if (framed.status == LineFramer::Status::incomplete) break;
+    if (framed.status == LineFramer::Status::line_too_long) {
+      refuse(Violation::line_too_long, out);
+      break;
+    }
+    taken += framed.size;
+    context_.stats.line_requests.add();
+    const ParsedRequest parsed = parse_request(framed.lines, phase_);
+    if (context_.draining) {
+      refuse_draining(parsed, out);
+    } else if (parsed) {
+      execute(parsed.request, out);
+    } else {
+      refuse(parsed.violation, out);
+    }
+  }
+  if (planted(Bug::lost_input) && needs_peer()) return unread.size();
+  return taken;
+}
+
+void LineSession::execute(const LineRequest& request, std::string& out) {
+  switch (request.command) {
+    case Command::acquire: return acquire(request, out);
+    case Command::enqueue: return enqueue(request, out);
+    case Command::await_turn: return await_turn(request, out);
+    case Command::release: return release(request, out);
+    case Command::renew: return renew(request, out);
+    case Command::auth: return authenticate(request, out);
+    case Command::stats:
+      blocked_on_ = BlockedOn::report;
+      return context_.desk.ask(id(), {.what = ReportRequest::What::stats});
+    case Command::ping: return write_status(out, kStatusOk);
+    case Command::barrier: return barrier(out);
+    case Command::listen: return listen(request, out);
+    case Command::unlisten: return unlisten(request, out);
+    case Command::signal: return write_count(out, publish_signal(request.key, request.text));
+  }
+}
+
+// In whole seconds, as it is told: nobody may believe in more than there is.
+Duration LineSession::lease(const LineRequest& request) const {
+  if (request.ttl.has_value()) return *request.ttl;
+  return std::chrono::ceil<std::chrono::seconds>(context_.options.default_lease_ttl);
+}
+
+void LineSession::acquire(const LineRequest& request, std::string& out) {
+  reply_or_wait(request,
+                context_.batch.acquire({.key = request.key,
+                                        .holder = {&session_, context_.secrets.next()},
+                                        .ttl = lease(request),
+                                        .wait = request.wait,
+                                        .kind = request.kind,
+                                        .limit = request.limit},
+                                       &context_.listener, session_.id),
+                out);
+}
+
+void LineSession::enqueue(const LineRequest& request, std::string& out) {
+  reply(request.command,
+        context_.batch.enqueue({.key = request.key,
+                                .holder = {&session_, context_.secrets.next()},
+                                .ttl = lease(request),
+                                .kind = request.kind,
+                                .limit = request.limit}),
+        out);
+}
+
+void LineSession::await_turn(const LineRequest& request, std::string& out) {
+  reply_or_wait(request,
+                context_.batch.await_turn(session_, request.kind, request.key, request.wait,
+                                          &context_.listener, session_.id),
+                out);
+}
+
+void LineSession::release(const LineRequest& request, std::string& out) {
+  if (!request.token.has_value()) return write_status(out, kStatusError);
+  const Outcome outcome = context_.batch.release({.key = request.key,
+                                                  .holder = {nullptr, request.token->secret},
+                                                  .fence = request.token->fence,
+                                                  .kind = request.kind});
+  say(request.command, outcome, out);
+}
+
+void LineSession::renew(const LineRequest& request, std::string& out) {
+  if (!request.token.has_value()) return write_status(out, kStatusError);
+  const Answer answer = context_.batch.renew({.key = request.key,
+                                              .holder = {nullptr, request.token->secret},
+                                              .fence = request.token->fence,
+                                              .kind = request.kind},
+                                             request.ttl);
+  if (answer.outcome == Outcome::ok) {
+    // What was asked for is what remains: no time has passed.
+    return write_remaining(out, request.ttl.value_or(answer.grant.ttl));
+  }
+  say(request.command, answer.outcome, out);
+}
+
+void LineSession::reply_or_wait(const LineRequest& request, const Answer& answer,
+                                std::string& out) {
+  if (answer.outcome != Outcome::queued) return reply(request.command, answer, out);
+  blocked_on_ = BlockedOn::wait;
+  wait_ = {answer.wait, request.command, request.kind, std::string(request.key)};
+}
+
+void LineSession::reply(Command command, const Answer& answer, std::string& out) {
+  if (answer.outcome == Outcome::ok) {
+    return write_grant(out, command, {answer.grant.fence, answer.grant.secret}, answer.grant.ttl);
+  }
+  say(command, answer.outcome, out);
+}
+
+void LineSession::say(Command command, Outcome outcome, std::string& out) {
+  if (outcome == Outcome::not_leader) {
+    return write_status(out, "error_not_leader " + context_.leader_address());
+  }
+  const bool takes = command == Command::acquire || command == Command::enqueue;
+  if (outcome == Outcome::storage && !takes) {
+    // The journal has failed. Whether the hold is in force will be seen when the server is back, so
+    // that neither `ok` nor `error` is true: the client learns that it does not know.
+    fate_ = Fate::closes;
+    return;
+  }
+  write_status(out, status_of(command, outcome, context_.options.detailed_errors));
+}
+
+// One machine always leads itself. In a cluster the reply rests on what the leader's first answer
+// did, as everything it says: it leaves when it is certain that nobody else leads.
+void LineSession::barrier(std::string& out) {
+  if (context_.engine.journal_state() == Journal::State::following) {
+    return say(Command::barrier, Outcome::not_leader, out);
+  }
+  if (context_.cluster != nullptr) context_.batch.fence("barrier");
+  write_status(out, kStatusOk);
+}
+
+void LineSession::on_wait_done(const WaitResult& settled, std::string& out) {
+  if (blocked_on_ != BlockedOn::wait) return;
+  blocked_on_ = BlockedOn::nothing;
+  reply(wait_.command, {settled.outcome, settled.grant, {}}, out);
+}
+
+void LineSession::report(std::string_view text, std::string& out) {
+  if (blocked_on_ != BlockedOn::report) return;
+  blocked_on_ = BlockedOn::nothing;
+  write_stats(out, text);
+}
+
+void LineSession::authenticate(const LineRequest& request, std::string& out) {
+  if (!equal_in_constant_time(request.text, context_.options.secret)) {
+    return refuse(Violation::none, out);
+  }
+  phase_ = Phase::open;
+  write_status(out, kStatusOk);
+}
+
+void LineSession::listen(const LineRequest& request, std::string& out) {
+  const bool listens = context_.hub.listen(subscriber(), request.key, request.text);
+  listens_ = listens_ || listens;
+  write_status(out, listens ? kStatusOk : kStatusError);
+}
+
+void LineSession::unlisten(const LineRequest& request, std::string& out) {
+  context_.hub.unlisten(subscriber(), request.key, request.text);
+  write_status(out, kStatusOk);
+}
+
+void LineSession::refuse(Violation violation, std::string& out) {
+  violation_ = violation;
+  const bool let_in = phase_ == Phase::open;
+  write_status(out, let_in ? kStatusError : kStatusErrorAuth);
+  fate_ = let_in ? Fate::closes : Fate::refused;
+}
+
+// What the client holds outlives a server that recovers; but not what it gives back meanwhile.
+void LineSession::refuse_draining(const ParsedRequest& parsed, std::string& out) {
+  if (parsed && parsed.request.command == Command::release) {
+    std::string unsaid;
+    release(parsed.request, unsaid);
+  }
+  write_status(out, kStatusErrorDraining);
+  fate_ = Fate::closes;
+}
+
+void LineSession::turn_away(std::string& out) {
+  phase_ = Phase::before_auth;
+  refuse(Violation::none, out);
+}
+
+void LineSession::drain(std::string&) {
+  if (blocked_on_ == BlockedOn::wait) context_.batch.cancel(wait_.id);
+}
+
+void LineSession::end(bool keep_holds) {
+  if (listens_) context_.hub.drop(subscriber());
+  // Its place goes with the session; but it may have been granted meanwhile.
+  if (keep_holds && needs_peer()) context_.desk.abandon(id(), wait_.kind, wait_.key, {});
+  context_.batch.end_session(session_, keep_holds);
+}
+
+bool LineSession::may_be_silent() {
+  return blocked() || (listens_ && context_.hub.listens(subscriber())) ||
+         context_.batch.owns_anything(session_);
+}
+
+}  // namespace lockd

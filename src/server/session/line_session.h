@@ -1,0 +1,73 @@
+// One client's conversation on the line protocol.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lockd/requests.h"
+#include "protocol/line/line_framer.h"
+#include "protocol/line/line_request.h"
+#include "server/session/server_session.h"
+
+namespace lockd {
+
+class LineSession final : public ServerSession {
+ public:
+  LineSession(SessionContext& context, SessionId id);
+
+  std::size_t take_in(std::string_view unread, std::string& out) override;
+
+  bool blocked() const override { return blocked_on_ != BlockedOn::nothing; }
+  bool needs_peer() const override { return blocked_on_ == BlockedOn::wait; }
+  bool holds_outlive_it() const override { return !context_.options.auto_release_on_disconnect; }
+  bool may_be_silent() override;
+
+  void on_wait_done(const WaitResult& settled, std::string& out) override;
+  void report(std::string_view text, std::string& out) override;
+  void signalled(const Signal& signal, std::string& out) override { out += signal.line(); }
+
+  void turn_away(std::string& out) override;
+  void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
+  void cut_short() override { violation_ = Violation::disconnected; }
+  void drain(std::string& out) override;
+  // A grant that was on its way is taken back, also when holds are kept.
+  void end(bool keep_holds) override;
+
+ private:
+  enum class BlockedOn : std::uint8_t { nothing, wait, report };
+
+  void execute(const LineRequest& request, std::string& out);
+  void acquire(const LineRequest& request, std::string& out);
+  void enqueue(const LineRequest& request, std::string& out);
+  void await_turn(const LineRequest& request, std::string& out);
+  void release(const LineRequest& request, std::string& out);
+  void renew(const LineRequest& request, std::string& out);
+  void authenticate(const LineRequest& request, std::string& out);
+  void listen(const LineRequest& request, std::string& out);
+  void unlisten(const LineRequest& request, std::string& out);
+  void barrier(std::string& out);
+  void reply_or_wait(const LineRequest& request, const Answer& answer, std::string& out);
+  void reply(Command command, const Answer& answer, std::string& out);
+  void say(Command command, Outcome outcome, std::string& out);
+  void refuse(Violation violation, std::string& out);
+  void refuse_draining(const ParsedRequest& parsed, std::string& out);
+  Duration lease(const LineRequest& request) const;
+
+  // The request that waits, or did.
+  struct Wait {
+    WaitId id{};
+    Command command = Command::acquire;
+    Kind kind = Kind::lock;
+    std::string key{};
+  };
+
+  LineFramer framer_;
+  Wait wait_;
+  Phase phase_;
+  BlockedOn blocked_on_ = BlockedOn::nothing;
+  bool listens_ = false;  // it has, at some time
+};
+
+}  // namespace lockd

@@ -1,0 +1,148 @@
+// One client's session, on whatever protocol, without its socket.
+//
+// Bytes go in, replies are appended to an output. Requests are executed strictly in order, and
+// nothing behind one that blocks starts before it has its reply. Used by one thread at a time: that
+// of the worker whose connection it is. No clock, no I/O: whoever owns it says when the peer left,
+// when a wait was settled, and when the server begins to stop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/secret.h"
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+#include "protocol/line/line_request.h"
+#include "pubsub/signal_hub.h"
+#include "replication/cluster_journal.h"
+#include "server/reports/report.h"
+#include "server/session/event_feed.h"
+#include "server/settings/options.h"
+#include "server/worker_stats.h"
+
+namespace lockd {
+
+// What a conversation asks of its worker.
+class Desk {
+ public:
+  // The report comes by ServerSession::report().
+  virtual void ask(SessionId id, ReportRequest report) = 0;
+  // What happens comes by ServerSession::on_key_events(), until the conversation ends.
+  virtual void watch_events(SessionId id) = 0;
+  // The conversation ends while a grant for it may be on its way: if it is, it is to be taken back.
+  // Without a name the holder is known by the grant's secret.
+  virtual void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) = 0;
+
+ protected:
+  ~Desk() = default;
+};
+
+// What the conversations of one worker share. Outlives them.
+struct SessionContext {
+  const Options& options;
+  SignalHub& hub;
+  Engine& engine;
+  Batch& batch;  // of the present turn
+  TokenSource& secrets;
+  Listener& listener;  // hears of waits, by session id
+  Desk& desk;
+  WorkerStats& stats;
+  std::uint8_t mailbox;  // where signals for these conversations go
+  std::function<std::int64_t()> unix_ms;
+  std::string date{};  // as HTTP writes it, renewed now and then
+  bool draining = false;
+  const ClusterJournal* cluster = nullptr;  // null: the server is on its own
+
+  // Where the leader is reached: "host:port", or "-" when there is none.
+  std::string leader_address() const;
+};
+
+class ServerSession {
+ public:
+  enum class Fate : std::uint8_t {
+    open,
+    closes,
+    refused,  // not let in: close, but not at once
+  };
+
+  virtual ~ServerSession() = default;
+  ServerSession(const ServerSession&) = delete;
+  ServerSession& operator=(const ServerSession&) = delete;
+
+  // Executes the requests that are complete, until one blocks, the conversation ends, or so much
+  // was done for it that the rest is for a later turn. Returns how many bytes were taken.
+  virtual std::size_t take_in(std::string_view unread, std::string& out) = 0;
+
+  // A request blocks: nothing is taken in.
+  virtual bool blocked() const = 0;
+  // What it does now is for a peer that is there: it waits in line, or streams.
+  virtual bool needs_peer() const = 0;
+  // What it is granted is not released when it ends: so nothing may be granted to a peer that has
+  // gone.
+  virtual bool holds_outlive_it() const { return false; }
+  // Whether silence is no reason to close it.
+  virtual bool may_be_silent() = 0;
+  // The number of the request that has begun and must be whole within the read timeout; 0: none,
+  // or only the time between two bytes counts.
+  virtual std::uint64_t request_under_way() const { return 0; }
+
+  // Ends what blocks: the wait, or the report that was asked for.
+  virtual void on_wait_done(const WaitResult& settled, std::string& out) = 0;
+  virtual void report(std::string_view text, std::string& out) = 0;
+  // Something it listens to, or watches.
+  virtual void signalled(const Signal& signal, std::string& out) = 0;
+  virtual void on_key_events(const KeyEventJson& /*occurrence*/, std::string& /*out*/) {}
+  // So many key_events, which it could not be told of.
+  virtual void missed(std::uint64_t /*count*/) {}
+  // Now and then while nothing else is sent: a stream shows that it is alive.
+  virtual void ping(std::string& /*out*/) {}
+
+  // It is not let in, whatever it says.
+  virtual void turn_away(std::string& out) = 0;
+  // The peer was silent for too long; `half` of a request is there.
+  virtual void time_out(bool half, std::string& out) = 0;
+  // The peer left in the middle of a request.
+  virtual void cut_short() {}
+  // The server begins to stop: what blocks is given up, and the next request is the last.
+  virtual void drain(std::string& out) = 0;
+  // The peer is gone. `keep_holds`: its leases alone end what it holds. Nothing is called after it.
+  virtual void end(bool keep_holds) = 0;
+
+  Fate fate() const { return fate_; }
+  // The rule that was broken, when that is why it closes.
+  Violation violation() const { return violation_; }
+  SessionId id() const { return session_.id; }
+
+ protected:
+  ServerSession(SessionContext& context, SessionId id) : context_(context), session_{.id = id} {}
+
+  // How many pushes of a conversation's signals one turn has to take.
+  static constexpr std::size_t kPushesPerTurn = 64 * 1024;
+
+  // How many it reached.
+  std::size_t publish_signal(std::string_view channel, std::string_view payload) {
+    const std::size_t reached = context_.hub.publish(channel, payload);
+    pushed_ += reached;
+    context_.stats.signals_published.add();
+    context_.stats.signals_delivered.add(reached);
+    return reached;
+  }
+  SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
+
+  SessionContext& context_;
+  Session session_;
+  Fate fate_ = Fate::open;
+  Violation violation_ = Violation::none;
+  std::size_t pushed_ = 0;  // in this turn
+};
+
+inline std::string SessionContext::leader_address() const {
+  if (cluster == nullptr) return "-";
+  const ClusterStatus status = cluster->status();
+  return status.leader.epoch == 0 ? "-" : status.leader.record.address;
+}
+
+}  // namespace lockd

@@ -1,0 +1,237 @@
+// What is refused, and the line that says so.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/settings/load_options.h"
+#include "server/settings/load_options_fixture.h"
+
+namespace lockd {
+namespace {
+
+TEST(LoadOptionsErrors, NameTheSettingTheSourceTheValueAndTheRule) {
+  // One for each rule of the table, by flag.
+  const struct {
+    const char* flag;
+    const char* error;
+  } cases[] = {
+      {"--host=1.2.3", "is '1.2.3': it takes an IPv4 or IPv6 address, or a host name"},
+      {"--port=70000",
+       "is '70000': it takes a whole number from 0 to 65535, where 0 picks a free port"},
+      {"--http-addr=8080",
+       "is '8080': it takes host:port, [::1]:port or :port, with a port from 0 to 65535"},
+      {"--threads=0", "is '0': it takes a whole number from 1 to 256"},
+      {"--gc-interval=0",
+       "is '0': it takes seconds, more than 0 and at most 9223372036, such as 5 or 0.5"},
+      {"--gc-max-idle=-1", "is '-1': it takes seconds, from 0 to 9223372036, such as 5 or 0.5"},
+      {"--max-locks=0", "is '0': it takes a whole number from 1 to 2147483647"},
+      {"--max-waiters=many",
+       "is 'many': it takes a whole number from 0 to 4294967295, where 0 is no limit"},
+      {"--debug=maybe", "is 'maybe': it takes true or false, 1 or 0, yes or no, on or off"},
+      {"--tls-cert=", "is '': it takes the name of a file"},
+      {"--wal=", "is '': it takes the name of a directory"},
+      {"--wal-sync=10",
+       "is '10': it takes `always`, or an interval more than 0, such as 10ms or 1s"},
+      {"--log-level=loud", "is 'loud': it takes trace, debug, info, warn or error"},
+      {"--log-format=xml", "is 'xml': it takes text or json"},
+      {"--auth-token=", "is not valid: it takes one line of text, not empty, at most 65536 bytes"},
+      {"--auth-token=hunter2\n",
+       "is not valid: it takes one line of text, not empty, at most 65536 bytes"},
+      {"--port=1\n2",
+       "is '1\\x0a2': it takes a whole number from 0 to 65535, where 0 picks a free port"},
+  };
+  for (const auto& [flag, error] : cases) {
+    const std::string word = flag;
+    EXPECT_EQ(FakeEnvironment().load({flag}).error,
+              word.substr(0, word.find('=')) + " from the command line " + error);
+  }
+}
+
+TEST(LoadOptionsErrors, NameVariablesAndLinesToo) {
+  const FakeEnvironment machine{.variables = {{"DFLOCKD_GC_LOOP_SLEEP", "soon"}}};
+  EXPECT_EQ(machine.load().error,
+            "--gc-interval from DFLOCKD_GC_LOOP_SLEEP is 'soon': it takes seconds, more than 0 and "
+            "at most 9223372036, such as 5 or 0.5");
+  EXPECT_EQ(FakeEnvironment().load_file("# first\nport = 70000\n").error,
+            "--port from line 2 of 'f.toml' is '70000': it takes a whole number from 0 to 65535, "
+            "where 0 picks a free port");
+  EXPECT_EQ(FakeEnvironment({.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2\r"}}}).load().error,
+            "--auth-token from DFLOCKD_AUTH_TOKEN is not valid: it takes one line of text, not "
+            "empty, at most 65536 bytes");
+}
+
+TEST(LoadOptionsErrors, AValueThatAnotherWinsOverMustBeValidToo) {
+  const FakeEnvironment machine{.variables = {{"DFLOCKD_PORT", "1"}}};
+  EXPECT_NE(machine.load({"--port=x"}).error, "");
+  EXPECT_NE(machine.load_file("port = 'x'").error, "");
+  EXPECT_NE(FakeEnvironment().load({"--port=x", "--port=1"}).error, "");
+}
+
+TEST(LoadOptionsErrors, CommandLine) {
+  const struct {
+    std::vector<const char*> arguments;
+    const char* error;
+  } cases[] = {
+      {{"--max-lokcs", "1"},
+       "unknown flag '--max-lokcs' (did you mean --max-locks?); --help lists them all"},
+      {{"-max_locks=1"},
+       "unknown flag '--max_locks' (did you mean --max-locks?); --help lists them all"},
+      {{"--frobnicate"}, "unknown flag '--frobnicate'; --help lists them all"},
+      {{"--auth-tokn=hunter2"},
+       "unknown flag '--auth-tokn' (did you mean --auth-token?); --help lists them all"},
+      {{"--addr=:1"}, "unknown flag '--addr'; --help lists them all"},
+      {{"--no-port"}, "unknown flag '--no-port'; --help lists them all"},
+      {{"---debug"}, "unknown flag '---debug' (did you mean --debug?); --help lists them all"},
+      {{"--=1"}, "unknown flag '--'; --help lists them all"},
+      {{"--no-debug=1"}, "--no-debug takes no value"},
+      {{"--check-config=1"}, "--check-config takes no value"},
+      {{"--log-format"}, "--log-format needs a value: it takes text or json"},
+      {{"serve"}, "unexpected argument 'serve'"},
+      {{"--"}, "unexpected argument '--'"},
+      {{"-"}, "unexpected argument '-'"},
+      {{""}, "unexpected argument ''"},
+      {{"--debug", "false"},
+       "unexpected argument 'false' after --debug; a boolean is given as --debug=VALUE"},
+      {{"--debug", "--check-config", "x"}, "unexpected argument 'x'"},
+      {{"--port", "1", "2"}, "unexpected argument '2' after --port"},
+      {{"--auth-token", "hunter", "two"}, "unexpected argument after --auth-token"},
+  };
+  for (const auto& [arguments, error] : cases) {
+    EXPECT_EQ(FakeEnvironment().load(arguments).error, error);
+  }
+}
+
+TEST(LoadOptionsErrors, File) {
+  const struct {
+    const char* text;
+    const char* error;
+  } cases[] = {
+      {"max_locks = 1",
+       "line 1 of 'f.toml': unknown setting 'max_locks' (did you mean max-locks?)"},
+      {"\n[server]\nport = 1", "line 2 of 'f.toml': unknown setting 'server'"},
+      {"config = 'g.toml'", "line 1 of 'f.toml': 'config' cannot be set in the file itself"},
+      {"port = [1]",
+       "line 1 of 'f.toml': port takes a whole number from 0 to 65535, where 0 picks a free port"},
+      {"wal = 7", "line 1 of 'f.toml': wal is text, and needs quotes around it"},
+      {"auth-token = 7777", "line 1 of 'f.toml': auth-token is text, and needs quotes around it"},
+      {"debug = true\nport = ",
+       "line 2 of 'f.toml': not valid TOML: Error while parsing key-value "
+       "pair: encountered end-of-file"},
+      {"port = 1\nport = 2",
+       "line 2 of 'f.toml': not valid TOML: Error while parsing key-value "
+       "pair: cannot redefine existing integer 'port'"},
+      {"auth-token = 99999999999999999999", "line 1 of 'f.toml': not valid TOML"},
+      {"read-timeout = inf",
+       "--read-timeout from line 1 of 'f.toml' is 'inf': it takes seconds, "
+       "more than 0 and at most 9223372036, such as 5 or 0.5"},
+  };
+  for (const auto& [text, error] : cases) EXPECT_EQ(FakeEnvironment().load_file(text).error, error);
+
+  EXPECT_EQ(FakeEnvironment().load({"--config", "gone"}).error,
+            "--config from the command line is 'gone': it cannot be read: No such file or "
+            "directory");
+  EXPECT_EQ(FakeEnvironment({.variables = {{"DFLOCKD_CONFIG", "gone"}}}).load().error,
+            "--config from DFLOCKD_CONFIG is 'gone': it cannot be read: No such file or directory");
+  EXPECT_EQ(FakeEnvironment().load({"--config="}).error,
+            "--config from the command line is '': it takes the name of a file");
+}
+
+TEST(LoadOptionsFile, TakesWhatFlagsTake) {
+  const Loaded loaded = FakeEnvironment().load_file(
+      "port = '7'\nread-timeout = 100000.0\nwrite-timeout = 0.5\nmax-locks = 1_000\n"
+      "debug = \"YES\"\nmetrics = 0\nauth-token = 'a # b'\n");
+  EXPECT_EQ(loaded.error, "");
+  EXPECT_EQ(loaded.options.port, 7);
+  EXPECT_EQ(value_of(loaded, "read-timeout"), "100000");
+  EXPECT_EQ(value_of(loaded, "write-timeout"), "0.5");
+  EXPECT_EQ(loaded.options.max_locks, 1000U);
+  EXPECT_TRUE(loaded.options.debug);
+  EXPECT_EQ(loaded.options.secret, "a # b");
+}
+
+TEST(LoadOptionsErrors, TlsIsWholeOrAbsent) {
+  const FakeEnvironment machine{.variables = {{"DFLOCKD_TLS_KEY", "k"}}};
+  EXPECT_EQ(machine.load().error,
+            "--tls-key from DFLOCKD_TLS_KEY needs --tls-cert: give both or neither");
+  EXPECT_EQ(FakeEnvironment().load({"--tls-cert=c"}).error,
+            "--tls-cert from the command line needs --tls-key: give both or neither");
+  EXPECT_EQ(FakeEnvironment().load({"--tls-client-ca=a"}).error,
+            "--tls-client-ca from the command line needs --tls-cert and --tls-key");
+  EXPECT_EQ(machine.load({"--tls-cert=c", "--tls-client-ca=a"}).error, "");
+}
+
+TEST(LoadOptionsErrors, TokenFile) {
+  const struct {
+    const char* what;
+    const char* text;
+    const char* secret;
+  } cases[] = {
+      {"plain", "hunter2", "hunter2"},      {"a newline", "hunter2\n", "hunter2"},
+      {"CRLF", "hunter2\r\n", "hunter2"},   {"space around", "\n\t hunter2  \n\n", "hunter2"},
+      {"space within", "a b", "a b"},       {"empty", "", nullptr},
+      {"only space", " \r\n\t\n", nullptr}, {"two lines", "hunter2\nhunter3\n", nullptr},
+  };
+  for (const auto& [what, text, secret] : cases) {
+    const FakeEnvironment machine{.files = {{"t", {.text = text}}}};
+    const Loaded loaded = machine.load({"--auth-token-file=t"});
+    EXPECT_EQ(loaded.error, secret != nullptr
+                                ? ""
+                                : "--auth-token-file from the command line is 't': the file must "
+                                  "hold one line of text, not empty, at most 65536 bytes")
+        << what;
+    EXPECT_EQ(loaded.options.secret, secret != nullptr ? secret : "") << what;
+    EXPECT_TRUE(loaded.warnings.empty()) << what;
+  }
+  EXPECT_EQ(FakeEnvironment().load({"--auth-token-file=t"}).error,
+            "--auth-token-file from the command line is 't': it cannot be read: No such file or "
+            "directory");
+}
+
+TEST(LoadOptionsErrors, TokenAndTokenFileMustAgree) {
+  FakeEnvironment machine{.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2"}},
+                          .files = {{"t", {.text = "hunter2\n"}}}};
+  EXPECT_EQ(machine.load({"--auth-token-file=t"}).error, "");
+  machine.files["t"].text = "hunter3\n";
+  EXPECT_EQ(machine.load({"--auth-token-file=t"}).error,
+            "--auth-token from DFLOCKD_AUTH_TOKEN differs from what --auth-token-file from the "
+            "command line holds: give one of them");
+}
+
+TEST(LoadOptionsWarnings, SayWhatIsOfNoUseOrUnsafe) {
+  const FakeEnvironment machine{
+      .files = {
+          {"t", {.text = "hunter2", .open_to_others = true}},
+          {"c", {.text = "auth-token = 'hunter2'", .open_to_others = true}},
+          {"d", {.text = "port = 1", .open_to_others = true}},
+      }};
+  const struct {
+    std::vector<const char*> arguments;
+    std::vector<std::string> warnings;
+  } cases[] = {
+      {{"--auth-token-file=t"}, {"'t' holds a secret and every user can read it: chmod o-r"}},
+      {{"--config=c"}, {"'c' holds a secret and every user can read it: chmod o-r"}},
+      {{"--config=d"}, {}},
+      {{"--metrics"}, {"--metrics from the command line has no effect without --http-addr"}},
+      {{"--wal-sync=1s"}, {"--wal-sync from the command line has no effect without --wal"}},
+      {{"--wal-sync=1s", "--wal=w"}, {}},
+      {{"--max-connections=1", "--max-connections-per-ip=2"},
+       {"--max-connections-per-ip from the command line has no effect: it is more than "
+        "--max-connections"}},
+      {{"--max-connections=2", "--max-connections-per-ip=2"}, {}},
+      {{"--max-connections-per-ip=2"}, {}},
+  };
+  for (const auto& [arguments, warnings] : cases) {
+    const Loaded loaded = machine.load(arguments);
+    EXPECT_EQ(loaded.error, "");
+    EXPECT_EQ(loaded.warnings, warnings) << arguments.front();
+  }
+  const FakeEnvironment of_cluster{.flavour = Flavour::dflockd_ha};
+  EXPECT_EQ(of_cluster.load({"--advertise-addr=a:1"}).warnings,
+            std::vector<std::string>{"--advertise-addr from the command line has no effect without "
+                                     "--etcd: this server stands alone"});
+  EXPECT_EQ(of_cluster.load({"--advertise-addr=a:1", "--etcd=b:2"}).warnings.size(), 0U);
+}
+
+}  // namespace
+}  // namespace lockd

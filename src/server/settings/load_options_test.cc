@@ -1,0 +1,251 @@
+#include "server/settings/load_options.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "server/settings/load_options_fixture.h"
+
+namespace lockd {
+namespace {
+
+constexpr Flavour kBoth[] = {Flavour::dflockd, Flavour::lockd_server};
+
+// A value that is not the default, and others to tell sources apart.
+std::vector<std::string> samples(const Setting& setting) {
+  const std::string name(setting.name);
+  if (setting.shape == Setting::Shape::boolean) return {"true", "false", "true"};
+  if (setting.shape == Setting::Shape::number) return {"11", "12", "13"};
+  if (setting.shape == Setting::Shape::seconds) return {"0.5", "12", "13"};
+  if (name == "host") return {"::1", "10.0.0.1", "localhost"};
+  if (name == "http-addr" || name == "addr") return {"[::1]:1", ":2", "a.b:3"};
+  if (name == "http-allow-origin") return {"*", "http://a:1", "https://a,https://b"};
+  if (name == "wal-sync") return {"10ms", "2s", "3s"};
+  if (name == "log-level") return {"trace", "warn", "error"};
+  if (name == "log-format") return {"json", "text", "json"};
+  return {"one", "two", "three"};
+}
+
+// A machine where every sample is a valid choice by itself.
+FakeEnvironment machine_for(const Setting& setting, Flavour flavour) {
+  FakeEnvironment machine{.flavour = flavour};
+  for (const char* path : {"one", "two", "three"}) {
+    machine.files[path].text = setting.name == "auth-token-file" ? "token" : "";
+  }
+  if (setting.name != "tls-cert") machine.variables["DFLOCKD_TLS_CERT"] = "c";
+  if (setting.name != "tls-key") machine.variables["DFLOCKD_TLS_KEY"] = "k";
+  return machine;
+}
+
+std::string toml_line(const Setting& setting, const std::string& value) {
+  const bool text = setting.shape == Setting::Shape::text;
+  return std::string(setting.name) + " = " + (text ? '"' + value + '"' : value) + "\n";
+}
+
+TEST(LoadOptions, TakesEverySettingByFlagInEveryForm) {
+  for (const Flavour flavour : kBoth) {
+    for (const Setting& setting : settings(flavour)) {
+      const FakeEnvironment machine = machine_for(setting, flavour);
+      for (const std::string& value : samples(setting)) {
+        const std::string one = "-" + std::string(setting.name);
+        const std::string two = "-" + one;
+        std::vector<std::vector<std::string>> forms = {{one + "=" + value}, {two + "=" + value}};
+        if (setting.shape == Setting::Shape::boolean) {
+          const std::string no = "-no-" + std::string(setting.name);
+          forms.push_back({value == "true" ? one : no});
+          forms.push_back({value == "true" ? two : "-" + no});
+        } else {
+          forms.push_back({one, value});
+          forms.push_back({two, value});
+        }
+        for (const auto& form : forms) {
+          std::vector<const char*> arguments;
+          for (const std::string& word : form) arguments.push_back(word.c_str());
+          const Loaded loaded = machine.load(arguments);
+          EXPECT_EQ(loaded.error, "") << form.front();
+          EXPECT_EQ(value_of(loaded, setting.name), value) << form.front();
+          EXPECT_EQ(origin_of(loaded, setting.name), "the command line") << form.front();
+        }
+      }
+    }
+  }
+}
+
+TEST(LoadOptions, TakesEverySettingByEachVariable) {
+  for (const Flavour flavour : kBoth) {
+    for (const Setting& setting : settings(flavour)) {
+      for (const char* variable : setting.variables) {
+        if (variable == nullptr) continue;
+        FakeEnvironment machine = machine_for(setting, flavour);
+        machine.variables[variable] = samples(setting)[0];
+        const Loaded loaded = machine.load();
+        EXPECT_EQ(loaded.error, "") << variable;
+        EXPECT_EQ(value_of(loaded, setting.name), samples(setting)[0]) << variable;
+        EXPECT_EQ(origin_of(loaded, setting.name), variable);
+
+        const Loaded unset =
+            FakeEnvironment{.flavour = flavour, .variables = {{variable, ""}}}.load();
+        EXPECT_EQ(unset.error, "") << variable;
+        EXPECT_EQ(origin_of(unset, setting.name), "default");
+      }
+    }
+  }
+}
+
+TEST(LoadOptions, TakesEverySettingByFile) {
+  for (const Flavour flavour : kBoth) {
+    for (const Setting& setting : settings(flavour)) {
+      if (setting.name == "config") continue;
+      FakeEnvironment machine = machine_for(setting, flavour);
+      const Loaded loaded = machine.load_file("\n" + toml_line(setting, samples(setting)[0]));
+      EXPECT_EQ(loaded.error, "") << setting.name;
+      EXPECT_EQ(value_of(loaded, setting.name), samples(setting)[0]) << setting.name;
+      EXPECT_EQ(origin_of(loaded, setting.name), "line 2 of 'f.toml'");
+    }
+  }
+}
+
+// Every pair of sources, and all three, for every setting: environment, flag, file, default.
+TEST(LoadOptions, EnvironmentWinsOverFlagOverFile) {
+  for (const Setting& setting : settings(Flavour::dflockd)) {
+    if (setting.name == "config") continue;
+    const auto values = samples(setting);
+    for (int given = 1; given < 8; ++given) {
+      const bool by_file = (given & 1) != 0;
+      const bool by_flag = (given & 2) != 0;
+      const bool by_variable = (given & 4) != 0;
+      FakeEnvironment machine = machine_for(setting, Flavour::dflockd);
+      std::vector<const char*> arguments;
+      const std::string flag = "--" + std::string(setting.name) + "=" + values[1];
+      if (by_file) {
+        machine.files["f.toml"].text = toml_line(setting, values[0]);
+        arguments.push_back("--config=f.toml");
+      }
+      if (by_flag) arguments.push_back(flag.c_str());
+      if (by_variable) machine.variables[setting.variables[0]] = values[2];
+      const Loaded loaded = machine.load(arguments);
+      const std::string expected = by_variable ? values[2] : by_flag ? values[1] : values[0];
+      EXPECT_EQ(loaded.error, "") << setting.name;
+      EXPECT_EQ(value_of(loaded, setting.name), expected) << setting.name << given;
+      const auto about = std::count_if(
+          loaded.warnings.begin(), loaded.warnings.end(),
+          [](const std::string& line) { return line.find("is used, not") != std::string::npos; });
+      EXPECT_EQ(about, by_flag && by_variable ? 1 : 0) << setting.name << given;
+    }
+  }
+}
+
+TEST(LoadOptions, WarnsWhenEnvironmentAndFlagDiffer) {
+  using Lines = std::vector<std::string>;
+  FakeEnvironment machine{.variables = {{"DFLOCKD_PORT", "7000"}}};
+  EXPECT_EQ(machine.load({"--port=6000", "--port=6001"}).warnings,
+            Lines{"--port: '7000' from DFLOCKD_PORT is used, not '6001' from the command line"});
+  EXPECT_EQ(machine.load({"--port=07000"}).warnings, Lines{});
+
+  machine.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2"}};
+  EXPECT_EQ(machine.load({"--auth-token=hunter3"}).warnings,
+            Lines{"--auth-token: the value from DFLOCKD_AUTH_TOKEN is used, not the one from the "
+                  "command line"});
+
+  machine.variables = {{"DFLOCKD_GC_INTERVAL_S", "1"}, {"DFLOCKD_GC_LOOP_SLEEP", "2"}};
+  const Loaded loaded = machine.load();
+  EXPECT_EQ(value_of(loaded, "gc-interval"), "1");
+  EXPECT_EQ(loaded.warnings, Lines{"--gc-interval: '1' from DFLOCKD_GC_INTERVAL_S is used, not "
+                                   "'2' from DFLOCKD_GC_LOOP_SLEEP"});
+  EXPECT_EQ(machine.load({"--gc-interval=3"}).warnings.size(), 1U);
+}
+
+TEST(LoadOptions, ReadsTheFileThatTheEnvironmentNames) {
+  const FakeEnvironment machine{
+      .variables = {{"DFLOCKD_CONFIG", "f"}},
+      .files = {{"f", {.text = "port = 1"}}, {"g", {.text = "port = 2"}}}};
+  const Loaded loaded = machine.load({"--config=g"});
+  EXPECT_EQ(loaded.options.port, 1);
+  EXPECT_EQ(loaded.warnings,
+            std::vector<std::string>{
+                "--config: 'f' from DFLOCKD_CONFIG is used, not 'g' from the command line"});
+}
+
+TEST(LoadOptions, DerivesWhatFollows) {
+  FakeEnvironment machine{.cores = 6};
+  EXPECT_EQ(machine.load().options.threads, 6U);
+  machine.cores = 0;  // as when it is not known
+  EXPECT_EQ(machine.load().options.threads, 1U);
+  machine.cores = 5000;
+  EXPECT_EQ(machine.load().options.threads, 256U);
+
+  EXPECT_FALSE(machine.load().options.metrics);
+  EXPECT_TRUE(machine.load({"--http-addr=:80"}).options.metrics);
+  EXPECT_FALSE(machine.load({"--http-addr=:80", "--no-metrics"}).options.metrics);
+
+  EXPECT_TRUE(machine.load().options.line_is_protected());
+  EXPECT_FALSE(machine.load({"--auth-token=x"}).options.line_is_protected());
+  EXPECT_FALSE(machine.load({"--host=0.0.0.0"}).options.line_is_protected());
+  EXPECT_TRUE(machine.load({"--http-addr=:80", "--host=::"}).options.http_is_protected());
+}
+
+TEST(LoadOptions, DebugIsALogLevel) {
+  FakeEnvironment machine;
+  EXPECT_EQ(machine.load({"--debug"}).options.log_level, LogLevel::debug);
+  EXPECT_EQ(machine.load({"--debug", "--log-level=error"}).options.log_level, LogLevel::debug);
+  EXPECT_EQ(machine.load({"--debug", "--log-level=trace"}).options.log_level, LogLevel::trace);
+  EXPECT_EQ(machine.load({"--no-debug", "--log-level=error"}).options.log_level, LogLevel::error);
+  EXPECT_EQ(origin_of(machine.load({"--debug"}), "log-level"), "the command line");
+
+  machine.variables["DFLOCKD_LOG_LEVEL"] = "warn";
+  const Loaded loaded = machine.load({"--debug"});
+  EXPECT_EQ(loaded.options.log_level, LogLevel::warn);
+  EXPECT_EQ(loaded.warnings,
+            std::vector<std::string>{
+                "--log-level from DFLOCKD_LOG_LEVEL is used, not --debug from the command line"});
+}
+
+TEST(LoadOptions, LockdServerHasItsOwnDefaults) {
+  const FakeEnvironment machine{.flavour = Flavour::lockd_server};
+  const Options plain = machine.load().options;
+  EXPECT_EQ(plain.port, std::nullopt);
+  EXPECT_EQ(plain.http_addr, (Endpoint{"", 8080}));
+  EXPECT_EQ(plain.max_locks, 1'000'000U);
+  EXPECT_FALSE(plain.metrics);
+  EXPECT_FALSE(plain.line_is_protected());
+  EXPECT_TRUE(plain.http_is_protected());
+
+  const Options given = machine.load({"-addr", "0.0.0.0:9", "-wal", "/w", "-metrics"}).options;
+  EXPECT_EQ(given.http_addr, (Endpoint{"0.0.0.0", 9}));
+  EXPECT_EQ(given.wal, "/w");
+  EXPECT_TRUE(given.metrics);
+  EXPECT_FALSE(given.http_is_protected());
+
+  EXPECT_EQ(machine.load({"--port=1"}).options.port, 1);
+  EXPECT_EQ(
+      FakeEnvironment({.flavour = Flavour::lockd_server, .variables = {{"DFLOCKD_PORT", "2"}}})
+          .load()
+          .options.port,
+      2);
+  EXPECT_EQ(machine.load({"--http-addr=:7"}).options.http_addr->port, 7);
+  EXPECT_EQ(machine.load_file("addr = ':1'\nhttp-addr = ':2'").error,
+            "line 2 of 'f.toml': http-addr is the same setting as addr");
+}
+
+TEST(LoadOptions, ScrubsSecretsFromArgumentsAndEnvironment) {
+  std::string one = "--auth-token=hunter2";
+  std::string two = "hunter3";
+  std::string three = "hunter4";
+  const std::vector<const char*> arguments = {one.c_str(), "-auth-token", two.c_str(), "--port=1"};
+  const FakeEnvironment nothing;
+  Environment environment = nothing.environment();
+  environment.variable = [&](const char* name) {
+    return name == std::string("DFLOCKD_AUTH_TOKEN") ? three.c_str() : nullptr;
+  };
+  Loaded loaded = load_options(Flavour::dflockd, arguments, environment);
+  scrub_secrets(loaded);
+  EXPECT_EQ(one, "--auth-token=*******");
+  EXPECT_EQ(two, "*******");
+  EXPECT_EQ(three, "*******");
+  EXPECT_EQ(loaded.options.secret, "hunter4");
+}
+
+}  // namespace
+}  // namespace lockd

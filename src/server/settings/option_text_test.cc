@@ -1,0 +1,202 @@
+#include "server/settings/option_text.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "server/settings/load_options_fixture.h"
+
+namespace lockd {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Actions, AreAskedForByFlag) {
+  const FakeEnvironment machine;
+  EXPECT_EQ(machine.load().action, Action::serve);
+  EXPECT_EQ(machine.load({"--check-config"}).action, Action::check_config);
+  EXPECT_EQ(machine.load({"-print-config", "--check-config"}).action, Action::print_config);
+  EXPECT_EQ(machine.load({"-version"}).action, Action::version);
+  for (const char* flag : {"--help", "-help", "-h"}) {
+    EXPECT_EQ(machine.load({"--version", flag}).action, Action::help);
+  }
+}
+
+TEST(Actions, HelpAndVersionWorkWhateverElseIsWrong) {
+  const FakeEnvironment machine{.variables = {{"DFLOCKD_PORT", "x"}}};
+  for (const char* flag : {"--help", "--version"}) {
+    EXPECT_EQ(machine.load({"--frobnicate", flag, "--port=y"}).error, "");
+  }
+  EXPECT_NE(machine.load({"--check-config"}).error, "");
+  EXPECT_NE(machine.load({"--print-config"}).error, "");
+}
+
+TEST(HelpText, NamesEverySettingItsVariablesAndDefault) {
+  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
+    const std::string text = help_text(flavour);
+    EXPECT_TRUE(has(text, "Usage: " + std::string(program_name(flavour)) + " "));
+    for (const Setting& setting : settings(flavour)) {
+      EXPECT_TRUE(has(text, "\n  --" + std::string(setting.name))) << setting.name;
+      EXPECT_TRUE(has(text, "\n" + std::string(setting.group) + ":\n")) << setting.group;
+      EXPECT_TRUE(has(text, setting.variables[0])) << setting.name;
+      EXPECT_TRUE(has(text, "Default: " + default_text(flavour, setting) + ".")) << setting.name;
+    }
+    for (const ActionFlag& flag : action_flags()) {
+      EXPECT_TRUE(has(text, "\n  --" + std::string(flag.name) + "\n")) << flag.name;
+    }
+    for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(HelpText, LooksLikeThis) {
+  EXPECT_TRUE(
+      has(help_text(Flavour::dflockd),
+          "\n"
+          "  --gc-interval SECONDS\n"
+          "      How often idle keys are looked for. Takes seconds, more than 0 and at most\n"
+          "      9223372036, such as 5 or 0.5.\n"
+          "      Default: 5. Variable: DFLOCKD_GC_INTERVAL_S or DFLOCKD_GC_LOOP_SLEEP\n"));
+  EXPECT_TRUE(has(help_text(Flavour::dflockd),
+                  "\n"
+                  "Logging:\n"
+                  "  --log-level LEVEL\n"));
+  EXPECT_TRUE(has(help_text(Flavour::lockd_server),
+                  "  --metrics, --no-metrics\n"
+                  "      Serve /metrics over HTTP.\n"
+                  "      Default: false. Variable: DFLOCKD_METRICS\n"));
+}
+
+TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
+  const FakeEnvironment machine{
+      .variables = {{"DFLOCKD_MAX_LOCKS", "10"}, {"DFLOCKD_AUTH_TOKEN", "hunter2"}},
+      .files = {{"f", {.text = "\nwal = 'a\"b'\n"}}}};
+  const Loaded loaded = machine.load({"--config=f", "--read-timeout=0.5", "--debug"});
+  EXPECT_EQ(config_text(loaded),
+            "# Listening\n"
+            "# host: every address                   # default\n"
+            "port = 6388                             # default\n"
+            "# http-addr: off                        # default\n"
+            "metrics = false                         # default\n"
+            "# http-allow-origin: none               # default\n"
+            "threads = 4                             # default\n"
+            "\n"
+            "# Leases and keys\n"
+            "default-lease-ttl = 33                  # default\n"
+            "lease-sweep-interval = 1                # default\n"
+            "gc-interval = 5                         # default\n"
+            "gc-max-idle = 60                        # default\n"
+            "max-locks = 10                          # DFLOCKD_MAX_LOCKS\n"
+            "max-waiters = 0                         # default\n"
+            "auto-release-on-disconnect = true       # default\n"
+            "\n"
+            "# Connections\n"
+            "max-connections = 0                     # default\n"
+            "max-connections-per-ip = 0              # default\n"
+            "max-subscriptions = 0                   # default\n"
+            "read-timeout = 0.5                      # the command line\n"
+            "write-timeout = 5                       # default\n"
+            "shutdown-timeout = 30                   # default\n"
+            "detailed-errors = false                 # default\n"
+            "\n"
+            "# Access\n"
+            "# tls-cert: none                        # default\n"
+            "# tls-key: none                         # default\n"
+            "# tls-client-ca: none                   # default\n"
+            "# auth-token: hidden                    # DFLOCKD_AUTH_TOKEN\n"
+            "# auth-token-file: none                 # default\n"
+            "\n"
+            "# Durability\n"
+            "wal = \"a\\\"b\"                            # line 2 of 'f'\n"
+            "wal-sync = \"always\"                     # default\n"
+            "\n"
+            "# Logging\n"
+            "log-level = \"debug\"                     # the command line\n"
+            "log-format = \"text\"                     # default\n"
+            "debug = true                            # the command line\n"
+            "\n"
+            "# Configuration file\n"
+            "# config: \"f\"                           # the command line\n"
+            "\n"
+            "# The line port: open\n"
+            "# HTTP: off\n");
+}
+
+TEST(ConfigText, SaysWhatIsProtected) {
+  const FakeEnvironment machine{.flavour = Flavour::lockd_server};
+  EXPECT_TRUE(has(config_text(machine.load()),
+                  "\n# The line port: off\n# HTTP: protected mode, loopback peers only\n"));
+}
+
+TEST(ConfigText, IsAFileThatSaysTheSame) {
+  const FakeEnvironment machine{.files = {{"t", {.text = "hunter2"}}}};
+  const Loaded first =
+      machine.load({"--http-addr=[::1]:80", "--wal=a\n\x7f\\\"b", "--wal-sync=1.5s", "--debug",
+                    "--gc-max-idle=0.000000001", "--host=::", "--auth-token-file=t"});
+  ASSERT_EQ(first.error, "");
+  const Loaded second = machine.load_file(config_text(first));
+  ASSERT_EQ(second.error, "");
+  EXPECT_EQ(second.warnings, std::vector<std::string>());
+  for (const Setting& setting : settings(Flavour::dflockd)) {
+    if (setting.name == "config") continue;
+    EXPECT_EQ(setting.print(first.options), setting.print(second.options)) << setting.name;
+  }
+}
+
+TEST(Secrets, AreInNoText) {
+  const FakeEnvironment machine{
+      .variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2"}},
+      .files = {{"f", {.text = "auth-token = 'hunter3'", .open_to_others = true}},
+                {"t", {.text = "hunter4"}},
+                {"bad", {.text = "auth-token = hunter5"}}}};
+  for (const std::vector<const char*>& arguments : std::vector<std::vector<const char*>>{
+           {"--auth-token=hunter6"},
+           {"--config=f", "--auth-token", "hunter7"},
+           {"--config=bad"},
+           {"--auth-token-file=t"},
+           {"--auth-token=hunter8\n"},
+           {"--auth-token", "x", "hunter9"},
+           {"--auth-tokenn=hunter10"},
+       }) {
+    const Loaded loaded = machine.load(arguments);
+    std::string all = loaded.error + (loaded.error.empty() ? config_text(loaded) : "");
+    for (const std::string& line : loaded.warnings) all += line;
+    EXPECT_FALSE(has(all, "hunter")) << all;
+  }
+}
+
+TEST(Environment, AreThoseOfTheProcess) {
+  const Environment process = process_environment();
+  EXPECT_EQ(process.variable("LOCKD_NO_SUCH_VARIABLE"), nullptr);
+  ASSERT_EQ(setenv("LOCKD_TEST_VARIABLE", "x", 1), 0);
+  EXPECT_STREQ(process.variable("LOCKD_TEST_VARIABLE"), "x");
+
+  const std::string path = testing::TempDir() + "lockd_surroundings_test";
+  std::ofstream(path) << "a\nb";
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  EXPECT_EQ(process.read_file(path).text, "a\nb");
+  EXPECT_FALSE(process.read_file(path).open_to_others);
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  EXPECT_TRUE(process.read_file(path).open_to_others);
+  std::remove(path.c_str());
+  EXPECT_EQ(process.read_file(path).error, "No such file or directory");
+  EXPECT_EQ(process.read_file("/").error, "Is a directory");
+  EXPECT_EQ(process.read_file("/dev/zero").error, "larger than 1 MiB");
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,106 @@
+// What the server was told to do: every setting as a typed value, and what follows from them.
+//
+// For main, which loads them once (see server/settings/load_options.h), and for whatever it then
+// starts. A plain value, never changed after it is loaded: any thread may read it.
+//
+// The defaults below are those of dflockd; default_options() has lockd-server's. What a setting
+// means to people, its flag, variables and rule, stand in server/settings/option_table.cc.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lockd/types.h"
+
+namespace lockd {
+
+// One server under several sets of flags: dflockd's, those of the reservation engine, and dflockd's
+// with those of a cluster.
+enum class Flavour : std::uint8_t { dflockd, lockd_server, dflockd_ha };
+
+// Each has a mailbox for signals, and those are numbered by a byte.
+inline constexpr std::uint32_t kThreadsMax = 256;
+
+enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };
+enum class LogFormat : std::uint8_t { text, json };
+
+struct Endpoint {
+  std::string host{};  // an address, without brackets, or a name; empty: none was named
+  std::uint16_t port = 0;
+
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+struct Options {
+  // Listening. An empty host is every address.
+  std::string host{};
+  std::optional<std::uint16_t> port = 6388;      // 0: any free one; none: no line port at all
+  std::optional<Endpoint> http_addr{};           // none: HTTP is off
+  bool metrics = false;                          // as loaded: whether /metrics is served
+  std::vector<std::string> http_allow_origin{};  // whose pages may call; "*": all
+  std::uint32_t threads = 0;                     // as loaded: never 0
+
+  // Leases and keys.
+  Duration default_lease_ttl = std::chrono::seconds(33);
+  Duration lease_sweep_interval = std::chrono::seconds(1);
+  Duration gc_interval = std::chrono::seconds(5);
+  Duration gc_max_idle = std::chrono::seconds(60);
+  std::uint64_t max_locks = 1024;
+  std::uint32_t max_waiters = 0;  // here and in the three below: 0 is no limit
+  bool auto_release_on_disconnect = true;
+
+  // Connections.
+  std::uint32_t max_connections = 0;
+  std::uint32_t max_connections_per_ip = 0;
+  std::uint32_t max_subscriptions = 0;
+  Duration read_timeout = std::chrono::seconds(23);
+  Duration write_timeout = std::chrono::seconds(5);      // 0: none
+  Duration shutdown_timeout = std::chrono::seconds(30);  // 0: none
+  bool detailed_errors = false;
+
+  // Who may come in. Paths are empty when not set.
+  std::string tls_cert{};
+  std::string tls_key{};
+  std::string tls_client_ca{};
+  std::string auth_token{};
+  std::string auth_token_file{};
+  std::string secret{};  // the token, whichever of the two it came by; empty: no token is asked for
+
+  // Durability.
+  std::string wal{};    // a directory; empty: nothing is kept
+  Duration wal_sync{};  // the time between syncs; 0: always, nothing is told before it is durable
+
+  // A cluster: dflockd-ha alone has these.
+  std::vector<std::string> etcd{};  // endpoints; empty: it is on its own
+  std::string etcd_cluster = "lockd";
+  std::string node_id{};                     // as loaded: never empty in a cluster
+  std::optional<Endpoint> advertise_addr{};  // where clients reach it
+  Duration etcd_detect = std::chrono::seconds(2);
+  std::string etcd_ca{};  // files
+  std::string etcd_cert{};
+  std::string etcd_key{};
+  std::string etcd_user{};
+  std::string etcd_password_file{};
+
+  // Logging.
+  LogLevel log_level = LogLevel::info;  // as loaded: `debug` is already in it
+  LogFormat log_format = LogFormat::text;
+  bool debug = false;
+
+  std::string config{};  // the file that was read, if one was
+
+  // Whether a peer has to show that it may come in.
+  bool demands_proof() const { return !secret.empty() || !tls_client_ca.empty(); }
+
+  // Protected mode: nobody chose where to listen or who may come in, so only loopback peers are
+  // served. The line port and HTTP are in it, or not, each by itself.
+  bool line_is_protected() const { return port.has_value() && host.empty() && !demands_proof(); }
+  bool http_is_protected() const {
+    return http_addr.has_value() && http_addr->host.empty() && !demands_proof();
+  }
+};
+
+}  // namespace lockd
