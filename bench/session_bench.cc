@@ -18,17 +18,34 @@
 #include "protocol/line/line_framer.h"
 #include "protocol/line/line_request.h"
 #include "server/session/line_session.h"
+#include "server/session/session_host.h"
 
 namespace lockd {
 namespace {
 
-class Ignore final : public Listener, public Mailbox, public Desk {
-  void on_wait_done(const WaitResult&) noexcept override {}
-  void deliver(std::span<const std::uint64_t>,
-               const std::shared_ptr<const Signal>&) noexcept override {}
-  void ask(SessionId, ReportRequest) override {}
-  void watch_events(SessionId) override {}
-  void abandon(SessionId, Kind, std::string_view, std::string_view) override {}
+// A transport to a string that the benchmark reads.
+class Memory final : public Transport {
+ public:
+  explicit Memory(std::string& out) : out_(out) {}
+
+ private:
+  std::string& output() override { return out_; }
+  void flush() override {}
+  void cork() override {}
+  bool uncork() override { return false; }
+  void resume_input() override {}
+  bool has_unread() const override { return false; }
+  bool input_pending() const override { return false; }
+  bool peer_has_left() const override { return false; }
+  bool has_room_for_signal() override { return true; }
+  bool has_room_for_event() const override { return true; }
+  void on_turn_end() override {}
+  void on_session_end(const ServerSession&) override {}
+  void close_gently() override {}
+  void close() override {}
+  bool is_idle() const override { return true; }
+
+  std::string& out_;
 };
 
 std::vector<bench::Dialogue> dialogues(std::size_t count) {
@@ -45,29 +62,28 @@ void session_requests(benchmark::State& state) {
   const Options options;
   Engine engine({.keys_max = 10'000});
   SignalHub hub(0);
-  Ignore ignore;
-  Batch batch(engine);
+  EventFeed feed;
   TokenSource secrets;
   WorkerStats stats;
-  SessionContext service{.options = options,
-                         .hub = hub,
-                         .engine = engine,
-                         .batch = batch,
-                         .secrets = secrets,
-                         .listener = ignore,
-                         .desk = ignore,
-                         .stats = stats,
-                         .mailbox = hub.attach(ignore),
-                         .unix_ms = [] { return std::int64_t{0}; }};
-  LineSession session(service, 1);
+  SessionHost host({.options = options,
+                    .engine = engine,
+                    .hub = hub,
+                    .feed = feed,
+                    .secrets = secrets,
+                    .stats = stats,
+                    .unix_ms = [] { return std::int64_t{0}; },
+                    .ask = [](SessionId, const ReportRequest&) {},
+                    .wake = [] {}});
+  std::string out;
+  HostedSession& hosted =
+      host.open(std::make_unique<LineSession>(host.context(), 1), std::make_unique<Memory>(out));
   std::vector<bench::Dialogue> all = dialogues(1024);
   std::string in;
-  std::string out;
   std::size_t first = 0;
   for (auto _ : state) {
     for (std::size_t i = 0; i < pipeline; ++i) in += all[first + i].request();
-    session.take_in(in, out);
-    batch.commit();
+    host.receive(hosted, in);
+    host.end_turn();
     std::string_view replies = out;
     for (std::size_t i = 0; i < pipeline; ++i) {
       const std::size_t end = replies.find('\n');

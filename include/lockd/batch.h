@@ -3,7 +3,7 @@
 // A thread that serves many clients executes what arrived in one turn of its loop as one batch:
 // each call answers at once, and commit() hands what they caused to the journal, once. The answers
 // themselves rest on the position that commit() returns: nobody may be told of them before the
-// engine says that it is durable. Waits that the batch settled are told to their listeners then.
+// engine says that it is durable. Listeners hear of the waits that the batch ended.
 //
 //   lockd::Batch batch(engine);
 //   for (const Request& r : arrived) answers.push_back(batch.acquire(r.acquire, &listener, r.id));
@@ -15,6 +15,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lockd/engine.h"
@@ -22,6 +24,18 @@
 #include "lockd/requests.h"
 
 namespace lockd {
+
+namespace detail {
+
+// What a thread has done and not yet committed, over all shards.
+struct Turn {
+  Position position = 0;                   // what all of it rests on
+  Position answers = 0;                    // what its answers since take_position() rest on
+  Time earliest = Time::never();           // the earliest deadline that it set
+  std::vector<WaitResult> wait_results{};  // the waits that it ended
+};
+
+}  // namespace detail
 
 struct Answer {
   Outcome outcome = Outcome::ok;
@@ -71,13 +85,23 @@ class Batch {
   // As Engine::status.
   std::optional<KeyStatus> status(Kind kind, std::string_view key, std::size_t entries_max = 16);
 
+  // Has the next answer rest on this engine's leading, where several share a journal: it is durable
+  // when the journal is certain that nobody else leads.
+  void barrier();
+
+  // What the answers since the last call rest on: for who tells each client as soon as it can,
+  // instead of all of them when the whole batch is durable.
+  Position take_position() { return std::exchange(turn_.answers, 0); }
+
   // Ends the batch. The answers given may be told when the returned position is durable.
   Position commit();
 
  private:
+  template <typename Operation>
+  Answer take(std::string_view key, const Holder& holder, Operation operation);
+
   detail::EngineCore& core_;
-  Position position_ = 0;
-  std::vector<WaitResult> settled_;
+  detail::Turn turn_;
 };
 
 }  // namespace lockd

@@ -182,7 +182,7 @@ class Engine {
  private:
   friend class Batch;
 
-  GrantResult acquire_in_line(const AcquireRequest& request, std::stop_token stop);
+  GrantResult acquire_queued(const AcquireRequest& request, std::stop_token stop);
 
   std::unique_ptr<detail::EngineCore> core_;
 };

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockd/journal.h"
 #include "lockd/types.h"
 
 namespace lockd {
@@ -62,26 +63,35 @@ struct WaitResult {
   Outcome outcome = Outcome::ok;
   Grant grant{};  // when `outcome` is ok
   Duration waited{};
+  Position position = 0;  // what it rests on
 };
 
-// Is told how its waits ended.
+// Hears how its waits ended.
 class Listener {
  public:
-  // Called exactly once for each request that was answered `queued`, when the outcome is durable,
-  // on any thread, with no lock held. Possibly before the call that queued the request has
-  // returned.
+  // Called exactly once for each request that was answered `queued`, on any thread, with no lock
+  // held. Possibly before the call that queued the request has returned.
   //
   // It may use a Batch, but must not wait: the thread may be the sweeper's or the journal's, the
-  // very one that it would wait for. Engine::acquire() waits when it stands in line, wait_durable()
-  // and drain_notifications() do, and with a journal also renew(), release(), fence(), status() and
+  // very one that it would wait for. Engine::acquire() waits when it queues, wait_durable() and
+  // drain_notifications() do, and with a journal also renew(), release(), fence(), status() and
   // every acquire().
   //
-  // To release what was granted tells the next in line within that commit(), and so on, as deep as
-  // the line is long: where lines may be long, take note here and release elsewhere.
-  virtual void on_wait_done(const WaitResult& settled) noexcept = 0;
+  // To release what was granted notifies the next waiter within that commit(), and so on, as deep
+  // as the queue is long: where queues may be long, take note here and release elsewhere.
+  virtual void on_wait_done(const WaitResult& result) noexcept = 0;
+
+  // Whether it hears once the outcome is durable, or already with the commit that caused it: then
+  // it keeps the outcome to itself until `result.position` is durable.
+  enum class Called : std::uint8_t { when_durable, at_commit };
+  bool is_called_at_commit() const { return called_ == Called::at_commit; }
 
  protected:
+  explicit Listener(Called called = Called::when_durable) : called_(called) {}
   ~Listener() = default;
+
+ private:
+  const Called called_;
 };
 
 // Names one wait, so that it can be given up.

@@ -1,80 +1,137 @@
+// The requests: the time, the shard's lock, the rules, the journal's buffer.
 #include "lockd/batch.h"
+
+#include <algorithm>
+#include <bit>
 
 #include "engine/engine_core.h"
 
 namespace lockd {
 
+using detail::EngineCore;
+using Needs = EngineCore::Needs;
+
 Batch::Batch(Engine& engine) : core_(*engine.core_) {}
 
 Batch::~Batch() {
-  while (position_ != 0 || !settled_.empty()) commit();  // listeners may add to it
+  while (turn_.position != 0 || !turn_.wait_results.empty()) commit();  // listeners may add to it
+}
+
+// Executes what may need a new key, and finds it a unit among the idle keys, of any shard, when the
+// budget has none left. No two shards are ever locked at once.
+template <typename Operation>
+Answer Batch::take(std::string_view key, const Holder& holder, Operation operation) {
+  // This says nothing of what is held, so it rests on nothing: it can be told though what was
+  // appended before waits for room, which may be for long.
+  if (core_.has_no_room()) return {Outcome::storage};
+  const EngineCore::Place place = core_.place_of(key);
+  if (Session* session = holder.session()) session->shards |= std::uint64_t{1} << place.number;
+  LockTable::Reply reply;
+  KeyUnit unit;
+  do {
+    const Time now = core_.time();
+    Shard::Access table(place.shard, turn_);
+    reply.outcome = core_.refusal(Needs::grant);
+    if (reply.outcome == Outcome::ok) reply = operation(*table, now, std::move(unit));
+  } while (reply.outcome == Outcome::max_keys && (unit = core_.find_unit()));
+  if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
+  return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, place.number}};
 }
 
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,
                       Conflict* conflict) {
-  Turn turn{position_, settled_};
-  return core_.acquire(turn, request, listener, id, conflict);
-}
-
-Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
-  Turn turn{position_, settled_};
-  return core_.renew(turn, hold, ttl);
-}
-
-Outcome Batch::release(const HoldId& hold) {
-  Turn turn{position_, settled_};
-  return core_.release(turn, hold);
-}
-
-bool Batch::withdraw(const HoldId& hold) {
-  Turn turn{position_, settled_};
-  return core_.withdraw(turn, hold);
+  Answer answer = take(request.key, request.holder, [&](LockTable& table, Time now, KeyUnit unit) {
+    return table.acquire(now, request, listener, id, std::move(unit), conflict);
+  });
+  answer.wait.listener = listener;
+  answer.wait.id = id;
+  return answer;
 }
 
 Answer Batch::enqueue(const EnqueueRequest& request) {
-  Turn turn{position_, settled_};
-  return core_.enqueue(turn, request);
+  return take(request.key, request.holder, [&](LockTable& table, Time now, KeyUnit unit) {
+    return table.enqueue(now, request, std::move(unit));
+  });
 }
 
 Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Duration wait,
                          Listener* listener, std::uint64_t id) {
-  Turn turn{position_, settled_};
-  return core_.await_turn(turn, session, kind, key, wait, listener, id);
+  const EngineCore::Place place = core_.place_of(key);
+  const Time now = core_.time();
+  Shard::Access table(place.shard, turn_);
+  const Outcome refusal = core_.refusal();
+  if (refusal != Outcome::ok) return {refusal};
+  const auto reply = table->await_turn(now, session.id, kind, key, wait, listener, id);
+  return {reply.outcome, reply.grant, {listener, id, reply.slot, place.number}};
+}
+
+Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
+  const Time now = core_.time();
+  Shard::Access table(core_.shard_of(hold.key), turn_);
+  const Outcome refusal = core_.refusal();
+  if (refusal != Outcome::ok) return {refusal};
+  const LockTable::Reply reply = table->renew(now, hold, ttl);
+  return {reply.outcome, reply.grant};
+}
+
+Outcome Batch::release(const HoldId& hold) {
+  const Time now = core_.time();
+  Shard::Access table(core_.shard_of(hold.key), turn_);
+  const Outcome refusal = core_.refusal();
+  return refusal == Outcome::ok ? table->release(now, hold) : refusal;
+}
+
+bool Batch::withdraw(const HoldId& hold) {
+  const Time now = core_.time();
+  Shard::Access table(core_.shard_of(hold.key), turn_);
+  return core_.refusal() == Outcome::ok && table->withdraw(now, hold);
 }
 
 bool Batch::cancel(const WaitId& wait) {
-  Turn turn{position_, settled_};
-  return core_.cancel(turn, wait);
+  Shard* const shard = core_.shard_at(wait.shard);
+  if (shard == nullptr) return false;
+  return Shard::Access(*shard, turn_)->cancel(core_.time(), wait.slot, wait.listener, wait.id);
 }
 
 void Batch::end_session(Session& session, bool keep_holds) {
-  Turn turn{position_, settled_};
-  core_.end_session(turn, session, keep_holds);
+  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
+    Shard& shard = *core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left)));
+    while (!Shard::Access(shard, turn_)
+                ->end_session(core_.time(), session.id, keep_holds, EngineCore::kStepsPerHold)) {
+    }
+  }
+  session.shards = 0;
 }
 
 bool Batch::owns_anything(const Session& session) {
-  Turn turn{position_, settled_};
-  return core_.owns_anything(turn, session);
+  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
+    Shard::Access table(*core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left))), turn_);
+    table->advance(core_.time(), EngineCore::kStepsPerHold);
+    if (table->knows_session(session.id)) return true;
+  }
+  return false;
 }
 
 FenceStatus Batch::fence(std::string_view key) {
-  Turn turn{position_, settled_};
-  return core_.fence(turn, key);
+  return Shard::Access(core_.shard_of(key), turn_)->fence(core_.time(), key);
 }
 
 bool Batch::explain(Kind kind, std::string_view key, Conflict* conflict) {
-  Turn turn{position_, settled_};
-  return core_.explain(turn, kind, key, conflict);
+  return Shard::Access(core_.shard_of(key), turn_)->explain(core_.time(), kind, key, conflict);
 }
 
 std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::size_t entries_max) {
-  Turn turn{position_, settled_};
-  return core_.status(turn, kind, key, entries_max);
+  Shard::Access table(core_.shard_of(key), turn_);
+  const Semaphore* semaphore = table->look_up(core_.time(), kind, key);
+  if (semaphore == nullptr) return {};
+  return EngineCore::status_of(*semaphore, table->now(), entries_max);
 }
 
-Position Batch::commit() {
-  Turn turn{position_, settled_};
-  return core_.commit(turn);
+void Batch::barrier() {
+  turn_.answers = std::max(turn_.answers, core_.leads_from());
+  turn_.position = std::max(turn_.position, turn_.answers);
 }
+
+Position Batch::commit() { return core_.commit(turn_); }
 
 }  // namespace lockd

@@ -5,30 +5,35 @@
 namespace lockd {
 namespace {
 
-void notify(const WaitResult& settled) { settled.listener->on_wait_done(settled); }
+void notify(const WaitResult& result) { result.listener->on_wait_done(result); }
 
 }  // namespace
 
-void DurableNotifier::notify_when_durable(Position position, std::vector<WaitResult>& settled) {
-  std::vector<WaitResult> ready;
-  ready.swap(settled);
-  bool durable = is_durable(position);
-  if (!durable) {
-    MutexLock lock(mutex_);
-    // Looked at again under the lock: progress made after this finds them pending.
-    durable = is_durable(position);
-    if (!durable && !failed()) {
-      for (const WaitResult& s : ready) pending_.push_back({position, s});
-      return;
+void DurableNotifier::notify_all(std::vector<WaitResult>& results) {
+  std::vector<WaitResult> taken;
+  taken.swap(results);
+  for (const WaitResult& result : taken) {
+    if (result.listener->is_called_at_commit()) {
+      notify(result);
+    } else {
+      notify_when_durable(result);
     }
   }
-  for (WaitResult& s : ready) {
-    if (!durable) s.outcome = Outcome::storage;
-    notify(s);
-  }
-  ready.clear();
+  taken.clear();
   // The memory serves again, unless a listener has used the batch: that is for its next commit.
-  if (settled.empty()) settled.swap(ready);
+  if (results.empty()) results.swap(taken);
+}
+
+void DurableNotifier::notify_when_durable(WaitResult result) {
+  if (!is_durable(result.position)) {
+    MutexLock lock(mutex_);
+    // Looked at again under the lock: progress made after this finds it pending.
+    if (!is_durable(result.position)) {
+      if (!failed()) return pending_.push_back(result);
+      result.outcome = Outcome::storage;
+    }
+  }
+  notify(result);
 }
 
 bool DurableNotifier::wait_for_journal(Position position) {
@@ -41,44 +46,45 @@ bool DurableNotifier::wait_for_journal(Position position) {
 }
 
 void DurableNotifier::progressed() {
-  const InFlight in_flight(*this);
-  std::vector<Pending> ready;
+  const InFlight::Call call(in_flight_);
+  std::vector<WaitResult> ready;
   {
     MutexLock lock(mutex_);
     const bool all = failed();
     const Position durable = journal_->durable();  // one for all: it may be less a moment later
-    const auto waiting =
-        std::stable_partition(pending_.begin(), pending_.end(),
-                              [&](const Pending& p) { return !all && p.position > durable; });
-    for (auto p = waiting; p != pending_.end(); ++p) {
-      if (p->position > durable) p->result.outcome = Outcome::storage;
-    }
+    const auto waiting = std::stable_partition(
+        pending_.begin(), pending_.end(),
+        [&](const WaitResult& result) { return !all && result.position > durable; });
     ready.assign(waiting, pending_.end());
     pending_.erase(waiting, pending_.end());
-    if (planted(Bug::untold) && ready.size() > 1) ready.pop_back();
+    for (WaitResult& result : ready) {
+      if (result.position > durable) result.outcome = Outcome::storage;
+    }
     progress_.notify_all();
   }
-  for (const Pending& p : ready) {
-    notify(p.result);
-    if (planted(Bug::told_twice)) notify(p.result);
-  }
+  for (const WaitResult& result : ready) notify(result);
 }
 
 void DurableNotifier::close() {
-  std::vector<Pending> left;
+  std::vector<WaitResult> left;
   {
     MutexLock lock(mutex_);
     left.swap(pending_);
   }
-  for (Pending& p : left) {
-    if (!is_durable(p.position)) p.result.outcome = Outcome::closed;
-    notify(p.result);
+  for (WaitResult& result : left) {
+    if (!is_durable(result.position)) result.outcome = Outcome::closed;
+    notify(result);
   }
 }
 
-void DurableNotifier::drain_notifications() {
-  MutexLock lock(mutex_);
-  while (in_flight_ != 0 || !pending_.empty()) progress_.wait(mutex_);
+// Those that are in flight may still post, and what is pending leaves with one that is in flight.
+void DurableNotifier::drain() {
+  in_flight_.wait_until_none();
+  {
+    MutexLock lock(mutex_);
+    while (!pending_.empty()) progress_.wait(mutex_);
+  }
+  in_flight_.wait_until_none();
 }
 
 bool DurableNotifier::failed() const { return journal_->state() == Journal::State::failed; }

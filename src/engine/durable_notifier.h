@@ -1,4 +1,5 @@
-// Where the outcomes of waits stay until what they rest on is durable: durable-before-told.
+// Calls listeners when their waits are over: those that ask for it at commit, with the position
+// that the result rests on; the others once that position is durable.
 //
 // Thread-safe. Listeners are called with no lock held, on the thread that posts when nothing stands
 // in the way, else on the journal's.
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "base/planted.h"
+#include "engine/in_flight.h"
 #include "lockd/journal.h"
 #include "lockd/requests.h"
 
@@ -21,15 +22,16 @@ class DurableNotifier {
   DurableNotifier(const DurableNotifier&) = delete;
   DurableNotifier& operator=(const DurableNotifier&) = delete;
 
-  // Tells the listeners once `position` is durable; of a failure, should the journal fail first.
-  // Leaves `settled` empty.
-  void post(Position position, std::vector<WaitResult>& settled) EXCLUDES(mutex_) {
+  // Has `position` made durable, and notifies the listeners of `results`; of a failure, should the
+  // journal fail before what a result rests on is durable. Leaves `results` empty, but for what a
+  // listener adds.
+  void post(Position position, std::vector<WaitResult>& results) EXCLUDES(mutex_) {
     if (journal_ != nullptr) journal_->commit(position);
-    if (!settled.empty()) notify_when_durable(position, settled);
+    if (!results.empty()) notify_all(results);
   }
 
   bool is_durable(Position position) const {
-    return journal_ == nullptr || position <= journal_->durable() || planted(Bug::early_reply);
+    return journal_ == nullptr || position <= journal_->durable();
   }
   // False when the journal fails before.
   bool wait(Position position) EXCLUDES(mutex_) {
@@ -38,47 +40,28 @@ class DurableNotifier {
 
   // The journal's durable position or its state has changed.
   void progressed() EXCLUDES(mutex_);
-  // The journal calls no more: what it has not made durable is told as closed.
+  // The journal calls no more: what it has not made durable ends as closed.
   void close() EXCLUDES(mutex_);
 
-  // Marks a thread that settles waits and tells of them, for as long as that takes. Batches do
-  // without: they are their owners' to commit.
-  class InFlight {
-   public:
-    explicit InFlight(DurableNotifier& notifier) : notifier_(notifier) {
-      MutexLock lock(notifier_.mutex_);
-      ++notifier_.in_flight_;
-    }
-    ~InFlight() {
-      MutexLock lock(notifier_.mutex_);
-      if (--notifier_.in_flight_ == 0) notifier_.progress_.notify_all();
-    }
-    InFlight(const InFlight&) = delete;
-    InFlight& operator=(const InFlight&) = delete;
+  // Threads that end waits and notify of them hold a Call of this for as long as that takes.
+  // Batches do without: they are their owners' to commit.
+  InFlight& in_flight() { return in_flight_; }
 
-   private:
-    DurableNotifier& notifier_;
-  };
-
-  // Until there is no in_flight, and every listener has heard what was posted.
-  void drain_notifications() EXCLUDES(mutex_);
+  // Until no such thread is left, and every listener has heard what was posted.
+  void drain() EXCLUDES(mutex_);
 
  private:
-  struct Pending {
-    Position position;
-    WaitResult result;
-  };
-
-  void notify_when_durable(Position position, std::vector<WaitResult>& settled) EXCLUDES(mutex_);
+  void notify_all(std::vector<WaitResult>& results) EXCLUDES(mutex_);
+  void notify_when_durable(WaitResult result) EXCLUDES(mutex_);
   bool wait_for_journal(Position position) EXCLUDES(mutex_);
   bool failed() const;
 
   Journal* const journal_;
+  InFlight in_flight_;
 
   Mutex mutex_;
   std::condition_variable_any progress_;
-  std::vector<Pending> pending_ GUARDED_BY(mutex_);
-  int in_flight_ GUARDED_BY(mutex_) = 0;
+  std::vector<WaitResult> pending_ GUARDED_BY(mutex_);
 };
 
 }  // namespace lockd

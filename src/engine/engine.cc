@@ -13,10 +13,10 @@ namespace {
 // One blocked call, on its own stack.
 class BlockedCall final : public Listener {
  public:
-  void on_wait_done(const WaitResult& settled) noexcept override {
+  void on_wait_done(const WaitResult& result) noexcept override {
     // Notified under the lock: the caller cannot return, and destroy this, before we are done.
     const std::lock_guard lock(mutex_);
-    settled_ = settled;
+    result_ = result;
     done_ = true;
     done_changed_.notify_one();
   }
@@ -24,13 +24,13 @@ class BlockedCall final : public Listener {
   WaitResult wait() {
     std::unique_lock lock(mutex_);
     done_changed_.wait(lock, [this] { return done_; });
-    return settled_;
+    return result_;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable done_changed_;
-  WaitResult settled_;
+  WaitResult result_;
   bool done_ = false;
 };
 
@@ -51,15 +51,15 @@ GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop)
   const Answer answer = batch.acquire(request, nullptr, 0, &result.conflict);
   if (answer.outcome == Outcome::held && waits) {
     batch.commit();  // others whose waits it has ended are not told after this one's wait
-    return acquire_in_line(request, std::move(stop));
+    return acquire_queued(request, std::move(stop));
   }
   result.outcome = wait_durable(batch.commit()) ? answer.outcome : Outcome::storage;
   result.grant = answer.grant;
   return result;
 }
 
-GrantResult Engine::acquire_in_line(const AcquireRequest& request, std::stop_token stop) {
-  const BlockedCalls::Member blocked(core_->blocked_calls());  // outlives all that uses the engine
+GrantResult Engine::acquire_queued(const AcquireRequest& request, std::stop_token stop) {
+  const InFlight::Call blocked(core_->blocked_calls());  // outlives all that uses the engine
   GrantResult result;
   BlockedCall call;
   Batch batch(*this);
@@ -71,10 +71,10 @@ GrantResult Engine::acquire_in_line(const AcquireRequest& request, std::stop_tok
     return result;
   }
   const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
-  const WaitResult settled = call.wait();
-  result.outcome = settled.outcome;
-  result.grant = settled.grant;
-  if (settled.outcome == Outcome::timeout) {
+  const WaitResult ended = call.wait();
+  result.outcome = ended.outcome;
+  result.grant = ended.grant;
+  if (ended.outcome == Outcome::timeout) {
     batch.explain(request.kind, request.key, &result.conflict);
     wait_durable(batch.commit());
   }
@@ -125,7 +125,7 @@ std::string Engine::check() const { return core_->check(); }
 
 void Engine::close() { core_->close(); }
 
-void Engine::drain_notifications() { core_->notifier().drain_notifications(); }
+void Engine::drain_notifications() { core_->notifier().drain(); }
 
 bool Engine::is_durable(Position position) const { return core_->notifier().is_durable(position); }
 

@@ -1,4 +1,3 @@
-// The requests, and what falls due between them.
 #include "engine/engine_core.h"
 
 #include <algorithm>
@@ -7,11 +6,15 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 
 namespace lockd::detail {
 namespace {
+
+// How much is copied under one hold of a shard's lock.
+constexpr std::size_t kEntriesPerHold = kEntriesMax;
 
 // How often to look for an idle key while others keep taking them.
 constexpr int kPassesMax = 1000;
@@ -90,7 +93,6 @@ EngineCore::Place EngineCore::place_of(std::string_view key) {
   return {*shards_[number], number};
 }
 
-// Why nothing can be done at all, or ok.
 Outcome EngineCore::refusal(Needs needs) const {
   if (closed_.load(std::memory_order_acquire)) return Outcome::closed;
   if (journal_ == nullptr) return Outcome::ok;
@@ -99,136 +101,6 @@ Outcome EngineCore::refusal(Needs needs) const {
   if (state == Journal::State::failed) return Outcome::storage;
   if (state == Journal::State::full && needs == Needs::grant) return Outcome::storage;
   return Outcome::ok;
-}
-
-// The life of a request: the time, the shard's lock, the rules, the journal's buffer. Then, with no
-// lock held, the sweeper hears of a new deadline. What was settled waits in `turn` for commit().
-template <typename Operation>
-LockTable::Reply EngineCore::execute(Turn& turn, Shard& shard, Needs needs, Operation operation) {
-  // This says nothing of what is held, so it rests on nothing: it can be told though what was
-  // appended before waits for room, which may be for long.
-  if (needs == Needs::grant && journal_state() == Journal::State::full &&
-      refusal(needs) == Outcome::storage) {
-    return {Outcome::storage};
-  }
-  const Time now = time();
-  const LockTable::Reply reply = shard.run(turn, [&](LockTable& table) {
-    const Outcome no = refusal(needs);
-    return no == Outcome::ok ? operation(table, now) : LockTable::Reply{no};
-  });
-  if (sweeper_.has_value()) sweeper_->notice(turn.earliest);
-  return reply;
-}
-
-// Executes what may need a new key, and finds it a unit among the idle keys, of any shard, when the
-// budget has none left. No two shards are ever locked at once.
-template <typename Operation>
-Answer EngineCore::execute_creating(Turn& turn, std::string_view key, const Holder& holder,
-                                    Operation operation) {
-  const Place place = place_of(key);
-  if (Session* session = holder.session()) session->shards |= std::uint64_t{1} << place.number;
-  KeyUnit unit;
-  while (true) {
-    const LockTable::Reply reply =
-        execute(turn, place.shard, Needs::grant,
-                [&](LockTable& table, Time now) { return operation(table, now, std::move(unit)); });
-    if (reply.outcome == Outcome::max_keys) {
-      unit = find_unit();
-      if (unit) continue;
-      max_keys_refusals_.fetch_add(1, std::memory_order_relaxed);
-    }
-    return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, place.number}};
-  }
-}
-
-Answer EngineCore::acquire(Turn& turn, const AcquireRequest& request, Listener* listener,
-                           std::uint64_t id, Conflict* conflict) {
-  Answer answer = execute_creating(
-      turn, request.key, request.holder, [&](LockTable& table, Time now, KeyUnit spare) {
-        return table.acquire(now, request, listener, id, std::move(spare), conflict);
-      });
-  answer.wait.listener = listener;
-  answer.wait.id = id;
-  return answer;
-}
-
-Answer EngineCore::enqueue(Turn& turn, const EnqueueRequest& request) {
-  return execute_creating(turn, request.key, request.holder,
-                          [&](LockTable& table, Time now, KeyUnit spare) {
-                            return table.enqueue(now, request, std::move(spare));
-                          });
-}
-
-Answer EngineCore::await_turn(Turn& turn, Session& session, Kind kind, std::string_view key,
-                              Duration wait, Listener* listener, std::uint64_t id) {
-  const Place place = place_of(key);
-  const auto reply = execute(turn, place.shard, Needs::nothing, [&](LockTable& table, Time now) {
-    return table.await_turn(now, session.id, kind, key, wait, listener, id);
-  });
-  return {reply.outcome, reply.grant, {listener, id, reply.slot, place.number}};
-}
-
-Answer EngineCore::renew(Turn& turn, const HoldId& hold, std::optional<Duration> ttl) {
-  const auto reply =
-      execute(turn, place_of(hold.key).shard, Needs::nothing,
-              [&](LockTable& table, Time now) { return table.renew(now, hold, ttl); });
-  return {reply.outcome, reply.grant};
-}
-
-Outcome EngineCore::release(Turn& turn, const HoldId& hold) {
-  const auto reply = execute(
-      turn, place_of(hold.key).shard, Needs::nothing,
-      [&](LockTable& table, Time now) { return LockTable::Reply{table.release(now, hold)}; });
-  return reply.outcome;
-}
-
-bool EngineCore::withdraw(Turn& turn, const HoldId& hold) {
-  const auto reply = execute(turn, place_of(hold.key).shard, Needs::nothing,
-                             [&](LockTable& table, Time now) -> LockTable::Reply {
-                               const bool done = table.withdraw(now, hold);
-                               return {done ? Outcome::ok : Outcome::expired};
-                             });
-  return reply.outcome == Outcome::ok;
-}
-
-bool EngineCore::cancel(Turn& turn, const WaitId& wait) {
-  if (wait.shard >= shards_.size()) return false;
-  return shards_[wait.shard]->run(turn, [&](LockTable& table) {
-    return table.cancel(time(), wait.slot, wait.listener, wait.id);
-  });
-}
-
-void EngineCore::end_session(Turn& turn, Session& session, bool keep_holds) {
-  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    Shard& shard = *shards_[static_cast<unsigned>(std::countr_zero(left))];
-    while (!shard.run(turn, [&](LockTable& table) {
-      return table.end_session(time(), session.id, keep_holds, kStepsPerHold);
-    })) {
-    }
-  }
-  session.shards = 0;
-  if (sweeper_.has_value()) sweeper_->notice(turn.earliest);
-}
-
-bool EngineCore::owns_anything(Turn& turn, const Session& session) {
-  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    const bool known =
-        shards_[static_cast<unsigned>(std::countr_zero(left))]->run(turn, [&](LockTable& table) {
-          table.advance(time(), kStepsPerHold);
-          return table.knows_session(session.id);
-        });
-    if (known) return true;
-  }
-  return false;
-}
-
-FenceStatus EngineCore::fence(Turn& turn, std::string_view key) {
-  return place_of(key).shard.run(turn, [&](LockTable& table) { return table.fence(time(), key); });
-}
-
-bool EngineCore::explain(Turn& turn, Kind kind, std::string_view key, Conflict* conflict) {
-  return place_of(key).shard.run(
-      turn, [&](LockTable& table) { return table.explain(time(), kind, key, conflict); });
 }
 
 // A unit of a key that is idle, or one that is free. None is found only if there was an instant
@@ -266,12 +138,17 @@ std::uint64_t EngineCore::idlings() const {
   return sum;
 }
 
+// With no lock held: whom this wakes may want one.
 Position EngineCore::commit(Turn& turn) {
-  const Position position = turn.position;
-  turn.position = 0;
+  const Position position = std::exchange(turn.position, 0);
+  turn.answers = 0;
+  if (sweeper_.has_value()) sweeper_->notice(turn.earliest);
+  turn.earliest = Time::never();
   notifier_.post(position, turn.wait_results);
   return position;
 }
+
+// What falls due.
 
 Time EngineCore::sweep() {
   if (is_following()) return Time::never();
@@ -283,13 +160,11 @@ Time EngineCore::sweep() {
 
 // Returns the earliest deadline that is left.
 Time EngineCore::end_what_is_due(Time now) {
-  const DurableNotifier::InFlight in_flight(notifier_);
-  std::vector<WaitResult> settled;
-  Position position = 0;
+  const InFlight::Call call(notifier_.in_flight());
+  Turn turn;
   Time next = Time::never();
   for (const auto& shard : shards_) {
     while (shard->due() <= now) {
-      Turn turn{position, settled};
       const bool done = shard->advance(now, kStepsPerHold, turn);
       commit(turn);
       if (done) break;
@@ -312,20 +187,142 @@ void EngineCore::forget_idle(Time now) {
 }
 
 void EngineCore::close() {
-  const DurableNotifier::InFlight in_flight(notifier_);
+  const InFlight::Call call(notifier_.in_flight());
   if (closed_.exchange(true, std::memory_order_acq_rel)) return;
-  std::vector<WaitResult> settled;
-  Position position = 0;
+  Turn turn;
   for (const auto& shard : shards_) {
     for (Cursor cursor; !cursor.done;) {
-      Turn turn{position, settled};
-      shard->run(turn, [&](LockTable& table) {
-        table.end_waits(cursor, Outcome::closed);
-        return Outcome::ok;
-      });
+      Shard::Access(*shard, turn)->end_waits(cursor, Outcome::closed);
       commit(turn);
     }
   }
+}
+
+// What the journal asks: to take over what it tells, to follow, to lead, to describe itself.
+
+void EngineCore::recover() {
+  journal_->recover([&](const Event& event) {
+    if (replay(event)) return;
+    throw std::runtime_error("lockd: the journal contradicts itself at key '" +
+                             std::string(event.key) + "', fence " + std::to_string(event.fence));
+  });
+  raise_fences();
+}
+
+bool EngineCore::replay(const Event& event) {
+  largest_fence_ = std::max(largest_fence_, event.fence);
+  if (event.type == Event::Type::fence_floor) {
+    raise_fences();
+    return true;
+  }
+  return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event); });
+}
+
+// Keys may have been in other shards when there were more or fewer of them, or in another engine.
+void EngineCore::raise_fences() {
+  for (const auto& shard : shards_) {
+    shard->look([&](LockTable& table) { table.raise_fence(largest_fence_); });
+  }
+}
+
+bool EngineCore::apply(const Event& event) { return replay(event); }
+
+void EngineCore::lead(Position from) {
+  raise_fences();
+  leads_from_.store(from, std::memory_order_release);
+  for (const auto& shard : shards_) shard->lead(clock_.now(), from);
+  following_.store(false, std::memory_order_release);
+  if (sweeper_.has_value()) sweeper_->notice(Time{});
+}
+
+void EngineCore::progressed() noexcept {
+  notifier_.progressed();
+  if (options_.on_durable) options_.on_durable();
+}
+
+bool EngineCore::describe_some(bool from_start) {
+  if (from_start) {
+    described_ = 0;
+    described_in_shard_ = {};
+  }
+  shards_[described_]->describe(described_in_shard_, kKeysPerHold);
+  if (described_in_shard_.done) {
+    ++described_;
+    described_in_shard_ = {};
+  }
+  return described_ < shards_.size();
+}
+
+Journal::State EngineCore::journal_state() const {
+  return journal_ == nullptr ? Journal::State::accepting : journal_->state();
+}
+
+// What only looks.
+
+KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entries_max) {
+  KeyStatus status{.kind = s.kind,
+                   .key = std::string(s.key()),
+                   .limit = s.limit,
+                   .holders = s.holders,
+                   .waiters = s.waiters,
+                   .fence = s.holds.empty() ? s.first.fence : s.holds.back()->fence};
+  entries_max = std::min(entries_max, kEntriesMax);
+  if (s.idle()) status.idle = now - s.first.since;
+  const Hold* hold = s.holds.front();
+  for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
+    status.holds.push_back({hold->holder.display_name(), hold->holder.session_id(), hold->fence,
+                            hold->held_at(now), hold->ttl,
+                            std::max(hold->deadline - now, Duration::zero())});
+  }
+  const Waiter* waiter = s.line.front();
+  for (; waiter != nullptr && status.line.size() < entries_max; waiter = s.line.next(waiter)) {
+    status.line.push_back(
+        {waiter->holder.display_name(), waiter->holder.session_id(), now - waiter->since});
+  }
+  return status;
+}
+
+Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
+                               const std::function<void(const KeyStatus&)>& visit,
+                               std::size_t entries_max) {
+  const std::size_t keys_per_hold = std::clamp<std::size_t>(
+      kEntriesPerHold / std::max<std::size_t>(entries_max, 1), 1, kKeysPerHold);
+  std::vector<KeyStatus> some;
+  Turn turn;
+  while (keys_max > 0 && place.shard < shards_.size()) {
+    Cursor cursor{.rank = place.rank};
+    {
+      Shard::Access table(*shards_[place.shard], turn);
+      const Time now = std::max(table->now(), time());
+      table->walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
+        some.push_back(status_of(semaphore, now, entries_max));
+      });
+    }
+    place.rank = cursor.rank;
+    if (cursor.done) ++place.shard;
+    keys_max -= std::min(keys_max, some.size());
+    for (const KeyStatus& status : some) visit(status);
+    some.clear();
+  }
+  place.done = place.shard >= shards_.size();
+  return turn.position;
+}
+
+Stats EngineCore::stats() {
+  Stats sum;
+  for (const auto& shard : shards_) {
+    sum += shard->look([](const LockTable& table) { return table.stats(); });
+  }
+  sum.refusals.max_keys = max_keys_refusals_.load(std::memory_order_relaxed);
+  return sum;
+}
+
+std::string EngineCore::check() {
+  for (const auto& shard : shards_) {
+    std::string broken = shard->look([](const LockTable& table) { return table.check(); });
+    if (!broken.empty()) return broken;
+  }
+  return {};
 }
 
 }  // namespace lockd::detail

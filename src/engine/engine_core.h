@@ -1,6 +1,5 @@
-// What Engine and Batch share: the shards, and the ways into and out of them. Requests are in
-// engine_core.cc; what its journal asks of it in engine_journal.cc; what only looks in
-// engine_status.cc.
+// What Engine and Batch share: the shards and the ways into them, what falls due between requests,
+// and what the journal asks of the engine.
 #pragma once
 
 #include <atomic>
@@ -11,8 +10,8 @@
 #include <vector>
 
 #include "core/key_budget.h"
-#include "engine/blocked_calls.h"
 #include "engine/durable_notifier.h"
+#include "engine/in_flight.h"
 #include "engine/shard.h"
 #include "engine/sweeper.h"
 #include "lockd/batch.h"
@@ -25,22 +24,36 @@ class EngineCore final : private Journal::Source {
   explicit EngineCore(const EngineOptions& options);
   ~EngineCore();
 
-  Answer acquire(Turn& turn, const AcquireRequest& request, Listener* listener, std::uint64_t id,
-                 Conflict* conflict);
-  Answer enqueue(Turn& turn, const EnqueueRequest& request);
-  Answer await_turn(Turn& turn, Session& session, Kind kind, std::string_view key, Duration wait,
-                    Listener* listener, std::uint64_t id);
-  Answer renew(Turn& turn, const HoldId& hold, std::optional<Duration> ttl);
-  Outcome release(Turn& turn, const HoldId& hold);
-  bool withdraw(Turn& turn, const HoldId& hold);
-  bool cancel(Turn& turn, const WaitId& wait);
-  void end_session(Turn& turn, Session& session, bool keep_holds);
-  bool owns_anything(Turn& turn, const Session& session);
-  FenceStatus fence(Turn& turn, std::string_view key);
-  bool explain(Turn& turn, Kind kind, std::string_view key, Conflict* conflict);
+  struct Place {
+    Shard& shard;
+    std::uint32_t number;
+  };
+  enum class Needs : std::uint8_t { nothing, grant };  // of the journal: room for a grant
 
-  std::optional<KeyStatus> status(Turn& turn, Kind kind, std::string_view key,
-                                  std::size_t entries_max);
+  // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
+  static constexpr int kStepsPerHold = 256;
+  static constexpr std::size_t kKeysPerHold = 256;
+
+  // For Batch.
+  Place place_of(std::string_view key);
+  Shard& shard_of(std::string_view key) { return place_of(key).shard; }
+  Shard* shard_at(std::uint32_t number) {  // null: there is none
+    return number < shards_.size() ? shards_[number].get() : nullptr;
+  }
+  // For the tables. While it follows, time stands still: nothing falls due, for that is the
+  // leader's to say.
+  Time time() const { return is_following() ? Time{} : clock_.now(); }
+  // Why nothing can be done at all, or ok. To be asked under the shard's lock.
+  Outcome refusal(Needs needs = Needs::nothing) const;
+  bool has_no_room() const {
+    return journal_state() == Journal::State::full && refusal(Needs::grant) == Outcome::storage;
+  }
+  KeyUnit find_unit();
+  void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
+  Position leads_from() const { return leads_from_.load(std::memory_order_acquire); }
+  static KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max);
+  // Has what was done made durable, and listeners and the sweeper hear of it.
+  Position commit(Turn& turn);
 
   Position list_some(ListPlace& place, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
@@ -49,18 +62,12 @@ class EngineCore final : private Journal::Source {
   Time sweep();
   void close();
 
-  Position commit(Turn& turn);
   Time now() const { return clock_.now(); }
   Journal::State journal_state() const;
   DurableNotifier& notifier() { return notifier_; }
-  BlockedCalls& blocked_calls() { return blocked_calls_; }
+  InFlight& blocked_calls() { return blocked_calls_; }
 
  private:
-  struct Place {
-    Shard& shard;
-    std::uint32_t number;
-  };
-
   // While it lives, the journal calls.
   class Attachment {
    public:
@@ -75,25 +82,8 @@ class EngineCore final : private Journal::Source {
     Journal& journal_;
   };
 
-  // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
-  static constexpr int kStepsPerHold = 256;
-  static constexpr std::size_t kKeysPerHold = 256;
-
-  enum class Needs { nothing, grant };  // of the journal: room for a grant
-
   bool is_following() const { return following_.load(std::memory_order_acquire); }
-  // For the tables. While it follows, time stands still: nothing falls due, for that is the
-  // leader's to say.
-  Time time() const { return is_following() ? Time{} : clock_.now(); }
 
-  Place place_of(std::string_view key);
-  template <typename Operation>
-  LockTable::Reply execute(Turn& turn, Shard& shard, Needs needs, Operation operation);
-  template <typename Operation>
-  Answer execute_creating(Turn& turn, std::string_view key, const Holder& holder,
-                          Operation operation);
-  Outcome refusal(Needs needs) const;
-  KeyUnit find_unit();
   static KeyUnit reclaim_idle(Shard& shard);
   std::uint64_t idlings() const;
   Time end_what_is_due(Time now);
@@ -119,12 +109,13 @@ class EngineCore final : private Journal::Source {
   DurableNotifier notifier_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> following_{false};
+  std::atomic<Position> leads_from_{0};              // where a shared journal let this engine lead
   std::atomic<std::uint64_t> max_keys_refusals_{0};  // a table cannot know that it is the last word
   Fence largest_fence_ = 0;  // of any event that was recovered or followed. The journal's alone
   // Where describe_some() is. Likewise.
   std::size_t described_ = 0;  // shards
   Cursor described_in_shard_;
-  BlockedCalls blocked_calls_;
+  InFlight blocked_calls_;  // in the queue
   std::atomic<std::uint64_t> next_gc_ns_{0};
   std::optional<Sweeper> sweeper_;        // uses all of the above
   std::optional<Attachment> attachment_;  // last: the journal's calls use all of the above

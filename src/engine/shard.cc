@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "base/planted.h"
-
 namespace lockd {
 
-void Shard::collect(Turn& turn) {
+void Shard::collect(detail::Turn& turn) {
   // Most operations have few effects or none: what is empty is only looked at.
   Effects& effects = table_.effects();
   if (!effects.events.empty()) {
@@ -17,12 +15,13 @@ void Shard::collect(Turn& turn) {
     observer_->on_key_events(effects.key_events, last_append_);
     effects.key_events.clear();
   }
-  if (!effects.wait_results.empty()) {
-    turn.wait_results.insert(turn.wait_results.end(), effects.wait_results.begin(),
-                             effects.wait_results.end());
-    effects.wait_results.clear();
+  for (WaitResult& result : effects.wait_results) {
+    result.position = last_append_;
+    turn.wait_results.push_back(result);
   }
+  effects.wait_results.clear();
   turn.position = std::max(turn.position, last_append_);
+  turn.answers = std::max(turn.answers, last_append_);
   turn.earliest = std::min(turn.earliest, effects.earliest);
   if (effects.earliest < due()) due_ns_.store(effects.earliest.ns, std::memory_order_seq_cst);
   may_have_idle_.store(table_.has_idle(), std::memory_order_relaxed);
@@ -30,7 +29,7 @@ void Shard::collect(Turn& turn) {
   effects.earliest = Time::never();
 }
 
-bool Shard::advance(Time now, int budget, Turn& turn) {
+bool Shard::advance(Time now, int budget, detail::Turn& turn) {
   MutexLock lock(mutex_);
   table_.observe(is_observed());
   const bool done = table_.advance(now, budget);
@@ -51,7 +50,7 @@ void Shard::describe(Cursor& cursor, std::size_t keys_max) {
   std::vector<Event> events;
   events.reserve(keys_max + 1);
   table_.describe(cursor, keys_max, events);
-  if (cursor.done && !planted(Bug::missing_floor)) {
+  if (cursor.done) {
     events.push_back({.type = Event::Type::fence_floor, .fence = table_.last_fence()});
   }
   if (!events.empty()) journal_->append(events);

@@ -11,17 +11,11 @@
 
 #include "base/mutex.h"
 #include "core/lock_table.h"
+#include "lockd/batch.h"
 #include "lockd/journal.h"
 #include "lockd/observer.h"
 
 namespace lockd {
-
-// What a thread has done and not yet committed, over all shards.
-struct Turn {
-  Position& position;
-  std::vector<WaitResult>& wait_results;
-  Time earliest = Time::never();  // the earliest deadline set
-};
 
 // Aligned, so that two shards never share a cache line.
 class alignas(64) Shard {
@@ -30,16 +24,33 @@ class alignas(64) Shard {
   Shard(const TableOptions& options, KeyBudget& budget, Journal* journal, Observer* observer)
       : journal_(journal), observer_(observer), table_(options, budget) {}
 
-  // Executes `operation(LockTable&)` and takes over what it caused. Its answer rests on
-  // `turn.position`, as does a refusal: it speaks of what the shard's last append has made true.
-  template <typename Operation>
-  auto run(Turn& turn, Operation operation) EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    table_.observe(is_observed());
-    const auto answer = operation(table_);
-    collect(turn);
-    return answer;
-  }
+  // The table, under the shard's lock for as long as this lives. What the operations through it
+  // cause goes to the journal, the observer and `turn` when it goes. Their answers rest on
+  // `turn.position`, as do refusals: they speak of what the shard's last append has made true.
+  class LOCKD_ANNOTATION(scoped_lockable) Access {
+   public:
+    Access(Shard& shard, detail::Turn& turn) LOCKD_ANNOTATION(acquire_capability(shard.mutex_))
+        LOCKD_ANNOTATION(no_thread_safety_analysis)
+        : shard_(shard), turn_(turn) {
+      shard_.mutex_.lock();
+      shard_.table_.observe(shard_.is_observed());
+    }
+    ~Access() LOCKD_ANNOTATION(release_capability()) LOCKD_ANNOTATION(no_thread_safety_analysis) {
+      shard_.collect(turn_);
+      shard_.mutex_.unlock();
+    }
+    Access(const Access&) = delete;
+    Access& operator=(const Access&) = delete;
+
+    LockTable* operator->() const { return &**this; }
+    LockTable& operator*() const LOCKD_ANNOTATION(no_thread_safety_analysis) {
+      return shard_.table_;
+    }
+
+   private:
+    Shard& shard_;
+    detail::Turn& turn_;
+  };
 
   // Executes what has no effects.
   template <typename Operation>
@@ -49,7 +60,7 @@ class alignas(64) Shard {
   }
 
   // Ends what is due, at most `budget` steps of it. True when that was all.
-  bool advance(Time now, int budget, Turn& turn) EXCLUDES(mutex_);
+  bool advance(Time now, int budget, detail::Turn& turn) EXCLUDES(mutex_);
 
   // Appends the next few keys to the journal as they are and, when that was all, what the fences
   // have come to.
@@ -67,7 +78,7 @@ class alignas(64) Shard {
   bool may_have_idle() const { return may_have_idle_.load(std::memory_order_relaxed); }
 
  private:
-  void collect(Turn& turn) REQUIRES(mutex_);
+  void collect(detail::Turn& turn) REQUIRES(mutex_);
   bool is_observed() const { return observer_ != nullptr && observer_->is_looking(); }
 
   Journal* const journal_;

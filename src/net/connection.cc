@@ -209,7 +209,7 @@ void Connection::break_off() {
 
 void Connection::flush() { send(output_.size()); }
 
-bool Connection::release() {
+bool Connection::uncork() {
   const bool more = output_.size() > marked_;
   send(marked_);
   return more;

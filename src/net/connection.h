@@ -52,14 +52,14 @@ class Connection final : private Loop::Watched {
   // Tries what was left unread again: the handler can take more now.
   void resume_input();
 
-  // What is appended here is sent by flush(), or by hold() and release().
+  // What is appended here is sent by flush(), or by cork() and uncork().
   std::string& output() { return output_; }
   // One write of what there is; the rest follows when the peer takes it.
   void flush();
-  // For output that may not be sent yet: hold() marks what there is, release() sends what was
-  // marked and leaves what was appended since. Whether there is such a rest.
-  void hold() { marked_ = output_.size(); }
-  bool release();
+  // For output that may not be sent yet: cork() marks what there is, uncork() sends what was marked
+  // and leaves what was appended since. Whether there is such a rest.
+  void cork() { marked_ = output_.size(); }
+  bool uncork();
 
   // Sends what is left, then the end; reads and drops what comes for `linger` after that, so that
   // the last bytes are not lost to a reset; then closes. No handler is called any more. Nothing can
@@ -150,7 +150,7 @@ class Connection final : private Loop::Watched {
   std::size_t consumed_ = 0;  // of input_
   std::size_t sent_ = 0;      // of wire()
   std::size_t allowed_ = 0;   // of output_, to be sent
-  std::size_t marked_ = 0;    // of output_, by hold()
+  std::size_t marked_ = 0;    // of output_, by cork()
   std::string input_;
   std::string output_;
   const Clock::time_point opened_;

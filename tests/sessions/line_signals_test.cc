@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "server/session/line_session.h"
-#include "server/session/session_harness.h"
+#include "server/session/testing/session_harness.h"
 #include "sessions/line_client.h"
 
 namespace lockd {
@@ -188,16 +188,17 @@ TEST(LineSignals, AListenerThatNeverReadsIsClosed) {
 // Many listeners make much of one read: the rest of it is for later turns.
 TEST(LineSignals, APublisherTakesTurnsWithOthers) {
   SessionHarness harness{Options{}};
-  LineSession session(harness.context(), 1);
-  std::string out;
-  ASSERT_EQ(session.take_in("listen\na\n\n", out), 10U);
+  HostedSession& hosted = harness.open<LineSession>();
+  ASSERT_EQ(harness.host().receive(hosted, "listen\na\n\n"), 10U);
   const std::string signals = repeated("signal\na\nx\n", 100'000);
-  const std::size_t taken = session.take_in(signals, out);
+  const std::size_t taken = harness.host().receive(hosted, signals);
   EXPECT_GT(taken, 0U);
   EXPECT_LT(taken, signals.size());
-  EXPECT_EQ(session.take_in(std::string_view(signals).substr(taken), out), signals.size() - taken);
-  EXPECT_EQ(out, "ok\n" + repeated("ok 1\n", 100'000));
-  session.end(false);
+  const std::string_view rest = std::string_view(signals).substr(taken);
+  EXPECT_EQ(harness.host().receive(hosted, rest), rest.size());
+  harness.host().end_turn();
+  EXPECT_EQ(SessionHarness::said_by(hosted),
+            "ok\n" + repeated("ok 1\n", 100'000) + repeated("sig a x\n", 100'000));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A client: asks at random, keeps a snapshot of what it asked for, and holds the answers to it.
+// A client: asks at random, keeps a record of what it asked for, and holds the answers to it.
 //
 // It speaks one protocol all its life, over one connection after the other. Of one key it asks one
 // thing at a time: of what is on its way together, nobody could say what should become of it.

@@ -1,6 +1,5 @@
 #include "simulation/server.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -25,6 +24,75 @@ LogJournalOptions journal_options(const Swarm& swarm) {
 
 }  // namespace
 
+// One end of a wire: what has arrived and was not taken, and what may not leave yet.
+class Server::WireTransport final : public Transport {
+ public:
+  WireTransport(Server& server, std::uint64_t wire) : server_(server), wire_(wire) {}
+  ~WireTransport() override { server_.wires_.erase(wire_); }
+
+  void start(HostedSession& hosted) { hosted_ = &hosted; }
+  HostedSession& hosted() { return *hosted_; }
+
+  void receive(std::string_view bytes) {
+    unread_ += bytes;
+    resume_input();
+  }
+  void receive_end() {
+    input_ended_ = true;
+    server_.host_->peer_closed(*hosted_);
+  }
+  void receive_reset() {
+    is_closed_ = true;
+    server_.host_->broken(*hosted_);
+  }
+
+  std::string& output() override { return output_; }
+  void flush() override { send(output_.size()); }
+  void cork() override { corked_ = output_.size(); }
+  bool uncork() override {
+    send(corked_);
+    return !output_.empty();
+  }
+  // As far as the session goes: what is left waits for one that blocks, or is half a request.
+  void resume_input() override {
+    for (std::size_t taken = 1; taken > 0 && !unread_.empty();) {
+      taken = server_.host_->receive(*hosted_, unread_);
+      unread_.erase(0, taken);
+    }
+  }
+  bool has_unread() const override { return !unread_.empty(); }
+  bool input_pending() const override { return false; }
+  bool peer_has_left() const override { return input_ended_; }
+  bool has_room_for_signal() override { return true; }
+  bool has_room_for_event() const override { return true; }
+  void on_turn_end() override {}
+  void on_session_end(const ServerSession&) override {}
+  void close_gently() override {
+    flush();
+    close();
+  }
+  void close() override {
+    if (!std::exchange(is_closed_, true)) server_.place_.close(wire_);
+  }
+  bool is_idle() const override { return is_closed_; }
+
+ private:
+  void send(std::size_t size) {
+    if (size > 0 && !is_closed_)
+      server_.place_.send(wire_, std::string_view(output_).substr(0, size));
+    output_.erase(0, size);
+  }
+
+  Server& server_;
+  const std::uint64_t wire_;
+  HostedSession* hosted_ = nullptr;
+  std::string unread_;
+  std::string output_;
+  std::size_t corked_ = 0;
+  bool input_ended_ = false;
+  bool is_closed_ = false;
+};
+
 Server::Server(const Place& place, std::uint64_t life) : place_(place), secrets_(life) {
   const Swarm& swarm = place.swarm;
   if (swarm.journal) log_.emplace(place.disk, journal_options(swarm));
@@ -40,31 +108,35 @@ Server::Server(const Place& place, std::uint64_t life) : place_(place), secrets_
                                                    .observer = &place.witness,
                                                    .sweeper = false,
                                                    .hash_seed = 1});
-  batch_.emplace(*engine_);
-  context_ = std::make_unique<SessionContext>(SessionContext{
-      .options = swarm.options,
-      .hub = hub_,
-      .engine = *engine_,
-      .batch = *batch_,
-      .secrets = secrets_,
-      .listener = *this,
-      .desk = *this,
-      .stats = figures_,
-      .mailbox = hub_.attach(*this),
-      .unix_ms = [this] { return static_cast<std::int64_t>(place_.disk.now.wall_ns / 1'000'000); },
-      .date = "Sun, 06 Nov 1994 08:49:37 GMT"});
+  host_ = std::make_unique<SessionHost>(host_setup());
+  host_->context().date = "Sun, 06 Nov 1994 08:49:37 GMT";
 }
 
-// The engine settles what still waits, and has to find somebody to tell.
+HostSetup Server::host_setup() {
+  return {
+      .options = place_.swarm.options,
+      .engine = *engine_,
+      .hub = hub_,
+      .feed = feed_,
+      .secrets = secrets_,
+      .stats = stats_,
+      .unix_ms = [this] { return static_cast<std::int64_t>(place_.disk.now.wall_ns / 1'000'000); },
+      .ask = [this](SessionId id,
+                    const ReportRequest&) { host_->deliver_report(id, {.text = "{}"}); },
+      .wake = [] {},  // a turn comes by itself
+      .keeps_holds = has_journal()};
+}
+
+// What still waits ends first, while there is somebody to hear of it.
 Server::~Server() {
-  connections_.clear();
-  batch_.reset();
+  engine_->close();
+  host_.reset();
   engine_.reset();
 }
 
-std::uint64_t Server::http_requests() const {
-  std::uint64_t sum = 0;
-  for (const auto& by_class : figures_.http_requests) {
+std::uint64_t Server::requests() const {
+  std::uint64_t sum = stats_.line_requests.value();
+  for (const auto& by_class : stats_.http_requests) {
     for (const auto& count : by_class) sum += count.value();
   }
   return sum;
@@ -72,179 +144,42 @@ std::uint64_t Server::http_requests() const {
 
 // Clients come, speak and go.
 
+// Null when its session is over.
+Server::WireTransport* Server::find(std::uint64_t wire) const {
+  const auto found = wires_.find(wire);
+  return found == wires_.end() || found->second->hosted().is_over ? nullptr : found->second;
+}
+
 void Server::open(std::uint64_t wire, bool is_http) {
-  Connection& connection = connections_[wire];
+  std::unique_ptr<ServerSession> session;
   if (is_http) {
-    connection.session = std::make_unique<HttpSession>(*context_, wire);
+    session = std::make_unique<HttpSession>(host_->context(), wire);
   } else {
-    connection.session = std::make_unique<LineSession>(*context_, wire);
+    session = std::make_unique<LineSession>(host_->context(), wire);
   }
+  auto transport = std::make_unique<WireTransport>(*this, wire);
+  WireTransport* const opened = wires_[wire] = transport.get();
+  opened->start(host_->open(std::move(session), std::move(transport)));
 }
 
 void Server::receive(std::uint64_t wire, std::string_view bytes) {
-  const auto found = connections_.find(wire);
-  if (found == connections_.end() || found->second.finishing) return;
-  found->second.unread += bytes;
-  touch(wire, found->second);
+  if (WireTransport* const transport = find(wire)) transport->receive(bytes);
 }
 
 void Server::receive_end(std::uint64_t wire) {
-  const auto found = connections_.find(wire);
-  if (found == connections_.end() || found->second.finishing) return;
-  found->second.input_ended = true;
-  touch(wire, found->second);
+  if (WireTransport* const transport = find(wire)) transport->receive_end();
 }
 
+// Also after the session is over: nothing that is corked will be heard any more.
 void Server::receive_reset(std::uint64_t wire) {
-  const auto found = connections_.find(wire);
-  if (found == connections_.end()) return;
-  end_session(found->second, Ender::peer);
-  connections_.erase(found);
-  batch_->commit();
+  if (const auto found = wires_.find(wire); found != wires_.end()) found->second->receive_reset();
 }
 
-void Server::touch(std::uint64_t wire, Connection& connection) {
-  if (!std::exchange(connection.touched, true)) touched_.push_back(wire);
-}
-
-// A turn.
+// Turns, and what is done beside them.
 
 void Server::turn() {
   turned_ = true;
-  // By number: what is touched on the way comes behind.
-  for (std::size_t i = 0; i < touched_.size(); ++i) {
-    const auto found = connections_.find(touched_[i]);
-    if (found != connections_.end()) take_in(found->second);
-  }
-  Position position = 0;  // what this turn's answers rest on
-  do {
-    position = std::max(position, batch_->commit());
-  } while (take_inbox());
-  for (std::size_t i = 0; i < touched_.size(); ++i) {
-    const auto found = connections_.find(touched_[i]);
-    if (found == connections_.end()) continue;
-    found->second.touched = false;
-    flush(found->second, position);
-  }
-  touched_.clear();
-  batch_->commit();
-  release_held();
-}
-
-void Server::take_in(Connection& connection) {
-  ServerSession& session = *connection.session;
-  while (!connection.finishing && !connection.unread.empty() &&
-         session.fate() == ServerSession::Fate::open && !session.blocked()) {
-    const std::size_t taken = session.take_in(connection.unread, connection.out);
-    connection.unread.erase(0, taken);
-    if (taken == 0) return;
-  }
-}
-
-// False when there was nothing.
-bool Server::take_inbox() {
-  const std::vector<WaitResult> inbox = std::exchange(inbox_, {});
-  const auto signals = std::exchange(signals_, {});
-  const std::vector<SessionId> reports = std::exchange(reports_, {});
-  for (const WaitResult& settled : inbox) {
-    const auto found = connections_.find(settled.id);
-    if (found == connections_.end() || found->second.finishing) {
-      take_back(settled);
-    } else {
-      settle(found->first, found->second, settled);
-    }
-  }
-  for (const auto& [wire, signal] : signals) {
-    const auto found = connections_.find(wire);
-    if (found == connections_.end() || found->second.finishing) continue;
-    found->second.session->signalled(*signal, found->second.out);
-    touch(wire, found->second);
-  }
-  for (const SessionId id : reports) {
-    const auto found = connections_.find(id);
-    if (found == connections_.end() || found->second.finishing) continue;
-    found->second.session->report("{}", found->second.out);
-    touch(id, found->second);
-    take_in(found->second);
-  }
-  return !inbox.empty() || !signals.empty() || !reports.empty();
-}
-
-void Server::settle(std::uint64_t wire, Connection& connection, const WaitResult& settled) {
-  ServerSession& session = *connection.session;
-  if (settled.outcome == Outcome::ok && session.holds_outlive_it() && connection.input_ended) {
-    end_session(connection, Ender::peer);
-    return take_back(settled);
-  }
-  session.on_wait_done(settled, connection.out);
-  touch(wire, connection);
-  take_in(connection);
-}
-
-void Server::take_back(const WaitResult& settled) {
-  const auto found = abandoned_.find(settled.id);
-  if (found == abandoned_.end()) return;
-  const Abandoned abandoned = std::move(found->second);
-  abandoned_.erase(found);
-  if (settled.outcome != Outcome::ok) return;
-  const Holder by_secret(nullptr, settled.grant.secret);
-  batch_->withdraw({.key = abandoned.key,
-                    .holder = abandoned.holder.empty() ? by_secret : Holder(abandoned.holder),
-                    .fence = settled.grant.fence,
-                    .kind = abandoned.kind});
-}
-
-void Server::deliver(std::span<const std::uint64_t> subscribers,
-                     const std::shared_ptr<const Signal>& signal) noexcept {
-  for (const std::uint64_t id : subscribers) signals_.emplace_back(id, signal);
-}
-
-// Nobody may hear of what a crash could still undo.
-void Server::flush(Connection& connection, Position position) {
-  if (!connection.out.empty()) {
-    connection.held.push_back({position, std::exchange(connection.out, {})});
-  }
-  if (connection.finishing) return;
-  const ServerSession& session = *connection.session;
-  const bool all_taken_in =
-      connection.input_ended && (connection.unread.empty() || !session.blocked());
-  if (connection.input_ended && session.needs_peer()) {
-    return end_session(connection, Ender::peer);
-  }
-  const bool over = session.fate() != ServerSession::Fate::open || all_taken_in;
-  if (over && !session.blocked()) {
-    end_session(connection, all_taken_in ? Ender::peer : Ender::server);
-  }
-}
-
-void Server::release_held() {
-  for (auto at = connections_.begin(); at != connections_.end();) {
-    auto& [wire, connection] = *at;
-    while (!connection.held.empty() && engine_->is_durable(connection.held.front().position)) {
-      place_.send(wire, connection.held.front().bytes);
-      connection.held.pop_front();
-    }
-    if (connection.finishing && connection.held.empty()) {
-      place_.close(wire);
-      at = connections_.erase(at);
-    } else {
-      ++at;
-    }
-  }
-}
-
-void Server::end_session(Connection& connection, Ender ender) {
-  if (std::exchange(connection.finishing, true)) return;
-  const bool survives = ender == Ender::server && context_->draining && has_journal();
-  connection.session->end(survives || !place_.swarm.options.auto_release_on_disconnect);
-}
-
-// Beside the turns.
-
-Duration Server::journal_turn() {
-  const Duration next = log_->turn();
-  release_held();
-  return next;
+  host_->end_turn();
 }
 
 bool Server::sweep() {
@@ -256,20 +191,16 @@ bool Server::sweep() {
 }
 
 void Server::stop() {
-  context_->draining = true;
-  for (auto& [wire, connection] : connections_) {
-    connection.session->drain(connection.out);
-    touch(wire, connection);
-  }
+  host_->drain();
   turn();
   if (log_) log_->flush();
-  release_held();
-  for (auto& [wire, connection] : connections_) end_session(connection, Ender::server);
+  turn();
+  host_->cut_all();
   turn();
   engine_->close();
   turn();
   if (log_) log_->flush();
-  release_held();
+  turn();
 }
 
 void Server::die() {

@@ -1,26 +1,21 @@
-// One life of a server: the engine, the journal and the conversations are the real ones; in place
-// of sockets, threads and a disk it has what the simulation gives it. What a worker does in a turn
-// is done here as there: requests are executed, committed together, and no answer leaves before
-// what it rests on is durable.
+// One life of a server: the engine, the journal, the SessionHost and its sessions are the real
+// ones; in place of sockets, threads and a disk it has what the simulation gives it.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "crash/simulated_disk.h"
 #include "crash/witnessed_journal.h"
 #include "journal/log_journal.h"
-#include "lockd/batch.h"
 #include "lockd/engine.h"
 #include "pubsub/signal_hub.h"
-#include "server/session/server_session.h"
+#include "server/session/session_host.h"
 #include "simulation/appended_log.h"
 #include "simulation/swarm.h"
 #include "simulation/witness.h"
@@ -37,7 +32,7 @@ struct Place {
   std::function<void(std::uint64_t wire)> close;
 };
 
-class Server final : private Listener, private Mailbox, private Desk {
+class Server {
  public:
   // Recovers. Throws JournalError.
   Server(const Place& place, std::uint64_t life);
@@ -48,10 +43,10 @@ class Server final : private Listener, private Mailbox, private Desk {
   void receive_end(std::uint64_t wire);
   void receive_reset(std::uint64_t wire);
 
-  // Executes what has arrived.
+  // Ends the turn in which all that has arrived since the last was executed.
   void turn();
   // How long it may be until the journal's next turn.
-  Duration journal_turn();
+  Duration journal_turn() { return log_->turn(); }
   // Ends what has fallen due. False if nothing can have.
   bool sweep();
   // As on SIGTERM, to the end.
@@ -66,11 +61,9 @@ class Server final : private Listener, private Mailbox, private Desk {
   Position durable() const { return log_ ? log_->durable() : 0; }
   crash::Holds holds() { return journal_->describe(); }
   const Engine& engine() const { return *engine_; }
-  std::uint64_t requests() const { return figures_.line_requests.value() + http_requests(); }
-  bool is_open(std::uint64_t wire) const {
-    const auto found = connections_.find(wire);
-    return found != connections_.end() && !found->second.finishing;
-  }
+  std::uint64_t requests() const;
+  // Whether the session of that wire goes on.
+  bool is_open(std::uint64_t wire) const { return find(wire) != nullptr; }
 
  private:
   // Words that are the same in every run.
@@ -98,48 +91,10 @@ class Server final : private Listener, private Mailbox, private Desk {
     const std::uint64_t offset_ns_;
   };
 
-  // What is written waits for its position.
-  struct Held {
-    Position position;
-    std::string bytes;
-  };
-  struct Connection {
-    std::unique_ptr<ServerSession> session;
-    std::string unread{};
-    std::string out{};
-    std::deque<Held> held{};
-    bool input_ended = false;
-    bool finishing = false;  // its session has ended; what is held is still to be sent
-    bool touched = false;
-  };
-  using Connections = std::map<std::uint64_t, Connection>;  // by wire, which is the session's id
+  class WireTransport;
 
-  struct Abandoned {
-    Kind kind;
-    std::string key;
-    std::string holder;
-  };
-
-  enum class Ender : std::uint8_t { peer, server };
-
-  void on_wait_done(const WaitResult& settled) noexcept override { inbox_.push_back(settled); }
-  void deliver(std::span<const std::uint64_t> subscribers,
-               const std::shared_ptr<const Signal>& signal) noexcept override;
-  void ask(SessionId id, ReportRequest) override { reports_.push_back(id); }
-  void watch_events(SessionId) override {}
-  void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) override {
-    abandoned_.insert_or_assign(id, Abandoned{kind, std::string(key), std::string(holder)});
-  }
-
-  void touch(std::uint64_t wire, Connection& connection);
-  void take_in(Connection& connection);
-  bool take_inbox();
-  void settle(std::uint64_t wire, Connection& connection, const WaitResult& settled);
-  void take_back(const WaitResult& settled);
-  void flush(Connection& connection, Position position);
-  void release_held();
-  void end_session(Connection& connection, Ender ender);
-  std::uint64_t http_requests() const;
+  WireTransport* find(std::uint64_t wire) const;
+  HostSetup host_setup();
 
   const Place place_;
   std::optional<LogJournal> log_;
@@ -147,16 +102,11 @@ class Server final : private Listener, private Mailbox, private Desk {
   std::optional<crash::WitnessedJournal> journal_;
   std::unique_ptr<Engine> engine_;
   SignalHub hub_;
-  std::optional<Batch> batch_;
+  EventFeed feed_;  // which nobody watches: the engine's observer is the witness
   Words secrets_;
-  WorkerStats figures_;
-  std::unique_ptr<SessionContext> context_;
-  Connections connections_;
-  std::vector<std::uint64_t> touched_;
-  std::vector<WaitResult> inbox_;
-  std::vector<std::pair<std::uint64_t, std::shared_ptr<const Signal>>> signals_;
-  std::vector<SessionId> reports_;
-  std::map<SessionId, Abandoned> abandoned_;
+  WorkerStats stats_;
+  std::map<std::uint64_t, WireTransport*> wires_;  // whose transports the host still has
+  std::unique_ptr<SessionHost> host_;
   Time next_sweep_{};  // unless something was done since
   bool turned_ = true;
 };

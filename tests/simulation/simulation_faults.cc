@@ -151,6 +151,7 @@ void Simulation::check_all_can_be_taken() {
     server_->receive(id, "l\n" + key.name() + "\n0 1\n");
     server_->turn();
     while (server_->wants_journal()) server_->journal_turn();
+    server_->turn();
     std::string reply;
     pass(2s);
     server_->sweep();

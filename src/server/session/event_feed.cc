@@ -55,10 +55,10 @@ std::uint64_t EventFeed::end() const {
 void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
   MutexLock lock(mutex_);
   if (watchers_ == 0) return;
-  for (const KeyEvent& occurrence : key_events) {
+  for (const KeyEvent& event : key_events) {
     auto entry = std::make_shared<Entry>(
-        Entry{.position = position, .occurrence = occurrence, .key = std::string(occurrence.key)});
-    entry->occurrence.key = entry->key;
+        Entry{.position = position, .event = event, .key = std::string(event.key)});
+    entry->event.key = entry->key;
     if (ring_.empty()) ring_.resize(kEntriesMax);
     ring_[end_++ % kEntriesMax] = std::move(entry);
   }
@@ -79,25 +79,25 @@ std::uint64_t EventFeed::read(std::uint64_t& place, Entries& entries,
 }
 
 KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms) {
-  const KeyEvent& occurrence = entry.occurrence;
-  const Type type = occurrence.type;
+  const KeyEvent& event = entry.event;
+  const Type type = event.type;
   const bool of_hold = type != Type::queued && type != Type::gave_up;
   JsonObject json;
   json.add("at_unix_ms", at_unix_ms);
-  json.add("kind", occurrence.kind == Kind::lock ? "lock" : "semaphore");
+  json.add("kind", event.kind == Kind::lock ? "lock" : "semaphore");
   json.add("key", entry.key);
-  json.add("holder", occurrence.holder);
-  if (of_hold) json.add("token", occurrence.fence);
-  json.add("limit", occurrence.limit);
-  json.add("holders", occurrence.holders);
-  json.add("waiters", occurrence.waiters);
-  if (type == Type::granted) json.add("ttl_ms", whole_ms(occurrence.ttl));
+  json.add("holder", event.holder);
+  if (of_hold) json.add("token", event.fence);
+  json.add("limit", event.limit);
+  json.add("holders", event.holders);
+  json.add("waiters", event.waiters);
+  if (type == Type::granted) json.add("ttl_ms", whole_ms(event.ttl));
   if (type == Type::granted || type == Type::gave_up) {
-    json.add("waited_ms", whole_ms(occurrence.lasted));
+    json.add("waited_ms", whole_ms(event.lasted));
   } else if (type != Type::queued) {
-    json.add("held_ms", whole_ms(occurrence.lasted));
+    json.add("held_ms", whole_ms(event.lasted));
   }
-  if (type == Type::gave_up) json.add("reason", reason_of(occurrence.outcome));
+  if (type == Type::gave_up) json.add("reason", reason_of(event.outcome));
   return {event_name(type), json.finish(), entry.key};
 }
 

@@ -1,6 +1,6 @@
 // The latest of what happened to keys, kept for those who look on: the dashboard, `lockctl watch`.
 //
-// The engine leaves key_events here, under its locks; workers read them when they tick. The feed
+// The engine leaves events here, under its locks; workers read them when they tick. The feed
 // is a ring: who does not read in time misses some, and is told how many. While nobody watches the
 // engine collects nothing.
 //
@@ -24,7 +24,7 @@ class EventFeed final : public Observer {
  public:
   struct Entry {
     Position position = 0;  // nobody may be told before this is durable
-    KeyEvent occurrence;    // its key is `key`
+    KeyEvent event;         // its key is `key`
     std::string key;
   };
   using Entries = std::vector<std::shared_ptr<const Entry>>;
@@ -52,7 +52,7 @@ class EventFeed final : public Observer {
   Entries ring_ GUARDED_BY(mutex_);  // entry i is at i modulo kEntriesMax
 };
 
-// One occurrence as clients see it.
+// One event as clients see it.
 struct KeyEventJson {
   std::string_view event;  // "granted"
   std::string data;        // JSON

@@ -1,12 +1,20 @@
 #include "server/session/http_session.h"
 
+#include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/string.hpp>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "base/json_text.h"
+#include "base/pattern.h"
 #include "base/secret.h"
+#include "base/text.h"
 #include "protocol/http/web_files.h"
+#include "server/milliseconds.h"
+#include "server/readiness.h"
+#include "server/session/session_host.h"
 
 namespace lockd {
 namespace {
@@ -36,6 +44,53 @@ bool is_own_name(std::string_view host) {
   boost::asio::ip::make_address(name, error);
   return !error;
 }
+
+constexpr std::int64_t kMsMax = 9'223'372'036'000;
+
+Duration of_ms(std::int64_t ms) { return std::chrono::milliseconds(ms); }
+
+// What an engine's refusal is called. Those that depend on the call come before this.
+HttpError error_of(Outcome outcome) {
+  const std::string detail(describe(outcome));
+  switch (outcome) {
+    case Outcome::held: return {409, "held", detail};
+    case Outcome::timeout: return {409, "wait_timeout", detail};
+    case Outcome::expired: return {409, "expired", detail};
+    case Outcome::stale: return {409, "stale_token", detail};
+    case Outcome::not_holder: return {409, "not_holder", detail};
+    case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
+    case Outcome::max_keys: return {429, "max_locks", detail};
+    case Outcome::max_waiters: return {429, "max_waiters", detail};
+    case Outcome::cancelled:
+    case Outcome::closed: return {503, "draining", "the server is stopping"};
+    case Outcome::not_leader: return {503, "not_leader", detail};
+    case Outcome::storage:
+    case Outcome::fences_exhausted: return {503, "storage", detail};
+    default: return {400, "bad_request", detail};
+  }
+}
+
+// The hold that a renewal or a release names. Views into `members`.
+HoldId hold_in(RequestParams& params, Kind kind) {
+  const std::string_view key = params.name("key");
+  const std::string_view holder = params.name("holder");
+  const std::int64_t token = params.number("token", 1, kFenceMax);
+  return {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind};
+}
+
+constexpr std::string_view kStreamType = "text/event-stream";
+constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+constexpr std::string_view kPageFields =
+    "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'\r\n"
+    "Referrer-Policy: no-referrer\r\n";
+
+constexpr std::int64_t kKeysPerPageMax = 1000;
+constexpr std::int64_t kKeysPerPage = 100;
+
+// A line client's payload may be any bytes; JSON may not.
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 }  // namespace
 
@@ -187,6 +242,274 @@ void HttpSession::call(const Target& target, std::string_view channel, const Htt
   }
 }
 
+// Holds.
+
+// When to come again, or where to.
+std::string HttpSession::advice(const HttpError& error) const {
+  if (error.status != 503) return {};
+  if (error.code != "not_leader") return "Retry-After: 1\r\n";
+  return "X-Dflockd-Leader: " + context_.leader_address() + "\r\nRetry-After: 1\r\n";
+}
+
+// The wall clock now, and what is left: no change of the clock since the grant is in it.
+std::int64_t HttpSession::unix_ms_of(Time time) const {
+  const Duration left = std::max(time - context_.engine.now(), Duration::zero());
+  return context_.unix_ms() + whole_ms(left);
+}
+
+void HttpSession::acquire(Kind kind, std::string_view body, std::string& out) {
+  RequestParams params = RequestParams::of_json(body);
+  const std::string_view key = params.name("key");
+  const std::string_view holder = params.name("holder");
+  const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
+  const auto wait_ms = params.number_if_given("wait_ms", 0, kMsMax);
+  const std::int64_t limit = kind == Kind::lock ? 1 : params.number("limit", 1, kLimitMax);
+  if (refuse_params(params, out)) return;
+
+  Conflict conflict;
+  const Answer answer =
+      context_.batch.acquire({.key = key,
+                              .holder = holder,
+                              .ttl = ttl_ms ? of_ms(*ttl_ms) : context_.options.default_lease_ttl,
+                              .wait = of_ms(wait_ms.value_or(0)),
+                              .kind = kind,
+                              .limit = static_cast<std::uint32_t>(limit)},
+                             &context_.host.listener(), id(), &conflict);
+  if (answer.outcome == Outcome::ok) return answer_grant(key, holder, answer.grant, out);
+  if (answer.outcome != Outcome::queued) {
+    wait_.kind = kind;
+    return refuse_acquire(answer.outcome, conflict, out);
+  }
+  state_ = State::waiting;
+  wait_ = {answer.wait, kind, std::string(key), std::string(holder)};
+}
+
+void HttpSession::on_wait_done(const WaitResult& result, std::string& out) {
+  if (state_ != State::waiting) return;
+  state_ = State::listening;
+  if (result.outcome == Outcome::ok) {
+    return answer_grant(wait_.key, wait_.holder, result.grant, out);
+  }
+  Conflict conflict;
+  context_.batch.explain(wait_.kind, wait_.key, &conflict);
+  refuse_acquire(result.outcome, conflict, out);
+}
+
+void HttpSession::answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
+                               std::string& out) {
+  JsonObject json;
+  json.add("key", key);
+  json.add("holder", holder);
+  json.add("token", grant.fence);
+  json.add("expires_at_unix_ms", unix_ms_of(grant.expires_at));
+  answer(200, json.finish(), out);
+}
+
+// With who is in the way, if somebody still is.
+void HttpSession::refuse_acquire(Outcome outcome, const Conflict& conflict, std::string& out) {
+  const HttpError error = error_of(outcome);
+  const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
+  JsonObject json;
+  json.add("error", error.code);
+  json.add("detail", error.detail);
+  if (names_others && conflict.holders > 0) {
+    if (wait_.kind == Kind::lock) {
+      json.add("holder", conflict.holder);
+      json.add("token", conflict.fence);
+      json.add("expires_at_unix_ms", unix_ms_of(conflict.expires_at));
+    } else {
+      json.add("limit", conflict.limit);
+      json.add("holders", conflict.holders);
+    }
+    json.add("waiters", conflict.waiters);
+  }
+  if (outcome == Outcome::limit_mismatch) json.add("limit", conflict.limit);
+  answer(error.status, json.finish(), out, advice(error));
+}
+
+void HttpSession::renew(Kind kind, std::string_view body, std::string& out) {
+  RequestParams params = RequestParams::of_json(body);
+  const HoldId hold = hold_in(params, kind);
+  const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
+  if (refuse_params(params, out)) return;
+
+  std::optional<Duration> ttl;
+  if (ttl_ms) ttl = of_ms(*ttl_ms);
+  const Answer answer = context_.batch.renew(hold, ttl);
+  if (answer.outcome == Outcome::ok) {
+    return answer_grant(hold.key, hold.holder.name(), answer.grant, out);
+  }
+  refuse_hold(answer.outcome, out);
+}
+
+void HttpSession::release(Kind kind, std::string_view body, std::string& out) {
+  RequestParams params = RequestParams::of_json(body);
+  const HoldId hold = hold_in(params, kind);
+  if (refuse_params(params, out)) return;
+
+  const Outcome outcome = context_.batch.release(hold);
+  if (outcome != Outcome::ok) return refuse_hold(outcome, out);
+  JsonObject json;
+  json.add("key", hold.key);
+  json.add("released", true);
+  answer(200, json.finish(), out);
+}
+
+void HttpSession::refuse_hold(Outcome outcome, std::string& out) {
+  const HttpError error = error_of(outcome);
+  refuse(error, out, advice(error));
+}
+
+void HttpSession::fence(const Target& target, std::string& out) {
+  RequestParams params = RequestParams::of_query(target.query);
+  const std::string_view key = params.name("key");
+  if (refuse_params(params, out)) return;
+  // Whoever asks wants to know what was granted last: only the leader does.
+  if (context_.engine.journal_state() == Journal::State::following) {
+    return refuse_hold(Outcome::not_leader, out);
+  }
+
+  const FenceStatus status = context_.batch.fence(key);
+  JsonObject json;
+  json.add("key", key);
+  json.add("held", status.held);
+  json.add("token", status.fence);
+  answer(200, json.finish(), out);
+}
+
+// Signals.
+
+void HttpSession::publish(std::string_view channel, std::string_view body, std::string& out) {
+  RequestParams params = RequestParams::of_json(body);
+  const std::string_view payload = params.text("payload");
+  if (!is_channel(channel)) params.refuse("the channel", "must be a name without wildcards");
+  if (!is_payload(channel, payload)) {
+    params.refuse("payload", "must not be blank, nor have line feeds, nor be too long for a line");
+  }
+  if (refuse_params(params, out)) return;
+
+  JsonObject json;
+  json.add("delivered", publish_signal(channel, payload));
+  answer(200, json.finish(), out);
+}
+
+void HttpSession::listen(const Target& target, std::string& out) {
+  RequestParams params = RequestParams::of_query(target.query);
+  const std::string_view pattern = params.text("pattern");
+  const std::string_view group = params.text_if_given("group").value_or("");
+  if (!is_pattern(pattern)) {
+    params.refuse("pattern", "must be a name in which * and > are whole tokens, > the last");
+  }
+  if (!group.empty() && !is_name(group)) {
+    params.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
+  }
+  if (refuse_params(params, out)) return;
+  if (!exchange_.with_body) return answer(200, "", out, {}, kStreamType);
+  if (!context_.hub.listen(subscriber(), pattern, group)) {
+    return refuse({429, "max_subscriptions", "this connection has too many"}, out);
+  }
+  listens_ = true;
+  begin_stream(out);
+}
+
+void HttpSession::signalled(const Signal& signal, std::string& out) {
+  if (state_ != State::streaming) return;
+  JsonObject json;
+  json.add("channel", signal.channel());
+  json.add("payload", as_utf8(signal.payload(), kReplacement));
+  write_stream_event(out, !exchange_.http_1_0, "sig", json.finish());
+}
+
+// Keys.
+
+void HttpSession::list_keys(const Target& target, std::string& out) {
+  RequestParams params = RequestParams::of_query(target.query);
+  KeyQuery query;
+  query.prefix = params.text_if_given("prefix").value_or("");
+  query.key = params.text_if_given("key").value_or("");
+  query.keys_max = static_cast<std::uint32_t>(
+      params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
+  query.with_idle = params.truth("idle");
+  if (const auto order = params.text_if_given("order")) {
+    query.by_waiters = *order == "waiters";
+    if (!query.by_waiters) params.refuse("order", "must be waiters");
+  }
+  if (const auto after = params.text_if_given("after")) {
+    if (!parse_place(*after, &query.from)) {
+      params.refuse("after", "must be the `next` of an earlier page");
+    }
+  }
+  if (refuse_params(params, out)) return;
+  ask({.what = ReportRequest::What::keys, .keys = std::move(query)});
+}
+
+void HttpSession::watch_events(const Target& target, std::string& out) {
+  RequestParams params = RequestParams::of_query(target.query);
+  event_prefix_ = params.text_if_given("prefix").value_or("");
+  if (refuse_params(params, out)) return;
+  if (!exchange_.with_body) return answer(200, "", out, {}, kStreamType);
+  context_.host.watch_events(id());
+  begin_stream(out);
+}
+
+void HttpSession::on_key_event(const KeyEventJson& event, std::string& out) {
+  if (state_ != State::streaming || !event.key.starts_with(event_prefix_)) return;
+  if (missed_ > 0) {
+    JsonObject json;
+    json.add("count", std::exchange(missed_, 0));
+    write_stream_event(out, !exchange_.http_1_0, "missed", json.finish());
+  }
+  write_stream_event(out, !exchange_.http_1_0, event.event, event.data);
+}
+
+// Streams. The head is sent at once: it says that whatever happens from now on will be told.
+
+void HttpSession::begin_stream(std::string& out) {
+  exchange_.keep_alive = false;
+  const std::string fields = usual_fields(kNotKept);
+  write_stream_head(out, head(200, kStreamType, fields));
+  fate_ = Fate::open;  // it closes when the client does, or when the server stops
+  state_ = State::streaming;
+}
+
+void HttpSession::ping(std::string& out) {
+  if (state_ == State::streaming) write_stream_ping(out, !exchange_.http_1_0);
+}
+
+// Reports.
+
+void HttpSession::ask(ReportRequest report) {
+  state_ = State::reporting;
+  context_.host.ask(id(), std::move(report));
+}
+
+void HttpSession::report(std::string_view text, std::string& out) {
+  if (state_ != State::reporting) return;
+  state_ = State::listening;
+  answer(200, text, out, {}, exchange_.call == HttpCall::metrics ? kMetricsType : kJsonType);
+}
+
+void HttpSession::answer_health(std::string& out) {
+  std::string_view problem;
+  if (exchange_.call == HttpCall::ready) {
+    problem = why_not_ready(context_.draining, context_.engine.journal_state());
+  } else if (exchange_.call == HttpCall::leader) {
+    const bool follows = context_.engine.journal_state() == Journal::State::following;
+    problem =
+        follows ? "not_leader" : why_not_ready(context_.draining, context_.engine.journal_state());
+    // As with everything a leader says: not before it is certain to be one.
+    if (problem.empty() && context_.cluster != nullptr) context_.batch.barrier();
+  }
+  JsonObject json;
+  json.add("status", problem.empty() ? "ok" : problem);
+  answer(problem.empty() ? 200 : 503, json.finish(), out);
+}
+
+void HttpSession::answer_page(std::string_view path, std::string& out) {
+  const WebFile* file = find_web_file(path);
+  answer(200, file->content, out, kPageFields, file->type);
+}
+
 // Replies.
 
 ReplyHead HttpSession::head(int status, std::string_view type, std::string_view fields) {
@@ -262,7 +585,7 @@ void HttpSession::end(bool) {
   if (listens_) context_.hub.drop(subscriber());
   if (state_ != State::waiting) return;
   if (!context_.batch.cancel(wait_.id)) {
-    context_.desk.abandon(id(), wait_.kind, wait_.key, wait_.holder);
+    context_.host.abandon(id(), wait_.kind, wait_.key, wait_.holder);
   }
 }
 

@@ -1,10 +1,8 @@
-// One client's conversation over HTTP.
+// One client's session over HTTP.
 //
 // Requests are answered in order, also when they are pipelined. One that waits in line, or for a
 // report, blocks those behind it. A stream of events or signals is the last reply of its
 // connection: what the client sends behind it is not read.
-//
-// The calls themselves are in http_reservations.cc (holds) and http_observations.cc (the rest).
 #pragma once
 
 #include <cstddef>
@@ -37,10 +35,10 @@ class HttpSession final : public ServerSession {
   bool may_be_silent() override { return blocked(); }
   std::uint64_t request_under_way() const override { return parser_ == nullptr ? 0 : requests_; }
 
-  void on_wait_done(const WaitResult& settled, std::string& out) override;
+  void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(std::string_view text, std::string& out) override;
   void signalled(const Signal& signal, std::string& out) override;
-  void on_key_events(const KeyEventJson& occurrence, std::string& out) override;
+  void on_key_event(const KeyEventJson& event, std::string& out) override;
   void missed(std::uint64_t count) override { missed_ += count; }
   void ping(std::string& out) override;
 

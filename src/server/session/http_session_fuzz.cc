@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "server/session/http_session.h"
-#include "server/session/session_harness.h"
+#include "server/session/testing/session_harness.h"
 
 namespace {
 
@@ -41,9 +41,7 @@ void take_reply(std::string_view& said) {
 
 std::string play(std::string_view input, std::size_t piece, const lockd::Options& options) {
   lockd::SessionHarness harness(options);
-  lockd::HttpSession session(harness.context(), 1);
-  std::string said = harness.play(session, input, piece);
-  session.end(false);
+  std::string said = harness.play<lockd::HttpSession>(input, piece);
   // Leave to send a body is given to those whose body is not there yet.
   constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
   for (std::size_t at; (at = said.find(kContinue)) != std::string::npos;) {

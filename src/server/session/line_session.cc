@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "base/planted.h"
 #include "protocol/line/line_reply.h"
+#include "server/session/session_host.h"
 
 namespace lockd {
 
@@ -32,7 +32,6 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
       refuse(parsed.violation, out);
     }
   }
-  if (planted(Bug::lost_input) && needs_peer()) return unread.size();
   return taken;
 }
 
@@ -46,7 +45,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::auth: return authenticate(request, out);
     case Command::stats:
       blocked_on_ = BlockedOn::report;
-      return context_.desk.ask(id(), {.what = ReportRequest::What::stats});
+      return context_.host.ask(id(), {.what = ReportRequest::What::stats});
     case Command::ping: return write_status(out, kStatusOk);
     case Command::barrier: return barrier(out);
     case Command::listen: return listen(request, out);
@@ -69,7 +68,7 @@ void LineSession::acquire(const LineRequest& request, std::string& out) {
                                         .wait = request.wait,
                                         .kind = request.kind,
                                         .limit = request.limit},
-                                       &context_.listener, session_.id),
+                                       &context_.host.listener(), session_.id),
                 out);
 }
 
@@ -86,7 +85,7 @@ void LineSession::enqueue(const LineRequest& request, std::string& out) {
 void LineSession::await_turn(const LineRequest& request, std::string& out) {
   reply_or_wait(request,
                 context_.batch.await_turn(session_, request.kind, request.key, request.wait,
-                                          &context_.listener, session_.id),
+                                          &context_.host.listener(), session_.id),
                 out);
 }
 
@@ -147,14 +146,14 @@ void LineSession::barrier(std::string& out) {
   if (context_.engine.journal_state() == Journal::State::following) {
     return say(Command::barrier, Outcome::not_leader, out);
   }
-  if (context_.cluster != nullptr) context_.batch.fence("barrier");
+  if (context_.cluster != nullptr) context_.batch.barrier();
   write_status(out, kStatusOk);
 }
 
-void LineSession::on_wait_done(const WaitResult& settled, std::string& out) {
+void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
   if (blocked_on_ != BlockedOn::wait) return;
   blocked_on_ = BlockedOn::nothing;
-  reply(wait_.command, {settled.outcome, settled.grant, {}}, out);
+  reply(wait_.command, {result.outcome, result.grant, {}}, out);
 }
 
 void LineSession::report(std::string_view text, std::string& out) {
@@ -211,7 +210,7 @@ void LineSession::drain(std::string&) {
 void LineSession::end(bool keep_holds) {
   if (listens_) context_.hub.drop(subscriber());
   // Its place goes with the session; but it may have been granted meanwhile.
-  if (keep_holds && needs_peer()) context_.desk.abandon(id(), wait_.kind, wait_.key, {});
+  if (keep_holds && needs_peer()) context_.host.abandon(id(), wait_.kind, wait_.key, {});
   context_.batch.end_session(session_, keep_holds);
 }
 

@@ -1,4 +1,4 @@
-// One client's conversation on the line protocol.
+// One client's session on the line protocol.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class LineSession final : public ServerSession {
   bool holds_outlive_it() const override { return !context_.options.auto_release_on_disconnect; }
   bool may_be_silent() override;
 
-  void on_wait_done(const WaitResult& settled, std::string& out) override;
+  void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(std::string_view text, std::string& out) override;
   void signalled(const Signal& signal, std::string& out) override { out += signal.line(); }
 

@@ -2,8 +2,8 @@
 //
 // Bytes go in, replies are appended to an output. Requests are executed strictly in order, and
 // nothing behind one that blocks starts before it has its reply. Used by one thread at a time: that
-// of the worker whose connection it is. No clock, no I/O: whoever owns it says when the peer left,
-// when a wait was settled, and when the server begins to stop.
+// of the SessionHost it belongs to. No clock, no I/O: the host says when the peer left, when a wait
+// is over, and when the server begins to stop.
 #pragma once
 
 #include <cstddef>
@@ -25,36 +25,32 @@
 
 namespace lockd {
 
-// What a conversation asks of its worker.
-class Desk {
- public:
-  // The report comes by ServerSession::report().
-  virtual void ask(SessionId id, ReportRequest report) = 0;
-  // What happens comes by ServerSession::on_key_events(), until the conversation ends.
-  virtual void watch_events(SessionId id) = 0;
-  // The conversation ends while a grant for it may be on its way: if it is, it is to be taken back.
-  // Without a name the holder is known by the grant's secret.
-  virtual void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) = 0;
+class SessionHost;
 
- protected:
-  ~Desk() = default;
+// What a host and its sessions are given from outside. All of it outlives them.
+struct HostSetup {
+  const Options& options;
+  Engine& engine;
+  SignalHub& hub;
+  EventFeed& feed;
+  TokenSource& secrets;
+  WorkerStats& stats;
+  std::function<std::int64_t()> unix_ms;
+  // Has the report built away from this thread; it comes by SessionHost::deliver_report().
+  std::function<void(SessionId, ReportRequest)> ask;
+  // Any thread. Has the host's turn end soon: something was left for it.
+  std::function<void()> wake;
+  bool keeps_holds = false;                 // over a restart of the server
+  const ClusterJournal* cluster = nullptr;  // null: the server is on its own
 };
 
-// What the conversations of one worker share. Outlives them.
-struct SessionContext {
-  const Options& options;
-  SignalHub& hub;
-  Engine& engine;
+// What the sessions of one host share. Outlives them.
+struct SessionContext : HostSetup {
   Batch& batch;  // of the present turn
-  TokenSource& secrets;
-  Listener& listener;  // hears of waits, by session id
-  Desk& desk;
-  WorkerStats& stats;
-  std::uint8_t mailbox;  // where signals for these conversations go
-  std::function<std::int64_t()> unix_ms;
-  std::string date{};  // as HTTP writes it, renewed now and then
+  SessionHost& host;
+  std::uint8_t mailbox;  // where signals for these sessions go
+  std::string date{};    // as HTTP writes it, renewed now and then
   bool draining = false;
-  const ClusterJournal* cluster = nullptr;  // null: the server is on its own
 
   // Where the leader is reached: "host:port", or "-" when there is none.
   std::string leader_address() const;
@@ -72,7 +68,7 @@ class ServerSession {
   ServerSession(const ServerSession&) = delete;
   ServerSession& operator=(const ServerSession&) = delete;
 
-  // Executes the requests that are complete, until one blocks, the conversation ends, or so much
+  // Executes the requests that are complete, until one blocks, the session ends, or so much
   // was done for it that the rest is for a later turn. Returns how many bytes were taken.
   virtual std::size_t take_in(std::string_view unread, std::string& out) = 0;
 
@@ -94,8 +90,8 @@ class ServerSession {
   virtual void report(std::string_view text, std::string& out) = 0;
   // Something it listens to, or watches.
   virtual void signalled(const Signal& signal, std::string& out) = 0;
-  virtual void on_key_events(const KeyEventJson& /*occurrence*/, std::string& /*out*/) {}
-  // So many key_events, which it could not be told of.
+  virtual void on_key_event(const KeyEventJson& /*event*/, std::string& /*out*/) {}
+  // So many events, which it could not be told of.
   virtual void missed(std::uint64_t /*count*/) {}
   // Now and then while nothing else is sent: a stream shows that it is alive.
   virtual void ping(std::string& /*out*/) {}
@@ -119,7 +115,7 @@ class ServerSession {
  protected:
   ServerSession(SessionContext& context, SessionId id) : context_(context), session_{.id = id} {}
 
-  // How many pushes of a conversation's signals one turn has to take.
+  // How many pushes of a session's signals one turn has to take.
   static constexpr std::size_t kPushesPerTurn = 64 * 1024;
 
   // How many it reached.

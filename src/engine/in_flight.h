@@ -1,4 +1,6 @@
-// Counts the calls that are blocked in line, so that an engine does not go away under them.
+// Counts the calls that are under way, so that what they use does not go away under them.
+//
+// Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -7,25 +9,25 @@
 
 namespace lockd {
 
-class BlockedCalls {
+class InFlight {
  public:
-  // One of them, as long as it lives.
-  class Member {
+  // One call, as long as it lives.
+  class Call {
    public:
-    explicit Member(BlockedCalls& calls) : calls_(calls) {
+    explicit Call(InFlight& calls) : calls_(calls) {
       MutexLock lock(calls_.mutex_);
       ++calls_.count_;
     }
-    ~Member() {
+    ~Call() {
       // Notified under the lock: whoever waits cannot destroy the count before we are done with it.
       MutexLock lock(calls_.mutex_);
       if (--calls_.count_ == 0) calls_.none_left_.notify_all();
     }
-    Member(const Member&) = delete;
-    Member& operator=(const Member&) = delete;
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
 
    private:
-    BlockedCalls& calls_;
+    InFlight& calls_;
   };
 
   void wait_until_none() EXCLUDES(mutex_) {

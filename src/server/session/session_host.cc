@@ -1,0 +1,374 @@
+#include "server/session/session_host.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/milliseconds.h"
+
+namespace lockd {
+namespace {
+
+// The host whose turn this thread is ending: it takes in by itself what is left for it meanwhile.
+thread_local const SessionHost* ending_turn = nullptr;
+
+}  // namespace
+
+SessionHost::SessionHost(const HostSetup& setup)
+    : Listener(Called::at_commit),
+      context_{setup, batch_, *this, setup.hub.attach(*this)},
+      batch_(setup.engine) {}
+
+// Clients come, speak and go.
+
+HostedSession& SessionHost::open(std::unique_ptr<ServerSession> session,
+                                 std::unique_ptr<Transport> transport) {
+  auto hosted = std::make_unique<HostedSession>(
+      HostedSession{.session = std::move(session), .transport = std::move(transport)});
+  const SessionId id = hosted->session->id();
+  return *(sessions_[id] = std::move(hosted));
+}
+
+// Whatever the call makes the session say rests on what it asked the engine for, and on no more.
+template <typename Call>
+void SessionHost::let_speak(HostedSession& hosted, Call call) {
+  batch_.take_position();
+  call(*hosted.session, hosted.transport->output());
+  hosted.rests_on = std::max(hosted.rests_on, batch_.take_position());
+  touch(hosted);
+}
+
+std::size_t SessionHost::receive(HostedSession& hosted, std::string_view unread) {
+  if (hosted.is_over || hosted.session->fate() != ServerSession::Fate::open) return unread.size();
+  std::size_t taken = 0;
+  let_speak(hosted, [&](ServerSession& session, std::string& out) {
+    taken = session.take_in(unread, out);
+  });
+  return taken;
+}
+
+// What was complete is answered first; what waits in the queue, or is half there, never will be.
+void SessionHost::peer_closed(HostedSession& hosted) {
+  hosted.input_ended = true;
+  touch(hosted);
+}
+
+void SessionHost::turn_away(HostedSession& hosted) {
+  let_speak(hosted, [](ServerSession& session, std::string& out) { session.turn_away(out); });
+}
+
+void SessionHost::time_out(HostedSession& hosted, bool half) {
+  let_speak(hosted,
+            [half](ServerSession& session, std::string& out) { session.time_out(half, out); });
+}
+
+bool SessionHost::may_be_silent(HostedSession& hosted) { return hosted.session->may_be_silent(); }
+
+void SessionHost::ping(HostedSession& hosted) {
+  std::string& out = hosted.transport->output();
+  const std::size_t size = out.size();
+  hosted.session->ping(out);
+  if (out.size() > size) touch(hosted);
+}
+
+void SessionHost::drain() {
+  context_.draining = true;
+  for (HostedSession* hosted : all()) {
+    if (hosted->is_over) continue;
+    let_speak(*hosted, [](ServerSession& session, std::string& out) { session.drain(out); });
+  }
+}
+
+void SessionHost::send_waiting_elsewhere() {
+  for (HostedSession* hosted : all()) {
+    if (!hosted->is_corked && !hosted->session->blocked()) continue;
+    end(*hosted, Ender::journal);
+    hosted->transport->close();
+  }
+}
+
+void SessionHost::cut_all() {
+  for (HostedSession* hosted : all()) {
+    if (!hosted->is_over) cut(*hosted);
+  }
+}
+
+// To be gone through while some of them end.
+std::vector<HostedSession*> SessionHost::all() const {
+  std::vector<HostedSession*> all;
+  all.reserve(sessions_.size());
+  for (const auto& [id, hosted] : sessions_) all.push_back(hosted.get());
+  return all;
+}
+
+HostedSession* SessionHost::find(SessionId id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+// Null: it has closed meanwhile.
+HostedSession* SessionHost::find_open(SessionId id) const {
+  HostedSession* const hosted = find(id);
+  return hosted == nullptr || hosted->is_over ? nullptr : hosted;
+}
+
+// From other threads, and from this one.
+
+void SessionHost::deliver(std::span<const std::uint64_t> subscribers,
+                          const std::shared_ptr<const Signal>& signal) noexcept {
+  leave(SignalFor{signal, {subscribers.begin(), subscribers.end()}});
+}
+
+void SessionHost::deliver_report(SessionId id, ReportResult result) {
+  leave(ReportFor{id, std::move(result)});
+}
+
+void SessionHost::leave(Delivery delivery) {
+  bool was_empty = false;
+  {
+    MutexLock lock(inbox_mutex_);
+    was_empty = inbox_.empty();
+    inbox_.push_back(std::move(delivery));
+  }
+  if (was_empty && ending_turn != this) context_.wake();
+}
+
+// False when there was nothing.
+bool SessionHost::take_inbox() {
+  std::vector<Delivery> inbox;
+  {
+    MutexLock lock(inbox_mutex_);
+    inbox.swap(inbox_);
+  }
+  for (const Delivery& delivery : inbox) {
+    std::visit([this](const auto& what) { take(what); }, delivery);
+  }
+  return !inbox.empty();
+}
+
+void SessionHost::take(const WaitResult& result) {
+  HostedSession* const hosted = find_open(result.id);
+  if (hosted == nullptr) return take_back(result);
+  if (result.outcome == Outcome::ok) {
+    // A grant that would outlive a peer that has gone, which nobody knew yet, would be nobody's.
+    if (hosted->session->holds_outlive_it() && hosted->transport->peer_has_left()) {
+      finish(*hosted, Ender::peer);
+      return take_back(result);
+    }
+    hosted->hand_offs.push_back({result.position, result.grant.expires_at - result.grant.ttl});
+  }
+  hosted->rests_on = std::max(hosted->rests_on, result.position);
+  let_speak(*hosted,
+            [&](ServerSession& session, std::string& out) { session.on_wait_done(result, out); });
+  hosted->transport->resume_input();
+}
+
+void SessionHost::take(const ReportFor& delivery) {
+  HostedSession* const hosted = find_open(delivery.id);
+  if (hosted == nullptr) return;
+  hosted->rests_on = std::max(hosted->rests_on, delivery.result.position);
+  let_speak(*hosted, [&](ServerSession& session, std::string& out) {
+    session.report(delivery.result.text, out);
+  });
+  hosted->transport->resume_input();
+}
+
+void SessionHost::take(const SignalFor& delivery) {
+  for (const SessionId id : delivery.listeners) {
+    HostedSession* const hosted = find_open(id);
+    if (hosted == nullptr) continue;
+    if (!hosted->transport->has_room_for_signal()) {
+      cut(*hosted);
+    } else if (!hosted->is_over) {  // which the transport may just have found out
+      hosted->session->signalled(*delivery.signal, hosted->transport->output());
+      touch(*hosted);
+    }
+  }
+}
+
+void SessionHost::abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) {
+  abandoned_.emplace(id, Abandoned{kind, std::string(key), std::string(holder)});
+}
+
+void SessionHost::take_back(const WaitResult& result) {
+  const auto found = abandoned_.find(result.id);
+  if (found == abandoned_.end()) return;
+  if (result.outcome == Outcome::ok) {
+    const Abandoned& wait = found->second;
+    const Holder by_secret(nullptr, result.grant.secret);
+    batch_.withdraw({.key = wait.key,
+                     .holder = wait.holder.empty() ? by_secret : Holder(wait.holder),
+                     .fence = result.grant.fence,
+                     .kind = wait.kind});
+  }
+  abandoned_.erase(found);
+}
+
+// Those who watch keys.
+
+void SessionHost::watch_events(SessionId id) {
+  const std::uint64_t end = context_.feed.end();
+  if (watchers_.empty()) feed_place_ = end;
+  watchers_.push_back({id, end});
+  context_.feed.add_watcher();
+}
+
+void SessionHost::show_events() {
+  if (watchers_.empty()) return;
+  EventFeed::Entries entries;
+  const std::uint64_t shown = feed_place_;
+  const std::uint64_t missed = context_.feed.read(
+      feed_place_, entries, [this](Position position) { return is_durable(position); });
+  const Time now = context_.engine.now();
+  const std::int64_t unix_ms = context_.unix_ms();
+  std::uint64_t place = shown + missed;
+  for (const Watcher& watcher : watchers_) {
+    const std::uint64_t from = std::max(shown, watcher.from);
+    if (from < place) find(watcher.id)->session->missed(place - from);
+  }
+  for (const auto& entry : entries) {
+    const KeyEventJson event = show(*entry, unix_ms - whole_ms(now - entry->event.at));
+    for (const Watcher& watcher : watchers_) {
+      if (watcher.from > place) continue;
+      HostedSession& hosted = *find(watcher.id);
+      if (!hosted.transport->has_room_for_event()) {
+        hosted.session->missed(1);
+        continue;
+      }
+      hosted.session->on_key_event(event, hosted.transport->output());
+      touch(hosted);
+    }
+    ++place;
+  }
+}
+
+// Turns.
+
+void SessionHost::end_turn() {
+  ending_turn = this;
+  // What comes in may let a session go on, which may end another wait, and so on: all of it belongs
+  // to this turn, and goes out with its one write per session.
+  do {
+    batch_.commit();
+  } while (take_inbox());
+  ending_turn = nullptr;
+  while (HostedSession* hosted = touched_.pop_front()) flush(*hosted);
+  batch_.commit();  // a session whose peer was found to be gone released what it held
+  open_gate();
+  forget_those_gone();
+}
+
+void SessionHost::touch(HostedSession& hosted) {
+  if (!hosted.touched.linked()) touched_.push_back(&hosted);
+}
+
+void SessionHost::flush(HostedSession& hosted) {
+  if (!hosted.is_corked) send_or_cork(hosted);
+  if (!hosted.is_over) close_when_over(hosted);
+  hosted.transport->on_turn_end();
+}
+
+void SessionHost::send_or_cork(HostedSession& hosted) {
+  if (hosted.transport->output().empty()) return;
+  hosted.is_corked = !is_durable(hosted.rests_on);
+  if (!hosted.is_corked) {
+    count_hand_offs(hosted, hosted.rests_on);
+    return hosted.transport->flush();
+  }
+  hosted.transport->cork();
+  hosted.corked_at = hosted.rests_on;
+  gate_.push({hosted.corked_at, hosted.session->id()});
+}
+
+void SessionHost::uncork(HostedSession& hosted) {
+  count_hand_offs(hosted, hosted.corked_at);
+  hosted.is_corked = false;
+  if (hosted.transport->uncork()) send_or_cork(hosted);
+  if (hosted.closes && !hosted.is_corked) hosted.transport->close_gently();
+  hosted.transport->on_turn_end();
+}
+
+// From the grant to the moment at which its bytes may leave.
+void SessionHost::count_hand_offs(HostedSession& hosted, Position leaves) {
+  if (hosted.hand_offs.empty()) return;
+  const Time now = context_.engine.now();
+  std::erase_if(hosted.hand_offs, [&](const HostedSession::HandOff& hand_off) {
+    if (hand_off.position > leaves) return false;
+    context_.stats.hand_off.add(now - hand_off.granted_at);
+    return true;
+  });
+}
+
+// What has become durable leaves. Looked at again after the flag is up: progress that is made after
+// that wakes us.
+void SessionHost::open_gate() {
+  while (!gate_.empty()) {
+    const Corked next = gate_.top();
+    if (is_durable(next.position)) {
+      gate_.pop();
+      HostedSession* const hosted = find(next.id);
+      if (hosted != nullptr) uncork(*hosted);
+    } else if (wants_durable_.exchange(true)) {
+      return;
+    }
+  }
+}
+
+void SessionHost::on_durable() {
+  if (wants_durable_.exchange(false)) context_.wake();
+}
+
+// Ends.
+
+bool SessionHost::has_half_a_request(const HostedSession& hosted) const {
+  const Transport& transport = *hosted.transport;
+  return transport.has_unread() && !transport.input_pending() && !hosted.session->blocked();
+}
+
+void SessionHost::close_when_over(HostedSession& hosted) {
+  const ServerSession& session = *hosted.session;
+  if (hosted.input_ended && session.needs_peer()) return finish(hosted, Ender::peer);
+  const bool all_taken_in = hosted.input_ended && !hosted.transport->input_pending();
+  const bool is_over = session.fate() == ServerSession::Fate::closes ||
+                       (all_taken_in && session.fate() != ServerSession::Fate::refused);
+  if (!is_over || session.blocked()) return;
+  finish(hosted, all_taken_in ? Ender::peer : Ender::server);
+}
+
+void SessionHost::finish(HostedSession& hosted, Ender ender) {
+  end(hosted, ender);
+  hosted.closes = true;
+  if (!hosted.is_corked) hosted.transport->close_gently();
+}
+
+void SessionHost::cut(HostedSession& hosted) {
+  end(hosted, Ender::server);
+  hosted.transport->close();
+}
+
+// The session is over, whatever becomes of its transport. A server that stops and will recover is
+// no disconnect of its clients, nor is one that cannot reach its journal.
+void SessionHost::end(HostedSession& hosted, Ender ender) {
+  if (std::exchange(hosted.is_over, true)) return;
+  ServerSession& session = *hosted.session;
+  const bool is_open = session.fate() == ServerSession::Fate::open;
+  if (ender == Ender::peer && is_open && has_half_a_request(hosted)) session.cut_short();
+  const bool stops = ender == Ender::server && context_.draining;
+  const bool survives = ender == Ender::journal || (stops && context_.keeps_holds);
+  session.end(survives || !context_.options.auto_release_on_disconnect);
+  if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {
+    context_.feed.remove_watcher();
+  }
+  hosted.transport->on_session_end(session);
+  leaving_.push_back(&hosted);
+}
+
+void SessionHost::forget_those_gone() {
+  std::erase_if(leaving_, [this](HostedSession* hosted) {
+    if (!hosted->transport->is_idle()) return false;
+    if (hosted->touched.linked()) touched_.remove(hosted);
+    sessions_.erase(hosted->session->id());
+    return true;
+  });
+}
+
+}  // namespace lockd

@@ -1,0 +1,189 @@
+// The sessions of one worker: what comes in for them, and when what they say may leave.
+//
+// A turn: receive() hands bytes to sessions, which execute what is complete through the host's one
+// Batch. end_turn() commits that, takes in what came for the sessions from elsewhere (ends of
+// waits, signals, reports), and sends to each session once.
+//
+// The gate: nobody may hear of what a crash could still undo. Each answer rests on a position in
+// the journal. A session's output is corked until the largest position of its own answers is
+// durable; what it says meanwhile is corked in its turn. So a busy client hears something with
+// every sync, nobody waits for what others did in the same turn, and a grant that is handed on
+// leaves with the sync that lets the releaser's answer leave.
+//
+// No socket, no thread, no clock: see Transport and HostSetup. Everything belongs to one thread,
+// but for on_wait_done(), deliver(), deliver_report() and on_durable(), which any thread may call.
+#pragma once
+
+#include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/list.h"
+#include "base/mutex.h"
+#include "lockd/batch.h"
+#include "pubsub/signal_hub.h"
+#include "server/session/server_session.h"
+#include "server/session/transport.h"
+
+namespace lockd {
+
+// One session and its transport. Its members are the host's to change.
+struct HostedSession {
+  // A grant to a wait that is in the output.
+  struct HandOff {
+    Position position;
+    Time granted_at;
+  };
+
+  std::unique_ptr<ServerSession> session;
+  std::unique_ptr<Transport> transport;
+  Position rests_on = 0;   // the output as a whole
+  Position corked_at = 0;  // the part of it that is corked
+  std::vector<HandOff> hand_offs{};
+  bool is_corked = false;
+  bool input_ended = false;  // the peer sends no more
+  bool is_over = false;      // the session; its last output may still be corked
+  bool closes = false;       // when that has left
+  ListHook<HostedSession> touched{};
+};
+
+class SessionHost final : private Listener, private Mailbox {
+ public:
+  explicit SessionHost(const HostSetup& setup);
+
+  SessionContext& context() { return context_; }
+  std::size_t size() const { return sessions_.size(); }
+
+  // A client has come. The session must have been made for this host's context().
+  HostedSession& open(std::unique_ptr<ServerSession> session, std::unique_ptr<Transport> transport);
+  // Executes what is complete in `unread`, as far as the session can go now, and returns how many
+  // bytes were taken.
+  std::size_t receive(HostedSession& hosted, std::string_view unread);
+  // The peer has closed or half-closed: what was complete is answered first.
+  void peer_closed(HostedSession& hosted);
+  // Nothing can be read or written any more.
+  void broken(HostedSession& hosted) { end(hosted, Ender::peer); }
+
+  // It is not served here, whatever it says.
+  void turn_away(HostedSession& hosted);
+  // Its peer has been silent for too long; `half` of a request is there. And whether that matters.
+  void time_out(HostedSession& hosted, bool half);
+  bool may_be_silent(HostedSession& hosted);
+  // It may have something to say just to show that it is alive.
+  void ping(HostedSession& hosted);
+
+  // Ends a session, sends what there is and closes; as the peer's doing, or the server's.
+  enum class Ender : std::uint8_t { peer, server, journal };
+  void finish(HostedSession& hosted, Ender ender);
+  // At once.
+  void cut(HostedSession& hosted);
+  void cut_all();  // those that are not over
+  // The server begins to stop: what blocks is given up, the next request of each is the last.
+  void drain();
+  // Closes who waits for an answer, and keeps what they hold: another server may lead by now.
+  void send_waiting_elsewhere();
+
+  // Shows those who watch what has happened to keys since the last call and is durable.
+  void show_events();
+
+  // For sessions. The report comes by ServerSession::report(), events by on_key_event().
+  void ask(SessionId id, ReportRequest request) { context_.ask(id, std::move(request)); }
+  void watch_events(SessionId id);
+  // The session ends while a grant for it may be on its way: if it is, it is to be taken back.
+  // Without a name the holder is known by the grant's secret.
+  void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder);
+  Listener& listener() { return *this; }  // of their waits, by session id
+
+  // Any thread. A report that was asked for.
+  void deliver_report(SessionId id, ReportResult result);
+  // Any thread. More may have become durable.
+  void on_durable();
+
+  void end_turn();
+
+ private:
+  // A wait of a client that has gone: if it ends with a grant, that is taken back.
+  struct Abandoned {
+    Kind kind;
+    std::string key;
+    std::string holder;
+  };
+
+  // Of what happens to keys, from a place in the feed on.
+  struct Watcher {
+    SessionId id;
+    std::uint64_t from;
+  };
+
+  // From another thread, or from this one.
+  struct SignalFor {
+    std::shared_ptr<const Signal> signal;
+    std::vector<SessionId> listeners;
+  };
+  struct ReportFor {
+    SessionId id;
+    ReportResult result;
+  };
+  using Delivery = std::variant<WaitResult, SignalFor, ReportFor>;
+
+  // A session whose output waits for the journal.
+  struct Corked {
+    Position position;
+    SessionId id;
+    friend bool operator>(const Corked& a, const Corked& b) { return a.position > b.position; }
+  };
+  using Gate = std::priority_queue<Corked, std::vector<Corked>, std::greater<>>;
+
+  void on_wait_done(const WaitResult& result) noexcept override { leave(result); }
+  void deliver(std::span<const std::uint64_t> subscribers,
+               const std::shared_ptr<const Signal>& signal) noexcept override;
+  void leave(Delivery delivery) EXCLUDES(inbox_mutex_);
+  bool take_inbox() EXCLUDES(inbox_mutex_);
+  void take(const WaitResult& result);
+  void take(const SignalFor& delivery);
+  void take(const ReportFor& delivery);
+  void take_back(const WaitResult& result);
+
+  HostedSession* find(SessionId id) const;
+  HostedSession* find_open(SessionId id) const;
+  template <typename Call>
+  void let_speak(HostedSession& hosted, Call call);
+  void touch(HostedSession& hosted);
+  void flush(HostedSession& hosted);
+  void send_or_cork(HostedSession& hosted);
+  void uncork(HostedSession& hosted);
+  void count_hand_offs(HostedSession& hosted, Position leaves);
+  void open_gate();
+  bool is_durable(Position position) const { return context_.engine.is_durable(position); }
+
+  bool has_half_a_request(const HostedSession& hosted) const;
+  void close_when_over(HostedSession& hosted);
+  void end(HostedSession& hosted, Ender ender);
+  void forget_those_gone();
+  std::vector<HostedSession*> all() const;
+
+  SessionContext context_;
+  boost::unordered_flat_map<SessionId, std::unique_ptr<HostedSession>> sessions_;
+  std::vector<HostedSession*> leaving_;  // over; their transports are not idle yet
+  boost::unordered_flat_map<SessionId, Abandoned> abandoned_;
+  std::vector<Watcher> watchers_;
+  std::uint64_t feed_place_ = 0;  // how far they have been told
+  List<HostedSession, &HostedSession::touched> touched_;
+  Gate gate_;
+  std::atomic<bool> wants_durable_{false};  // the gate is not empty
+
+  Mutex inbox_mutex_;
+  std::vector<Delivery> inbox_ GUARDED_BY(inbox_mutex_);
+
+  Batch batch_;  // last: what it commits as it goes is left in the inbox
+};
+
+}  // namespace lockd

@@ -1,0 +1,132 @@
+// Sessions in a real SessionHost, over memory in place of sockets, on one thread, with a clock that
+// moves only while a session waits. For fuzz targets and tests.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "lockd/clock.h"
+#include "lockd/engine.h"
+#include "pubsub/signal_hub.h"
+#include "server/session/session_host.h"
+
+namespace lockd {
+
+class SessionHarness {
+ public:
+  explicit SessionHarness(Options options) : options_(std::move(options)) {}
+
+  SessionHost& host() { return host_; }
+
+  // One session, and what it has said.
+  template <typename Kind>
+  HostedSession& open(SessionId id = 1) {
+    return host_.open(std::make_unique<Kind>(host_.context(), id), std::make_unique<Memory>());
+  }
+  static const std::string& said_by(const HostedSession& hosted) {
+    return static_cast<Memory&>(*hosted.transport).sent;
+  }
+
+  // Everything that a new session says when `input` comes in pieces of `piece` bytes.
+  template <typename Kind>
+  std::string play(std::string_view input, std::size_t piece) {
+    HostedSession& hosted = open<Kind>();
+    std::string unread;
+    while (!input.empty() && can_go_on(hosted)) {
+      unread += input.substr(0, piece);
+      input.remove_prefix(std::min(piece, input.size()));
+      for (std::size_t taken = 1; taken > 0 && can_go_on(hosted);) {
+        taken = host_.receive(hosted, unread);
+        unread.erase(0, taken);
+        host_.end_turn();
+        end_wait(hosted);
+      }
+    }
+    const std::string said = said_by(hosted);
+    host_.cut(hosted);
+    host_.end_turn();
+    return said;
+  }
+
+ private:
+  struct Memory final : Transport {
+    std::string out;
+    std::string sent;
+    std::size_t corked = 0;
+    bool is_closed = false;
+
+    std::string& output() override { return out; }
+    void flush() override { send(out.size()); }
+    void cork() override { corked = out.size(); }
+    bool uncork() override {
+      send(corked);
+      return !out.empty();
+    }
+    void send(std::size_t size) {
+      sent.append(out, 0, size);
+      out.erase(0, size);
+    }
+    void resume_input() override {}
+    bool has_unread() const override { return false; }
+    bool input_pending() const override { return false; }
+    bool peer_has_left() const override { return false; }
+    bool has_room_for_signal() override { return true; }
+    bool has_room_for_event() const override { return true; }
+    void on_turn_end() override {}
+    void on_session_end(const ServerSession&) override {}
+    void close_gently() override {
+      flush();
+      is_closed = true;
+    }
+    void close() override { is_closed = true; }
+    bool is_idle() const override { return false; }  // a test may still ask what it said
+  };
+
+  static bool can_go_on(const HostedSession& hosted) {
+    return !hosted.is_over && hosted.session->fate() == ServerSession::Fate::open &&
+           !hosted.session->blocked();
+  }
+
+  // Whatever it waits for comes; what would take too long is given up. A stream stays.
+  void end_wait(HostedSession& hosted) {
+    if (!hosted.session->blocked()) return;
+    clock_.advance(std::chrono::seconds(2));
+    engine_.sweep();
+    host_.end_turn();
+    if (!hosted.session->blocked()) return;
+    host_.drain();
+    host_.end_turn();
+    host_.context().draining = false;
+  }
+
+  const Options options_;
+  ManualClock clock_;
+  EventFeed feed_;
+  Engine engine_{{.shards = 1,
+                  .keys_max = 4,
+                  .clock = &clock_,
+                  .observer = &feed_,
+                  .sweeper = false,
+                  .hash_seed = 1}};
+  SignalHub hub_;
+  TokenSource secrets_;
+  WorkerStats stats_;
+  SessionHost host_{
+      {.options = options_,
+       .engine = engine_,
+       .hub = hub_,
+       .feed = feed_,
+       .secrets = secrets_,
+       .stats = stats_,
+       .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
+       .ask = [this](SessionId id,
+                     const ReportRequest&) { host_.deliver_report(id, {.text = "{}"}); },
+       .wake = [] {}}};
+};
+
+}  // namespace lockd

@@ -1,0 +1,49 @@
+// Where one session's bytes come from and go to: a socket, or a wire of the simulation.
+//
+// Owned by the SessionHost, and used by its thread only.
+#pragma once
+
+#include <string>
+
+namespace lockd {
+
+class ServerSession;
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // What the session says is appended here. It leaves by flush(), all of it; or by cork(), which
+  // marks what there is, and uncork(), which sends what was marked and returns whether more was
+  // appended since.
+  virtual std::string& output() = 0;
+  virtual void flush() = 0;
+  virtual void cork() = 0;
+  virtual bool uncork() = 0;
+
+  // Offers what was left unread to SessionHost::receive() again: the session can take more.
+  virtual void resume_input() = 0;
+  // Whether something was left unread; and whether it will be offered again by itself.
+  virtual bool has_unread() const = 0;
+  virtual bool input_pending() const = 0;
+
+  // Whether the peer is known to have closed or half-closed: asks the system.
+  virtual bool peer_has_left() const = 0;
+  // Whether a signal, or an event, may be appended to what the peer has not taken yet. Who has no
+  // room for a signal is closed; who has none for an event misses it.
+  virtual bool has_room_for_signal() = 0;
+  virtual bool has_room_for_event() const = 0;
+
+  // The turn that did something for its session is at its end.
+  virtual void on_turn_end() = 0;
+  // The session is over, whatever becomes of the bytes.
+  virtual void on_session_end(const ServerSession& session) = 0;
+
+  // Sends what there is, and closes. Or at once. Nothing is received after either.
+  virtual void close_gently() = 0;
+  virtual void close() = 0;
+  // Closed, with nothing under way: it may be destroyed.
+  virtual bool is_idle() const = 0;
+};
+
+}  // namespace lockd
