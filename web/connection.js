@@ -22,7 +22,7 @@ export class Connection {
   }
 
   denied() {
-    this.#set('denied', 'Token needed');
+    this.#set('denied', 'Auth token needed');
   }
 
   lost(error, retryMs) {

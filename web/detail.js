@@ -1,4 +1,4 @@
-// One key: its holders with their leases, its line in order, and who held it lately. A lock and a
+// One key: its holders with their leases, its queue in order, and who held it lately. A lock and a
 // semaphore may share a name; then both are shown.
 import { arrange, byId, element, nameElement, setHidden, setName, setText } from './dom.js';
 import { formatCount, plural, spellOut } from './format.js';
@@ -85,7 +85,7 @@ class DetailPart {
   #what = element('strong');
   #timeline = new Timeline();
   #holds = new Lines('Held by', 'ul', () => new HoldEntry());
-  #line = new Lines('Line', 'ol', () => new WaitEntry());
+  #queue = new Lines('Queue', 'ol', () => new WaitEntry());
   #idle = element('span', { class: 'quiet' }, 'idle for ');
   #idleAge = new Age();
 
@@ -96,7 +96,7 @@ class DetailPart {
       { class: 'detail-part', 'data-kind': kind },
       element('p', { class: 'detail-state' }, this.#what, this.#idle),
       this.#timeline.element,
-      element('div', { class: 'detail-lists' }, this.#holds.element, this.#line.element),
+      element('div', { class: 'detail-lists' }, this.#holds.element, this.#queue.element),
     );
   }
 
@@ -104,14 +104,14 @@ class DetailPart {
     const replied = repliedAt(lock, now);
     this.#showState(lock, replied);
     this.#holds.show(lock.holds, lock.holders, replied);
-    this.#line.show(lock.line, lock.waiters, replied);
+    this.#queue.show(lock.queue, lock.waiters, replied);
     this.#timeline.draw(events, lock.holds, now);
     this.tick(now);
   }
 
   tick(now) {
     this.#holds.tick(now);
-    this.#line.tick(now);
+    this.#queue.tick(now);
     this.#idleAge.tick(now);
   }
 

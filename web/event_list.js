@@ -89,7 +89,7 @@ function drawEvent(event) {
     return element(
       'li',
       { class: 'event missed' },
-      `${plural(event.count, 'event')} missed: more happened than could be told`,
+      `${plural(event.count, 'event')} missed: more happened than the server could send`,
     );
   }
   return element(
@@ -116,6 +116,6 @@ function describeEvent(event) {
   if (event.waited_ms > 0) parts.push(`waited ${formatLatency(event.waited_ms)}`);
   if (event.held_ms !== undefined) parts.push(`held ${formatLatency(event.held_ms)}`);
   if (event.reason !== undefined) parts.push(event.reason);
-  if (event.waiters > 0) parts.push(`${formatCount(event.waiters)} in line`);
+  if (event.waiters > 0) parts.push(`${formatCount(event.waiters)} waiting`);
   return parts.map((part) => ` · ${part}`).join('');
 }

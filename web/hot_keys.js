@@ -1,4 +1,4 @@
-// The keys that matter most now: those with the longest lines, as the server says, and those that
+// The keys that matter most now: those with the longest queues, as the server says, and those that
 // were granted most, as the stream told.
 import { byId, element, nameElement, setHidden } from './dom.js';
 import { formatCount } from './format.js';
@@ -48,11 +48,11 @@ export class HotKeys {
         { prefix: this.#prefix, order: 'waiters', limit: shown },
         signal,
       );
-      const lines = locks.filter((lock) => lock.waiters > 0);
+      const queues = locks.filter((lock) => lock.waiters > 0);
       if (!signal.aborted) {
         drawRanking(
-          'hot-lines',
-          lines.map(({ key, waiters }) => ({ key, size: waiters })),
+          'hot-queues',
+          queues.map(({ key, waiters }) => ({ key, size: waiters })),
         );
       }
     } catch {

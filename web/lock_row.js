@@ -12,9 +12,9 @@ export class LockRow {
   #idle = element('span', { class: 'quiet' });
   #moreHolds = element('span', { class: 'quiet' });
   #holdCell = element('td', { role: 'cell', class: 'holds' });
-  #count = element('span', { class: 'line-count' });
-  #lineList = element('ol', { class: 'line' });
-  #lineCell = element('td', { role: 'cell', class: 'waiting' }, this.#count, this.#lineList);
+  #count = element('span', { class: 'queue-count' });
+  #queueList = element('ol', { class: 'queue' });
+  #queueCell = element('td', { role: 'cell', class: 'waiting' }, this.#count, this.#queueList);
   #fence = element('td', { role: 'cell', class: 'fence' });
   #holds = [];
   #waiters = [];
@@ -28,7 +28,7 @@ export class LockRow {
       { role: 'row' },
       element('th', { role: 'rowheader', scope: 'row' }, name, this.#permits),
       this.#holdCell,
-      this.#lineCell,
+      this.#queueCell,
       this.#fence,
     );
     this.#idle.append('idle for ', this.#idleAge.element);
@@ -45,7 +45,7 @@ export class LockRow {
       lock.kind === 'semaphore' ? `${formatCount(lock.holders)} of ${formatCount(lock.limit)}` : '',
     );
     this.#showHolds(lock, replied);
-    this.#showLine(lock, replied);
+    this.#showQueue(lock, replied);
     this.#showFence(Math.max(0, ...lock.holds.map((hold) => hold.token)));
     this.tick(now);
   }
@@ -70,16 +70,16 @@ export class LockRow {
     arrange(this.#holdCell, parts);
   }
 
-  #showLine(lock, replied) {
-    const shown = lock.line.slice(0, waitersShown);
+  #showQueue(lock, replied) {
+    const shown = lock.queue.slice(0, waitersShown);
     fitLines(this.#waiters, shown.length, () => new WaitLine());
     shown.forEach((waiter, i) => this.#waiters[i].show(waiter, replied));
     arrange(
-      this.#lineList,
+      this.#queueList,
       this.#waiters.map((line) => line.element),
     );
     setText(this.#count, lock.waiters > 0 ? formatCount(lock.waiters) : '');
-    setHidden(this.#lineList, lock.waiters === 0);
+    setHidden(this.#queueList, lock.waiters === 0);
   }
 
   // Of the newest grant that is held, or 0.

@@ -1,4 +1,4 @@
-// The figures at the top: what is held and waited for, how fast things happen, and how the server
+// The numbers at the top: what is held and waited for, how fast things happen, and how the server
 // is. Draws the history that it is given.
 import { byId, element, setHidden, setText } from './dom.js';
 import { formatCount, formatDuration, formatRate, plural } from './format.js';

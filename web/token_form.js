@@ -1,4 +1,4 @@
-// Asks for the token of a server that has one.
+// Asks for the auth token of a server that has one.
 import { byId, setHidden, setText } from './dom.js';
 
 export class TokenForm {
@@ -22,7 +22,7 @@ export class TokenForm {
     const refused = this.#api.hasToken;
     this.#api.setToken('');
     this.#open(true);
-    this.#say(refused ? 'The server no longer takes this token.' : '');
+    this.#say(refused ? 'The server no longer takes this auth token.' : '');
     this.#input.focus();
   }
 
@@ -42,9 +42,9 @@ export class TokenForm {
 
   async #submit() {
     this.#say('');
-    // What a header cannot carry can be no token; the browser would refuse to send it.
+    // What a header cannot carry can be no auth token; the browser would refuse to send it.
     if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(this.#input.value)) {
-      this.#say('A token is letters, digits and signs, with blanks only between them.');
+      this.#say('An auth token is letters, digits and signs, with blanks only between them.');
       return;
     }
     this.#api.setToken(this.#input.value);
@@ -55,7 +55,7 @@ export class TokenForm {
       this.#accepted();
     } catch (error) {
       this.#api.setToken('');
-      this.#say(error.status === 401 ? 'The server refused this token.' : error.message);
+      this.#say(error.status === 401 ? 'The server refused this auth token.' : error.message);
       this.#input.select();
     }
   }

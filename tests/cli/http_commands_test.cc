@@ -114,12 +114,12 @@ TEST(Looking, ListGoesThroughAllPages) {
     if (request.line.find("after=b") != std::string::npos) {
       return json_reply("200 OK", R"({"locks":[{"kind":"semaphore","key":"c","limit":3,)"
                                   R"("holders":2,"waiters":0,"holds":[{"holder":"x","token":5,)"
-                                  R"("held_ms":10,"ttl_ms":20,"expires_in_ms":15}],"line":[]}]})");
+                                  R"("held_ms":10,"ttl_ms":20,"expires_in_ms":15}],"queue":[]}]})");
     }
     return json_reply(
         "200 OK", R"({"locks":[{"kind":"lock","key":"b","limit":1,"holders":1,"waiters":2,)"
                   R"("holds":[{"holder":"ana","token":4,"held_ms":61000,"expires_in_ms":33000}],)"
-                  R"("line":[]}],"next":"b"})");
+                  R"("queue":[]}],"next":"b"})");
   });
   EXPECT_EQ(over(http, {"list", "pre/"}).output,
             "KEY  KIND       HOLDERS  WAITERS  HOLDER  FENCE   HELD  EXPIRES\n"
@@ -132,22 +132,22 @@ TEST(Looking, ListGoesThroughAllPages) {
   EXPECT_NE(http.requests()[2].line.find("idle=true&order=waiters&limit=1"), std::string::npos);
 }
 
-TEST(Looking, DescribeShowsTheLine) {
+TEST(Looking, DescribeShowsTheQueue) {
   FakeHttp http([](const FakeRequest&) {
     return json_reply(
         "200 OK", R"({"locks":[{"kind":"lock","key":"k","limit":1,"holders":1,"waiters":2,)"
                   R"("holds":[{"holder":"ana","token":4,"held_ms":1000,"expires_in_ms":32000}],)"
-                  R"("line":[{"holder":"bo","waited_ms":900},{"holder":"cy","waited_ms":100}]}]})");
+                  R"("queue":[{"holder":"bo","waited_ms":900},{"holder":"cy","waited_ms":100}]}]})");
   });
   EXPECT_EQ(over(http, {"describe", "k"}).output,
-            "k  lock, 1 holder, 2 in line\n"
+            "k  lock, 1 holder, 2 waiting\n"
             "\n"
             "HOLDER  FENCE  HELD  EXPIRES\n"
             "ana         4    1s      32s\n"
             "\n"
-            "#  IN LINE  WAITED\n"
-            "1  bo        900ms\n"
-            "2  cy        100ms\n");
+            "#  WAITER  WAITED\n"
+            "1  bo       900ms\n"
+            "2  cy       100ms\n");
   EXPECT_EQ(over(http, {"describe", "other"}).status, 1);
 }
 
@@ -161,7 +161,7 @@ TEST(Looking, WatchPrintsEventsAsTheyCome) {
   });
   const Finished plain = over(http, {"watch", "k"});
   EXPECT_EQ(plain.status, 69) << "the stream has ended";
-  EXPECT_NE(plain.output.find("granted       k  ana  fence 7  waited 1.5s  1/1, 0 in line\n"),
+  EXPECT_NE(plain.output.find("granted       k  ana  fence 7  waited 1.5s  1/1, 0 waiting\n"),
             std::string::npos)
       << plain.output;
   const Finished json = over(http, {"watch", "--json"});

@@ -50,7 +50,7 @@ TEST(Stats, AreTheServersOwnOrATable) {
   const Finished json = lockctl({"stats", "-s", address_of(server), "-j"});
   EXPECT_TRUE(has(json.output, "\"key\":\"my-job\",\"owner_conn_id\":1")) << json.output;
   const Finished plain = lockctl({"stats", "-s", address_of(server)});
-  EXPECT_TRUE(has(plain.output, "locks held 1 (0 in line)")) << plain.output;
+  EXPECT_TRUE(has(plain.output, "locks held 1 (0 waiting)")) << plain.output;
   EXPECT_TRUE(has(plain.output, "my-job"));
   EXPECT_FALSE(has(plain.output, "\x1b")) << "no colours in a pipe";
 }

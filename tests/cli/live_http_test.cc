@@ -115,7 +115,7 @@ TEST_F(LiveHttp, ListAndDescribe) {
   const Finished table = run({"list", "many/"});
   EXPECT_LT(table.output.find("many/100"), table.output.find("many/101"));
   const Finished one = run({"describe", "many/107"});
-  EXPECT_TRUE(has(one.output, "many/107  lock, 1 holder, 1 in line")) << one.output << one.errors;
+  EXPECT_TRUE(has(one.output, "many/107  lock, 1 holder, 1 waiting")) << one.output << one.errors;
   EXPECT_TRUE(has(one.output, "tcp:"));
   EXPECT_EQ(run({"describe", "free"}).status, 1);
 }

@@ -60,7 +60,7 @@ TEST(HttpListing, AKeyIsShownWithItsHoldAndItsLine) {
   const std::string key =
       R"({"kind":"lock","key":"k","limit":1,"holders":1,"waiters":2,"token":<token>,"holds":[)"
       R"({"holder":"a","token":<token>,"held_ms":<ms>,"ttl_ms":60000,"expires_in_ms":<ms>,)"
-      R"("expires_at_unix_ms":<time>}],"line":[{"holder":"b","waited_ms":<ms>},)"
+      R"("expires_at_unix_ms":<time>}],"queue":[{"holder":"b","waited_ms":<ms>},)"
       R"({"holder":"tcp:<id>","waited_ms":<ms>}]})";
   EXPECT_EQ(shown(client.get("/v1/locks")), R"(200 {"locks":[)" + key + "]}");
   const HttpReply one = client.get("/v1/locks?key=k");
@@ -172,7 +172,7 @@ TEST(HttpListing, IdleKeysAreShownWhenAskedFor) {
   EXPECT_EQ(client.get("/v1/locks?idle=false").body, R"({"locks":[]})");
   EXPECT_EQ(shown(client.get("/v1/locks?idle=true")),
             R"(200 {"locks":[{"kind":"lock","key":"k","limit":1,"holders":0,"waiters":0,)"
-            R"("token":<token>,"idle_ms":<ms>,"holds":[],"line":[]}]})");
+            R"("token":<token>,"idle_ms":<ms>,"holds":[],"queue":[]}]})");
 }
 
 // In a list each key shows 16 of its holds; asked for by name it shows more.

@@ -24,7 +24,7 @@ test('a lock is taken, waited for, expires and passes on', async ({ page, server
   server.queue('stone-42', 'cart-8');
   await expect(lock.locator('.waiting')).toContainText('cart-8');
   server.queue('stone-42', 'cart-9');
-  await expect(lock.locator('.line-count')).toHaveText('2');
+  await expect(lock.locator('.queue-count')).toHaveText('2');
   await expect(lock.locator('.waiter .holder')).toHaveText(['cart-8', 'cart-9']);
   await expect(page.locator('.tile-waiting .tile-number')).toHaveText('2');
 
@@ -70,12 +70,12 @@ test('a semaphore shows its permits', async ({ page, server }) => {
   await expect(semaphore.locator('.hold .holder')).toHaveText(['worker-1', 'worker-2']);
 });
 
-test('hot keys: the longest line and the most grants', async ({ page, server }) => {
+test('hot keys: the longest queue and the most grants', async ({ page, server }) => {
   await open(page, server);
   await server.acquire('crowded', 'first');
   for (const holder of ['b', 'c', 'd']) server.queue('crowded', holder);
-  await expect(page.locator('#hot-lines li').first()).toContainText('crowded');
-  await expect(page.locator('#hot-lines li .rank-size').first()).toHaveText('3');
+  await expect(page.locator('#hot-queues li').first()).toContainText('crowded');
+  await expect(page.locator('#hot-queues li .rank-size').first()).toHaveText('3');
 
   for (let i = 0; i < 5; i++) await server.release(await server.acquire('busy', 'somebody'));
   await expect(page.locator('#hot-grants li').first()).toContainText('busy');

@@ -33,7 +33,7 @@ test('the page stays small and quick', async ({ page, server }, information) => 
   await expect(rows.locator('.waiting')).toContainText('cart-7');
   await page.locator('#search').fill('');
   await expect(rows).toHaveCount(50);
-  await page.getByLabel('Order').selectOption('longest line first');
+  await page.getByLabel('Order').selectOption('longest queue first');
   await expect(rows.first()).toContainText('shard-42/item-99942');
 
   const elements = await page.evaluate(() => document.querySelectorAll('*').length);

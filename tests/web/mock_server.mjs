@@ -37,7 +37,7 @@ for (let decade = 0.001; decade < 1e5; decade *= 10) {
 bounds.push(1e5);
 
 const startedAt = Date.now();
-// kind:key -> {kind, key, limit, holds: [], line: [], token, idleSince}
+// kind:key -> {kind, key, limit, holds: [], queue: [], token, idleSince}
 const keys = new Map();
 const streams = new Set(); // {prefix, response}
 const listeners = new Set(); // {pattern, group}
@@ -67,7 +67,7 @@ function tell(event, entry, fields) {
     kind: entry.kind,
     key: entry.key,
     ...fields,
-    waiters: entry.line.length,
+    waiters: entry.queue.length,
   };
   const text = `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
   for (const stream of streams) {
@@ -108,8 +108,8 @@ function end(entry, held, how) {
   const heldFor = Date.now() - held.since;
   observe(hold, heldFor);
   tell(how, entry, { holder: held.holder, token: held.token, held_ms: heldFor });
-  while (entry.holds.length < entry.limit && entry.line.length > 0) {
-    const next = entry.line.shift();
+  while (entry.holds.length < entry.limit && entry.queue.length > 0) {
+    const next = entry.queue.shift();
     clearTimeout(next.timer);
     next.settle(grant(entry, next.holder, next.ttl, Date.now() - next.since));
   }
@@ -139,7 +139,7 @@ async function acquire(kind, body, request) {
   let entry = keys.get(name);
   if (!entry) {
     if (keys.size >= Number(options['max-locks'])) throw new Refusal(429, 'max_locks');
-    entry = { kind, key, limit, holds: [], line: [], token: 0 };
+    entry = { kind, key, limit, holds: [], queue: [], token: 0 };
     keys.set(name, entry);
   }
   const own = entry.holds.find((held) => held.holder === holder);
@@ -147,7 +147,7 @@ async function acquire(kind, body, request) {
   if (entry.holds.length < entry.limit) return granted(entry, grant(entry, holder, ttl, null));
   const holding = entry.holds[0];
   const refusal = (code) =>
-    new Refusal(409, code, { ...granted(entry, holding), waiters: entry.line.length });
+    new Refusal(409, code, { ...granted(entry, holding), waiters: entry.queue.length });
   if (patience === 0) throw refusal('held');
   return new Promise((resolve, reject) => {
     const waiter = {
@@ -157,17 +157,17 @@ async function acquire(kind, body, request) {
       settle: (held) => resolve(granted(entry, held)),
     };
     const leave = (reason, count) => {
-      const at = entry.line.indexOf(waiter);
+      const at = entry.queue.indexOf(waiter);
       if (at < 0) return;
       clearTimeout(waiter.timer);
-      entry.line.splice(at, 1);
+      entry.queue.splice(at, 1);
       totals[count]++;
       tell('gave_up', entry, { holder, waited_ms: Date.now() - waiter.since, reason });
       reject(refusal('wait_timeout'));
     };
     waiter.timer = setTimeout(() => leave('timeout', 'timeouts'), patience);
     request.socket.once('close', () => leave('cancelled', 'cancels'));
-    entry.line.push(waiter);
+    entry.queue.push(waiter);
     tell('queued', entry, { holder });
   });
 }
@@ -189,13 +189,13 @@ function owned(kind, { key, holder, token }) {
 
 function describe(entry, most) {
   const now = Date.now();
-  const busy = entry.holds.length + entry.line.length > 0;
+  const busy = entry.holds.length + entry.queue.length > 0;
   return {
     kind: entry.kind,
     key: entry.key,
     limit: entry.limit,
     holders: entry.holds.length,
-    waiters: entry.line.length,
+    waiters: entry.queue.length,
     ...(busy ? {} : { idle_ms: now - entry.idleSince }),
     holds: entry.holds.slice(0, most).map((held) => ({
       holder: held.holder,
@@ -205,7 +205,7 @@ function describe(entry, most) {
       expires_in_ms: held.expiresAt - now,
       expires_at_unix_ms: held.expiresAt,
     })),
-    line: entry.line
+    queue: entry.queue
       .slice(0, most)
       .map((one) => ({ holder: one.holder, waited_ms: now - one.since })),
   };
@@ -224,10 +224,10 @@ function list(query) {
   const prefix = query.get('prefix') ?? '';
   const wanted = (entry) =>
     entry.key.startsWith(prefix) &&
-    (query.get('idle') === 'true' || entry.holds.length + entry.line.length > 0);
+    (query.get('idle') === 'true' || entry.holds.length + entry.queue.length > 0);
   if (query.get('order') === 'waiters') {
     const found = [...keys.values()].filter((entry) => wanted(entry));
-    found.sort((a, b) => b.line.length - a.line.length);
+    found.sort((a, b) => b.queue.length - a.queue.length);
     return { locks: found.slice(0, limit).map((entry) => describe(entry, 16)) };
   }
   const locks = [];
@@ -243,14 +243,14 @@ function list(query) {
 
 function overview() {
   let [idle, locks, lockWaiters, permits, permitWaiters] = [0, 0, 0, 0, 0];
-  for (const { kind, holds, line } of keys.values()) {
-    if (holds.length + line.length === 0) idle++;
+  for (const { kind, holds, queue } of keys.values()) {
+    if (holds.length + queue.length === 0) idle++;
     if (kind === 'lock') {
       locks += holds.length;
-      lockWaiters += line.length;
+      lockWaiters += queue.length;
     } else {
       permits += holds.length;
-      permitWaiters += line.length;
+      permitWaiters += queue.length;
     }
   }
   const channels = [...listeners].slice(0, 100).map((one) => ({ ...one, listeners: 1 }));

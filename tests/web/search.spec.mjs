@@ -45,16 +45,16 @@ test('idle keys are shown when asked for', async ({ page, server }) => {
   await expect(row(page, 'stone-42')).toContainText('idle for');
 });
 
-test('the longest line comes first when asked for', async ({ page, server }) => {
+test('the longest queue comes first when asked for', async ({ page, server }) => {
   for (const key of ['a', 'b', 'c']) await server.acquire(key, 'holder');
   for (const waiter of ['one', 'two']) server.queue('c', waiter);
   server.queue('b', 'one');
   await open(page, server);
-  await page.getByLabel('Order').selectOption('longest line first');
+  await page.getByLabel('Order').selectOption('longest queue first');
   await expect(page.locator('#locks-body .key')).toHaveText(['c', 'b', 'a']);
 });
 
-test('one key: its holder, its line in order, and who comes next', async ({ page, server }) => {
+test('one key: its holder, its queue in order, and who comes next', async ({ page, server }) => {
   const grant = await server.acquire('stone-42', 'cart-7');
   await open(page, server);
   for (const holder of ['cart-8', 'cart-9']) {
@@ -98,7 +98,7 @@ test('a lock and a semaphore of one name are both shown', async ({ page, server 
   await expect(page.locator('[data-kind=semaphore]')).toContainText('1 of 3 held');
 });
 
-test('a long line is shown in part, and more of it when asked for', async ({ page, server }) => {
+test('a long queue is shown in part, and more of it when asked for', async ({ page, server }) => {
   await server.acquire('stone-42', 'cart-7');
   for (let i = 0; i < 130; i++) server.queue('stone-42', `later-${i}`);
   await open(page, server, '#key=stone-42');

@@ -64,7 +64,7 @@ export class Server {
     return this.call('/v1/acquire', { key, holder, ttl_ms: 600_000, ...more });
   }
 
-  // A place in line that the test does not wait for; it may end with the server.
+  // A place in the queue that the test does not wait for; it may end with the server.
   queue(key, holder, more = {}) {
     this.ask('/v1/acquire', { key, holder, ttl_ms: 600_000, wait_ms: 600_000, ...more }).catch(
       () => {},

@@ -7,7 +7,7 @@ test.use({ serverOptions: { token } });
 test('the page asks for the token, and says when it is wrong', async ({ page, server }) => {
   await server.acquire('stone-42', 'cart-7');
   await page.goto(server.address);
-  const input = page.getByLabel('Token', { exact: true });
+  const input = page.getByLabel('Auth token', { exact: true });
   await expect(input).toBeFocused();
   await expect(page.locator('#content')).toBeHidden();
   await expect(page.getByText('stone-42')).toHaveCount(0);
@@ -20,7 +20,7 @@ test('the page asks for the token, and says when it is wrong', async ({ page, se
   await expect(page.getByRole('alert').filter({ hasText: 'only between them' })).toBeVisible();
 
   await input.fill(token);
-  await page.getByRole('button', { name: 'Look in' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByRole('row').filter({ hasText: 'stone-42' })).toBeVisible();
   await expect(page.locator('#token-page')).toBeHidden();
   await expectStream(page);
@@ -35,10 +35,10 @@ test('the page asks for the token, and says when it is wrong', async ({ page, se
 
 test('another tab has to ask again', async ({ page, server, context }) => {
   await page.goto(server.address);
-  await page.getByLabel('Token', { exact: true }).fill(token);
+  await page.getByLabel('Auth token', { exact: true }).fill(token);
   await page.keyboard.press('Enter');
   await expect(page.locator('#connection')).toContainText('Live');
   const other = await context.newPage();
   await other.goto(server.address);
-  await expect(other.getByLabel('Token', { exact: true })).toBeVisible();
+  await expect(other.getByLabel('Auth token', { exact: true })).toBeVisible();
 });

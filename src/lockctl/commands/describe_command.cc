@@ -19,7 +19,7 @@ std::string description_of(const KeyView& key, const Style& style) {
   std::string out = style.bold(printable(key.key)) + "  " + kind_text(key.kind);
   if (key.kind == Kind::semaphore) out += " of " + std::to_string(key.limit);
   out += ", " + std::to_string(key.holders) + (key.holders == 1 ? " holder, " : " holders, ") +
-         std::to_string(key.waiters) + " in line";
+         std::to_string(key.waiters) + " waiting";
   if (key.idle_for) out += ", idle for " + human(*key.idle_for);
   out += '\n';
   Table holds({"HOLDER", "FENCE>", "HELD>", "EXPIRES>"});
@@ -28,11 +28,11 @@ std::string description_of(const KeyView& key, const Style& style) {
         {hold.holder, fence_text(hold.fence), if_known(hold.held_for), if_known(hold.expires_in)});
   }
   if (!holds.empty()) out += '\n' + holds.text(style);
-  Table line({"#>", "IN LINE", "WAITED>"});
-  for (std::size_t i = 0; i < key.line.size(); ++i) {
-    line.add({std::to_string(i + 1), key.line[i].holder, human(key.line[i].waited)});
+  Table queue({"#>", "WAITER", "WAITED>"});
+  for (std::size_t i = 0; i < key.queue.size(); ++i) {
+    queue.add({std::to_string(i + 1), key.queue[i].holder, human(key.queue[i].waited)});
   }
-  if (!line.empty()) out += '\n' + line.text(style);
+  if (!queue.empty()) out += '\n' + queue.text(style);
   return out;
 }
 

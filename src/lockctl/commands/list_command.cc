@@ -57,7 +57,7 @@ class Listing {
   std::vector<KeyView> keys_;
 };
 
-// Page after page, in no order; the longest lines are one page.
+// Page after page, in no order; the longest queues are one page.
 void list_over_http(const Invocation& invocation, Listing& listing) {
   constexpr std::uint64_t kPage = 1000;
   const auto http = require_http(invocation);

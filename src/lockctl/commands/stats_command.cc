@@ -18,9 +18,9 @@ namespace json = boost::json;
 std::string figures_text(const Observation& seen) {
   return "connections " + grouped(seen.connections) + ", keys " + grouped(seen.keys) + " (" +
          grouped(seen.keys_idle) + " idle), locks held " + grouped(seen.locks_held) + " (" +
-         grouped(seen.lock_waiters) + " in line), semaphore slots " +
+         grouped(seen.lock_waiters) + " waiting), semaphore slots " +
          grouped(seen.semaphore_holders) + " (" + grouped(seen.semaphore_waiters) +
-         " in line), listeners " + grouped(seen.listeners) + '\n';
+         " waiting), listeners " + grouped(seen.listeners) + '\n';
 }
 
 std::string stats_text(const json::value& stats, const Style& style) {

@@ -49,7 +49,7 @@ std::string event_line(const StreamEvent& event, const Style& style) {
   if (has(data, "reason")) line += "  " + printable(text_of(data, "reason"));
   line += "  " + std::to_string(number_of(data, "holders")) + '/' +
           std::to_string(number_of(data, "limit")) + ", " +
-          std::to_string(number_of(data, "waiters")) + " in line";
+          std::to_string(number_of(data, "waiters")) + " waiting";
   return line;
 }
 

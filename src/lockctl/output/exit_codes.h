@@ -46,7 +46,7 @@ inline constexpr auto kRunExits = std::to_array<ExitMeaning>({
     {"79", "", "The lock was lost while the command ran, and the command was stopped."},
     {"126", "", "The command cannot be executed."},
     {"127", "", "The command was not found."},
-    {"128+n", "", "Signal n ended the command; or ended lockctl while it stood in line."},
+    {"128+n", "", "Signal n ended the command; or ended lockctl while it waited in the queue."},
 });
 
 // What a call to a server that ended so is worth. Precondition: not ok.

@@ -56,8 +56,8 @@ std::vector<std::string> stats(const TopPicture& picture) {
       "connections " + grouped(seen.connections) + "   keys " + grouped(seen.keys) +
           (seen.keys_max == 0 ? "" : " of " + grouped(seen.keys_max)) + " (" +
           grouped(seen.keys_idle) + " idle)   listeners " + grouped(seen.listeners),
-      "locks held " + grouped(seen.locks_held) + ", in line " + grouped(seen.lock_waiters) +
-          "   semaphore slots held " + grouped(seen.semaphore_holders) + ", in line " +
+      "locks held " + grouped(seen.locks_held) + ", waiting " + grouped(seen.lock_waiters) +
+          "   semaphore slots held " + grouped(seen.semaphore_holders) + ", waiting " +
           grouped(seen.semaphore_waiters)};
   if (seen.totals) {
     lines.push_back("a second: grants " + rate(picture, &TotalsView::grants) + ", contended " +
@@ -99,7 +99,7 @@ std::string key_row(const KeyView& key, const Layout& layout) {
   if (key.kind == Kind::semaphore) holders += '/' + std::to_string(key.limit);
   return layout.row(printable(key.key), std::to_string(key.waiters), holders,
                     hold.holder.empty() ? "-" : printable(hold.holder),
-                    key.line.empty() ? "-" : human(key.line.front().waited),
+                    key.queue.empty() ? "-" : human(key.queue.front().waited),
                     if_known(hold.expires_in));
 }
 
@@ -117,7 +117,7 @@ std::string draw(const TopPicture& picture, ScreenSize size, const Style& style)
   if (picture.now) {
     const Layout layout(size.columns);
     lines.push_back(style.bold(cut_to(
-        layout.row("KEY", "IN LINE", "HOLDERS", "HOLDER", "WAITED", "EXPIRES"), size.columns)));
+        layout.row("KEY", "WAITERS", "HOLDERS", "HOLDER", "WAITED", "EXPIRES"), size.columns)));
     for (const KeyView& key : picture.now->keys) {
       if (lines.size() + 1 >= size.rows) break;
       add(key_row(key, layout));

@@ -15,7 +15,7 @@ namespace lockd::cli {
 struct Snapshot {
   std::chrono::steady_clock::time_point at{};
   Observation seen{};
-  std::vector<KeyView> keys{};  // those with the longest lines first
+  std::vector<KeyView> keys{};  // those with the longest queues first
 };
 
 struct TopPicture {

@@ -35,7 +35,7 @@ TopPicture picture() {
   now.keys.push_back(key_view(parse_json(
       R"({"kind":"lock","key":"hot\u001b[2J","limit":1,"holders":1,"waiters":5,
           "holds":[{"holder":"ana","token":7,"held_ms":10,"expires_in_ms":33000}],
-          "line":[{"holder":"bo","waited_ms":4000}]})",
+          "queue":[{"holder":"bo","waited_ms":4000}]})",
       "test")));
   for (int i = 0; i < 100; ++i) now.keys.push_back({.key = "k" + std::to_string(i), .holders = 1});
   Snapshot before = now;
@@ -98,7 +98,7 @@ TEST(Observation, StatisticsOfTheLinePortAreUnderstood) {
   sort_by_waiters(keys);
   EXPECT_EQ(keys[0].key, "s");
   EXPECT_EQ(json_of(keys[1]), R"({"kind":"lock","key":"a","limit":1,"holders":1,"waiters":1,)"
-                              R"("holds":[{"holder":"tcp:3","expires_in_ms":25400}],"line":[]})");
+                              R"("holds":[{"holder":"tcp:3","expires_in_ms":25400}],"queue":[]})");
 }
 
 }  // namespace

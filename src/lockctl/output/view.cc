@@ -79,8 +79,8 @@ KeyView key_view(const json::value& value) {
                          .held_for = ms_if(hold, "held_ms"),
                          .expires_in = ms_if(hold, "expires_in_ms")});
   }
-  for (const json::value& waiter : array_of(value, "line")) {
-    key.line.push_back({text_of(waiter, "holder"), ms_of(waiter, "waited_ms")});
+  for (const json::value& waiter : array_of(value, "queue")) {
+    key.queue.push_back({text_of(waiter, "holder"), ms_of(waiter, "waited_ms")});
   }
   return key;
 }
@@ -165,7 +165,7 @@ std::string json_of(const KeyView& key) {
   out.add("waiters", key.waiters);
   if (key.idle_for) out.add("idle_ms", ms(*key.idle_for));
   out.add_json("holds", json_list(key.holds, hold_json));
-  out.add_json("line", json_list(key.line, waiter_json));
+  out.add_json("queue", json_list(key.queue, waiter_json));
   return out.finish();
 }
 

@@ -32,7 +32,7 @@ struct KeyView {
   std::uint64_t waiters = 0;
   std::optional<Duration> idle_for{};  // nobody holds it
   std::vector<HoldView> holds{};       // may be fewer than `holders`
-  std::vector<WaiterView> line{};      // may be fewer than `waiters`
+  std::vector<WaiterView> queue{};     // may be fewer than `waiters`
 };
 
 // Everything that has happened since the server began.
@@ -74,7 +74,7 @@ Observation seen_overview(const boost::json::value& json);
 Observation seen_stats(const boost::json::value& json);
 std::vector<KeyView> keys_of_stats(const boost::json::value& json);
 
-// Those with the longest lines first, then those with most holders, then by name.
+// Those with the longest queues first, then those with most holders, then by name.
 void sort_by_waiters(std::vector<KeyView>& keys);
 
 // A key as a JSON object, as /v1/locks would have it, as far as it is known.

@@ -42,8 +42,8 @@ bool is_idle(const KeyStatus& key) { return key.holders == 0 && key.waiters == 0
 std::string key_json(const KeyStatus& key, std::int64_t now_unix_ms) {
   JsonArray holds;
   for (const HoldStatus& hold : key.holds) holds.add_json(hold_json(hold, now_unix_ms));
-  JsonArray line;
-  for (const WaiterStatus& waiter : key.line) line.add_json(waiter_json(waiter));
+  JsonArray queue;
+  for (const WaiterStatus& waiter : key.line) queue.add_json(waiter_json(waiter));
   JsonObject json;
   json.add("kind", key.kind == Kind::lock ? "lock" : "semaphore");
   json.add("key", key.key);
@@ -53,7 +53,7 @@ std::string key_json(const KeyStatus& key, std::int64_t now_unix_ms) {
   json.add("token", key.fence);
   if (is_idle(key)) json.add("idle_ms", whole_ms(key.idle));
   json.add_json("holds", holds.finish());
-  json.add_json("line", line.finish());
+  json.add_json("queue", queue.finish());
   return json.finish();
 }
 
@@ -93,7 +93,7 @@ Listing list_page(Engine& engine, const KeyQuery& query, ListPlace& place) {
 Listing list_busiest(Engine& engine, const KeyQuery& query) {
   const auto longer = [](const KeyStatus& a, const KeyStatus& b) { return a.waiters > b.waiters; };
   Listing listing;
-  auto& keys = listing.keys;  // a heap, the shortest line on top
+  auto& keys = listing.keys;  // a heap, the shortest queue on top
   listing.position = engine.list(
       [&](const KeyStatus& key) {
         if (!matches(query, key)) return;

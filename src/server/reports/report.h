@@ -13,10 +13,10 @@ struct ServerContext;
 // What to list of the keys.
 struct KeyQuery {
   std::string prefix{};
-  std::string key{};  // not empty: this one only, with all that stand in its line
+  std::string key{};  // not empty: this one only, with its whole queue
   std::uint32_t keys_max = 100;
   ListPlace from{};
-  bool by_waiters = false;  // the longest lines first; there is no next page then
+  bool by_waiters = false;  // the longest queues first; there is no next page then
   bool with_idle = false;
 };
 
