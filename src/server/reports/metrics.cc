@@ -77,7 +77,7 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
   families.gauge(
       "dflockd_uptime_seconds", "How long the server has run.",
       std::chrono::duration<double>(std::chrono::steady_clock::now() - shared.started).count());
-  families.gauge("dflockd_ready", "1 when the server can grant, 0 when it stops or cannot keep it.",
+  families.gauge("dflockd_ready", "1 when the server can grant, 0 when it stops or its journal has failed.",
                  std::uint64_t{shared.why_not_ready().empty()});
   families.gauge("dflockd_connections", "Clients connected, over both ports.",
                  shared.admission.connections());
@@ -85,31 +85,31 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
   families.gauge("dflockd_keys_idle", "Keys that nobody holds or waits for.", stats.idle_keys);
   families.gauge("dflockd_keys_max", "Keys there may be: --max-locks.", shared.options.max_locks);
   families.gauge("dflockd_locks_held", "Locks held.", stats.locks_held);
-  families.gauge("dflockd_lock_waiters", "Clients in line for a lock.", stats.lock_waiters);
+  families.gauge("dflockd_lock_waiters", "Requests queued for a lock.", stats.lock_waiters);
   families.gauge("dflockd_semaphore_holders", "Permits held.", stats.semaphore_holders);
-  families.gauge("dflockd_semaphore_waiters", "Clients in line for a permit.",
+  families.gauge("dflockd_semaphore_waiters", "Requests queued for a permit.",
                  stats.semaphore_waiters);
 }
 
 void add_engine(Families& families, const Stats& stats) {
   families.counter("dflockd_grants_total", "Grants of locks and permits.", stats.grants);
-  families.counter("dflockd_contended_total", "Grants that had waited in line.", stats.contended);
+  families.counter("dflockd_contended_total", "Grants that had waited in a queue.", stats.contended);
   families.counter("dflockd_renewals_total", "Leases renewed.", stats.renewals);
   families.begin("dflockd_ended_total", "Holds ended, by how.", MetricType::Counter);
   families.add(static_cast<double>(stats.releases), {{"cause", "released"}});
   families.add(static_cast<double>(stats.expiries), {{"cause", "expired"}});
   families.add(static_cast<double>(stats.disconnects), {{"cause", "disconnected"}});
   families.counter("dflockd_expiries_total", "Leases that ran out.", stats.expiries);
-  families.counter("dflockd_queued_total", "Places taken in a line.", stats.queued);
+  families.counter("dflockd_queued_total", "Requests that joined a queue.", stats.queued);
   families.counter("dflockd_timeouts_total", "Waits that ran out.", stats.timeouts);
-  families.counter("dflockd_cancels_total", "Waits given up.", stats.cancels);
+  families.counter("dflockd_cancels_total", "Waits that were cancelled.", stats.cancels);
   families.begin("dflockd_refusals_total", "Requests refused, by why.", MetricType::Counter);
   const Stats::Refusals& refusals = stats.refusals;
   families.add(static_cast<double>(refusals.held), {{"reason", "held"}});
   families.add(static_cast<double>(refusals.max_keys), {{"reason", "max_locks"}});
   families.add(static_cast<double>(refusals.max_waiters), {{"reason", "max_waiters"}});
   families.add(static_cast<double>(refusals.limit_mismatch), {{"reason", "limit_mismatch"}});
-  families.histogram("dflockd_wait_seconds", "Time in line of grants that had to wait.",
+  families.histogram("dflockd_wait_seconds", "Time in the queue, of grants that had to wait.",
                      stats.wait_time);
   families.histogram("dflockd_hold_seconds", "Time from a grant to its end.", stats.hold_time);
   families.histogram("dflockd_expiry_lag_seconds",
@@ -150,7 +150,7 @@ void add_workers(Families& families, const ServerContext& shared) {
     const std::uint64_t count = sum(shared, [&](const F& f) { return f.violations[code].value(); });
     if (count > 0) families.add(static_cast<double>(count), {{"code", std::to_string(code)}});
   }
-  families.counter("dflockd_connections_accepted_total", "Connections let in.",
+  families.counter("dflockd_connections_accepted_total", "Connections accepted.",
                    sum(shared, [](const F& f) { return f.connections_accepted.value(); }));
   families.counter("dflockd_connections_refused_total",
                    "Connections closed at once: too many, or no descriptors.",
@@ -200,25 +200,25 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
                  status.members.size());
   families.counter("dflockd_cluster_terms_total", "How often this server began to lead.",
                    stats.terms.value());
-  families.counter("dflockd_cluster_campaigns_total", "How often it stood for election.",
+  families.counter("dflockd_cluster_campaigns_total", "How often this server stood for election.",
                    stats.campaigns.value());
   families.counter("dflockd_cluster_appends_total", "Batches that etcd has acknowledged.",
                    stats.appends.value());
-  families.counter("dflockd_cluster_append_bytes_total", "Bytes in them.",
+  families.counter("dflockd_cluster_append_bytes_total", "Bytes in the batches that etcd has acknowledged.",
                    stats.append_bytes.value());
   families.histogram("dflockd_cluster_append_seconds", "Time until etcd has acknowledged a batch.",
                      stats.append_time.read());
   families.counter("dflockd_cluster_resends_total", "Batches sent again, for want of an answer.",
                    stats.resends.value());
-  families.counter("dflockd_cluster_resolved_total", "Of those, found to have arrived before.",
+  families.counter("dflockd_cluster_resolved_total", "Batches sent again that etcd was found to have already.",
                    stats.resolved.value());
   families.counter("dflockd_cluster_lapses_total",
                    "Answers of etcd that came too late to be certain of leading.",
                    stats.lapses.value());
-  families.counter("dflockd_cluster_batches_followed_total", "Batches of others, applied.",
+  families.counter("dflockd_cluster_batches_followed_total", "Batches of other leaders that this server applied.",
                    stats.batches_followed.value());
   families.counter("dflockd_cluster_watches_total", "Watches opened.", stats.watches.value());
-  families.counter("dflockd_cluster_snapshots_total", "Snapshots of everything, written.",
+  families.counter("dflockd_cluster_snapshots_total", "Snapshots of the whole state that this server wrote.",
                    stats.snapshots.value());
 }
 
