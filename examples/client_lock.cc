@@ -12,7 +12,7 @@ int main(int count, char** arguments) {
   if (!address) return 2;
   Client client({.servers = {*address}});
 
-  // Wait in line for up to ten seconds. From then on the lock renews itself.
+  // Wait in the queue for up to ten seconds. From then on the lock renews itself.
   auto lock = client.acquire({.key = "my-job", .wait = 10s, .lease = 30s});
   if (!lock) {
     std::printf("not now: %s\n", describe(lock).c_str());

@@ -1,4 +1,4 @@
-// Two slots for three workers: a semaphore, and a place in its line.
+// Two slots for three workers: a semaphore, and a place in its queue.
 #include <chrono>
 #include <cstdio>
 
@@ -17,10 +17,10 @@ int main(int count, char** arguments) {
   auto second = client.acquire(slot);
   std::printf("first: %s, second: %s\n", describe(first).c_str(), describe(second).c_str());
 
-  // Joins the line now, and waits later: meanwhile there is something else to do.
+  // Joins the queue now, and waits later: meanwhile there is something else to do.
   auto place = client.enqueue(slot);
   if (!place) return 1;
-  std::printf("third: %s\n", place->is_granted() ? "granted" : "in line");
+  std::printf("third: %s\n", place->is_granted() ? "granted" : "queued");
 
   first->release();
   auto third = place->wait(10s);

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 int main() {
   lockd::Engine engine({.shards = 16});
 
-  // Wait in line for up to five seconds; hold it for thirty, unless renewed or released.
+  // Wait in the queue for up to five seconds; hold it for thirty, unless renewed or released.
   auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s, .wait = 5s});
   if (!grant) {
     std::printf("not reserved: %s\n", lockd::describe(grant.outcome).data());
