@@ -96,7 +96,7 @@ void memory(std::uint64_t keys) {
   engine->close();
 }
 
-// How late a lease ends: from its deadline to the moment the next in line is told.
+// How late a lease ends: from its deadline to the moment the next in the queue is told.
 
 class LagRecorder final : public Listener {
  public:
@@ -186,7 +186,7 @@ void long_line(std::uint64_t waiters) {
     table.effects().clear();
   }
   std::printf(
-      "a line of %7llu: release p50 %5.2f us, p99 %5.2f us; cancel from the middle p50 %5.2f us\n",
+      "a queue of %7llu: release p50 %5.2f us, p99 %5.2f us; cancel from the middle p50 %5.2f us\n",
       static_cast<unsigned long long>(waiters), Micros(Percentiles(releases).p50).count(),
       Micros(Percentiles(releases).p99).count(), Micros(Percentiles(cancels).p50).count());
 }

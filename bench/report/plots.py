@@ -140,7 +140,7 @@ def durable(run):
         (64, 1, "each", "64 connections"),
         (1000, 1, "each", "1,000 connections"),
         (64, 16, "each", "64 connections, 16 at once"),
-        (64, 1, "one", "64 in line for one key"),
+        (64, 1, "one", "64 queue for one key"),
     ]
     rows = []
     for connections, pipeline, keys, group in shapes:
@@ -156,7 +156,7 @@ def durable(run):
         f"{number(rate)} with a journal at 64 connections.",
         "Each acquire and each release is on the disk before it is answered, beside the same "
         "server without a journal and Redis with `appendfsync always`. One sync carries what all "
-        "clients have asked meanwhile. Redis has no line to stand in.",
+        "clients have asked meanwhile. Redis has no queue to wait in.",
         row_chart(
             "Durable",
             "acquire and release in turn, each synced before its reply (log scale)",
@@ -178,16 +178,17 @@ def handoff(run):
     ]
     return Plot(
         "handoff",
-        f"Hand-off by the length of the line: with {number(longest['waiting'])} waiting, the next "
-        f"in line has its grant {number(longest['p50_us'])} µs after the release was sent "
+        f"Hand-off by the length of the queue: with {number(longest['waiting'])} waiting, the next "
+        f"in the queue has its grant {number(longest['p50_us'])} µs after the release was sent "
         f"(median); a ping takes {number(longest['ping_p50_us'])} µs.",
-        "From the sending of a release until the next in line has read its grant, each waiter on "
-        "a connection of its own. A ping in between shows what a round trip costs on this machine.",
+        "From the sending of a release until the next in the queue has read its grant, each waiter "
+        "on a connection of its own. A ping in between shows what a round trip costs on this "
+        "machine.",
         line_chart(
             "Hand-off",
-            "from a release to the grant of the next in line, through the socket",
+            "from a release to the grant of the next in the queue, through the socket",
             run.note,
-            [Panel("µs", "waiting in line", series, log=True)],
+            [Panel("µs", "waiting in the queue", series, log=True)],
         ),
     )
 
@@ -208,12 +209,12 @@ def expiry_lag(run):
     return Plot(
         "expiry_lag",
         f"How late a lease ends: never early, and at most {worst:.1f} ms late in 99 of 100.",
-        "From the end of a lease to the moment the next in line is told; through the socket, "
+        "From the end of a lease to the moment the next in the queue is told; through the socket, "
         "counted from the earliest moment it can have ended. A lease that ends early would fail "
         "the run.",
         row_chart(
             "Expiry lag",
-            "from the end of a lease until the next in line is told (log scale)",
+            "from the end of a lease until the next in the queue is told (log scale)",
             run.note,
             "ms",
             rows,
@@ -227,7 +228,7 @@ def memory(run):
     key, waiter = engine["key_bytes"], engine["waiter_bytes"]
     rows = [
         Row("a held key", "engine", BLUE, key, number(key)),
-        Row("a place in line", "engine", BLUE, waiter, number(waiter)),
+        Row("a place in the queue", "engine", BLUE, waiter, number(waiter)),
     ]
     states = {
         "opened": "an idle connection",
@@ -242,8 +243,8 @@ def memory(run):
             rows.append(Row(group, name, colour, size, number(size)))
     return Plot(
         "memory",
-        f"Memory: {number(key)} bytes a held key, {number(waiter)} a place in line, and what a "
-        f"connection takes, beside Redis.",
+        f"Memory: {number(key)} bytes a held key, {number(waiter)} a place in the queue, and what "
+        f"a connection takes, beside Redis.",
         "Keys of 16 bytes, holders of 8: what the allocator says is in use, its own overhead "
         "included. Connections: the growth of the server's private pages; what the kernel keeps "
         "for a socket is not in it.",
