@@ -1,4 +1,4 @@
-// The parts that docs/embedding.md shows: a fenced store, a journal, an onlooker.
+// The parts that docs/embedding.md shows: a fenced store, a journal, an observer.
 //
 // usage: embedding_parts DIRECTORY
 #include <chrono>

@@ -72,7 +72,7 @@ class Batch {
   // Gives up a wait, which is then settled as cancelled. False if it had ended before.
   bool cancel(const WaitId& wait);
 
-  // The session's places in line go at once; its holds are released and passed on, or, with
+  // The session leaves every queue at once; its holds are released and passed on, or, with
   // `keep_holds`, left to their leases, but for those that it was never told of.
   void end_session(Session& session, bool keep_holds = false);
 

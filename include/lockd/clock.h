@@ -1,4 +1,4 @@
-// The door through which time comes in.
+// The interface through which the engine gets its time.
 //
 // Engine time starts from the wall clock and is carried forward by CLOCK_BOOTTIME: it never goes
 // back, it counts the time that the machine was suspended, and no change of the wall clock moves

@@ -1,4 +1,4 @@
-// The lock engine, embedded: reservations of unique things, by name, with leases and fences.
+// The lock engine, embedded: FIFO locks and semaphores, by name, with leases and fencing tokens.
 //
 //   lockd::Engine engine({.shards = 16});
 //   auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s, .wait = 5s});
@@ -6,8 +6,8 @@
 //   store.write(stone, grant->fence);     // the store refuses a fence smaller than it has seen
 //   engine.release({.key = "stone-42", .holder = "cart-7", .fence = grant->fence});
 //
-// Every key has one line, first come, first served, whoever asks and however. A grant lasts for its
-// lease and can be renewed; when it is over, the next in line is granted within a few milliseconds,
+// Every key has one FIFO queue, whoever asks and however. A grant lasts for its lease and can be
+// renewed; when the lease is over, the next in the queue is granted within a few milliseconds,
 // never early. Every grant's fence is larger than those before it for that key.
 //
 // Any thread may call anything, except the destructor. Calls do not throw for anything that can be
@@ -110,16 +110,16 @@ class Engine {
   // options out of range, and std::runtime_error when the journal contradicts itself.
   explicit Engine(const EngineOptions& options = {});
 
-  // Closes, and waits until the calls that are blocked in line have returned. Other threads must be
-  // done with the engine, or blocked there. Listeners that have not heard by then, because the
+  // Closes, and waits until the calls that are blocked in a queue have returned. Other threads must
+  // be done with the engine, or blocked there. Listeners that have not heard by then, because the
   // journal has not made durable what it rests on, are told closed.
   ~Engine();
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Blocks for up to `request.wait`, in line, until granted. When `stop` fires the place in line is
-  // given up at once, and the outcome is cancelled. A name that holds the key already gets its
+  // Blocks for up to `request.wait`, in the queue, until granted. When `stop` fires the call leaves
+  // the queue at once, and the outcome is cancelled. A name that holds the key already gets its
   // grant back with the lease refreshed: to ask twice is safe.
   GrantResult acquire(const AcquireRequest& request, std::stop_token stop = {});
 

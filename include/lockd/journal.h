@@ -1,4 +1,4 @@
-// The door to durable storage.
+// The interface to durable storage.
 //
 // The engine appends what happened, in order, and tells nobody of it before the journal says that
 // it is durable. The journal holds outcomes, never requests, so replaying it needs no clock, no

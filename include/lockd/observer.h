@@ -1,11 +1,11 @@
-// The door through which an onlooker sees what happens to keys, as it happens.
+// The interface through which an observer sees what happens to keys, as it happens.
 //
-// Events (lockd/journal.h) are outcomes, as few as rebuild the state. Occurrences are for people:
-// they tell of lines as well as of holds, who it was and how long it took, and leave out what is
+// Events (lockd/journal.h) are outcomes, as few as rebuild the state. Key events are for people:
+// they tell of queues as well as of holds, who it was and how long it took, and leave out what is
 // frequent and dull: renewals, and a name that asks again and gets its own grant back.
 //
-// Every place in line begins with `queued` and ends with `granted` or `gave_up`; every hold begins
-// with `granted` and ends with `released`, `expired` or `disconnected`. Of one key they come in the
+// Every wait begins with `queued` and ends with `granted` or `gave_up`; every hold begins with
+// `granted` and ends with `released`, `expired` or `disconnected`. Of one key they come in the
 // order in which they happened.
 #pragma once
 
@@ -22,12 +22,12 @@ namespace lockd {
 
 struct KeyEvent {
   enum class Type : std::uint8_t {
-    queued,        // took a place in line
+    queued,        // joined the queue
     granted,       // a hold began; `lasted` is the wait, zero if there was none
     released,      // a hold ended, by its holder; `lasted` is how long it was held
     expired,       // by its lease
     disconnected,  // with its session, or because its client had gone before it was told
-    gave_up,       // left the line without a grant; `lasted` is the wait, `outcome` is why
+    gave_up,       // left the queue without a grant; `lasted` is the wait, `outcome` is why
   };
 
   Type type;
@@ -39,7 +39,7 @@ struct KeyEvent {
   Fence fence = 0;         // of a hold
   Duration ttl{};          // the lease as asked for
   Duration lasted{};       // the wait or the hold that is over
-  // Tells the places of a key's line apart while they last: of `queued` and `gave_up`, and of
+  // Tells the places of a key's queue apart while they last: of `queued` and `gave_up`, and of
   // `granted`, where 0 is a grant without a wait.
   std::uint32_t place = 0;
   Time at{};

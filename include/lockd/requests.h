@@ -14,13 +14,13 @@ struct AcquireRequest {
   std::string_view key;
   Holder holder;
   Duration ttl;     // the lease: how long the grant lasts unless renewed
-  Duration wait{};  // how long to stand in line; zero is a try
+  Duration wait{};  // how long to wait in the queue; zero is a try
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;  // how many may hold a semaphore at once
 };
 
-// Two-phase acquisition joins the line now and waits later, or never. Only sessions may: the place
-// belongs to the session, and goes with it. One per session, kind and key.
+// Two-phase acquisition joins the queue now and waits later, or never. Only sessions may: the
+// place belongs to the session, and goes with it. One per session, kind and key.
 struct EnqueueRequest {
   std::string_view key;
   Holder holder;
@@ -37,7 +37,7 @@ struct HoldId {
   Kind kind = Kind::lock;
 };
 
-// Who stands in the way of a request that was refused, and how many are in line.
+// Who stands in the way of a request that was refused, and how many are in the queue.
 struct Conflict {
   std::string holder;  // a name, or "tcp:<session>"; of a semaphore, its latest holder
   Fence fence = 0;

@@ -14,12 +14,12 @@ namespace lockd {
 struct Stats {
   // Since the engine began; what was recovered is not counted.
   std::uint64_t grants = 0;
-  std::uint64_t contended = 0;    // of the grants: those that had waited in line
+  std::uint64_t contended = 0;    // of the grants: those that had waited in a queue
   std::uint64_t renewals = 0;     // leases moved: by renew, by asking again, by awaiting one's turn
   std::uint64_t releases = 0;     // holds ended by their holders
   std::uint64_t expiries = 0;     // by their leases
   std::uint64_t disconnects = 0;  // with their sessions, or before anybody was told
-  std::uint64_t queued = 0;       // places taken in a line
+  std::uint64_t queued = 0;       // requests that joined a queue
   std::uint64_t timeouts = 0;     // places left because the wait ran out
   std::uint64_t cancels = 0;      // places given up: cancelled, with the session, by the closing
 
@@ -39,7 +39,7 @@ struct Stats {
   std::uint64_t keys = 0;
   std::uint64_t idle_keys = 0;  // of the keys: those that nobody holds or waits for
 
-  Histogram wait_time{};   // of the grants that had waited in line: how long
+  Histogram wait_time{};   // of the grants that had waited in a queue: how long
   Histogram hold_time{};   // of holds that have ended, by whatever cause: how long since the grant
   Histogram expiry_lag{};  // of holds that expired: how long after the end of the lease
 

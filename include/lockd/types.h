@@ -43,8 +43,8 @@ struct Time {
 // Locks and semaphores are separate namespaces: the same name may be both.
 enum class Kind : std::uint8_t { lock, semaphore };
 
-// The number of a grant. It strictly increases per key, across expiry, idleness and restarts; hand
-// it to whatever the lock protects, and have that refuse a smaller one than it has seen.
+// The fencing token: a number that strictly increases with every grant of a key, across expiry and
+// restarts. Hand it to whatever the lock protects; that refuses a smaller one than it has seen.
 using Fence = std::uint64_t;
 
 // Fences stay below 2^53, so that JavaScript and JSON read them exactly.
@@ -65,7 +65,7 @@ struct Grant {
 // How a request ended. Everything that is expected to happen is one of these, never an exception.
 enum class Outcome : std::uint8_t {
   ok,                // granted, renewed, released, cancelled: what was asked for was done
-  queued,            // in line; the wait will be settled exactly once
+  queued,            // in the queue; the wait will be settled exactly once
   held,              // someone holds it, and the request did not want to wait
   timeout,           // the wait ended first
   cancelled,         // the wait was given up
@@ -76,7 +76,7 @@ enum class Outcome : std::uint8_t {
   max_keys,          // the engine has as many keys as it may
   max_waiters,       // the key has as many waiters as it may
   limit_mismatch,    // the semaphore is in use with another limit
-  already_enqueued,  // this session has a place in this key's line, or a grant it has not awaited
+  already_enqueued,  // this session is in this key's queue, or has a grant it has not awaited
   not_enqueued,      // this session has no place to await
   storage,           // the journal cannot take a grant: the disk is full, or failed
   not_leader,        // another server leads
@@ -91,7 +91,7 @@ enum class Outcome : std::uint8_t {
 // A short phrase for people: "held by someone else", "the wait timed out".
 std::string_view describe(Outcome outcome) noexcept;
 
-// Names one client connection, or whatever else must give up its places in line when it goes away.
+// Names one client connection, or whatever else must leave its queues when it goes away.
 // From 1; 0 is no session. Below 2^56.
 using SessionId = std::uint64_t;
 inline constexpr SessionId kSessionIdMax = (SessionId{1} << 56) - 1;

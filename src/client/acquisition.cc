@@ -44,7 +44,7 @@ seconds seconds_to_name(Duration wait) {
   return std::min(std::chrono::ceil<seconds>(std::min<Duration>(wait, kMax)), kMax);
 }
 
-Result<LineGrant> stand_in_line(LineConnection& connection, std::string_view lines, Duration wait,
+Result<LineGrant> wait_in_queue(LineConnection& connection, std::string_view lines, Duration wait,
                                 Lease asked, std::stop_token stop) {
   const Request request{.lines = lines, .wait = wait};
   const bool whole = wait == seconds_to_name(wait);

@@ -16,9 +16,9 @@ namespace lockd::client {
 // The whole seconds to name on the wire for a wait: never less.
 std::chrono::seconds seconds_to_name(Duration wait);
 
-// Stands in line by sending `lines`, which name seconds_to_name(wait). A wait that is no whole
+// Waits in the queue by sending `lines`, which name seconds_to_name(wait). A wait that is no whole
 // number of seconds is ended here, by leaving.
-Result<LineGrant> stand_in_line(LineConnection& connection, std::string_view lines, Duration wait,
+Result<LineGrant> wait_in_queue(LineConnection& connection, std::string_view lines, Duration wait,
                                 Lease asked, std::stop_token stop);
 
 // Hands a grant to the renewer. One that is due for renewal already is renewed first, so that

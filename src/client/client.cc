@@ -55,7 +55,7 @@ Result<std::string> lines_of(const LockRequest& request, Duration wait) {
 Result<LineGrant> acquire_over(LineConnection& connection, const LockRequest& request,
                                Duration wait, const std::stop_token& stop) {
   const auto stand = [&](Duration left) {
-    return stand_in_line(connection, *lines_of(request, left), left, request.lease, stop);
+    return wait_in_queue(connection, *lines_of(request, left), left, request.lease, stop);
   };
   if (wait >= std::chrono::seconds(1) || wait == Duration(0)) return stand(wait);
   const auto until = later(BootClock::now(), wait);

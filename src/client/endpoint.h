@@ -33,10 +33,10 @@ using SocketAddresses = std::vector<SocketAddress>;
 struct Endpoint {
   Address address;
   ConnectOptions options;
-  std::string handshake;  // the lines that say the secret; empty when there is none
+  std::string handshake;  // the lines that send the auth token; empty when there is none
   std::shared_ptr<const TlsClient> tls{};  // null: plain text
 
-  // `invalid` when the secret cannot be sent or the files for TLS cannot be used.
+  // `invalid` when the auth token cannot be sent or the files for TLS cannot be used.
   static Result<std::shared_ptr<const Endpoint>> make(const Address& address,
                                                       const ConnectOptions& options);
 };

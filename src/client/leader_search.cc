@@ -30,7 +30,7 @@ bool is_passing(Outcome outcome) {
 }
 
 // How much it tells those who are told one failure only: that nobody could be asked, that nobody
-// leads, or what has to be mended.
+// leads, or what has to be fixed.
 int weight(Outcome outcome) {
   if (!is_passing(outcome)) return 2;
   return outcome == Outcome::not_leader || outcome == Outcome::draining ? 1 : 0;

@@ -53,7 +53,7 @@ class LeaderSearch {
   // It is this one that leads: the next search begins with it, and this one anew.
   void found(std::size_t leader);
 
-  // Whether in the last round everybody failed in a way that no waiting mends.
+  // Whether in the last round everybody failed in a way that waiting does not cure.
   bool is_hopeless() const { return is_hopeless_; }
   // Why nobody was found. Precondition: move_on() was called.
   Status verdict() const;

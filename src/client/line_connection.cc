@@ -79,7 +79,7 @@ void LineConnection::take_handshake(std::string_view reply) {
   } else if (status.outcome == Outcome::garbled || status.outcome == Outcome::draining) {
     end(status);
   } else {
-    // A server that asks for no secret knows no `auth`: its answer is a plain error.
+    // A server that asks for no auth token knows no `auth`: its answer is a plain error.
     end({Outcome::unauthorized, status.outcome == Outcome::unauthorized
                                     ? "the server did not accept the secret"
                                     : "the server refused the secret; it may ask for none"});

@@ -1,6 +1,6 @@
 // One connection with a server: requests out, replies and signals in, without waiting.
 //
-// On top of a Socket, it says the secret, cuts what comes into lines, and tells replies from
+// On top of a Socket, it sends the auth token, cuts what comes into lines, and tells replies from
 // pushes. Whoever owns it waits as for a Socket and calls advance():
 //
 //   not ready ──> ready ──> closed            ask() when ready; replies come in the same order
@@ -85,7 +85,7 @@ class LineConnection {
   Socket socket_;
   State state_ = State::connecting;
   Time heard_at_;
-  std::size_t searched_ = 0;  // of the wire's input: there is no LF up to here
+  std::size_t searched_ = 0;  // of the socket's input: there is no LF up to here
   std::deque<ReplySize> awaited_;
   std::deque<std::string> replies_;
   std::deque<Signal> signals_;

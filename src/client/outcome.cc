@@ -5,11 +5,11 @@ namespace lockd::client {
 std::string_view describe(Outcome outcome) noexcept {
   switch (outcome) {
     case Outcome::ok: return "done";
-    case Outcome::queued: return "in line";
+    case Outcome::queued: return "in the queue";
     case Outcome::timeout: return "the wait timed out";
     case Outcome::refused: return "the server refused";
-    case Outcome::already_enqueued: return "this connection is in that line already";
-    case Outcome::not_enqueued: return "this connection is not in that line";
+    case Outcome::already_enqueued: return "this connection is in that queue already";
+    case Outcome::not_enqueued: return "this connection is not in that queue";
     case Outcome::lease_expired: return "the lease ran out before it was taken";
     case Outcome::max_locks: return "the server has as many keys as it may";
     case Outcome::max_waiters: return "the key has as many waiters as it may";

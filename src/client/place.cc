@@ -13,8 +13,8 @@ Place::~Place() = default;
 Place::Place(Place&&) noexcept = default;
 Place& Place::operator=(Place&&) noexcept = default;
 
-// The end of the connection gives up a place in line. A grant it releases, too, unless the server
-// was told not to: so say it. Nobody waits for the answer.
+// The end of the connection gives up a place in the queue. It releases a grant, too, unless the
+// server was told not to: so a release is sent. Nobody waits for the answer.
 Place::Impl::~Impl() {
   if (!grant || connection == nullptr || !connection->is_ready()) return;
   const auto lines = release_lines({.key = terms.key, .token = grant->token, .kind = terms.kind});
@@ -30,7 +30,7 @@ Result<HeldLock> Place::wait(Duration wait, std::stop_token stop) {
   if (!place->grant) {
     const auto lines = await_lines(
         {.key = place->terms.key, .wait = seconds_to_name(wait), .kind = place->terms.kind});
-    auto grant = stand_in_line(*place->connection, *lines, wait, place->lease, stop);
+    auto grant = wait_in_queue(*place->connection, *lines, wait, place->lease, stop);
     if (!grant) return Status(std::move(grant));
     place->grant = std::move(*grant);
   }

@@ -59,7 +59,7 @@ std::optional<Status> Renewal::hear(Talk& talk, Time now) {
 
 std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time now) {
   const Time asked_at = *std::exchange(talk.asked_at, std::nullopt);
-  // Home has found its tongue, and somebody else has confirmed what was asked later.
+  // Home has answered after all, and somebody else has confirmed what was asked later.
   if (asked_at < confirmed_at_) return {};
   const auto renewal = renewal_of(reply, hold_->grant.lease);
   if (renewal) {

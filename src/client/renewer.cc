@@ -52,11 +52,11 @@ timespec to_timespec(BootClock::time_point time) {
 
 Renewer::Renewer(Duration release_timeout)
     : release_timeout_(release_timeout),
-      bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       timer_(::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
 Renewer::~Renewer() {
-  if (bell_ >= 0) ::close(bell_);
+  if (wake_fd_ >= 0) ::close(wake_fd_);
   if (timer_ >= 0) ::close(timer_);
 }
 
@@ -64,7 +64,7 @@ Renewer::~Renewer() {
 // last of those stops the thread, which may be the one that it runs on.
 std::shared_ptr<Renewer> Renewer::start(Duration release_timeout) {
   const std::shared_ptr<Renewer> made(new Renewer(release_timeout));
-  if (made->bell_ < 0 || made->timer_ < 0) {
+  if (made->wake_fd_ < 0 || made->timer_ < 0) {
     throw std::system_error(errno, std::generic_category(), "cannot watch what is held");
   }
   {
@@ -99,7 +99,7 @@ bool Renewer::advance_all(Watch& watch) {
   MutexLock lock(mutex_);
   const auto now = BootClock::now();
   watch.descriptors.assign(
-      {pollfd{.fd = bell_, .events = POLLIN}, pollfd{.fd = timer_, .events = POLLIN}});
+      {pollfd{.fd = wake_fd_, .events = POLLIN}, pollfd{.fd = timer_, .events = POLLIN}});
   watch.until = kNever;
   for (auto renewal = renewals_.begin(); renewal != renewals_.end();) {
     // A descriptor that has changed hands meanwhile makes one advance for nothing.
@@ -110,7 +110,7 @@ bool Renewer::advance_all(Watch& watch) {
     const bool has_news = is_ready || now >= renewal->deadline();
     if (auto loss = has_news ? renewal->advance(now) : std::nullopt) {
       renewal->hold()->lose(std::move(*loss));
-      untold_.push_back(renewal->hold());
+      unnotified_.push_back(renewal->hold());
       renewal = renewals_.erase(renewal);
       continue;
     }
@@ -124,14 +124,14 @@ bool Renewer::advance_all(Watch& watch) {
   return !stopping_;
 }
 
-// Tells the owner that has waited for longest. False when nobody has to be told.
+// Notifies the owner that has waited for longest. False when nobody has to be notified.
 bool Renewer::tell_one() {
   std::shared_ptr<Hold> hold;
   {
     MutexLock lock(mutex_);
-    if (untold_.empty()) return false;
-    hold = std::move(untold_.front());
-    untold_.erase(untold_.begin());
+    if (unnotified_.empty()) return false;
+    hold = std::move(unnotified_.front());
+    unnotified_.erase(unnotified_.begin());
     telling_ = hold.get();
   }
   hold->lost.request_stop();
@@ -155,10 +155,10 @@ void Renewer::wait(Watch& watch) const {
   }
   std::sort(watch.ready.begin(), watch.ready.end());
   eventfd_t knocks = 0;
-  ::eventfd_read(bell_, &knocks);
+  ::eventfd_read(wake_fd_, &knocks);
 }
 
-void Renewer::wake() const { ::eventfd_write(bell_, 1); }
+void Renewer::wake() const { ::eventfd_write(wake_fd_, 1); }
 
 HeldLock Renewer::keep(const std::shared_ptr<Renewer>& renewer, std::shared_ptr<Hold> hold,
                        std::unique_ptr<LineConnection> connection) {
@@ -185,7 +185,7 @@ Status Renewer::release(Hold& hold) {
 // From here on nobody renews it, and its owner is told nothing, unless it is being told by us.
 std::unique_ptr<LineConnection> Renewer::withdraw(Hold& hold) {
   MutexLock lock(mutex_);
-  std::erase_if(untold_, [&](const auto& untold) { return untold.get() == &hold; });
+  std::erase_if(unnotified_, [&](const auto& lost) { return lost.get() == &hold; });
   while (telling_ == &hold && !on_own_thread()) told_.wait(mutex_);
   const auto renewal = std::find_if(renewals_.begin(), renewals_.end(),
                                     [&](const Renewal& one) { return one.hold().get() == &hold; });

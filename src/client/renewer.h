@@ -1,8 +1,8 @@
-// The background thread of a client: renews what is held, and tells owners what is lost.
+// The background thread of a client: renews what is held, and notifies owners of what is lost.
 //
-// A turn of it: advance each Renewal that is ready or due, tell one owner, or wait until a socket
+// A turn of it: advance each Renewal that is ready or due, notify one owner, or wait until a socket
 // is ready or the earliest deadline has come, by a timer that also runs while the machine is
-// suspended. No owner is told under the lock. All signals are blocked on it: they are for the
+// suspended. No owner is notified under the lock. All signals are blocked on it: they are for the
 // program's own threads.
 //
 // It lives for as long as anybody holds a shared_ptr to it, a client or what was acquired, and may
@@ -62,13 +62,13 @@ class Renewer {
   bool on_own_thread() const { return std::this_thread::get_id() == thread_id_; }
 
   const Duration release_timeout_;
-  const int bell_;   // an eventfd: something has changed
-  const int timer_;  // a timerfd of CLOCK_BOOTTIME
+  const int wake_fd_;  // an eventfd: something has changed
+  const int timer_;    // a timerfd of CLOCK_BOOTTIME
 
   Mutex mutex_;
   std::condition_variable_any told_;
   std::list<Renewal> renewals_ GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<Hold>> untold_ GUARDED_BY(mutex_);  // lost; the owner does not know
+  std::vector<std::shared_ptr<Hold>> unnotified_ GUARDED_BY(mutex_);  // lost; owners do not know
   const Hold* telling_ GUARDED_BY(mutex_) = nullptr;
   bool stopping_ GUARDED_BY(mutex_) = false;
 

@@ -144,7 +144,7 @@ Result<std::string> auth_lines(std::string_view secret) {
   if (secret.size() <= kSecretSizeMax && secret.find('\n') == std::string_view::npos) {
     return lines("auth", "", secret);
   }
-  return invalid("the secret must be one line of at most 65536 bytes");
+  return invalid("the auth token must be one line of at most 65536 bytes");
 }
 
 }  // namespace lockd::client

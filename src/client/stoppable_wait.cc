@@ -26,24 +26,24 @@ int new_bell(const std::stop_token& stop) {
 }  // namespace
 
 StoppableWait::StoppableWait(std::stop_token stop)
-    : stop_(std::move(stop)), bell_(new_bell(stop_)) {
-  if (bell_ >= 0) knock_.emplace(stop_, Knock{bell_});
+    : stop_(std::move(stop)), wake_fd_(new_bell(stop_)) {
+  if (wake_fd_ >= 0) knock_.emplace(stop_, Knock{wake_fd_});
 }
 
 StoppableWait::~StoppableWait() {
   knock_.reset();
-  if (bell_ >= 0) ::close(bell_);
+  if (wake_fd_ >= 0) ::close(wake_fd_);
 }
 
-void StoppableWait::Knock::operator()() const noexcept { ::eventfd_write(bell, 1); }
+void StoppableWait::Knock::operator()() const noexcept { ::eventfd_write(wake_fd, 1); }
 
 void StoppableWait::wait(pollfd interest, BootClock::time_point until) const {
-  const bool deaf = bell_ < 0 && stop_.stop_possible();
+  const bool deaf = wake_fd_ < 0 && stop_.stop_possible();
   const auto left = std::clamp<BootClock::duration>(until - BootClock::now(), 0ns,
                                                     deaf ? kSleepMaxWithoutBell : kSleepMax);
   const auto whole = std::chrono::floor<std::chrono::seconds>(left);
   const timespec timeout{.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
-  std::array<pollfd, 2> watched{interest, pollfd{.fd = bell_, .events = POLLIN}};
+  std::array<pollfd, 2> watched{interest, pollfd{.fd = wake_fd_, .events = POLLIN}};
   ::ppoll(watched.data(), watched.size(), &timeout, nullptr);
 }
 

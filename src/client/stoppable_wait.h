@@ -25,12 +25,12 @@ class StoppableWait {
 
  private:
   struct Knock {
-    int bell;
+    int wake_fd;
     void operator()() const noexcept;
   };
 
   const std::stop_token stop_;
-  const int bell_;  // an eventfd, or -1 when nobody can stop us
+  const int wake_fd_;  // an eventfd, or -1 when nobody can stop us
   std::optional<std::stop_callback<Knock>> knock_;
 };
 

@@ -66,7 +66,7 @@ class EtcdJournal::Impl {
   void wake() { etcd_.wake(); }
 
  private:
-  // Until its life is over, which is at the latest when it has resigned.
+  // Until the journal is over, which is at the latest when it has resigned.
   void run() {
     while (journal_.over().empty()) {
       const Duration next = journal_.turn();
@@ -87,9 +87,9 @@ class EtcdJournal::Impl {
     status_.leader = journal_.leader();
     status_.applied = journal_.applied();
     status_.behind = journal_.behind();
-    if (const Membership& roster = journal_.membership(); roster_answers_ != membership.answers()) {
-      roster_answers_ = membership.answers();
-      status_.members = membership.members();
+    if (const Membership& members = journal_.membership(); answers_ != members.answers()) {
+      answers_ = members.answers();
+      status_.members = members.members();
     }
     status_.over = journal_.over();
     status_.refused = journal_.is_refused();
@@ -100,7 +100,7 @@ class EtcdJournal::Impl {
   ReplicatedJournal journal_;
   std::atomic<bool> idle_{false};
 
-  std::uint64_t roster_answers_ = 0;  // of those that are shown
+  std::uint64_t answers_ = 0;  // of those that are shown
 
   Mutex mutex_;
   ClusterStatus status_ GUARDED_BY(mutex_);

@@ -4,8 +4,8 @@
 //   EtcdJournal journal({.etcd = {.endpoints = {"10.0.0.1:2379"}}, .replication = {...}});
 //   Engine engine({.clock = &journal.clock(), .journal = &journal});
 //
-// The engine follows, and leads when this node is elected. When journal.state() is failed, its life
-// is over: both are taken down, and may be made anew. The journal outlives the engine.
+// The engine follows, and leads when this node is elected. When journal.state() is failed, it is
+// over: both are taken down, and may be made anew. The journal outlives the engine.
 //
 // A ReplicatedJournal on a GrpcEtcd, and the thread that takes its turns.
 #pragma once

@@ -15,7 +15,7 @@
 #include "base/mutex.h"
 #include "etcd/etcd_messages.h"
 #include "etcd/grpc_endpoints.h"
-#include "replication/watch_stream.h"
+#include "etcd/watch_stream.h"
 
 namespace lockd {
 namespace {

@@ -4,7 +4,7 @@
 //   /<cluster>/w/j/<epoch>/<seq>    a batch
 //   /<cluster>/head                 the place of the last batch
 //   /<cluster>/base                 the place of the first that is needed
-//   /<cluster>/beat                 touched by an idle leader
+//   /<cluster>/beat                 the heartbeat of an idle leader
 //   /<cluster>/nodes/<node>         what each node says of itself
 //
 // Numbers are 16 hexadecimal digits, so that the order of the keys is that of the chain. Only `w/`

@@ -1,6 +1,6 @@
 // A journal that servers share, as a server sees it; whichever stands behind it.
 //
-// Its life is over when its state is failed: status() then says why. Any thread may call anything.
+// It is over when its state is failed: status() then says why. Any thread may call anything.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct ClusterStatus {
   Position applied = 0;      // how far along the chain it is
   std::uint64_t behind = 0;  // changes of the chain that etcd had, when last looked, and it had not
   std::vector<Member> members{};  // of the cluster, itself among them
-  std::string over{};             // why its life is over; empty while it is not
-  bool refused = false;           // and no other life would fare better
+  std::string over{};             // why it is over; empty while it is not
+  bool refused = false;           // and another journal would fare no better
 };
 
 class ClusterJournal : public Journal {

@@ -1,5 +1,5 @@
-// What is asked of etcd, and the door through which it is asked: GrpcEtcd over the network, and
-// ModelEtcd in a simulation.
+// What is asked of etcd, and the interface for it: GrpcEtcd over the network, and ModelEtcd in a
+// simulation.
 //
 // Three calls suffice. A transaction reads and writes any keys, guarded by what they are; a watch
 // tells of every change, in order, from a revision on; a compaction forgets old revisions.

@@ -10,7 +10,7 @@
 namespace lockd {
 
 struct LeaderRecord {
-  std::string incarnation;  // of one life of one process; random
+  std::string incarnation;  // of one journal of one process; random
   std::string node;
   std::string address;  // for clients
   std::string policy;   // what must be the same on all nodes

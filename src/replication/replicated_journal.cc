@@ -220,7 +220,7 @@ Time ReplicatedJournal::lead(Time now) {
     return Time::never();
   }
   if (leads_) {
-    account_for_everything();
+    write_snapshot();
     if (state_.load(std::memory_order_relaxed) != State::failed) {
       enter(term_->is_full() ? State::full : State::accepting);
     }
@@ -253,28 +253,28 @@ void ReplicatedJournal::open_for_clients() {
 }
 
 // The engine describes itself into the chain, between the events of everybody's work. When all of
-// that is in the chain, what came before it is of no use any more.
-void ReplicatedJournal::account_for_everything() {
+// that is in the chain, it replaces what came before it.
+void ReplicatedJournal::write_snapshot() {
   const std::uint64_t sent = term_->sent_size();
-  const std::uint64_t size_max = std::max(options_.account_after, 2 * account_size_);
-  if (account_ == Account::none && truncation_->is_idle() && chain_size_ + sent > size_max) {
-    account_ = Account::begun;
+  const std::uint64_t size_max = std::max(options_.snapshot_after, 2 * snapshot_size_);
+  if (snapshot_ == Snapshot::none && truncation_->is_idle() && chain_size_ + sent > size_max) {
+    snapshot_ = Snapshot::begun;
     snapshot_base_ = term_->next();
-    account_began_ = sent;
+    snapshot_began_ = sent;
   }
-  if (account_ == Account::begun || account_ == Account::goes_on) {
+  if (snapshot_ == Snapshot::begun || snapshot_ == Snapshot::goes_on) {
     MutexLock lock(source_mutex_);
-    while (source_ != nullptr && account_ != Account::described &&
+    while (source_ != nullptr && snapshot_ != Snapshot::described &&
            pending_->size() < options_.describe_ahead) {
-      const bool more = source_->describe_some(account_ == Account::begun);
-      account_ = more ? Account::goes_on : Account::described;
-      account_end_ = pending_->end();
+      const bool more = source_->describe_some(snapshot_ == Snapshot::begun);
+      snapshot_ = more ? Snapshot::goes_on : Snapshot::described;
+      snapshot_end_ = pending_->end();
     }
   }
-  if (account_ == Account::described && term_->committed() >= account_end_) {
-    account_ = Account::none;
-    account_size_ = sent - account_began_;
-    chain_size_ = std::uint64_t{0} - account_began_;  // wraps; sent_size() wraps it back
+  if (snapshot_ == Snapshot::described && term_->committed() >= snapshot_end_) {
+    snapshot_ = Snapshot::none;
+    snapshot_size_ = sent - snapshot_began_;
+    chain_size_ = std::uint64_t{0} - snapshot_began_;  // wraps; sent_size() wraps it back
     truncation_->begin(snapshot_base_);
     stats_.snapshots.add();
   }

@@ -1,14 +1,14 @@
 // The journal that several servers share through etcd, without a thread: somebody calls turn().
 //
-// Its life: it follows, passing on to its engine what the leader appends; when there is no leader,
+// First it follows, passing on to its engine what the leader appends; when there is no leader,
 // or the leader seems gone, it stands for election; elected, it makes sure that it has followed to
 // the very end, and its engine leads; from then on it appends. When another leads, or anything else
-// comes in the way, its life is over: the state is `failed`, and it says nothing any more. Whoever
+// comes in the way, it is over: the state is `failed`, and it says nothing any more. Whoever
 // made it makes another, with a new engine, which follows from the beginning. Nothing is resumed:
 // memory may hold what never came to be.
 //
 // durable() is what is in the chain, as long as nobody else can lead, and nothing otherwise. So a
-// process that was stopped and goes on tells nobody anything until etcd has confirmed it.
+// process that was stopped and goes on answers nobody until etcd has confirmed it.
 //
 // docs/high_availability.md has the protocol and why it is right. A simulation drives this on a
 // ModelEtcd, and EtcdJournal by a thread on a GrpcEtcd.
@@ -47,10 +47,10 @@ struct ReplicatedJournalOptions {
   ClusterLog log = [](Severity, std::string_view) {};
 
   std::size_t batch_max = std::size_t{256} << 10;
-  // Nothing is granted beyond that. Renewals go on, up to twice as much: then its life is over.
+  // Nothing is granted beyond that. Renewals go on, up to twice as much: then it is over.
   std::size_t pending_max = std::size_t{64} << 20;
   // A chain longer than this, and than twice the last snapshot, is replaced by a new snapshot.
-  std::uint64_t account_after = std::uint64_t{64} << 20;
+  std::uint64_t snapshot_after = std::uint64_t{64} << 20;
   std::size_t describe_ahead = std::size_t{128} << 10;  // of a snapshot, in one turn
   std::int64_t page = 64;
   std::int64_t erase_at_once = 500;
@@ -82,12 +82,12 @@ class ReplicatedJournal final : public Journal {
   bool is_wanted() const noexcept;
 
   // Hands over: what was appended is finished, and the leader's key is taken away. Then, or if it
-  // does not lead, its life is over. Any thread.
+  // does not lead, it is over. Any thread.
   void resign() { resigns_.store(true, std::memory_order_release); }
 
-  // Why its life is over; empty while it is not. For the thread that calls turn(), as the rest.
+  // Why it is over; empty while it is not. For the thread that calls turn(), as the rest.
   const std::string& over() const { return over_; }
-  // And another life would end likewise: the leader has other settings.
+  // And another journal would end likewise: the leader has other settings.
   bool is_refused() const { return refused_; }
   bool is_leading() const { return leads_; }
   // Nothing is on its way: what is appended next is sent at once.
@@ -97,7 +97,7 @@ class ReplicatedJournal final : public Journal {
   Position applied() const {
     return term_.has_value() && term_->has_begun() ? term_->committed() : follower_.position();
   }
-  // Changes that etcd had when it was last looked at, and that the watch had not told of.
+  // Changes that etcd had when it was last looked at, and that the watch had not shown.
   std::uint64_t behind() const { return behind_; }
   const Membership& membership() const { return membership_; }
   BatchId last_batch() const;
@@ -106,7 +106,7 @@ class ReplicatedJournal final : public Journal {
   etcd::Revision epoch() const { return term_.has_value() ? term_->epoch() : 0; }
 
  private:
-  enum class Account : std::uint8_t { none, begun, goes_on, described };
+  enum class Snapshot : std::uint8_t { none, begun, goes_on, described };
 
   NodeRecord self() const;
 
@@ -119,7 +119,7 @@ class ReplicatedJournal final : public Journal {
 
   Time lead(Time now);
   void open_for_clients();
-  void account_for_everything();
+  void write_snapshot();
   Time hand_over(Time now);
 
   void enter(State state);
@@ -159,11 +159,11 @@ class ReplicatedJournal final : public Journal {
   std::optional<Term> term_;
   std::optional<Truncation> truncation_;
   bool leads_ = false;
-  Account account_ = Account::none;
+  Snapshot snapshot_ = Snapshot::none;
   BatchId snapshot_base_{};
-  Position account_end_ = 0;
-  std::uint64_t account_began_ = 0;  // of the term's sent_size()
-  std::uint64_t account_size_ = 0;   // of the last one
+  Position snapshot_end_ = 0;
+  std::uint64_t snapshot_began_ = 0;  // of the term's sent_size()
+  std::uint64_t snapshot_size_ = 0;   // of the last one
   // Since the base, less the term's sent_size(). At first, of all that was followed: who followed
   // for long makes its first snapshot soon.
   std::uint64_t chain_size_ = 0;

@@ -1,4 +1,4 @@
-// One server's life, beside another that the test plays. Many of both are simulated: tests/ha.
+// One server, beside another that the test plays. Many of both are simulated: tests/ha.
 #include "replication/replicated_journal.h"
 
 #include <gtest/gtest.h>

@@ -18,7 +18,7 @@ struct ReplicationStats {
   Counter resends;              // of batches whose fate was unknown
   Counter resolved;             // of those, found to have happened before
   Counter lapses;               // answers that came too late to be certain of leading
-  Counter beats;
+  Counter heartbeats;
   Counter snapshots;  // of everything, so that older batches could go
   Counter compactions;
 };

@@ -139,18 +139,18 @@ void Term::commit_append() {
 }
 
 Time Term::heartbeat_due() const {
-  return std::max(last_success_ + options_.detect / 5, beat_sent_ + options_.retry);
+  return std::max(last_success_ + options_.detect / 5, heartbeat_sent_ + options_.retry);
 }
 
 void Term::heartbeat(Time now) {
   heartbeat_in_flight_ = true;
-  beat_sent_ = now;
+  heartbeat_sent_ = now;
   client_.execute(guarded({etcd::put(keys_.heartbeat, std::to_string(epoch_))}), options_.rpc,
                   [this](const Answer& answer) {
                     heartbeat_in_flight_ = false;
                     if (!ended_.empty() || !take_guarded(answer)) return;
-                    stats_.beats.add();
-                    succeeded(beat_sent_);
+                    stats_.heartbeats.add();
+                    succeeded(heartbeat_sent_);
                   });
 }
 

@@ -112,7 +112,7 @@ class Term {
   std::uint64_t sent_size_ = 0;
 
   bool heartbeat_in_flight_ = false;
-  Time beat_sent_{};
+  Time heartbeat_sent_{};
   Time last_success_{};  // when what succeeded was sent
 
   etcd::Revision revision_ = 0;

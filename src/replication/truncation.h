@@ -24,7 +24,7 @@ struct TruncationOptions {
   Duration rpc{};
   Duration retry{};
   std::int64_t batches_at_once = 500;
-  // Of revisions: compacted after so many, though no base has moved. An idle leader's beats count.
+  // Of revisions: compacted after so many, though no base has moved. Heartbeats count.
   etcd::Revision revisions_max = 20'000;
 };
 

@@ -135,9 +135,10 @@ TEST(Looking, ListGoesThroughAllPages) {
 TEST(Looking, DescribeShowsTheQueue) {
   FakeHttp http([](const FakeRequest&) {
     return json_reply(
-        "200 OK", R"({"locks":[{"kind":"lock","key":"k","limit":1,"holders":1,"waiters":2,)"
-                  R"("holds":[{"holder":"ana","token":4,"held_ms":1000,"expires_in_ms":32000}],)"
-                  R"("queue":[{"holder":"bo","waited_ms":900},{"holder":"cy","waited_ms":100}]}]})");
+        "200 OK",
+        R"({"locks":[{"kind":"lock","key":"k","limit":1,"holders":1,"waiters":2,)"
+        R"("holds":[{"holder":"ana","token":4,"held_ms":1000,"expires_in_ms":32000}],)"
+        R"("queue":[{"holder":"bo","waited_ms":900},{"holder":"cy","waited_ms":100}]}]})");
   });
   EXPECT_EQ(over(http, {"describe", "k"}).output,
             "k  lock, 1 holder, 2 waiting\n"

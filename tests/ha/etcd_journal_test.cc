@@ -33,19 +33,19 @@ bool await(const std::function<bool()>& holds) {
 }
 
 struct Server {
-  Server(const EtcdCluster& etcd, const std::string& name, std::uint64_t account_after = 64 << 20)
-      : journal(options(etcd, name, account_after)),
+  Server(const EtcdCluster& etcd, const std::string& name, std::uint64_t snapshot_after = 64 << 20)
+      : journal(options(etcd, name, snapshot_after)),
         engine({.shards = 4, .clock = &journal.clock(), .journal = &journal}) {}
 
   static EtcdJournalOptions options(const EtcdCluster& etcd, const std::string& name,
-                                    std::uint64_t account_after) {
+                                    std::uint64_t snapshot_after) {
     EtcdJournalOptions options;
     options.etcd.endpoints = etcd.endpoints();
     options.replication.cluster = "test";
     options.replication.self.node = name;
     options.replication.self.address = name + ":6388";
     options.replication.detect = 1s;
-    options.replication.account_after = account_after;
+    options.replication.snapshot_after = snapshot_after;
     options.replication.revisions_max = 500;
     options.replication.log = [name](Severity, std::string_view line) {
       std::cout << name << ": " << line << std::endl;

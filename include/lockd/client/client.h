@@ -6,12 +6,12 @@
 //   do_the_job(lock->lost(), lock->fence());
 //   lock->release();                       // or leave it to the destructor
 //
-// The life of one acquire:
+// How an acquire proceeds:
 //   1. The key picks the server: see shard_of(). Of a cluster it is the one that leads, which is
 //      looked for. A connection is opened, for this lock alone, so that a crash of ours releases at
 //      once.
-//   2. The request waits in line on it. A stop token that fires closes it: there is no other way to
-//      leave a line.
+//   2. The request waits in the queue on it. A stop token that fires closes it: there is no other
+//      way to leave a queue.
 //   3. A grant that comes after half of its lease, counted from the request, is renewed before it
 //      is handed out: nobody gets one that ran out while this process was stopped.
 //   4. The client's one background thread takes over, renews and watches, until it is released.
@@ -58,7 +58,7 @@ struct ClientOptions {
 
 struct LockRequest {
   std::string_view key;
-  Duration wait{};  // in line, once connected; zero is a try
+  Duration wait{};  // in the queue, once connected; zero is a try
   Lease lease{};
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;  // how many may hold a semaphore at once; 1 for a lock
@@ -67,8 +67,8 @@ struct LockRequest {
   std::function<void(const Status&)> on_lost{};
 };
 
-// Acquisition in two phases: a place in line, which is given up when it is destroyed. Moves like
-// any value, and is used by one thread at a time.
+// Acquisition in two phases: a place in the queue, which is given up when it is destroyed. Moves
+// like any value, and is used by one thread at a time.
 class Place {
  public:
   Place() noexcept;  // none
@@ -103,7 +103,7 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   Result<HeldLock> acquire(const LockRequest& request, std::stop_token stop = {});
-  // Joins the line, and returns at once. LockRequest::wait is not used.
+  // Joins the queue, and returns at once. LockRequest::wait is not used.
   Result<Place> enqueue(const LockRequest& request, std::stop_token stop = {});
 
   // The server that has the key, of a cluster the one that was last known to lead; and a new

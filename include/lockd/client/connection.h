@@ -13,7 +13,7 @@
 // Options::reply_timeout. A stop token ends it at once. A call that ended without an answer closes
 // the connection, since nobody could tell its late reply from that to the next request; the calls
 // after it answer `disconnected`. The server then gives up what the connection had: its places in
-// line, its subscriptions, and, unless it was told otherwise, its locks.
+// queues, its subscriptions, and, unless it was told otherwise, its locks.
 //
 // Used by one thread at a time. Works against every server that is compatible with dflockd.
 #pragma once
@@ -47,8 +47,8 @@ struct TlsOptions {
 
 struct ConnectOptions {
   std::optional<TlsOptions> tls{};  // none is plain text
-  std::string auth_token{};         // the shared secret; empty: none is sent
-  // For the name, TCP, TLS and the secret together.
+  std::string auth_token{};         // the secret of all clients; empty: none is sent
+  // For the name, TCP, TLS and the auth token together.
   Duration connect_timeout = std::chrono::seconds(10);
   // How long a reply may take, beyond what the request asked to wait.
   Duration reply_timeout = std::chrono::seconds(10);
@@ -59,7 +59,7 @@ using Lease = std::optional<std::chrono::seconds>;
 
 struct LineAcquire {
   std::string_view key;
-  std::chrono::seconds wait{};  // in line; zero is a try
+  std::chrono::seconds wait{};  // in the queue; zero is a try
   Lease lease{};
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;  // how many may hold a semaphore at once; 1 for a lock
@@ -93,8 +93,8 @@ struct LineGrant {
   Fence fence = 0;
   std::chrono::seconds lease{};
   // When the request was sent. The lease began between this and the reply, so it runs at least
-  // until certain_until(). After a long wait in line that may be over already, while the lease
-  // itself is not: renew, and know.
+  // until certain_until(). After a long wait in the queue that may be over already, while the
+  // lease itself is not: renew, and know.
   BootClock::time_point sent_at{};
 
   BootClock::time_point certain_until() const noexcept;
@@ -116,7 +116,7 @@ class Connection {
  public:
   using Options = ConnectOptions;
 
-  // Connects, verifies the server, sends the secret if there is one.
+  // Connects, verifies the server, sends the auth token if there is one.
   static Result<Connection> open(const Address& address, const Options& options = {},
                                  std::stop_token stop = {});
 
@@ -133,8 +133,8 @@ class Connection {
   // No lease named is the grant's own.
   Result<LineRenewal> renew(const LineHold& hold, Lease lease = {}, std::stop_token stop = {});
 
-  // Two phases: join the line now, wait later. `ok` is a grant at once, and needs no await_turn();
-  // `queued` is a place in line, which lasts until await_turn() or the end of the connection.
+  // Two phases: join the queue now, wait later. `ok` is a grant at once, and needs no await_turn();
+  // `queued` is a place in it, which lasts until await_turn() or the end of the connection.
   Result<LineGrant> enqueue(const LineEnqueue& request, std::stop_token stop = {});
   Result<LineGrant> await_turn(const LineAwait& request, std::stop_token stop = {});
 

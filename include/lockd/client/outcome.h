@@ -17,12 +17,12 @@ namespace lockd::client {
 
 enum class Outcome : std::uint8_t {
   ok,      // done
-  queued,  // in line: enqueue() only
+  queued,  // in the queue: enqueue() only
 
   // The server's answers. Nothing was changed, and the connection is as good as before.
-  timeout,  // not granted within the wait; no place in line is left
+  timeout,  // not granted within the wait; no place in the queue is left
   refused,  // `error`: the token names no grant, or whatever else the command can mean by it
-  already_enqueued,  // this connection has a place in that line
+  already_enqueued,  // this connection has a place in that queue
   not_enqueued,      // this connection has none
   lease_expired,     // the slot was granted, and its lease ran out before anyone took it
   max_locks,         // the server has as many keys as it may
@@ -31,7 +31,7 @@ enum class Outcome : std::uint8_t {
   storage,           // the server's disk is full
   not_leader,        // another server of the cluster leads: see Status::leader
   draining,          // the server is stopping; the connection is closed
-  unauthorized,      // the secret is wrong, or one is asked for; the connection is closed
+  unauthorized,      // the auth token is wrong or missing; the connection is closed
 
   // A held lock is held no more.
   lost,    // the server has said so

@@ -31,7 +31,7 @@ LoadPlan plan_of(const Arguments& arguments) {
   plan.connections = std::max<std::uint64_t>(arguments.whole("connections").value_or(1), 1);
   plan.pipeline = arguments.whole("pipeline").value_or(plan.pipeline);
   if (plan.shared_key && plan.pipeline > 1) {
-    throw Failure(kExitUsage, "--pipeline and --shared-key: a line that waits for itself");
+    throw Failure(kExitUsage, "--pipeline and --shared-key: a queue that waits for itself");
   }
   constexpr std::size_t kKeyMax = 200;  // what is added to it must fit as well
   if (!is_name(plan.key) || plan.key.size() > kKeyMax) {

@@ -68,8 +68,8 @@ client::LockRequest request_of(const Arguments& arguments, Duration wait, const 
   return request;
 }
 
-// Who was stopped for so long that the turn came and went stands in line again.
-client::Result<HeldLock> stand_in_line(client::Client& client, const Arguments& arguments,
+// If lockctl was stopped for so long that its grant came and expired, it queues again.
+client::Result<HeldLock> wait_in_queue(client::Client& client, const Arguments& arguments,
                                        const EventFd& lost, std::stop_token stop) {
   const Duration wait = wait_of(arguments);
   const auto start = BootClock::now();
@@ -118,7 +118,7 @@ int execute_run(const Invocation& invocation) {
   }
   const auto asked_at = BootClock::now();
   SignalStop stopper(signals);
-  auto lock = stand_in_line(client, arguments, lost, stopper.token());
+  auto lock = wait_in_queue(client, arguments, lost, stopper.token());
   if (const int signal = stopper.finish(); signal != 0) return kExitSignal + signal;
   if (lock.outcome == client::Outcome::timeout) {
     if (verbose) say(in_quotes(key) + " is held by somebody else");

@@ -1,4 +1,4 @@
-// Lets a signal end a wait in line: reads signals on a thread of its own, and fires a stop token.
+// Lets a signal end a wait in the queue: reads signals on its own thread, and fires a stop token.
 //
 //   SignalStop stopper(signals);
 //   auto lock = client.acquire(request, stopper.token());

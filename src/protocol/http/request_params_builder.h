@@ -1,5 +1,5 @@
 // Takes what Boost.JSON's parser finds in a body, and refuses all but one flat object. For
-// params.cc alone.
+// request_params.cc alone.
 #pragma once
 
 #include <boost/json/error.hpp>

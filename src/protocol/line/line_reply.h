@@ -21,7 +21,7 @@
 namespace lockd {
 
 // The words that come from no outcome: done; a violation, or a token that names no grant; a wrong
-// secret, or anything but `auth` first; and a request that came after the server began to stop.
+// auth token, or anything but `auth` first; and a request that came after the server began to stop.
 inline constexpr std::string_view kStatusOk = "ok";
 inline constexpr std::string_view kStatusError = "error";
 inline constexpr std::string_view kStatusErrorAuth = "error_auth";

@@ -53,7 +53,7 @@ enum class Command : std::uint8_t {
   signal,
 };
 
-// Whether the client has yet to send the shared secret.
+// Whether the client has yet to send the auth token.
 enum class Phase : std::uint8_t {
   before_auth,  // `auth` is the only command there is
   open,         // and here it is none: sent already, or not asked for
@@ -67,7 +67,7 @@ struct LineRequest {
   Duration wait{};                   // acquire, await_turn
   std::optional<Duration> ttl{};     // acquire, enqueue, renew; none named: the default's to choose
   std::optional<LineToken> token{};  // release, renew; none: it names no grant, answer `error`
-  std::string_view text{};           // auth: the secret; listen, unlisten: the group, or empty;
+  std::string_view text{};           // auth: the auth token; listen, unlisten: the group, or empty;
                                      // signal: the payload
 };
 

@@ -77,7 +77,8 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
   families.gauge(
       "dflockd_uptime_seconds", "How long the server has run.",
       std::chrono::duration<double>(std::chrono::steady_clock::now() - shared.started).count());
-  families.gauge("dflockd_ready", "1 when the server can grant, 0 when it stops or its journal has failed.",
+  families.gauge("dflockd_ready",
+                 "1 when the server can grant, 0 when it stops or its journal has failed.",
                  std::uint64_t{shared.why_not_ready().empty()});
   families.gauge("dflockd_connections", "Clients connected, over both ports.",
                  shared.admission.connections());
@@ -93,7 +94,8 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
 
 void add_engine(Families& families, const Stats& stats) {
   families.counter("dflockd_grants_total", "Grants of locks and permits.", stats.grants);
-  families.counter("dflockd_contended_total", "Grants that had waited in a queue.", stats.contended);
+  families.counter("dflockd_contended_total", "Grants that had waited in a queue.",
+                   stats.contended);
   families.counter("dflockd_renewals_total", "Leases renewed.", stats.renewals);
   families.begin("dflockd_ended_total", "Holds ended, by how.", MetricType::Counter);
   families.add(static_cast<double>(stats.releases), {{"cause", "released"}});
@@ -204,22 +206,24 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
                    stats.campaigns.value());
   families.counter("dflockd_cluster_appends_total", "Batches that etcd has acknowledged.",
                    stats.appends.value());
-  families.counter("dflockd_cluster_append_bytes_total", "Bytes in the batches that etcd has acknowledged.",
-                   stats.append_bytes.value());
+  families.counter("dflockd_cluster_append_bytes_total",
+                   "Bytes in the batches that etcd has acknowledged.", stats.append_bytes.value());
   families.histogram("dflockd_cluster_append_seconds", "Time until etcd has acknowledged a batch.",
                      stats.append_time.read());
   families.counter("dflockd_cluster_resends_total", "Batches sent again, for want of an answer.",
                    stats.resends.value());
-  families.counter("dflockd_cluster_resolved_total", "Batches sent again that etcd was found to have already.",
+  families.counter("dflockd_cluster_resolved_total",
+                   "Batches sent again that etcd was found to have already.",
                    stats.resolved.value());
   families.counter("dflockd_cluster_lapses_total",
                    "Answers of etcd that came too late to be certain of leading.",
                    stats.lapses.value());
-  families.counter("dflockd_cluster_batches_followed_total", "Batches of other leaders that this server applied.",
+  families.counter("dflockd_cluster_batches_followed_total",
+                   "Batches of other leaders that this server applied.",
                    stats.batches_followed.value());
   families.counter("dflockd_cluster_watches_total", "Watches opened.", stats.watches.value());
-  families.counter("dflockd_cluster_snapshots_total", "Snapshots of the whole state that this server wrote.",
-                   stats.snapshots.value());
+  families.counter("dflockd_cluster_snapshots_total",
+                   "Snapshots of the whole state that this server wrote.", stats.snapshots.value());
 }
 
 }  // namespace
