@@ -12,7 +12,7 @@ namespace lockd::cli {
 // The longest that can be asked for: 292 years, in whole seconds.
 inline constexpr Duration kEndless = std::chrono::floor<std::chrono::seconds>(kDurationMax);
 
-// How long to stand in line; without either of them, for as long as it takes.
+// How long to wait in the queue; without either of them, for as long as it takes.
 inline Duration wait_of(const Arguments& arguments) {
   if (arguments.has("nonblock")) return Duration::zero();
   return std::min(arguments.seconds("wait").value_or(kEndless), kEndless);

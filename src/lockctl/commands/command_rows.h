@@ -41,10 +41,9 @@ inline constexpr auto kConnection = std::to_array<Option>({
                      "with commas between: the one that leads is asked.",
                      "http-addr")),
     setting("token-file", 0, Shape::file, "FILE", "DFLOCKD_AUTH_TOKEN_FILE",
-            "A file with the shared secret. Keep it readable by its owner only.",
-            "auth-token-file"),
+            "A file with the auth token. Keep it readable by its owner only.", "auth-token-file"),
     secret(setting("token", 0, Shape::text, "TOKEN", "DFLOCKD_AUTH_TOKEN",
-                   "The shared secret itself. Every user of the machine can read it on the command "
+                   "The auth token itself. Every user of the machine can read it on the command "
                    "line, for a moment at least, and shells keep it in their history: a file is "
                    "better.",
                    "auth-token")),
@@ -59,7 +58,7 @@ inline constexpr auto kConnection = std::to_array<Option>({
     setting("tls-server-name", 0, Shape::text, "NAME", "DFLOCKD_TLS_SERVER_NAME",
             "The name that the server's certificate must have, when it is not the host's."),
     setting("tls-insecure", 0, Shape::toggle, "", "DFLOCKD_TLS_INSECURE",
-            "Believe anybody who answers. Hides the conversation from those who only listen, and "
+            "Believe anybody who answers. Hides the traffic from those who only listen, and "
             "from nobody else."),
     setting("connect-timeout", 0, Shape::seconds, "SECONDS", "DFLOCKD_CONNECT_TIMEOUT_S",
             "How long to try to connect, and to wait for an answer that should come at once; 10 "
@@ -135,20 +134,21 @@ inline constexpr auto kRunExamples = std::to_array<Example>({
 });
 
 inline constexpr std::string_view kRunText =
-    "Takes the lock, runs the command, and releases the lock when the command ends. Who comes "
-    "first is served first. The letters and habits are those of flock(1); of its options -s, -x, "
+    "Takes the lock, runs the command, and releases the lock when the command ends. The queue is "
+    "first in, first out. The letters and habits are those of flock(1); of its options -s, -x, "
     "-o and -u have no meaning here, and -s is the server.\n"
     "\n"
     "The command keeps standard input, the terminal and what descriptors lockctl was started with. "
-    "It sees LOCKD_KEY, LOCKD_TOKEN (the token of the line protocol), LOCKD_FENCE (the number of "
-    "this grant: hand it to whatever the lock protects, and have that refuse a smaller one than it "
+    "It sees LOCKD_KEY, LOCKD_TOKEN (the token of the line protocol), LOCKD_FENCE (the fencing "
+    "token, a number: hand it to whatever the lock protects, and have that refuse a smaller one "
+    "than it "
     "has seen) and LOCKD_EXPIRES_AT (Unix time in whole seconds: until then the first lease runs "
     "for certain; it is renewed in the background).\n"
     "\n"
     "Signals that lockctl gets are passed on to the command, except those that the terminal sends "
     "to both. Stopping the command from the terminal (^Z) stops lockctl with it, and nobody renews "
     "the lease meanwhile: when it has run out by the time the two go on, the command is ended. "
-    "While lockctl stands in line, SIGINT and its like leave the line at once.\n"
+    "While lockctl waits in the queue, SIGINT and its like end the wait at once.\n"
     "\n"
     "When the lock is lost while the command runs, because the server is gone for longer than the "
     "lease, or says that the lock is no longer ours, then the command and all that it started get "
@@ -181,9 +181,10 @@ inline constexpr auto kAcquireExamples = std::to_array<Example>({
 });
 
 inline constexpr std::string_view kAcquireText =
-    "Reserves a key for a holder, and prints the token: a number that rises with every grant of "
-    "the key, and by which it is renewed and released. The reservation lives by its lease alone; "
-    "no connection keeps it, and nobody renews it but you. To hold a lock while a command runs, "
+    "Reserves a key for a holder, and prints the fence, which the HTTP API calls token: a number "
+    "that rises with every grant of the key, and by which it is renewed and released. The "
+    "reservation ends with its lease: no connection keeps it, and nobody renews it but you. To "
+    "hold a lock while a command runs, "
     "use lockctl run.\n"
     "\n"
     "Needs the server's HTTP port (--http): a lock that is taken over the line port ends with the "
@@ -197,7 +198,7 @@ inline constexpr std::string_view kByToken =
 
 inline constexpr auto kListOptions = std::to_array<Option>({
     kJsonLines,
-    toggle("waiters", 'w', "Those with the longest lines first; over HTTP at most 1,000."),
+    toggle("waiters", 'w', "Those with the longest queues first; over HTTP at most 1,000."),
     toggle("idle", 0, "Also the keys that nobody holds and the server has not forgotten yet."),
     whole("limit", 'l', "N", 1, 1'000'000'000, "At most so many."),
 });
@@ -243,7 +244,7 @@ inline constexpr auto kBenchOptions = std::to_array<Option>({
           "How many rounds before those that count; 10 unless it is said."),
     whole("pipeline", 0, "N", 1, 10'000,
           "How many rounds a worker has under way at once, each on a key of its own; 1 unless it "
-          "is said. Not with --shared-key: a line that waits for itself never moves."),
+          "is said. Not with --shared-key: a queue that waits for itself never moves."),
     toggle("http", 0,
            "Use the HTTP API. The servers are then HTTP addresses; without any, DFLOCKD_HTTP_ADDR "
            "or that of the file is used."),
@@ -258,7 +259,7 @@ inline constexpr auto kBenchConnection = [] {
 }();
 inline constexpr auto kBenchExamples = std::to_array<Example>({
     {"lockctl bench --workers 100 --rounds 1000", "A hundred at once, each on its own key."},
-    {"lockctl bench --shared-key --workers 20", "Twenty in one line."},
+    {"lockctl bench --shared-key --workers 20", "Twenty in one queue."},
     {"lockctl bench --servers a:6388,b:6388 --pipeline 16", "Two servers, kept busy."},
     {"lockctl bench --http --servers http://127.0.0.1:8080 --json", "The HTTP API, as a record."},
 });

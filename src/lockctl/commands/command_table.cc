@@ -47,15 +47,16 @@ constexpr auto kCommands = std::to_array<Command>({
      .execute = execute_fence},
     {.name = "list",
      .summary = "List keys, who holds them, and how many wait",
-     .description = "Over the HTTP port (--http) with holders, tokens and times; without it from "
+     .description = "Over the HTTP port (--http) with holders, fences and times; without it from "
                     "the statistics of the line port, which know less.",
      .operands = kPrefixOperand,
      .groups = {OptionGroup{"Options", kListOptions}, kServer},
      .execute = execute_list},
     {.name = "describe",
-     .summary = "Show one key: its holders, and its line",
-     .description = "Shows every holder with its lease and everybody in line with the time waited. "
-                    "Needs the HTTP port (--http).",
+     .summary = "Show one key: its holders, and its queue",
+     .description =
+         "Shows every holder with its lease and everybody in the queue with the time waited. "
+         "Needs the HTTP port (--http).",
      .operands = kKeyOperand,
      .groups = {OptionGroup{"Options", kJsonOnly}, kServer},
      .execute = execute_describe},
@@ -95,9 +96,10 @@ constexpr auto kCommands = std::to_array<Command>({
      .groups = {OptionGroup{"Options", kJsonOnly}, kServer},
      .execute = execute_signal},
     {.name = "top",
-     .summary = "Watch hot keys, lines and rates, full screen",
-     .description = "Keys with the longest lines first. Over the HTTP port (--http) with rates and "
-                    "times; without it from the statistics of the line port. q ends it.",
+     .summary = "Watch hot keys, queues and rates, full screen",
+     .description =
+         "Keys with the longest queues first. Over the HTTP port (--http) with rates and "
+         "times; without it from the statistics of the line port. q ends it.",
      .groups = {OptionGroup{"Options", kTopOptions}, kServer},
      .execute = execute_top},
     {.name = "bench",
