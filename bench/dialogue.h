@@ -17,7 +17,7 @@ std::size_t reply_size(Protocol protocol, std::string_view unread);
 
 class Dialogue {
  public:
-  // It waits in line for up to `wait_s`, where the protocol has a line.
+  // It waits in the queue for up to `wait_s`, where the protocol has one.
   Dialogue(Protocol protocol, std::string_view key, int wait_s = 0);
 
   // What to send next.

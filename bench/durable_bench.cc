@@ -117,7 +117,7 @@ void run_shape(const Scratch& scratch, const LoadShape& shape, int rounds, doubl
   std::printf("  CPU per request, of that without a journal: %.2f\n",
               ratio(all.durable.cpu_ns, all.forgetful.cpu_ns));
   for (const Candidate& redis : all.redis) {
-    if (shape.one_key) break;  // it has no line to stand in
+    if (shape.one_key) break;  // it has no queue to wait in
     record_medians("durable", redis, shape);
     print_row("redis", redis, 0);
     std::printf("  requests per second, of Redis's: %.2f\n", ratio(all.durable.rate, redis.rate));

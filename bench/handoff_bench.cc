@@ -1,8 +1,8 @@
 // How long a lock is nobody's when it passes on: from the moment its holder sends the release until
-// the next in line has read its grant, with lines of different lengths behind.
+// the next in the queue has read its grant, with queues of different lengths behind.
 //
-// Run by `make bench`; see docs/performance.md. Everybody who stands in line has a connection. Who
-// has had the lock joins the line again, so it stays as long as it is. Between two hand-offs one
+// Run by `make bench`; see docs/performance.md. Everybody who waits has a connection. Who has
+// had the lock joins the queue again, so it stays as long as it is. Between two hand-offs one
 // ping is timed, on a connection of its own: what a round trip costs here when nothing is decided.
 //
 //   handoff_bench [SECONDS], for each length
@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Micros = std::chrono::duration<double, std::micro>;
 
-// A client that takes the lock, gives it back and joins the line again.
+// A client that takes the lock, releases it and joins the queue again.
 class Client {
  public:
   explicit Client(std::uint16_t port) : socket_(port), dialogue_(Protocol::line, "key", 600) {
@@ -51,7 +51,7 @@ class Client {
 
 class Line {
  public:
-  // One client holds the lock, and `waiting` others have joined the line.
+  // One client holds the lock, and `waiting` others have joined the queue.
   Line(std::uint16_t port, std::size_t waiting) : onlooker_(port) {
     for (std::size_t i = 0; i <= waiting; ++i) {
       clients_.emplace_back(port);
@@ -61,7 +61,7 @@ class Line {
     clients_.front().take_reply();
   }
 
-  // The holder gives the lock to the next, and goes to the end of the line.
+  // The holder gives the lock to the next, and goes to the end of the queue.
   Clock::duration pass_on() {
     Client& holder = clients_[holder_];
     holder_ = (holder_ + 1) % clients_.size();
@@ -116,8 +116,8 @@ void measure(std::size_t waiting, double seconds) {
 }
 
 void run(double seconds) {
-  std::printf("From a release to the grant of the next in line, for %.1f s each; %s.\n\n", seconds,
-              pin_load().c_str());
+  std::printf("From a release to the grant of the next in the queue, for %.1f s each; %s.\n\n",
+              seconds, pin_load().c_str());
   std::printf("  %7s %9s %9s %9s %9s %9s\n", "waiting", "p50 us", "p99 us", "p99.9 us", "ping p50",
               "ping p99");
   const std::size_t files = raise_file_limit();

@@ -19,7 +19,7 @@ namespace lockd::bench {
 struct LoadShape {
   int connections = 1;
   int pipeline = 1;
-  bool one_key = false;  // all stand in line for it; else each dialogue has its own
+  bool one_key = false;  // all queue for it; else each dialogue has its own
 };
 
 struct LoadTimes {

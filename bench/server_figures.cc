@@ -88,7 +88,7 @@ void connection_memory() {
   }
 }
 
-// How late a lease ends: until the next in line has read its grant. The lease began at some moment
+// How late a lease ends: until the next waiter has read its grant. The lease began at some moment
 // between the sending of the request for it and the reading of its reply. Lags are counted from the
 // earlier one, so that none is told too small; a grant that comes before it is early for certain.
 

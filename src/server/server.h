@@ -31,7 +31,7 @@ class Server {
   // 0 when it is not served.
   std::uint16_t port() const { return ports_.line.port; }
   std::uint16_t http_port() const { return ports_.http.port; }
-  // What it serves, for callers in this process: they stand in line with everybody else.
+  // What it serves, for callers in this process: they wait in the same queues as everybody else.
   Engine& engine() { return context_.engine; }
 
   // Reads again what may change: the certificate and its key. An error line when they cannot be
