@@ -87,9 +87,9 @@ struct KeyStatus {
   std::uint32_t waiters = 0;
   // Of the latest grant that is in force; when none is, of an earlier one: of a lock, the last.
   Fence fence = 0;
-  Duration idle{};                   // when there are neither
-  std::vector<HoldStatus> holds{};   // in the order of their fences
-  std::vector<WaiterStatus> line{};  // the first in line first
+  Duration idle{};                    // when there are neither
+  std::vector<HoldStatus> holds{};    // in the order of their fences
+  std::vector<WaiterStatus> queue{};  // the first in the queue first
 };
 
 // How far a listing in pieces has come. Starts at the beginning. A plain value: it may be written
@@ -182,7 +182,7 @@ class Engine {
  private:
   friend class Batch;
 
-  GrantResult acquire_queued(const AcquireRequest& request, std::stop_token stop);
+  GrantResult acquire_in_queue(const AcquireRequest& request, std::stop_token stop);
 
   std::unique_ptr<detail::EngineCore> core_;
 };

@@ -51,14 +51,14 @@ GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop)
   const Answer answer = batch.acquire(request, nullptr, 0, &result.conflict);
   if (answer.outcome == Outcome::held && waits) {
     batch.commit();  // others whose waits it has ended are not told after this one's wait
-    return acquire_queued(request, std::move(stop));
+    return acquire_in_queue(request, std::move(stop));
   }
   result.outcome = wait_durable(batch.commit()) ? answer.outcome : Outcome::storage;
   result.grant = answer.grant;
   return result;
 }
 
-GrantResult Engine::acquire_queued(const AcquireRequest& request, std::stop_token stop) {
+GrantResult Engine::acquire_in_queue(const AcquireRequest& request, std::stop_token stop) {
   const InFlight::Call blocked(core_->blocked_calls());  // outlives all that uses the engine
   GrantResult result;
   BlockedCall call;

@@ -275,8 +275,8 @@ KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entrie
                             std::max(hold->deadline - now, Duration::zero())});
   }
   const Waiter* waiter = s.line.front();
-  for (; waiter != nullptr && status.line.size() < entries_max; waiter = s.line.next(waiter)) {
-    status.line.push_back(
+  for (; waiter != nullptr && status.queue.size() < entries_max; waiter = s.line.next(waiter)) {
+    status.queue.push_back(
         {waiter->holder.display_name(), waiter->holder.session_id(), now - waiter->since});
   }
   return status;

@@ -321,10 +321,10 @@ TEST(Engine, ListsWhoHoldsAndWhoWaits) {
     EXPECT_EQ(status.holds[0].holder, "a");
     EXPECT_EQ(status.holds[0].held, 5s);
     EXPECT_EQ(status.holds[0].remaining, 25s);
-    ASSERT_EQ(status.line.size(), 16u);
-    EXPECT_EQ(status.line[0].holder, "tcp:9");
-    EXPECT_EQ(status.line[0].session, 9u);
-    EXPECT_EQ(status.line[0].waited, 3s);
+    ASSERT_EQ(status.queue.size(), 16u);
+    EXPECT_EQ(status.queue[0].holder, "tcp:9");
+    EXPECT_EQ(status.queue[0].session, 9u);
+    EXPECT_EQ(status.queue[0].waited, 3s);
   });
   EXPECT_EQ(seen, 1);
   batch.end_session(session);

@@ -139,9 +139,9 @@ TEST_F(ListingTest, TheStatusOfOneKey) {
   EXPECT_EQ(status->holds[0].fence, grant->fence);
   EXPECT_EQ(status->holds[0].held, 10s);
   EXPECT_EQ(status->holds[0].remaining, 20s);
-  ASSERT_EQ(status->line.size(), 1u);
-  EXPECT_EQ(status->line[0].holder, "tcp:7");
-  EXPECT_EQ(status->line[0].waited, 10s);
+  ASSERT_EQ(status->queue.size(), 1u);
+  EXPECT_EQ(status->queue[0].holder, "tcp:7");
+  EXPECT_EQ(status->queue[0].waited, 10s);
 
   clock_.advance(20s);  // the lease is over: to look is to find it so
   status = engine.status(Kind::lock, "k");
@@ -161,17 +161,17 @@ TEST_F(ListingTest, OfALongLineOnlySoManyAreListed) {
   for (std::uint64_t id = 1; id <= 100'000; ++id) {
     batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, id);
   }
-  EXPECT_EQ(engine.status(Kind::lock, "k", SIZE_MAX)->line.size(), kEntriesMax);
+  EXPECT_EQ(engine.status(Kind::lock, "k", SIZE_MAX)->queue.size(), kEntriesMax);
   const std::optional<KeyStatus> status = engine.status(Kind::lock, "k", 16);
   EXPECT_EQ(status->waiters, 100'000u);
-  EXPECT_EQ(status->line.size(), 16u);
+  EXPECT_EQ(status->queue.size(), 16u);
   engine.list(
       [](const KeyStatus& listed) {
         EXPECT_EQ(listed.waiters, 100'000u);
-        EXPECT_EQ(listed.line.size(), 3u);
+        EXPECT_EQ(listed.queue.size(), 3u);
       },
       3);
-  engine.list([](const KeyStatus& listed) { EXPECT_TRUE(listed.line.empty()); }, 0);
+  engine.list([](const KeyStatus& listed) { EXPECT_TRUE(listed.queue.empty()); }, 0);
 }
 
 // What is listed before it is ended has nothing remaining, and a hold recovered under a renewed

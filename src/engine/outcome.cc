@@ -5,7 +5,7 @@ namespace lockd {
 std::string_view describe(Outcome outcome) noexcept {
   switch (outcome) {
     case Outcome::ok: return "done";
-    case Outcome::queued: return "in line";
+    case Outcome::queued: return "in the queue";
     case Outcome::held: return "held by someone else";
     case Outcome::timeout: return "the wait timed out";
     case Outcome::cancelled: return "the wait was cancelled";
@@ -16,8 +16,8 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::max_keys: return "no room for another key";
     case Outcome::max_waiters: return "no room for another waiter";
     case Outcome::limit_mismatch: return "in use with another limit";
-    case Outcome::already_enqueued: return "already in line";
-    case Outcome::not_enqueued: return "not in line";
+    case Outcome::already_enqueued: return "already in the queue";
+    case Outcome::not_enqueued: return "not in the queue";
     case Outcome::storage: return "the journal cannot take it";
     case Outcome::not_leader: return "this server does not lead";
     case Outcome::fences_exhausted: return "no fence is left below 2^53";

@@ -43,7 +43,7 @@ std::string key_json(const KeyStatus& key, std::int64_t now_unix_ms) {
   JsonArray holds;
   for (const HoldStatus& hold : key.holds) holds.add_json(hold_json(hold, now_unix_ms));
   JsonArray queue;
-  for (const WaiterStatus& waiter : key.line) queue.add_json(waiter_json(waiter));
+  for (const WaiterStatus& waiter : key.queue) queue.add_json(waiter_json(waiter));
   JsonObject json;
   json.add("kind", key.kind == Kind::lock ? "lock" : "semaphore");
   json.add("key", key.key);
