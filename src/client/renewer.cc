@@ -154,8 +154,8 @@ void Renewer::wait(Watch& watch) const {
     if (!can_watch || watched.revents != 0) watch.ready.push_back(watched.fd);
   }
   std::sort(watch.ready.begin(), watch.ready.end());
-  eventfd_t knocks = 0;
-  ::eventfd_read(wake_fd_, &knocks);
+  eventfd_t count = 0;
+  ::eventfd_read(wake_fd_, &count);
 }
 
 void Renewer::wake() const { ::eventfd_write(wake_fd_, 1); }

@@ -19,23 +19,23 @@ constexpr BootClock::duration kSleepMax = 1s;
 // Where no eventfd could be had, the token is looked at this often.
 constexpr BootClock::duration kSleepMaxWithoutBell = 20ms;
 
-int new_bell(const std::stop_token& stop) {
+int new_wake_fd(const std::stop_token& stop) {
   return stop.stop_possible() ? ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
 }
 
 }  // namespace
 
 StoppableWait::StoppableWait(std::stop_token stop)
-    : stop_(std::move(stop)), wake_fd_(new_bell(stop_)) {
-  if (wake_fd_ >= 0) knock_.emplace(stop_, Knock{wake_fd_});
+    : stop_(std::move(stop)), wake_fd_(new_wake_fd(stop_)) {
+  if (wake_fd_ >= 0) wake_.emplace(stop_, Wake{wake_fd_});
 }
 
 StoppableWait::~StoppableWait() {
-  knock_.reset();
+  wake_.reset();
   if (wake_fd_ >= 0) ::close(wake_fd_);
 }
 
-void StoppableWait::Knock::operator()() const noexcept { ::eventfd_write(wake_fd, 1); }
+void StoppableWait::Wake::operator()() const noexcept { ::eventfd_write(wake_fd, 1); }
 
 void StoppableWait::wait(pollfd interest, BootClock::time_point until) const {
   const bool deaf = wake_fd_ < 0 && stop_.stop_possible();

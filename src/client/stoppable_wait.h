@@ -24,14 +24,14 @@ class StoppableWait {
   void wait(pollfd interest, BootClock::time_point until) const;
 
  private:
-  struct Knock {
+  struct Wake {
     int wake_fd;
     void operator()() const noexcept;
   };
 
   const std::stop_token stop_;
   const int wake_fd_;  // an eventfd, or -1 when nobody can stop us
-  std::optional<std::stop_callback<Knock>> knock_;
+  std::optional<std::stop_callback<Wake>> wake_;
 };
 
 }  // namespace lockd::client

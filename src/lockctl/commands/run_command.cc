@@ -64,7 +64,7 @@ client::LockRequest request_of(const Arguments& arguments, Duration wait, const 
     request.kind = Kind::semaphore;
     request.limit = static_cast<std::uint32_t>(*limit);
   }
-  request.on_lost = [&lost](const client::Status&) { lost.ring(); };
+  request.on_lost = [&lost](const client::Status&) { lost.set(); };
   return request;
 }
 
@@ -92,16 +92,16 @@ int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSourc
                                   (loss ? ": " + client::describe(*loss) : "") +
                                   "; the command is stopped");
                             }};
-  const ChildExit ending =
+  const ChildExit child_exit =
       supervise(child, signals, guard, arguments.seconds("grace").value_or(kGrace));
-  if (ending.lost) return kExitLost;
+  if (child_exit.lost) return kExitLost;
   const client::Status released = lock.release();
   if (released.outcome == client::Outcome::lost || released.outcome == client::Outcome::unsure) {
     say("the lock on " + in_quotes(arguments.operands().front()) +
         " was lost before the command ended: " + client::describe(released));
     return kExitLost;
   }
-  return exit_status_of(ending.status);
+  return exit_status_of(child_exit.status);
 }
 
 }  // namespace

@@ -116,8 +116,8 @@ class Sampler {
   // Readable when there is a newer picture.
   int descriptor() const { return news_.descriptor(); }
   TopPicture picture() {
-    std::uint64_t rung = 0;
-    [[maybe_unused]] const ssize_t size = ::read(news_.descriptor(), &rung, sizeof rung);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t size = ::read(news_.descriptor(), &count, sizeof count);
     const std::lock_guard guard(mutex_);
     return picture_;
   }
@@ -145,7 +145,7 @@ class Sampler {
     if (look) {
       picture_.before = std::exchange(picture_.now, std::move(look));
     }
-    news_.ring();
+    news_.set();
   }
 
   Observer observer_;

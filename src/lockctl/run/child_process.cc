@@ -35,8 +35,8 @@ std::string_view name_of(std::string_view variable) {
                          pid_t parent, const EventFd& go, int pipe) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kExitSoftware);  // it died before the kernel knew
-  pollfd rung{.fd = go.descriptor(), .events = POLLIN, .revents = 0};
-  ::poll(&rung, 1, -1);
+  pollfd event{.fd = go.descriptor(), .events = POLLIN, .revents = 0};
+  ::poll(&event, 1, -1);
   ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   ::execvpe(words[0], words, environment);
   const int error = errno;
@@ -77,7 +77,7 @@ pid_t start_child(const ChildCommand& command, const SignalSource& signals) {
   const int fork_error = errno;
   ::close(ends[1]);
   if (child > 0) pass_on_unread(signals, child);
-  go.ring();
+  go.set();
   int error = 0;
   ssize_t size = 0;
   do {

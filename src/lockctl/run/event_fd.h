@@ -1,4 +1,4 @@
-// Something one thread rings and another waits for with poll(). Once rung, it stays so.
+// An event that one thread sets and another waits for with poll(). Once set, it stays so.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -16,9 +16,9 @@ class EventFd {
   EventFd& operator=(const EventFd&) = delete;
 
   int descriptor() const { return descriptor_; }
-  void ring() const {
+  void set() const {
     const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t rung = ::write(descriptor_, &one, sizeof one);
+    [[maybe_unused]] const ssize_t written = ::write(descriptor_, &one, sizeof one);
   }
 
  private:

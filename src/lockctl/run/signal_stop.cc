@@ -18,7 +18,7 @@ SignalStop::SignalStop(const SignalSource& signals)
 
 int SignalStop::finish() {
   if (thread_.joinable()) {
-    done_.ring();
+    done_.set();
     thread_.join();
   }
   return signal_;

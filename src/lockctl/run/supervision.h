@@ -23,8 +23,8 @@ namespace lockd::cli {
 // What the child may run for.
 struct LockGuard {
   std::function<bool()> is_held;  // asked whenever anything happens
-  const EventFd& lost;            // rung when it is not, by any thread
-  std::function<void()> on_loss;  // told once, before the child is stopped
+  const EventFd& lost;            // set when it is not, by any thread
+  std::function<void()> on_loss;  // called once, before the child is stopped
 };
 
 struct ChildExit {
