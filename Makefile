@@ -1,7 +1,7 @@
 # The front door. What is built, and how, is in CMakeLists.txt and CMakePresets.json.
 
 PRESETS := release asan tsan clang
-OTHER_PRESETS := fuzz planted coverage ha
+OTHER_PRESETS := fuzz coverage ha
 # How many inputs `make fuzz` tries on each target.
 FUZZ_RUNS := 1000000
 # How long `make soak` goes on, in seconds.
@@ -79,7 +79,7 @@ fuzz: build-fuzz ## fuzz every parser with FUZZ_RUNS=1000000 inputs
 soak: build ## simulate for SECONDS=3600, with a line of progress
 	@build/release/tests/simulate --seconds $(SECONDS) --first $$(date +%s)000
 
-planted: build-planted ## switch on one planted bug after the other; something must find each
+planted: setup ## plant one bug after the other in a copy of the sources; the tests must find each
 	@tests/planted/run build/planted $(ARGS)
 
 coverage: build-coverage ## which lines and branches of the engine's layers the tests come to

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/planted.h"
 #include "base/text.h"
 
 namespace lockd {
@@ -138,7 +137,7 @@ LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, s
   if (Hold* hold = enqueued->hold) {
     drop(*enqueued);
     hold->two_phase = hold->untold = false;
-    if (!planted(Bug::unrefreshed_turn)) refresh(*hold, hold->ttl);
+    refresh(*hold, hold->ttl);
     return {Outcome::ok, grant_of(*hold)};
   }
   Waiter* waiter = enqueued->waiter;
@@ -153,15 +152,14 @@ LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, s
   }
   waiter->listener = listener;
   waiter->id = id;
-  if (!planted(Bug::endless_wait)) arm(*waiter, wait);
+  arm(*waiter, wait);
   return {Outcome::queued, {}, waiter->slot};
 }
 
 LockTable::Reply LockTable::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
 
-  const Semaphore* semaphore =
-      planted(Bug::revived_lease) ? index_.find(id.kind, id.key) : find_at(now, id.kind, id.key);
+  const Semaphore* semaphore = find_at(now, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return {why_not(semaphore, id)};
   refresh(*hold, ttl.value_or(hold->ttl));
@@ -171,7 +169,6 @@ LockTable::Reply LockTable::renew(Time now, const HoldId& id, std::optional<Dura
 Outcome LockTable::release(Time now, const HoldId& id) {
   Semaphore* semaphore = find_at(now, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
-  if (planted(Bug::stale_fence) && semaphore != nullptr) hold = find_named(*semaphore, id.holder);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return why_not(semaphore, id);
   end_hold(*hold, EndCause::released);
   pass_on(*semaphore);
@@ -231,11 +228,10 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int bu
         drop(*enqueued);
       }
     } else if (Waiter* waiter = items.waiters.front()) {
-      if (planted(Bug::orphan_place)) return sessions_.erase(found), true;
       give_up(*waiter, Outcome::cancelled);
     } else if (Hold* hold = items.holds.front()) {
       Semaphore& semaphore = *hold->semaphore;
-      if ((keep_holds || planted(Bug::kept_on_disconnect)) && !hold->untold) {
+      if (keep_holds && !hold->untold) {
         items.holds.remove(hold);
       } else {
         end_hold(*hold, EndCause::disconnected);

@@ -2,14 +2,12 @@
 #include <memory>
 #include <utility>
 
-#include "base/planted.h"
 #include "core/lock_table.h"
 
 namespace lockd {
 
 bool LockTable::line_is_full(const Semaphore& semaphore) const {
-  const std::uint32_t beyond = planted(Bug::overfull_line) ? 1 : 0;
-  return options_.waiters_max != 0 && semaphore.waiters >= options_.waiters_max + beyond;
+  return options_.waiters_max != 0 && semaphore.waiters >= options_.waiters_max;
 }
 
 Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl) {
@@ -22,11 +20,7 @@ Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl
   if (const SessionId session = holder.session_id(); session != 0) {
     sessions_[session].waiters.push_back(waiter.get());
   }
-  if (planted(Bug::jumped_queue) && semaphore.waiters == 3) {
-    semaphore.line.push_front(waiter.get());
-  } else {
-    semaphore.line.push_back(waiter.get());
-  }
+  semaphore.line.push_back(waiter.get());
   ++semaphore.waiters;
   ++stats_.waiters(semaphore.kind);
   stats_.queued(*waiter);
@@ -35,8 +29,7 @@ Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl
 
 // Whoever is first comes in, as long as there is room.
 void LockTable::promote(Semaphore& semaphore) {
-  const std::uint32_t beyond = planted(Bug::double_grant) && semaphore.waiters > 2 ? 1 : 0;
-  while (semaphore.holders < semaphore.limit + beyond && !semaphore.line.empty()) {
+  while (semaphore.has_room() && !semaphore.line.empty()) {
     Waiter& waiter = *semaphore.line.front();
     if (Hold* own = find_named(semaphore, waiter.holder.view())) {
       // One name, two places in a semaphore's line: a name has one permit at most.

@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/planted.h"
 #include "base/text.h"
 #include "core/lock_table.h"
 
@@ -27,8 +26,6 @@ LockTable::~LockTable() {
 // Time.
 
 void LockTable::arm(Timer& timer, Duration after) {
-  const bool is_lease = timer.what == Timer::What::lease;
-  if (planted(is_lease ? Bug::early_expiry : Bug::early_timeout)) after -= Duration(2'000'000);
   timers_.arm(timer, now_ + after);
   effects_.earliest = std::min(effects_.earliest, timer.deadline);
 }
@@ -41,7 +38,6 @@ void LockTable::run_out(Timer& timer) {
   Hold& hold = static_cast<Hold&>(timer);
   Semaphore& semaphore = *hold.semaphore;
   end_hold(hold, EndCause::expired);
-  if (planted(Bug::lost_wake_up) && semaphore.waiters > 1) return;
   pass_on(semaphore);
 }
 
@@ -229,7 +225,7 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
   arm(hold, ttl);
   hold.renewed = true;
   stats_.renewed();
-  if (!options_.events || planted(Bug::forgotten_renewal)) return;
+  if (!options_.events) return;
   effects_.events.push_back({.type = Event::Type::renewed,
                              .kind = hold.semaphore->kind,
                              .key = hold.semaphore->key(),
@@ -242,8 +238,7 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
 void LockTable::end_hold(Hold& hold, EndCause cause) {
   Semaphore& semaphore = *hold.semaphore;
   stats_.ended(hold, cause, now_);
-  const bool forgotten = planted(Bug::forgotten_end) && cause == EndCause::expired;
-  if (options_.events && !forgotten) {
+  if (options_.events) {
     effects_.events.push_back({.type = Event::Type::ended,
                                .kind = semaphore.kind,
                                .cause = cause,

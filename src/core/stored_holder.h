@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "base/planted.h"
 #include "lockd/types.h"
 
 namespace lockd {
@@ -52,7 +51,7 @@ class StoredHolder {
   // Whether it is the same. Secrets are compared in constant time: one word against one word.
   bool equals(const Holder& holder) const {
     if (is_secret() != holder.is_secret()) return false;
-    if (is_secret()) return (low_ ^ holder.secret()) == 0 || planted(Bug::wrong_secret);
+    if (is_secret()) return (low_ ^ holder.secret()) == 0;
     return view().name() == holder.name();
   }
 

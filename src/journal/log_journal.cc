@@ -5,7 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/planted.h"
 #include "base/secret.h"
 #include "journal/recovery.h"
 #include "lockd/file_journal.h"
@@ -46,10 +45,7 @@ LogJournal::LogJournal(Storage& storage, LogJournalOptions options)
 
 LogJournal::~LogJournal() = default;
 
-Time LogJournal::now() const {
-  const ClockReading now = storage_.moment();
-  return planted(Bug::wall_clock) ? Time{now.wall_ns} : Time{offset_ns_ + now.boot_ns};
-}
+Time LogJournal::now() const { return Time{offset_ns_ + storage_.moment().boot_ns}; }
 
 bool LogJournal::recover(const std::function<void(const Event&)>& apply) {
   const std::uint64_t events = replay(storage_, survey_, options_.log, apply);
@@ -114,8 +110,7 @@ void LogJournal::write_pending() {
   if (fault) return fail(fault.message());
   pending_.give_back(std::move(taken.chunks));
   publish(syncs_always() ? synced_ : taken.end);
-  const bool half = planted(Bug::early_removal) && account_ == Account::goes_on;
-  if (completes || half) finish_account();
+  if (completes) finish_account();
 }
 
 Fault LogJournal::write_chunks(AppendBuffer::Taken& taken, bool completes) {
@@ -169,9 +164,7 @@ bool LogJournal::must_sync(const AppendBuffer::Taken& taken) const {
 Fault LogJournal::sync() {
   const Position position = written_.load(std::memory_order_relaxed);
   const std::uint64_t began_ns = storage_.moment().boot_ns;
-  if (!planted(Bug::skipped_sync)) {
-    if (const Fault fault = segment_->sync()) return fault;
-  }
+  if (const Fault fault = segment_->sync()) return fault;
   sync_time_.add(Duration(static_cast<std::int64_t>(storage_.moment().boot_ns - began_ns)));
   synced_ = position;
   sync_due_ns_ = 0;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "base/planted.h"
 #include "lockd/file_journal.h"
 
 namespace lockd {
@@ -40,9 +39,7 @@ bool SegmentReader::next(Frame* frame) {
   if (frame->end_offset() > size_) return false;  // before anything is made room for
   frame->payload = view(offset_, kFrameHeaderSize + frame->header.payload_size);
   frame->payload.remove_prefix(kFrameHeaderSize);
-  if (crc32c(frame->payload) != frame->header.payload_crc && !planted(Bug::unchecked_frame)) {
-    return false;
-  }
+  if (crc32c(frame->payload) != frame->header.payload_crc) return false;
   offset_ = frame->end_offset();
   return true;
 }

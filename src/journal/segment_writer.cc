@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "base/planted.h"
 
 namespace lockd {
 
@@ -19,9 +18,7 @@ Fault SegmentWriter::create(Storage& storage, const SegmentHeader& header,
                                               kSegmentHeaderSize, options);
   if (const Fault fault = made->make_room(0)) return fault;
   if (const Fault fault = made->sync()) return fault;
-  if (!planted(Bug::unsynced_name)) {
-    if (const Fault fault = storage.sync_directory()) return fault;
-  }
+  if (const Fault fault = storage.sync_directory()) return fault;
   *writer = std::move(made);
   return {};
 }

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "base/pattern.h"
-#include "base/planted.h"
 
 namespace lockd {
 namespace {
@@ -82,9 +81,6 @@ std::size_t SignalHub::publish(std::string_view channel, std::string_view payloa
   }
   if (subscribers.empty()) return 0;
   deliver(subscribers, std::make_shared<const Signal>(channel, payload));
-  if (planted(Bug::repeated_signal)) {
-    deliver(subscribers, std::make_shared<const Signal>(channel, payload));
-  }
   return subscribers.size();
 }
 
