@@ -1,7 +1,8 @@
-// The operations. What they are made of is in lock_table_parts.cc and lock_table_lines.cc.
 #include "core/lock_table.h"
 
 #include <algorithm>
+#include <cassert>
+#include <memory>
 #include <utility>
 
 #include "base/text.h"
@@ -24,6 +25,14 @@ Outcome check_request(const Request& request) {
   return Outcome::ok;
 }
 
+// One timer of a key that is due. Named, not pointed to: what runs out first can end what follows.
+struct Due {
+  Time deadline;
+  Timer::What what;
+  Fence fence;
+  std::uint32_t slot;
+};
+
 void fill_in(const Semaphore& semaphore, Conflict* conflict) {
   if (conflict == nullptr || semaphore.holds.empty()) return;
   const Hold& latest = *semaphore.holds.back();
@@ -39,6 +48,22 @@ void fill_in(const Semaphore& semaphore, Conflict* conflict) {
 
 LockTable::LockTable(const TableOptions& options, KeyBudget& budget)
     : options_(options), budget_(budget), index_(options.hash_seed), fence_(options.last_fence) {}
+
+LockTable::~LockTable() {
+  Cursor cursor;
+  std::vector<Semaphore*> all;
+  index_.walk(cursor, index_.size() + 1, [&](Semaphore& s) { all.push_back(&s); });
+  for (Semaphore* s : all) {
+    while (Waiter* waiter = s->queue.pop_front()) delete waiter;
+    while (Hold* hold = s->holds.pop_front()) {
+      if (hold != &s->first) delete hold;
+    }
+    budget_.give_back();
+    delete s;
+  }
+}
+
+// Taking and waiting.
 
 LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Listener* listener,
                                     std::uint64_t id, KeyUnit spare, Conflict* conflict) {
@@ -73,11 +98,11 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
   return taken == Outcome::ok ? Reply{taken, grant_of(*hold)} : Reply{taken};
 }
 
-// Why a request gets no place in line, or ok.
+// Why a request gets no place in the queue, or ok.
 Outcome LockTable::no_place(const Semaphore& semaphore, Duration wait, const Listener* listener) {
   if (wait == Duration::zero()) return stats_.refused(Outcome::held);
   if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
-  if (line_is_full(semaphore)) return stats_.refused(Outcome::max_waiters);
+  if (queue_is_full(semaphore)) return stats_.refused(Outcome::max_waiters);
   return Outcome::ok;
 }
 
@@ -95,7 +120,7 @@ LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request, Key
       return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (!semaphore->idle() && !semaphore->has_room()) {
-      if (line_is_full(*semaphore)) return {stats_.refused(Outcome::max_waiters)};
+      if (queue_is_full(*semaphore)) return {stats_.refused(Outcome::max_waiters)};
       if (lapsed != nullptr) drop(*lapsed);
       Waiter& waiter = join(*semaphore, request.holder, request.ttl);
       waiter.two_phase = true;
@@ -156,6 +181,23 @@ LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, s
   return {Outcome::queued, {}, waiter->slot};
 }
 
+bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) {
+  advance(now, kStepsPerCall);
+  Waiter* waiter = slots_.find(slot);
+  if (waiter == nullptr || listener == nullptr)
+    return false;  // a place that nobody awaits has none
+  if (waiter->listener != listener || waiter->id != id) return false;
+  if (behind_) {
+    catch_up(*waiter->semaphore);
+    waiter = slots_.find(slot);
+    if (waiter == nullptr) return false;
+  }
+  give_up(*waiter, Outcome::cancelled);
+  return true;
+}
+
+// Renewing and ending.
+
 LockTable::Reply LockTable::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
 
@@ -184,36 +226,15 @@ bool LockTable::withdraw(Time now, const HoldId& id) {
   return true;
 }
 
-bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) {
-  advance(now, kStepsPerCall);
-  Waiter* waiter = slots_.find(slot);
-  if (waiter == nullptr || listener == nullptr)
-    return false;  // a place that nobody awaits has none
-  if (waiter->listener != listener || waiter->id != id) return false;
-  if (behind_) {
-    catch_up(*waiter->semaphore);
-    waiter = slots_.find(slot);
-    if (waiter == nullptr) return false;
-  }
-  give_up(*waiter, Outcome::cancelled);
-  return true;
-}
-
-FenceStatus LockTable::fence(Time now, std::string_view key) {
-  const Semaphore* semaphore = find_at(now, Kind::lock, key);
-  if (semaphore == nullptr) return {false, fence_};
-  return {semaphore->holders > 0, semaphore->first.fence};
-}
-
-bool LockTable::explain(Time now, Kind kind, std::string_view key, Conflict* conflict) {
-  const Semaphore* semaphore = find_at(now, kind, key);
-  if (semaphore == nullptr || semaphore->holds.empty()) return false;
-  fill_in(*semaphore, conflict);
-  return true;
+Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
+  if (semaphore == nullptr) return is_name(id.key) ? Outcome::expired : Outcome::invalid_key;
+  if (semaphore->holds.empty()) return Outcome::expired;
+  if (find_hold(semaphore, id.fence) != nullptr) return Outcome::not_holder;
+  return semaphore->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;
 }
 
 bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int budget) {
-  // What it gives up goes to those who still wait: whose wait is over must have left the line.
+  // What it gives up goes to those who still wait: whose wait is over must have left the queue.
   if (!advance(now, budget)) return false;
   for (; budget > 0; --budget) {
     const auto found = sessions_.find(session);
@@ -254,15 +275,365 @@ bool LockTable::knows_session(SessionId session) const {
 
 void LockTable::end_waits(Cursor& cursor, Outcome why) {
   index_.walk(cursor, kKeysPerStep, [&](Semaphore& semaphore) {
-    while (Waiter* waiter = semaphore.line.front()) give_up(*waiter, why);
+    while (Waiter* waiter = semaphore.queue.front()) give_up(*waiter, why);
   });
 }
+
+// Time.
 
 bool LockTable::advance(Time now, int budget) {
   now_ = std::max(now_, now);
   while (Timer* timer = timers_.pop_due(now_, &budget)) run_out(*timer);
   behind_ = budget <= 0;
   return !behind_;
+}
+
+Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {
+  advance(now, kStepsPerCall);
+  Semaphore* semaphore = index_.find(kind, key);
+  if (behind_ && semaphore != nullptr) catch_up(*semaphore);
+  return semaphore;
+}
+
+// Brings one key up to date while the table as a whole is behind, in the order in which advance()
+// would have come to it.
+void LockTable::catch_up(Semaphore& semaphore) {
+  std::vector<Due> due;
+  for (const Hold* h = semaphore.holds.front(); h != nullptr; h = semaphore.holds.next(h)) {
+    if (h->deadline <= now_) due.push_back({h->deadline, h->what, h->fence, 0});
+  }
+  for (const Waiter* w = semaphore.queue.front(); w != nullptr; w = semaphore.queue.next(w)) {
+    if (w->armed() && w->deadline <= now_) due.push_back({w->deadline, w->what, 0, w->slot});
+  }
+  std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
+    return std::pair(a.deadline, a.what) < std::pair(b.deadline, b.what);
+  });
+  for (const Due& d : due) {
+    Timer* timer = nullptr;
+    if (d.what == Timer::What::lease) {
+      timer = find_hold(&semaphore, d.fence);
+    } else {
+      timer = slots_.find(d.slot);
+    }
+    if (timer == nullptr || timer->deadline != d.deadline) continue;
+    timers_.disarm(*timer);
+    run_out(*timer);
+  }
+}
+
+void LockTable::run_out(Timer& timer) {
+  if (timer.what == Timer::What::wait) {
+    give_up(static_cast<Waiter&>(timer), Outcome::timeout);
+    return;
+  }
+  Hold& hold = static_cast<Hold&>(timer);
+  Semaphore& semaphore = *hold.semaphore;
+  end_hold(hold, EndCause::expired);
+  pass_on(semaphore);
+}
+
+void LockTable::arm(Timer& timer, Duration after) {
+  timers_.arm(timer, now_ + after);
+  effects_.earliest = std::min(effects_.earliest, timer.deadline);
+}
+
+// The queue of a key.
+
+Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl) {
+  auto waiter = std::make_unique<Waiter>();
+  waiter->semaphore = &semaphore;
+  waiter->ttl = ttl;
+  waiter->since = now_;
+  waiter->holder = StoredHolder(holder);
+  slots_.insert(waiter.get());
+  if (const SessionId session = holder.session_id(); session != 0) {
+    sessions_[session].waiters.push_back(waiter.get());
+  }
+  semaphore.queue.push_back(waiter.get());
+  ++semaphore.waiters;
+  ++stats_.waiters(semaphore.kind);
+  stats_.queued(*waiter);
+  return *waiter.release();
+}
+
+bool LockTable::queue_is_full(const Semaphore& semaphore) const {
+  return options_.waiters_max != 0 && semaphore.waiters >= options_.waiters_max;
+}
+
+// After a hold has ended: the queue moves up, or the key is idle.
+void LockTable::pass_on(Semaphore& semaphore) {
+  promote(semaphore);
+  if (semaphore.idle()) {
+    semaphore.first.since = now_;
+    idle_.push_back(&semaphore.first);
+    ++idle_keys_;
+    ++idlings_;
+  }
+}
+
+// Whoever is first comes in, as long as there is room.
+void LockTable::promote(Semaphore& semaphore) {
+  while (semaphore.has_room() && !semaphore.queue.empty()) {
+    Waiter& waiter = *semaphore.queue.front();
+    if (Hold* own = find_named(semaphore, waiter.holder.view())) {
+      // One name, two places in a semaphore's queue: a name has one permit at most.
+      if (own->deadline <= now_) {
+        end_hold(*own, EndCause::expired);
+      } else {
+        own->ttl = waiter.ttl;
+        refresh(*own, waiter.ttl);
+        give_up(waiter, Outcome::ok, grant_of(*own));
+      }
+      continue;
+    }
+    if (fence_ >= kFenceMax) {
+      give_up(waiter, Outcome::fences_exhausted);
+      continue;
+    }
+    Enqueued* parked = nullptr;
+    if (waiter.two_phase && waiter.listener == nullptr) {
+      parked = enqueued_.find(waiter.holder.session_id(), &semaphore);
+      waiter.two_phase = false;  // it will be the hold's
+    }
+    leave_session(waiter);
+    Hold& hold = grant(semaphore, std::move(waiter.holder), waiter.ttl);
+    if (parked != nullptr) {
+      parked->waiter = nullptr;
+      parked->hold = &hold;
+      hold.two_phase = hold.untold = true;
+    }
+    stats_.granted_from_queue(hold, waiter, now_);
+    settle(waiter, Outcome::ok, grant_of(hold));
+  }
+}
+
+// Leaves the queue without a grant of its own.
+void LockTable::give_up(Waiter& waiter, Outcome why, const Grant& grant) {
+  stats_.gave_up(waiter, why, now_);
+  settle(waiter, why, grant);
+}
+
+// The wait is over: whoever waits is told, and the place is gone.
+void LockTable::settle(Waiter& waiter, Outcome outcome, const Grant& grant) {
+  if (waiter.listener != nullptr) {
+    effects_.wait_results.push_back(
+        {waiter.listener, waiter.id, outcome, grant, now_ - waiter.since});
+  }
+  leave(waiter);
+}
+
+void LockTable::leave(Waiter& waiter) {
+  Semaphore& semaphore = *waiter.semaphore;
+  leave_session(waiter);
+  timers_.disarm(waiter);
+  semaphore.queue.remove(&waiter);
+  --semaphore.waiters;
+  --stats_.waiters(semaphore.kind);
+  slots_.remove(&waiter);
+  delete &waiter;
+}
+
+void LockTable::leave_session(Waiter& waiter) {
+  if (!waiter.session_peers.linked()) return;
+  const SessionId session = waiter.holder.session_id();
+  sessions_[session].waiters.remove(&waiter);
+  if (waiter.two_phase) drop(*enqueued_.find(session, waiter.semaphore));
+}
+
+Enqueued& LockTable::begin_two_phase(SessionId session, Semaphore& semaphore) {
+  Enqueued* enqueued = enqueued_.insert(session, &semaphore);
+  sessions_[session].enqueued.push_back(enqueued);
+  return *enqueued;
+}
+
+void LockTable::drop(Enqueued& enqueued) {
+  sessions_[enqueued.session].enqueued.remove(&enqueued);
+  enqueued_.remove(&enqueued);
+}
+
+// Holds.
+
+Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, Duration ttl) {
+  Hold& hold = add_hold(semaphore, std::move(holder), ++fence_, ttl);
+  arm(hold, ttl);
+  if (options_.events) effects_.events.push_back(granted(hold));
+  return hold;
+}
+
+void LockTable::refresh(Hold& hold, Duration ttl) {
+  arm(hold, ttl);
+  hold.renewed = true;
+  stats_.renewed();
+  if (!options_.events) return;
+  effects_.events.push_back({.type = Event::Type::renewed,
+                             .kind = hold.semaphore->kind,
+                             .key = hold.semaphore->key(),
+                             .fence = hold.fence,
+                             .ttl = hold.ttl,
+                             .expires_at = hold.deadline});
+}
+
+// Leaves the slot free: pass_on() must follow.
+void LockTable::end_hold(Hold& hold, EndCause cause) {
+  Semaphore& semaphore = *hold.semaphore;
+  stats_.ended(hold, cause, now_);
+  if (options_.events) {
+    effects_.events.push_back({.type = Event::Type::ended,
+                               .kind = semaphore.kind,
+                               .cause = cause,
+                               .key = semaphore.key(),
+                               .fence = hold.fence});
+  }
+  if (hold.two_phase) {
+    Enqueued* enqueued = enqueued_.find(hold.holder.session_id(), &semaphore);
+    if (cause != EndCause::expired) {
+      drop(*enqueued);
+    } else if (Enqueued* oldest = enqueued_.lapse(enqueued)) {
+      drop(*oldest);
+    }
+  }
+  remove_hold(hold);
+}
+
+Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl) {
+  const bool first_is_free = !semaphore.first.in_use;
+  Hold* hold = first_is_free ? &semaphore.first : new Hold(&semaphore);
+  if (semaphore.first.peers.linked() && first_is_free) {
+    idle_.remove(&semaphore.first);
+    --idle_keys_;
+  }
+  hold->in_use = true;
+  hold->fence = fence;
+  hold->ttl = ttl;
+  hold->since = now_;
+  hold->holder = std::move(holder);
+  // Fences rise, so its place is at the end; only a snapshot that is replayed may come behind what
+  // was granted while it was written, but then each of a key's holds behind the one before it.
+  Hold* after = semaphore.holds.back();
+  if (after == nullptr || after->fence < fence) {
+    semaphore.holds.push_back(hold);
+  } else {
+    const Hold* before = replayed_;
+    const bool follows =
+        before != nullptr && before->semaphore == &semaphore && before->fence < fence;
+    Hold* successor = follows ? semaphore.holds.next(before) : semaphore.holds.front();
+    while (successor->fence < fence) successor = semaphore.holds.next(successor);
+    semaphore.holds.insert_before(hold, successor);
+  }
+  ++semaphore.holders;
+  if (semaphore.kind == Kind::semaphore) hold_index_.insert(hold);
+  if (const SessionId session = hold->holder.session_id(); session != 0) {
+    sessions_[session].holds.push_back(hold);
+  }
+  return *hold;
+}
+
+void LockTable::remove_hold(Hold& hold) {
+  Semaphore& semaphore = *hold.semaphore;
+  timers_.disarm(hold);
+  if (semaphore.kind == Kind::semaphore) hold_index_.remove(&hold);
+  if (hold.session_peers.linked()) sessions_[hold.holder.session_id()].holds.remove(&hold);
+  semaphore.holds.remove(&hold);
+  if (replayed_ == &hold) replayed_ = nullptr;
+  --semaphore.holders;
+  if (&hold != &semaphore.first) {
+    delete &hold;
+    return;
+  }
+  hold.in_use = hold.two_phase = hold.untold = hold.renewed = false;
+  hold.holder = StoredHolder();
+}
+
+Hold* LockTable::find_hold(const Semaphore* semaphore, Fence fence) const {
+  if (semaphore == nullptr || semaphore->holds.empty()) return nullptr;
+  Hold* hold = semaphore->holds.front();
+  if (hold->fence == fence) return hold;
+  if (semaphore->kind == Kind::lock) return nullptr;
+  return hold_index_.find(semaphore, fence);
+}
+
+// The hold of a name. Secrets are made for one grant each, so a secret has none before it.
+Hold* LockTable::find_named(const Semaphore& semaphore, const Holder& holder) const {
+  if (holder.is_secret() || semaphore.holds.empty()) return nullptr;
+  Hold* first = semaphore.holds.front();
+  if (first->holder.equals(holder)) return first;
+  if (semaphore.kind == Kind::lock) return nullptr;
+  return hold_index_.find(&semaphore, holder.name());
+}
+
+Grant LockTable::grant_of(const Hold& hold) {
+  return {hold.fence, hold.ttl, hold.deadline, hold.holder.view().secret()};
+}
+
+Event LockTable::granted(const Hold& hold) {
+  return {.type = Event::Type::granted,
+          .kind = hold.semaphore->kind,
+          .limit = hold.semaphore->limit,
+          .key = hold.semaphore->key(),
+          .holder = hold.holder.view(),
+          .fence = hold.fence,
+          .ttl = hold.ttl,
+          .expires_at = hold.deadline};
+}
+
+// Keys.
+
+// Precondition: it will be granted at once; a key that nobody has held or waited for is not kept.
+Outcome LockTable::create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created) {
+  if (!is_name(key)) return Outcome::invalid_key;  // those that are there have been looked at
+  KeyUnit unit = spare ? std::move(spare) : budget_.take();
+  if (!unit) return Outcome::max_keys;
+  std::unique_ptr<Semaphore> semaphore = Semaphore::create(kind, key);
+  index_.insert(semaphore.get());
+  unit.spend();
+  *created = semaphore.release();
+  return Outcome::ok;
+}
+
+std::size_t LockTable::forget_idle(Time since, std::size_t keys_max) {
+  std::size_t forgotten = 0;
+  while (forgotten < keys_max && !idle_.empty() && idle_.front()->since <= since) {
+    forget(*idle_.front()->semaphore);
+    budget_.give_back();
+    ++forgotten;
+  }
+  return forgotten;
+}
+
+KeyUnit LockTable::reclaim_idle() {
+  if (idle_.empty()) return {};
+  forget(*idle_.front()->semaphore);
+  return budget_.take_over();
+}
+
+void LockTable::forget(Semaphore& semaphore) {
+  assert(semaphore.idle());
+  while (semaphore.has_lapsed) {
+    Enqueued* lapsed = enqueued_.find_lapsed(&semaphore);
+    if (lapsed == nullptr) break;
+    drop(*lapsed);
+  }
+  if (semaphore.first.peers.linked()) {
+    idle_.remove(&semaphore.first);
+    --idle_keys_;
+  }
+  index_.remove(&semaphore);
+  delete &semaphore;
+}
+
+// What others ask.
+
+FenceStatus LockTable::fence(Time now, std::string_view key) {
+  const Semaphore* semaphore = find_at(now, Kind::lock, key);
+  if (semaphore == nullptr) return {false, fence_};
+  return {semaphore->holders > 0, semaphore->first.fence};
+}
+
+bool LockTable::explain(Time now, Kind kind, std::string_view key, Conflict* conflict) {
+  const Semaphore* semaphore = find_at(now, kind, key);
+  if (semaphore == nullptr || semaphore->holds.empty()) return false;
+  fill_in(*semaphore, conflict);
+  return true;
 }
 
 Stats LockTable::stats() const {
@@ -274,11 +645,76 @@ Stats LockTable::stats() const {
   return stats;
 }
 
-Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {
-  advance(now, kStepsPerCall);
-  Semaphore* semaphore = index_.find(kind, key);
-  if (behind_ && semaphore != nullptr) catch_up(*semaphore);
-  return semaphore;
+// Recovery, compaction and replication: a table from its events, and events from a table.
+
+bool LockTable::apply(const Event& event) {
+  if (event.fence > kFenceMax) return false;
+  raise_fence(event.fence);
+  if (event.type == Event::Type::fence_floor) return true;
+
+  Semaphore* semaphore = index_.find(event.kind, event.key);
+  Hold* hold = find_hold(semaphore, event.fence);
+  switch (event.type) {
+    case Event::Type::granted: {
+      if (hold == nullptr) {
+        if (event.limit < 1) return false;
+        if (semaphore == nullptr) {
+          const Outcome made = create(event.kind, event.key, budget_.take_beyond(), &semaphore);
+          if (made != Outcome::ok) return false;
+        }
+        if (semaphore->idle()) semaphore->limit = event.limit;
+        if (semaphore->limit != event.limit || !semaphore->has_room()) return false;
+        // Its session ended with the process that served it.
+        const Holder owner =
+            event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
+        hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
+        stats_.replayed_grant();
+        hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known
+        hold->renewed = true;                        // for all that is known
+      }
+      replayed_ = hold;
+      [[fallthrough]];
+    }
+    case Event::Type::renewed:
+      if (hold == nullptr) return true;
+      hold->ttl = event.ttl;
+      timers_.arm(*hold, event.expires_at);
+      return true;
+    case Event::Type::ended:
+      if (hold == nullptr) return true;
+      remove_hold(*hold);
+      stats_.replayed_end();
+      if (semaphore->idle()) {
+        forget(*semaphore);
+        budget_.give_back();
+      }
+      return true;
+    case Event::Type::fence_floor: break;
+  }
+  return true;
+}
+
+void LockTable::restart_leases(Time now) {
+  now_ = std::max(now_, now);
+  Cursor all;
+  index_.walk(all, SIZE_MAX, [&](Semaphore& semaphore) {
+    const Holds& holds = semaphore.holds;
+    for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
+      timers_.arm(*hold, now_ + (hold->deadline - Time{}));
+      hold->since = now_;
+    }
+  });
+}
+
+void LockTable::raise_fence(Fence floor) { fence_ = std::max(fence_, floor); }
+
+void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const {
+  index_.walk(cursor, keys_max, [&](const Semaphore& semaphore) {
+    const Holds& holds = semaphore.holds;
+    for (const Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
+      events.push_back(granted(*hold));
+    }
+  });
 }
 
 }  // namespace lockd

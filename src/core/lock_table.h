@@ -1,4 +1,4 @@
-// The rules: locks and counting semaphores with FIFO lines, leases and fences.
+// The rules: locks and counting semaphores with FIFO queues, leases and fences.
 //
 // Every key is a semaphore; a lock is a semaphore of one. A LockTable is a pure state machine: a
 // call and a time go in, an answer comes out, and effects() tells what else happened: events for
@@ -7,12 +7,12 @@
 //
 // Its invariants, asserted by check():
 //   holders-bounded      never more holds than the limit
-//   first-come           a key's grants leave in the order of its line
+//   first-come           a key's grants leave in the order of its queue
 //   fences-rise          every grant's fence is larger than all before it in this table
 //   settled-once         a queued request ends exactly once
 //   lease-honoured       no hold ends before its deadline unless its owner ends it
-//   no-idle-waiter       a key with room has an empty line
-//   replay-equals        apply() of all events gives the table that caused them, lines aside
+//   no-idle-waiter       a key with room has an empty queue
+//   replay-equals        apply() of all events gives the table that caused them, queues aside
 //   failed-changes-nothing
 //   bounded              keys by the budget, waiters per key by waiters_max
 //   counted              what stats() says there is, is there
@@ -31,7 +31,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/effects.h"
 #include "core/enqueued_index.h"
 #include "core/hold_index.h"
 #include "core/key_budget.h"
@@ -40,6 +39,7 @@
 #include "core/timer_queue.h"
 #include "core/waiter_slots.h"
 #include "lockd/journal.h"
+#include "lockd/observer.h"
 #include "lockd/requests.h"
 
 namespace lockd {
@@ -49,6 +49,21 @@ struct TableOptions {
   Fence last_fence = 0;           // the first grant gets the next one
   std::uint64_t hash_seed = 0;
   bool events = true;  // false: nobody reads them
+};
+
+// What operations caused, beyond their answers.
+struct Effects {
+  std::vector<Event> events;             // for the journal, in order
+  std::vector<WaitResult> wait_results;  // waits that ended; to be told once the events are durable
+  std::vector<KeyEvent> key_events;      // for onlookers, in order; none while nobody looks
+  Time earliest = Time::never();         // the earliest deadline that was set
+
+  void clear() {
+    events.clear();
+    wait_results.clear();
+    key_events.clear();
+    earliest = Time::never();
+  }
 };
 
 class LockTable {
@@ -72,7 +87,7 @@ class LockTable {
   Reply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
                 KeyUnit spare = {}, Conflict* conflict = nullptr);
 
-  // Joins the line without waiting: ok is a grant, queued a place. The holder is a secret with a
+  // Joins the queue without waiting: ok is a grant, queued a place. The holder is a secret with a
   // session, or it is invalid.
   Reply enqueue(Time now, const EnqueueRequest& request, KeyUnit spare = {});
 
@@ -103,7 +118,7 @@ class LockTable {
     return find_at(now, kind, key);
   }
 
-  // Ends a session: its places in line go; its holds are released and passed on, or, if
+  // Ends a session: its places in the queue go; its holds are released and passed on, or, if
   // `keep_holds`, left to their leases, but for those that it was never told of. Does about
   // `budget` steps and returns true when nothing is left. The session asks for nothing more.
   bool end_session(Time now, SessionId session, bool keep_holds, int budget);
@@ -127,7 +142,7 @@ class LockTable {
   // How often a key has become idle.
   std::uint64_t idlings() const { return idlings_; }
 
-  // Settles the waits of the next few keys with `why`, in the order of their lines.
+  // Settles the waits of the next few keys with `why`, in the order of their queues.
   void end_waits(Cursor& cursor, Outcome why);
 
   // Takes over what a journal tells. Idempotent; no effects. Events of holds that are not there are
@@ -139,7 +154,7 @@ class LockTable {
   void raise_fence(Fence floor);
   Fence last_fence() const { return fence_; }
   // The next few keys as `granted` events: apply() of them all, and of a fence_floor, rebuilds the
-  // table, lines aside. The views live until the next call.
+  // table, queues aside. The views live until the next call.
   void describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const;
   template <typename Visit>
   void walk(Cursor& cursor, std::size_t keys_max, Visit visit) const {
@@ -161,8 +176,6 @@ class LockTable {
   std::string check() const;
 
  private:
-  struct Due;
-
   // Time.
   Semaphore* find_at(Time now, Kind kind, std::string_view key);
   void catch_up(Semaphore& semaphore);
@@ -188,8 +201,8 @@ class LockTable {
   static Event granted(const Hold& hold);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
 
-  // Lines.
-  bool line_is_full(const Semaphore& semaphore) const;
+  // Queues.
+  bool queue_is_full(const Semaphore& semaphore) const;
   Outcome no_place(const Semaphore& semaphore, Duration wait, const Listener* listener);
   Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);
   void promote(Semaphore& semaphore);

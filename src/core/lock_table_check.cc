@@ -16,9 +16,9 @@ std::string check_key(const Semaphore& s, Fence last_fence, std::uint32_t waiter
   if (s.holders > s.limit) return complaint("holders-bounded", s, "more holders than its limit");
   if (s.kind == Kind::lock && s.limit != 1)
     return complaint("holders-bounded", s, "a lock's limit");
-  if (s.has_room() && !s.line.empty()) return complaint("no-idle-waiter", s, "room and a line");
+  if (s.has_room() && !s.queue.empty()) return complaint("no-idle-waiter", s, "room and a queue");
   if (waiters_max != 0 && s.waiters > waiters_max)
-    return complaint("bounded", s, "a line too long");
+    return complaint("bounded", s, "a queue too long");
 
   std::uint32_t holders = 0;
   Fence before = 0;
@@ -33,8 +33,8 @@ std::string check_key(const Semaphore& s, Fence last_fence, std::uint32_t waiter
 
   std::uint32_t waiters = 0;
   Time since;
-  for (const Waiter* w = s.line.front(); w != nullptr; w = s.line.next(w), ++waiters) {
-    if (w->since < since) return complaint("first-come", s, "a line out of order");
+  for (const Waiter* w = s.queue.front(); w != nullptr; w = s.queue.next(w), ++waiters) {
+    if (w->since < since) return complaint("first-come", s, "a queue out of order");
     if (w->armed() != (w->listener != nullptr)) return complaint("settled-once", s, "a lost wait");
     if (w->listener == nullptr && !w->two_phase)
       return complaint("settled-once", s, "a lost place");
@@ -68,7 +68,7 @@ std::string LockTable::check() const {
         broken = complaint("settled-once", s, "a two-phase hold that its session does not know");
       }
     }
-    for (const Waiter* w = s.line.front(); w != nullptr; w = s.line.next(w)) {
+    for (const Waiter* w = s.queue.front(); w != nullptr; w = s.queue.next(w)) {
       session_waiters += w->session_peers.linked();
       if (broken.empty() && slots_.find(w->slot) != w) broken = "settled-once: a waiter not found";
       if (broken.empty() && !behind_ && w->armed() && w->deadline <= now_) {

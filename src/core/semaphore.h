@@ -27,7 +27,7 @@ struct Hold : Timer {
 
   bool in_use = false;
   bool two_phase = false;  // its session has an Enqueued for it
-  bool untold = false;     // granted to a place in line that nobody has awaited yet
+  bool untold = false;     // granted to a place in the queue that nobody has awaited yet
   bool renewed = false;    // its lease was moved since the grant, or may have been
   Semaphore* const semaphore;
   ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
@@ -38,14 +38,14 @@ struct Hold : Timer {
   StoredHolder holder;
 };
 
-// A place in line. Its timer is the end of the wait; unarmed while nobody waits: see Enqueued.
+// A place in the queue. Its timer is the end of the wait; unarmed while nobody waits: see Enqueued.
 struct Waiter : Timer {
   Waiter() : Timer(What::wait) {}
 
   bool two_phase = false;  // its session has an Enqueued for it
   std::uint32_t slot = 0;
   Semaphore* semaphore = nullptr;
-  ListHook<Waiter> line;
+  ListHook<Waiter> peers;
   ListHook<Waiter> session_peers;
   Listener* listener = nullptr;  // null while nobody waits
   std::uint64_t id = 0;
@@ -54,8 +54,8 @@ struct Waiter : Timer {
   StoredHolder holder;
 };
 
-// What a session's two-phase acquisition of a key has come to: a place in line, then a hold, then
-// nothing when that has lapsed. One per session and key.
+// What a session's two-phase acquisition of a key has come to: a place in the queue, then a hold,
+// then nothing when that has lapsed. One per session and key.
 struct Enqueued {
   SessionId session = 0;
   Semaphore* semaphore = nullptr;
@@ -73,7 +73,7 @@ struct SessionItems {
 };
 
 using Holds = List<Hold, &Hold::peers>;
-using Line = List<Waiter, &Waiter::line>;
+using WaitQueue = List<Waiter, &Waiter::peers>;
 
 // One key. Its first hold lies inside: a lock needs no other.
 struct Semaphore {
@@ -92,7 +92,7 @@ struct Semaphore {
   Hold first{this};
   Semaphore* index_next = nullptr;
   Holds holds;
-  Line line;
+  WaitQueue queue;
   std::uint32_t limit = 1;
   std::uint32_t holders = 0;
   std::uint32_t waiters = 0;

@@ -32,7 +32,7 @@ class alignas(64) TableStats {
     ++stats_.grants;
     if (observed_) record_grant(hold, nullptr, now);
   }
-  void granted_in_line(const Hold& hold, const Waiter& waiter, Time now) {
+  void granted_from_queue(const Hold& hold, const Waiter& waiter, Time now) {
     ++stats_.grants;
     ++stats_.contended;
     stats_.wait_time.add(now - waiter.since);

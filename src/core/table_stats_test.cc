@@ -154,7 +154,7 @@ TEST_F(ChronicleTest, WhileNobodyLooksNothingIsCollected) {
 }
 
 TEST_F(ChronicleTest, CountsEachThingOnce) {
-  // What each does to a lock "k" that a holds with fence 1, with b in line.
+  // What each does to a lock "k" that a holds with fence 1, with b in the queue.
   struct Case {
     const char* what;
     std::function<void()> act;
@@ -169,7 +169,7 @@ TEST_F(ChronicleTest, CountsEachThingOnce) {
       {"expiry", [&] { pass(kTtl); }, &Stats::expiries},
       {"withdraw", [&] { withdraw("k", "a", 1); }, &Stats::disconnects},
       {"end of session", [&] { grant("s", secret(1, 1)), end_session(1); }, &Stats::disconnects},
-      {"another in line", [&] { queue("k", "c", 2); }, &Stats::queued},
+      {"another in the queue", [&] { queue("k", "c", 2); }, &Stats::queued},
       {"enqueue", [&] { enqueue("k", secret(1, 1)); }, &Stats::queued},
       {"timeout", [&] { pass(10s); }, &Stats::timeouts},
       {"no wait", [&] { enqueue("k", secret(1, 1)), await_turn("k", 1); }, &Stats::timeouts},

@@ -15,9 +15,16 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint64_t kLookForSpaceNs = 100 * kNsPerMs;
 constexpr std::uint64_t kLookForFileNs = 1000 * kNsPerMs;
+constexpr std::uint64_t kOpenSegmentAgainNs = 1000 * kNsPerMs;
 
 // How far ahead of the fences their floor is kept when they are told before they are durable.
 constexpr Fence kFenceStep = Fence{1} << 20;
+
+// A segment may become this many times as long as the snapshot it began with.
+constexpr std::uint64_t kSnapshotsPerSegment = 3;
+
+// How much of a snapshot is written in one turn while somebody waits for it.
+constexpr std::size_t kDescribeBusy = std::size_t{64} << 10;
 
 JournalId random_id() {
   TokenSource source;
@@ -32,35 +39,50 @@ JournalId random_id() {
 LogJournal::LogJournal(Storage& storage, LogJournalOptions options)
     : storage_(storage),
       options_(std::move(options)),
-      survey_((lock_directory(storage_), scan(storage_, options_.log))),
+      scan_((lock_directory(storage_), scan(storage_, options_.log))),
       pending_({.size_max = options_.pending_max, .fence_step = syncs_always() ? 0 : kFenceStep},
-               survey_.end()) {
-  repair(storage_, survey_, options_.log);
-  id_ = !survey_.is_new() ? survey_.segments.back().header.journal
-                          : options_.id.value_or(random_id());
+               scan_.end()) {
+  repair(storage_, scan_, options_.log);
+  id_ = !scan_.is_new() ? scan_.segments.back().header.journal : options_.id.value_or(random_id());
   const ClockReading now = storage_.moment();
-  offset_ns_ = engine_time_at(now, survey_).ns - now.boot_ns;
-  durable_ = written_ = synced_ = survey_.end();
+  offset_ns_ = engine_time_at(now, scan_).ns - now.boot_ns;
+  durable_ = written_ = synced_ = scan_.end();
 }
 
 LogJournal::~LogJournal() = default;
 
-Time LogJournal::now() const { return Time{offset_ns_ + storage_.moment().boot_ns}; }
-
 bool LogJournal::recover(const std::function<void(const Event&)>& apply) {
-  const std::uint64_t events = replay(storage_, survey_, options_.log, apply);
+  const std::uint64_t events = replay(storage_, scan_, options_.log, apply);
   if (const Fault fault = begin()) refuse_fault(storage_.directory(), fault);
-  survey_ = {};
+  scan_ = {};
   return events != 0;
 }
 
-FrameHeader LogJournal::frame(Position position) const {
-  const ClockReading now = storage_.moment();
-  return {.position = position,
-          .synced = synced_,
-          .engine_time = {offset_ns_ + now.boot_ns},
-          .wall_ns = now.wall_ns};
+// Seals what was recovered, and opens a segment of this run's own.
+Fault LogJournal::begin() {
+  std::uint64_t number = 1;
+  if (!scan_.is_new()) {
+    const SegmentSummary& last = scan_.segments.back();
+    number = last.number() + 1;
+    std::unique_ptr<StorageFile> file;
+    if (const Fault fault = storage_.open(segment_name(last.number()), &file)) return fault;
+    segment_ = std::make_unique<SegmentWriter>(std::move(file), last.number(), last.end_offset,
+                                               last.size, options_.segment);
+  }
+  std::unique_ptr<SegmentWriter> next;
+  const Fault fault = SegmentWriter::create(storage_, next_header(number), options_.segment, &next);
+  if (fault) return fault;
+  if (!scan_.is_new()) {
+    if (const Fault unsealed = seal()) return unsealed;
+    older_ = scan_.older;
+    for (const SegmentSummary& segment : scan_.segments) older_.push_back(segment.number());
+    snapshot_ = SnapshotStep::begun;
+  }
+  segment_ = std::move(next);
+  return {};
 }
+
+Time LogJournal::now() const { return Time{offset_ns_ + storage_.moment().boot_ns}; }
 
 void LogJournal::attach(Source* source) {
   MutexLock lock(source_mutex_);
@@ -85,7 +107,7 @@ Duration LogJournal::turn() {
   describe_some();
   write_pending();
   tell_progress();  // before what takes long
-  if (account_ == Account::none) open_next_segment();
+  if (snapshot_ == SnapshotStep::none) open_next_segment();
   look_after_space();
   look_after_file();
   tell_progress();
@@ -98,8 +120,27 @@ void LogJournal::flush() {
   turn();
 }
 
+Duration LogJournal::until_next_turn() const {
+  if (failed()) return Duration::max();
+  const bool full = state_.load(std::memory_order_relaxed) == State::full;
+  if (snapshot_ != SnapshotStep::none && has_source_ && !full) return Duration::zero();
+  std::uint64_t due = UINT64_MAX;
+  if (full) due = std::min(due, space_due_ns_);
+  if (sync_due_ns_ != 0) due = std::min(due, sync_due_ns_);
+  if (due == UINT64_MAX) return Duration::max();
+  return Duration(static_cast<std::int64_t>(due > now_ns_ ? due - now_ns_ : 0));
+}
+
+void LogJournal::tell_progress() {
+  if (!std::exchange(progress_, false)) return;
+  MutexLock lock(source_mutex_);
+  if (source_ != nullptr) source_->progressed();
+}
+
+// Writing.
+
 void LogJournal::write_pending() {
-  const bool completes = account_ == Account::to_close;
+  const bool completes = snapshot_ == SnapshotStep::to_close;
   AppendBuffer::Taken taken = pending_.take(completes);
   const bool sync_only = taken.chunks.empty() && !completes;
   if (sync_only && (sync_due_ns_ == 0 || now_ns_ < sync_due_ns_)) return;
@@ -110,7 +151,7 @@ void LogJournal::write_pending() {
   if (fault) return fail(fault.message());
   pending_.give_back(std::move(taken.chunks));
   publish(syncs_always() ? synced_ : taken.end);
-  if (completes) finish_account();
+  if (completes) finish_snapshot();
 }
 
 Fault LogJournal::write_chunks(AppendBuffer::Taken& taken, bool completes) {
@@ -129,6 +170,14 @@ Fault LogJournal::write_chunks(AppendBuffer::Taken& taken, bool completes) {
     sync_due_ns_ = now_ns_ + static_cast<std::uint64_t>(options_.sync_interval.count());
   }
   return {};
+}
+
+FrameHeader LogJournal::frame(Position position) const {
+  const ClockReading now = storage_.moment();
+  return {.position = position,
+          .synced = synced_,
+          .engine_time = {offset_ns_ + now.boot_ns},
+          .wall_ns = now.wall_ns};
 }
 
 // Room for `size` bytes and, if there can be, for the reserve behind them.
@@ -177,6 +226,95 @@ void LogJournal::publish(Position position) {
   progress_ = true;
 }
 
+// How segments follow one another, and how a snapshot makes the older ones needless.
+
+// A snapshot goes on between the commits. When nobody waits it may go `describe_ahead`; otherwise a
+// little, but never less than everybody else has appended: it would fall behind, and the log grow.
+void LogJournal::describe_some() {
+  MutexLock lock(source_mutex_);
+  has_source_ = source_ != nullptr;
+  if (!has_source_ || (snapshot_ != SnapshotStep::begun && snapshot_ != SnapshotStep::goes_on))
+    return;
+  if (state_.load(std::memory_order_relaxed) != State::accepting) return;
+  const std::size_t as_much_again = 2 * pending_.size();
+  const std::size_t idle = std::max(options_.describe_ahead, as_much_again);
+  const std::size_t busy = std::min(idle, std::max(kDescribeBusy, as_much_again));
+  do {
+    const bool more = source_->describe_some(snapshot_ == SnapshotStep::begun);
+    snapshot_ = more ? SnapshotStep::goes_on : SnapshotStep::to_close;
+  } while (snapshot_ == SnapshotStep::goes_on && pending_.size() < (is_wanted() ? busy : idle));
+}
+
+// The snapshot is durable: what came before it is of no use any more.
+void LogJournal::finish_snapshot() {
+  snapshot_ = SnapshotStep::none;
+  snapshot_size_ = segment_->offset();
+  std::vector<std::uint64_t> left;
+  for (const std::uint64_t number : older_) {
+    const Fault fault = storage_.remove(segment_name(number));
+    if (!fault || fault.error == ENOENT) continue;
+    options_.log("journal: " + path_of(storage_, number) + ": " + fault.message() +
+                 "; it is of no use any more, and will be removed later");
+    left.push_back(number);
+  }
+  const bool removed = left.size() < older_.size();
+  older_ = std::move(left);
+  if (!removed) return;
+  if (const Fault fault = storage_.sync_directory()) fail(fault.message());
+}
+
+// A new segment comes into use in an order that a crash can interrupt anywhere: it is made, and
+// durable; then the old one is sealed; only then does the first frame go to the new one.
+void LogJournal::open_next_segment() {
+  const std::uint64_t size_max =
+      std::max(options_.segment_size, kSnapshotsPerSegment * snapshot_size_);
+  if (!has_source_ || segment_->offset() <= size_max || now_ns_ < segment_due_ns_) return;
+  if (state_.load(std::memory_order_relaxed) != State::accepting) return;
+  if (synced_ != written_.load(std::memory_order_relaxed)) {
+    if (const Fault fault = sync()) return fail(fault.message());
+  }
+  std::unique_ptr<SegmentWriter> next;
+  const Fault fault =
+      SegmentWriter::create(storage_, next_header(segment_->number() + 1), options_.segment, &next);
+  if (fault) return give_up_next_segment(fault);
+  if (const Fault unsealed = seal()) return fail(unsealed.message());
+  older_.push_back(segment_->number());
+  segment_ = std::move(next);
+  snapshot_ = SnapshotStep::begun;
+}
+
+// Without space for a new segment the old one serves a while longer.
+void LogJournal::give_up_next_segment(const Fault& fault) {
+  if (!fault.is_no_space()) return fail(fault.message());
+  const std::string name = segment_name(segment_->number() + 1);
+  const Fault kept = storage_.remove(name);
+  if (kept && kept.error != ENOENT) return fail(kept.message());
+  if (const Fault unsynced = storage_.sync_directory()) return fail(unsynced.message());
+  segment_due_ns_ = now_ns_ + kOpenSegmentAgainNs;
+  options_.log("journal: no space for a new segment (" + fault.message() +
+               "); the log goes on growing until there is");
+}
+
+SegmentHeader LogJournal::next_header(std::uint64_t number) const {
+  const ClockReading now = storage_.moment();
+  return {.journal = id_,
+          .number = number,
+          .start = written_.load(std::memory_order_relaxed),
+          .opened = now,
+          .engine_time = {offset_ns_ + now.boot_ns}};
+}
+
+// Precondition: everything before it has been synced.
+Fault LogJournal::seal() {
+  char bytes[kFrameHeaderSize];
+  FrameHeader last = frame(synced_);
+  last.seals = true;
+  if (const Fault fault = segment_->write(last, bytes)) return fault;
+  return segment_->sync();
+}
+
+// Trouble.
+
 void LogJournal::look_after_space() {
   if (state_.load(std::memory_order_relaxed) != State::full || now_ns_ < space_due_ns_) return;
   if (const Fault fault = make_room(0)) fail(fault.message());
@@ -198,23 +336,6 @@ void LogJournal::fail(const std::string& why) {
                "; nothing more is acknowledged. Mend the disk and start again");
   enter(State::failed);
   pending_.discard();
-}
-
-void LogJournal::tell_progress() {
-  if (!std::exchange(progress_, false)) return;
-  MutexLock lock(source_mutex_);
-  if (source_ != nullptr) source_->progressed();
-}
-
-Duration LogJournal::until_next_turn() const {
-  if (failed()) return Duration::max();
-  const bool full = state_.load(std::memory_order_relaxed) == State::full;
-  if (account_ != Account::none && has_source_ && !full) return Duration::zero();
-  std::uint64_t due = UINT64_MAX;
-  if (full) due = std::min(due, space_due_ns_);
-  if (sync_due_ns_ != 0) due = std::min(due, sync_due_ns_);
-  if (due == UINT64_MAX) return Duration::max();
-  return Duration(static_cast<std::int64_t>(due > now_ns_ ? due - now_ns_ : 0));
 }
 
 }  // namespace lockd

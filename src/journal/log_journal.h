@@ -77,19 +77,19 @@ class LogJournal final : public Journal {
 
  private:
   // What is being done about the segments.
-  enum class Account : std::uint8_t {
+  enum class SnapshotStep : std::uint8_t {
     none,      // the present segment, with those before it, tells everything
     begun,     // the engine is about to describe itself into the present segment
     goes_on,   // it has described some
     to_close,  // it has described all; the next frame says so
   };
 
-  // Segments and snapshots: log_journal_segments.cc.
+  // Segments and snapshots.
   Fault begin();
   SegmentHeader next_header(std::uint64_t number) const;
   Fault seal();
   void describe_some() EXCLUDES(source_mutex_);
-  void finish_account();
+  void finish_snapshot();
   void open_next_segment();
   void give_up_next_segment(const Fault& fault);
 
@@ -112,7 +112,7 @@ class LogJournal final : public Journal {
 
   Storage& storage_;
   const LogJournalOptions options_;
-  LogScan survey_;  // of what was there; its memory goes when it has been replayed
+  LogScan scan_;  // of what was there; its memory goes when it has been replayed
   JournalId id_{};
   // Engine time less CLOCK_BOOTTIME; the subtraction may wrap, the addition wraps it back.
   std::uint64_t offset_ns_ = 0;
@@ -127,8 +127,8 @@ class LogJournal final : public Journal {
   // The turn's alone.
   std::unique_ptr<SegmentWriter> segment_;
   std::vector<std::uint64_t> older_;  // segments that go when the snapshot is complete
-  Account account_ = Account::none;
-  std::uint64_t account_size_ = 0;  // of the last one
+  SnapshotStep snapshot_ = SnapshotStep::none;
+  std::uint64_t snapshot_size_ = 0;  // of the last one
   Position synced_ = 0;
   bool has_source_ = false;
   bool progress_ = false;             // durable() or state() has changed since it was last told

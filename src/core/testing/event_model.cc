@@ -17,7 +17,7 @@ std::string EventModel::see(const KeyEvent& o) {
   std::string wrong;
   switch (o.type) {
     case KeyEvent::Type::queued:
-      key.line.push_back({o.place, {o.holder, o.at}});
+      key.queue.push_back({o.place, {o.holder, o.at}});
       ++stats_.queued;
       break;
     case KeyEvent::Type::granted: wrong = begin(key, o); break;
@@ -28,9 +28,9 @@ std::string EventModel::see(const KeyEvent& o) {
   }
   if (!wrong.empty()) return wrong;
   if (o.holders != key.holds.size()) return "an occurrence with another number of holders";
-  if (o.waiters != key.line.size()) return "an occurrence with another number of waiters";
+  if (o.waiters != key.queue.size()) return "an occurrence with another number of waiters";
   if (o.holders > o.limit) return "holders-bounded: in an occurrence";
-  if (key.holds.empty() && key.line.empty()) keys_.erase(name);
+  if (key.holds.empty() && key.queue.empty()) keys_.erase(name);
   return {};
 }
 
@@ -38,14 +38,14 @@ std::string EventModel::begin(Key& key, const KeyEvent& o) {
   ++stats_.grants;
   if (o.place != 0) {
     const std::pair first(o.place, Entry{o.holder, o.at - o.lasted});
-    if (key.line.empty() || key.line.front() != first) {
-      return "first-come: granted, and not the first in line";
+    if (key.queue.empty() || key.queue.front() != first) {
+      return "first-come: granted, and not the first of the queue";
     }
-    key.line.erase(key.line.begin());
+    key.queue.erase(key.queue.begin());
     ++stats_.contended;
     stats_.wait_time.add(o.lasted);
-  } else if (!key.line.empty() || o.lasted != Duration(0)) {
-    return "first-come: granted at once, past a line";
+  } else if (!key.queue.empty() || o.lasted != Duration(0)) {
+    return "first-come: granted at once, past a queue";
   }
   if (!key.holds.empty() && key.holds.rbegin()->first >= o.fence) return "fences-rise: not larger";
   key.holds.emplace(o.fence, Entry{o.holder, o.at});
@@ -66,9 +66,9 @@ std::string EventModel::end(Key& key, const KeyEvent& o) {
 
 std::string EventModel::leave(Key& key, const KeyEvent& o) {
   const auto place =
-      std::ranges::find(key.line, std::pair(o.place, Entry{o.holder, o.at - o.lasted}));
-  if (place == key.line.end()) return "settled-once: a place that nobody has seen taken";
-  key.line.erase(place);
+      std::ranges::find(key.queue, std::pair(o.place, Entry{o.holder, o.at - o.lasted}));
+  if (place == key.queue.end()) return "settled-once: a place that nobody has seen taken";
+  key.queue.erase(place);
   stats_.timeouts += o.outcome == Outcome::timeout;
   stats_.cancels += o.outcome != Outcome::timeout && o.outcome != Outcome::ok;
   return {};
@@ -86,7 +86,7 @@ std::string EventModel::difference(const LockModel& model) const {
       holds.emplace(hold.fence, Entry{hold.owner.display_name(), hold.since});
     }
     const bool is_same_line = std::ranges::equal(
-        seen->second.line, key.line, [](const auto& mine, const LockModel::Place& its) {
+        seen->second.queue, key.queue, [](const auto& mine, const LockModel::Place& its) {
           return mine.second == Entry{its.owner.display_name(), its.since};
         });
     if (seen->second.holds != holds || !is_same_line) {
@@ -101,7 +101,7 @@ std::string EventModel::difference(const Stats& its) const {
   for (const auto& [name, key] : keys_) {
     const bool is_lock = name.first == Kind::lock;
     (is_lock ? mine.locks_held : mine.semaphore_holders) += key.holds.size();
-    (is_lock ? mine.lock_waiters : mine.semaphore_waiters) += key.line.size();
+    (is_lock ? mine.lock_waiters : mine.semaphore_waiters) += key.queue.size();
   }
   using Field = std::uint64_t Stats::*;
   const std::pair<Field, const char*> fields[] = {

@@ -26,14 +26,14 @@ class EventModel {
   std::string difference(const Stats& stats) const;
 
  private:
-  struct Entry {  // a hold or a place in line
+  struct Entry {  // a hold or a place in the queue
     std::string holder;
     Time since;
     bool operator==(const Entry&) const = default;
   };
   struct Key {
     std::map<Fence, Entry> holds;
-    std::vector<std::pair<std::uint32_t, Entry>> line;  // by place, the first in line first
+    std::vector<std::pair<std::uint32_t, Entry>> queue;  // by place, the first to wait first
   };
 
   std::string begin(Key& key, const KeyEvent& granted);

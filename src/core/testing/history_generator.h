@@ -1,4 +1,4 @@
-// Draws histories at random. For tests.
+// Draws histories at random, and makes simpler ones of one that fails. For tests.
 #pragma once
 
 #include <rapidcheck.h>
@@ -7,7 +7,8 @@
 
 namespace lockd {
 
-// `crowd`: of many keys, that fall due together. Otherwise of few.
+// `crowd`: of many keys, that fall due together. Otherwise of few. Of one that fails, first the end
+// is cut off, which cannot matter; then the rest is thinned out; then what is left becomes simpler.
 rc::Gen<LockHistory> generate_history(bool crowd);
 
 }  // namespace lockd

@@ -1,7 +1,8 @@
-// The calls.
 #include "core/testing/lock_model.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "base/text.h"
@@ -42,8 +43,8 @@ Held* find_two_phase_hold(Key& key, SessionId session) {
 }
 
 std::optional<std::size_t> find_two_phase_place(const Key& key, SessionId session) {
-  for (std::size_t i = 0; i < key.line.size(); ++i) {
-    if (key.line[i].two_phase && key.line[i].session == session) return i;
+  for (std::size_t i = 0; i < key.queue.size(); ++i) {
+    if (key.queue[i].two_phase && key.queue[i].session == session) return i;
   }
   return {};
 }
@@ -61,7 +62,7 @@ Outcome why_not(Key* key, const HoldId& id) {
 
 bool has_session(const Key& key, SessionId session) {
   const auto is_its = [&](const auto& item) { return item.session == session; };
-  return std::ranges::any_of(key.holds, is_its) || std::ranges::any_of(key.line, is_its);
+  return std::ranges::any_of(key.holds, is_its) || std::ranges::any_of(key.queue, is_its);
 }
 
 }  // namespace
@@ -138,12 +139,12 @@ Answer LockModel::await_turn(Time now, SessionId session, Kind kind, std::string
   if (std::erase(key->lapsed, session) > 0) return {Outcome::expired};
   const auto place = find_two_phase_place(*key, session);
   if (!place.has_value()) return {Outcome::not_enqueued};
-  if (key->line[*place].listener != nullptr) return {Outcome::not_enqueued};
+  if (key->queue[*place].listener != nullptr) return {Outcome::not_enqueued};
   if (wait == Duration(0)) {
     settle(*key, *place, Outcome::timeout);
     return {Outcome::timeout};
   }
-  await(key->line[*place], wait, listener, id);
+  await(key->queue[*place], wait, listener, id);
   return {Outcome::queued};
 }
 
@@ -176,15 +177,16 @@ bool LockModel::withdraw(Time now, const HoldId& id) {
 bool LockModel::cancel(Time now, const Listener* listener, std::uint64_t id) {
   follow(now);
   const auto find_place = [&](const Key& key) {
-    return std::ranges::find_if(
-        key.line, [&](const Place& place) { return place.listener == listener && place.id == id; });
+    return std::ranges::find_if(key.queue, [&](const Place& place) {
+      return place.listener == listener && place.id == id;
+    });
   };
   for (Key& key : keys_) {
-    if (find_place(key) == key.line.end()) continue;
+    if (find_place(key) == key.queue.end()) continue;
     run_all(key);
     const auto place = find_place(key);
-    if (place == key.line.end()) return false;
-    settle(key, static_cast<std::size_t>(place - key.line.begin()), Outcome::cancelled);
+    if (place == key.queue.end()) return false;
+    settle(key, static_cast<std::size_t>(place - key.queue.begin()), Outcome::cancelled);
     return true;
   }
   return false;
@@ -208,7 +210,7 @@ std::optional<Conflict> LockModel::conflict(const Key* key) {
                   .expires_at = latest.deadline,
                   .limit = key->limit,
                   .holders = static_cast<std::uint32_t>(key->holds.size()),
-                  .waiters = static_cast<std::uint32_t>(key->line.size())};
+                  .waiters = static_cast<std::uint32_t>(key->queue.size())};
 }
 
 void LockModel::end_session(Time now, SessionId session, bool keep_holds) {
@@ -222,8 +224,8 @@ void LockModel::end_session(Time now, SessionId session, bool keep_holds) {
 // Places go first: what a hold leaves behind must not fall to the session that ends.
 void LockModel::end_session(Key& key, SessionId session, bool keep_holds) {
   run_all(key);
-  for (std::size_t i = key.line.size(); i-- > 0;) {
-    if (key.line[i].session == session) settle(key, i, Outcome::cancelled);
+  for (std::size_t i = key.queue.size(); i-- > 0;) {
+    if (key.queue[i].session == session) settle(key, i, Outcome::cancelled);
   }
   std::vector<Fence> ending;
   for (Held& hold : key.holds) {
@@ -240,12 +242,308 @@ void LockModel::end_session(Key& key, SessionId session, bool keep_holds) {
 
 void LockModel::end_waits(Outcome why) {
   for (Key& key : keys_) {
-    while (!key.line.empty()) settle(key, 0, why);
+    while (!key.queue.empty()) settle(key, 0, why);
   }
 }
 
 bool LockModel::knows_session(SessionId session) const {
   return std::ranges::any_of(keys_, [&](const Key& key) { return has_session(key, session); });
+}
+
+// Time: what falls due, and how far the model follows the table.
+
+void LockModel::watch(const Effects& seen) {
+  seen_ = &seen;
+  events_.clear();
+  settled_.clear();
+  earliest_ = Time::never();
+}
+
+// What the table has ended by itself ends here too, as far as the table has come.
+void LockModel::follow(Time now) {
+  now_ = std::max(now_, now);
+  if (seen_->events.empty() && seen_->wait_results.empty()) return;
+  for (Key& key : keys_) {
+    while (is_ahead(key) && run_next(key)) {
+    }
+  }
+}
+
+// Whether the table has ended something of this key that is still here.
+bool LockModel::is_ahead(const Key& key) const {
+  return std::ranges::any_of(key.holds, [&](const Held& hold) { return has_ended(hold); }) ||
+         std::ranges::any_of(key.queue, [&](const Place& place) { return has_settled(place); });
+}
+
+bool LockModel::has_ended(const Held& hold) const {
+  return std::ranges::any_of(seen_->events, [&](const Event& event) {
+    return event.type == Event::Type::ended && event.fence == hold.fence;
+  });
+}
+
+bool LockModel::has_settled(const Place& place) const {
+  return place.listener != nullptr &&
+         std::ranges::any_of(seen_->wait_results, [&](const WaitResult& settled) {
+           return settled.listener == place.listener && settled.id == place.id;
+         });
+}
+
+// Ends what comes first of all that is due: by deadline, leases before waits, and among equals one
+// that the table has ended. False when nothing is due.
+bool LockModel::run_next(Key& key) {
+  using Rank = std::tuple<Time, bool, bool>;
+  Rank first{Time::never(), true, true};
+  std::optional<Fence> lease;
+  std::optional<std::size_t> wait;
+  for (const Held& hold : key.holds) {
+    const Rank rank{hold.deadline, false, !has_ended(hold)};
+    if (hold.deadline > now_ || rank >= first) continue;
+    first = rank;
+    lease = hold.fence;
+  }
+  for (std::size_t i = 0; i < key.queue.size(); ++i) {
+    const Rank rank{key.queue[i].deadline, true, !has_settled(key.queue[i])};
+    if (key.queue[i].deadline > now_ || rank >= first) continue;
+    first = rank;
+    wait = i;
+  }
+  if (wait.has_value()) {
+    settle(key, *wait, Outcome::timeout);
+  } else if (lease.has_value()) {
+    end_hold(key, *lease, EndCause::expired);
+    pass_on(key);
+  }
+  return wait.has_value() || lease.has_value();
+}
+
+void LockModel::run_all(Key& key) {
+  while (run_next(key)) {
+  }
+}
+
+// The key that a call is about, with everything that is due there ended.
+Key* LockModel::at(Time now, Kind kind, std::string_view name) {
+  follow(now);
+  Key* key = find_key(kind, name);
+  if (key != nullptr) run_all(*key);
+  return key;
+}
+
+void LockModel::advance(Time now) { follow(now); }
+
+// What is refused for its form is about no key.
+Answer LockModel::refuse(Time now, Outcome flaw) {
+  follow(now);
+  return {flaw};
+}
+
+Time LockModel::next_deadline() const {
+  Time next = Time::never();
+  for (const Key& key : keys_) {
+    for (const Held& hold : key.holds) next = std::min(next, hold.deadline);
+    for (const Place& place : key.queue) next = std::min(next, place.deadline);
+  }
+  return next;
+}
+
+// Keys.
+
+Key* LockModel::find_key(Kind kind, std::string_view name) {
+  for (Key& key : keys_) {
+    if (key.kind == kind && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+const Key* LockModel::find(Kind kind, std::string_view name) const {
+  for (const Key& key : keys_) {
+    if (key.kind == kind && key.name == name) return &key;
+  }
+  return nullptr;
+}
+
+std::size_t LockModel::forget_idle(Time since, std::size_t keys_max, const IsLeft& is_left) {
+  std::size_t forgotten = 0;
+  while (forgotten < keys_max) {
+    const auto key = longest_idle(is_left);
+    if (key == keys_.end() || key->idle_since > since) break;
+    keys_.erase(key);
+    ++forgotten;
+  }
+  return forgotten;
+}
+
+bool LockModel::reclaim_idle(const IsLeft& is_left) {
+  const auto key = longest_idle(is_left);
+  if (key == keys_.end()) return false;
+  keys_.erase(key);
+  return keys_.size() < keys_max_;
+}
+
+// Among keys that became idle at one instant, one that the table has forgotten.
+std::vector<Key>::iterator LockModel::longest_idle(const IsLeft& is_left) {
+  auto longest = keys_.end();
+  for (auto key = keys_.begin(); key != keys_.end(); ++key) {
+    if (!key->idle()) continue;
+    if (longest == keys_.end() || key->idle_since < longest->idle_since ||
+        (key->idle_since == longest->idle_since && !is_left(*key))) {
+      longest = key;
+    }
+  }
+  return longest;
+}
+
+// Holds.
+
+Held* LockModel::Key::find_named(const Owner& owner) {
+  for (Held& hold : holds) {
+    if (!owner.is_secret && hold.owner == owner) return &hold;
+  }
+  return nullptr;
+}
+
+// Fences are the table's to number; a 0 is none, and no table grants it.
+Fence LockModel::next_fence(Kind kind, std::string_view name) const {
+  const Key* key = find(kind, name);
+  for (const Event& event : seen_->events) {
+    if (event.type != Event::Type::granted || event.kind != kind || event.key != name) continue;
+    if (key == nullptr || event.fence > key->last_fence) return event.fence;
+  }
+  return 0;
+}
+
+// The last fence goes to whichever key comes first, so the whole call counts.
+bool LockModel::is_exhausted(Kind kind, std::string_view name) const {
+  Fence last = last_fence_;
+  for (const Event& event : seen_->events) {
+    if (event.type == Event::Type::granted) last = std::max(last, event.fence);
+  }
+  return last >= kFenceMax && next_fence(kind, name) == 0;
+}
+
+Held& LockModel::grant(Key& key, const Owner& owner, Duration ttl) {
+  const Fence fence = next_fence(key.kind, key.name);
+  last_fence_ = std::max(last_fence_, fence);
+  key.last_fence = std::max(key.last_fence, fence);
+  key.holds.push_back({.owner = owner,
+                       .session = owner.session,
+                       .fence = fence,
+                       .ttl = ttl,
+                       .deadline = now_ + ttl,
+                       .since = now_});
+  earliest_ = std::min(earliest_, now_ + ttl);
+  events_.emplace_back(Event{.type = Event::Type::granted,
+                             .kind = key.kind,
+                             .limit = key.limit,
+                             .key = key.name,
+                             .holder = owner.view(),
+                             .fence = fence,
+                             .ttl = ttl,
+                             .expires_at = now_ + ttl});
+  return key.holds.back();
+}
+
+Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
+  hold.deadline = now_ + ttl;
+  hold.renewed = true;
+  earliest_ = std::min(earliest_, hold.deadline);
+  events_.emplace_back(Event{.type = Event::Type::renewed,
+                             .kind = key.kind,
+                             .key = key.name,
+                             .fence = hold.fence,
+                             .ttl = hold.ttl,
+                             .expires_at = hold.deadline});
+  return hold.grant();
+}
+
+// pass_on() must follow.
+void LockModel::end_hold(Key& key, Fence fence, EndCause cause) {
+  const auto hold = std::ranges::find(key.holds, fence, &Held::fence);
+  if (hold->two_phase && cause == EndCause::expired) key.lapsed.push_back(hold->session);
+  key.holds.erase(hold);
+  events_.emplace_back(Event{.type = Event::Type::ended,
+                             .kind = key.kind,
+                             .cause = cause,
+                             .key = key.name,
+                             .fence = fence});
+}
+
+void LockModel::pass_on(Key& key) {
+  while (key.has_room() && !key.queue.empty()) promote(key);
+  if (key.idle()) key.idle_since = now_;
+}
+
+// Gives the first of the queue what it waits for.
+void LockModel::promote(Key& key) {
+  const Place first = key.queue.front();
+  Held* own = key.find_named(first.owner);
+  if (own != nullptr && own->deadline <= now_) {
+    end_hold(key, own->fence, EndCause::expired);
+    own = nullptr;
+  }
+  if (own != nullptr) {
+    own->ttl = first.ttl;
+    settle(key, 0, Outcome::ok, refresh(key, *own, first.ttl));
+  } else if (is_exhausted(key.kind, key.name)) {
+    settle(key, 0, Outcome::fences_exhausted);
+  } else {
+    Held& hold = grant(key, first.owner, first.ttl);
+    hold.two_phase = hold.untold = first.two_phase && first.listener == nullptr;
+    settle(key, 0, Outcome::ok, hold.grant());
+  }
+}
+
+// Queues.
+
+bool LockModel::is_full(const Key& key) const {
+  return options_.waiters_max != 0 && key.queue.size() >= options_.waiters_max;
+}
+
+Place& LockModel::join(Key& key, const Holder& holder, Duration ttl) {
+  key.queue.push_back(
+      {.owner = Owner(holder), .session = holder.session_id(), .ttl = ttl, .since = now_});
+  return key.queue.back();
+}
+
+void LockModel::await(Place& place, Duration wait, Listener* listener, std::uint64_t id) {
+  place.listener = listener;
+  place.id = id;
+  place.deadline = now_ + wait;
+  earliest_ = std::min(earliest_, place.deadline);
+}
+
+// The place is gone; whoever waited is told.
+void LockModel::settle(Key& key, std::size_t at, Outcome outcome, const Grant& grant) {
+  const Place place = key.queue[at];
+  key.queue.erase(key.queue.begin() + static_cast<std::ptrdiff_t>(at));
+  if (place.listener == nullptr) return;
+  settled_.push_back({place.listener, place.id, outcome, grant, now_ - place.since});
+}
+
+// What it is told in.
+
+LockModel::Owner::Owner(const Holder& holder)
+    : is_secret(holder.is_secret()),
+      name(holder.name()),
+      secret(holder.secret()),
+      session(holder.session_id()) {}
+
+std::string LockModel::Owner::display_name() const {
+  return is_secret ? "tcp:" + std::to_string(session) : name;
+}
+
+LockModel::Happened::Happened(const Event& event)
+    : type(event.type), kind(event.kind), key(event.key), fence(event.fence) {
+  if (type == Event::Type::ended) {
+    cause = event.cause;
+    return;
+  }
+  ttl = event.ttl;
+  expires_at = event.expires_at;
+  if (type == Event::Type::granted) {
+    owner = Owner(event.holder);
+    limit = event.limit;
+  }
 }
 
 }  // namespace lockd

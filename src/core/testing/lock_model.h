@@ -5,14 +5,14 @@
 //
 // Its invariants, and where they come from here:
 //   holders-bounded         only grant() adds a hold, and only where the key has room
-//   first-come              promote() takes the first of the line, and places join at its end
+//   first-come              promote() takes the first of the queue, and places join at its end
 //   fences-rise             a grant takes only a fence above all earlier ones of its key
 //   settled-once            a place is settled where it is erased, and nowhere else
 //   lease-honoured          a hold is ended by its owner, or once its deadline has come
-//   no-idle-waiter          whatever ends a hold promotes the line before it returns
+//   no-idle-waiter          whatever ends a hold promotes the queue before it returns
 //   replay-equals           every change of a hold has its event
 //   failed-changes-nothing  every refusal returns before the first change
-//   bounded                 keys by keys_max, lines by waiters_max
+//   bounded                 keys by keys_max, queues by waiters_max
 //
 // Four things the rules leave open: the numbers of the fences; which of a key's leases, or waits,
 // that are due at one instant ends first; how far the keys that a call is not about have come when
@@ -28,7 +28,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/effects.h"
 #include "core/lock_table.h"
 #include "lockd/requests.h"
 
@@ -81,7 +80,7 @@ class LockModel {
   };
 
   struct Key {
-    bool idle() const { return holds.empty() && line.empty(); }
+    bool idle() const { return holds.empty() && queue.empty(); }
     bool has_room() const { return holds.size() < limit; }
     // Secrets are never found: each is made for one grant.
     Held* find_named(const Owner& owner);
@@ -93,7 +92,7 @@ class LockModel {
     Fence last_fence = 0;
     Time idle_since{};
     std::vector<Held> holds{};        // in the order of their fences
-    std::vector<Place> line{};        // the first in line first
+    std::vector<Place> queue{};       // the first to wait first
     std::vector<SessionId> lapsed{};  // whose two-phase grant ran out before it was awaited
   };
 

@@ -31,15 +31,15 @@ Key key_of(const Semaphore& semaphore) {
                          .untold = h->untold,
                          .renewed = h->renewed});
   }
-  for (auto* w = semaphore.line.front(); w != nullptr; w = semaphore.line.next(w)) {
-    key.line.push_back({.owner = Owner(w->holder.view()),
-                        .session = w->session_peers.linked() ? w->holder.session_id() : 0,
-                        .ttl = w->ttl,
-                        .since = w->since,
-                        .two_phase = w->two_phase,
-                        .listener = w->listener,
-                        .id = w->id,
-                        .deadline = w->armed() ? w->deadline : Time::never()});
+  for (auto* w = semaphore.queue.front(); w != nullptr; w = semaphore.queue.next(w)) {
+    key.queue.push_back({.owner = Owner(w->holder.view()),
+                         .session = w->session_peers.linked() ? w->holder.session_id() : 0,
+                         .ttl = w->ttl,
+                         .since = w->since,
+                         .two_phase = w->two_phase,
+                         .listener = w->listener,
+                         .id = w->id,
+                         .deadline = w->armed() ? w->deadline : Time::never()});
   }
   return key;
 }
@@ -82,7 +82,7 @@ std::string text(const Key& key) {
                   " session ", hold.session, hold.two_phase ? " two-phase" : "",
                   hold.untold ? " untold" : "", hold.renewed ? " renewed" : "");
   }
-  for (const Place& place : key.line) {
+  for (const Place& place : key.queue) {
     all +=
         joined("\n      wait ", place.id, ' ', text(place.owner), " ttl ", place.ttl.count(),
                " until ", place.deadline.ns, " since ", place.since.ns, " session ", place.session,
@@ -103,8 +103,8 @@ std::string compared(std::string what, const std::vector<Item>& mine,
 
 }  // namespace
 
-// Of one key the grants and renewals come in the order of its line. Between keys there is no order,
-// nor between the ends of leases that are due at one instant.
+// Of one key the grants and renewals come in the order of its queue. Between keys there is no
+// order, nor between the ends of leases that are due at one instant.
 std::string LockModel::difference_of_effects(const Effects& seen) const {
   std::vector<Happened> mine = events_;
   std::vector<Happened> its(seen.events.begin(), seen.events.end());
@@ -147,7 +147,7 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
   });
   if (!difference.empty()) return difference;
   std::size_t waiters = 0;
-  for (const Key& key : keys_) waiters += key.line.size();
+  for (const Key& key : keys_) waiters += key.queue.size();
   const bool has_idle = std::ranges::any_of(keys_, &Key::idle);
   if (table.keys() != keys_.size()) return "another number of keys";
   if (table.waiters() != waiters) return "another number of waiters";

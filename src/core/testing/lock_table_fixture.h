@@ -57,7 +57,7 @@ class LockTableTest : public ::testing::Test, public Listener {
     EXPECT_EQ(reply.outcome, Outcome::ok);
     return reply.grant.fence;
   }
-  // Joins the line and waits for ten seconds, or as long as said.
+  // Joins the queue and waits for ten seconds, or as long as said.
   std::uint32_t queue(std::string_view key, const Holder& holder, std::uint64_t id,
                       Duration wait = 10s) {
     const auto reply = acquire(key, holder, {.wait = wait, .id = id});

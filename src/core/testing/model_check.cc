@@ -1,6 +1,7 @@
 #include "core/testing/model_check.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -72,6 +73,229 @@ std::string ModelCheck::finish() {
   if (wrong.empty() && !pending_.empty()) wrong = "settled-once: a wait never ended";
   if (wrong.empty()) wrong = check_replicas();
   return wrong;
+}
+
+// The calls of a history, each made on both, and what they answer compared.
+
+std::string ModelCheck::call(const Op& op, Time now) {
+  say(kVerbNames[static_cast<std::size_t>(op.verb)], ' ', text(kind_of(op.key), name_of(op.key)));
+  switch (op.verb) {
+    case Verb::acquire: return acquire(op, now);
+    case Verb::enqueue: return enqueue(op, now);
+    case Verb::await_turn: return await_turn(op, now);
+    case Verb::renew:
+    case Verb::release:
+    case Verb::withdraw: return end_or_renew(op, now);
+    case Verb::cancel: return cancel(op, now);
+    case Verb::fence:
+    case Verb::explain: return look(op, now);
+    case Verb::end_session: return end_session(op, now);
+    case Verb::advance: return advance(op, now);
+    case Verb::forget_idle:
+    case Verb::reclaim_idle: return forget(op);
+    case Verb::end_waits: return end_waits();
+  }
+  return "no such call";
+}
+
+// A secret is a new one, or sometimes the session's first: that gives no claim to what it holds.
+Holder ModelCheck::holder_of(const Op& op) {
+  constexpr std::array kPlain = {"ann", "bob", "a name that does not fit inside"};
+  name_ = op.who >= kBadTexts ? bad_text(op.who - kBadTexts)
+          : op.who < kNames   ? kPlain[op.who]
+                              : "";
+  if (op.who < kNames || op.who >= kBadTexts) return Holder(name_);
+  const std::uint64_t secret = op.pick % 8 == 0 ? op.who : ++last_secret_;
+  return Holder::of_secret(secret, op.who == kNoSession ? 0 : sessions_[op.who - kNames]);
+}
+
+// Sometimes a request comes with a unit of its own, if need be that of an idle key.
+KeyUnit ModelCheck::spare_for(const Op& op) {
+  if (op.pick % 4 != 1) return {};
+  KeyUnit unit = budget_.take();
+  if (!unit) {
+    unit = table_.reclaim_idle();
+    model_.reclaim_idle(is_left_);
+    digest_ = digest();
+  }
+  return unit;
+}
+
+std::string ModelCheck::acquire(const Op& op, Time now) {
+  const std::string key = name_of(op.key);
+  const AcquireRequest request{.key = key,
+                               .holder = holder_of(op),
+                               .ttl = Duration(op.ttl),
+                               .wait = Duration(op.wait),
+                               .kind = kind_of(op.key),
+                               .limit = op.limit};
+  Listener* const listener = &listeners_[op.pick % 2];
+  KeyUnit spare = spare_for(op);
+  const bool has_spare{spare};
+  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait, " limit ",
+      op.limit, has_spare ? " with a spare unit" : "");
+  Conflict conflict;
+  const auto reply =
+      table_.acquire(now, request, listener, waits_.size(), std::move(spare), &conflict);
+  const auto answer = model_.acquire(now, request, listener, waits_.size(), has_spare);
+  if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
+  if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
+  const bool in_the_way = reply.outcome == Outcome::held || reply.outcome == Outcome::max_waiters ||
+                          reply.outcome == Outcome::limit_mismatch;
+  if (!in_the_way) return {};
+  return compare(conflict, LockModel::conflict(model_.find(request.kind, key)));
+}
+
+std::string ModelCheck::enqueue(const Op& op, Time now) {
+  const std::string key = name_of(op.key);
+  Op mine = op;
+  if (op.who < kNoSession) mine.who = kNames + op.who % kSessions;
+  const EnqueueRequest request{.key = key,
+                               .holder = holder_of(mine),
+                               .ttl = Duration(op.ttl),
+                               .kind = kind_of(op.key),
+                               .limit = op.limit};
+  KeyUnit spare = spare_for(op);
+  const bool has_spare{spare};
+  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " limit ", op.limit,
+      has_spare ? " with a spare unit" : "");
+  const auto reply = table_.enqueue(now, request, std::move(spare));
+  return compare(reply, model_.enqueue(now, request, has_spare));
+}
+
+std::string ModelCheck::await_turn(const Op& op, Time now) {
+  const std::string key = name_of(op.key);
+  const Kind kind = kind_of(op.key);
+  const SessionId session = sessions_[op.who % kSessions];
+  Listener* const listener = &listeners_[op.pick % 2];
+  say(" by session ", session, " wait ", op.wait);
+  const auto reply =
+      table_.await_turn(now, session, kind, key, Duration(op.wait), listener, waits_.size());
+  const auto answer =
+      model_.await_turn(now, session, kind, key, Duration(op.wait), listener, waits_.size());
+  if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
+  if (reply.outcome == Outcome::expired) refused_ = false;  // that is told once
+  if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
+  return {};
+}
+
+// Mostly a hold that is there; else one that was, or another key's, or a fence that never was.
+LockModel::Happened ModelCheck::choose_hold(const Op& op) const {
+  const std::string name = name_of(op.key);
+  const unsigned which = op.pick / 8;
+  LockModel::Happened chosen(
+      Event{.type = Event::Type::granted, .kind = kind_of(op.key), .key = name, .fence = which});
+  const LockModel::Key* key = model_.find(kind_of(op.key), name);
+  const unsigned choice = op.pick % 8;
+  if (choice < 6 && key != nullptr && !key->holds.empty()) {
+    const LockModel::Held& hold = key->holds[which % key->holds.size()];
+    chosen.fence = hold.fence;
+    chosen.owner = hold.owner;
+  } else if (choice < 7 && !past_.empty()) {
+    chosen = past_[past_.size() - 1 - which % past_.size()];
+    if (choice == 6) chosen.key = name;
+  }
+  return chosen;
+}
+
+std::string ModelCheck::end_or_renew(const Op& op, Time now) {
+  const LockModel::Happened chosen = choose_hold(op);
+  const HoldId id{.key = chosen.key,
+                  .holder = op.pick % 8 == 5 ? holder_of(op) : chosen.owner.view(),
+                  .fence = chosen.fence,
+                  .kind = chosen.kind};
+  say(": ", text(id.kind, id.key), " #", id.fence, " of ", text(LockModel::Owner(id.holder)));
+  if (op.verb == Verb::release) {
+    const LockTable::Reply reply{table_.release(now, id)};
+    return compare(reply, {model_.release(now, id)});
+  }
+  if (op.verb == Verb::withdraw) {
+    const bool done = table_.withdraw(now, id);
+    say(done ? " -> ok" : " -> no");
+    refused_ = !done;
+    return done == model_.withdraw(now, id) ? "" : "another answer to withdraw";
+  }
+  std::optional<Duration> ttl;
+  if (op.wait != 0) ttl = Duration(op.ttl);
+  if (ttl.has_value()) say(" ttl ", ttl->count());
+  const LockTable::Reply reply = table_.renew(now, id, ttl);
+  return compare(reply, model_.renew(now, id, ttl));
+}
+
+// Mostly a wait that is there; else one that was, or another under its slot.
+std::string ModelCheck::cancel(const Op& op, Time now) {
+  if (waits_.empty()) return {};
+  std::uint64_t id = op.pick % waits_.size();
+  if (op.pick % 8 < 6 && !pending_.empty()) {
+    const auto chosen = static_cast<std::ptrdiff_t>(op.pick % pending_.size());
+    id = *std::next(pending_.begin(), chosen);
+  }
+  const std::uint32_t slot = waits_[id].slot;
+  const Listener* const listener = &listeners_[waits_[id].listener ^ (op.pick % 8 == 7)];
+  say(": wait ", id);
+  const bool done = table_.cancel(now, slot, listener, id);
+  say(done ? " -> ok" : " -> no");
+  refused_ = !done;
+  return done == model_.cancel(now, listener, id) ? "" : "another answer to cancel";
+}
+
+std::string ModelCheck::look(const Op& op, Time now) {
+  const std::string key = name_of(op.key);
+  refused_ = true;
+  if (op.verb == Verb::fence) {
+    const FenceStatus its = table_.fence(now, key);
+    say(its.held ? " -> held #" : " -> free #", its.fence);
+    const FenceStatus mine = model_.fence(now, key);
+    return its.held == mine.held && its.fence == mine.fence ? "" : "another fence";
+  }
+  Conflict conflict;
+  const bool is_held = table_.explain(now, kind_of(op.key), key, &conflict);
+  const std::optional<Conflict> mine = model_.explain(now, kind_of(op.key), key);
+  if (is_held != mine.has_value()) return "another answer to explain";
+  return is_held ? compare(conflict, mine) : "";
+}
+
+// In a few small steps, with nothing between them: the session asks for nothing more.
+std::string ModelCheck::end_session(const Op& op, Time now) {
+  SessionId& session = sessions_[op.who % kSessions];
+  const bool keep_holds = op.pick % 2 == 1;
+  const int budget = 1 + static_cast<int>(op.pick / 2 % 8);
+  say(": session ", session, keep_holds ? " keeps its holds" : "");
+  for (int calls = 0; !table_.end_session(now, session, keep_holds, budget); ++calls) {
+    if (calls > 10'000) return "end_session() does not come to an end";
+  }
+  model_.end_session(now, session, keep_holds);
+  session = ++last_session_;
+  return {};
+}
+
+std::string ModelCheck::advance(const Op& op, Time now) {
+  const int budget = op.pick == 0 ? 1 << 30 : static_cast<int>(op.pick % 24);
+  say(": ", budget, " steps");
+  const bool done = table_.advance(now, budget);
+  model_.advance(now);
+  if (!done && op.pick == 0) return "advance() does not come to an end";
+  if (done && model_.next_deadline() <= model_.now()) return "advance() left something that is due";
+  return {};
+}
+
+std::string ModelCheck::forget(const Op& op) {
+  if (op.verb == Verb::reclaim_idle) {
+    const KeyUnit unit = table_.reclaim_idle();
+    return bool{unit} == model_.reclaim_idle(is_left_) ? "" : "another answer to reclaim_idle";
+  }
+  const Time since{now_.ns - std::min<std::uint64_t>(now_.ns, op.pick % 16)};
+  const std::size_t keys_max = 1 + op.pick / 16 * 3;
+  say(": ", keys_max, " keys since ", since.ns);
+  const std::size_t forgotten = table_.forget_idle(since, keys_max);
+  if (forgotten == model_.forget_idle(since, keys_max, is_left_)) return {};
+  return "another number of keys forgotten";
+}
+
+std::string ModelCheck::end_waits() {
+  for (Cursor cursor; !cursor.done;) table_.end_waits(cursor, Outcome::closed);
+  model_.end_waits(Outcome::closed);
+  return {};
 }
 
 // Checking.
@@ -191,7 +415,7 @@ std::uint64_t ModelCheck::digest() const {
       add(static_cast<std::uint64_t>(h->ttl.count()));
       add(h->two_phase + 2u * h->untold);
     }
-    for (const Waiter* w = s.line.front(); w != nullptr; w = s.line.next(w)) {
+    for (const Waiter* w = s.queue.front(); w != nullptr; w = s.queue.next(w)) {
       add(w->id);
       add(w->armed() ? w->deadline.ns : 0);
       add(w->since.ns);
