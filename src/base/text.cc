@@ -1,8 +1,13 @@
 #include "base/text.h"
 
-#include <cstddef>
-#include <cstdint>
+#include <algorithm>
+#include <cctype>
+#include <charconv>
 #include <cstring>
+#include <numeric>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 namespace lockd {
 namespace {
@@ -49,6 +54,10 @@ std::size_t character_size(const unsigned char* p, std::size_t left) {
 
 }  // namespace
 
+bool is_name(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= kNameSizeMax && is_plain_text(text);
+}
+
 bool is_plain_text(std::string_view text) noexcept {
   const char* p = text.data();
   std::size_t left = text.size();
@@ -75,8 +84,40 @@ std::string as_utf8(std::string_view text, std::string_view instead) {
   return valid;
 }
 
-bool is_name(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= kNameSizeMax && is_plain_text(text);
+std::optional<bool> parse_bool(std::string_view text) {
+  std::string word(text);
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (word == "true" || word == "1" || word == "yes" || word == "on") return true;
+  if (word == "false" || word == "0" || word == "no" || word == "off") return false;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
+                                         std::uint64_t max) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end || value < min || value > max) return std::nullopt;
+  return value;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  const std::size_t longer = std::max(a.size(), b.size());
+  if (longer - std::min(a.size(), b.size()) >= limit) return limit;
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    std::size_t least = row[0];
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min(changed, std::min(row[j], diagonal) + 1);
+      least = std::min(least, row[j + 1]);
+    }
+    if (least >= limit) return limit;  // the least of a row never falls
+  }
+  return std::min(row.back(), limit);
 }
 
 }  // namespace lockd

@@ -1,13 +1,21 @@
-// What a name may be: the rule for keys and holders, on every transport.
+// What can be said of a text: whether it is a name, what value it stands for, what word it is near
+// to. Pure functions.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace lockd {
 
+// Names: the rule for keys and holders, on every transport.
+
 inline constexpr std::size_t kNameSizeMax = 256;
+
+// Plain text of 1 to 256 bytes.
+bool is_name(std::string_view text) noexcept;
 
 // Valid UTF-8 without control characters (U+0000 to U+001F, U+007F). Empty text is plain.
 // Overlong forms, surrogates and anything past U+10FFFF are not UTF-8.
@@ -16,7 +24,17 @@ bool is_plain_text(std::string_view text) noexcept;
 // With `instead` for every byte that belongs to no character of UTF-8. Control characters stay.
 std::string as_utf8(std::string_view text, std::string_view instead);
 
-// Plain text of 1 to 256 bytes.
-bool is_name(std::string_view text) noexcept;
+// Values, strictly: no spaces, no signs, nothing left over.
+
+// true/false, 1/0, yes/no, on/off, in any case.
+std::optional<bool> parse_bool(std::string_view text);
+
+// Decimal digits and nothing else, from `min` to `max`.
+std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
+                                         std::uint64_t max);
+
+// How many letters must be added, dropped or changed to make one of the other; `limit` if it is not
+// less. For those who ask "did you mean".
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
 
 }  // namespace lockd

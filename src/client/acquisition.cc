@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "client/calls.h"
-#include "client/deadline.h"
 #include "client/leader_calls.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
+#include "client/stoppable_wait.h"
 
 namespace lockd::client {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/deadline.h"
 #include "client/stoppable_wait.h"
 
 namespace lockd::client {

@@ -6,18 +6,17 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/crc32.h"
+#include "base/crc.h"
 #include "client/acquisition.h"
 #include "client/calls.h"
 #include "client/cluster.h"
-#include "client/connection_impl.h"
-#include "client/deadline.h"
+#include "client/impl.h"
 #include "client/leader_calls.h"
 #include "client/leader_search.h"
-#include "client/place_impl.h"
 #include "client/renewer.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
+#include "client/stoppable_wait.h"
 
 namespace lockd::client {
 

@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "client/calls.h"
-#include "client/connection_impl.h"
-#include "client/deadline.h"
+#include "client/impl.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
+#include "client/stoppable_wait.h"
 
 namespace lockd::client {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "client/deadline.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
+#include "client/stoppable_wait.h"
 
 namespace lockd::client {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "client/deadline.h"
 #include "client/reply.h"
+#include "client/stoppable_wait.h"
 
 namespace lockd::client {
 namespace {

@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "client/acquisition.h"
-#include "client/place_impl.h"
+#include "client/impl.h"
 #include "client/request_lines.h"
 #include "lockd/client/client.h"
 

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <utility>
 
-#include "client/deadline.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
+#include "client/stoppable_wait.h"
 
 namespace lockd::client {
 namespace {

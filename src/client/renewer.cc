@@ -13,10 +13,10 @@
 #include <system_error>
 #include <utility>
 
-#include "client/deadline.h"
 #include "client/leader_calls.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
+#include "client/stoppable_wait.h"
 
 namespace lockd::client {
 namespace {

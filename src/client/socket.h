@@ -17,8 +17,8 @@
 #include <string>
 #include <string_view>
 
-#include "client/deadline.h"
 #include "client/endpoint.h"
+#include "client/stoppable_wait.h"
 #include "lockd/client/outcome.h"
 #include "net/tls_channel.h"
 

@@ -1,6 +1,4 @@
-// Waits for a descriptor, a deadline or a stop token, whichever comes first.
-//
-// For one call, on one thread: the token's callback lives as long as this does.
+// Deadlines that cannot overflow, and a wait for a descriptor, a deadline or a stop token.
 #pragma once
 
 #include <poll.h>
@@ -9,9 +7,20 @@
 #include <stop_token>
 
 #include "lockd/client/boot_clock.h"
+#include "lockd/types.h"
 
 namespace lockd::client {
 
+// Leases and waits may last for 292 years.
+inline constexpr BootClock::time_point kNever = BootClock::time_point::max();
+
+// Precondition: `length` is not negative.
+constexpr BootClock::time_point later(BootClock::time_point from, Duration length) {
+  return length > kNever - from ? kNever : from + length;
+}
+
+// Waits for whichever comes first. For one call, on one thread: the token's callback lives as long
+// as this does.
 class StoppableWait {
  public:
   explicit StoppableWait(std::stop_token stop);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "journal/journal_error.h"
 #include "replication/etcd_client.h"
 
 namespace lockd {
@@ -48,5 +49,10 @@ class GrpcEtcd final : public etcd::Client {
 
   const std::unique_ptr<Impl> impl_;
 };
+
+// What gRPC says by itself, such as that a certificate is not accepted, goes to `log` from now on:
+// its errors, each at most once a minute; the rest is dropped. gRPC knows why, where a call knows
+// only that no answer came. For the whole process; `log` is called on any thread.
+void take_grpc_log(Log log);
 
 }  // namespace lockd

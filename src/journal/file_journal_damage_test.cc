@@ -1,4 +1,5 @@
-// What a journal in a real directory refuses, and what it mends: other owners, torn tails, damage.
+// What a journal in a real directory refuses, and what it repairs: other owners, torn tails,
+// damage.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The bytes of a segment: its header, and the frames behind it. docs/journal_format.md is the
-// grammar.
+// The bytes of a segment: its header, the frames behind it, and the records of events that their
+// payloads are made of. docs/journal_format.md is the grammar.
 //
 // A position counts the bytes of payload since the journal was created, so it says where a frame
 // belongs whichever segment it is in.
@@ -65,5 +65,18 @@ bool decode(std::string_view bytes, FrameHeader* header);
 
 // Where the first byte that can begin a frame is; npos if there is none.
 std::size_t find_frame_mark(std::string_view bytes);
+
+// Records.
+
+// No event is longer: the two texts, the three numbers that may be long, and what frames them.
+inline constexpr std::size_t kRecordSizeMax = kKeySizeMax + kHolderSizeMax + 64;
+
+// Writes at `to`, which has room for kRecordSizeMax, and returns the end of it. The event's texts
+// are within their limits.
+char* encode(const Event& event, char* to);
+
+// Takes an event from the front of `bytes`, which it then points into. False, and `bytes` at the
+// record, if there is none: a type that is not known, a text or a number beyond its limits.
+bool take_event(std::string_view& bytes, Event* event);
 
 }  // namespace lockd

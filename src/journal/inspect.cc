@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "journal/format.h"
 #include "journal/posix_storage.h"
-#include "journal/record.h"
 #include "journal/recovery.h"
 #include "lockd/file_journal.h"
 

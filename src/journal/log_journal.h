@@ -1,6 +1,6 @@
 // The journal on any Storage, without a thread: somebody calls turn().
 //
-// Its life: the constructor surveys and mends what is there; recover() replays it, seals it and
+// Its life: the constructor scans and repairs what is there; recover() replays it, seals it and
 // opens a new segment; then any thread appends, and one thread at a time calls turn(), which writes
 // and syncs what has been appended since. So a simulation drives it step by step on a disk of its
 // own, and FileJournal by a thread.

@@ -2,7 +2,7 @@
 //
 // Reads and checks every frame that recovery will need, and changes nothing. Bytes that are not a
 // frame are one of two things. If anything says that what should be there was once durable (a later
-// frame, the next segment), they are damage, and the survey throws. Otherwise they are what a crash
+// frame, the next segment), they are damage, and the scan throws. Otherwise they are what a crash
 // leaves of the last write, a torn tail, and nobody was ever told of what it held.
 #pragma once
 

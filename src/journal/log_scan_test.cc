@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/coding.h"
-#include "base/crc32c.h"
+#include "base/crc.h"
 #include "journal/testing/journal_fixture.h"
 #include "lockd/file_journal.h"
 

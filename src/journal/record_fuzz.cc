@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "journal/record.h"
+#include "journal/format.h"
 
 namespace {
 

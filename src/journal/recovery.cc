@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "journal/record.h"
+#include "journal/format.h"
 #include "journal/segment_reader.h"
 #include "lockd/file_journal.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/crc32c.h"
+#include "base/crc.h"
 #include "lockd/file_journal.h"
 
 namespace lockd {

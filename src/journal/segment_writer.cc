@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/crc32c.h"
+#include "base/crc.h"
 
 namespace lockd {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/parse.h"
+#include "base/text.h"
 #include "lockd/types.h"
 
 namespace lockd::cli {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "pubsub/subscriptions_model.h"
+#include "pubsub/testing/subscriptions_model.h"
 
 namespace lockd {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "journal/record.h"
+#include "journal/format.h"
 #include "replication/replica_batch.h"
 
 namespace lockd {

@@ -1,7 +1,5 @@
 #include "replication/leader_record.h"
 
-#include "replication/record_lines.h"
-
 namespace lockd {
 
 std::string to_text(const LeaderRecord& record) {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/parse.h"
-#include "replication/record_lines.h"
+#include "base/text.h"
+#include "replication/leader_record.h"
 
 namespace lockd {
 

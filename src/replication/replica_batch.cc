@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "base/coding.h"
-#include "base/crc32c.h"
+#include "base/crc.h"
 
 namespace lockd {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "journal/record.h"
+#include "journal/format.h"
 #include "replication/batch_id.h"
 #include "replication/detector.h"
 #include "replication/follower.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "etcd/etcd_journal.h"
-#include "etcd/grpc_log.h"
+#include "etcd/grpc_etcd.h"
 #include "server/environment.h"
 #include "server/log.h"
 #include "server/settings/option_values.h"

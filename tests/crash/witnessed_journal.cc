@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "journal/record.h"
+#include "journal/format.h"
 
 namespace lockd::crash {
 namespace {

@@ -1,7 +1,7 @@
 #include "ha/chain_witness.h"
 
 #include "crash/violation.h"
-#include "journal/record.h"
+#include "journal/format.h"
 #include "replication/replica_batch.h"
 
 namespace lockd::ha_test {

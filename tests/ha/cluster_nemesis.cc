@@ -9,7 +9,7 @@
 namespace lockd::histories {
 namespace {
 
-using Fault = ChaosProxy::Fault;
+using LinkFault = ChaosProxy::LinkFault;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kTinyQuota = 64 * 1024;  // less than any database has
@@ -99,7 +99,7 @@ void ClusterNemesis::outrun_standby() {
   ClusterUnderTest& cluster = *victims_.cluster;
   const std::size_t node = standby();
   cluster.freeze(node);
-  break_links(node, Fault::cut, 1, 0);  // else what members have buffered would still reach it
+  break_links(node, LinkFault::cut, 1, 0);  // else what members have buffered would still reach it
   pause_ms(1000, 2000);
   victims_.etcd->control("compaction " + std::to_string(victims_.etcd->revision()));
   cluster.thaw(node);
@@ -165,7 +165,7 @@ void ClusterNemesis::slow_down_etcd() {
   ha_test::EtcdCluster& etcd = *victims_.etcd;
   const Instant begun = now();
   for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
-    break_links(node, Fault::delay, 1, 2 * kSecond);
+    break_links(node, LinkFault::delay, 1, 2 * kSecond);
   }
   for (int i = 0; i < 20; ++i) {
     for (std::size_t member = 0; member < etcd.size(); ++member) etcd.stop(member);
@@ -199,7 +199,8 @@ void ClusterNemesis::fill_etcd() {
   outage_since(begun);
 }
 
-void ClusterNemesis::break_links(std::size_t node, Fault fault, unsigned one_in, Instant lasting) {
+void ClusterNemesis::break_links(std::size_t node, LinkFault fault, unsigned one_in,
+                                 Instant lasting) {
   for (std::size_t member = 0; member < victims_.etcd->size(); ++member) {
     victims_.proxy->inject(fault, victims_.cluster->link(node, member), one_in, lasting);
   }
@@ -212,15 +213,15 @@ void ClusterNemesis::add_blows_to_links() {
                         [this, silently] { part_leader_from_etcd(silently); }});
     }
   }
-  blows_.push_back({"cut_leaders_links", [this] { break_links(leader(), Fault::cut, 1, 0); }});
+  blows_.push_back({"cut_leaders_links", [this] { break_links(leader(), LinkFault::cut, 1, 0); }});
   blows_.push_back({"part_standby_from_etcd", [this] {
                       const std::size_t node = standby();
                       victims_.cluster->cut_off(node, true);
-                      break_links(node, Fault::cut, 1, 0);
+                      break_links(node, LinkFault::cut, 1, 0);
                       pause_ms(500, 2500);
                       victims_.cluster->cut_off(node, false);
                     }});
-  for (const Fault fault : {Fault::half_close, Fault::truncate, Fault::split}) {
+  for (const LinkFault fault : {LinkFault::half_close, LinkFault::truncate, LinkFault::split}) {
     blows_.push_back({"tear_links_to_etcd", [this, fault] {
                         for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
                           break_links(node, fault, 2, kSecond);
@@ -238,7 +239,7 @@ void ClusterNemesis::part_leader_from_etcd(bool silently) {
   if (silently) {
     stall_links(reign.node, 60 * kSecond);  // or less: until another leads
   } else {
-    break_links(reign.node, Fault::cut, 1, 0);
+    break_links(reign.node, LinkFault::cut, 1, 0);
   }
   cluster.await_reign_after(reign.epoch);
   pause_ms(100, 1500);
@@ -247,16 +248,16 @@ void ClusterNemesis::part_leader_from_etcd(bool silently) {
 }
 
 void ClusterNemesis::stall_links(std::size_t node, Instant lasting) {
-  break_links(node, Fault::stall_up, 1, lasting);
-  break_links(node, Fault::stall_down, 1, lasting);
+  break_links(node, LinkFault::stall_up, 1, lasting);
+  break_links(node, LinkFault::stall_down, 1, lasting);
 }
 
 void ClusterNemesis::add_blows_to_clients() {
   const std::uint16_t number = victims_.cluster->settings().number;
   for (std::size_t i = 0; i < ChaosProxy::kFaults; ++i) {
-    blows_.push_back({ChaosProxy::name_of(static_cast<Fault>(i)), [this, number, i] {
+    blows_.push_back({ChaosProxy::name_of(static_cast<LinkFault>(i)), [this, number, i] {
                         const Instant lasting = between(kSecond / 10, 2 * kSecond);
-                        victims_.proxy->inject(static_cast<Fault>(i), number, 2, lasting);
+                        victims_.proxy->inject(static_cast<LinkFault>(i), number, 2, lasting);
                       }});
   }
   blows_.push_back({"client_pause", [this, number] {

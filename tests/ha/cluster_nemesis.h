@@ -57,7 +57,7 @@ class ClusterNemesis {
   void fill_etcd();
   void part_leader_from_etcd(bool silently);
   void stall_links(std::size_t node, Instant lasting);
-  void break_links(std::size_t node, ChaosProxy::Fault fault, unsigned one_in, Instant lasting);
+  void break_links(std::size_t node, ChaosProxy::LinkFault fault, unsigned one_in, Instant lasting);
   void outage_since(Instant begun);
 
   std::size_t leader() { return victims_.cluster->leader(); }

@@ -161,7 +161,7 @@ TEST_F(ClusterProcess, AStandbyThatWasLeftBehindBeginsAnew) {
   cluster_.freeze(standby);
   // Else what the members have buffered for its watch would still reach it.
   for (std::size_t member = 0; member < etcd_.size(); ++member) {
-    proxy_.inject(ChaosProxy::Fault::cut, cluster_.link(standby, member), 1, 0);
+    proxy_.inject(ChaosProxy::LinkFault::cut, cluster_.link(standby, member), 1, 0);
   }
   constexpr int kKeys = 500;
   LineClient client = connect(leader);

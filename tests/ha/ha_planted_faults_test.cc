@@ -9,7 +9,7 @@
 #include "crash/violation.h"
 #include "ha/cluster_world.h"
 #include "ha/tampered_client.h"
-#include "journal/record.h"
+#include "journal/format.h"
 #include "replication/replica_batch.h"
 
 namespace lockd::ha_test {

@@ -21,18 +21,18 @@ ChaosProxy::Link::~Link() {
   ::close(down_.from);
 }
 
-void ChaosProxy::Link::break_it(Fault fault, Instant until, std::mt19937_64& random) {
+void ChaosProxy::Link::break_it(LinkFault fault, Instant until, std::mt19937_64& random) {
   switch (fault) {
-    case Fault::cut: reset(); break;
-    case Fault::half_close:
+    case LinkFault::cut: reset(); break;
+    case LinkFault::half_close:
       ::shutdown(up_.to, SHUT_WR);
       up_.told = up_.dropped = true;
       break;
-    case Fault::delay: up_.delayed_until = down_.delayed_until = until; break;
-    case Fault::split: up_.split_until = down_.split_until = until; break;
-    case Fault::stall_up: up_.stalled_until = until; break;
-    case Fault::stall_down: down_.stalled_until = until; break;
-    case Fault::truncate:
+    case LinkFault::delay: up_.delayed_until = down_.delayed_until = until; break;
+    case LinkFault::split: up_.split_until = down_.split_until = until; break;
+    case LinkFault::stall_up: up_.stalled_until = until; break;
+    case LinkFault::stall_down: down_.stalled_until = until; break;
+    case LinkFault::truncate:
       (random() % 2 == 0 ? up_ : down_).left = static_cast<std::int64_t>(random() % 200);
       break;
   }

@@ -24,7 +24,7 @@ class ChaosProxy::Link {
   int client() const { return up_.from; }
   int server() const { return down_.from; }
 
-  void break_it(Fault fault, Instant until, std::mt19937_64& random);
+  void break_it(LinkFault fault, Instant until, std::mt19937_64& random);
   // Moves what can be moved, in both directions. `ending`: somebody may have sent their last. False
   // when it is over.
   bool advance(Instant now, bool ending);

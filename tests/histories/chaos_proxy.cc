@@ -19,7 +19,7 @@ constexpr int kTickMs = 5;
 
 }  // namespace
 
-std::string_view ChaosProxy::name_of(Fault fault) {
+std::string_view ChaosProxy::name_of(LinkFault fault) {
   constexpr std::array<std::string_view, kFaults> kNames{
       "cut", "half_close", "delay", "split", "stall_up", "stall_down", "truncate"};
   return kNames[static_cast<std::size_t>(fault)];
@@ -54,7 +54,7 @@ void ChaosProxy::start() {
   thread_ = std::thread([this] { run(); });
 }
 
-void ChaosProxy::inject(Fault fault, std::uint16_t server, unsigned one_in, Instant lasting) {
+void ChaosProxy::inject(LinkFault fault, std::uint16_t server, unsigned one_in, Instant lasting) {
   std::unique_lock lock(mutex_);
   injections_.push_back({fault, server, one_in, now() + lasting});
   const std::uint64_t mine = ++injections_made_;

@@ -21,7 +21,7 @@ namespace lockd::histories {
 
 class ChaosProxy {
  public:
-  enum class Fault : std::uint8_t {
+  enum class LinkFault : std::uint8_t {
     cut,         // both sides are reset
     half_close,  // the server sees the end of the client's input
     delay,       // everything comes later
@@ -31,7 +31,7 @@ class ChaosProxy {
     truncate,    // cut after a few more bytes, somewhere within a message
   };
   static constexpr std::size_t kFaults = 7;
-  static std::string_view name_of(Fault fault);
+  static std::string_view name_of(LinkFault fault);
 
   struct Upstream {
     std::uint16_t port = 0;  // 0: nobody is there
@@ -50,7 +50,7 @@ class ChaosProxy {
 
   // Does that to one in `one_in` of the server's links, for so long where it lasts. It is done on
   // return.
-  void inject(Fault fault, std::uint16_t server, unsigned one_in, Instant lasting);
+  void inject(LinkFault fault, std::uint16_t server, unsigned one_in, Instant lasting);
   // Which life of its server the client with that port was connected to.
   std::uint32_t life_of(std::uint16_t client_port) const;
 
@@ -62,7 +62,7 @@ class ChaosProxy {
     std::function<Upstream()> upstream;
   };
   struct Injection {
-    Fault fault;
+    LinkFault fault;
     std::uint16_t server;
     unsigned one_in;
     Instant until;

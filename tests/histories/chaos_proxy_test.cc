@@ -68,7 +68,7 @@ class ChaosProxyTest : public testing::Test {
     EXPECT_EQ(client.ask("hello\n"), "hello");
     return client;
   }
-  void inject(ChaosProxy::Fault fault, Instant lasting) { proxy_.inject(fault, 0, 1, lasting); }
+  void inject(ChaosProxy::LinkFault fault, Instant lasting) { proxy_.inject(fault, 0, 1, lasting); }
 
   Echo echo_;
   ChaosProxy proxy_{1};
@@ -88,8 +88,8 @@ TEST_F(ChaosProxyTest, PassesEverythingOn) {
 
 TEST_F(ChaosProxyTest, SplitsAndDelaysWithoutLoss) {
   LineClient client = connect();
-  inject(ChaosProxy::Fault::split, kLong);
-  inject(ChaosProxy::Fault::delay, kLong);
+  inject(ChaosProxy::LinkFault::split, kLong);
+  inject(ChaosProxy::LinkFault::delay, kLong);
   const std::string line(2000, 'x');
   EXPECT_EQ(client.ask(line + "\n"), line);
   client.close();
@@ -97,7 +97,7 @@ TEST_F(ChaosProxyTest, SplitsAndDelaysWithoutLoss) {
 
 TEST_F(ChaosProxyTest, StallsOneWayForAWhile) {
   LineClient client = connect();
-  for (const auto fault : {ChaosProxy::Fault::stall_up, ChaosProxy::Fault::stall_down}) {
+  for (const auto fault : {ChaosProxy::LinkFault::stall_up, ChaosProxy::LinkFault::stall_down}) {
     const Instant begun = now();
     inject(fault, kSecond / 10);
     EXPECT_EQ(client.ask("late\n"), "late");
@@ -108,13 +108,13 @@ TEST_F(ChaosProxyTest, StallsOneWayForAWhile) {
 
 TEST_F(ChaosProxyTest, Cuts) {
   LineClient client = connect();
-  inject(ChaosProxy::Fault::cut, 0);
+  inject(ChaosProxy::LinkFault::cut, 0);
   EXPECT_EQ(client.read_line(), kReset);
 }
 
 TEST_F(ChaosProxyTest, CutsWithinAMessage) {
   LineClient client = connect();
-  inject(ChaosProxy::Fault::truncate, 0);
+  inject(ChaosProxy::LinkFault::truncate, 0);
   std::string end;
   while (!end.starts_with('<')) end = client.ask("a line of some length\n");
   EXPECT_TRUE(end.starts_with("<reset") || end.starts_with("<cut off") || end == kEnd) << end;
@@ -122,7 +122,7 @@ TEST_F(ChaosProxyTest, CutsWithinAMessage) {
 
 TEST_F(ChaosProxyTest, ClosesHalf) {
   LineClient client = connect();
-  inject(ChaosProxy::Fault::half_close, 0);
+  inject(ChaosProxy::LinkFault::half_close, 0);
   EXPECT_EQ(client.read_line(), "bye");
   EXPECT_EQ(client.read_line(), kEnd);
 }

@@ -124,7 +124,7 @@ void Nemesis::reboot() {
 
 void Nemesis::add_blows_to_network_and_clients() {
   for (std::size_t i = 0; i < ChaosProxy::kFaults; ++i) {
-    blows_.emplace_back([this, fault = static_cast<ChaosProxy::Fault>(i)] {
+    blows_.emplace_back([this, fault = static_cast<ChaosProxy::LinkFault>(i)] {
       ServerUnderTest& victim = subject();
       const Instant begun = now();
       const Instant lasting = between(kSecond / 10, 2 * kSecond);

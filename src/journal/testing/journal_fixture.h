@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "journal/format.h"
 #include "journal/log_journal.h"
-#include "journal/record.h"
 #include "journal/testing/memory_storage.h"
 
 namespace lockd {

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "client/deadline.h"
 #include "client/endpoint.h"
 #include "client/socket.h"
+#include "client/stoppable_wait.h"
 #include "lockctl/commands/command_table.h"
 #include "lockctl/http/http_refusal.h"
 #include "lockctl/output/failure.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/http/target.h"
+#include "protocol/http/http_request.h"
 
 namespace lockd {
 namespace {

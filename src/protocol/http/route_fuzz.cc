@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/http/http_request.h"
 #include "protocol/http/request_params.h"
 #include "protocol/http/routes.h"
-#include "protocol/http/target.h"
 
 namespace {
 

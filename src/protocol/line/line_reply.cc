@@ -91,12 +91,4 @@ void write_stats(std::string& out, std::string_view json) {
   out += '\n';
 }
 
-void write_signal(std::string& out, std::string_view channel, std::string_view payload) {
-  out += "sig ";
-  out += channel;
-  out += ' ';
-  out += payload;
-  out += '\n';
-}
-
 }  // namespace lockd

@@ -49,7 +49,4 @@ void write_count(std::string& out, std::uint64_t count);
 // `ok <json>`. Precondition: no LF in it.
 void write_stats(std::string& out, std::string_view json);
 
-// `sig <channel> <payload>`. Precondition: no LF in either.
-void write_signal(std::string& out, std::string_view channel, std::string_view payload);
-
 }  // namespace lockd

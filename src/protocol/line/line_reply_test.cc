@@ -77,8 +77,6 @@ TEST(LineReply, OtherLines) {
   EXPECT_EQ(line(write_count, 42u), "ok 42\n");
   EXPECT_EQ(line(write_count, UINT64_MAX), "ok 18446744073709551615\n");
   EXPECT_EQ(line(write_stats, R"({"connections":2})"), "ok {\"connections\":2}\n");
-  EXPECT_EQ(line(write_signal, "news.eu", "a  payload "), "sig news.eu a  payload \n");
-  EXPECT_EQ(line(write_signal, "my channel", "\x01\xff"), "sig my channel \x01\xff\n");
 }
 
 TEST(LineReply, WritesIntoTheRoomThereIs) {
@@ -90,7 +88,6 @@ TEST(LineReply, WritesIntoTheRoomThereIs) {
   write_remaining(out, kDurationMax);
   write_count(out, UINT64_MAX);
   write_stats(out, "{}");
-  write_signal(out, "a.b", std::string(500, 'p'));
   EXPECT_EQ(out.data(), place);
 }
 

@@ -16,7 +16,6 @@
 #include "protocol/http/request_params.h"
 #include "protocol/http/request_parser.h"
 #include "protocol/http/routes.h"
-#include "protocol/http/target.h"
 #include "server/session/server_session.h"
 
 namespace lockd {

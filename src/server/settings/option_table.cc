@@ -5,7 +5,7 @@
 #include <chrono>
 #include <optional>
 
-#include "base/edit_distance.h"
+#include "base/text.h"
 #include "server/settings/option_rows.h"
 #include "server/settings/option_values.h"
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/parse.h"
+#include "base/text.h"
 #include "lockd/types.h"
 #include "server/settings/options.h"
 

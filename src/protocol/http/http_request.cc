@@ -1,4 +1,4 @@
-#include "protocol/http/target.h"
+#include "protocol/http/http_request.h"
 
 #include <algorithm>
 

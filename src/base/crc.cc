@@ -1,4 +1,4 @@
-#include "base/crc32c.h"
+#include "base/crc.h"
 
 #include <array>
 #include <cstddef>
@@ -14,19 +14,26 @@
 namespace lockd {
 namespace {
 
-constexpr std::uint32_t kPolynomial = 0x82f63b78;  // reflected
+// Reflected.
+constexpr std::uint32_t kPolynomial = 0xedb88320;
+constexpr std::uint32_t kCastagnoli = 0x82f63b78;
 
 using Table = std::array<std::uint32_t, 256>;
+
+constexpr Table make_table(std::uint32_t polynomial) {
+  Table table{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? polynomial : 0);
+    table[byte] = crc;
+  }
+  return table;
+}
 
 // tables[i][b]: the effect of byte b with i zero bytes behind it, so that eight bytes are taken at
 // once.
 constexpr std::array<Table, 8> make_tables() {
-  std::array<Table, 8> tables{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? kPolynomial : 0);
-    tables[0][byte] = crc;
-  }
+  std::array<Table, 8> tables{make_table(kCastagnoli)};
   for (std::size_t i = 1; i < 8; ++i) {
     for (std::size_t byte = 0; byte < 256; ++byte) {
       const std::uint32_t before = tables[i - 1][byte];
@@ -36,6 +43,7 @@ constexpr std::array<Table, 8> make_tables() {
   return tables;
 }
 
+constexpr Table kTable = make_table(kPolynomial);
 constexpr std::array<Table, 8> kTables = make_tables();
 
 std::uint32_t extend_by_table(std::uint32_t crc, const char* p, std::size_t size) noexcept {
@@ -100,6 +108,14 @@ Extend choose() { return extend_by_table; }
 #endif
 
 }  // namespace
+
+std::uint32_t crc32(std::string_view bytes) noexcept {
+  std::uint32_t crc = ~std::uint32_t{0};
+  for (const char byte : bytes) {
+    crc = crc >> 8 ^ kTable[(crc ^ static_cast<unsigned char>(byte)) & 0xff];
+  }
+  return ~crc;
+}
 
 std::uint32_t crc32c(std::string_view bytes) noexcept {
   static const Extend extend = choose();

@@ -1,4 +1,4 @@
-#include "base/crc32c.h"
+#include "base/crc.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,19 @@
 
 namespace lockd {
 namespace {
+
+TEST(Crc32, OfTheCheckValue) { EXPECT_EQ(crc32("123456789"), 0xcbf43926); }
+
+TEST(Crc32, OfNothing) { EXPECT_EQ(crc32(""), 0u); }
+
+TEST(Crc32, OfKeysAsTheProtocolPageShowsThem) {
+  EXPECT_EQ(crc32("my-key"), 0xd6e33ac1);
+  EXPECT_EQ(crc32("orders/42"), 0x1612255e);
+  EXPECT_EQ(crc32("my-job"), 0xa7ab7190);
+  EXPECT_EQ(crc32("clé-日本"), 0x853d5232);
+}
+
+TEST(Crc32, OfBytesThatAreNegativeCharacters) { EXPECT_EQ(crc32("\xff\xff\xff\xff"), 0xffffffff); }
 
 TEST(Crc32c, HasTheKnownValues) {
   // The check value of the catalogue, and the vectors of RFC 3720, appendix B.4.

@@ -1,3 +1,0 @@
-module github.com/mtingers/dflockd
-
-go 1.23
