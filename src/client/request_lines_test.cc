@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::seconds;
 
-constexpr const char* kToken = "00031517a4824c9a0123456789abcdef";
+constexpr const char* kAnyToken = "00031517a4824c9a0123456789abcdef";
 
 // What the server makes of it; the text outlives the views.
 struct Understood {
@@ -65,17 +65,17 @@ TEST(RequestLines, TheLongestThereIsFits) {
 }
 
 TEST(RequestLines, ReleaseAndRenewNameTheToken) {
-  const Understood release(release_lines({.key = "my-job", .token = kToken}));
+  const Understood release(release_lines({.key = "my-job", .token = kAnyToken}));
   EXPECT_EQ(release->command, Command::release);
   ASSERT_TRUE(release->token);
   EXPECT_EQ(release->token->fence, 0x00031517a4824c9a);
 
   const Understood renew(
-      renew_lines({.key = "pool", .token = kToken, .kind = Kind::semaphore}, 30s));
+      renew_lines({.key = "pool", .token = kAnyToken, .kind = Kind::semaphore}, 30s));
   EXPECT_EQ(renew->command, Command::renew);
   EXPECT_EQ(renew->kind, Kind::semaphore);
   EXPECT_EQ(renew->ttl, 30s);
-  EXPECT_EQ(Understood(renew_lines({.key = "k", .token = kToken}, {}))->ttl, std::nullopt);
+  EXPECT_EQ(Understood(renew_lines({.key = "k", .token = kAnyToken}, {}))->ttl, std::nullopt);
 }
 
 TEST(RequestLines, TwoPhases) {

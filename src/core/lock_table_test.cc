@@ -220,8 +220,6 @@ TEST_F(LockTableTest, FencesStopBelowTwoToThe53) {
 
 // Semaphores.
 
-constexpr Kind kSemaphore = Kind::semaphore;
-
 TEST_F(LockTableTest, ASemaphoreHasAsManyHoldersAsItsLimit) {
   const Fence a = grant("s", "a", {.kind = kSemaphore, .limit = 2});
   const Fence b = grant("s", "b", {.kind = kSemaphore, .limit = 2});

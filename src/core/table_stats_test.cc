@@ -11,8 +11,6 @@
 namespace lockd {
 namespace {
 
-constexpr Kind kSemaphore = Kind::semaphore;
-
 // "granted b #2 ~2s (1/1, 0 wait)": ~ is how long the wait or the hold had lasted.
 std::string text(const KeyEvent& o) {
   static constexpr const char* kTypes[] = {"queued",  "granted",      "released",

@@ -45,7 +45,7 @@ class Notes final : public Observer {
   std::vector<Note> notes_ GUARDED_BY(mutex_);
 };
 
-struct Deaf final : Listener {
+struct DeafListener final : Listener {
   void on_wait_done(const WaitResult&) noexcept override {}
 };
 
@@ -55,7 +55,7 @@ class ObserverTest : public ::testing::Test {
 
   ManualClock clock_;
   Notes notes_;  // before the engines: they tell until they are gone
-  Deaf deaf_;
+  DeafListener deaf_;
 };
 
 TEST_F(ObserverTest, SeesNothingWhileNobodyLooks) {

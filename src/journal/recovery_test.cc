@@ -12,8 +12,8 @@
 namespace lockd {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kHour = 3600 * kSecond;
+constexpr std::uint64_t kOneSecond = 1'000'000'000;
+constexpr std::uint64_t kHour = 3600 * kOneSecond;
 
 class TimeTest : public testing::Test {
  protected:
@@ -23,17 +23,17 @@ class TimeTest : public testing::Test {
     recover_all(journal);
     begun_ = journal.now();
     EXPECT_EQ(begun_.ns, storage_.now.wall_ns);
-    storage_.advance(6 * kSecond);
+    storage_.advance(6 * kOneSecond);
     journal.append(std::vector{granted("a", 1)});
     journal.turn();
-    storage_.advance(4 * kSecond);
-    EXPECT_EQ(journal.now().ns, begun_.ns + 10 * kSecond);
+    storage_.advance(4 * kOneSecond);
+    EXPECT_EQ(journal.now().ns, begun_.ns + 10 * kOneSecond);
   }
 
   // Seconds since the first run began, as the next one sees it.
   std::uint64_t seconds_at_next_start() {
     LogJournal journal(storage_, small_options());
-    return (journal.now().ns - begun_.ns) / kSecond;
+    return (journal.now().ns - begun_.ns) / kOneSecond;
   }
 
   MemoryStorage storage_;
@@ -41,12 +41,12 @@ class TimeTest : public testing::Test {
 };
 
 TEST_F(TimeTest, OnTheSameBootItGoesOnByTheBootClock) {
-  storage_.now.boot_ns += 5 * kSecond;
+  storage_.now.boot_ns += 5 * kOneSecond;
   EXPECT_EQ(seconds_at_next_start(), 15U);
 }
 
 TEST_F(TimeTest, OnTheSameBootTheWallClockIsOfNoConcern) {
-  storage_.now.boot_ns += 5 * kSecond;
+  storage_.now.boot_ns += 5 * kOneSecond;
   const std::uint64_t wall_ns = storage_.now.wall_ns;
   storage_.now.wall_ns = wall_ns + kHour;
   EXPECT_EQ(seconds_at_next_start(), 15U);
@@ -58,21 +58,21 @@ TEST_F(TimeTest, OnTheSameBootTheWallClockIsOfNoConcern) {
 
 TEST_F(TimeTest, OverARebootTheWallClockTellsWhatHasPassed) {
   storage_.now.boot_id = {2};
-  storage_.now.boot_ns = 3 * kSecond;
-  storage_.now.wall_ns += 100 * kSecond;  // since the last frame 104
+  storage_.now.boot_ns = 3 * kOneSecond;
+  storage_.now.wall_ns += 100 * kOneSecond;  // since the last frame 104
   EXPECT_EQ(seconds_at_next_start(), 110U);
 }
 
 TEST_F(TimeTest, OverARebootAWallClockThatWentBackStopsTimeAtMost) {
   storage_.now.boot_id = {2};
-  storage_.now.boot_ns = 3 * kSecond;
+  storage_.now.boot_ns = 3 * kOneSecond;
   storage_.now.wall_ns -= kHour;
   EXPECT_EQ(seconds_at_next_start(), 6U) << "the last frame's";
 }
 
 TEST_F(TimeTest, ABootClockThatWentBackOnTheSameBootIsNotBelieved) {
   storage_.now.boot_ns = 1;  // as in another time namespace
-  storage_.now.wall_ns += 2 * kSecond;
+  storage_.now.wall_ns += 2 * kOneSecond;
   EXPECT_EQ(seconds_at_next_start(), 12U);
 }
 
@@ -81,13 +81,13 @@ TEST_F(TimeTest, ItNeverGoesBackOverAnyNumberOfRuns) {
   for (int run = 0; run < 20; ++run) {
     if (run % 3 == 0) {
       storage_.now.boot_id[0] = static_cast<unsigned char>(run + 10);
-      storage_.now.boot_ns = kSecond;
+      storage_.now.boot_ns = kOneSecond;
     }
     if (run % 4 == 1) storage_.now.wall_ns -= kHour;
     LogJournal journal(storage_, small_options());
     recover_all(journal);
     EXPECT_GE(journal.now(), last);
-    storage_.advance(kSecond);
+    storage_.advance(kOneSecond);
     journal.append(std::vector{granted("a", 1)});
     journal.turn();
     last = journal.now();

@@ -17,10 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // "127.0.0.1:PORT", once the server has said where it is.
 std::string http_of(const ServerProcess& server) {
   for (const auto deadline = std::chrono::steady_clock::now() + 60s;

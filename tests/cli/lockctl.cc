@@ -217,6 +217,16 @@ Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Launch laun
   return finished;
 }
 
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::vector<std::string> run(const ServerProcess& server, const std::vector<std::string>& more) {
+  std::vector<std::string> words{"run", "-s", address_of(server)};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 std::string address_of(const ServerProcess& server) {
   return "127.0.0.1:" + std::to_string(server.port());
 }

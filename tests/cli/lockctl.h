@@ -73,6 +73,14 @@ struct Finished {
 
 Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Launch launch = {});
 
+inline const Lockctl::Launch kTerminal{.terminal = true};
+
+// Whether `part` is in `text`.
+bool has(std::string_view text, std::string_view part);
+
+// The words of a `lockctl run` that asks this server.
+std::vector<std::string> run(const ServerProcess& server, const std::vector<std::string>& more);
+
 // "127.0.0.1:PORT"
 std::string address_of(const ServerProcess& server);
 

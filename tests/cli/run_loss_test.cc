@@ -18,12 +18,6 @@ using Words = std::vector<std::string>;
 // Seconds: not over before the command has begun, on a machine that stalls.
 constexpr const char* kTtl = "5";
 
-Words run(const ServerProcess& server, const Words& more) {
-  Words words{"run", "-s", address_of(server)};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 TEST(RunLoss, AServerThatIsGoneForLongerThanTheLease) {
   ServerProcess server;
   Lockctl process(run(server, {"--ttl", kTtl, "k", "-c",

@@ -16,14 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using Words = std::vector<std::string>;
 
-const Lockctl::Launch kTerminal{.terminal = true};
-
-Words run(const ServerProcess& server, const Words& more) {
-  Words words{"run", "-s", address_of(server)};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 char state_of(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string line;

@@ -15,8 +15,6 @@ namespace {
 constexpr const char* kEnter = "\x1b[?1049h";
 constexpr const char* kLeave = "\x1b[?1049l";
 
-const Lockctl::Launch kTerminal{.terminal = true};
-
 bool is_cooked(int terminal) {
   termios now{};
   EXPECT_EQ(::tcgetattr(terminal, &now), 0);

@@ -24,15 +24,6 @@ using namespace std::chrono_literals;
 
 constexpr const char* kToken = "00031517a4824c9a0123456789abcdef";
 
-// Patient enough for a slow machine, where the server does answer.
-ConnectOptions patient() { return {.connect_timeout = 60s, .reply_timeout = 60s}; }
-
-Connection connect(const LyingServer& server, const ConnectOptions& options = patient()) {
-  auto opened = Connection::open(server.address(), options);
-  EXPECT_TRUE(opened) << describe(opened);
-  return std::move(*opened);
-}
-
 // One call of each kind, and what a server answers to it.
 struct Exchange {
   const char* name;

@@ -1,5 +1,6 @@
 #include "client/lying_server.h"
 
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -126,6 +127,14 @@ void LyingServer::accept_all() {
       guest.peer.close();
     });
   }
+}
+
+ConnectOptions patient() { return {.connect_timeout = 60s, .reply_timeout = 60s}; }
+
+Connection connect(const LyingServer& server, const ConnectOptions& options) {
+  auto opened = Connection::open(server.address(), options);
+  EXPECT_TRUE(opened) << describe(opened);
+  return std::move(*opened);
 }
 
 bool eventually(const std::function<bool()>& holds, std::chrono::seconds patience) {

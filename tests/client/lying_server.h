@@ -20,6 +20,7 @@
 
 #include "lockd/client/address.h"
 #include "lockd/client/boot_clock.h"
+#include "lockd/client/connection.h"
 
 namespace lockd::client {
 
@@ -94,6 +95,11 @@ class LyingServer {
   std::list<Guest> guests_;
   std::thread thread_;
 };
+
+// Patient enough for a slow machine, where the server does answer.
+ConnectOptions patient();
+// Fails the test when it cannot.
+Connection connect(const LyingServer& server, const ConnectOptions& options = patient());
 
 // Calls `holds` until it is true, or `patience` is over. Whether it was.
 bool eventually(const std::function<bool()>& holds,

@@ -14,12 +14,6 @@ using namespace std::chrono_literals;
 
 constexpr const char* kGrant = "ok 00031517a4824c9a0123456789abcdef 30\n";
 
-Connection connect(const LyingServer& server) {
-  auto opened = Connection::open(server.address(), {.connect_timeout = 60s, .reply_timeout = 60s});
-  EXPECT_TRUE(opened) << describe(opened);
-  return std::move(*opened);
-}
-
 std::string next(Connection& connection, Duration wait = 60s) {
   const auto signal = connection.next_signal(wait);
   return signal ? signal->channel + "=" + signal->payload : std::string(describe(signal.outcome));

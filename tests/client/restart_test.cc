@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Long enough for a slow machine to start a server in.
-constexpr auto kLease = 20s;
+constexpr auto kLongLease = 20s;
 
 struct Scene {
   std::optional<TestServer> server;
@@ -27,8 +27,10 @@ struct Scene {
   explicit Scene(const Options& options) {
     server.emplace(options);
     client.emplace(server->client_options());
-    auto acquired = client->acquire(
-        {.key = "k", .lease = kLease, .on_lost = [this](const Status& s) { lost = s.outcome; }});
+    auto acquired =
+        client->acquire({.key = "k", .lease = kLongLease, .on_lost = [this](const Status& s) {
+                           lost = s.outcome;
+                         }});
     EXPECT_TRUE(acquired) << describe(acquired);
     lock = std::move(*acquired);
   }

@@ -16,7 +16,7 @@ namespace lockd::ha_test {
 namespace {
 
 constexpr std::uint64_t kSeedsMax = 30;
-constexpr std::uint64_t kOperations = 100'000;
+constexpr std::uint64_t kOperationsEach = 100'000;
 
 const EtcdKeys kKeys("sim");
 
@@ -33,7 +33,7 @@ void drop_compare(etcd::Txn& txn, const std::string& key) {
 // Runs seed after seed until something is violated, and returns what.
 std::string first_violation(WorldOptions options) {
   for (options.seed = 1; options.seed <= kSeedsMax; ++options.seed) {
-    options.operations = kOperations;
+    options.operations = kOperationsEach;
     try {
       ClusterWorld(options).run();
     } catch (const crash::Violation& violation) {
@@ -57,7 +57,7 @@ std::string first_violation(const Hooks& hooks, const etcd::ModelFaults& faults 
 }
 
 TEST(HaPlantedFaults, AnHonestClientIsNotToBlame) {
-  WorldOptions options{.operations = kOperations};
+  WorldOptions options{.operations = kOperationsEach};
   options.tamper = [](std::uint64_t) {
     return [](std::unique_ptr<etcd::Client> honest) -> std::unique_ptr<etcd::Client> {
       return std::make_unique<TamperedClient>(std::move(honest), Hooks{});

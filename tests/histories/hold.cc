@@ -3,11 +3,7 @@
 #include <algorithm>
 
 namespace lockd::histories {
-namespace {
-
-Instant sum(Instant a, Instant b) { return a == kNever || b == kNever ? kNever : a + b; }
-
-}  // namespace
+namespace {}  // namespace
 
 Hold::Hold(const Timeline& timeline, const Operation& told, Instant asked, Instant queued_by)
     : timeline_(&timeline), told_(&told), asked_(asked), queued_by_(queued_by) {

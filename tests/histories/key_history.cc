@@ -5,8 +5,6 @@
 namespace lockd::histories {
 namespace {
 
-Instant sum(Instant a, Instant b) { return a == kNever || b == kNever ? kNever : a + b; }
-
 Instant end_of(const Operation& operation) {
   return operation.result == Result::info ? operation.gave_up : operation.ret;
 }

@@ -18,6 +18,9 @@ using Instant = std::int64_t;
 inline constexpr Instant kNever = std::numeric_limits<Instant>::max();
 inline constexpr Instant kSecond = 1'000'000'000;
 
+// Never, if either is.
+inline Instant sum(Instant a, Instant b) { return a == kNever || b == kNever ? kNever : a + b; }
+
 // What was done. The last four are no requests: a connection that its client knows to be over, or
 // that died together with its server; something that was broken on purpose; and from when on
 // nothing was broken any more.

@@ -14,7 +14,7 @@
 namespace lockd::histories {
 namespace {
 
-constexpr std::chrono::seconds kPatience{45};
+constexpr std::chrono::seconds kReplyPatience{45};
 
 bool parse(int argc, char** argv, std::string& folder, const std::vector<Setting>& settings) {
   if (argc < 2 || argc % 2 != 0) return false;
@@ -63,7 +63,7 @@ void ask_by_line(LineClient& client, const Recording& recording, Operation& oper
                         .token = {}};
   operation.call = now();
   client.send(line_dialect().write(request));
-  std::string line = client.read_line(kPatience) + "\n";
+  std::string line = client.read_line(kReplyPatience) + "\n";
   if (line.starts_with('<')) {
     operation.gave_up = now();
     return;

@@ -14,8 +14,6 @@
 namespace lockd {
 namespace {
 
-const std::string kPing = request("ping", "", "");
-
 // One after the other, each known to be in line before the next asks: the order is certain.
 void line_up(Swarm& crowd, std::size_t count, LineClient& observer) {
   for (std::size_t i = 0; i < count; ++i) {

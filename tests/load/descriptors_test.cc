@@ -17,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kPing = request("ping", "", "");
-
 struct Guests {
   std::vector<std::size_t> served;
   std::size_t refused = 0;

@@ -16,8 +16,6 @@
 namespace lockd {
 namespace {
 
-const std::string kPing = request("ping", "", "");
-
 class ProtectedMode : public testing::Test {
  protected:
   void SetUp() override {

@@ -14,14 +14,14 @@
 namespace lockd {
 namespace {
 
-constexpr std::size_t kKeys = 50;
+constexpr std::size_t kCommonKeys = 50;
 
-std::string key(std::size_t number) { return "k" + std::to_string(number % kKeys); }
+std::string common_key(std::size_t number) { return "k" + std::to_string(number % kCommonKeys); }
 
 // Something to be in the middle of: holding, waiting, in line by two steps, listening.
 std::string conversation(std::minstd_rand& random) {
-  const std::string here = key(random() >> 8);
-  const std::string there = key(random() >> 8);
+  const std::string here = common_key(random() >> 8);
+  const std::string there = common_key(random() >> 8);
   const std::array<std::string, 6> conversations{
       request("l", here, "60 1000") + request("l", there, "60 1000"),
       request("e", here, "1000") + request("w", here, "60"),
@@ -64,13 +64,13 @@ TEST(Killed, AThousandInTheMiddleOfARequest) {
     ASSERT_NE(stats.find(R"({"connections":1,"locks":[],"semaphores":[],)"), std::string::npos)
         << "seed " << seed << ": " << stats;
     ASSERT_NE(stats.find(R"("signal_channels":[])"), std::string::npos) << stats;
-    for (std::size_t i = 0; i < kKeys; ++i) {
-      const std::string lock = observer.ask(request("l", key(i), "0 60"));
+    for (std::size_t i = 0; i < kCommonKeys; ++i) {
+      const std::string lock = observer.ask(request("l", common_key(i), "0 60"));
       ASSERT_EQ(masked(lock), "ok <token> 60");
-      ASSERT_EQ(observer.ask(request("r", key(i), token_of(lock))), "ok");
-      const std::string semaphore = observer.ask(request("sl", key(i), "0 2 60"));
+      ASSERT_EQ(observer.ask(request("r", common_key(i), token_of(lock))), "ok");
+      const std::string semaphore = observer.ask(request("sl", common_key(i), "0 2 60"));
       ASSERT_EQ(masked(semaphore), "ok <token> 60");
-      ASSERT_EQ(observer.ask(request("sr", key(i), token_of(semaphore))), "ok");
+      ASSERT_EQ(observer.ask(request("sr", common_key(i), token_of(semaphore))), "ok");
     }
   }
 }

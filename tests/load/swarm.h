@@ -18,6 +18,8 @@
 
 namespace lockd {
 
+inline const std::string kPing = request("ping", "", "");
+
 class Swarm {
  public:
   using Clock = LineClient::Clock;

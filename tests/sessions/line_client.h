@@ -67,6 +67,9 @@ class LineServer {
 
 using Lines = std::vector<std::string>;
 
+// A token that no server has given out.
+inline const std::string kUnknownToken = "00000000000000010123456789abcdef";
+
 std::string repeated(std::string_view text, std::size_t times);
 
 // The three lines of a request.

@@ -13,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kUnknownToken = "00000000000000010123456789abcdef";
-
 // Until the server has noticed that there is room again.
 LineClient connect_when_admitted(LineServer& server) {
   const auto deadline = LineClient::Clock::now() + LineClient::kPatience;

@@ -12,7 +12,6 @@ namespace {
 const std::string kEmptyStats =
     R"(ok {"connections":1,"locks":[],"semaphores":[],"idle_locks":[],"idle_semaphores":[],)"
     R"("signal_channels":[]})";
-const std::string kUnknownToken = "00000000000000010123456789abcdef";
 
 const Script kLockScripts[] = {
     {"ping", {{"ping\n\n\n", "ok"}}},

@@ -16,6 +16,8 @@
 
 namespace lockd {
 
+inline constexpr Kind kSemaphore = Kind::semaphore;
+
 using namespace std::chrono_literals;
 
 // GoogleTest's way of showing a value.

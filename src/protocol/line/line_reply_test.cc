@@ -19,7 +19,7 @@ constexpr Command kAwait = Command::await_turn;
 
 constexpr Command kCommands[] = {kAcquire, kRelease, kRenew, kEnqueue, kAwait};
 
-constexpr LineToken kToken{0x1a3f217b3c4d8, 0x7f3c1f2b3e9a8d6e};
+constexpr LineToken kGrantToken{0x1a3f217b3c4d8, 0x7f3c1f2b3e9a8d6e};
 
 // One line, as the function appends it to what is there already.
 template <typename Write, typename... Args>
@@ -44,7 +44,7 @@ TEST(LineReply, AGrantHasThreeFields) {
       {kAcquire, 9'223'372'036s, "ok", "9223372036"},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(line(write_grant, c.command, kToken, c.ttl),
+    EXPECT_EQ(line(write_grant, c.command, kGrantToken, c.ttl),
               std::string(c.status) + ' ' + std::string(digits) + ' ' + c.seconds + '\n');
   }
 }
@@ -84,7 +84,7 @@ TEST(LineReply, WritesIntoTheRoomThereIs) {
   out.reserve(1'000);
   const char* const place = out.data();
   write_status(out, kStatusOk);
-  write_grant(out, kEnqueue, kToken, kDurationMax);
+  write_grant(out, kEnqueue, kGrantToken, kDurationMax);
   write_remaining(out, kDurationMax);
   write_count(out, UINT64_MAX);
   write_stats(out, "{}");
