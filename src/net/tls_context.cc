@@ -1,27 +1,35 @@
 #include "net/tls_context.h"
 
-#include <openssl/ssl.h>
+#include <openssl/err.h>
 
-#include <boost/system/error_code.hpp>
+#include <cstring>
+#include <new>
 #include <utility>
 
 namespace lockd {
 namespace {
 
-using boost::asio::ssl::context;
-using boost::system::error_code;
-
 // For TLS 1.2; those of 1.3 are all of this kind.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-std::string cannot_use(const std::string& path, const error_code& error) {
-  return "cannot use " + path + " for TLS: " + error.message();
+std::string cannot_use(const std::string& path) {
+  const unsigned long error = ERR_peek_error();  // the first: what came of it is less to the point
+  const char* const reason = ERR_SYSTEM_ERROR(error) ? std::strerror(ERR_GET_REASON(error))
+                                                     : ERR_reason_error_string(error);
+  std::string line =
+      "cannot use " + path + " for TLS: " + (reason == nullptr ? "unknown error" : reason);
+  ERR_clear_error();
+  return line;
 }
+
+// Nobody is there to be asked for a password: a key that needs one is an error, not a prompt.
+int no_password(char*, int, int, void*) { return 0; }
 
 }  // namespace
 
-TlsContext::TlsContext() : context_(context::tls_server) {
-  SSL_CTX* const handle = context_.native_handle();
+TlsContext::TlsContext() : context_(SSL_CTX_new(TLS_server_method())) {
+  if (context_ == nullptr) throw std::bad_alloc();
+  SSL_CTX* const handle = context_.get();
   SSL_CTX_set_min_proto_version(handle, TLS1_2_VERSION);
   SSL_CTX_set_options(handle, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
                                   SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
@@ -30,6 +38,7 @@ TlsContext::TlsContext() : context_(context::tls_server) {
   SSL_CTX_set_cipher_list(handle, kCiphers);
   // An idle connection gives its buffers back.
   SSL_CTX_set_mode(handle, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_default_passwd_cb(handle, no_password);
 }
 
 std::shared_ptr<const TlsContext> TlsContext::load(const TlsFiles& files, std::string& error) {
@@ -39,32 +48,31 @@ std::shared_ptr<const TlsContext> TlsContext::load(const TlsFiles& files, std::s
 }
 
 std::unique_ptr<TlsChannel> TlsContext::open_channel() const {
-  SslHandle ssl(SSL_new(context_.native_handle()));
+  SslHandle ssl(SSL_new(context_.get()));
   if (ssl != nullptr) SSL_set_accept_state(ssl.get());
   return std::make_unique<TlsChannel>(std::move(ssl));
 }
 
 std::string TlsContext::use(const TlsFiles& files) {
-  error_code error;
-  // Nobody is there to be asked for a password: a key that needs one is an error, not a prompt.
-  context_.set_password_callback([](std::size_t, context::password_purpose) { return ""; }, error);
-  if (context_.use_certificate_chain_file(files.certificate, error)) {
-    return cannot_use(files.certificate, error);
+  SSL_CTX* const handle = context_.get();
+  ERR_clear_error();
+  if (SSL_CTX_use_certificate_chain_file(handle, files.certificate.c_str()) != 1) {
+    return cannot_use(files.certificate);
   }
-  if (context_.use_private_key_file(files.key, context::pem, error)) {
-    return cannot_use(files.key, error);
+  if (SSL_CTX_use_PrivateKey_file(handle, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return cannot_use(files.key);
   }
   // OpenSSL has compared them by now, unless they are of different kinds.
-  if (SSL_CTX_check_private_key(context_.native_handle()) != 1) {
+  if (SSL_CTX_check_private_key(handle) != 1) {
     return "cannot use " + files.key + " for TLS: it is not the key of " + files.certificate;
   }
   if (files.client_ca.empty()) return {};
-  if (context_.load_verify_file(files.client_ca, error)) return cannot_use(files.client_ca, error);
-  context_.set_verify_mode(
-      boost::asio::ssl::verify_peer | boost::asio::ssl::verify_fail_if_no_peer_cert, error);
+  if (SSL_CTX_load_verify_file(handle, files.client_ca.c_str()) != 1) {
+    return cannot_use(files.client_ca);
+  }
+  SSL_CTX_set_verify(handle, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   // Tells clients which of their certificates to show.
-  SSL_CTX_set_client_CA_list(context_.native_handle(),
-                             SSL_load_client_CA_file(files.client_ca.c_str()));
+  SSL_CTX_set_client_CA_list(handle, SSL_load_client_CA_file(files.client_ca.c_str()));
   return {};
 }
 

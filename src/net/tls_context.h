@@ -6,7 +6,8 @@
 // Any thread may open channels.
 #pragma once
 
-#include <boost/asio/ssl/context.hpp>
+#include <openssl/ssl.h>
+
 #include <memory>
 #include <string>
 
@@ -32,7 +33,11 @@ class TlsContext {
   TlsContext();
   std::string use(const TlsFiles& files);
 
-  mutable boost::asio::ssl::context context_;  // SSL_new counts its users in it
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
+
+  const std::unique_ptr<SSL_CTX, Free> context_;
 };
 
 }  // namespace lockd

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "server/environment.h"
-#include "server/server_context.h"
+#include "server/etcd_cluster.h"
 #include "server/settings/options.h"
 
 namespace lockd {
