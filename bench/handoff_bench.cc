@@ -20,7 +20,7 @@
 
 #include "base/latencies.h"
 #include "client_socket.h"
-#include "dialogue.h"
+#include "line_load.h"
 #include "measured_servers.h"
 #include "record.h"
 
@@ -33,7 +33,8 @@ using Micros = std::chrono::duration<double, std::micro>;
 // A client that takes the lock, releases it and joins the queue again.
 class Client {
  public:
-  explicit Client(std::uint16_t port) : socket_(port), dialogue_(Protocol::line, "key", 600) {
+  explicit Client(std::uint16_t port)
+      : socket_(port), dialogue_(Protocol::line, "key", {.wait_s = 600}) {
     // A grant that goes to somebody else must not be waited for in vain.
     const timeval patience{.tv_sec = 10, .tv_usec = 0};
     ::setsockopt(socket_.descriptor(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);

@@ -1,20 +1,18 @@
-// The load generator: a closed loop of connections, each with a fixed number of requests under way.
-//
-// One thread and one epoll. A connection carries as many dialogues as its pipeline is deep, each on
-// a key of its own, in turn: a reply is followed at once by its dialogue's next request, and what
-// one read brings is answered by one write. So a server that stalls is asked for less; latencies
-// are those of a client that waits, not of arrivals that keep coming.
+// A load on a server of this machine, and what the server used meanwhile.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <string>
 
 #include "base/latencies.h"
-#include "dialogue.h"
+#include "loadgen/dialogue.h"
 
 namespace lockd::bench {
+
+using loadgen::Dialogue;
+using loadgen::line_request;
+using loadgen::Protocol;
 
 struct LoadShape {
   int connections = 1;

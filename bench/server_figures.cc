@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "client_socket.h"
-#include "dialogue.h"
+#include "line_load.h"
 #include "measured_servers.h"
 #include "record.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dialogue.h"
+#include "line_load.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 #include "protocol/line/line_framer.h"

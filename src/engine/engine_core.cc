@@ -274,8 +274,8 @@ KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entrie
                             hold->held_at(now), hold->ttl,
                             std::max(hold->deadline - now, Duration::zero())});
   }
-  const Waiter* waiter = s.line.front();
-  for (; waiter != nullptr && status.queue.size() < entries_max; waiter = s.line.next(waiter)) {
+  const Waiter* waiter = s.queue.front();
+  for (; waiter != nullptr && status.queue.size() < entries_max; waiter = s.queue.next(waiter)) {
     status.queue.push_back(
         {waiter->holder.display_name(), waiter->holder.session_id(), now - waiter->since});
   }

@@ -39,14 +39,14 @@ const std::map<std::string, Names, std::less<>> kMayInclude = {
      {"base", "config", "engine", "etcd", "journal", "lockd", "net", "protocol/http",
       "protocol/line", "pubsub", "replication", "server"}},
     {"client", {"base", "client", "lockd", "lockd/client", "net", "protocol/line"}},
-    {"loadgen", {"base", "loadgen", "lockd", "protocol/line"}},
+    {"loadgen", {"base", "client", "loadgen", "lockd", "lockd/client"}},
     {"lockctl",
      {"base", "client", "config", "journal", "loadgen", "lockctl", "lockd", "lockd/client", "net",
       "protocol/http", "protocol/line"}},
 };
 
 // Asio and Beast stay at the edges.
-const Names kMayUseSockets = {"client", "loadgen", "lockctl", "net", "protocol/http", "server"};
+const Names kMayUseSockets = {"lockctl", "net", "protocol/http", "server"};
 
 // The rules are pure: no threads, files, randomness or terminal. <chrono> is there for durations.
 // Their tests may draw random histories and print them.

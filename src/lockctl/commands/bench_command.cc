@@ -1,14 +1,17 @@
 // lockctl bench: what was asked for, how far it is, and what came of it.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "base/json_text.h"
 #include "base/text.h"
-#include "loadgen/bench_load.h"
+#include "loadgen/load.h"
 #include "lockctl/commands/commands.h"
+#include "lockctl/http/fetch.h"
 #include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/values.h"
@@ -16,21 +19,27 @@
 namespace lockd::cli {
 namespace {
 
+using loadgen::LoadError;
+using loadgen::LoadFigures;
+using loadgen::LoadPlan;
+using loadgen::LoadServer;
+using loadgen::Protocol;
 using Millis = std::chrono::duration<double, std::milli>;
+
+constexpr std::uint64_t kRounds = 50;  // of each worker
+constexpr std::uint64_t kWarmUp = 10;
 
 LoadPlan plan_of(const Arguments& arguments) {
   LoadPlan plan;
-  plan.http = arguments.has("http");
+  plan.protocol = arguments.has("http") ? Protocol::http : Protocol::line;
   plan.workers = arguments.whole("workers").value_or(plan.workers);
-  plan.rounds = arguments.whole("rounds").value_or(plan.rounds);
-  plan.warmup = arguments.whole("warmup").value_or(plan.warmup);
   plan.key = arguments.text("key").value_or(plan.key);
-  plan.shared_key = arguments.has("shared-key");
-  plan.timeout_s = arguments.whole("timeout").value_or(plan.timeout_s);
+  plan.one_key = arguments.has("shared-key");
+  plan.wait_s = arguments.whole("timeout").value_or(plan.wait_s);
   plan.lease_s = arguments.whole("lease").value_or(plan.lease_s);
   plan.connections = std::max<std::uint64_t>(arguments.whole("connections").value_or(1), 1);
   plan.pipeline = arguments.whole("pipeline").value_or(plan.pipeline);
-  if (plan.shared_key && plan.pipeline > 1) {
+  if (plan.one_key && plan.pipeline > 1) {
     throw Failure(kExitUsage, "--pipeline and --shared-key: a queue that waits for itself");
   }
   constexpr std::size_t kKeyMax = 200;  // what is added to it must fit as well
@@ -38,6 +47,43 @@ LoadPlan plan_of(const Arguments& arguments) {
     throw Failure(kExitUsage, "--key: 1 to 200 bytes of UTF-8 without control characters");
   }
   return plan;
+}
+
+std::vector<LoadServer> servers_of(const LoadPlan& plan, const Settings& settings) {
+  std::vector<LoadServer> servers;
+  if (plan.protocol == Protocol::line) {
+    for (const client::Address& address : servers_to_ask(settings)) {
+      servers.push_back({address, settings.connect});
+    }
+    return servers;
+  }
+  for (const HttpAddress& http : settings.http_servers) {
+    LoadServer& server = servers.emplace_back(LoadServer{http.address, settings.connect});
+    if (!http.tls) server.options.tls.reset();
+    if (http.tls && !server.options.tls) server.options.tls.emplace();
+  }
+  return servers;
+}
+
+ExitCode exit_code_of(LoadError::Why why) {
+  using Why = LoadError::Why;
+  switch (why) {
+    case Why::misconfigured: return kExitConfig;
+    case Why::unreachable: return kExitUnavailable;
+    case Why::untrusted: return kExitNoPermission;
+    case Why::garbled: return kExitProtocol;
+    case Why::timed_out: return kExitConflict;
+    case Why::refused: return kExitTemporary;
+  }
+  return kExitSoftware;
+}
+
+// A connection is a descriptor.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // On standard error, if that is a terminal.
@@ -77,12 +123,18 @@ double rate_of(const LoadFigures& stats) {
          std::max(std::chrono::duration<double>(stats.elapsed).count(), 1e-9);
 }
 
-std::string table_of(const LoadPlan& plan, const LoadFigures& stats, const Style& style) {
+struct Rounds {
+  std::uint64_t counted = kRounds;
+  std::uint64_t warm_up = kWarmUp;
+};
+
+std::string table_of(const LoadPlan& plan, const Rounds& rounds, const LoadFigures& stats,
+                     const Style& style) {
   std::string out =
-      grouped(plan.workers) + " workers x " + grouped(plan.rounds) + " rounds, " +
-      (plan.http ? "HTTP" : "line protocol") + ", " + (plan.shared_key ? "one key" : "a key each") +
-      ", pipeline " + std::to_string(plan.pipeline) + "\n" +
-      style.bold(grouped(static_cast<std::uint64_t>(rate_of(stats)))) +
+      grouped(plan.workers) + " workers x " + grouped(rounds.counted) + " rounds, " +
+      (plan.protocol == Protocol::http ? "HTTP" : "line protocol") + ", " +
+      (plan.one_key ? "one key" : "a key each") + ", pipeline " + std::to_string(plan.pipeline) +
+      "\n" + style.bold(grouped(static_cast<std::uint64_t>(rate_of(stats)))) +
       " rounds a second (an acquire and a release each), " + human(stats.elapsed) + "\n\n";
   Table table({"", "p50>", "p90>", "p99>", "p99.9>", "max>"});
   const auto add = [&](const char* name, const Latencies& times) {
@@ -106,13 +158,13 @@ std::string json_of(const Latencies& times) {
   return json.finish();
 }
 
-std::string record_of(const LoadPlan& plan, const LoadFigures& stats) {
+std::string record_of(const LoadPlan& plan, const Rounds& rounds, const LoadFigures& stats) {
   JsonObject json;
-  json.add("protocol", plan.http ? "http" : "line");
+  json.add("protocol", plan.protocol == Protocol::http ? "http" : "line");
   json.add("workers", plan.workers);
-  json.add("rounds_each", plan.rounds);
-  json.add("warmup_each", plan.warmup);
-  json.add("shared_key", plan.shared_key);
+  json.add("rounds_each", rounds.counted);
+  json.add("warmup_each", rounds.warm_up);
+  json.add("shared_key", plan.one_key);
   json.add("connections_each", plan.connections);
   json.add("pipeline", plan.pipeline);
   json.add("rounds", stats.rounds);
@@ -124,19 +176,31 @@ std::string record_of(const LoadPlan& plan, const LoadFigures& stats) {
   return json.finish();
 }
 
+// Before the rounds that count every worker warms up, and all begin together.
+LoadFigures run_load(const LoadPlan& plan, const Rounds& rounds, const Settings& settings) {
+  raise_descriptor_limit();
+  try {
+    loadgen::Load load(plan, servers_of(plan, settings));
+    if (rounds.warm_up > 0) load.run_rounds(rounds.warm_up);
+    ProgressBar bar(plan.workers * rounds.counted);
+    return load.run_rounds(rounds.counted, [&](std::uint64_t done) { bar.show(done); });
+  } catch (const LoadError& error) {
+    throw Failure(exit_code_of(error.why()), error.what());
+  }
+}
+
 }  // namespace
 
 int execute_bench(const Invocation& invocation) {
-  const LoadPlan plan = plan_of(invocation.arguments);
-  LoadFigures stats;
-  {
-    ProgressBar bar(plan.workers * plan.rounds);
-    stats = run_load(plan, invocation.settings, [&](std::uint64_t done) { bar.show(done); });
-  }
-  if (invocation.arguments.has("json")) {
-    invocation.output.line(record_of(plan, stats));
+  const Arguments& arguments = invocation.arguments;
+  const LoadPlan plan = plan_of(arguments);
+  const Rounds rounds{.counted = arguments.whole("rounds").value_or(kRounds),
+                      .warm_up = arguments.whole("warmup").value_or(kWarmUp)};
+  const LoadFigures stats = run_load(plan, rounds, invocation.settings);
+  if (arguments.has("json")) {
+    invocation.output.line(record_of(plan, rounds, stats));
   } else {
-    invocation.output.write(table_of(plan, stats, invocation.output.style()));
+    invocation.output.write(table_of(plan, rounds, stats, invocation.output.style()));
   }
   return kExitOk;
 }

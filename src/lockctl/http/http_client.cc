@@ -1,42 +1,46 @@
 #include "lockctl/http/http_client.h"
 
-#include <openssl/ssl.h>
-
-#include <array>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl.hpp>
-#include <chrono>
-#include <cstring>
+#include <algorithm>
 #include <optional>
 #include <stop_token>
 #include <utility>
-#include <vector>
 
 #include "client/endpoint.h"
 #include "client/socket.h"
 #include "client/stoppable_wait.h"
 #include "lockctl/commands/command_table.h"
 #include "lockctl/http/http_refusal.h"
+#include "lockctl/http/reply_parser.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/tls_settings.h"
 
 namespace lockd::cli {
 namespace {
 
-namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
-using Tcp = asio::ip::tcp;
-using Error = beast::error_code;
+using Time = client::BootClock::time_point;
 
-constexpr std::size_t kReplySizeMax = std::size_t{256} << 20;
+constexpr std::uint64_t kReplySizeMax = std::uint64_t{256} << 20;
 // A server that is silent for so long on a stream is gone: it sends comments far more often.
 constexpr auto kStreamSilenceMax = std::chrono::seconds(60);
+
+Time after(Duration wait, Duration more = {}) {
+  return client::later(client::later(client::BootClock::now(), wait), more);
+}
+
+// The options are for the line port as well: what they say of TLS and of a secret is said
+// differently here.
+client::ConnectOptions over_http(const HttpAddress& address, client::ConnectOptions options) {
+  if (address.tls && !options.tls) options.tls.emplace();
+  if (!address.tls) options.tls.reset();
+  options.auth_token.clear();
+  return options;
+}
+
+void require_open(const client::Status& status) {
+  if (status.outcome == client::Outcome::invalid) {
+    throw Failure(kExitConfig, client::describe(status));
+  }
+  require(status);
+}
 
 }  // namespace
 
@@ -44,186 +48,108 @@ class HttpClient::Impl {
  public:
   Impl(HttpAddress address, client::ConnectOptions options)
       : address_(std::move(address)), options_(std::move(options)) {
-    if (address_.tls) tls_ = make_tls_context(options_.tls.value_or(client::TlsOptions{}));
+    auto endpoint = client::Endpoint::make(address_.address, over_http(address_, options_));
+    require_open(endpoint);
+    endpoint_ = std::move(*endpoint);
   }
 
-  HttpReply exchange(http::verb verb, const std::string& target, const std::string& body,
-                     Duration wait) {
-    return converse(options_.connect_timeout, [&](auto& stream) {
-      send(stream, verb, target, body);
-      return receive(stream, wait, options_.reply_timeout);
-    });
+  // Connects within `patience`, and has the whole reply within `wait` and `more`.
+  HttpReply exchange(Duration patience, const std::string& request, Duration wait, Duration more) {
+    const std::unique_ptr<client::Socket> socket = open(patience);
+    socket->send(request);
+    HttpReply reply;
+    ReplyParser parser([&](unsigned, std::string_view bytes) { reply.body += bytes; },
+                       kReplySizeMax);
+    const Time deadline = after(wait, more);
+    while (!parser.is_done()) receive(*socket, parser, deadline);
+    reply.status = parser.status();
+    return reply;
   }
 
-  HttpReply get_within(Duration patience, const std::string& target) {
-    return converse(patience, [&](auto& stream) {
-      send(stream, http::verb::get, target, "");
-      return receive(stream, {}, patience);
-    });
-  }
-
-  HttpReply follow(const std::string& target, const EventStreamParser::Sink& sink) {
-    return converse(options_.connect_timeout, [&](auto& stream) {
-      send(stream, http::verb::get, target, "");
-      return receive_events(stream, sink);
-    });
-  }
-
-  void interrupt() {
-    interrupted_.request_stop();
-    context_.stop();
-  }
-
-  const HttpAddress& address() const { return address_; }
-
- private:
-  // Connects, and lets `talk` use the stream, plain or not.
-  template <typename Talk>
-  HttpReply converse(Duration patience, Talk talk) {
-    beast::tcp_stream plain(context_);
-    connect(plain, patience);
-    if (!address_.tls) return talk(plain);
-    beast::ssl_stream<beast::tcp_stream> secure(std::move(plain), *tls_);
-    shake_hands(secure);
-    return talk(secure);
-  }
-
-  void connect(beast::tcp_stream& stream, Duration patience) {
-    limit(stream, patience);
-    const std::vector<Tcp::endpoint> found = find(patience);
-    await("connect to", [&](auto done) {
-      stream.async_connect(found, [done](Error error, auto&&) { done(error); });
-    });
-    client::tune(stream.socket().native_handle());
-  }
-
-  std::vector<Tcp::endpoint> find(Duration patience) const {
-    const auto until = client::later(client::BootClock::now(), patience);
-    const auto addresses = client::resolve(address_.address, until, interrupted_.get_token());
-    require(addresses);
-    std::vector<Tcp::endpoint> found;
-    for (const client::SocketAddress& address : *addresses) {
-      Tcp::endpoint& last = found.emplace_back();
-      last.resize(address.size);
-      std::memcpy(last.data(), address.get(), address.size);
-    }
-    return found;
-  }
-
-  void shake_hands(beast::ssl_stream<beast::tcp_stream>& stream) {
-    const client::TlsOptions tls = options_.tls.value_or(client::TlsOptions{});
-    const std::string& name = tls.server_name.empty() ? address_.address.host : tls.server_name;
-    expect_server(stream.native_handle(), name, tls.verify);
-    await(
-        "trust",
-        [&](auto done) {
-          stream.async_handshake(asio::ssl::stream_base::client,
-                                 [done](Error error) { done(error); });
-        },
-        [&] { return why_not_trusted(stream.native_handle()); });
-  }
-
-  template <typename Stream>
-  void send(Stream& stream, http::verb verb, const std::string& target, const std::string& body) {
-    http::request<http::string_body> request(verb, target, 11);
-    request.set(http::field::host, address_.address.to_string());
-    request.set(http::field::user_agent, "lockctl/" + std::string(program_version()));
-    request.set(http::field::connection, "close");
-    if (!options_.auth_token.empty()) {
-      request.set(http::field::authorization, "Bearer " + options_.auth_token);
-    }
-    if (verb == http::verb::post) request.set(http::field::content_type, "application/json");
-    request.body() = body;
-    request.prepare_payload();
-    await("send to", [&](auto done) {
-      http::async_write(stream, request, [done](Error error, std::size_t) { done(error); });
-    });
-  }
-
-  template <typename Stream>
-  HttpReply receive(Stream& stream, Duration wait, Duration more) {
-    beast::flat_buffer buffer;
-    http::response_parser<http::string_body> parser;
-    parser.body_limit(kReplySizeMax);
-    limit(beast::get_lowest_layer(stream), wait, more);
-    await("hear from", [&](auto done) {
-      http::async_read(stream, buffer, parser, [done](Error error, std::size_t) { done(error); });
-    });
-    return {parser.get().result_int(), std::move(parser.get().body())};
-  }
-
-  template <typename Stream>
-  HttpReply receive_events(Stream& stream, const EventStreamParser::Sink& sink) {
-    beast::flat_buffer buffer;
-    http::response_parser<http::buffer_body> parser;
-    parser.body_limit(boost::none);
-    limit(beast::get_lowest_layer(stream), options_.reply_timeout);
-    await("hear from", [&](auto done) {
-      http::async_read_header(stream, buffer, parser,
-                              [done](Error error, std::size_t) { done(error); });
-    });
-    HttpReply reply{parser.get().result_int(), {}};
+  HttpReply follow(const std::string& request, const EventStreamParser::Sink& sink) {
+    const std::unique_ptr<client::Socket> socket = open(options_.connect_timeout);
+    socket->send(request);
     EventStreamParser events;
-    while (!parser.is_done()) {
-      const std::string bytes = receive_piece(stream, buffer, parser);
+    HttpReply reply;
+    const auto take = [&](unsigned status, std::string_view bytes) {
+      reply.status = status;
       if (!reply.is_ok()) {
         reply.body += bytes;
       } else if (!events.feed(bytes, sink)) {
         throw Failure(kExitProtocol, name() + " sends an event that is too large");
       }
-    }
+    };
+    ReplyParser parser(take, std::nullopt);
+    const Time first = after(options_.reply_timeout);
+    while (!parser.has_head()) receive(*socket, parser, first);
+    while (!parser.is_done()) receive(*socket, parser, after(kStreamSilenceMax));
+    reply.status = parser.status();
     if (reply.is_ok()) throw Failure(kExitUnavailable, name() + " has ended the stream");
     return reply;
   }
 
-  template <typename Stream>
-  std::string receive_piece(Stream& stream, beast::flat_buffer& buffer,
-                            http::response_parser<http::buffer_body>& parser) {
-    std::array<char, 16 * 1024> piece;
-    parser.get().body().data = piece.data();
-    parser.get().body().size = piece.size();
-    limit(beast::get_lowest_layer(stream), kStreamSilenceMax);
-    await("hear from", [&](auto done) {
-      http::async_read_some(stream, buffer, parser, [done](Error error, std::size_t) {
-        done(error == http::error::need_buffer ? Error{} : error);
-      });
-    });
-    return {piece.data(), piece.size() - parser.get().body().size};
+  std::string get_request(const std::string& target) const {
+    return "GET " + target + head() + "\r\n";
+  }
+  std::string post_request(const std::string& target, const std::string& json) const {
+    return "POST " + target + head() +
+           "Content-Type: application/json\r\nContent-Length: " + std::to_string(json.size()) +
+           "\r\n\r\n" + json;
   }
 
-  static void limit(beast::tcp_stream& stream, Duration wait, Duration more = {}) {
-    // A wait of 292 years is none.
-    constexpr Duration kCounted = std::chrono::hours(24 * 365);
-    if (wait > kCounted) return stream.expires_never();
-    stream.expires_after(wait + more);
+  void interrupt() { interrupted_.request_stop(); }
+
+  const HttpAddress& address() const { return address_; }
+  const client::ConnectOptions& options() const { return options_; }
+
+ private:
+  std::string head() const {
+    return " HTTP/1.1\r\nHost: " + address_.address.to_string() + "\r\nUser-Agent: lockctl/" +
+           std::string(program_version()) + "\r\nConnection: close\r\n" +
+           (options_.auth_token.empty() ? ""
+                                        : "Authorization: Bearer " + options_.auth_token + "\r\n");
   }
 
-  // Starts an operation, and waits for its end.
-  template <typename Start>
-  void await(const char* doing, Start start) {
-    await(doing, start, [] { return std::string(); });
-  }
-  template <typename Start, typename Explain>
-  void await(const char* doing, Start start, Explain explain) {
-    std::optional<Error> result;
-    start([&result](Error error) { result = error; });
-    context_.restart();
-    while (!result && !interrupted_.stop_requested() && context_.run_one() != 0) {
+  std::unique_ptr<client::Socket> open(Duration patience) {
+    const Time deadline = after(patience);
+    auto addresses = client::resolve(address_.address, deadline, interrupted_.get_token());
+    require(addresses);
+    auto socket = std::make_unique<client::Socket>(endpoint_, std::move(*addresses),
+                                                   client::BootClock::now(), deadline);
+    while (!socket->is_open()) {
+      advance(*socket, deadline);
+      if (socket->is_closed()) require_open(socket->failure());
     }
-    if (!result) throw Failure(kExitUnavailable, "interrupted");
-    if (!*result) return;
-    const std::string why = explain();
-    throw Failure(why.empty() ? kExitUnavailable : kExitNoPermission,
-                  std::string("cannot ") + doing + ' ' + name() + ": " +
-                      (why.empty() ? result->message() : why));
+    return socket;
+  }
+
+  // Waits for more of the reply, and parses it.
+  void receive(client::Socket& socket, ReplyParser& parser, Time deadline) {
+    if (!socket.is_closed()) advance(socket, deadline);
+    parser.take_in(socket.input());
+    if (parser.is_done()) return;
+    if (socket.is_closed()) {
+      if (!parser.end()) require(socket.failure());
+    } else if (client::BootClock::now() >= deadline) {
+      throw Failure(kExitUnavailable, name() + " does not answer in time");
+    }
+  }
+
+  // One step, when the socket is ready or `deadline` has come.
+  void advance(client::Socket& socket, Time deadline) {
+    const client::StoppableWait waiting(interrupted_.get_token());
+    if (!waiting.stop_requested()) {
+      waiting.wait(socket.interest(), std::min(deadline, socket.deadline()));
+    }
+    if (waiting.stop_requested()) throw Failure(kExitUnavailable, "interrupted");
+    socket.advance(client::BootClock::now());
   }
 
   std::string name() const { return address_.to_string(); }
 
   const HttpAddress address_;
   const client::ConnectOptions options_;
-  asio::io_context context_{1};
-  std::optional<asio::ssl::context> tls_;
+  std::shared_ptr<const client::Endpoint> endpoint_;  // constant once it is made
   std::stop_source interrupted_;
 };
 
@@ -232,19 +158,21 @@ HttpClient::HttpClient(HttpAddress address, client::ConnectOptions options)
 HttpClient::~HttpClient() = default;
 
 HttpReply HttpClient::get(const std::string& target) {
-  return impl_->exchange(http::verb::get, target, "", {});
+  return impl_->exchange(impl_->options().connect_timeout, impl_->get_request(target), {},
+                         impl_->options().reply_timeout);
 }
 
 HttpReply HttpClient::get_within(Duration patience, const std::string& target) {
-  return impl_->get_within(patience, target);
+  return impl_->exchange(patience, impl_->get_request(target), {}, patience);
 }
 
 HttpReply HttpClient::post(const std::string& target, const std::string& json, Duration wait) {
-  return impl_->exchange(http::verb::post, target, json, wait);
+  return impl_->exchange(impl_->options().connect_timeout, impl_->post_request(target, json), wait,
+                         impl_->options().reply_timeout);
 }
 
 HttpReply HttpClient::follow(const std::string& target, const EventStreamParser::Sink& sink) {
-  return impl_->follow(target, sink);
+  return impl_->follow(impl_->get_request(target), sink);
 }
 
 void HttpClient::interrupt() { impl_->interrupt(); }
