@@ -13,7 +13,7 @@ TEST_JOBS := $(shell expr $(JOBS) + 1)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-web test-api screenshots interop histories bench report fuzz soak planted \
+.PHONY: help setup build run test test-long check test-web test-api screenshots interop histories bench report fuzz soak planted \
   coverage format tidy clean package test-package newcomer setup-ha run-ha test-ha \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) \
   $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
@@ -35,7 +35,15 @@ run: configure-release ## build, then start the server; ARGS="--port 7000" passe
 	@cmake --build --preset release --parallel $(JOBS) --target dflockd lockd-server lockctl
 	@exec build/dflockd $(ARGS)
 
-test: test-release build-clang test-asan test-tsan ## release, clang (compile only), asan+ubsan and tsan suites
+test: test-release ## build the release and run its tests; CONTRIBUTING.md says how long it takes
+
+check: test test-long build-clang test-asan test-tsan ## all that must pass: `make test`, long tests, clang, sanitizers
+
+test-long: configure-release # what the release runs in full, the fuzzers' inputs; the benchmarks compile
+	@echo "== build what only long tests need"
+	@cmake --build --preset long --parallel $(JOBS)
+	@echo "== test in full"
+	@ctest --preset long --parallel $(TEST_JOBS)
 
 test-web: build ## test the dashboard in Chromium; skips when the browser or npm's packages are lacking
 	@tests/web/run build/dflockd

@@ -1,12 +1,16 @@
-# lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>...)
+# lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>... [LONG])
 #
 # One GoogleTest executable and one ctest entry of the same name. Labels: `unit`, `property`
 # (RapidCheck), `stress` (many threads; runs alone, unless it is `sessions` too), `sessions` (over
 # real sockets), `load` (the server as a process, under load; runs alone), `crash` (journals and
-# servers that are cut off), `check` (looks at the sources or the build).
+# servers that are cut off), `check` (looks at the sources or the build), `long` (see below).
 # The target `<label>_tests` builds all tests of a label.
+#
+# LONG: `make test` runs it with LOCKD_TEST_SHORT in its environment, which makes it a tenth of its
+# size (base/testing/test_size.h), and `make check` in full, as <name>_long. Under a sanitizer sizes
+# are small already.
 function(lockd_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG" "" "SOURCES;LIBS;LABELS")
 
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -28,6 +32,12 @@ function(lockd_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 900)
   if(("stress" IN_LIST arg_LABELS AND NOT "sessions" IN_LIST arg_LABELS) OR "load" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
+
+  if(arg_LONG AND NOT LOCKD_SANITIZE)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT LOCKD_TEST_SHORT=1)
+    add_test(NAME ${name}_long COMMAND ${name})
+    set_tests_properties(${name}_long PROPERTIES LABELS long TIMEOUT 1800 RUN_SERIAL ON)
   endif()
 
   foreach(label IN LISTS arg_LABELS)

@@ -11,20 +11,14 @@
 #include <sstream>
 #include <string>
 
+#include "base/testing/test_size.h"
 #include "core/testing/history_generator.h"
 #include "core/testing/model_check.h"
 
 namespace lockd {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
-constexpr std::uint64_t kOperations = kSanitized ? 200'000 : 4'000'000;
+constexpr std::uint64_t kOperations = 4'000'000;
 
 class LockTableProperty : public testing::Test {
  protected:
@@ -34,7 +28,7 @@ class LockTableProperty : public testing::Test {
 
   static std::uint64_t wanted() {
     const char* set = std::getenv("LOCKD_PROPERTY_OPERATIONS");
-    return set == nullptr ? kOperations : std::strtoull(set, nullptr, 10);
+    return set == nullptr ? kOperations / test_divisor(20, 10) : std::strtoull(set, nullptr, 10);
   }
 
   static std::string play(const LockHistory& history, std::ostream* log = nullptr) {

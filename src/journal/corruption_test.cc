@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/test_size.h"
 #include "journal/recovery.h"
 #include "journal/testing/journal_fixture.h"
 #include "lockd/file_journal.h"
@@ -17,11 +18,7 @@ const Log kSilent = [](std::string_view) {};
 
 // All images are tried in a plain build. A sanitizer looks for other things, at ten times the cost:
 // there every seventh is, so that each bit of a byte has its turn.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kStep = 7;
-#else
-constexpr std::uint64_t kStep = 1;
-#endif
+constexpr std::uint64_t kStep = kSanitized ? 7 : 1;
 
 // A log of one segment, cut to the size of its frames, and what was acknowledged when.
 struct History {

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/test_size.h"
 #include "journal/testing/file_journal_fixture.h"
 #include "lockd/batch.h"
 
@@ -79,11 +80,7 @@ TEST_F(FileJournalTest, AccountsAreWrittenWhileEverybodyWorks) {
 
 // Under two seconds on a machine of its own; here it is only printed, and bounded generously.
 TEST_F(FileJournalTest, AMillionLeasesComeBack) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kLeases = 50'000;
-#else
-  constexpr int kLeases = 1'000'000;
-#endif
+  constexpr int kLeases = kSanitized ? 50'000 : 1'000'000;
   start(1s);
   {
     Batch batch(*engine_);

@@ -39,15 +39,15 @@ void expect_variety(const Figures& figures) {
 
 TEST(Crash, AtEveryCall) {
   Figures figures;
-  if (!run_world({.calls = 10'000 / kSlowness}, figures) || is_one_crash_asked_for()) return;
+  if (!run_world({.calls = 10'000 / slowness()}, figures) || is_one_crash_asked_for()) return;
   std::cout << figures << std::endl;
   expect_variety(figures);
-  EXPECT_GE(figures.total_images(), 100'000 / kSlowness);
+  EXPECT_GE(figures.total_images(), 100'000 / slowness());
 }
 
 TEST(Crash, AtEveryCallWithASyncInterval) {
   Figures figures;
-  if (!run_world({.calls = 3'000 / kSlowness, .sync_interval = 50ms}, figures) ||
+  if (!run_world({.calls = 3'000 / slowness(), .sync_interval = 50ms}, figures) ||
       is_one_crash_asked_for())
     return;
   std::cout << figures << std::endl;

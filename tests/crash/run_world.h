@@ -8,17 +8,14 @@
 // image 1. Image 999 is the death of the process.
 #pragma once
 
+#include "base/testing/test_size.h"
 #include "crash/figures.h"
 #include "crash/world.h"
 
 namespace lockd::crash {
 
 // The sanitizers make all of it slower, about tenfold; scripts are shorter, if not by as much.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::uint64_t kSlowness = 5;
-#else
-inline constexpr std::uint64_t kSlowness = 1;
-#endif
+inline std::uint64_t slowness() { return test_divisor(5, 5); }
 
 // True if nothing was violated. `about` is for the message: which of several scripts of a test it
 // is.

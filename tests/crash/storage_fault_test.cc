@@ -17,7 +17,7 @@ using Operation = SimulatedDisk::Operation;
 
 // A life has so many calls, and each of them may be the one that fails: those of a start, of
 // commits, of compactions.
-constexpr std::uint64_t kCalls = kSlowness == 1 ? 150 : 60;
+const std::uint64_t kCalls = slowness() == 1 ? 150 : 60;
 
 // Looked at where it matters: after the fault, and when the next process takes over.
 WorldOptions faulty() {
@@ -74,7 +74,7 @@ TEST(StorageFault, ThereMayBeNoSpaceForAWhile) {
 // Full, and empty again, over and over: what is released and renewed meanwhile is acknowledged.
 TEST(StorageFault, AFullDiskIsLivedThrough) {
   WorldOptions options;
-  options.calls = 1500 / kSlowness;
+  options.calls = 1500 / slowness();
   options.life_min = options.life_max = 300;
   options.inspector.images_per_call = 4;
   int batch = 0;

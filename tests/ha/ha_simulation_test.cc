@@ -7,17 +7,12 @@
 #include <iostream>
 #include <string>
 
+#include "base/testing/test_size.h"
 #include "crash/violation.h"
 #include "ha/cluster_world.h"
 
 namespace lockd::ha_test {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kSlowness = 20;
-#else
-constexpr std::uint64_t kSlowness = 1;
-#endif
 
 constexpr std::uint64_t kSeeds = 160;
 constexpr std::uint64_t kOperations = 100'000;
@@ -35,7 +30,8 @@ std::string run(const WorldOptions& options, WorldFigures* figures) {
 TEST(HaSimulation, NothingIsViolated) {
   const char* const asked = std::getenv("LOCKD_HA_SEED");
   const std::uint64_t first = asked == nullptr ? 1 : std::stoull(asked);
-  const std::uint64_t last = asked == nullptr ? kSeeds / kSlowness : first;
+  const std::uint64_t slowness = test_divisor(20, 10);
+  const std::uint64_t last = asked == nullptr ? kSeeds / slowness : first;
   WorldFigures figures;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
     const std::string violation = run({.seed = seed, .operations = kOperations}, &figures);
@@ -43,7 +39,7 @@ TEST(HaSimulation, NothingIsViolated) {
   }
   std::cout << figures << std::endl;
   if (asked != nullptr) return;
-  EXPECT_GE(figures.told, 5'000'000 / kSlowness);
+  EXPECT_GE(figures.told, 5'000'000 / slowness);
   for (const std::uint64_t happened :
        {figures.settled, figures.not_leader, figures.kills, figures.stops, figures.hand_overs,
         figures.outages, figures.compared, figures.terms, figures.snapshots, figures.resends,

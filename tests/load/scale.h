@@ -7,13 +7,9 @@
 #include <chrono>
 #include <cstddef>
 
-namespace lockd {
+#include "base/testing/test_size.h"
 
-#ifdef LOCKD_LOAD_SANITIZED
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
+namespace lockd {
 
 inline constexpr std::size_t kDivisor = kSanitized ? 4 : 1;
 
