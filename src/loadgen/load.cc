@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "client/deadline.h"
+#include "client/stoppable_wait.h"
 #include "client/endpoint.h"
 #include "client/socket.h"
 #include "lockd/client/client.h"
