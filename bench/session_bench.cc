@@ -33,6 +33,8 @@ class Memory final : public Transport {
   void flush() override {}
   void cork() override {}
   bool uncork() override { return false; }
+  std::uint64_t said() const override { return 0; }
+  void unsay(std::uint64_t) override {}
   void resume_input() override {}
   bool has_unread() const override { return false; }
   bool input_pending() const override { return false; }

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "client/stoppable_wait.h"
 #include "client/endpoint.h"
 #include "client/socket.h"
+#include "client/stoppable_wait.h"
 #include "lockd/client/client.h"
 
 namespace lockd::loadgen {

@@ -215,6 +215,12 @@ bool Connection::uncork() {
   return more;
 }
 
+void Connection::unsay(std::uint64_t from) {
+  const std::size_t kept = std::max<std::uint64_t>(from, dropped_ + allowed_) - dropped_;
+  if (kept < output_.size()) output_.resize(kept);
+  marked_ = std::min(marked_, output_.size());
+}
+
 // The first `size` bytes of the output may go.
 void Connection::send(std::size_t size) {
   if (state_ == State::closed) return;
@@ -234,6 +240,7 @@ bool Connection::seal() {
 
 void Connection::drop_output(std::size_t size) {
   output_.erase(0, size);
+  dropped_ += size;
   allowed_ -= size;
   marked_ -= std::min(marked_, size);
   if (output_.empty()) give_back(output_);

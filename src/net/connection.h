@@ -9,6 +9,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,6 +61,10 @@ class Connection final : private Loop::Watched {
   // and leaves what was appended since. Whether there is such a rest.
   void cork() { marked_ = output_.size(); }
   bool uncork();
+  // How much was appended to the output since the beginning; and takes back what was appended from
+  // there on, unless it may be sent already.
+  std::uint64_t said() const { return dropped_ + output_.size(); }
+  void unsay(std::uint64_t from);
 
   // Sends what is left, then the end; reads and drops what comes for `linger` after that, so that
   // the last bytes are not lost to a reset; then closes. No handler is called any more. Nothing can
@@ -147,10 +152,11 @@ class Connection final : private Loop::Watched {
   bool held_back_ = false;  // unread input waits until the output is sent
   bool resuming_ = false;   // it will be offered in a later turn
   int operations_ = 0;
-  std::size_t consumed_ = 0;  // of input_
-  std::size_t sent_ = 0;      // of wire()
-  std::size_t allowed_ = 0;   // of output_, to be sent
-  std::size_t marked_ = 0;    // of output_, by cork()
+  std::size_t consumed_ = 0;   // of input_
+  std::size_t sent_ = 0;       // of wire()
+  std::size_t allowed_ = 0;    // of output_, to be sent
+  std::size_t marked_ = 0;     // of output_, by cork()
+  std::uint64_t dropped_ = 0;  // from the front of output_, since the beginning
   std::string input_;
   std::string output_;
   const Clock::time_point opened_;

@@ -43,6 +43,8 @@ class ClientConnection final : public Transport, private Connection::Handler {
   void flush() override { connection_.flush(); }
   void cork() override { connection_.cork(); }
   bool uncork() override;
+  std::uint64_t said() const override { return connection_.said(); }
+  void unsay(std::uint64_t from) override { connection_.unsay(from); }
   void resume_input() override;
   bool has_unread() const override { return connection_.unread_size() > 0; }
   bool input_pending() const override { return connection_.input_pending(); }

@@ -37,9 +37,9 @@ void WitnessedJournal::attach(Journal::Source* source) {
 
 bool WitnessedJournal::describe_some(bool from_start) {
   describing_ = true;
-  account_open_ = source_->describe_some(from_start);
+  snapshot_open_ = source_->describe_some(from_start);
   describing_ = false;
-  return account_open_;
+  return snapshot_open_;
 }
 
 Holds WitnessedJournal::describe() {

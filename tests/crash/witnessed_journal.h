@@ -39,7 +39,7 @@ class WitnessedJournal final : public Journal, private Journal::Source {
 
   // What the engine says it holds. Not while it writes a snapshot.
   Holds describe();
-  bool is_account_open() const { return account_open_; }
+  bool is_snapshot_open() const { return snapshot_open_; }
   // From now on nothing reaches the journal: what the engine does is a question, not a deed.
   void cut_off() { heard_ = &after_cut_off_; }
 
@@ -56,7 +56,7 @@ class WitnessedJournal final : public Journal, private Journal::Source {
   Holds* heard_ = nullptr;  // takes the events instead of the journal
   Holds after_cut_off_;
   bool describing_ = false;
-  bool account_open_ = false;
+  bool snapshot_open_ = false;
 };
 
 }  // namespace lockd::crash

@@ -72,7 +72,7 @@ void World::step(Process& process, Clients& clients) {
   disk_->advance(milliseconds(long_pause ? 400 : chance_.below(12)));
   if (chance_.percent(20)) process.engine.sweep();
   if (chance_.percent(75)) turn(process);
-  if (!process.journal.is_account_open() && chance_.percent(10)) {
+  if (!process.journal.is_snapshot_open() && chance_.percent(10)) {
     const std::string difference =
         process.journal.describe().differs_from(*history_.at(history_.end())->holds);
     if (!difference.empty()) violated("replay-equals", "without any crash: " + difference);

@@ -4,8 +4,11 @@
 
 #include <array>
 #include <chrono>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "durability/durable_server.h"
@@ -45,6 +48,25 @@ class HungDiskTest : public testing::Test {
       client.send(client.written("GET", "/metrics"));
       reply = client.read_reply(false, 2s);
     } while (reply.body.find("\n" + line + "\n") == std::string::npos);
+  }
+  // Four clients that hold a lock each, and do not wait for the answers.
+  static void renew_all_the_time(const ServerProcess& server, const std::stop_token& stop) {
+    std::vector<LineClient> clients;
+    std::vector<std::string> renewals;
+    for (int i = 0; i < 4; ++i) {
+      const std::string key = "other" + std::to_string(i);
+      clients.push_back(server.connect());
+      const std::string token = token_of(clients.back().ask(request("l", key, "0 1000")));
+      renewals.push_back(request("n", key, token + " 1000"));
+    }
+    while (!stop.stop_requested()) {
+      for (std::size_t i = 0; i < clients.size(); ++i) {
+        clients[i].send(renewals[i]);
+        while (clients[i].read_line(0ms).starts_with("ok")) {
+        }
+      }
+      std::this_thread::sleep_for(200us);
+    }
   }
   void await_sync() {
     const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
@@ -99,6 +121,65 @@ TEST_F(HungDiskTest, AGrantToOneThatHasLeftIsTakenBack) {
   EXPECT_EQ(holder.read_lines(2), (Lines{"ok", "ok"}));
   EXPECT_EQ(masked(holder.ask(request("l", "k", "60"))), "ok <token> 33");
   EXPECT_EQ(masked(holder.ask(request("sl", "s", "60 1"))), "ok <token> 33");
+}
+
+// A release and the grant that it makes possible are one append, so they leave with one sync,
+// whatever else the loop does meanwhile: others renew all the time. Syncs pass one by one, so that
+// it is known how many have when each answer is there.
+TEST_F(HungDiskTest, AGrantLeavesWithTheSyncOfTheRelease) {
+  ServerProcess server(flags(), environment());
+  LineClient holder = server.connect();
+  LineClient waiter = server.connect();
+  std::jthread others([&server](const std::stop_token& stop) { renew_all_the_time(server, stop); });
+  for (int round = 0; round < 50; ++round) {
+    SCOPED_TRACE(round);
+    faults_->hung = 0;
+    const std::string token = token_of(holder.ask(request("l", "k", "60 1000")));
+    waiter.send(request("l", "k", "1000 1000"));
+    await_stats(holder, "\"waiters\":1");
+    faults_->hung = 1;
+    holder.send(request("r", "k", token));
+    std::string released(kSilence);
+    std::string granted(kSilence);
+    const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+    while (released == kSilence && granted == kSilence && LineClient::Clock::now() < deadline) {
+      await_sync();
+      faults_->let_pass = 1;
+      released = holder.read_line(20ms);
+      granted = waiter.read_line(20ms);
+    }
+    if (released == kSilence) released = holder.read_line();
+    if (granted == kSilence) granted = waiter.read_line();
+    EXPECT_EQ(released, "ok");
+    ASSERT_EQ(masked(granted), "ok <token> 1000");
+    std::swap(holder, waiter);
+    faults_->hung = 0;
+    ASSERT_EQ(holder.ask(request("r", "k", token_of(granted))), "ok");
+  }
+}
+
+// To the moment at which the grant may leave.
+TEST_F(HungDiskTest, HandOffsAreMeasuredToTheirEnd) {
+  ServerProcess server(flags(), environment());
+  LineClient holder = server.connect();
+  LineClient waiter = server.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 1000")));
+  waiter.send(request("l", "k", "1000 1000"));
+  await_stats(holder, "\"waiters\":1");
+  faults_->hung = 1;
+  holder.send(request("r", "k", token));
+  await_figure(server, "dflockd_grants_total 2");
+  await_sync();
+  std::this_thread::sleep_for(300ms);
+  await_figure(server, "dflockd_handoff_seconds_count 0");
+  faults_->hung = 0;
+  EXPECT_EQ(masked(waiter.read_line()), "ok <token> 1000");
+  await_figure(server, "dflockd_handoff_seconds_count 1");
+  HttpClient client({.port = server.http_port()});
+  const std::string stats = client.get("/metrics").body;
+  const std::string_view name = "\ndflockd_handoff_seconds_sum ";
+  ASSERT_NE(stats.find(name), std::string::npos);
+  EXPECT_GE(std::stod(stats.substr(stats.find(name) + name.size())), 0.3);
 }
 
 // What looks on waits for the disk by itself.

@@ -20,7 +20,7 @@ ReplicatedJournalOptions options_of(const Node& node, Duration detect) {
   options.retry = std::chrono::milliseconds(10);
   options.seed = node.number * 1000 + node.lives;
   options.batch_max = 2048;
-  options.account_after = 40'000;
+  options.snapshot_after = 40'000;
   options.describe_ahead = 512;
   options.page = 7;
   options.erase_at_once = 20;

@@ -1,5 +1,6 @@
 #include "simulation/server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -53,6 +54,11 @@ class Server::WireTransport final : public Transport {
     send(corked_);
     return !output_.empty();
   }
+  std::uint64_t said() const override { return sent_ + output_.size(); }
+  void unsay(std::uint64_t from) override {
+    output_.resize(std::max(from, sent_) - sent_);
+    corked_ = std::min(corked_, output_.size());
+  }
   // As far as the session goes: what is left waits for one that blocks, or is half a request.
   void resume_input() override {
     for (std::size_t taken = 1; taken > 0 && !unread_.empty();) {
@@ -81,6 +87,7 @@ class Server::WireTransport final : public Transport {
     if (size > 0 && !is_closed_)
       server_.place_.send(wire_, std::string_view(output_).substr(0, size));
     output_.erase(0, size);
+    sent_ += size;
   }
 
   Server& server_;
@@ -89,6 +96,7 @@ class Server::WireTransport final : public Transport {
   std::string unread_;
   std::string output_;
   std::size_t corked_ = 0;
+  std::uint64_t sent_ = 0;
   bool input_ended_ = false;
   bool is_closed_ = false;
 };

@@ -584,9 +584,7 @@ void HttpSession::drain(std::string& out) {
 void HttpSession::end(bool) {
   if (listens_) context_.hub.drop(subscriber());
   if (state_ != State::waiting) return;
-  if (!context_.batch.cancel(wait_.id)) {
-    context_.host.abandon(id(), wait_.kind, wait_.key, wait_.holder);
-  }
+  if (!context_.batch.cancel(wait_.id)) context_.host.abandon(*this);
 }
 
 }  // namespace lockd

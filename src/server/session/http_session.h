@@ -65,14 +65,6 @@ class HttpSession final : public ServerSession {
     std::string allowed_origin{};
   };
 
-  // The acquire that waits, or was just answered.
-  struct Wait {
-    WaitId id{};
-    Kind kind = Kind::lock;
-    std::string key{};
-    std::string holder{};
-  };
-
   // Getting to the call.
   void execute(const HttpRequest& request, std::string& out);
   bool admit(const HttpRequest& request, HttpCall call, std::string& out);
@@ -119,7 +111,6 @@ class HttpSession final : public ServerSession {
   bool is_foreign_ = false;
   bool listens_ = false;  // to signals
   Exchange exchange_;
-  Wait wait_;
   std::string event_prefix_;  // of the keys whose events are streamed
   std::uint64_t missed_ = 0;
 };

@@ -116,7 +116,8 @@ void LineSession::reply_or_wait(const LineRequest& request, const Answer& answer
                                 std::string& out) {
   if (answer.outcome != Outcome::queued) return reply(request.command, answer, out);
   blocked_on_ = BlockedOn::wait;
-  wait_ = {answer.wait, request.command, request.kind, std::string(request.key)};
+  waiting_command_ = request.command;
+  wait_ = {answer.wait, request.kind, std::string(request.key)};
 }
 
 void LineSession::reply(Command command, const Answer& answer, std::string& out) {
@@ -153,7 +154,7 @@ void LineSession::barrier(std::string& out) {
 void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
   if (blocked_on_ != BlockedOn::wait) return;
   blocked_on_ = BlockedOn::nothing;
-  reply(wait_.command, {result.outcome, result.grant, {}}, out);
+  reply(waiting_command_, {result.outcome, result.grant, {}}, out);
 }
 
 void LineSession::report(std::string_view text, std::string& out) {
@@ -210,7 +211,7 @@ void LineSession::drain(std::string&) {
 void LineSession::end(bool keep_holds) {
   if (listens_) context_.hub.drop(subscriber());
   // Its place goes with the session; but it may have been granted meanwhile.
-  if (keep_holds && needs_peer()) context_.host.abandon(id(), wait_.kind, wait_.key, {});
+  if (keep_holds && needs_peer()) context_.host.abandon(*this);
   context_.batch.end_session(session_, keep_holds);
 }
 

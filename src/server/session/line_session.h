@@ -55,19 +55,11 @@ class LineSession final : public ServerSession {
   void refuse_draining(const ParsedRequest& parsed, std::string& out);
   Duration lease(const LineRequest& request) const;
 
-  // The request that waits, or did.
-  struct Wait {
-    WaitId id{};
-    Command command = Command::acquire;
-    Kind kind = Kind::lock;
-    std::string key{};
-  };
-
   LineFramer framer_;
-  Wait wait_;
   Phase phase_;
   BlockedOn blocked_on_ = BlockedOn::nothing;
-  bool listens_ = false;  // it has, at some time
+  Command waiting_command_ = Command::acquire;  // that waits, or did
+  bool listens_ = false;                        // it has, at some time
 };
 
 }  // namespace lockd

@@ -107,6 +107,16 @@ class ServerSession {
   // The peer is gone. `keep_holds`: its leases alone end what it holds. Nothing is called after it.
   virtual void end(bool keep_holds) = 0;
 
+  // The wait that blocks it, or the last that did. A holder without a name is known by the grant's
+  // secret.
+  struct Wait {
+    WaitId id{};
+    Kind kind = Kind::lock;
+    std::string key{};
+    std::string holder{};
+  };
+  const Wait& wait() const { return wait_; }
+
   Fate fate() const { return fate_; }
   // The rule that was broken, when that is why it closes.
   Violation violation() const { return violation_; }
@@ -130,6 +140,7 @@ class ServerSession {
 
   SessionContext& context_;
   Session session_;
+  Wait wait_;
   Fate fate_ = Fate::open;
   Violation violation_ = Violation::none;
   std::size_t pushed_ = 0;  // in this turn

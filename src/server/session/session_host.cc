@@ -148,18 +148,24 @@ bool SessionHost::take_inbox() {
 void SessionHost::take(const WaitResult& result) {
   HostedSession* const hosted = find_open(result.id);
   if (hosted == nullptr) return take_back(result);
-  if (result.outcome == Outcome::ok) {
-    // A grant that would outlive a peer that has gone, which nobody knew yet, would be nobody's.
-    if (hosted->session->holds_outlive_it() && hosted->transport->peer_has_left()) {
-      finish(*hosted, Ender::peer);
-      return take_back(result);
-    }
-    hosted->hand_offs.push_back({result.position, result.grant.expires_at - result.grant.ttl});
+  if (result.outcome == Outcome::ok && is_nobodys(*hosted)) {
+    finish(*hosted, Ender::peer);
+    return take_back(result);
   }
+  if (result.outcome == Outcome::ok) note_hand_off(*hosted, result);
   hosted->rests_on = std::max(hosted->rests_on, result.position);
   let_speak(*hosted,
             [&](ServerSession& session, std::string& out) { session.on_wait_done(result, out); });
   hosted->transport->resume_input();
+}
+
+// The wait is kept only where the grant may have to be taken back.
+void SessionHost::note_hand_off(HostedSession& hosted, const WaitResult& result) {
+  auto& hand_off = hosted.hand_offs.emplace_back();
+  hand_off.position = result.position;
+  hand_off.grant = result.grant;
+  hand_off.said = hosted.transport->said();
+  if (hosted.session->holds_outlive_it()) hand_off.wait = hosted.session->wait();
 }
 
 void SessionHost::take(const ReportFor& delivery) {
@@ -185,22 +191,32 @@ void SessionHost::take(const SignalFor& delivery) {
   }
 }
 
-void SessionHost::abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder) {
-  abandoned_.emplace(id, Abandoned{kind, std::string(key), std::string(holder)});
+// Whether a grant would outlive a peer that has gone, which nobody knew yet.
+bool SessionHost::is_nobodys(const HostedSession& hosted) const {
+  return hosted.session->holds_outlive_it() && hosted.transport->peer_has_left();
 }
 
 void SessionHost::take_back(const WaitResult& result) {
   const auto found = abandoned_.find(result.id);
   if (found == abandoned_.end()) return;
-  if (result.outcome == Outcome::ok) {
-    const Abandoned& wait = found->second;
-    const Holder by_secret(nullptr, result.grant.secret);
-    batch_.withdraw({.key = wait.key,
-                     .holder = wait.holder.empty() ? by_secret : Holder(wait.holder),
-                     .fence = result.grant.fence,
-                     .kind = wait.kind});
-  }
+  if (result.outcome == Outcome::ok) take_back(found->second, result.grant);
   abandoned_.erase(found);
+}
+
+void SessionHost::take_back(const ServerSession::Wait& wait, const Grant& grant) {
+  const Holder by_secret(nullptr, grant.secret);
+  batch_.withdraw({.key = wait.key,
+                   .holder = wait.holder.empty() ? by_secret : Holder(wait.holder),
+                   .fence = grant.fence,
+                   .kind = wait.kind});
+}
+
+// Grants that the peer will never hear of.
+void SessionHost::take_back_unsent(HostedSession& hosted) {
+  if (hosted.hand_offs.empty() || !hosted.session->holds_outlive_it()) return;
+  hosted.transport->unsay(hosted.hand_offs.front().said);
+  for (const auto& hand_off : hosted.hand_offs) take_back(hand_off.wait, hand_off.grant);
+  hosted.hand_offs.clear();
 }
 
 // Those who watch keys.
@@ -280,6 +296,9 @@ void SessionHost::send_or_cork(HostedSession& hosted) {
 }
 
 void SessionHost::uncork(HostedSession& hosted) {
+  if (!hosted.is_over && !hosted.hand_offs.empty() && is_nobodys(hosted)) {
+    finish(hosted, Ender::peer);
+  }
   count_hand_offs(hosted, hosted.corked_at);
   hosted.is_corked = false;
   if (hosted.transport->uncork()) send_or_cork(hosted);
@@ -293,7 +312,7 @@ void SessionHost::count_hand_offs(HostedSession& hosted, Position leaves) {
   const Time now = context_.engine.now();
   std::erase_if(hosted.hand_offs, [&](const HostedSession::HandOff& hand_off) {
     if (hand_off.position > leaves) return false;
-    context_.stats.hand_off.add(now - hand_off.granted_at);
+    context_.stats.hand_off.add(now - (hand_off.grant.expires_at - hand_off.grant.ttl));
     return true;
   });
 }
@@ -334,13 +353,21 @@ void SessionHost::close_when_over(HostedSession& hosted) {
   finish(hosted, all_taken_in ? Ender::peer : Ender::server);
 }
 
+void SessionHost::broken(HostedSession& hosted) {
+  take_back_unsent(hosted);
+  end(hosted, Ender::peer);
+}
+
 void SessionHost::finish(HostedSession& hosted, Ender ender) {
+  if (ender == Ender::peer) take_back_unsent(hosted);
   end(hosted, ender);
   hosted.closes = true;
-  if (!hosted.is_corked) hosted.transport->close_gently();
+  const bool waits = hosted.is_corked && !hosted.transport->output().empty();
+  if (!waits) hosted.transport->close_gently();
 }
 
 void SessionHost::cut(HostedSession& hosted) {
+  take_back_unsent(hosted);
   end(hosted, Ender::server);
   hosted.transport->close();
 }

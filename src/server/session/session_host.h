@@ -37,10 +37,12 @@ namespace lockd {
 
 // One session and its transport. Its members are the host's to change.
 struct HostedSession {
-  // A grant to a wait that is in the output.
+  // A grant to a wait, whose answer is in the output and has not left.
   struct HandOff {
-    Position position;
-    Time granted_at;
+    Position position = 0;
+    Grant grant{};
+    std::uint64_t said = 0;      // before it
+    ServerSession::Wait wait{};  // when the grant outlives the session
   };
 
   std::unique_ptr<ServerSession> session;
@@ -70,7 +72,7 @@ class SessionHost final : private Listener, private Mailbox {
   // The peer has closed or half-closed: what was complete is answered first.
   void peer_closed(HostedSession& hosted);
   // Nothing can be read or written any more.
-  void broken(HostedSession& hosted) { end(hosted, Ender::peer); }
+  void broken(HostedSession& hosted);
 
   // It is not served here, whatever it says.
   void turn_away(HostedSession& hosted);
@@ -98,8 +100,7 @@ class SessionHost final : private Listener, private Mailbox {
   void ask(SessionId id, ReportRequest request) { context_.ask(id, std::move(request)); }
   void watch_events(SessionId id);
   // The session ends while a grant for it may be on its way: if it is, it is to be taken back.
-  // Without a name the holder is known by the grant's secret.
-  void abandon(SessionId id, Kind kind, std::string_view key, std::string_view holder);
+  void abandon(const ServerSession& session) { abandoned_.emplace(session.id(), session.wait()); }
   Listener& listener() { return *this; }  // of their waits, by session id
 
   // Any thread. A report that was asked for.
@@ -110,13 +111,6 @@ class SessionHost final : private Listener, private Mailbox {
   void end_turn();
 
  private:
-  // A wait of a client that has gone: if it ends with a grant, that is taken back.
-  struct Abandoned {
-    Kind kind;
-    std::string key;
-    std::string holder;
-  };
-
   // Of what happens to keys, from a place in the feed on.
   struct Watcher {
     SessionId id;
@@ -150,7 +144,11 @@ class SessionHost final : private Listener, private Mailbox {
   void take(const WaitResult& result);
   void take(const SignalFor& delivery);
   void take(const ReportFor& delivery);
+  void note_hand_off(HostedSession& hosted, const WaitResult& result);
   void take_back(const WaitResult& result);
+  void take_back(const ServerSession::Wait& wait, const Grant& grant);
+  void take_back_unsent(HostedSession& hosted);
+  bool is_nobodys(const HostedSession& hosted) const;
 
   HostedSession* find(SessionId id) const;
   HostedSession* find_open(SessionId id) const;
@@ -173,7 +171,8 @@ class SessionHost final : private Listener, private Mailbox {
   SessionContext context_;
   boost::unordered_flat_map<SessionId, std::unique_ptr<HostedSession>> sessions_;
   std::vector<HostedSession*> leaving_;  // over; their transports are not idle yet
-  boost::unordered_flat_map<SessionId, Abandoned> abandoned_;
+  // Waits of sessions that are over: if they end with a grant, that is taken back.
+  boost::unordered_flat_map<SessionId, ServerSession::Wait> abandoned_;
   std::vector<Watcher> watchers_;
   std::uint64_t feed_place_ = 0;  // how far they have been told
   List<HostedSession, &HostedSession::touched> touched_;

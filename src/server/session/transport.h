@@ -3,6 +3,7 @@
 // Owned by the SessionHost, and used by its thread only.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace lockd {
@@ -20,6 +21,10 @@ class Transport {
   virtual void flush() = 0;
   virtual void cork() = 0;
   virtual bool uncork() = 0;
+  // How much was appended since the beginning, whatever has left of it; and takes back what was
+  // appended from there on and has not left.
+  virtual std::uint64_t said() const = 0;
+  virtual void unsay(std::uint64_t from) = 0;
 
   // Offers what was left unread to SessionHost::receive() again: the session can take more.
   virtual void resume_input() = 0;

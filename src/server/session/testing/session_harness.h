@@ -67,6 +67,10 @@ class SessionHarness {
       send(corked);
       return !out.empty();
     }
+    std::uint64_t said() const override { return sent.size() + out.size(); }
+    void unsay(std::uint64_t from) override {
+      out.resize(std::max<std::size_t>(from, sent.size()) - sent.size());
+    }
     void send(std::size_t size) {
       sent.append(out, 0, size);
       out.erase(0, size);
