@@ -26,18 +26,6 @@ bool is_pattern(std::string_view text) noexcept {
   return true;
 }
 
-bool matches(std::string_view pattern, std::string_view channel) noexcept {
-  Tokens wanted(pattern);
-  Tokens given(channel);
-  std::string_view token;
-  for (std::string_view want; wanted.next(&want);) {
-    if (!given.next(&token)) return false;
-    if (want == kAnyTokens) return true;
-    if (want != kAnyToken && want != token) return false;
-  }
-  return given.at_end();
-}
-
 bool is_payload(std::string_view channel, std::string_view payload) noexcept {
   constexpr std::size_t kAround = std::string_view("sig  ").size();
   return kAround + channel.size() + payload.size() <= kSignalSizeMax &&

@@ -1,10 +1,10 @@
-// What channels and patterns are, and which go together; for everyone who takes one from a client.
+// What channels and patterns are; for everyone who takes one from a client.
 //
 // A channel is tokens joined by dots: "orders.eu.42". A pattern is a channel in which `*` may stand
 // for exactly one token and `>`, as the last one, for one or more:
 //
-//   matches("orders.*.42", "orders.eu.42")      matches("orders.>", "orders.eu.42")
-//   !matches("orders.*", "orders.eu.42")        !matches("orders.>", "orders")
+//   "orders.*.42" and "orders.>" match "orders.eu.42", but "orders.*" does not
+//   "orders.>" does not match "orders"
 //
 // A token may be empty: "a..b" has three, and `*` matches the one in the middle. Pure functions:
 // any thread may call them. None recurses, and all take time linear in the text.
@@ -22,9 +22,6 @@ inline constexpr std::string_view kAnyTokens = ">";
 // no `>` anywhere; in a pattern both are whole tokens, and `>` the last.
 bool is_channel(std::string_view text) noexcept;
 bool is_pattern(std::string_view text) noexcept;
-
-// Precondition: is_pattern(pattern) and is_channel(channel).
-bool matches(std::string_view pattern, std::string_view channel) noexcept;
 
 // The longest line that clients read, its end aside; a signal must fit whatever transport it came
 // by, or one client's publish would break another's connection.

@@ -70,47 +70,5 @@ TEST(Pattern, AreNamesAsKeysAre) {
   EXPECT_FALSE(is_pattern(repeat("*.", 128) + "*"));
 }
 
-TEST(Pattern, MatchesTokenByToken) {
-  const struct {
-    const char* pattern;
-    const char* channel;
-    bool expected;
-  } cases[] = {
-      {"a", "a", true},         {"a", "b", false},        {"a", "a.b", false},
-      {"a.b", "a", false},      {"a.b", "a.b", true},     {"A", "a", false},
-      {"*", "a", true},         {"*", "a.b", false},      {"*.*", "a.b", true},
-      {"*.b", "a.b", true},     {"a.*", "a", false},      {"a.*", "a.b", true},
-      {"a.*", "a.b.c", false},  {"a.*.c", "a.b.c", true}, {"a.*.c", "a.b.d", false},
-      {"*.*.c", "a.b.c", true}, {">", "a", true},         {">", "a.b.c", true},
-      {"a.>", "a", false},      {"a.>", "a.b", true},     {"a.>", "a.b.c", true},
-      {"a.>", "b.c", false},    {"*.>", "a", false},      {"*.>", "a.b", true},
-      {"a.*.>", "a.b", false},  {"a.*.>", "a.b.c", true}, {"ab", "a", false},
-      {"a", "ab", false},
-  };
-  for (const auto& [pattern, channel, expected] : cases) {
-    EXPECT_EQ(matches(pattern, channel), expected) << pattern << " and " << channel;
-  }
-}
-
-TEST(Pattern, AnEmptyTokenIsATokenLikeAnyOther) {
-  EXPECT_TRUE(matches("a..b", "a..b"));
-  EXPECT_FALSE(matches("a..b", "a.b"));
-  EXPECT_TRUE(matches("a.*.b", "a..b"));
-  EXPECT_TRUE(matches("a.*", "a."));
-  EXPECT_TRUE(matches("a.>", "a."));
-  EXPECT_FALSE(matches("a", "a."));
-  EXPECT_FALSE(matches("a.", "a"));
-  EXPECT_TRUE(matches("*.*", "."));
-}
-
-TEST(Pattern, TheLongestNamesMatch) {
-  const std::string channel = repeat("a.", 127) + "a";
-  EXPECT_TRUE(matches(repeat("*.", 127) + "*", channel));
-  EXPECT_TRUE(matches(repeat("*.", 127) + ">", channel));
-  EXPECT_FALSE(matches(repeat("*.", 126) + "*", channel));
-  EXPECT_TRUE(matches(repeat(".", 256), repeat(".", 256)));
-  EXPECT_FALSE(matches(repeat(".", 255), repeat(".", 256)));
-}
-
 }  // namespace
 }  // namespace lockd

@@ -9,6 +9,7 @@
 
 #include "base/pattern.h"
 #include "pubsub/subscriptions.h"
+#include "pubsub/testing/subscriptions_model.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "http/http_client.h"
-#include "protocol/http/refused_requests.h"
 #include "protocol/http/request_parser.h"
+#include "protocol/http/testing/refused_requests.h"
 
 namespace lockd {
 namespace {

@@ -9,48 +9,48 @@
 
 namespace lockd {
 
-bool MembersBuilder::stop(Code& code, std::string_view problem) {
+bool RequestParamsBuilder::stop(Code& code, std::string_view problem) {
   if (problem_.empty()) problem_ = problem;
   code = boost::json::make_error_code(boost::json::error::not_object);
   return false;
 }
 
 // What lies deeper than the object's own members is looked over: its member is refused as a whole.
-bool MembersBuilder::take(RequestParams::Kind kind, Code& code) {
+bool RequestParamsBuilder::take(RequestParams::Kind kind, Code& code) {
   if (depth_ == 0) return stop(code);
   if (depth_ == 1) members_.members_.back().kind = kind;
   return true;
 }
 
-bool MembersBuilder::on_object_begin(Code& code) {
+bool RequestParamsBuilder::on_object_begin(Code& code) {
   if (depth_ > 0 && !take(RequestParams::Kind::other, code)) return false;
   has_object_ = true;
   ++depth_;
   return true;
 }
 
-bool MembersBuilder::on_object_end(std::size_t, Code&) {
+bool RequestParamsBuilder::on_object_end(std::size_t, Code&) {
   --depth_;
   return true;
 }
 
-bool MembersBuilder::on_array_begin(Code& code) {
+bool RequestParamsBuilder::on_array_begin(Code& code) {
   if (!take(RequestParams::Kind::other, code)) return false;
   ++depth_;
   return true;
 }
 
-bool MembersBuilder::on_array_end(std::size_t, Code&) {
+bool RequestParamsBuilder::on_array_end(std::size_t, Code&) {
   --depth_;
   return true;
 }
 
-bool MembersBuilder::on_key_part(View part, std::size_t, Code&) {
+bool RequestParamsBuilder::on_key_part(View part, std::size_t, Code&) {
   part_.append(part.data(), part.size());
   return true;
 }
 
-bool MembersBuilder::on_key(View part, std::size_t, Code& code) {
+bool RequestParamsBuilder::on_key(View part, std::size_t, Code& code) {
   part_.append(part.data(), part.size());
   if (depth_ == 1) {
     for (const RequestParams::Member& member : members_.members_) {
@@ -63,12 +63,12 @@ bool MembersBuilder::on_key(View part, std::size_t, Code& code) {
   return true;
 }
 
-bool MembersBuilder::on_string_part(View part, std::size_t, Code&) {
+bool RequestParamsBuilder::on_string_part(View part, std::size_t, Code&) {
   part_.append(part.data(), part.size());
   return true;
 }
 
-bool MembersBuilder::on_string(View part, std::size_t, Code& code) {
+bool RequestParamsBuilder::on_string(View part, std::size_t, Code& code) {
   part_.append(part.data(), part.size());
   if (!take(RequestParams::Kind::text, code)) return false;
   if (depth_ == 1) members_.members_.back().text = part_;
@@ -76,7 +76,7 @@ bool MembersBuilder::on_string(View part, std::size_t, Code& code) {
   return true;
 }
 
-bool MembersBuilder::on_int64(std::int64_t number, View, Code& code) {
+bool RequestParamsBuilder::on_int64(std::int64_t number, View, Code& code) {
   if (!take(RequestParams::Kind::number, code)) return false;
   if (depth_ == 1) members_.members_.back().number = number;
   return true;
@@ -84,7 +84,7 @@ bool MembersBuilder::on_int64(std::int64_t number, View, Code& code) {
 
 // JSON has one kind of number: 5.0 and 5e3 are whole, too. The parser's own value is not always the
 // nearest, so the text is read again; the body is parsed in one piece, so that is all of it.
-bool MembersBuilder::on_double(double, View text, Code& code) {
+bool RequestParamsBuilder::on_double(double, View text, Code& code) {
   constexpr double kExactMax = 9'007'199'254'740'992;  // 2^53
   double number = 0;
   const char* end = text.data() + text.size();
@@ -95,7 +95,7 @@ bool MembersBuilder::on_double(double, View text, Code& code) {
   return take(RequestParams::Kind::other, code);
 }
 
-bool MembersBuilder::on_bool(bool truth, Code& code) {
+bool RequestParamsBuilder::on_bool(bool truth, Code& code) {
   if (!take(RequestParams::Kind::truth, code)) return false;
   if (depth_ == 1) members_.members_.back().truth = truth;
   return true;
@@ -103,7 +103,7 @@ bool MembersBuilder::on_bool(bool truth, Code& code) {
 
 RequestParams RequestParams::of_json(std::string_view body) {
   RequestParams params;
-  boost::json::basic_parser<MembersBuilder> parser(boost::json::parse_options(), params);
+  boost::json::basic_parser<RequestParamsBuilder> parser(boost::json::parse_options(), params);
   boost::json::error_code code;
   const std::size_t taken = parser.write_some(false, body.data(), body.size(), code);
   const std::string_view problem = parser.handler().problem();

@@ -51,7 +51,7 @@ class RequestParams {
   HttpError error() const;
 
  private:
-  friend class MembersBuilder;
+  friend class RequestParamsBuilder;
 
   enum class Kind : std::uint8_t { text, number, truth, other };
   struct Member {

@@ -13,7 +13,7 @@
 
 namespace lockd {
 
-class MembersBuilder {
+class RequestParamsBuilder {
  public:
   // As the parser wants them.
   static constexpr std::size_t max_object_size = RequestParams::kCountMax;
@@ -24,7 +24,7 @@ class MembersBuilder {
   using Code = boost::json::error_code;
   using View = boost::json::string_view;
 
-  explicit MembersBuilder(RequestParams& params) : members_(params) {}
+  explicit RequestParamsBuilder(RequestParams& params) : members_(params) {}
 
   bool on_document_begin(Code&) { return true; }
   bool on_document_end(Code& code) { return depth_ == 0 && has_object_ ? true : stop(code); }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "protocol/http/refused_requests.h"
+#include "protocol/http/testing/refused_requests.h"
 
 namespace lockd {
 namespace {

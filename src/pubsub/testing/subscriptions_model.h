@@ -14,6 +14,19 @@
 
 namespace lockd {
 
+// Precondition: is_pattern(pattern) and is_channel(channel).
+inline bool matches(std::string_view pattern, std::string_view channel) noexcept {
+  Tokens wanted(pattern);
+  Tokens given(channel);
+  std::string_view token;
+  for (std::string_view want; wanted.next(&want);) {
+    if (!given.next(&token)) return false;
+    if (want == kAnyTokens) return true;
+    if (want != kAnyToken && want != token) return false;
+  }
+  return given.at_end();
+}
+
 class SubscriptionsModel {
  public:
   bool add(SubscriberId subscriber, const std::string& pattern, const std::string& group) {
