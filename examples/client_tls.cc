@@ -1,6 +1,6 @@
 // Says whether a server lets us in, over TLS and with the shared secret.
 //
-// usage: client_tls HOST:PORT CA_FILE, with the secret in DFLOCKD_AUTH_TOKEN
+// usage: client_tls HOST:PORT CA_FILE, with the secret in LOCKD_AUTH_TOKEN
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -11,7 +11,7 @@ using namespace lockd::client;
 
 int main(int count, char** arguments) {
   const auto address = count == 3 ? Address::parse(arguments[1]) : std::nullopt;
-  const char* const secret = std::getenv("DFLOCKD_AUTH_TOKEN");
+  const char* const secret = std::getenv("LOCKD_AUTH_TOKEN");
   if (!address || secret == nullptr) return 2;
   const std::string ca_file = arguments[2];
 

@@ -84,14 +84,6 @@ std::string as_utf8(std::string_view text, std::string_view instead) {
   return valid;
 }
 
-std::optional<bool> parse_bool(std::string_view text) {
-  std::string word(text);
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (word == "true" || word == "1" || word == "yes" || word == "on") return true;
-  if (word == "false" || word == "0" || word == "no" || word == "off") return false;
-  return std::nullopt;
-}
-
 std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
                                          std::uint64_t max) {
   std::uint64_t value = 0;

@@ -24,12 +24,8 @@ bool is_plain_text(std::string_view text) noexcept;
 // With `instead` for every byte that belongs to no character of UTF-8. Control characters stay.
 std::string as_utf8(std::string_view text, std::string_view instead);
 
-// Values, strictly: no spaces, no signs, nothing left over.
-
-// true/false, 1/0, yes/no, on/off, in any case.
-std::optional<bool> parse_bool(std::string_view text);
-
-// Decimal digits and nothing else, from `min` to `max`.
+// Decimal digits and nothing else, from `min` to `max`: for what programs write. What people write
+// is read by config/values.h.
 std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,
                                          std::uint64_t max);
 

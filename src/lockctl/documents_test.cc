@@ -5,15 +5,16 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "config/pages.h"
 #include "lockctl/commands/command_table.h"
-#include "lockctl/completion.h"
-#include "lockctl/help_text.h"
-#include "lockctl/man_page.h"
 
 namespace lockd::cli {
 namespace {
 
+using config::Option;
+using config::Place;
 using Names = std::set<std::string>;
 
 // Every long option that a text speaks of.
@@ -26,16 +27,27 @@ Names long_options(const std::string& text) {
   return names;
 }
 
-Names table_options(const Command& command) {
+// Those that are called by themselves.
+std::vector<Place> all_commands() {
+  auto places = places_of(place_of(program()));
+  std::erase_if(places, [](const Place& place) { return !place.command->commands.empty(); });
+  return places;
+}
+
+// "wal verify" of "lockctl wal verify".
+std::string words_of(const Place& place) { return place.path.substr(program().name.size() + 1); }
+
+Names table_options(const Place& place) {
   Names names{"help"};
-  for (const OptionGroup& group : command.groups) {
-    for (const Option& option : group.options) {
-      names.insert(std::string(option.name));
-      if (!option.alias.empty()) names.insert(std::string(option.alias));
-    }
+  for (const Option* option : options_of(*place.command)) {
+    names.insert(std::string(option->name));
+    if (!option->alias.empty()) names.insert(std::string(option->alias));
+    if (option->has_negation()) names.insert("no-" + std::string(option->name));
   }
   return names;
 }
+
+std::string manual(const Place& place) { return man_page(place, "lockd"); }
 
 std::string without_roff(std::string text) {
   for (std::size_t at; (at = text.find("\\-")) != std::string::npos;) text.replace(at, 2, "-");
@@ -49,44 +61,46 @@ std::string line_with(const std::string& text, const std::string& part) {
 }
 
 TEST(Documents, HelpHasEveryOptionOfTheCommand) {
-  for (const Command& command : commands()) {
-    Names said = long_options(help_text(command));
-    for (const std::string& name : table_options(command)) {
+  for (const Place& place : all_commands()) {
+    Names said = long_options(help_text(place));
+    for (const std::string& name : table_options(place)) {
       if (name == "help") continue;
-      EXPECT_TRUE(said.contains(name)) << command.name << ": --" << name;
+      EXPECT_TRUE(said.contains(name)) << place.path << ": --" << name;
     }
     // An example or an explanation may speak of flock's, or of the server's --wal.
-    const Names known = table_options(command);
+    const Names known = table_options(place);
     for (const std::string& name : said) {
       if (name == "wal" || name == "http" || name == "servers") continue;
-      EXPECT_TRUE(known.contains(name)) << command.name << " has no --" << name;
+      EXPECT_TRUE(known.contains(name)) << place.path << " has no --" << name;
     }
   }
 }
 
 TEST(Documents, HelpFitsATerminal) {
-  for (const Command& command : commands()) {
-    std::istringstream lines(help_text(command));
+  for (const Place& place : all_commands()) {
+    std::istringstream lines(help_text(place));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
   }
 }
 
 TEST(Documents, TheManualSaysWhatTheHelpSays) {
-  for (const Command& command : commands()) {
-    EXPECT_EQ(long_options(without_roff(man_page(command))), long_options(help_text(command)))
-        << command.name;
-    EXPECT_NE(without_roff(man_page()).find(page_name(command) + "(1)"), std::string::npos);
+  for (const Place& place : all_commands()) {
+    EXPECT_EQ(long_options(without_roff(manual(place))), long_options(help_text(place)))
+        << place.path;
+    EXPECT_NE(without_roff(manual(place_of(program()))).find(page_name(place) + "(1)"),
+              std::string::npos);
   }
-  EXPECT_EQ(long_options(without_roff(man_page())), long_options(help_text()));
+  EXPECT_EQ(long_options(without_roff(manual(place_of(program())))),
+            long_options(help_text(place_of(program()))));
 }
 
 TEST(Documents, TheManualIsWellFormed) {
-  for (const Command& command : commands()) {
-    const std::string page = man_page(command);
+  for (const Place& place : all_commands()) {
+    const std::string page = manual(place);
     EXPECT_TRUE(page.starts_with(".TH \"LOCKCTL\\-")) << page.substr(0, 40);
     std::istringstream lines(page);
     for (std::string line; std::getline(lines, line);) {
-      EXPECT_FALSE(line.empty()) << "an empty line in " << command.name;
+      EXPECT_FALSE(line.empty()) << "an empty line in " << place.path;
       if (!line.starts_with('.')) continue;
       static const std::regex known(R"(\.(TH|SH|TP|B|BR|PP|RS|RE|nf|fi)( .*)?)");
       EXPECT_TRUE(std::regex_match(line, known)) << line;
@@ -95,17 +109,17 @@ TEST(Documents, TheManualIsWellFormed) {
 }
 
 TEST(Documents, BashKnowsEveryCommandAndOption) {
-  const std::string script = bash_completion();
-  for (const Command& command : commands()) {
-    const std::string line = line_with(script, "    '" + std::string(command.name) + "') words=");
-    EXPECT_EQ(long_options(line), table_options(command)) << command.name;
+  const std::string script = bash_completion(program());
+  for (const Place& place : all_commands()) {
+    const std::string line = line_with(script, "    '" + words_of(place) + "') words=");
+    EXPECT_EQ(long_options(line), table_options(place)) << place.path;
   }
 }
 
 TEST(Documents, ZshKnowsEveryCommandAndOption) {
-  const std::string script = zsh_completion();
-  for (const Command& command : commands()) {
-    const std::string word(command.name.substr(command.name.rfind(' ') + 1));
+  const std::string script = zsh_completion(program());
+  for (const Place& place : all_commands()) {
+    const std::string word(place.command->name);
     const std::size_t start = script.find("\n    " + word + ")\n");
     ASSERT_NE(start, std::string::npos) << word;
     const std::string part = script.substr(start, script.find(" ;;\n", start) - start);
@@ -115,19 +129,19 @@ TEST(Documents, ZshKnowsEveryCommandAndOption) {
     for (std::sregex_iterator it(part.begin(), part.end(), declared), end; it != end; ++it) {
       names.insert((*it)[1]);
     }
-    EXPECT_EQ(names, table_options(command)) << command.name;
+    EXPECT_EQ(names, table_options(place)) << place.path;
   }
 }
 
 TEST(Documents, FishKnowsEveryCommandAndOption) {
-  const std::string script = fish_completion();
+  const std::string script = fish_completion(program());
   static const std::regex declared(" -l ([a-z][a-z-]*)");
-  for (const Command& command : commands()) {
-    const std::size_t space = command.name.find(' ');
-    std::string when =
-        "-n '__fish_seen_subcommand_from " + std::string(command.name.substr(0, space));
+  for (const Place& place : all_commands()) {
+    const std::string words = words_of(place);
+    const std::size_t space = words.find(' ');
+    std::string when = "-n '__fish_seen_subcommand_from " + words.substr(0, space);
     if (space != std::string_view::npos) {
-      when += "; and __fish_seen_subcommand_from " + std::string(command.name.substr(space + 1));
+      when += "; and __fish_seen_subcommand_from " + words.substr(space + 1);
     }
     when += "'";
     Names names{"help"};
@@ -140,12 +154,12 @@ TEST(Documents, FishKnowsEveryCommandAndOption) {
         names.insert((*it)[1]);
       }
     }
-    EXPECT_EQ(names, table_options(command)) << command.name;
+    EXPECT_EQ(names, table_options(place)) << place.path;
   }
 }
 
 TEST(Documents, EveryExitCodeIsExplained) {
-  const std::string help = help_text(*find_command("run"));
+  const std::string help = config::help_text({"lockctl run", find_command(program(), "run")});
   for (const char* code : {"1", "64", "69", "75", "77", "79", "126", "127", "128+n"}) {
     EXPECT_NE(help.find("\n  " + std::string(code) + "\n"), std::string::npos) << code;
   }

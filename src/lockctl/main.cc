@@ -1,12 +1,13 @@
 // lockctl: locks for people and scripts.
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <string>
 
-#include "lockctl/arguments.h"
+#include "config/arguments.h"
+#include "config/environment.h"
+#include "config/pages.h"
+#include "lockctl/commands/command_table.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/help_text.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockctl/settings.h"
@@ -19,33 +20,27 @@ int complain(const std::string& line, int code) {
   return code;
 }
 
-// Others can read the arguments of a process; not for longer than it takes to get here.
-void scrub(const Parsed& parsed) {
-  for (const std::string_view secret : parsed.secrets) {
-    std::memset(const_cast<char*>(secret.data()), '*', secret.size());
-  }
-}
-
-int execute(const Parsed& parsed, Output& output) {
+int execute(const config::Parsed& parsed, Output& output) {
   if (!parsed.error.empty()) return complain(parsed.error, kExitUsage);
-  if (parsed.action == Parsed::Action::version) {
+  if (parsed.arguments.has("help")) {
+    output.write(help_text(parsed.place));
+    return kExitOk;
+  }
+  if (parsed.arguments.has("version")) {
     output.line("lockctl " + std::string(program_version()));
     return kExitOk;
   }
-  if (parsed.action == Parsed::Action::help) {
-    output.write(parsed.command == nullptr ? help_text() : help_text(*parsed.command));
-    return kExitOk;
-  }
   // What needs no server must not fail by a setting of one.
-  const bool connects = find_option(*parsed.command, "server") != nullptr;
+  const bool connects = !parsed.place.command->shared.empty();
   const Settings settings =
-      connects ? load_settings(parsed.arguments, process_environment()) : Settings{};
-  return parsed.command->execute({*parsed.command, parsed.arguments, settings, output});
+      connects ? load_settings(parsed.arguments, config::process_environment()) : Settings{};
+  return execute_of(*parsed.place.command)({parsed.place, parsed.arguments, settings, output});
 }
 
 int run(int argc, char** argv) {
-  const Parsed parsed = parse_arguments({argv + 1, argv + argc});
-  scrub(parsed);
+  const config::Parsed parsed = parse_arguments(program(), {argv + 1, argv + argc});
+  // Others can read the arguments of a process; not for longer than it takes to get here.
+  config::scrub(parsed.secrets);
   Output output(stdout);
   try {
     return execute(parsed, output);

@@ -1,16 +1,16 @@
 // Where the server is and how to talk to it: from options, variables and lockd.toml.
 //
 // The command line wins over the environment, the environment over the file, the file over the
-// defaults. Every value that counts must be valid; one that another wins over is not looked at.
-// Called once, by the first thread.
+// defaults (see config/settings.h). Called once, by the first thread.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "lockctl/arguments.h"
+#include "config/arguments.h"
+#include "config/environment.h"
 #include "lockd/client/address.h"
 #include "lockd/client/client.h"
 #include "lockd/client/connection.h"
@@ -37,23 +37,12 @@ struct Settings {
   std::vector<HttpAddress> http_servers{};  // of bench --http, which has them for servers
 };
 
-// The doors to the environment, so that tests can pass their own.
-struct Environment {
-  std::function<std::optional<std::string>(const std::string& name)> variable;
-  // Nothing when there is no such file. Throws Failure when it cannot be read.
-  std::function<std::optional<std::string>(const std::string& path)> file;
-};
+// Throws Failure, with a line that names the setting, the value and what it takes; also when a
+// variable is set that lockctl read once, and its successor is not.
+Settings load_settings(const config::Arguments& arguments, const config::Environment& environment);
 
-Environment process_environment();
-
-// Throws Failure, with a line that names the setting, the value and what it takes.
-Settings load_settings(const Arguments& arguments, const Environment& environment);
-
-// "host:port", ":port", with http:// or https:// before it; `tls` where that is not said. A server
-// listens on 0.0.0.0 or nowhere in particular; its clients on the same machine mean loopback.
+// "host:port", ":port", with http:// or https:// before it; `tls` where that is not said. No host,
+// and the address of a server that listens everywhere, are this machine's.
 std::optional<HttpAddress> parse_http_address(std::string_view text, bool tls);
-
-// One address or several with commas between. Throws Failure; `origin` says where they come from.
-std::vector<client::Address> parse_servers(std::string_view text, const std::string& origin);
 
 }  // namespace lockd::cli

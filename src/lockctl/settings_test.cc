@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "config/testing/fake_environment.h"
+#include "lockctl/commands/command_table.h"
 #include "lockctl/output/failure.h"
 
 namespace lockd::cli {
@@ -15,20 +16,13 @@ namespace {
 using namespace std::chrono_literals;
 
 // A machine with these variables and files, and nothing else.
-struct FakeMachine {
-  std::map<std::string, std::string> variables{{"HOME", "/home/ana"}};
-  std::map<std::string, std::string> files{};
+struct FakeMachine : config::FakeEnvironment {
+  FakeMachine() { variables["HOME"] = "/home/ana"; }
 
   Settings load(const std::vector<const char*>& words = {"ping"}) const {
-    const auto look = [](const std::map<std::string, std::string>& all) {
-      return [&all](const std::string& name) -> std::optional<std::string> {
-        const auto found = all.find(name);
-        return found == all.end() ? std::nullopt : std::optional(found->second);
-      };
-    };
-    const Parsed parsed = parse_arguments(words);
+    const config::Parsed parsed = parse_arguments(program(), words);
     EXPECT_EQ(parsed.error, "");
-    return load_settings(parsed.arguments, {.variable = look(variables), .file = look(files)});
+    return load_settings(parsed.arguments, environment());
   }
 
   std::string error(const std::vector<const char*>& words = {"ping"}) const {
@@ -59,114 +53,159 @@ TEST(Settings, HaveDefaults) {
 }
 
 TEST(Settings, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
-  FakeMachine environment;
-  environment.files[kFile] = "server = \"file:1\"\n";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"file:1"});
-  environment.variables["DFLOCKD_SERVERS"] = "variable:2";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"variable:2"});
-  EXPECT_EQ(names(environment.load({"ping", "-s", "flag:3"})), std::vector<std::string>{"flag:3"});
+  FakeMachine machine;
+  machine.files[kFile].text = "server = \"file:1\"\n";
+  EXPECT_EQ(names(machine.load()), std::vector<std::string>{"file:1"});
+  machine.variables["LOCKD_SERVERS"] = "variable:2";
+  EXPECT_EQ(names(machine.load()), std::vector<std::string>{"variable:2"});
+  EXPECT_EQ(names(machine.load({"ping", "-s", "flag:3"})), std::vector<std::string>{"flag:3"});
 }
 
 TEST(Settings, ServersAreAListInEverySource) {
-  FakeMachine environment;
+  FakeMachine machine;
   const std::vector<std::string> both{"a:1", "b:6388"};
-  EXPECT_EQ(names(environment.load({"ping", "-s", "a:1", "--servers", "b"})), both);
-  EXPECT_EQ(names(environment.load({"ping", "-s", "a:1, b"})), both);
-  environment.files[kFile] = "servers = [\"a:1\", \"b\"]\n";
-  EXPECT_EQ(names(environment.load()), both);
-  environment.variables["DFLOCKD_SERVERS"] = "a:1,b";
-  EXPECT_EQ(names(environment.load()), both);
+  EXPECT_EQ(names(machine.load({"ping", "-s", "a:1", "--servers", "b"})), both);
+  EXPECT_EQ(names(machine.load({"ping", "-s", "a:1, b"})), both);
+  machine.files[kFile].text = "servers = [\"a:1\", \"b\"]\n";
+  EXPECT_EQ(names(machine.load()), both);
+  machine.variables["LOCKD_SERVERS"] = "a:1,b";
+  EXPECT_EQ(names(machine.load()), both);
 }
 
 TEST(Settings, AClusterIsAListInEverySource) {
-  FakeMachine environment;
+  FakeMachine machine;
   const std::vector<std::string> both{"a:1", "b:6388"};
   const auto expect_cluster = [&](const Settings& settings) {
     EXPECT_EQ(names(settings), both);
     EXPECT_TRUE(settings.is_cluster);
     EXPECT_EQ(settings.client().cluster.size(), 2U);
   };
-  expect_cluster(environment.load({"ping", "--cluster", "a:1", "--cluster", "b"}));
-  expect_cluster(environment.load({"ping", "--cluster", "a:1, b"}));
-  environment.files[kFile] = "cluster = [\"a:1\", \"b\"]\n";
-  expect_cluster(environment.load());
-  environment.files[kFile] = "cluster = \"elsewhere\"\n";
-  environment.variables["DFLOCKD_CLUSTER"] = "a:1,b";
-  expect_cluster(environment.load());
+  expect_cluster(machine.load({"ping", "--cluster", "a:1", "--cluster", "b"}));
+  expect_cluster(machine.load({"ping", "--cluster", "a:1, b"}));
+  machine.files[kFile].text = "cluster = [\"a:1\", \"b\"]\n";
+  expect_cluster(machine.load());
+  machine.files[kFile].text = "cluster = \"elsewhere\"\n";
+  machine.variables["LOCKD_CLUSTER"] = "a:1,b";
+  expect_cluster(machine.load());
   EXPECT_FALSE(FakeMachine().load().is_cluster);
   EXPECT_EQ(FakeMachine().error({"ping", "--cluster", "a:b"}),
-            "--cluster: 'a:b': it takes HOST or HOST:PORT");
+            "--cluster from the command line is 'a:b': it takes HOST or HOST:PORT");
 }
 
 TEST(Settings, OfAClusterAndServersTheStrongerSourceCounts) {
-  FakeMachine environment;
-  environment.files[kFile] = "cluster = \"file\"\n";
-  environment.variables["DFLOCKD_HOST"] = "host";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"host:6388"});
-  environment.variables["DFLOCKD_CLUSTER"] = "variable";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"variable:6388"});
-  const Settings flag = environment.load({"ping", "-s", "flag"});
+  FakeMachine machine;
+  machine.files[kFile].text = "cluster = \"file\"\n";
+  machine.variables["LOCKD_SERVERS"] = "one";
+  EXPECT_EQ(names(machine.load()), std::vector<std::string>{"one:6388"});
+  machine.variables.erase("LOCKD_SERVERS");
+  machine.variables["LOCKD_CLUSTER"] = "variable";
+  EXPECT_EQ(names(machine.load()), std::vector<std::string>{"variable:6388"});
+  const Settings flag = machine.load({"ping", "-s", "flag"});
   EXPECT_EQ(names(flag), std::vector<std::string>{"flag:6388"});
   EXPECT_FALSE(flag.is_cluster);
-  EXPECT_EQ(environment.error({"ping", "-s", "a", "--cluster", "b"}),
-            "--cluster and --server: give one of them");
+  EXPECT_EQ(machine.error({"ping", "-s", "a", "--cluster", "b"}),
+            "--server from the command line and --cluster from the command line: give one of them");
 }
 
 TEST(Settings, HttpAddressesMayBeThoseOfACluster) {
-  FakeMachine environment;
-  environment.variables["DFLOCKD_HTTP_ADDR"] = "a:1,https://b:2";
-  const Settings settings = environment.load();
+  FakeMachine machine;
+  machine.variables["LOCKD_HTTP_ADDR"] = "a:1,https://b:2";
+  const Settings settings = machine.load();
   ASSERT_EQ(settings.http.size(), 2U);
   EXPECT_EQ(settings.http[1].to_string(), "https://b:2");
-  EXPECT_EQ(environment.load({"list", "--http", "c:3"}).http.size(), 1U);
-  EXPECT_EQ(environment.error({"list", "--http", "a:1,b"}),
-            "--http: 'b': it takes HOST:PORT or http://HOST:PORT");
-  EXPECT_EQ(environment.error({"list", "--http", ","}), "--http: it names no server");
+  EXPECT_EQ(machine.load({"list", "--http", "c:3"}).http.size(), 1U);
+  EXPECT_EQ(machine.error({"list", "--http", "a:1,b"}),
+            "--http from the command line is 'b': it takes HOST:PORT or http://HOST:PORT");
+  EXPECT_EQ(machine.error({"list", "--http", ","}), "--http from the command line names no server");
 }
 
-TEST(Settings, HostAndPortOfTheServerAreUnderstood) {
-  FakeMachine environment;
-  environment.variables["DFLOCKD_PORT"] = "7000";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"127.0.0.1:7000"});
-  environment.variables["DFLOCKD_HOST"] = "0.0.0.0";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"127.0.0.1:7000"});
-  environment.variables["DFLOCKD_HOST"] = "locks";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"locks:7000"});
-  environment.variables["DFLOCKD_SERVERS"] = "other:1";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"other:1"});
+TEST(Settings, WhereAServerListensIsNotWhereItIsReached) {
+  FakeMachine machine;
+  for (const char* name : {"DFLOCKD_HOST", "DFLOCKD_PORT", "DFLOCKD_HTTP_ADDR",
+                           "DFLOCKD_AUTH_TOKEN", "DFLOCKD_TLS_CERT", "DFLOCKD_TLS_KEY"}) {
+    machine.variables[name] = "7000";
+  }
+  const Settings settings = machine.load();
+  EXPECT_EQ(names(settings), std::vector<std::string>{"127.0.0.1:6388"});
+  EXPECT_TRUE(settings.http.empty());
+  EXPECT_FALSE(settings.connect.tls);
+  EXPECT_EQ(settings.connect.auth_token, "");
+}
+
+TEST(Settings, AVariableThatIsNoLongerReadIsRefusedUntilItsSuccessorIsSet) {
+  const struct {
+    const char* former;
+    const char* successor;
+    const char* value;
+  } cases[] = {
+      {"DFLOCKD_SERVERS", "LOCKD_SERVERS", "a"},
+      {"DFLOCKD_CLUSTER", "LOCKD_CLUSTER", "a"},
+      {"DFLOCKD_TLS", "LOCKD_TLS", "1"},
+      {"DFLOCKD_TLS_CA", "LOCKD_TLS_CA", "a"},
+      {"DFLOCKD_TLS_CLIENT_CERT", "LOCKD_TLS_CERT", "a"},
+      {"DFLOCKD_TLS_CLIENT_KEY", "LOCKD_TLS_KEY", "a"},
+      {"DFLOCKD_TLS_SERVER_NAME", "LOCKD_TLS_SERVER_NAME", "a"},
+      {"DFLOCKD_TLS_INSECURE", "LOCKD_TLS_INSECURE", "1"},
+  };
+  for (const auto& [former, successor, value] : cases) {
+    FakeMachine machine;
+    machine.variables[former] = value;
+    const std::string expected = std::string(former) +
+                                 " is set, which lockctl no longer reads: set " + successor +
+                                 " instead";
+    EXPECT_EQ(machine.error(), expected);
+    EXPECT_EQ(machine.error({"ping", "--server", "b"}), expected);
+    machine.variables[successor] = value;
+    EXPECT_EQ(machine.error().find(former), std::string::npos);
+    machine.variables.erase(successor);
+    machine.variables[former] = "";
+    EXPECT_EQ(machine.error(), "");
+  }
+}
+
+TEST(Settings, WhatTheCommandOfRunSeesIsNoSetting) {
+  FakeMachine machine;
+  for (const char* name : {"LOCKD_KEY", "LOCKD_TOKEN", "LOCKD_FENCE", "LOCKD_EXPIRES_AT"}) {
+    machine.variables[name] = "\n";
+  }
+  EXPECT_EQ(machine.load().connect.auth_token, "");
 }
 
 TEST(Settings, TheFileIsWhereXdgSaysIt) {
-  FakeMachine environment;
-  environment.files["/etc/xdg/lockd.toml"] = "server = \"xdg\"";
-  environment.files["/elsewhere"] = "server = \"named\"";
-  environment.variables["XDG_CONFIG_HOME"] = "/etc/xdg";
-  EXPECT_EQ(names(environment.load()), std::vector<std::string>{"xdg:6388"});
-  EXPECT_EQ(names(environment.load({"ping", "--config", "/elsewhere"})),
+  FakeMachine machine;
+  machine.files["/etc/xdg/lockd.toml"].text = "server = \"xdg\"";
+  machine.files["/elsewhere"].text = "server = \"named\"";
+  machine.variables["XDG_CONFIG_HOME"] = "/etc/xdg";
+  EXPECT_EQ(names(machine.load()), std::vector<std::string>{"xdg:6388"});
+  EXPECT_EQ(names(machine.load({"ping", "--config", "/elsewhere"})),
             std::vector<std::string>{"named:6388"});
-  EXPECT_EQ(environment.error({"ping", "--config", "/none"}), "/none: there is no such file");
+  EXPECT_EQ(
+      machine.error({"ping", "--config", "/none"}),
+      "--config from the command line is '/none': it cannot be read: No such file or directory");
 }
 
 TEST(Settings, TheTokenOfTheStrongerSourceCounts) {
-  FakeMachine environment;
-  environment.files["/token"] = "  from a file\n";
-  environment.files[kFile] = "token = \"from lockd.toml\"";
-  EXPECT_EQ(environment.load().connect.auth_token, "from lockd.toml");
-  environment.variables["DFLOCKD_AUTH_TOKEN_FILE"] = "/token";
-  EXPECT_EQ(environment.load().connect.auth_token, "from a file");
-  EXPECT_EQ(environment.load({"ping", "--token", "typed"}).connect.auth_token, "typed");
-  environment.variables["DFLOCKD_AUTH_TOKEN"] = "both";
-  EXPECT_EQ(environment.error(),
-            "DFLOCKD_AUTH_TOKEN and DFLOCKD_AUTH_TOKEN_FILE: give one of them");
+  FakeMachine machine;
+  machine.files["/token"].text = "  from a file\n";
+  machine.files[kFile].text = "token = \"from lockd.toml\"";
+  EXPECT_EQ(machine.load().connect.auth_token, "from lockd.toml");
+  machine.variables["LOCKD_AUTH_TOKEN_FILE"] = "/token";
+  EXPECT_EQ(machine.load().connect.auth_token, "from a file");
+  EXPECT_EQ(machine.load({"ping", "--token", "typed"}).connect.auth_token, "typed");
+  machine.variables["LOCKD_AUTH_TOKEN"] = "both";
+  EXPECT_EQ(
+      machine.error(),
+      "--token from LOCKD_AUTH_TOKEN and --token-file from LOCKD_AUTH_TOKEN_FILE: give one of "
+      "them");
 }
 
 TEST(Settings, OptionsOfTlsImplyIt) {
-  FakeMachine environment;
-  EXPECT_TRUE(environment.load({"ping", "--tls"}).connect.tls);
-  EXPECT_EQ(environment.load({"ping", "--tls-ca", "/ca"}).connect.tls->ca_file, "/ca");
-  EXPECT_FALSE(environment.load({"ping", "--tls-insecure"}).connect.tls->verify);
-  EXPECT_FALSE(environment.load({"ping", "--tls-ca", "/ca", "--no-tls"}).connect.tls);
-  EXPECT_NE(environment.error({"ping", "--tls-cert", "/cert"}), "");
+  FakeMachine machine;
+  EXPECT_TRUE(machine.load({"ping", "--tls"}).connect.tls);
+  EXPECT_EQ(machine.load({"ping", "--tls-ca", "/ca"}).connect.tls->ca_file, "/ca");
+  EXPECT_FALSE(machine.load({"ping", "--tls-insecure"}).connect.tls->verify);
+  EXPECT_FALSE(machine.load({"ping", "--tls-ca", "/ca", "--no-tls"}).connect.tls);
+  EXPECT_NE(machine.error({"ping", "--tls-cert", "/cert"}), "");
 }
 
 TEST(Settings, HttpAddresses) {
@@ -187,13 +226,13 @@ TEST(Settings, HttpAddresses) {
 }
 
 TEST(Settings, BenchOverHttpHasServersOfItsOwn) {
-  FakeMachine environment;
-  const auto named = environment.load({"bench", "--http", "--servers", "http://a:1,https://b:2"});
+  FakeMachine machine;
+  const auto named = machine.load({"bench", "--http", "--servers", "http://a:1,https://b:2"});
   ASSERT_EQ(named.http_servers.size(), 2U);
   EXPECT_EQ(named.http_servers[1].to_string(), "https://b:2");
-  EXPECT_NE(environment.error({"bench", "--http"}), "");
-  environment.variables["DFLOCKD_HTTP_ADDR"] = ":8080";
-  EXPECT_EQ(environment.load({"bench", "--http"}).http_servers.at(0).to_string(),
+  EXPECT_NE(machine.error({"bench", "--http"}), "");
+  machine.variables["LOCKD_HTTP_ADDR"] = ":8080";
+  EXPECT_EQ(machine.load({"bench", "--http"}).http_servers.at(0).to_string(),
             "http://127.0.0.1:8080");
 }
 
@@ -203,36 +242,33 @@ TEST(Settings, MistakesNameTheirPlace) {
     const char* error;
   } files[] = {
       {"tls = \"maybe\"",
-       "line 1 of /home/ana/.config/lockd.toml: 'maybe': it takes true or "
-       "false, 1 or 0, yes or no, on or off"},
+       "--tls from line 1 of '/home/ana/.config/lockd.toml' is 'maybe': it takes true or false, 1 "
+       "or "
+       "0, yes or no, on or off"},
       {"\nsevrer = \"a\"",
-       "line 2 of /home/ana/.config/lockd.toml: there is no setting 'sevrer'; "
-       "lockctl --help lists them"},
+       "line 2 of '/home/ana/.config/lockd.toml': unknown setting 'sevrer' (did you mean server?)"},
       {"token = 17",
-       "line 1 of /home/ana/.config/lockd.toml: token is text, and needs quotes "
-       "around it"},
+       "line 1 of '/home/ana/.config/lockd.toml': token is text, and needs quotes around it"},
       {"server = \"a\"\nservers = \"b\"",
-       "line 2 of /home/ana/.config/lockd.toml: server is there twice, once as servers"},
-      {"auth-token = hush", "line 1 of /home/ana/.config/lockd.toml: not valid TOML"},
+       "line 2 of '/home/ana/.config/lockd.toml': servers is the same setting as server"},
+      {"auth-token = hush", "line 1 of '/home/ana/.config/lockd.toml': not valid TOML"},
       {"server = []",
-       "line 1 of /home/ana/.config/lockd.toml: '': it takes a text that is not "
+       "--server from line 1 of '/home/ana/.config/lockd.toml' is '': it takes a text that is not "
        "empty"},
   };
   for (const auto& [text, error] : files) {
-    FakeMachine environment;
-    environment.files[kFile] = text;
-    EXPECT_EQ(environment.error(), error);
+    FakeMachine machine;
+    machine.files[kFile].text = text;
+    EXPECT_EQ(machine.error(), error);
   }
-  FakeMachine environment;
-  environment.variables["DFLOCKD_PORT"] = "0";
-  EXPECT_EQ(environment.error(), "DFLOCKD_PORT: '0': it takes a whole number from 1 to 65535");
-  EXPECT_EQ(environment.error({"ping", "-s", "a:b"}),
-            "--server: 'a:b': it takes HOST or HOST:PORT");
+  FakeMachine machine;
+  EXPECT_EQ(machine.error({"ping", "-s", "a:b"}),
+            "--server from the command line is 'a:b': it takes HOST or HOST:PORT");
 }
 
 TEST(Settings, TimesAreRead) {
   EXPECT_EQ(FakeMachine().load({"ping", "--connect-timeout", "0.5"}).connect.reply_timeout, 500ms);
-  EXPECT_NE(FakeMachine().error({"ping", "--connect-timeout", "0"}), "");
+  EXPECT_EQ(FakeMachine().load().connect.reply_timeout, 10s);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class Service {
  public:
   enum class Ending { stopped, failed, begins_anew };
 
-  Service(const Options& options, const Environment& environment, const Signals& signals,
+  Service(const Options& options, const config::Environment& environment, const Signals& signals,
           OpenCluster open_cluster)
       : options_(options),
         signals_(signals),
@@ -190,7 +190,8 @@ int complain(const std::string& error) {
   return EXIT_FAILURE;
 }
 
-int serve(const Options& options, const Environment& environment, OpenCluster open_cluster) {
+int serve(const Options& options, const config::Environment& environment,
+          OpenCluster open_cluster) {
   const Signals signals;  // blocked before there is a second thread
   try {
     while (true) {

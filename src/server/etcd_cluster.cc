@@ -5,31 +5,32 @@
 #include <string_view>
 #include <utility>
 
+#include "config/environment.h"
+#include "config/values.h"
 #include "etcd/etcd_journal.h"
 #include "etcd/grpc_etcd.h"
-#include "server/environment.h"
 #include "server/log.h"
-#include "server/settings/option_values.h"
 
 namespace lockd {
 namespace {
 
 std::string read(std::string_view setting, const std::string& path) {
   if (path.empty()) return {};
-  const FileText file = process_environment().read_file(path);
+  const config::FileText file = config::process_environment().read_file(path);
   // An empty one, as it is for a moment when somebody writes it anew, would mean to do without.
   if (file.error.empty() && !file.text.empty()) return file.text;
-  throw std::runtime_error("--" + std::string(setting) + " is " + in_quotes(path) + ": it " +
+  throw std::runtime_error("--" + std::string(setting) + " is " + config::in_quotes(path) +
+                           ": it " +
                            (file.error.empty() ? "is empty" : "cannot be read: " + file.error));
 }
 
 // What must be the same on all servers, because the next leader goes on where the last one was.
 std::string policy(const Options& options) {
-  return "max-locks=" + print_value(options.max_locks) +
-         " max-waiters=" + print_value(options.max_waiters) +
-         " default-lease-ttl=" + print_value(options.default_lease_ttl) +
-         " auto-release-on-disconnect=" + print_value(options.auto_release_on_disconnect) +
-         " etcd-detect=" + print_value(options.etcd_detect);
+  return "max-locks=" + std::to_string(options.max_locks) +
+         " max-waiters=" + std::to_string(options.max_waiters) +
+         " default-lease-ttl=" + config::print_seconds(options.default_lease_ttl) +
+         " auto-release-on-disconnect=" + (options.auto_release_on_disconnect ? "true" : "false") +
+         " etcd-detect=" + config::print_seconds(options.etcd_detect);
 }
 
 LogLevel level_of(Severity severity) {
@@ -50,10 +51,10 @@ std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   journal.etcd.certificate = read("etcd-cert", options.etcd_cert);
   journal.etcd.key = read("etcd-key", options.etcd_key);
   journal.etcd.user = options.etcd_user;
-  journal.etcd.password = trimmed(read("etcd-password-file", options.etcd_password_file));
+  journal.etcd.password = config::trimmed(read("etcd-password-file", options.etcd_password_file));
   journal.replication.cluster = options.etcd_cluster;
   journal.replication.self.node = options.node_id;
-  journal.replication.self.address = print_value(options.advertise_addr);
+  journal.replication.self.address = config::print_address(*options.advertise_addr);
   journal.replication.self.policy = policy(options);
   journal.replication.detect = options.etcd_detect;
   take_grpc_log([](std::string_view line) { log_event(LogLevel::warn, line); });

@@ -3,13 +3,13 @@
 #include <cstdlib>
 #include <string>
 
+#include "config/environment.h"
+#include "config/pages.h"
 #include "server/daemon.h"
 #include "server/descriptor_limit.h"
-#include "server/environment.h"
 #include "server/log.h"
 #include "server/settings/load_options.h"
 #include "server/settings/option_table.h"
-#include "server/settings/option_text.h"
 #include "server/tls_identity.h"
 #include "server/version.h"
 #if defined(LOCKD_HA)
@@ -27,16 +27,18 @@ constexpr OpenCluster kOpenCluster = nullptr;
 #endif
 
 std::string version_text() {
-  return std::string(program_name(kFlavour)) + " " + std::string(kVersion) + "\n";
+  return std::string(program(kFlavour).name) + " " + std::string(kVersion) + "\n";
 }
 
+std::string help_text() { return config::help_text(config::place_of(program(kFlavour))); }
+
 int run(int argc, char** argv) {
-  const Environment environment = process_environment();
+  const config::Environment environment = config::process_environment();
   Loaded loaded = load_options(kFlavour, {argv + 1, argv + argc}, environment);
   if (!loaded.error.empty()) return complain(loaded.error);
   scrub_secrets(loaded);
   switch (loaded.action) {
-    case Action::help: return std::fputs(help_text(kFlavour).c_str(), stdout) < 0;
+    case Action::help: return std::fputs(help_text().c_str(), stdout) < 0;
     case Action::version: return std::fputs(version_text().c_str(), stdout) < 0;
     case Action::print_config: return std::fputs(config_text(loaded).c_str(), stdout) < 0;
     case Action::check_config:

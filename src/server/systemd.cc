@@ -18,7 +18,7 @@ namespace {
 constexpr int kFirstDescriptor = 3;  // SD_LISTEN_FDS_START
 constexpr std::uint64_t kDescriptorsMax = 64;
 
-std::string_view text(const Environment& environment, const char* name) {
+std::string_view text(const config::Environment& environment, const char* name) {
   const char* value = environment.variable(name);
   return value == nullptr ? std::string_view() : value;
 }
@@ -42,7 +42,8 @@ std::string_view take_name(std::string_view& names) {
 
 }  // namespace
 
-Systemd::Systemd(const Environment& environment) : address_(text(environment, "NOTIFY_SOCKET")) {
+Systemd::Systemd(const config::Environment& environment)
+    : address_(text(environment, "NOTIFY_SOCKET")) {
   const std::string_view watched = text(environment, "WATCHDOG_PID");
   if (watched.empty() || is_this_process(watched)) {
     watchdog_ = std::chrono::microseconds(number(text(environment, "WATCHDOG_USEC")));

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/environment.h"
+#include "config/environment.h"
 
 namespace lockd {
 
@@ -21,7 +21,7 @@ class Systemd {
     std::string name;  // FileDescriptorName= of its unit
   };
 
-  explicit Systemd(const Environment& environment);
+  explicit Systemd(const config::Environment& environment);
 
   void ready() const { tell("READY=1"); }
   // ready() says that it is done.

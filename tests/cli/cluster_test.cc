@@ -48,7 +48,7 @@ TEST(LockctlCluster, IsNamedByAVariableToo) {
   FakeCluster cluster(2);
   cluster.lead(1);
   const Finished run = lockctl({"run", "-v", "--ttl", "10", "k", "--", "echo", "done"},
-                               {.environment = {"DFLOCKD_CLUSTER=" + list_of(cluster)}});
+                               {.environment = {"LOCKD_CLUSTER=" + list_of(cluster)}});
   EXPECT_EQ(run.status, 0) << run.errors;
   EXPECT_EQ(run.output, "done\n");
 }

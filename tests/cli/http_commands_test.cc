@@ -180,7 +180,7 @@ TEST(Looking, WhatNeedsHttpSaysSo) {
         Words{"fence", "k"}, Words{"describe", "k"}, Words{"watch"}}) {
     const Finished finished = lockctl(words);
     EXPECT_EQ(finished.status, 78) << words.front();
-    EXPECT_NE(finished.errors.find("DFLOCKD_HTTP_ADDR"), std::string::npos);
+    EXPECT_NE(finished.errors.find("LOCKD_HTTP_ADDR"), std::string::npos);
   }
 }
 

@@ -35,8 +35,10 @@ TEST(Ping, AsksEveryServer) {
 TEST(Ping, FindsTheServerByTheEnvironment) {
   ServerProcess server;
   const std::string port = std::to_string(server.port());
-  EXPECT_EQ(lockctl({"ping"}, {.environment = {"DFLOCKD_PORT=" + port}}).status, 0);
-  EXPECT_EQ(lockctl({"ping"}, {.environment = {"DFLOCKD_SERVERS=localhost:" + port}}).status, 0);
+  EXPECT_EQ(lockctl({"ping"}, {.environment = {"LOCKD_SERVERS=localhost:" + port}}).status, 0);
+  const std::string elsewhere = "LOCKD_SERVERS=127.0.0.1:1";
+  EXPECT_EQ(lockctl({"ping"}, {.environment = {elsewhere}}).status, 69);
+  EXPECT_EQ(lockctl({"ping", "-s", "localhost:" + port}, {.environment = {elsewhere}}).status, 0);
 }
 
 TEST(Stats, AreTheServersOwnOrATable) {

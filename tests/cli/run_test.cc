@@ -113,14 +113,14 @@ TEST_F(RunTest, TheCommandSeesItsLock) {
 }
 
 TEST_F(RunTest, TheCommandSeesNoSecrets) {
-  const std::string script = "echo [$DFLOCKD_AUTH_TOKEN$DFLOCKD_AUTH_TOKEN_FILE$OTHER]";
+  const std::string script = "echo [$LOCKD_AUTH_TOKEN$LOCKD_AUTH_TOKEN_FILE$OTHER]";
   TemporaryDirectory folder;
   std::ofstream(folder.path() + "/token") << "hush\n";
   ServerProcess guarded({"--auth-token-file", folder.path() + "/token"});
   const Words words{"run", "-s", address_of(guarded), "k", "-c", script};
-  const Lockctl::Launch by_value{.environment = {"DFLOCKD_AUTH_TOKEN=hush", "OTHER=x"}};
+  const Lockctl::Launch by_value{.environment = {"LOCKD_AUTH_TOKEN=hush", "OTHER=x"}};
   const Lockctl::Launch by_file{
-      .environment = {"DFLOCKD_AUTH_TOKEN_FILE=" + folder.path() + "/token", "OTHER=x"}};
+      .environment = {"LOCKD_AUTH_TOKEN_FILE=" + folder.path() + "/token", "OTHER=x"}};
   EXPECT_EQ(lockctl(words, by_value).output, "[x]\n");
   EXPECT_EQ(lockctl(words, by_file).output, "[x]\n");
   Words keeping = words;

@@ -63,9 +63,10 @@ class Values {
 std::optional<Options> options_of(const std::vector<std::string>& flags, std::string& error) {
   std::vector<const char*> arguments;
   for (const std::string& flag : flags) arguments.push_back(flag.c_str());
-  const Environment none{.variable = [](const char*) { return nullptr; },
-                         .read_file = [](const std::string&) { return FileText{.error = "none"}; },
-                         .cores = 2};
+  const config::Environment none{
+      .variable = [](const char*) { return nullptr; },
+      .read_file = [](const std::string&) { return config::FileText{.error = "none"}; },
+      .cores = 2};
   Loaded loaded = load_options(Flavour::dflockd, arguments, none);
   error = loaded.error;
   if (!error.empty()) return std::nullopt;

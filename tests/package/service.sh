@@ -110,7 +110,7 @@ release_locks() {
 lockctl() {
   local program=/usr/bin/lockctl
   [[ ${#enter[@]} -gt 0 ]] || program=$root$bin/lockctl
-  "${enter[@]}" env DFLOCKD_SERVERS="127.0.0.1:$port" "$program" "$@"
+  "${enter[@]}" env LOCKD_SERVERS="127.0.0.1:$port" "$program" "$@"
 }
 
 # While take_locks()'s are held.

@@ -5,11 +5,11 @@
 #include <memory>
 #include <system_error>
 
+#include "config/pages.h"
+#include "lockctl/commands/command_table.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/completion.h"
-#include "lockctl/man_page.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/values.h"
+#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {
@@ -23,12 +23,15 @@ void write_file(const std::string& path, const std::string& text) {
   }
 }
 
+std::string page_of(const config::Place& place) {
+  return man_page(place, "lockd " + std::string(program_version()));
+}
+
 void write_pages(const std::string& directory) {
   std::error_code ignored;  // what matters is whether files can be written into it
   std::filesystem::create_directories(directory, ignored);
-  write_file(directory + "/lockctl.1", man_page());
-  for (const Command& command : commands()) {
-    write_file(directory + '/' + page_name(command) + ".1", man_page(command));
+  for (const config::Place& place : places_of(config::place_of(program()))) {
+    write_file(directory + '/' + page_name(place) + ".1", page_of(place));
   }
 }
 
@@ -36,9 +39,9 @@ void write_pages(const std::string& directory) {
 
 int execute_completion(const Invocation& invocation) {
   const std::string& shell = invocation.arguments.operands().front();
-  invocation.output.write(shell == "bash"  ? bash_completion()
-                          : shell == "zsh" ? zsh_completion()
-                                           : fish_completion());
+  invocation.output.write(shell == "bash"  ? bash_completion(program())
+                          : shell == "zsh" ? zsh_completion(program())
+                                           : fish_completion(program()));
   return kExitOk;
 }
 
@@ -47,17 +50,15 @@ int execute_man(const Invocation& invocation) {
     write_pages(std::string(*directory));
     return kExitOk;
   }
-  std::string name;
+  config::Place place = config::place_of(program());
   for (const std::string& word : invocation.arguments.operands()) {
-    name += (name.empty() ? "" : " ") + word;
+    place.path += ' ' + word;
+    place.command = find_command(*place.command, word);
+    if (place.command == nullptr) {
+      throw Failure(kExitUsage, "there is no command " + in_quotes(place.path));
+    }
   }
-  if (name.empty()) {
-    invocation.output.write(man_page());
-    return kExitOk;
-  }
-  const Command* const command = find_command(name);
-  if (command == nullptr) throw Failure(kExitUsage, "there is no command " + in_quotes(name));
-  invocation.output.write(man_page(*command));
+  invocation.output.write(page_of(place));
   return kExitOk;
 }
 

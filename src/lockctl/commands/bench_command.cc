@@ -14,7 +14,7 @@
 #include "lockctl/http/fetch.h"
 #include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/values.h"
+#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {

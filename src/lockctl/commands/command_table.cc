@@ -1,195 +1,550 @@
 #include "lockctl/commands/command_table.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
 
-#include "lockctl/commands/command_rows.h"
 #include "lockctl/commands/commands.h"
+#include "lockctl/output/exit_codes.h"
 
 namespace lockd::cli {
 namespace {
 
-using namespace rows;
+using config::boolean;
+using config::Command;
+using config::directory;
+using config::Example;
+using config::file;
+using config::Nanoseconds;
+using config::Note;
+using config::Operand;
+using config::Option;
+using config::seconds;
+using config::Section;
+using config::text;
+using config::whole;
+
+constexpr Nanoseconds kMayBeZero{0};
+constexpr Nanoseconds kMoreThanZero{1};
+
+// --- options that several commands have ---
+
+constexpr auto kConnection = in_group(
+    "Connection",
+    std::to_array<Option>({
+        text("server", "HOST[:PORT]",
+             {.alias = "servers",
+              .letter = 's',
+              .variables = {"LOCKD_SERVERS"},
+              .repeats = true,
+              .default_note = "127.0.0.1:6388"},
+             "Where the server is. Several, given one by one or with commas between, share the "
+             "keys among them as all clients do, by the CRC-32 of the key: the order matters."),
+        text("cluster", "HOST[:PORT]", {.variables = {"LOCKD_CLUSTER"}, .repeats = true},
+             "Instead of --server: the servers of one cluster, one by one or with commas between, "
+             "in any order. The one that leads is looked for among them, for --connect-timeout at "
+             "most, and again when another takes over; nobody else is asked, whomever they name."),
+        text("http", "HOST:PORT",
+             {.alias = "http-addr", .variables = {"LOCKD_HTTP_ADDR"}, .repeats = true},
+             "Where the server's HTTP port is, for the commands that need it. https://HOST:PORT "
+             "and http://HOST:PORT say whether it speaks TLS; otherwise it does when --tls is on. "
+             "Of a cluster, those of all servers, one by one or with commas between: the one that "
+             "leads is asked."),
+        file("token-file", {.alias = "auth-token-file", .variables = {"LOCKD_AUTH_TOKEN_FILE"}},
+             "A file with the shared secret. Keep it readable by its owner only."),
+        text("token", "TOKEN",
+             {.alias = "auth-token",
+              .variables = {"LOCKD_AUTH_TOKEN"},
+              .rule = "one line of text, not empty, at most 65536 bytes",
+              .parse = config::parse_token,
+              .secret = true},
+             "The shared secret itself. Every user of the machine can read it on the command line, "
+             "for a moment at least, and shells keep it in their history: a file is better."),
+        boolean("tls", {.variables = {"LOCKD_TLS"}},
+                "Talk TLS, and verify the server's certificate. The other options of TLS imply "
+                "it."),
+        file("tls-ca", {.variables = {"LOCKD_TLS_CA"}},
+             "Believe the authorities in this file, in PEM, rather than the system's."),
+        file("tls-cert", {.variables = {"LOCKD_TLS_CERT"}},
+             "The certificate to show, in PEM, for servers that ask for one."),
+        file("tls-key", {.variables = {"LOCKD_TLS_KEY"}}, "The private key of --tls-cert, in PEM."),
+        text("tls-server-name", "NAME", {.variables = {"LOCKD_TLS_SERVER_NAME"}},
+             "The name that the server's certificate must have, when it is not the host's."),
+        boolean("tls-insecure", {.variables = {"LOCKD_TLS_INSECURE"}},
+                "Believe anybody who answers. Hides the conversation from those who only listen, "
+                "and from nobody else."),
+        seconds("connect-timeout", kMoreThanZero,
+                {.variables = {"LOCKD_CONNECT_TIMEOUT_S"}, .by_default = "10"},
+                "How long to try to connect, and to wait for an answer that should come at once."),
+        file("config", {}, "Read this file instead of lockd.toml."),
+    }));
+
+constexpr Option kJson = boolean("json", {.letter = 'j'}, "Print JSON, for programs.");
+constexpr Option kJsonLines = boolean(
+    "json", {.letter = 'j'}, "Print JSON, one object a line, for programs to read as they come.");
+constexpr Option kNonblock = boolean("nonblock", {.alias = "nb", .letter = 'n'},
+                                     "Do not wait: if it is held, exit with the conflict code.");
+constexpr Option kWait =
+    seconds("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
+            "Wait at most so long, then exit with the conflict code. 0 is -n. Without it the wait "
+            "has no end.");
+constexpr Option kConflictCode =
+    whole("conflict-exit-code", 0, 255, {.letter = 'E', .value = "CODE", .default_note = "1"},
+          "What to exit with when it cannot be had.");
+constexpr Option kSemaphore =
+    whole("semaphore", 1, INT32_MAX, {},
+          "Take one of N slots of a semaphore, rather than a lock. Everybody must say the same N.");
+constexpr Option kIsSemaphore = boolean("semaphore", {}, "The key is a semaphore's.");
+constexpr Option kHolder =
+    text("holder", "NAME", {},
+         "Who holds it. Who asks again under the same name gets the same grant back. By default "
+         "USER@HOST:PID, with the process that lockctl was started by: a shell that asks twice is "
+         "one holder.");
+constexpr Option kLease =
+    seconds("ttl", kMayBeZero, {.default_note = "the server's"}, "The lease.");
+
+constexpr auto kJsonOnly = std::to_array<Option>({kJson});
+constexpr auto kJsonLinesOnly = std::to_array<Option>({kJsonLines});
+
+// --- run ---
+
+constexpr auto kRunOptions = std::to_array<Option>({
+    kNonblock,
+    kWait,
+    kConflictCode,
+    kSemaphore,
+    whole("ttl", 1, config::kSecondsMax, {.value = "SECONDS", .default_note = "the server's"},
+          "The lease, in whole seconds. It is renewed for as long as the command runs. A shorter "
+          "one is noticed sooner when this machine dies; a longer one outlives a longer pause."),
+    seconds("grace", kMayBeZero, {.by_default = "10"},
+            "How long a command whose lock is lost may take to end after SIGTERM, before SIGKILL."),
+    text("command", "COMMAND", {.letter = 'c'},
+         "Have the shell ($SHELL, or /bin/sh) run this, instead of a command and its arguments. "
+         "May stand behind KEY, as with flock."),
+    boolean("keep-auth", {},
+            "Leave LOCKD_AUTH_TOKEN and LOCKD_AUTH_TOKEN_FILE in the command's environment."),
+    boolean("verbose", {.letter = 'v'},
+            "Say on standard error what is waited for, and for how long it was."),
+});
+
+constexpr auto kRunOperands = std::to_array<Operand>({
+    {.name = "KEY", .help = "The lock."},
+    {.name = "COMMAND",
+     .count = Operand::Count::command,
+     .help = "What to run, and its arguments.",
+     .instead = "command"},
+});
+
+constexpr auto kRunExamples = std::to_array<Example>({
+    {"lockctl run nightly-report -- make report", "One at a time; others wait their turn."},
+    {"lockctl run -n -E 75 nightly-report make report", "Not now if somebody is at it."},
+    {"lockctl run --semaphore 4 encoders -- ffmpeg -i in.mov out.mp4", "Four at a time."},
+    {"lockctl run -w 10 db -c 'pg_dump app | gzip > app.gz'", "With a shell's help."},
+});
+
+constexpr std::string_view kRunText =
+    "Takes the lock, runs the command, and releases the lock when the command ends. Who comes "
+    "first is served first. The letters and habits are those of flock(1); of its options -s, -x, "
+    "-o and -u have no meaning here, and -s is the server.\n"
+    "\n"
+    "The command keeps standard input, the terminal and what descriptors lockctl was started with. "
+    "It sees LOCKD_KEY, LOCKD_TOKEN (the token of the line protocol), LOCKD_FENCE (the number of "
+    "this grant: hand it to whatever the lock protects, and have that refuse a smaller one than it "
+    "has seen) and LOCKD_EXPIRES_AT (Unix time in whole seconds: until then the first lease runs "
+    "for certain; it is renewed in the background).\n"
+    "\n"
+    "Signals that lockctl gets are passed on to the command, except those that the terminal sends "
+    "to both. Stopping the command from the terminal (^Z) stops lockctl with it, and nobody renews "
+    "the lease meanwhile: when it has run out by the time the two go on, the command is ended. "
+    "While lockctl stands in line, SIGINT and its like leave the line at once.\n"
+    "\n"
+    "When the lock is lost while the command runs, because the server is gone for longer than the "
+    "lease, or says that the lock is no longer ours, then the command and all that it started get "
+    "SIGTERM and, after --grace, SIGKILL, and the status is 79. If lockctl itself is killed, the "
+    "command gets SIGKILL, and the server passes the lock on.";
+
+// --- reservations ---
+
+constexpr auto kAcquireOptions = std::to_array<Option>({
+    kNonblock,
+    kWait,
+    kConflictCode,
+    kSemaphore,
+    kLease,
+    kHolder,
+    kJson,
+});
+constexpr auto kRenewOptions = std::to_array<Option>({kIsSemaphore, kLease, kHolder, kJson});
+constexpr auto kReleaseOptions = std::to_array<Option>({kIsSemaphore, kHolder, kJson});
+
+constexpr auto kKeyOperand = std::to_array<Operand>({{.name = "KEY", .help = "The key."}});
+constexpr auto kTokenOperands = std::to_array<Operand>({
+    {.name = "KEY", .help = "The key."},
+    {.name = "TOKEN", .help = "What acquire printed, or a token of the line protocol."},
+});
+
+constexpr auto kAcquireExamples = std::to_array<Example>({
+    {"token=$(lockctl acquire deploy --ttl 600) || exit", "Hold it over several commands."},
+    {"lockctl release deploy \"$token\"", "And give it back."},
+});
+
+constexpr std::string_view kAcquireText =
+    "Reserves a key for a holder, and prints the token: a number that rises with every grant of "
+    "the key, and by which it is renewed and released. The reservation lives by its lease alone; "
+    "no connection keeps it, and nobody renews it but you. To hold a lock while a command runs, "
+    "use lockctl run.\n"
+    "\n"
+    "Needs the server's HTTP port (--http): a lock that is taken over the line port ends with the "
+    "connection.";
+constexpr std::string_view kByToken =
+    "A token of 32 hex digits, as LOCKD_TOKEN is one, names a grant of the line port and goes "
+    "there; a number is one that lockctl acquire printed, and goes to the HTTP port (--http) with "
+    "the name of its holder.";
+
+// --- looking ---
+
+constexpr auto kListOptions = std::to_array<Option>({
+    kJsonLines,
+    boolean("waiters", {.letter = 'w'},
+            "Those with the longest lines first; over HTTP at most 1,000."),
+    boolean("idle", {}, "Also the keys that nobody holds and the server has not forgotten yet."),
+    whole("limit", 1, 1'000'000'000, {.letter = 'l'}, "At most so many."),
+});
+constexpr auto kPrefixOperand = std::to_array<Operand>({
+    {.name = "PREFIX", .count = Operand::Count::optional, .help = "Only keys that begin so."},
+});
+constexpr auto kTopOptions = std::to_array<Option>({
+    seconds("interval", kMayBeZero, {.letter = 'i', .by_default = "1"}, "How often to look."),
+});
+
+// --- signals ---
+
+constexpr auto kListenOptions = std::to_array<Option>({
+    text("group", "NAME", {.letter = 'g'},
+         "Share the signals with all others of this group: one gets each."),
+    whole("count", 1, config::kSecondsMax, {.letter = 'c'}, "Exit after so many signals."),
+    seconds("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
+            "Exit with 1 when none comes for so long."),
+    kJsonLines,
+});
+constexpr auto kListenOperands = std::to_array<Operand>({
+    {.name = "PATTERN",
+     .count = Operand::Count::many,
+     .help = "Channels: tokens with dots between, where * is any token and > the rest."},
+});
+constexpr auto kSignalOperands = std::to_array<Operand>({
+    {.name = "CHANNEL", .help = "Where to: tokens with dots between."},
+    {.name = "PAYLOAD", .help = "What to say: one line, not blank."},
+});
+
+// --- bench ---
+
+constexpr auto kBenchOptions = std::to_array<Option>({
+    whole("workers", 1, 100'000, {.by_default = "10"}, "How many work at once."),
+    whole("rounds", 1, 1'000'000'000, {.by_default = "50"},
+          "How often each acquires and releases."),
+    text("key", "KEY", {.by_default = "bench"}, "The beginning of every worker's key."),
+    boolean("shared-key", {}, "All workers contend for KEY itself."),
+    whole("timeout", 0, config::kSecondsMax, {.value = "SECONDS", .by_default = "30"},
+          "How long an acquire waits."),
+    whole("lease", 1, config::kSecondsMax, {.value = "SECONDS", .by_default = "10"}, "The lease."),
+    whole("connections", 0, 1000, {.by_default = "1"},
+          "How many connections a worker goes round on; 0 and 1 are one."),
+    whole("warmup", 0, 1'000'000'000, {.by_default = "10"},
+          "How many rounds before those that count."),
+    whole("pipeline", 1, 10'000, {.by_default = "1"},
+          "How many rounds a worker has under way at once, each on a key of its own. Not with "
+          "--shared-key: a line that waits for itself never moves."),
+    // Hides that of the connection.
+    boolean(
+        "http", {},
+        "Use the HTTP API. The servers are then HTTP addresses; without any, LOCKD_HTTP_ADDR or "
+        "that of the file is used."),
+    kJson,
+});
+constexpr auto kBenchExamples = std::to_array<Example>({
+    {"lockctl bench --workers 100 --rounds 1000", "A hundred at once, each on its own key."},
+    {"lockctl bench --shared-key --workers 20", "Twenty in one line."},
+    {"lockctl bench --servers a:6388,b:6388 --pipeline 16", "Two servers, kept busy."},
+    {"lockctl bench --http --servers http://127.0.0.1:8080 --json", "The HTTP API, as a record."},
+});
+
+// --- files, and lockctl about itself ---
+
+constexpr auto kDirectoryOperand = std::to_array<Operand>({
+    {.name = "DIR", .help = "What the server was given as --wal.", .kind = Option::Kind::directory},
+});
+constexpr auto kShellOperand = std::to_array<Operand>({
+    {.name = "SHELL", .help = "Which shell.", .choices = "bash zsh fish"},
+});
+constexpr auto kCommandOperand = std::to_array<Operand>({
+    {.name = "COMMAND",
+     .count = Operand::Count::any,
+     .help = "Which command's page; lockctl's own when none is named."},
+});
+constexpr auto kManOptions = std::to_array<Option>({
+    directory("directory", {.letter = 'd', .value = "DIR"},
+              "Write all pages into this directory instead."),
+});
+
+constexpr auto kWalCommands = std::to_array<Command>({
+    {.name = "inspect",
+     .summary = "Print what is in a journal",
+     .description = "Shows every segment, frame and event, damaged or not, as far as it can be "
+                    "read. Changes nothing, and needs no lock: of a journal in use it shows what "
+                    "was there a moment ago.",
+     .operands = kDirectoryOperand,
+     .options = kJsonLinesOnly,
+     .see_also = "lockctl"},
+    {.name = "verify",
+     .summary = "Say whether a server could start from a journal",
+     .description = "Reads all of it, and exits with 65 when it is damaged. A torn end, which a "
+                    "crash leaves and a start cuts off, is not damage.",
+     .operands = kDirectoryOperand,
+     .options = kJsonOnly,
+     .see_also = "lockctl"},
+});
+
+// --- what they exit with ---
+
+constexpr auto kSuccess = std::to_array<Note>({{"0", "Done."}});
+constexpr auto kFailures = std::to_array<Note>({
+    {"1",
+     "Not to be had: somebody else holds it, the wait was over, or what was to be renewed or "
+     "released is not held under that token."},
+    {"64", "The command line is wrong; nothing was done (EX_USAGE)."},
+    {"65",
+     "The request makes no sense to the server, such as another limit than that of a semaphore in "
+     "use; or a journal is damaged (EX_DATAERR)."},
+    {"66",
+     "A directory or file that was named cannot be read, or has no journal in it (EX_NOINPUT)."},
+    {"69", "The server cannot be reached, does not answer, or has gone away (EX_UNAVAILABLE)."},
+    {"70", "A bug in lockctl (EX_SOFTWARE)."},
+    {"71", "The system refused: no memory, no more processes (EX_OSERR)."},
+    {"74", "The output cannot be written (EX_IOERR)."},
+    {"75",
+     "The server cannot do it now: too many keys or waiters, a full disk, it is stopping, or it "
+     "does not lead its cluster. Try again later (EX_TEMPFAIL)."},
+    {"76", "What the server answered makes no sense (EX_PROTOCOL)."},
+    {"77", "The token is wrong or missing, or the certificate cannot be trusted (EX_NOPERM)."},
+    {"78", "A setting is wrong or missing: a variable, the file, an address (EX_CONFIG)."},
+});
+constexpr auto kExits = joined(kSuccess, kFailures);
+
+// As flock does: the status of the command, unless it is one of ours.
+constexpr auto kStatusOfCommand = std::to_array<Note>({
+    {"0 to 255", "That of the command, when it has run; or else:"},
+});
+constexpr auto kRunFailures = std::to_array<Note>({
+    {"79", "The lock was lost while the command ran, and the command was stopped."},
+    {"126", "The command cannot be executed."},
+    {"127", "The command was not found."},
+    {"128+n", "Signal n ended the command; or ended lockctl while it stood in line."},
+});
+constexpr auto kRunExits = joined(kStatusOfCommand, kFailures, kRunFailures);
+
+// --- all of them ---
 
 constexpr auto kCommands = std::to_array<Command>({
     {.name = "run",
      .summary = "Run a command while holding a lock",
      .description = kRunText,
      .operands = kRunOperands,
-     .groups = {OptionGroup{"Options", kRunOptions}, kServer},
-     .examples = kRunExamples,
+     .options = kRunOptions,
+     .shared = kConnection,
      .exits = kRunExits,
-     .execute = execute_run},
+     .examples = kRunExamples,
+     .see_also = "lockctl flock"},
     {.name = "acquire",
      .summary = "Reserve a key, and print its token",
      .description = kAcquireText,
      .operands = kKeyOperand,
-     .groups = {OptionGroup{"Options", kAcquireOptions}, kServer},
+     .options = kAcquireOptions,
+     .shared = kConnection,
      .examples = kAcquireExamples,
-     .execute = execute_acquire},
+     .see_also = "lockctl"},
     {.name = "renew",
      .summary = "Renew the lease of a key",
      .description = kByToken,
      .operands = kTokenOperands,
-     .groups = {OptionGroup{"Options", kRenewOptions}, kServer},
-     .execute = execute_renew},
+     .options = kRenewOptions,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "release",
      .summary = "Give a key back",
      .description = kByToken,
      .operands = kTokenOperands,
-     .groups = {OptionGroup{"Options", kReleaseOptions}, kServer},
-     .execute = execute_release},
+     .options = kReleaseOptions,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "fence",
      .summary = "Print the token of the last grant of a key",
      .description = "Prints the largest token that has been granted for the key, or may have been. "
                     "Who writes under a smaller one comes too late. Needs the HTTP port (--http).",
      .operands = kKeyOperand,
-     .groups = {OptionGroup{"Options", kJsonOnly}, kServer},
-     .execute = execute_fence},
+     .options = kJsonOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "list",
      .summary = "List keys, who holds them, and how many wait",
      .description = "Over the HTTP port (--http) with holders, fences and times; without it from "
                     "the statistics of the line port, which know less.",
      .operands = kPrefixOperand,
-     .groups = {OptionGroup{"Options", kListOptions}, kServer},
-     .execute = execute_list},
+     .options = kListOptions,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "describe",
      .summary = "Show one key: its holders, and its queue",
      .description =
          "Shows every holder with its lease and everybody in the queue with the time waited. "
          "Needs the HTTP port (--http).",
      .operands = kKeyOperand,
-     .groups = {OptionGroup{"Options", kJsonOnly}, kServer},
-     .execute = execute_describe},
+     .options = kJsonOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "watch",
      .summary = "Show what happens to keys, as it happens",
      .description = "Prints a line for every grant, release, expiry and wait. Needs the HTTP port "
                     "(--http).",
      .operands = kPrefixOperand,
-     .groups = {OptionGroup{"Options", kJsonLinesOnly}, kServer},
-     .execute = execute_watch},
+     .options = kJsonLinesOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "stats",
      .summary = "Print the statistics of a server",
      .description = "Over the line port. With several servers, those of each; with --json an "
                     "object a line, in the order of the servers. Of a cluster, those of the server "
                     "that leads.",
-     .groups = {OptionGroup{"Options", kJsonOnly}, kServer},
-     .execute = execute_stats},
+     .options = kJsonOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "ping",
      .summary = "See whether servers answer, and how fast",
      .description = "Asks every server, and succeeds when all have answered. Of a cluster, all but "
                     "one follow, and say whom.",
-     .groups = {OptionGroup{"Options", kJsonLinesOnly}, kServer},
-     .execute = execute_ping},
+     .options = kJsonLinesOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "listen",
      .summary = "Print signals as they come",
      .description = "Prints the channel and the payload of each signal. With several servers it "
                     "listens to all of them, of a cluster to the one that leads: when another "
                     "takes over it ends.",
      .operands = kListenOperands,
-     .groups = {OptionGroup{"Options", kListenOptions}, kServer},
-     .execute = execute_listen},
+     .options = kListenOptions,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "signal",
      .summary = "Send a signal",
      .description = "Sends it to everybody who listens, and prints how many it reached. With "
                     "several servers, over the one that the channel's name belongs to.",
      .operands = kSignalOperands,
-     .groups = {OptionGroup{"Options", kJsonOnly}, kServer},
-     .execute = execute_signal},
+     .options = kJsonOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "top",
      .summary = "Watch hot keys, queues and rates, full screen",
      .description =
          "Keys with the longest queues first. Over the HTTP port (--http) with rates and "
          "times; without it from the statistics of the line port. q ends it.",
-     .groups = {OptionGroup{"Options", kTopOptions}, kServer},
-     .execute = execute_top},
+     .options = kTopOptions,
+     .shared = kConnection,
+     .see_also = "lockctl"},
     {.name = "bench",
      .summary = "Put load on a server, and measure it",
      .description = "Every worker acquires and releases, round after round, and every reply is "
                     "checked. Prints how many rounds were done a second, and how long they took. "
                     "Works with every server that is compatible with dflockd.",
-     .groups = {OptionGroup{"Options", kBenchOptions}, OptionGroup{"Connection", kBenchConnection}},
+     .options = kBenchOptions,
+     .shared = kConnection,
      .examples = kBenchExamples,
-     .execute = execute_bench},
-    {.name = "wal inspect",
-     .summary = "Print what is in a journal",
-     .description = "Shows every segment, frame and event, damaged or not, as far as it can be "
-                    "read. Changes nothing, and needs no lock: of a journal in use it shows what "
-                    "was there a moment ago.",
-     .operands = kDirectoryOperand,
-     .groups = {OptionGroup{"Options", kJsonLinesOnly}},
-     .execute = execute_wal_inspect},
-    {.name = "wal verify",
-     .summary = "Say whether a server could start from a journal",
-     .description = "Reads all of it, and exits with 65 when it is damaged. A torn end, which a "
-                    "crash leaves and a start cuts off, is not damage.",
-     .operands = kDirectoryOperand,
-     .groups = {OptionGroup{"Options", kJsonOnly}},
-     .execute = execute_wal_verify},
+     .see_also = "lockctl"},
+    {.name = "wal",
+     .summary = "Look at a journal",
+     .description = "Reads the journal of a server, and changes nothing.",
+     .commands = kWalCommands,
+     .see_also = "lockctl"},
     {.name = "completion",
      .summary = "Print the completions for a shell",
      .description = "bash: source <(lockctl completion bash). zsh: put it into a file _lockctl of "
                     "$fpath. fish: lockctl completion fish | source.",
      .operands = kShellOperand,
-     .execute = execute_completion},
+     .see_also = "lockctl"},
     {.name = "man",
      .summary = "Print a manual page",
      .description = "Prints the page as roff: lockctl man run | man -l -",
      .operands = kCommandOperand,
-     .groups = {OptionGroup{"Options", kManOptions}},
-     .execute = execute_man},
+     .options = kManOptions,
+     .see_also = "lockctl"},
 });
 
-template <typename Match>
-const Option* find_if(const Command& command, Match match) {
-  for (const OptionGroup& group : command.groups) {
-    const auto found = std::find_if(group.options.begin(), group.options.end(), match);
-    if (found != group.options.end()) return &*found;
-  }
-  // --version is lockctl's own.
-  return match(kStandard.front()) ? &kStandard.front() : nullptr;
-}
+constexpr auto kFiles = std::to_array<Note>({
+    {"$XDG_CONFIG_HOME/lockd.toml, ~/.config/lockd.toml",
+     "Settings, under the names of the options of the connection."},
+});
+constexpr auto kSections = std::to_array<Section>({{"Files", kFiles}});
+constexpr auto kStandard = std::to_array<Option>({config::kHelp, config::kVersion});
+
+constexpr std::string_view kDescription =
+    "Talks to dflockd, lockd-server and every server that is compatible with them: takes "
+    "locks for commands, looks at what is held, sends signals, measures.\n"
+    "\n"
+    "Settings, which are the options of the connection, come from the command line, from "
+    "variables of the environment, and from the file lockd.toml in $XDG_CONFIG_HOME, or "
+    "~/.config. The command line wins over the environment, and the environment over the "
+    "file; with the server itself the environment comes first, here it is the person who "
+    "types. In the file they have the names of the options: server = [\"a:6388\", "
+    "\"b:6388\"].\n"
+    "\n"
+    "Standard output has what was asked for, standard error all else. Colours appear on a "
+    "terminal only, and never when NO_COLOR is set.";
+
+constexpr Command kProgram{.name = "lockctl",
+                           .summary = "locks, for people and scripts",
+                           .description = kDescription,
+                           .options = kStandard,
+                           .shared = kConnection,
+                           .commands = kCommands,
+                           .exits = kExits,
+                           .sections = kSections};
+
+using Execute = int (*)(const Invocation&);
+
+constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
+    {"run", execute_run},
+    {"acquire", execute_acquire},
+    {"renew", execute_renew},
+    {"release", execute_release},
+    {"fence", execute_fence},
+    {"list", execute_list},
+    {"describe", execute_describe},
+    {"watch", execute_watch},
+    {"stats", execute_stats},
+    {"ping", execute_ping},
+    {"listen", execute_listen},
+    {"signal", execute_signal},
+    {"top", execute_top},
+    {"bench", execute_bench},
+    {"inspect", execute_wal_inspect},
+    {"verify", execute_wal_verify},
+    {"completion", execute_completion},
+    {"man", execute_man},
+});
 
 }  // namespace
 
-std::span<const Command> commands() { return kCommands; }
-
-const Command* find_command(std::string_view name) {
-  const auto found = std::find_if(kCommands.begin(), kCommands.end(),
-                                  [&](const Command& command) { return command.name == name; });
-  return found == kCommands.end() ? nullptr : &*found;
-}
+const Command& program() { return kProgram; }
 
 std::span<const Option> connection_options() { return kConnection; }
-std::span<const Option> standard_options() { return kStandard; }
 
 std::string_view program_version() { return LOCKD_VERSION; }
 
-std::string_view program_summary() { return "locks, for people and scripts"; }
-
-std::string_view program_description() {
-  return "Talks to dflockd, lockd-server and every server that is compatible with them: takes "
-         "locks for commands, looks at what is held, sends signals, measures.\n"
-         "\n"
-         "Settings, which are the options of the connection, come from the command line, from "
-         "variables of the environment, and from the file lockd.toml in $XDG_CONFIG_HOME, or "
-         "~/.config. The command line wins over the environment, and the environment over the "
-         "file; with the server itself the environment comes first, here it is the person who "
-         "types. In the file they have the names of the options: server = [\"a:6388\", "
-         "\"b:6388\"].\n"
-         "\n"
-         "Standard output has what was asked for, standard error all else. Colours appear on a "
-         "terminal only, and never when NO_COLOR is set.";
-}
-
-const Option* find_option(const Command& command, std::string_view name) {
-  return find_if(command, [&](const Option& option) {
-    return option.name == name || (!option.alias.empty() && option.alias == name);
+int (*execute_of(const Command& command))(const Invocation& invocation) {
+  const auto* const found = std::find_if(kExecutes.begin(), kExecutes.end(), [&](const auto& one) {
+    return one.first == command.name;
   });
-}
-
-const Option* find_option(const Command& command, char letter) {
-  return find_if(
-      command, [&](const Option& option) { return option.letter != 0 && option.letter == letter; });
+  return found == kExecutes.end() ? nullptr : found->second;
 }
 
 }  // namespace lockd::cli

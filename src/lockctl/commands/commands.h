@@ -2,15 +2,19 @@
 // throws Failure when it cannot go on.
 #pragma once
 
-#include "lockctl/arguments.h"
-#include "lockctl/commands/command_table.h"
+#include <algorithm>
+#include <chrono>
+
+#include "config/arguments.h"
 #include "lockctl/output/output.h"
 #include "lockctl/settings.h"
 
 namespace lockd::cli {
 
+using config::Arguments;
+
 struct Invocation {
-  const Command& command;
+  const config::Place& place;
   const Arguments& arguments;
   const Settings& settings;
   Output& output;
@@ -40,5 +44,22 @@ int execute_wal_verify(const Invocation& invocation);
 
 int execute_completion(const Invocation& invocation);
 int execute_man(const Invocation& invocation);
+
+// --- -n and -w, which mean the same to every command that waits ---
+
+// The longest that can be asked for: 292 years, in whole seconds.
+inline constexpr Duration kEndless = std::chrono::floor<std::chrono::seconds>(kDurationMax);
+
+// How long to stand in line; without either of them, for as long as it takes.
+inline Duration wait_of(const Arguments& arguments) {
+  if (arguments.has("nonblock")) return Duration::zero();
+  return std::min(arguments.seconds("wait").value_or(kEndless), kEndless);
+}
+
+// What is left of an endless wait is endless; of another, not less than nothing.
+inline Duration whole_if_endless(Duration left) {
+  constexpr Duration kNearlyEndless = kEndless / 2;
+  return left > kNearlyEndless ? kEndless : std::max(left, Duration::zero());
+}
 
 }  // namespace lockd::cli

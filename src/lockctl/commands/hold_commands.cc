@@ -15,8 +15,7 @@
 #include "lockctl/http/http_refusal.h"
 #include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/values.h"
-#include "lockctl/wait_option.h"
+#include "lockctl/output/text.h"
 #include "lockd/client/client.h"
 
 namespace lockd::cli {

@@ -9,13 +9,12 @@
 
 #include "lockctl/commands/commands.h"
 #include "lockctl/output/failure.h"
+#include "lockctl/output/text.h"
 #include "lockctl/run/child_process.h"
 #include "lockctl/run/process_tree.h"
 #include "lockctl/run/signal_source.h"
 #include "lockctl/run/signal_stop.h"
 #include "lockctl/run/supervision.h"
-#include "lockctl/values.h"
-#include "lockctl/wait_option.h"
 #include "lockd/client/client.h"
 
 namespace lockd::cli {
@@ -40,7 +39,7 @@ std::int64_t expiry_of(const HeldLock& lock) {
 // What the command sees of the lock; and what it does not see of us.
 std::vector<std::string> environment_of(const HeldLock& lock, const Arguments& arguments) {
   std::vector<std::string> left_out;
-  if (!arguments.has("keep-auth")) left_out = {"DFLOCKD_AUTH_TOKEN", "DFLOCKD_AUTH_TOKEN_FILE"};
+  if (!arguments.has("keep-auth")) left_out = {"LOCKD_AUTH_TOKEN", "LOCKD_AUTH_TOKEN_FILE"};
   return environment_with({"LOCKD_KEY=" + lock.key(), "LOCKD_TOKEN=" + lock.token(),
                            "LOCKD_FENCE=" + std::to_string(lock.fence()),
                            "LOCKD_EXPIRES_AT=" + std::to_string(expiry_of(lock))},

@@ -7,8 +7,8 @@
 #include "lockctl/http/fetch.h"
 #include "lockctl/http/json.h"
 #include "lockctl/output/key_table.h"
+#include "lockctl/output/text.h"
 #include "lockctl/output/view.h"
-#include "lockctl/values.h"
 
 namespace lockd::cli {
 namespace {

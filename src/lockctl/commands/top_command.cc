@@ -18,10 +18,10 @@
 #include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/terminal.h"
+#include "lockctl/output/text.h"
 #include "lockctl/output/top_view.h"
 #include "lockctl/run/event_fd.h"
 #include "lockctl/run/signal_source.h"
-#include "lockctl/values.h"
 
 namespace lockd::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "lockctl/commands/commands.h"
 #include "lockctl/http/fetch.h"
 #include "lockctl/http/json.h"
-#include "lockctl/values.h"
+#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {

@@ -13,8 +13,8 @@ std::unique_ptr<HttpCluster> require_http(const Invocation& invocation) {
     return std::make_unique<HttpCluster>(invocation.settings.http, invocation.settings.connect);
   }
   throw Failure(kExitConfig,
-                "lockctl " + std::string(invocation.command.name) +
-                    " needs the server's HTTP port: give --http HOST:PORT, set DFLOCKD_HTTP_ADDR, "
+                invocation.place.path +
+                    " needs the server's HTTP port: give --http HOST:PORT, set LOCKD_HTTP_ADDR, "
                     "or write http = \"HOST:PORT\" into lockd.toml");
 }
 

@@ -3,7 +3,7 @@
 #include <boost/json/parse.hpp>
 
 #include "lockctl/http/json.h"
-#include "lockctl/values.h"
+#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "lockctl/values.h"
+#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {

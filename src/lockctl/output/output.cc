@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "lockctl/output/failure.h"
-#include "lockctl/values.h"
+#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {

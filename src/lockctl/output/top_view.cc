@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "lockctl/values.h"
+#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {

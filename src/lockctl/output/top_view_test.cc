@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockctl/http/json.h"
-#include "lockctl/values.h"
+#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {

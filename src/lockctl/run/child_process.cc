@@ -12,8 +12,8 @@
 #include <system_error>
 
 #include "lockctl/output/failure.h"
+#include "lockctl/output/text.h"
 #include "lockctl/run/event_fd.h"
-#include "lockctl/values.h"
 
 namespace lockd::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "lockctl/values.h"
+#include "base/text.h"
 
 namespace lockd::cli {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "server/settings/load_options_fixture.h"
-#include "server/settings/option_text.h"
 
 namespace {
 

@@ -1,132 +1,157 @@
 #include "server/settings/load_options.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <cstring>
 #include <optional>
 #include <utility>
-
-#include "server/settings/config_file.h"
-#include "server/settings/option_values.h"
 
 namespace lockd {
 namespace {
 
-using Source = Origin::Source;
+using config::Settings;
+
+Action action_of(const config::Arguments& arguments) {
+  if (arguments.has("help")) return Action::help;
+  if (arguments.has("version")) return Action::version;
+  if (arguments.has("print-config")) return Action::print_config;
+  return arguments.has("check-config") ? Action::check_config : Action::serve;
+}
+
+// Which of the words it is, as the enum that has them in this order.
+template <typename Enum, std::size_t kSize>
+Enum word_as(const std::array<std::string_view, kSize>& words, std::string_view word) {
+  return static_cast<Enum>(std::find(words.begin(), words.end(), word) - words.begin());
+}
+
+std::vector<std::string> list_of(std::string_view text) {
+  if (text.empty()) return {};
+  const auto parts = config::split_list(text);
+  return {parts.begin(), parts.end()};
+}
+
+std::optional<Endpoint> endpoint_of(const std::string& text) { return config::parse_address(text); }
+
+void add_cluster(const Settings& settings, Options& options) {
+  options.etcd = list_of(settings.text("etcd"));
+  options.etcd_cluster = settings.text("etcd-cluster");
+  options.advertise_addr = endpoint_of(settings.text("advertise-addr"));
+  options.node_id = settings.text("node-id");
+  if (!options.etcd.empty() && options.node_id.empty()) {
+    options.node_id = settings.text("advertise-addr");
+  }
+  options.etcd_detect = settings.seconds("etcd-detect");
+  options.etcd_ca = settings.text("etcd-ca");
+  options.etcd_cert = settings.text("etcd-cert");
+  options.etcd_key = settings.text("etcd-key");
+  options.etcd_user = settings.text("etcd-user");
+  options.etcd_password_file = settings.text("etcd-password-file");
+}
+
+// All but the secret.
+Options options_of(const Settings& settings) {
+  const auto whole = [&](std::string_view name) {
+    return static_cast<std::uint32_t>(settings.whole(name));
+  };
+  Options options;
+  options.host = settings.text("host");
+  options.port.reset();
+  if (!settings.text("port").empty()) options.port = static_cast<std::uint16_t>(whole("port"));
+  options.http_addr = endpoint_of(settings.text("http-addr"));
+  options.metrics = settings.is_on("metrics");
+  options.http_allow_origin = list_of(settings.text("http-allow-origin"));
+  options.threads = whole("threads");
+  options.default_lease_ttl = settings.seconds("default-lease-ttl");
+  options.lease_sweep_interval = settings.seconds("lease-sweep-interval");
+  options.gc_interval = settings.seconds("gc-interval");
+  options.gc_max_idle = settings.seconds("gc-max-idle");
+  options.max_locks = settings.whole("max-locks");
+  options.max_waiters = whole("max-waiters");
+  options.auto_release_on_disconnect = settings.is_on("auto-release-on-disconnect");
+  options.max_connections = whole("max-connections");
+  options.max_connections_per_ip = whole("max-connections-per-ip");
+  options.max_subscriptions = whole("max-subscriptions");
+  options.read_timeout = settings.seconds("read-timeout");
+  options.write_timeout = settings.seconds("write-timeout");
+  options.shutdown_timeout = settings.seconds("shutdown-timeout");
+  options.detailed_errors = settings.is_on("detailed-errors");
+  options.tls_cert = settings.text("tls-cert");
+  options.tls_key = settings.text("tls-key");
+  options.tls_client_ca = settings.text("tls-client-ca");
+  options.auth_token = settings.text("auth-token");
+  options.auth_token_file = settings.text("auth-token-file");
+  options.wal = settings.text("wal");
+  // `always` is no interval.
+  options.wal_sync = config::parse_interval(settings.text("wal-sync")).value_or(Duration::zero());
+  options.log_level = word_as<LogLevel>(
+      std::to_array<std::string_view>({"trace", "debug", "info", "warn", "error"}),
+      settings.text("log-level"));
+  options.log_format = word_as<LogFormat>(std::to_array<std::string_view>({"text", "json"}),
+                                          settings.text("log-format"));
+  options.debug = settings.is_on("debug");
+  options.config = settings.text("config");
+  if (find_option(settings.table(), "etcd") != nullptr) add_cluster(settings, options);
+  return options;
+}
 
 // Each step returns false when the start ends there, with the reason in `error`.
 class Loader {
  public:
-  Loader(Flavour flavour, const Environment& environment)
-      : environment_(environment), table_(settings(flavour)), overridden_(table_.size()) {
-    loaded_.flavour = flavour;
-    loaded_.options = default_options(flavour);
-    loaded_.origins.resize(table_.size());
-  }
+  Loader(Flavour flavour, const config::Environment& environment)
+      : flavour_(flavour), environment_(environment), loaded_{.settings = Settings({})} {}
 
   Loaded load(std::span<const char* const> arguments) {
-    CommandLine line = read_command_line(loaded_.flavour, arguments);
-    loaded_.action = line.action;
-    if (line.action == Action::help || line.action == Action::version) return std::move(loaded_);
-    loaded_.error = std::move(line.error);
-    loaded_.secrets_outside = std::move(line.secrets);
-    if (!loaded_.error.empty() || !take(line.given)) return std::move(loaded_);
-    warn_of_overridden();
-    if (!check_tls() || !find_secret() || !check_cluster()) return std::move(loaded_);
+    config::Parsed parsed = parse_arguments(program(flavour_), arguments);
+    loaded_.action = action_of(parsed.arguments);
+    loaded_.error = std::move(parsed.error);
+    loaded_.secrets_outside = std::move(parsed.secrets);
+    const bool about = loaded_.action == Action::help || loaded_.action == Action::version;
+    if (about || !loaded_.error.empty()) return std::move(loaded_);
+    loaded_.settings = load_settings(settings(flavour_), parsed.arguments.given(), environment_,
+                                     config::Precedence::environment);
+    const auto& secrets = settings_.secrets;
+    loaded_.secrets_outside.insert(loaded_.secrets_outside.end(), secrets.begin(), secrets.end());
+    loaded_.warnings = std::move(settings_.warnings);
+    if (!fail(settings_.error)) return std::move(loaded_);
     derive();
-    warn_of_useless();
+    loaded_.options = options_of(settings_);
+    if (check_tls() && find_secret() && check_cluster()) warn_of_useless();
     return std::move(loaded_);
   }
 
  private:
-  struct Overridden {
-    std::string text;
-    Origin origin;
-  };
-
-  bool take(const std::vector<Given>& flags) {
-    const std::vector<Given> variables = read_variables();
-    const Given* config = nullptr;
-    for (const auto* source : {&flags, &variables}) {
-      for (const Given& given : *source) {
-        if (given.setting->name == "config") config = &given;
-      }
+  // What follows from the machine, or from other settings.
+  void derive() {
+    if (std::string& threads = settings_.value("threads").text; threads.empty()) {
+      threads = std::to_string(std::clamp(environment_.cores, 1U, kThreadsMax));
     }
-    std::vector<Given> entries;
-    if (config != nullptr && !read_file(*config, entries)) return false;
-    for (const auto* source : {&std::as_const(entries), &flags, &variables}) {
-      for (const Given& given : *source) {
-        if (!assign(given)) return false;
-      }
+    if (std::string& metrics = settings_.value("metrics").text; metrics.empty()) {
+      metrics = settings_.text("http-addr").empty() ? "false" : "true";
     }
-    return true;
+    if (settings_.is_on("debug")) apply_debug();
   }
 
-  std::vector<Given> read_variables() {
-    std::vector<Given> variables;
-    for (const Setting& setting : table_) {
-      // The first of two wins, so it is applied last.
-      for (auto name = setting.variables.rbegin(); name != setting.variables.rend(); ++name) {
-        const char* value = *name == nullptr ? nullptr : environment_.variable(*name);
-        if (value == nullptr || *value == '\0') continue;
-        variables.push_back({&setting, value, {Source::variable, *name}});
-        if (setting.secret) loaded_.secrets_outside.emplace_back(value);
-      }
+  // --debug is --log-level debug, from wherever it came: a level from a higher source wins.
+  void apply_debug() {
+    const config::Origin& debug = settings_.value("debug").origin;
+    Settings::Value& level = settings_.value("log-level");
+    if (level.text == "trace" || level.text == "debug") return;
+    if (debug.rank < level.origin.rank) {
+      return warn(settings_.named("log-level") + " is used, not " + settings_.named("debug"));
     }
-    return variables;
-  }
-
-  bool read_file(const Given& config, std::vector<Given>& entries) {
-    if (!parse_path(config.text)) return fail(bad_value(config));
-    const FileText file = environment_.read_file(config.text);
-    if (!file.error.empty()) return fail(unreadable(config, file));
-    ConfigFile read = read_config_file(loaded_.flavour, config.text, file.text);
-    if (!read.error.empty()) return fail(std::move(read.error));
-    entries = std::move(read.given);
-    const bool secret = std::any_of(entries.begin(), entries.end(),
-                                    [](const Given& given) { return given.setting->secret; });
-    if (secret && file.open_to_others) warn_of_open(config.text);
-    return true;
-  }
-
-  bool assign(const Given& given) {
-    const Setting& setting = *given.setting;
-    const std::size_t row = row_of(setting);
-    const std::string before = setting.print(loaded_.options);
-    if (!setting.assign(loaded_.options, given.text)) return fail(bad_value(given));
-    Origin& origin = loaded_.origins[row];
-    if (given.origin.source == Source::variable && origin.source >= Source::flag &&
-        setting.print(loaded_.options) != before) {
-      overridden_[row] = Overridden{before, origin};
-    }
-    origin = given.origin;
-    return true;
-  }
-
-  void warn_of_overridden() {
-    for (const Setting& setting : table_) {
-      const auto& other = overridden_[row_of(setting)];
-      const std::string used = setting.print(loaded_.options);
-      if (!other) continue;
-      const std::string name = "--" + std::string(setting.name) + ": ";
-      const std::string& from = origin_of(setting.name).name;
-      warn(setting.secret ? name + "the value from " + from + " is used, not the one from " +
-                                other->origin.name
-                          : name + in_quotes(used) + " from " + from + " is used, not " +
-                                in_quotes(other->text) + " from " + other->origin.name);
-    }
+    level = {"debug", debug};
   }
 
   bool check_tls() {
     const Options& options = loaded_.options;
     if (options.tls_cert.empty() != options.tls_key.empty()) {
       const bool no_key = options.tls_key.empty();
-      return fail(named(no_key ? "tls-cert" : "tls-key") + " needs " +
+      return fail(settings_.named(no_key ? "tls-cert" : "tls-key") + " needs " +
                   (no_key ? "--tls-key" : "--tls-cert") + ": give both or neither");
     }
     // Without TLS nobody would be asked for a certificate, yet protected mode would be over.
     if (!options.tls_client_ca.empty() && options.tls_cert.empty()) {
-      return fail(named("tls-client-ca") + " needs --tls-cert and --tls-key");
+      return fail(settings_.named("tls-client-ca") + " needs --tls-cert and --tls-key");
     }
     return true;
   }
@@ -134,22 +159,22 @@ class Loader {
   bool find_secret() {
     Options& options = loaded_.options;
     options.secret = options.auth_token;
-    if (options.auth_token_file.empty()) return true;
     const std::string& path = options.auth_token_file;
-    const Given given{find_setting(loaded_.flavour, "auth-token-file"), path,
-                      origin_of("auth-token-file")};
-    const FileText file = environment_.read_file(path);
-    if (!file.error.empty()) return fail(unreadable(given, file));
-    const auto token = parse_token(trimmed(file.text));
+    if (path.empty()) return true;
+    const config::FileText file = environment_.read_file(path);
+    const std::string name = settings_.named("auth-token-file");
+    const std::string is_path = name + " is " + config::in_quotes(path);
+    if (!file.error.empty()) return fail(is_path + ": it cannot be read: " + file.error);
+    const auto token = config::parse_token(config::trimmed(file.text));
     if (!token) {
-      return fail(named("auth-token-file") + " is " + in_quotes(path) + ": the file must hold " +
-                  std::string(find_setting(loaded_.flavour, "auth-token")->rule));
+      return fail(is_path + ": the file must hold " +
+                  rule_of(*find_option(settings_.table(), "auth-token")));
     }
     if (!options.auth_token.empty() && options.auth_token != *token) {
-      return fail(named("auth-token") + " differs from what " + named("auth-token-file") +
+      return fail(settings_.named("auth-token") + " differs from what " + name +
                   " holds: give one of them");
     }
-    if (file.open_to_others) warn_of_open(path);
+    if (file.open_to_others) warn(config::open_to_others(path));
     options.secret = *token;
     return true;
   }
@@ -158,19 +183,19 @@ class Loader {
     const Options& options = loaded_.options;
     if (options.etcd.empty()) return true;
     if (!options.wal.empty()) {
-      return fail(named("wal") + " and " + named("etcd") +
+      return fail(settings_.named("wal") + " and " + settings_.named("etcd") +
                   " exclude each other: locks are kept in one place");
     }
     const auto& address = options.advertise_addr;
     if (!address.has_value() || address->host.empty() || address->port == 0) {
-      return fail(named("etcd") +
+      return fail(settings_.named("etcd") +
                   " needs --advertise-addr HOST:PORT, where clients reach this server");
     }
     if (options.etcd_cert.empty() != options.etcd_key.empty()) {
       return fail("--etcd-cert and --etcd-key need each other: give both or neither");
     }
     if (!options.etcd_cert.empty() && options.etcd_ca.empty()) {
-      return fail(named("etcd-cert") + " needs --etcd-ca");
+      return fail(settings_.named("etcd-cert") + " needs --etcd-ca");
     }
     if (options.etcd_user.empty() != options.etcd_password_file.empty()) {
       return fail("--etcd-user and --etcd-password-file need each other: give both or neither");
@@ -178,101 +203,63 @@ class Loader {
     return true;
   }
 
-  // What follows from the machine, or from other settings.
-  void derive() {
-    Options& options = loaded_.options;
-    if (options.threads == 0) options.threads = std::clamp(environment_.cores, 1U, kThreadsMax);
-    const bool chosen = origin_of("metrics").source != Source::built_in;
-    if (!chosen && loaded_.flavour != Flavour::lockd_server) {
-      options.metrics = options.http_addr.has_value();
-    }
-    if (!options.etcd.empty() && options.node_id.empty()) {
-      options.node_id = print_value(options.advertise_addr);
-    }
-    if (options.debug) apply_debug();
-  }
-
   // Values that are each valid, but of which one makes the other useless.
   void warn_of_useless() {
     const Options& options = loaded_.options;
     if (options.metrics && !options.http_addr) {
-      warn(named("metrics") + " has no effect without --http-addr");
+      warn(settings_.named("metrics") + " has no effect without --http-addr");
     }
     if (options.wal.empty() && options.wal_sync != Duration::zero()) {
-      warn(named("wal-sync") + " has no effect without --wal");
+      warn(settings_.named("wal-sync") + " has no effect without --wal");
     }
-    if (loaded_.flavour == Flavour::dflockd_ha && options.etcd.empty()) {
+    if (flavour_ == Flavour::dflockd_ha && options.etcd.empty()) {
       for (const std::string_view name : {"node-id", "advertise-addr", "etcd-ca", "etcd-user"}) {
-        if (origin_of(name).source == Source::built_in) continue;
-        warn(named(name) + " has no effect without --etcd: this server stands alone");
+        if (!settings_.is_given(name)) continue;
+        warn(settings_.named(name) + " has no effect without --etcd: this server stands alone");
       }
     }
     if (options.max_connections != 0 && options.max_connections_per_ip > options.max_connections) {
-      warn(named("max-connections-per-ip") + " has no effect: it is more than --max-connections");
+      warn(settings_.named("max-connections-per-ip") +
+           " has no effect: it is more than --max-connections");
     }
-  }
-
-  // --debug is --log-level debug, from wherever it came: a level from a higher source wins.
-  void apply_debug() {
-    const Origin& debug = origin_of("debug");
-    Origin& level = origin_of("log-level");
-    if (loaded_.options.log_level <= LogLevel::debug) return;
-    if (debug.source < level.source) {
-      warn(named("log-level") + " is used, not " + named("debug"));
-      return;
-    }
-    loaded_.options.log_level = LogLevel::debug;
-    level = debug;
-  }
-
-  static std::string unreadable(const Given& given, const FileText& file) {
-    return "--" + std::string(given.setting->name) + " from " + given.origin.name + " is " +
-           in_quotes(given.text) + ": it cannot be read: " + file.error;
-  }
-
-  // "--tls-key from DFLOCKD_TLS_KEY"
-  std::string named(std::string_view name) {
-    return "--" + std::string(name) + " from " + origin_of(name).name;
-  }
-
-  Origin& origin_of(std::string_view name) {
-    return loaded_.origins[row_of(*find_setting(loaded_.flavour, name))];
-  }
-
-  std::size_t row_of(const Setting& setting) const {
-    return static_cast<std::size_t>(&setting - table_.data());
-  }
-
-  void warn_of_open(const std::string& path) {
-    warn(in_quotes(path) + " holds a secret and every user can read it: chmod o-r");
   }
 
   void warn(std::string line) { loaded_.warnings.push_back(std::move(line)); }
 
+  // Nothing is wrong when the line is empty.
   bool fail(std::string line) {
     loaded_.error = std::move(line);
-    return false;
+    return loaded_.error.empty();
   }
 
-  const Environment& environment_;
-  const std::span<const Setting> table_;
-  std::vector<std::optional<Overridden>> overridden_;  // by a variable, for each row
+  const Flavour flavour_;
+  const config::Environment& environment_;
   Loaded loaded_;
+  Settings& settings_ = loaded_.settings;
 };
 
 }  // namespace
 
 Loaded load_options(Flavour flavour, std::span<const char* const> arguments,
-                    const Environment& environment) {
+                    const config::Environment& environment) {
   return Loader(flavour, environment).load(arguments);
 }
 
+Options default_options(Flavour flavour) { return options_of(Settings(settings(flavour))); }
+
 void scrub_secrets(Loaded& loaded) {
-  for (const std::string_view secret : loaded.secrets_outside) {
-    // The process owns its arguments and environment; they are const only on the way here.
-    std::memset(const_cast<char*>(secret.data()), '*', secret.size());
-  }
+  config::scrub(loaded.secrets_outside);
   loaded.secrets_outside.clear();
+}
+
+std::string config_text(const Loaded& loaded) {
+  const Options& options = loaded.options;
+  const auto say = [](bool on, bool guarded) {
+    return !on ? "off" : guarded ? "protected mode, loopback peers only" : "open";
+  };
+  return config_text(loaded.settings) +
+         "\n# The line port: " + say(options.port.has_value(), options.line_is_protected()) +
+         "\n# HTTP: " + say(options.http_addr.has_value(), options.http_is_protected()) + '\n';
 }
 
 }  // namespace lockd

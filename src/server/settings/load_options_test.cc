@@ -11,14 +11,17 @@
 namespace lockd {
 namespace {
 
+using config::Option;
+using Kind = Option::Kind;
+
 constexpr Flavour kBoth[] = {Flavour::dflockd, Flavour::lockd_server};
 
 // A value that is not the default, and others to tell sources apart.
-std::vector<std::string> samples(const Setting& setting) {
-  const std::string name(setting.name);
-  if (setting.shape == Setting::Shape::boolean) return {"true", "false", "true"};
-  if (setting.shape == Setting::Shape::number) return {"11", "12", "13"};
-  if (setting.shape == Setting::Shape::seconds) return {"0.5", "12", "13"};
+std::vector<std::string> samples(const Option& option) {
+  const std::string name(option.name);
+  if (option.kind == Kind::boolean) return {"true", "false", "true"};
+  if (option.kind == Kind::whole) return {"11", "12", "13"};
+  if (option.kind == Kind::seconds) return {"0.5", "12", "13"};
   if (name == "host") return {"::1", "10.0.0.1", "localhost"};
   if (name == "http-addr" || name == "addr") return {"[::1]:1", ":2", "a.b:3"};
   if (name == "http-allow-origin") return {"*", "http://a:1", "https://a,https://b"};
@@ -29,31 +32,31 @@ std::vector<std::string> samples(const Setting& setting) {
 }
 
 // A machine where every sample is a valid choice by itself.
-FakeEnvironment machine_for(const Setting& setting, Flavour flavour) {
+FakeEnvironment machine_for(const Option& option, Flavour flavour) {
   FakeEnvironment machine{.flavour = flavour};
   for (const char* path : {"one", "two", "three"}) {
-    machine.files[path].text = setting.name == "auth-token-file" ? "token" : "";
+    machine.files[path].text = option.name == "auth-token-file" ? "token" : "";
   }
-  if (setting.name != "tls-cert") machine.variables["DFLOCKD_TLS_CERT"] = "c";
-  if (setting.name != "tls-key") machine.variables["DFLOCKD_TLS_KEY"] = "k";
+  if (option.name != "tls-cert") machine.variables["DFLOCKD_TLS_CERT"] = "c";
+  if (option.name != "tls-key") machine.variables["DFLOCKD_TLS_KEY"] = "k";
   return machine;
 }
 
-std::string toml_line(const Setting& setting, const std::string& value) {
-  const bool text = setting.shape == Setting::Shape::text;
-  return std::string(setting.name) + " = " + (text ? '"' + value + '"' : value) + "\n";
+std::string toml_line(const Option& option, const std::string& value) {
+  const bool text = option.kind >= Kind::text;
+  return std::string(option.name) + " = " + (text ? '"' + value + '"' : value) + "\n";
 }
 
 TEST(LoadOptions, TakesEverySettingByFlagInEveryForm) {
   for (const Flavour flavour : kBoth) {
-    for (const Setting& setting : settings(flavour)) {
-      const FakeEnvironment machine = machine_for(setting, flavour);
-      for (const std::string& value : samples(setting)) {
-        const std::string one = "-" + std::string(setting.name);
+    for (const Option& option : settings(flavour)) {
+      const FakeEnvironment machine = machine_for(option, flavour);
+      for (const std::string& value : samples(option)) {
+        const std::string one = "-" + std::string(option.name);
         const std::string two = "-" + one;
         std::vector<std::vector<std::string>> forms = {{one + "=" + value}, {two + "=" + value}};
-        if (setting.shape == Setting::Shape::boolean) {
-          const std::string no = "-no-" + std::string(setting.name);
+        if (option.kind == Kind::boolean) {
+          const std::string no = "-no-" + std::string(option.name);
           forms.push_back({value == "true" ? one : no});
           forms.push_back({value == "true" ? two : "-" + no});
         } else {
@@ -65,8 +68,8 @@ TEST(LoadOptions, TakesEverySettingByFlagInEveryForm) {
           for (const std::string& word : form) arguments.push_back(word.c_str());
           const Loaded loaded = machine.load(arguments);
           EXPECT_EQ(loaded.error, "") << form.front();
-          EXPECT_EQ(value_of(loaded, setting.name), value) << form.front();
-          EXPECT_EQ(origin_of(loaded, setting.name), "the command line") << form.front();
+          EXPECT_EQ(value_of(loaded, option.name), value) << form.front();
+          EXPECT_EQ(origin_of(loaded, option.name), "the command line") << form.front();
         }
       }
     }
@@ -75,20 +78,20 @@ TEST(LoadOptions, TakesEverySettingByFlagInEveryForm) {
 
 TEST(LoadOptions, TakesEverySettingByEachVariable) {
   for (const Flavour flavour : kBoth) {
-    for (const Setting& setting : settings(flavour)) {
-      for (const char* variable : setting.variables) {
+    for (const Option& option : settings(flavour)) {
+      for (const char* variable : option.variables) {
         if (variable == nullptr) continue;
-        FakeEnvironment machine = machine_for(setting, flavour);
-        machine.variables[variable] = samples(setting)[0];
+        FakeEnvironment machine = machine_for(option, flavour);
+        machine.variables[variable] = samples(option)[0];
         const Loaded loaded = machine.load();
         EXPECT_EQ(loaded.error, "") << variable;
-        EXPECT_EQ(value_of(loaded, setting.name), samples(setting)[0]) << variable;
-        EXPECT_EQ(origin_of(loaded, setting.name), variable);
+        EXPECT_EQ(value_of(loaded, option.name), samples(option)[0]) << variable;
+        EXPECT_EQ(origin_of(loaded, option.name), variable);
 
         const Loaded unset =
             FakeEnvironment{.flavour = flavour, .variables = {{variable, ""}}}.load();
         EXPECT_EQ(unset.error, "") << variable;
-        EXPECT_EQ(origin_of(unset, setting.name), "default");
+        EXPECT_EQ(origin_of(unset, option.name), "default");
       }
     }
   }
@@ -96,43 +99,43 @@ TEST(LoadOptions, TakesEverySettingByEachVariable) {
 
 TEST(LoadOptions, TakesEverySettingByFile) {
   for (const Flavour flavour : kBoth) {
-    for (const Setting& setting : settings(flavour)) {
-      if (setting.name == "config") continue;
-      FakeEnvironment machine = machine_for(setting, flavour);
-      const Loaded loaded = machine.load_file("\n" + toml_line(setting, samples(setting)[0]));
-      EXPECT_EQ(loaded.error, "") << setting.name;
-      EXPECT_EQ(value_of(loaded, setting.name), samples(setting)[0]) << setting.name;
-      EXPECT_EQ(origin_of(loaded, setting.name), "line 2 of 'f.toml'");
+    for (const Option& option : settings(flavour)) {
+      if (option.name == "config") continue;
+      FakeEnvironment machine = machine_for(option, flavour);
+      const Loaded loaded = machine.load_file("\n" + toml_line(option, samples(option)[0]));
+      EXPECT_EQ(loaded.error, "") << option.name;
+      EXPECT_EQ(value_of(loaded, option.name), samples(option)[0]) << option.name;
+      EXPECT_EQ(origin_of(loaded, option.name), "line 2 of 'f.toml'");
     }
   }
 }
 
 // Every pair of sources, and all three, for every setting: environment, flag, file, default.
 TEST(LoadOptions, EnvironmentWinsOverFlagOverFile) {
-  for (const Setting& setting : settings(Flavour::dflockd)) {
-    if (setting.name == "config") continue;
-    const auto values = samples(setting);
+  for (const Option& option : settings(Flavour::dflockd)) {
+    if (option.name == "config") continue;
+    const auto values = samples(option);
     for (int given = 1; given < 8; ++given) {
       const bool by_file = (given & 1) != 0;
       const bool by_flag = (given & 2) != 0;
       const bool by_variable = (given & 4) != 0;
-      FakeEnvironment machine = machine_for(setting, Flavour::dflockd);
+      FakeEnvironment machine = machine_for(option, Flavour::dflockd);
       std::vector<const char*> arguments;
-      const std::string flag = "--" + std::string(setting.name) + "=" + values[1];
+      const std::string flag = "--" + std::string(option.name) + "=" + values[1];
       if (by_file) {
-        machine.files["f.toml"].text = toml_line(setting, values[0]);
+        machine.files["f.toml"].text = toml_line(option, values[0]);
         arguments.push_back("--config=f.toml");
       }
       if (by_flag) arguments.push_back(flag.c_str());
-      if (by_variable) machine.variables[setting.variables[0]] = values[2];
+      if (by_variable) machine.variables[option.variables[0]] = values[2];
       const Loaded loaded = machine.load(arguments);
       const std::string expected = by_variable ? values[2] : by_flag ? values[1] : values[0];
-      EXPECT_EQ(loaded.error, "") << setting.name;
-      EXPECT_EQ(value_of(loaded, setting.name), expected) << setting.name << given;
+      EXPECT_EQ(loaded.error, "") << option.name;
+      EXPECT_EQ(value_of(loaded, option.name), expected) << option.name << given;
       const auto about = std::count_if(
           loaded.warnings.begin(), loaded.warnings.end(),
           [](const std::string& line) { return line.find("is used, not") != std::string::npos; });
-      EXPECT_EQ(about, by_flag && by_variable ? 1 : 0) << setting.name << given;
+      EXPECT_EQ(about, by_flag && by_variable ? 1 : 0) << option.name << given;
     }
   }
 }
@@ -234,8 +237,8 @@ TEST(LoadOptions, ScrubsSecretsFromArgumentsAndEnvironment) {
   std::string two = "hunter3";
   std::string three = "hunter4";
   const std::vector<const char*> arguments = {one.c_str(), "-auth-token", two.c_str(), "--port=1"};
-  const FakeEnvironment nothing;
-  Environment environment = nothing.environment();
+  const config::FakeEnvironment nothing;
+  config::Environment environment = nothing.environment();
   environment.variable = [&](const char* name) {
     return name == std::string("DFLOCKD_AUTH_TOKEN") ? three.c_str() : nullptr;
   };

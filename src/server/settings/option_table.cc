@@ -1,304 +1,418 @@
 #include "server/settings/option_table.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
 
-#include "base/text.h"
-#include "server/settings/option_rows.h"
-#include "server/settings/option_values.h"
-
 namespace lockd {
 namespace {
 
-using namespace rows;
+using config::action;
+using config::boolean;
+using config::Command;
+using config::directory;
+using config::Example;
+using config::file;
+using config::in_group;
+using config::Nanoseconds;
+using config::Note;
+using config::Option;
+using config::seconds;
+using config::Section;
+using config::text;
+using config::whole;
 
-constexpr std::string_view kListening = "Listening";
-constexpr std::string_view kKeys = "Leases and keys";
-constexpr std::string_view kConnections = "Connections";
-constexpr std::string_view kAccess = "Access";
-constexpr std::string_view kDurability = "Durability";
-constexpr std::string_view kCluster = "Cluster";
-constexpr std::string_view kLogging = "Logging";
-constexpr std::string_view kFile = "Configuration file";
+// --- rules that only servers have ---
 
-constexpr auto kDflockd = std::to_array<Setting>({
-    with_default(text<&Options::host, parse_host>(
-                     "host", {"DFLOCKD_HOST"}, kListening, "ADDRESS",
-                     "an IPv4 or IPv6 address, or a host name",
-                     "Where the line port listens. Until one is chosen, or a token or client CA is "
-                     "set, only loopback peers are served: protected mode."),
-                 "every address"),
-    number<&Options::port, std::uint16_t, 0, UINT16_MAX>(
-        "port", {"DFLOCKD_PORT"}, kListening,
-        "a whole number from 0 to 65535, where 0 picks a free port",
-        "The port of the line protocol."),
-    with_default(
-        text<&Options::http_addr, parse_endpoint>(
-            "http-addr", {"DFLOCKD_HTTP_ADDR"}, kListening, "HOST:PORT",
-            "host:port, [::1]:port or :port, with a port from 0 to 65535",
-            "Where HTTP listens. :PORT is every address, in protected mode like the line port."),
-        "off"),
-    with_default(boolean<&Options::metrics>("metrics", {"DFLOCKD_METRICS"}, kListening,
-                                            "Serve /metrics over HTTP."),
-                 "true when HTTP is on"),
-    with_default(text<&Options::http_allow_origin, parse_origins>(
-                     "http-allow-origin", {"DFLOCKD_HTTP_ALLOW_ORIGIN"}, kListening, "ORIGINS",
-                     "*, or origins such as https://a.example, separated by commas",
-                     "Whose pages may call HTTP from a browser, besides the server's own."),
-                 "none"),
-    with_default(number<&Options::threads, std::uint32_t, 1, kThreadsMax>(
-                     "threads", {"DFLOCKD_THREADS"}, kListening, "a whole number from 1 to 256",
-                     "How many threads serve connections."),
-                 "the number of cores"),
+// Scheme, host and perhaps port, without a path; or `*`.
+bool is_origin(std::string_view text) {
+  if (text == "*") return true;
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string_view::npos || scheme == 0) return false;
+  const std::string_view host = text.substr(scheme + 3);
+  return !host.empty() && host.find_first_of("/?#@") == std::string_view::npos &&
+         text.find_first_of(" \t\r\n") == std::string_view::npos;
+}
 
-    seconds<&Options::default_lease_ttl, Zero::refused>("default-lease-ttl",
-                                                        {"DFLOCKD_DEFAULT_LEASE_TTL_S"}, kKeys,
-                                                        "The lease of a request that names none."),
-    seconds<&Options::lease_sweep_interval, Zero::refused>(
-        "lease-sweep-interval", {"DFLOCKD_LEASE_SWEEP_INTERVAL_S"}, kKeys,
-        "The longest time between two looks for leases that have ended. They end exactly on time "
-        "whatever this says."),
-    seconds<&Options::gc_interval, Zero::refused>(
-        "gc-interval", {"DFLOCKD_GC_INTERVAL_S", "DFLOCKD_GC_LOOP_SLEEP"}, kKeys,
-        "How often idle keys are looked for."),
-    seconds<&Options::gc_max_idle, Zero::accepted>(
-        "gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, kKeys,
-        "How long a key may be idle before it is forgotten."),
-    number<&Options::max_locks, std::uint64_t, 1, INT32_MAX>(
-        "max-locks", {"DFLOCKD_MAX_LOCKS"}, kKeys, "a whole number from 1 to 2147483647",
-        "How many keys there may be, locks and semaphores together."),
-    limit<&Options::max_waiters>("max-waiters", {"DFLOCKD_MAX_WAITERS"}, kKeys,
-                                 "How many may wait in line for one key."),
-    boolean<&Options::auto_release_on_disconnect>(
-        "auto-release-on-disconnect", {"DFLOCKD_AUTO_RELEASE_ON_DISCONNECT"}, kKeys,
-        "Release what a client holds when it disconnects."),
+bool is_endpoint(std::string_view text) {
+  const auto address = config::parse_address(text);
+  return address && !address->host.empty() && address->port != 0;
+}
 
-    limit<&Options::max_connections>(
-        "max-connections", {"DFLOCKD_MAX_CONNECTIONS"}, kConnections,
-        "How many connections there may be; further ones are closed at once."),
-    limit<&Options::max_connections_per_ip>("max-connections-per-ip",
-                                            {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, kConnections,
-                                            "Likewise, from one address."),
-    limit<&Options::max_subscriptions>("max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"},
-                                       kConnections,
-                                       "How many subscriptions one connection may have."),
-    seconds<&Options::read_timeout, Zero::refused>(
-        "read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kConnections,
-        "How long a connection may be silent within a request, or while it owns nothing."),
-    seconds<&Options::write_timeout, Zero::accepted>(
-        "write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kConnections,
-        "How long a reply may stay unsent before the connection is closed; 0 is no limit."),
-    seconds<&Options::shutdown_timeout, Zero::accepted>(
-        "shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, kConnections,
-        "How long connections may go on after SIGTERM; 0 is no limit."),
-    boolean<&Options::detailed_errors>("detailed-errors", {"DFLOCKD_DETAILED_ERRORS"}, kConnections,
-                                       "Have `error` replies of the line protocol name a reason."),
+template <auto kIsOne>
+std::optional<std::string> parse_list(std::string_view text) {
+  for (const std::string_view one : config::split_list(text)) {
+    if (!kIsOne(one)) return std::nullopt;
+  }
+  return std::string(text);
+}
 
-    with_default(file<&Options::tls_cert>("tls-cert", {"DFLOCKD_TLS_CERT"}, kAccess,
-                                          "The certificate chain, in PEM: turns TLS on. Needs "
-                                          "--tls-key. SIGHUP reads both again."),
-                 "none"),
-    with_default(file<&Options::tls_key>("tls-key", {"DFLOCKD_TLS_KEY"}, kAccess,
-                                         "The private key of --tls-cert, in PEM."),
-                 "none"),
-    with_default(file<&Options::tls_client_ca>("tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, kAccess,
-                                               "Require certificates of clients, signed by one of "
-                                               "these, in PEM. Ends protected mode."),
-                 "none"),
-    with_default(
-        with_secret(text<&Options::auth_token, parse_token>(
-            "auth-token", {"DFLOCKD_AUTH_TOKEN"}, kAccess, "TOKEN",
-            "one line of text, not empty, at most 65536 bytes",
-            "The secret that clients must know. Ends protected mode. --auth-token-file keeps it "
-            "from those who can list processes.")),
-        "none"),
-    with_default(file<&Options::auth_token_file>(
-                     "auth-token-file", {"DFLOCKD_AUTH_TOKEN_FILE"}, kAccess,
-                     "The file that holds the token; space around it does not count."),
-                 "none"),
+std::optional<std::string> parse_endpoint(std::string_view text) {
+  const auto address = config::parse_address(text);
+  return address ? std::optional(config::print_address(*address)) : std::nullopt;
+}
 
-    with_default(text<&Options::wal, parse_path>(
-                     "wal", {"DFLOCKD_WAL"}, kDurability, "DIRECTORY", "the name of a directory",
-                     "Keep locks across restarts, in a log in this directory, which is made if "
-                     "absent. One process at a time may use it."),
-                 "off"),
-    with_print(text<&Options::wal_sync, parse_wal_sync>(
-                   "wal-sync", {"DFLOCKD_WAL_SYNC"}, kDurability, "WHEN",
-                   "`always`, or an interval more than 0, such as 10ms or 1s",
-                   "When the log is made durable: before every reply, or at this interval."),
-               [](const Options& options) { return print_wal_sync(options.wal_sync); }),
+// "always", or the time between syncs: "10ms", "1.5s".
+std::optional<std::string> parse_wal_sync(std::string_view text) {
+  if (text == "always") return std::string(text);
+  const auto interval = config::parse_interval(text);
+  if (!interval || *interval == Nanoseconds::zero()) return std::nullopt;
+  return config::print_interval(*interval);
+}
 
-    text<&Options::log_level, parse_log_level>("log-level", {"DFLOCKD_LOG_LEVEL"}, kLogging,
-                                               "LEVEL", "trace, debug, info, warn or error",
-                                               "The least important messages to log, on stderr."),
-    text<&Options::log_format, parse_log_format>("log-format", {"DFLOCKD_LOG_FORMAT"}, kLogging,
-                                                 "FORMAT", "text or json",
-                                                 "How a message is written."),
-    boolean<&Options::debug>("debug", {"DFLOCKD_DEBUG"}, kLogging,
-                             "The same as --log-level debug."),
+// Part of a key, and of a line.
+std::optional<std::string> parse_identifier(std::string_view text) {
+  constexpr std::size_t kSizeMax = 64;
+  const bool fits = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+  if (!fits || text.empty() || text.size() > kSizeMax) return std::nullopt;
+  return std::string(text);
+}
 
-    with_default(file<&Options::config>("config", {"DFLOCKD_CONFIG"}, kFile,
-                                        "A TOML file of settings under the names of the flags. "
-                                        "Flags and variables win over it."),
-                 "none"),
-});
+constexpr std::string_view kIdentifierRule =
+    "1 to 64 letters, digits, dashes, underscores and dots";
+
+// --- rows ---
+
+using Variables = std::array<const char*, 2>;
+
+constexpr Nanoseconds kMayBeZero{0};
+constexpr Nanoseconds kMoreThanZero{1};
+
+// A count of something, where 0 is no limit.
+constexpr Option limit(std::string_view name, const char* variable, std::string_view help) {
+  return whole(name, 0, UINT32_MAX,
+               {.variables = {variable},
+                .rule = "a whole number from 0 to 4294967295, where 0 is no limit",
+                .by_default = "0"},
+               help);
+}
+
+constexpr Option time(std::string_view name, Variables variables, Nanoseconds min,
+                      std::string_view by_default, std::string_view help) {
+  return seconds(name, min, {.variables = variables, .by_default = by_default}, help);
+}
+
+constexpr Option on_or_off(std::string_view name, const char* variable, std::string_view by_default,
+                           std::string_view help) {
+  return boolean(name, {.variables = {variable}, .by_default = by_default}, help);
+}
+
+constexpr Option optional_file(std::string_view name, const char* variable, std::string_view help) {
+  return file(name, {.variables = {variable}, .default_note = "none"}, help);
+}
+
+constexpr auto kListening = in_group(
+    "Listening",
+    std::to_array<Option>({
+        text("host", "ADDRESS",
+             {.variables = {"DFLOCKD_HOST"},
+              .rule = "an IPv4 or IPv6 address, or a host name",
+              .parse = config::parse_host,
+              .default_note = "every address"},
+             "Where the line port listens. Until one is chosen, or a token or client CA is set, "
+             "only loopback peers are served: protected mode."),
+        whole("port", 0, UINT16_MAX,
+              {.variables = {"DFLOCKD_PORT"},
+               .rule = "a whole number from 0 to 65535, where 0 picks a free port",
+               .by_default = "6388"},
+              "The port of the line protocol."),
+        text("http-addr", "HOST:PORT",
+             {.variables = {"DFLOCKD_HTTP_ADDR"},
+              .rule = "host:port, [::1]:port or :port, with a port from 0 to 65535",
+              .parse = parse_endpoint,
+              .default_note = "off"},
+             "Where HTTP listens. :PORT is every address, in protected mode like the line port."),
+        boolean("metrics",
+                {.variables = {"DFLOCKD_METRICS"}, .default_note = "true when HTTP is on"},
+                "Serve /metrics over HTTP."),
+        text("http-allow-origin", "ORIGINS",
+             {.variables = {"DFLOCKD_HTTP_ALLOW_ORIGIN"},
+              .rule = "*, or origins such as https://a.example, separated by commas",
+              .parse = parse_list<is_origin>,
+              .default_note = "none"},
+             "Whose pages may call HTTP from a browser, besides the server's own."),
+        whole("threads", 1, kThreadsMax,
+              {.variables = {"DFLOCKD_THREADS"}, .default_note = "the number of cores"},
+              "How many threads serve connections."),
+    }));
+
+constexpr auto kKeys = in_group(
+    "Leases and keys",
+    std::to_array<Option>({
+        time("default-lease-ttl", {"DFLOCKD_DEFAULT_LEASE_TTL_S"}, kMoreThanZero, "33",
+             "The lease of a request that names none."),
+        time("lease-sweep-interval", {"DFLOCKD_LEASE_SWEEP_INTERVAL_S"}, kMoreThanZero, "1",
+             "The longest time between two looks for leases that have ended. They end exactly on "
+             "time whatever this says."),
+        time("gc-interval", {"DFLOCKD_GC_INTERVAL_S", "DFLOCKD_GC_LOOP_SLEEP"}, kMoreThanZero, "5",
+             "How often idle keys are looked for."),
+        time("gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, kMayBeZero,
+             "60", "How long a key may be idle before it is forgotten."),
+        whole("max-locks", 1, INT32_MAX, {.variables = {"DFLOCKD_MAX_LOCKS"}, .by_default = "1024"},
+              "How many keys there may be, locks and semaphores together."),
+        limit("max-waiters", "DFLOCKD_MAX_WAITERS", "How many may wait in line for one key."),
+        on_or_off("auto-release-on-disconnect", "DFLOCKD_AUTO_RELEASE_ON_DISCONNECT", "true",
+                  "Release what a client holds when it disconnects."),
+    }));
+
+constexpr auto kConnections = in_group(
+    "Connections",
+    std::to_array<Option>({
+        limit("max-connections", "DFLOCKD_MAX_CONNECTIONS",
+              "How many connections there may be; further ones are closed at once."),
+        limit("max-connections-per-ip", "DFLOCKD_MAX_CONNECTIONS_PER_IP",
+              "Likewise, from one address."),
+        limit("max-subscriptions", "DFLOCKD_MAX_SUBSCRIPTIONS",
+              "How many subscriptions one connection may have."),
+        time("read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kMoreThanZero, "23",
+             "How long a connection may be silent within a request, or while it owns nothing."),
+        time("write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kMayBeZero, "5",
+             "How long a reply may stay unsent before the connection is closed; 0 is no limit."),
+        time("shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, kMayBeZero, "30",
+             "How long connections may go on after SIGTERM; 0 is no limit."),
+        on_or_off("detailed-errors", "DFLOCKD_DETAILED_ERRORS", "false",
+                  "Have `error` replies of the line protocol name a reason."),
+    }));
+
+constexpr auto kAccess = in_group(
+    "Access",
+    std::to_array<Option>({
+        optional_file("tls-cert", "DFLOCKD_TLS_CERT",
+                      "The certificate chain, in PEM: turns TLS on. Needs --tls-key. SIGHUP reads "
+                      "both again."),
+        optional_file("tls-key", "DFLOCKD_TLS_KEY", "The private key of --tls-cert, in PEM."),
+        optional_file("tls-client-ca", "DFLOCKD_TLS_CLIENT_CA",
+                      "Require certificates of clients, signed by one of these, in PEM. Ends "
+                      "protected mode."),
+        text("auth-token", "TOKEN",
+             {.variables = {"DFLOCKD_AUTH_TOKEN"},
+              .rule = "one line of text, not empty, at most 65536 bytes",
+              .parse = config::parse_token,
+              .secret = true,
+              .default_note = "none"},
+             "The secret that clients must know. Ends protected mode. --auth-token-file keeps it "
+             "from those who can list processes."),
+        optional_file("auth-token-file", "DFLOCKD_AUTH_TOKEN_FILE",
+                      "The file that holds the token; space around it does not count."),
+    }));
+
+constexpr auto kDurability = in_group(
+    "Durability",
+    std::to_array<Option>({
+        directory("wal", {.variables = {"DFLOCKD_WAL"}, .default_note = "off"},
+                  "Keep locks across restarts, in a log in this directory, which is made if "
+                  "absent. One process at a time may use it."),
+        text("wal-sync", "WHEN",
+             {.variables = {"DFLOCKD_WAL_SYNC"},
+              .rule = "`always`, or an interval more than 0, such as 10ms or 1s",
+              .parse = parse_wal_sync,
+              .by_default = "always"},
+             "When the log is made durable: before every reply, or at this interval."),
+    }));
+
+constexpr auto kLogging = in_group(
+    "Logging",
+    std::to_array<Option>({
+        text("log-level", "LEVEL",
+             {.variables = {"DFLOCKD_LOG_LEVEL"},
+              .choices = "trace debug info warn error",
+              .by_default = "info"},
+             "The least important messages to log, on stderr."),
+        text("log-format", "FORMAT",
+             {.variables = {"DFLOCKD_LOG_FORMAT"}, .choices = "text json", .by_default = "text"},
+             "How a message is written."),
+        on_or_off("debug", "DFLOCKD_DEBUG", "false", "The same as --log-level debug."),
+    }));
+
+constexpr auto kFile = in_group(
+    "Configuration file",
+    std::to_array<Option>({
+        optional_file("config", "DFLOCKD_CONFIG",
+                      "A TOML file of settings under the names of the flags. Flags and variables "
+                      "win over it."),
+    }));
+
+constexpr auto kCluster = in_group(
+    "Cluster",
+    std::to_array<Option>({
+        text("etcd", "ENDPOINTS",
+             {.variables = {"DFLOCKD_ETCD"},
+              .rule = "host:port of each member of etcd, separated by commas",
+              .parse = parse_list<is_endpoint>,
+              .default_note = "off"},
+             "Share locks with other servers through this etcd: one of them leads, the others "
+             "follow and take over."),
+        text("etcd-cluster", "NAME",
+             {.variables = {"DFLOCKD_ETCD_CLUSTER"},
+              .rule = kIdentifierRule,
+              .parse = parse_identifier,
+              .by_default = "lockd"},
+             "The servers of one name are one cluster; its keys in etcd begin with /NAME/."),
+        text("node-id", "NAME",
+             {.variables = {"DFLOCKD_NODE_ID"},
+              .rule = kIdentifierRule,
+              .parse = parse_identifier,
+              .default_note = "--advertise-addr"},
+             "What this server is called among them."),
+        text("advertise-addr", "HOST:PORT",
+             {.variables = {"DFLOCKD_ADVERTISE_ADDR"},
+              .rule = "host:port, with a port from 0 to 65535",
+              .parse = parse_endpoint,
+              .default_note = "none"},
+             "Where clients reach the line port of this server: the others send them here while it "
+             "leads."),
+        seconds("etcd-detect", std::chrono::milliseconds(300),
+                {.variables = {"DFLOCKD_ETCD_DETECT_S"}, .max = 60'000'000'000, .by_default = "2"},
+                "How long nothing may be seen of a leader, while etcd answers, before another "
+                "takes over. The same on all servers."),
+        optional_file("etcd-ca", "DFLOCKD_ETCD_CA",
+                      "The authority that etcd's certificates are signed by, in PEM: turns TLS to "
+                      "etcd on."),
+        optional_file("etcd-cert", "DFLOCKD_ETCD_CERT",
+                      "The certificate to show to etcd, in PEM. Needs --etcd-key and --etcd-ca."),
+        optional_file("etcd-key", "DFLOCKD_ETCD_KEY", "The private key of --etcd-cert, in PEM."),
+        text("etcd-user", "NAME",
+             {.variables = {"DFLOCKD_ETCD_USER"},
+              .rule = kIdentifierRule,
+              .parse = parse_identifier,
+              .default_note = "none"},
+             "The user to be at etcd, where a certificate does not say it. Needs "
+             "--etcd-password-file."),
+        optional_file("etcd-password-file", "DFLOCKD_ETCD_PASSWORD_FILE",
+                      "The file that holds its password; space around it does not count."),
+    }));
+
+constexpr auto kActions = in_group(
+    "Instead of serving",
+    std::to_array<Option>({
+        config::kHelp,
+        config::kVersion,
+        action("check-config", 0, "Say whether the settings are valid, and exit."),
+        action("print-config", 0, "Print every setting in force and where it came from, and exit."),
+    }));
+
+constexpr auto kCommon =
+    joined(kListening, kKeys, kConnections, kAccess, kDurability, kLogging, kFile);
+constexpr auto kDflockd = joined(kCommon, kActions);
+constexpr auto kDflockdHa = joined(kCommon, kCluster, kActions);
 
 // The same settings, except for how HTTP is reached and what is on by itself.
-constexpr auto lockd_server_table() {
+constexpr auto kLockdServer = [] {
   auto table = kDflockd;
-  for (Setting& setting : table) {
-    if (setting.name == "http-addr") {
-      setting.name = "addr";
-      setting.alias = "http-addr";
-      setting.default_note = "";
-    } else if (setting.name == "metrics") {
-      setting.default_note = "";
-    } else if (setting.name == "port") {
-      setting.default_note = "no line port";
+  for (Option& option : table) {
+    if (option.name == "http-addr") {
+      option.name = "addr";
+      option.alias = "http-addr";
+      option.by_default = ":8080";
+      option.default_note = "";
+    } else if (option.name == "metrics") {
+      option.by_default = "false";
+      option.default_note = "";
+    } else if (option.name == "port") {
+      option.by_default = "";
+      option.default_note = "no line port";
+    } else if (option.name == "max-locks") {
+      option.by_default = "1000000";
     }
   }
   return table;
-}
+}();
 
-constexpr auto kLockdServer = lockd_server_table();
+// --- what their manuals say besides ---
 
-std::optional<Duration> parse_detect(std::string_view text) {
-  const auto detect = parse_seconds(text);
-  const bool fits =
-      detect && *detect >= std::chrono::milliseconds(300) && *detect <= std::chrono::seconds(60);
-  return fits ? detect : std::nullopt;
-}
+constexpr std::string_view kDescription =
+    "A server for locks and semaphores with leases and fences. Every setting is a flag, a variable "
+    "of the environment and a name in the file of --config; the environment wins over flags, and "
+    "flags over the file. A flag takes one or two dashes, and its value in the next word or after "
+    "=. A boolean takes --flag, --no-flag or --flag=VALUE, where the value is true or false, 1 or "
+    "0, yes or no, on or off.";
 
-constexpr auto kClusterRows = std::to_array<Setting>({
-    with_default(text<&Options::etcd, parse_endpoints>(
-                     "etcd", {"DFLOCKD_ETCD"}, kCluster, "ENDPOINTS",
-                     "host:port of each member of etcd, separated by commas",
-                     "Share locks with other servers through this etcd: one of them leads, the "
-                     "others follow and take over."),
-                 "off"),
-    text<&Options::etcd_cluster, parse_identifier>(
-        "etcd-cluster", {"DFLOCKD_ETCD_CLUSTER"}, kCluster, "NAME",
-        "1 to 64 letters, digits, dashes, underscores and dots",
-        "The servers of one name are one cluster; its keys in etcd begin with /NAME/."),
-    with_default(text<&Options::node_id, parse_identifier>(
-                     "node-id", {"DFLOCKD_NODE_ID"}, kCluster, "NAME",
-                     "1 to 64 letters, digits, dashes, underscores and dots",
-                     "What this server is called among them."),
-                 "--advertise-addr"),
-    with_default(text<&Options::advertise_addr, parse_endpoint>(
-                     "advertise-addr", {"DFLOCKD_ADVERTISE_ADDR"}, kCluster, "HOST:PORT",
-                     "host:port, with a port from 0 to 65535",
-                     "Where clients reach the line port of this server: the others send them here "
-                     "while it leads."),
-                 "none"),
-    [] {
-      Setting setting = seconds<&Options::etcd_detect, Zero::refused>(
-          "etcd-detect", {"DFLOCKD_ETCD_DETECT_S"}, kCluster,
-          "How long nothing may be seen of a leader, while etcd answers, before another takes "
-          "over. The same on all servers.");
-      setting.assign = [](Options& options, std::string_view text) {
-        const auto detect = parse_detect(text);
-        if (detect) options.etcd_detect = *detect;
-        return detect.has_value();
-      };
-      setting.rule = "seconds, from 0.3 to 60";
-      return setting;
-    }(),
-    with_default(file<&Options::etcd_ca>("etcd-ca", {"DFLOCKD_ETCD_CA"}, kCluster,
-                                         "The authority that etcd's certificates are signed by, in "
-                                         "PEM: turns TLS to etcd on."),
-                 "none"),
-    with_default(file<&Options::etcd_cert>("etcd-cert", {"DFLOCKD_ETCD_CERT"}, kCluster,
-                                           "The certificate to show to etcd, in PEM. Needs "
-                                           "--etcd-key and --etcd-ca."),
-                 "none"),
-    with_default(file<&Options::etcd_key>("etcd-key", {"DFLOCKD_ETCD_KEY"}, kCluster,
-                                          "The private key of --etcd-cert, in PEM."),
-                 "none"),
-    with_default(text<&Options::etcd_user, parse_identifier>(
-                     "etcd-user", {"DFLOCKD_ETCD_USER"}, kCluster, "NAME",
-                     "1 to 64 letters, digits, dashes, underscores and dots",
-                     "The user to be at etcd, where a certificate does not say it. Needs "
-                     "--etcd-password-file."),
-                 "none"),
-    with_default(file<&Options::etcd_password_file>(
-                     "etcd-password-file", {"DFLOCKD_ETCD_PASSWORD_FILE"}, kCluster,
-                     "The file that holds its password; space around it does not count."),
-                 "none"),
+constexpr auto kExits = std::to_array<Note>({
+    {"0", "It was asked to stop, and did."},
+    {"1",
+     "A setting is wrong, a port is taken, a journal is damaged or has failed. One line on "
+     "standard "
+     "error says which."},
 });
 
-constexpr auto dflockd_ha_table() {
-  std::array<Setting, kDflockd.size() + kClusterRows.size()> table{};
-  std::copy(kDflockd.begin(), kDflockd.end(), table.begin());
-  std::copy(kClusterRows.begin(), kClusterRows.end(), table.begin() + kDflockd.size());
-  return table;
-}
+constexpr auto kSignals = std::to_array<Note>({
+    {"SIGTERM, SIGINT",
+     "Take no new connections and grant no more; stop when all clients are gone, or after "
+     "--shutdown-timeout, or at a second signal."},
+    {"SIGHUP", "Read certificates again. Connections keep those they began with."},
+});
 
-constexpr auto kDflockdHa = dflockd_ha_table();
+constexpr auto kDflockdFiles = std::to_array<Note>({
+    {"/etc/lockd/dflockd.toml", "The settings of the service, dflockd.service."},
+    {"/var/lib/lockd", "Its journal: what is held, across restarts."},
+});
+constexpr auto kDflockdHaFiles = std::to_array<Note>({
+    {"/etc/lockd/dflockd-ha.toml", "The settings of the service, dflockd-ha.service."},
+});
+
+constexpr auto kDflockdSections =
+    std::to_array<Section>({{"Signals", kSignals}, {"Files", kDflockdFiles}});
+constexpr auto kDflockdHaSections =
+    std::to_array<Section>({{"Signals", kSignals}, {"Files", kDflockdHaFiles}});
+constexpr auto kLockdServerSections = std::to_array<Section>({{"Signals", kSignals}});
+
+constexpr auto kDflockdExamples = std::to_array<Example>({
+    {"dflockd --http-addr :8080", "For clients on this machine, by lines and by HTTP:"},
+    {"dflockd --auth-token-file token --wal locks",
+     "For all who know the token, with locks that outlive the server:"},
+});
+constexpr auto kDflockdHaExamples = std::to_array<Example>({
+    {"dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 \\\n"
+     "  --host 0.0.0.0 --auth-token-file token --advertise-addr 10.0.0.11:6388",
+     "One of several that share an etcd of three members:"},
+});
+constexpr auto kLockdServerExamples = std::to_array<Example>({
+    {"lockd-server -addr :8080 -wal locks -metrics", "Durable, with metrics:"},
+});
+
+constexpr Command kDflockdProgram{.name = "dflockd",
+                                  .summary = "server for locks and semaphores, by lines and HTTP",
+                                  .description = kDescription,
+                                  .options = kDflockd,
+                                  .exits = kExits,
+                                  .sections = kDflockdSections,
+                                  .examples = kDflockdExamples,
+                                  .see_also = "lockd-server lockctl"};
+constexpr Command kLockdServerProgram{.name = "lockd-server",
+                                      .summary = "server for reservations, by HTTP",
+                                      .description = kDescription,
+                                      .options = kLockdServer,
+                                      .exits = kExits,
+                                      .sections = kLockdServerSections,
+                                      .examples = kLockdServerExamples,
+                                      .see_also = "dflockd lockctl"};
+constexpr Command kDflockdHaProgram{
+    .name = "dflockd-ha",
+    .summary = "server for locks and semaphores, several on one etcd",
+    .description = kDescription,
+    .options = kDflockdHa,
+    .exits = kExits,
+    .sections = kDflockdHaSections,
+    .examples = kDflockdHaExamples,
+    .see_also = "dflockd lockctl"};
 
 }  // namespace
 
-std::span<const Setting> settings(Flavour flavour) {
+const Command& program(Flavour flavour) {
   switch (flavour) {
-    case Flavour::dflockd: return kDflockd;
-    case Flavour::lockd_server: return kLockdServer;
-    case Flavour::dflockd_ha: return kDflockdHa;
+    case Flavour::lockd_server: return kLockdServerProgram;
+    case Flavour::dflockd_ha: return kDflockdHaProgram;
+    case Flavour::dflockd: break;
   }
-  return {};
+  return kDflockdProgram;
 }
 
-std::string_view program_name(Flavour flavour) {
-  switch (flavour) {
-    case Flavour::dflockd: return "dflockd";
-    case Flavour::lockd_server: return "lockd-server";
-    case Flavour::dflockd_ha: return "dflockd-ha";
-  }
-  return {};
-}
-
-Options default_options(Flavour flavour) {
-  Options options;
-  if (flavour == Flavour::lockd_server) {
-    options.port.reset();
-    options.http_addr = Endpoint{.host = {}, .port = 8080};
-    options.max_locks = 1'000'000;
-  }
-  return options;
-}
-
-std::string default_text(Flavour flavour, const Setting& setting) {
-  if (!setting.default_note.empty()) return std::string(setting.default_note);
-  return setting.print(default_options(flavour));
-}
-
-const Setting* find_setting(Flavour flavour, std::string_view name) {
-  if (name.empty()) return nullptr;
-  for (const Setting& setting : settings(flavour)) {
-    if (setting.name == name || setting.alias == name) return &setting;
-  }
-  return nullptr;
-}
-
-std::string_view nearest_setting(Flavour flavour, std::string_view name) {
-  std::string_view nearest;
-  if (name.size() > 100) return nearest;
-  std::size_t least = 1 + std::max<std::size_t>(2, name.size() / 3);
-  for (const Setting& setting : settings(flavour)) {
-    const std::size_t letters = edit_distance(name, setting.name, least);
-    if (letters >= least) continue;
-    least = letters;
-    nearest = setting.name;
-  }
-  return nearest;
-}
-
-std::string bad_value(const Given& given) {
-  const Setting& setting = *given.setting;
-  return "--" + std::string(setting.name) + " from " + given.origin.name +
-         (setting.secret ? " is not valid" : " is " + in_quotes(given.text)) + ": it takes " +
-         std::string(setting.rule);
+std::span<const Option> settings(Flavour flavour) {
+  const auto all = program(flavour).options;
+  return all.first(all.size() - kActions.size());
 }
 
 }  // namespace lockd

@@ -1,15 +1,11 @@
-#include "server/settings/option_text.h"
-
+// What --help and --print-config print, and what is in no text.
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "config/pages.h"
 #include "server/settings/load_options_fixture.h"
 
 namespace lockd {
@@ -20,6 +16,10 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+std::string help_text(Flavour flavour) {
+  return config::help_text(config::place_of(program(flavour)));
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -49,15 +49,13 @@ TEST(Actions, HelpAndVersionWorkWhateverElseIsWrong) {
 TEST(HelpText, NamesEverySettingItsVariablesAndDefault) {
   for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
     const std::string text = help_text(flavour);
-    EXPECT_TRUE(has(text, "Usage: " + std::string(program_name(flavour)) + " "));
-    for (const Setting& setting : settings(flavour)) {
-      EXPECT_TRUE(has(text, "\n  --" + std::string(setting.name))) << setting.name;
-      EXPECT_TRUE(has(text, "\n" + std::string(setting.group) + ":\n")) << setting.group;
-      EXPECT_TRUE(has(text, setting.variables[0])) << setting.name;
-      EXPECT_TRUE(has(text, "Default: " + default_text(flavour, setting) + ".")) << setting.name;
-    }
-    for (const ActionFlag& flag : action_flags()) {
-      EXPECT_TRUE(has(text, "\n  --" + std::string(flag.name) + "\n")) << flag.name;
+    EXPECT_TRUE(has(text, "Usage: " + std::string(program(flavour).name) + " "));
+    for (const config::Option& option : program(flavour).options) {
+      EXPECT_TRUE(has(text, "--" + std::string(option.name))) << option.name;
+      EXPECT_TRUE(has(text, "\n" + std::string(option.group) + ":\n")) << option.group;
+      if (!option.is_setting()) continue;
+      EXPECT_TRUE(has(text, option.variables[0])) << option.name;
+      EXPECT_TRUE(has(text, "Default: " + std::string(default_text(option)) + ".")) << option.name;
     }
     for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 80U) << line;
   }
@@ -151,9 +149,9 @@ TEST(ConfigText, IsAFileThatSaysTheSame) {
   const Loaded second = machine.load_file(config_text(first));
   ASSERT_EQ(second.error, "");
   EXPECT_EQ(second.warnings, std::vector<std::string>());
-  for (const Setting& setting : settings(Flavour::dflockd)) {
-    if (setting.name == "config") continue;
-    EXPECT_EQ(setting.print(first.options), setting.print(second.options)) << setting.name;
+  for (const config::Option& option : settings(Flavour::dflockd)) {
+    if (option.name == "config") continue;
+    EXPECT_EQ(value_of(first, option.name), value_of(second, option.name)) << option.name;
   }
 }
 
@@ -177,25 +175,6 @@ TEST(Secrets, AreInNoText) {
     for (const std::string& line : loaded.warnings) all += line;
     EXPECT_FALSE(has(all, "hunter")) << all;
   }
-}
-
-TEST(Environment, AreThoseOfTheProcess) {
-  const Environment process = process_environment();
-  EXPECT_EQ(process.variable("LOCKD_NO_SUCH_VARIABLE"), nullptr);
-  ASSERT_EQ(setenv("LOCKD_TEST_VARIABLE", "x", 1), 0);
-  EXPECT_STREQ(process.variable("LOCKD_TEST_VARIABLE"), "x");
-
-  const std::string path = testing::TempDir() + "lockd_surroundings_test";
-  std::ofstream(path) << "a\nb";
-  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
-  EXPECT_EQ(process.read_file(path).text, "a\nb");
-  EXPECT_FALSE(process.read_file(path).open_to_others);
-  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
-  EXPECT_TRUE(process.read_file(path).open_to_others);
-  std::remove(path.c_str());
-  EXPECT_EQ(process.read_file(path).error, "No such file or directory");
-  EXPECT_EQ(process.read_file("/").error, "Is a directory");
-  EXPECT_EQ(process.read_file("/dev/zero").error, "larger than 1 MiB");
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 // For main, which loads them once (see server/settings/load_options.h), and for whatever it then
 // starts. A plain value, never changed after it is loaded: any thread may read it.
 //
-// The defaults below are those of dflockd; default_options() has lockd-server's. What a setting
-// means to people, its flag, variables and rule, stand in server/settings/option_table.cc.
+// The defaults below are those of dflockd's table; default_options() has lockd-server's too. What a
+// setting means to people, its flag, variables and rule, stand in server/settings/option_table.cc.
 #pragma once
 
 #include <chrono>
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "config/values.h"
 #include "lockd/types.h"
 
 namespace lockd {
@@ -27,12 +28,7 @@ inline constexpr std::uint32_t kThreadsMax = 256;
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };
 enum class LogFormat : std::uint8_t { text, json };
 
-struct Endpoint {
-  std::string host{};  // an address, without brackets, or a name; empty: none was named
-  std::uint16_t port = 0;
-
-  friend bool operator==(const Endpoint&, const Endpoint&) = default;
-};
+using Endpoint = config::Address;
 
 struct Options {
   // Listening. An empty host is every address.

@@ -7,8 +7,9 @@
 #include <fstream>
 #include <string>
 
-#include "server/settings/option_pages.h"
+#include "config/pages.h"
 #include "server/settings/option_table.h"
+#include "server/version.h"
 
 namespace lockd {
 namespace {
@@ -23,17 +24,19 @@ void write(const std::string& path, const std::string& text) {
 }
 
 void write_pages(const std::string& directory) {
+  const std::string source = "lockd " + std::string(kVersion);
   for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server, Flavour::dflockd_ha}) {
-    const std::string name(program_name(flavour));
-    write(directory + '/' + name + ".1", man_page(flavour));
-    write(directory + '/' + name, bash_completion(flavour));
-    write(directory + "/_" + name, zsh_completion(flavour));
-    write(directory + '/' + name + ".fish", fish_completion(flavour));
+    const config::Command& server = program(flavour);
+    const std::string name(server.name);
+    write(directory + '/' + name + ".1", config::man_page(config::place_of(server), source));
+    write(directory + '/' + name, config::bash_completion(server));
+    write(directory + "/_" + name, config::zsh_completion(server));
+    write(directory + '/' + name + ".fish", config::fish_completion(server));
+    // lockd-server is no service of its own.
+    if (flavour == Flavour::lockd_server) continue;
+    write(directory + '/' + name + ".toml", config::starting_config(name, settings(flavour)));
   }
   write(directory + "/configuration.md", configuration_page());
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::dflockd_ha}) {
-    write(directory + '/' + std::string(program_name(flavour)) + ".toml", starting_config(flavour));
-  }
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+#include "config/environment.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+#include <thread>
+
+namespace lockd::config {
+namespace {
+
+// No configuration or token is near this. It ends the reading of a device.
+constexpr std::size_t kFileSizeMax = std::size_t{1} << 20;
+
+std::string describe_errno() { return std::generic_category().message(errno); }
+
+FileText read_file(const std::string& path) {
+  FileText file;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(path.c_str(), "re"),
+                                                               std::fclose);
+  if (stream == nullptr) {
+    file.missing = errno == ENOENT || errno == ENOTDIR;
+    file.error = describe_errno();
+    return file;
+  }
+  struct stat status {};
+  file.open_to_others =
+      fstat(fileno(stream.get()), &status) == 0 && (status.st_mode & S_IROTH) != 0;
+  std::array<char, 4096> buffer;
+  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), stream.get())) {
+    file.text.append(buffer.data(), size);
+    if (file.text.size() > kFileSizeMax) {
+      file.text.clear();
+      file.error = "larger than 1 MiB";
+      return file;
+    }
+  }
+  if (std::ferror(stream.get()) != 0) file.error = describe_errno();
+  return file;
+}
+
+}  // namespace
+
+Environment process_environment() {
+  return {.variable = [](const char* name) -> const char* { return std::getenv(name); },
+          .read_file = read_file,
+          .cores = std::thread::hardware_concurrency()};
+}
+
+}  // namespace lockd::config

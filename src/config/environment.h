@@ -1,0 +1,28 @@
+// The doors through which a program's settings see the machine: variables, files, cores.
+//
+// For main, which passes those of the process, and for tests, which pass their own. Used by one
+// thread, at the start, before others could change the environment.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace lockd::config {
+
+struct FileText {
+  std::string text{};
+  std::string error{};          // why there is no text: "No such file or directory"
+  bool open_to_others = false;  // readable by every user of the machine
+  bool missing = false;         // the error is that there is no such file
+};
+
+struct Environment {
+  // As getenv: null when there is none. What it returns stays where it is.
+  std::function<const char*(const char* name)> variable;
+  std::function<FileText(const std::string& path)> read_file;
+  unsigned cores = 1;
+};
+
+Environment process_environment();
+
+}  // namespace lockd::config

@@ -1,0 +1,34 @@
+// A machine that a test makes up: variables and files, as settings see them.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "config/environment.h"
+
+namespace lockd::config {
+
+struct FakeEnvironment {
+  std::map<std::string, std::string> variables = {};
+  std::map<std::string, FileText> files = {};
+  unsigned cores = 4;
+
+  // Valid for as long as this is there.
+  Environment environment() const {
+    return {.variable =
+                [this](const char* name) {
+                  const auto found = variables.find(name);
+                  return found == variables.end() ? nullptr : found->second.c_str();
+                },
+            .read_file =
+                [this](const std::string& path) {
+                  const auto found = files.find(path);
+                  return found == files.end()
+                             ? FileText{.error = "No such file or directory", .missing = true}
+                             : found->second;
+                },
+            .cores = cores};
+  }
+};
+
+}  // namespace lockd::config

@@ -1,0 +1,187 @@
+// What lockctl can be told, through its table.
+#include "lockctl/commands/command_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "config/arguments.h"
+
+namespace lockd::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Words = std::vector<std::string>;
+
+config::Parsed parse(const std::vector<const char*>& words) {
+  return parse_arguments(program(), words);
+}
+
+Words given(const config::Parsed& parsed, std::string_view option) {
+  Words texts;
+  for (const config::Given& one : parsed.arguments.given()) {
+    if (one.option->name == option) texts.push_back(one.text);
+  }
+  return texts;
+}
+
+TEST(CommandTable, AnOptionMayBeSpeltInManyWays) {
+  for (const auto& words :
+       std::vector<std::vector<const char*>>{{"run", "-w", "5", "k", "true"},
+                                             {"run", "-w5", "k", "true"},
+                                             {"run", "-nw5", "k", "true"},
+                                             {"run", "--wait", "5", "k", "true"},
+                                             {"run", "--wait=5", "k", "true"},
+                                             {"run", "-wait", "5", "k", "true"},
+                                             {"run", "--timeout=5", "k", "true"},
+                                             {"run", "-w=5", "k", "true"}}) {
+    const config::Parsed parsed = parse(words);
+    EXPECT_EQ(parsed.error, "");
+    EXPECT_EQ(parsed.arguments.seconds("wait"), 5s);
+    EXPECT_EQ(parsed.arguments.operands(), Words{"k"});
+    EXPECT_EQ(parsed.arguments.command(), Words{"true"});
+  }
+}
+
+TEST(CommandTable, WhatRunRunsIsLeftAlone) {
+  EXPECT_EQ(parse({"run", "k", "ls", "-n", "--", "-c"}).arguments.command(),
+            (Words{"ls", "-n", "--", "-c"}));
+  EXPECT_EQ(parse({"run", "-n", "k", "--", "ls", "-n"}).arguments.command(), (Words{"ls", "-n"}));
+  EXPECT_EQ(parse({"run", "--", "k", "ls"}).arguments.command(), Words{"ls"});
+  const config::Parsed help = parse({"run", "k", "ls", "--help"});
+  EXPECT_FALSE(help.arguments.has("help"));
+}
+
+TEST(CommandTable, CStandsBeforeAndBehindTheKey) {
+  for (const auto& words :
+       std::vector<std::vector<const char*>>{{"run", "k", "-c", "a | b"},
+                                             {"run", "-c", "a | b", "k"},
+                                             {"run", "k", "--command", "a | b"}}) {
+    const config::Parsed parsed = parse(words);
+    EXPECT_EQ(parsed.error, "");
+    EXPECT_EQ(parsed.arguments.text("command"), "a | b");
+    EXPECT_TRUE(parsed.arguments.command().empty());
+  }
+  EXPECT_NE(parse({"run", "k", "-c", "a", "b"}).error, "");
+  EXPECT_NE(parse({"run", "-c", "a", "k", "b"}).error, "");
+}
+
+TEST(CommandTable, OptionsOfTheConnectionMayComeFirst) {
+  const config::Parsed parsed = parse({"-s", "a:1", "--server=b:2", "ping", "-s", "c:3"});
+  EXPECT_EQ(parsed.error, "");
+  EXPECT_EQ(given(parsed, "server"), (Words{"a:1", "b:2", "c:3"}));
+  EXPECT_EQ(parse({"-s", "a:1", "completion", "bash"}).error,
+            "lockctl completion has no option --server");
+}
+
+TEST(CommandTable, OperandsAndOptionsMayBeMixed) {
+  const config::Parsed parsed = parse({"release", "k", "--json", "7", "--holder", "me"});
+  EXPECT_EQ(parsed.error, "");
+  EXPECT_EQ(parsed.arguments.operands(), (Words{"k", "7"}));
+  EXPECT_EQ(parse({"signal", "--", "--channel", "-x"}).arguments.operands(),
+            (Words{"--channel", "-x"}));
+}
+
+TEST(CommandTable, TogglesMayBeTurnedOff) {
+  EXPECT_TRUE(parse({"ping", "--tls"}).arguments.has("tls"));
+  EXPECT_FALSE(parse({"ping", "--tls", "--no-tls"}).arguments.has("tls"));
+  EXPECT_FALSE(parse({"ping", "--tls=off"}).arguments.has("tls"));
+  EXPECT_EQ(parse({"ping", "--no-tls=1"}).error, "--no-tls takes no value");
+}
+
+TEST(CommandTable, TheHttpOfBenchIsAToggle) {
+  EXPECT_TRUE(parse({"bench", "--http", "--workers", "3"}).arguments.has("http"));
+  EXPECT_EQ(parse({"ping", "--http", "a:1"}).arguments.text("http"), "a:1");
+}
+
+TEST(CommandTable, CommandsOfTwoWords) {
+  const config::Parsed parsed = parse({"wal", "verify", "/tmp"});
+  EXPECT_EQ(parsed.place.path, "lockctl wal verify");
+  EXPECT_EQ(parsed.arguments.operands(), Words{"/tmp"});
+}
+
+TEST(CommandTable, HelpAndVersion) {
+  const auto asks_help = [](const std::vector<const char*>& words) {
+    const config::Parsed parsed = parse(words);
+    EXPECT_EQ(parsed.error, "");
+    return parsed.arguments.has("help") ? parsed.place.path : "";
+  };
+  EXPECT_EQ(asks_help({"--help"}), "lockctl");
+  EXPECT_EQ(asks_help({"help"}), "lockctl");
+  EXPECT_EQ(asks_help({"help", "wal", "verify"}), "lockctl wal verify");
+  EXPECT_EQ(asks_help({"wal", "-h"}), "lockctl wal");
+  EXPECT_EQ(asks_help({"run", "-h"}), "lockctl run");
+  EXPECT_EQ(asks_help({"run", "--oops", "--help"}), "lockctl run");
+  EXPECT_TRUE(parse({"--version"}).arguments.has("version"));
+  EXPECT_TRUE(parse({"-V"}).arguments.has("version"));
+  EXPECT_NE(parse({"help", "rum"}).error, "");
+}
+
+TEST(CommandTable, SecretsAreFoundWhereTheyStand) {
+  const char* const secret = "hush";
+  const config::Parsed parsed = parse({"ping", "--token", secret, "--oops"});
+  ASSERT_EQ(parsed.secrets.size(), 1U);
+  EXPECT_EQ(parsed.secrets.front().data(), secret);
+  EXPECT_EQ(parsed.error.find("hush"), std::string::npos);
+}
+
+TEST(CommandTable, MistakesAreNamed) {
+  const struct {
+    std::vector<const char*> words;
+    const char* error;
+  } cases[] = {
+      {{}, "what is to be done? lockctl --help lists the commands"},
+      {{"rum"}, "there is no command 'rum' (did you mean run?); lockctl --help lists them"},
+      {{"wal"}, "what is to be done? lockctl wal --help lists the commands"},
+      {{"run"}, "lockctl run needs KEY"},
+      {{"run", "k"}, "lockctl run needs COMMAND"},
+      {{"run", "k", "--"}, "lockctl run needs COMMAND"},
+      {{"run", "--wiat", "1", "k"},
+       "unknown flag '--wiat' (did you mean --wait?); --help lists them all"},
+      {{"run", "-Z", "k"}, "unknown flag '-Z'; --help lists them all"},
+      {{"run", "-w", "soon", "k"},
+       "--wait from the command line is 'soon': it takes seconds, from 0 to 9223372036, such as 5 "
+       "or 0.5"},
+      {{"run", "-E", "256", "k"},
+       "--conflict-exit-code from the command line is '256': it takes a whole number from 0 to "
+       "255"},
+      {{"run", "--semaphore", "0", "k"},
+       "--semaphore from the command line is '0': it takes a whole number from 1 to 2147483647"},
+      {{"run", "-w"},
+       "--wait needs a value: it takes seconds, from 0 to 9223372036, such as 5 or 0.5"},
+      {{"release", "k"}, "lockctl release needs TOKEN"},
+      {{"listen"}, "lockctl listen needs PATTERN"},
+      {{"ping", "x"}, "unexpected argument 'x'"},
+      {{"completion", "tcsh"}, "SHELL is 'tcsh': it takes bash, zsh or fish"},
+      {{"ping", "--token", ""},
+       "--token from the command line is not valid: it takes one line of text, not empty, at most "
+       "65536 bytes"},
+  };
+  for (const auto& [words, error] : cases) EXPECT_EQ(parse(words).error, error);
+}
+
+TEST(CommandTable, NoCommandHasTwoOptionsOfOneName) {
+  for (const config::Place& place : places_of(config::place_of(program()))) {
+    Words seen;
+    for (const config::Option* option : options_of(*place.command)) {
+      for (const std::string& name :
+           {std::string(option->name), std::string(option->alias),
+            option->letter == 0 ? std::string() : std::string(1, option->letter)}) {
+        if (name.empty()) continue;
+        EXPECT_EQ(std::count(seen.begin(), seen.end(), name), 0)
+            << place.path << " has --" << name << " twice";
+        seen.push_back(name);
+      }
+      EXPECT_EQ(option->takes_value(), !option->value.empty()) << option->name;
+      EXPECT_FALSE(option->help.empty()) << option->name;
+    }
+    EXPECT_EQ(execute_of(*place.command) == nullptr, !place.command->commands.empty())
+        << place.path;
+  }
+}
+
+}  // namespace
+}  // namespace lockd::cli

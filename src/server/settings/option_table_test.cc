@@ -1,0 +1,285 @@
+// The table has what the configuration page says, and its rules hold.
+#include "server/settings/option_table.h"
+
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/settings/load_options.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::string_literals;
+using config::find_option;
+using config::in_quotes;
+using config::Option;
+
+// The table of the configuration page.
+const struct {
+  std::string name;
+  std::vector<std::string> variables;
+  std::string dflockd;       // default
+  std::string lockd_server;  // empty: the same
+} kSpecified[] = {
+    {"host", {"DFLOCKD_HOST"}, "every address", ""},
+    {"port", {"DFLOCKD_PORT"}, "6388", "no line port"},
+    {"default-lease-ttl", {"DFLOCKD_DEFAULT_LEASE_TTL_S"}, "33", ""},
+    {"lease-sweep-interval", {"DFLOCKD_LEASE_SWEEP_INTERVAL_S"}, "1", ""},
+    {"gc-interval", {"DFLOCKD_GC_INTERVAL_S", "DFLOCKD_GC_LOOP_SLEEP"}, "5", ""},
+    {"gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, "60", ""},
+    {"max-locks", {"DFLOCKD_MAX_LOCKS"}, "1024", "1000000"},
+    {"max-waiters", {"DFLOCKD_MAX_WAITERS"}, "0", ""},
+    {"max-connections", {"DFLOCKD_MAX_CONNECTIONS"}, "0", ""},
+    {"max-connections-per-ip", {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, "0", ""},
+    {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "0", ""},
+    {"read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, "23", ""},
+    {"write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, "5", ""},
+    {"shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, "30", ""},
+    {"auto-release-on-disconnect", {"DFLOCKD_AUTO_RELEASE_ON_DISCONNECT"}, "true", ""},
+    {"detailed-errors", {"DFLOCKD_DETAILED_ERRORS"}, "false", ""},
+    {"tls-cert", {"DFLOCKD_TLS_CERT"}, "none", ""},
+    {"tls-key", {"DFLOCKD_TLS_KEY"}, "none", ""},
+    {"tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, "none", ""},
+    {"auth-token", {"DFLOCKD_AUTH_TOKEN"}, "none", ""},
+    {"auth-token-file", {"DFLOCKD_AUTH_TOKEN_FILE"}, "none", ""},
+    {"threads", {"DFLOCKD_THREADS"}, "the number of cores", ""},
+    {"http-addr", {"DFLOCKD_HTTP_ADDR"}, "off", ":8080"},
+    {"metrics", {"DFLOCKD_METRICS"}, "true when HTTP is on", "false"},
+    {"http-allow-origin", {"DFLOCKD_HTTP_ALLOW_ORIGIN"}, "none", ""},  // "unless it is allowed"
+    {"wal", {"DFLOCKD_WAL"}, "off", ""},
+    {"wal-sync", {"DFLOCKD_WAL_SYNC"}, "always", ""},
+    {"log-level", {"DFLOCKD_LOG_LEVEL"}, "info", ""},
+    {"log-format", {"DFLOCKD_LOG_FORMAT"}, "text", ""},
+    {"debug", {"DFLOCKD_DEBUG"}, "false", ""},
+    {"config", {"DFLOCKD_CONFIG"}, "none", ""},
+};
+
+TEST(OptionTable, HasEverySettingOfThePageAndNoOther) {
+  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
+    EXPECT_EQ(settings(flavour).size(), std::size(kSpecified));
+    for (const auto& specified : kSpecified) {
+      const Option* option = find_option(settings(flavour), specified.name);
+      ASSERT_NE(option, nullptr) << specified.name;
+      std::vector<std::string> variables;
+      for (const char* name : option->variables) {
+        if (name != nullptr) variables.emplace_back(name);
+      }
+      EXPECT_EQ(variables, specified.variables) << specified.name;
+      const bool own = flavour == Flavour::lockd_server && !specified.lockd_server.empty();
+      EXPECT_EQ(default_text(*option), own ? specified.lockd_server : specified.dflockd)
+          << specified.name;
+    }
+  }
+}
+
+TEST(OptionTable, DflockdHaHasThoseOfACluster) {
+  const struct {
+    std::string name;
+    std::string variable;
+    std::string by_default;
+  } cluster[] = {
+      {"etcd", "DFLOCKD_ETCD", "off"},
+      {"etcd-cluster", "DFLOCKD_ETCD_CLUSTER", "lockd"},
+      {"node-id", "DFLOCKD_NODE_ID", "--advertise-addr"},
+      {"advertise-addr", "DFLOCKD_ADVERTISE_ADDR", "none"},
+      {"etcd-detect", "DFLOCKD_ETCD_DETECT_S", "2"},
+      {"etcd-ca", "DFLOCKD_ETCD_CA", "none"},
+      {"etcd-cert", "DFLOCKD_ETCD_CERT", "none"},
+      {"etcd-key", "DFLOCKD_ETCD_KEY", "none"},
+      {"etcd-user", "DFLOCKD_ETCD_USER", "none"},
+      {"etcd-password-file", "DFLOCKD_ETCD_PASSWORD_FILE", "none"},
+  };
+  EXPECT_EQ(settings(Flavour::dflockd_ha).size(), std::size(kSpecified) + std::size(cluster));
+  for (const auto& specified : cluster) {
+    const Option* option = find_option(settings(Flavour::dflockd_ha), specified.name);
+    ASSERT_NE(option, nullptr) << specified.name;
+    EXPECT_EQ(option->variables[0], specified.variable);
+    EXPECT_EQ(default_text(*option), specified.by_default);
+    EXPECT_EQ(find_option(settings(Flavour::dflockd), specified.name), nullptr) << specified.name;
+  }
+}
+
+TEST(OptionTable, RowsAreWhole) {
+  std::set<std::string_view> ended;
+  std::string_view group;
+  for (const Option& option : settings(Flavour::dflockd_ha)) {
+    EXPECT_NE(option.value.empty(), option.takes_value()) << option.name;
+    EXPECT_FALSE(option.help.empty()) << option.name;
+    EXPECT_TRUE(option.is_setting()) << option.name;
+    EXPECT_TRUE(option.group == group || ended.insert(option.group).second) << option.group;
+    group = option.group;
+    EXPECT_EQ(option.secret, option.name == "auth-token") << option.name;
+    EXPECT_NE(default_text(option), "") << option.name;
+  }
+}
+
+// Options has them too, for those who make their own.
+TEST(OptionTable, HasTheDefaultsOfOptions) {
+  const Options plain;
+  const Options loaded = default_options(Flavour::dflockd_ha);
+  EXPECT_EQ(loaded.port, plain.port);
+  EXPECT_EQ(loaded.http_addr, plain.http_addr);
+  EXPECT_EQ(loaded.default_lease_ttl, plain.default_lease_ttl);
+  EXPECT_EQ(loaded.lease_sweep_interval, plain.lease_sweep_interval);
+  EXPECT_EQ(loaded.gc_interval, plain.gc_interval);
+  EXPECT_EQ(loaded.gc_max_idle, plain.gc_max_idle);
+  EXPECT_EQ(loaded.max_locks, plain.max_locks);
+  EXPECT_EQ(loaded.max_waiters, plain.max_waiters);
+  EXPECT_EQ(loaded.auto_release_on_disconnect, plain.auto_release_on_disconnect);
+  EXPECT_EQ(loaded.max_connections, plain.max_connections);
+  EXPECT_EQ(loaded.max_connections_per_ip, plain.max_connections_per_ip);
+  EXPECT_EQ(loaded.max_subscriptions, plain.max_subscriptions);
+  EXPECT_EQ(loaded.read_timeout, plain.read_timeout);
+  EXPECT_EQ(loaded.write_timeout, plain.write_timeout);
+  EXPECT_EQ(loaded.shutdown_timeout, plain.shutdown_timeout);
+  EXPECT_EQ(loaded.detailed_errors, plain.detailed_errors);
+  EXPECT_EQ(loaded.wal_sync, plain.wal_sync);
+  EXPECT_EQ(loaded.etcd, plain.etcd);
+  EXPECT_EQ(loaded.etcd_cluster, plain.etcd_cluster);
+  EXPECT_EQ(loaded.etcd_detect, plain.etcd_detect);
+  EXPECT_EQ(loaded.log_level, plain.log_level);
+  EXPECT_EQ(loaded.log_format, plain.log_format);
+}
+
+TEST(OptionTable, LockdServerCallsHttpAddrAddr) {
+  EXPECT_EQ(find_option(settings(Flavour::dflockd), "addr"), nullptr);
+  const Option* addr = find_option(settings(Flavour::lockd_server), "addr");
+  ASSERT_NE(addr, nullptr);
+  EXPECT_EQ(addr->name, "addr");
+  EXPECT_EQ(addr, find_option(settings(Flavour::lockd_server), "http-addr"));
+  EXPECT_EQ(find_option(settings(Flavour::dflockd), ""), nullptr);
+}
+
+// Both sides of every boundary. What is taken is printed as given, unless it says otherwise.
+const std::vector<std::string> kCounts = {"0", "1", "4294967295"};
+const std::vector<std::string> kNotCounts = {"-1", "4294967296", "", "x", "1 ", "+1", "1.5", "0x1"};
+const std::vector<std::string> kSeconds = {"1", "0.5", "0.000000001", "9223372036"};
+const std::vector<std::string> kNotSeconds = {
+    "-1", "9223372036.1", "9223372037",          "0.0000000001", "1.", "1e", "1e10", "5s",
+    "",   "1.5.1",        "18446744073709551617"};
+const std::vector<std::string> kPaths = {"/a b", "x"};
+const std::vector<std::string> kNotPaths = {"", "a\0b"s};
+
+std::vector<std::string> operator+(std::vector<std::string> all,
+                                   const std::vector<std::string>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+struct Rule {
+  std::vector<std::string> names;
+  std::vector<std::string> taken;
+  std::vector<std::string> refused;
+};
+
+const Rule kRules[] = {
+    {{"port"}, {"0", "1", "65535"}, {"65536", "-1", "", "http", "tcp://10.0.0.1:6388"}},
+    {{"max-waiters", "max-connections", "max-connections-per-ip", "max-subscriptions"},
+     kCounts,
+     kNotCounts},
+    {{"max-locks"}, {"1", "2147483647"}, {"0", "-1", "2147483648", "1,000", ""}},
+    {{"threads"}, {"1", "256"}, {"0", "257", "-1", ""}},
+    {{"default-lease-ttl", "lease-sweep-interval", "gc-interval", "read-timeout"},
+     kSeconds,
+     kNotSeconds + std::vector<std::string>{"0", "0.0", "0.000000000"}},
+    {{"gc-max-idle", "write-timeout", "shutdown-timeout"},
+     kSeconds + std::vector<std::string>{"0"},
+     kNotSeconds},
+    {{"auto-release-on-disconnect", "detailed-errors", "metrics", "debug"},
+     {"true", "false"},
+     {"", "2", "t", "truee", "yes ", "enabled"}},
+    {{"tls-cert", "tls-key", "tls-client-ca", "auth-token-file", "wal", "config"},
+     kPaths,
+     kNotPaths},
+    {{"auth-token"},
+     {"x", "a b", std::string(65536, 'x')},
+     {"", " \t", "a\nb", "a\n", "\ra", "a\0b"s, std::string(65537, 'x')}},
+    {{"host"},
+     {"0.0.0.0", "127.0.0.1", "::1", "::", "fe80::1%eth0", "localhost", "a-b.example.com",
+      "::ffff:127.0.0.1"},
+     {"", "127.0.0.256", "1.2.3", "127.0.0.1:6388", "[::1", "::1]", "[127.0.0.1]", ":::", "[]",
+      "a b", "*", "-a", ".a", "a..b", "fe80::1%", std::string(254, 'a')}},
+    {{"http-addr"},
+     {":8080", ":0", ":65535", "0.0.0.0:80", "[::1]:8080", "[::]:80", "localhost:80"},
+     {"", "8080", ":", ":65536", ":-1", "::1:8080", "[::1]", "[::1]8080", "localhost:", "a b:1",
+      "[127.0.0.1]:80", "[]:80", "http://a:80", "1.2.3.4.5:80"}},
+    {{"http-allow-origin"},
+     {"*", "https://a.example", "http://a:80,https://[::1]:1"},
+     {"", "a", "a.example", "://a", "https://", "https://a/", "https://a,", ",https://a",
+      "https://a, https://b", "https://a b", "https://u@a", "https://a\nb"}},
+    {{"wal-sync"},
+     {"always", "10ms", "1s", "1.5ms", "0.000001ms"},
+     {"", "0ms", "0s", "10", "ms", "s", "-1s", "10 ms", "1m", "10us", "Always", "never",
+      "9223372037s"}},
+    {{"log-level"}, {"trace", "debug", "info", "warn", "error"}, {"", "INFO", "warning", "off"}},
+    {{"log-format"}, {"text", "json"}, {"", "JSON", "xml"}},
+};
+
+const std::vector<std::string> kIdentifiers = {"a", "Node-1_b.c", std::string(64, 'x')};
+const std::vector<std::string> kNotIdentifiers = {"", "a b", "a/b", "a:1", std::string(65, 'x')};
+const Rule kClusterRules[] = {
+    {{"etcd"},
+     {"a:1", "10.0.0.1:2379,[::1]:2379,c.example:65535"},
+     {"", "a", ":2379", "a:0", "a:1,", ",a:1", "a:1, b:1", "http://a:1", "a:65536"}},
+    {{"etcd-cluster", "node-id", "etcd-user"}, kIdentifiers, kNotIdentifiers},
+    {{"advertise-addr"}, {"a:1", "[::1]:6388"}, {"", "a", "a:65536", "::1:80"}},
+    {{"etcd-detect"}, {"0.3", "2", "60"}, {"", "0", "0.299", "60.1", "2s", "-1"}},
+    {{"etcd-ca", "etcd-cert", "etcd-key", "etcd-password-file"}, kPaths, kNotPaths},
+};
+
+TEST(OptionRules, HoldOnBothSidesOfEveryBoundary) {
+  std::set<std::string> covered;
+  std::vector<Rule> rules(std::begin(kRules), std::end(kRules));
+  rules.insert(rules.end(), std::begin(kClusterRules), std::end(kClusterRules));
+  for (const Rule& rule : rules) {
+    for (const std::string& name : rule.names) {
+      covered.insert(name);
+      const Option& option = *find_option(settings(Flavour::dflockd_ha), name);
+      for (const std::string& text : rule.taken) {
+        EXPECT_EQ(kept_text(option, text), text) << name << " takes " << in_quotes(text);
+      }
+      for (const std::string& text : rule.refused) {
+        EXPECT_EQ(kept_text(option, text), std::nullopt) << name << " refuses " << in_quotes(text);
+      }
+    }
+  }
+  EXPECT_EQ(covered.size(), settings(Flavour::dflockd_ha).size()) << "a setting has no rule here";
+}
+
+TEST(Options, ProtectedModeIsWhereNobodyChose) {
+  const struct {
+    const char* what;
+    Options options;
+    bool line;
+    bool http;
+  } cases[] = {
+      {"nothing chosen", {}, true, false},
+      {"a host", {.host = "0.0.0.0"}, false, false},
+      {"a token", {.secret = "s"}, false, false},
+      {"a client CA", {.tls_client_ca = "ca.pem"}, false, false},
+      {"no line port", {.port = std::nullopt}, false, false},
+      {"HTTP on every address", {.http_addr = Endpoint{"", 80}}, true, true},
+      {"HTTP, and a host for the line port",
+       {.host = "::", .http_addr = Endpoint{"", 80}},
+       false,
+       true},
+      {"HTTP with a host", {.http_addr = Endpoint{"0.0.0.0", 80}}, true, false},
+      {"HTTP and a token", {.http_addr = Endpoint{"", 80}, .secret = "s"}, false, false},
+      {"HTTP and a client CA",
+       {.http_addr = Endpoint{"", 80}, .tls_client_ca = "ca.pem"},
+       false,
+       false},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(c.options.line_is_protected(), c.line) << c.what;
+    EXPECT_EQ(c.options.http_is_protected(), c.http) << c.what;
+  }
+}
+
+}  // namespace
+}  // namespace lockd
