@@ -100,16 +100,6 @@ std::string bash_values(const std::string& words, const Command& command) {
   return all;
 }
 
-std::string bash_operands(const Command& program, const Command& command) {
-  if (!command.commands.empty()) {
-    return words_of(commands_below(command)) + (&command == &program ? " help" : "");
-  }
-  if (command.operands.empty()) return "";
-  const Operand& operand = command.operands.front();
-  if (operand.kind == Kind::directory) return "$(compgen -d -- \"$cur\")";
-  return names_command(operand) ? words_of(commands_below(program)) : std::string(operand.choices);
-}
-
 std::string bash_options(const Command& command) {
   std::string all;
   for (const Option* option : offered_options(command)) {
@@ -118,6 +108,17 @@ std::string bash_options(const Command& command) {
     }
   }
   return all;
+}
+
+std::string bash_operands(const Command& program, const Command& command) {
+  if (!command.commands.empty()) {
+    return words_of(commands_below(command)) + (&command == &program ? " help" : "");
+  }
+  // A program that takes nothing but options offers them unasked.
+  if (command.operands.empty()) return &command == &program ? bash_options(command) : "";
+  const Operand& operand = command.operands.front();
+  if (operand.kind == Kind::directory) return "$(compgen -d -- \"$cur\")";
+  return names_command(operand) ? words_of(commands_below(program)) : std::string(operand.choices);
 }
 
 // What depends on the table, of what bash is given.
