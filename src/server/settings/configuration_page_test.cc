@@ -12,8 +12,8 @@
 #include <sstream>
 #include <string>
 
-#include "server/settings/load_options_fixture.h"
 #include "server/settings/option_table.h"
+#include "server/settings/testing/load_options_fixture.h"
 
 namespace lockd {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/settings/load_options.h"
-#include "server/settings/load_options_fixture.h"
+#include "server/settings/testing/load_options_fixture.h"
 
 namespace lockd {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/pages.h"
-#include "server/settings/load_options_fixture.h"
+#include "server/settings/testing/load_options_fixture.h"
 
 namespace lockd {
 namespace {
