@@ -21,6 +21,7 @@
 #include "docs/shown_session.h"
 #include "protocol/line/line_reply.h"
 #include "protocol/line/line_request.h"
+#include "pubsub/testing/subscriptions_model.h"
 #include "server/settings/option_table.h"
 
 namespace lockd {

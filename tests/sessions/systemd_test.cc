@@ -95,7 +95,7 @@ TEST(Systemd, IsToldWhatTheServiceDoesAndPassesItsSocket) {
   ::close(listening.descriptor);
 }
 
-Environment variables(const std::vector<std::pair<std::string, std::string>>& values) {
+config::Environment variables(const std::vector<std::pair<std::string, std::string>>& values) {
   return {.variable = [values](const char* name) -> const char* {
     for (const auto& [known, value] : values) {
       if (known == name) return value.c_str();
