@@ -1,14 +1,11 @@
 #include "child_server.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -16,8 +13,11 @@
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "client_socket.h"
+#include "support/loopback.h"
+#include "support/process.h"
 
 namespace lockd::bench {
 namespace {
@@ -55,31 +55,14 @@ std::string with_port(std::string word, std::uint16_t port) {
   return word;
 }
 
-// In the child: becomes the server. Its standard output is not ours; its complaints are. It has no
-// environment: settings of ours must not meet settings that happen to be there.
-[[noreturn]] void become(std::vector<std::string>& words) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  keep_to(cores().back());
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  ::dup2(null, STDIN_FILENO);
-  ::dup2(null, STDOUT_FILENO);
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  char* no_environment[] = {nullptr};
-  ::execve(arguments[0], arguments.data(), no_environment);
-  std::perror(arguments[0]);
-  ::_exit(127);
-}
-
+// Its standard output is not ours; its complaints are. It has no environment: settings of ours must
+// not meet settings that happen to be there.
 pid_t start(const ServerCommand& command, std::uint16_t port) {
   std::vector<std::string> words;
   for (const std::string& word : command.words) words.push_back(with_port(word, port));
-  cores();  // before anything is pinned
-  const pid_t pid = ::fork();
-  if (pid < 0) throw std::runtime_error("cannot start " + command.name);
-  if (pid == 0) become(words);
-  return pid;
+  const std::size_t core = cores().back();  // asked for before anything is pinned
+  return spawn(
+      {.words = std::move(words), .errors = STDERR_FILENO, .in_child = [core] { keep_to(core); }});
 }
 
 }  // namespace
@@ -96,10 +79,7 @@ ChildServer::ChildServer(const ServerCommand& command)
   }
 }
 
-ChildServer::~ChildServer() {
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
-}
+ChildServer::~ChildServer() { kill_and_wait(pid_); }
 
 std::chrono::nanoseconds ChildServer::cpu_time() const {
   clockid_t clock;

@@ -1,8 +1,5 @@
 #include "client_socket.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,16 +9,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "support/loopback.h"
+
 namespace lockd::bench {
 namespace {
-
-sockaddr_in loopback(std::uint16_t port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 // A socket that is connected, or -1.
 int try_connect(std::uint16_t port) {
@@ -29,8 +20,7 @@ int try_connect(std::uint16_t port) {
   const sockaddr_in address = loopback(port);
   if (descriptor >= 0 &&
       ::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
-    const int on = 1;
-    ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    be_prompt(descriptor);
     return descriptor;
   }
   const int error = errno;
@@ -86,18 +76,6 @@ bool is_served(std::uint16_t port) {
   const int descriptor = try_connect(port);
   if (descriptor >= 0) ::close(descriptor);
   return descriptor >= 0;
-}
-
-std::uint16_t free_port() {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  const bool found = descriptor >= 0 && ::bind(descriptor, any, size) == 0 &&
-                     ::getsockname(descriptor, any, &size) == 0;
-  if (descriptor >= 0) ::close(descriptor);
-  if (!found) fail("cannot find a free port");
-  return ntohs(address.sin_port);
 }
 
 }  // namespace lockd::bench

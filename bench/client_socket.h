@@ -31,7 +31,4 @@ class ClientSocket {
 
 // Whether anybody listens there.
 bool is_served(std::uint16_t port);
-// A port that nobody listens on at present.
-std::uint16_t free_port();
-
 }  // namespace lockd::bench

@@ -5,9 +5,7 @@
 // doing.
 //
 //   floor_server PORT
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +17,8 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+
+#include "support/loopback.h"
 
 namespace lockd::bench {
 namespace {
@@ -65,22 +65,6 @@ bool serve(Peer& peer, std::string& out) {
                             static_cast<ssize_t>(out.size());
 }
 
-int listen_on(std::uint16_t port) {
-  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(descriptor, SOMAXCONN) != 0) {
-    std::perror("floor_server");
-    std::exit(EXIT_FAILURE);
-  }
-  return descriptor;
-}
-
 void watch(int epoll, int descriptor, Peer* peer) {
   epoll_event event{};
   event.events = EPOLLIN;
@@ -91,14 +75,14 @@ void watch(int epoll, int descriptor, Peer* peer) {
 void admit(int epoll, int listening) {
   const int descriptor = ::accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0) return;
-  const int on = 1;
-  ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  be_prompt(descriptor);
   watch(epoll, descriptor, new Peer{descriptor, {}});
 }
 
 void run(std::uint16_t port) {
   const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
-  const int listening = listen_on(port);
+  const int listening = listen_on_loopback(port, SOMAXCONN);
+  ::fcntl(listening, F_SETFL, O_NONBLOCK);
   watch(epoll, listening, nullptr);
   std::string out;
   while (true) {

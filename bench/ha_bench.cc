@@ -5,9 +5,7 @@
 // Run by `make bench`; figures and what they mean are in docs/performance.md.
 //
 //   ha_bench [rounds [seconds [failovers]]]
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +25,8 @@
 #include "etcd_locks.h"
 #include "ha/etcd_cluster.h"
 #include "line_load.h"
+#include "support/loopback.h"
+#include "support/process.h"
 
 namespace lockd::bench {
 namespace {
@@ -41,7 +41,7 @@ class Servers {
  public:
   explicit Servers(const std::vector<std::string>& endpoints) {
     for (const std::string& endpoint : endpoints) etcd_ += (etcd_.empty() ? "" : ",") + endpoint;
-    for (Node& node : nodes_) node.port = ha_test::free_port();
+    for (Node& node : nodes_) node.port = free_port();
     for (std::size_t i = 0; i < nodes_.size(); ++i) start(i);
     find_leader();
   }
@@ -101,17 +101,7 @@ class Servers {
                                       "127.0.0.1:" + port,
                                       "--max-locks",
                                       "100000"};
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    nodes_[i].pid = ::fork();
-    if (nodes_[i].pid != 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int nowhere = ::open("/dev/null", O_WRONLY);
-    ::dup2(nowhere, STDERR_FILENO);
-    ::dup2(nowhere, STDOUT_FILENO);
-    ::execv(pointers[0], pointers.data());
-    ::_exit(127);
+    nodes_[i].pid = spawn({.words = std::move(words), .environment = our_environment()});
   }
 
   void end(std::size_t i, int signal) {

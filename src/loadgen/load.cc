@@ -187,7 +187,10 @@ class Load::Impl {
         throw LoadError(Why::unreachable,
                         "no reply has come for " + std::to_string(patience() / 1s) + " seconds");
       }
-      if (on_progress && now - shown >= 100ms) on_progress(figures_.rounds), shown = now;
+      if (on_progress && now - shown >= 100ms) {
+        on_progress(figures_.rounds);
+        shown = now;
+      }
     }
     figures_.elapsed = (is_endless ? Clock::now() : last_reply_) - start;
     return figures_;

@@ -9,13 +9,12 @@
 
 #include "cli/fake_http.h"
 #include "cli/lockctl.h"
-#include "client/fake_cluster.h"
 #include "lockd/client/client.h"
+#include "support/fake_cluster.h"
 
 namespace lockd {
 namespace {
 
-using client::eventually;
 using client::FakeCluster;
 using Words = std::vector<std::string>;
 

@@ -1,13 +1,13 @@
 #include "cli/fake_http.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+
+#include "support/loopback.h"
 
 namespace lockd {
 namespace {
@@ -37,18 +37,7 @@ FakeRequest receive(int socket) {
 }  // namespace
 
 FakeHttp::FakeHttp(Answer answer)
-    : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(listener_, any, size) != 0 || ::listen(listener_, 16) != 0 ||
-      ::getsockname(listener_, any, &size) != 0) {
-    std::perror("a fake server");
-    std::abort();
-  }
-  port_ = ntohs(address.sin_port);
+    : answer_(std::move(answer)), listener_(listen_on_loopback()), port_(port_of(listener_)) {
   thread_ = std::thread([this] { serve(); });
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/lockctl.h"
-#include "sessions/test_authority.h"
+#include "support/test_authority.h"
 
 namespace lockd {
 namespace {

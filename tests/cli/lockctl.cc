@@ -5,7 +5,6 @@
 #include <pty.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,67 +14,34 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <thread>
+#include <utility>
+
+#include "base/testing/eventually.h"
+#include "support/process.h"
 
 namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
-// Sanitizers on a busy machine included.
-constexpr auto kPatience = std::chrono::seconds(60);
 
 [[noreturn]] void give_up(const char* what) {
   std::perror(what);
   std::abort();
 }
 
-int new_file(std::string_view content = {}) {
-  const int file = ::memfd_create("lockctl", MFD_CLOEXEC);
-  if (file < 0) give_up("memfd_create");
-  if (::pwrite(file, content.data(), content.size(), 0) < 0) give_up("pwrite");
-  return file;
-}
-
-std::string read_file(int file) {
-  std::string text;
-  std::array<char, 4096> bytes;
-  for (ssize_t size;
-       (size = ::pread(file, bytes.data(), bytes.size(), static_cast<off_t>(text.size()))) > 0;) {
-    text.append(bytes.data(), static_cast<std::size_t>(size));
-  }
-  return text;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> all;
-  for (std::string& string : strings) all.push_back(string.data());
-  all.push_back(nullptr);
-  return all;
-}
-
 std::vector<std::string> environment_with(const std::vector<std::string>& more) {
   std::vector<std::string> all = more;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    const auto is = [&](const char* start) { return text.starts_with(start); };
+  for (std::string& variable : our_environment()) {
+    const auto is = [&](const char* start) { return variable.starts_with(start); };
     if (is("DFLOCKD_") || is("LOCKD_") || is("HOME=") || is("XDG_") || is("TERM=") ||
         is("NO_COLOR=") || is("SHELL=")) {
       continue;
     }
-    all.emplace_back(text);
+    all.push_back(std::move(variable));
   }
   all.emplace_back("HOME=/nonexistent");
   all.emplace_back("TERM=xterm");
   return all;
-}
-
-// The child, between fork and exec. Nothing of the test's signals is left over.
-[[noreturn]] void become(char* const* words, char* const* environment) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::execve(words[0], words, environment);
-  ::_exit(127);
 }
 
 std::size_t count(const std::string& text, std::string_view part) {
@@ -84,15 +50,6 @@ std::size_t count(const std::string& text, std::string_view part) {
     ++found;
   }
   return found;
-}
-
-template <typename Happened>
-bool await(Happened happened) {
-  for (const auto deadline = Clock::now() + kPatience; !happened();) {
-    if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(2ms);
-  }
-  return true;
 }
 
 }  // namespace
@@ -106,38 +63,33 @@ Lockctl::Lockctl(const std::vector<std::string>& arguments, Launch launch) {
 }
 
 void Lockctl::start(std::vector<std::string> words, const Launch& launch) {
-  std::vector<std::string> settings = environment_with(launch.environment);
-  const std::vector<char*> arguments = pointers(words);
-  const std::vector<char*> environment = pointers(settings);
-  if (launch.terminal) return start_under_terminal(arguments.data(), environment.data());
+  std::vector<std::string> environment = environment_with(launch.environment);
+  if (launch.terminal) return start_under_terminal(std::move(words), std::move(environment));
   output_ = new_file();
   errors_ = new_file();
   const int input = new_file(launch.input);
-  pid_ = ::fork();
-  if (pid_ < 0) give_up("fork");
-  if (pid_ == 0) {
-    ::lseek(input, 0, SEEK_SET);
-    ::dup2(input, STDIN_FILENO);
-    ::dup2(output_, STDOUT_FILENO);
-    ::dup2(errors_, STDERR_FILENO);
-    // What the test has open is none of its business, but for what it is to inherit.
-    for (int descriptor = STDERR_FILENO + 1; descriptor < 256; ++descriptor) {
-      const auto& kept = launch.descriptors;
-      const bool keeps = std::find(kept.begin(), kept.end(), descriptor) != kept.end();
-      ::fcntl(descriptor, F_SETFD, keeps ? 0 : FD_CLOEXEC);
-    }
-    become(arguments.data(), environment.data());
-  }
+  pid_ = spawn({.words = std::move(words),
+                .environment = std::move(environment),
+                .input = input,
+                .output = output_,
+                .errors = errors_,
+                .kept = launch.descriptors,
+                .in_child = [input] { ::lseek(input, 0, SEEK_SET); }});
   ::close(input);
 }
 
-void Lockctl::start_under_terminal(char* const* words, char* const* environment) {
+void Lockctl::start_under_terminal(std::vector<std::string> words,
+                                   std::vector<std::string> environment) {
+  const std::vector<char*> arguments = exec_words(words);
+  const std::vector<char*> variables = exec_words(environment);
   const winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
   pid_ = ::forkpty(&terminal_, nullptr, nullptr, &size);
   if (pid_ < 0) give_up("forkpty");
   if (pid_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::close_range(STDERR_FILENO + 1, ~0U, 0);
-    become(words, environment);
+    ::execve(arguments[0], arguments.data(), variables.data());
+    ::_exit(127);
   }
   ::fcntl(terminal_, F_SETFD, FD_CLOEXEC);
   ::fcntl(terminal_, F_SETFL, O_NONBLOCK);
@@ -165,7 +117,7 @@ bool Lockctl::has_ended() {
 
 int Lockctl::await_exit() {
   // A terminal that nobody reads is full at some time.
-  if (!await([&] { return output(), has_ended(); })) {
+  if (!eventually([&] { return output(), has_ended(); })) {
     ADD_FAILURE() << "lockctl does not end";
     return -1;
   }
@@ -184,7 +136,7 @@ std::string Lockctl::output() {
 std::string Lockctl::errors() const { return errors_ < 0 ? "" : read_file(errors_); }
 
 void Lockctl::await_output(std::string_view part, std::size_t times) {
-  const bool came = await([&] {
+  const bool came = eventually([&] {
     const bool over = has_ended();
     return count(output(), part) >= times || over;
   });
@@ -192,7 +144,7 @@ void Lockctl::await_output(std::string_view part, std::size_t times) {
 }
 
 void Lockctl::await_errors(std::string_view part) {
-  const bool came = await([&] {
+  const bool came = eventually([&] {
     const bool over = has_ended();
     return count(errors(), part) > 0 || over;
   });
@@ -240,7 +192,7 @@ bool is_alive(pid_t pid) {
 }
 
 bool await_death(pid_t pid) {
-  return await([pid] { return !is_alive(pid); });
+  return eventually([pid] { return !is_alive(pid); });
 }
 
 pid_t pid_behind(const std::string& text, std::string_view name) {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "load/server_process.h"
+#include "support/server_process.h"
 
 namespace lockd {
 
@@ -53,7 +53,7 @@ class Lockctl {
 
  private:
   void start(std::vector<std::string> words, const Launch& launch);
-  void start_under_terminal(char* const* words, char* const* environment);
+  void start_under_terminal(std::vector<std::string> words, std::vector<std::string> environment);
 
   pid_t pid_ = -1;
   int status_ = 0;

@@ -7,8 +7,8 @@
 
 #include "cli/lockctl.h"
 #include "journal/testing/temporary_directory.h"
-#include "sessions/silent_port.h"
-#include "sessions/test_authority.h"
+#include "support/silent_port.h"
+#include "support/test_authority.h"
 
 namespace lockd {
 namespace {

@@ -20,7 +20,6 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 using Words = std::vector<std::string>;
 
 class RunTest : public testing::Test {
@@ -79,9 +78,9 @@ TEST_F(RunTest, AConflictHasItsOwnCodeAndRunsNothing) {
 
 TEST_F(RunTest, AWaitIsNeverTooShort) {
   const LineClient holder = hold("k");
-  const auto start = Clock::now();
+  const auto start = SteadyClock::now();
   EXPECT_EQ(lockctl(run({"-w", "0.25", "-E", "9", "k", "true"})).status, 9);
-  EXPECT_GE(Clock::now() - start, 250ms);
+  EXPECT_GE(SteadyClock::now() - start, 250ms);
 }
 
 TEST_F(RunTest, TheLockIsHeldWhileTheCommandRunsAndNoLonger) {
@@ -243,8 +242,8 @@ TEST_F(RunTest, WhatItLeavesBehindIsReaped) {
   process.await_output("orphan=");
   const std::string orphan =
       "/proc/" + std::to_string(pid_behind(process.output(), "orphan=")) + "/stat";
-  for (const auto deadline = Clock::now() + 60s; std::filesystem::exists(orphan);) {
-    ASSERT_LT(Clock::now(), deadline) << "it is still there";
+  for (const auto deadline = SteadyClock::now() + 60s; std::filesystem::exists(orphan);) {
+    ASSERT_LT(SteadyClock::now(), deadline) << "it is still there";
     ::usleep(2000);
   }
   process.signal(SIGTERM);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "client/cluster_client.h"
-#include "client/fake_cluster.h"
 #include "lockd/client/client.h"
+#include "support/fake_cluster.h"
 
 namespace lockd::client {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "client/cluster_client.h"
-#include "client/fake_cluster.h"
 #include "lockd/client/client.h"
+#include "support/fake_cluster.h"
 
 namespace lockd::client {
 namespace {

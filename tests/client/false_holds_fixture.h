@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "client/lying_server.h"
 #include "lockd/client/client.h"
+#include "support/lying_server.h"
 
 namespace lockd::client {
 

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "client/lying_server.h"
 #include "client/test_server.h"
 #include "journal/testing/temporary_directory.h"
+#include "support/lying_server.h"
 
 namespace lockd::client {
 namespace {

@@ -13,9 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "client/lying_server.h"
 #include "lockd/client/connection.h"
-#include "sessions/silent_port.h"
+#include "support/loopback.h"
+#include "support/lying_server.h"
+#include "support/silent_port.h"
 
 namespace lockd::client {
 namespace {
@@ -193,19 +194,12 @@ TEST(Lies, WhoNeverShakesHandsIsGivenUp) {
 
 TEST(Lies, WhoTakesNoConnectionIsGivenUp) {
   // A queue of one that nobody empties: once it is full, further requests to connect are dropped.
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{.sin_family = AF_INET};
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), size), 0);
-  ASSERT_EQ(::listen(listener, 0), 0);
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  const int listener = listen_on_loopback(0, 0);
   std::vector<Connection> taken;
   Outcome last = Outcome::ok;
   for (int i = 0; i < 8 && last == Outcome::ok; ++i) {
     const auto before = BootClock::now();
-    auto opened =
-        Connection::open({"127.0.0.1", ntohs(address.sin_port)}, {.connect_timeout = 100ms});
+    auto opened = Connection::open({"127.0.0.1", port_of(listener)}, {.connect_timeout = 100ms});
     last = opened.outcome;
     if (!opened) {
       EXPECT_GE(BootClock::now() - before, 100ms);

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <string>
 
-#include "client/lying_server.h"
 #include "lockd/client/connection.h"
+#include "support/lying_server.h"
 
 namespace lockd::client {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <thread>
 
-#include "client/lying_server.h"
 #include "client/test_server.h"
 #include "journal/testing/temporary_directory.h"
+#include "support/lying_server.h"
 
 namespace lockd::client {
 namespace {

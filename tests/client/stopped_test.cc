@@ -1,4 +1,5 @@
 // Processes that are stopped beyond their leases, as by SIGSTOP, a debugger or a busy machine.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,9 +17,10 @@
 #include <vector>
 
 #include "client/fenced_store.h"
-#include "client/lying_server.h"
-#include "load/server_process.h"
 #include "lockd/client/client.h"
+#include "support/lying_server.h"
+#include "support/process.h"
+#include "support/server_process.h"
 
 namespace lockd::client {
 namespace {
@@ -30,27 +32,17 @@ class Actor {
  public:
   explicit Actor(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), LOCKD_CLIENT_ACTOR);
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
     std::array<int, 2> ends{};
-    if (::pipe(ends.data()) != 0) std::abort();
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::close(ends[0]);
-      ::close(ends[1]);
-      ::execv(pointers[0], pointers.data());
-      ::_exit(127);
-    }
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
+    pid_ = spawn({.words = std::move(arguments),
+                  .environment = our_environment(),
+                  .output = ends[1],
+                  .errors = STDERR_FILENO});
     ::close(ends[1]);
     output_ = ::fdopen(ends[0], "r");
   }
   ~Actor() {
-    if (!ended_) {
-      ::kill(pid_, SIGKILL);
-      ::waitpid(pid_, nullptr, 0);
-    }
+    if (!ended_) kill_and_wait(pid_);
     std::fclose(output_);
   }
   Actor(const Actor&) = delete;

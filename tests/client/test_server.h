@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "lockd/client/client.h"
-#include "sessions/line_client.h"
-#include "sessions/test_authority.h"
+#include "support/line_client.h"
+#include "support/test_authority.h"
 
 namespace lockd::client {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "client/lying_server.h"
 #include "client/test_server.h"
+#include "support/lying_server.h"
 
 namespace lockd::client {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "crash/chance.h"
+#include "base/testing/chance.h"
 #include "crash/ledger.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"

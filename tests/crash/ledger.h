@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "crash/chance.h"
+#include "base/testing/chance.h"
 #include "crash/holds.h"
 #include "lockd/journal.h"
 

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "crash/chance.h"
+#include "base/testing/chance.h"
 #include "journal/storage.h"
 #include "lockd/types.h"
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <memory>
 
-#include "crash/chance.h"
+#include "base/testing/chance.h"
 #include "crash/clients.h"
 #include "crash/figures.h"
 #include "crash/history.h"

@@ -10,7 +10,7 @@
 
 #include "server/server.h"
 #include "server/settings/load_options.h"
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/testing/test_size.h"
+
 namespace lockd {
 namespace {
 
@@ -37,7 +39,7 @@ testing::AssertionResult says(const std::string& log, std::string_view what) {
   return testing::AssertionFailure() << "'" << what << "' is not in the log:\n" << log;
 }
 
-int scaled(int count) { return has_faults() ? count : std::max(count / 8, 1); }
+int scaled(int count) { return std::max(count / static_cast<int>(test_divisor(8, 8)), 1); }
 
 Crowd::Crowd(std::uint32_t seed) {
   for (unsigned i = 0; i < kWitnesses; ++i) witnesses_.emplace_back(i, seed + i);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "durability/witness.h"
-#include "load/server_process.h"
+#include "support/server_process.h"
 
 namespace lockd {
 
@@ -28,7 +28,7 @@ std::vector<std::string> faults(std::vector<std::string> settings);
 // Whether a server has said that.
 testing::AssertionResult says(const std::string& log, std::string_view what);
 
-// Fewer under a sanitizer, which makes everything slow.
+// Fewer under a sanitizer, which makes everything slow, and when tests are to be short.
 int scaled(int count);
 
 // Several witnesses, and the lives of a server that they see.

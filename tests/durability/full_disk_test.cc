@@ -11,8 +11,8 @@
 
 #include "durability/durable_server.h"
 #include "durability/private_mount.h"
-#include "http/http_client.h"
 #include "journal/testing/temporary_directory.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

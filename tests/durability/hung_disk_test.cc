@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "durability/durable_server.h"
-#include "durability/live_faults.h"
-#include "http/http_client.h"
 #include "journal/testing/temporary_directory.h"
+#include "support/http_client.h"
+#include "support/live_faults.h"
 
 namespace lockd {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "durability/history.h"
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 

@@ -91,12 +91,12 @@ void BeliefChecker::session_ends(SessionId session) {
 }
 
 // Who has a long lease mostly leaves it alone: it should see a change of leaders.
-bool BeliefChecker::lets_run(const Belief& belief, crash::Chance& chance, Time now) {
+bool BeliefChecker::lets_run(const Belief& belief, Chance& chance, Time now) {
   return belief.until > now + kLongLease && chance.percent(95);
 }
 
 bool BeliefChecker::lets_run(Kind kind, const std::string& key, const std::string& owner,
-                             crash::Chance& chance, Time now) const {
+                             Chance& chance, Time now) const {
   for (auto belief = beliefs_.lower_bound({kind, key, 0}); belief != beliefs_.end(); ++belief) {
     if (belief->first.kind != kind || belief->first.key != key) break;
     if (belief->second.owner == owner && lets_run(belief->second, chance, now)) return true;
@@ -109,7 +109,7 @@ Fence BeliefChecker::largest(Kind kind, const std::string& key) const {
   return found == largest_.end() ? 0 : found->second;
 }
 
-const std::pair<const HoldKey, BeliefChecker::Belief>* BeliefChecker::pick(crash::Chance& chance,
+const std::pair<const HoldKey, BeliefChecker::Belief>* BeliefChecker::pick(Chance& chance,
                                                                            Time now) {
   if (chance.percent(5)) {
     std::erase_if(beliefs_, [&](const auto& belief) { return belief.second.until <= now; });

@@ -14,7 +14,7 @@
 #include <tuple>
 #include <utility>
 
-#include "crash/chance.h"
+#include "base/testing/chance.h"
 #include "crash/holds.h"
 #include "lockd/journal.h"
 
@@ -48,9 +48,9 @@ class BeliefChecker {
 
   // The largest that was told of a key.
   Fence largest(Kind kind, const std::string& key) const;
-  const std::pair<const crash::HoldKey, Belief>* pick(crash::Chance& chance, Time now);
+  const std::pair<const crash::HoldKey, Belief>* pick(Chance& chance, Time now);
   // Whether it asks for nothing, having a long lease.
-  bool lets_run(Kind kind, const std::string& key, const std::string& owner, crash::Chance& chance,
+  bool lets_run(Kind kind, const std::string& key, const std::string& owner, Chance& chance,
                 Time now) const;
   std::size_t size() const { return beliefs_.size(); }
 
@@ -60,7 +60,7 @@ class BeliefChecker {
     Time until = Time::never();  // the least since the last that was told
   };
 
-  static bool lets_run(const Belief& belief, crash::Chance& chance, Time now);
+  static bool lets_run(const Belief& belief, Chance& chance, Time now);
   Time believable(const crash::HoldKey& key, const std::string& owner, Time until,
                   std::uint64_t asked);
 

@@ -14,7 +14,7 @@
 #include "ha/etcd_cluster.h"
 #include "histories/chaos_proxy.h"
 #include "journal/testing/temporary_directory.h"
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd::histories {
 namespace {

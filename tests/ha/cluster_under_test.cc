@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "support/loopback.h"
+
 namespace lockd::histories {
 namespace {
 
@@ -27,8 +29,8 @@ ClusterUnderTest::ClusterUnderTest(Settings settings, const ha_test::EtcdCluster
                                    ChaosProxy& proxy)
     : ServerUnderTest(std::move(settings), kNodes) {
   for (std::size_t i = 0; i < kNodes; ++i) {
-    servers_[i].line_port = ha_test::free_port();
-    servers_[i].http_port = ha_test::free_port();
+    servers_[i].line_port = free_port();
+    servers_[i].http_port = free_port();
     for (std::size_t member = 0; member < etcd.size(); ++member) {
       const std::uint16_t port = proxy.listen(link(i, member), [this, &etcd, i, member] {
         return ChaosProxy::Upstream{cut_off_[i] ? std::uint16_t{0} : etcd.port(member), 1};

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "crash/chance.h"
+#include "base/testing/chance.h"
 #include "ha/belief_checker.h"
 #include "ha/chain_witness.h"
 #include "ha/node.h"
@@ -104,7 +104,7 @@ class ClusterWorld final : private Listener {
   Time now() const { return etcd_.now(); }
 
   const WorldOptions options_;
-  crash::Chance chance_;
+  Chance chance_;
   etcd::ModelEtcd etcd_;
   const EtcdKeys keys_;
   BeliefChecker beliefs_;

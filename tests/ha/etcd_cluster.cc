@@ -1,20 +1,17 @@
 #include "ha/etcd_cluster.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
-#include <set>
 #include <utility>
+
+#include "support/loopback.h"
+#include "support/process.h"
 
 namespace lockd::ha_test {
 namespace {
@@ -48,25 +45,6 @@ std::string etcdctl(const std::string& endpoints, const std::string& words,
 }
 
 }  // namespace
-
-// Below the range from which the system takes ports for connections: who is killed must find its
-// own free when it is started again.
-std::uint16_t free_port() {
-  static std::mt19937 random(std::random_device{}());
-  static std::set<std::uint16_t> given;
-  while (true) {
-    const auto port = static_cast<std::uint16_t>(20'000 + random() % 12'000);
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const bool free =
-        ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    ::close(socket);
-    if (free && given.insert(port).second) return port;
-  }
-}
 
 EtcdCluster::EtcdCluster(std::size_t members, std::uint64_t quota) : quota_(quota) {
   for (std::size_t i = 0; i < members; ++i) members_.push_back({free_port(), free_port()});
@@ -107,28 +85,17 @@ void EtcdCluster::start(std::size_t number, std::uint64_t quota) {
                                         "--snapshot-count=5000",
                                         "--quota-backend-bytes=" + std::to_string(quota),
                                         "--log-level=error"};
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
   const std::string log = data + ".log";
   const int out = ::open(log.c_str(), O_CREAT | O_APPEND | O_WRONLY | O_CLOEXEC, 0600);
-  member.pid = ::fork();
-  if (member.pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::dup2(out, STDOUT_FILENO);
-    ::dup2(out, STDERR_FILENO);
-    ::close_range(STDERR_FILENO + 1, ~0U, 0);
-    ::execv(kEtcd, pointers.data());
-    ::_exit(127);
-  }
+  member.pid = spawn({.words = std::move(arguments),
+                      .environment = our_environment(),
+                      .output = out,
+                      .errors = out});
   ::close(out);
 }
 
 void EtcdCluster::kill(std::size_t member) {
-  const pid_t pid = std::exchange(members_[member].pid, 0);
-  if (pid <= 0) return;
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, nullptr, 0);
+  kill_and_wait(std::exchange(members_[member].pid, 0));
 }
 
 void EtcdCluster::stop(std::size_t member) { ::kill(members_[member].pid, SIGSTOP); }

@@ -11,9 +11,6 @@
 
 namespace lockd::ha_test {
 
-// One that is free now, and that no outgoing connection will be given. For one thread.
-std::uint16_t free_port();
-
 class EtcdCluster {
  public:
   // `quota`: how large the database of a member may be, in bytes; 0: etcd's default.

@@ -7,8 +7,8 @@
 #include <array>
 #include <cerrno>
 
-#include "histories/loopback.h"
-#include "sessions/test_authority.h"
+#include "support/loopback.h"
+#include "support/test_authority.h"
 
 namespace lockd::histories {
 namespace {

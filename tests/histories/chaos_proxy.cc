@@ -9,8 +9,8 @@
 #include <cstdlib>
 
 #include "histories/chaos_link.h"
-#include "histories/loopback.h"
 #include "histories/recording.h"
+#include "support/loopback.h"
 
 namespace lockd::histories {
 namespace {
@@ -36,18 +36,12 @@ ChaosProxy::~ChaosProxy() {
 }
 
 std::uint16_t ChaosProxy::listen(std::uint16_t server, std::function<Upstream()> upstream) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(socket, any, size) != 0 || ::listen(socket, 1024) != 0 ||
-      ::getsockname(socket, any, &size) != 0) {
-    std::abort();
-  }
+  const int socket = listen_on_loopback(0, 1024);
+  ::fcntl(socket, F_SETFL, O_NONBLOCK);
   doors_.push_back(std::make_unique<Acceptor>(Acceptor{socket, server, std::move(upstream)}));
   epoll_event event{.events = EPOLLIN, .data = {.fd = socket}};
   ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event);
-  return ntohs(address.sin_port);
+  return port_of(socket);
 }
 
 void ChaosProxy::start() {

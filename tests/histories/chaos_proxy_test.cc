@@ -11,9 +11,9 @@
 #include <string>
 #include <thread>
 
-#include "histories/loopback.h"
 #include "histories/recording.h"
-#include "sessions/line_client.h"
+#include "support/line_client.h"
+#include "support/loopback.h"
 
 namespace lockd::histories {
 namespace {
@@ -21,15 +21,7 @@ namespace {
 // Takes one connection and sends back what it gets; after the end of that, "bye\n".
 class Echo {
  public:
-  Echo() : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = loopback(0);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener_, any, size) != 0 || ::listen(listener_, 8) != 0 ||
-        ::getsockname(listener_, any, &size) != 0) {
-      std::abort();
-    }
-    port_ = ntohs(address.sin_port);
+  Echo() : listener_(listen_on_loopback()), port_(port_of(listener_)) {
     thread_ = std::thread([this] { serve(); });
   }
   ~Echo() {

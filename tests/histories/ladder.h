@@ -12,7 +12,7 @@
 
 #include "histories/recording.h"
 #include "histories/server_under_test.h"
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd::histories {
 

@@ -9,7 +9,7 @@
 
 #include "histories/operation.h"
 #include "histories/recording.h"
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd::histories {
 

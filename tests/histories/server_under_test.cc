@@ -11,7 +11,7 @@
 
 #include "server/log.h"
 #include "server/server.h"
-#include "sessions/test_authority.h"
+#include "support/test_authority.h"
 
 namespace lockd::histories {
 

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "durability/live_faults.h"
-#include "load/server_process.h"
 #include "lockd/engine.h"
+#include "support/live_faults.h"
+#include "support/server_process.h"
 
 namespace lockd {
 class Server;

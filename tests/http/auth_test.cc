@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "http/http_client.h"
 #include "protocol/http/routes.h"
 #include "protocol/http/web_files.h"
-#include "sessions/outer_addresses.h"
+#include "support/http_client.h"
+#include "support/outer_addresses.h"
 
 namespace lockd {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "http/http_client.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <thread>
 
-#include "http/http_client.h"
 #include "server/server.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

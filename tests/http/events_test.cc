@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "http/http_client.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "http/http_client.h"
 #include "lockd/histogram.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

@@ -5,9 +5,9 @@
 #include <thread>
 #include <vector>
 
-#include "http/http_client.h"
 #include "protocol/http/request_parser.h"
 #include "protocol/http/testing/refused_requests.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

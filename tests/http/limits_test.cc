@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "http/http_client.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

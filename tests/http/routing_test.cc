@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "http/http_client.h"
 #include "protocol/http/routes.h"
 #include "protocol/http/web_files.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "http/http_client.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "http/http_client.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "http/http_client.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {
@@ -26,34 +26,34 @@ Options impatient_options() {
 // that stalls not always the first that tries.
 template <typename Begin>
 HttpClient begin_in_time(HttpServer& server, Begin begin) {
-  const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
+  const auto deadline = SteadyClock::now() + HttpClient::kPatience;
   for (;;) {
-    const auto began = HttpClient::Clock::now();
+    const auto began = SteadyClock::now();
     HttpClient client = server.browse();
     begin(client);
-    const auto now = HttpClient::Clock::now();
+    const auto now = SteadyClock::now();
     if (now - began < kReadTimeout / 2 || now > deadline) return client;
   }
 }
 
-void expect_408(HttpClient& client, HttpClient::Clock::time_point since) {
+void expect_408(HttpClient& client, SteadyClock::time_point since) {
   const HttpReply reply = client.read_reply();
   EXPECT_EQ(shown(reply), kTimeout);
   EXPECT_EQ(reply.field("Connection"), "close");
-  EXPECT_GE(HttpClient::Clock::now(), since + kReadTimeout);
+  EXPECT_GE(SteadyClock::now(), since + kReadTimeout);
   EXPECT_EQ(client.read_end(), kEnd);
 }
 
 TEST(HttpSilence, AnIdleConnectionIsClosedWithoutAWord) {
   HttpServer server(impatient_options());
   HttpClient never = server.browse();
-  const auto asked = HttpClient::Clock::now();
+  const auto asked = SteadyClock::now();
   HttpReply reply;
   HttpClient client =
       begin_in_time(server, [&](HttpClient& begun) { reply = begun.get("/healthz"); });
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(client.read_end(), kEnd);
-  EXPECT_GE(HttpClient::Clock::now(), asked + kReadTimeout);
+  EXPECT_GE(SteadyClock::now(), asked + kReadTimeout);
   EXPECT_EQ(never.read_end(), kEnd);
 }
 
@@ -65,7 +65,7 @@ TEST(HttpSilence, HalfARequestIsToldSo) {
         "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n"}) {
     SCOPED_TRACE(half);
-    const auto asked = HttpClient::Clock::now();
+    const auto asked = SteadyClock::now();
     HttpClient client = begin_in_time(server, [&](HttpClient& begun) { begun.send(half); });
     expect_408(client, asked);
   }
@@ -78,7 +78,7 @@ TEST(HttpSilence, ASlowRequestHasTheTimeAsAWhole) {
   for (const std::string& begin :
        {std::string("GET /healthz HTTP/1.1\r\nHost: a\r\nX: "),
         std::string("POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")}) {
-    const auto asked = HttpClient::Clock::now();
+    const auto asked = SteadyClock::now();
     HttpClient client = begin_in_time(server, [&](HttpClient& begun) { begun.send(begin); });
     std::atomic<bool> over{false};
     std::thread trickle([&] {
@@ -88,7 +88,7 @@ TEST(HttpSilence, ASlowRequestHasTheTimeAsAWhole) {
     over = true;
     trickle.join();
     EXPECT_EQ(shown(reply), kTimeout);
-    EXPECT_GE(HttpClient::Clock::now(), asked + kReadTimeout);
+    EXPECT_GE(SteadyClock::now(), asked + kReadTimeout);
   }
   HttpReply reply;
   begin_in_time(server, [&](HttpClient& other) { reply = other.get("/healthz"); });
@@ -98,13 +98,13 @@ TEST(HttpSilence, ASlowRequestHasTheTimeAsAWhole) {
 // The time of each request begins with its first byte, however long the connection has been open.
 TEST(HttpSilence, ABusyConnectionStays) {
   HttpServer server(impatient_options());
-  const auto since = HttpClient::Clock::now();
+  const auto since = SteadyClock::now();
   HttpClient client = server.browse();
   auto last = since;  // the server has heard from it since then
-  while (HttpClient::Clock::now() < since + 3 * kReadTimeout) {
-    const auto asked = HttpClient::Clock::now();
+  while (SteadyClock::now() < since + 3 * kReadTimeout) {
+    const auto asked = SteadyClock::now();
     const HttpReply reply = client.get("/healthz");
-    if (reply.status == 0 && HttpClient::Clock::now() - last > kReadTimeout / 2) {
+    if (reply.status == 0 && SteadyClock::now() - last > kReadTimeout / 2) {
       GTEST_SKIP() << "the machine is too slow to tell";
     }
     ASSERT_EQ(reply.status, 200);

@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "http/http_client.h"
 #include "journal/testing/temporary_directory.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "http/http_client.h"
 #include "lockd/engine.h"
 #include "server/server.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {
@@ -107,9 +107,9 @@ TEST_F(HttpWaiting, EverybodyStandsInOneLine) {
 }
 
 TEST_F(HttpWaiting, AWaitThatRanOutSaysWhoHolds) {
-  const auto asked = HttpClient::Clock::now();
+  const auto asked = SteadyClock::now();
   const HttpReply reply = client_.post("/v1/acquire", hold_json("k", "b", R"("wait_ms":100)"));
-  EXPECT_GE(HttpClient::Clock::now(), asked + 100ms);
+  EXPECT_GE(SteadyClock::now(), asked + 100ms);
   EXPECT_EQ(shown(reply), R"(409 {"error":"wait_timeout","holder":"first","token":<token>,)"
                           R"("expires_at_unix_ms":<time>,"waiters":0})");
   EXPECT_EQ(reply.number("token"), token_);
@@ -117,11 +117,11 @@ TEST_F(HttpWaiting, AWaitThatRanOutSaysWhoHolds) {
 
 TEST_F(HttpWaiting, ALeaseThatRunsOutPassesOnNeverEarly) {
   HttpClient b = wait("b");
-  const auto asked = HttpClient::Clock::now();
+  const auto asked = SteadyClock::now();
   ASSERT_EQ(client_.post("/v1/renew", hold_json("k", "first", token_, R"("ttl_ms":300)")).status,
             200);
   EXPECT_GT(b.read_reply().number("token"), token_);
-  EXPECT_GE(HttpClient::Clock::now(), asked + 300ms);
+  EXPECT_GE(SteadyClock::now(), asked + 300ms);
 }
 
 // Each has a place of its own, also under one name: the second of them gets the first one's grant.
@@ -227,14 +227,14 @@ TEST(HttpWaitingLong, ALongWaitIsNoSilence) {
   ASSERT_TRUE(grant);
   HttpReply reply;
   bool late = false;
-  const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
+  const auto deadline = SteadyClock::now() + HttpClient::kPatience;
   do {  // once, unless the machine stalls before the request is sent
-    const auto began = HttpClient::Clock::now();
+    const auto began = SteadyClock::now();
     HttpClient waiter = server.browse();
     waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "b", R"("wait_ms":2000)")));
-    late = HttpClient::Clock::now() - began > options.read_timeout / 2;
+    late = SteadyClock::now() - began > options.read_timeout / 2;
     reply = waiter.read_reply();
-  } while (late && reply.status == 0 && HttpClient::Clock::now() < deadline);
+  } while (late && reply.status == 0 && SteadyClock::now() < deadline);
   EXPECT_EQ(reply.text("error"), "wait_timeout");
 }
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "load/server_process.h"
+#include "support/server_process.h"
 
 namespace lockd {
 

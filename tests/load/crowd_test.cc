@@ -7,9 +7,9 @@
 
 #include "load/bystander.h"
 #include "load/scale.h"
-#include "load/server_process.h"
 #include "load/swarm.h"
 #include "load/waiters.h"
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {
@@ -74,7 +74,7 @@ TEST(Crowd, TenOfNineteenThousandWaitOnOneKeyAndAreServedInOrder) {
     const std::size_t used_kib = server.memory_kib() - memory_kib;
     std::printf("%zu connections: %zu bytes of memory each\n", connections,
                 used_kib * 1024 / connections);
-    if (!kSanitized) {
+    if (is_full_size()) {
       EXPECT_LE(used_kib, connections * 8);
     }
     ASSERT_NO_FATAL_FAILURE(line_up(crowd, waiters, observer));

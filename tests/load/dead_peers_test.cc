@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "load/scale.h"
-#include "load/server_process.h"
 #include "load/swarm.h"
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {

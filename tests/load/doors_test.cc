@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "load/server_process.h"
 #include "load/swarm.h"
-#include "sessions/outer_addresses.h"
+#include "support/outer_addresses.h"
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {

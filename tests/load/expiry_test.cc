@@ -10,14 +10,13 @@
 
 #include "load/bystander.h"
 #include "load/scale.h"
-#include "load/server_process.h"
 #include "load/swarm.h"
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = LineClient::Clock;
 
 std::string key(std::size_t number) { return "k" + std::to_string(number); }
 
@@ -31,18 +30,18 @@ TEST(Expiry, AThousandLeasesEndOnTimeAndNotBefore) {
   Swarm waiters(server.port());
   ASSERT_TRUE(holders.connect(keys));
   ASSERT_TRUE(waiters.connect(keys));
-  std::vector<Clock::time_point> asked(keys);
-  std::vector<Clock::time_point> told(keys);
+  std::vector<SteadyClock::time_point> asked(keys);
+  std::vector<SteadyClock::time_point> told(keys);
   for (std::size_t i = 0; i < keys; ++i) {
-    asked[i] = Clock::now();
+    asked[i] = SteadyClock::now();
     ASSERT_EQ(masked(holders.ask(i, request("l", key(i), "0 2"))), "ok <token> 2");
-    told[i] = Clock::now();
+    told[i] = SteadyClock::now();
     ASSERT_TRUE(waiters.send(i, request("l", key(i), "1000 1000")));
   }
-  Clock::duration latest{};
+  SteadyClock::duration latest{};
   for (std::size_t i = 0; i < keys; ++i) {
     const auto grant = waiters.next();
-    const auto now = Clock::now();
+    const auto now = SteadyClock::now();
     ASSERT_TRUE(grant.has_value()) << i << " were granted";
     ASSERT_EQ(masked(grant->line), "ok <token> 1000");
     ASSERT_GE(now, asked[grant->who] + kLease) << grant->who;

@@ -10,20 +10,18 @@
 #include <vector>
 
 #include "load/scale.h"
-#include "load/server_process.h"
 #include "load/swarm.h"
 #include "load/waiters.h"
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {
 
-using Clock = LineClient::Clock;
-
 const std::string kWait = request("l", "k", "1000 1000");
 
 void spin_for(std::chrono::microseconds time) {
-  const auto until = Clock::now() + time;
-  while (Clock::now() < until) {
+  const auto until = SteadyClock::now() + time;
+  while (SteadyClock::now() < until) {
   }
 }
 
@@ -94,8 +92,8 @@ TEST(Ghosts, FiftyWaitersOverSeveralLoopsAreServedInOrder) {
   LineClient observer = server.connect();
   // Which loop accepts is the system's choice: tried again until it is not always the same.
   auto swarm = std::make_unique<Swarm>(server.port());
-  const auto deadline = Clock::now() + LineClient::kPatience;
-  while (loops_of(server, observer, *swarm, kWaiters) < 2 && Clock::now() < deadline) {
+  const auto deadline = SteadyClock::now() + LineClient::kPatience;
+  while (loops_of(server, observer, *swarm, kWaiters) < 2 && SteadyClock::now() < deadline) {
     swarm = std::make_unique<Swarm>(server.port());
   }
   Swarm& line = *swarm;

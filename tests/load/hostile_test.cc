@@ -11,14 +11,13 @@
 
 #include "load/bystander.h"
 #include "load/scale.h"
-#include "load/server_process.h"
 #include "load/swarm.h"
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = LineClient::Clock;
 
 // The observer and the bystander.
 const std::string kOthersLeft = "{\"connections\":2,";
@@ -85,18 +84,19 @@ TEST(Hostile, SlowWriters) {
   const ServerProcess server({"--threads", "4", "--read-timeout", "6"});
   const Bystander bystander(server);
   Swarm slow(server.port());
-  auto last_byte = Clock::now();  // to be silent begins with connecting
+  auto last_byte = SteadyClock::now();  // to be silent begins with connecting
   ASSERT_TRUE(slow.connect(scaled(200)));
   const std::string padding(60, 'p');
-  Clock::duration longest_gap{};
-  const auto asked = Clock::now();
+  SteadyClock::duration longest_gap{};
+  const auto asked = SteadyClock::now();
   const auto text = [&](std::size_t i) {
     return request("l", padding + std::to_string(1000 + i), "0 1000") + "r\n" + padding;
   };
   for (std::size_t byte = 0; byte < text(0).size(); ++byte) {
     std::this_thread::sleep_for(50ms);
     for (std::size_t i = 0; i < slow.size(); ++i) slow.offer(i, text(i).substr(byte, 1));
-    longest_gap = std::max(longest_gap, Clock::now() - std::exchange(last_byte, Clock::now()));
+    longest_gap =
+        std::max(longest_gap, SteadyClock::now() - std::exchange(last_byte, SteadyClock::now()));
   }
   if (longest_gap > kReadTimeout / 2) GTEST_SKIP() << "the machine is too slow to tell";
   EXPECT_GT(last_byte - asked, kReadTimeout);
@@ -105,7 +105,7 @@ TEST(Hostile, SlowWriters) {
   }
   for (std::size_t i = 0; i < slow.size(); ++i) {
     ASSERT_EQ(slow.read_line(i), "error") << i;
-    ASSERT_GE(Clock::now(), last_byte - longest_gap + kReadTimeout);
+    ASSERT_GE(SteadyClock::now(), last_byte - longest_gap + kReadTimeout);
     ASSERT_EQ(slow.read_line(i), kEnd) << i;
   }
   LineClient observer = server.connect();

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <string>
 
-#include "http/http_client.h"
 #include "load/scale.h"
-#include "load/server_process.h"
 #include "load/swarm.h"
 #include "load/waiters.h"
+#include "support/http_client.h"
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {

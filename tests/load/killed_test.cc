@@ -8,8 +8,8 @@
 
 #include "load/bystander.h"
 #include "load/scale.h"
-#include "load/server_process.h"
 #include "load/swarm.h"
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {

@@ -1,7 +1,8 @@
-// How large the load tests are: the sizes in them are those of the release build.
+// How large the load tests are: the sizes in them are those of the release, in full.
 //
-// Under a sanitizer both sides are several times slower, so counts and durations are divided by
-// kDivisor, and memory is not looked at: a sanitizer keeps what was freed, on purpose.
+// Under a sanitizer, where both sides are several times slower, and when tests are to be short,
+// counts and durations are divided. Memory is looked at in full size alone: a sanitizer keeps what
+// was freed, on purpose, and of a few much is noise.
 #pragma once
 
 #include <chrono>
@@ -11,12 +12,13 @@
 
 namespace lockd {
 
-inline constexpr std::size_t kDivisor = kSanitized ? 4 : 1;
+inline std::size_t divisor() { return test_divisor(4, 4); }
 
-constexpr std::size_t scaled(std::size_t count) { return count / kDivisor; }
-constexpr std::chrono::milliseconds scaled(std::chrono::milliseconds time) {
-  return time / kDivisor;
+inline std::size_t scaled(std::size_t count) { return count / divisor(); }
+inline std::chrono::milliseconds scaled(std::chrono::milliseconds time) {
+  return time / static_cast<int>(divisor());
 }
+inline bool is_full_size() { return divisor() == 1; }
 
 // Raises this process' limit on descriptors as far as it may, and says how many connections of
 // those wanted it can hold; when they are fewer, a line on stderr says so.

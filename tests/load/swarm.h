@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 

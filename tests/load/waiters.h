@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 

@@ -4,13 +4,12 @@
 #include <chrono>
 #include <string>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using SocketClock = LineClient::Clock;
 
 Options secret_options() {
   Options options = line_options();
@@ -19,10 +18,10 @@ Options secret_options() {
 }
 
 // `error_auth`, a pause of 100 ms, and a close.
-void expect_refusal(LineClient& client, SocketClock::time_point asked) {
+void expect_refusal(LineClient& client, SteadyClock::time_point asked) {
   EXPECT_EQ(client.read_line(), "error_auth");
   EXPECT_EQ(client.read_line(), kEnd);
-  EXPECT_GE(SocketClock::now(), asked + 90ms);
+  EXPECT_GE(SteadyClock::now(), asked + 90ms);
 }
 
 TEST(LineAuth, TheRightSecretOpens) {
@@ -47,7 +46,7 @@ TEST(LineAuth, AnythingElseFirstIsRefused) {
         request("auth", std::string(257, 'k'), "open sesame")}) {
     SCOPED_TRACE(first.substr(0, 40));
     LineClient client = server.connect();
-    const auto asked = SocketClock::now();
+    const auto asked = SteadyClock::now();
     client.send(first);
     expect_refusal(client, asked);
   }
@@ -56,7 +55,7 @@ TEST(LineAuth, AnythingElseFirstIsRefused) {
 TEST(LineAuth, NothingBehindARefusalIsExecuted) {
   LineServer server(secret_options());
   LineClient client = server.connect();
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   client.send(request("auth", "", "wrong") + request("auth", "", "open sesame") +
               request("l", "k", "0 1000") + std::string(64 * 1024, 'x'));
   expect_refusal(client, asked);
@@ -68,7 +67,7 @@ TEST(LineAuth, NothingBehindARefusalIsExecuted) {
 TEST(LineAuth, TheEndOfInputDoesNotShortenThePause) {
   LineServer server(secret_options());
   LineClient client = server.connect();
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   client.send(request("auth", "", "wrong"));
   client.half_close();
   expect_refusal(client, asked);
@@ -79,7 +78,7 @@ TEST(LineAuth, SilenceIsRefused) {
   options.read_timeout = tests_use_tls() ? 3000ms : 300ms;  // a handshake has no longer than that
   LineServer server(options);
   for (const char* first : {"", "auth\n\nopen"}) {
-    const auto began = SocketClock::now();
+    const auto began = SteadyClock::now();
     LineClient client = server.connect();
     client.send(first);
     expect_refusal(client, began + options.read_timeout);

@@ -5,13 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using SocketClock = LineClient::Clock;
 
 enum class Leaving { close, half_close, reset };
 constexpr Leaving kEveryWay[] = {Leaving::close, Leaving::half_close, Leaving::reset};
@@ -82,7 +81,7 @@ TEST(LineDisconnect, WithoutAutoReleaseWhatIsHeldIsKept) {
   LineServer server(options);
   LineClient other = server.connect();
   LineClient holder = server.connect();
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   const std::string token = token_of(holder.ask(request("l", "long", "0 1000")));
   ASSERT_EQ(masked(holder.ask(request("l", "short", "0 1"))), "ok <token> 1");
   ASSERT_EQ(masked(holder.ask(request("e", "told", "1000"))), "acquired <token> 1000");
@@ -91,7 +90,7 @@ TEST(LineDisconnect, WithoutAutoReleaseWhatIsHeldIsKept) {
   EXPECT_EQ(other.ask(request("l", "long", "0")), "timeout");
   EXPECT_EQ(other.ask(request("l", "told", "0")), "timeout");
   EXPECT_EQ(masked(other.ask(request("l", "short", "60"))), "ok <token> 33");
-  EXPECT_GE(SocketClock::now(), asked + 1s);
+  EXPECT_GE(SteadyClock::now(), asked + 1s);
   EXPECT_EQ(other.ask(request("r", "long", token)), "ok");
 }
 

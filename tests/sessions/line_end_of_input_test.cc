@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {

@@ -7,13 +7,12 @@
 #include <thread>
 #include <vector>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using SocketClock = LineClient::Clock;
 
 TEST(LineLocks, FiftyWaitersAreServedInTheirOrder) {
   LineServer server;
@@ -61,10 +60,10 @@ TEST(LineLocks, ADefaultLeaseIsNoShorterThanItIsTold) {
   LineServer server(options);
   LineClient holder = server.connect();
   LineClient waiter = server.connect();
-  const SocketClock::time_point before = SocketClock::now();
+  const SteadyClock::time_point before = SteadyClock::now();
   EXPECT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 1");
   EXPECT_EQ(masked(waiter.ask(request("l", "k", "60"))), "ok <token> 1");
-  EXPECT_GE(SocketClock::now() - before, 1s);
+  EXPECT_GE(SteadyClock::now() - before, 1s);
 }
 
 TEST(LineLocks, AnyConnectionMayUseAToken) {
@@ -102,13 +101,13 @@ TEST(LineLocks, LeasesPassOnNeverEarly) {
   LineServer server;
   LineClient holder = server.connect();
   struct Pair {
-    SocketClock::time_point asked;
+    SteadyClock::time_point asked;
     LineClient waiter;
   };
   std::vector<Pair> pairs;
   for (int i = 0; i < 16; ++i) {
     const std::string key = "k" + std::to_string(i);
-    const auto asked = SocketClock::now();
+    const auto asked = SteadyClock::now();
     ASSERT_EQ(masked(holder.ask(request("l", key, "0 1"))), "ok <token> 1");
     pairs.push_back({asked, server.connect()});
     pairs.back().waiter.send(request("l", key, "60"));
@@ -116,7 +115,7 @@ TEST(LineLocks, LeasesPassOnNeverEarly) {
   }
   for (Pair& pair : pairs) {
     EXPECT_EQ(masked(pair.waiter.read_line()), "ok <token> 33");
-    EXPECT_GE(SocketClock::now(), pair.asked + 1s);
+    EXPECT_GE(SteadyClock::now(), pair.asked + 1s);
   }
 }
 
@@ -126,10 +125,10 @@ TEST(LineLocks, ARenewedLeasePassesOnNeverEarly) {
   LineClient waiter = server.connect();
   const std::string token = token_of(holder.ask(request("l", "k", "0 60")));
   waiter.send(request("l", "k", "60"));
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   EXPECT_EQ(holder.ask(request("n", "k", token + " 1")), "ok 1");
   EXPECT_EQ(masked(waiter.read_line()), "ok <token> 33");
-  EXPECT_GE(SocketClock::now(), asked + 1s);
+  EXPECT_GE(SteadyClock::now(), asked + 1s);
   EXPECT_EQ(holder.ask(request("n", "k", token)), "error");  // nothing is resurrected
   EXPECT_EQ(holder.ask(request("r", "k", token)), "error");
 }
@@ -141,12 +140,12 @@ TEST(LineLocks, WaitsTimeOutNeverEarly) {
   LineClient a = server.connect();
   LineClient b = server.connect();
   ASSERT_EQ(b.ask(request("e", "k", "")), "queued");
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   a.send(request("l", "k", "1"));
   b.send(request("w", "k", "1"));
   for (LineClient* client : {&a, &b}) {
     EXPECT_EQ(client->read_line(), "timeout");
-    EXPECT_GE(SocketClock::now(), asked + 1s);
+    EXPECT_GE(SteadyClock::now(), asked + 1s);
   }
   EXPECT_NE(await_stats(holder, "\"waiters\":0").find("\"waiters\":0"), std::string::npos);
   EXPECT_EQ(b.ask(request("w", "k", "0")), "error");

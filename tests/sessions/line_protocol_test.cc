@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "sessions/line_client.h"
 #include "sessions/line_script.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "server/session/line_session.h"
 #include "server/session/testing/session_harness.h"
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {

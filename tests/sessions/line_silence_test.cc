@@ -7,13 +7,12 @@
 #include <thread>
 #include <utility>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using SocketClock = LineClient::Clock;
 
 constexpr auto kReadTimeout = 600ms;
 
@@ -26,12 +25,12 @@ Options impatient_options() {
 // A client and the reply to its first request. A machine that stalls may be too late with it: then
 // another tries.
 std::pair<LineClient, std::string> ask_in_time(LineServer& server, std::string_view request) {
-  const auto deadline = SocketClock::now() + LineClient::kPatience;
+  const auto deadline = SteadyClock::now() + LineClient::kPatience;
   for (;;) {
-    const auto began = SocketClock::now();
+    const auto began = SteadyClock::now();
     LineClient client = server.connect();
     std::string reply = client.ask(request);
-    const auto now = SocketClock::now();
+    const auto now = SteadyClock::now();
     const bool closed = reply == "error" || reply.starts_with('<');
     if (!closed || now - began < kReadTimeout / 2 || now > deadline) {
       return {std::move(client), std::move(reply)};
@@ -39,19 +38,19 @@ std::pair<LineClient, std::string> ask_in_time(LineServer& server, std::string_v
   }
 }
 
-void expect_closed_for_silence(LineClient& client, SocketClock::time_point silent_since) {
+void expect_closed_for_silence(LineClient& client, SteadyClock::time_point silent_since) {
   EXPECT_EQ(client.read_line(), "error");
-  EXPECT_GE(SocketClock::now(), silent_since + kReadTimeout);
+  EXPECT_GE(SteadyClock::now(), silent_since + kReadTimeout);
   EXPECT_EQ(client.read_line(), kEnd);
 }
 
 TEST(LineSilence, WhoOwnsNothingIsClosed) {
   LineServer server(impatient_options());
-  const auto began = SocketClock::now();
+  const auto began = SteadyClock::now();
   LineClient never = server.connect();
   // Who shakes hands too late is cut off without a word.
-  const bool late = tests_use_tls() && SocketClock::now() - began > kReadTimeout / 2;
-  const auto asked = SocketClock::now();
+  const bool late = tests_use_tls() && SteadyClock::now() - began > kReadTimeout / 2;
+  const auto asked = SteadyClock::now();
   auto [client, reply] = ask_in_time(server, request("ping", "", ""));
   EXPECT_EQ(reply, "ok");
   expect_closed_for_silence(client, asked);
@@ -64,7 +63,7 @@ TEST(LineSilence, WhoHasReleasedIsClosed) {
   LineServer server(impatient_options());
   auto [client, grant] = ask_in_time(server, request("l", "k", "0"));
   const std::string token = token_of(grant);
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   EXPECT_EQ(client.ask(request("r", "k", token)), "ok");
   expect_closed_for_silence(client, asked);
 }
@@ -73,17 +72,17 @@ TEST(LineSilence, WhoListensNoMoreIsClosed) {
   LineServer server(impatient_options());
   auto [client, reply] = ask_in_time(server, request("listen", "a", ""));
   EXPECT_EQ(reply, "ok");
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   EXPECT_EQ(client.ask(request("unlisten", "a", "")), "ok");
   EXPECT_EQ(client.read_line(), "error");
-  EXPECT_GE(SocketClock::now(), asked + kReadTimeout);
+  EXPECT_GE(SteadyClock::now(), asked + kReadTimeout);
 }
 
 TEST(LineSilence, HalfARequestIsClosedWhateverItOwns) {
   LineServer server(impatient_options());
   auto [client, grant] = ask_in_time(server, request("l", "k", "0"));
   EXPECT_EQ(masked(grant), "ok <token> 33");
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   client.send("ping\n\n");
   expect_closed_for_silence(client, asked);
 }
@@ -117,13 +116,13 @@ TEST(LineSilence, ALongWaitIsNoSilence) {
   LineServer server(options);
   auto [holder, grant] = ask_in_time(server, request("l", "k", "0"));
   ASSERT_EQ(masked(grant), "ok <token> 33");
-  const auto asked = SocketClock::now();
+  const auto asked = SteadyClock::now();
   auto [waiter, reply] = ask_in_time(server, request("l", "k", "3"));
   ASSERT_EQ(reply, "timeout");
   std::this_thread::sleep_for(300ms);
   waiter.send(request("ping", "", ""));
   // When the reply was sent is not known, but that it was not before the 3 s were over.
-  if (SocketClock::now() - asked > 3s + 1s) GTEST_SKIP() << "the machine is too slow to tell";
+  if (SteadyClock::now() - asked > 3s + 1s) GTEST_SKIP() << "the machine is too slow to tell";
   EXPECT_EQ(waiter.read_line(), "ok");
 }
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <thread>
 
-#include "sessions/line_client.h"
 #include "sessions/line_script.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {

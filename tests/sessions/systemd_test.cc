@@ -18,7 +18,7 @@
 #include "net/listen.h"
 #include "server/server.h"
 #include "server/systemd.h"
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 namespace {

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "server/server.h"
-#include "sessions/line_client.h"
-#include "sessions/test_authority.h"
+#include "support/line_client.h"
+#include "support/test_authority.h"
 
 namespace lockd {
 namespace {

@@ -42,8 +42,8 @@ void Client::act() {
   }
   if (!can_act()) return;
   const std::uint32_t observe = 1;
-  crash::Lot lot(chance_, swarm_.acquire + swarm_.enqueue + swarm_.renew + swarm_.release +
-                              swarm_.signal + swarm_.lie + swarm_.leave + observe);
+  Lot lot(chance_, swarm_.acquire + swarm_.enqueue + swarm_.renew + swarm_.release + swarm_.signal +
+                       swarm_.lie + swarm_.leave + observe);
   if (lot.falls_on(swarm_.acquire)) {
     acquire();
   } else if (lot.falls_on(swarm_.enqueue)) {

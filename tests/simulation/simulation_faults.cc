@@ -21,7 +21,7 @@ void Simulation::strike() {
   if (failed) return kill();
   agenda_.enter(now_ + chance_.below(2 * swarm_.fault_every), What::fault_strikes);
   if (server_ == nullptr) return;
-  crash::Lot lot(chance_, swarm_.faults());
+  Lot lot(chance_, swarm_.faults());
   const auto count = [this](FaultKind kind) {
     figures_.count(kind);
     trace("fault:", kFaultNames[static_cast<std::size_t>(kind)]);

@@ -6,13 +6,11 @@
 #include <cstdint>
 #include <string>
 
-#include "crash/chance.h"
+#include "base/testing/chance.h"
 #include "lockd/types.h"
 #include "server/settings/options.h"
 
 namespace lockd::simulation {
-
-using crash::Chance;
 
 struct Swarm {
   static Swarm draw(Chance& chance);

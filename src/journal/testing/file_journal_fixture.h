@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/eventually.h"
 #include "journal/testing/temporary_directory.h"
 #include "lockd/engine.h"
 #include "lockd/file_journal.h"
@@ -50,16 +51,6 @@ class FileJournalTest : public testing::Test {
       if (entry.path().extension() == ".log") ++count;
     }
     return count;
-  }
-
-  template <typename Condition>
-  static bool eventually(Condition condition) {
-    const auto give_up = std::chrono::steady_clock::now() + kSoon;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > give_up) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return true;
   }
 
   bool logged(std::string_view words) {

@@ -1,4 +1,4 @@
-#include "client/fake_cluster.h"
+#include "support/fake_cluster.h"
 
 #include <algorithm>
 #include <array>

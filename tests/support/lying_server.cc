@@ -1,8 +1,7 @@
-#include "client/lying_server.h"
+#include "support/lying_server.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,31 +10,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include "support/loopback.h"
+
 namespace lockd::client {
 namespace {
 
 using namespace std::chrono_literals;
-
-int listen_on_loopback(std::uint16_t port) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(port)};
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(listener, SOMAXCONN) != 0) {
-    std::perror("a lying server cannot listen");
-    std::abort();
-  }
-  return listener;
-}
-
-std::uint16_t port_of(int listener) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
-}
 
 }  // namespace
 
@@ -117,8 +97,7 @@ void LyingServer::accept_all() {
   for (;;) {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0) return;
-    const int on = 1;
-    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    be_prompt(socket);
     const std::lock_guard lock(mutex_);
     Guest& guest = guests_.emplace_back(socket, connections_++);
     guest.thread = std::thread([this, &guest] {
@@ -135,15 +114,6 @@ Connection connect(const LyingServer& server, const ConnectOptions& options) {
   auto opened = Connection::open(server.address(), options);
   EXPECT_TRUE(opened) << describe(opened);
   return std::move(*opened);
-}
-
-bool eventually(const std::function<bool()>& holds, std::chrono::seconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
 }
 
 }  // namespace lockd::client

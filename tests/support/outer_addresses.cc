@@ -1,4 +1,4 @@
-#include "sessions/outer_addresses.h"
+#include "support/outer_addresses.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -1,4 +1,4 @@
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 
 #include "server/log.h"
 #include "server/server.h"
-#include "sessions/test_authority.h"
+#include "support/test_authority.h"
 
 namespace lockd {
 namespace {

@@ -1,4 +1,4 @@
-#include "sessions/client_socket.h"
+#include "support/client_socket.h"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -17,7 +17,7 @@
 #include <thread>
 #include <utility>
 
-#include "sessions/test_authority.h"
+#include "support/test_authority.h"
 
 namespace lockd {
 namespace {

@@ -19,6 +19,8 @@
 
 namespace lockd {
 
+using SteadyClock = std::chrono::steady_clock;
+
 // What may come instead of bytes.
 inline constexpr std::string_view kEnd = "<end>";          // the peer sends no more
 inline constexpr std::string_view kReset = "<reset>";      // the connection was reset
@@ -29,7 +31,7 @@ bool tests_use_tls();
 
 class ClientSocket {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = SteadyClock;
   static constexpr std::chrono::seconds kPatience{30};
 
   // Where to, and how. `host` is numeric; `receive_buffer`, if not 0, makes it a slow reader.

@@ -18,7 +18,7 @@
 
 #include "journal/testing/temporary_directory.h"
 #include "server/settings/options.h"
-#include "sessions/client_socket.h"
+#include "support/client_socket.h"
 
 namespace lockd {
 

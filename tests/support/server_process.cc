@@ -1,32 +1,28 @@
-#include "load/server_process.h"
+#include "support/server_process.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <thread>
+#include <utility>
+
+#include "support/process.h"
 
 namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using SteadyClock = LineClient::Clock;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLogShown = 8 * 1024;
@@ -46,25 +42,6 @@ std::size_t number_behind(std::string_view text, std::string_view name) {
   return number;
 }
 
-// The strings as exec wants them. They must stay where they are.
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> all;
-  for (std::string& string : strings) all.push_back(string.data());
-  all.push_back(nullptr);
-  return all;
-}
-
-// The child, between fork and exec: nothing that takes a lock or allocates.
-[[noreturn]] void become(char* const* arguments, char* const* environment, int log,
-                         const rlimit* limit) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that dies leaves no server behind
-  if (limit != nullptr) ::setrlimit(RLIMIT_NOFILE, limit);
-  ::dup2(log, STDERR_FILENO);
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);  // what we inherited is none of the server's
-  ::execve(arguments[0], arguments, environment);
-  ::_exit(127);
-}
-
 }  // namespace
 
 ServerProcess::ServerProcess(const std::vector<std::string>& flags) { start(flags, {}, nullptr); }
@@ -82,21 +59,19 @@ void ServerProcess::start(const std::vector<std::string>& flags, const Launch& l
   std::vector<std::string> words{LOCKD_DFLOCKD, "--port", "0", "--shutdown-timeout", "5"};
   if (!launch.program.empty()) words.front() = launch.program;
   words.insert(words.end(), flags.begin(), flags.end());
-  const std::vector<char*> arguments = pointers(words);
-  std::vector<std::string> settings = launch.environment;
-  for (char** setting = environ; *setting != nullptr; ++setting) settings.emplace_back(*setting);
-  const std::vector<char*> environment = pointers(settings);
-  rlimit bounds{};
-  if (limit != nullptr) bounds = {.rlim_cur = limit->soft, .rlim_max = limit->hard};
-
-  // A file, not a pipe: nobody reads it while the test runs.
-  log_ = ::memfd_create("dflockd.log", MFD_CLOEXEC);
-  if (log_ < 0) give_up("no file for the server's log");
-  pid_ = ::fork();
-  if (pid_ < 0) give_up(std::string("cannot fork: ") + std::strerror(errno));
-  if (pid_ == 0) {
-    become(arguments.data(), environment.data(), log_, limit != nullptr ? &bounds : nullptr);
+  std::vector<std::string> environment = launch.environment;
+  for (std::string& setting : our_environment()) environment.push_back(std::move(setting));
+  std::function<void()> set_limit;
+  if (limit != nullptr) {
+    set_limit = [bounds = rlimit{.rlim_cur = limit->soft, .rlim_max = limit->hard}] {
+      ::setrlimit(RLIMIT_NOFILE, &bounds);
+    };
   }
+  log_ = new_file();
+  pid_ = spawn({.words = std::move(words),
+                .environment = std::move(environment),
+                .errors = log_,
+                .in_child = set_limit});
   await_port(launch.may_refuse);
 }
 
@@ -216,16 +191,7 @@ std::size_t ServerProcess::descriptor_limit() const {
   return number_behind(proc("limits"), "Max open files");
 }
 
-std::string ServerProcess::log(std::size_t from) const {
-  std::string text;
-  std::array<char, 16 * 1024> bytes;
-  for (;;) {
-    const auto at = static_cast<off_t>(from + text.size());
-    const ssize_t size = ::pread(log_, bytes.data(), bytes.size(), at);
-    if (size <= 0) return text;
-    text.append(bytes.data(), static_cast<std::size_t>(size));
-  }
-}
+std::string ServerProcess::log(std::size_t from) const { return read_file(log_, from); }
 
 std::size_t ServerProcess::status_value(std::string_view name) const {
   return number_behind(proc("status"), name);

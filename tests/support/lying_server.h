@@ -18,6 +18,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/testing/eventually.h"
 #include "lockd/client/address.h"
 #include "lockd/client/boot_clock.h"
 #include "lockd/client/connection.h"
@@ -100,9 +101,5 @@ class LyingServer {
 ConnectOptions patient();
 // Fails the test when it cannot.
 Connection connect(const LyingServer& server, const ConnectOptions& options = patient());
-
-// Calls `holds` until it is true, or `patience` is over. Whether it was.
-bool eventually(const std::function<bool()>& holds,
-                std::chrono::seconds patience = std::chrono::seconds(60));
 
 }  // namespace lockd::client

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "sessions/line_client.h"
+#include "support/line_client.h"
 
 namespace lockd {
 

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "client/lying_server.h"
 #include "lockd/client/address.h"
+#include "support/lying_server.h"
 
 namespace lockd::client {
 

@@ -38,7 +38,7 @@
 #include <system_error>
 #include <vector>
 
-#include "durability/live_faults.h"
+#include "support/live_faults.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "http/http_client.h"
+#include "support/http_client.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include "lockd/types.h"
 
-namespace lockd::crash {
+namespace lockd {
 
 class Chance {
  public:
@@ -50,4 +50,4 @@ class Lot {
   std::uint64_t left_;
 };
 
-}  // namespace lockd::crash
+}  // namespace lockd

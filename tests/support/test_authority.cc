@@ -1,4 +1,4 @@
-#include "sessions/test_authority.h"
+#include "support/test_authority.h"
 
 #include <openssl/pem.h>
 #include <openssl/rand.h>
