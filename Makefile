@@ -37,6 +37,9 @@ run: configure-release ## build, then start the server; ARGS="--port 7000" passe
 
 test: test-release ## build the release and run its tests; CONTRIBUTING.md says how long it takes
 
+# Under a sanitizer they compute as well as wait.
+test-release: TEST_JOBS := $(shell expr 3 \* $(JOBS))
+
 check: test test-long build-clang test-asan test-tsan ## all that must pass: `make test`, long tests, clang, sanitizers
 
 test-long: configure-release # what the release runs in full, the fuzzers' inputs; the benchmarks compile

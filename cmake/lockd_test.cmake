@@ -7,8 +7,8 @@
 # The target `<label>_tests` builds all tests of a label.
 #
 # LONG: `make test` runs it with LOCKD_TEST_SHORT in its environment, which makes it a tenth of its
-# size (base/testing/test_size.h), and `make check` in full, as <name>_long. Under a sanitizer sizes
-# are small already.
+# size (base/testing/test_size.h), beside others; and `make check` in full and alone, as <name>_long.
+# Under a sanitizer sizes are small already.
 function(lockd_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "LONG" "" "SOURCES;LIBS;LABELS")
 
@@ -35,7 +35,7 @@ function(lockd_test name)
   endif()
 
   if(arg_LONG AND NOT LOCKD_SANITIZE)
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT LOCKD_TEST_SHORT=1)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT LOCKD_TEST_SHORT=1 RUN_SERIAL OFF)
     add_test(NAME ${name}_long COMMAND ${name})
     set_tests_properties(${name}_long PROPERTIES LABELS long TIMEOUT 1800 RUN_SERIAL ON)
   endif()

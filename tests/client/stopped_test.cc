@@ -30,14 +30,16 @@ using namespace std::chrono_literals;
 // The program `actor`, whose output can be read line by line.
 class Actor {
  public:
-  explicit Actor(std::vector<std::string> arguments) {
+  // It has the descriptors `kept` of ours.
+  explicit Actor(std::vector<std::string> arguments, std::vector<int> kept = {}) {
     arguments.insert(arguments.begin(), LOCKD_CLIENT_ACTOR);
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
     pid_ = spawn({.words = std::move(arguments),
                   .environment = our_environment(),
                   .output = ends[1],
-                  .errors = STDERR_FILENO});
+                  .errors = STDERR_FILENO,
+                  .kept = std::move(kept)});
     ::close(ends[1]);
     output_ = ::fdopen(ends[0], "r");
   }
@@ -117,13 +119,13 @@ TEST(Stopped, AHolderFindsOutBeforeItBelievesAgain) {
 
 // Two writers that are stopped, three times each, between their look at the lock and their write,
 // until the other has written.
-struct ReplicationStats {
+struct WriterStats {
   std::uint64_t confirmed = 0;
   std::uint64_t value = 0;
   int overtaken = 0;  // how often somebody wrote while the other was stopped
 };
 
-ReplicationStats run_writers(bool checks) {
+WriterStats run_writers(bool checks) {
   const ServerProcess server({"--host", "127.0.0.1"});
   const int memory = ::memfd_create("store", 0);
   if (memory < 0 || ::ftruncate(memory, sizeof(FencedStore)) != 0) std::abort();
@@ -133,9 +135,9 @@ ReplicationStats run_writers(bool checks) {
     return std::vector<std::string>{"write", std::to_string(server.port()), std::to_string(memory),
                                     std::to_string(seed)};
   };
-  std::array<Actor, 2> writers{Actor(writer(1)), Actor(writer(2))};
+  std::array<Actor, 2> writers{Actor(writer(1), {memory}), Actor(writer(2), {memory})};
   std::array<std::uint64_t, 2> writes_when_stopped{};
-  ReplicationStats stats;
+  WriterStats stats;
   EXPECT_TRUE(eventually(
       [&] {
         for (std::size_t i = 0; i < 2; ++i) {
@@ -161,14 +163,14 @@ ReplicationStats run_writers(bool checks) {
 }
 
 TEST(Stopped, WritersUnderFencesLoseNoUpdate) {
-  const ReplicationStats stats = run_writers(/*checks=*/true);
+  const WriterStats stats = run_writers(/*checks=*/true);
   EXPECT_GT(stats.overtaken, 0) << "nothing was tried";
   EXPECT_GT(stats.confirmed, 60u);
   EXPECT_EQ(stats.value, stats.confirmed);
 }
 
 TEST(Stopped, WritersWithoutFencesLoseUpdates) {
-  const ReplicationStats stats = run_writers(/*checks=*/false);
+  const WriterStats stats = run_writers(/*checks=*/false);
   EXPECT_GT(stats.overtaken, 0) << "nothing was tried";
   EXPECT_LT(stats.value, stats.confirmed) << "the store was not needed, or the test does not bite";
 }

@@ -70,6 +70,8 @@ int new_file(std::string_view content) {
   const int file = ::memfd_create("test", MFD_CLOEXEC);
   if (file < 0) give_up("memfd_create");
   if (::pwrite(file, content.data(), content.size(), 0) < 0) give_up("pwrite");
+  // Several may write at once: each behind what is there, wherever it thought to be.
+  ::fcntl(file, F_SETFL, O_APPEND);
   return file;
 }
 

@@ -1,9 +1,8 @@
 // Chance from a seed: the same on every machine, and cheap to begin anew (SplitMix64).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-
-#include "lockd/types.h"
 
 namespace lockd {
 
@@ -27,8 +26,9 @@ class Chance {
     return least + below(most - least + 1);
   }
   bool percent(std::uint64_t p) { return below(100) < p; }
-  Duration below(Duration length) {
-    return Duration(static_cast<std::int64_t>(below(static_cast<std::uint64_t>(length.count()))));
+  std::chrono::nanoseconds below(std::chrono::nanoseconds length) {
+    return std::chrono::nanoseconds(
+        static_cast<std::int64_t>(below(static_cast<std::uint64_t>(length.count()))));
   }
 
  private:

@@ -13,14 +13,6 @@ constexpr std::size_t kChangesAtOnce = 8;
 
 }  // namespace
 
-// SplitMix64.
-std::uint64_t ModelEtcd::below(std::uint64_t n) {
-  std::uint64_t z = chance_ += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return (z ^ (z >> 31)) % n;
-}
-
 std::unique_ptr<ModelEtcd::Connection> ModelEtcd::connect() {
   const std::uint64_t id = ++last_id_;
   auto connection = std::make_unique<Connection>(*this, id);

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/chance.h"
 #include "replication/etcd_client.h"
 #include "replication/testing/model_store.h"
 
@@ -53,7 +54,7 @@ class ModelEtcd {
   using Action = std::function<void()>;
   using Serve = std::function<Answer(ModelStore&)>;
 
-  std::uint64_t below(std::uint64_t n);
+  std::uint64_t below(std::uint64_t n) { return chance_.below(n); }
   bool happens(std::uint64_t of_10000) { return below(10'000) < of_10000; }
   Duration travel();
   void at(Time time, Action action);
@@ -61,7 +62,7 @@ class ModelEtcd {
   void serve(std::uint64_t connection, std::uint64_t call, const Serve& serve, bool answered);
 
   const ModelFaults faults_;
-  std::uint64_t chance_;
+  Chance chance_;
   Time now_{};
   Time fails_until_{};
   std::uint64_t last_id_ = 0;
