@@ -192,6 +192,7 @@ class Load::Impl {
         shown = now;
       }
     }
+    if (on_progress) on_progress(figures_.rounds);
     figures_.elapsed = (is_endless ? Clock::now() : last_reply_) - start;
     return figures_;
   }

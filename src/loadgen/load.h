@@ -45,7 +45,7 @@ struct LoadFigures {
   Latencies round;  // both together
 };
 
-// Called a few times a second, with the rounds that are done.
+// Called a few times a second and in the end, with the rounds that are done.
 using OnProgress = std::function<void(std::uint64_t rounds)>;
 
 class Load {

@@ -33,8 +33,9 @@ void ReplyParser::take_in(std::string& unread) {
 }
 
 bool ReplyParser::end() {
+  if (!has_head() || is_done()) return is_done();
   Code code;
-  if (!is_done()) put_eof(code);
+  put_eof(code);
   return !code;
 }
 
