@@ -18,7 +18,7 @@ inline constexpr auto kCountedStatuses =
 
 struct WorkerStats {
   Counter line_requests;
-  SharedHistogram hand_off;  // from a grant to a waiter to its reply
+  SharedHistogram hand_off;  // from a grant to a waiter to when its reply may leave
   Counter signals_published;
   Counter signals_delivered;
   Counter connections_accepted;

@@ -164,7 +164,7 @@ void add_workers(Families& families, const ServerContext& shared) {
   Histogram hand_off;
   for (const auto& stats : shared.worker_stats) hand_off += stats->hand_off.read();
   families.histogram("dflockd_handoff_seconds",
-                     "Time from a grant to a waiter to when its reply was written.", hand_off);
+                     "Time from a grant to a waiter to when its reply may leave.", hand_off);
 }
 
 void add_signals(Families& families, const SignalHub& hub) {
