@@ -67,6 +67,11 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kShown = 100;
+  return "'" + cut_to(printable(text), kShown) + "'";
+}
+
 std::size_t columns_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));

@@ -11,7 +11,6 @@
 
 namespace lockd::cli {
 
-using config::in_quotes;
 using config::trimmed;
 
 // "830ms", "1.5s", "33s", "4m 12s", "3h 5m", "2d 4h".
@@ -22,6 +21,9 @@ std::string grouped(std::uint64_t number);
 std::string printable(std::string_view text);
 // What is not UTF-8 becomes '?'; all else is left: for JSON.
 std::string as_utf8(std::string_view text);
+// printable(), in quotes, and not too long: for names that others have chosen.
+std::string in_quotes(std::string_view text);
+
 // How many columns it takes on a terminal, if each character takes one.
 std::size_t columns_of(std::string_view text);
 // Cut to that many columns, with an ellipsis if anything is missing.
