@@ -162,7 +162,6 @@ void SessionHost::take(const WaitResult& result) {
 // The wait is kept only where the grant may have to be taken back.
 void SessionHost::note_hand_off(HostedSession& hosted, const WaitResult& result) {
   auto& hand_off = hosted.hand_offs.emplace_back();
-  hand_off.position = result.position;
   hand_off.grant = result.grant;
   hand_off.said = hosted.transport->said();
   if (hosted.session->holds_outlive_it()) hand_off.wait = hosted.session->wait();
@@ -268,8 +267,8 @@ void SessionHost::end_turn() {
   } while (take_inbox());
   ending_turn = nullptr;
   while (HostedSession* hosted = touched_.pop_front()) flush(*hosted);
-  batch_.commit();  // a session whose peer was found to be gone released what it held
   open_gate();
+  batch_.commit();  // what a session released whose peer was found to be gone
   forget_those_gone();
 }
 
@@ -287,19 +286,19 @@ void SessionHost::send_or_cork(HostedSession& hosted) {
   if (hosted.transport->output().empty()) return;
   hosted.is_corked = !is_durable(hosted.rests_on);
   if (!hosted.is_corked) {
-    count_hand_offs(hosted, hosted.rests_on);
+    count_hand_offs(hosted, hosted.transport->said());
     return hosted.transport->flush();
   }
   hosted.transport->cork();
-  hosted.corked_at = hosted.rests_on;
-  gate_.push({hosted.corked_at, hosted.session->id()});
+  hosted.corked_until = hosted.transport->said();
+  gate_.push({hosted.rests_on, hosted.session->id()});
 }
 
 void SessionHost::uncork(HostedSession& hosted) {
   if (!hosted.is_over && !hosted.hand_offs.empty() && is_nobodys(hosted)) {
     finish(hosted, Ender::peer);
   }
-  count_hand_offs(hosted, hosted.corked_at);
+  count_hand_offs(hosted, hosted.corked_until);
   hosted.is_corked = false;
   if (hosted.transport->uncork()) send_or_cork(hosted);
   if (hosted.closes && !hosted.is_corked) hosted.transport->close_gently();
@@ -307,11 +306,11 @@ void SessionHost::uncork(HostedSession& hosted) {
 }
 
 // From the grant to the moment at which its bytes may leave.
-void SessionHost::count_hand_offs(HostedSession& hosted, Position leaves) {
+void SessionHost::count_hand_offs(HostedSession& hosted, std::uint64_t until) {
   if (hosted.hand_offs.empty()) return;
   const Time now = context_.engine.now();
   std::erase_if(hosted.hand_offs, [&](const HostedSession::HandOff& hand_off) {
-    if (hand_off.position > leaves) return false;
+    if (hand_off.said >= until) return false;
     context_.stats.hand_off.add(now - (hand_off.grant.expires_at - hand_off.grant.ttl));
     return true;
   });

@@ -39,7 +39,6 @@ namespace lockd {
 struct HostedSession {
   // A grant to a wait, whose answer is in the output and has not left.
   struct HandOff {
-    Position position = 0;
     Grant grant{};
     std::uint64_t said = 0;      // before it
     ServerSession::Wait wait{};  // when the grant outlives the session
@@ -47,8 +46,8 @@ struct HostedSession {
 
   std::unique_ptr<ServerSession> session;
   std::unique_ptr<Transport> transport;
-  Position rests_on = 0;   // the output as a whole
-  Position corked_at = 0;  // the part of it that is corked
+  Position rests_on = 0;           // the output as a whole
+  std::uint64_t corked_until = 0;  // of what was said: the part that is corked
   std::vector<HandOff> hand_offs{};
   bool is_corked = false;
   bool input_ended = false;  // the peer sends no more
@@ -158,7 +157,7 @@ class SessionHost final : private Listener, private Mailbox {
   void flush(HostedSession& hosted);
   void send_or_cork(HostedSession& hosted);
   void uncork(HostedSession& hosted);
-  void count_hand_offs(HostedSession& hosted, Position leaves);
+  void count_hand_offs(HostedSession& hosted, std::uint64_t until);
   void open_gate();
   bool is_durable(Position position) const { return context_.engine.is_durable(position); }
 

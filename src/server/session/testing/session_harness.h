@@ -2,6 +2,7 @@
 // moves only while a session waits. For fuzz targets and tests.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,10 @@ namespace lockd {
 
 class SessionHarness {
  public:
-  explicit SessionHarness(Options options) : options_(std::move(options)) {}
+  // `journal` may be null: nothing is kept.
+  explicit SessionHarness(Options options, Journal* journal = nullptr)
+      : options_(std::move(options)), journal_(journal) {}
+  ~SessionHarness() { engine_.close(); }  // while there is a host to hear of it
 
   SessionHost& host() { return host_; }
 
@@ -28,9 +32,14 @@ class SessionHarness {
   HostedSession& open(SessionId id = 1) {
     return host_.open(std::make_unique<Kind>(host_.context(), id), std::make_unique<Memory>());
   }
-  static const std::string& said_by(const HostedSession& hosted) {
-    return static_cast<Memory&>(*hosted.transport).sent;
+  static const std::string& said_by(const HostedSession& hosted) { return memory(hosted).sent; }
+  // Its peer closes, or half-closes.
+  void leave(HostedSession& hosted) {
+    memory(hosted).peer_left = true;
+    host_.peer_closed(hosted);
   }
+  const WorkerStats& stats() const { return stats_; }
+  Engine& engine() { return engine_; }
 
   // Everything that a new session says when `input` comes in pieces of `piece` bytes.
   template <typename Kind>
@@ -58,6 +67,7 @@ class SessionHarness {
     std::string out;
     std::string sent;
     std::size_t corked = 0;
+    bool peer_left = false;
     bool is_closed = false;
 
     std::string& output() override { return out; }
@@ -70,6 +80,7 @@ class SessionHarness {
     std::uint64_t said() const override { return sent.size() + out.size(); }
     void unsay(std::uint64_t from) override {
       out.resize(std::max<std::size_t>(from, sent.size()) - sent.size());
+      corked = std::min(corked, out.size());
     }
     void send(std::size_t size) {
       sent.append(out, 0, size);
@@ -78,7 +89,7 @@ class SessionHarness {
     void resume_input() override {}
     bool has_unread() const override { return false; }
     bool input_pending() const override { return false; }
-    bool peer_has_left() const override { return false; }
+    bool peer_has_left() const override { return peer_left; }
     bool has_room_for_signal() override { return true; }
     bool has_room_for_event() const override { return true; }
     void on_turn_end() override {}
@@ -90,6 +101,10 @@ class SessionHarness {
     void close() override { is_closed = true; }
     bool is_idle() const override { return false; }  // a test may still ask what it said
   };
+
+  static Memory& memory(const HostedSession& hosted) {
+    return static_cast<Memory&>(*hosted.transport);
+  }
 
   static bool can_go_on(const HostedSession& hosted) {
     return !hosted.is_over && hosted.session->fate() == ServerSession::Fate::open &&
@@ -109,11 +124,13 @@ class SessionHarness {
   }
 
   const Options options_;
+  Journal* const journal_;
   ManualClock clock_;
   EventFeed feed_;
   Engine engine_{{.shards = 1,
                   .keys_max = 4,
                   .clock = &clock_,
+                  .journal = journal_,
                   .observer = &feed_,
                   .sweeper = false,
                   .hash_seed = 1}};

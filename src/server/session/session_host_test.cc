@@ -1,0 +1,164 @@
+// The host's gate: what leaves when, and what is taken back because nobody will hear of it.
+#include "server/session/session_host.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <string>
+#include <string_view>
+
+#include "engine/testing/forgetful_journal.h"
+#include "server/session/http_session.h"
+#include "server/session/line_session.h"
+#include "server/session/testing/session_harness.h"
+
+namespace lockd {
+namespace {
+
+class SessionHostTest : public testing::Test {
+ protected:
+  HostedSession& connect() { return harness_.open<LineSession>(++last_id_); }
+  HostedSession& browse() { return harness_.open<HttpSession>(++last_id_); }
+
+  void say(HostedSession& hosted, std::string_view command, std::string_view key,
+           std::string_view argument) {
+    std::string lines;
+    for (const std::string_view line : {command, key, argument}) (lines += line) += '\n';
+    ASSERT_EQ(harness_.host().receive(hosted, lines), lines.size());
+  }
+  void post(HostedSession& hosted, std::string_view path, const std::string& body) {
+    const std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" +
+                                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                                body;
+    ASSERT_EQ(harness_.host().receive(hosted, request), request.size());
+  }
+  void end_turn() { harness_.host().end_turn(); }
+  void sync() {
+    journal_.sync();
+    end_turn();
+  }
+  // All that the session has said and that has left.
+  static std::string heard(const HostedSession& hosted) { return SessionHarness::said_by(hosted); }
+  // Takes the lock, all the way; the token.
+  std::string take(HostedSession& hosted, std::string_view key) {
+    say(hosted, "l", key, "0 1000");
+    end_turn();
+    sync();
+    const std::string said = heard(hosted);
+    return said.substr(said.rfind("ok ") + 3, 32);
+  }
+
+  ForgetfulJournal journal_{ForgetfulJournal::Sync::by_hand};
+  SessionHarness harness_{Options{}, &journal_};
+  SessionId last_id_ = 0;
+};
+
+TEST_F(SessionHostTest, NothingLeavesBeforeWhatItRestsOnIsDurable) {
+  HostedSession& client = connect();
+  say(client, "l", "k", "0 30");
+  end_turn();
+  EXPECT_EQ(heard(client), "");
+  sync();
+  EXPECT_TRUE(heard(client).starts_with("ok "));
+}
+
+TEST_F(SessionHostTest, NobodyWaitsForWhatOthersDidInTheSameTurn) {
+  HostedSession& writer = connect();
+  HostedSession& other = connect();
+  say(writer, "l", "k", "0 30");
+  say(other, "ping", "", "");
+  end_turn();
+  EXPECT_EQ(heard(writer), "");
+  EXPECT_EQ(heard(other), "ok\n");
+}
+
+TEST_F(SessionHostTest, AGrantLeavesWithTheReleaseThatMadeItPossible) {
+  HostedSession& holder = connect();
+  HostedSession& waiter = connect();
+  HostedSession& other = connect();
+  const std::string token = take(holder, "k");
+  say(waiter, "l", "k", "10 30");
+  end_turn();
+  say(holder, "r", "k", token);
+  end_turn();
+  say(other, "l", "else", "0 30");  // a turn behind them, and a position
+  journal_.sync();
+  say(other, "l", "more", "0 30");
+  end_turn();
+  EXPECT_TRUE(heard(holder).ends_with("\nok\n"));
+  EXPECT_TRUE(heard(waiter).starts_with("ok "));
+  EXPECT_EQ(harness_.stats().hand_off.read().count(), 1U);
+}
+
+TEST_F(SessionHostTest, WhatIsSaidBehindACorkWaitsForItsOwnPosition) {
+  HostedSession& client = connect();
+  say(client, "l", "a", "0 30");
+  end_turn();
+  journal_.sync();
+  say(client, "l", "b", "0 30");
+  end_turn();
+  const std::string first = heard(client);
+  EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 1);
+  sync();
+  const std::string both = heard(client);
+  EXPECT_EQ(std::count(both.begin(), both.end(), '\n'), 2);
+}
+
+// The reply to what came before is sent.
+TEST_F(SessionHostTest, AGrantThatHasNotLeftIsTakenBackWhenItsPeerLeaves) {
+  HostedSession& holder = connect();
+  HostedSession& browser = browse();
+  HostedSession& next = connect();
+  const std::string token = take(holder, "k");
+  post(browser, "/v1/acquire", R"({"key":"other","holder":"h"})");
+  post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
+  end_turn();
+  say(holder, "r", "k", token);
+  end_turn();
+  harness_.leave(browser);
+  end_turn();
+  say(next, "l", "k", "0 30");
+  end_turn();
+  sync();
+  EXPECT_NE(heard(browser).find(R"("key":"other")"), std::string::npos);
+  EXPECT_EQ(heard(browser).find(R"("key":"k")"), std::string::npos);
+  EXPECT_TRUE(heard(next).starts_with("ok ")) << heard(next);
+  EXPECT_EQ(harness_.stats().hand_off.read().count(), 0U);
+}
+
+TEST_F(SessionHostTest, AGrantToOneWhoseConnectionBreaksIsTakenBack) {
+  HostedSession& holder = connect();
+  HostedSession& browser = browse();
+  HostedSession& next = connect();
+  const std::string token = take(holder, "k");
+  post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
+  end_turn();
+  say(holder, "r", "k", token);
+  end_turn();
+  harness_.host().broken(browser);
+  end_turn();
+  say(next, "l", "k", "0 30");
+  end_turn();
+  sync();
+  EXPECT_TRUE(heard(next).starts_with("ok ")) << heard(next);
+}
+
+// What was told stays.
+TEST_F(SessionHostTest, AGrantThatHasLeftOutlivesItsPeer) {
+  HostedSession& holder = connect();
+  HostedSession& browser = browse();
+  const std::string token = take(holder, "k");
+  post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
+  end_turn();
+  say(holder, "r", "k", token);
+  end_turn();
+  sync();
+  EXPECT_NE(heard(browser).find(R"("key":"k")"), std::string::npos);
+  harness_.leave(browser);
+  end_turn();
+  EXPECT_EQ(harness_.engine().stats().locks_held, 1U);
+}
+
+}  // namespace
+}  // namespace lockd
