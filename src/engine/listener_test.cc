@@ -118,6 +118,23 @@ TEST_F(ListenerTest, MayUseABatchOnTheJournalsThread) {
   EXPECT_EQ(next.outcome, Outcome::ok);
 }
 
+TEST_F(ListenerTest, IsToldWithAllOthersWhomOneSyncServes) {
+  ForgetfulJournal journal(Sync::by_hand);
+  Engine engine(options(&journal));
+  Hears first;
+  Hears second;
+  Batch batch(engine);
+  const HoldId held[] = {take(batch, "k1"), take(batch, "k2")};
+  wait_for(batch, "k1", first);
+  wait_for(batch, "k2", second);
+  for (const HoldId& hold : held) batch.release(hold);
+  batch.commit();
+  EXPECT_EQ(first.outcome, Outcome::queued) << "granted, and not durable";
+  journal.sync();
+  EXPECT_EQ(first.outcome, Outcome::ok);
+  EXPECT_EQ(second.outcome, Outcome::ok);
+}
+
 TEST_F(ListenerTest, IsToldWhenTheEngineGoesBeforeTheJournalIsDone) {
   ForgetfulJournal journal(Sync::by_hand);
   std::optional<Engine> engine(std::in_place, options(&journal));
