@@ -112,7 +112,8 @@ constexpr auto kListening = in_group(
               .rule = "an IPv4 or IPv6 address, or a host name",
               .parse = config::parse_host,
               .default_note = "every address"},
-             "Where the line port listens. Until one is chosen, or a token or client CA is set, "
+             "Where the line port listens. Until one is chosen, or an auth token or client CA is "
+             "set, "
              "only loopback peers are served: protected mode."),
         whole("port", 0, UINT16_MAX,
               {.variables = {"DFLOCKD_PORT"},
@@ -153,7 +154,7 @@ constexpr auto kKeys = in_group(
              "60", "How long a key may be idle before it is forgotten."),
         whole("max-locks", 1, INT32_MAX, {.variables = {"DFLOCKD_MAX_LOCKS"}, .by_default = "1024"},
               "How many keys there may be, locks and semaphores together."),
-        limit("max-waiters", "DFLOCKD_MAX_WAITERS", "How many may wait in line for one key."),
+        limit("max-waiters", "DFLOCKD_MAX_WAITERS", "How many may wait in the queue of one key."),
         on_or_off("auto-release-on-disconnect", "DFLOCKD_AUTO_RELEASE_ON_DISCONNECT", "true",
                   "Release what a client holds when it disconnects."),
     }));
@@ -193,10 +194,11 @@ constexpr auto kAccess = in_group(
               .parse = config::parse_token,
               .secret = true,
               .default_note = "none"},
-             "The secret that clients must know. Ends protected mode. --auth-token-file keeps it "
+             "The auth token, a secret that clients must know. Ends protected mode. "
+             "--auth-token-file keeps it "
              "from those who can list processes."),
         optional_file("auth-token-file", "DFLOCKD_AUTH_TOKEN_FILE",
-                      "The file that holds the token; space around it does not count."),
+                      "The file that holds the auth token; space around it does not count."),
     }));
 
 constexpr auto kDurability = in_group(
@@ -360,9 +362,9 @@ constexpr auto kDflockdHaSections =
 constexpr auto kLockdServerSections = std::to_array<Section>({{"Signals", kSignals}});
 
 constexpr auto kDflockdExamples = std::to_array<Example>({
-    {"dflockd --http-addr :8080", "For clients on this machine, by lines and by HTTP:"},
+    {"dflockd --http-addr :8080", "For clients on this machine, over the line protocol and HTTP:"},
     {"dflockd --auth-token-file token --wal locks",
-     "For all who know the token, with locks that outlive the server:"},
+     "For all who know the auth token, with locks that outlive the server:"},
 });
 constexpr auto kDflockdHaExamples = std::to_array<Example>({
     {"dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 \\\n"
@@ -373,14 +375,16 @@ constexpr auto kLockdServerExamples = std::to_array<Example>({
     {"lockd-server -addr :8080 -wal locks -metrics", "Durable, with metrics:"},
 });
 
-constexpr Command kDflockdProgram{.name = "dflockd",
-                                  .summary = "server for locks and semaphores, by lines and HTTP",
-                                  .description = kDescription,
-                                  .options = kDflockd,
-                                  .exits = kExits,
-                                  .sections = kDflockdSections,
-                                  .examples = kDflockdExamples,
-                                  .see_also = "lockd-server lockctl"};
+constexpr Command kDflockdProgram{
+    .name = "dflockd",
+    .summary =
+        "distributed lock server: FIFO locks and semaphores, over the line protocol and HTTP",
+    .description = kDescription,
+    .options = kDflockd,
+    .exits = kExits,
+    .sections = kDflockdSections,
+    .examples = kDflockdExamples,
+    .see_also = "lockd-server lockctl"};
 constexpr Command kLockdServerProgram{.name = "lockd-server",
                                       .summary = "server for reservations, by HTTP",
                                       .description = kDescription,
