@@ -9,7 +9,7 @@
 #include "lockctl/commands/command_table.h"
 #include "lockctl/commands/commands.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/output/text.h"
+#include "lockctl/output/output.h"
 
 namespace lockd::cli {
 namespace {

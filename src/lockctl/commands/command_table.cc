@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lockctl/commands/commands.h"
-#include "lockctl/output/exit_codes.h"
+#include "lockctl/output/failure.h"
 
 namespace lockd::cli {
 namespace {

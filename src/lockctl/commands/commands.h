@@ -1,13 +1,19 @@
-// What each command does. Every one gets what it was told, and returns the status to exit with; it
-// throws Failure when it cannot go on.
+// What each command does, and what several of them share. Every one gets what it was told, and
+// returns the status to exit with; it throws Failure when it cannot go on.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
 
 #include "config/arguments.h"
+#include "lockctl/http/http_cluster.h"
 #include "lockctl/output/output.h"
 #include "lockctl/settings.h"
+#include "lockd/client/address.h"
 
 namespace lockd::cli {
 
@@ -50,7 +56,7 @@ int execute_man(const Invocation& invocation);
 // The longest that can be asked for: 292 years, in whole seconds.
 inline constexpr Duration kEndless = std::chrono::floor<std::chrono::seconds>(kDurationMax);
 
-// How long to stand in line; without either of them, for as long as it takes.
+// How long to wait in the queue; without either of them, for as long as it takes.
 inline Duration wait_of(const Arguments& arguments) {
   if (arguments.has("nonblock")) return Duration::zero();
   return std::min(arguments.seconds("wait").value_or(kEndless), kEndless);
@@ -61,5 +67,18 @@ inline Duration whole_if_endless(Duration left) {
   constexpr Duration kNearlyEndless = kEndless / 2;
   return left > kNearlyEndless ? kEndless : std::max(left, Duration::zero());
 }
+
+// --- asking a server, for commands that change nothing ---
+
+// The HTTP port. Throws Failure, with what is missing and where to say it, when there is none.
+std::unique_ptr<HttpCluster> require_http(const Invocation& invocation);
+
+// Those who know all there is to know: of servers that share the keys all, of a cluster the one
+// that leads. Throws Failure.
+std::vector<client::Address> servers_to_ask(const Settings& settings, std::stop_token stop = {});
+
+// The statistics of the line port, as JSON. Throws Failure.
+std::string fetch_stats(const Settings& settings, const client::Address& server,
+                        std::stop_token stop = {});
 
 }  // namespace lockd::cli

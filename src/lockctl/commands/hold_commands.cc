@@ -10,12 +10,10 @@
 #include "base/json_text.h"
 #include "base/text.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/http/fetch.h"
 #include "lockctl/http/http_client.h"
-#include "lockctl/http/http_refusal.h"
 #include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/output/text.h"
+#include "lockctl/output/output.h"
 #include "lockd/client/client.h"
 
 namespace lockd::cli {

@@ -9,11 +9,9 @@
 
 #include "lockctl/commands/commands.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/output/text.h"
+#include "lockctl/output/output.h"
 #include "lockctl/run/child_process.h"
-#include "lockctl/run/process_tree.h"
-#include "lockctl/run/signal_source.h"
-#include "lockctl/run/signal_stop.h"
+#include "lockctl/run/signals.h"
 #include "lockctl/run/supervision.h"
 #include "lockd/client/client.h"
 

@@ -1,4 +1,4 @@
-// lockctl top: looks at a server again and again on one thread, and draws on another.
+// lockctl top: asks a server again and again on one thread, and draws on another.
 #include <poll.h>
 #include <unistd.h>
 
@@ -13,15 +13,13 @@
 #include <utility>
 
 #include "lockctl/commands/commands.h"
-#include "lockctl/http/fetch.h"
 #include "lockctl/http/http_cluster.h"
 #include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
+#include "lockctl/output/output.h"
 #include "lockctl/output/terminal.h"
-#include "lockctl/output/text.h"
 #include "lockctl/output/top_view.h"
-#include "lockctl/run/event_fd.h"
-#include "lockctl/run/signal_source.h"
+#include "lockctl/run/signals.h"
 
 namespace lockd::cli {
 namespace {
@@ -31,7 +29,7 @@ using namespace std::chrono_literals;
 // More than any screen has lines.
 constexpr std::size_t kKeysMax = 500;
 
-// Looks at the server: over HTTP if there is an address, else over the line port.
+// Takes snapshots of the server: over HTTP if there is an address, else over the line port.
 class Observer {
  public:
   explicit Observer(const Settings& settings) : settings_(settings) {
@@ -49,10 +47,10 @@ class Observer {
     return names;
   }
 
-  Snapshot look(std::stop_token stop) {
-    Snapshot look = http_ != nullptr ? over_http() : over_line(std::move(stop));
-    look.at = std::chrono::steady_clock::now();
-    return look;
+  Snapshot take(std::stop_token stop) {
+    Snapshot taken = http_ != nullptr ? over_http() : over_line(std::move(stop));
+    taken.at = std::chrono::steady_clock::now();
+    return taken;
   }
 
   void interrupt() {
@@ -65,28 +63,28 @@ class Observer {
     require(overview);
     const HttpReply locks = http_->get("/v1/locks?order=waiters&limit=" + std::to_string(kKeysMax));
     require(locks);
-    Snapshot look;
-    look.seen = seen_overview(parse_json(overview.body, server()));
+    Snapshot taken;
+    taken.view = overview_view(parse_json(overview.body, server()));
     const auto page = parse_json(locks.body, server());
-    for (const auto& lock : array_of(page, "locks")) look.keys.push_back(key_view(lock));
-    return look;
+    for (const auto& lock : array_of(page, "locks")) taken.keys.push_back(key_view(lock));
+    return taken;
   }
 
   Snapshot over_line(std::stop_token stop) {
-    Snapshot look;
+    Snapshot taken;
     for (const client::Address& server : servers_to_ask(settings_, stop)) {
       const auto json = parse_json(fetch_stats(settings_, server, stop), server.to_string());
-      add(look.seen, seen_stats(json));
+      add(taken.view, stats_view(json));
       for (KeyView& key : keys_of_stats(json)) {
-        if (!key.idle_for) look.keys.push_back(std::move(key));
+        if (!key.idle_for) taken.keys.push_back(std::move(key));
       }
     }
-    sort_by_waiters(look.keys);
-    if (look.keys.size() > kKeysMax) look.keys.resize(kKeysMax);
-    return look;
+    sort_by_waiters(taken.keys);
+    if (taken.keys.size() > kKeysMax) taken.keys.resize(kKeysMax);
+    return taken;
   }
 
-  static void add(Observation& sum, const Observation& one) {
+  static void add(ServerView& sum, const ServerView& one) {
     sum.connections += one.connections;
     sum.keys += one.keys;
     sum.keys_idle += one.keys_idle;
@@ -132,18 +130,18 @@ class Sampler {
   }
 
   void sample(const std::stop_token& stop) {
-    std::optional<Snapshot> look;
+    std::optional<Snapshot> taken;
     std::string trouble;
     try {
-      look = observer_.look(stop);
+      taken = observer_.take(stop);
     } catch (const Failure& failure) {
       trouble = failure.what();
     }
     const std::lock_guard guard(mutex_);
     picture_.server = observer_.server();
     picture_.trouble = std::move(trouble);
-    if (look) {
-      picture_.before = std::exchange(picture_.now, std::move(look));
+    if (taken) {
+      picture_.before = std::exchange(picture_.now, std::move(taken));
     }
     news_.set();
   }

@@ -10,7 +10,7 @@
 #include "lockctl/commands/commands.h"
 #include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/output/text.h"
+#include "lockctl/output/output.h"
 #include "lockd/file_journal.h"
 
 namespace lockd::cli {

@@ -1,17 +1,26 @@
 #include "lockctl/http/http_client.h"
 
 #include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/json/parse.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "client/endpoint.h"
 #include "client/socket.h"
 #include "client/stoppable_wait.h"
 #include "lockctl/commands/command_table.h"
-#include "lockctl/http/http_refusal.h"
-#include "lockctl/http/reply_parser.h"
+#include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
+#include "lockctl/output/output.h"
 
 namespace lockd::cli {
 namespace {
@@ -40,6 +49,84 @@ void require_open(const client::Status& status) {
     throw Failure(kExitConfig, client::describe(status));
   }
   require(status);
+}
+
+// Reads the reply to one HTTP request, as it comes.
+//
+// Beast parses; whatever of the body has come is passed on at once, so that a stream without an end
+// can be followed. For one thread and one reply. No I/O.
+class ReplyParser final : private boost::beast::http::basic_parser<false> {
+ public:
+  using OnBody = std::function<void(unsigned status, std::string_view bytes)>;
+
+  // A body may be this large, unless it has no limit.
+  ReplyParser(OnBody on_body, std::optional<std::uint64_t> size_max);
+
+  // Takes away from `unread` what it can use. Throws Failure when that is no reply.
+  void take_in(std::string& unread);
+  // The peer sends no more. Whether that makes it a whole reply.
+  bool end();
+
+  bool is_done() const { return basic_parser::is_done(); }
+  bool has_head() const { return is_header_done(); }
+  // Precondition: has_head().
+  unsigned status() const { return status_; }
+
+ private:
+  using Code = boost::beast::error_code;
+  using View = boost::beast::string_view;
+
+  // Of Beast.
+  void on_request_impl(boost::beast::http::verb, View, View, int, Code&) override {}
+  void on_response_impl(int status, View, int, Code&) override {
+    status_ = static_cast<unsigned>(status);
+  }
+  void on_field_impl(boost::beast::http::field, View, View, Code&) override {}
+  void on_header_impl(Code&) override {}
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, Code&) override {}
+  std::size_t on_body_impl(View body, Code&) override;
+  void on_chunk_header_impl(std::uint64_t, View, Code&) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t, View body, Code& code) override {
+    return on_body_impl(body, code);
+  }
+  void on_finish_impl(Code&) override {}
+
+  const OnBody on_body_;
+  unsigned status_ = 0;
+};
+
+ReplyParser::ReplyParser(OnBody on_body, std::optional<std::uint64_t> size_max)
+    : on_body_(std::move(on_body)) {
+  eager(true);
+  body_limit(boost::none);
+  if (size_max) body_limit(*size_max);
+}
+
+void ReplyParser::take_in(std::string& unread) {
+  std::size_t taken = 0;
+  while (taken < unread.size() && !is_done()) {
+    Code code;
+    const std::size_t size =
+        put(boost::asio::buffer(unread.data() + taken, unread.size() - taken), code);
+    if (code && code != boost::beast::http::error::need_more) {
+      throw Failure(kExitProtocol, "what the server answers is no reply: " + code.message());
+    }
+    if (size == 0) break;
+    taken += size;
+  }
+  unread.erase(0, taken);
+}
+
+bool ReplyParser::end() {
+  if (!has_head() || is_done()) return is_done();
+  Code code;
+  put_eof(code);
+  return !code;
+}
+
+std::size_t ReplyParser::on_body_impl(View body, Code&) {
+  on_body_(status_, {body.data(), body.size()});
+  return body.size();
 }
 
 }  // namespace
@@ -199,6 +286,71 @@ void require(const HttpReply& reply) {
   if (reply.is_ok()) return;
   const HttpRefusal refusal = refusal_of(reply);
   throw Failure(refusal.code, refusal.line);
+}
+
+bool EventStreamParser::feed(std::string_view bytes, const Sink& sink) {
+  unread_ += bytes;
+  std::size_t start = 0;
+  for (std::size_t end; (end = unread_.find('\n', start)) != std::string::npos; start = end + 1) {
+    std::string_view line = std::string_view(unread_).substr(start, end - start);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    take_line(line, sink);
+  }
+  unread_.erase(0, start);
+  return unread_.size() + event_.data.size() <= kEventSizeMax;
+}
+
+void EventStreamParser::take_line(std::string_view line, const Sink& sink) {
+  if (line.empty()) {
+    if (has_data_) sink(event_);
+    event_ = {};
+    has_data_ = false;
+    return;
+  }
+  const std::size_t colon = line.find(':');
+  const std::string_view field = line.substr(0, colon);
+  std::string_view value =
+      colon == std::string_view::npos ? std::string_view() : line.substr(colon + 1);
+  if (value.starts_with(' ')) value.remove_prefix(1);
+  if (field == "event") event_.name = value;
+  if (field == "data") {
+    if (has_data_) event_.data += '\n';
+    event_.data += value;
+    has_data_ = true;
+  }
+  // An empty field is a comment, which keeps the connection alive; others are none of ours.
+}
+
+namespace {
+
+ExitCode code_of(std::string_view error, unsigned status) {
+  for (const char* one : {"held", "wait_timeout", "expired", "stale_token", "not_holder"}) {
+    if (error == one) return kExitConflict;
+  }
+  if (error == "bad_request" || error == "limit_mismatch") return kExitData;
+  if (status == 401 || status == 403) return kExitNoPermission;
+  if (status == 429 || status == 503) return kExitTemporary;
+  return kExitProtocol;
+}
+
+}  // namespace
+
+HttpRefusal refusal_of(const HttpReply& reply) {
+  HttpRefusal refusal;
+  boost::system::error_code no_json;
+  const auto body = boost::json::parse(reply.body, no_json);
+  if (!no_json) {
+    refusal.error = text_of(body, "error");
+    refusal.line = printable(text_of(body, "detail"));
+    if (refusal.line.empty()) refusal.line = printable(refusal.error);
+    const std::string holder = text_of(body, "holder");
+    if (!holder.empty()) refusal.line += " (holder " + in_quotes(holder) + ")";
+  }
+  if (refusal.line.empty()) {
+    refusal.line = "the server answers with HTTP status " + std::to_string(reply.status);
+  }
+  refusal.code = code_of(refusal.error, reply.status);
+  return refusal;
 }
 
 }  // namespace lockd::cli

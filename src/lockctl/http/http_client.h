@@ -4,12 +4,13 @@
 // one. Used by one thread at a time, except interrupt().
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "lockctl/http/event_stream.h"
+#include "lockctl/output/failure.h"
 #include "lockctl/settings.h"
 #include "lockd/types.h"
 
@@ -20,6 +21,48 @@ struct HttpReply {
   std::string body{};
 
   bool is_ok() const { return status / 100 == 2; }
+};
+
+// What a refusal over HTTP means: {"error":"held","detail":"..."}. Pure.
+struct HttpRefusal {
+  std::string error{};  // the stable code, or empty when there is none
+  std::string line{};   // for people
+  ExitCode code = kExitProtocol;
+
+  // Somebody else has it, and the wait is over.
+  bool is_conflict() const { return error == "held" || error == "wait_timeout"; }
+};
+
+// Precondition: the reply is not ok.
+HttpRefusal refusal_of(const HttpReply& reply);
+
+// Throws what a refusal means. Returns when the reply is ok.
+void require(const HttpReply& reply);
+
+struct StreamEvent {
+  std::string name;
+  std::string data;
+};
+
+// Server-sent events out of a stream of bytes, however it was cut into pieces. Pure.
+//
+//   parser.feed(bytes, [&](const StreamEvent& event) { print(event.name, event.data); });
+class EventStreamParser {
+ public:
+  // Longer than anything a server of ours says in one event.
+  static constexpr std::size_t kEventSizeMax = std::size_t{1} << 20;
+
+  using Sink = std::function<void(const StreamEvent&)>;
+
+  // False, and final, when an event is larger than kEventSizeMax.
+  bool feed(std::string_view bytes, const Sink& sink);
+
+ private:
+  void take_line(std::string_view line, const Sink& sink);
+
+  std::string unread_;
+  StreamEvent event_;
+  bool has_data_ = false;
 };
 
 class HttpClient {
@@ -52,9 +95,5 @@ class HttpClient {
 
 // A value within a query.
 std::string url_encoded(std::string_view text);
-
-// Throws what a refusal means: {"error","detail"}, a line for people and an exit code. Returns when
-// the reply is ok.
-void require(const HttpReply& reply);
 
 }  // namespace lockd::cli

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lockctl/http/http_refusal.h"
+#include "lockctl/http/http_client.h"
 
 namespace lockd::cli {
 namespace {

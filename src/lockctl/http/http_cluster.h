@@ -17,7 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "lockctl/http/event_stream.h"
 #include "lockctl/http/http_client.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/settings.h"

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <system_error>
 
+#include "base/text.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/output/text.h"
 
 namespace lockd::cli {
 namespace {
@@ -81,6 +82,85 @@ std::string Table::row_text(const std::vector<std::string>& cells,
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
+}
+
+namespace {
+
+// The size of the character at the front: what its first byte says, or 1 if it is none.
+std::size_t character_size(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t size = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+  return std::min(size, text.size());
+}
+
+std::string two_units(std::uint64_t high, const char* high_unit, std::uint64_t low,
+                      const char* low_unit) {
+  std::string text = std::to_string(high) + high_unit;
+  if (low != 0) text += ' ' + std::to_string(low) + low_unit;
+  return text;
+}
+
+}  // namespace
+
+std::string human(Duration time) {
+  using std::chrono::duration_cast;
+  const auto ms =
+      static_cast<std::uint64_t>(duration_cast<std::chrono::milliseconds>(time).count());
+  if (time < Duration::zero()) return "0s";
+  if (time < std::chrono::milliseconds(1) && time > Duration::zero()) return "<1ms";
+  if (ms == 0) return "0s";
+  if (ms < 1000) return std::to_string(ms) + "ms";
+  const std::uint64_t seconds = ms / 1000;
+  if (seconds < 10 && ms % 1000 >= 100) {
+    return std::to_string(seconds) + '.' + std::to_string(ms % 1000 / 100) + 's';
+  }
+  if (seconds < 60) return std::to_string(seconds) + 's';
+  if (seconds < 3600) return two_units(seconds / 60, "m", seconds % 60, "s");
+  if (seconds < 86'400) return two_units(seconds / 3600, "h", seconds % 3600 / 60, "m");
+  return two_units(seconds / 86'400, "d", seconds % 86'400 / 3600, "h");
+}
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+std::string as_utf8(std::string_view text) { return lockd::as_utf8(text, "?"); }
+
+std::string printable(std::string_view text) {
+  std::string out;
+  const std::string valid = as_utf8(text);
+  for (std::string_view rest = valid; !rest.empty();) {
+    const std::string_view character = rest.substr(0, character_size(rest));
+    // Also U+0080 to U+009F, which some terminals obey.
+    const bool c1 = character.size() == 2 && character[0] == '\xC2' &&
+                    static_cast<unsigned char>(character[1]) < 0xA0;
+    out += is_plain_text(character) && !c1 ? character : "?";
+    rest.remove_prefix(character.size());
+  }
+  return out;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kShown = 100;
+  return "'" + cut_to(printable(text), kShown) + "'";
+}
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string cut_to(std::string_view text, std::size_t columns) {
+  if (columns_of(text) <= columns) return std::string(text);
+  if (columns == 0) return "";
+  std::size_t end = 0;
+  for (std::size_t taken = 1; taken < columns; ++taken) end += character_size(text.substr(end));
+  return std::string(text.substr(0, end)) + "…";
 }
 
 }  // namespace lockd::cli

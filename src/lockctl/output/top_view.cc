@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "lockctl/output/text.h"
+#include "lockctl/output/output.h"
 
 namespace lockd::cli {
 namespace {
@@ -22,15 +22,13 @@ std::string padded_left(std::string text, std::size_t columns) {
   return text;
 }
 
-std::string if_known(const std::optional<Duration>& time) { return time ? human(*time) : "-"; }
-
-// How often a second between two looks; "-" when that is not known.
+// How often a second between two snapshots; "-" when that is not known.
 std::string rate(const TopPicture& picture, std::uint64_t TotalsView::*field) {
-  if (!picture.before || !picture.before->seen.totals || !picture.now->seen.totals) return "-";
+  if (!picture.before || !picture.before->view.totals || !picture.now->view.totals) return "-";
   const double seconds =
       std::chrono::duration<double>(picture.now->at - picture.before->at).count();
-  const std::uint64_t now = *picture.now->seen.totals.*field;
-  const std::uint64_t before = *picture.before->seen.totals.*field;
+  const std::uint64_t now = *picture.now->view.totals.*field;
+  const std::uint64_t before = *picture.before->view.totals.*field;
   if (seconds <= 0 || now < before) return "-";  // another process has taken its place
   const double per_second = static_cast<double>(now - before) / seconds;
   if (per_second >= 100) return grouped(static_cast<std::uint64_t>(std::llround(per_second)));
@@ -42,24 +40,24 @@ std::string rate(const TopPicture& picture, std::uint64_t TotalsView::*field) {
 std::string heading(const TopPicture& picture) {
   std::string text = "lockctl top  " + picture.server;
   if (!picture.now) return text;
-  const Observation& seen = picture.now->seen;
-  if (!seen.version.empty()) text += "  " + printable(seen.version);
-  if (seen.uptime) text += "  up " + human(*seen.uptime);
-  if (seen.draining) text += "  draining";
-  if (seen.ready == false) text += "  not ready";
+  const ServerView& view = picture.now->view;
+  if (!view.version.empty()) text += "  " + printable(view.version);
+  if (view.uptime) text += "  up " + human(*view.uptime);
+  if (view.draining) text += "  draining";
+  if (view.ready == false) text += "  not ready";
   return text;
 }
 
 std::vector<std::string> stats(const TopPicture& picture) {
-  const Observation& seen = picture.now->seen;
+  const ServerView& view = picture.now->view;
   std::vector<std::string> lines{
-      "connections " + grouped(seen.connections) + "   keys " + grouped(seen.keys) +
-          (seen.keys_max == 0 ? "" : " of " + grouped(seen.keys_max)) + " (" +
-          grouped(seen.keys_idle) + " idle)   listeners " + grouped(seen.listeners),
-      "locks held " + grouped(seen.locks_held) + ", waiting " + grouped(seen.lock_waiters) +
-          "   semaphore slots held " + grouped(seen.semaphore_holders) + ", waiting " +
-          grouped(seen.semaphore_waiters)};
-  if (seen.totals) {
+      "connections " + grouped(view.connections) + "   keys " + grouped(view.keys) +
+          (view.keys_max == 0 ? "" : " of " + grouped(view.keys_max)) + " (" +
+          grouped(view.keys_idle) + " idle)   listeners " + grouped(view.listeners),
+      "locks held " + grouped(view.locks_held) + ", waiting " + grouped(view.lock_waiters) +
+          "   semaphore slots held " + grouped(view.semaphore_holders) + ", waiting " +
+          grouped(view.semaphore_waiters)};
+  if (view.totals) {
     lines.push_back("a second: grants " + rate(picture, &TotalsView::grants) + ", contended " +
                     rate(picture, &TotalsView::contended) + ", renewals " +
                     rate(picture, &TotalsView::renewals));
@@ -98,7 +96,7 @@ std::string key_row(const KeyView& key, const Layout& layout) {
   std::string holders = std::to_string(key.holders);
   if (key.kind == Kind::semaphore) holders += '/' + std::to_string(key.limit);
   return layout.row(printable(key.key), std::to_string(key.waiters), holders,
-                    hold.holder.empty() ? "-" : printable(hold.holder),
+                    text_or_dash(printable(hold.holder)),
                     key.queue.empty() ? "-" : human(key.queue.front().waited),
                     if_known(hold.expires_in));
 }

@@ -1,4 +1,4 @@
-// What `top` shows: a frame out of two looks at a server. Pure.
+// What `top` shows: a frame out of two snapshots of a server. Pure.
 #pragma once
 
 #include <chrono>
@@ -14,12 +14,12 @@ namespace lockd::cli {
 
 struct Snapshot {
   std::chrono::steady_clock::time_point at{};
-  Observation seen{};
+  ServerView view{};
   std::vector<KeyView> keys{};  // those with the longest queues first
 };
 
 struct TopPicture {
-  std::string server{};              // whom we look at
+  std::string server{};              // whom we ask
   std::optional<Snapshot> now{};     // none yet
   std::optional<Snapshot> before{};  // for rates
   std::string trouble{};             // why there is nothing newer, or empty

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lockctl/http/json.h"
-#include "lockctl/output/text.h"
+#include "lockctl/output/output.h"
 
 namespace lockd::cli {
 namespace {
@@ -27,7 +27,7 @@ TopPicture picture() {
   TopPicture picture{.server = "http://127.0.0.1:8080"};
   Snapshot now;
   now.at = std::chrono::steady_clock::time_point(10s);
-  now.seen = seen_overview(parse_json(
+  now.view = overview_view(parse_json(
       R"({"version":"1.2","uptime_ms":90000,"ready":true,"connections":12,
           "keys":{"count":3,"idle":1,"max":1024},"locks_held":2,"lock_waiters":5,
           "totals":{"grants":1500,"renewals":3}})",
@@ -40,7 +40,7 @@ TopPicture picture() {
   for (int i = 0; i < 100; ++i) now.keys.push_back({.key = "k" + std::to_string(i), .holders = 1});
   Snapshot before = now;
   before.at -= 2s;
-  before.seen.totals->grants = 500;
+  before.view.totals->grants = 500;
   picture.now = now;
   picture.before = before;
   return picture;
@@ -77,23 +77,23 @@ TEST(TopView, SaysWhatIsWrongAndKeepsWhatWasSeen) {
 
 TEST(TopView, ARestartedServerHasNoRate) {
   TopPicture restarted = picture();
-  restarted.now->seen.totals->grants = 3;
+  restarted.now->view.totals->grants = 3;
   EXPECT_NE(draw(restarted, {24, 100}, Style::plain()).find("grants -"), std::string::npos);
 }
 
-TEST(Observation, StatisticsOfTheLinePortAreUnderstood) {
+TEST(ServerView, StatisticsOfTheLinePortAreUnderstood) {
   const auto stats = parse_json(
       R"({"connections":2,"locks":[{"key":"a","owner_conn_id":3,"lease_expires_in_s":25.4,
           "waiters":1}],"semaphores":[{"key":"s","limit":3,"holders":2,"waiters":4}],
           "idle_locks":[{"key":"old","idle_s":12.5}],"idle_semaphores":[],
           "signal_channels":[{"pattern":"a.>","listeners":2}]})",
       "test");
-  const Observation seen = seen_stats(stats);
-  EXPECT_EQ(seen.locks_held, 1U);
-  EXPECT_EQ(seen.lock_waiters, 1U);
-  EXPECT_EQ(seen.semaphore_waiters, 4U);
-  EXPECT_EQ(seen.keys_idle, 1U);
-  EXPECT_EQ(seen.listeners, 2U);
+  const ServerView view = stats_view(stats);
+  EXPECT_EQ(view.locks_held, 1U);
+  EXPECT_EQ(view.lock_waiters, 1U);
+  EXPECT_EQ(view.semaphore_waiters, 4U);
+  EXPECT_EQ(view.keys_idle, 1U);
+  EXPECT_EQ(view.listeners, 2U);
   auto keys = keys_of_stats(stats);
   sort_by_waiters(keys);
   EXPECT_EQ(keys[0].key, "s");

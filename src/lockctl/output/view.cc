@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/json_text.h"
 #include "lockctl/http/json.h"
+#include "lockctl/output/output.h"
 
 namespace lockd::cli {
 namespace {
@@ -85,7 +88,7 @@ KeyView key_view(const json::value& value) {
   return key;
 }
 
-Observation seen_overview(const json::value& value) {
+ServerView overview_view(const json::value& value) {
   static const json::value nothing = json::object();
   const auto part = [&](std::string_view name) -> const json::value& {
     const json::value* const found = member(value, name);
@@ -115,24 +118,24 @@ Observation seen_overview(const json::value& value) {
                                .cancels = number_of(totals, "cancels")}};
 }
 
-Observation seen_stats(const json::value& value) {
-  Observation seen{.connections = number_of(value, "connections")};
+ServerView stats_view(const json::value& value) {
+  ServerView view{.connections = number_of(value, "connections")};
   for (const KeyView& key : keys_of_stats(value)) {
-    ++seen.keys;
+    ++view.keys;
     if (key.idle_for) {
-      ++seen.keys_idle;
+      ++view.keys_idle;
     } else if (key.kind == Kind::lock) {
-      ++seen.locks_held;
-      seen.lock_waiters += key.waiters;
+      ++view.locks_held;
+      view.lock_waiters += key.waiters;
     } else {
-      seen.semaphore_holders += key.holders;
-      seen.semaphore_waiters += key.waiters;
+      view.semaphore_holders += key.holders;
+      view.semaphore_waiters += key.waiters;
     }
   }
   for (const json::value& channel : array_of(value, "signal_channels")) {
-    seen.listeners += number_of(channel, "listeners");
+    view.listeners += number_of(channel, "listeners");
   }
-  return seen;
+  return view;
 }
 
 std::vector<KeyView> keys_of_stats(const json::value& value) {
@@ -168,5 +171,37 @@ std::string json_of(const KeyView& key) {
   out.add_json("queue", json_list(key.queue, waiter_json));
   return out.finish();
 }
+
+namespace {
+
+std::string holders_text(const KeyView& key) {
+  if (key.kind == Kind::lock) return std::to_string(key.holders);
+  return std::to_string(key.holders) + '/' + (key.limit == 0 ? "-" : std::to_string(key.limit));
+}
+
+std::vector<std::string> row_of(const KeyView& key) {
+  const HoldView none;
+  const HoldView& hold = key.holds.empty() ? none : key.holds.front();
+  std::string holder = text_or_dash(hold.holder);
+  if (key.holders > 1 && !key.holds.empty()) holder += " +" + std::to_string(key.holders - 1);
+  if (key.idle_for) holder = "idle for " + human(*key.idle_for);
+  return {key.key, kind_text(key.kind),    holders_text(key),       std::to_string(key.waiters),
+          holder,  fence_text(hold.fence), if_known(hold.held_for), if_known(hold.expires_in)};
+}
+
+}  // namespace
+
+KeyTable::KeyTable()
+    : table_({"KEY", "KIND", "HOLDERS>", "WAITERS>", "HOLDER", "FENCE>", "HELD>", "EXPIRES>"}) {}
+
+void KeyTable::add(const KeyView& key) { table_.add(row_of(key)); }
+
+std::string if_known(const std::optional<Duration>& time) { return time ? human(*time) : "-"; }
+
+std::string text_or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
+std::string fence_text(Fence fence) { return fence == 0 ? "-" : std::to_string(fence); }
+
+std::string kind_text(Kind kind) { return kind == Kind::lock ? "lock" : "semaphore"; }
 
 }  // namespace lockd::cli

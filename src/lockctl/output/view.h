@@ -1,4 +1,5 @@
-// What a server tells of its keys, whichever way it was asked: HTTP knows more than the line port.
+// What a server tells of itself and its keys, whichever way it was asked (HTTP knows more than the
+// line port), and the table that people are shown. Plain values, for one thread.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lockctl/output/output.h"
 #include "lockd/types.h"
 
 namespace lockd::cli {
@@ -47,7 +49,7 @@ struct TotalsView {
   std::uint64_t cancels = 0;
 };
 
-struct Observation {
+struct ServerView {
   std::string version{};  // empty: not known
   std::optional<Duration> uptime{};
   std::optional<bool> ready{};
@@ -68,10 +70,10 @@ struct Observation {
 KeyView key_view(const boost::json::value& json);
 
 // /v1/overview
-Observation seen_overview(const boost::json::value& json);
+ServerView overview_view(const boost::json::value& json);
 
 // The statistics of the line port: the stats, and the keys, idle ones last.
-Observation seen_stats(const boost::json::value& json);
+ServerView stats_view(const boost::json::value& json);
 std::vector<KeyView> keys_of_stats(const boost::json::value& json);
 
 // Those with the longest queues first, then those with most holders, then by name.
@@ -79,5 +81,25 @@ void sort_by_waiters(std::vector<KeyView>& keys);
 
 // A key as a JSON object, as /v1/locks would have it, as far as it is known.
 std::string json_of(const KeyView& key);
+
+// Keys as people are shown them: a row of a table each.
+class KeyTable {
+ public:
+  KeyTable();
+
+  // With the first of its holders.
+  void add(const KeyView& key);
+  bool empty() const { return table_.empty(); }
+  std::string text(const Style& style) const { return table_.text(style); }
+
+ private:
+  Table table_;
+};
+
+std::string kind_text(Kind kind);
+// What is not known is "-".
+std::string fence_text(Fence fence);
+std::string if_known(const std::optional<Duration>& time);
+std::string text_or_dash(const std::string& text);
 
 }  // namespace lockd::cli

@@ -1,4 +1,5 @@
-// The command that `run` runs: a child that keeps what lockctl was started with.
+// The command that `run` runs: a child that keeps what lockctl was started with; and all that the
+// command starts in turn.
 //
 // It stays in our group of processes, so the terminal is its as it is ours; it begins with the
 // signals blocked that were blocked when we began, and with the descriptors that we inherited, for
@@ -14,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "lockctl/run/signal_source.h"
+#include "lockctl/run/signals.h"
 
 namespace lockd::cli {
 
@@ -31,5 +32,20 @@ pid_t start_child(const ChildCommand& command, const SignalSource& signals);
 // "NAME=value".
 std::vector<std::string> environment_with(const std::vector<std::string>& added,
                                           const std::vector<std::string>& left_out);
+
+// --- our descendants: the command, and all that it has started ---
+//
+// A command that must stop must stop with its children: a shell that gets SIGTERM leaves behind
+// what it was waiting for. With adopt_orphans() a process whose parent has ended becomes ours, and
+// stays a descendant.
+
+// For the rest of this process's life; its children have to be reaped, all of them.
+void adopt_orphans();
+
+// All there are now, parents before their children.
+std::vector<pid_t> descendants();
+
+// Sends a signal to each.
+void signal_descendants(int number);
 
 }  // namespace lockd::cli

@@ -10,8 +10,8 @@
 #include <optional>
 #include <thread>
 
-#include "lockctl/output/exit_codes.h"
-#include "lockctl/run/process_tree.h"
+#include "lockctl/output/failure.h"
+#include "lockctl/run/child_process.h"
 
 namespace lockd::cli {
 namespace {
@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 class Supervision {
  public:
   Supervision(pid_t child, const SignalSource& signals, const LockGuard& guard, Duration grace)
-      : child_(child), signals_(signals), licence_(guard), grace_(grace) {}
+      : child_(child), signals_(signals), guard_(guard), grace_(grace) {}
 
   ChildExit run() {
     reap();  // it may have ended while it was started, and nobody reads of that any more
@@ -31,7 +31,7 @@ class Supervision {
       while (const auto signal = signals_.next()) take(*signal);
       reap();
       // Also what it did just before it ended must have been done with the guard.
-      check_licence();
+      check_guard();
     }
     if (ending_.lost) kill_the_rest();
     return ending_;
@@ -41,7 +41,7 @@ class Supervision {
   void await_something() const {
     pollfd watched[] = {
         {.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
-        {.fd = ending_.lost ? -1 : licence_.lost.descriptor(), .events = POLLIN, .revents = 0}};
+        {.fd = ending_.lost ? -1 : guard_.lost.descriptor(), .events = POLLIN, .revents = 0}};
     int timeout = -1;
     if (kill_at_) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now());
@@ -80,13 +80,13 @@ class Supervision {
     asked_to_stop_ = false;
     ::kill(::getpid(), SIGSTOP);
     // We have been continued. The shell has continued the child as well, unless it meant us alone.
-    if (licence_.is_held()) ::kill(child_, SIGCONT);
+    if (guard_.is_held()) ::kill(child_, SIGCONT);
   }
 
-  void check_licence() {
-    if (!ending_.lost && !licence_.is_held()) {
+  void check_guard() {
+    if (!ending_.lost && !guard_.is_held()) {
       ending_.lost = true;
-      licence_.on_loss();
+      guard_.on_loss();
       if (grace_ == Duration::zero()) return signal_descendants(SIGKILL);
       signal_descendants(SIGTERM);
       signal_descendants(SIGCONT);  // what is stopped could not end
@@ -117,7 +117,7 @@ class Supervision {
 
   const pid_t child_;
   const SignalSource& signals_;
-  const LockGuard& licence_;
+  const LockGuard& guard_;
   const Duration grace_;
   ChildExit ending_;
   bool ended_ = false;

@@ -14,8 +14,7 @@
 
 #include <functional>
 
-#include "lockctl/run/event_fd.h"
-#include "lockctl/run/signal_source.h"
+#include "lockctl/run/signals.h"
 #include "lockd/types.h"
 
 namespace lockd::cli {

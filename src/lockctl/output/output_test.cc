@@ -1,10 +1,8 @@
-#include "lockctl/output/text.h"
+#include "lockctl/output/output.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
-
-#include "lockctl/output/output.h"
 
 namespace lockd::cli {
 namespace {

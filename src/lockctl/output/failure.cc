@@ -1,6 +1,7 @@
-#include "lockctl/output/exit_codes.h"
+#include "lockctl/output/failure.h"
 
 namespace lockd::cli {
+
 ExitCode exit_code_of(client::Outcome outcome) {
   using client::Outcome;
   switch (outcome) {

@@ -1,4 +1,4 @@
-#include "lockctl/http/fetch.h"
+#include "lockctl/commands/commands.h"
 
 #include <utility>
 
