@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
+#include <string_view>
 #include <utility>
 
 #include "base/crc.h"
-#include "client/acquisition.h"
 #include "client/calls.h"
 #include "client/cluster.h"
-#include "client/impl.h"
-#include "client/leader_calls.h"
+#include "client/hold.h"
 #include "client/leader_search.h"
+#include "client/line_connection.h"
 #include "client/renewer.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
@@ -25,6 +27,66 @@ std::size_t shard_of(std::string_view key, std::size_t servers) noexcept {
 }
 
 namespace {
+
+using std::chrono::seconds;
+
+// The whole seconds to name on the wire for a wait: never less.
+seconds seconds_to_name(Duration wait) {
+  constexpr auto kMax = std::chrono::floor<seconds>(kDurationMax);
+  return std::min(std::chrono::ceil<seconds>(std::min<Duration>(wait, kMax)), kMax);
+}
+
+// Waits in the queue by sending `lines`, which name seconds_to_name(wait). A wait that is no whole
+// number of seconds is ended here, by leaving.
+Result<LineGrant> wait_in_queue(LineConnection& connection, std::string_view lines, Duration wait,
+                                Lease asked, std::stop_token stop) {
+  const Request request{.lines = lines, .wait = wait};
+  const bool whole = wait == seconds_to_name(wait);
+  auto reply = whole
+                   ? ask(connection, request, std::move(stop))
+                   : ask_until(connection, request, later(BootClock::now(), wait), std::move(stop));
+  if (reply.outcome == Outcome::no_reply && !whole) return Status{Outcome::timeout};
+  if (!reply) return Status(std::move(reply));
+  auto grant = grant_of(reply->line, asked);
+  grant->sent_at = reply->sent_at;
+  return grant;
+}
+
+// Renews a grant in place, at another server of the cluster if need be. One that is given up is
+// released as well as can be without waiting: it may be in force.
+Status confirm(const Hold::Terms& terms, LineConnection& connection, LineGrant& grant,
+               std::stop_token stop) {
+  const LineHold hold{.key = terms.key, .token = grant.token, .kind = terms.kind};
+  const auto lines = renew_lines(hold, grant.lease);
+  const auto release = release_lines(hold);
+  const ConnectOptions& options = terms.cluster->options();
+  const auto reply_until = later(BootClock::now(), options.reply_timeout);
+  auto reply =
+      ask_by_token(terms.cluster, &connection, {.lines = *lines, .on_cancel = *release},
+                   reply_until, later(reply_until, options.connect_timeout), std::move(stop));
+  if (!reply) return reply;
+  const auto renewal = renewal_of(reply->line, grant.lease);
+  if (renewal.outcome == Outcome::refused) return {Outcome::lease_expired};
+  if (!renewal && connection.is_ready()) connection.ask(*release);
+  if (!renewal) return renewal;
+  grant.sent_at = reply->sent_at;
+  grant.lease = renewal->remaining;
+  return {};
+}
+
+// Hands a grant to the renewer. One that is due for renewal already is renewed first, so that
+// nobody is given what ran out while the reply was under way or this process was stopped:
+// `lease_expired`.
+Result<HeldLock> take_over(const std::shared_ptr<Renewer>& renewer,
+                           std::unique_ptr<LineConnection> connection, Hold::Terms terms,
+                           LineGrant grant, std::stop_token stop) {
+  if (BootClock::now() >= Renewal::due(grant.sent_at, grant.lease)) {
+    Status status = confirm(terms, *connection, grant, std::move(stop));
+    if (!status) return status;
+  }
+  auto hold = std::make_shared<Hold>(std::move(terms), std::move(grant));
+  return Renewer::keep(renewer, std::move(hold), std::move(connection));
+}
 
 // Whether another server of the cluster may be asked for the same: nothing was done, or it is a
 // grant that nobody has heard of, and that its lease ends.
@@ -53,17 +115,31 @@ Result<std::string> lines_of(const LockRequest& request, Duration wait) {
 // one begins with a try.
 Result<LineGrant> acquire_over(LineConnection& connection, const LockRequest& request,
                                Duration wait, const std::stop_token& stop) {
-  const auto stand = [&](Duration left) {
+  const auto queue = [&](Duration left) {
     return wait_in_queue(connection, *lines_of(request, left), left, request.lease, stop);
   };
-  if (wait >= std::chrono::seconds(1) || wait == Duration(0)) return stand(wait);
+  if (wait >= std::chrono::seconds(1) || wait == Duration(0)) return queue(wait);
   const auto until = later(BootClock::now(), wait);
-  auto tried = stand(Duration(0));
+  auto tried = queue(Duration(0));
   const Duration left = until - BootClock::now();
-  return tried.outcome == Outcome::timeout && left > Duration(0) ? stand(left) : tried;
+  return tried.outcome == Outcome::timeout && left > Duration(0) ? queue(left) : tried;
 }
 
 }  // namespace
+
+class Place::Impl {
+ public:
+  Impl() = default;
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  std::shared_ptr<Renewer> renewer;
+  std::unique_ptr<LineConnection> connection;
+  Hold::Terms terms;
+  Lease lease;                     // as asked for
+  std::optional<LineGrant> grant;  // when it was granted at once
+};
 
 class Client::Impl {
  public:
@@ -183,6 +259,39 @@ Result<Connection> Client::connect(std::string_view key, std::stop_token stop) {
   auto connection = open_at_leader(search, std::move(stop));
   if (!connection) return Status(std::move(connection));
   return Connection(std::make_unique<Connection::Impl>(std::move(*connection)));
+}
+
+// --- Place ---
+
+Place::Place() noexcept = default;
+Place::Place(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Place::~Place() = default;
+Place::Place(Place&&) noexcept = default;
+Place& Place::operator=(Place&&) noexcept = default;
+
+// The end of the connection gives up a place in the queue. It releases a grant, too, unless the
+// server was told not to: so a release is sent. Nobody waits for the answer.
+Place::Impl::~Impl() {
+  if (!grant || connection == nullptr || !connection->is_ready()) return;
+  const auto lines = release_lines({.key = terms.key, .token = grant->token, .kind = terms.kind});
+  if (lines) connection->ask(*lines);
+}
+
+bool Place::is_granted() const noexcept { return impl_ != nullptr && impl_->grant.has_value(); }
+
+Result<HeldLock> Place::wait(Duration wait, std::stop_token stop) {
+  if (impl_ == nullptr) return {Outcome::not_enqueued, "the place is used up"};
+  if (wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
+  const std::unique_ptr<Impl> place = std::move(impl_);
+  if (!place->grant) {
+    const auto lines = await_lines(
+        {.key = place->terms.key, .wait = seconds_to_name(wait), .kind = place->terms.kind});
+    auto grant = wait_in_queue(*place->connection, *lines, wait, place->lease, stop);
+    if (!grant) return Status(std::move(grant));
+    place->grant = std::move(*grant);
+  }
+  return take_over(place->renewer, std::move(place->connection), std::move(place->terms),
+                   std::move(*place->grant), std::move(stop));
 }
 
 }  // namespace lockd::client

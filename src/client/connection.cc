@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "client/calls.h"
-#include "client/impl.h"
+#include "client/line_connection.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
 #include "client/stoppable_wait.h"
@@ -128,7 +128,7 @@ Result<Signal> Connection::next_signal(Duration wait, std::stop_token stop) {
   for (;;) {
     std::optional<Signal> signal;
     const auto quiet_until = std::min(deadline, later(connection->heard_at(), kPingInterval));
-    Status status = converse_until(*connection, quiet_until, stop, [&] {
+    Status status = advance_until(*connection, quiet_until, stop, [&] {
       signal = connection->take_signal();
       return signal.has_value();
     });

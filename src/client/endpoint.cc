@@ -35,7 +35,7 @@ Result<SocketAddresses> look_up(const Address& address, int flags) {
   return all;
 }
 
-// Where a question to the resolver is answered, whoever still waits for it.
+// Where a request to the resolver is answered, whoever still waits for it.
 struct Inquiry {
   std::mutex mutex;
   std::condition_variable_any answered;

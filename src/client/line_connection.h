@@ -94,4 +94,12 @@ class LineConnection {
   std::optional<Status> verdict_;  // what it ended by, when that was something the server said
 };
 
+// What a Connection is made of, for those who make one.
+class Connection::Impl {
+ public:
+  explicit Impl(std::unique_ptr<LineConnection> opened) : connection(std::move(opened)) {}
+
+  const std::unique_ptr<LineConnection> connection;  // never null
+};
+
 }  // namespace lockd::client

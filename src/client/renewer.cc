@@ -13,7 +13,7 @@
 #include <system_error>
 #include <utility>
 
-#include "client/leader_calls.h"
+#include "client/calls.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
 #include "client/stoppable_wait.h"

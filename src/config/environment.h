@@ -1,4 +1,4 @@
-// The doors through which a program's settings see the machine: variables, files, cores.
+// What a program's settings read from its environment: variables, files, cores.
 //
 // For main, which passes those of the process, and for tests, which pass their own. Used by one
 // thread, at the start, before others could change the environment.

@@ -26,7 +26,7 @@ struct LoadPlan {
   std::uint64_t connections = 1;  // of each worker, used in turn
   std::uint64_t pipeline = 1;     // of each worker
   std::string key = "bench";
-  bool one_key = false;  // all stand in line for it; else each round under way has its own
+  bool one_key = false;  // all wait in its queue; else each round under way has its own
   std::uint64_t wait_s = 30;
   std::uint64_t lease_s = 10;
 };

@@ -1,4 +1,4 @@
-// A machine that a test makes up: variables and files, as settings see them.
+// An environment that a test makes up: variables and files, as settings see them.
 #pragma once
 
 #include <map>
