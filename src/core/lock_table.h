@@ -31,13 +31,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/enqueued_index.h"
-#include "core/hold_index.h"
+#include "core/indexes.h"
 #include "core/key_budget.h"
 #include "core/key_index.h"
 #include "core/table_stats.h"
 #include "core/timer_queue.h"
-#include "core/waiter_slots.h"
 #include "lockd/journal.h"
 #include "lockd/observer.h"
 #include "lockd/requests.h"

@@ -17,6 +17,25 @@ static_assert(kKeySizeMax == kNameSizeMax && kHolderSizeMax == kNameSizeMax);
 
 }  // namespace
 
+std::string StoredHolder::display_name() const {
+  return is_secret() ? "tcp:" + std::to_string(session_id()) : std::string(view().name());
+}
+
+void StoredHolder::store_name(std::string_view name) {
+  if (name.size() <= kInlineMax) {
+    char bytes[16] = {};
+    std::memcpy(bytes, name.data(), name.size());
+    std::memcpy(&low_, bytes, 8);
+    std::memcpy(&high_, bytes + 8, 8);
+    high_ |= std::uint64_t{name.size()} << kTagShift;
+  } else {
+    char* copy = new char[name.size()];
+    std::memcpy(copy, name.data(), name.size());
+    low_ = std::bit_cast<std::uint64_t>(copy);
+    high_ = kOnHeap << kTagShift | name.size();
+  }
+}
+
 std::unique_ptr<Semaphore> Semaphore::create(Kind kind, std::string_view key) {
   assert(!key.empty() && key.size() <= kKeySizeMax);
   void* memory = ::operator new(sizeof(Semaphore) + key.size());

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/guarded_keys.h"
 #include "engine/testing/forgetful_journal.h"
+#include "engine/testing/guarded_keys.h"
 #include "engine/testing/stress_loop.h"
 #include "engine/testing/stress_observers.h"
 #include "lockd/engine.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/guarded_keys.h"
+#include "engine/testing/guarded_keys.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 

@@ -1,6 +1,21 @@
+// The code of the plain types in include/lockd.
+#include <ctime>
+
+#include "lockd/clock.h"
+#include "lockd/stats.h"
 #include "lockd/types.h"
 
 namespace lockd {
+namespace {
+
+std::uint64_t read_ns(clockid_t clock) noexcept {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+}  // namespace
 
 std::string_view describe(Outcome outcome) noexcept {
   switch (outcome) {
@@ -30,5 +45,36 @@ std::string_view describe(Outcome outcome) noexcept {
   }
   return "unknown";
 }
+
+Stats& Stats::operator+=(const Stats& other) noexcept {
+  grants += other.grants;
+  contended += other.contended;
+  renewals += other.renewals;
+  releases += other.releases;
+  expiries += other.expiries;
+  disconnects += other.disconnects;
+  queued += other.queued;
+  timeouts += other.timeouts;
+  cancels += other.cancels;
+  refusals.held += other.refusals.held;
+  refusals.max_keys += other.refusals.max_keys;
+  refusals.max_waiters += other.refusals.max_waiters;
+  refusals.limit_mismatch += other.refusals.limit_mismatch;
+  locks_held += other.locks_held;
+  semaphore_holders += other.semaphore_holders;
+  lock_waiters += other.lock_waiters;
+  semaphore_waiters += other.semaphore_waiters;
+  keys += other.keys;
+  idle_keys += other.idle_keys;
+  wait_time += other.wait_time;
+  hold_time += other.hold_time;
+  expiry_lag += other.expiry_lag;
+  return *this;
+}
+
+SystemClock::SystemClock() : SystemClock(read_ns(CLOCK_REALTIME) - read_ns(CLOCK_BOOTTIME)) {}
+
+// The addition wraps back what the subtraction may have wrapped.
+Time SystemClock::now() const noexcept { return {offset_ns_ + read_ns(CLOCK_BOOTTIME)}; }
 
 }  // namespace lockd

@@ -1,0 +1,149 @@
+// How a table finds the holds, the waiters and the two-phase acquisitions of its many keys.
+//
+// Not thread-safe. Of what they find only EnqueuedIndex owns it.
+#pragma once
+
+#include <boost/container_hash/hash.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "core/semaphore.h"
+
+namespace lockd {
+
+// Finds one of a semaphore's many holds, by fence or by name. Locks do not need it: they have one.
+class HoldIndex {
+ public:
+  // The hold's fence and holder must not change while it is here.
+  void insert(Hold* hold);
+  void remove(Hold* hold);
+  std::size_t size() const { return by_fence_.size(); }
+
+  // A fence is unique for its key only: keys that had been in several tables, each with fences of
+  // its own, may be recovered into one.
+  Hold* find(const Semaphore* semaphore, Fence fence) const;
+  Hold* find(const Semaphore* semaphore, std::string_view name) const;
+
+ private:
+  struct Name {
+    const Semaphore* semaphore;
+    std::string_view name;
+    bool operator==(const Name&) const = default;
+  };
+  struct Hash {
+    using is_avalanching = void;
+    using is_transparent = void;
+    std::size_t operator()(const Name& n) const {
+      return hash_bytes(n.name, reinterpret_cast<std::uintptr_t>(n.semaphore));
+    }
+    std::size_t operator()(const Hold* h) const { return (*this)(name_of(h)); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const Hold* a, const Hold* b) const { return a == b; }
+    bool operator()(const Name& a, const Hold* b) const { return a == name_of(b); }
+    bool operator()(const Hold* a, const Name& b) const { return name_of(a) == b; }
+  };
+  static Name name_of(const Hold* h) { return {h->semaphore, h->holder.view().name()}; }
+
+  boost::unordered_flat_map<std::pair<const Semaphore*, Fence>, Hold*> by_fence_;
+  boost::unordered_flat_set<Hold*, Hash, Equal> by_name_;
+};
+
+// Gives each waiter a small number by which it can be found as long as it waits.
+class WaiterSlots {
+ public:
+  // Sets the waiter's slot.
+  void insert(Waiter* waiter) {
+    if (free_.empty()) {
+      waiter->slot = static_cast<std::uint32_t>(slots_.size());
+      slots_.push_back(waiter);
+    } else {
+      waiter->slot = free_.back();
+      free_.pop_back();
+      slots_[waiter->slot] = waiter;
+    }
+  }
+
+  void remove(const Waiter* waiter) {
+    slots_[waiter->slot] = nullptr;
+    free_.push_back(waiter->slot);
+    if (free_.size() == slots_.size() && slots_.size() > 1024) {
+      // A crowd has come and gone: so does the memory.
+      slots_ = {};
+      free_ = {};
+    }
+  }
+
+  // Null when the slot is free. It may have been given to another waiter since: compare.
+  Waiter* find(std::uint32_t slot) const { return slot < slots_.size() ? slots_[slot] : nullptr; }
+
+  std::size_t size() const { return slots_.size() - free_.size(); }
+
+ private:
+  std::vector<Waiter*> slots_;
+  std::vector<std::uint32_t> free_;
+};
+
+// The two-phase acquisitions of a table's sessions: one per session and key.
+//
+// A grant that lapsed before it was awaited is remembered, so that its session hears of it once;
+// but only the latest kLapsedMax of them, and only while the key exists: nobody can make the table
+// grow by never asking.
+class EnqueuedIndex {
+ public:
+  static constexpr std::size_t kLapsedMax = 1024;
+
+  EnqueuedIndex() = default;
+  EnqueuedIndex(const EnqueuedIndex&) = delete;
+  EnqueuedIndex& operator=(const EnqueuedIndex&) = delete;
+  ~EnqueuedIndex();
+
+  Enqueued* find(SessionId session, const Semaphore* semaphore) const;
+
+  // Precondition: find() gives null.
+  Enqueued* insert(SessionId session, Semaphore* semaphore);
+  // Precondition: in no session's list.
+  void remove(Enqueued* enqueued);
+
+  // It has neither place nor hold any more. Returns one that is to be forgotten to make room, or
+  // null; the caller takes it out of its session and removes it.
+  Enqueued* lapse(Enqueued* enqueued);
+  // Any lapsed one of this key, or null.
+  Enqueued* find_lapsed(const Semaphore* semaphore) const;
+
+  std::size_t size() const { return all_.size(); }
+
+ private:
+  struct Id {
+    SessionId session;
+    const Semaphore* semaphore;
+    bool operator==(const Id&) const = default;
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(const Id& id) const {
+      return static_cast<std::size_t>(id.session * 0x9e3779b97f4a7c15) ^
+             reinterpret_cast<std::uintptr_t>(id.semaphore);
+    }
+    std::size_t operator()(const Enqueued* e) const { return (*this)(id_of(e)); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const Enqueued* a, const Enqueued* b) const { return a == b; }
+    bool operator()(const Id& a, const Enqueued* b) const { return a == id_of(b); }
+    bool operator()(const Enqueued* a, const Id& b) const { return id_of(a) == b; }
+  };
+  static Id id_of(const Enqueued* e) { return {e->session, e->semaphore}; }
+
+  boost::unordered_flat_set<Enqueued*, Hash, Equal> all_;
+  List<Enqueued, &Enqueued::lapsed_peers> lapsed_;  // the oldest first
+  std::size_t lapsed_count_ = 0;
+};
+
+}  // namespace lockd
