@@ -9,9 +9,9 @@
 
 #include "lockd/clock.h"
 #include "lockd/journal.h"
-#include "replication/leader_record.h"
 #include "replication/membership.h"
-#include "replication/replication_stats.h"
+#include "replication/records.h"
+#include "replication/telemetry.h"
 
 namespace lockd {
 

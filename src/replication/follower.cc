@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "journal/format.h"
-#include "replication/replica_batch.h"
+#include "replication/records.h"
 
 namespace lockd {
 

@@ -15,11 +15,9 @@
 #include <vector>
 
 #include "lockd/journal.h"
-#include "replication/batch_id.h"
 #include "replication/etcd_client.h"
-#include "replication/etcd_error_log.h"
-#include "replication/leader_record.h"
-#include "replication/replication_stats.h"
+#include "replication/records.h"
+#include "replication/telemetry.h"
 
 namespace lockd {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "replication/leader_record.h"
+#include "replication/records.h"
 
 namespace lockd {
 

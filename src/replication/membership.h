@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "lockd/journal.h"
-#include "replication/batch_id.h"
 #include "replication/etcd_client.h"
+#include "replication/records.h"
 
 namespace lockd {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "replication/replica_batch.h"
+#include "replication/records.h"
 
 namespace lockd {
 

@@ -8,11 +8,9 @@
 #include <vector>
 
 #include "journal/format.h"
-#include "replication/batch_id.h"
 #include "replication/detector.h"
 #include "replication/follower.h"
-#include "replication/leader_record.h"
-#include "replication/replica_batch.h"
+#include "replication/records.h"
 #include "replication/testing/model_etcd.h"
 
 namespace lockd {

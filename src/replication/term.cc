@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "replication/replica_batch.h"
+#include "replication/records.h"
 
 namespace lockd {
 

@@ -22,10 +22,9 @@
 
 #include "journal/append_buffer.h"
 #include "lockd/journal.h"
-#include "replication/batch_id.h"
 #include "replication/etcd_client.h"
-#include "replication/etcd_error_log.h"
-#include "replication/replication_stats.h"
+#include "replication/records.h"
+#include "replication/telemetry.h"
 
 namespace lockd {
 

@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 
-#include "replication/batch_id.h"
 #include "replication/etcd_client.h"
-#include "replication/replication_stats.h"
+#include "replication/records.h"
+#include "replication/telemetry.h"
 #include "replication/term.h"
 
 namespace lockd {

@@ -2,7 +2,7 @@
 
 #include "crash/violation.h"
 #include "journal/format.h"
-#include "replication/replica_batch.h"
+#include "replication/records.h"
 
 namespace lockd::ha_test {
 

@@ -14,8 +14,8 @@
 
 #include "crash/holds.h"
 #include "lockd/journal.h"
-#include "replication/batch_id.h"
 #include "replication/etcd_client.h"
+#include "replication/records.h"
 
 namespace lockd::ha_test {
 

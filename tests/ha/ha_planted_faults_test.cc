@@ -10,7 +10,7 @@
 #include "ha/cluster_world.h"
 #include "ha/tampered_client.h"
 #include "journal/format.h"
-#include "replication/replica_batch.h"
+#include "replication/records.h"
 
 namespace lockd::ha_test {
 namespace {
