@@ -1,4 +1,4 @@
-#include "server/reports/key_listing.h"
+#include "server/reports/report.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "server/reports/metrics.h"
+#include "server/reports/report.h"
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>

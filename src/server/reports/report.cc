@@ -1,18 +1,202 @@
 #include "server/reports/report.h"
 
-#include "server/reports/key_listing.h"
-#include "server/reports/metrics.h"
-#include "server/reports/overview.h"
-#include "server/reports/stats.h"
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/json_text.h"
+#include "server/milliseconds.h"
 #include "server/server_context.h"
+#include "server/version.h"
 
 namespace lockd {
+namespace {
+
+constexpr std::size_t kChannelsMax = 100;
+
+// To the millisecond, as seconds.
+double seconds(Duration duration) { return static_cast<double>(whole_ms(duration)) / 1000; }
+
+std::string lock_json(const KeyStatus& key) {
+  const HoldStatus hold = key.holds.empty() ? HoldStatus{} : key.holds[0];
+  JsonObject json;
+  json.add("key", key.key);
+  json.add("owner_conn_id", hold.session);
+  json.add("lease_expires_in_s", seconds(hold.remaining));
+  json.add("waiters", key.waiters);
+  return json.finish();
+}
+
+std::string semaphore_json(const KeyStatus& key) {
+  JsonObject json;
+  json.add("key", key.key);
+  json.add("limit", key.limit);
+  json.add("holders", key.holders);
+  json.add("waiters", key.waiters);
+  return json.finish();
+}
+
+std::string idle_json(const KeyStatus& key) {
+  JsonObject json;
+  json.add("key", key.key);
+  json.add("idle_s", seconds(key.idle));
+  return json.finish();
+}
+
+std::string member_json(const Member& member, Time now) {
+  JsonObject json;
+  json.add("node_id", member.record.node);
+  json.add("addr", member.record.address);
+  json.add("role", member.record.leads ? "leader" : "follower");
+  json.add("applied", member.record.applied);
+  json.add("behind", member.record.behind);
+  json.add("silent_s", seconds(now > member.heard ? now - member.heard : Duration::zero()));
+  return json.finish();
+}
+
+// One pattern and group that somebody listens to.
+std::string audience_json(const AudienceStatus& audience) {
+  JsonObject json;
+  json.add("pattern", audience.pattern);
+  if (!audience.group.empty()) json.add("group", audience.group);
+  json.add("listeners", audience.listeners);
+  return json.finish();
+}
+
+// Who leads, and how far this server has come.
+std::string cluster_json(const ClusterJournal& cluster, std::string_view node_id) {
+  const ClusterStatus status = cluster.status();
+  JsonObject json;
+  json.add("node_id", node_id);
+  json.add("role", status.leads ? "leader" : "follower");
+  json.add("epoch", status.leader.epoch);
+  json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
+  json.add("applied", status.applied);
+  json.add("behind", status.behind);
+  JsonArray nodes;
+  const Time now = cluster.clock().now();
+  for (const Member& member : status.members) nodes.add_json(member_json(member, now));
+  json.add_json("nodes", nodes.finish());
+  return json.finish();
+}
+
+// The stats document of the line protocol: one line of compact JSON, valid for any key. Walks
+// through every key, a few hundred per hold of a lock.
+ReportResult stats_json(ServerContext& shared) {
+  JsonArray locks;
+  JsonArray semaphores;
+  JsonArray idle_locks;
+  JsonArray idle_semaphores;
+  const Position position = shared.engine.list(
+      [&](const KeyStatus& key) {
+        const bool lock = key.kind == Kind::lock;
+        if (key.holders == 0 && key.waiters == 0) {
+          (lock ? idle_locks : idle_semaphores).add_json(idle_json(key));
+        } else if (lock) {
+          locks.add_json(lock_json(key));
+        } else {
+          semaphores.add_json(semaphore_json(key));
+        }
+      },
+      1);
+  JsonArray channels;
+  for (const AudienceStatus& audience : shared.hub.list())
+    channels.add_json(audience_json(audience));
+  JsonObject json;
+  json.add("connections", shared.admission.connections());
+  json.add_json("locks", locks.finish());
+  json.add_json("semaphores", semaphores.finish());
+  json.add_json("idle_locks", idle_locks.finish());
+  json.add_json("idle_semaphores", idle_semaphores.finish());
+  json.add_json("signal_channels", channels.finish());
+  if (shared.cluster != nullptr) {
+    json.add_json("cluster", cluster_json(*shared.cluster, shared.options.node_id));
+  }
+  return {json.finish(), position};
+}
+
+std::string histogram_json(const Histogram& histogram) {
+  JsonArray bounds;
+  for (std::size_t i = 0; i < Histogram::kBoundCount; ++i) {
+    append_json_number(bounds.next(),
+                       std::chrono::duration<double, std::milli>(Histogram::bound(i)).count());
+  }
+  JsonArray counts;
+  for (const std::uint64_t count : histogram.buckets()) append_json_number(counts.next(), count);
+  JsonObject json;
+  json.add_json("le_ms", bounds.finish());
+  json.add_json("counts", counts.finish());
+  json.add("sum_ms", histogram.sum_seconds() * 1000);
+  return json.finish();
+}
+
+std::string totals_json(const Stats& stats) {
+  JsonObject json;
+  json.add("grants", stats.grants);
+  json.add("contended", stats.contended);
+  json.add("renewals", stats.renewals);
+  json.add("releases", stats.releases);
+  json.add("expiries", stats.expiries);
+  json.add("disconnects", stats.disconnects);
+  json.add("timeouts", stats.timeouts);
+  json.add("cancels", stats.cancels);
+  return json.finish();
+}
+
+std::string keys_json(const Stats& stats, std::uint64_t keys_max) {
+  JsonObject json;
+  json.add("count", stats.keys);
+  json.add("idle", stats.idle_keys);
+  json.add("max", keys_max);
+  return json.finish();
+}
+
+std::string signals_json(const SignalHub& hub) {
+  JsonArray channels;
+  std::uint64_t listeners = 0;
+  std::size_t listed = 0;
+  for (const AudienceStatus& audience : hub.list()) {
+    listeners += audience.listeners;
+    if (listed++ >= kChannelsMax) continue;
+    channels.add_json(audience_json(audience));
+  }
+  JsonObject json;
+  json.add("listeners", listeners);
+  json.add_json("channels", channels.finish());
+  return json.finish();
+}
+
+// The state of the whole server in a few numbers: GET /v1/overview.
+std::string overview_json(ServerContext& shared) {
+  const Stats stats = shared.engine.stats();
+  JsonObject json;
+  json.add("version", kVersion);
+  json.add("now_unix_ms", unix_ms_now());
+  json.add("uptime_ms", whole_ms(std::chrono::steady_clock::now() - shared.started));
+  json.add("ready", shared.why_not_ready().empty());
+  json.add("draining", shared.draining.load());
+  json.add("journal", shared.journal_state());
+  if (shared.cluster != nullptr) {
+    json.add_json("cluster", cluster_json(*shared.cluster, shared.options.node_id));
+  }
+  json.add("connections", shared.admission.connections());
+  json.add_json("keys", keys_json(stats, shared.options.max_locks));
+  json.add("locks_held", stats.locks_held);
+  json.add("lock_waiters", stats.lock_waiters);
+  json.add("semaphore_holders", stats.semaphore_holders);
+  json.add("semaphore_waiters", stats.semaphore_waiters);
+  json.add_json("totals", totals_json(stats));
+  json.add_json("wait", histogram_json(stats.wait_time));
+  json.add_json("hold", histogram_json(stats.hold_time));
+  json.add_json("signals", signals_json(shared.hub));
+  return json.finish();
+}
+
+}  // namespace
 
 ReportResult make_report(ServerContext& shared, const ReportRequest& report) {
   switch (report.what) {
-    case ReportRequest::What::stats:
-      return stats_json(shared.engine, shared.hub, shared.admission.connections(),
-                        shared.cluster.get(), shared.options.node_id);
+    case ReportRequest::What::stats: return stats_json(shared);
     case ReportRequest::What::keys: return key_listing_json(shared.engine, report.keys);
     case ReportRequest::What::overview: return {overview_json(shared)};
     case ReportRequest::What::metrics: return {metrics_text(shared)};

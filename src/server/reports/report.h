@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "lockd/engine.h"
 
@@ -35,6 +36,13 @@ struct ReportResult {
 
 // For the thread of the side work.
 ReportResult make_report(ServerContext& shared, const ReportRequest& report);
+
+// Of them, those with a file of their own. GET /v1/locks: keys with who holds them and who waits.
+ReportResult key_listing_json(Engine& engine, const KeyQuery& query);
+// GET /metrics: the counters of the whole server as Prometheus reads them. The hot path counts into
+// plain numbers of its own (Stats under a shard's lock, WorkerStats of one thread each); they are
+// summed up when somebody asks.
+std::string metrics_text(ServerContext& shared);
 
 // A place in a listing as text, for the next page, and back; false when it is none.
 std::string place_text(const ListPlace& place);
