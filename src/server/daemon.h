@@ -1,10 +1,11 @@
 // A server as a service: started, reloaded and stopped by signals, and watched by systemd.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "config/environment.h"
-#include "server/etcd_cluster.h"
+#include "server/server_context.h"
 #include "server/settings/options.h"
 
 namespace lockd {
@@ -15,6 +16,10 @@ namespace lockd {
 // to exit with; why it is not zero is logged, or said on stderr when nothing was served.
 int serve(const Options& options, const config::Environment& environment,
           OpenCluster open_cluster = nullptr);
+
+// For dflockd-ha alone, which is where a server meets gRPC. Does not wait for etcd: it follows when
+// that answers. Throws std::runtime_error when a file that the options name cannot be read.
+std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options);
 
 // Says on stderr why there is nothing to serve. Returns the status to exit with.
 int complain(const std::string& error);

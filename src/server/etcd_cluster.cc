@@ -1,5 +1,3 @@
-#include "server/etcd_cluster.h"
-
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -9,6 +7,7 @@
 #include "config/values.h"
 #include "etcd/etcd_journal.h"
 #include "etcd/grpc_etcd.h"
+#include "server/daemon.h"
 #include "server/log.h"
 
 namespace lockd {

@@ -1,4 +1,6 @@
 // dflockd, lockd-server and dflockd-ha: one server under three sets of flags.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -6,15 +8,10 @@
 #include "config/environment.h"
 #include "config/pages.h"
 #include "server/daemon.h"
-#include "server/descriptor_limit.h"
 #include "server/log.h"
 #include "server/settings/load_options.h"
 #include "server/settings/option_table.h"
 #include "server/tls_identity.h"
-#include "server/version.h"
-#if defined(LOCKD_HA)
-#include "server/etcd_cluster.h"
-#endif
 
 namespace lockd {
 namespace {
@@ -31,6 +28,16 @@ std::string version_text() {
 }
 
 std::string help_text() { return config::help_text(config::place_of(program(kFlavour))); }
+
+// How many descriptors, and so how many connections, this process may have: raises the soft limit
+// to the hard one. The soft one, often 1,024, is kept low for the sake of programs that use
+// select(), which this is not. Once, before there are threads.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, what there is will do
+}
 
 int run(int argc, char** argv) {
   const config::Environment environment = config::process_environment();

@@ -14,13 +14,15 @@
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
 #include "server/admission.h"
-#include "server/etcd_cluster.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
 #include "server/tls_identity.h"
 #include "server/worker_stats.h"
 
 namespace lockd {
+
+// Joins the cluster that the options name. Throws std::runtime_error with a line for people.
+using OpenCluster = std::unique_ptr<ClusterJournal> (*)(const Options& options);
 
 struct ServerContext {
   // Opens the journal, if there is to be one, and recovers from it: throws std::runtime_error with

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/log.h"
-#include "server/milliseconds.h"
+#include "server/reports/report.h"
 #include "server/session/http_session.h"
 #include "server/session/line_session.h"
 

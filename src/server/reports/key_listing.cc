@@ -9,7 +9,6 @@
 
 #include "base/json_text.h"
 #include "lockd/batch.h"
-#include "server/milliseconds.h"
 
 namespace lockd {
 namespace {

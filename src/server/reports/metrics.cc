@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "server/server_context.h"
-#include "server/version.h"
+#include "server/settings/option_table.h"
 
 namespace lockd {
 namespace {

@@ -5,9 +5,8 @@
 #include <string_view>
 
 #include "base/json_text.h"
-#include "server/milliseconds.h"
 #include "server/server_context.h"
-#include "server/version.h"
+#include "server/settings/option_table.h"
 
 namespace lockd {
 namespace {

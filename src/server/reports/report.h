@@ -1,11 +1,13 @@
 // What walks through every key or every counter, and is therefore put together away from the loops.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "lockd/engine.h"
+#include "lockd/types.h"
 
 namespace lockd {
 
@@ -47,5 +49,16 @@ std::string metrics_text(ServerContext& shared);
 // A place in a listing as text, for the next page, and back; false when it is none.
 std::string place_text(const ListPlace& place);
 bool parse_place(std::string_view text, ListPlace* place);
+
+// Lengths of time, as every document of the server has them: in whole milliseconds. Rounded down:
+// what remains of a lease is never told as more than it is.
+inline std::int64_t whole_ms(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+// By the wall clock.
+inline std::int64_t unix_ms_now() {
+  return whole_ms(std::chrono::system_clock::now().time_since_epoch());
+}
 
 }  // namespace lockd

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/json_text.h"
-#include "server/milliseconds.h"
+#include "server/reports/report.h"
 
 namespace lockd {
 namespace {

@@ -12,8 +12,8 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "protocol/http/web_files.h"
-#include "server/milliseconds.h"
 #include "server/readiness.h"
+#include "server/reports/report.h"
 #include "server/session/session_host.h"
 
 namespace lockd {

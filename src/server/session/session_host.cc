@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/milliseconds.h"
+#include "server/reports/report.h"
 
 namespace lockd {
 namespace {

@@ -16,6 +16,8 @@
 
 namespace lockd {
 
+inline constexpr std::string_view kVersion = LOCKD_VERSION;
+
 // dflockd, lockd-server or dflockd-ha, with all its options.
 const config::Command& program(Flavour flavour);
 

@@ -9,7 +9,6 @@
 
 #include "config/pages.h"
 #include "server/settings/option_table.h"
-#include "server/version.h"
 
 namespace lockd {
 namespace {
