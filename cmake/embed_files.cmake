@@ -1,6 +1,6 @@
 # cmake -DOUTPUT=<file.cc> "-DFILES=<file>|<url path>;..." -P embed_files.cmake
 #
-# Writes the source of protocol/http/web_files.h: each file as an array of bytes.
+# Writes find_web_file() of protocol/http/routes.h: each file as an array of bytes.
 
 set(types_html "text/html; charset=utf-8")
 set(types_css "text/css; charset=utf-8")
@@ -24,7 +24,7 @@ foreach(entry IN LISTS FILES)
   math(EXPR number "${number} + 1")
 endforeach()
 
-file(WRITE "${OUTPUT}" "#include \"protocol/http/web_files.h\"
+file(WRITE "${OUTPUT}" "#include \"protocol/http/routes.h\"
 
 namespace lockd {
 namespace {

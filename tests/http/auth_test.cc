@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "protocol/http/routes.h"
-#include "protocol/http/web_files.h"
 #include "support/http_client.h"
 #include "support/outer_addresses.h"
 

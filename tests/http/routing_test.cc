@@ -4,7 +4,6 @@
 #include <string>
 
 #include "protocol/http/routes.h"
-#include "protocol/http/web_files.h"
 #include "support/http_client.h"
 
 namespace lockd {

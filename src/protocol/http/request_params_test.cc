@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/http/http_request.h"
+#include "protocol/http/routes.h"
 
 namespace lockd {
 namespace {

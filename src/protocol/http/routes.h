@@ -1,15 +1,28 @@
-// Which call a method and a path make. The one table: docs/openapi.json is held equal to it by a
-// test, and the metrics are labelled by it.
+// Where a request goes: its target, which call a method and a path make, and the files that the
+// server carries in itself.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "protocol/http/http_request.h"
 
 namespace lockd {
+
+// What a request is aimed at: a path and the questions behind it, decoded.
+struct Target {
+  std::string path;  // decoded
+  std::vector<std::pair<std::string, std::string>> query;
+};
+
+// False when a percent sign is not followed by two hex digits. In the query, and only there, `+` is
+// a space: so do forms and URL libraries write it.
+bool parse_target(std::string_view text, Target* target);
 
 enum class HttpCall : std::uint8_t {
   acquire,
@@ -40,6 +53,8 @@ struct Route {
   std::string_view path;  // "{channel}" stands for the rest of the path
 };
 
+// The one table: docs/openapi.json is held equal to it by a test, and the metrics are labelled by
+// it.
 inline constexpr auto kRoutes = std::to_array<Route>({
     {HttpCall::acquire, HttpMethod::post, "/v1/acquire"},
     {HttpCall::renew, HttpMethod::post, "/v1/renew"},
@@ -79,5 +94,15 @@ std::string_view allowed_methods(const Route& route);
 // For the label of a metric: "acquire", "semaphore_acquire".
 std::string_view call_name(HttpCall call);
 inline constexpr std::size_t kHttpCalls = static_cast<std::size_t>(HttpCall::none) + 1;
+
+// The dashboard's, and the description of the API. Written by cmake/embed_files.cmake.
+struct WebFile {
+  std::string_view path;  // as in a URL
+  std::string_view type;
+  std::string_view content;
+};
+
+// Null when there is none.
+const WebFile* find_web_file(std::string_view path);
 
 }  // namespace lockd

@@ -7,8 +7,6 @@
 #include <set>
 #include <string>
 
-#include "protocol/http/web_files.h"
-
 namespace lockd {
 namespace {
 

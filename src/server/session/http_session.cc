@@ -11,7 +11,7 @@
 #include "base/pattern.h"
 #include "base/secret.h"
 #include "base/text.h"
-#include "protocol/http/web_files.h"
+#include "protocol/http/routes.h"
 #include "server/readiness.h"
 #include "server/reports/report.h"
 #include "server/session/session_host.h"
