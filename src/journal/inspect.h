@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "journal/log_scan.h"
+#include "journal/recovery.h"
 #include "journal/segment_reader.h"
 #include "journal/storage.h"
 #include "lockd/journal.h"

@@ -24,7 +24,7 @@
 #include "base/mutex.h"
 #include "journal/append_buffer.h"
 #include "journal/journal_error.h"
-#include "journal/log_scan.h"
+#include "journal/recovery.h"
 #include "journal/segment_writer.h"
 #include "journal/storage.h"
 #include "lockd/histogram.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "journal/log_journal.h"
-#include "journal/log_scan.h"
+#include "journal/recovery.h"
 #include "journal/testing/memory_storage.h"
 #include "lockd/file_journal.h"
 

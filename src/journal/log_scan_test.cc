@@ -1,5 +1,5 @@
 // What is refused, what is cut, and what is taken for what it is.
-#include "journal/log_scan.h"
+#include "journal/recovery.h"
 
 #include <gtest/gtest.h>
 
