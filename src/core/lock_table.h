@@ -103,7 +103,7 @@ class LockTable {
   // so, or if it is not there.
   bool withdraw(Time now, const HoldId& hold);
 
-  // Gives up a wait: it is settled as cancelled. False when it had ended before.
+  // Gives up a wait: it ends as cancelled. False when it had ended before.
   bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id);
 
   FenceStatus fence(Time now, std::string_view key);

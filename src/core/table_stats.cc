@@ -23,21 +23,21 @@ KeyEvent about(KeyEvent::Type type, const Semaphore& semaphore, Time at) {
 }
 
 KeyEvent about(KeyEvent::Type type, const Hold& hold, Time at) {
-  KeyEvent occurrence = about(type, *hold.semaphore, at);
-  occurrence.holder = hold.holder.display_name();
-  occurrence.fence = hold.fence;
-  occurrence.ttl = hold.ttl;
-  return occurrence;
+  KeyEvent event = about(type, *hold.semaphore, at);
+  event.holder = hold.holder.display_name();
+  event.fence = hold.fence;
+  event.ttl = hold.ttl;
+  return event;
 }
 
 std::uint32_t place_of(const Waiter& waiter) { return waiter.slot + 1; }
 
 KeyEvent about(KeyEvent::Type type, const Waiter& waiter, Time at) {
-  KeyEvent occurrence = about(type, *waiter.semaphore, at);
-  occurrence.holder = waiter.holder.display_name();
-  occurrence.ttl = waiter.ttl;
-  occurrence.place = place_of(waiter);
-  return occurrence;
+  KeyEvent event = about(type, *waiter.semaphore, at);
+  event.holder = waiter.holder.display_name();
+  event.ttl = waiter.ttl;
+  event.place = place_of(waiter);
+  return event;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ using boost::system::error_code;
 using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kAcceptPause = 100ms;
-// Not all: the other loops are at the door too.
+// Not all: the other loops accept too.
 constexpr int kAcceptsAtOnce = 16;
 constexpr auto kRepeatedLogInterval = 60s;
 
@@ -71,7 +71,7 @@ void Acceptor::on_accept(const error_code& error, Connection::Socket socket) {
   });
 }
 
-// Who else stands at the door. One at a time they would wait for as many turns of a busy loop.
+// Who else has connected. One at a time they would wait for as many turns of a busy loop.
 void Acceptor::take_more() {
   for (int more = 1; more < kAcceptsAtOnce; ++more) {
     Connection::Socket socket(loop_.context());

@@ -100,7 +100,7 @@ void Server::stop() {
   drain();
   for (const auto& worker : workers_) worker->stop();
   for (const auto& worker : workers_) worker->join();
-  // The workers listen: they stay until all they waited for is settled, and they have heard of it.
+  // The workers listen: they stay until all they waited for has ended, and they have heard of it.
   context_.engine.close();
   context_.engine.drain_notifications();
   context_.side_work.join();  // before the workers go that it would report to

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "server/log.h"
-#include "server/readiness.h"
+#include "server/session/server_session.h"
 
 namespace lockd {
 namespace {

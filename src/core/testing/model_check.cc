@@ -338,9 +338,9 @@ std::string ModelCheck::check_effects() {
 
 std::string ModelCheck::check_occurrences() {
   const Effects& effects = table_.effects();
-  for (const KeyEvent& occurrence : effects.key_events) {
-    if (occurrence.at > table_.now()) return "an occurrence from the future";
-    if (std::string wrong = onlooker_.see(occurrence); !wrong.empty()) return wrong;
+  for (const KeyEvent& event : effects.key_events) {
+    if (event.at > table_.now()) return "an event from the future";
+    if (std::string wrong = onlooker_.see(event); !wrong.empty()) return wrong;
   }
   for (const Event& event : effects.events) renewals_ += event.type == Event::Type::renewed;
   const Stats stats = table_.stats();

@@ -12,7 +12,6 @@
 #include "base/secret.h"
 #include "base/text.h"
 #include "protocol/http/routes.h"
-#include "server/readiness.h"
 #include "server/reports/report.h"
 #include "server/session/session_host.h"
 

@@ -1,6 +1,6 @@
 // One client's session over HTTP.
 //
-// Requests are answered in order, also when they are pipelined. One that waits in line, or for a
+// Requests are answered in order, also when they are pipelined. One that waits in a queue, or for a
 // report, blocks those behind it. A stream of events or signals is the last reply of its
 // connection: what the client sends behind it is not read.
 #pragma once

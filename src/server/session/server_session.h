@@ -15,6 +15,7 @@
 #include "base/secret.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
+#include "lockd/journal.h"
 #include "protocol/line/line_request.h"
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
@@ -74,7 +75,7 @@ class ServerSession {
 
   // A request blocks: nothing is taken in.
   virtual bool blocked() const = 0;
-  // What it does now is for a peer that is there: it waits in line, or streams.
+  // What it does now is for a peer that is there: it waits in the queue, or streams.
   virtual bool needs_peer() const = 0;
   // What it is granted is not released when it ends: so nothing may be granted to a peer that has
   // gone.
@@ -86,7 +87,7 @@ class ServerSession {
   virtual std::uint64_t request_under_way() const { return 0; }
 
   // Ends what blocks: the wait, or the report that was asked for.
-  virtual void on_wait_done(const WaitResult& settled, std::string& out) = 0;
+  virtual void on_wait_done(const WaitResult& result, std::string& out) = 0;
   virtual void report(std::string_view text, std::string& out) = 0;
   // Something it listens to, or watches.
   virtual void signalled(const Signal& signal, std::string& out) = 0;
@@ -145,6 +146,13 @@ class ServerSession {
   Violation violation_ = Violation::none;
   std::size_t pushed_ = 0;  // in this turn
 };
+
+// Why a server cannot be expected to serve, as /readyz, the overview and the metrics say; empty
+// when it can.
+inline std::string_view why_not_ready(bool draining, Journal::State journal) {
+  if (draining) return "draining";
+  return journal == Journal::State::failed ? "storage" : "";
+}
 
 inline std::string SessionContext::leader_address() const {
   if (cluster == nullptr) return "-";
