@@ -43,7 +43,7 @@ KeyEvent about(KeyEvent::Type type, const Waiter& waiter, Time at) {
 }  // namespace
 
 void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
-  KeyEvent& granted = occurrences_.emplace_back(about(KeyEvent::Type::granted, hold, now));
+  KeyEvent& granted = events_.emplace_back(about(KeyEvent::Type::granted, hold, now));
   if (waiter == nullptr) return;
   granted.lasted = now - waiter->since;
   granted.place = place_of(*waiter);
@@ -51,20 +51,20 @@ void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) 
 }
 
 void TableStats::record_end(const Hold& hold, EndCause cause, Time now) {
-  KeyEvent& ended = occurrences_.emplace_back(about(type_of(cause), hold, now));
+  KeyEvent& ended = events_.emplace_back(about(type_of(cause), hold, now));
   ended.lasted = hold.held_at(now);
   --ended.holders;
 }
 
 void TableStats::record_queued(const Waiter& waiter) {
-  occurrences_.push_back(about(KeyEvent::Type::queued, waiter, waiter.since));
+  events_.push_back(about(KeyEvent::Type::queued, waiter, waiter.since));
 }
 
 void TableStats::gave_up(const Waiter& waiter, Outcome why, Time now) {
   if (why == Outcome::timeout) ++stats_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
   if (!observed_) return;
-  KeyEvent& left = occurrences_.emplace_back(about(KeyEvent::Type::gave_up, waiter, now));
+  KeyEvent& left = events_.emplace_back(about(KeyEvent::Type::gave_up, waiter, now));
   left.outcome = why;
   left.lasted = now - waiter.since;
   --left.waiters;

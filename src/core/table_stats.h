@@ -18,7 +18,7 @@ namespace lockd {
 class alignas(64) TableStats {
  public:
   // Occurrences are added to `key_events`, which outlives this.
-  explicit TableStats(std::vector<KeyEvent>& key_events) : occurrences_(key_events) {}
+  explicit TableStats(std::vector<KeyEvent>& key_events) : events_(key_events) {}
 
   void observe(bool on) { observed_ = on; }
 
@@ -73,7 +73,7 @@ class alignas(64) TableStats {
   void record_end(const Hold& hold, EndCause cause, Time now);
   void record_queued(const Waiter& waiter);
 
-  std::vector<KeyEvent>& occurrences_;
+  std::vector<KeyEvent>& events_;
   bool observed_ = false;
   Stats stats_;                 // what every request counts comes first, on one line with the flag
   std::uint64_t replayed_ = 0;  // grants less ends; modulo 2^64, as what is taken from it

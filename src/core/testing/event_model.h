@@ -17,7 +17,7 @@ namespace lockd {
 class EventModel {
  public:
   // Why it cannot have happened, or an empty string.
-  std::string see(const KeyEvent& occurrence);
+  std::string see(const KeyEvent& event);
 
   // In what the model differs from what was seen, or an empty string.
   std::string difference(const LockModel& model) const;

@@ -51,7 +51,7 @@ std::string ModelCheck::step(const Op& op) {
     if (event.type == Event::Type::granted) past_.emplace_back(event);
   }
   if (wrong.empty()) wrong = check_effects();
-  if (wrong.empty()) wrong = check_occurrences();
+  if (wrong.empty()) wrong = check_events();
   if (wrong.empty()) wrong = check_state();
   const std::uint64_t before = std::exchange(digest_, digest());
   if (wrong.empty() && refused_ && nothing_due && digest_ != before) {
@@ -336,7 +336,7 @@ std::string ModelCheck::check_effects() {
   return model_.difference_of_effects(effects);
 }
 
-std::string ModelCheck::check_occurrences() {
+std::string ModelCheck::check_events() {
   const Effects& effects = table_.effects();
   for (const KeyEvent& event : effects.key_events) {
     if (event.at > table_.now()) return "an event from the future";

@@ -64,7 +64,7 @@ class ModelCheck {
   std::string compare(const LockTable::Reply& reply, const LockModel::Answer& answer);
   std::string compare(const Conflict& its, const std::optional<Conflict>& mine) const;
   std::string check_effects();
-  std::string check_occurrences();
+  std::string check_events();
   std::string check_state();
   std::string check_replicas();
   std::string describe_some();
