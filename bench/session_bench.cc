@@ -77,7 +77,7 @@ void session_requests(benchmark::State& state) {
                     .ask = [](SessionId, const ReportRequest&) {},
                     .wake = [] {}});
   std::string out;
-  HostedSession& hosted =
+  Transport& hosted =
       host.open(std::make_unique<LineSession>(host.context(), 1), std::make_unique<Memory>(out));
   std::vector<bench::Dialogue> all = dialogues(1024);
   std::string in;

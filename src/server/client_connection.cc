@@ -36,21 +36,16 @@ ClientConnection::ClientConnection(Worker& worker, Connection::Socket socket,
 
 ClientConnection::~ClientConnection() { worker_.gone(*this, address_); }
 
-void ClientConnection::start(HostedSession& hosted) {
-  hosted_ = &hosted;
-  connection_.start();
-}
-
 // What comes in.
 
 std::size_t ClientConnection::on_input(std::string_view unread) {
-  const std::size_t taken = worker_.host().receive(*hosted_, unread);
+  const std::size_t taken = worker_.host().receive(*this, unread);
   const std::uint64_t under_way = session().request_under_way();
   if (std::exchange(request_, under_way) != under_way) request_since_ = worker_.loop().turn_time();
   return taken;
 }
 
-void ClientConnection::on_end_of_input() { worker_.host().peer_closed(*hosted_); }
+void ClientConnection::on_end_of_input() { worker_.host().peer_closed(*this); }
 
 void ClientConnection::on_broken() {
   if (const std::string_view error = connection_.tls_error(); !error.empty()) {
@@ -59,7 +54,7 @@ void ClientConnection::on_broken() {
                {"peer", address_.to_string()},
                {"error", std::string(error)}});
   }
-  worker_.host().broken(*hosted_);
+  worker_.host().broken(*this);
 }
 
 // What stood behind the request that blocked. Silence counts from its reply.
@@ -91,7 +86,7 @@ bool ClientConnection::has_room_for_signal() {
   // the journal cannot be tried.
   if (is_behind() && !worker_.has_journal()) {
     connection_.flush();
-    if (hosted_->is_over) return true;
+    if (is_over()) return true;
     if (connection_.unsent_size() == 0) signals_unsent_ = 1;
   }
   const bool slow = is_behind() && connection_.waits_for_peer();
@@ -124,11 +119,11 @@ void ClientConnection::on_session_end(const ServerSession& session) {
 // Time.
 
 void ClientConnection::check_silence(Connection::Clock::time_point now) {
-  if (hosted_->is_corked) return;  // it is the disk that is silent
+  if (is_corked()) return;  // it is the disk that is silent
   SessionHost& host = worker_.host();
   // A handshake has that long as a whole: a byte now and then does not prolong it.
   if (!connection_.established()) {
-    if (now - connection_.opened() > worker_.options().read_timeout) host.cut(*hosted_);
+    if (now - connection_.opened() > worker_.options().read_timeout) host.cut(*this);
     return;
   }
   if (session().fate() != ServerSession::Fate::open) return;
@@ -142,25 +137,25 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
   if (request_ != 0) last_sign = request_since_;  // a byte now and then does not prolong it
   // A tick more: what is known is when the turn began that the bytes came in.
   const bool silent = now - last_sign > worker_.options().read_timeout + Loop::kTick;
-  if (silent && (in_request || !host.may_be_silent(*hosted_))) {
-    return host.time_out(*hosted_, in_request);
+  if (silent && (in_request || !host.may_be_silent(*this))) {
+    return host.time_out(*this, in_request);
   }
   if (now - std::max(last_ping_, connection_.opened()) < kPingInterval) return;
   last_ping_ = now;
-  host.ping(*hosted_);
+  host.ping(*this);
 }
 
 bool ClientConnection::watch(Connection::Clock::time_point now) {
   SessionHost& host = worker_.host();
   connection_.check(now);
-  if (!hosted_->is_over && connection_.input_is_full() && session().needs_peer() &&
+  if (!is_over() && connection_.input_is_full() && session().needs_peer() &&
       connection_.peer_has_left()) {
-    host.finish(*hosted_, SessionHost::Ender::peer);
+    host.finish(*this, SessionHost::Ender::peer);
   }
   const Duration write_timeout = worker_.options().write_timeout;
-  if (write_timeout > 0s && connection_.stalled(now, write_timeout)) host.cut(*hosted_);
-  if (!hosted_->is_over && is_refused() && refusal_is_over(now)) {
-    host.finish(*hosted_, SessionHost::Ender::server);
+  if (write_timeout > 0s && connection_.stalled(now, write_timeout)) host.cut(*this);
+  if (!is_over() && is_refused() && refusal_is_over(now)) {
+    host.finish(*this, SessionHost::Ender::server);
   }
   return needs_watching();
 }

@@ -26,8 +26,8 @@ class ClientConnection final : public Transport, private Connection::Handler {
                    boost::asio::ip::address address);
   ~ClientConnection() override;
 
-  // Begins to read, for the session that it carries.
-  void start(HostedSession& hosted);
+  // Begins to read, for the session that it carries by now.
+  void start() { connection_.start(); }
 
   // About once a second: whether it has been silent for too long, or should say something itself.
   void check_silence(Connection::Clock::time_point now);
@@ -62,17 +62,15 @@ class ClientConnection final : public Transport, private Connection::Handler {
   void on_end_of_input() override;
   void on_broken() override;
 
-  const ServerSession& session() const { return *hosted_->session; }
   bool is_refused() const { return session().fate() == ServerSession::Fate::refused; }
   bool needs_watching() const {
-    return connection_.needs_watching() || (!hosted_->is_over && is_refused());
+    return connection_.needs_watching() || (!is_over() && is_refused());
   }
   bool refusal_is_over(Connection::Clock::time_point now);
 
   Worker& worker_;
   const boost::asio::ip::address address_;
   Connection connection_;
-  HostedSession* hosted_ = nullptr;
   std::uint32_t signals_unsent_ = 0;
   std::uint64_t request_ = 0;                      // that is under way, by number
   Connection::Clock::time_point last_reply_{};     // to a request that had blocked

@@ -110,12 +110,12 @@ void Worker::admit(Protocol protocol, Connection::Socket socket) {
                                                        server_.tls.open_channel(), address);
   ClientConnection& started = *connection;
   round_.push_back(&started);
-  HostedSession& hosted = host_.open(std::move(session), std::move(connection));
+  host_.open(std::move(session), std::move(connection));
   if (is_foreign) {
     log_protected(protocol, address);
-    host_.turn_away(hosted);
+    host_.turn_away(started);
   }
-  started.start(hosted);
+  started.start();
 }
 
 void Worker::log_protected(Protocol protocol, const boost::asio::ip::address& peer) {

@@ -188,7 +188,7 @@ TEST(LineSignals, AListenerThatNeverReadsIsClosed) {
 // Many listeners make much of one read: the rest of it is for later turns.
 TEST(LineSignals, APublisherTakesTurnsWithOthers) {
   SessionHarness harness{Options{}};
-  HostedSession& hosted = harness.open<LineSession>();
+  Transport& hosted = harness.open<LineSession>();
   ASSERT_EQ(harness.host().receive(hosted, "listen\na\n\n"), 10U);
   const std::string signals = repeated("signal\na\nx\n", 100'000);
   const std::size_t taken = harness.host().receive(hosted, signals);

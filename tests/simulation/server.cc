@@ -31,20 +31,17 @@ class Server::WireTransport final : public Transport {
   WireTransport(Server& server, std::uint64_t wire) : server_(server), wire_(wire) {}
   ~WireTransport() override { server_.wires_.erase(wire_); }
 
-  void start(HostedSession& hosted) { hosted_ = &hosted; }
-  HostedSession& hosted() { return *hosted_; }
-
   void receive(std::string_view bytes) {
     unread_ += bytes;
     resume_input();
   }
   void receive_end() {
     input_ended_ = true;
-    server_.host_->peer_closed(*hosted_);
+    server_.host_->peer_closed(*this);
   }
   void receive_reset() {
     is_closed_ = true;
-    server_.host_->broken(*hosted_);
+    server_.host_->broken(*this);
   }
 
   std::string& output() override { return output_; }
@@ -62,7 +59,7 @@ class Server::WireTransport final : public Transport {
   // As far as the session goes: what is left waits for one that blocks, or is half a request.
   void resume_input() override {
     for (std::size_t taken = 1; taken > 0 && !unread_.empty();) {
-      taken = server_.host_->receive(*hosted_, unread_);
+      taken = server_.host_->receive(*this, unread_);
       unread_.erase(0, taken);
     }
   }
@@ -92,7 +89,6 @@ class Server::WireTransport final : public Transport {
 
   Server& server_;
   const std::uint64_t wire_;
-  HostedSession* hosted_ = nullptr;
   std::string unread_;
   std::string output_;
   std::size_t corked_ = 0;
@@ -155,7 +151,7 @@ std::uint64_t Server::requests() const {
 // Null when its session is over.
 Server::WireTransport* Server::find(std::uint64_t wire) const {
   const auto found = wires_.find(wire);
-  return found == wires_.end() || found->second->hosted().is_over ? nullptr : found->second;
+  return found == wires_.end() || found->second->is_over() ? nullptr : found->second;
 }
 
 void Server::open(std::uint64_t wire, bool is_http) {
@@ -166,8 +162,8 @@ void Server::open(std::uint64_t wire, bool is_http) {
     session = std::make_unique<LineSession>(host_->context(), wire);
   }
   auto transport = std::make_unique<WireTransport>(*this, wire);
-  WireTransport* const opened = wires_[wire] = transport.get();
-  opened->start(host_->open(std::move(session), std::move(transport)));
+  wires_[wire] = transport.get();
+  host_->open(std::move(session), std::move(transport));
 }
 
 void Server::receive(std::uint64_t wire, std::string_view bytes) {

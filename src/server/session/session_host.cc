@@ -20,25 +20,24 @@ SessionHost::SessionHost(const HostSetup& setup)
 
 // Clients come, speak and go.
 
-HostedSession& SessionHost::open(std::unique_ptr<ServerSession> session,
-                                 std::unique_ptr<Transport> transport) {
-  auto hosted = std::make_unique<HostedSession>(
-      HostedSession{.session = std::move(session), .transport = std::move(transport)});
-  const SessionId id = hosted->session->id();
-  return *(sessions_[id] = std::move(hosted));
+Transport& SessionHost::open(std::unique_ptr<ServerSession> session,
+                             std::unique_ptr<Transport> transport) {
+  transport->session_ = std::move(session);
+  const SessionId id = transport->session_->id();
+  return *(sessions_[id] = std::move(transport));
 }
 
 // Whatever the call makes the session say rests on what it asked the engine for, and on no more.
 template <typename Call>
-void SessionHost::let_speak(HostedSession& hosted, Call call) {
+void SessionHost::let_speak(Transport& hosted, Call call) {
   batch_.take_position();
-  call(*hosted.session, hosted.transport->output());
-  hosted.rests_on = std::max(hosted.rests_on, batch_.take_position());
+  call(*hosted.session_, hosted.output());
+  hosted.rests_on_ = std::max(hosted.rests_on_, batch_.take_position());
   touch(hosted);
 }
 
-std::size_t SessionHost::receive(HostedSession& hosted, std::string_view unread) {
-  if (hosted.is_over || hosted.session->fate() != ServerSession::Fate::open) return unread.size();
+std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
+  if (hosted.is_over_ || hosted.session_->fate() != ServerSession::Fate::open) return unread.size();
   std::size_t taken = 0;
   let_speak(hosted, [&](ServerSession& session, std::string& out) {
     taken = session.take_in(unread, out);
@@ -47,68 +46,68 @@ std::size_t SessionHost::receive(HostedSession& hosted, std::string_view unread)
 }
 
 // What was complete is answered first; what waits in the queue, or is half there, never will be.
-void SessionHost::peer_closed(HostedSession& hosted) {
-  hosted.input_ended = true;
+void SessionHost::peer_closed(Transport& hosted) {
+  hosted.input_ended_ = true;
   touch(hosted);
 }
 
-void SessionHost::turn_away(HostedSession& hosted) {
+void SessionHost::turn_away(Transport& hosted) {
   let_speak(hosted, [](ServerSession& session, std::string& out) { session.turn_away(out); });
 }
 
-void SessionHost::time_out(HostedSession& hosted, bool half) {
+void SessionHost::time_out(Transport& hosted, bool half) {
   let_speak(hosted,
             [half](ServerSession& session, std::string& out) { session.time_out(half, out); });
 }
 
-bool SessionHost::may_be_silent(HostedSession& hosted) { return hosted.session->may_be_silent(); }
+bool SessionHost::may_be_silent(Transport& hosted) { return hosted.session_->may_be_silent(); }
 
-void SessionHost::ping(HostedSession& hosted) {
-  std::string& out = hosted.transport->output();
+void SessionHost::ping(Transport& hosted) {
+  std::string& out = hosted.output();
   const std::size_t size = out.size();
-  hosted.session->ping(out);
+  hosted.session_->ping(out);
   if (out.size() > size) touch(hosted);
 }
 
 void SessionHost::drain() {
   context_.draining = true;
-  for (HostedSession* hosted : all()) {
-    if (hosted->is_over) continue;
+  for (Transport* hosted : all()) {
+    if (hosted->is_over_) continue;
     let_speak(*hosted, [](ServerSession& session, std::string& out) { session.drain(out); });
   }
 }
 
 void SessionHost::send_waiting_elsewhere() {
-  for (HostedSession* hosted : all()) {
-    if (!hosted->is_corked && !hosted->session->blocked()) continue;
+  for (Transport* hosted : all()) {
+    if (!hosted->is_corked_ && !hosted->session_->blocked()) continue;
     end(*hosted, Ender::journal);
-    hosted->transport->close();
+    hosted->close();
   }
 }
 
 void SessionHost::cut_all() {
-  for (HostedSession* hosted : all()) {
-    if (!hosted->is_over) cut(*hosted);
+  for (Transport* hosted : all()) {
+    if (!hosted->is_over_) cut(*hosted);
   }
 }
 
 // To be gone through while some of them end.
-std::vector<HostedSession*> SessionHost::all() const {
-  std::vector<HostedSession*> all;
+std::vector<Transport*> SessionHost::all() const {
+  std::vector<Transport*> all;
   all.reserve(sessions_.size());
   for (const auto& [id, hosted] : sessions_) all.push_back(hosted.get());
   return all;
 }
 
-HostedSession* SessionHost::find(SessionId id) const {
+Transport* SessionHost::find(SessionId id) const {
   const auto found = sessions_.find(id);
   return found == sessions_.end() ? nullptr : found->second.get();
 }
 
 // Null: it has closed meanwhile.
-HostedSession* SessionHost::find_open(SessionId id) const {
-  HostedSession* const hosted = find(id);
-  return hosted == nullptr || hosted->is_over ? nullptr : hosted;
+Transport* SessionHost::find_open(SessionId id) const {
+  Transport* const hosted = find(id);
+  return hosted == nullptr || hosted->is_over_ ? nullptr : hosted;
 }
 
 // From other threads, and from this one.
@@ -146,53 +145,53 @@ bool SessionHost::take_inbox() {
 }
 
 void SessionHost::take(const WaitResult& result) {
-  HostedSession* const hosted = find_open(result.id);
+  Transport* const hosted = find_open(result.id);
   if (hosted == nullptr) return take_back(result);
   if (result.outcome == Outcome::ok && is_nobodys(*hosted)) {
     finish(*hosted, Ender::peer);
     return take_back(result);
   }
   if (result.outcome == Outcome::ok) note_hand_off(*hosted, result);
-  hosted->rests_on = std::max(hosted->rests_on, result.position);
+  hosted->rests_on_ = std::max(hosted->rests_on_, result.position);
   let_speak(*hosted,
             [&](ServerSession& session, std::string& out) { session.on_wait_done(result, out); });
-  hosted->transport->resume_input();
+  hosted->resume_input();
 }
 
 // The wait is kept only where the grant may have to be taken back.
-void SessionHost::note_hand_off(HostedSession& hosted, const WaitResult& result) {
-  auto& hand_off = hosted.hand_offs.emplace_back();
+void SessionHost::note_hand_off(Transport& hosted, const WaitResult& result) {
+  auto& hand_off = hosted.hand_offs_.emplace_back();
   hand_off.grant = result.grant;
-  hand_off.said = hosted.transport->said();
-  if (hosted.session->holds_outlive_it()) hand_off.wait = hosted.session->wait();
+  hand_off.said = hosted.said();
+  if (hosted.session_->holds_outlive_it()) hand_off.wait = hosted.session_->wait();
 }
 
 void SessionHost::take(const ReportFor& delivery) {
-  HostedSession* const hosted = find_open(delivery.id);
+  Transport* const hosted = find_open(delivery.id);
   if (hosted == nullptr) return;
-  hosted->rests_on = std::max(hosted->rests_on, delivery.result.position);
+  hosted->rests_on_ = std::max(hosted->rests_on_, delivery.result.position);
   let_speak(*hosted, [&](ServerSession& session, std::string& out) {
     session.report(delivery.result.text, out);
   });
-  hosted->transport->resume_input();
+  hosted->resume_input();
 }
 
 void SessionHost::take(const SignalFor& delivery) {
   for (const SessionId id : delivery.listeners) {
-    HostedSession* const hosted = find_open(id);
+    Transport* const hosted = find_open(id);
     if (hosted == nullptr) continue;
-    if (!hosted->transport->has_room_for_signal()) {
+    if (!hosted->has_room_for_signal()) {
       cut(*hosted);
-    } else if (!hosted->is_over) {  // which the transport may just have found out
-      hosted->session->signalled(*delivery.signal, hosted->transport->output());
+    } else if (!hosted->is_over_) {  // which the transport may just have found out
+      hosted->session_->signalled(*delivery.signal, hosted->output());
       touch(*hosted);
     }
   }
 }
 
 // Whether a grant would outlive a peer that has gone, which nobody knew yet.
-bool SessionHost::is_nobodys(const HostedSession& hosted) const {
-  return hosted.session->holds_outlive_it() && hosted.transport->peer_has_left();
+bool SessionHost::is_nobodys(const Transport& hosted) const {
+  return hosted.session_->holds_outlive_it() && hosted.peer_has_left();
 }
 
 void SessionHost::take_back(const WaitResult& result) {
@@ -211,11 +210,11 @@ void SessionHost::take_back(const ServerSession::Wait& wait, const Grant& grant)
 }
 
 // Grants that the peer will never hear of.
-void SessionHost::take_back_unsent(HostedSession& hosted) {
-  if (hosted.hand_offs.empty() || !hosted.session->holds_outlive_it()) return;
-  hosted.transport->unsay(hosted.hand_offs.front().said);
-  for (const auto& hand_off : hosted.hand_offs) take_back(hand_off.wait, hand_off.grant);
-  hosted.hand_offs.clear();
+void SessionHost::take_back_unsent(Transport& hosted) {
+  if (hosted.hand_offs_.empty() || !hosted.session_->holds_outlive_it()) return;
+  hosted.unsay(hosted.hand_offs_.front().said);
+  for (const auto& hand_off : hosted.hand_offs_) take_back(hand_off.wait, hand_off.grant);
+  hosted.hand_offs_.clear();
 }
 
 // Those who watch keys.
@@ -238,18 +237,18 @@ void SessionHost::show_events() {
   std::uint64_t place = shown + missed;
   for (const Watcher& watcher : watchers_) {
     const std::uint64_t from = std::max(shown, watcher.from);
-    if (from < place) find(watcher.id)->session->missed(place - from);
+    if (from < place) find(watcher.id)->session_->missed(place - from);
   }
   for (const auto& entry : entries) {
     const KeyEventJson event = show(*entry, unix_ms - whole_ms(now - entry->event.at));
     for (const Watcher& watcher : watchers_) {
       if (watcher.from > place) continue;
-      HostedSession& hosted = *find(watcher.id);
-      if (!hosted.transport->has_room_for_event()) {
-        hosted.session->missed(1);
+      Transport& hosted = *find(watcher.id);
+      if (!hosted.has_room_for_event()) {
+        hosted.session_->missed(1);
         continue;
       }
-      hosted.session->on_key_event(event, hosted.transport->output());
+      hosted.session_->on_key_event(event, hosted.output());
       touch(hosted);
     }
     ++place;
@@ -266,50 +265,50 @@ void SessionHost::end_turn() {
     batch_.commit();
   } while (take_inbox());
   ending_turn = nullptr;
-  while (HostedSession* hosted = touched_.pop_front()) flush(*hosted);
+  while (Transport* hosted = touched_.pop_front()) flush(*hosted);
   open_gate();
   batch_.commit();  // what a session released whose peer was found to be gone
   forget_those_gone();
 }
 
-void SessionHost::touch(HostedSession& hosted) {
-  if (!hosted.touched.linked()) touched_.push_back(&hosted);
+void SessionHost::touch(Transport& hosted) {
+  if (!hosted.touched_.linked()) touched_.push_back(&hosted);
 }
 
-void SessionHost::flush(HostedSession& hosted) {
-  if (!hosted.is_corked) send_or_cork(hosted);
-  if (!hosted.is_over) close_when_over(hosted);
-  hosted.transport->on_turn_end();
+void SessionHost::flush(Transport& hosted) {
+  if (!hosted.is_corked_) send_or_cork(hosted);
+  if (!hosted.is_over_) close_when_over(hosted);
+  hosted.on_turn_end();
 }
 
-void SessionHost::send_or_cork(HostedSession& hosted) {
-  if (hosted.transport->output().empty()) return;
-  hosted.is_corked = !is_durable(hosted.rests_on);
-  if (!hosted.is_corked) {
-    count_hand_offs(hosted, hosted.transport->said());
-    return hosted.transport->flush();
+void SessionHost::send_or_cork(Transport& hosted) {
+  if (hosted.output().empty()) return;
+  hosted.is_corked_ = !is_durable(hosted.rests_on_);
+  if (!hosted.is_corked_) {
+    count_hand_offs(hosted, hosted.said());
+    return hosted.flush();
   }
-  hosted.transport->cork();
-  hosted.corked_until = hosted.transport->said();
-  gate_.push({hosted.rests_on, hosted.session->id()});
+  hosted.cork();
+  hosted.corked_until_ = hosted.said();
+  gate_.push({hosted.rests_on_, hosted.session_->id()});
 }
 
-void SessionHost::uncork(HostedSession& hosted) {
-  if (!hosted.is_over && !hosted.hand_offs.empty() && is_nobodys(hosted)) {
+void SessionHost::uncork(Transport& hosted) {
+  if (!hosted.is_over_ && !hosted.hand_offs_.empty() && is_nobodys(hosted)) {
     finish(hosted, Ender::peer);
   }
-  count_hand_offs(hosted, hosted.corked_until);
-  hosted.is_corked = false;
-  if (hosted.transport->uncork()) send_or_cork(hosted);
-  if (hosted.closes && !hosted.is_corked) hosted.transport->close_gently();
-  hosted.transport->on_turn_end();
+  count_hand_offs(hosted, hosted.corked_until_);
+  hosted.is_corked_ = false;
+  if (hosted.uncork()) send_or_cork(hosted);
+  if (hosted.closes_ && !hosted.is_corked_) hosted.close_gently();
+  hosted.on_turn_end();
 }
 
 // From the grant to the moment at which its bytes may leave.
-void SessionHost::count_hand_offs(HostedSession& hosted, std::uint64_t until) {
-  if (hosted.hand_offs.empty()) return;
+void SessionHost::count_hand_offs(Transport& hosted, std::uint64_t until) {
+  if (hosted.hand_offs_.empty()) return;
   const Time now = context_.engine.now();
-  std::erase_if(hosted.hand_offs, [&](const HostedSession::HandOff& hand_off) {
+  std::erase_if(hosted.hand_offs_, [&](const Transport::HandOff& hand_off) {
     if (hand_off.said >= until) return false;
     context_.stats.hand_off.add(now - (hand_off.grant.expires_at - hand_off.grant.ttl));
     return true;
@@ -323,7 +322,7 @@ void SessionHost::open_gate() {
     const Corked next = gate_.top();
     if (is_durable(next.position)) {
       gate_.pop();
-      HostedSession* const hosted = find(next.id);
+      Transport* const hosted = find(next.id);
       if (hosted != nullptr) uncork(*hosted);
     } else if (wants_durable_.exchange(true)) {
       return;
@@ -337,45 +336,44 @@ void SessionHost::on_durable() {
 
 // Ends.
 
-bool SessionHost::has_half_a_request(const HostedSession& hosted) const {
-  const Transport& transport = *hosted.transport;
-  return transport.has_unread() && !transport.input_pending() && !hosted.session->blocked();
+bool SessionHost::has_half_a_request(const Transport& hosted) const {
+  return hosted.has_unread() && !hosted.input_pending() && !hosted.session_->blocked();
 }
 
-void SessionHost::close_when_over(HostedSession& hosted) {
-  const ServerSession& session = *hosted.session;
-  if (hosted.input_ended && session.needs_peer()) return finish(hosted, Ender::peer);
-  const bool all_taken_in = hosted.input_ended && !hosted.transport->input_pending();
+void SessionHost::close_when_over(Transport& hosted) {
+  const ServerSession& session = *hosted.session_;
+  if (hosted.input_ended_ && session.needs_peer()) return finish(hosted, Ender::peer);
+  const bool all_taken_in = hosted.input_ended_ && !hosted.input_pending();
   const bool is_over = session.fate() == ServerSession::Fate::closes ||
                        (all_taken_in && session.fate() != ServerSession::Fate::refused);
   if (!is_over || session.blocked()) return;
   finish(hosted, all_taken_in ? Ender::peer : Ender::server);
 }
 
-void SessionHost::broken(HostedSession& hosted) {
+void SessionHost::broken(Transport& hosted) {
   take_back_unsent(hosted);
   end(hosted, Ender::peer);
 }
 
-void SessionHost::finish(HostedSession& hosted, Ender ender) {
+void SessionHost::finish(Transport& hosted, Ender ender) {
   if (ender == Ender::peer) take_back_unsent(hosted);
   end(hosted, ender);
-  hosted.closes = true;
-  const bool waits = hosted.is_corked && !hosted.transport->output().empty();
-  if (!waits) hosted.transport->close_gently();
+  hosted.closes_ = true;
+  const bool waits = hosted.is_corked_ && !hosted.output().empty();
+  if (!waits) hosted.close_gently();
 }
 
-void SessionHost::cut(HostedSession& hosted) {
+void SessionHost::cut(Transport& hosted) {
   take_back_unsent(hosted);
   end(hosted, Ender::server);
-  hosted.transport->close();
+  hosted.close();
 }
 
 // The session is over, whatever becomes of its transport. A server that stops and will recover is
 // no disconnect of its clients, nor is one that cannot reach its journal.
-void SessionHost::end(HostedSession& hosted, Ender ender) {
-  if (std::exchange(hosted.is_over, true)) return;
-  ServerSession& session = *hosted.session;
+void SessionHost::end(Transport& hosted, Ender ender) {
+  if (std::exchange(hosted.is_over_, true)) return;
+  ServerSession& session = *hosted.session_;
   const bool is_open = session.fate() == ServerSession::Fate::open;
   if (ender == Ender::peer && is_open && has_half_a_request(hosted)) session.cut_short();
   const bool stops = ender == Ender::server && context_.draining;
@@ -384,15 +382,15 @@ void SessionHost::end(HostedSession& hosted, Ender ender) {
   if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {
     context_.feed.remove_watcher();
   }
-  hosted.transport->on_session_end(session);
+  hosted.on_session_end(session);
   leaving_.push_back(&hosted);
 }
 
 void SessionHost::forget_those_gone() {
-  std::erase_if(leaving_, [this](HostedSession* hosted) {
-    if (!hosted->transport->is_idle()) return false;
-    if (hosted->touched.linked()) touched_.remove(hosted);
-    sessions_.erase(hosted->session->id());
+  std::erase_if(leaving_, [this](Transport* hosted) {
+    if (!hosted->is_idle()) return false;
+    if (hosted->touched_.linked()) touched_.remove(hosted);
+    sessions_.erase(hosted->session_->id());
     return true;
   });
 }

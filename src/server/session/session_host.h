@@ -35,27 +35,6 @@
 
 namespace lockd {
 
-// One session and its transport. Its members are the host's to change.
-struct HostedSession {
-  // A grant to a wait, whose answer is in the output and has not left.
-  struct HandOff {
-    Grant grant{};
-    std::uint64_t said = 0;      // before it
-    ServerSession::Wait wait{};  // when the grant outlives the session
-  };
-
-  std::unique_ptr<ServerSession> session;
-  std::unique_ptr<Transport> transport;
-  Position rests_on = 0;           // the output as a whole
-  std::uint64_t corked_until = 0;  // of what was said: the part that is corked
-  std::vector<HandOff> hand_offs{};
-  bool is_corked = false;
-  bool input_ended = false;  // the peer sends no more
-  bool is_over = false;      // the session; its last output may still be corked
-  bool closes = false;       // when that has left
-  ListHook<HostedSession> touched{};
-};
-
 class SessionHost final : private Listener, private Mailbox {
  public:
   explicit SessionHost(const HostSetup& setup);
@@ -64,28 +43,28 @@ class SessionHost final : private Listener, private Mailbox {
   std::size_t size() const { return sessions_.size(); }
 
   // A client has come. The session must have been made for this host's context().
-  HostedSession& open(std::unique_ptr<ServerSession> session, std::unique_ptr<Transport> transport);
+  Transport& open(std::unique_ptr<ServerSession> session, std::unique_ptr<Transport> transport);
   // Executes what is complete in `unread`, as far as the session can go now, and returns how many
   // bytes were taken.
-  std::size_t receive(HostedSession& hosted, std::string_view unread);
+  std::size_t receive(Transport& hosted, std::string_view unread);
   // The peer has closed or half-closed: what was complete is answered first.
-  void peer_closed(HostedSession& hosted);
+  void peer_closed(Transport& hosted);
   // Nothing can be read or written any more.
-  void broken(HostedSession& hosted);
+  void broken(Transport& hosted);
 
   // It is not served here, whatever it says.
-  void turn_away(HostedSession& hosted);
+  void turn_away(Transport& hosted);
   // Its peer has been silent for too long; `half` of a request is there. And whether that matters.
-  void time_out(HostedSession& hosted, bool half);
-  bool may_be_silent(HostedSession& hosted);
+  void time_out(Transport& hosted, bool half);
+  bool may_be_silent(Transport& hosted);
   // It may have something to say just to show that it is alive.
-  void ping(HostedSession& hosted);
+  void ping(Transport& hosted);
 
   // Ends a session, sends what there is and closes; as the peer's doing, or the server's.
   enum class Ender : std::uint8_t { peer, server, journal };
-  void finish(HostedSession& hosted, Ender ender);
+  void finish(Transport& hosted, Ender ender);
   // At once.
-  void cut(HostedSession& hosted);
+  void cut(Transport& hosted);
   void cut_all();  // those that are not over
   // The server begins to stop: what blocks is given up, the next request of each is the last.
   void drain();
@@ -143,38 +122,38 @@ class SessionHost final : private Listener, private Mailbox {
   void take(const WaitResult& result);
   void take(const SignalFor& delivery);
   void take(const ReportFor& delivery);
-  void note_hand_off(HostedSession& hosted, const WaitResult& result);
+  void note_hand_off(Transport& hosted, const WaitResult& result);
   void take_back(const WaitResult& result);
   void take_back(const ServerSession::Wait& wait, const Grant& grant);
-  void take_back_unsent(HostedSession& hosted);
-  bool is_nobodys(const HostedSession& hosted) const;
+  void take_back_unsent(Transport& hosted);
+  bool is_nobodys(const Transport& hosted) const;
 
-  HostedSession* find(SessionId id) const;
-  HostedSession* find_open(SessionId id) const;
+  Transport* find(SessionId id) const;
+  Transport* find_open(SessionId id) const;
   template <typename Call>
-  void let_speak(HostedSession& hosted, Call call);
-  void touch(HostedSession& hosted);
-  void flush(HostedSession& hosted);
-  void send_or_cork(HostedSession& hosted);
-  void uncork(HostedSession& hosted);
-  void count_hand_offs(HostedSession& hosted, std::uint64_t until);
+  void let_speak(Transport& hosted, Call call);
+  void touch(Transport& hosted);
+  void flush(Transport& hosted);
+  void send_or_cork(Transport& hosted);
+  void uncork(Transport& hosted);
+  void count_hand_offs(Transport& hosted, std::uint64_t until);
   void open_gate();
   bool is_durable(Position position) const { return context_.engine.is_durable(position); }
 
-  bool has_half_a_request(const HostedSession& hosted) const;
-  void close_when_over(HostedSession& hosted);
-  void end(HostedSession& hosted, Ender ender);
+  bool has_half_a_request(const Transport& hosted) const;
+  void close_when_over(Transport& hosted);
+  void end(Transport& hosted, Ender ender);
   void forget_those_gone();
-  std::vector<HostedSession*> all() const;
+  std::vector<Transport*> all() const;
 
   SessionContext context_;
-  boost::unordered_flat_map<SessionId, std::unique_ptr<HostedSession>> sessions_;
-  std::vector<HostedSession*> leaving_;  // over; their transports are not idle yet
+  boost::unordered_flat_map<SessionId, std::unique_ptr<Transport>> sessions_;
+  std::vector<Transport*> leaving_;  // over; their transports are not idle yet
   // Waits of sessions that are over: if they end with a grant, that is taken back.
   boost::unordered_flat_map<SessionId, ServerSession::Wait> abandoned_;
   std::vector<Watcher> watchers_;
   std::uint64_t feed_place_ = 0;  // how far they have been told
-  List<HostedSession, &HostedSession::touched> touched_;
+  List<Transport, &Transport::touched_> touched_;
   Gate gate_;
   std::atomic<bool> wants_durable_{false};  // the gate is not empty
 

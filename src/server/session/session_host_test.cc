@@ -18,16 +18,16 @@ namespace {
 
 class SessionHostTest : public testing::Test {
  protected:
-  HostedSession& connect() { return harness_.open<LineSession>(++last_id_); }
-  HostedSession& browse() { return harness_.open<HttpSession>(++last_id_); }
+  Transport& connect() { return harness_.open<LineSession>(++last_id_); }
+  Transport& browse() { return harness_.open<HttpSession>(++last_id_); }
 
-  void say(HostedSession& hosted, std::string_view command, std::string_view key,
+  void say(Transport& hosted, std::string_view command, std::string_view key,
            std::string_view argument) {
     std::string lines;
     for (const std::string_view line : {command, key, argument}) (lines += line) += '\n';
     ASSERT_EQ(harness_.host().receive(hosted, lines), lines.size());
   }
-  void post(HostedSession& hosted, std::string_view path, const std::string& body) {
+  void post(Transport& hosted, std::string_view path, const std::string& body) {
     const std::string request = "POST " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" +
                                 "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
                                 body;
@@ -39,9 +39,9 @@ class SessionHostTest : public testing::Test {
     end_turn();
   }
   // All that the session has said and that has left.
-  static std::string heard(const HostedSession& hosted) { return SessionHarness::said_by(hosted); }
+  static std::string heard(const Transport& hosted) { return SessionHarness::said_by(hosted); }
   // Takes the lock, all the way; the token.
-  std::string take(HostedSession& hosted, std::string_view key) {
+  std::string take(Transport& hosted, std::string_view key) {
     say(hosted, "l", key, "0 1000");
     end_turn();
     sync();
@@ -55,7 +55,7 @@ class SessionHostTest : public testing::Test {
 };
 
 TEST_F(SessionHostTest, NothingLeavesBeforeWhatItRestsOnIsDurable) {
-  HostedSession& client = connect();
+  Transport& client = connect();
   say(client, "l", "k", "0 30");
   end_turn();
   EXPECT_EQ(heard(client), "");
@@ -64,8 +64,8 @@ TEST_F(SessionHostTest, NothingLeavesBeforeWhatItRestsOnIsDurable) {
 }
 
 TEST_F(SessionHostTest, NobodyWaitsForWhatOthersDidInTheSameTurn) {
-  HostedSession& writer = connect();
-  HostedSession& other = connect();
+  Transport& writer = connect();
+  Transport& other = connect();
   say(writer, "l", "k", "0 30");
   say(other, "ping", "", "");
   end_turn();
@@ -74,9 +74,9 @@ TEST_F(SessionHostTest, NobodyWaitsForWhatOthersDidInTheSameTurn) {
 }
 
 TEST_F(SessionHostTest, AGrantLeavesWithTheReleaseThatMadeItPossible) {
-  HostedSession& holder = connect();
-  HostedSession& waiter = connect();
-  HostedSession& other = connect();
+  Transport& holder = connect();
+  Transport& waiter = connect();
+  Transport& other = connect();
   const std::string token = take(holder, "k");
   say(waiter, "l", "k", "10 30");
   end_turn();
@@ -92,7 +92,7 @@ TEST_F(SessionHostTest, AGrantLeavesWithTheReleaseThatMadeItPossible) {
 }
 
 TEST_F(SessionHostTest, WhatIsSaidBehindACorkWaitsForItsOwnPosition) {
-  HostedSession& client = connect();
+  Transport& client = connect();
   say(client, "l", "a", "0 30");
   end_turn();
   journal_.sync();
@@ -107,9 +107,9 @@ TEST_F(SessionHostTest, WhatIsSaidBehindACorkWaitsForItsOwnPosition) {
 
 // The reply to what came before is sent.
 TEST_F(SessionHostTest, AGrantThatHasNotLeftIsTakenBackWhenItsPeerLeaves) {
-  HostedSession& holder = connect();
-  HostedSession& browser = browse();
-  HostedSession& next = connect();
+  Transport& holder = connect();
+  Transport& browser = browse();
+  Transport& next = connect();
   const std::string token = take(holder, "k");
   post(browser, "/v1/acquire", R"({"key":"other","holder":"h"})");
   post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
@@ -128,9 +128,9 @@ TEST_F(SessionHostTest, AGrantThatHasNotLeftIsTakenBackWhenItsPeerLeaves) {
 }
 
 TEST_F(SessionHostTest, AGrantToOneWhoseConnectionBreaksIsTakenBack) {
-  HostedSession& holder = connect();
-  HostedSession& browser = browse();
-  HostedSession& next = connect();
+  Transport& holder = connect();
+  Transport& browser = browse();
+  Transport& next = connect();
   const std::string token = take(holder, "k");
   post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
   end_turn();
@@ -146,8 +146,8 @@ TEST_F(SessionHostTest, AGrantToOneWhoseConnectionBreaksIsTakenBack) {
 
 // What was told stays.
 TEST_F(SessionHostTest, AGrantThatHasLeftOutlivesItsPeer) {
-  HostedSession& holder = connect();
-  HostedSession& browser = browse();
+  Transport& holder = connect();
+  Transport& browser = browse();
   const std::string token = take(holder, "k");
   post(browser, "/v1/acquire", R"({"key":"k","holder":"h","wait_ms":60000})");
   end_turn();

@@ -1,14 +1,18 @@
-// Where one session's bytes come from and go to: a socket, or a wire of the simulation.
+// Where one session's bytes come from and go to: a socket, or a wire of the simulation. It carries
+// the session, and what the SessionHost knows of it.
 //
 // Owned by the SessionHost, and used by its thread only.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "base/list.h"
+#include "server/session/server_session.h"
 
 namespace lockd {
-
-class ServerSession;
 
 class Transport {
  public:
@@ -49,6 +53,30 @@ class Transport {
   virtual void close() = 0;
   // Closed, with nothing under way: it may be destroyed.
   virtual bool is_idle() const = 0;
+
+  const ServerSession& session() const { return *session_; }
+  bool is_over() const { return is_over_; }
+  bool is_corked() const { return is_corked_; }
+
+ private:
+  friend class SessionHost;
+
+  // A grant to a wait, whose answer is in the output and has not left.
+  struct HandOff {
+    Grant grant{};
+    std::uint64_t said = 0;      // before it
+    ServerSession::Wait wait{};  // when the grant outlives the session
+  };
+
+  std::unique_ptr<ServerSession> session_;
+  Position rests_on_ = 0;           // the output as a whole
+  std::uint64_t corked_until_ = 0;  // of what was said: the part that is corked
+  std::vector<HandOff> hand_offs_;
+  bool is_corked_ = false;
+  bool input_ended_ = false;  // the peer sends no more
+  bool is_over_ = false;      // the session; its last output may still be corked
+  bool closes_ = false;       // when that has left
+  ListHook<Transport> touched_;
 };
 
 }  // namespace lockd

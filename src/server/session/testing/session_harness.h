@@ -29,13 +29,13 @@ class SessionHarness {
 
   // One session, and what it has said.
   template <typename Kind>
-  HostedSession& open(SessionId id = 1) {
+  Transport& open(SessionId id = 1) {
     return host_.open(std::make_unique<Kind>(host_.context(), id), std::make_unique<Memory>());
   }
-  static const std::string& said_by(const HostedSession& hosted) { return memory(hosted).sent; }
+  static const std::string& said_by(const Transport& hosted) { return memory(hosted).sent; }
   // Its peer closes, or half-closes.
-  void leave(HostedSession& hosted) {
-    memory(hosted).peer_left = true;
+  void leave(Transport& hosted) {
+    static_cast<Memory&>(hosted).peer_left = true;
     host_.peer_closed(hosted);
   }
   const WorkerStats& stats() const { return stats_; }
@@ -44,7 +44,7 @@ class SessionHarness {
   // Everything that a new session says when `input` comes in pieces of `piece` bytes.
   template <typename Kind>
   std::string play(std::string_view input, std::size_t piece) {
-    HostedSession& hosted = open<Kind>();
+    Transport& hosted = open<Kind>();
     std::string unread;
     while (!input.empty() && can_go_on(hosted)) {
       unread += input.substr(0, piece);
@@ -102,22 +102,22 @@ class SessionHarness {
     bool is_idle() const override { return false; }  // a test may still ask what it said
   };
 
-  static Memory& memory(const HostedSession& hosted) {
-    return static_cast<Memory&>(*hosted.transport);
+  static const Memory& memory(const Transport& hosted) {
+    return static_cast<const Memory&>(hosted);
   }
 
-  static bool can_go_on(const HostedSession& hosted) {
-    return !hosted.is_over && hosted.session->fate() == ServerSession::Fate::open &&
-           !hosted.session->blocked();
+  static bool can_go_on(const Transport& hosted) {
+    return !hosted.is_over() && hosted.session().fate() == ServerSession::Fate::open &&
+           !hosted.session().blocked();
   }
 
   // Whatever it waits for comes; what would take too long is given up. A stream stays.
-  void end_wait(HostedSession& hosted) {
-    if (!hosted.session->blocked()) return;
+  void end_wait(Transport& hosted) {
+    if (!hosted.session().blocked()) return;
     clock_.advance(std::chrono::seconds(2));
     engine_.sweep();
     host_.end_turn();
-    if (!hosted.session->blocked()) return;
+    if (!hosted.session().blocked()) return;
     host_.drain();
     host_.end_turn();
     host_.context().draining = false;
