@@ -132,6 +132,9 @@ void Batch::barrier() {
   turn_.position = std::max(turn_.position, turn_.answers);
 }
 
-Position Batch::commit() { return core_.commit(turn_); }
+Position Batch::commit() {
+  core_.wake_sweeper(turn_);
+  return core_.commit(turn_);
+}
 
 }  // namespace lockd

@@ -142,10 +142,12 @@ std::uint64_t EngineCore::idlings() const {
 Position EngineCore::commit(Turn& turn) {
   const Position position = std::exchange(turn.position, 0);
   turn.answers = 0;
-  if (sweeper_.has_value()) sweeper_->notice(turn.earliest);
-  turn.earliest = Time::never();
   notifier_.post(position, turn.wait_results);
   return position;
+}
+
+void EngineCore::wake_sweeper(Turn& turn) {
+  if (sweeper_.has_value()) sweeper_->notice(std::exchange(turn.earliest, Time::never()));
 }
 
 // What falls due.

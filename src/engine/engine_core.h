@@ -52,8 +52,11 @@ class EngineCore final : private Journal::Source {
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
   Position leads_from() const { return leads_from_.load(std::memory_order_acquire); }
   static KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max);
-  // Has what was done made durable, and listeners and the sweeper hear of it.
+  // Has what was done made durable, and listeners hear of it.
   Position commit(Turn& turn);
+  // If it set a deadline that is earlier than the one the sweeper sleeps for. Not for the sweeper,
+  // which looks at every deadline itself, from before this engine is whole.
+  void wake_sweeper(Turn& turn);
 
   Position list_some(ListPlace& place, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
