@@ -114,7 +114,7 @@ void Nemesis::fail_sync() {
 // server can know. (Had the clock gone ahead, leases would rightly be over.)
 void Nemesis::reboot() {
   ProcessSubject& victim = process();
-  end_life("reboot", victim, [&] {
+  end_life(kReboot, victim, [&] {
     victim.kill();
     victim.reboot();
     victim.faults().wall_s = std::min<std::int64_t>(victim.faults().wall_s, -1000 * kHour) - kHour;

@@ -91,6 +91,7 @@ struct History {
 inline constexpr std::string_view kStop = "stop";        // the server stood still
 inline constexpr std::string_view kSuspend = "suspend";  // its clock jumped ahead
 inline constexpr std::string_view kSyncError = "eio";    // from `call` on nothing may be promised
+inline constexpr std::string_view kReboot = "reboot";    // of the machine; the restart is noted too
 inline constexpr std::string_view kRestart = "restart";  // from `call`, the end, to `ret`, ready
 // Of a cluster. Another leads, at the latest from `ret` on, and has begun every lease anew: also of
 // what had come to its end since `call`, for that this was so may be known to nobody any more.

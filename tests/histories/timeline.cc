@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace lockd::histories {
+namespace {
+
+// How long after the end of a lease that end may take to be on the disk.
+constexpr Instant kEndDurableMax = kSecond;
+
+}  // namespace
 
 Timeline::Timeline(const History& history)
     : servers_(std::max<std::size_t>(history.servers.size(), 1)) {
@@ -30,6 +36,7 @@ void Timeline::add_fault(const Operation& operation, std::string_view name) {
   Server& server = servers_[operation.server];
   const Span span{operation.call, operation.ret};
   if (name == kRestart || name == kFailover) server.restarts.push_back(span);
+  if (name == kReboot) server.reboots.push_back(span);
   if (name == kStop || name == kOutage) server.stops.push_back(span);
   if (name == kFailover) server.is_cluster = true;
   if (name == kSuspend) server.suspends.push_back(span);
@@ -51,8 +58,10 @@ Instant Timeline::over(std::uint64_t conn) const {
 Instant Timeline::armed_until(std::uint16_t server, Instant from, Instant until,
                               Instant ttl) const {
   if (until == kNever) return kNever;
+  const auto& reboots = servers_[server].reboots;
   for (const Span& restart : servers_[server].restarts) {
-    if (restart.from > until) break;
+    const bool is_reboot = std::ranges::find(reboots, restart.from, &Span::from) != reboots.end();
+    if (restart.from > until + (is_reboot ? kEndDurableMax : 0)) continue;
     if (restart.to >= from) until = std::max(until, restart.to + ttl);
   }
   return until;

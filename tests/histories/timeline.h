@@ -22,7 +22,8 @@ class Timeline {
   Instant over(std::uint64_t conn) const;
 
   // A lease that ends by `until` if nothing happens can end as late as this: over a restart or a
-  // failover it is at most armed anew.
+  // failover it is at most armed anew. A reboot can come before its end is on a slow disk; and
+  // then, with a wall clock that was moved back, nobody knows that it is over.
   Instant armed_until(std::uint16_t server, Instant from, Instant until, Instant ttl) const;
   // The beginning of the first jump ahead of the server's clock that was not over at `from`.
   Instant next_suspend(std::uint16_t server, Instant from) const;
@@ -56,6 +57,7 @@ class Timeline {
     bool auto_release = true;
     bool is_cluster = false;
     std::vector<Span> restarts;
+    std::vector<Span> reboots;  // which are restarts as well
     std::vector<Span> stops;
     std::vector<Span> suspends;
     std::vector<Life> failures;
