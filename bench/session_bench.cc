@@ -19,31 +19,18 @@
 #include "protocol/line/line_request.h"
 #include "server/session/line_session.h"
 #include "server/session/session_host.h"
+#include "server/session/testing/memory_transport.h"
 
 namespace lockd {
 namespace {
 
-// A transport to a string that the benchmark reads.
-class Memory final : public Transport {
+// To a string that the benchmark reads.
+class Memory final : public MemoryTransport {
  public:
   explicit Memory(std::string& out) : out_(out) {}
 
  private:
-  std::string& output() override { return out_; }
-  void flush() override {}
-  void cork() override {}
-  bool uncork() override { return false; }
-  std::uint64_t said() const override { return 0; }
-  void unsay(std::uint64_t) override {}
-  void resume_input() override {}
-  bool has_unread() const override { return false; }
-  bool input_pending() const override { return false; }
-  bool peer_has_left() const override { return false; }
-  bool has_room_for_signal() override { return true; }
-  bool has_room_for_event() const override { return true; }
-  void on_turn_end() override {}
-  void on_session_end(const ServerSession&) override {}
-  void close_gently() override {}
+  void sent(std::string_view bytes) override { out_ += bytes; }
   void close() override {}
   bool is_idle() const override { return true; }
 

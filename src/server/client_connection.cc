@@ -106,13 +106,13 @@ void ClientConnection::close_gently() {
   on_turn_end();
 }
 
-void ClientConnection::on_session_end(const ServerSession& session) {
+void ClientConnection::on_session_end() {
   worker_.round().remove(this);
-  if (session.violation() == Violation::none) return;
-  worker_.stats().violations[static_cast<std::size_t>(session.violation())].add();
+  if (session().violation() == Violation::none) return;
+  worker_.stats().violations[static_cast<std::size_t>(session().violation())].add();
   log_event(LogLevel::info, "violation",
-            {{"code", std::to_string(static_cast<int>(session.violation()))},
-             {"connection", std::to_string(session.id())},
+            {{"code", std::to_string(static_cast<int>(session().violation()))},
+             {"connection", std::to_string(session().id())},
              {"peer", address_.to_string()}});
 }
 
@@ -131,8 +131,7 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
     last_reply_ = request_since_ = now;
     return;
   }
-  const bool in_request =
-      request_ != 0 || (has_unread() && !input_pending() && !session().blocked());
+  const bool in_request = request_ != 0 || has_half_a_request();
   auto last_sign = std::max(connection_.last_input(), last_reply_);
   if (request_ != 0) last_sign = request_since_;  // a byte now and then does not prolong it
   // A tick more: what is known is when the turn began that the bytes came in.

@@ -52,7 +52,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
   bool has_room_for_signal() override;
   bool has_room_for_event() const override;
   void on_turn_end() override;
-  void on_session_end(const ServerSession& session) override;
+  void on_session_end() override;
   void close_gently() override;
   void close() override { connection_.close(); }
   bool is_idle() const override { return connection_.idle(); }

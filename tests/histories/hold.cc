@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace lockd::histories {
-namespace {}  // namespace
 
 Hold::Hold(const Timeline& timeline, const Operation& told, Instant asked, Instant queued_by)
     : timeline_(&timeline), told_(&told), asked_(asked), queued_by_(queued_by) {

@@ -1,11 +1,11 @@
 #include "simulation/server.h"
 
-#include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "server/session/http_session.h"
 #include "server/session/line_session.h"
+#include "server/session/testing/memory_transport.h"
 
 namespace lockd::simulation {
 namespace {
@@ -26,7 +26,7 @@ LogJournalOptions journal_options(const Swarm& swarm) {
 }  // namespace
 
 // One end of a wire: what has arrived and was not taken, and what may not leave yet.
-class Server::WireTransport final : public Transport {
+class Server::WireTransport final : public MemoryTransport {
  public:
   WireTransport(Server& server, std::uint64_t wire) : server_(server), wire_(wire) {}
   ~WireTransport() override { server_.wires_.erase(wire_); }
@@ -44,18 +44,6 @@ class Server::WireTransport final : public Transport {
     server_.host_->broken(*this);
   }
 
-  std::string& output() override { return output_; }
-  void flush() override { send(output_.size()); }
-  void cork() override { corked_ = output_.size(); }
-  bool uncork() override {
-    send(corked_);
-    return !output_.empty();
-  }
-  std::uint64_t said() const override { return sent_ + output_.size(); }
-  void unsay(std::uint64_t from) override {
-    output_.resize(std::max(from, sent_) - sent_);
-    corked_ = std::min(corked_, output_.size());
-  }
   // As far as the session goes: what is left waits for one that blocks, or is half a request.
   void resume_input() override {
     for (std::size_t taken = 1; taken > 0 && !unread_.empty();) {
@@ -64,35 +52,20 @@ class Server::WireTransport final : public Transport {
     }
   }
   bool has_unread() const override { return !unread_.empty(); }
-  bool input_pending() const override { return false; }
   bool peer_has_left() const override { return input_ended_; }
-  bool has_room_for_signal() override { return true; }
-  bool has_room_for_event() const override { return true; }
-  void on_turn_end() override {}
-  void on_session_end(const ServerSession&) override {}
-  void close_gently() override {
-    flush();
-    close();
-  }
   void close() override {
     if (!std::exchange(is_closed_, true)) server_.place_.close(wire_);
   }
   bool is_idle() const override { return is_closed_; }
 
  private:
-  void send(std::size_t size) {
-    if (size > 0 && !is_closed_)
-      server_.place_.send(wire_, std::string_view(output_).substr(0, size));
-    output_.erase(0, size);
-    sent_ += size;
+  void sent(std::string_view bytes) override {
+    if (!is_closed_) server_.place_.send(wire_, bytes);
   }
 
   Server& server_;
   const std::uint64_t wire_;
   std::string unread_;
-  std::string output_;
-  std::size_t corked_ = 0;
-  std::uint64_t sent_ = 0;
   bool input_ended_ = false;
   bool is_closed_ = false;
 };

@@ -336,10 +336,6 @@ void SessionHost::on_durable() {
 
 // Ends.
 
-bool SessionHost::has_half_a_request(const Transport& hosted) const {
-  return hosted.has_unread() && !hosted.input_pending() && !hosted.session_->blocked();
-}
-
 void SessionHost::close_when_over(Transport& hosted) {
   const ServerSession& session = *hosted.session_;
   if (hosted.input_ended_ && session.needs_peer()) return finish(hosted, Ender::peer);
@@ -375,14 +371,14 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   if (std::exchange(hosted.is_over_, true)) return;
   ServerSession& session = *hosted.session_;
   const bool is_open = session.fate() == ServerSession::Fate::open;
-  if (ender == Ender::peer && is_open && has_half_a_request(hosted)) session.cut_short();
+  if (ender == Ender::peer && is_open && hosted.has_half_a_request()) session.cut_short();
   const bool stops = ender == Ender::server && context_.draining;
   const bool survives = ender == Ender::journal || (stops && context_.keeps_holds);
   session.end(survives || !context_.options.auto_release_on_disconnect);
   if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {
     context_.feed.remove_watcher();
   }
-  hosted.on_session_end(session);
+  hosted.on_session_end();
   leaving_.push_back(&hosted);
 }
 

@@ -140,7 +140,6 @@ class SessionHost final : private Listener, private Mailbox {
   void open_gate();
   bool is_durable(Position position) const { return context_.engine.is_durable(position); }
 
-  bool has_half_a_request(const Transport& hosted) const;
   void close_when_over(Transport& hosted);
   void end(Transport& hosted, Ender ender);
   void forget_those_gone();

@@ -46,7 +46,7 @@ class Transport {
   // The turn that did something for its session is at its end.
   virtual void on_turn_end() = 0;
   // The session is over, whatever becomes of the bytes.
-  virtual void on_session_end(const ServerSession& session) = 0;
+  virtual void on_session_end() = 0;
 
   // Sends what there is, and closes. Or at once. Nothing is received after either.
   virtual void close_gently() = 0;
@@ -55,6 +55,10 @@ class Transport {
   virtual bool is_idle() const = 0;
 
   const ServerSession& session() const { return *session_; }
+  // What was left unread is the beginning of a request, and not what waits behind one.
+  bool has_half_a_request() const {
+    return has_unread() && !input_pending() && !session_->blocked();
+  }
   bool is_over() const { return is_over_; }
   bool is_corked() const { return is_corked_; }
 

@@ -15,6 +15,7 @@
 #include "lockd/engine.h"
 #include "pubsub/signal_hub.h"
 #include "server/session/session_host.h"
+#include "server/session/testing/memory_transport.h"
 
 namespace lockd {
 
@@ -32,7 +33,7 @@ class SessionHarness {
   Transport& open(SessionId id = 1) {
     return host_.open(std::make_unique<Kind>(host_.context(), id), std::make_unique<Memory>());
   }
-  static const std::string& said_by(const Transport& hosted) { return memory(hosted).sent; }
+  static const std::string& said_by(const Transport& hosted) { return memory(hosted).heard; }
   // Its peer closes, or half-closes.
   void leave(Transport& hosted) {
     static_cast<Memory&>(hosted).peer_left = true;
@@ -63,42 +64,13 @@ class SessionHarness {
   }
 
  private:
-  struct Memory final : Transport {
-    std::string out;
-    std::string sent;
-    std::size_t corked = 0;
+  struct Memory final : MemoryTransport {
+    std::string heard;
     bool peer_left = false;
-    bool is_closed = false;
 
-    std::string& output() override { return out; }
-    void flush() override { send(out.size()); }
-    void cork() override { corked = out.size(); }
-    bool uncork() override {
-      send(corked);
-      return !out.empty();
-    }
-    std::uint64_t said() const override { return sent.size() + out.size(); }
-    void unsay(std::uint64_t from) override {
-      out.resize(std::max<std::size_t>(from, sent.size()) - sent.size());
-      corked = std::min(corked, out.size());
-    }
-    void send(std::size_t size) {
-      sent.append(out, 0, size);
-      out.erase(0, size);
-    }
-    void resume_input() override {}
-    bool has_unread() const override { return false; }
-    bool input_pending() const override { return false; }
+    void sent(std::string_view bytes) override { heard += bytes; }
     bool peer_has_left() const override { return peer_left; }
-    bool has_room_for_signal() override { return true; }
-    bool has_room_for_event() const override { return true; }
-    void on_turn_end() override {}
-    void on_session_end(const ServerSession&) override {}
-    void close_gently() override {
-      flush();
-      is_closed = true;
-    }
-    void close() override { is_closed = true; }
+    void close() override {}
     bool is_idle() const override { return false; }  // a test may still ask what it said
   };
 
