@@ -25,8 +25,9 @@ class Outside {
   virtual void send(Wire& wire, std::string_view bytes) = 0;
   virtual void send_end(Wire& wire) = 0;
   virtual void reset(Wire& wire) = 0;
-  // The server's disk has failed: it will be gone in a moment, and may refuse anything.
-  virtual bool server_is_failing() const = 0;
+  // The server's disk failed at some moment since then: it may have refused anything, and the
+  // refusal may be heard when the server is gone already.
+  virtual bool server_failed_since(Time then) const = 0;
 
  protected:
   ~Outside() = default;

@@ -187,7 +187,8 @@ void Client::hear_refusal(const Request& request, const Reply& reply) {
     return;
   }
   // It had a hold: a named one asked again, or a two-phase one that was granted.
-  if (request.certain_until > outside_.now() && !doomed_ && !outside_.server_is_failing()) {
+  if (request.certain_until > outside_.now() && !doomed_ &&
+      !outside_.server_failed_since(request.call)) {
     complain("acknowledged-in-force", request, reply.word);
   }
   if (const Known* known = promises_.find(request.key, request.fence)) promises_.forget(*known);
@@ -202,7 +203,7 @@ void Client::hear_enqueued(const Request& request, const Reply& reply) {
     hear_grant(request, reply);
     promises_.find(request.key, reply.fence)->two_phase = true;
   } else if ((reply.word == "error" || reply.word == "error_already_enqueued") && !doomed_ &&
-             !outside_.server_is_failing()) {
+             !outside_.server_failed_since(request.call)) {
     complain("two-phase", request, reply.word);
   }
 }
@@ -211,7 +212,7 @@ void Client::hear_enqueued(const Request& request, const Reply& reply) {
 void Client::hear_about_hold(const Request& request, const Reply& reply) {
   Known* known = promises_.find(request.key, request.fence);
   if (!reply.ok && request.certain_until > outside_.now() && !doomed_ &&
-      !outside_.server_is_failing()) {
+      !outside_.server_failed_since(request.call)) {
     complain("acknowledged-in-force", request, reply.word);
   }
   // Over a power failure, a clock that jumps makes leases longer or shorter, and with an interval

@@ -217,8 +217,13 @@ void Simulation::turn_journal() {
   agenda_.enter(now_ + std::max<Duration>(next, 20us), What::journal_turns, life_);
 }
 
+bool Simulation::server_failed_since(Time then) const {
+  return (server_ != nullptr && server_->has_failed()) || failing_until_ >= then;
+}
+
 // With `all_lost` what was told may be undone: then it is not heard later either.
 void Simulation::end_life(Duration down, bool all_lost) {
+  if (server_->has_failed()) failing_until_ = now_;
   server_->die();
   server_.reset();
   calls_until_crash_ = 0;

@@ -49,7 +49,7 @@ class Simulation final : private Outside {
   void send(Wire& wire, std::string_view bytes) override;
   void send_end(Wire& wire) override;
   void reset(Wire& wire) override;
-  bool server_is_failing() const override { return server_ != nullptr && server_->has_failed(); }
+  bool server_failed_since(Time then) const override;
 
   // Time.
   void step();
@@ -122,6 +122,7 @@ class Simulation final : private Outside {
   bool healed_ = false;
   int calls_until_crash_ = 0;
   bool disk_fails_ = false;
+  Time failing_until_{};  // when the last server whose journal had failed went
   std::uint64_t hash_ = 0;
 };
 
