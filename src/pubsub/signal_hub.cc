@@ -40,7 +40,7 @@ std::string_view Signal::payload() const {
 std::uint8_t SignalHub::attach(Mailbox& mailbox) {
   MutexLock lock(mutex_);
   if (mailbox_count_ == kMailboxesMax) throw std::length_error("more than 256 mailboxes");
-  mailboxes_[mailbox_count_] = &mailbox;
+  mailboxes_[mailbox_count_].mailbox = &mailbox;
   return static_cast<std::uint8_t>(mailbox_count_++);
 }
 
@@ -71,17 +71,20 @@ bool SignalHub::listens(Subscriber subscriber) const {
   return subscriptions_.count(id_of(subscriber)) > 0;
 }
 
-std::size_t SignalHub::publish(std::string_view channel, std::string_view payload) {
+SignalHub::Published SignalHub::publish(std::string_view channel, std::string_view payload) {
   assert(is_payload(channel, payload));
   std::vector<SubscriberId> subscribers;
   subscribers.reserve(64);  // so that it seldom grows under the lock
+  Published published;
   {
     MutexLock lock(mutex_);
-    subscriptions_.match(channel, subscribers);
+    published.visited = subscriptions_.match(channel, subscribers);
   }
-  if (subscribers.empty()) return 0;
-  deliver(subscribers, std::make_shared<const Signal>(channel, payload));
-  return subscribers.size();
+  published.reached = subscribers.size();
+  if (!subscribers.empty()) {
+    deliver(subscribers, std::make_shared<const Signal>(channel, payload));
+  }
+  return published;
 }
 
 // One call per mailbox, however many of its subscribers there are: a loop is woken once.
@@ -92,9 +95,26 @@ void SignalHub::deliver(std::vector<SubscriberId>& subscribers,
     const std::uint64_t mailbox = *first >> kNameBits;
     auto last = first;
     for (; last != subscribers.end() && *last >> kNameBits == mailbox; ++last) *last &= kNameMax;
-    mailboxes_[mailbox]->deliver({first, last}, signal);
+    Attached& attached = mailboxes_[mailbox];
+    // First counted, then delivered: it cannot be handed on before it is counted.
+    const std::size_t cost = static_cast<std::size_t>(last - first) * signal->cost();
+    const std::size_t before = attached.backlog.fetch_add(cost, std::memory_order_relaxed);
+    if (before <= kBacklogMax && before + cost > kBacklogMax) ++behind_;
+    attached.mailbox->deliver({first, last}, signal);
     first = last;
   }
+}
+
+void SignalHub::handed_on(std::uint8_t mailbox, std::size_t cost) {
+  const std::size_t before = mailboxes_[mailbox].backlog.fetch_sub(cost, std::memory_order_relaxed);
+  if (before <= kBacklogMax || before - cost > kBacklogMax) return;
+  if (behind_.fetch_sub(1) != 1) return;
+  std::size_t count = 0;
+  {
+    MutexLock lock(mutex_);
+    count = mailbox_count_;
+  }
+  for (std::size_t i = 0; i < count; ++i) mailboxes_[i].mailbox->on_room();
 }
 
 std::vector<AudienceStatus> SignalHub::list() const {

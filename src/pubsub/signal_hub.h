@@ -3,11 +3,16 @@
 //
 //   const std::uint8_t mine = hub.attach(mailbox);             // once per loop
 //   hub.listen({mine, connection_id}, "orders.>", "billing");  // false: it has too many
-//   hub.publish("orders.eu.42", "paid");                       // how many it went to
+//   hub.publish("orders.eu.42", "paid").reached;               // how many it went to
 //   hub.drop({mine, connection_id});                           // it has closed
 //
 // Who gets what is in pubsub/subscriptions.h. Delivery is fire and forget, at most once, and in
 // order: what one thread publishes reaches each subscriber in that order.
+//
+// A loop that does not keep up with its signals is behind. As long as one is, nobody should
+// publish: is_behind() says so, and Mailbox::on_room() when it is over. So what waits in mailboxes
+// is bounded by what each publisher may do between two looks, and no subscriber's socket is ever
+// waited for.
 //
 // Any thread may call anything. Under the hub's lock is only the choice of the subscribers; a
 // signal is put into mailboxes after it, and nobody waits for a subscriber. A publish that runs
@@ -18,6 +23,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,6 +45,8 @@ class Signal {
   std::string_view line() const { return line_; }  // "sig <channel> <payload>\n"
   std::string_view channel() const;
   std::string_view payload() const;
+  // What it takes to hand it to one subscriber, in bytes: there is more to that than to copy them.
+  std::size_t cost() const { return line_.size() + 64; }
 
  private:
   std::string line_;
@@ -53,6 +61,8 @@ class Mailbox {
   // held while one is written to. What one thread delivers must come out in that order.
   virtual void deliver(std::span<const std::uint64_t> subscribers,
                        const std::shared_ptr<const Signal>& signal) noexcept = 0;
+  // No mailbox is behind any more. Called on the thread of the one that was. Must not wait.
+  virtual void on_room() noexcept = 0;
 
  protected:
   ~Mailbox() = default;
@@ -87,9 +97,18 @@ class SignalHub {
   // Whether it has any subscription.
   bool listens(Subscriber subscriber) const EXCLUDES(mutex_);
 
-  // Returns how many subscribers it went to. Precondition: is_channel(channel) and
-  // is_payload(channel, payload).
-  std::size_t publish(std::string_view channel, std::string_view payload) EXCLUDES(mutex_);
+  struct Published {
+    std::size_t reached = 0;  // subscribers
+    std::size_t visited = 0;  // nodes and subscriptions, to find them
+  };
+  // Precondition: is_channel(channel) and is_payload(channel, payload).
+  Published publish(std::string_view channel, std::string_view payload) EXCLUDES(mutex_);
+
+  // A mailbox has handed on what cost so much.
+  void handed_on(std::uint8_t mailbox, std::size_t cost) EXCLUDES(mutex_);
+  // Whether some mailbox has more than kBacklogMax to hand on.
+  bool is_behind() const { return behind_.load() > 0; }
+  static constexpr std::size_t kBacklogMax = std::size_t{8} << 20;
 
   // Every pattern and group that somebody listens to, in that order. Those that come or go
   // meanwhile may be missed: the lock is not held for longer than a few hundred take.
@@ -100,9 +119,16 @@ class SignalHub {
 
   const std::size_t subscriptions_max_;
 
-  // Each is written once, by attach(), before anyone can listen there, and read only after a match
-  // has found one who does: the mutex, taken for both, has come between.
-  std::array<Mailbox*, kMailboxesMax> mailboxes_{};
+  struct Attached {
+    // Written once, by attach(), before anyone can listen there, and read only after a match has
+    // found one who does: the mutex, taken for both, has come between.
+    Mailbox* mailbox = nullptr;
+    std::atomic<std::size_t> backlog{0};  // what it has to hand on, by cost()
+  };
+  std::array<Attached, kMailboxesMax> mailboxes_;
+  // How many are behind. For a moment it may be one too few, when one falls behind and catches up
+  // on two threads at once.
+  std::atomic<int> behind_{0};
 
   mutable Mutex mutex_;
   std::size_t mailbox_count_ GUARDED_BY(mutex_) = 0;

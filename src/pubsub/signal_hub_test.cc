@@ -28,6 +28,9 @@ class Inbox final : public Mailbox {
     ++calls_;
     for (const std::uint64_t name : subscribers) received_[name].push_back(signal);
   }
+  void on_room() noexcept override { ++told_of_room; }
+
+  std::atomic<int> told_of_room = 0;
 
   Strings payloads(std::uint64_t name) {
     MutexLock lock(mutex_);
@@ -77,12 +80,40 @@ class SignalHubTest : public ::testing::Test {
   const std::uint8_t other_ = hub_.attach(other_inbox_);
 };
 
+// Whoever fell behind, all are told when nobody is any more.
+TEST_F(SignalHubTest, IsBehindWhileAMailboxHasTooMuchToHandOn) {
+  hub_.listen({mailbox_, 1}, "a", "");
+  hub_.listen({mailbox_, 2}, "a", "");
+  hub_.listen({other_, 1}, "b", "");
+  const std::string payload(60'000, 'x');
+  const std::size_t cost = Signal("a", payload).cost();
+  std::size_t published = 0;
+  for (; !hub_.is_behind(); ++published) hub_.publish("a", payload);
+  EXPECT_EQ(published, SignalHub::kBacklogMax / (2 * cost) + 1);  // each counts for two
+  for (std::size_t i = 0; i < 2 * published; ++i) hub_.publish("b", payload);
+  hub_.handed_on(other_, 2 * published * cost);
+  EXPECT_EQ(other_inbox_.told_of_room, 0);
+  EXPECT_TRUE(hub_.is_behind());
+  hub_.handed_on(mailbox_, cost);
+  hub_.handed_on(mailbox_, cost);
+  EXPECT_FALSE(hub_.is_behind());
+  EXPECT_EQ(inbox_.told_of_room, 1);
+  EXPECT_EQ(other_inbox_.told_of_room, 1);
+}
+
+TEST_F(SignalHubTest, SaysWhatItLookedAt) {
+  for (int i = 0; i < 100; ++i) hub_.listen({mailbox_, 1}, "a", "group " + std::to_string(i));
+  const auto [reached, visited] = hub_.publish("a", "x");
+  EXPECT_EQ(reached, 1u);
+  EXPECT_GE(visited, 100u);
+}
+
 TEST_F(SignalHubTest, DeliversToThoseWhoListen) {
   EXPECT_TRUE(hub_.listen({mailbox_, 1}, "a.>", ""));
   EXPECT_TRUE(hub_.listen({other_, 1}, "a.*", ""));
   EXPECT_TRUE(hub_.listen({other_, 2}, "b", ""));
-  EXPECT_EQ(hub_.publish("a.b", "hello"), 2u);
-  EXPECT_EQ(hub_.publish("c", "nobody"), 0u);
+  EXPECT_EQ(hub_.publish("a.b", "hello").reached, 2u);
+  EXPECT_EQ(hub_.publish("c", "nobody").reached, 0u);
   EXPECT_EQ(inbox_.payloads(1), (Strings{"hello"}));
   EXPECT_EQ(other_inbox_.payloads(1), (Strings{"hello"}));
   EXPECT_EQ(other_inbox_.payloads(2), Strings{});
@@ -92,7 +123,7 @@ TEST_F(SignalHubTest, AMailboxIsCalledOncePerSignal) {
   for (std::uint64_t name = 0; name < 100; ++name) {
     hub_.listen({name % 2 == 0 ? mailbox_ : other_, name}, "a", "");
   }
-  EXPECT_EQ(hub_.publish("a", "x"), 100u);
+  EXPECT_EQ(hub_.publish("a", "x").reached, 100u);
   EXPECT_EQ(inbox_.calls(), 1);
   EXPECT_EQ(other_inbox_.calls(), 1);
   for (std::uint64_t name = 0; name < 100; ++name) {
@@ -107,7 +138,7 @@ TEST_F(SignalHubTest, TheLargestNamesAndMailboxesStayApart) {
   hub_.listen({255, SignalHub::kNameMax}, "a", "");
   hub_.listen({254, SignalHub::kNameMax}, "a", "");
   hub_.listen({0, 0}, "a", "");
-  EXPECT_EQ(hub_.publish("a", "x"), 3u);
+  EXPECT_EQ(hub_.publish("a", "x").reached, 3u);
   EXPECT_EQ(inboxes[253].count(SignalHub::kNameMax), 1u);
   EXPECT_EQ(inboxes[252].count(SignalHub::kNameMax), 1u);
   EXPECT_EQ(inbox_.count(0), 1u);
@@ -118,11 +149,11 @@ TEST_F(SignalHubTest, UnlistenAndDropEndSubscriptions) {
   hub_.listen({mailbox_, 1}, "a", "g");
   EXPECT_TRUE(hub_.unlisten({mailbox_, 1}, "a", ""));
   EXPECT_FALSE(hub_.unlisten({mailbox_, 1}, "a", ""));
-  EXPECT_EQ(hub_.publish("a", "x"), 1u);
+  EXPECT_EQ(hub_.publish("a", "x").reached, 1u);
   for (int i = 0; i < 1'000; ++i) hub_.listen({mailbox_, 1}, "a." + std::to_string(i), "");
   hub_.drop({mailbox_, 1});
-  EXPECT_EQ(hub_.publish("a", "x"), 0u);
-  EXPECT_EQ(hub_.publish("a.999", "x"), 0u);
+  EXPECT_EQ(hub_.publish("a", "x").reached, 0u);
+  EXPECT_EQ(hub_.publish("a.999", "x").reached, 0u);
   EXPECT_TRUE(hub_.list().empty());
 }
 
@@ -147,7 +178,7 @@ TEST(SignalHub, RefusesMoreSubscriptionsThanASubscriberMayHave) {
   EXPECT_FALSE(hub.listen({mailbox, 1}, "b", ""));
   EXPECT_TRUE(hub.listen({mailbox, 1}, "a", "g")) << "it has this one";
   EXPECT_TRUE(hub.listen({mailbox, 2}, "b", "")) << "another has its own";
-  EXPECT_EQ(hub.publish("b", "x"), 1u);
+  EXPECT_EQ(hub.publish("b", "x").reached, 1u);
   hub.unlisten({mailbox, 1}, "a", "");
   EXPECT_TRUE(hub.listen({mailbox, 1}, "b", ""));
 }
@@ -155,6 +186,7 @@ TEST(SignalHub, RefusesMoreSubscriptionsThanASubscriberMayHave) {
 // A mailbox should not wait. Should one do so all the same, it holds up its publisher alone.
 TEST(SignalHub, NobodyWaitsForASlowMailbox) {
   struct Slow final : Mailbox {
+    void on_room() noexcept override {}
     void deliver(std::span<const std::uint64_t>,
                  const std::shared_ptr<const Signal>&) noexcept override {
       entered.count_down();
@@ -167,10 +199,10 @@ TEST(SignalHub, NobodyWaitsForASlowMailbox) {
   Inbox inbox;
   hub.listen({hub.attach(slow), 1}, "slow", "");
   const std::uint8_t mailbox = hub.attach(inbox);
-  std::thread publisher([&] { EXPECT_EQ(hub.publish("slow", "x"), 1u); });
+  std::thread publisher([&] { EXPECT_EQ(hub.publish("slow", "x").reached, 1u); });
   slow.entered.wait();
   EXPECT_TRUE(hub.listen({mailbox, 1}, "fast", ""));
-  EXPECT_EQ(hub.publish("fast", "x"), 1u);
+  EXPECT_EQ(hub.publish("fast", "x").reached, 1u);
   EXPECT_EQ(hub.list().size(), 2u);
   hub.drop({0, 1});
   slow.leave.count_down();
@@ -285,9 +317,9 @@ TEST_F(SignalHubThreads, NothingIsDeliveredThatWasPublishedAfterADrop) {
   start_publishers();
   for (std::uint64_t name = 1; publishing(); ++name) {
     hub_.listen({other_, name}, "mine", "");
-    EXPECT_EQ(hub_.publish("mine", "before"), 1u);
+    EXPECT_EQ(hub_.publish("mine", "before").reached, 1u);
     hub_.drop({other_, name});
-    EXPECT_EQ(hub_.publish("mine", "after"), 0u);
+    EXPECT_EQ(hub_.publish("mine", "after").reached, 0u);
     ASSERT_EQ(other_inbox_.payloads(name), Strings{"before"});
   }
   join();

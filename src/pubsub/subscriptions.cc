@@ -59,20 +59,22 @@ std::size_t Subscriptions::count(SubscriberId subscriber) const {
   return owner == subscribers_.end() ? 0 : owner->second.subscriptions.size();
 }
 
-void Subscriptions::match(std::string_view channel, std::vector<SubscriberId>& out) {
+std::size_t Subscriptions::match(std::string_view channel, std::vector<SubscriberId>& out) {
   assert(is_channel(channel));
   ++signals_;
-  find_matching(channel);
+  std::size_t visited = find_matching(channel);
   for (const Node* node : matching_) {
     if (node->everyone == nullptr) continue;
     const auto& members = node->everyone->members;
     for (Subscription* s = members.front(); s != nullptr; s = members.next(s)) serve(*s, out);
+    visited += node->everyone->size;
   }
   for (const Node* node : matching_) {
     for (Audience* a = node->groups.front(); a != nullptr; a = node->groups.next(a)) {
-      serve_one(*a, out);
+      visited += serve_one(*a, out);
     }
   }
+  return visited;
 }
 
 std::vector<AudienceStatus> Subscriptions::list(std::string_view pattern, std::string_view group,
@@ -86,12 +88,14 @@ std::vector<AudienceStatus> Subscriptions::list(std::string_view pattern, std::s
 }
 
 // All nodes whose patterns match. The frontier is those whose paths match the tokens so far.
-void Subscriptions::find_matching(std::string_view channel) {
+std::size_t Subscriptions::find_matching(std::string_view channel) {
+  std::size_t visited = 0;
   matching_.clear();
   frontier_.assign(1, &root_);
   Tokens tokens(channel);
   for (std::string_view token; !frontier_.empty() && tokens.next(&token); frontier_.swap(next_)) {
     next_.clear();
+    visited += frontier_.size();
     for (const Node* node : frontier_) {
       if (node->rest != nullptr) matching_.push_back(node->rest.get());
       const auto literal = literals_.find(Edge{node, token});
@@ -100,18 +104,22 @@ void Subscriptions::find_matching(std::string_view channel) {
     }
   }
   matching_.insert(matching_.end(), frontier_.begin(), frontier_.end());
+  return visited;
 }
 
 // The first that can be served goes to the back. So who was passed over is still the next, who
 // comes is the last, and who leaves moves nobody.
-void Subscriptions::serve_one(Audience& group, std::vector<SubscriberId>& out) {
+std::size_t Subscriptions::serve_one(Audience& group, std::vector<SubscriberId>& out) {
   auto& members = group.members;
+  std::size_t visited = 0;
   for (Subscription* s = members.front(); s != nullptr; s = members.next(s)) {
+    ++visited;
     if (!serve(*s, out)) continue;
     members.remove(s);
     members.push_back(s);
-    return;
+    break;
   }
+  return visited;
 }
 
 bool Subscriptions::serve(const Subscription& subscription, std::vector<SubscriberId>& out) {

@@ -63,8 +63,9 @@ class Subscriptions {
   std::size_t count(SubscriberId subscriber) const;
 
   // Appends the subscribers that a signal on `channel` goes to, each once, and moves the groups on.
+  // Returns how many nodes and subscriptions it looked at: that is what it cost, whoever is served.
   // Precondition: is_channel(channel).
-  void match(std::string_view channel, std::vector<SubscriberId>& out);
+  std::size_t match(std::string_view channel, std::vector<SubscriberId>& out);
 
   // The first `count_max` audiences behind (pattern, group), in that order; ("", "") is before all.
   // So a listing can be made in pieces: what is there throughout is in it exactly once.
@@ -152,8 +153,9 @@ class Subscriptions {
   Node& grow(Node& parent, std::string_view token);
   void prune(Node* node);
 
-  void find_matching(std::string_view channel);
-  void serve_one(Audience& group, std::vector<SubscriberId>& out);
+  // They return how many they looked at.
+  std::size_t find_matching(std::string_view channel);
+  std::size_t serve_one(Audience& group, std::vector<SubscriberId>& out);
   bool serve(const Subscription& subscription, std::vector<SubscriberId>& out);
 
   Node root_{nullptr, ""};

@@ -113,6 +113,22 @@ std::optional<Swarm::Arrival> Swarm::next(std::chrono::milliseconds patience) {
   return first;
 }
 
+std::size_t Swarm::discard(std::chrono::milliseconds time) {
+  static thread_local std::array<char, 1024 * 1024> bytes;
+  std::size_t dropped = 0;
+  for (const auto deadline = Clock::now() + time; Clock::now() < deadline;) {
+    std::array<epoll_event, 256> events;
+    const int count = ::epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 10);
+    for (int i = 0; i < count; ++i) {
+      const std::size_t who = events[static_cast<std::size_t>(i)].data.u64;
+      const ssize_t size = ::recv(members_[who].socket, bytes.data(), bytes.size(), 0);
+      if (size > 0) dropped += static_cast<std::size_t>(size);
+      if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) close(who);
+    }
+  }
+  return dropped;
+}
+
 std::string Swarm::read_line(std::size_t who) {
   const auto deadline = Clock::now() + kPatience;
   do {

@@ -60,6 +60,8 @@ class Swarm {
   // The next line that came for anybody; none when none comes in time. After kEnd or kReset the
   // client is closed.
   std::optional<Arrival> next(std::chrono::milliseconds patience = kPatience);
+  // Drops what comes for anybody, for so long; how many bytes that was.
+  std::size_t discard(std::chrono::milliseconds time);
   // The next line for this one; what comes for others meanwhile stays for later.
   std::string read_line(std::size_t who);
   std::string ask(std::size_t who, std::string_view request);

@@ -96,9 +96,7 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 std::size_t HttpSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
   const std::size_t enough = out.size() + kOutputPerTurn;
-  pushed_ = 0;
-  while (fate_ == Fate::open && !blocked() && taken < unread.size() && out.size() < enough &&
-         pushed_ < kPushesPerTurn) {
+  while (fate_ == Fate::open && !blocked() && taken < unread.size() && out.size() < enough) {
     if (parser_ == nullptr) {
       parser_ = std::make_unique<RequestParser>();
       ++requests_;
@@ -387,8 +385,20 @@ void HttpSession::publish(std::string_view channel, std::string_view body, std::
   }
   if (refuse_params(params, out)) return;
 
+  const auto reached = context_.host.publish(id(), channel, payload);
+  if (reached) return answer_published(*reached, out);
+  state_ = State::publishing;
+}
+
+void HttpSession::on_published(std::size_t reached, std::string& out) {
+  if (state_ != State::publishing) return;
+  state_ = State::listening;
+  answer_published(reached, out);
+}
+
+void HttpSession::answer_published(std::size_t reached, std::string& out) {
   JsonObject json;
-  json.add("delivered", publish_signal(channel, payload));
+  json.add("delivered", reached);
   answer(200, json.finish(), out);
 }
 
@@ -568,7 +578,8 @@ void HttpSession::time_out(bool half, std::string& out) {
 void HttpSession::drain(std::string& out) {
   switch (state_) {
     case State::waiting: context_.batch.cancel(wait_.id); return;
-    case State::reporting: return;
+    case State::reporting:
+    case State::publishing: return;
     case State::streaming:
       write_stream_end(out, !exchange_.http_1_0);
       state_ = State::listening;

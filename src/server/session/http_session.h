@@ -36,6 +36,7 @@ class HttpSession final : public ServerSession {
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(std::string_view text, std::string& out) override;
+  void on_published(std::size_t reached, std::string& out) override;
   void signalled(const Signal& signal, std::string& out) override;
   void on_key_event(const KeyEventJson& event, std::string& out) override;
   void missed(std::uint64_t count) override { missed_ += count; }
@@ -54,7 +55,7 @@ class HttpSession final : public ServerSession {
   static constexpr std::string_view kNotKept = "no-store";
   static constexpr std::string_view kAskedForAgain = "no-cache";
 
-  enum class State : std::uint8_t { listening, waiting, reporting, streaming };
+  enum class State : std::uint8_t { listening, waiting, reporting, publishing, streaming };
 
   // What the reply has to know of its request.
   struct Exchange {
@@ -87,6 +88,7 @@ class HttpSession final : public ServerSession {
 
   // The rest.
   void publish(std::string_view channel, std::string_view body, std::string& out);
+  void answer_published(std::size_t reached, std::string& out);
   void listen(const Target& target, std::string& out);
   void list_keys(const Target& target, std::string& out);
   void watch_events(const Target& target, std::string& out);

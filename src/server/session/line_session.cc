@@ -13,8 +13,7 @@ LineSession::LineSession(SessionContext& context, SessionId id)
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
-  pushed_ = 0;
-  while (fate_ == Fate::open && !blocked() && pushed_ < kPushesPerTurn) {
+  while (fate_ == Fate::open && !blocked()) {
     const LineFramer::Framed framed = framer_.next(unread.substr(taken));
     if (framed.status == LineFramer::Status::incomplete) break;
     if (framed.status == LineFramer::Status::line_too_long) {
@@ -50,7 +49,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::barrier: return barrier(out);
     case Command::listen: return listen(request, out);
     case Command::unlisten: return unlisten(request, out);
-    case Command::signal: return write_count(out, publish_signal(request.key, request.text));
+    case Command::signal: return publish(request, out);
   }
 }
 
@@ -180,6 +179,18 @@ void LineSession::listen(const LineRequest& request, std::string& out) {
 void LineSession::unlisten(const LineRequest& request, std::string& out) {
   context_.hub.unlisten(subscriber(), request.key, request.text);
   write_status(out, kStatusOk);
+}
+
+void LineSession::publish(const LineRequest& request, std::string& out) {
+  const auto reached = context_.host.publish(id(), request.key, request.text);
+  if (reached) return write_count(out, *reached);
+  blocked_on_ = BlockedOn::signal;
+}
+
+void LineSession::on_published(std::size_t reached, std::string& out) {
+  if (blocked_on_ != BlockedOn::signal) return;
+  blocked_on_ = BlockedOn::nothing;
+  write_count(out, reached);
 }
 
 void LineSession::refuse(Violation violation, std::string& out) {

@@ -26,6 +26,7 @@ class LineSession final : public ServerSession {
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(std::string_view text, std::string& out) override;
+  void on_published(std::size_t reached, std::string& out) override;
   void signalled(const Signal& signal, std::string& out) override { out += signal.line(); }
 
   void turn_away(std::string& out) override;
@@ -36,7 +37,7 @@ class LineSession final : public ServerSession {
   void end(bool keep_holds) override;
 
  private:
-  enum class BlockedOn : std::uint8_t { nothing, wait, report };
+  enum class BlockedOn : std::uint8_t { nothing, wait, report, signal };
 
   void execute(const LineRequest& request, std::string& out);
   void acquire(const LineRequest& request, std::string& out);
@@ -47,6 +48,7 @@ class LineSession final : public ServerSession {
   void authenticate(const LineRequest& request, std::string& out);
   void listen(const LineRequest& request, std::string& out);
   void unlisten(const LineRequest& request, std::string& out);
+  void publish(const LineRequest& request, std::string& out);
   void barrier(std::string& out);
   void reply_or_wait(const LineRequest& request, const Answer& answer, std::string& out);
   void reply(Command command, const Answer& answer, std::string& out);

@@ -86,9 +86,11 @@ class ServerSession {
   // or only the time between two bytes counts.
   virtual std::uint64_t request_under_way() const { return 0; }
 
-  // Ends what blocks: the wait, or the report that was asked for.
+  // Ends what blocks: the wait, the report that was asked for, the signal that had to wait.
   virtual void on_wait_done(const WaitResult& result, std::string& out) = 0;
   virtual void report(std::string_view text, std::string& out) = 0;
+  // The signal that it publishes has gone out, to so many.
+  virtual void on_published(std::size_t reached, std::string& out) = 0;
   // Something it listens to, or watches.
   virtual void signalled(const Signal& signal, std::string& out) = 0;
   virtual void on_key_event(const KeyEventJson& /*event*/, std::string& /*out*/) {}
@@ -126,17 +128,6 @@ class ServerSession {
  protected:
   ServerSession(SessionContext& context, SessionId id) : context_(context), session_{.id = id} {}
 
-  // How many pushes of a session's signals one turn has to take.
-  static constexpr std::size_t kPushesPerTurn = 64 * 1024;
-
-  // How many it reached.
-  std::size_t publish_signal(std::string_view channel, std::string_view payload) {
-    const std::size_t reached = context_.hub.publish(channel, payload);
-    pushed_ += reached;
-    context_.stats.signals_published.add();
-    context_.stats.signals_delivered.add(reached);
-    return reached;
-  }
   SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
 
   SessionContext& context_;
@@ -144,7 +135,6 @@ class ServerSession {
   Wait wait_;
   Fate fate_ = Fate::open;
   Violation violation_ = Violation::none;
-  std::size_t pushed_ = 0;  // in this turn
 };
 
 // Why a server cannot be expected to serve, as /readyz, the overview and the metrics say; empty

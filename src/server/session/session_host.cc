@@ -11,6 +11,14 @@ namespace {
 // The host whose turn this thread is ending: it takes in by itself what is left for it meanwhile.
 thread_local const SessionHost* ending_turn = nullptr;
 
+// What comes in may let a session go on, which may end another wait, and so on: most of it belongs
+// to one turn, but not all that other loops can think of.
+constexpr int kRoundsPerTurn = 4;
+// How much of signals one turn has to take: subscriptions looked at to publish them, and what they
+// cost to hand on. A few milliseconds each.
+constexpr std::size_t kVisitsPerTurn = 64 * 1024;
+constexpr std::size_t kSignalCostPerTurn = SignalHub::kBacklogMax / 2;
+
 }  // namespace
 
 SessionHost::SessionHost(const HostSetup& setup)
@@ -112,23 +120,38 @@ Transport* SessionHost::find_open(SessionId id) const {
 
 // From other threads, and from this one.
 
-void SessionHost::deliver(std::span<const std::uint64_t> subscribers,
-                          const std::shared_ptr<const Signal>& signal) noexcept {
-  leave(SignalFor{signal, {subscribers.begin(), subscribers.end()}});
+void SessionHost::on_wait_done(const WaitResult& result) noexcept {
+  leave(&SessionHost::inbox_, Delivery(result));
 }
 
 void SessionHost::deliver_report(SessionId id, ReportResult result) {
-  leave(ReportFor{id, std::move(result)});
+  leave(&SessionHost::inbox_, Delivery(ReportFor{id, std::move(result)}));
 }
 
-void SessionHost::leave(Delivery delivery) {
+void SessionHost::deliver(std::span<const std::uint64_t> subscribers,
+                          const std::shared_ptr<const Signal>& signal) noexcept {
+  leave(&SessionHost::signal_inbox_, SignalFor{signal, {subscribers.begin(), subscribers.end()}});
+}
+
+template <typename Item>
+void SessionHost::leave(std::vector<Item> SessionHost::*inbox, Item item) {
   bool was_empty = false;
   {
     MutexLock lock(inbox_mutex_);
-    was_empty = inbox_.empty();
-    inbox_.push_back(std::move(delivery));
+    was_empty = (this->*inbox).empty();
+    (this->*inbox).push_back(std::move(item));
   }
   if (was_empty && ending_turn != this) context_.wake();
+}
+
+void SessionHost::take_in() {
+  for (int round = 0; round < kRoundsPerTurn; ++round) {
+    batch_.commit();
+    if (!take_inbox()) break;
+  }
+  publish_some();
+  hand_on_signals();
+  batch_.commit();
 }
 
 // False when there was nothing.
@@ -176,19 +199,6 @@ void SessionHost::take(const ReportFor& delivery) {
   hosted->resume_input();
 }
 
-void SessionHost::take(const SignalFor& delivery) {
-  for (const SessionId id : delivery.listeners) {
-    Transport* const hosted = find_open(id);
-    if (hosted == nullptr) continue;
-    if (!hosted->has_room_for_signal()) {
-      cut(*hosted);
-    } else if (!hosted->is_over_) {  // which the transport may just have found out
-      hosted->session_->signalled(*delivery.signal, hosted->output());
-      touch(*hosted);
-    }
-  }
-}
-
 // Whether a grant would outlive a peer that has gone, which nobody knew yet.
 bool SessionHost::is_nobodys(const Transport& hosted) const {
   return hosted.session_->holds_outlive_it() && hosted.peer_has_left();
@@ -215,6 +225,76 @@ void SessionHost::take_back_unsent(Transport& hosted) {
   hosted.unsay(hosted.hand_offs_.front().said);
   for (const auto& hand_off : hosted.hand_offs_) take_back(hand_off.wait, hand_off.grant);
   hosted.hand_offs_.clear();
+}
+
+// Signals.
+
+bool SessionHost::may_publish() const {
+  return visited_ < kVisitsPerTurn && !context_.hub.is_behind();
+}
+
+std::optional<std::size_t> SessionHost::publish(SessionId id, std::string_view channel,
+                                                std::string_view payload) {
+  if (publications_.empty() && may_publish()) return publish_now(channel, payload);
+  publications_.push_back({id, std::string(channel), std::string(payload)});
+  return {};
+}
+
+std::size_t SessionHost::publish_now(std::string_view channel, std::string_view payload) {
+  const SignalHub::Published published = context_.hub.publish(channel, payload);
+  visited_ += published.visited;
+  context_.stats.signals_published.add();
+  context_.stats.signals_delivered.add(published.reached);
+  return published.reached;
+}
+
+// Those that wait, first come, first served. Who goes on then may publish the next, which is the
+// last in turn.
+void SessionHost::publish_some() {
+  while (!publications_.empty() && may_publish()) {
+    const Publication next = std::move(publications_.front());
+    publications_.pop_front();
+    Transport* const hosted = find_open(next.publisher);
+    if (hosted == nullptr) continue;
+    const std::size_t reached = publish_now(next.channel, next.payload);
+    let_speak(*hosted, [&](ServerSession& session, std::string& out) {
+      session.on_published(reached, out);
+    });
+    hosted->resume_input();
+  }
+}
+
+void SessionHost::on_room() noexcept {
+  if (wants_room_.exchange(false)) context_.wake();
+}
+
+void SessionHost::hand_on_signals() {
+  {
+    MutexLock lock(inbox_mutex_);
+    std::move(signal_inbox_.begin(), signal_inbox_.end(), std::back_inserter(signals_));
+    signal_inbox_.clear();
+  }
+  std::size_t cost = 0;
+  while (!signals_.empty() && cost < kSignalCostPerTurn) {
+    const SignalFor& next = signals_.front();
+    hand_on(*next.signal, next.listeners[handed_on_]);
+    cost += next.signal->cost();
+    if (++handed_on_ < next.listeners.size()) continue;
+    signals_.pop_front();
+    handed_on_ = 0;
+  }
+  if (cost > 0) context_.hub.handed_on(context_.mailbox, cost);
+}
+
+void SessionHost::hand_on(const Signal& signal, SessionId listener) {
+  Transport* const hosted = find_open(listener);
+  if (hosted == nullptr) return;
+  if (!hosted->has_room_for_signal()) {
+    cut(*hosted);
+  } else if (!hosted->is_over_) {  // which the transport may just have found out
+    hosted->session_->signalled(signal, hosted->output());
+    touch(*hosted);
+  }
 }
 
 // Those who watch keys.
@@ -259,16 +339,27 @@ void SessionHost::show_events() {
 
 void SessionHost::end_turn() {
   ending_turn = this;
-  // What comes in may let a session go on, which may end another wait, and so on: all of it belongs
-  // to this turn, and goes out with its one write per session.
-  do {
-    batch_.commit();
-  } while (take_inbox());
+  take_in();
   ending_turn = nullptr;
   while (Transport* hosted = touched_.pop_front()) flush(*hosted);
   open_gate();
   batch_.commit();  // what a session released whose peer was found to be gone
   forget_those_gone();
+  visited_ = 0;
+  if (is_anything_left()) context_.wake();
+}
+
+// What can be done without anybody's doing. Publications that wait for mailboxes are told when
+// there is room: looked at again after the flag is up, as in open_gate().
+bool SessionHost::is_anything_left() {
+  if (!signals_.empty()) return true;
+  if (!publications_.empty()) {
+    if (!context_.hub.is_behind()) return true;
+    wants_room_ = true;
+    if (!context_.hub.is_behind() && wants_room_.exchange(false)) return true;
+  }
+  MutexLock lock(inbox_mutex_);
+  return !inbox_.empty() || !signal_inbox_.empty();
 }
 
 void SessionHost::touch(Transport& hosted) {

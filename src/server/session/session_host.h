@@ -2,7 +2,12 @@
 //
 // A turn: receive() hands bytes to sessions, which execute what is complete through the host's one
 // Batch. end_turn() commits that, takes in what came for the sessions from elsewhere (ends of
-// waits, signals, reports), and sends to each session once.
+// waits, reports, signals), and sends to each session once.
+//
+// What others publish has a budget: leases depend on the length of a turn. Requests, grants and
+// reports come first; then as many signals go out, and are handed to sessions, as the budget
+// allows, and the rest belongs to later turns. A session whose signal has to wait is blocked
+// meanwhile.
 //
 // The gate: nobody may hear of what a crash could still undo. Each answer rests on a position in
 // the journal. A session's output is corked until the largest position of its own answers is
@@ -11,14 +16,17 @@
 // leaves with the sync that lets the releaser's answer leave.
 //
 // No socket, no thread, no clock: see Transport and HostSetup. Everything belongs to one thread,
-// but for on_wait_done(), deliver(), deliver_report() and on_durable(), which any thread may call.
+// but for on_wait_done(), deliver(), on_room(), deliver_report() and on_durable(), which any thread
+// may call.
 #pragma once
 
 #include <atomic>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <span>
 #include <string>
@@ -77,6 +85,9 @@ class SessionHost final : private Listener, private Mailbox {
   // For sessions. The report comes by ServerSession::report(), events by on_key_event().
   void ask(SessionId id, ReportRequest request) { context_.ask(id, std::move(request)); }
   void watch_events(SessionId id);
+  // How many the signal reached; none: it has to wait, and the session hears by on_published().
+  std::optional<std::size_t> publish(SessionId id, std::string_view channel,
+                                     std::string_view payload);
   // The session ends while a grant for it may be on its way: if it is, it is to be taken back.
   void abandon(const ServerSession& session) { abandoned_.emplace(session.id(), session.wait()); }
   Listener& listener() { return *this; }  // of their waits, by session id
@@ -95,16 +106,23 @@ class SessionHost final : private Listener, private Mailbox {
     std::uint64_t from;
   };
 
-  // From another thread, or from this one.
-  struct SignalFor {
-    std::shared_ptr<const Signal> signal;
-    std::vector<SessionId> listeners;
-  };
+  // From another thread, or from this one. A session has at most one that ends what blocks it.
   struct ReportFor {
     SessionId id;
     ReportResult result;
   };
-  using Delivery = std::variant<WaitResult, SignalFor, ReportFor>;
+  using Delivery = std::variant<WaitResult, ReportFor>;
+  struct SignalFor {
+    std::shared_ptr<const Signal> signal;
+    std::vector<SessionId> listeners;
+  };
+
+  // A signal whose publisher waits until it may go out.
+  struct Publication {
+    SessionId publisher;
+    std::string channel;
+    std::string payload;
+  };
 
   // A session whose output waits for the journal.
   struct Corked {
@@ -114,14 +132,22 @@ class SessionHost final : private Listener, private Mailbox {
   };
   using Gate = std::priority_queue<Corked, std::vector<Corked>, std::greater<>>;
 
-  void on_wait_done(const WaitResult& result) noexcept override { leave(result); }
+  void on_wait_done(const WaitResult& result) noexcept override;
   void deliver(std::span<const std::uint64_t> subscribers,
                const std::shared_ptr<const Signal>& signal) noexcept override;
-  void leave(Delivery delivery) EXCLUDES(inbox_mutex_);
+  void on_room() noexcept override;
+  template <typename Item>
+  void leave(std::vector<Item> SessionHost::*inbox, Item item) EXCLUDES(inbox_mutex_);
+  void take_in() EXCLUDES(inbox_mutex_);
   bool take_inbox() EXCLUDES(inbox_mutex_);
   void take(const WaitResult& result);
-  void take(const SignalFor& delivery);
   void take(const ReportFor& delivery);
+  bool may_publish() const;
+  std::size_t publish_now(std::string_view channel, std::string_view payload);
+  void publish_some();
+  void hand_on_signals() EXCLUDES(inbox_mutex_);
+  void hand_on(const Signal& signal, SessionId listener);
+  bool is_anything_left() EXCLUDES(inbox_mutex_);
   void note_hand_off(Transport& hosted, const WaitResult& result);
   void take_back(const WaitResult& result);
   void take_back(const ServerSession::Wait& wait, const Grant& grant);
@@ -156,8 +182,15 @@ class SessionHost final : private Listener, private Mailbox {
   Gate gate_;
   std::atomic<bool> wants_durable_{false};  // the gate is not empty
 
+  std::deque<Publication> publications_;
+  std::size_t visited_ = 0;              // by what was published in this turn
+  std::atomic<bool> wants_room_{false};  // a publication waits for mailboxes
+  std::deque<SignalFor> signals_;        // that were taken from the inbox
+  std::size_t handed_on_ = 0;            // of the first of them: to so many of its listeners
+
   Mutex inbox_mutex_;
   std::vector<Delivery> inbox_ GUARDED_BY(inbox_mutex_);
+  std::vector<SignalFor> signal_inbox_ GUARDED_BY(inbox_mutex_);
 
   Batch batch_;  // last: what it commits as it goes is left in the inbox
 };

@@ -160,5 +160,96 @@ TEST_F(SessionHostTest, AGrantThatHasLeftOutlivesItsPeer) {
   EXPECT_EQ(harness_.engine().stats().locks_held, 1U);
 }
 
+// What others publish has a budget in each turn; what leases depend on has none.
+class SignalBudgetTest : public SessionHostTest {
+ protected:
+  static constexpr std::string_view kSignal = "signal\na\nx\n";
+
+  SignalBudgetTest() {
+    for (int i = 0; i < 1000; ++i) {
+      say(connect(), "listen", "a", "");
+    }
+    end_turn();
+  }
+
+  // As its connection does with what was left unread.
+  std::size_t feed(Transport& hosted, std::string_view unread) {
+    return harness_.host().receive(hosted, unread);
+  }
+  static std::size_t lines(const Transport& hosted) {
+    const std::string said = heard(hosted);
+    return static_cast<std::size_t>(std::count(said.begin(), said.end(), '\n'));
+  }
+};
+
+TEST_F(SignalBudgetTest, AFloodIsTakenInOverManyTurns) {
+  constexpr std::size_t kFlood = 1000;
+  Transport& publisher = connect();
+  Transport& other = connect();
+  std::string unread;
+  for (std::size_t i = 0; i < kFlood; ++i) unread += kSignal;
+  int turns = 0;
+  for (; lines(publisher) < kFlood; ++turns) {
+    ASSERT_LT(turns, 1000);
+    unread.erase(0, feed(publisher, unread));
+    say(other, "ping", "", "");
+    end_turn();
+  }
+  EXPECT_GE(turns, 5);  // 1,000 signals for 1,000 listeners, at most some 64,000 in each
+  EXPECT_EQ(lines(other), static_cast<std::size_t>(turns));
+}
+
+TEST_F(SignalBudgetTest, PublishersTakeTurns) {
+  Transport& greedy = connect();
+  Transport& modest = connect();
+  std::string unread;
+  for (int i = 0; i < 1000; ++i) unread += kSignal;
+  unread.erase(0, feed(greedy, unread));
+  EXPECT_TRUE(greedy.session().blocked());
+  say(modest, "signal", "a", "y");
+  for (int turn = 0; turn < 3; ++turn) {
+    end_turn();
+    unread.erase(0, feed(greedy, unread));
+  }
+  EXPECT_EQ(heard(modest), "ok 1000\n");
+  EXPECT_FALSE(unread.empty());
+}
+
+TEST_F(SignalBudgetTest, AGrantGoesBeforeSignals) {
+  Transport& publisher = connect();
+  Transport& holder = connect();
+  Transport& waiter = connect();
+  const std::string token = take(holder, "k");
+  say(waiter, "l", "k", "10 30");
+  end_turn();
+  std::string flood;
+  for (int i = 0; i < 1000; ++i) flood += kSignal;
+  feed(publisher, flood);
+  say(holder, "r", "k", token);
+  journal_.sync();
+  end_turn();
+  sync();
+  EXPECT_TRUE(heard(waiter).starts_with("ok "));
+  EXPECT_LT(lines(publisher), 1000U);
+}
+
+// One that left before its signal could go out.
+TEST_F(SignalBudgetTest, APublisherThatBreaksOffIsForgotten) {
+  Transport& greedy = connect();
+  Transport& gone = connect();
+  Transport& half_closed = connect();
+  std::string flood;
+  for (int i = 0; i < 1000; ++i) flood += kSignal;
+  feed(greedy, flood);
+  say(gone, "signal", "a", "y");
+  say(half_closed, "signal", "a", "z");
+  harness_.host().broken(gone);
+  harness_.leave(half_closed);
+  for (int turn = 0; turn < 3; ++turn) end_turn();
+  EXPECT_EQ(heard(gone), "");
+  EXPECT_EQ(heard(half_closed), "ok 1000\n");
+  EXPECT_TRUE(half_closed.is_over());
+}
+
 }  // namespace
 }  // namespace lockd
