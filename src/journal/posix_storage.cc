@@ -135,17 +135,6 @@ class PosixFile final : public StorageFile {
 
 }  // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 bool Fault::is_no_space() const { return error == ENOSPC || error == EDQUOT; }
 
 std::string Fault::message() const {

@@ -8,24 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "journal/storage.h"
 
 namespace lockd {
-
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 class PosixStorage final : public Storage {
  public:

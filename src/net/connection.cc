@@ -7,14 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/system/error_code.hpp>
 #include <cerrno>
 #include <utility>
 
 namespace lockd {
 namespace {
-
-using boost::system::error_code;
 
 // How much of what was left unread is offered at once: more than the longest request.
 constexpr std::size_t kInputPerTurn = 128 * 1024;
@@ -36,10 +33,11 @@ constexpr int kProbes = 5;
 // there but takes nothing, if the write timeout has not done so before.
 constexpr int kUnacknowledgedMs = 45'000;
 
-void notice_dead_peer(int socket) {
+void set_options(int socket) {
   const auto set = [socket](int level, int name, int value) {
     ::setsockopt(socket, level, name, &value, sizeof value);
   };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, kSilentSeconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kSecondsBetweenProbes);
@@ -49,26 +47,24 @@ void notice_dead_peer(int socket) {
 
 }  // namespace
 
-Connection::Connection(Loop& loop, Socket socket, std::unique_ptr<TlsChannel> tls, Handler& handler)
+Connection::Connection(Loop& loop, Descriptor socket, std::unique_ptr<TlsChannel> tls,
+                       Handler& handler)
     : loop_(loop),
+      socket_(std::move(socket)),
       tls_(std::move(tls)),
       handler_(handler),
       opened_(Clock::now()),
       last_input_(opened_) {
-  error_code ignored;
-  socket.non_blocking(true, ignored);
-  socket.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
-  notice_dead_peer(socket.native_handle());
-  socket_ = socket.release(ignored);  // watched by the loop, not by Asio
+  set_options(socket_.get());
 }
 
 void Connection::bear_with_stalled_peer() {
   const int none = 0;
-  ::setsockopt(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
+  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
 }
 
 void Connection::start() {
-  if (!loop_.watch(socket_, *this)) break_off();
+  if (!loop_.watch(socket_.get(), *this)) break_off();
 }
 
 void Connection::on_ready(unsigned events) {
@@ -93,7 +89,7 @@ bool Connection::wants_input() const {
 void Connection::read() {
   if (!readable_ || input_ended_ || !wants_input()) return;
   auto& scratch = loop_.scratch();
-  const ssize_t size = ::recv(socket_, scratch.data(), scratch.size(), 0);
+  const ssize_t size = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);
   if (size == 0) return end_input();
   if (size < 0) {
     if (errno != EAGAIN && errno != EINTR) return break_off();
@@ -248,7 +244,8 @@ void Connection::drop_output(std::size_t size) {
 
 void Connection::write_out() {
   if (wire_size() > sent_) {
-    const ssize_t sent = ::send(socket_, wire().data() + sent_, wire_size() - sent_, MSG_NOSIGNAL);
+    const ssize_t sent =
+        ::send(socket_.get(), wire().data() + sent_, wire_size() - sent_, MSG_NOSIGNAL);
     if (sent < 0 && errno != EAGAIN && errno != EINTR) return break_off();
     if (sent > 0) sent_ += static_cast<std::size_t>(sent);
   }
@@ -275,7 +272,7 @@ void Connection::drop_sent() {
 
 // All is sent: now the end. Input is drained for a while, not for ever.
 void Connection::say_goodbye() {
-  ::shutdown(socket_, SHUT_WR);
+  ::shutdown(socket_.get(), SHUT_WR);
   if (input_ended_) return close();
   if (!said_goodbye()) linger_until_ = Clock::now() + linger_;
   read_next_turn();
@@ -305,7 +302,7 @@ void Connection::close_gently(std::chrono::milliseconds linger) {
 void Connection::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  ::close(socket_);
+  socket_.reset();
 }
 
 void Connection::check(Clock::time_point now) {
@@ -314,7 +311,7 @@ void Connection::check(Clock::time_point now) {
 
 bool Connection::peer_has_left() const {
   if (state_ != State::open || input_ended_) return true;
-  pollfd descriptor{socket_, POLLRDHUP, 0};
+  pollfd descriptor{socket_.get(), POLLRDHUP, 0};
   return ::poll(&descriptor, 1, 0) > 0;
 }
 

@@ -6,7 +6,6 @@
 // of what the bytes mean: see Handler.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
 #include "net/loop.h"
 #include "net/tls_channel.h"
 
@@ -21,7 +21,6 @@ namespace lockd {
 
 class Connection final : private Loop::Watched {
  public:
-  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, Loop::Executor>;
   using Clock = std::chrono::steady_clock;
 
   // What the bytes are for. Called on the loop's thread.
@@ -38,8 +37,8 @@ class Connection final : private Loop::Watched {
     ~Handler() = default;
   };
 
-  // `tls` may be null: plain text.
-  Connection(Loop& loop, Socket socket, std::unique_ptr<TlsChannel> tls, Handler& handler);
+  // A connected socket that does not block. `tls` may be null: plain text.
+  Connection(Loop& loop, Descriptor socket, std::unique_ptr<TlsChannel> tls, Handler& handler);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   // Its operations must have ended: see idle().
@@ -140,7 +139,7 @@ class Connection final : private Loop::Watched {
   bool wants_input() const;
 
   Loop& loop_;
-  int socket_;
+  Descriptor socket_;
   const std::unique_ptr<TlsChannel> tls_;
   Handler& handler_;
   State state_ = State::open;

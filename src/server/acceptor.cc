@@ -3,111 +3,121 @@
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
 #include <utility>
 
+#include "server/admission.h"
 #include "server/log.h"
 
 namespace lockd {
 namespace {
 
 using boost::asio::ip::tcp;
-using boost::system::error_code;
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kAcceptPause = 100ms;
-// Not all: the other loops accept too.
-constexpr int kAcceptsAtOnce = 16;
-constexpr auto kRepeatedLogInterval = 60s;
+constexpr std::chrono::milliseconds kPause = 100ms;
+// In one turn: the loop has clients of its own.
+constexpr int kAcceptsPerTurn = 64;
 
-// A descriptor that needs nothing but itself; -1 when there is none left.
-int open_reserve() { return ::eventfd(0, EFD_CLOEXEC); }
+// A descriptor that needs nothing but itself; none when there is none left.
+Descriptor open_reserve() { return Descriptor(::eventfd(0, EFD_CLOEXEC)); }
+
+Descriptor accept_from(int listening, tcp::endpoint& peer) {
+  auto size = static_cast<socklen_t>(peer.capacity());
+  Descriptor socket(::accept4(listening, peer.data(), &size, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) peer.resize(size);
+  return socket;
+}
 
 }  // namespace
 
-Acceptor::Acceptor(Loop& loop, const ListeningSocket& listening, WorkerStats& stats, Admit admit)
+Acceptor::Acceptor(Loop& loop, Descriptor listening, WorkerStats& stats, Admit admit)
     : loop_(loop),
       stats_(stats),
       admit_(std::move(admit)),
-      listening_(loop.context()),
-      pause_(loop.context()),
-      reserve_(open_reserve()) {
-  listening_.assign(listening.ipv6 ? tcp::v6() : tcp::v4(),
-                    ::fcntl(listening.descriptor, F_DUPFD_CLOEXEC, 0));
-  listening_.non_blocking(true);
-}
+      listening_(std::move(listening)),
+      reserve_(open_reserve()),
+      pause_(loop.context()) {}
 
-Acceptor::~Acceptor() {
-  if (reserve_ >= 0) ::close(reserve_);
+bool Acceptor::open() {
+  const int flags = ::fcntl(listening_.get(), F_GETFL);
+  ::fcntl(listening_.get(), F_SETFL, flags | O_NONBLOCK);
+  return loop_.watch(listening_.get(), *this);
 }
 
 void Acceptor::close() {
-  error_code ignored;
-  listening_.close(ignored);
+  listening_.reset();
   pause_.cancel();
 }
 
-void Acceptor::accept() {
-  listening_.async_accept(loop_.context().get_executor(),
-                          [this](const error_code& error, Connection::Socket socket) {
-                            on_accept(error, std::move(socket));
-                          });
-}
-
-void Acceptor::on_accept(const error_code& error, Connection::Socket socket) {
-  if (!listening_.is_open()) return;
-  if (!error) {
-    take(std::move(socket));
-    take_more();
-    return accept();
+// Readiness is told once: so until there is nobody left.
+void Acceptor::accept_some() {
+  if (!listening_) return;
+  for (int accepts = 0; accepts < kAcceptsPerTurn; ++accepts) {
+    Took took = accept_one();
+    if (took == Took::no_descriptor) took = refuse_one();
+    if (took == Took::nobody) return;
+    if (took != Took::one) return go_on_later();
   }
-  if (error == boost::asio::error::connection_aborted) return accept();
-  if (error == boost::asio::error::no_descriptors || error.value() == ENFILE) refuse_politely();
-  // Out of descriptors or memory: to try again at once would only spin.
-  pause_.expires_after(kAcceptPause);
-  pause_.async_wait([this](const error_code& cancelled) {
-    if (!cancelled) accept();
-  });
+  go_on_next_turn();
 }
 
-// Who else has connected. One at a time they would wait for as many turns of a busy loop.
-void Acceptor::take_more() {
-  for (int more = 1; more < kAcceptsAtOnce; ++more) {
-    Connection::Socket socket(loop_.context());
-    error_code nobody;  // a real error comes again with the next accept
-    listening_.accept(socket, nobody);
-    if (nobody) return;
-    take(std::move(socket));
+Acceptor::Took Acceptor::accept_one() {
+  tcp::endpoint peer;
+  Descriptor socket = accept_from(listening_.get(), peer);
+  if (!socket) {
+    switch (errno) {
+      case EAGAIN: return Took::nobody;
+      case EMFILE:
+      case ENFILE: return Took::no_descriptor;
+      case ENOMEM:
+      case ENOBUFS: return Took::no_memory;
+      default: return Took::one;  // who has left before it was its turn
+    }
   }
-}
-
-void Acceptor::take(Connection::Socket socket) {
-  // The reserve comes first: while it was given up, another loop may have taken its descriptor.
-  if (reserve_ < 0) reserve_ = open_reserve();
-  if (reserve_ >= 0) {
-    admit_(std::move(socket));
+  // The reserve comes first: while it was given up, another thread may have taken its descriptor.
+  if (!reserve_) reserve_ = open_reserve();
+  if (reserve_) {
+    admit_(std::move(socket), unmapped(peer.address()));
   } else {
-    give_up(std::move(socket));
+    note_refusal();
+    socket.reset();
+    reserve_ = open_reserve();
   }
+  return Took::one;
 }
 
 // No descriptor is left: the reserve takes the connection in, so that its peer sees a close and not
 // a silence.
-void Acceptor::refuse_politely() {
+Acceptor::Took Acceptor::refuse_one() {
   note_refusal();
-  if (reserve_ >= 0) ::close(reserve_);
-  const int refused = ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
-  if (refused >= 0) ::close(refused);
+  reserve_.reset();
+  tcp::endpoint peer;
+  Descriptor refused = accept_from(listening_.get(), peer);
+  const bool nobody = !refused && errno == EAGAIN;
+  const bool took = static_cast<bool>(refused);
+  refused.reset();
   reserve_ = open_reserve();
+  if (nobody) return Took::nobody;
+  return took ? Took::one : Took::no_descriptor;
 }
 
-// Instead of admitting it: its descriptor is needed.
-void Acceptor::give_up(Connection::Socket socket) {
-  note_refusal();
-  error_code ignored;
-  socket.close(ignored);
-  reserve_ = open_reserve();
+void Acceptor::go_on_next_turn() {
+  if (std::exchange(goes_on_, true)) return;
+  loop_.post([this] {
+    goes_on_ = false;
+    accept_some();
+  });
+}
+
+// Out of descriptors, with none in reserve, or of memory: to try again at once would only spin.
+void Acceptor::go_on_later() {
+  pause_.expires_after(kPause);
+  pause_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (!cancelled) accept_some();
+  });
 }
 
 void Acceptor::note_refusal() {
@@ -116,12 +126,6 @@ void Acceptor::note_refusal() {
   log_event(LogLevel::warn,
             "no descriptors left: connections are refused; raise the limit on open "
             "files, or set --max-connections below it");
-}
-
-bool may_log(Connection::Clock::time_point& next, Connection::Clock::time_point now) {
-  if (now < next) return false;
-  next = now + kRepeatedLogInterval;
-  return true;
 }
 
 }  // namespace lockd

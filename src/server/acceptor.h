@@ -1,55 +1,55 @@
-// Where one worker lets clients in by one listening socket: accepting, and what to do when there
-// are no descriptors left.
+// Where clients come in by one listening socket: accepting, and what to do when there are no
+// descriptors left.
 //
-// Belongs to one worker, and is touched by its thread only, but before that has started.
+// There is one for each port, on one loop: were every loop to watch the port, each connection would
+// wake them all. Whoever has accepted hands the connection to the loop that serves it. Touched by
+// the loop's thread only, but before that has started.
 #pragma once
 
-#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 
-#include "net/connection.h"
-#include "net/listen.h"
+#include "base/descriptor.h"
 #include "net/loop.h"
 #include "server/worker_stats.h"
 
 namespace lockd {
 
-class Acceptor {
+class Acceptor final : private Loop::Watched {
  public:
-  using Admit = std::function<void(Connection::Socket)>;
+  // A client's socket, and its address.
+  using Admit = std::function<void(Descriptor socket, const boost::asio::ip::address& peer)>;
 
-  // Watches a duplicate of `listening`, which other loops watch too.
-  Acceptor(Loop& loop, const ListeningSocket& listening, WorkerStats& stats, Admit admit);
-  ~Acceptor();
+  Acceptor(Loop& loop, Descriptor listening, WorkerStats& stats, Admit admit);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  void open() { accept(); }
+  // False when the system cannot watch the port.
+  bool open();
   void close();
 
  private:
-  using Listening = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, Loop::Executor>;
+  enum class Took : std::uint8_t { one, nobody, no_descriptor, no_memory };
 
-  void accept();
-  void on_accept(const boost::system::error_code& error, Connection::Socket socket);
-  void take(Connection::Socket socket);
-  void take_more();
-  void refuse_politely();
-  void give_up(Connection::Socket socket);
+  void on_ready(unsigned) override { accept_some(); }
+  void accept_some();
+  Took accept_one();
+  Took refuse_one();
+  void go_on_next_turn();
+  void go_on_later();
   void note_refusal();
 
   Loop& loop_;
   WorkerStats& stats_;
   const Admit admit_;
-  Listening listening_;
+  Descriptor listening_;
+  Descriptor reserve_;  // to refuse by when there is no other
+  bool goes_on_ = false;
   boost::asio::steady_timer pause_;
-  int reserve_ = -1;  // a descriptor to refuse by when there is no other
-  Connection::Clock::time_point next_refusal_log_{};
+  std::chrono::steady_clock::time_point next_refusal_log_{};
 };
-
-// Once a minute at most: what any peer can cause must not fill the log.
-bool may_log(Connection::Clock::time_point& next, Connection::Clock::time_point now);
 
 }  // namespace lockd

@@ -25,7 +25,7 @@ constexpr std::chrono::seconds kPingInterval = 15s;
 
 }  // namespace
 
-ClientConnection::ClientConnection(Worker& worker, Connection::Socket socket,
+ClientConnection::ClientConnection(Worker& worker, Descriptor socket,
                                    std::unique_ptr<TlsChannel> tls,
                                    boost::asio::ip::address address)
     : worker_(worker),

@@ -22,7 +22,7 @@ class Worker;
 class ClientConnection final : public Transport, private Connection::Handler {
  public:
   // `tls` may be null: plain text.
-  ClientConnection(Worker& worker, Connection::Socket socket, std::unique_ptr<TlsChannel> tls,
+  ClientConnection(Worker& worker, Descriptor socket, std::unique_ptr<TlsChannel> tls,
                    boost::asio::ip::address address);
   ~ClientConnection() override;
 

@@ -61,4 +61,11 @@ void log_event(LogLevel level, std::string_view event, std::initializer_list<Log
 
 bool logs(LogLevel level) { return spdlog::default_logger_raw()->should_log(level_of(level)); }
 
+bool may_log(std::chrono::steady_clock::time_point& next,
+             std::chrono::steady_clock::time_point now) {
+  if (now < next) return false;
+  next = now + std::chrono::minutes(1);
+  return true;
+}
+
 }  // namespace lockd

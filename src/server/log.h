@@ -3,6 +3,7 @@
 // Any thread may log. Secrets and tokens never go in.
 #pragma once
 
+#include <chrono>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -21,5 +22,9 @@ void set_up_log(LogLevel level, LogFormat format);
 
 void log_event(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
 bool logs(LogLevel level);
+
+// Once a minute at most: what any peer can cause must not fill the log.
+bool may_log(std::chrono::steady_clock::time_point& next,
+             std::chrono::steady_clock::time_point now);
 
 }  // namespace lockd

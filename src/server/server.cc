@@ -16,7 +16,7 @@ Server::Server(const Options& options, std::function<void()> on_failure, OpenClu
 
 Server::~Server() {
   stop();
-  close_ports();
+  for (const Port* port : {&line_, &http_}) Descriptor(port->socket.descriptor).reset();
   tell({});
 }
 
@@ -24,7 +24,11 @@ std::string Server::start(const std::vector<Systemd::Socket>& passed) {
   if (std::string error = context_.tls.load(); !error.empty()) return error;
   if (std::string error = open_ports(passed); !error.empty()) return error;
   for (std::uint32_t i = 0; i < context_.options.threads; ++i) {
-    workers_.push_back(std::make_unique<Worker>(context_, ports_));
+    workers_.push_back(std::make_unique<Worker>(context_));
+  }
+  for (const auto& [port, protocol] :
+       {std::pair(&line_, Protocol::line), {&http_, Protocol::http}}) {
+    if (std::string error = accept_at(*port, protocol); !error.empty()) return error;
   }
   std::vector<Worker*> started;
   for (const auto& worker : workers_) {
@@ -42,7 +46,7 @@ std::string Server::open_ports(const std::vector<Systemd::Socket>& passed) {
   const Options& options = context_.options;
   for (const Systemd::Socket& socket : passed) {
     const bool is_http = socket.name == "http" || !options.port.has_value();
-    ListeningSocket& port = is_http ? ports_.http : ports_.line;
+    ListeningSocket& port = is_http ? http_.socket : line_.socket;
     if (port.descriptor >= 0) {
       return "systemd passes more than one socket for one port; the one for HTTP must have "
              "FileDescriptorName=http";
@@ -50,14 +54,37 @@ std::string Server::open_ports(const std::vector<Systemd::Socket>& passed) {
     port = adopt_listener(socket.descriptor);
     if (!port.error.empty()) return port.error;
   }
-  if (options.port.has_value() && ports_.line.descriptor < 0) {
-    ports_.line = listen_on(options.host, *options.port);
-    if (!ports_.line.error.empty()) return ports_.line.error;
+  if (options.port.has_value() && line_.socket.descriptor < 0) {
+    line_.socket = listen_on(options.host, *options.port);
+    if (!line_.socket.error.empty()) return line_.socket.error;
   }
-  if (options.http_addr.has_value() && ports_.http.descriptor < 0) {
-    ports_.http = listen_on(options.http_addr->host, options.http_addr->port);
+  if (options.http_addr.has_value() && http_.socket.descriptor < 0) {
+    http_.socket = listen_on(options.http_addr->host, options.http_addr->port);
   }
-  return ports_.http.error;
+  return http_.socket.error;
+}
+
+std::string Server::accept_at(Port& port, Protocol protocol) {
+  Descriptor listening(std::exchange(port.socket.descriptor, -1));
+  if (!listening) return {};
+  Worker& first = *workers_.front();
+  port.acceptor.emplace(first.loop(), std::move(listening), first.stats(),
+                        [this, protocol](Descriptor socket, const boost::asio::ip::address& peer) {
+                          least_busy().let_in(protocol, std::move(socket), peer);
+                        });
+  if (port.acceptor->open()) return {};
+  return "port " + std::to_string(port.socket.port) + " cannot be watched";
+}
+
+// Of those who have equally few the next in turn.
+Worker& Server::least_busy() {
+  std::size_t best = last_chosen_;
+  for (std::size_t i = 1; i <= workers_.size(); ++i) {
+    const std::size_t next = (last_chosen_ + i) % workers_.size();
+    if (i == 1 || workers_[next]->connections() < workers_[best]->connections()) best = next;
+  }
+  last_chosen_ = best;
+  return *workers_[best];
 }
 
 // On the journal's thread.
@@ -80,19 +107,18 @@ bool Server::is_turning() {
 
 void Server::drain() {
   context_.draining = true;
+  close(line_);
+  close(http_);
   for (const auto& worker : workers_) worker->drain();
-  close_ports();
 }
 
 void Server::resign() {
   if (context_.cluster != nullptr) context_.cluster->resign();
 }
 
-// The workers watch duplicates: a port is closed when the last of them is.
-void Server::close_ports() {
-  for (ListeningSocket* port : {&ports_.line, &ports_.http}) {
-    if (port->descriptor >= 0) ::close(std::exchange(port->descriptor, -1));
-  }
+void Server::close(Port& port) {
+  if (!port.acceptor) return;
+  workers_.front()->loop().post([&port] { port.acceptor->close(); });
 }
 
 void Server::stop() {

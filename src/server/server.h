@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/mutex.h"
+#include "net/listen.h"
+#include "server/acceptor.h"
 #include "server/server_context.h"
 #include "server/settings/options.h"
 #include "server/systemd.h"
@@ -29,8 +32,8 @@ class Server {
   // error line when that cannot be.
   std::string start(const std::vector<Systemd::Socket>& passed = {});
   // 0 when it is not served.
-  std::uint16_t port() const { return ports_.line.port; }
-  std::uint16_t http_port() const { return ports_.http.port; }
+  std::uint16_t port() const { return line_.socket.port; }
+  std::uint16_t http_port() const { return http_.socket.port; }
   // What it serves, for callers in this process: they wait in the same queues as everybody else.
   Engine& engine() { return context_.engine; }
 
@@ -56,8 +59,16 @@ class Server {
   void stop();
 
  private:
+  // Where clients come in. On the first worker's loop, for all of them.
+  struct Port {
+    ListeningSocket socket;
+    std::optional<Acceptor> acceptor;
+  };
+
   std::string open_ports(const std::vector<Systemd::Socket>& passed);
-  void close_ports();
+  std::string accept_at(Port& port, Protocol protocol);
+  void close(Port& port);
+  Worker& least_busy();
   void on_durable() EXCLUDES(told_mutex_);
   void tell(std::vector<Worker*> workers) EXCLUDES(told_mutex_);
 
@@ -70,7 +81,9 @@ class Server {
 
   ServerContext context_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  Ports ports_;
+  Port line_;
+  Port http_;
+  std::size_t last_chosen_ = 0;  // of the workers
   bool running_ = false;
 };
 

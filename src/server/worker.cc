@@ -13,8 +13,6 @@
 namespace lockd {
 namespace {
 
-using boost::asio::ip::tcp;
-using boost::system::error_code;
 using namespace std::chrono_literals;
 
 static_assert(kThreadsMax <= SignalHub::kMailboxesMax);
@@ -31,18 +29,9 @@ std::string http_date() {
 
 }  // namespace
 
-Worker::Worker(ServerContext& server, const Ports& ports)
+Worker::Worker(ServerContext& server)
     : server_(server), stats_(server.add_worker_stats()), host_(host_setup()) {
   host_.context().date = http_date();
-  const auto listen = [this](std::optional<Acceptor>& acceptor, const ListeningSocket& socket,
-                             Protocol protocol) {
-    if (socket.descriptor < 0) return;
-    acceptor.emplace(loop_, socket, stats_, [this, protocol](Connection::Socket peer) {
-      admit(protocol, std::move(peer));
-    });
-  };
-  listen(line_acceptor_, ports.line, Protocol::line);
-  listen(http_acceptor_, ports.http, Protocol::http);
 }
 
 Worker::~Worker() = default;
@@ -67,17 +56,11 @@ HostSetup Worker::host_setup() {
 }
 
 void Worker::start() {
-  if (line_acceptor_) line_acceptor_->open();
-  if (http_acceptor_) http_acceptor_->open();
   thread_ = std::thread([this] { loop_.run([this] { host_.end_turn(); }, [this] { tick(); }); });
 }
 
 void Worker::drain() {
-  loop_.post([this] {
-    if (line_acceptor_) line_acceptor_->close();
-    if (http_acceptor_) http_acceptor_->close();
-    host_.drain();
-  });
+  loop_.post([this] { host_.drain(); });
 }
 
 void Worker::stop() {
@@ -88,12 +71,20 @@ void Worker::stop() {
   });
 }
 
-void Worker::admit(Protocol protocol, Connection::Socket socket) {
-  error_code error;
-  const tcp::endpoint peer = socket.remote_endpoint(error);
-  if (error) return;  // gone already
-  const auto address = unmapped(peer.address());
-  if (!server_.admission.enter(address)) return stats_.connections_refused.add();
+void Worker::let_in(Protocol protocol, Descriptor socket, const boost::asio::ip::address& peer) {
+  connections_.fetch_add(1, std::memory_order_relaxed);
+  loop_.post([this, protocol, socket = std::move(socket), peer]() mutable {
+    admit(protocol, std::move(socket), peer);
+  });
+}
+
+void Worker::admit(Protocol protocol, Descriptor socket, const boost::asio::ip::address& address) {
+  // It was on its way when the port was closed.
+  const bool comes_too_late = host_.context().draining;
+  if (comes_too_late || !server_.admission.enter(address)) {
+    connections_.fetch_sub(1, std::memory_order_relaxed);
+    return stats_.connections_refused.add();
+  }
   stats_.connections_accepted.add();
   const SessionId id = ++server_.last_session;
   const bool is_line = protocol == Protocol::line;
@@ -133,6 +124,7 @@ void Worker::gone(ClientConnection& connection, const boost::asio::ip::address& 
   if (connection.watched.linked()) watched_.remove(&connection);
   if (connection.round.linked()) round_.remove(&connection);
   server_.admission.leave(address);
+  connections_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Worker::tick() {

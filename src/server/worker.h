@@ -1,38 +1,36 @@
-// One loop thread: its acceptors, its clients' sockets, and the SessionHost that serves them.
+// One loop thread: its clients' sockets, and the SessionHost that serves them.
 //
 // Everything here is touched by that thread only, but for what says so.
 #pragma once
 
 #include <atomic>
-#include <optional>
 #include <thread>
 
 #include "base/list.h"
 #include "base/secret.h"
 #include "net/loop.h"
-#include "server/acceptor.h"
 #include "server/client_connection.h"
 #include "server/server_context.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
 
-// The sockets that the workers of a server listen on; one that is not there has no descriptor.
-struct Ports {
-  ListeningSocket line;
-  ListeningSocket http;
-};
+enum class Protocol : std::uint8_t { line, http };
 
 class Worker {
  public:
-  // Watches duplicates of the sockets.
-  Worker(ServerContext& server, const Ports& ports);
+  explicit Worker(ServerContext& server);
   ~Worker();
 
   void start();  // its thread
   void join() { thread_.join(); }
 
-  // Any thread. No new connections; what blocks is answered; the rest may finish.
+  // Any thread. A client has come.
+  void let_in(Protocol protocol, Descriptor socket, const boost::asio::ip::address& peer);
+  // Any thread. How many are here or on their way.
+  std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
+
+  // Any thread. What blocks is answered; the rest may finish.
   void drain();
   // Any thread. Closes what is left and ends the thread.
   void stop();
@@ -55,17 +53,14 @@ class Worker {
   void gone(ClientConnection& connection, const boost::asio::ip::address& address);
 
  private:
-  enum class Protocol : std::uint8_t { line, http };
   HostSetup host_setup();
-  void admit(Protocol protocol, Connection::Socket socket);
+  void admit(Protocol protocol, Descriptor socket, const boost::asio::ip::address& address);
   void log_protected(Protocol protocol, const boost::asio::ip::address& peer);
   void tick();
 
   ServerContext& server_;
   WorkerStats& stats_;
   Loop loop_;
-  std::optional<Acceptor> line_acceptor_;
-  std::optional<Acceptor> http_acceptor_;
   Connection::Clock::time_point next_protected_log_{};
   Watched watched_;
   Round round_;
@@ -73,6 +68,7 @@ class Worker {
   SessionHost host_;  // its connections use all of the above
   std::thread thread_;
   std::atomic<bool> turned_{false};
+  std::atomic<std::size_t> connections_{0};
 };
 
 }  // namespace lockd

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,6 +17,41 @@
 
 namespace lockd {
 namespace {
+
+// Of many loops one accepts and one serves; the others sleep on.
+TEST(Arrival, WakesNobodyWhomItDoesNotConcern) {
+  constexpr std::size_t kLoops = 64;
+  constexpr std::size_t kClients = 300;
+  const ServerProcess server({"--threads", std::to_string(kLoops)});
+  ASSERT_EQ(server.connect().ask(kPing), "ok");
+  const auto began = Swarm::Clock::now();
+  const std::size_t before = server.sleeps();
+  for (std::size_t i = 0; i < kClients; ++i) ASSERT_EQ(server.connect().ask(kPing), "ok");
+  const std::size_t sleeps = server.sleeps() - before;
+  // Each loop looks around twenty times a second by itself.
+  const std::chrono::duration<double> took = Swarm::Clock::now() - began;
+  const auto ticks = static_cast<std::size_t>((took.count() + 1) * 20 * kLoops);
+  std::printf("%zu clients: %zu times a thread went to sleep, up to %zu of them for ticks\n",
+              kClients, sleeps, ticks);
+  EXPECT_LT(sleeps, ticks + kClients * 16);
+}
+
+TEST(Arrival, IsSpreadOverTheLoops) {
+  const ServerProcess server({"--threads", "4"});
+  const std::vector<std::size_t> before = server.watched_by_loops();
+  Swarm crowd(server.port());
+  ASSERT_TRUE(crowd.connect(100));
+  for (std::size_t i = 0; i < crowd.size(); ++i) ASSERT_EQ(crowd.ask(i, kPing), "ok");
+  std::vector<std::size_t> all = server.watched_by_loops();
+  ASSERT_EQ(all.size(), before.size());
+  std::size_t loops = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] == before[i]) continue;  // Asio's own
+    EXPECT_EQ(all[i] - before[i], 25U);
+    ++loops;
+  }
+  EXPECT_EQ(loops, 4U);
+}
 
 class ProtectedMode : public testing::Test {
  protected:

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "server/session/line_session.h"
-#include "server/session/testing/session_harness.h"
 #include "support/line_client.h"
 
 namespace lockd {
@@ -183,22 +182,6 @@ TEST(LineSignals, AListenerThatNeverReadsIsClosed) {
     ASSERT_EQ(other.read_line(), "sig a " + payload);
   }
   EXPECT_EQ(reply, "ok 1");
-}
-
-// Many listeners make much of one read: the rest of it is for later turns.
-TEST(LineSignals, APublisherTakesTurnsWithOthers) {
-  SessionHarness harness{Options{}};
-  Transport& hosted = harness.open<LineSession>();
-  ASSERT_EQ(harness.host().receive(hosted, "listen\na\n\n"), 10U);
-  const std::string signals = repeated("signal\na\nx\n", 100'000);
-  const std::size_t taken = harness.host().receive(hosted, signals);
-  EXPECT_GT(taken, 0U);
-  EXPECT_LT(taken, signals.size());
-  const std::string_view rest = std::string_view(signals).substr(taken);
-  EXPECT_EQ(harness.host().receive(hosted, rest), rest.size());
-  harness.host().end_turn();
-  EXPECT_EQ(SessionHarness::said_by(hosted),
-            "ok\n" + repeated("ok 1\n", 100'000) + repeated("sig a x\n", 100'000));
 }
 
 }  // namespace

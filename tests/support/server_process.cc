@@ -171,6 +171,16 @@ std::chrono::milliseconds ServerProcess::cpu_time() const {
   return std::chrono::milliseconds((user + system) * 1000 / ::sysconf(_SC_CLK_TCK));
 }
 
+std::size_t ServerProcess::sleeps() const {
+  std::size_t all = 0;
+  const fs::path process = "/proc/" + std::to_string(pid_);
+  for (const auto& thread : fs::directory_iterator(process / "task")) {
+    const std::string file = "task/" + thread.path().filename().string() + "/status";
+    all += number_behind(proc(file), "voluntary_ctxt_switches:");
+  }
+  return all;
+}
+
 std::vector<std::size_t> ServerProcess::watched_by_loops() const {
   std::vector<std::size_t> counts;
   const fs::path process = "/proc/" + std::to_string(pid_);

@@ -62,6 +62,8 @@ class ServerProcess {
   std::size_t memory_kib() const { return status_value("VmRSS:"); }
   std::size_t memory_max_kib() const { return status_value("VmHWM:"); }
   std::chrono::milliseconds cpu_time() const;
+  // How often its threads have gone to sleep, all together.
+  std::size_t sleeps() const;
   // How many descriptors each of its loops watches.
   std::vector<std::size_t> watched_by_loops() const;
   // The soft limit on its descriptors.
