@@ -78,6 +78,8 @@ class Batch {
 
   // Whether the session holds or waits for anything.
   bool owns_anything(const Session& session);
+  // Whether it holds anything that it was told of.
+  bool holds_anything(const Session& session);
 
   FenceStatus fence(std::string_view key);
   // Who holds the key and how many wait; false when nobody holds it.
@@ -97,6 +99,8 @@ class Batch {
   Position commit();
 
  private:
+  template <typename Look>
+  bool any_shard(const Session& session, Look look);
   template <typename Operation>
   Answer take(std::string_view key, const Holder& holder, Operation operation);
 

@@ -273,6 +273,16 @@ bool LockTable::knows_session(SessionId session) const {
   return !items.holds.empty() || !items.waiters.empty();
 }
 
+bool LockTable::holds_anything(SessionId session) const {
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return false;
+  const auto& holds = found->second.holds;
+  for (const Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
+    if (!hold->untold) return true;
+  }
+  return false;
+}
+
 void LockTable::end_waits(Cursor& cursor, Outcome why) {
   index_.walk(cursor, kKeysPerStep, [&](Semaphore& semaphore) {
     while (Waiter* waiter = semaphore.queue.front()) give_up(*waiter, why);

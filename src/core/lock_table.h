@@ -123,6 +123,8 @@ class LockTable {
 
   // Whether the session holds or waits for anything here.
   bool knows_session(SessionId session) const;
+  // Whether it holds anything here that it was told of.
+  bool holds_anything(SessionId session) const;
 
   // Ends leases and waits that are due, in the order of their deadlines, in about `budget` steps.
   // True when nothing due is left.

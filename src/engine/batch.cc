@@ -103,13 +103,25 @@ void Batch::end_session(Session& session, bool keep_holds) {
   session.shards = 0;
 }
 
-bool Batch::owns_anything(const Session& session) {
+// Whether what is said of a table is true of any that the session has been at.
+template <typename Look>
+bool Batch::any_shard(const Session& session, Look look) {
   for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
     Shard::Access table(*core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left))), turn_);
     table->advance(core_.time(), EngineCore::kStepsPerHold);
-    if (table->knows_session(session.id)) return true;
+    if (look(*table)) return true;
   }
   return false;
+}
+
+bool Batch::owns_anything(const Session& session) {
+  return any_shard(session,
+                   [&](const LockTable& table) { return table.knows_session(session.id); });
+}
+
+bool Batch::holds_anything(const Session& session) {
+  return any_shard(session,
+                   [&](const LockTable& table) { return table.holds_anything(session.id); });
 }
 
 FenceStatus Batch::fence(std::string_view key) {

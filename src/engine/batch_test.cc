@@ -99,6 +99,26 @@ TEST_F(BatchTest, ASessionWhoseLeaseIsOverOwnsNothing) {
   EXPECT_FALSE(batch.owns_anything(session));
 }
 
+// A place in the queue is no hold, nor is a slot that it was granted and nobody was told of.
+TEST_F(BatchTest, ASessionHoldsWhatItWasToldOf) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Session session{.id = 3};
+  Session other{.id = 4};
+  Batch batch(engine);
+  const Answer held = batch.acquire({.key = "k", .holder = {&other, 1}, .ttl = 5s});
+  batch.enqueue({.key = "k", .holder = {&session, 2}, .ttl = 5s});
+  EXPECT_TRUE(batch.owns_anything(session));
+  EXPECT_FALSE(batch.holds_anything(session));
+  batch.release({.key = "k", .holder = {nullptr, 1}, .fence = held.grant.fence});
+  EXPECT_TRUE(batch.owns_anything(session));
+  EXPECT_FALSE(batch.holds_anything(session));
+  batch.await_turn(session, Kind::lock, "k", 0s, nullptr);
+  EXPECT_TRUE(batch.holds_anything(session));
+  EXPECT_FALSE(batch.holds_anything(other));
+  clock_.advance(5s);
+  EXPECT_FALSE(batch.holds_anything(session));
+}
+
 TEST_F(BatchTest, TwoPhaseThroughTheEngine) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Session session{.id = 3};

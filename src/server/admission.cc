@@ -2,7 +2,7 @@
 
 namespace lockd {
 
-bool Admission::enter(const boost::asio::ip::address& address) {
+bool Admission::enter(Protocol protocol, const boost::asio::ip::address& address) {
   MutexLock lock(mutex_);
   if (connections_max_ != 0 && connections_ >= connections_max_) return false;
   if (per_address_max_ != 0) {
@@ -11,12 +11,14 @@ bool Admission::enter(const boost::asio::ip::address& address) {
     ++count;
   }
   ++connections_;
+  if (protocol == Protocol::line) ++line_connections_;
   return true;
 }
 
-void Admission::leave(const boost::asio::ip::address& address) {
+void Admission::leave(Protocol protocol, const boost::asio::ip::address& address) {
   MutexLock lock(mutex_);
   --connections_;
+  if (protocol == Protocol::line) --line_connections_;
   if (per_address_max_ == 0) return;
   const auto found = per_address_.find(address);
   if (--found->second == 0) per_address_.erase(found);
@@ -25,6 +27,11 @@ void Admission::leave(const boost::asio::ip::address& address) {
 std::uint64_t Admission::connections() const {
   MutexLock lock(mutex_);
   return connections_;
+}
+
+std::uint64_t Admission::line_connections() const {
+  MutexLock lock(mutex_);
+  return line_connections_;
 }
 
 boost::asio::ip::address unmapped(const boost::asio::ip::address& address) {

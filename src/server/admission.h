@@ -9,6 +9,8 @@
 
 namespace lockd {
 
+enum class Protocol : std::uint8_t { line, http };
+
 class Admission {
  public:
   // 0 is no limit.
@@ -16,9 +18,10 @@ class Admission {
       : connections_max_(connections_max), per_address_max_(per_address_max) {}
 
   // False when there are too many; else leave() must follow.
-  bool enter(const boost::asio::ip::address& address) EXCLUDES(mutex_);
-  void leave(const boost::asio::ip::address& address) EXCLUDES(mutex_);
+  bool enter(Protocol protocol, const boost::asio::ip::address& address) EXCLUDES(mutex_);
+  void leave(Protocol protocol, const boost::asio::ip::address& address) EXCLUDES(mutex_);
   std::uint64_t connections() const EXCLUDES(mutex_);
+  std::uint64_t line_connections() const EXCLUDES(mutex_);
 
  private:
   const std::uint32_t connections_max_;
@@ -26,6 +29,7 @@ class Admission {
 
   mutable Mutex mutex_;
   std::uint64_t connections_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t line_connections_ GUARDED_BY(mutex_) = 0;  // of them
   std::map<boost::asio::ip::address, std::uint32_t> per_address_ GUARDED_BY(mutex_);
 };
 

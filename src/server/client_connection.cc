@@ -26,15 +26,16 @@ constexpr std::chrono::seconds kPingInterval = 15s;
 }  // namespace
 
 ClientConnection::ClientConnection(Worker& worker, Descriptor socket,
-                                   std::unique_ptr<TlsChannel> tls,
+                                   std::unique_ptr<TlsChannel> tls, Protocol protocol,
                                    boost::asio::ip::address address)
     : worker_(worker),
+      protocol_(protocol),
       address_(std::move(address)),
       connection_(worker.loop(), std::move(socket), std::move(tls), *this) {
   if (worker.options().write_timeout == 0s) connection_.bear_with_stalled_peer();
 }
 
-ClientConnection::~ClientConnection() { worker_.gone(*this, address_); }
+ClientConnection::~ClientConnection() { worker_.gone(*this, protocol_, address_); }
 
 // What comes in.
 

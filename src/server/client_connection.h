@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "net/connection.h"
+#include "server/admission.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
@@ -23,7 +24,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
  public:
   // `tls` may be null: plain text.
   ClientConnection(Worker& worker, Descriptor socket, std::unique_ptr<TlsChannel> tls,
-                   boost::asio::ip::address address);
+                   Protocol protocol, boost::asio::ip::address address);
   ~ClientConnection() override;
 
   // Begins to read, for the session that it carries by now.
@@ -69,6 +70,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
   bool refusal_is_over(Connection::Clock::time_point now);
 
   Worker& worker_;
+  const Protocol protocol_;
   const boost::asio::ip::address address_;
   Connection connection_;
   std::uint32_t signals_unsent_ = 0;

@@ -155,21 +155,29 @@ class Service {
     return cluster != nullptr && !cluster->status().refused && systemd_.sockets().empty();
   }
 
-  // Until all are gone, or their time is over, or it is asked a second time. In a cluster, when
-  // another may lead there is nothing more to wait for.
+  // Until those who hold are gone, or their time is over, or it is asked a second time; then until
+  // the last answers over HTTP are sent. In a cluster, when another may lead there is nothing more
+  // to wait for.
   Asked drain() {
     log_event(LogLevel::info, "stopping");
     systemd_.stopping();
+    const auto began = SteadyClock::now();
     server_.drain();
     resigned_ = server_.cluster() != nullptr;
     server_.resign();
-    const auto began = SteadyClock::now();
+    Asked asked = wait_until(began, [this] { return server_.has_no_holders(); });
+    if (asked != Asked::nothing) return asked;
+    server_.close_http();
+    return wait_until(began, [this] { return server_.is_drained(); });
+  }
+
+  template <typename Done>
+  Asked wait_until(SteadyClock::time_point began, Done done) {
     const bool forever = options_.shutdown_timeout == Duration::zero();
     Asked asked = Asked::nothing;
-    while (!server_.is_drained() &&
+    while (!done() && asked == Asked::nothing &&
            (forever || SteadyClock::now() - began < options_.shutdown_timeout)) {
       asked = wait(20ms);
-      if (asked != Asked::nothing) break;
     }
     return asked;
   }

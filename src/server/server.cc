@@ -1,7 +1,5 @@
 #include "server/server.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -108,8 +106,13 @@ bool Server::is_turning() {
 void Server::drain() {
   context_.draining = true;
   close(line_);
-  close(http_);
+  if (context_.cluster != nullptr) close(http_);
   for (const auto& worker : workers_) worker->drain();
+}
+
+void Server::close_http() {
+  close(http_);
+  for (const auto& worker : workers_) worker->close_http();
 }
 
 void Server::resign() {
@@ -124,6 +127,7 @@ void Server::close(Port& port) {
 void Server::stop() {
   if (!std::exchange(running_, false)) return;
   drain();
+  close(http_);
   for (const auto& worker : workers_) worker->stop();
   for (const auto& worker : workers_) worker->join();
   // The workers listen: they stay until all they waited for has ended, and they have heard of it.

@@ -43,8 +43,14 @@ class Server {
   // Whether every loop has turned since the last call. For one thread.
   bool is_turning();
 
-  // No new connections; what blocks is answered with `error`; the rest finish what they began.
+  // No new line connections; what blocks is answered with `error`; who holds nothing is closed.
+  // Those who hold may renew and release, over HTTP until close_http(). A server of a cluster takes
+  // no new connections at all, and serves nobody: another does.
   void drain();
+  // Whether every line connection is gone: the last were those that held something.
+  bool has_no_holders() const { return context_.admission.line_connections() == 0; }
+  // No HTTP any more, but for answers that are under way.
+  void close_http();
   // Whether nobody is connected any more.
   bool is_drained() const { return context_.admission.connections() == 0; }
   // How many there are, for whoever looks after memory.

@@ -60,7 +60,18 @@ void Worker::start() {
 }
 
 void Worker::drain() {
-  loop_.post([this] { host_.drain(); });
+  loop_.post([this] {
+    takes_line_ = false;
+    takes_http_ = server_.cluster == nullptr;
+    host_.drain();
+  });
+}
+
+void Worker::close_http() {
+  loop_.post([this] {
+    takes_http_ = false;
+    host_.finish_idle();
+  });
 }
 
 void Worker::stop() {
@@ -79,9 +90,9 @@ void Worker::let_in(Protocol protocol, Descriptor socket, const boost::asio::ip:
 }
 
 void Worker::admit(Protocol protocol, Descriptor socket, const boost::asio::ip::address& address) {
-  // It was on its way when the port was closed.
-  const bool comes_too_late = host_.context().draining;
-  if (comes_too_late || !server_.admission.enter(address)) {
+  // When the port was closed it may have been on its way.
+  const bool takes = protocol == Protocol::line ? takes_line_ : takes_http_;
+  if (!takes || !server_.admission.enter(protocol, address)) {
     connections_.fetch_sub(1, std::memory_order_relaxed);
     return stats_.connections_refused.add();
   }
@@ -97,8 +108,8 @@ void Worker::admit(Protocol protocol, Descriptor socket, const boost::asio::ip::
   } else {
     session = std::make_unique<HttpSession>(host_.context(), id);
   }
-  auto connection = std::make_unique<ClientConnection>(*this, std::move(socket),
-                                                       server_.tls.open_channel(), address);
+  auto connection = std::make_unique<ClientConnection>(
+      *this, std::move(socket), server_.tls.open_channel(), protocol, address);
   ClientConnection& started = *connection;
   round_.push_back(&started);
   host_.open(std::move(session), std::move(connection));
@@ -120,10 +131,11 @@ void Worker::log_protected(Protocol protocol, const boost::asio::ip::address& pe
             {{"peer", peer.to_string()}});
 }
 
-void Worker::gone(ClientConnection& connection, const boost::asio::ip::address& address) {
+void Worker::gone(ClientConnection& connection, Protocol protocol,
+                  const boost::asio::ip::address& address) {
   if (connection.watched.linked()) watched_.remove(&connection);
   if (connection.round.linked()) round_.remove(&connection);
-  server_.admission.leave(address);
+  server_.admission.leave(protocol, address);
   connections_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -145,6 +157,7 @@ void Worker::tick() {
     if (connection == nullptr) break;
     round_.push_back(connection);
     connection->check_silence(now);
+    host_.look_again(*connection);
   }
 }
 

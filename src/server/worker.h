@@ -15,8 +15,6 @@
 
 namespace lockd {
 
-enum class Protocol : std::uint8_t { line, http };
-
 class Worker {
  public:
   explicit Worker(ServerContext& server);
@@ -30,8 +28,11 @@ class Worker {
   // Any thread. How many are here or on their way.
   std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
 
-  // Any thread. What blocks is answered; the rest may finish.
+  // Any thread. No new line connections, and in a cluster none at all; what blocks is answered; who
+  // holds nothing is closed.
   void drain();
+  // Any thread. No HTTP any more, but for answers that are under way.
+  void close_http();
   // Any thread. Closes what is left and ends the thread.
   void stop();
 
@@ -50,7 +51,8 @@ class Worker {
   Watched& watched() { return watched_; }
   using Round = List<ClientConnection, &ClientConnection::round>;
   Round& round() { return round_; }
-  void gone(ClientConnection& connection, const boost::asio::ip::address& address);
+  void gone(ClientConnection& connection, Protocol protocol,
+            const boost::asio::ip::address& address);
 
  private:
   HostSetup host_setup();
@@ -61,6 +63,8 @@ class Worker {
   ServerContext& server_;
   WorkerStats& stats_;
   Loop loop_;
+  bool takes_line_ = true;  // those who come
+  bool takes_http_ = true;
   Connection::Clock::time_point next_protected_log_{};
   Watched watched_;
   Round round_;

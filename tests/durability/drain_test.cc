@@ -1,13 +1,16 @@
-// A server that is asked to stop, and will start again: who left by himself has released, and who
-// asked to.
+// A server that is asked to stop: those who hold are served on, and what they hold then is there
+// when it starts again.
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "durability/durable_server.h"
 #include "journal/testing/temporary_directory.h"
+#include "support/http_client.h"
 
 namespace lockd {
 namespace {
@@ -18,12 +21,12 @@ std::string take(LineClient& client, const std::string& key) {
   return token_of(reply);
 }
 
-// The first reply that is not ok.
+// Until the server has begun to stop. What it says then to one who would take something.
 std::string ask_until_refused(LineClient& client) {
   const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
-  std::string reply = "ok";
-  while (reply == "ok" && LineClient::Clock::now() < deadline) {
-    reply = client.ask(request("ping", "", ""));
+  std::string reply = "timeout";
+  while (reply == "timeout" && LineClient::Clock::now() < deadline) {
+    reply = client.ask(request("l", "stayed", "0"));
   }
   return reply;
 }
@@ -37,7 +40,7 @@ TEST(DrainTest, WhatIsHeldIsHeldAfterwards) {
   std::string given_back;
   {
     // With one thread all hear of it at once.
-    ServerProcess server(durable(directory.path(), {"--shutdown-timeout", "8", "--threads", "1"}));
+    ServerProcess server(durable(directory.path(), {"--shutdown-timeout", "2", "--threads", "1"}));
     LineClient stays = server.connect();
     LineClient asks = server.connect();
     LineClient leaves_before = server.connect();
@@ -54,10 +57,10 @@ TEST(DrainTest, WhatIsHeldIsHeldAfterwards) {
     server.terminate();
     EXPECT_EQ(ask_until_refused(asks), "error_draining");
     leaves_meanwhile.close();
-    EXPECT_EQ(gives_back.ask(request("r", "given back", given_back)), "error_draining");
-    EXPECT_EQ(gives_back.read_line(), kEnd);
-    EXPECT_EQ(asks.read_line(), kEnd);
-    EXPECT_EQ(stays.read_line(), kEnd);  // when its time is over
+    EXPECT_EQ(gives_back.ask(request("r", "given back", given_back)), "ok");
+    for (LineClient* client : {&gives_back, &asks, &stays}) {
+      EXPECT_EQ(client->read_line(), kEnd);  // when their time is over
+    }
     EXPECT_EQ(server.await_exit(), 0);
   }
   ServerProcess server(durable(directory.path()));
@@ -75,13 +78,72 @@ TEST(DrainTest, WhatIsHeldIsHeldAfterwards) {
   EXPECT_EQ(client.ask(request("l", "beside it", "0")), "timeout");
 }
 
+// With and without a journal. Its lease is short: without its renewals it would not last.
+void renew_through_a_stop(const std::vector<std::string>& flags) {
+  std::vector<std::string> words{"--shutdown-timeout", "600", "--http-addr", "127.0.0.1:0"};
+  words.insert(words.end(), flags.begin(), flags.end());
+  ServerProcess server(words);
+  LineClient holder = server.connect();
+  LineClient idle = server.connect();
+  LineClient waiter = server.connect();
+  const std::string token = token_of(holder.ask(request("l", "stayed", "0 1")));
+  ASSERT_NE(token, "");
+  ASSERT_EQ(idle.ask(request("ping", "", "")), "ok");
+  waiter.send(request("l", "stayed", "600"));
+  await_stats(holder, "\"waiters\":1");
+  server.terminate();
+  EXPECT_EQ(idle.read_line(), kEnd);
+  EXPECT_EQ(waiter.read_line(), "error");
+  EXPECT_EQ(waiter.read_line(), kEnd);
+  EXPECT_EQ(ask_until_refused(holder), "error_draining");
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(holder.ask(request("n", "stayed", token)), "ok 1");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  HttpClient browser({.port = server.http_port()});
+  EXPECT_EQ(shown(browser.get("/readyz")), R"(503 {"status":"draining"})");
+  browser.close();
+  EXPECT_EQ(holder.ask(request("r", "stayed", token)), "ok");
+  EXPECT_EQ(holder.read_line(), kEnd);
+  holder.close();
+  EXPECT_EQ(server.await_exit(), 0);  // long before its time is over
+}
+
+TEST(DrainTest, WhoRenewsIsServedToTheEnd) { renew_through_a_stop({}); }
+
+TEST(DrainTest, WhoRenewsIsServedToTheEndWithAJournal) {
+  const TemporaryDirectory directory;
+  renew_through_a_stop({"--wal", directory.path()});
+}
+
+TEST(DrainTest, HttpKeepsNobodyWaiting) {
+  ServerProcess server({"--shutdown-timeout", "600", "--http-addr", "127.0.0.1:0"});
+  HttpClient holder({.port = server.http_port()});
+  HttpClient half({.port = server.http_port()});
+  HttpClient watcher({.port = server.http_port()});
+  ASSERT_EQ(holder.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  ASSERT_EQ(watcher.open_stream("/v1/events").status, 200);
+  half.send("GET /readyz HTTP/1.1\r\n");
+  server.terminate();
+  EXPECT_EQ(server.await_exit(), 0);
+}
+
+TEST(DrainTest, ASecondSignalEndsIt) {
+  ServerProcess server({"--shutdown-timeout", "0"});
+  LineClient stays = server.connect();
+  EXPECT_NE(take(stays, "stayed"), "");
+  server.terminate();
+  EXPECT_EQ(ask_until_refused(stays), "error_draining");
+  server.terminate();
+  EXPECT_EQ(server.await_exit(), 0);
+}
+
 TEST(DrainTest, TheLongestTimeoutIsLong) {
   ServerProcess server({"--shutdown-timeout", "9223372036", "--threads", "1"});
   LineClient stays = server.connect();
-  LineClient asks = server.connect();
-  EXPECT_NE(take(stays, "k"), "");
+  EXPECT_NE(take(stays, "stayed"), "");
   server.terminate();
-  EXPECT_EQ(ask_until_refused(asks), "error_draining");
+  EXPECT_EQ(ask_until_refused(stays), "error_draining");
   EXPECT_EQ(stays.read_line(std::chrono::milliseconds(300)), kSilence);
   stays.close();
   EXPECT_EQ(server.await_exit(), 0);

@@ -102,7 +102,8 @@ void Actor::take(const Reply& reply) {
   if (reply.fence != 0) operation.fence = reply.fence;
   scribe_.note(operation);
   alive_at_ = operation.call;
-  server_ends_ = reply.ends;
+  // A server that stops goes on serving a line by which something is held.
+  server_ends_ = reply.ends && (role_.http || !plan_.holds_anything());
   if (reply.result == Result::storage) pause(operation.ret + kBackOff);  // room takes a while
   answered_ = true;
   sent_on_ = reply.result == Result::not_leader;

@@ -45,6 +45,8 @@ class Actor {
 
   const Role& role() const { return role_; }
   void finish() { plan_.finish(); }
+  // Renews what it holds, and gives nothing back until then.
+  void keep(Instant until) { plan_.keep(until); }
   bool finished() const { return finished_; }
   // The client stands still until then; or dies, and another takes its place.
   void pause(Instant until) { paused_until_ = until; }

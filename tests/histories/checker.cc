@@ -25,6 +25,22 @@ void check_failures(const History& history, const Timeline& timeline,
   }
 }
 
+// I14: who holds is served while a server stops. In a cluster another serves them; and callers in
+// the server's process see it close.
+void check_stops(const History& history, const Timeline& timeline,
+                 std::vector<Violation>& violations) {
+  for (const Operation& operation : history.operations) {
+    const bool follows_up =
+        operation.function == Function::renew || operation.function == Function::release;
+    if (!follows_up || operation.result != Result::draining) continue;
+    if (operation.via == Via::lib || timeline.is_cluster(operation.server)) continue;
+    violations.push_back({"I14",
+                          history.keys[operation.key],
+                          "was refused to its holder because the server stops",
+                          {operation.line}});
+  }
+}
+
 // I13: in a cluster, whoever was asked after a later epoch had answered says nothing of what is
 // held. Operations are in the order of calls.
 void check_epochs(const History& history, const Timeline& timeline,
@@ -78,6 +94,7 @@ std::vector<Violation> check(const History& history) {
   const Timeline timeline(history);
   check_failures(history, timeline, violations);
   check_epochs(history, timeline, violations);
+  check_stops(history, timeline, violations);
   const std::vector<const Operation*> operations = by_key(history);
   for (auto first = operations.begin(); first != operations.end();) {
     const auto last = std::find_if(first, operations.end(), [&](const Operation* operation) {

@@ -35,13 +35,20 @@ void ClientPool::start() {
 }
 
 void ClientPool::pause(std::uint16_t server, unsigned one_in, Instant lasting) {
-  const std::lock_guard lock(mutex_);
-  blows_.push_back({server, one_in, now() + lasting});
+  strike_later({server, one_in, [until = now() + lasting](Actor& actor) { actor.pause(until); }});
+}
+
+void ClientPool::keep(std::uint16_t server, unsigned one_in, Instant lasting) {
+  strike_later({server, one_in, [until = now() + lasting](Actor& actor) { actor.keep(until); }});
 }
 
 void ClientPool::kill(std::uint16_t server, unsigned one_in) {
+  strike_later({server, one_in, [](Actor& actor) { actor.die(); }});
+}
+
+void ClientPool::strike_later(Blow blow) {
   const std::lock_guard lock(mutex_);
-  blows_.push_back({server, one_in, 0});
+  blows_.push_back(std::move(blow));
 }
 
 bool ClientPool::finish(Instant patience) {
@@ -88,12 +95,7 @@ void ClientPool::tick() {
 void ClientPool::strike(const Blow& blow) {
   for (const auto& actor : actors_) {
     const bool is_meant = actor->role().subject->settings().number == blow.server;
-    if (!is_meant || random_() % blow.one_in != 0) continue;
-    if (blow.pause_until != 0) {
-      actor->pause(blow.pause_until);
-    } else {
-      actor->die();
-    }
+    if (is_meant && random_() % blow.one_in == 0) blow.how(*actor);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -23,8 +24,10 @@ class ClientPool {
   void add(std::unique_ptr<Actor> actor) { actors_.push_back(std::move(actor)); }
   void start();
 
-  // One in so many of the server's clients stands still for a while, or dies.
+  // One in so many of the server's clients stands still for a while; or renews what it holds and
+  // gives nothing back; or dies.
   void pause(std::uint16_t server, unsigned one_in, Instant lasting);
+  void keep(std::uint16_t server, unsigned one_in, Instant lasting);
   void kill(std::uint16_t server, unsigned one_in);
 
   // Everybody gives back what they hold; returns when they have, or when `patience` is over.
@@ -34,11 +37,12 @@ class ClientPool {
   struct Blow {
     std::uint16_t server;
     unsigned one_in;
-    Instant pause_until;  // 0: death
+    std::function<void(Actor& actor)> how;
   };
 
   void run();
   void tick();
+  void strike_later(Blow blow);
   void strike(const Blow& blow);
 
   const int epoll_;

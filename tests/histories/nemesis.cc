@@ -40,6 +40,7 @@ void Nemesis::add_blows_to_servers() {
     ServerUnderTest& victim = subject();
     end_life("term", victim, [&] { victim.stop(); });
   });
+  blows_.emplace_back([this] { drain(); });
   blows_.emplace_back([this] {
     ProcessSubject& victim = process();
     const Instant begun = now();
@@ -60,6 +61,18 @@ void Nemesis::end_life(std::string_view name, ServerUnderTest& subject,
   if (random_() % 3 == 0) pause_ms(10, 300);
   subject.start();
   recording_.note_fault(kRestart, number, life + 1, begun, now());
+}
+
+// Most clients go on renewing what they hold, some of them past the time that the server has.
+void Nemesis::drain() {
+  ProcessSubject& victim = process();
+  end_life("drain", victim, [&] {
+    victims_.clients->keep(victim.settings().number, 1, between(kSecond / 5, 3 * kSecond / 2));
+    victims_.clients->keep(victim.settings().number, 4, 0);
+    pause_ms(50, 50);
+    victim.ask_to_stop();
+    victim.await_end();
+  });
 }
 
 void Nemesis::add_blows_to_disks_and_clocks() {

@@ -43,6 +43,7 @@ class Nemesis {
   void end_life(std::string_view name, ServerUnderTest& subject, const std::function<void()>& how);
   void disturb(std::string_view name, std::atomic<std::int64_t> LiveFaults::*setting,
                std::int64_t value);
+  void drain();
   void fail_sync();
   void reboot();
 

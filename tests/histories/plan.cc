@@ -30,7 +30,8 @@ std::optional<Request> Plan::next() {
   if (finishing_ && held_.empty()) return std::nullopt;
   if (held_.empty() || (!finishing_ && held_.size() < kHeldMax && one_in(12))) return ask();
   const Held& held = held_[random_() % held_.size()];
-  return follow_up(!finishing_ && one_in(2) ? Function::renew : Function::release, held);
+  const bool renews = now() < keeps_until_ || (!finishing_ && one_in(2));
+  return follow_up(renews ? Function::renew : Function::release, held);
 }
 
 Request Plan::ask() {

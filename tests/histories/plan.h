@@ -44,6 +44,9 @@ class Plan {
   // It has died: whatever it held is nobody's any more.
   void forget();
   void finish() { finishing_ = true; }
+  // Gives nothing back until then.
+  void keep(Instant until) { keeps_until_ = until; }
+  bool holds_anything() const { return !held_.empty(); }
 
  private:
   struct Held {
@@ -76,6 +79,7 @@ class Plan {
   std::optional<Ticket> ticket_;
   std::optional<Request> again_;  // under the same name
   bool finishing_ = false;
+  Instant keeps_until_ = 0;
 };
 
 }  // namespace lockd::histories

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "histories/recording.h"
 #include "server/log.h"
 #include "server/server.h"
 #include "support/test_authority.h"
@@ -31,6 +32,13 @@ void ServerUnderTest::goes_down(std::size_t node) {
   down.ended = down.place.life;
   down.place.line_port = 0;
   down.place.http_port = 0;
+}
+
+void ServerUnderTest::begins_to_end(std::size_t node) {
+  const std::lock_guard lock(mutex_);
+  Node& ending = nodes_[node];
+  ending.ended = ending.place.life;
+  ending.place.line_port = 0;
 }
 
 void ServerUnderTest::came_up(std::uint16_t line_port, std::uint16_t http_port, std::size_t node) {
@@ -85,9 +93,18 @@ void ProcessSubject::start() {
 }
 
 void ProcessSubject::stop() {
-  goes_down();
+  ask_to_stop();
+  await_end();
+}
+
+void ProcessSubject::ask_to_stop() {
+  begins_to_end();
   process_->terminate();
+}
+
+void ProcessSubject::await_end() {
   if (process_->await_exit() != 0) fail("does not stop in good order");
+  goes_down();
   process_.reset();
 }
 
@@ -141,10 +158,15 @@ void HostSubject::start() {
 }
 
 void HostSubject::stop() {
-  goes_down();
+  begins_to_end();
   closed_to_visits_ = true;
   server_->drain();
-  server_->engine().close();  // whoever is blocked in it returns
+  const Instant deadline = now() + kSecond;
+  while (!server_->has_no_holders() && now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  goes_down();
+  server_->stop();  // whoever is blocked in the engine returns
   const std::unique_lock lock(server_mutex_);
   server_.reset();
 }

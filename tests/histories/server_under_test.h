@@ -62,8 +62,9 @@ class ServerUnderTest {
  protected:
   // What a server as a process is told, whatever it is the subject of.
   std::vector<std::string> common_flags() const;
-  // Before anything is done that ends it.
+  // Before anything is done that ends it; or, when it is asked to end, while it still serves HTTP.
   void goes_down(std::size_t node = 0);
+  void begins_to_end(std::size_t node = 0);
   void came_up(std::uint16_t line_port, std::uint16_t http_port, std::size_t node = 0);
 
  private:
@@ -84,6 +85,9 @@ class ProcessSubject : public ServerUnderTest {
 
   void start() override;
   void stop() override;
+  // The same in two parts: in between it serves those who hold.
+  void ask_to_stop();
+  void await_end();
   void kill();
   // Before its storage is made to fail; and then: waits for it to end by itself, with a failure.
   void is_about_to_fail() { goes_down(); }

@@ -61,11 +61,60 @@ TEST(HttpDrain, StreamsEndAndIdleConnectionsClose) {
     std::this_thread::sleep_for(1ms);
   }
   EXPECT_TRUE(server.server().is_drained());
+  EXPECT_TRUE(server.browse().connected());
+  server.server().close_http();
   // The port is closed when the last worker has closed it.
   while (server.browse().connected() && HttpClient::Clock::now() < deadline) {
     std::this_thread::sleep_for(1ms);
   }
   EXPECT_FALSE(server.browse().connected());
+}
+
+// On connections that begin meanwhile, one request each.
+TEST(HttpDrain, WhoHoldsIsServedOn) {
+  HttpServer server;
+  HttpClient before = server.browse();
+  const HttpReply lock = before.post("/v1/acquire", hold_json("k", "a"));
+  const HttpReply permit =
+      before.post("/v1/semaphores/acquire", hold_json("s", "a", R"("limit":2)"));
+  ASSERT_EQ(lock.status, 200);
+  ASSERT_EQ(permit.status, 200);
+  const auto token_in = [](const HttpReply& grant) {
+    return "\"token\":" + std::to_string(grant.json().at("token").as_int64());
+  };
+  const std::string held = hold_json("k", "a", token_in(lock));
+  const std::string permitted = hold_json("s", "a", token_in(permit));
+  server.server().drain();
+  EXPECT_EQ(before.read_end(), kEnd);
+  const auto ask = [&](std::string_view method, std::string_view target, std::string_view body) {
+    HttpClient client = server.browse();
+    const HttpReply reply = client.ask(method, target, body);
+    EXPECT_EQ(reply.field("Connection"), "close") << target;
+    EXPECT_EQ(client.read_end(), kEnd);
+    return shown(reply);
+  };
+  const auto post = [&](std::string_view target, const std::string& body) {
+    return ask("POST", target, body);
+  };
+  EXPECT_EQ(post("/v1/renew", held), shown(lock));
+  EXPECT_EQ(post("/v1/semaphores/renew", permitted), shown(permit));
+  EXPECT_EQ(post("/v1/renew", hold_json("k", "b", token_in(lock))),
+            R"(409 {"error":"not_holder"})");
+  const std::string draining = R"(503 {"error":"draining"})";
+  EXPECT_EQ(post("/v1/acquire", hold_json("free", "a")), draining);
+  EXPECT_EQ(post("/v1/acquire", hold_json("k", "a")), draining);
+  EXPECT_EQ(post("/v1/semaphores/acquire", hold_json("s", "b", R"("limit":2)")), draining);
+  EXPECT_EQ(ask("GET", "/v1/events", ""), draining);
+  EXPECT_EQ(ask("GET", "/v1/signals?pattern=a", ""), draining);
+  EXPECT_EQ(ask("GET", "/readyz", ""), R"(503 {"status":"draining"})");
+  EXPECT_EQ(ask("GET", "/healthz", ""), R"(200 {"status":"ok"})");
+  EXPECT_EQ(ask("GET", "/v1/fence?key=k", ""), R"(200 {"key":"k","held":true,"token":<token>})");
+  EXPECT_EQ(post("/v1/signals/a", R"({"payload":"x"})"), R"(200 {"delivered":0})");
+  for (const std::string_view target : {"/v1/stats", "/v1/locks", "/v1/overview", "/metrics"}) {
+    EXPECT_TRUE(ask("GET", target, "").starts_with("200 ")) << target;
+  }
+  EXPECT_EQ(post("/v1/release", held), R"(200 {"key":"k","released":true})");
+  EXPECT_EQ(post("/v1/semaphores/release", permitted), R"(200 {"key":"s","released":true})");
 }
 
 // Those that had begun are answered.
@@ -86,7 +135,6 @@ TEST(HttpDrain, WhatIsHalfThereIsAnswered) {
   }
   ASSERT_EQ(observer.get("/v1/overview").status, 200);
   server.server().drain();
-  while (server.browse().connected()) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(observer.read_end(), kEnd);
   probe.send("Host: a\r\n\r\n");
   const HttpReply ready = probe.read_reply();
@@ -113,6 +161,7 @@ TEST(HttpDrain, TheLastAnswerIsSentToItsEnd) {
   const HttpReply head = slow.read_head();
   ASSERT_EQ(head.status, 200);
   server.server().drain();
+  server.server().close_http();
   while (server.browse().connected()) std::this_thread::sleep_for(1ms);
   EXPECT_FALSE(server.server().is_drained());
   std::string body;
@@ -121,6 +170,26 @@ TEST(HttpDrain, TheLastAnswerIsSentToItsEnd) {
   EXPECT_EQ(more, kEnd);
   EXPECT_EQ(std::to_string(body.size()), head.field("Content-Length"));
   slow.close();
+  const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
+  while (!server.server().is_drained() && HttpClient::Clock::now() < deadline) {
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_TRUE(server.server().is_drained());
+}
+
+// Neither those who say nothing nor those who say half of something are waited for.
+TEST(HttpDrain, InTheEndNobodyIsWaitedFor) {
+  HttpServer server;
+  server.server().drain();
+  HttpClient idle = server.browse();
+  HttpClient half = server.browse();
+  half.send("GET /readyz HTTP/1.1\r\n");
+  HttpClient observer = server.browse();
+  ASSERT_EQ(observer.get("/healthz").status, 200);
+  server.server().close_http();
+  EXPECT_TRUE(idle.read_end().starts_with('<'));
+  EXPECT_TRUE(half.read_end().starts_with('<'));
+  for (HttpClient* client : {&idle, &half, &observer}) client->close();
   const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
   while (!server.server().is_drained() && HttpClient::Clock::now() < deadline) {
     std::this_thread::sleep_for(1ms);

@@ -28,6 +28,11 @@ bool needs_no_proof(HttpCall call) {
   return call == HttpCall::live || call == HttpCall::ready || call == HttpCall::leader;
 }
 
+bool takes_or_waits(HttpCall call) {
+  return call == HttpCall::acquire || call == HttpCall::semaphore_acquire ||
+         call == HttpCall::listen || call == HttpCall::events;
+}
+
 // The name or address in a Host, without its port and brackets.
 std::string_view host_name(std::string_view host) {
   if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
@@ -167,7 +172,7 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
     refuse({401, "unauthorized", "a bearer token is needed"}, out, "WWW-Authenticate: Bearer\r\n");
     return false;
   }
-  if (context_.draining) {
+  if (context_.hands_over() || (context_.draining && takes_or_waits(call))) {
     refuse({503, "draining", "the server is stopping"}, out, "Retry-After: 1\r\n");
     return false;
   }
@@ -574,7 +579,7 @@ void HttpSession::time_out(bool half, std::string& out) {
   fate_ = Fate::closes;
 }
 
-// One that says nothing is closed at once; it could not know that its next request is too late.
+// One that says nothing is closed at once: whoever has something to renew or release comes again.
 void HttpSession::drain(std::string& out) {
   switch (state_) {
     case State::waiting: context_.batch.cancel(wait_.id); return;

@@ -23,7 +23,7 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     taken += framed.size;
     context_.stats.line_requests.add();
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
-    if (context_.draining) {
+    if (is_too_late(parsed)) {
       refuse_draining(parsed, out);
     } else if (parsed) {
       execute(parsed.request, out);
@@ -200,14 +200,28 @@ void LineSession::refuse(Violation violation, std::string& out) {
   fate_ = let_in ? Fate::closes : Fate::refused;
 }
 
-// What the client holds outlives a server that recovers; but not what it gives back meanwhile.
+// While the server stops: what would take something, or wait for it. In a cluster everything.
+bool LineSession::is_too_late(const ParsedRequest& parsed) const {
+  if (context_.hands_over()) return true;
+  if (!context_.draining || !parsed) return false;
+  switch (parsed.request.command) {
+    case Command::acquire:
+    case Command::enqueue:
+    case Command::await_turn:
+    case Command::listen: return true;
+    default: return false;
+  }
+}
+
+// The host closes who holds nothing. In a cluster everybody is closed: what they hold is kept for
+// the next leader, but for what they give back.
 void LineSession::refuse_draining(const ParsedRequest& parsed, std::string& out) {
-  if (parsed && parsed.request.command == Command::release) {
+  if (context_.hands_over()) {
     std::string unsaid;
-    release(parsed.request, unsaid);
+    if (parsed && parsed.request.command == Command::release) release(parsed.request, unsaid);
+    fate_ = Fate::closes;
   }
   write_status(out, kStatusErrorDraining);
-  fate_ = Fate::closes;
 }
 
 void LineSession::turn_away(std::string& out) {
@@ -217,6 +231,10 @@ void LineSession::turn_away(std::string& out) {
 
 void LineSession::drain(std::string&) {
   if (blocked_on_ == BlockedOn::wait) context_.batch.cancel(wait_.id);
+}
+
+bool LineSession::may_go() {
+  return !context_.hands_over() && !blocked() && !context_.batch.holds_anything(session_);
 }
 
 void LineSession::end(bool keep_holds) {

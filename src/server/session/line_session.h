@@ -33,6 +33,7 @@ class LineSession final : public ServerSession {
   void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
   void cut_short() override { violation_ = Violation::disconnected; }
   void drain(std::string& out) override;
+  bool may_go() override;
   // A grant that was on its way is taken back, also when holds are kept.
   void end(bool keep_holds) override;
 
@@ -54,6 +55,7 @@ class LineSession final : public ServerSession {
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
   void refuse(Violation violation, std::string& out);
+  bool is_too_late(const ParsedRequest& parsed) const;
   void refuse_draining(const ParsedRequest& parsed, std::string& out);
   Duration lease(const LineRequest& request) const;
 

@@ -53,6 +53,9 @@ struct SessionContext : HostSetup {
   std::string date{};    // as HTTP writes it, renewed now and then
   bool draining = false;
 
+  // While it stops, a server on its own goes on serving those who hold. One of a cluster hands over
+  // at once, and another serves them.
+  bool hands_over() const { return draining && cluster != nullptr; }
   // Where the leader is reached: "host:port", or "-" when there is none.
   std::string leader_address() const;
 };
@@ -105,8 +108,10 @@ class ServerSession {
   virtual void time_out(bool half, std::string& out) = 0;
   // The peer left in the middle of a request.
   virtual void cut_short() {}
-  // The server begins to stop: what blocks is given up, and the next request is the last.
+  // The server begins to stop: what blocks is given up.
   virtual void drain(std::string& out) = 0;
+  // While the server stops: whether nothing keeps it here.
+  virtual bool may_go() { return false; }
   // The peer is gone. `keep_holds`: its leases alone end what it holds. Nothing is called after it.
   virtual void end(bool keep_holds) = 0;
 

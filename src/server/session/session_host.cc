@@ -85,6 +85,16 @@ void SessionHost::drain() {
   }
 }
 
+void SessionHost::look_again(Transport& hosted) {
+  if (context_.draining && !hosted.is_over_) touch(hosted);
+}
+
+void SessionHost::finish_idle() {
+  for (Transport* hosted : all()) {
+    if (!hosted->is_over_ && !hosted->session_->blocked()) finish(*hosted, Ender::server);
+  }
+}
+
 void SessionHost::send_waiting_elsewhere() {
   for (Transport* hosted : all()) {
     if (!hosted->is_corked_ && !hosted->session_->blocked()) continue;
@@ -428,11 +438,13 @@ void SessionHost::on_durable() {
 // Ends.
 
 void SessionHost::close_when_over(Transport& hosted) {
-  const ServerSession& session = *hosted.session_;
+  ServerSession& session = *hosted.session_;
   if (hosted.input_ended_ && session.needs_peer()) return finish(hosted, Ender::peer);
   const bool all_taken_in = hosted.input_ended_ && !hosted.input_pending();
-  const bool is_over = session.fate() == ServerSession::Fate::closes ||
-                       (all_taken_in && session.fate() != ServerSession::Fate::refused);
+  const bool is_open = session.fate() == ServerSession::Fate::open;
+  const bool may_go = context_.draining && is_open && !hosted.input_pending() && session.may_go();
+  const bool is_over =
+      session.fate() == ServerSession::Fate::closes || (is_open && all_taken_in) || may_go;
   if (!is_over || session.blocked()) return;
   finish(hosted, all_taken_in ? Ender::peer : Ender::server);
 }
@@ -457,13 +469,14 @@ void SessionHost::cut(Transport& hosted) {
 }
 
 // The session is over, whatever becomes of its transport. A server that stops and will recover is
-// no disconnect of its clients, nor is one that cannot reach its journal.
+// no disconnect of its clients, nor is one that cannot reach its journal. To break a rule is one.
 void SessionHost::end(Transport& hosted, Ender ender) {
   if (std::exchange(hosted.is_over_, true)) return;
   ServerSession& session = *hosted.session_;
   const bool is_open = session.fate() == ServerSession::Fate::open;
   if (ender == Ender::peer && is_open && hosted.has_half_a_request()) session.cut_short();
-  const bool stops = ender == Ender::server && context_.draining;
+  const bool stops =
+      ender == Ender::server && context_.draining && session.violation() == Violation::none;
   const bool survives = ender == Ender::journal || (stops && context_.keeps_holds);
   session.end(survives || !context_.options.auto_release_on_disconnect);
   if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {

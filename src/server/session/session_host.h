@@ -74,8 +74,13 @@ class SessionHost final : private Listener, private Mailbox {
   // At once.
   void cut(Transport& hosted);
   void cut_all();  // those that are not over
-  // The server begins to stop: what blocks is given up, the next request of each is the last.
+  // The server begins to stop: what blocks is given up, and who holds nothing is closed. Those who
+  // hold are served on.
   void drain();
+  // Whether it still holds anything: leases end unasked.
+  void look_again(Transport& hosted);
+  // Closes who is owed no answer.
+  void finish_idle();
   // Closes who waits for an answer, and keeps what they hold: another server may lead by now.
   void send_waiting_elsewhere();
 

@@ -160,6 +160,45 @@ TEST_F(SessionHostTest, AGrantThatHasLeftOutlivesItsPeer) {
   EXPECT_EQ(harness_.engine().stats().locks_held, 1U);
 }
 
+// The answer to the release that left it with nothing waits for the journal, and so does the close.
+TEST_F(SessionHostTest, WhileItDrainsWhoHoldsNothingIsClosedOnceTheLastAnswerHasLeft) {
+  Transport& holder = connect();
+  Transport& idle = connect();
+  const std::string token = take(holder, "k");
+  harness_.host().drain();
+  end_turn();
+  EXPECT_TRUE(idle.is_over());
+  EXPECT_FALSE(holder.is_over());
+  say(holder, "n", "k", token);
+  say(holder, "l", "other", "0");
+  end_turn();
+  sync();
+  EXPECT_TRUE(heard(holder).ends_with("\nok 1000\nerror_draining\n")) << heard(holder);
+  EXPECT_FALSE(holder.is_over());
+  say(holder, "r", "k", token);
+  end_turn();
+  EXPECT_TRUE(holder.is_over());
+  EXPECT_TRUE(heard(holder).ends_with("\nerror_draining\n"));
+  sync();
+  EXPECT_TRUE(heard(holder).ends_with("\nok\n"));
+}
+
+// It was on its way when the server began to stop.
+TEST_F(SessionHostTest, WhileItDrainsAGrantThatCameInTimeIsServedOn) {
+  Transport& holder = connect();
+  Transport& waiter = connect();
+  const std::string token = take(holder, "k");
+  say(waiter, "l", "k", "10 30");
+  end_turn();
+  say(holder, "r", "k", token);
+  harness_.host().drain();
+  end_turn();
+  sync();
+  EXPECT_TRUE(heard(waiter).starts_with("ok "));
+  EXPECT_FALSE(waiter.is_over());
+  EXPECT_TRUE(holder.is_over());
+}
+
 // What others publish has a budget in each turn; what leases depend on has none.
 class SignalBudgetTest : public SessionHostTest {
  protected:

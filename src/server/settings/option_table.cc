@@ -173,7 +173,7 @@ constexpr auto kConnections = in_group(
         time("write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kMayBeZero, "5",
              "How long a reply may stay unsent before the connection is closed; 0 is no limit."),
         time("shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, kMayBeZero, "30",
-             "How long connections may go on after SIGTERM; 0 is no limit."),
+             "How long connections that hold something may go on after SIGTERM; 0 is no limit."),
         on_or_off("detailed-errors", "DFLOCKD_DETAILED_ERRORS", "false",
                   "Have `error` replies of the line protocol name a reason."),
     }));
@@ -342,8 +342,8 @@ constexpr auto kExits = std::to_array<Note>({
 
 constexpr auto kSignals = std::to_array<Note>({
     {"SIGTERM, SIGINT",
-     "Take no new connections and grant no more; stop when all clients are gone, or after "
-     "--shutdown-timeout, or at a second signal."},
+     "Grant no more, and close connections that hold nothing; those that hold may renew and "
+     "release. Stop when they are gone, or after --shutdown-timeout, or at a second signal."},
     {"SIGHUP", "Read certificates again. Connections keep those they began with."},
 });
 

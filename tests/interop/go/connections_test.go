@@ -116,7 +116,11 @@ func TestAServerThatStopsSaysSo(t *testing.T) {
 	succeed(t, err)
 	s.terminate()
 	awaitThat(t, "the server no longer listens", s.isClosed)
-	expectError(t, client.Release(conn, "diamond", token), client.ErrDraining)
+	_, _, err = client.Acquire(conn, "another", 0)
+	expectError(t, err, client.ErrDraining)
+	_, err = client.Renew(conn, "diamond", token)
+	succeed(t, err)
+	succeed(t, client.Release(conn, "diamond", token))
 }
 
 func takeAndGiveBack(conn *client.Conn, key string, times int) error {

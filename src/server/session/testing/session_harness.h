@@ -91,8 +91,8 @@ class SessionHarness {
     host_.end_turn();
     if (!hosted.session().blocked()) return;
     host_.drain();
+    host_.context().draining = false;  // it goes on
     host_.end_turn();
-    host_.context().draining = false;
   }
 
   const Options options_;

@@ -78,7 +78,9 @@ def a_server_that_stops_says_so(scene):
     token, _ = conn.acquire("diamond", 0, 60)
     server.terminate()
     await_that(lambda: is_closed(server), "the server no longer listens")
-    assert error_name(conn.release, "diamond", token) == "DrainingError"
+    assert error_name(conn.acquire, "another", 0) == "DrainingError"
+    assert conn.renew("diamond", token) > 0
+    conn.release("diamond", token)
 
 
 def error_name(function, *args):
