@@ -17,6 +17,7 @@ enum class What : std::uint8_t {
   server_turns,  // subject: the server's life
   journal_turns,
   server_sweeps,
+  server_stops,
   server_starts,
   fault_strikes,
 };

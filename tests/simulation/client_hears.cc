@@ -133,7 +133,7 @@ std::size_t Client::hear_http(std::string_view text) {
 }
 
 void Client::hear(const Request& request, const Reply& reply) {
-  if (reply.word == "error_draining" || reply.word == "draining") doomed_ = true;
+  if (reply.word == "draining") doomed_ = true;
   switch (request.what) {
     case Asked::acquire:
     case Asked::await_turn:
@@ -176,13 +176,15 @@ void Client::hear_grant(const Request& request, const Reply& reply) {
 }
 
 void Client::hear_refusal(const Request& request, const Reply& reply) {
-  if (request.what == Asked::await_turn) enqueued_.erase({request.key.kind, request.key.number});
+  const bool too_late = reply.word == "error_draining" || reply.word == "draining";
+  if (request.what == Asked::await_turn && !too_late)
+    enqueued_.erase({request.key.kind, request.key.number});
   const bool timed_out = reply.word == "timeout" || reply.word == "wait_timeout";
   if (timed_out && outside_.now() < request.call + request.wait) {
     complain("never-early", request, reply.word);
   }
   if (request.fence == 0) return;
-  if (reply.word == "storage") {  // nothing has changed
+  if (reply.word == "storage" || too_late) {  // nothing has changed
     promises_.find(request.key, request.fence)->in_question = false;
     return;
   }

@@ -69,6 +69,17 @@ Known* Promises::find(Key key, Fence fence) {
   return nullptr;
 }
 
+const Known* Promises::certain_on(std::uint64_t connection, Time now) const {
+  for (const Told& told : told_) {
+    for (const Known& known : told.known) {
+      if (known.connection == connection && known.certain_until > now && !known.in_question) {
+        return &known;
+      }
+    }
+  }
+  return nullptr;
+}
+
 void Promises::forget(const Known& known) {
   std::vector<Known>& all = told_[index(known.key)].known;
   std::erase_if(all, [fence = known.fence](const Known& each) { return each.fence == fence; });

@@ -59,6 +59,8 @@ class Promises {
   // Everything that a client knows of, to pick from; null if it knows nothing.
   std::vector<Known*> of_client(std::uint32_t client);
   Known* find(Key key, Fence fence);
+  // What is certain to be held by that connection, with nothing on its way that may end it.
+  const Known* certain_on(std::uint64_t connection, Time now) const;
   void forget(const Known& known);
 
   // What may have ended with a connection that is no more.

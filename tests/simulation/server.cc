@@ -1,5 +1,6 @@
 #include "simulation/server.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -28,8 +29,11 @@ LogJournalOptions journal_options(const Swarm& swarm) {
 // One end of a wire: what has arrived and was not taken, and what may not leave yet.
 class Server::WireTransport final : public MemoryTransport {
  public:
-  WireTransport(Server& server, std::uint64_t wire) : server_(server), wire_(wire) {}
+  WireTransport(Server& server, std::uint64_t wire, bool is_http)
+      : is_http(is_http), server_(server), wire_(wire) {}
   ~WireTransport() override { server_.wires_.erase(wire_); }
+
+  const bool is_http;
 
   void receive(std::string_view bytes) {
     unread_ += bytes;
@@ -134,7 +138,7 @@ void Server::open(std::uint64_t wire, bool is_http) {
   } else {
     session = std::make_unique<LineSession>(host_->context(), wire);
   }
-  auto transport = std::make_unique<WireTransport>(*this, wire);
+  auto transport = std::make_unique<WireTransport>(*this, wire, is_http);
   wires_[wire] = transport.get();
   host_->open(std::move(session), std::move(transport));
 }
@@ -167,8 +171,22 @@ bool Server::sweep() {
   return true;
 }
 
-void Server::stop() {
+void Server::drain() {
+  is_draining_ = true;
   host_->drain();
+}
+
+void Server::look_again() {
+  for (const auto& [id, wire] : wires_) host_->look_again(*wire);
+}
+
+bool Server::has_no_holders() const {
+  return std::all_of(wires_.begin(), wires_.end(),
+                     [](const auto& entry) { return entry.second->is_http; });
+}
+
+void Server::stop() {
+  drain();
   turn();
   if (log_) log_->flush();
   turn();

@@ -49,7 +49,14 @@ class Server {
   Duration journal_turn() { return log_->turn(); }
   // Ends what has fallen due. False if nothing can have.
   bool sweep();
-  // As on SIGTERM, to the end.
+  // As on SIGTERM: those who hold are served on. Who does not hold any more is found by
+  // look_again().
+  void drain();
+  bool is_draining() const { return is_draining_; }
+  void look_again();
+  // Whether nobody is connected by a line any more.
+  bool has_no_holders() const;
+  // To the end; what is left is cut.
   void stop();
   // It is no more: whatever its destructors do, nobody hears of it.
   void die();
@@ -109,6 +116,7 @@ class Server {
   std::unique_ptr<SessionHost> host_;
   Time next_sweep_{};  // unless something was done since
   bool turned_ = true;
+  bool is_draining_ = false;
 };
 
 }  // namespace lockd::simulation

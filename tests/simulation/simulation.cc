@@ -104,6 +104,7 @@ void Simulation::execute(const Entry& entry) {
       check();
       return have_journal_turn(delay());
     case What::journal_turns: return turn_journal();
+    case What::server_stops: return stop_if_drained();
     default: return;
   }
 }
@@ -117,7 +118,9 @@ void Simulation::pass(Duration by) {
 void Simulation::check() {
   ++figures_.checks;
   witness_.check();
-  if (swarm_.options.auto_release_on_disconnect) {
+  // What it cannot say to its clients while it stops, it leaves to the next life.
+  const bool leaves_holds = server_->is_draining() && server_->has_failed();
+  if (swarm_.options.auto_release_on_disconnect && !leaves_holds) {
     witness_.check_sessions([this](SessionId id) { return server_->is_open(id); });
   }
   const std::string broken = server_->engine().check();
@@ -157,6 +160,7 @@ Place Simulation::place() {
           .close =
               [this](std::uint64_t id) {
                 trace("server closes", id);
+                if (server_ != nullptr && !stops_) check_holders_are_served(id);
                 if (const auto found = wires_.find(id); found != wires_.end()) {
                   close(*found->second, false, Segment::What::end);
                   drop_if_over(id);

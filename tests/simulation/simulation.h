@@ -81,7 +81,10 @@ class Simulation final : private Outside {
   void strike();
   void kill();
   void fail_power();
+  void drain();
+  void stop_if_drained();
   void stop();
+  void check_holders_are_served(std::uint64_t wire);
   void cut();
 
   // The second phase.
@@ -119,9 +122,11 @@ class Simulation final : private Outside {
   std::vector<Time> frozen_until_;
   bool turn_is_due_ = false;
   bool journal_turn_is_due_ = false;
+  bool stops_ = false;  // the server cuts what is left
   bool healed_ = false;
   int calls_until_crash_ = 0;
   bool disk_fails_ = false;
+  Time stops_at_{};       // the server that drains, whoever is left
   Time failing_until_{};  // when the last server whose journal had failed went
   std::uint64_t hash_ = 0;
 };

@@ -13,6 +13,9 @@ namespace {
 using namespace std::chrono_literals;
 using crash::violated;
 
+// How often it is looked whether everybody is gone.
+constexpr Duration kStopsEvery = 20ms;
+
 }  // namespace
 
 void Simulation::strike() {
@@ -45,7 +48,7 @@ void Simulation::strike() {
     fail_power();
   } else if (lot.falls_on(swarm_.stop)) {
     count(FaultKind::stop);
-    stop();
+    drain();
   } else if (lot.falls_on(swarm_.disk_error)) {
     count(FaultKind::disk_error);
     disk_fails_ = true;
@@ -81,10 +84,38 @@ void Simulation::fail_power() {
   disk_->reboot(Duration::zero());
 }
 
+// A second time it is stopped at once.
+void Simulation::drain() {
+  if (server_->is_draining()) return stop();
+  trace("the server is asked to stop");
+  server_->drain();
+  stops_at_ = now_ + (chance_.percent(25) ? Duration::zero() : chance_.below(Duration(5s)));
+  have_turn();
+  agenda_.enter(now_ + kStopsEvery, What::server_stops, life_);
+}
+
+void Simulation::stop_if_drained() {
+  if (server_->has_no_holders() || now_ >= stops_at_) return stop();
+  server_->look_again();
+  have_turn();
+  agenda_.enter(now_ + kStopsEvery, What::server_stops, life_);
+}
+
+// Only who is not certain to hold anything is closed while the server drains.
+void Simulation::check_holders_are_served(std::uint64_t wire) {
+  if (!server_->is_draining() || server_->has_failed()) return;
+  if (const Known* known = promises_.certain_on(wire, now_)) {
+    violated("holders-served", "wire " + std::to_string(wire) + " is closed, on which client " +
+                                   std::to_string(known->client) + " holds " + known->key.name());
+  }
+}
+
 void Simulation::stop() {
   trace("the server is stopped");
   // What waits for the journal is written and told before it goes.
+  stops_ = true;
   server_->stop();
+  stops_ = false;
   witness_.check();
   if (server_->has_failed()) ++figures_.crashes;
   end_life(std::chrono::milliseconds(chance_.between(1, 500)));
@@ -118,6 +149,7 @@ void Simulation::heal() {
   calls_until_crash_ = 0;
   disk_->capacity = UINT64_MAX;
   if (server_ != nullptr && server_->has_failed()) kill();
+  if (server_ != nullptr && server_->is_draining()) stop();
   const Duration longest =
       std::chrono::seconds(swarm_.lease_s_max + swarm_.wait_s_max) + swarm_.options.gc_max_idle;
   const Time until = now_ + longest + 30s;

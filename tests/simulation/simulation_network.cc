@@ -14,7 +14,7 @@ Duration Simulation::delay() {
 }
 
 Wire* Simulation::connect(std::uint32_t client, bool is_http) {
-  if (server_ == nullptr) return nullptr;
+  if (server_ == nullptr || (server_->is_draining() && !is_http)) return nullptr;
   const std::uint64_t id = ++last_wire_;
   wires_[id] =
       std::make_unique<Wire>(Wire{.id = id, .client = client, .is_http = is_http, .life = life_});
