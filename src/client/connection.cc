@@ -18,7 +18,7 @@ LineConnection* connection_of(const auto& impl) {
 
 bool ends_connection(Outcome outcome) {
   return outcome == Outcome::garbled ||  // whatever comes next would be guesswork
-         outcome == Outcome::draining || outcome == Outcome::unauthorized;
+         outcome == Outcome::unauthorized;
 }
 
 // Asks, and makes of the reply what `read` makes of it: a Status or a Result.

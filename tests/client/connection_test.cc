@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "client/test_server.h"
+#include "server/server.h"
 #include "support/lying_server.h"
 
 namespace lockd::client {
@@ -193,6 +194,22 @@ TEST(Connection, FindsAServerByName) {
   auto opened = Connection::open({"localhost", server.port()}, connect_options());
   ASSERT_TRUE(opened) << describe(opened);
   EXPECT_TRUE(opened->ping());
+}
+
+// To close would be to release.
+TEST(Connection, HoldsOnWhileTheServerStops) {
+  TestServer server;
+  Connection connection = server.open();
+  const auto grant = connection.acquire({.key = "k", .lease = 30s});
+  ASSERT_TRUE(grant) << describe(grant);
+  server.server().drain();
+  auto other = connection.acquire({.key = "k"});
+  while (other.outcome == Outcome::timeout) other = connection.acquire({.key = "k"});
+  EXPECT_EQ(other.outcome, Outcome::draining);
+  const LineHold hold{.key = "k", .token = grant->token};
+  EXPECT_EQ(connection.renew(hold)->remaining, 30s);
+  EXPECT_TRUE(connection.release(hold));
+  EXPECT_EQ(connection.ping().outcome, Outcome::disconnected);
 }
 
 TEST(Connection, ThatIsClosedAnswersSo) {
