@@ -99,6 +99,7 @@ bool ClientConnection::has_room_for_signal() {
 
 // A peer that is slow, or lingers, or is to be closed in a while, is looked at every tick.
 void ClientConnection::on_turn_end() {
+  if (logged_violation_ == Violation::none) log_violation();
   if (needs_watching() && !watched.linked()) worker_.watched().push_back(this);
 }
 
@@ -109,10 +110,15 @@ void ClientConnection::close_gently() {
 
 void ClientConnection::on_session_end() {
   worker_.round().remove(this);
-  if (session().violation() == Violation::none) return;
-  worker_.stats().violations[static_cast<std::size_t>(session().violation())].add();
+  log_violation();
+}
+
+// The first of a connection, and the last: what any peer can cause must not fill the log.
+void ClientConnection::log_violation() {
+  const Violation violation = session().violation();
+  if (violation == std::exchange(logged_violation_, violation)) return;
   log_event(LogLevel::info, "violation",
-            {{"code", std::to_string(static_cast<int>(session().violation()))},
+            {{"code", std::to_string(static_cast<int>(violation))},
              {"connection", std::to_string(session().id())},
              {"peer", address_.to_string()}});
 }

@@ -67,6 +67,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
   bool needs_watching() const {
     return connection_.needs_watching() || (!is_over() && is_refused());
   }
+  void log_violation();
   bool refusal_is_over(Connection::Clock::time_point now);
 
   Worker& worker_;
@@ -74,6 +75,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
   const boost::asio::ip::address address_;
   Connection connection_;
   std::uint32_t signals_unsent_ = 0;
+  Violation logged_violation_ = Violation::none;
   std::uint64_t request_ = 0;                      // that is under way, by number
   Connection::Clock::time_point last_reply_{};     // to a request that had blocked
   Connection::Clock::time_point request_since_{};  // when the request that is under way began

@@ -197,6 +197,20 @@ TEST(HttpFigures, TheMetricsMove) {
   }
 }
 
+TEST(HttpFigures, EveryViolationOfAConnectionThatGoesOnIsCounted) {
+  Options options = http_options();
+  options.close_on_violation = false;
+  HttpServer server(options);
+  LineClient line = server.connect();
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(line.ask(request("nonsense", "", "")), "error");
+  ASSERT_EQ(line.ask(request("l", "", "0")), "error");
+  line.close();
+  HttpClient client = server.browse();
+  const Exposition metrics = metrics_of(client);
+  EXPECT_EQ(metrics.samples.at("dflockd_violations_total{code=\"3\"}"), 2);
+  EXPECT_EQ(metrics.samples.at("dflockd_violations_total{code=\"5\"}"), 1);
+}
+
 // Who leaves between requests, or while one waits, breaks no rule.
 TEST(HttpFigures, WhoLeavesInTheMiddleOfARequestIsCounted) {
   HttpServer server;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -220,6 +221,75 @@ TEST(LineViolations, NothingBehindAViolationIsExecuted) {
   EXPECT_EQ(client.read_line(), kEnd);
   LineClient other = server.connect();
   EXPECT_EQ(masked(other.ask("l\nk\n0\n")), "ok <token> 33");
+}
+
+// With --no-close-on-violation.
+
+LineServer lenient_server() {
+  Options options = line_options();
+  options.close_on_violation = false;
+  return LineServer(options);
+}
+
+// All on one connection: each is framed as if the one before had been in order.
+TEST(LineViolations, TheConnectionMayGoOn) {
+  LineServer server = lenient_server();
+  LineClient client = server.connect();
+  for (const auto& cases : {std::span<const Case>(kCommands), std::span<const Case>(kNumbers),
+                            std::span<const Case>(kArguments), std::span<const Case>(kKeys)}) {
+    for (const Case& c : cases) {
+      if (c.reply != "error!") continue;
+      ASSERT_EQ(client.ask(c.request), "error") << c.request;
+    }
+  }
+  EXPECT_EQ(client.ask(request("ping", "", "")), "ok");
+}
+
+// One of each code.
+TEST(LineViolations, WhoGoesOnHoldsOn) {
+  LineServer server = lenient_server();
+  LineClient client = server.connect();
+  LineClient other = server.connect();
+  const std::string token = token_of(client.ask(request("l", "k", "0")));
+  for (const std::string broken : {"x\nk\n0\n", "l\nk\nten\n", "l\n\n0\n", "l\nk\n-1\n", "r\nk\n\n",
+                                   "l\nk\n1 2 3\n", "l\nk\n0 0\n", "sl\nk\n0 0\n"}) {
+    EXPECT_EQ(client.ask(broken + request("n", "k", token)), "error") << broken;
+    EXPECT_EQ(client.read_line(), "ok 33") << broken;
+    EXPECT_EQ(other.ask(request("l", "k", "0")), "timeout") << broken;
+  }
+  EXPECT_EQ(client.ask(request("r", "k", token)), "ok");
+  EXPECT_EQ(masked(other.ask(request("l", "k", "0"))), "ok <token> 33");
+}
+
+TEST(LineViolations, WhatIsNotFramedClosesAllTheSame) {
+  Options options = line_options();
+  options.close_on_violation = false;
+  options.read_timeout = std::chrono::milliseconds(200);
+  LineServer server(options);
+  LineClient too_long = server.connect();
+  LineClient too_late = server.connect();
+  too_late.send("l\nk\n");
+  EXPECT_EQ(too_long.ask("x\nk\n0\n" + ("l\n" + line_of(257) + "\n0\n")), "error");
+  EXPECT_EQ(too_long.read_line(), "error");
+  EXPECT_EQ(too_long.read_line(), kEnd);
+  EXPECT_EQ(too_late.read_line(), "error");
+  EXPECT_EQ(too_late.read_line(), kEnd);
+}
+
+TEST(LineViolations, NobodyGoesOnBeforeAuth) {
+  Options options = line_options();
+  options.close_on_violation = false;
+  options.secret = "secret";
+  LineServer server(options);
+  for (const std::string broken : {"x\nk\n0\n", "l\nk\nten\n", "auth\n\nwrong\n"}) {
+    LineClient client = server.connect();
+    EXPECT_EQ(client.ask(broken), "error_auth") << broken;
+    EXPECT_EQ(client.read_line(), kEnd) << broken;
+  }
+  LineClient client = server.connect();
+  EXPECT_EQ(client.ask(request("auth", "", "secret")), "ok");
+  EXPECT_EQ(client.ask(request("auth", "", "secret")), "error");  // an unknown command by now
+  EXPECT_EQ(client.ask(request("ping", "", "")), "ok");
 }
 
 // The end is said, and then input is drained, but not for ever: a peer that stays is cut off.

@@ -21,7 +21,8 @@
 namespace lockd {
 
 // Which rule of the protocol a client broke. The reply is `error`, whichever it was, and the
-// connection is closed. The numbers are for the log and the counters.
+// connection is closed, unless the server is told to go on. The numbers are for the log and the
+// counters.
 enum class Violation : std::uint8_t {
   none = 0,
   unknown_command = 3,
@@ -37,6 +38,12 @@ enum class Violation : std::uint8_t {
   bad_limit = 13,
 };
 inline constexpr std::size_t kViolationCodes = 14;
+
+// Whether it is known where the next request begins.
+constexpr bool leaves_framing_intact(Violation violation) {
+  return violation != Violation::read_timeout && violation != Violation::disconnected &&
+         violation != Violation::line_too_long;
+}
 
 enum class Command : std::uint8_t {
   acquire,     // l, sl

@@ -194,10 +194,15 @@ void LineSession::on_published(std::size_t reached, std::string& out) {
 }
 
 void LineSession::refuse(Violation violation, std::string& out) {
-  violation_ = violation;
-  const bool let_in = phase_ == Phase::open;
-  write_status(out, let_in ? kStatusError : kStatusErrorAuth);
-  fate_ = let_in ? Fate::closes : Fate::refused;
+  note(violation);
+  if (phase_ == Phase::before_auth) {
+    write_status(out, kStatusErrorAuth);
+    fate_ = Fate::refused;
+    return;
+  }
+  write_status(out, kStatusError);
+  const bool goes_on = !context_.options.close_on_violation && leaves_framing_intact(violation);
+  if (!goes_on) fate_ = Fate::closes;
 }
 
 // While the server stops: what would take something, or wait for it. In a cluster everything.

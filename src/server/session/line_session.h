@@ -31,7 +31,7 @@ class LineSession final : public ServerSession {
 
   void turn_away(std::string& out) override;
   void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
-  void cut_short() override { violation_ = Violation::disconnected; }
+  void cut_short() override { note(Violation::disconnected); }
   void drain(std::string& out) override;
   bool may_go() override;
   // A grant that was on its way is taken back, also when holds are kept.

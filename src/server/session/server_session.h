@@ -126,13 +126,18 @@ class ServerSession {
   const Wait& wait() const { return wait_; }
 
   Fate fate() const { return fate_; }
-  // The rule that was broken, when that is why it closes.
+  // The rule that was broken last.
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
 
  protected:
   ServerSession(SessionContext& context, SessionId id) : context_(context), session_{.id = id} {}
 
+  void note(Violation violation) {
+    violation_ = violation;
+    if (violation == Violation::none) return;
+    context_.stats.violations[static_cast<std::size_t>(violation)].add();
+  }
   SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
 
   SessionContext& context_;

@@ -475,8 +475,8 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   ServerSession& session = *hosted.session_;
   const bool is_open = session.fate() == ServerSession::Fate::open;
   if (ender == Ender::peer && is_open && hosted.has_half_a_request()) session.cut_short();
-  const bool stops =
-      ender == Ender::server && context_.draining && session.violation() == Violation::none;
+  const bool broke_a_rule = !is_open && session.violation() != Violation::none;
+  const bool stops = ender == Ender::server && context_.draining && !broke_a_rule;
   const bool survives = ender == Ender::journal || (stops && context_.keeps_holds);
   session.end(survives || !context_.options.auto_release_on_disconnect);
   if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {

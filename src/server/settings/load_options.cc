@@ -75,6 +75,7 @@ Options options_of(const Settings& settings) {
   options.write_timeout = settings.seconds("write-timeout");
   options.shutdown_timeout = settings.seconds("shutdown-timeout");
   options.detailed_errors = settings.is_on("detailed-errors");
+  options.close_on_violation = settings.is_on("close-on-violation");
   options.tls_cert = settings.text("tls-cert");
   options.tls_key = settings.text("tls-key");
   options.tls_client_ca = settings.text("tls-client-ca");

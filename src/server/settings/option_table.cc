@@ -176,6 +176,11 @@ constexpr auto kConnections = in_group(
              "How long connections that hold something may go on after SIGTERM; 0 is no limit."),
         on_or_off("detailed-errors", "DFLOCKD_DETAILED_ERRORS", "false",
                   "Have `error` replies of the line protocol name a reason."),
+        on_or_off(
+            "close-on-violation", "DFLOCKD_CLOSE_ON_VIOLATION", "true",
+            "Close a connection that breaks a rule of the line protocol, which releases what "
+            "it holds. Without it `error` is answered, and the connection goes on; a line "
+            "that is too long and a request that is not whole in time close it all the same."),
     }));
 
 constexpr auto kAccess = in_group(

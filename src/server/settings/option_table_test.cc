@@ -42,6 +42,7 @@ const struct {
     {"shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, "30", ""},
     {"auto-release-on-disconnect", {"DFLOCKD_AUTO_RELEASE_ON_DISCONNECT"}, "true", ""},
     {"detailed-errors", {"DFLOCKD_DETAILED_ERRORS"}, "false", ""},
+    {"close-on-violation", {"DFLOCKD_CLOSE_ON_VIOLATION"}, "true", ""},
     {"tls-cert", {"DFLOCKD_TLS_CERT"}, "none", ""},
     {"tls-key", {"DFLOCKD_TLS_KEY"}, "none", ""},
     {"tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, "none", ""},
@@ -138,6 +139,7 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.write_timeout, plain.write_timeout);
   EXPECT_EQ(loaded.shutdown_timeout, plain.shutdown_timeout);
   EXPECT_EQ(loaded.detailed_errors, plain.detailed_errors);
+  EXPECT_EQ(loaded.close_on_violation, plain.close_on_violation);
   EXPECT_EQ(loaded.wal_sync, plain.wal_sync);
   EXPECT_EQ(loaded.etcd, plain.etcd);
   EXPECT_EQ(loaded.etcd_cluster, plain.etcd_cluster);
@@ -190,7 +192,7 @@ const Rule kRules[] = {
     {{"gc-max-idle", "write-timeout", "shutdown-timeout"},
      kSeconds + std::vector<std::string>{"0"},
      kNotSeconds},
-    {{"auto-release-on-disconnect", "detailed-errors", "metrics", "debug"},
+    {{"auto-release-on-disconnect", "close-on-violation", "detailed-errors", "metrics", "debug"},
      {"true", "false"},
      {"", "2", "t", "truee", "yes ", "enabled"}},
     {{"tls-cert", "tls-key", "tls-client-ca", "auth-token-file", "wal", "config"},

@@ -110,6 +110,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "write-timeout = 5                       # default\n"
             "shutdown-timeout = 30                   # default\n"
             "detailed-errors = false                 # default\n"
+            "close-on-violation = true               # default\n"
             "\n"
             "# Access\n"
             "# tls-cert: none                        # default\n"

@@ -56,6 +56,7 @@ struct Options {
   Duration write_timeout = std::chrono::seconds(5);      // 0: none
   Duration shutdown_timeout = std::chrono::seconds(30);  // 0: none
   bool detailed_errors = false;
+  bool close_on_violation = true;
 
   // Who may come in. Paths are empty when not set.
   std::string tls_cert{};
