@@ -170,6 +170,11 @@ void Follower::apply_batch(const BatchId& id, const std::string& value, const Ap
   const std::string at = "batch " + to_text(id);
   BatchHeader header;
   std::string_view payload;
+  if (is_of_another_version(value)) {
+    return lose(at +
+                " is of another version, and this program knows version 1; run on every node " +
+                "the version of the leader, or a newer one");
+  }
   if (!open(value, &header, &payload)) return lose(at + " is damaged");
   const bool is_base = last_batch_.is_none() && id == base_;
   if (!is_base && (header.previous != last_batch_ || header.position != position_)) {

@@ -85,6 +85,12 @@ bool open(std::string_view bytes, BatchHeader* header, std::string_view* payload
   return true;
 }
 
+bool is_of_another_version(std::string_view bytes) {
+  constexpr std::string_view kAnyVersion = "LkB";
+  return bytes.size() >= sizeof kMark && bytes.starts_with(kAnyVersion) &&
+         load<std::uint32_t>(bytes.data()) != kMark;
+}
+
 std::string to_text(const LeaderRecord& record) {
   return "incarnation=" + record.incarnation + "\nnode=" + record.node +
          "\naddress=" + record.address + "\npolicy=" + record.policy + "\n";

@@ -88,6 +88,8 @@ void seal(const BatchHeader& header, std::string& bytes);
 
 // False when it is no batch, or damaged. `payload` then points into `bytes`.
 bool open(std::string_view bytes, BatchHeader* header, std::string_view* payload);
+// Whether it begins as a batch does, but one of a version that this program does not know.
+bool is_of_another_version(std::string_view bytes);
 
 // Who leads, as the value of the leader's key. As all records in etcd it is lines of
 // "<name>=<value>", in a fixed order: whoever looks with etcdctl can read them. Lines that a later

@@ -161,6 +161,17 @@ TEST_F(FollowerTest, BeginsWithTheBase) {
   EXPECT_EQ(heard_, std::vector<Fence>{7});
 }
 
+TEST_F(FollowerTest, RefusesALaterVersionByName) {
+  append({5, 0}, {}, 0, {});
+  etcd_.store.execute({.then = {etcd::put(keys_.batch({5, 1}), "LkB2" + std::string(60, 'x')),
+                                etcd::put(keys_.head, to_text(BatchId{5, 1}))}});
+  run();
+  EXPECT_EQ(follower_.lost(),
+            "batch " + to_text(BatchId{5, 1}) +
+                " is of another version, and this program knows version 1; run on every node the "
+                "version of the leader, or a newer one");
+}
+
 TEST_F(FollowerTest, IsLostWhereTheBeginningIsMissing) {
   append({5, 7}, {5, 6}, 1000, {granted("k", 7)});
   run();

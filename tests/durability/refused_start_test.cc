@@ -70,6 +70,20 @@ TEST(RefusedStartTest, DamageThatLaterFramesVouchFor) {
   EXPECT_EQ(client.ask(request("l", "key-0", "0")), "timeout");
 }
 
+TEST(RefusedStartTest, AJournalOfALaterVersion) {
+  const TemporaryDirectory directory;
+  { ServerProcess server(durable(directory.path())); }
+  const std::string segment = directory.path() + "/journal-0000000000000001.log";
+  std::fstream file(segment, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(8);
+  file.put(99);
+  file.close();
+  EXPECT_EQ(refusal(directory.path()),
+            "dflockd: " + segment +
+                ", byte 8: format version 99, and this program knows version 1; start the program "
+                "that wrote it, or a newer one\n");
+}
+
 TEST(RefusedStartTest, ADirectoryOpenToOthers) {
   const TemporaryDirectory directory;
   fs::permissions(directory.path(), fs::perms(0750));
