@@ -51,9 +51,11 @@ Event random_event(std::mt19937_64& random, Fence* fence) {
   }
 }
 
+enum class Last { killed, stopped };
+
 // Frames of one to six events, each synced before the next is written, until the log has `size`
 // bytes.
-History make_history(std::uint64_t size) {
+History make_history(std::uint64_t size, Last last = Last::killed) {
   History history;
   MemoryStorage storage;
   LogJournal journal(storage, small_options());
@@ -74,6 +76,10 @@ History make_history(std::uint64_t size) {
     offset += kFrameHeaderSize + (position - before);
     history.acks.push_back({offset, history.records.size()});
     storage.advance(1'000'000);
+  }
+  if (last == Last::stopped) {
+    journal.close();
+    offset += kFrameHeaderSize;
   }
   history.files[name] = storage.bytes(name).substr(0, offset);
   return history;
@@ -150,6 +156,28 @@ TEST(Corruption, EveryFlippedBitIsFoundUnlessItIsInTheTail) {
   }
   EXPECT_GE(refused + cut, 8 * kSize / kStep);
   EXPECT_GE(cut, 8 * (image.size() - before_last.offset) / kStep);
+}
+
+// At rest, after a clean stop: the frame that closes the journal vouches for all before it, and
+// holds nothing itself.
+TEST(Corruption, EveryFlippedBitIsFoundOrHarmlessAfterAStop) {
+  constexpr std::uint64_t kSize = 4096;
+  const History history = make_history(kSize, Last::stopped);
+  const std::string name = segment_name(1);
+  std::string image = history.files.at(name);
+  const std::uint64_t closing = image.size() - kFrameHeaderSize;
+  MemoryStorage storage;
+  for (std::uint64_t bit = 0; bit < 8 * image.size(); bit += kStep) {
+    image[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    storage.set_bytes(name, image + std::string(512, '\0'));
+    image[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    try {
+      ASSERT_EQ(recover_prefix(storage, history), history.records.size()) << bit;
+      ASSERT_GE(bit / 8, closing) << bit;
+    } catch (const JournalError& error) {
+      ASSERT_LT(bit / 8, closing) << bit << ": " << error.what();
+    }
+  }
 }
 
 // Two segments, the first sealed, both with space behind their frames.

@@ -76,7 +76,7 @@ class FileJournal::Impl {
   void run() EXCLUDES(mutex_) {
     while (sleep(log_.turn())) {
     }
-    log_.flush();
+    log_.close();
   }
 
   // False when it is time to stop.

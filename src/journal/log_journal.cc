@@ -120,6 +120,13 @@ void LogJournal::flush() {
   turn();
 }
 
+// Without space for the seal behind it the frame is left out: the next start needs the seal more.
+void LogJournal::close() {
+  flush();
+  if (segment_ == nullptr || failed() || segment_->space() < 2 * kFrameHeaderSize) return;
+  if (const Fault fault = write_empty(frame(synced_))) fail(fault.message());
+}
+
 Duration LogJournal::until_next_turn() const {
   if (failed()) return Duration::max();
   const bool full = state_.load(std::memory_order_relaxed) == State::full;
@@ -182,7 +189,7 @@ FrameHeader LogJournal::frame(Position position) const {
 
 // Room for `size` bytes and, if there can be, for the reserve behind them.
 Fault LogJournal::make_room(std::uint64_t size) {
-  size += kFrameHeaderSize;  // a seal always fits
+  size += 2 * kFrameHeaderSize;  // the frame that closes the journal, and a seal, always fit
   if (segment_->has_room(size)) return {};
   const bool full = state_.load(std::memory_order_relaxed) == State::full;
   if (full && now_ns_ < space_due_ns_ && segment_->space() >= size) return {};
@@ -306,10 +313,14 @@ SegmentHeader LogJournal::next_header(std::uint64_t number) const {
 
 // Precondition: everything before it has been synced.
 Fault LogJournal::seal() {
-  char bytes[kFrameHeaderSize];
   FrameHeader last = frame(synced_);
   last.seals = true;
-  if (const Fault fault = segment_->write(last, bytes)) return fault;
+  return write_empty(last);
+}
+
+Fault LogJournal::write_empty(const FrameHeader& header) {
+  char bytes[kFrameHeaderSize];
+  if (const Fault fault = segment_->write(header, bytes)) return fault;
   return segment_->sync();
 }
 

@@ -67,6 +67,9 @@ class LogJournal final : public Journal {
   Duration turn() EXCLUDES(source_mutex_);
   // Makes durable all that has been appended, whatever the interval.
   void flush() EXCLUDES(source_mutex_);
+  // Does so for the last time, and vouches for it: an empty frame behind it says that it was
+  // synced, so that damage to what was written last can be told from a write that was interrupted.
+  void close() EXCLUDES(source_mutex_);
   // How long syncs have taken. Any thread may ask.
   Histogram sync_time() const noexcept { return sync_time_.read(); }
   // Whether a commit waits for a turn. Any thread may ask.
@@ -88,6 +91,7 @@ class LogJournal final : public Journal {
   Fault begin();
   SegmentHeader next_header(std::uint64_t number) const;
   Fault seal();
+  Fault write_empty(const FrameHeader& header);
   void describe_some() EXCLUDES(source_mutex_);
   void finish_snapshot();
   void open_next_segment();

@@ -182,6 +182,7 @@ SegmentSummary Scanner::read_frames(const Candidate& candidate) {
     summary.end = frame.header.end();
     summary.complete |= frame.header.completes;
     summary.sealed = frame.header.seals;
+    summary.closed = frame.closes();
     summary.engine_time = std::max(summary.engine_time, frame.header.engine_time);
     summary.wall_ns = frame.header.wall_ns;
     progress.advance(kFrameHeaderSize + frame.payload.size());
@@ -224,8 +225,10 @@ void cut_tail(Storage& storage, const LogScan& scan, const Log& log) {
   const std::string path = path_of(storage, last.number());
   check(path, open(storage, last.number())->truncate(last.end_offset));
   log("journal: " + path + ": cut " + std::to_string(scan.torn_size) + " bytes from byte " +
-      std::to_string(last.end_offset) +
-      " on, the rest of a write that a crash interrupted; nothing acknowledged was in it");
+      std::to_string(last.end_offset) + " on, which are no frame: " +
+      (last.closed ? "they are behind the end of a run that was stopped, and nothing is lost"
+                   : "what a crash leaves of a write that was not synced yet. If the last run did "
+                     "not crash, the disk has damaged what it wrote last"));
 }
 
 // Writes again what no frame says was synced. If the last process stopped because a sync had

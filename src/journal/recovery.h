@@ -28,6 +28,7 @@ struct SegmentSummary {
   Position end = 0;
   bool complete = false;  // it alone tells of everything
   bool sealed = false;    // the next one exists
+  bool closed = false;    // the last run was stopped, and says that all before its end was synced
   Time engine_time{};     // of its last frame or, if there is none, of its header
   std::uint64_t wall_ns = 0;
 

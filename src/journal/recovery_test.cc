@@ -119,8 +119,32 @@ TEST(Recovery, WhatWasReadIsSyncedBeforeAnythingRestsOnIt) {
                 "sync directory /memory", "write " + first, "sync " + first}));
   ASSERT_EQ(log.size(), 1U);
   EXPECT_EQ(log[0], "journal: /memory/" + first + ": cut 4 bytes from byte " + std::to_string(end) +
-                        " on, the rest of a write that a crash interrupted; nothing acknowledged "
-                        "was in it");
+                        " on, which are no frame: what a crash leaves of a write that was not "
+                        "synced yet. If the last run did not crash, the disk has damaged what it "
+                        "wrote last");
+}
+
+// What is behind the end of a run that was stopped was never more than space.
+TEST(Recovery, WhatIsCutBehindAStopIsNoLoss) {
+  MemoryStorage storage;
+  {
+    LogJournal journal(storage, small_options());
+    recover_all(journal);
+    journal.append(std::vector{granted("a", 1)});
+    journal.close();
+  }
+  const std::string first = segment_name(1);
+  const std::size_t end = storage.bytes(first).find_last_not_of('\0') + 1;
+  storage.set_bytes(first, storage.bytes(first).substr(0, end) + "torn");
+  std::vector<std::string> log;
+  LogJournalOptions options = small_options();
+  options.log = [&](std::string_view line) { log.emplace_back(line); };
+  LogJournal journal(storage, options);
+  EXPECT_EQ(recover_all(journal), std::vector{record_of(granted("a", 1))});
+  ASSERT_EQ(log.size(), 1U);
+  EXPECT_EQ(log[0], "journal: /memory/" + first + ": cut 4 bytes from byte " + std::to_string(end) +
+                        " on, which are no frame: they are behind the end of a run that was "
+                        "stopped, and nothing is lost");
 }
 
 TEST(Recovery, ARecordThatMakesNoSenseIsRefused) {

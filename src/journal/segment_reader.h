@@ -18,6 +18,10 @@ struct Frame {
   std::uint64_t offset = 0;    // in the file
   std::string_view payload{};  // until the next call
 
+  // It only says that all before it was synced: whoever wrote it was stopped then.
+  bool closes() const {
+    return payload.empty() && !header.completes && !header.seals && header.synced == header.end();
+  }
   std::uint64_t end_offset() const { return offset + kFrameHeaderSize + header.payload_size; }
 };
 

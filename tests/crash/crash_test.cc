@@ -27,6 +27,7 @@ void expect_variety(const Figures& figures) {
   EXPECT_GT(figures.recovery_kills, 0);
   EXPECT_GT(figures.power_failures, 0);
   EXPECT_GT(figures.process_deaths, 0);
+  EXPECT_GT(figures.stops, 0);
   EXPECT_GT(figures.snapshots, 0);
   EXPECT_GT(figures.torn_tails, 0);
   EXPECT_GT(figures.never_began, 0);

@@ -25,8 +25,9 @@ std::ostream& operator<<(std::ostream& out, const Figures& f) {
       << "at calls of recoveries: " << f.recovery_calls;
   return out << "\n"
              << f.batches << " batches, " << f.snapshots << " compactions, " << f.power_failures
-             << " power failures and " << f.process_deaths << " deaths lived through, "
-             << f.failures << " failures, " << f.refused_starts << " starts refused\n"
+             << " power failures and " << f.process_deaths << " deaths lived through, " << f.stops
+             << " of them after a stop, " << f.failures << " failures, " << f.refused_starts
+             << " starts refused\n"
              << f.torn_tails << " torn tails, " << f.never_began << " segments that never began, "
              << f.several_segments << " recoveries from several segments, " << f.kept_unasked
              << " that kept more than was acknowledged, " << f.lost_unasked

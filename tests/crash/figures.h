@@ -23,6 +23,7 @@ struct Figures {
   std::uint64_t batches = 0;
   std::uint64_t power_failures = 0;  // that the script itself went on after
   std::uint64_t process_deaths = 0;
+  std::uint64_t stops = 0;      // of them and of power failures, so many after a clean stop
   std::uint64_t snapshots = 0;  // that were completed, the older segments removed
 
   std::uint64_t failures = 0;        // of the journal, after a fault of the disk

@@ -261,6 +261,24 @@ std::uint64_t SimulatedDisk::size() const {
   return sum;
 }
 
+std::vector<std::string> SimulatedDisk::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : seen_) names.push_back(name);
+  return names;
+}
+
+std::size_t SimulatedDisk::used(const std::string& name) const {
+  const std::size_t last = seen_.at(name)->seen.find_last_not_of('\0');
+  return last == std::string::npos ? 0 : last + 1;
+}
+
+void SimulatedDisk::flip_bit(const std::string& name, std::uint64_t bit) {
+  File& file = *seen_.at(name);
+  for (std::string* const plane : {&file.seen, &file.durable}) {
+    if (bit / 8 < plane->size()) (*plane)[bit / 8] ^= static_cast<char>(1 << bit % 8);
+  }
+}
+
 void SimulatedDisk::advance(Duration by) {
   now.boot_ns += static_cast<std::uint64_t>(by.count());
   now.wall_ns += static_cast<std::uint64_t>(by.count());
@@ -287,8 +305,7 @@ void SimulatedDisk::rename(const std::string& name, FilePtr file) {
 }
 
 Fault SimulatedDisk::list(std::vector<std::string>* names) {
-  names->clear();
-  for (const auto& [name, file] : seen_) names->push_back(name);
+  *names = this->names();
   return {};
 }
 

@@ -72,6 +72,12 @@ class SimulatedDisk final : public Storage {
   std::optional<std::uint64_t> unsynced_since() const;
   std::uint64_t size() const;
 
+  // At rest. What files there are; how many bytes one has, but for zeros at its end; and a bit of
+  // one is another, as a disk does to what lies on it.
+  std::vector<std::string> names() const;
+  std::size_t used(const std::string& name) const;
+  void flip_bit(const std::string& name, std::uint64_t bit);
+
   void advance(Duration by);
   void reboot(Duration down);
 

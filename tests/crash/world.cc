@@ -72,6 +72,7 @@ void World::step(Process& process, Clients& clients) {
   disk_->advance(milliseconds(long_pause ? 400 : chance_.below(12)));
   if (chance_.percent(20)) process.engine.sweep();
   if (chance_.percent(75)) turn(process);
+  if (chance_.below(150) == 0) stop(process);
   if (!process.journal.is_snapshot_open() && chance_.percent(10)) {
     const std::string difference =
         process.journal.describe().differs_from(*history_.at(history_.end())->holds);
@@ -92,6 +93,16 @@ void World::turn(Process& process) {
     violated("interval-honoured", "unsynced since " + std::to_string(*since) + ", and it is " +
                                       std::to_string(disk_->now.boot_ns));
   }
+}
+
+void World::stop(Process& process) {
+  process.log.close();
+  if (process.log.state() == Journal::State::failed) return;
+  ++figures_.stops;
+  power_floor_ = process.log.durable();
+  if (power_floor_ < history_.end()) violated("acknowledged-in-force", "stopped before the end");
+  prepare_next_life();
+  throw LifeEnds{};
 }
 
 // Clients go on, and are told nothing that rests on the journal. Then the life ends.

@@ -49,6 +49,7 @@ class World {
   void live();
   void step(Process& process, Clients& clients);
   void turn(Process& process);
+  void stop(Process& process);
   void step_after_failure(Process& process, Clients& clients);
   void in_call(SimulatedDisk::Operation operation);
   void prepare_next_life();

@@ -8,6 +8,7 @@
 
 #include "durability/durable_server.h"
 #include "durability/private_mount.h"
+#include "journal/format.h"
 #include "journal/testing/temporary_directory.h"
 
 namespace lockd {
@@ -68,6 +69,25 @@ TEST(RefusedStartTest, DamageThatLaterFramesVouchFor) {
   ServerProcess server(durable(directory.path()));
   LineClient client = server.connect();
   EXPECT_EQ(client.ask(request("l", "key-0", "0")), "timeout");
+}
+
+// One bit, at rest, in what the server wrote last before it was stopped.
+TEST(RefusedStartTest, DamageToTheLastFrameAfterAStop) {
+  const TemporaryDirectory directory;
+  {
+    ServerProcess server(durable(directory.path()));
+    ASSERT_NE(token_of(server.connect().ask(request("l", "stone", "0 1000"))), "");
+    server.terminate();
+    ASSERT_EQ(server.await_exit(), 0);
+  }
+  const std::string segment = directory.path() + "/journal-0000000000000001.log";
+  std::ifstream file(segment, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t closing = bytes.find_last_not_of('\0') + 1 - kFrameHeaderSize;
+  flip_bit(segment, static_cast<std::streamoff>(closing) - 1);
+  const std::string said = refusal(directory.path());
+  EXPECT_TRUE(says(said, "dflockd: " + segment + ", byte "));
+  EXPECT_TRUE(says(said, "the journal is damaged"));
 }
 
 TEST(RefusedStartTest, AJournalOfALaterVersion) {

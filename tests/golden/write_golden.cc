@@ -164,7 +164,7 @@ crash::Files write_stopped_journal() {
   crash::SimulatedDisk disk;
   run(disk, 50ms, [](crash::Process& process, Script& script) {
     script.first();
-    process.log.flush();
+    process.log.close();
   });
   return files_of(disk);
 }

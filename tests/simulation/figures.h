@@ -19,11 +19,13 @@ enum class FaultKind : std::uint8_t {
   disk_error,
   disk_full,
   wall_jump,
+  flipped_bit,
 };
-inline constexpr std::size_t kFaultKinds = 10;
+inline constexpr std::size_t kFaultKinds = 11;
 inline constexpr std::array<std::string_view, kFaultKinds> kFaultNames = {
-    "connections cut", "clients frozen", "stalls",      "kills",     "kills in a disk call",
-    "power failures",  "clean stops",    "disk errors", "disk full", "wall clock jumps"};
+    "connections cut",     "clients frozen", "stalls",      "kills",     "kills in a disk call",
+    "power failures",      "clean stops",    "disk errors", "disk full", "wall clock jumps",
+    "bits flipped at rest"};
 
 struct Figures {
   std::uint64_t seeds = 0;

@@ -194,7 +194,7 @@ void Server::stop() {
   turn();
   engine_->close();
   turn();
-  if (log_) log_->flush();
+  if (log_) log_->close();
   turn();
 }
 

@@ -85,6 +85,7 @@ class Simulation final : private Outside {
   void stop_if_drained();
   void stop();
   void check_holders_are_served(std::uint64_t wire);
+  void flip_bits();
   void cut();
 
   // The second phase.

@@ -1,10 +1,14 @@
 // What goes wrong in a simulated world, and how it must come right.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "crash/holds.h"
 #include "crash/violation.h"
+#include "journal/recovery.h"
+#include "lockd/file_journal.h"
 #include "simulation/simulation.h"
 
 namespace lockd::simulation {
@@ -117,9 +121,44 @@ void Simulation::stop() {
   server_->stop();
   stops_ = false;
   witness_.check();
-  if (server_->has_failed()) ++figures_.crashes;
+  const bool failed = server_->has_failed();
+  if (failed) ++figures_.crashes;
   end_life(std::chrono::milliseconds(chance_.between(1, 500)));
   disk_ = std::make_unique<crash::SimulatedDisk>(*disk_);
+  if (swarm_.journal && !failed && disk_->capacity == UINT64_MAX) flip_bits();
+}
+
+// What a start from copies of the disk finds of which one bit is another: the same, or damage.
+void Simulation::flip_bits() {
+  constexpr int kBits = 8;
+  const auto recover = [](crash::SimulatedDisk& disk) {
+    const Log silent = [](std::string_view) {};
+    crash::Holds holds;
+    replay(disk, scan(disk, silent), silent, [&](const Event& event) { holds.apply(event); });
+    return holds;
+  };
+  crash::SimulatedDisk whole(*disk_);
+  const crash::Holds expected = recover(whole);
+  const std::vector<std::string> names = disk_->names();
+  Chance chance(options_.seed + life_);  // so that the world is the same with this or without
+  for (int i = 0; i < kBits; ++i) {
+    crash::SimulatedDisk disk(*disk_);
+    const std::string& name = i % 2 == 0 ? names.back() : names[chance.below(names.size())];
+    const std::size_t used = disk.used(name);
+    const std::size_t byte =
+        i % 2 == 0 ? used - 1 - chance.below(std::min<std::size_t>(used, 200)) : chance.below(used);
+    disk.flip_bit(name, 8 * byte + chance.below(8));
+    figures_.count(FaultKind::flipped_bit);
+    try {
+      const crash::Holds found = recover(disk);
+      if (!found.differs_from(expected).empty() ||
+          found.largest_fence() != expected.largest_fence()) {
+        violated("damage-found", "byte " + std::to_string(byte) + " of " + name +
+                                     " changed: " + found.differs_from(expected));
+      }
+    } catch (const JournalError&) {
+    }
+  }
 }
 
 void Simulation::cut() {

@@ -90,6 +90,7 @@ class JsonInspector final : public Inspector {
     json.add("engine_time_ns", frame.header.engine_time.ns);
     json.add("completes", frame.header.completes);
     json.add("seals", frame.header.seals);
+    json.add("closes", frame.closes());
     print(json);
   }
   void event(const Event& event) override {
@@ -149,7 +150,8 @@ class TextInspector final : public Inspector {
                                    std::to_string(frame.header.payload_size) + " bytes, " +
                                    date(frame.header.engine_time) +
                                    (frame.header.completes ? ", completes a snapshot" : "") +
-                                   (frame.header.seals ? ", seals the segment" : "")));
+                                   (frame.header.seals ? ", seals the segment" : "") +
+                                   (frame.closes() ? ", closes the journal" : "")));
   }
   void event(const Event& event) override {
     std::string line = "    " + std::string(type_text(event.type));
