@@ -5,7 +5,9 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "journal/testing/file_journal_fixture.h"
 
@@ -59,15 +61,47 @@ TEST_F(FileJournalTest, DamageIsRefused) {
   }
 }
 
-TEST_F(FileJournalTest, AFileThatIsRemovedMakesItFail) {
-  start();
-  ASSERT_TRUE(engine_->acquire({.key = "k", .holder = "a", .ttl = 600s}));
-  std::filesystem::remove(directory_ + "/journal-0000000000000001.log");
-  EXPECT_TRUE(eventually([&] {
-    return engine_->acquire({.key = "k", .holder = "a", .ttl = 1s}).outcome == Outcome::storage;
-  }));
-  EXPECT_EQ(engine_->journal_state(), Journal::State::failed);
-  EXPECT_TRUE(logged("the file was removed or replaced"));
+// Nothing is acknowledged once they are gone, not even once.
+TEST_F(FileJournalTest, FilesThatAreTakenAwayMakeItFail) {
+  namespace fs = std::filesystem;
+  const std::string segment = directory_ + "/journal-0000000000000001.log";
+  const std::string elsewhere = temporary_.path() + "/elsewhere";
+  const std::vector<std::function<void()>> ways = {
+      [&] { fs::remove(segment); },
+      [&] { fs::rename(segment, elsewhere); },
+      [&] { fs::remove_all(directory_); },
+      [&] { fs::rename(directory_, elsewhere); },
+      [&] {
+        fs::copy(directory_, elsewhere + "-copy");
+        fs::rename(directory_, elsewhere);
+        fs::rename(elsewhere + "-copy", directory_);
+      },
+  };
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    for (const Duration interval : {Duration::zero(), Duration(10s)}) {
+      log_.clear();
+      start(interval);
+      ASSERT_TRUE(engine_->acquire({.key = "k", .holder = "a", .ttl = 600s}));
+      ways[i]();
+      EXPECT_EQ(engine_->acquire({.key = "l", .holder = "a", .ttl = 600s}).outcome,
+                Outcome::storage)
+          << i;
+      EXPECT_EQ(engine_->journal_state(), Journal::State::failed);
+      EXPECT_TRUE(logged("the file or its directory was removed or replaced")) << i;
+      stop();
+      fs::remove_all(directory_);
+      fs::remove_all(elsewhere);
+    }
+  }
+}
+
+TEST_F(FileJournalTest, AnotherWorkingDirectoryIsOfNoConcern) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(temporary_.path());
+  start({.directory = "journal"});
+  std::filesystem::current_path("/");
+  EXPECT_TRUE(engine_->acquire({.key = "k", .holder = "a", .ttl = 600s}));
+  std::filesystem::current_path(before);
 }
 
 }  // namespace

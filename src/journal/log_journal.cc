@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr std::uint64_t kLookForSpaceNs = 100 * kNsPerMs;
-constexpr std::uint64_t kLookForFileNs = 1000 * kNsPerMs;
 constexpr std::uint64_t kOpenSegmentAgainNs = 1000 * kNsPerMs;
 
 // How far ahead of the fences their floor is kept when they are told before they are durable.
@@ -109,7 +108,6 @@ Duration LogJournal::turn() {
   tell_progress();  // before what takes long
   if (snapshot_ == SnapshotStep::none) open_next_segment();
   look_after_space();
-  look_after_file();
   tell_progress();
   return until_next_turn();
 }
@@ -156,6 +154,8 @@ void LogJournal::write_pending() {
   written_.store(taken.end, std::memory_order_seq_cst);
   if (!fault && (must_sync(taken) || completes)) fault = sync();
   if (fault) return fail(fault.message());
+  // Before anyone is told: what was written into a file without a name is nowhere.
+  if (!segment_->is_in_place()) return fail("the file or its directory was removed or replaced");
   pending_.give_back(std::move(taken.chunks));
   publish(syncs_always() ? synced_ : taken.end);
   if (completes) finish_snapshot();
@@ -329,12 +329,6 @@ Fault LogJournal::write_empty(const FrameHeader& header) {
 void LogJournal::look_after_space() {
   if (state_.load(std::memory_order_relaxed) != State::full || now_ns_ < space_due_ns_) return;
   if (const Fault fault = make_room(0)) fail(fault.message());
-}
-
-void LogJournal::look_after_file() {
-  if (failed() || now_ns_ < file_due_ns_) return;
-  file_due_ns_ = now_ns_ + kLookForFileNs;
-  if (!segment_->is_in_place()) fail("the file was removed or replaced");
 }
 
 void LogJournal::enter(State state) {

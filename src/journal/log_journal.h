@@ -7,10 +7,12 @@
 //
 // A turn:
 //   1. has the engine describe some more of itself, if a new snapshot is being written;
-//   2. takes what is pending, writes it, syncs, and publishes durable();
+//   2. takes what is pending, writes it, syncs, looks whether the file is still there, and
+//   publishes
+//      durable();
 //   3. if that ended the snapshot, removes the older segments; or, if the segment has become long,
 //      opens the next and begins a new snapshot;
-//   4. looks whether the disk has room again, and whether the file is still there.
+//   4. looks whether the disk has room again.
 #pragma once
 
 #include <atomic>
@@ -105,7 +107,6 @@ class LogJournal final : public Journal {
   bool must_sync(const AppendBuffer::Taken& taken) const;
   void publish(Position position);
   void look_after_space();
-  void look_after_file();
   void enter(State state);
   void fail(const std::string& why);
   void tell_progress() EXCLUDES(source_mutex_);
@@ -140,7 +141,6 @@ class LogJournal final : public Journal {
   std::uint64_t sync_due_ns_ = 0;     // with an interval, when something is written and not synced
   std::uint64_t space_due_ns_ = 0;    // look again for space, when full
   std::uint64_t segment_due_ns_ = 0;  // try again to open a segment
-  std::uint64_t file_due_ns_ = 0;     // look again whether it is there
 
   Mutex source_mutex_;  // held while the engine is called, so that taking it back waits
   Source* source_ GUARDED_BY(source_mutex_) = nullptr;

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -57,8 +58,7 @@ std::array<unsigned char, 16> read_boot_id() {
 
 class PosixFile final : public StorageFile {
  public:
-  PosixFile(int directory, std::string name, Descriptor file)
-      : directory_(directory), name_(std::move(name)), file_(std::move(file)) {}
+  PosixFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
 
   Fault read(std::uint64_t offset, std::span<char> into, std::size_t* got) override {
     *got = 0;
@@ -119,17 +119,18 @@ class PosixFile final : public StorageFile {
     return persist([&] { return ::fdatasync(file_.get()); }) != 0 ? fault("sync") : Fault{};
   }
 
+  // By its path, so that a directory that was renamed or replaced is noticed too. Who may not look,
+  // as after giving up rights, has seen nothing amiss.
   bool is_in_place() override {
     struct stat opened {};
-    struct stat named {};
-    return ::fstat(file_.get(), &opened) == 0 &&
-           ::fstatat(directory_, name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+    struct stat found {};
+    if (::lstat(path_.c_str(), &found) != 0) return errno != ENOENT && errno != ENOTDIR;
+    return ::fstat(file_.get(), &opened) == 0 && opened.st_dev == found.st_dev &&
+           opened.st_ino == found.st_ino;
   }
 
  private:
-  const int directory_;
-  const std::string name_;
+  const std::string path_;
   const Descriptor file_;
 };
 
@@ -142,7 +143,10 @@ std::string Fault::message() const {
 }
 
 PosixStorage::PosixStorage(std::string directory, Access access)
-    : path_(std::move(directory)), access_(access), boot_id_(read_boot_id()) {
+    : path_(std::move(directory)),
+      absolute_path_(std::filesystem::absolute(path_)),
+      access_(access),
+      boot_id_(read_boot_id()) {
   if (access_ == Access::write) make_directory();
   directory_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory_) throw JournalError(path_ + ": " + fault("open").message());
@@ -195,7 +199,7 @@ Fault PosixStorage::create(const std::string& name, std::unique_ptr<StorageFile>
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
   Descriptor fd(persist([&] { return ::openat(directory_.get(), name.c_str(), flags, 0600); }));
   if (!fd) return fault("create");
-  *file = std::make_unique<PosixFile>(directory_.get(), name, std::move(fd));
+  *file = std::make_unique<PosixFile>(absolute_path_ + "/" + name, std::move(fd));
   return {};
 }
 
@@ -203,7 +207,7 @@ Fault PosixStorage::open(const std::string& name, std::unique_ptr<StorageFile>* 
   const int flags = (access_ == Access::write ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC;
   Descriptor fd(persist([&] { return ::openat(directory_.get(), name.c_str(), flags); }));
   if (!fd) return fault("open");
-  *file = std::make_unique<PosixFile>(directory_.get(), name, std::move(fd));
+  *file = std::make_unique<PosixFile>(absolute_path_ + "/" + name, std::move(fd));
   return {};
 }
 
@@ -216,24 +220,42 @@ Fault PosixStorage::sync_directory() {
                                                                  : Fault{};
 }
 
+// The directory is locked, whose lock nobody can remove; and a file in it, which earlier versions
+// lock alone, and which says who has them. Where a directory cannot be locked (NFS) the file has to
+// do.
 Fault PosixStorage::lock(std::string* owner) {
+  const auto take = [](const Descriptor& fd) {
+    return persist([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) == 0;
+  };
+  if (!take(directory_) && errno == EWOULDBLOCK) {
+    const Fault f = fault("lock");
+    *owner = read_owner();
+    return f;
+  }
   const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
   Descriptor fd(persist([&] { return ::openat(directory_.get(), kLockName, flags, 0600); }));
   if (!fd) return fault("open the lock of");
-  if (persist([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) != 0) {
+  if (!take(fd)) {
     const Fault f = fault("lock");
-    char text[32];
-    const ssize_t got = persist([&] { return ::pread(fd.get(), text, sizeof text, 0); });
-    const std::string_view pid(text, got > 0 ? static_cast<std::size_t>(got) : 0);
-    *owner = "process " + std::string(pid.substr(0, pid.find('\n')));
+    *owner = read_owner();
     return f;
   }
-  auto file = std::make_unique<PosixFile>(directory_.get(), kLockName, std::move(fd));
+  auto file = std::make_unique<PosixFile>(absolute_path_ + "/" + kLockName, std::move(fd));
   Fault f = file->truncate(0);
   if (!f) f = file->write(0, std::to_string(::getpid()) + "\n");
   if (f) return {f.error, "write the lock of"};
   lock_ = std::move(file);
   return {};
+}
+
+std::string PosixStorage::read_owner() const {
+  const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC;
+  const Descriptor fd(persist([&] { return ::openat(directory_.get(), kLockName, flags); }));
+  char text[32];
+  const ssize_t got = fd ? persist([&] { return ::pread(fd.get(), text, sizeof text, 0); }) : 0;
+  const std::string_view line(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::string_view pid = line.substr(0, line.find('\n'));
+  return pid.empty() ? "another process" : "process " + std::string(pid);
 }
 
 ClockReading PosixStorage::moment() {

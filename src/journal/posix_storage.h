@@ -33,8 +33,10 @@ class PosixStorage final : public Storage {
  private:
   void make_directory();
   void check_private() const;
+  std::string read_owner() const;
 
   const std::string path_;
+  const std::string absolute_path_;  // means the same when the process changes its directory
   const Access access_;
   const std::array<unsigned char, 16> boot_id_;
   Descriptor directory_;

@@ -1,7 +1,9 @@
 // The real directory: permissions, the lock, files and their names.
 #include "journal/posix_storage.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -141,6 +143,32 @@ TEST_F(PosixStorageTest, ASecondProcessIsRefusedAndToldWhoIsThere) {
     EXPECT_EQ(second.lock(&owner).error, EWOULDBLOCK);
     EXPECT_EQ(owner, "process " + std::to_string(::getpid()));
   }
+}
+
+TEST_F(PosixStorageTest, NobodyComesInWhenTheLockFileIsGone) {
+  PosixStorage storage(directory_, Access::write);
+  std::string owner;
+  ASSERT_FALSE(storage.lock(&owner));
+  ASSERT_TRUE(std::filesystem::remove(directory_ + "/lock"));
+  PosixStorage second(directory_, Access::write);
+  EXPECT_EQ(second.lock(&owner).error, EWOULDBLOCK);
+  EXPECT_EQ(owner, "another process");
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/lock"));
+}
+
+// Versions before this one lock the file alone.
+TEST_F(PosixStorageTest, AnEarlierVersionKeepsItOutAndIsKeptOut) {
+  PosixStorage storage(directory_, Access::write);
+  const std::string path = directory_ + "/lock";
+  const Descriptor earlier(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::write(earlier.get(), "4711\n", 5), 5);
+  ASSERT_EQ(::flock(earlier.get(), LOCK_EX | LOCK_NB), 0);
+  std::string owner;
+  EXPECT_EQ(storage.lock(&owner).error, EWOULDBLOCK);
+  EXPECT_EQ(owner, "process 4711");
+  ASSERT_EQ(::flock(earlier.get(), LOCK_UN), 0);
+  ASSERT_FALSE(storage.lock(&owner));
+  EXPECT_NE(::flock(earlier.get(), LOCK_EX | LOCK_NB), 0);
 }
 
 TEST_F(PosixStorageTest, TheLockGoesWithItsProcess) {

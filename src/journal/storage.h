@@ -53,8 +53,9 @@ class StorageFile {
   // there will not find the disk full. `from` is the end of the file.
   virtual Fault allocate(std::uint64_t from, std::uint64_t to) = 0;
   virtual Fault sync() = 0;
-  // Whether the file is still there under its name. Only the file's owner has a reason to remove
-  // it; a journal that goes on writing into a file without a name loses everything.
+  // Whether the file is still there under its name, in a directory under its own. Only their owner
+  // has a reason to remove them; a journal that goes on writing into a file that the next start
+  // does not find loses everything. Costs little.
   virtual bool is_in_place() = 0;
 };
 
@@ -69,7 +70,7 @@ class Storage {
   virtual Fault remove(const std::string& name) = 0;
   virtual Fault sync_directory() = 0;
   // Keeps every other process out until this storage goes. When one is there already, the fault is
-  // EWOULDBLOCK and `owner` says which: "process 4711".
+  // EWOULDBLOCK and `owner` says which: "process 4711", or "another process".
   virtual Fault lock(std::string* owner) = 0;
 
   virtual ClockReading moment() = 0;

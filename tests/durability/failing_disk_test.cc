@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "durability/durable_server.h"
 #include "journal/testing/temporary_directory.h"
@@ -64,6 +67,37 @@ TEST_F(FailingDiskTest, AFailedSyncIsTheLast) {
   crowd.verify(server);
   crowd.expect_no_complaints();
   EXPECT_GT(crowd.grants(), 100U);
+}
+
+// Whoever takes the files away, nobody is told of what goes there afterwards.
+TEST(RemovedJournalTest, NothingIsAcknowledgedIntoNowhere) {
+  namespace fs = std::filesystem;
+  const std::vector<std::function<void(const std::string&)>> ways = {
+      [](const std::string& directory) { fs::remove(directory + "/journal-0000000000000001.log"); },
+      [](const std::string& directory) { fs::remove_all(directory); },
+      [](const std::string& directory) { fs::rename(directory, directory + "-elsewhere"); },
+  };
+  for (const auto& take_away : ways) {
+    const TemporaryDirectory parent;
+    const std::string directory = parent.path() + "/journal";
+    ServerProcess server(durable(directory));
+    LineClient client = server.connect();
+    ASSERT_NE(token_of(client.ask(request("l", "before", "0 1000"))), "");
+    take_away(directory);
+    client.send(request("l", "after", "0 1000"));
+    EXPECT_EQ(server.await_exit(), 1);
+    EXPECT_TRUE(client.read_line().starts_with('<')) << "an answer, not the end";
+    EXPECT_TRUE(says(server.log(), "removed or replaced; nothing more is acknowledged"));
+  }
+}
+
+TEST(RemovedJournalTest, ASecondServerStaysOutThoughTheLockFileIsGone) {
+  const TemporaryDirectory directory;
+  ServerProcess first(durable(directory.path()));
+  ASSERT_TRUE(std::filesystem::remove(directory.path() + "/lock"));
+  ServerProcess second(durable(directory.path()), {.environment = {}, .may_refuse = true});
+  EXPECT_EQ(second.port(), 0);
+  EXPECT_TRUE(says(second.log(), ": in use by another process; a journal belongs to one process"));
 }
 
 // The machine's crash that an interval does not outlast: what was told since the last sync is gone.
