@@ -41,7 +41,7 @@ class FileJournal::Impl {
   explicit Impl(const FileJournalOptions& options)
       : storage_(options.directory, PosixStorage::Access::write),
         log_(storage_, log_options(options)),
-        clock_(log_.offset_ns()) {}
+        clock_(log_.offset_ns() - storage_.boot_offset_ns()) {}
 
   ~Impl() {
     if (!thread_.joinable()) return;

@@ -2,11 +2,17 @@
 #include "lockd/file_journal.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <ctime>
+#include <fstream>
+#include <functional>
 #include <string>
 
+#include "base/testing/test_size.h"
 #include "journal/inspect.h"
 #include "journal/testing/file_journal_fixture.h"
 #include "lockd/batch.h"
@@ -121,6 +127,53 @@ TEST_F(FileJournalTest, TheClockIsTheOneInTheHeaders) {
   const std::uint64_t after = boot_ns();
   EXPECT_LE(headers.offset_ns + before, now.ns);
   EXPECT_LE(now.ns, headers.offset_ns + after);
+}
+
+// A process in a time namespace of its own, in which CLOCK_BOOTTIME is ahead by so much. False if
+// the machine does not allow it.
+bool run_in_time_namespace(std::chrono::seconds ahead, const std::function<int()>& run,
+                           int* status) {
+  constexpr int kNotAllowed = 77;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWTIME) != 0) ::_exit(kNotAllowed);
+    std::ofstream offsets("/proc/self/timens_offsets");
+    offsets << "boottime " << ahead.count() << " 0" << std::flush;
+    if (!offsets) ::_exit(kNotAllowed);
+    const pid_t inside = ::fork();  // only children are in it
+    if (inside == 0) ::_exit(run());
+    ::waitpid(inside, status, 0);
+    ::_exit(WEXITSTATUS(*status));
+  }
+  ::waitpid(child, status, 0);
+  *status = WEXITSTATUS(*status);
+  return *status != kNotAllowed;
+}
+
+TEST_F(FileJournalTest, ATimeNamespaceMovesNoLease) {
+  if (kSanitized) GTEST_SKIP() << "threads after a fork";
+  start();
+  ASSERT_TRUE(engine_->acquire({.key = "k", .holder = "owner", .ttl = 600s}));
+  Time last = engine_->now();
+  for (const auto ahead : {100'000s, -100s, 300s}) {
+    stop();
+    int status = 0;
+    const auto inside = [&] {
+      start();
+      const bool held =
+          engine_->acquire({.key = "k", .holder = "thief", .ttl = 1s}).outcome == Outcome::held;
+      const Duration passed = engine_->now() - last;
+      stop();
+      return held && passed >= 0s && passed < 100s ? 0 : 1;
+    };
+    if (!run_in_time_namespace(ahead, inside, &status)) GTEST_SKIP() << "no time namespaces here";
+    EXPECT_EQ(status, 0) << ahead.count();
+    start();
+    EXPECT_EQ(engine_->acquire({.key = "k", .holder = "thief", .ttl = 1s}).outcome, Outcome::held);
+    EXPECT_GE(engine_->now(), last);
+    EXPECT_LT(engine_->now() - last, 100s);
+    last = engine_->now();
+  }
 }
 
 }  // namespace

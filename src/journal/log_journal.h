@@ -52,8 +52,8 @@ class LogJournal final : public Journal {
 
   // The engine's time now: it goes on from the last run's.
   Time now() const;
-  // The same, less CLOCK_BOOTTIME. A clock for the engine must have no other: a lease that was
-  // given by one clock and ends by another ends early or late by their difference.
+  // The same, less the storage's boot_ns. A clock for the engine must have no other: a lease that
+  // was given by one clock and ends by another ends early or late by their difference.
   std::uint64_t offset_ns() const { return offset_ns_; }
 
   // Throws JournalError.

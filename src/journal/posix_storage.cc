@@ -11,6 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -54,6 +55,17 @@ std::array<unsigned char, 16> read_boot_id() {
     ++digits;
   }
   return id;
+}
+
+// How far ahead of the machine's CLOCK_BOOTTIME this process's is: a time namespace, as a container
+// may have, moves it. A line of the file is "boottime  <seconds>  <nanoseconds>".
+std::uint64_t read_boot_offset_ns() {
+  std::ifstream offsets("/proc/self/timens_offsets");
+  std::string clock;
+  for (std::int64_t s = 0, ns = 0; offsets >> clock >> s >> ns;) {
+    if (clock == "boottime") return static_cast<std::uint64_t>(s * 1'000'000'000 + ns);
+  }
+  return 0;
 }
 
 class PosixFile final : public StorageFile {
@@ -146,7 +158,8 @@ PosixStorage::PosixStorage(std::string directory, Access access)
     : path_(std::move(directory)),
       absolute_path_(std::filesystem::absolute(path_)),
       access_(access),
-      boot_id_(read_boot_id()) {
+      boot_id_(read_boot_id()),
+      boot_offset_ns_(read_boot_offset_ns()) {
   if (access_ == Access::write) make_directory();
   directory_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory_) throw JournalError(path_ + ": " + fault("open").message());
@@ -259,7 +272,7 @@ std::string PosixStorage::read_owner() const {
 }
 
 ClockReading PosixStorage::moment() {
-  return {boot_id_, read_ns(CLOCK_BOOTTIME), read_ns(CLOCK_REALTIME)};
+  return {boot_id_, read_ns(CLOCK_BOOTTIME) - boot_offset_ns_, read_ns(CLOCK_REALTIME)};
 }
 
 }  // namespace lockd

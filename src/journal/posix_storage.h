@@ -29,6 +29,8 @@ class PosixStorage final : public Storage {
   Fault lock(std::string* owner) override;
   ClockReading moment() override;
   const std::string& directory() const override { return path_; }
+  // CLOCK_BOOTTIME as this process reads it, less that of moment(), which is the machine's.
+  std::uint64_t boot_offset_ns() const { return boot_offset_ns_; }
 
  private:
   void make_directory();
@@ -39,6 +41,7 @@ class PosixStorage final : public Storage {
   const std::string absolute_path_;  // means the same when the process changes its directory
   const Access access_;
   const std::array<unsigned char, 16> boot_id_;
+  const std::uint64_t boot_offset_ns_;
   Descriptor directory_;
   std::unique_ptr<StorageFile> lock_;
 };

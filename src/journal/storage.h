@@ -35,7 +35,7 @@ struct [[nodiscard]] Fault {
 // When something was: on this boot of the machine, and by its wall clock.
 struct ClockReading {
   std::array<unsigned char, 16> boot_id{};
-  std::uint64_t boot_ns = 0;  // CLOCK_BOOTTIME: since the boot, suspended time included
+  std::uint64_t boot_ns = 0;  // CLOCK_BOOTTIME of the machine, whatever the process's namespace
   std::uint64_t wall_ns = 0;  // CLOCK_REALTIME: since 1970, if the clock is right
 };
 
