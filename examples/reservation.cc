@@ -29,8 +29,8 @@ int main() {
   // Whoever writes to the inventory checks this: a cart that slept through its lease has an old
   // one.
   std::printf("the fence in force is %s\n",
-              engine.fence("stone-42").fence == grant->fence ? "cart-7's" : "another's");
+              engine.fence("stone-42")->fence == grant->fence ? "cart-7's" : "another's");
 
   engine.release({.key = "stone-42", .holder = "cart-7", .fence = grant->fence});
-  std::printf("released; %s\n", engine.fence("stone-42").held ? "held" : "free");
+  std::printf("released; %s\n", engine.fence("stone-42")->held ? "held" : "free");
 }

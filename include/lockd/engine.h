@@ -12,6 +12,12 @@
 //
 // Any thread may call anything, except the destructor. Calls do not throw for anything that can be
 // expected: they return an Outcome. Several engines in one process know nothing of each other.
+//
+// With a journal, nothing that acquire(), renew(), release(), fence() and status() return can be
+// undone by a crash: they wait until the journal has what it rests on. When the journal has failed
+// they return `storage` and nothing else, and so does every call that is blocked in a queue, at
+// once. The rest of the engine's calls do not wait: those that tell of keys say what it rests on.
+//
 // After fork() the child must not use the parent's engine: its threads are not there.
 #pragma once
 
@@ -61,6 +67,15 @@ struct GrantResult {
   const Grant* operator->() const { return &grant; }
 };
 
+// What fence() returns. Not ok: the journal has failed, and what there is to tell may be lost.
+struct FenceResult {
+  Outcome outcome = Outcome::ok;
+  FenceStatus status{};
+
+  explicit operator bool() const { return outcome == Outcome::ok; }
+  const FenceStatus* operator->() const { return &status; }
+};
+
 // The most holds, and waiters, of one key that are ever listed.
 inline constexpr std::size_t kEntriesMax = 2048;
 
@@ -90,6 +105,15 @@ struct KeyStatus {
   Duration idle{};                    // when there are neither
   std::vector<HoldStatus> holds{};    // in the order of their fences
   std::vector<WaiterStatus> queue{};  // the first in the queue first
+};
+
+// What status() returns. ok and no key: nobody has held it lately. Not ok: as for FenceResult.
+struct StatusResult {
+  Outcome outcome = Outcome::ok;
+  std::optional<KeyStatus> key{};
+
+  explicit operator bool() const { return key.has_value(); }
+  const KeyStatus* operator->() const { return &*key; }
 };
 
 // How far a listing in pieces has come. Starts at the beginning. A plain value: it may be written
@@ -129,11 +153,11 @@ class Engine {
 
   Outcome release(const HoldId& hold);
 
-  FenceStatus fence(std::string_view key);
+  FenceResult fence(std::string_view key);
 
   // The key as it is, with at most `entries_max` of its holds and of its waiters, and never more
-  // than kEntriesMax; the counts are always whole. None when nobody has held it lately.
-  std::optional<KeyStatus> status(Kind kind, std::string_view key, std::size_t entries_max = 16);
+  // than kEntriesMax; the counts are always whole.
+  StatusResult status(Kind kind, std::string_view key, std::size_t entries_max = 16);
 
   // Calls `visit` for every key there is, in no order that means anything; a key that comes or goes
   // meanwhile may be missed. No lock is held during the calls, and none for longer than a few
@@ -157,7 +181,8 @@ class Engine {
   // what breaks it, or an empty string. For tests: it takes as long as there is much.
   std::string check() const;
 
-  // Settles every wait as closed, and answers closed from then on. Holds stay as they are.
+  // Settles every wait as closed, and answers closed to whoever asks for something new. What is
+  // held stays held for its lease, and can be renewed and released until the engine is destroyed.
   void close();
   // Blocks until every listener has heard what was settled before: after close(), a listener that
   // has come out of this is called no more. Waits for the journal, if there is one. It does not

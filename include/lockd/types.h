@@ -69,7 +69,7 @@ enum class Outcome : std::uint8_t {
   held,              // someone holds it, and the request did not want to wait
   timeout,           // the wait ended first
   cancelled,         // the wait was given up
-  closed,            // the engine is closed
+  closed,            // the engine is closed: nothing new is granted
   not_holder,        // held, by someone else
   stale,             // held, under a larger fence
   expired,           // not held: the lease ran out, or it was released

@@ -9,7 +9,7 @@
 namespace lockd {
 
 using detail::EngineCore;
-using Needs = EngineCore::Needs;
+using AsksFor = EngineCore::AsksFor;
 
 Batch::Batch(Engine& engine) : core_(*engine.core_) {}
 
@@ -31,7 +31,7 @@ Answer Batch::take(std::string_view key, const Holder& holder, Operation operati
   do {
     const Time now = core_.time();
     Shard::Access table(place.shard, turn_);
-    reply.outcome = core_.refusal(Needs::grant);
+    reply.outcome = core_.refusal(AsksFor::grant);
     if (reply.outcome == Outcome::ok) reply = operation(*table, now, std::move(unit));
   } while (reply.outcome == Outcome::max_keys && (unit = core_.find_unit()));
   if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
@@ -59,7 +59,7 @@ Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Dura
   const EngineCore::Place place = core_.place_of(key);
   const Time now = core_.time();
   Shard::Access table(place.shard, turn_);
-  const Outcome refusal = core_.refusal();
+  const Outcome refusal = core_.refusal(AsksFor::turn);
   if (refusal != Outcome::ok) return {refusal};
   const auto reply = table->await_turn(now, session.id, kind, key, wait, listener, id);
   return {reply.outcome, reply.grant, {listener, id, reply.slot, place.number}};
@@ -68,7 +68,7 @@ Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Dura
 Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
   const Time now = core_.time();
   Shard::Access table(core_.shard_of(hold.key), turn_);
-  const Outcome refusal = core_.refusal();
+  const Outcome refusal = core_.refusal(AsksFor::nothing);
   if (refusal != Outcome::ok) return {refusal};
   const LockTable::Reply reply = table->renew(now, hold, ttl);
   return {reply.outcome, reply.grant};
@@ -77,14 +77,14 @@ Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
 Outcome Batch::release(const HoldId& hold) {
   const Time now = core_.time();
   Shard::Access table(core_.shard_of(hold.key), turn_);
-  const Outcome refusal = core_.refusal();
+  const Outcome refusal = core_.refusal(AsksFor::nothing);
   return refusal == Outcome::ok ? table->release(now, hold) : refusal;
 }
 
 bool Batch::withdraw(const HoldId& hold) {
   const Time now = core_.time();
   Shard::Access table(core_.shard_of(hold.key), turn_);
-  return core_.refusal() == Outcome::ok && table->withdraw(now, hold);
+  return core_.refusal(AsksFor::nothing) == Outcome::ok && table->withdraw(now, hold);
 }
 
 bool Batch::cancel(const WaitId& wait) {

@@ -233,9 +233,9 @@ TEST_F(BatchTest, WhatWasDurableIsInForceAfterARestartAndFencesGoOn) {
   Engine engine({.shards = 4, .clock = &clock_, .journal = &recovered, .sweeper = false});
   EXPECT_EQ(engine.acquire({.key = "kept", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
   EXPECT_TRUE(engine.renew({.key = "kept", .holder = "a", .fence = kept}));
-  EXPECT_FALSE(engine.fence("gone").held);
-  EXPECT_FALSE(engine.fence("lost").held);
-  EXPECT_FALSE(engine.fence("expires").held);
+  EXPECT_FALSE(engine.fence("gone")->held);
+  EXPECT_FALSE(engine.fence("lost")->held);
+  EXPECT_FALSE(engine.fence("expires")->held);
   for (const char* key : {"gone", "lost", "expires", "new"}) {
     EXPECT_GT(engine.acquire({.key = key, .holder = "b", .ttl = 1s})->fence, last) << key;
   }
@@ -258,7 +258,7 @@ TEST_F(BatchTest, WhatTheEngineDescribesRebuildsIt) {
   EXPECT_EQ(events.size() - before, 2000u + 4u);
   Engine rebuilt({.shards = 8, .clock = &clock_, .journal = &compacted, .sweeper = false});
   for (int i = 0; i < 3000; ++i) {
-    const FenceStatus status = rebuilt.fence("k" + std::to_string(i));
+    const FenceStatus status = rebuilt.fence("k" + std::to_string(i)).status;
     EXPECT_EQ(status.held, i % 3 != 0) << i;
     if (!status.held) continue;
     EXPECT_EQ(status.fence, fences[static_cast<std::size_t>(i)]) << i;

@@ -7,6 +7,12 @@ namespace {
 
 void notify(const WaitResult& result) { result.listener->on_wait_done(result); }
 
+// What it rests on will never be durable: nothing else may be told of it.
+void spoil(WaitResult& result, Outcome why) {
+  result.outcome = why;
+  result.grant = {};
+}
+
 }  // namespace
 
 void DurableNotifier::notify_all(std::vector<WaitResult>& results) {
@@ -30,7 +36,7 @@ void DurableNotifier::notify_when_durable(WaitResult result) {
     // Looked at again under the lock: progress made after this finds it pending.
     if (!is_durable(result.position)) {
       if (!failed()) return pending_.push_back(result);
-      result.outcome = Outcome::storage;
+      spoil(result, Outcome::storage);
     }
   }
   notify(result);
@@ -58,7 +64,7 @@ void DurableNotifier::progressed() {
     ready.assign(waiting, pending_.end());
     pending_.erase(waiting, pending_.end());
     for (WaitResult& result : ready) {
-      if (result.position > durable) result.outcome = Outcome::storage;
+      if (result.position > durable) spoil(result, Outcome::storage);
     }
     progress_.notify_all();
   }
@@ -72,7 +78,7 @@ void DurableNotifier::close() {
     left.swap(pending_);
   }
   for (WaitResult& result : left) {
-    if (!is_durable(result.position)) result.outcome = Outcome::closed;
+    if (!is_durable(result.position)) spoil(result, Outcome::closed);
     notify(result);
   }
 }

@@ -34,6 +34,13 @@ class BlockedCall final : public Listener {
   bool done_ = false;
 };
 
+// Ends the batch, and returns `result` when what it tells is durable: storage if it never will be.
+template <typename Result>
+Result when_durable(Engine& engine, Batch& batch, Result result) {
+  if (engine.wait_durable(batch.commit())) return result;
+  return {Outcome::storage};
+}
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options)
@@ -53,9 +60,9 @@ GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop)
     batch.commit();  // others whose waits it has ended are not told after this one's wait
     return acquire_in_queue(request, std::move(stop));
   }
-  result.outcome = wait_durable(batch.commit()) ? answer.outcome : Outcome::storage;
+  result.outcome = answer.outcome;
   result.grant = answer.grant;
-  return result;
+  return when_durable(*this, batch, std::move(result));
 }
 
 GrantResult Engine::acquire_in_queue(const AcquireRequest& request, std::stop_token stop) {
@@ -64,48 +71,41 @@ GrantResult Engine::acquire_in_queue(const AcquireRequest& request, std::stop_to
   BlockedCall call;
   Batch batch(*this);
   const Answer answer = batch.acquire(request, &call, 0, &result.conflict);
-  const Position position = batch.commit();
   if (answer.outcome != Outcome::queued) {
-    result.outcome = wait_durable(position) ? answer.outcome : Outcome::storage;
+    result.outcome = answer.outcome;
     result.grant = answer.grant;
-    return result;
+    return when_durable(*this, batch, std::move(result));
   }
+  batch.commit();
   const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
   const WaitResult ended = call.wait();
   result.outcome = ended.outcome;
   result.grant = ended.grant;
-  if (ended.outcome == Outcome::timeout) {
-    batch.explain(request.kind, request.key, &result.conflict);
-    wait_durable(batch.commit());
-  }
-  return result;
+  if (ended.outcome != Outcome::timeout) return result;
+  batch.explain(request.kind, request.key, &result.conflict);
+  return when_durable(*this, batch, std::move(result));
 }
 
 GrantResult Engine::renew(const HoldId& hold, std::optional<Duration> ttl) {
   Batch batch(*this);
   const Answer answer = batch.renew(hold, ttl);
-  if (!wait_durable(batch.commit())) return {Outcome::storage};
-  return {answer.outcome, answer.grant};
+  return when_durable(*this, batch, GrantResult{answer.outcome, answer.grant});
 }
 
 Outcome Engine::release(const HoldId& hold) {
   Batch batch(*this);
-  const Outcome outcome = batch.release(hold);
-  return wait_durable(batch.commit()) ? outcome : Outcome::storage;
+  return when_durable(*this, batch, batch.release(hold));
 }
 
-FenceStatus Engine::fence(std::string_view key) {
+FenceResult Engine::fence(std::string_view key) {
   Batch batch(*this);
-  const FenceStatus status = batch.fence(key);
-  wait_durable(batch.commit());
-  return status;
+  return when_durable(*this, batch, FenceResult{Outcome::ok, batch.fence(key)});
 }
 
-std::optional<KeyStatus> Engine::status(Kind kind, std::string_view key, std::size_t entries_max) {
+StatusResult Engine::status(Kind kind, std::string_view key, std::size_t entries_max) {
   Batch batch(*this);
-  std::optional<KeyStatus> status = batch.status(kind, key, entries_max);
-  wait_durable(batch.commit());
-  return status;
+  return when_durable(*this, batch,
+                      StatusResult{Outcome::ok, batch.status(kind, key, entries_max)});
 }
 
 Position Engine::list(const std::function<void(const KeyStatus&)>& visit,

@@ -93,13 +93,13 @@ EngineCore::Place EngineCore::place_of(std::string_view key) {
   return {*shards_[number], number};
 }
 
-Outcome EngineCore::refusal(Needs needs) const {
-  if (closed_.load(std::memory_order_acquire)) return Outcome::closed;
+Outcome EngineCore::refusal(AsksFor what) const {
+  if (what != AsksFor::nothing && closed_.load(std::memory_order_acquire)) return Outcome::closed;
   if (journal_ == nullptr) return Outcome::ok;
   const Journal::State state = journal_->state();
   if (state == Journal::State::following) return Outcome::not_leader;
   if (state == Journal::State::failed) return Outcome::storage;
-  if (state == Journal::State::full && needs == Needs::grant) return Outcome::storage;
+  if (state == Journal::State::full && what == AsksFor::grant) return Outcome::storage;
   return Outcome::ok;
 }
 
@@ -190,11 +190,15 @@ void EngineCore::forget_idle(Time now) {
 
 void EngineCore::close() {
   const InFlight::Call call(notifier_.in_flight());
-  if (closed_.exchange(true, std::memory_order_acq_rel)) return;
+  if (!closed_.exchange(true, std::memory_order_acq_rel)) end_waits(Outcome::closed);
+}
+
+// Precondition: by now refusal() keeps others from joining a queue.
+void EngineCore::end_waits(Outcome why) {
   Turn turn;
   for (const auto& shard : shards_) {
     for (Cursor cursor; !cursor.done;) {
-      Shard::Access(*shard, turn)->end_waits(cursor, Outcome::closed);
+      Shard::Access(*shard, turn)->end_waits(cursor, why);
       commit(turn);
     }
   }
@@ -239,6 +243,10 @@ void EngineCore::lead(Position from) {
 
 void EngineCore::progressed() noexcept {
   notifier_.progressed();
+  if (journal_->state() == Journal::State::failed) {
+    const InFlight::Call call(notifier_.in_flight());
+    end_waits(Outcome::storage);  // nobody will be granted anything any more
+  }
   if (options_.on_durable) options_.on_durable();
 }
 

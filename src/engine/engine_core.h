@@ -28,7 +28,8 @@ class EngineCore final : private Journal::Source {
     Shard& shard;
     std::uint32_t number;
   };
-  enum class Needs : std::uint8_t { nothing, grant };  // of the journal: room for a grant
+  // What a request asks for that is new: a turn in a queue that it stands in, or a grant.
+  enum class AsksFor : std::uint8_t { nothing, turn, grant };
 
   // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
   static constexpr int kStepsPerHold = 256;
@@ -43,10 +44,10 @@ class EngineCore final : private Journal::Source {
   // For the tables. While it follows, time stands still: nothing falls due, for that is the
   // leader's to say.
   Time time() const { return is_following() ? Time{} : clock_.now(); }
-  // Why nothing can be done at all, or ok. To be asked under the shard's lock.
-  Outcome refusal(Needs needs = Needs::nothing) const;
+  // Why it cannot be done, whatever the key, or ok. To be asked under the shard's lock.
+  Outcome refusal(AsksFor what) const;
   bool has_no_room() const {
-    return journal_state() == Journal::State::full && refusal(Needs::grant) == Outcome::storage;
+    return journal_state() == Journal::State::full && refusal(AsksFor::grant) == Outcome::storage;
   }
   KeyUnit find_unit();
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
@@ -91,6 +92,7 @@ class EngineCore final : private Journal::Source {
   std::uint64_t idlings() const;
   Time end_what_is_due(Time now);
   void forget_idle(Time now);
+  void end_waits(Outcome why);
 
   // For the journal, and by it.
   void recover();

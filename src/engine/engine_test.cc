@@ -40,8 +40,8 @@ TEST(Engine, AReservation) {
   Engine engine({.shards = 16});
   const auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
   ASSERT_TRUE(grant);
-  EXPECT_EQ(engine.fence("stone-42").fence, grant->fence);
-  EXPECT_TRUE(engine.fence("stone-42").held);
+  EXPECT_EQ(engine.fence("stone-42")->fence, grant->fence);
+  EXPECT_TRUE(engine.fence("stone-42")->held);
 
   const auto refused = engine.acquire({.key = "stone-42", .holder = "cart-8", .ttl = 30s});
   EXPECT_EQ(refused.outcome, Outcome::held);
@@ -53,7 +53,7 @@ TEST(Engine, AReservation) {
   EXPECT_EQ(engine.release(hold), Outcome::ok);
   EXPECT_EQ(engine.release(hold), Outcome::expired);
   EXPECT_EQ(engine.renew(hold).outcome, Outcome::expired);
-  EXPECT_FALSE(engine.fence("stone-42").held);
+  EXPECT_FALSE(engine.fence("stone-42")->held);
 }
 
 TEST(Engine, RefusesOptionsOutOfRange) {
@@ -193,7 +193,7 @@ TEST(Engine, AStopTokenGivesUpThePlace) {
   EXPECT_EQ(stopped.outcome, Outcome::cancelled);
   await_line(engine, 0);
   engine.release({.key = "k", .holder = "a", .fence = held->fence});
-  EXPECT_FALSE(engine.fence("k").held) << "a cancelled wait is never granted";
+  EXPECT_FALSE(engine.fence("k")->held) << "a cancelled wait is never granted";
 }
 
 TEST(Engine, AStopThatCameBeforeAsksForNothing) {
@@ -202,7 +202,7 @@ TEST(Engine, AStopThatCameBeforeAsksForNothing) {
   source.request_stop();
   const auto result = engine.acquire({.key = "k", .holder = "a", .ttl = 1s}, source.get_token());
   EXPECT_EQ(result.outcome, Outcome::cancelled);
-  EXPECT_FALSE(engine.fence("k").held);
+  EXPECT_FALSE(engine.fence("k")->held);
 }
 
 TEST(Engine, ClosingSettlesEveryWaiter) {
@@ -222,8 +222,35 @@ TEST(Engine, ClosingSettlesEveryWaiter) {
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(closed, 8);
   EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::closed);
-  EXPECT_EQ(engine.release({.key = "k", .holder = "a", .fence = held->fence}), Outcome::closed);
+  EXPECT_TRUE(engine.fence("k")->held);
   engine.close();  // again: nothing happens
+}
+
+TEST(Engine, WhatIsHeldCanBeRenewedAndReleasedAfterClosing) {
+  ForgetfulJournal journal;
+  Engine engine({.journal = &journal});
+  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  engine.close();
+  const HoldId hold{.key = "k", .holder = "a", .fence = held->fence};
+  EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}).outcome, Outcome::closed);
+  EXPECT_EQ(engine.renew(hold, 60s).outcome, Outcome::ok);
+  EXPECT_EQ(engine.release(hold), Outcome::ok);
+  EXPECT_FALSE(engine.fence("k")->held);
+  EXPECT_EQ(journal.events().back().type, Event::Type::ended) << "and the next start knows";
+  EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = 1s}).outcome,
+            Outcome::closed);
+}
+
+TEST(Engine, AfterClosingASessionAwaitsNoTurn) {
+  Engine engine;
+  Session session{.id = 7};
+  Batch batch(engine);
+  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  batch.enqueue({.key = "k", .holder = {&session, 1}, .ttl = 30s});
+  engine.close();
+  EXPECT_EQ(batch.await_turn(session, Kind::lock, "k", 1s, nullptr).outcome, Outcome::closed);
+  EXPECT_EQ(batch.enqueue({.key = "x", .holder = {&session, 2}, .ttl = 30s}).outcome,
+            Outcome::closed);
 }
 
 TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
@@ -294,7 +321,7 @@ TEST(Engine, SweepSaysWhenItIsNeededNext) {
   EXPECT_EQ(engine.sweep(), grant->expires_at);
   clock.advance(7s);
   EXPECT_EQ(engine.sweep(), clock.now() + 93s);
-  EXPECT_FALSE(engine.fence("k").held);
+  EXPECT_FALSE(engine.fence("k")->held);
 }
 
 TEST(Engine, ListsWhoHoldsAndWhoWaits) {

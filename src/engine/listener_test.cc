@@ -64,7 +64,7 @@ TEST_F(ListenerTest, MayCallTheEngineIfThatDoesNotWait) {
   wait_for(batch, "k", listener);
   engine.release(held);
   EXPECT_EQ(listener.outcome, Outcome::ok);
-  EXPECT_FALSE(engine.fence("k").held);
+  EXPECT_FALSE(engine.fence("k")->held);
 }
 
 TEST_F(ListenerTest, MayUseTheBatchThatTellsIt) {

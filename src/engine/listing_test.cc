@@ -120,17 +120,17 @@ TEST_F(ListingTest, AListingRestsOnWhatItTells) {
 
 TEST_F(ListingTest, TheStatusOfOneKey) {
   Engine engine({.clock = &clock_, .sweeper = false});
-  EXPECT_FALSE(engine.status(Kind::lock, "k").has_value());
-  EXPECT_FALSE(engine.status(Kind::lock, "").has_value());
+  EXPECT_FALSE(engine.status(Kind::lock, "k"));
+  EXPECT_FALSE(engine.status(Kind::lock, ""));
   const auto grant = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  EXPECT_FALSE(engine.status(Kind::semaphore, "k").has_value());
+  EXPECT_FALSE(engine.status(Kind::semaphore, "k"));
   Batch batch(engine);
   Session session{.id = 7};
   batch.acquire({.key = "k", .holder = {&session, 1}, .ttl = 5s, .wait = 60s}, &deaf_);
   clock_.advance(10s);
 
-  std::optional<KeyStatus> status = engine.status(Kind::lock, "k");
-  ASSERT_TRUE(status.has_value());
+  StatusResult status = engine.status(Kind::lock, "k");
+  ASSERT_TRUE(status);
   EXPECT_EQ(status->key, "k");
   EXPECT_EQ(status->holders, 1u);
   EXPECT_EQ(status->waiters, 1u);
@@ -162,7 +162,7 @@ TEST_F(ListingTest, OfALongLineOnlySoManyAreListed) {
     batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_, id);
   }
   EXPECT_EQ(engine.status(Kind::lock, "k", SIZE_MAX)->queue.size(), kEntriesMax);
-  const std::optional<KeyStatus> status = engine.status(Kind::lock, "k", 16);
+  const StatusResult status = engine.status(Kind::lock, "k", 16);
   EXPECT_EQ(status->waiters, 100'000u);
   EXPECT_EQ(status->queue.size(), 16u);
   engine.list(

@@ -37,7 +37,7 @@ TEST_F(FileJournalTest, ATornTailIsCutAndSaid) {
   std::ofstream(name, std::ios::app | std::ios::binary) << "half a frame";
   start();
   EXPECT_TRUE(logged("journal-0000000000000001.log: cut "));
-  EXPECT_EQ(engine_->fence("k").fence, grant->fence);
+  EXPECT_EQ(engine_->fence("k")->fence, grant->fence);
 }
 
 TEST_F(FileJournalTest, DamageIsRefused) {

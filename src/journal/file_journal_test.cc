@@ -50,7 +50,7 @@ TEST_F(FileJournalTest, WhatWasHeldIsHeldAndItsOwnerRenewsAndReleases) {
     EXPECT_EQ(refused.conflict.fence, kept->fence);
     EXPECT_LE(refused.conflict.expires_at, engine_->now() + 600s);
     EXPECT_GT(refused.conflict.expires_at, engine_->now());
-    EXPECT_FALSE(engine_->fence("gone").held) << "released stays released";
+    EXPECT_FALSE(engine_->fence("gone")->held) << "released stays released";
     EXPECT_TRUE(engine_->renew({.key = "kept", .holder = "a", .fence = kept->fence}));
     EXPECT_TRUE(engine_->renew(
         {.key = "secret", .holder = Holder::of_secret(0xfeed), .fence = secret.grant.fence}));

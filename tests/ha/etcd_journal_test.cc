@@ -62,7 +62,7 @@ struct Server {
   }
   bool knows(const std::string& key, Fence fence) {
     const auto status = engine.status(Kind::lock, key);
-    return status.has_value() && !status->holds.empty() && status->holds[0].fence == fence;
+    return status && !status->holds.empty() && status->holds[0].fence == fence;
   }
 
   EtcdJournal journal;

@@ -33,6 +33,10 @@ class SessionHostTest : public testing::Test {
                                 body;
     ASSERT_EQ(harness_.host().receive(hosted, request), request.size());
   }
+  void get(Transport& hosted, std::string_view target) {
+    const std::string request = "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n\r\n";
+    ASSERT_EQ(harness_.host().receive(hosted, request), request.size());
+  }
   void end_turn() { harness_.host().end_turn(); }
   void sync() {
     journal_.sync();
@@ -103,6 +107,37 @@ TEST_F(SessionHostTest, WhatIsSaidBehindACorkWaitsForItsOwnPosition) {
   sync();
   const std::string both = heard(client);
   EXPECT_EQ(std::count(both.begin(), both.end(), '\n'), 2);
+}
+
+// A fence that was granted in vain is told to nobody, whether the journal failed before or after.
+TEST_F(SessionHostTest, AFenceThatWillBeLostIsNotTold) {
+  Transport& writer = connect();
+  Transport& early = browse();
+  Transport& late = browse();
+  say(writer, "l", "k", "0 30");
+  get(early, "/v1/fence?key=k");
+  end_turn();
+  journal_.set_state(Journal::State::failed);
+  get(late, "/v1/fence?key=k");
+  end_turn();
+  EXPECT_EQ(heard(writer), "");
+  EXPECT_EQ(heard(early), "");
+  EXPECT_EQ(heard(late), "");
+}
+
+TEST_F(SessionHostTest, WhoWaitsHearsThatTheJournalHasFailed) {
+  Transport& holder = connect();
+  Transport& waiter = connect();
+  Transport& browser = browse();
+  take(holder, "k");
+  say(waiter, "l", "k", "1000 30");
+  post(browser, "/v1/acquire", R"({"key":"k","holder":"b","wait_ms":60000})");
+  end_turn();
+  EXPECT_EQ(heard(waiter), "");
+  journal_.set_state(Journal::State::failed);
+  end_turn();
+  EXPECT_EQ(heard(waiter), "error_storage\n");
+  EXPECT_TRUE(heard(browser).starts_with("HTTP/1.1 503 "));
 }
 
 // The reply to what came before is sent.

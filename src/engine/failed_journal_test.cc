@@ -1,0 +1,164 @@
+// A journal that has failed: nobody hears of what a restart takes back, and nobody is left waiting.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/testing/forgetful_journal.h"
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using Sync = ForgetfulJournal::Sync;
+
+class LastResult final : public Listener {
+ public:
+  explicit LastResult(Called called = Called::when_durable) : Listener(called) {}
+  void on_wait_done(const WaitResult& ended) noexcept override {
+    EXPECT_EQ(result.outcome, Outcome::queued) << "settled-once";
+    result = ended;
+  }
+  WaitResult result{.outcome = Outcome::queued};
+};
+
+class FailedJournalTest : public ::testing::Test {
+ protected:
+  void fail() { journal_.set_state(Journal::State::failed); }
+  // A grant that was appended and will not become durable.
+  HoldId take_in_vain(std::string_view key) {
+    Batch batch(engine_);
+    const Answer answer = batch.acquire({.key = key, .holder = "lost", .ttl = 30s});
+    EXPECT_FALSE(engine_.is_durable(batch.commit()));
+    return {.key = key, .holder = "lost", .fence = answer.grant.fence};
+  }
+  HoldId take(std::string_view key) {
+    const HoldId hold = take_in_vain(key);
+    journal_.sync();
+    return hold;
+  }
+  void wait_for(std::string_view key, Listener& listener) {
+    Batch batch(engine_);
+    const AcquireRequest request{.key = key, .holder = "next", .ttl = 30s, .wait = 60s};
+    EXPECT_EQ(batch.acquire(request, &listener).outcome, Outcome::queued);
+  }
+
+  ManualClock clock_;
+  ForgetfulJournal journal_{Sync::by_hand};
+  Engine engine_{{.clock = &clock_, .journal = &journal_, .sweeper = false}};
+};
+
+TEST_F(FailedJournalTest, NothingIsToldOfAGrantThatWillBeLost) {
+  take_in_vain("k");
+  fail();
+  const FenceResult fence = engine_.fence("k");
+  EXPECT_EQ(fence.outcome, Outcome::storage);
+  EXPECT_EQ(fence->fence, 0u);
+  EXPECT_FALSE(fence->held);
+  const StatusResult status = engine_.status(Kind::lock, "k");
+  EXPECT_EQ(status.outcome, Outcome::storage);
+  EXPECT_FALSE(status.key.has_value());
+}
+
+TEST_F(FailedJournalTest, WhoAsksMeanwhileHearsThatItFailed) {
+  take_in_vain("k");
+  auto fence = std::async(std::launch::async, [&] { return engine_.fence("k").outcome; });
+  auto status = std::async(std::launch::async, [&] { return engine_.status({}, "k").outcome; });
+  EXPECT_EQ(fence.wait_for(10ms), std::future_status::timeout) << "it is not durable";
+  fail();
+  EXPECT_EQ(fence.get(), Outcome::storage);
+  EXPECT_EQ(status.get(), Outcome::storage);
+}
+
+TEST_F(FailedJournalTest, WhatWasDurableIsTold) {
+  const HoldId held = take("k");
+  fail();
+  EXPECT_EQ(engine_.fence("k")->fence, held.fence);
+  EXPECT_EQ(engine_.status(Kind::lock, "k")->holds.at(0).fence, held.fence);
+}
+
+TEST_F(FailedJournalTest, ALeaseThatEndsAfterwardsHasNotEnded) {
+  take("k");
+  fail();
+  clock_.advance(31s);
+  EXPECT_EQ(engine_.fence("k").outcome, Outcome::storage);
+  EXPECT_EQ(engine_.status(Kind::lock, "k").outcome, Outcome::storage);
+}
+
+TEST_F(FailedJournalTest, ARefusalNamesNobodyAndAGrantHasNoFence) {
+  auto granted = std::async(
+      std::launch::async, [&] { return engine_.acquire({.key = "k", .holder = "a", .ttl = 30s}); });
+  while (journal_.events().empty()) std::this_thread::yield();
+  auto refused = std::async(
+      std::launch::async, [&] { return engine_.acquire({.key = "k", .holder = "b", .ttl = 30s}); });
+  fail();
+  const GrantResult lost = granted.get();
+  EXPECT_EQ(lost.outcome, Outcome::storage);
+  EXPECT_EQ(lost->fence, 0u);
+  const GrantResult none = refused.get();
+  EXPECT_EQ(none.outcome, Outcome::storage);
+  EXPECT_EQ(none.conflict.holder, "");
+}
+
+TEST_F(FailedJournalTest, BlockedCallsReturnAtOnce) {
+  take("k");
+  std::vector<std::future<Outcome>> calls;
+  for (int i = 0; i < 3; ++i) {
+    calls.push_back(std::async(std::launch::async, [&, holder = "h" + std::to_string(i)] {
+      return engine_.acquire({.key = "k", .holder = holder, .ttl = 1s, .wait = 3600s}).outcome;
+    }));
+  }
+  while (engine_.stats().queued < 3) std::this_thread::yield();
+  fail();
+  for (auto& call : calls) EXPECT_EQ(call.wait_for(60s), std::future_status::ready);
+  engine_.close();
+  for (auto& call : calls) EXPECT_EQ(call.get(), Outcome::storage);
+}
+
+TEST_F(FailedJournalTest, ListenersHearAtOnce) {
+  take("k");
+  LastResult when_durable;
+  LastResult at_commit(Listener::Called::at_commit);
+  wait_for("k", when_durable);
+  wait_for("k", at_commit);
+  Session session{.id = 7};
+  LastResult in_turn;
+  Batch batch(engine_);
+  batch.enqueue({.key = "k", .holder = {&session, 1}, .ttl = 30s});
+  batch.await_turn(session, Kind::lock, "k", 60s, &in_turn);
+  fail();
+  EXPECT_EQ(when_durable.result.outcome, Outcome::storage);
+  EXPECT_EQ(at_commit.result.outcome, Outcome::storage);
+  EXPECT_EQ(in_turn.result.outcome, Outcome::storage);
+  EXPECT_EQ(engine_.stats().lock_waiters, 0u);
+}
+
+// The grant was made, and its waiter hears of the failure alone.
+TEST_F(FailedJournalTest, AWaitThatWasGrantedInVainTellsNoFence) {
+  const HoldId held = take("k");
+  LastResult next;
+  wait_for("k", next);
+  Batch batch(engine_);
+  batch.release(held);
+  batch.commit();
+  fail();
+  EXPECT_EQ(next.result.outcome, Outcome::storage);
+  EXPECT_EQ(next.result.grant.fence, 0u);
+}
+
+TEST_F(FailedJournalTest, NobodyJoinsAQueueAfterwards) {
+  take("k");
+  fail();
+  LastResult late;
+  Batch batch(engine_);
+  const AcquireRequest request{.key = "k", .holder = "late", .ttl = 30s, .wait = 60s};
+  EXPECT_EQ(batch.acquire(request, &late).outcome, Outcome::storage);
+}
+
+}  // namespace
+}  // namespace lockd
