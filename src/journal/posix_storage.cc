@@ -148,7 +148,7 @@ class PosixFile final : public StorageFile {
 
 }  // namespace
 
-bool Fault::is_no_space() const { return error == ENOSPC || error == EDQUOT; }
+bool Fault::is_no_space() const { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 std::string Fault::message() const {
   return std::string(operation) + ": " + std::system_category().message(error);

@@ -131,6 +131,7 @@ TEST_F(PosixStorageTest, AFileThatMayNotGrowIsAFault) {
   EXPECT_EQ(written.error, EFBIG);
   EXPECT_EQ(allocated.error, EFBIG);
   EXPECT_EQ(written.message(), "write: File too large");
+  EXPECT_TRUE(allocated.is_no_space());
 }
 
 TEST_F(PosixStorageTest, ASecondProcessIsRefusedAndToldWhoIsThere) {

@@ -28,7 +28,7 @@ struct [[nodiscard]] Fault {
   const char* operation = "";  // "write", "sync", ...
 
   explicit operator bool() const { return error != 0; }
-  bool is_no_space() const;
+  bool is_no_space() const;     // on the disk, or in what we may have of it: quotas, limits
   std::string message() const;  // "sync: Input/output error"
 };
 

@@ -32,14 +32,15 @@ constexpr int kNoSignal = 0;
 constexpr std::chrono::microseconds kBetweenLives = 100ms;
 constexpr int kJournalFailed = SIGUSR1;  // sent to ourselves
 
-// Signals are taken by the first thread, where it waits for them, and by no other.
+// Signals are taken by the first thread, where it waits for them, and by no other. A write that
+// fails says so by itself: no signal for that ends the process.
 class Signals {
  public:
   Signals() {
     sigemptyset(&waited_);
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, kJournalFailed}) sigaddset(&waited_, signal);
     sigset_t blocked = waited_;
-    sigaddset(&blocked, SIGPIPE);
+    for (const int signal : {SIGPIPE, SIGXFSZ}) sigaddset(&blocked, signal);
     pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
   }
 
