@@ -71,7 +71,7 @@ EngineCore::EngineCore(const EngineOptions& options)
   }
   next_gc_ns_ = (now + options_.gc_interval).ns;
   if (options_.sweeper) {
-    sweeper_.emplace(clock_, options_.sweep_interval, [this] { return sweep(); });
+    sweeper_.emplace(clock_, options_.sweep_interval, [this] { return sweep_some(); });
   }
   // Last: from here on the journal's thread calls, and may have the engine lead.
   if (journal_ != nullptr) {
@@ -153,39 +153,52 @@ void EngineCore::wake_sweeper(Turn& turn) {
 // What falls due.
 
 Time EngineCore::sweep() {
+  const Time began = time();
+  Time next;
+  do {
+    next = sweep_some();
+  } while (next <= began);
+  return next;
+}
+
+// The shards take turns: none waits for all that has fallen due in another, nor what falls due
+// meanwhile for all that was due before it.
+Time EngineCore::sweep_some() {
   if (is_following()) return Time::never();
   const Time now = time();
-  const Time next = end_what_is_due(now);
-  if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed)) forget_idle(now);
+  const Time next = end_some_due(now);
+  if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed) && forget_some_idle(now)) {
+    next_gc_ns_.store((now + options_.gc_interval).ns, std::memory_order_relaxed);
+  }
   return std::min(next, Time{next_gc_ns_.load(std::memory_order_relaxed)});
 }
 
 // Returns the earliest deadline that is left.
-Time EngineCore::end_what_is_due(Time now) {
+Time EngineCore::end_some_due(Time now) {
   const InFlight::Call call(notifier_.in_flight());
   Turn turn;
   Time next = Time::never();
   for (const auto& shard : shards_) {
-    while (shard->due() <= now) {
-      const bool done = shard->advance(now, kStepsPerHold, turn);
+    if (shard->due() <= now) {
+      shard->advance(now, kStepsPerHold, turn);
       commit(turn);
-      if (done) break;
     }
     next = std::min(next, shard->due());
   }
   return next;
 }
 
-void EngineCore::forget_idle(Time now) {
-  next_gc_ns_.store((now + options_.gc_interval).ns, std::memory_order_relaxed);
-  if (now.ns < static_cast<std::uint64_t>(options_.idle_max.count())) return;
+// True when none is left.
+bool EngineCore::forget_some_idle(Time now) {
+  if (now.ns < static_cast<std::uint64_t>(options_.idle_max.count())) return true;
   const Time since = now - options_.idle_max;
+  bool all = true;
   for (const auto& shard : shards_) {
-    while (shard->may_have_idle() && shard->look([&](LockTable& table) {
-      return table.forget_idle(since, kKeysPerHold);
-    }) == kKeysPerHold) {
-    }
+    if (!shard->may_have_idle()) continue;
+    const auto forget = [&](LockTable& table) { return table.forget_idle(since, kKeysPerHold); };
+    all = shard->look(forget) < kKeysPerHold && all;
   }
+  return all;
 }
 
 void EngineCore::close() {

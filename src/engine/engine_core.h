@@ -64,6 +64,8 @@ class EngineCore final : private Journal::Source {
   Stats stats();
   std::string check();
   Time sweep();
+  // A bounded part of it in each shard. What it returns has passed if something is left to do.
+  Time sweep_some();
   void close();
 
   Time now() const { return clock_.now(); }
@@ -90,8 +92,8 @@ class EngineCore final : private Journal::Source {
 
   static KeyUnit reclaim_idle(Shard& shard);
   std::uint64_t idlings() const;
-  Time end_what_is_due(Time now);
-  void forget_idle(Time now);
+  Time end_some_due(Time now);
+  bool forget_some_idle(Time now);
   void end_waits(Outcome why);
 
   // For the journal, and by it.

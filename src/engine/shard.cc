@@ -29,13 +29,12 @@ void Shard::collect(detail::Turn& turn) {
   effects.earliest = Time::never();
 }
 
-bool Shard::advance(Time now, int budget, detail::Turn& turn) {
+void Shard::advance(Time now, int budget, detail::Turn& turn) {
   MutexLock lock(mutex_);
   table_.observe(is_observed());
-  const bool done = table_.advance(now, budget);
+  table_.advance(now, budget);
   collect(turn);
   due_ns_.store(table_.next_deadline().ns, std::memory_order_seq_cst);
-  return done;
 }
 
 void Shard::lead(Time now, Position from) {

@@ -59,8 +59,8 @@ class alignas(64) Shard {
     return operation(table_);
   }
 
-  // Ends what is due, at most `budget` steps of it. True when that was all.
-  bool advance(Time now, int budget, detail::Turn& turn) EXCLUDES(mutex_);
+  // Ends what is due, at most `budget` steps of it. When that was not all, due() has passed.
+  void advance(Time now, int budget, detail::Turn& turn) EXCLUDES(mutex_);
 
   // Appends the next few keys to the journal as they are and, when that was all, what the fences
   // have come to.

@@ -16,8 +16,9 @@ namespace lockd {
 
 class Sweeper {
  public:
-  // `sweep` does the work and returns when it is needed next. No sleep is longer than
-  // `interval_max`: a clock that jumps, as over a suspension of the machine, is noticed then.
+  // `sweep` does some of the work and returns when it is needed next: a time that has passed, if
+  // there is more to do. No sleep is longer than `interval_max`: a clock that jumps, as over a
+  // suspension of the machine, is noticed then.
   Sweeper(const Clock& clock, Duration interval_max, std::function<Time()> sweep);
   ~Sweeper();
   Sweeper(const Sweeper&) = delete;

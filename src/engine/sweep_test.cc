@@ -1,0 +1,123 @@
+// Sweeping when very much has fallen due: shards take turns, and what falls due meanwhile has its.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kShards = 4;
+constexpr std::uint64_t kCrowd = 20'000;
+
+// Moves by a step whenever somebody looks, once it has been set going: a sweep that looks often
+// sees time pass.
+class SteppingClock final : public Clock {
+ public:
+  Time now() const noexcept override { return {now_ns_.fetch_add(step_ns) + step_ns}; }
+  void advance(Duration by) { now_ns_ += static_cast<std::uint64_t>(by.count()); }
+
+  std::uint64_t step_ns = 0;
+
+ private:
+  mutable std::atomic<std::uint64_t> now_ns_{Duration(1h).count()};
+};
+
+// Of each wait that ends, how much the engine had done and had left by then.
+class Counts final : public Listener {
+ public:
+  explicit Counts(const Engine& engine) : Listener(Called::at_commit), engine_(engine) {}
+  void on_wait_done(const WaitResult& result) noexcept override {
+    EXPECT_EQ(result.outcome, Outcome::ok);
+    const Stats stats = engine_.stats();
+    ++told;
+    expiries = std::max(expiries, stats.expiries);
+    keys = std::min(keys, stats.keys);
+  }
+  std::uint32_t told = 0;
+  std::uint64_t expiries = 0;
+  std::uint64_t keys = UINT64_MAX;
+
+ private:
+  const Engine& engine_;
+};
+
+class SweepTest : public ::testing::Test {
+ protected:
+  // Holds a key of that shard, and returns its name.
+  std::string take_in(std::uint32_t shard, Duration ttl) {
+    while (true) {
+      std::string key = "k" + std::to_string(next_++);
+      Session session{.id = next_};
+      Batch batch(engine_);
+      batch.acquire({.key = key, .holder = {&session, 1}, .ttl = ttl});
+      if (session.shards == std::uint64_t{1} << shard) return key;
+      batch.end_session(session);
+    }
+  }
+  void take_with_waiter(std::uint32_t shard, Duration ttl) {
+    const std::string key = take_in(shard, ttl);
+    const AcquireRequest next{.key = key, .holder = "next", .ttl = 1h, .wait = 1h};
+    EXPECT_EQ(Batch(engine_).acquire(next, &counts_).outcome, Outcome::queued);
+  }
+  void take_crowd(std::uint32_t shard, std::uint64_t size, Duration ttl) {
+    for (std::uint64_t i = 0; i < size; ++i) take_in(shard, ttl);
+  }
+
+  SteppingClock clock_;
+  Engine engine_{{.shards = kShards,
+                  .idle_max = 60s,
+                  .gc_interval = 10s,
+                  .clock = &clock_,
+                  .sweeper = false,
+                  .hash_seed = 1}};
+  Counts counts_{engine_};
+  std::uint64_t next_ = 1;
+};
+
+TEST_F(SweepTest, NoShardWaitsForTheLeasesOfAnother) {
+  for (std::uint32_t shard = 0; shard < kShards; ++shard) {
+    take_with_waiter(shard, 1s);
+    take_crowd(shard, kCrowd / kShards, 2s);
+  }
+  clock_.advance(5s);
+  engine_.sweep();
+  EXPECT_EQ(counts_.told, kShards);
+  EXPECT_LT(counts_.expiries, kCrowd / 4) << "each is the first of its shard";
+  EXPECT_EQ(engine_.stats().expiries, kCrowd + kShards) << "and a sweep is whole";
+}
+
+TEST_F(SweepTest, WhatFallsDueDuringASweepDoesNotWaitForItsEnd) {
+  take_crowd(0, kCrowd, 2s);
+  take_with_waiter(3, 3s);
+  clock_.advance(3s - 5ms);
+  clock_.step_ns = 1'000'000;
+  engine_.sweep();
+  EXPECT_EQ(counts_.told, 1u);
+  EXPECT_LT(counts_.expiries, kCrowd / 4);
+}
+
+TEST_F(SweepTest, WhatFallsDueDoesNotWaitForIdleKeysToBeForgotten) {
+  take_crowd(0, kCrowd, 2s);
+  clock_.advance(3s);
+  engine_.sweep();
+  EXPECT_EQ(engine_.stats().keys, engine_.stats().idle_keys);
+  take_with_waiter(3, 70s);
+  clock_.advance(70s - 5ms);
+  clock_.step_ns = 1'000'000;
+  engine_.sweep();
+  EXPECT_EQ(counts_.told, 1u);
+  EXPECT_GT(counts_.keys, kCrowd / 4);
+  EXPECT_LT(engine_.stats().keys, 10u) << "and all are forgotten";
+}
+
+}  // namespace
+}  // namespace lockd
