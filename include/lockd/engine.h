@@ -11,7 +11,9 @@
 // never early. Every grant's fence is larger than those before it for that key.
 //
 // Any thread may call anything, except the destructor. Calls do not throw for anything that can be
-// expected: they return an Outcome. Several engines in one process know nothing of each other.
+// expected: they return an Outcome. When memory runs out in the middle of a change, the process
+// ends there (std::terminate): half a change is never seen, and the journal has what was
+// acknowledged. Several engines in one process know nothing of each other.
 //
 // With a journal, nothing that acquire(), renew(), release(), fence() and status() return can be
 // undone by a crash: they wait until the journal has what it rests on. When the journal has failed

@@ -60,7 +60,8 @@ class Journal {
 
   // Takes a copy of `events` and returns the position behind them. Called with a shard's lock held,
   // by any thread: it must not wait for storage, nor call back into the engine. Events of one key
-  // arrive in the order in which they happened.
+  // arrive in the order in which they happened. To throw is to end the process: what they tell has
+  // happened.
   virtual Position append(std::span<const Event> events) = 0;
 
   // Somebody waits for `position`: make it durable soon. Called with no lock held.

@@ -66,7 +66,7 @@ LockTable::~LockTable() {
 // Taking and waiting.
 
 LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Listener* listener,
-                                    std::uint64_t id, KeyUnit spare, Conflict* conflict) {
+                                    std::uint64_t id, KeyUnit spare, Conflict* conflict) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   if (request.wait < Duration::zero()) return {Outcome::invalid_wait};
 
@@ -106,7 +106,8 @@ Outcome LockTable::no_place(const Semaphore& semaphore, Duration wait, const Lis
   return Outcome::ok;
 }
 
-LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request, KeyUnit spare) {
+LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request,
+                                    KeyUnit spare) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   const SessionId session = request.holder.session_id();
   if (session == 0) return {Outcome::invalid_holder};
@@ -153,7 +154,8 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
 }
 
 LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, std::string_view key,
-                                       Duration wait, Listener* listener, std::uint64_t id) {
+                                       Duration wait, Listener* listener,
+                                       std::uint64_t id) noexcept {
   if (wait < Duration::zero()) return {Outcome::invalid_wait};
 
   Semaphore* semaphore = find_at(now, kind, key);
@@ -181,7 +183,8 @@ LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, s
   return {Outcome::queued, {}, waiter->slot};
 }
 
-bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) {
+bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener,
+                       std::uint64_t id) noexcept {
   advance(now, kStepsPerCall);
   Waiter* waiter = slots_.find(slot);
   if (waiter == nullptr || listener == nullptr)
@@ -198,7 +201,8 @@ bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener, s
 
 // Renewing and ending.
 
-LockTable::Reply LockTable::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
+LockTable::Reply LockTable::renew(Time now, const HoldId& id,
+                                  std::optional<Duration> ttl) noexcept {
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
 
   const Semaphore* semaphore = find_at(now, id.kind, id.key);
@@ -208,7 +212,7 @@ LockTable::Reply LockTable::renew(Time now, const HoldId& id, std::optional<Dura
   return {Outcome::ok, grant_of(*hold)};
 }
 
-Outcome LockTable::release(Time now, const HoldId& id) {
+Outcome LockTable::release(Time now, const HoldId& id) noexcept {
   Semaphore* semaphore = find_at(now, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return why_not(semaphore, id);
@@ -217,7 +221,7 @@ Outcome LockTable::release(Time now, const HoldId& id) {
   return Outcome::ok;
 }
 
-bool LockTable::withdraw(Time now, const HoldId& id) {
+bool LockTable::withdraw(Time now, const HoldId& id) noexcept {
   Semaphore* semaphore = find_at(now, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || hold->renewed || !hold->holder.equals(id.holder)) return false;
@@ -233,7 +237,7 @@ Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
   return semaphore->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;
 }
 
-bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int budget) {
+bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int budget) noexcept {
   // What it gives up goes to those who still wait: whose wait is over must have left the queue.
   if (!advance(now, budget)) return false;
   for (; budget > 0; --budget) {
@@ -283,7 +287,7 @@ bool LockTable::holds_anything(SessionId session) const {
   return false;
 }
 
-void LockTable::end_waits(Cursor& cursor, Outcome why) {
+void LockTable::end_waits(Cursor& cursor, Outcome why) noexcept {
   index_.walk(cursor, kKeysPerStep, [&](Semaphore& semaphore) {
     while (Waiter* waiter = semaphore.queue.front()) give_up(*waiter, why);
   });
@@ -291,7 +295,7 @@ void LockTable::end_waits(Cursor& cursor, Outcome why) {
 
 // Time.
 
-bool LockTable::advance(Time now, int budget) {
+bool LockTable::advance(Time now, int budget) noexcept {
   now_ = std::max(now_, now);
   while (Timer* timer = timers_.pop_due(now_, &budget)) run_out(*timer);
   behind_ = budget <= 0;
@@ -600,7 +604,7 @@ Outcome LockTable::create(Kind kind, std::string_view key, KeyUnit spare, Semaph
   return Outcome::ok;
 }
 
-std::size_t LockTable::forget_idle(Time since, std::size_t keys_max) {
+std::size_t LockTable::forget_idle(Time since, std::size_t keys_max) noexcept {
   std::size_t forgotten = 0;
   while (forgotten < keys_max && !idle_.empty() && idle_.front()->since <= since) {
     forget(*idle_.front()->semaphore);
@@ -610,7 +614,7 @@ std::size_t LockTable::forget_idle(Time since, std::size_t keys_max) {
   return forgotten;
 }
 
-KeyUnit LockTable::reclaim_idle() {
+KeyUnit LockTable::reclaim_idle() noexcept {
   if (idle_.empty()) return {};
   forget(*idle_.front()->semaphore);
   return budget_.take_over();
@@ -633,13 +637,13 @@ void LockTable::forget(Semaphore& semaphore) {
 
 // What others ask.
 
-FenceStatus LockTable::fence(Time now, std::string_view key) {
+FenceStatus LockTable::fence(Time now, std::string_view key) noexcept {
   const Semaphore* semaphore = find_at(now, Kind::lock, key);
   if (semaphore == nullptr) return {false, fence_};
   return {semaphore->holders > 0, semaphore->first.fence};
 }
 
-bool LockTable::explain(Time now, Kind kind, std::string_view key, Conflict* conflict) {
+bool LockTable::explain(Time now, Kind kind, std::string_view key, Conflict* conflict) noexcept {
   const Semaphore* semaphore = find_at(now, kind, key);
   if (semaphore == nullptr || semaphore->holds.empty()) return false;
   fill_in(*semaphore, conflict);
@@ -657,7 +661,7 @@ Stats LockTable::stats() const {
 
 // Recovery, compaction and replication: a table from its events, and events from a table.
 
-bool LockTable::apply(const Event& event) {
+bool LockTable::apply(const Event& event) noexcept {
   if (event.fence > kFenceMax) return false;
   raise_fence(event.fence);
   if (event.type == Event::Type::fence_floor) return true;
@@ -704,7 +708,7 @@ bool LockTable::apply(const Event& event) {
   return true;
 }
 
-void LockTable::restart_leases(Time now) {
+void LockTable::restart_leases(Time now) noexcept {
   now_ = std::max(now_, now);
   Cursor all;
   index_.walk(all, SIZE_MAX, [&](Semaphore& semaphore) {
@@ -716,7 +720,7 @@ void LockTable::restart_leases(Time now) {
   });
 }
 
-void LockTable::raise_fence(Fence floor) { fence_ = std::max(fence_, floor); }
+void LockTable::raise_fence(Fence floor) noexcept { fence_ = std::max(fence_, floor); }
 
 void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const {
   index_.walk(cursor, keys_max, [&](const Semaphore& semaphore) {

@@ -21,6 +21,9 @@
 // about, so an acquire at time t finds every lease that is due at t already over. `now` may be less
 // than in an earlier call; the table takes the later time.
 //
+// What changes the table is noexcept, to the last allocation: memory that runs out in the middle
+// of a change ends the process there, before anybody sees half of it. The journal has the rest.
+//
 // Not thread-safe: see Shard.
 #pragma once
 
@@ -83,43 +86,43 @@ class LockTable {
   // or, when that is empty, a unit of the budget. `conflict`, if given, tells who is in the way of
   // a request that was not granted.
   Reply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
-                KeyUnit spare = {}, Conflict* conflict = nullptr);
+                KeyUnit spare = {}, Conflict* conflict = nullptr) noexcept;
 
   // Joins the queue without waiting: ok is a grant, queued a place. The holder is a secret with a
   // session, or it is invalid.
-  Reply enqueue(Time now, const EnqueueRequest& request, KeyUnit spare = {});
+  Reply enqueue(Time now, const EnqueueRequest& request, KeyUnit spare = {}) noexcept;
 
   // Waits for what enqueue() began: ok with a fresh lease when the grant is there, queued until it
   // is, timeout with the place given up when `wait` is zero, expired when the grant has lapsed.
   Reply await_turn(Time now, SessionId session, Kind kind, std::string_view key, Duration wait,
-                   Listener* listener, std::uint64_t id);
+                   Listener* listener, std::uint64_t id) noexcept;
 
   // Moves the lease to `ttl` from now; without one, to the grant's own.
-  Reply renew(Time now, const HoldId& hold, std::optional<Duration> ttl);
+  Reply renew(Time now, const HoldId& hold, std::optional<Duration> ttl) noexcept;
 
-  Outcome release(Time now, const HoldId& hold);
+  Outcome release(Time now, const HoldId& hold) noexcept;
 
   // Ends a hold as if its session had ended, unless its lease was moved since the grant. False if
   // so, or if it is not there.
-  bool withdraw(Time now, const HoldId& hold);
+  bool withdraw(Time now, const HoldId& hold) noexcept;
 
   // Gives up a wait: it ends as cancelled. False when it had ended before.
-  bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id);
+  bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) noexcept;
 
-  FenceStatus fence(Time now, std::string_view key);
+  FenceStatus fence(Time now, std::string_view key) noexcept;
 
   // Who holds the key and how many wait. False when nobody holds it.
-  bool explain(Time now, Kind kind, std::string_view key, Conflict* conflict);
+  bool explain(Time now, Kind kind, std::string_view key, Conflict* conflict) noexcept;
 
   // The key with everything due there ended, or null. Valid until the next call.
-  const Semaphore* look_up(Time now, Kind kind, std::string_view key) {
+  const Semaphore* look_up(Time now, Kind kind, std::string_view key) noexcept {
     return find_at(now, kind, key);
   }
 
   // Ends a session: its places in the queue go; its holds are released and passed on, or, if
   // `keep_holds`, left to their leases, but for those that it was never told of. Does about
   // `budget` steps and returns true when nothing is left. The session asks for nothing more.
-  bool end_session(Time now, SessionId session, bool keep_holds, int budget);
+  bool end_session(Time now, SessionId session, bool keep_holds, int budget) noexcept;
 
   // Whether the session holds or waits for anything here.
   bool knows_session(SessionId session) const;
@@ -128,30 +131,30 @@ class LockTable {
 
   // Ends leases and waits that are due, in the order of their deadlines, in about `budget` steps.
   // True when nothing due is left.
-  bool advance(Time now, int budget);
+  bool advance(Time now, int budget) noexcept;
   // A lower bound on when advance() is needed next.
   Time next_deadline() const { return timers_.next_deadline(); }
 
   // Forgets up to `keys_max` keys that nobody has held or waited for since `since`, and returns how
   // many. Their units go back to the budget.
-  std::size_t forget_idle(Time since, std::size_t keys_max);
+  std::size_t forget_idle(Time since, std::size_t keys_max) noexcept;
   // Forgets the key that has been idle longest and hands over its unit. Empty when none is idle, or
   // there are more keys than there may be: then one less.
-  KeyUnit reclaim_idle();
+  KeyUnit reclaim_idle() noexcept;
   bool has_idle() const { return !idle_.empty(); }
   // How often a key has become idle.
   std::uint64_t idlings() const { return idlings_; }
 
   // Settles the waits of the next few keys with `why`, in the order of their queues.
-  void end_waits(Cursor& cursor, Outcome why);
+  void end_waits(Cursor& cursor, Outcome why) noexcept;
 
   // Takes over what a journal tells. Idempotent; no effects. Events of holds that are not there are
   // ignored. False if it contradicts what is there: the journal is not to be trusted.
-  bool apply(const Event& event);
+  bool apply(const Event& event) noexcept;
   // Every lease begins anew at `now`: deadlines have counted from the telling. No effects.
-  void restart_leases(Time now);
+  void restart_leases(Time now) noexcept;
   // No grant will have a fence up to and including this one.
-  void raise_fence(Fence floor);
+  void raise_fence(Fence floor) noexcept;
   Fence last_fence() const { return fence_; }
   // The next few keys as `granted` events: apply() of them all, and of a fence_floor, rebuilds the
   // table, queues aside. The views live until the next call.

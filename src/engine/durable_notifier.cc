@@ -51,7 +51,7 @@ bool DurableNotifier::wait_for_journal(Position position) {
   return true;
 }
 
-void DurableNotifier::progressed() {
+void DurableNotifier::progressed() noexcept {
   const InFlight::Call call(in_flight_);
   std::vector<WaitResult> ready;
   {
@@ -71,7 +71,7 @@ void DurableNotifier::progressed() {
   for (const WaitResult& result : ready) notify(result);
 }
 
-void DurableNotifier::close() {
+void DurableNotifier::close() noexcept {
   std::vector<WaitResult> left;
   {
     MutexLock lock(mutex_);

@@ -2,7 +2,7 @@
 // that the result rests on; the others once that position is durable.
 //
 // Thread-safe. Listeners are called with no lock held, on the thread that posts when nothing stands
-// in the way, else on the journal's.
+// in the way, else on the journal's. What hands a result on is noexcept: none is lost on the way.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ class DurableNotifier {
   // Has `position` made durable, and notifies the listeners of `results`; of a failure, should the
   // journal fail before what a result rests on is durable. Leaves `results` empty, but for what a
   // listener adds.
-  void post(Position position, std::vector<WaitResult>& results) EXCLUDES(mutex_) {
+  void post(Position position, std::vector<WaitResult>& results) noexcept EXCLUDES(mutex_) {
     if (journal_ != nullptr) journal_->commit(position);
     if (!results.empty()) notify_all(results);
   }
@@ -39,9 +39,9 @@ class DurableNotifier {
   }
 
   // The journal's durable position or its state has changed.
-  void progressed() EXCLUDES(mutex_);
+  void progressed() noexcept EXCLUDES(mutex_);
   // The journal calls no more: what it has not made durable ends as closed.
-  void close() EXCLUDES(mutex_);
+  void close() noexcept EXCLUDES(mutex_);
 
   // Threads that end waits and notify of them hold a Call of this for as long as that takes.
   // Batches do without: they are their owners' to commit.

@@ -139,7 +139,7 @@ std::uint64_t EngineCore::idlings() const {
 }
 
 // With no lock held: whom this wakes may want one.
-Position EngineCore::commit(Turn& turn) {
+Position EngineCore::commit(Turn& turn) noexcept {
   const Position position = std::exchange(turn.position, 0);
   turn.answers = 0;
   notifier_.post(position, turn.wait_results);

@@ -54,7 +54,7 @@ class EngineCore final : private Journal::Source {
   Position leads_from() const { return leads_from_.load(std::memory_order_acquire); }
   static KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max);
   // Has what was done made durable, and listeners hear of it.
-  Position commit(Turn& turn);
+  Position commit(Turn& turn) noexcept;
   // If it set a deadline that is earlier than the one the sweeper sleeps for. Not for the sweeper,
   // which looks at every deadline itself, from before this engine is whole.
   void wake_sweeper(Turn& turn);

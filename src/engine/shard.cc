@@ -4,7 +4,7 @@
 
 namespace lockd {
 
-void Shard::collect(detail::Turn& turn) {
+void Shard::collect(detail::Turn& turn) noexcept {
   // Most operations have few effects or none: what is empty is only looked at.
   Effects& effects = table_.effects();
   if (!effects.events.empty()) {
@@ -29,7 +29,7 @@ void Shard::collect(detail::Turn& turn) {
   effects.earliest = Time::never();
 }
 
-void Shard::advance(Time now, int budget, detail::Turn& turn) {
+void Shard::advance(Time now, int budget, detail::Turn& turn) noexcept {
   MutexLock lock(mutex_);
   table_.observe(is_observed());
   table_.advance(now, budget);
@@ -37,14 +37,14 @@ void Shard::advance(Time now, int budget, detail::Turn& turn) {
   due_ns_.store(table_.next_deadline().ns, std::memory_order_seq_cst);
 }
 
-void Shard::lead(Time now, Position from) {
+void Shard::lead(Time now, Position from) noexcept {
   MutexLock lock(mutex_);
   table_.restart_leases(now);
   last_append_ = std::max(last_append_, from);
 }
 
 // No answer rests on these events, they change nothing: `last_append_` stays.
-void Shard::describe(Cursor& cursor, std::size_t keys_max) {
+void Shard::describe(Cursor& cursor, std::size_t keys_max) noexcept {
   MutexLock lock(mutex_);
   std::vector<Event> events;
   events.reserve(keys_max + 1);

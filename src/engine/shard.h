@@ -2,7 +2,8 @@
 //
 // Under the lock: the operation, and handing its events to the journal, which copies them. So the
 // journal's order is each shard's order. Nobody is told of anything under the lock, but an
-// observer, which only takes note.
+// observer, which only takes note. From the change to the append, and to the results of waits in
+// the caller's Turn, all is noexcept, as it is in the table: none of it happens without the rest.
 #pragma once
 
 #include <atomic>
@@ -60,14 +61,14 @@ class alignas(64) Shard {
   }
 
   // Ends what is due, at most `budget` steps of it. When that was not all, due() has passed.
-  void advance(Time now, int budget, detail::Turn& turn) EXCLUDES(mutex_);
+  void advance(Time now, int budget, detail::Turn& turn) noexcept EXCLUDES(mutex_);
 
   // Appends the next few keys to the journal as they are and, when that was all, what the fences
   // have come to.
-  void describe(Cursor& cursor, std::size_t keys_max) EXCLUDES(mutex_);
+  void describe(Cursor& cursor, std::size_t keys_max) noexcept EXCLUDES(mutex_);
 
   // Begins every lease anew, and bases every answer on `from`, at least.
-  void lead(Time now, Position from) EXCLUDES(mutex_);
+  void lead(Time now, Position from) noexcept EXCLUDES(mutex_);
 
   // No deadline here is earlier. Any thread may read it.
   Time due() const { return {due_ns_.load(std::memory_order_seq_cst)}; }
@@ -78,7 +79,7 @@ class alignas(64) Shard {
   bool may_have_idle() const { return may_have_idle_.load(std::memory_order_relaxed); }
 
  private:
-  void collect(detail::Turn& turn) REQUIRES(mutex_);
+  void collect(detail::Turn& turn) noexcept REQUIRES(mutex_);
   bool is_observed() const { return observer_ != nullptr && observer_->is_looking(); }
 
   Journal* const journal_;

@@ -1,8 +1,13 @@
 // dflockd, lockd-server and dflockd-ha: one server under three sets of flags.
 #include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <new>
 #include <string>
 
 #include "config/environment.h"
@@ -39,7 +44,20 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // where it is refused, what there is will do
 }
 
+// What was being done when memory ran out is half done: the process ends before anybody sees it.
+// Without memory it has few words, and no log.
+[[noreturn]] void end_out_of_memory() {
+  char words[] =
+      ": out of memory, and ends at once; what was acknowledged is in the journal, if it keeps "
+      "one\n";
+  char* const name = ::program_invocation_short_name;
+  const iovec line[] = {{name, std::strlen(name)}, {words, sizeof words - 1}};
+  [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, line, 2);
+  std::abort();
+}
+
 int run(int argc, char** argv) {
+  std::set_new_handler(end_out_of_memory);
   const config::Environment environment = config::process_environment();
   Loaded loaded = load_options(kFlavour, {argv + 1, argv + argc}, environment);
   if (!loaded.error.empty()) return complain(loaded.error);

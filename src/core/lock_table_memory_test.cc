@@ -1,0 +1,152 @@
+// Memory that runs out in the middle of a change: nobody goes on with half of it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <string_view>
+
+#include "base/testing/scarce_memory.h"
+#include "core/lock_table.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Nobody final : public Listener {
+  void on_wait_done(const WaitResult&) noexcept override {}
+};
+
+// Something of everything that a table does, in few enough allocations to fail each of them. Who
+// catches what is thrown goes on, as an embedder may.
+class TableStory {
+ public:
+  bool run() {
+    table_.observe(true);
+    take_and_pass_on();
+    two_phases();
+    semaphores();
+    many_keys();
+    sessions_end();
+    time_passes();
+    replay();
+    for (Cursor cursor; !cursor.done;) {
+      step([&](LockTable& table) { table.end_waits(cursor, Outcome::closed); });
+    }
+    return sound_;
+  }
+
+ private:
+  // Longer than what fits inside: it is allocated.
+  static constexpr std::array<std::string_view, 4> kNames = {
+      "the first holder of all", "the second holder", "another holder, the third",
+      "one more of them"};
+  static constexpr std::array<std::string_view, 12> kKeys = {"a", "b", "c", "d", "e", "f",
+                                                             "g", "h", "i", "j", "k", "l"};
+
+  template <typename Operation>
+  void step(Operation operation) {
+    try {
+      const ScarceMemory scarce;
+      operation(table_);
+    } catch (const std::exception&) {
+    }
+    table_.effects().clear();
+    sound_ = sound_ && table_.check().empty();
+  }
+
+  Fence acquire(std::string_view key, const Holder& holder, Duration wait = 0s,
+                Kind kind = Kind::lock, std::uint32_t limit = 1) {
+    Fence fence = 0;
+    step([&](LockTable& table) {
+      const AcquireRequest request{key, holder, 10s, wait, kind, limit};
+      fence = table.acquire(now_, request, &nobody_, ++id_, {}, &conflict_).grant.fence;
+    });
+    return fence;
+  }
+  void release(std::string_view key, const Holder& holder, Fence fence, Kind kind = Kind::lock) {
+    step([&](LockTable& table) { table.release(now_, {key, holder, fence, kind}); });
+  }
+  static Holder secret(SessionId session) { return Holder::of_secret(7, session); }
+
+  void take_and_pass_on() {
+    const Fence fence = acquire(kKeys[0], kNames[0]);
+    acquire(kKeys[0], kNames[1], 5s);
+    acquire(kKeys[0], secret(1), 5s);
+    acquire(kKeys[0], kNames[2]);
+    release(kKeys[0], kNames[0], fence);
+    step([&](LockTable& table) { table.renew(now_, {kKeys[0], kNames[1], fence + 1}, 20s); });
+    step([&](LockTable& table) { table.withdraw(now_, {kKeys[0], kNames[1], fence + 1}); });
+  }
+  void two_phases() {
+    const Fence fence = acquire(kKeys[1], kNames[0]);
+    for (const SessionId session : {2U, 3U}) {
+      step([&](LockTable& table) { table.enqueue(now_, {kKeys[1], secret(session), 10s}); });
+    }
+    step([&](LockTable& table) { table.enqueue(now_, {kKeys[2], secret(2), 10s}); });
+    release(kKeys[1], kNames[0], fence);
+    for (const SessionId session : {2U, 3U}) {
+      step([&](LockTable& table) {
+        table.await_turn(now_, session, Kind::lock, kKeys[1], 5s, &nobody_, ++id_);
+      });
+    }
+  }
+  void semaphores() {
+    Fence first = 0;
+    for (const std::string_view name : kNames) {
+      const Fence fence = acquire(kKeys[3], name, 5s, Kind::semaphore, 2);
+      if (first == 0) first = fence;
+    }
+    release(kKeys[3], kNames[0], first, Kind::semaphore);
+  }
+  void many_keys() {
+    for (const std::string_view key : kKeys) acquire(key, secret(4));
+    step([&](LockTable& table) { table.reclaim_idle(); });
+  }
+  void sessions_end() {
+    acquire(kKeys[8], kNames[0], 5s);
+    for (const SessionId session : {1U, 2U, 3U, 4U}) {
+      step([&](LockTable& table) { table.end_session(now_, session, session == 3, 1'000); });
+    }
+  }
+  void time_passes() {
+    acquire(kKeys[4], kNames[0]);
+    acquire(kKeys[4], kNames[1], 30s);
+    now_ = now_ + 15s;
+    step([&](LockTable& table) { table.fence(now_, kKeys[4]); });
+    step([&](LockTable& table) { table.explain(now_, Kind::lock, kKeys[4], &conflict_); });
+    now_ = now_ + 60s;
+    step([&](LockTable& table) { table.advance(now_, 1'000); });
+    step([&](LockTable& table) { table.forget_idle(now_, 1'000); });
+  }
+  void replay() {
+    for (const Kind kind : {Kind::lock, Kind::semaphore}) {
+      const Event granted{.type = Event::Type::granted,
+                          .kind = kind,
+                          .key = kKeys[5],
+                          .holder = kNames[0],
+                          .fence = 1'000,
+                          .ttl = 10s,
+                          .expires_at = now_ + 10s};
+      step([&](LockTable& table) { table.apply(granted); });
+    }
+    acquire(kKeys[5], kNames[1], 5s);
+  }
+
+  Nobody nobody_;
+  KeyBudget budget_{1'000};
+  LockTable table_{{}, budget_};
+  Time now_{1'000'000'000'000};
+  std::uint64_t id_ = 0;
+  Conflict conflict_;
+  bool sound_ = true;
+};
+
+TEST(LockTableMemory, WhenItRunsOutNobodyGoesOnWithHalfAChange) {
+  const std::uint64_t ended = fail_each_allocation([] { return TableStory().run(); });
+  EXPECT_GT(ended, 50u);
+}
+
+}  // namespace
+}  // namespace lockd
