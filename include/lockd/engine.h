@@ -124,6 +124,8 @@ struct ListPlace {
   std::uint32_t shard = 0;
   std::uint64_t rank = 0;  // among the shard's keys, by their hashes
   bool done = false;
+
+  friend bool operator==(const ListPlace&, const ListPlace&) = default;
 };
 
 namespace detail {

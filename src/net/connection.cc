@@ -77,6 +77,7 @@ void Connection::on_ready(unsigned events) {
   if (waiting_to_write_ && (events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
     waiting_to_write_ = false;
     send(allowed_);
+    if (state_ == State::open && !waiting_to_write_) handler_.on_all_sent();
   }
 }
 

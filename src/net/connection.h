@@ -28,6 +28,8 @@ class Connection final : private Loop::Watched {
    public:
     // Takes what it can of `unread`, or what is enough for one turn, and returns how much that was.
     virtual std::size_t on_input(std::string_view unread) = 0;
+    // The peer has taken all that could be sent, which it had not done at once.
+    virtual void on_all_sent() = 0;
     // The peer sends no more: it has closed, or half-closed.
     virtual void on_end_of_input() = 0;
     // Nothing more can be read or written. The last call; possibly from within flush().

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <iterator>
 #include <stdexcept>
 
 #include "base/pattern.h"
@@ -117,19 +116,16 @@ void SignalHub::handed_on(std::uint8_t mailbox, std::size_t cost) {
   for (std::size_t i = 0; i < count; ++i) mailboxes_[i].mailbox->on_room();
 }
 
-std::vector<AudienceStatus> SignalHub::list() const {
-  std::vector<AudienceStatus> all;
-  for (;;) {
-    const AudienceStatus last = all.empty() ? AudienceStatus{} : all.back();
-    std::vector<AudienceStatus> slice;
-    {
-      MutexLock lock(mutex_);
-      slice = subscriptions_.list(last.pattern, last.group, kSlice);
-    }
-    if (slice.empty()) return all;
-    // Here, not under the lock: what makes room for more moves all that is there.
-    std::move(slice.begin(), slice.end(), std::back_inserter(all));
+void SignalHub::list(const std::function<void(const AudienceStatus&)>& visit) const {
+  std::vector<AudienceStatus> some{{}};
+  while (some = list_some(some.back()), !some.empty()) {
+    for (const AudienceStatus& audience : some) visit(audience);
   }
+}
+
+std::vector<AudienceStatus> SignalHub::list_some(const AudienceStatus& after) const {
+  MutexLock lock(mutex_);
+  return subscriptions_.list(after.pattern, after.group, kSlice);
 }
 
 }  // namespace lockd

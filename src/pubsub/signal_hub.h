@@ -26,6 +26,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -110,9 +111,11 @@ class SignalHub {
   bool is_behind() const { return behind_.load() > 0; }
   static constexpr std::size_t kBacklogMax = std::size_t{8} << 20;
 
-  // Every pattern and group that somebody listens to, in that order. Those that come or go
-  // meanwhile may be missed: the lock is not held for longer than a few hundred take.
-  std::vector<AudienceStatus> list() const EXCLUDES(mutex_);
+  // Calls `visit` for every pattern and group that somebody listens to, in that order. Those that
+  // come or go meanwhile may be missed: the lock is not held during the calls, nor for longer than
+  // a few hundred take. And the same in pieces: those that follow `after`, none when that was all.
+  void list(const std::function<void(const AudienceStatus&)>& visit) const EXCLUDES(mutex_);
+  std::vector<AudienceStatus> list_some(const AudienceStatus& after) const EXCLUDES(mutex_);
 
  private:
   void deliver(std::vector<SubscriberId>& subscribers, const std::shared_ptr<const Signal>& signal);

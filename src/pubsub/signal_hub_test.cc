@@ -19,6 +19,12 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
+std::vector<AudienceStatus> listed(const SignalHub& hub) {
+  std::vector<AudienceStatus> all;
+  hub.list([&all](const AudienceStatus& audience) { all.push_back(audience); });
+  return all;
+}
+
 // Keeps what it is given, for each name.
 class Inbox final : public Mailbox {
  public:
@@ -154,7 +160,7 @@ TEST_F(SignalHubTest, UnlistenAndDropEndSubscriptions) {
   hub_.drop({mailbox_, 1});
   EXPECT_EQ(hub_.publish("a", "x").reached, 0u);
   EXPECT_EQ(hub_.publish("a.999", "x").reached, 0u);
-  EXPECT_TRUE(hub_.list().empty());
+  EXPECT_TRUE(listed(hub_).empty());
 }
 
 TEST_F(SignalHubTest, ListsAllHoweverMany) {
@@ -162,7 +168,7 @@ TEST_F(SignalHubTest, ListsAllHoweverMany) {
     hub_.listen({mailbox_, 1}, "a." + std::to_string(i), i % 2 == 0 ? "g" : "");
     hub_.listen({mailbox_, 2}, "a." + std::to_string(i), "g");
   }
-  const auto all = hub_.list();
+  const auto all = listed(hub_);
   ASSERT_EQ(all.size(), 1'500u);
   EXPECT_EQ(all[0], (AudienceStatus{"a.0", "g", 2}));
   EXPECT_EQ(all[1], (AudienceStatus{"a.1", "", 1}));
@@ -203,7 +209,7 @@ TEST(SignalHub, NobodyWaitsForASlowMailbox) {
   slow.entered.wait();
   EXPECT_TRUE(hub.listen({mailbox, 1}, "fast", ""));
   EXPECT_EQ(hub.publish("fast", "x").reached, 1u);
-  EXPECT_EQ(hub.list().size(), 2u);
+  EXPECT_EQ(listed(hub).size(), 2u);
   hub.drop({0, 1});
   slow.leave.count_down();
   publisher.join();
@@ -290,7 +296,7 @@ TEST_F(SignalHubThreads, SubscribersLeaveWhileOthersPublish) {
     hub_.listen({other_, name}, "t.*", "");
     hub_.listen({other_, name}, "t.>", "g");
     hub_.listen({other_, name}, "t.0", "g");
-    hub_.list();
+    listed(hub_);
     if (name % 2 == 0) hub_.unlisten({other_, name}, "t.*", "");
     hub_.drop({other_, name});
   }
@@ -298,7 +304,7 @@ TEST_F(SignalHubThreads, SubscribersLeaveWhileOthersPublish) {
   expect_in_order(inbox_.payloads(0), true);
   EXPECT_EQ(inbox_.count(0), std::size_t{kPublishers} * kSignals);
   for (std::uint64_t n = 1; n < name; ++n) expect_in_order(other_inbox_.payloads(n), false);
-  EXPECT_EQ(hub_.list(), (std::vector<AudienceStatus>{{">", "", 1}}));
+  EXPECT_EQ(listed(hub_), (std::vector<AudienceStatus>{{">", "", 1}}));
 }
 
 TEST_F(SignalHubThreads, AMailboxMayBeAttachedWhileOthersPublish) {

@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds kRefusalDelay = 100ms;
 constexpr std::uint32_t kSignalsUnsentMax = 1024;
 constexpr std::size_t kUnsentSignalsMax = 16 * Connection::kUnsentMax;
 constexpr std::size_t kUnsentEventsMax = 256 * 1024;
+// How much of a report is made before the peer has taken it.
+constexpr std::size_t kUnsentReportMax = 256 * 1024;
 // How often a stream shows that it is alive.
 constexpr std::chrono::seconds kPingInterval = 15s;
 
@@ -45,6 +47,8 @@ std::size_t ClientConnection::on_input(std::string_view unread) {
   if (std::exchange(request_, under_way) != under_way) request_since_ = worker_.loop().turn_time();
   return taken;
 }
+
+void ClientConnection::on_all_sent() { worker_.host().continue_report(*this); }
 
 void ClientConnection::on_end_of_input() { worker_.host().peer_closed(*this); }
 
@@ -74,6 +78,10 @@ bool ClientConnection::uncork() {
 // What it cannot be told of it is not told of: it watches, and does not depend on it.
 bool ClientConnection::has_room_for_event() const {
   return connection_.unsent_size() <= kUnsentEventsMax;
+}
+
+bool ClientConnection::has_room_for_report() const {
+  return connection_.unsent_size() < kUnsentReportMax;
 }
 
 bool ClientConnection::has_room_for_signal() {

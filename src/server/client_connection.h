@@ -52,6 +52,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
   bool peer_has_left() const override { return connection_.peer_has_left(); }
   bool has_room_for_signal() override;
   bool has_room_for_event() const override;
+  bool has_room_for_report() const override;
   void on_turn_end() override;
   void on_session_end() override;
   void close_gently() override;
@@ -60,6 +61,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
 
   // Of Connection::Handler.
   std::size_t on_input(std::string_view unread) override;
+  void on_all_sent() override;
   void on_end_of_input() override;
   void on_broken() override;
 

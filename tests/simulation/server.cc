@@ -7,6 +7,7 @@
 #include "server/session/http_session.h"
 #include "server/session/line_session.h"
 #include "server/session/testing/memory_transport.h"
+#include "server/session/testing/pieced_report.h"
 
 namespace lockd::simulation {
 namespace {
@@ -102,8 +103,10 @@ HostSetup Server::host_setup() {
       .secrets = secrets_,
       .stats = stats_,
       .unix_ms = [this] { return static_cast<std::int64_t>(place_.disk.now.wall_ns / 1'000'000); },
-      .ask = [this](SessionId id,
-                    const ReportRequest&) { host_->deliver_report(id, {.text = "{}"}); },
+      .ask =
+          [this](SessionId id, const ReportRequest& request) {
+            host_->deliver_report(id, PiecedReport::answer(request, {"{", "}"}));
+          },
       .wake = [] {},  // a turn comes by itself
       .keeps_holds = has_journal()};
 }

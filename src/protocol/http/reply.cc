@@ -70,6 +70,13 @@ void write_stream_head(std::string& out, const ReplyHead& head) {
   out += head.http_1_0 ? "\r\n" : "Transfer-Encoding: chunked\r\n\r\n";
 }
 
+// An empty chunk would be the end.
+void write_stream_piece(std::string& out, bool chunked, std::string_view piece) {
+  if (piece.empty()) return;
+  const Chunk chunk(out, chunked, piece.size());
+  out += piece;
+}
+
 void write_stream_event(std::string& out, bool chunked, std::string_view event,
                         std::string_view data) {
   constexpr std::string_view kEvent = "event: ";

@@ -26,9 +26,10 @@ void write_reply(std::string& out, const ReplyHead& head, std::string_view body,
 // Leave to send the body.
 void write_continue(std::string& out);
 
-// A reply without an end: the events that follow it. In HTTP/1.1 they come in chunks; in 1.0, which
-// has none, the end of the connection ends it.
+// A reply whose length nobody knows yet: the events, or the pieces of a body, that follow it. In
+// HTTP/1.1 they come in chunks; in 1.0, which has none, the end of the connection ends it.
 void write_stream_head(std::string& out, const ReplyHead& head);
+void write_stream_piece(std::string& out, bool chunked, std::string_view piece);
 // `data` has no line ends.
 void write_stream_event(std::string& out, bool chunked, std::string_view event,
                         std::string_view data);

@@ -85,10 +85,10 @@ void write_remaining(std::string& out, Duration remaining) { write_ok(out, secon
 
 void write_count(std::string& out, std::uint64_t count) { write_ok(out, count); }
 
-void write_stats(std::string& out, std::string_view json) {
-  out += "ok ";
-  out += json;
-  out += '\n';
+void write_stats(std::string& out, std::string_view piece, bool begins, bool ends) {
+  if (begins) out += "ok ";
+  out += piece;
+  if (ends) out += '\n';
 }
 
 }  // namespace lockd

@@ -46,7 +46,8 @@ void write_remaining(std::string& out, Duration remaining);
 // `ok <count>`
 void write_count(std::string& out, std::uint64_t count);
 
-// `ok <json>`. Precondition: no LF in it.
-void write_stats(std::string& out, std::string_view json);
+// `ok <json>`, in pieces of which the first begins the line and the last ends it. Precondition: no
+// LF in it.
+void write_stats(std::string& out, std::string_view piece, bool begins, bool ends);
 
 }  // namespace lockd

@@ -76,7 +76,7 @@ TEST(LineReply, OtherLines) {
   EXPECT_EQ(line(write_count, 0u), "ok 0\n");
   EXPECT_EQ(line(write_count, 42u), "ok 42\n");
   EXPECT_EQ(line(write_count, UINT64_MAX), "ok 18446744073709551615\n");
-  EXPECT_EQ(line(write_stats, R"({"connections":2})"), "ok {\"connections\":2}\n");
+  EXPECT_EQ(line(write_stats, R"({"connections":2})", true, true), "ok {\"connections\":2}\n");
 }
 
 TEST(LineReply, WritesIntoTheRoomThereIs) {
@@ -87,7 +87,7 @@ TEST(LineReply, WritesIntoTheRoomThereIs) {
   write_grant(out, kEnqueue, kGrantToken, kDurationMax);
   write_remaining(out, kDurationMax);
   write_count(out, UINT64_MAX);
-  write_stats(out, "{}");
+  write_stats(out, "{}", true, true);
   EXPECT_EQ(out.data(), place);
 }
 

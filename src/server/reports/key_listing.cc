@@ -16,6 +16,9 @@ namespace {
 // Of each key, in a list; and of one key that was asked for by name.
 constexpr std::size_t kEntriesInList = 16;
 constexpr std::size_t kEntriesOfOne = 1000;
+// Of a whole page: with more than that it ends before it has the keys that were asked for.
+constexpr std::size_t kEntriesOfPage = 4096;
+constexpr std::size_t kKeysPerStep = 64;
 
 std::string hold_json(const HoldStatus& hold, std::int64_t now_unix_ms) {
   const std::int64_t remaining = std::max<std::int64_t>(whole_ms(hold.remaining), 0);
@@ -66,6 +69,8 @@ struct Listing {
   Position position = 0;
 };
 
+std::size_t entries(const KeyStatus& key) { return key.holds.size() + key.queue.size(); }
+
 Listing list_one(Engine& engine, const KeyQuery& query) {
   Listing listing;
   Batch batch(engine);
@@ -78,13 +83,17 @@ Listing list_one(Engine& engine, const KeyQuery& query) {
 
 Listing list_page(Engine& engine, const KeyQuery& query, ListPlace& place) {
   Listing listing;
+  std::size_t listed = 0;
   const auto visit = [&](const KeyStatus& key) {
-    if (matches(query, key)) listing.keys.push_back(key);
+    if (!matches(query, key)) return;
+    listing.keys.push_back(key);
+    listed += entries(key);
   };
-  while (!place.done && listing.keys.size() < query.keys_max) {
+  while (!place.done && listing.keys.size() < query.keys_max && listed < kEntriesOfPage) {
     const std::size_t left = query.keys_max - listing.keys.size();
     listing.position =
-        std::max(listing.position, engine.list_some(place, left, visit, kEntriesInList));
+        std::max(listing.position,
+                 engine.list_some(place, std::min(left, kKeysPerStep), visit, kEntriesInList));
   }
   return listing;
 }
@@ -106,12 +115,15 @@ Listing list_busiest(Engine& engine, const KeyQuery& query) {
       },
       kEntriesInList);
   std::sort_heap(keys.begin(), keys.end(), longer);
+  std::size_t listed = 0;
+  std::erase_if(keys,
+                [&](const KeyStatus& key) { return (listed += entries(key)) > kEntriesOfPage; });
   return listing;
 }
 
 }  // namespace
 
-ReportResult key_listing_json(Engine& engine, const KeyQuery& query) {
+ReportPiece key_listing_json(Engine& engine, const KeyQuery& query) {
   ListPlace place = query.from;
   if (!query.key.empty() || query.by_waiters) place.done = true;  // one page
   const Listing listing = !query.key.empty() ? list_one(engine, query)

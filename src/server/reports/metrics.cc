@@ -169,7 +169,7 @@ void add_workers(Families& families, const ServerContext& shared) {
 
 void add_signals(Families& families, const SignalHub& hub) {
   std::uint64_t listeners = 0;
-  for (const AudienceStatus& audience : hub.list()) listeners += audience.listeners;
+  hub.list([&](const AudienceStatus& audience) { listeners += audience.listeners; });
   families.gauge("dflockd_signal_listeners", "Subscriptions to signals.", listeners);
 }
 

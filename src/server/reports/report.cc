@@ -13,35 +13,6 @@ namespace {
 
 constexpr std::size_t kChannelsMax = 100;
 
-// To the millisecond, as seconds.
-double seconds(Duration duration) { return static_cast<double>(whole_ms(duration)) / 1000; }
-
-std::string lock_json(const KeyStatus& key) {
-  const HoldStatus hold = key.holds.empty() ? HoldStatus{} : key.holds[0];
-  JsonObject json;
-  json.add("key", key.key);
-  json.add("owner_conn_id", hold.session);
-  json.add("lease_expires_in_s", seconds(hold.remaining));
-  json.add("waiters", key.waiters);
-  return json.finish();
-}
-
-std::string semaphore_json(const KeyStatus& key) {
-  JsonObject json;
-  json.add("key", key.key);
-  json.add("limit", key.limit);
-  json.add("holders", key.holders);
-  json.add("waiters", key.waiters);
-  return json.finish();
-}
-
-std::string idle_json(const KeyStatus& key) {
-  JsonObject json;
-  json.add("key", key.key);
-  json.add("idle_s", seconds(key.idle));
-  return json.finish();
-}
-
 std::string member_json(const Member& member, Time now) {
   JsonObject json;
   json.add("node_id", member.record.node);
@@ -51,67 +22,6 @@ std::string member_json(const Member& member, Time now) {
   json.add("behind", member.record.behind);
   json.add("silent_s", seconds(now > member.heard ? now - member.heard : Duration::zero()));
   return json.finish();
-}
-
-// One pattern and group that somebody listens to.
-std::string audience_json(const AudienceStatus& audience) {
-  JsonObject json;
-  json.add("pattern", audience.pattern);
-  if (!audience.group.empty()) json.add("group", audience.group);
-  json.add("listeners", audience.listeners);
-  return json.finish();
-}
-
-// Who leads, and how far this server has come.
-std::string cluster_json(const ClusterJournal& cluster, std::string_view node_id) {
-  const ClusterStatus status = cluster.status();
-  JsonObject json;
-  json.add("node_id", node_id);
-  json.add("role", status.leads ? "leader" : "follower");
-  json.add("epoch", status.leader.epoch);
-  json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
-  json.add("applied", status.applied);
-  json.add("behind", status.behind);
-  JsonArray nodes;
-  const Time now = cluster.clock().now();
-  for (const Member& member : status.members) nodes.add_json(member_json(member, now));
-  json.add_json("nodes", nodes.finish());
-  return json.finish();
-}
-
-// The stats document of the line protocol: one line of compact JSON, valid for any key. Walks
-// through every key, a few hundred per hold of a lock.
-ReportResult stats_json(ServerContext& shared) {
-  JsonArray locks;
-  JsonArray semaphores;
-  JsonArray idle_locks;
-  JsonArray idle_semaphores;
-  const Position position = shared.engine.list(
-      [&](const KeyStatus& key) {
-        const bool lock = key.kind == Kind::lock;
-        if (key.holders == 0 && key.waiters == 0) {
-          (lock ? idle_locks : idle_semaphores).add_json(idle_json(key));
-        } else if (lock) {
-          locks.add_json(lock_json(key));
-        } else {
-          semaphores.add_json(semaphore_json(key));
-        }
-      },
-      1);
-  JsonArray channels;
-  for (const AudienceStatus& audience : shared.hub.list())
-    channels.add_json(audience_json(audience));
-  JsonObject json;
-  json.add("connections", shared.admission.connections());
-  json.add_json("locks", locks.finish());
-  json.add_json("semaphores", semaphores.finish());
-  json.add_json("idle_locks", idle_locks.finish());
-  json.add_json("idle_semaphores", idle_semaphores.finish());
-  json.add_json("signal_channels", channels.finish());
-  if (shared.cluster != nullptr) {
-    json.add_json("cluster", cluster_json(*shared.cluster, shared.options.node_id));
-  }
-  return {json.finish(), position};
 }
 
 std::string histogram_json(const Histogram& histogram) {
@@ -154,11 +64,10 @@ std::string signals_json(const SignalHub& hub) {
   JsonArray channels;
   std::uint64_t listeners = 0;
   std::size_t listed = 0;
-  for (const AudienceStatus& audience : hub.list()) {
+  hub.list([&](const AudienceStatus& audience) {
     listeners += audience.listeners;
-    if (listed++ >= kChannelsMax) continue;
-    channels.add_json(audience_json(audience));
-  }
+    if (listed++ < kChannelsMax) channels.add_json(audience_json(audience));
+  });
   JsonObject json;
   json.add("listeners", listeners);
   json.add_json("channels", channels.finish());
@@ -176,7 +85,7 @@ std::string overview_json(ServerContext& shared) {
   json.add("draining", shared.draining.load());
   json.add("journal", shared.journal_state());
   if (shared.cluster != nullptr) {
-    json.add_json("cluster", cluster_json(*shared.cluster, shared.options.node_id));
+    json.add_json("cluster", cluster_json(shared));
   }
   json.add("connections", shared.admission.connections());
   json.add_json("keys", keys_json(stats, shared.options.max_locks));
@@ -193,9 +102,35 @@ std::string overview_json(ServerContext& shared) {
 
 }  // namespace
 
-ReportResult make_report(ServerContext& shared, const ReportRequest& report) {
+std::string audience_json(const AudienceStatus& audience) {
+  JsonObject json;
+  json.add("pattern", audience.pattern);
+  if (!audience.group.empty()) json.add("group", audience.group);
+  json.add("listeners", audience.listeners);
+  return json.finish();
+}
+
+std::string cluster_json(const ServerContext& shared) {
+  const ClusterJournal& cluster = *shared.cluster;
+  const ClusterStatus status = cluster.status();
+  JsonObject json;
+  json.add("node_id", shared.options.node_id);
+  json.add("role", status.leads ? "leader" : "follower");
+  json.add("epoch", status.leader.epoch);
+  json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
+  json.add("applied", status.applied);
+  json.add("behind", status.behind);
+  JsonArray nodes;
+  const Time now = cluster.clock().now();
+  for (const Member& member : status.members) nodes.add_json(member_json(member, now));
+  json.add_json("nodes", nodes.finish());
+  return json.finish();
+}
+
+ReportPiece make_report(ServerContext& shared, const ReportRequest& report) {
+  if (report.rest != nullptr) return report.rest->next();
   switch (report.what) {
-    case ReportRequest::What::stats: return stats_json(shared);
+    case ReportRequest::What::stats: return stats_report(shared)->next();
     case ReportRequest::What::keys: return key_listing_json(shared.engine, report.keys);
     case ReportRequest::What::overview: return {overview_json(shared)};
     case ReportRequest::What::metrics: return {metrics_text(shared)};

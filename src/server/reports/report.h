@@ -1,8 +1,12 @@
 // What walks through every key or every counter, and is therefore put together away from the loops.
+//
+// A report is of any size, and is made piece by piece, each when the peer has taken those before
+// it: what a report takes of memory, and of a loop's turn, is bounded.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -11,6 +15,7 @@
 
 namespace lockd {
 
+struct AudienceStatus;
 struct ServerContext;
 
 // What to list of the keys.
@@ -23,28 +28,48 @@ struct KeyQuery {
   bool with_idle = false;
 };
 
+struct ReportPiece;
+
+// The pieces of a report that are still to be made.
+class ReportRest {
+ public:
+  virtual ~ReportRest() = default;
+  virtual ReportPiece next() = 0;
+};
+
 struct ReportRequest {
   enum class What : std::uint8_t { stats, keys, overview, metrics };
 
   What what = What::stats;
   KeyQuery keys{};
+  std::shared_ptr<ReportRest> rest{};  // not null: the next piece of a report that has begun
 };
 
 // What was seen, and what that rests on: nobody may be told before it is durable.
-struct ReportResult {
-  std::string text;
+struct ReportPiece {
+  std::string text;  // possibly nothing yet
   Position position = 0;
+  std::shared_ptr<ReportRest> rest{};  // null: that was all
 };
 
-// For the thread of the side work.
-ReportResult make_report(ServerContext& shared, const ReportRequest& report);
+// The whole report, or its next piece. For the thread of the side work.
+ReportPiece make_report(ServerContext& shared, const ReportRequest& report);
 
-// Of them, those with a file of their own. GET /v1/locks: keys with who holds them and who waits.
-ReportResult key_listing_json(Engine& engine, const KeyQuery& query);
+// Of them, those with a file of their own. The stats document of the line protocol, of which no
+// piece is much longer than kStatsPiece.
+inline constexpr std::size_t kStatsPiece = 64 * 1024;
+std::shared_ptr<ReportRest> stats_report(ServerContext& shared);
+// GET /v1/locks: keys with who holds them and who waits.
+ReportPiece key_listing_json(Engine& engine, const KeyQuery& query);
 // GET /metrics: the counters of the whole server as Prometheus reads them. The hot path counts into
 // plain numbers of its own (Stats under a shard's lock, WorkerStats of one thread each); they are
 // summed up when somebody asks.
 std::string metrics_text(ServerContext& shared);
+
+// Parts of several: one pattern and group that somebody listens to; and, in a cluster, who leads
+// and how far this server has come.
+std::string audience_json(const AudienceStatus& audience);
+std::string cluster_json(const ServerContext& shared);
 
 // A place in a listing as text, for the next page, and back; false when it is none.
 std::string place_text(const ListPlace& place);
@@ -55,6 +80,9 @@ bool parse_place(std::string_view text, ListPlace* place);
 inline std::int64_t whole_ms(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
+
+// To the millisecond, as seconds.
+inline double seconds(Duration duration) { return static_cast<double>(whole_ms(duration)) / 1000; }
 
 // By the wall clock.
 inline std::int64_t unix_ms_now() {

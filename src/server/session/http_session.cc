@@ -426,12 +426,13 @@ void HttpSession::listen(const Target& target, std::string& out) {
   begin_stream(out);
 }
 
-void HttpSession::signalled(const Signal& signal, std::string& out) {
-  if (state_ != State::streaming) return;
+bool HttpSession::signalled(const Signal& signal, std::string& out) {
+  if (state_ != State::streaming) return true;
   JsonObject json;
   json.add("channel", signal.channel());
   json.add("payload", as_utf8(signal.payload(), kReplacement));
   write_stream_event(out, !exchange_.http_1_0, "sig", json.finish());
+  return true;
 }
 
 // Keys.
@@ -497,10 +498,31 @@ void HttpSession::ask(ReportRequest report) {
   context_.host.ask(id(), std::move(report));
 }
 
-void HttpSession::report(std::string_view text, std::string& out) {
-  if (state_ != State::reporting) return;
+// With its length, if it is all there.
+void HttpSession::report(const ReportPiece& piece, std::string& out) {
+  const bool ends = piece.rest == nullptr;
+  if (state_ == State::reporting && ends) {
+    state_ = State::listening;
+    return answer(200, piece.text, out, {}, report_type());
+  }
+  if (state_ == State::reporting) begin_report(out);
+  if (state_ != State::in_mid_report) return;
+  write_stream_piece(out, !exchange_.http_1_0, piece.text);
+  if (!ends) return;
+  write_stream_end(out, !exchange_.http_1_0);
   state_ = State::listening;
-  answer(200, text, out, {}, exchange_.call == HttpCall::metrics ? kMetricsType : kJsonType);
+  if (context_.draining) fate_ = Fate::closes;
+}
+
+void HttpSession::begin_report(std::string& out) {
+  if (exchange_.http_1_0) exchange_.keep_alive = false;
+  const std::string fields = reply_fields(200);
+  write_stream_head(out, head(200, report_type(), fields));
+  state_ = exchange_.with_body ? State::in_mid_report : State::listening;
+}
+
+std::string_view HttpSession::report_type() const {
+  return exchange_.call == HttpCall::metrics ? kMetricsType : kJsonType;
 }
 
 void HttpSession::answer_health(std::string& out) {
@@ -547,12 +569,15 @@ std::string HttpSession::usual_fields(std::string_view cache_control) const {
   return fields;
 }
 
+std::string HttpSession::reply_fields(int status) const {
+  const bool is_file = exchange_.call == HttpCall::page || exchange_.call == HttpCall::openapi;
+  return usual_fields(is_file && status == 200 ? kAskedForAgain : kNotKept) +
+         "X-Content-Type-Options: nosniff\r\n";
+}
+
 void HttpSession::answer(int status, std::string_view body, std::string& out,
                          std::string_view fields, std::string_view type) {
-  const bool is_file = exchange_.call == HttpCall::page || exchange_.call == HttpCall::openapi;
-  std::string all = usual_fields(is_file && status == 200 ? kAskedForAgain : kNotKept);
-  all += "X-Content-Type-Options: nosniff\r\n";
-  all += fields;
+  const std::string all = reply_fields(status) + std::string(fields);
   write_reply(out, head(status, type, all), body, exchange_.with_body);
 }
 
@@ -584,6 +609,7 @@ void HttpSession::drain(std::string& out) {
   switch (state_) {
     case State::waiting: context_.batch.cancel(wait_.id); return;
     case State::reporting:
+    case State::in_mid_report:
     case State::publishing: return;
     case State::streaming:
       write_stream_end(out, !exchange_.http_1_0);

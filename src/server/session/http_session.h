@@ -35,9 +35,9 @@ class HttpSession final : public ServerSession {
   std::uint64_t request_under_way() const override { return parser_ == nullptr ? 0 : requests_; }
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
-  void report(std::string_view text, std::string& out) override;
+  void report(const ReportPiece& piece, std::string& out) override;
   void on_published(std::size_t reached, std::string& out) override;
-  void signalled(const Signal& signal, std::string& out) override;
+  bool signalled(const Signal& signal, std::string& out) override;
   void on_key_event(const KeyEventJson& event, std::string& out) override;
   void missed(std::uint64_t count) override { missed_ += count; }
   void ping(std::string& out) override;
@@ -55,7 +55,14 @@ class HttpSession final : public ServerSession {
   static constexpr std::string_view kNotKept = "no-store";
   static constexpr std::string_view kAskedForAgain = "no-cache";
 
-  enum class State : std::uint8_t { listening, waiting, reporting, publishing, streaming };
+  enum class State : std::uint8_t {
+    listening,
+    waiting,
+    reporting,      // nothing is there yet
+    in_mid_report,  // more pieces are to come
+    publishing,     // its signal has to wait
+    streaming,
+  };
 
   // What the reply has to know of its request.
   struct Exchange {
@@ -96,6 +103,7 @@ class HttpSession final : public ServerSession {
   void answer_page(std::string_view path, std::string& out);
   void ask(ReportRequest report);
   void begin_stream(std::string& out);
+  void begin_report(std::string& out);
   bool refuse_params(const RequestParams& params, std::string& out);
 
   // Replies.
@@ -103,8 +111,10 @@ class HttpSession final : public ServerSession {
               std::string_view type = kJsonType);
   std::string advice(const HttpError& error) const;
   void refuse(const HttpError& error, std::string& out, std::string_view fields = {});
-  // What every reply has, and every stream.
+  // What every reply has, and every stream; and all that the reply to this request has.
   std::string usual_fields(std::string_view cache_control) const;
+  std::string reply_fields(int status) const;
+  std::string_view report_type() const;
   ReplyHead head(int status, std::string_view type, std::string_view fields);
 
   std::unique_ptr<RequestParser> parser_;  // while a request is being received

@@ -1,11 +1,18 @@
 #include "server/session/line_session.h"
 
 #include <chrono>
+#include <utility>
 
 #include "protocol/line/line_reply.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
+namespace {
+
+// How much of them waits for the end of a report.
+constexpr std::size_t kHeldSignalsMax = 1024 * 1024;
+
+}  // namespace
 
 LineSession::LineSession(SessionContext& context, SessionId id)
     : ServerSession(context, id),
@@ -156,10 +163,18 @@ void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
   reply(waiting_command_, {result.outcome, result.grant, {}}, out);
 }
 
-void LineSession::report(std::string_view text, std::string& out) {
+void LineSession::report(const ReportPiece& piece, std::string& out) {
   if (blocked_on_ != BlockedOn::report) return;
+  const bool ends = piece.rest == nullptr;
+  write_stats(out, piece.text, !std::exchange(is_inside_line_, !ends), ends);
+  if (!ends) return;
   blocked_on_ = BlockedOn::nothing;
-  write_stats(out, text);
+  out += std::exchange(held_signals_, {});
+}
+
+bool LineSession::signalled(const Signal& signal, std::string& out) {
+  (is_inside_line_ ? held_signals_ : out) += signal.line();
+  return held_signals_.size() <= kHeldSignalsMax;
 }
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {

@@ -25,9 +25,9 @@ class LineSession final : public ServerSession {
   bool may_be_silent() override;
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
-  void report(std::string_view text, std::string& out) override;
+  void report(const ReportPiece& piece, std::string& out) override;
   void on_published(std::size_t reached, std::string& out) override;
-  void signalled(const Signal& signal, std::string& out) override { out += signal.line(); }
+  bool signalled(const Signal& signal, std::string& out) override;
 
   void turn_away(std::string& out) override;
   void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
@@ -64,6 +64,8 @@ class LineSession final : public ServerSession {
   BlockedOn blocked_on_ = BlockedOn::nothing;
   Command waiting_command_ = Command::acquire;  // that waits, or did
   bool listens_ = false;                        // it has, at some time
+  bool is_inside_line_ = false;                 // of a report, whose next piece is to come
+  std::string held_signals_;                    // until it is not
 };
 
 }  // namespace lockd

@@ -37,7 +37,7 @@ struct HostSetup {
   TokenSource& secrets;
   WorkerStats& stats;
   std::function<std::int64_t()> unix_ms;
-  // Has the report built away from this thread; it comes by SessionHost::deliver_report().
+  // Has a piece of a report made away from this thread; it comes by SessionHost::deliver_report().
   std::function<void(SessionId, ReportRequest)> ask;
   // Any thread. Has the host's turn end soon: something was left for it.
   std::function<void()> wake;
@@ -89,13 +89,14 @@ class ServerSession {
   // or only the time between two bytes counts.
   virtual std::uint64_t request_under_way() const { return 0; }
 
-  // Ends what blocks: the wait, the report that was asked for, the signal that had to wait.
+  // Ends what blocks: the wait, the report that was asked for, with its last piece, or the signal
+  // that had to wait.
   virtual void on_wait_done(const WaitResult& result, std::string& out) = 0;
-  virtual void report(std::string_view text, std::string& out) = 0;
+  virtual void report(const ReportPiece& piece, std::string& out) = 0;
   // The signal that it publishes has gone out, to so many.
   virtual void on_published(std::size_t reached, std::string& out) = 0;
-  // Something it listens to, or watches.
-  virtual void signalled(const Signal& signal, std::string& out) = 0;
+  // Something it listens to, or watches. False: it has to be closed, for it cannot take any more.
+  virtual bool signalled(const Signal& signal, std::string& out) = 0;
   virtual void on_key_event(const KeyEventJson& /*event*/, std::string& /*out*/) {}
   // So many events, which it could not be told of.
   virtual void missed(std::uint64_t /*count*/) {}

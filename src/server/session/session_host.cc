@@ -134,8 +134,8 @@ void SessionHost::on_wait_done(const WaitResult& result) noexcept {
   leave(&SessionHost::inbox_, Delivery(result));
 }
 
-void SessionHost::deliver_report(SessionId id, ReportResult result) {
-  leave(&SessionHost::inbox_, Delivery(ReportFor{id, std::move(result)}));
+void SessionHost::deliver_report(SessionId id, ReportPiece piece) {
+  leave(&SessionHost::inbox_, Delivery(ReportFor{id, std::move(piece)}));
 }
 
 void SessionHost::deliver(std::span<const std::uint64_t> subscribers,
@@ -202,11 +202,17 @@ void SessionHost::note_hand_off(Transport& hosted, const WaitResult& result) {
 void SessionHost::take(const ReportFor& delivery) {
   Transport* const hosted = find_open(delivery.id);
   if (hosted == nullptr) return;
-  hosted->rests_on_ = std::max(hosted->rests_on_, delivery.result.position);
-  let_speak(*hosted, [&](ServerSession& session, std::string& out) {
-    session.report(delivery.result.text, out);
-  });
-  hosted->resume_input();
+  hosted->rests_on_ = std::max(hosted->rests_on_, delivery.piece.position);
+  let_speak(*hosted,
+            [&](ServerSession& session, std::string& out) { session.report(delivery.piece, out); });
+  if (!hosted->session_->blocked()) return hosted->resume_input();
+  hosted->report_ = delivery.piece.rest;
+  continue_report(*hosted);
+}
+
+void SessionHost::continue_report(Transport& hosted) {
+  if (hosted.report_ == nullptr || !hosted.has_room_for_report()) return;
+  ask(hosted.session_->id(), {.rest = std::exchange(hosted.report_, nullptr)});
 }
 
 // Whether a grant would outlive a peer that has gone, which nobody knew yet.
@@ -302,8 +308,8 @@ void SessionHost::hand_on(const Signal& signal, SessionId listener) {
   if (!hosted->has_room_for_signal()) {
     cut(*hosted);
   } else if (!hosted->is_over_) {  // which the transport may just have found out
-    hosted->session_->signalled(signal, hosted->output());
-    touch(*hosted);
+    const bool goes_on = hosted->session_->signalled(signal, hosted->output());
+    goes_on ? touch(*hosted) : cut(*hosted);
   }
 }
 
@@ -379,6 +385,7 @@ void SessionHost::touch(Transport& hosted) {
 void SessionHost::flush(Transport& hosted) {
   if (!hosted.is_corked_) send_or_cork(hosted);
   if (!hosted.is_over_) close_when_over(hosted);
+  continue_report(hosted);
   hosted.on_turn_end();
 }
 
@@ -402,6 +409,7 @@ void SessionHost::uncork(Transport& hosted) {
   hosted.is_corked_ = false;
   if (hosted.uncork()) send_or_cork(hosted);
   if (hosted.closes_ && !hosted.is_corked_) hosted.close_gently();
+  continue_report(hosted);
   hosted.on_turn_end();
 }
 
@@ -482,6 +490,7 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {
     context_.feed.remove_watcher();
   }
+  hosted.report_ = nullptr;
   hosted.on_session_end();
   leaving_.push_back(&hosted);
 }

@@ -65,6 +65,8 @@ class SessionHost final : private Listener, private Mailbox {
   // Its peer has been silent for too long; `half` of a request is there. And whether that matters.
   void time_out(Transport& hosted, bool half);
   bool may_be_silent(Transport& hosted);
+  // Its peer has taken what there was: the report goes on, if it is in the middle of one.
+  void continue_report(Transport& hosted);
   // It may have something to say just to show that it is alive.
   void ping(Transport& hosted);
 
@@ -87,7 +89,8 @@ class SessionHost final : private Listener, private Mailbox {
   // Shows those who watch what has happened to keys since the last call and is durable.
   void show_events();
 
-  // For sessions. The report comes by ServerSession::report(), events by on_key_event().
+  // For sessions. The report comes by ServerSession::report(), piece by piece as the peer takes it;
+  // events by on_key_event().
   void ask(SessionId id, ReportRequest request) { context_.ask(id, std::move(request)); }
   void watch_events(SessionId id);
   // How many the signal reached; none: it has to wait, and the session hears by on_published().
@@ -97,8 +100,8 @@ class SessionHost final : private Listener, private Mailbox {
   void abandon(const ServerSession& session) { abandoned_.emplace(session.id(), session.wait()); }
   Listener& listener() { return *this; }  // of their waits, by session id
 
-  // Any thread. A report that was asked for.
-  void deliver_report(SessionId id, ReportResult result);
+  // Any thread. A piece of a report that was asked for.
+  void deliver_report(SessionId id, ReportPiece piece);
   // Any thread. More may have become durable.
   void on_durable();
 
@@ -114,7 +117,7 @@ class SessionHost final : private Listener, private Mailbox {
   // From another thread, or from this one. A session has at most one that ends what blocks it.
   struct ReportFor {
     SessionId id;
-    ReportResult result;
+    ReportPiece piece;
   };
   using Delivery = std::variant<WaitResult, ReportFor>;
   struct SignalFor {

@@ -234,6 +234,111 @@ TEST_F(SessionHostTest, WhileItDrainsAGrantThatCameInTimeIsServedOn) {
   EXPECT_TRUE(holder.is_over());
 }
 
+// Reports, piece by piece.
+
+TEST_F(SessionHostTest, AReportGoesOnWhenItsPeerHasTakenWhatThereWas) {
+  Transport& client = connect();
+  harness_.set_room(client, false);
+  say(client, "stats", "", "");
+  end_turn();
+  EXPECT_EQ(heard(client), "ok {");
+  EXPECT_EQ(harness_.host().receive(client, "ping\n\n\n"), 0U);
+  end_turn();
+  EXPECT_EQ(heard(client), "ok {");
+  harness_.set_room(client, true);
+  harness_.host().continue_report(client);
+  end_turn();
+  EXPECT_EQ(heard(client), "ok {}\n");
+  say(client, "ping", "", "");
+  end_turn();
+  EXPECT_EQ(heard(client), "ok {}\nok\n");
+}
+
+TEST_F(SessionHostTest, ASignalNeverComesInsideAReport) {
+  Transport& client = connect();
+  Transport& other = connect();
+  say(client, "listen", "a", "");
+  end_turn();
+  harness_.set_room(client, false);
+  say(client, "stats", "", "");
+  end_turn();
+  say(other, "signal", "a", "first");
+  say(other, "signal", "a", "second");
+  end_turn();
+  EXPECT_EQ(heard(client), "ok\nok {");
+  harness_.set_room(client, true);
+  harness_.host().continue_report(client);
+  end_turn();
+  say(other, "signal", "a", "third");
+  end_turn();
+  EXPECT_EQ(heard(client), "ok\nok {}\nsig a first\nsig a second\nsig a third\n");
+}
+
+TEST_F(SessionHostTest, WhoDoesNotTakeAReportIsClosedBeforeSignalsPileUp) {
+  Transport& client = connect();
+  Transport& other = connect();
+  say(client, "listen", "a", "");
+  harness_.set_room(client, false);
+  say(client, "stats", "", "");
+  end_turn();
+  int sent = 0;
+  while (!client.is_over() && sent < 100) {
+    say(other, "signal", "a", std::string(60'000, 'x'));
+    end_turn();
+    ++sent;
+  }
+  EXPECT_GT(sent, 10);
+  EXPECT_TRUE(client.is_over());
+}
+
+TEST_F(SessionHostTest, AReportOverHttpHasALengthOrChunks) {
+  Transport& browser = browse();
+  const std::string get = "GET /v1/stats HTTP/1.1\r\nHost: a\r\n\r\n";
+  harness_.report = {"{}"};
+  ASSERT_EQ(harness_.host().receive(browser, get), get.size());
+  end_turn();
+  EXPECT_TRUE(heard(browser).ends_with("Content-Length: 2\r\n\r\n{}")) << heard(browser);
+  harness_.report = {"{", "", "}"};
+  ASSERT_EQ(harness_.host().receive(browser, get), get.size());
+  end_turn();
+  EXPECT_TRUE(
+      heard(browser).ends_with("Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n"))
+      << heard(browser);
+  const std::string head = "HEAD" + get.substr(3);
+  ASSERT_EQ(harness_.host().receive(browser, head + get), head.size());
+  end_turn();
+  EXPECT_TRUE(heard(browser).ends_with("Transfer-Encoding: chunked\r\n\r\n"));
+  EXPECT_FALSE(browser.session().blocked());
+}
+
+TEST_F(SessionHostTest, AServerThatStopsFinishesTheReport) {
+  Transport& browser = browse();
+  const std::string get = "GET /v1/stats HTTP/1.1\r\nHost: a\r\n\r\n";
+  harness_.set_room(browser, false);
+  ASSERT_EQ(harness_.host().receive(browser, get), get.size());
+  end_turn();
+  harness_.host().drain();
+  end_turn();
+  EXPECT_FALSE(browser.is_over());
+  harness_.set_room(browser, true);
+  harness_.host().continue_report(browser);
+  end_turn();
+  EXPECT_TRUE(heard(browser).ends_with("0\r\n\r\n"));
+  EXPECT_TRUE(browser.is_over());
+}
+
+TEST_F(SessionHostTest, AReportOfAClientThatIsGoneIsForgotten) {
+  Transport& client = connect();
+  harness_.set_room(client, false);
+  say(client, "stats", "", "");
+  end_turn();
+  harness_.host().broken(client);
+  harness_.set_room(client, true);
+  harness_.host().continue_report(client);
+  end_turn();
+  EXPECT_EQ(heard(client), "ok {");
+}
+
 // What others publish has a budget in each turn; what leases depend on has none.
 class SignalBudgetTest : public SessionHostTest {
  protected:

@@ -38,10 +38,12 @@ class Transport {
 
   // Whether the peer is known to have closed or half-closed: asks the system.
   virtual bool peer_has_left() const = 0;
-  // Whether a signal, or an event, may be appended to what the peer has not taken yet. Who has no
-  // room for a signal is closed; who has none for an event misses it.
+  // Whether a signal, an event, or a piece of a report, may be appended to what the peer has not
+  // taken yet. Who has no room for a signal is closed; who has none for an event misses it; a
+  // report waits for SessionHost::continue_report().
   virtual bool has_room_for_signal() = 0;
   virtual bool has_room_for_event() const = 0;
+  virtual bool has_room_for_report() const = 0;
 
   // The turn that did something for its session is at its end.
   virtual void on_turn_end() = 0;
@@ -76,6 +78,7 @@ class Transport {
   Position rests_on_ = 0;           // the output as a whole
   std::uint64_t corked_until_ = 0;  // of what was said: the part that is corked
   std::vector<HandOff> hand_offs_;
+  std::shared_ptr<ReportRest> report_;  // the rest of it, which waits for room
   bool is_corked_ = false;
   bool input_ended_ = false;  // the peer sends no more
   bool is_over_ = false;      // the session; its last output may still be corked

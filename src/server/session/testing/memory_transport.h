@@ -32,6 +32,7 @@ class MemoryTransport : public Transport {
   bool peer_has_left() const override { return false; }
   bool has_room_for_signal() override { return true; }
   bool has_room_for_event() const override { return true; }
+  bool has_room_for_report() const override { return true; }
   void on_turn_end() override {}
   void on_session_end() override {}
   void close_gently() override {

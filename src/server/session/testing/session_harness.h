@@ -10,12 +10,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "lockd/clock.h"
 #include "lockd/engine.h"
 #include "pubsub/signal_hub.h"
 #include "server/session/session_host.h"
 #include "server/session/testing/memory_transport.h"
+#include "server/session/testing/pieced_report.h"
 
 namespace lockd {
 
@@ -39,6 +41,10 @@ class SessionHarness {
     static_cast<Memory&>(hosted).peer_left = true;
     host_.peer_closed(hosted);
   }
+  // Whether its peer takes what is sent: if not, a report stops there.
+  static void set_room(Transport& hosted, bool room) { static_cast<Memory&>(hosted).room = room; }
+  // What every report says.
+  std::vector<std::string> report{"{", "", "}"};
   const WorkerStats& stats() const { return stats_; }
   Engine& engine() { return engine_; }
 
@@ -67,9 +73,11 @@ class SessionHarness {
   struct Memory final : MemoryTransport {
     std::string heard;
     bool peer_left = false;
+    bool room = true;
 
     void sent(std::string_view bytes) override { heard += bytes; }
     bool peer_has_left() const override { return peer_left; }
+    bool has_room_for_report() const override { return room; }
     void close() override {}
     bool is_idle() const override { return false; }  // a test may still ask what it said
   };
@@ -109,17 +117,18 @@ class SessionHarness {
   SignalHub hub_;
   TokenSource secrets_;
   WorkerStats stats_;
-  SessionHost host_{
-      {.options = options_,
-       .engine = engine_,
-       .hub = hub_,
-       .feed = feed_,
-       .secrets = secrets_,
-       .stats = stats_,
-       .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
-       .ask = [this](SessionId id,
-                     const ReportRequest&) { host_.deliver_report(id, {.text = "{}"}); },
-       .wake = [] {}}};
+  SessionHost host_{{.options = options_,
+                     .engine = engine_,
+                     .hub = hub_,
+                     .feed = feed_,
+                     .secrets = secrets_,
+                     .stats = stats_,
+                     .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
+                     .ask =
+                         [this](SessionId id, const ReportRequest& request) {
+                           host_.deliver_report(id, PiecedReport::answer(request, report));
+                         },
+                     .wake = [] {}}};
 };
 
 }  // namespace lockd
