@@ -201,6 +201,9 @@ class Engine {
 
   // Whether grants can be kept: accepting when there is no journal.
   Journal::State journal_state() const;
+  // As the journal says: see Journal. Without one, never and nothing.
+  bool journal_is_behind() const;
+  Duration storage_wait() const;
 
   // Ends what has fallen due and forgets idle keys; returns when it is needed next. The sweeper
   // does this by itself; a simulation that moves its own clock calls it by hand.

@@ -65,6 +65,8 @@ class FileJournal final : public Journal {
   void commit(Position position) override;
   Position durable() const noexcept override;
   State state() const noexcept override;
+  bool is_behind() const noexcept override;
+  Duration storage_wait() const noexcept override;
   void attach(Source* source) override;
 
   // How many syncs there were, and how long they took. Any thread may ask.

@@ -5,6 +5,7 @@
 // randomness and no rules: `LockTable::apply` of each event, in order, gives the table back.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -43,6 +44,9 @@ struct Event {
 // A place in the journal. Larger is later; 0 is before everything.
 using Position = std::uint64_t;
 
+// Storage that has not answered for so long hangs.
+inline constexpr Duration kStorageWaitMax = std::chrono::seconds(5);
+
 class Journal {
  public:
   enum class State : std::uint8_t {
@@ -71,6 +75,12 @@ class Journal {
   // is not certain that nobody else leads; progressed() says when it is certain again.
   virtual Position durable() const noexcept = 0;
   virtual State state() const noexcept = 0;
+
+  // So much has been appended and is not written that whoever waits for an answer should ask for no
+  // more before it has that. Nothing is refused for it.
+  virtual bool is_behind() const noexcept { return false; }
+  // How long the storage has not answered by now; zero when nothing is asked of it.
+  virtual Duration storage_wait() const noexcept { return {}; }
 
   // What the engine offers its journal. All are called from a thread of the journal's, one call at
   // a time, with no lock held that append(), commit(), durable() or state() take.

@@ -133,6 +133,10 @@ bool Engine::wait_durable(Position position) { return core_->notifier().wait(pos
 
 Journal::State Engine::journal_state() const { return core_->journal_state(); }
 
+bool Engine::journal_is_behind() const { return core_->journal_is_behind(); }
+
+Duration Engine::storage_wait() const { return core_->storage_wait(); }
+
 Time Engine::sweep() { return core_->sweep(); }
 
 Time Engine::now() const { return core_->now(); }

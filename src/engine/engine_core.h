@@ -70,6 +70,10 @@ class EngineCore final : private Journal::Source {
 
   Time now() const { return clock_.now(); }
   Journal::State journal_state() const;
+  bool journal_is_behind() const { return journal_ != nullptr && journal_->is_behind(); }
+  Duration storage_wait() const {
+    return journal_ == nullptr ? Duration{} : journal_->storage_wait();
+  }
   DurableNotifier& notifier() { return notifier_; }
   InFlight& blocked_calls() { return blocked_calls_; }
 

@@ -129,6 +129,8 @@ Position EtcdJournal::durable() const noexcept { return impl_->journal().durable
 
 Journal::State EtcdJournal::state() const noexcept { return impl_->journal().state(); }
 
+bool EtcdJournal::is_behind() const noexcept { return impl_->journal().is_behind(); }
+
 void EtcdJournal::attach(Source* source) {
   impl_->journal().attach(source);
   if (source != nullptr) return impl_->start();

@@ -38,6 +38,7 @@ class EtcdJournal final : public ClusterJournal {
   void commit(Position position) override;
   Position durable() const noexcept override;
   State state() const noexcept override;
+  bool is_behind() const noexcept override;
   void attach(Source* source) override;
 
   void resign() override;

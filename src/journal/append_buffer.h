@@ -3,7 +3,8 @@
 //
 // Any thread may append; the journal's alone takes. What is kept is bounded by `size_max` in the
 // sense that is_crowded() then asks for no more grants: releases and expiries always fit, and are
-// no more than what was granted before. Renewals fit as well, and nothing here bounds them.
+// no more than what was granted before. Renewals fit as well: is_behind() asks those who send them
+// to wait, long before that.
 #pragma once
 
 #include <atomic>
@@ -28,6 +29,7 @@ struct Chunk {
 
 struct AppendBufferOptions {
   std::size_t size_max = std::size_t{64} << 20;
+  std::size_t behind_from = std::size_t{16} << 20;
   std::size_t payload_max = kPayloadMax;  // of a chunk
   // Not zero: fences are told before they are durable, so a floor this far above them has to be.
   Fence fence_step = 0;
@@ -62,6 +64,7 @@ class AppendBuffer {
   }
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
   bool is_crowded() const { return size() > options_.size_max; }
+  bool is_behind() const { return size() > options_.behind_from; }
 
  private:
   Position add(const char* bytes, std::size_t size, Fence largest) EXCLUDES(mutex_);

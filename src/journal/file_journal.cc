@@ -133,6 +133,10 @@ Position FileJournal::durable() const noexcept { return impl_->log().durable(); 
 
 Journal::State FileJournal::state() const noexcept { return impl_->log().state(); }
 
+bool FileJournal::is_behind() const noexcept { return impl_->log().is_behind(); }
+
+Duration FileJournal::storage_wait() const noexcept { return impl_->log().storage_wait(); }
+
 Histogram FileJournal::sync_time() const noexcept { return impl_->log().sync_time(); }
 
 void FileJournal::attach(Source* source) {

@@ -39,7 +39,9 @@ LogJournal::LogJournal(Storage& storage, LogJournalOptions options)
     : storage_(storage),
       options_(std::move(options)),
       scan_((lock_directory(storage_), scan(storage_, options_.log))),
-      pending_({.size_max = options_.pending_max, .fence_step = syncs_always() ? 0 : kFenceStep},
+      pending_({.size_max = options_.pending_max,
+                .behind_from = options_.behind_from,
+                .fence_step = syncs_always() ? 0 : kFenceStep},
                scan_.end()) {
   repair(storage_, scan_, options_.log);
   id_ = !scan_.is_new() ? scan_.segments.back().header.journal : options_.id.value_or(random_id());
@@ -103,13 +105,31 @@ void LogJournal::commit(Position position) {
 Duration LogJournal::turn() {
   if (failed()) return Duration::max();
   now_ns_ = storage_.moment().boot_ns;
+  turn_began_ns_.store(now_ns_, std::memory_order_relaxed);
   describe_some();
   write_pending();
   tell_progress();  // before what takes long
   if (snapshot_ == SnapshotStep::none) open_next_segment();
   look_after_space();
+  end_storage_wait();
   tell_progress();
   return until_next_turn();
+}
+
+// A turn that takes long waits for the storage: what else it does is bounded.
+Duration LogJournal::storage_wait() const noexcept {
+  const std::uint64_t began_ns = turn_began_ns_.load(std::memory_order_relaxed);
+  const std::uint64_t now_ns = storage_.moment().boot_ns;
+  if (began_ns == 0 || now_ns < began_ns) return {};
+  return Duration(static_cast<std::int64_t>(now_ns - began_ns));
+}
+
+void LogJournal::end_storage_wait() {
+  const Duration wait = storage_wait();
+  turn_began_ns_.store(0, std::memory_order_relaxed);
+  if (wait < kStorageWaitMax) return;
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(wait);
+  options_.log("journal: the disk has answered, after " + std::to_string(ms.count()) + " ms");
 }
 
 void LogJournal::flush() {

@@ -41,7 +41,8 @@ struct LogJournalOptions {
   SegmentWriterOptions segment{};
   std::size_t describe_ahead = std::size_t{1} << 20;  // of a snapshot, in one turn
   std::size_t pending_max = std::size_t{64} << 20;
-  std::optional<JournalId> id{};  // of a new journal; otherwise random
+  std::size_t behind_from = std::size_t{16} << 20;  // of what is pending
+  std::optional<JournalId> id{};                    // of a new journal; otherwise random
 };
 
 class LogJournal final : public Journal {
@@ -62,6 +63,8 @@ class LogJournal final : public Journal {
   void commit(Position position) override;
   Position durable() const noexcept override { return durable_.load(std::memory_order_acquire); }
   State state() const noexcept override;
+  bool is_behind() const noexcept override { return pending_.is_behind(); }
+  Duration storage_wait() const noexcept override;
   void attach(Source* source) override EXCLUDES(source_mutex_);
 
   // Does what there is to do. Returns how long it may be until the next; zero if there is more to
@@ -111,6 +114,7 @@ class LogJournal final : public Journal {
   void fail(const std::string& why);
   void tell_progress() EXCLUDES(source_mutex_);
   Duration until_next_turn() const;
+  void end_storage_wait();
 
   bool syncs_always() const { return options_.sync_interval == Duration::zero(); }
   bool failed() const { return state_.load(std::memory_order_relaxed) == State::failed; }
@@ -126,6 +130,7 @@ class LogJournal final : public Journal {
   std::atomic<Position> written_{0};
   std::atomic<Position> wanted_{0};
   std::atomic<State> state_{State::accepting};
+  std::atomic<std::uint64_t> turn_began_ns_{0};  // CLOCK_BOOTTIME; 0: no turn is under way
   AppendBuffer pending_;
   SharedHistogram sync_time_;
 

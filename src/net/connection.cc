@@ -83,7 +83,8 @@ void Connection::on_ready(unsigned events) {
 
 bool Connection::wants_input() const {
   if (state_ == State::lingering) return true;
-  return state_ == State::open && unread_size() < kUnreadMax && unsent_size() < kUnsentMax;
+  return state_ == State::open && !held_back_ && unread_size() < kUnreadMax &&
+         unsent_size() < kUnsentMax;
 }
 
 // Into memory that all connections share: while it is idle it needs none.
@@ -159,10 +160,9 @@ void Connection::take(std::string_view bytes) {
 
 void Connection::resume_input() {
   if (state_ != State::open) return;
-  if (unsent_size() >= kUnsentMax) {
-    held_back_ = unread_size() > 0;  // a peer that does not take its replies is given no more
-    return;
-  }
+  held_back_ = unread_size() > 0 && unsent_size() >= kUnsentMax;
+  if (unsent_size() >= kUnsentMax)
+    return;  // a peer that does not take its replies is given no more
   if (unread_size() > 0) {
     const std::string_view unread = std::string_view(input_).substr(consumed_, kInputPerTurn);
     const std::size_t consumed = handler_.on_input(unread);

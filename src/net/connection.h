@@ -53,6 +53,9 @@ class Connection final : private Loop::Watched {
   void start();
   // Tries what was left unread again: the handler can take more now.
   void resume_input();
+  // From on_input(), which takes nothing: no more is read, and what is unread is offered again,
+  // when some of the output has been sent.
+  void hold_back_input() { held_back_ = true; }
 
   // What is appended here is sent by flush(), or by cork() and uncork().
   std::string& output() { return output_; }
@@ -150,7 +153,7 @@ class Connection final : private Loop::Watched {
   bool reads_next_turn_ = false;
   bool input_ended_ = false;
   bool waiting_to_write_ = false;
-  bool held_back_ = false;  // unread input waits until the output is sent
+  bool held_back_ = false;  // unread input waits until output is sent
   bool resuming_ = false;   // it will be offered in a later turn
   int operations_ = 0;
   std::size_t consumed_ = 0;   // of input_

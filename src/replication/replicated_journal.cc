@@ -59,6 +59,11 @@ Journal::State ReplicatedJournal::state() const noexcept {
   return state == State::accepting && pending_->is_crowded() ? State::full : state;
 }
 
+bool ReplicatedJournal::is_behind() const noexcept {
+  const State state = state_.load(std::memory_order_acquire);
+  return (state == State::accepting || state == State::full) && pending_->is_behind();
+}
+
 bool ReplicatedJournal::is_cut_off() const noexcept {
   const std::uint64_t certain_until = certain_until_ns_.load(std::memory_order_acquire);
   const Duration patience = std::max(options_.detect, kElectionAtEtcd);

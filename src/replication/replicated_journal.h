@@ -67,6 +67,7 @@ class ReplicatedJournal final : public Journal {
   void commit(Position) override {}
   Position durable() const noexcept override;
   State state() const noexcept override;
+  bool is_behind() const noexcept override;
   void attach(Source* source) override EXCLUDES(source_mutex_);
 
   // It was certain to lead, and has not been for as long as it takes to be deposed, or longer. Any

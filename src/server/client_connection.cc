@@ -43,6 +43,7 @@ ClientConnection::~ClientConnection() { worker_.gone(*this, protocol_, address_)
 
 std::size_t ClientConnection::on_input(std::string_view unread) {
   const std::size_t taken = worker_.host().receive(*this, unread);
+  if (is_held_back()) connection_.hold_back_input();
   const std::uint64_t under_way = session().request_under_way();
   if (std::exchange(request_, under_way) != under_way) request_since_ = worker_.loop().turn_time();
   return taken;

@@ -52,7 +52,7 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       tls(options) {}
 
 std::string_view ServerContext::why_not_ready() const {
-  return lockd::why_not_ready(draining, engine.journal_state());
+  return lockd::why_not_ready(draining, engine);
 }
 
 std::string_view ServerContext::journal_state() const {
@@ -64,6 +64,15 @@ std::string_view ServerContext::journal_state() const {
     case Journal::State::failed: return "failed";
   }
   return "";
+}
+
+void ServerContext::look_after_disk() {
+  const bool hangs = engine.storage_wait() > kStorageWaitMax;
+  if (hangs == disk_hangs.load(std::memory_order_relaxed)) return;
+  if (disk_hangs.exchange(hangs) == hangs || !hangs) return;
+  log_event(LogLevel::warn,
+            "the disk hangs: what has to be durable is not answered until it goes on",
+            {{"journal", options.wal}});
 }
 
 WorkerStats& ServerContext::add_worker_stats() {

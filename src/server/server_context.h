@@ -34,6 +34,9 @@ struct ServerContext {
   std::string_view why_not_ready() const;
   // "none", "accepting", "full", "following" or "failed".
   std::string_view journal_state() const;
+  // Now and then, by any thread that does not wait for the disk: says so when it hangs. When it
+  // answers again, the journal says so itself.
+  void look_after_disk();
   // Before any worker has started.
   WorkerStats& add_worker_stats();
 
@@ -50,6 +53,7 @@ struct ServerContext {
   TlsIdentity tls;
   std::atomic<SessionId> last_session{0};
   std::atomic<bool> draining{false};
+  std::atomic<bool> disk_hangs{false};                     // and the log has it
   std::vector<std::unique_ptr<WorkerStats>> worker_stats;  // fixed once they have started
   // Where what walks through every key is done, away from the loops.
   boost::asio::thread_pool side_work{1};

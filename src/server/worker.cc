@@ -142,6 +142,7 @@ void Worker::gone(ClientConnection& connection, Protocol protocol,
 void Worker::tick() {
   turned_.store(true, std::memory_order_relaxed);
   host_.context().date = http_date();
+  server_.look_after_disk();
   host_.show_events();
   if (server_.cluster != nullptr && server_.cluster->is_cut_off()) host_.send_waiting_elsewhere();
   const auto now = std::chrono::steady_clock::now();

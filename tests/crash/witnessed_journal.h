@@ -35,6 +35,7 @@ class WitnessedJournal final : public Journal, private Journal::Source {
   }
   Position durable() const noexcept override { return journal_.durable(); }
   State state() const noexcept override { return journal_.state(); }
+  bool is_behind() const noexcept override { return journal_.is_behind(); }
   void attach(Journal::Source* source) override;
 
   // What the engine says it holds. Not while it writes a snapshot.

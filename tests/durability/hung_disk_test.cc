@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -48,6 +49,15 @@ class HungDiskTest : public testing::Test {
       client.send(client.written("GET", "/metrics"));
       reply = client.read_reply(false, 2s);
     } while (reply.body.find("\n" + line + "\n") == std::string::npos);
+  }
+  // As fresh clients are told.
+  static std::string answer_to(const ServerProcess& server, const std::string& path) {
+    return shown(HttpClient({.port = server.http_port()}).get(path));
+  }
+  static double figure(const ServerProcess& server, const std::string& name) {
+    const std::string text = HttpClient({.port = server.http_port()}).get("/metrics").body;
+    const std::size_t at = text.find("\n" + name + " ");
+    return at == text.npos ? -1 : std::stod(text.substr(at + name.size() + 2));
   }
   // Four clients that hold a lock each, and do not wait for the answers.
   static void renew_all_the_time(const ServerProcess& server, const std::stop_token& stop) {
@@ -239,6 +249,81 @@ TEST_F(HungDiskTest, WhatIsDurableIsTold) {
   EXPECT_EQ(second.read_line(50ms), kSilence);
   faults_->hung = 0;
   EXPECT_EQ(masked(second.read_line()), "ok <token> 1000");
+}
+
+TEST_F(HungDiskTest, IsSeen) {
+  ServerProcess server(flags(), environment());
+  LineClient holder = server.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 1000")));
+  EXPECT_EQ(figure(server, "dflockd_journal_disk_wait_seconds"), 0);
+  faults_->hung = 1;
+  holder.send(request("n", "k", token + " 1000"));
+  await_sync();
+  EXPECT_EQ(answer_to(server, "/readyz"), R"(200 {"status":"ok"})");
+  faults_->boot_ns = 6'000'000'000;  // as if that long had passed
+  EXPECT_EQ(answer_to(server, "/readyz"), R"(503 {"status":"storage_hangs"})");
+  EXPECT_EQ(answer_to(server, "/healthz"), R"(200 {"status":"ok"})");
+  EXPECT_GE(figure(server, "dflockd_journal_disk_wait_seconds"), 6);
+  EXPECT_EQ(figure(server, "dflockd_ready"), 0);
+  const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+  while (!says(server.log(), "the disk hangs") && LineClient::Clock::now() < deadline) {
+    std::this_thread::sleep_for(1ms);
+  }
+  std::this_thread::sleep_for(200ms);  // and is not said again with every tick
+  const std::string log = server.log();
+  EXPECT_TRUE(says(log, "the disk hangs"));
+  EXPECT_EQ(log.find("the disk hangs"), log.rfind("the disk hangs")) << log;
+  EXPECT_FALSE(says(log, "the disk has answered"));
+
+  faults_->hung = 0;
+  EXPECT_EQ(holder.read_line(), "ok 1000");
+  await_figure(server, "dflockd_ready 1");
+  EXPECT_EQ(answer_to(server, "/readyz"), R"(200 {"status":"ok"})");
+  EXPECT_TRUE(says(server.log(), "the disk has answered, after 6"));
+}
+
+// Renewals that nobody waits for pile up to a bound; then they are not read.
+TEST_F(HungDiskTest, WhatWaitsForItIsBounded) {
+  constexpr std::size_t kClients = 8;
+  constexpr std::size_t kRenewals = 100'000;  // of each; in the journal some 200 MB in all
+  const std::string tail(200, 'k');
+  ServerProcess server(flags(), environment());
+  std::vector<LineClient> clients;
+  std::vector<std::string> tokens;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    clients.push_back(server.connect());
+    const std::string reply = clients.back().ask(request("l", std::to_string(i) + tail, "0 1000"));
+    tokens.push_back(token_of(reply));
+  }
+  const std::size_t before_kib = server.memory_max_kib();
+  faults_->hung = 1;
+  std::vector<std::jthread> senders;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    senders.emplace_back([&client = clients[i], &token = tokens[i], i, &tail] {
+      std::string some;
+      for (int n = 0; n < 100; ++n) some += request("n", std::to_string(i) + tail, token + " 1000");
+      for (std::size_t sent = 0; sent < kRenewals; sent += 100) client.send(some);
+    });
+  }
+  for (double last = -1, now = 0; now != last;) {  // until nothing goes on any more
+    last = std::exchange(now, figure(server, "dflockd_renewals_total"));
+    std::this_thread::sleep_for(300ms);
+  }
+  const std::size_t kept_kib = server.memory_max_kib() - before_kib;
+  std::printf("%zu clients: %zu KiB kept for their renewals\n", kClients, kept_kib);
+  EXPECT_LT(kept_kib, 80U * 1024);
+  EXPECT_EQ(answer_to(server, "/healthz"), R"(200 {"status":"ok"})");
+  EXPECT_LT(figure(server, "dflockd_renewals_total"), kClients * kRenewals);
+
+  faults_->hung = 0;
+  for (std::size_t i = 0; i < kClients; ++i) {
+    for (std::size_t n = 0; n < kRenewals; ++n) ASSERT_EQ(clients[i].read_line(), "ok 1000");
+  }
+  senders.clear();
+  EXPECT_EQ(figure(server, "dflockd_renewals_total"), kClients * kRenewals);
+  for (std::size_t i = 0; i < kClients; ++i) {
+    EXPECT_EQ(clients[i].ask(request("r", std::to_string(i) + tail, tokens[i])), "ok");
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 #include "server/session/http_session.h"
 #include "server/session/line_session.h"
@@ -21,6 +22,7 @@ LogJournalOptions journal_options(const Swarm& swarm) {
   small.segment_size = 6000;
   small.segment = {.reserve = 2048, .step_min = 2048, .step_max = 8192};
   small.describe_ahead = 256;
+  small.behind_from = 0;  // whoever waits for the disk takes no more
   small.id = JournalId{0x1d};
   return small;
 }
@@ -57,6 +59,7 @@ class Server::WireTransport final : public MemoryTransport {
     }
   }
   bool has_unread() const override { return !unread_.empty(); }
+  bool input_pending() const override { return is_held_back() && has_unread(); }
   bool peer_has_left() const override { return input_ended_; }
   void close() override {
     if (!std::exchange(is_closed_, true)) server_.place_.close(wire_);
@@ -163,7 +166,23 @@ void Server::receive_reset(std::uint64_t wire) {
 
 void Server::turn() {
   turned_ = true;
-  host_->end_turn();
+  do {
+    host_->end_turn();
+  } while (resume_held_back());
+}
+
+// Those whose journal is behind no more, or who have been told something. Whether there was one.
+bool Server::resume_held_back() {
+  std::vector<WireTransport*> held_back;
+  for (const auto& [id, wire] : wires_) {
+    if (wire->is_held_back() && !wire->is_over()) held_back.push_back(wire);
+  }
+  bool resumed = false;
+  for (WireTransport* wire : held_back) {
+    wire->resume_input();
+    resumed = resumed || !wire->is_held_back();
+  }
+  return resumed;
 }
 
 bool Server::sweep() {

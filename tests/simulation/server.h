@@ -101,6 +101,7 @@ class Server {
   class WireTransport;
 
   WireTransport* find(std::uint64_t wire) const;
+  bool resume_held_back();
   HostSetup host_setup();
 
   const Place place_;

@@ -4,6 +4,7 @@
 // and fail; and what was appended can be replayed into another engine.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <string>
@@ -28,12 +29,15 @@ class ForgetfulJournal final : public Journal {
   void commit(Position position) override EXCLUDES(mutex_);
   Position durable() const noexcept override EXCLUDES(mutex_);
   State state() const noexcept override EXCLUDES(mutex_);
+  bool is_behind() const noexcept override { return behind_.load(); }
   void attach(Source* source) override EXCLUDES(source_mutex_);
 
   // Makes durable what has been appended, and tells the engine.
   void sync() EXCLUDES(mutex_);
   // Full, failed, or accepting again; and tells the engine.
   void set_state(State state) EXCLUDES(mutex_);
+  // Whoever waits for an answer should ask for no more.
+  void set_behind(bool behind) { behind_.store(behind); }
 
   // As if another engine had appended them; set_state(following) came before the engine was made.
   // Returns whether all were accepted.
@@ -60,6 +64,7 @@ class ForgetfulJournal final : public Journal {
 
   const Sync sync_;
 
+  std::atomic<bool> behind_{false};
   mutable Mutex mutex_;
   std::deque<Kept> kept_ GUARDED_BY(mutex_);  // a deque: what the views point to stays in place
   Position durable_ GUARDED_BY(mutex_) = 0;

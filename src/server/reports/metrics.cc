@@ -78,7 +78,7 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
       "dflockd_uptime_seconds", "How long the server has run.",
       std::chrono::duration<double>(std::chrono::steady_clock::now() - shared.started).count());
   families.gauge("dflockd_ready",
-                 "1 when the server can grant, 0 when it stops or its journal has failed.",
+                 "1 when the server can grant, 0 when it stops or its journal has failed or hangs.",
                  std::uint64_t{shared.why_not_ready().empty()});
   families.gauge("dflockd_connections", "Clients connected, over both ports.",
                  shared.admission.connections());
@@ -178,6 +178,9 @@ void add_journal(Families& families, const FileJournal* journal) {
   const Histogram sync_time = journal->sync_time();
   families.counter("dflockd_journal_syncs_total", "Syncs of the journal.", sync_time.count());
   families.histogram("dflockd_journal_sync_seconds", "Time that a sync took.", sync_time);
+  families.gauge("dflockd_journal_disk_wait_seconds",
+                 "How long the disk has not answered by now; 0 when nothing is asked of it.",
+                 std::chrono::duration<double>(journal->storage_wait()).count());
   families.begin("dflockd_journal_state", "1 for the state the journal is in.", MetricType::Gauge);
   const Journal::State state = journal->state();
   families.add(state == Journal::State::accepting, {{"state", "accepting"}});

@@ -101,7 +101,7 @@ constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 std::size_t HttpSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
   const std::size_t enough = out.size() + kOutputPerTurn;
-  while (fate_ == Fate::open && !blocked() && taken < unread.size() && out.size() < enough) {
+  while (taken < unread.size() && out.size() < enough && may_take_more(taken)) {
     if (parser_ == nullptr) {
       parser_ = std::make_unique<RequestParser>();
       ++requests_;
@@ -528,11 +528,10 @@ std::string_view HttpSession::report_type() const {
 void HttpSession::answer_health(std::string& out) {
   std::string_view problem;
   if (exchange_.call == HttpCall::ready) {
-    problem = why_not_ready(context_.draining, context_.engine.journal_state());
+    problem = why_not_ready(context_.draining, context_.engine);
   } else if (exchange_.call == HttpCall::leader) {
     const bool follows = context_.engine.journal_state() == Journal::State::following;
-    problem =
-        follows ? "not_leader" : why_not_ready(context_.draining, context_.engine.journal_state());
+    problem = follows ? "not_leader" : why_not_ready(context_.draining, context_.engine);
     // As with everything a leader says: not before it is certain to be one.
     if (problem.empty() && context_.cluster != nullptr) context_.batch.barrier();
   }

@@ -20,7 +20,7 @@ LineSession::LineSession(SessionContext& context, SessionId id)
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
-  while (fate_ == Fate::open && !blocked()) {
+  while (may_take_more(taken)) {
     const LineFramer::Framed framed = framer_.next(unread.substr(taken));
     if (framed.status == LineFramer::Status::incomplete) break;
     if (framed.status == LineFramer::Status::line_too_long) {

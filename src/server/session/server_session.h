@@ -73,7 +73,8 @@ class ServerSession {
   ServerSession& operator=(const ServerSession&) = delete;
 
   // Executes the requests that are complete, until one blocks, the session ends, or so much
-  // was done for it that the rest is for a later turn. Returns how many bytes were taken.
+  // was done for it that the rest is for a later turn: one, while the journal is behind. Returns
+  // how many bytes were taken.
   virtual std::size_t take_in(std::string_view unread, std::string& out) = 0;
 
   // A request blocks: nothing is taken in.
@@ -139,6 +140,12 @@ class ServerSession {
     if (violation == Violation::none) return;
     context_.stats.violations[static_cast<std::size_t>(violation)].add();
   }
+
+  // Whether a turn that has taken `taken` bytes for it may go on.
+  bool may_take_more(std::size_t taken) const {
+    return fate_ == Fate::open && !blocked() &&
+           (taken == 0 || !context_.engine.journal_is_behind());
+  }
   SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
 
   SessionContext& context_;
@@ -150,9 +157,10 @@ class ServerSession {
 
 // Why a server cannot be expected to serve, as /readyz, the overview and the metrics say; empty
 // when it can.
-inline std::string_view why_not_ready(bool draining, Journal::State journal) {
+inline std::string_view why_not_ready(bool draining, const Engine& engine) {
   if (draining) return "draining";
-  return journal == Journal::State::failed ? "storage" : "";
+  if (engine.journal_state() == Journal::State::failed) return "storage";
+  return engine.storage_wait() > kStorageWaitMax ? "storage_hangs" : "";
 }
 
 inline std::string SessionContext::leader_address() const {

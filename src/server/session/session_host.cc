@@ -45,7 +45,10 @@ void SessionHost::let_speak(Transport& hosted, Call call) {
 }
 
 std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
-  if (hosted.is_over_ || hosted.session_->fate() != ServerSession::Fate::open) return unread.size();
+  const bool is_open = !hosted.is_over_ && hosted.session_->fate() == ServerSession::Fate::open;
+  hosted.is_held_back_ = is_open && hosted.is_corked_ && context_.engine.journal_is_behind();
+  if (!is_open) return unread.size();
+  if (hosted.is_held_back_) return 0;
   std::size_t taken = 0;
   let_speak(hosted, [&](ServerSession& session, std::string& out) {
     taken = session.take_in(unread, out);

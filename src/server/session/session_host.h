@@ -53,7 +53,7 @@ class SessionHost final : private Listener, private Mailbox {
   // A client has come. The session must have been made for this host's context().
   Transport& open(std::unique_ptr<ServerSession> session, std::unique_ptr<Transport> transport);
   // Executes what is complete in `unread`, as far as the session can go now, and returns how many
-  // bytes were taken.
+  // bytes were taken. While the journal is behind, a session that waits for it takes nothing.
   std::size_t receive(Transport& hosted, std::string_view unread);
   // The peer has closed or half-closed: what was complete is answered first.
   void peer_closed(Transport& hosted);

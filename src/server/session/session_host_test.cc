@@ -234,6 +234,45 @@ TEST_F(SessionHostTest, WhileItDrainsAGrantThatCameInTimeIsServedOn) {
   EXPECT_TRUE(holder.is_over());
 }
 
+// While the journal is behind.
+
+TEST_F(SessionHostTest, WhoWaitsForAJournalThatIsBehindTakesNoMore) {
+  Transport& client = connect();
+  Transport& other = connect();
+  journal_.set_behind(true);
+  const std::string locks = "l\na\n0 30\nl\nb\n0 30\n";
+  ASSERT_EQ(harness_.host().receive(client, locks), locks.size() / 2);
+  end_turn();
+  EXPECT_EQ(harness_.host().receive(client, "ping\n\n\n"), 0U);
+  EXPECT_TRUE(client.is_held_back());
+  say(other, "ping", "", "");
+  end_turn();
+  EXPECT_EQ(heard(other), "ok\n");
+  sync();
+  EXPECT_TRUE(heard(client).starts_with("ok "));
+  say(client, "l", "b", "0 30");
+  EXPECT_FALSE(client.is_held_back());
+}
+
+TEST_F(SessionHostTest, WhoWaitsForAJournalThatIsNotBehindGoesOn) {
+  Transport& client = connect();
+  const std::string locks = "l\na\n0 30\nl\nb\n0 30\n";
+  ASSERT_EQ(harness_.host().receive(client, locks), locks.size());
+  end_turn();
+  say(client, "ping", "", "");
+}
+
+TEST_F(SessionHostTest, HealthIsToldWhileTheJournalIsBehind) {
+  Transport& browser = browse();
+  journal_.set_behind(true);
+  const std::string get = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(harness_.host().receive(browser, get + get), get.size());
+    end_turn();
+  }
+  EXPECT_FALSE(browser.is_held_back());
+}
+
 // Reports, piece by piece.
 
 TEST_F(SessionHostTest, AReportGoesOnWhenItsPeerHasTakenWhatThereWas) {

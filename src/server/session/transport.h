@@ -63,6 +63,9 @@ class Transport {
   }
   bool is_over() const { return is_over_; }
   bool is_corked() const { return is_corked_; }
+  // SessionHost::receive() has taken nothing: what is unread is to be offered again when some of
+  // what is corked has been sent.
+  bool is_held_back() const { return is_held_back_; }
 
  private:
   friend class SessionHost;
@@ -80,6 +83,7 @@ class Transport {
   std::vector<HandOff> hand_offs_;
   std::shared_ptr<ReportRest> report_;  // the rest of it, which waits for room
   bool is_corked_ = false;
+  bool is_held_back_ = false;
   bool input_ended_ = false;  // the peer sends no more
   bool is_over_ = false;      // the session; its last output may still be corked
   bool closes_ = false;       // when that has left
