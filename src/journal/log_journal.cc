@@ -308,18 +308,28 @@ void LogJournal::open_next_segment() {
   older_.push_back(segment_->number());
   segment_ = std::move(next);
   snapshot_ = SnapshotStep::begun;
+  if (std::exchange(lacks_segment_, false)) {
+    options_.log("journal: the log goes on in a new segment again");
+  }
 }
 
-// Without space for a new segment the old one serves a while longer.
+// A segment that could not be made was never used: the old one serves a while longer. A fault of
+// the disk is another matter: what it holds is not known then.
 void LogJournal::give_up_next_segment(const Fault& fault) {
-  if (!fault.is_no_space()) return fail(fault.message());
-  const std::string name = segment_name(segment_->number() + 1);
-  const Fault kept = storage_.remove(name);
-  if (kept && kept.error != ENOENT) return fail(kept.message());
-  if (const Fault unsynced = storage_.sync_directory()) return fail(unsynced.message());
+  if (!fault.is_shortage() && std::string_view(fault.operation) != "create")
+    return fail(fault.message());
+  if (const Fault kept = remove_next_segment()) return fail(kept.message());
   segment_due_ns_ = now_ns_ + kOpenSegmentAgainNs;
-  options_.log("journal: no space for a new segment (" + fault.message() +
-               "); the log goes on growing until there is");
+  if (std::exchange(lacks_segment_, true)) return;
+  options_.log("journal: no new segment can be made (" + fault.message() +
+               "); the log goes on in the old one, and grows, until there can be one");
+}
+
+// The old segment will go on past where that one says it begins: it must be gone before that.
+Fault LogJournal::remove_next_segment() {
+  const Fault kept = storage_.remove(segment_name(segment_->number() + 1));
+  if (kept && kept.error != ENOENT) return kept;
+  return storage_.sync_directory();
 }
 
 SegmentHeader LogJournal::next_header(std::uint64_t number) const {

@@ -101,6 +101,7 @@ class LogJournal final : public Journal {
   void finish_snapshot();
   void open_next_segment();
   void give_up_next_segment(const Fault& fault);
+  Fault remove_next_segment();
 
   void write_pending();
   FrameHeader frame(Position position) const;
@@ -146,6 +147,7 @@ class LogJournal final : public Journal {
   std::uint64_t sync_due_ns_ = 0;     // with an interval, when something is written and not synced
   std::uint64_t space_due_ns_ = 0;    // look again for space, when full
   std::uint64_t segment_due_ns_ = 0;  // try again to open a segment
+  bool lacks_segment_ = false;        // the last try failed, and the log says so
 
   Mutex source_mutex_;  // held while the engine is called, so that taking it back waits
   Source* source_ GUARDED_BY(source_mutex_) = nullptr;

@@ -107,14 +107,40 @@ TEST_F(LogJournalTest, WithoutSpaceForANewSegmentTheOldOneServes) {
   EXPECT_GT(attempts, 2);
   EXPECT_EQ(storage_.files().size(), 1U) << "nothing is left of the attempts";
   EXPECT_EQ(journal_->state(), Journal::State::accepting);
-  EXPECT_TRUE(logged("no space for a new segment"));
-  EXPECT_LE(log_.size(), 12U) << "once a second";
+  EXPECT_TRUE(logged("no new segment can be made"));
+  EXPECT_EQ(log_.size(), 1U) << "once, however often it is tried";
   storage_.fault = nullptr;
   storage_.advance(1000 * kMs);
   append(renewed("a", 1));
   settle();
   EXPECT_EQ(newest(), 2U);
   EXPECT_EQ(storage_.files().size(), 1U);
+}
+
+// A file that was not made holds nothing that could be lost.
+TEST_F(LogJournalTest, WhateverKeepsASegmentFromBeingMadeTheOldOneServes) {
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EACCES, EIO}) {
+    storage_.clear();
+    log_.clear();
+    open();
+    storage_.fault = [&](const std::string& op) { return op.starts_with("create") ? error : 0; };
+    journal_->attach(source_.get());
+    for (int i = 0; i < 200; ++i) {
+      const Position position = append(renewed("a", 1));
+      journal_->turn();
+      ASSERT_EQ(journal_->durable(), position) << error;
+      storage_.advance(50 * kMs);
+    }
+    EXPECT_EQ(log_.size(), 1U) << error;
+    storage_.fault = nullptr;
+    storage_.advance(1000 * kMs);
+    append(renewed("a", 1));
+    settle();
+    EXPECT_EQ(newest(), 2U) << error;
+    EXPECT_TRUE(logged("goes on in a new segment again"));
+    EXPECT_EQ(log_.size(), 2U) << error;
+    journal_->attach(nullptr);
+  }
 }
 
 TEST_F(LogJournalTest, ASegmentThatCannotBeRemovedGoesLater) {

@@ -70,7 +70,15 @@ std::uint64_t read_boot_offset_ns() {
 
 class PosixFile final : public StorageFile {
  public:
-  PosixFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
+  // `spare` outlives it, as does `directory`.
+  PosixFile(std::string path, Descriptor file, int directory, Descriptor& spare)
+      : path_(std::move(path)), file_(std::move(file)), directory_(directory), spare_(spare) {}
+
+  // Its descriptor becomes the spare one in a single step: nobody can come in between.
+  ~PosixFile() override {
+    if (spare_ || ::dup3(directory_, file_.get(), O_CLOEXEC) < 0) return;
+    spare_ = std::move(file_);
+  }
 
   Fault read(std::uint64_t offset, std::span<char> into, std::size_t* got) override {
     *got = 0;
@@ -143,12 +151,18 @@ class PosixFile final : public StorageFile {
 
  private:
   const std::string path_;
-  const Descriptor file_;
+  Descriptor file_;
+  const int directory_;
+  Descriptor& spare_;
 };
 
 }  // namespace
 
 bool Fault::is_no_space() const { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
+
+bool Fault::is_shortage() const {
+  return is_no_space() || error == EMFILE || error == ENFILE || error == ENOMEM;
+}
 
 std::string Fault::message() const {
   return std::string(operation) + ": " + std::system_category().message(error);
@@ -163,7 +177,9 @@ PosixStorage::PosixStorage(std::string directory, Access access)
   if (access_ == Access::write) make_directory();
   directory_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory_) throw JournalError(path_ + ": " + fault("open").message());
-  if (access_ == Access::write) check_private();
+  if (access_ != Access::write) return;
+  check_private();
+  spare_ = Descriptor(::fcntl(directory_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 void PosixStorage::make_directory() {
@@ -188,19 +204,30 @@ void PosixStorage::check_private() const {
       path_);
 }
 
+// Another thread may take the descriptor that is given up here: then there is none, and a later
+// call tries again.
+template <typename Open>
+Descriptor PosixStorage::open_with_spare(Open open) {
+  Descriptor fd(persist(open));
+  if (fd || (errno != EMFILE && errno != ENFILE)) {
+    const int error = errno;
+    if (!spare_) spare_ = Descriptor(::fcntl(directory_.get(), F_DUPFD_CLOEXEC, 0));
+    errno = error;
+    return fd;
+  }
+  spare_.reset();
+  return Descriptor(persist(open));
+}
+
 Fault PosixStorage::list(std::vector<std::string>* names) {
   names->clear();
   // A stream of its own: fdopendir() would take ours.
-  const Descriptor again(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor again = open_with_spare(
+      [&] { return ::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (!again) return fault("list");
-  const int copy = ::dup(again.get());
-  if (copy < 0) return fault("list");
-  DIR* const stream = ::fdopendir(copy);
-  if (stream == nullptr) {
-    const Fault f = fault("list");
-    ::close(copy);
-    return f;
-  }
+  DIR* const stream = ::fdopendir(again.get());
+  if (stream == nullptr) return fault("list");
+  again.release();
   errno = 0;
   while (const dirent* entry = ::readdir(stream)) names->emplace_back(entry->d_name);
   const Fault f = fault("list");  // 0 at the end
@@ -210,17 +237,20 @@ Fault PosixStorage::list(std::vector<std::string>* names) {
 
 Fault PosixStorage::create(const std::string& name, std::unique_ptr<StorageFile>* file) {
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
-  Descriptor fd(persist([&] { return ::openat(directory_.get(), name.c_str(), flags, 0600); }));
+  Descriptor fd =
+      open_with_spare([&] { return ::openat(directory_.get(), name.c_str(), flags, 0600); });
   if (!fd) return fault("create");
-  *file = std::make_unique<PosixFile>(absolute_path_ + "/" + name, std::move(fd));
+  *file = std::make_unique<PosixFile>(absolute_path_ + "/" + name, std::move(fd), directory_.get(),
+                                      spare_);
   return {};
 }
 
 Fault PosixStorage::open(const std::string& name, std::unique_ptr<StorageFile>* file) {
   const int flags = (access_ == Access::write ? O_RDWR : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC;
-  Descriptor fd(persist([&] { return ::openat(directory_.get(), name.c_str(), flags); }));
+  Descriptor fd = open_with_spare([&] { return ::openat(directory_.get(), name.c_str(), flags); });
   if (!fd) return fault("open");
-  *file = std::make_unique<PosixFile>(absolute_path_ + "/" + name, std::move(fd));
+  *file = std::make_unique<PosixFile>(absolute_path_ + "/" + name, std::move(fd), directory_.get(),
+                                      spare_);
   return {};
 }
 
@@ -253,10 +283,14 @@ Fault PosixStorage::lock(std::string* owner) {
     *owner = read_owner();
     return f;
   }
-  auto file = std::make_unique<PosixFile>(absolute_path_ + "/" + kLockName, std::move(fd));
-  Fault f = file->truncate(0);
-  if (!f) f = file->write(0, std::to_string(::getpid()) + "\n");
-  if (f) return {f.error, "write the lock of"};
+  auto file = std::make_unique<PosixFile>(absolute_path_ + "/" + kLockName, std::move(fd),
+                                          directory_.get(), spare_);
+  // Over what is there, and only then cut to its size: a full disk has no room for it otherwise.
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  Fault f = file->write(0, pid);
+  if (!f) f = file->truncate(pid.size());
+  // The number is for people: without room for it the lock is a lock.
+  if (f && !f.is_no_space()) return {f.error, "write the lock of"};
   lock_ = std::move(file);
   return {};
 }

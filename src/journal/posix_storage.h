@@ -36,6 +36,8 @@ class PosixStorage final : public Storage {
   void make_directory();
   void check_private() const;
   std::string read_owner() const;
+  template <typename Open>
+  Descriptor open_with_spare(Open open);
 
   const std::string path_;
   const std::string absolute_path_;  // means the same when the process changes its directory
@@ -43,6 +45,9 @@ class PosixStorage final : public Storage {
   const std::array<unsigned char, 16> boot_id_;
   const std::uint64_t boot_offset_ns_;
   Descriptor directory_;
+  // Kept for a file that has to be opened when the process has no descriptors left, because
+  // strangers have connected to it. A file that is closed becomes the next.
+  Descriptor spare_;
   std::unique_ptr<StorageFile> lock_;
 };
 

@@ -198,5 +198,39 @@ TEST_F(PosixStorageTest, TellsTheTime) {
   EXPECT_GT(first.wall_ns, 1'577'836'800'000'000'000U) << "after 2020";
 }
 
+// In a child: it takes every descriptor that there is.
+TEST_F(PosixStorageTest, FilesCanBeOpenedWhenNoDescriptorIsLeft) {
+  PosixStorage storage(directory_, Access::write);
+  std::unique_ptr<StorageFile> file;
+  ASSERT_FALSE(storage.create("a", &file));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 64;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    while (::dup(0) >= 0) {
+    }
+    // One at a time is what a rotation needs: the last file makes way for the next.
+    for (const char* name : {"b", "c"}) {
+      std::unique_ptr<StorageFile> next;
+      if (storage.create(name, &next)) ::_exit(1);
+      file = std::move(next);
+    }
+    std::unique_ptr<StorageFile> one_too_many;
+    if (storage.create("d", &one_too_many)) ::_exit(2);
+    std::unique_ptr<StorageFile> two_too_many;
+    if (storage.create("e", &two_too_many).error != EMFILE) ::_exit(3);
+    one_too_many.reset();
+    std::vector<std::string> names;
+    if (storage.list(&names) || names.size() != 6) ::_exit(4);
+    if (storage.open("a", &file) || storage.remove("a") || storage.sync_directory()) ::_exit(5);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 }  // namespace
 }  // namespace lockd

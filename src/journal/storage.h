@@ -29,6 +29,7 @@ struct [[nodiscard]] Fault {
 
   explicit operator bool() const { return error != 0; }
   bool is_no_space() const;     // on the disk, or in what we may have of it: quotas, limits
+  bool is_shortage() const;     // of space, descriptors or memory: it may pass
   std::string message() const;  // "sync: Input/output error"
 };
 

@@ -1,13 +1,16 @@
 // A server that has no descriptors left: it refuses, does not spin, and recovers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "journal/testing/temporary_directory.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "support/server_process.h"
@@ -96,6 +99,56 @@ TEST(Descriptors, AllThatAreAllowedAreUsed) {
   Swarm crowd(server.port());
   ASSERT_TRUE(crowd.connect(100));
   for (std::size_t i = 0; i < crowd.size(); ++i) ASSERT_EQ(crowd.ask(i, kPing), "ok") << i;
+}
+
+// The newest segment of a journal; its names are in the order of its segments.
+std::string newest_segment(const std::string& directory) {
+  std::string newest;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == ".log") newest = std::max(newest, entry.path().string());
+  }
+  return newest;
+}
+
+// Takes and gives back, many at once, until the journal has gone on to another segment.
+void fill_a_segment(LineClient& client, const std::string& directory) {
+  constexpr int kAtOnce = 500;
+  const std::string before = newest_segment(directory);
+  const std::string key(256, 'k');
+  std::string acquires;
+  for (int i = 0; i < kAtOnce; ++i) acquires += "sl\n" + key + "\n0 1000 1000\n";
+  const auto deadline = Swarm::Clock::now() + Swarm::kPatience;
+  while (newest_segment(directory) == before) {
+    ASSERT_LT(Swarm::Clock::now(), deadline);
+    client.send(acquires);
+    std::string releases;
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::string reply = client.read_line();
+      ASSERT_EQ(reply.substr(0, 3), "ok ");
+      releases += "sr\n" + key + "\n" + reply.substr(3, 32) + "\n";
+    }
+    client.send(releases);
+    for (int i = 0; i < kAtOnce; ++i) ASSERT_EQ(client.read_line(), "ok");
+  }
+}
+
+// Strangers who connect and say nothing must not stop a journal at its next segment.
+TEST(Descriptors, WithoutOneTheJournalGoesOnToItsNextSegment) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer itself needs descriptors";
+  const TemporaryDirectory directory;
+  const ServerProcess server({"--threads", "2", "--read-timeout", "600", "--wal", directory.path()},
+                             {.soft = 48, .hard = 48});
+  LineClient client = server.connect();
+  ASSERT_EQ(client.ask(kPing), "ok");
+  Swarm strangers(server.port());
+  Guests guests;
+  ASSERT_TRUE(strangers.connect(100));
+  for (std::size_t i = 0; i < strangers.size(); ++i) strangers.send(i, kPing);
+  await_guests(strangers, guests, 10, 5);
+  ASSERT_GE(guests.refused, 5U);
+  for (int i = 0; i < 3; ++i) fill_a_segment(client, directory.path());
+  EXPECT_EQ(client.ask(kPing), "ok");
+  EXPECT_EQ(server.log().find("no new segment"), std::string::npos) << "there was a spare one";
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ class MemoryStorage final : public Storage {
   Files files() const;
   std::string bytes(const std::string& name) const { return *files_.at(name); }
   void set_bytes(const std::string& name, std::string bytes);
+  void clear() { files_.clear(); }
   std::uint64_t size() const;
 
   // Moves both clocks.
