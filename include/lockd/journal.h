@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -52,6 +53,8 @@ class Journal {
   enum class State : std::uint8_t {
     accepting,
     full,       // no room for new grants; releases, renewals and expiries still fit
+    scarce,     // no room for renewals either
+    exhausted,  // no room for releases either; what ends by itself waits for room, and its answers
     following,  // another engine appends; this one is told, until it leads. Only at the beginning
     failed,     // final: nothing appended since the last durable position will ever be durable
   };
@@ -81,6 +84,10 @@ class Journal {
   virtual bool is_behind() const noexcept { return false; }
   // How long the storage has not answered by now; zero when nothing is asked of it.
   virtual Duration storage_wait() const noexcept { return {}; }
+  // Whether its disk is full, to whatever degree.
+  static bool is_full(State state) {
+    return state == State::full || state == State::scarce || state == State::exhausted;
+  }
 
   // What the engine offers its journal. All are called from a thread of the journal's, one call at
   // a time, with no lock held that append(), commit(), durable() or state() take.
@@ -94,6 +101,9 @@ class Journal {
     // what has been appended since the beginning then tells of everything, without what came
     // before it.
     virtual bool describe_some(bool from_start) = 0;
+
+    // Whether all that it would append, from the beginning, comes to about `size` bytes or less.
+    virtual bool fits(std::size_t size) = 0;
 
     // While the state is `following`: what the engine that leads has appended, in order. Its clock
     // means nothing here, so `expires_at` counts from the telling: what was left of the lease then,

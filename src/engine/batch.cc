@@ -21,9 +21,7 @@ Batch::~Batch() {
 // budget has none left. No two shards are ever locked at once.
 template <typename Operation>
 Answer Batch::take(std::string_view key, const Holder& holder, Operation operation) {
-  // This says nothing of what is held, so it rests on nothing: it can be told though what was
-  // appended before waits for room, which may be for long.
-  if (core_.has_no_room()) return {Outcome::storage};
+  if (core_.has_no_room(AsksFor::grant)) return {Outcome::storage};
   const EngineCore::Place place = core_.place_of(key);
   if (Session* session = holder.session()) session->shards |= std::uint64_t{1} << place.number;
   LockTable::Reply reply;
@@ -56,6 +54,7 @@ Answer Batch::enqueue(const EnqueueRequest& request) {
 
 Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Duration wait,
                          Listener* listener, std::uint64_t id) {
+  if (core_.has_no_room(AsksFor::turn)) return {Outcome::storage};
   const EngineCore::Place place = core_.place_of(key);
   const Time now = core_.time();
   Shard::Access table(place.shard, turn_);
@@ -66,18 +65,20 @@ Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Dura
 }
 
 Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
+  if (core_.has_no_room(AsksFor::renewal)) return {Outcome::storage};
   const Time now = core_.time();
   Shard::Access table(core_.shard_of(hold.key), turn_);
-  const Outcome refusal = core_.refusal(AsksFor::nothing);
+  const Outcome refusal = core_.refusal(AsksFor::renewal);
   if (refusal != Outcome::ok) return {refusal};
   const LockTable::Reply reply = table->renew(now, hold, ttl);
   return {reply.outcome, reply.grant};
 }
 
 Outcome Batch::release(const HoldId& hold) {
+  if (core_.has_no_room(AsksFor::release)) return Outcome::storage;
   const Time now = core_.time();
   Shard::Access table(core_.shard_of(hold.key), turn_);
-  const Outcome refusal = core_.refusal(AsksFor::nothing);
+  const Outcome refusal = core_.refusal(AsksFor::release);
   return refusal == Outcome::ok ? table->release(now, hold) : refusal;
 }
 

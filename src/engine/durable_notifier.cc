@@ -83,12 +83,15 @@ void DurableNotifier::close() noexcept {
   }
 }
 
-// Those that are in flight may still post, and what is pending leaves with one that is in flight.
+// Those that are in flight may still post, and what is pending leaves with one that is in flight. A
+// journal without room may have none for days: what waits for it then ends as closed.
 void DurableNotifier::drain() {
   in_flight_.wait_until_none();
   {
     MutexLock lock(mutex_);
-    while (!pending_.empty()) progress_.wait(mutex_);
+    while (!pending_.empty() && journal_->state() != Journal::State::exhausted) {
+      progress_.wait(mutex_);
+    }
   }
   in_flight_.wait_until_none();
 }

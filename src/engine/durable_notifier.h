@@ -47,7 +47,8 @@ class DurableNotifier {
   // Batches do without: they are their owners' to commit.
   InFlight& in_flight() { return in_flight_; }
 
-  // Until no such thread is left, and every listener has heard what was posted.
+  // Until no such thread is left, and every listener has heard what was posted; or the journal has
+  // no room for it.
   void drain() EXCLUDES(mutex_);
 
  private:

@@ -37,6 +37,15 @@ void check_options(const EngineOptions& options) {
   require(options.sweep_interval > Duration::zero(), "sweep_interval must be more than zero");
 }
 
+bool has_room(Journal::State state, EngineCore::AsksFor what) {
+  switch (state) {
+    case Journal::State::full: return what < EngineCore::AsksFor::grant;
+    case Journal::State::scarce: return what < EngineCore::AsksFor::renewal;
+    case Journal::State::exhausted: return what < EngineCore::AsksFor::release;
+    default: return true;
+  }
+}
+
 // Where fences start when nothing is kept: ahead of all that an earlier process can have granted,
 // unless the clock went back. Four a microsecond since 2020 stay below 2^53 until 2091.
 Fence fence_from_clock(Time now) {
@@ -94,13 +103,12 @@ EngineCore::Place EngineCore::place_of(std::string_view key) {
 }
 
 Outcome EngineCore::refusal(AsksFor what) const {
-  if (what != AsksFor::nothing && closed_.load(std::memory_order_acquire)) return Outcome::closed;
+  if (what >= AsksFor::turn && closed_.load(std::memory_order_acquire)) return Outcome::closed;
   if (journal_ == nullptr) return Outcome::ok;
   const Journal::State state = journal_->state();
   if (state == Journal::State::following) return Outcome::not_leader;
   if (state == Journal::State::failed) return Outcome::storage;
-  if (state == Journal::State::full && what == AsksFor::grant) return Outcome::storage;
-  return Outcome::ok;
+  return has_room(state, what) ? Outcome::ok : Outcome::storage;
 }
 
 // A unit of a key that is idle, or one that is free. None is found only if there was an instant
@@ -274,6 +282,17 @@ bool EngineCore::describe_some(bool from_start) {
     described_in_shard_ = {};
   }
   return described_ < shards_.size();
+}
+
+bool EngineCore::fits(std::size_t size) {
+  std::size_t sum = 0;
+  for (const auto& shard : shards_) {
+    for (Cursor cursor; !cursor.done;) {
+      sum += shard->described_size(cursor, kKeysPerHold);
+      if (sum > size) return false;
+    }
+  }
+  return true;
 }
 
 Journal::State EngineCore::journal_state() const {

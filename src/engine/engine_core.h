@@ -28,8 +28,9 @@ class EngineCore final : private Journal::Source {
     Shard& shard;
     std::uint32_t number;
   };
-  // What a request asks for that is new: a turn in a queue that it stands in, or a grant.
-  enum class AsksFor : std::uint8_t { nothing, turn, grant };
+  // What a request asks for, by how much it adds to the journal: the end of a hold, a new lease for
+  // one, a turn in a queue that it stands in, or a grant.
+  enum class AsksFor : std::uint8_t { nothing, release, renewal, turn, grant };
 
   // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
   static constexpr int kStepsPerHold = 256;
@@ -46,8 +47,10 @@ class EngineCore final : private Journal::Source {
   Time time() const { return is_following() ? Time{} : clock_.now(); }
   // Why it cannot be done, whatever the key, or ok. To be asked under the shard's lock.
   Outcome refusal(AsksFor what) const;
-  bool has_no_room() const {
-    return journal_state() == Journal::State::full && refusal(AsksFor::grant) == Outcome::storage;
+  // Said of a journal that is full, this rests on nothing: it can be told though what was appended
+  // before waits for room, which may be for long.
+  bool has_no_room(AsksFor what) const {
+    return Journal::is_full(journal_state()) && refusal(what) == Outcome::storage;
   }
   KeyUnit find_unit();
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
@@ -106,6 +109,7 @@ class EngineCore final : private Journal::Source {
   void raise_fences();
   void progressed() noexcept override;
   bool describe_some(bool from_start) override;
+  bool fits(std::size_t size) override;
   bool apply(const Event& event) override;
   void lead(Position from) override;
 

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace lockd {
+namespace {
+
+// An event but for its texts: its numbers, and what frames them.
+constexpr std::size_t kEventSize = 64;
+
+}  // namespace
 
 void Shard::collect(detail::Turn& turn) noexcept {
   // Most operations have few effects or none: what is empty is only looked at.
@@ -53,6 +59,17 @@ void Shard::describe(Cursor& cursor, std::size_t keys_max) noexcept {
     events.push_back({.type = Event::Type::fence_floor, .fence = table_.last_fence()});
   }
   if (!events.empty()) journal_->append(events);
+}
+
+std::size_t Shard::described_size(Cursor& cursor, std::size_t keys_max) {
+  MutexLock lock(mutex_);
+  std::vector<Event> events;
+  table_.describe(cursor, keys_max, events);
+  std::size_t size = cursor.done ? kEventSize : 0;
+  for (const Event& event : events) {
+    size += kEventSize + event.key.size() + event.holder.name().size();
+  }
+  return size;
 }
 
 }  // namespace lockd

@@ -66,6 +66,8 @@ class alignas(64) Shard {
   // Appends the next few keys to the journal as they are and, when that was all, what the fences
   // have come to.
   void describe(Cursor& cursor, std::size_t keys_max) noexcept EXCLUDES(mutex_);
+  // How many bytes that would be, about, and no less.
+  std::size_t described_size(Cursor& cursor, std::size_t keys_max) EXCLUDES(mutex_);
 
   // Begins every lease anew, and bases every answer on `from`, at least.
   void lead(Time now, Position from) noexcept EXCLUDES(mutex_);

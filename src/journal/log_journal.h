@@ -8,11 +8,17 @@
 // A turn:
 //   1. has the engine describe some more of itself, if a new snapshot is being written;
 //   2. takes what is pending, writes it, syncs, looks whether the file is still there, and
-//   publishes
-//      durable();
+//      publishes durable();
 //   3. if that ended the snapshot, removes the older segments; or, if the segment has become long,
 //      opens the next and begins a new snapshot;
 //   4. looks whether the disk has room again.
+//
+// A full disk is a state that passes. It lives on the space that its segment has taken and not
+// used, the reserve: it grants nothing then, refuses renewals when a quarter of the reserve is
+// left, and releases when next to nothing is. What ends by itself, by a lease or with a session, is
+// no more than what was granted before: when there is no room for it, it waits in memory, and
+// nobody is told. Meanwhile a snapshot that fits is written into the reserve: it frees what came
+// before it.
 #pragma once
 
 #include <atomic>
@@ -80,7 +86,8 @@ class LogJournal final : public Journal {
   // Whether a commit waits for a turn. Any thread may ask.
   bool is_wanted() const noexcept {
     return wanted_.load(std::memory_order_seq_cst) > written_.load(std::memory_order_seq_cst) &&
-           state_.load(std::memory_order_relaxed) != State::failed;
+           state_.load(std::memory_order_relaxed) != State::failed &&
+           !waits_for_room_.load(std::memory_order_relaxed);
   }
 
  private:
@@ -94,23 +101,41 @@ class LogJournal final : public Journal {
 
   // Segments and snapshots.
   Fault begin();
-  SegmentHeader next_header(std::uint64_t number) const;
+  Fault leave_last_runs_segment();
+  bool has_clock_of(const SegmentSummary& segment) const;
+  SegmentHeader next_header() const;
+  Fault open_next();
+  Fault open_next_in_reserve(std::uint64_t size);
+  Fault enter_segment(std::unique_ptr<SegmentWriter>& next);
   Fault seal();
   Fault write_empty(const FrameHeader& header);
   void describe_some() EXCLUDES(source_mutex_);
+  void describe_into_reserve() REQUIRES(source_mutex_);
   void finish_snapshot();
-  void open_next_segment();
+  void rotate() EXCLUDES(source_mutex_);
+  bool is_long() EXCLUDES(source_mutex_);
   void give_up_next_segment(const Fault& fault);
   Fault remove_next_segment();
 
   void write_pending();
+  bool take();
+  Fault write_in_hand();
   FrameHeader frame(Position position) const;
-  Fault write_chunks(AppendBuffer::Taken& taken, bool completes);
-  Fault make_room(std::uint64_t size);
   Fault sync();
-  bool must_sync(const AppendBuffer::Taken& taken) const;
+  bool must_sync() const;
   void publish(Position position);
+
+  // Space.
+  bool has_in_hand() const { return next_in_hand_ < in_hand_.chunks.size(); }
+  std::uint64_t size_in_hand() const;
+  std::uint64_t reserve_left() const;
+  Fault make_room(std::uint64_t size);
+  void note_room();
+  Fault live_on_reserve(const Fault& fault, std::uint64_t size);
+  void enter_full(const Fault& fault);
+  void leave_full();
   void look_after_space();
+  void tell_how_full();
   void enter(State state);
   void fail(const std::string& why);
   void tell_progress() EXCLUDES(source_mutex_);
@@ -119,6 +144,7 @@ class LogJournal final : public Journal {
 
   bool syncs_always() const { return options_.sync_interval == Duration::zero(); }
   bool failed() const { return state_.load(std::memory_order_relaxed) == State::failed; }
+  bool is_full() const { return state_.load(std::memory_order_relaxed) == State::full; }
 
   Storage& storage_;
   const LogJournalOptions options_;
@@ -130,13 +156,19 @@ class LogJournal final : public Journal {
   std::atomic<Position> durable_{0};
   std::atomic<Position> written_{0};
   std::atomic<Position> wanted_{0};
-  std::atomic<State> state_{State::accepting};
   std::atomic<std::uint64_t> turn_began_ns_{0};  // CLOCK_BOOTTIME; 0: no turn is under way
+  std::atomic<State> state_{State::accepting};  // `full` to whatever degree
+  std::atomic<std::int64_t> room_{0};           // when full: for what is pending, and more
+  std::atomic<bool> waits_for_room_{false};     // what was taken: a turn will find no more
   AppendBuffer pending_;
   SharedHistogram sync_time_;
 
   // The turn's alone.
   std::unique_ptr<SegmentWriter> segment_;
+  bool is_last_runs_ = false;  // the segment: there was no space for one of this run's own
+  AppendBuffer::Taken in_hand_;
+  std::size_t next_in_hand_ = 0;      // chunk to be written
+  bool in_hand_completes_ = false;    // the snapshot
   std::vector<std::uint64_t> older_;  // segments that go when the snapshot is complete
   SnapshotStep snapshot_ = SnapshotStep::none;
   std::uint64_t snapshot_size_ = 0;  // of the last one
@@ -147,7 +179,11 @@ class LogJournal final : public Journal {
   std::uint64_t sync_due_ns_ = 0;     // with an interval, when something is written and not synced
   std::uint64_t space_due_ns_ = 0;    // look again for space, when full
   std::uint64_t segment_due_ns_ = 0;  // try again to open a segment
+  std::uint64_t segment_pause_ns_;    // and how long after a try that failed
   bool lacks_segment_ = false;        // the last try failed, and the log says so
+  State told_full_ = State::accepting;  // how full, as the log says
+  std::string why_full_;
+  std::uint64_t quiet_until_ns_ = 0;  // of being full and soon no more the log says nothing
 
   Mutex source_mutex_;  // held while the engine is called, so that taking it back waits
   Source* source_ GUARDED_BY(source_mutex_) = nullptr;

@@ -119,20 +119,11 @@ class PosixFile final : public StorageFile {
     return persist(cut) != 0 ? fault("truncate") : Fault{};
   }
 
-  // The space is taken first, so that a full disk is found before anything is written; then zeros
-  // are written, since a file system that merely reserves space has to note with every sync which
-  // part of it has been used.
   Fault allocate(std::uint64_t from, std::uint64_t to) override {
-    const auto reserve = [&] {
-      return ::fallocate(file_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
-    };
-    if (persist(reserve) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) return fault("allocate");
-    static constexpr char kZeros[std::size_t{64} << 10] = {};
-    for (std::uint64_t at = from; at < to; at += sizeof kZeros) {
-      const std::size_t size = std::min<std::uint64_t>(sizeof kZeros, to - at);
-      if (const Fault f = write(at, {kZeros, size})) return {f.error, "allocate"};
-    }
-    return {};
+    const Fault f = take_space(from, to);
+    // A file system may have taken a part of it, of which nobody would have any use.
+    const bool is_as_before = !f.is_no_space() || !truncate(from);
+    return is_as_before ? f : Fault{EIO, "allocate"};
   }
 
   Fault sync() override {
@@ -150,6 +141,22 @@ class PosixFile final : public StorageFile {
   }
 
  private:
+  // The space is taken first, so that a full disk is found before anything is written; then zeros
+  // are written, since a file system that merely reserves space has to note with every sync which
+  // part of it has been used.
+  Fault take_space(std::uint64_t from, std::uint64_t to) {
+    const auto reserve = [&] {
+      return ::fallocate(file_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
+    };
+    if (persist(reserve) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) return fault("allocate");
+    static constexpr char kZeros[std::size_t{64} << 10] = {};
+    for (std::uint64_t at = from; at < to; at += sizeof kZeros) {
+      const std::size_t size = std::min<std::uint64_t>(sizeof kZeros, to - at);
+      if (const Fault f = write(at, {kZeros, size})) return {f.error, "allocate"};
+    }
+    return {};
+  }
+
   const std::string path_;
   Descriptor file_;
   const int directory_;

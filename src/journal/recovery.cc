@@ -220,10 +220,16 @@ std::unique_ptr<StorageFile> open(Storage& storage, std::uint64_t number) {
   return file;
 }
 
+// With zeros, which is what was there before: so its space stays a reserve for a disk that is full.
 void cut_tail(Storage& storage, const LogScan& scan, const Log& log) {
   const SegmentSummary& last = scan.segments.back();
   const std::string path = path_of(storage, last.number());
-  check(path, open(storage, last.number())->truncate(last.end_offset));
+  const auto file = open(storage, last.number());
+  const std::string zeros(std::min<std::uint64_t>(scan.torn_size, kCopySize), '\0');
+  for (std::uint64_t done = 0; done < scan.torn_size; done += zeros.size()) {
+    const std::size_t size = std::min<std::uint64_t>(zeros.size(), scan.torn_size - done);
+    check(path, file->write(last.end_offset + done, {zeros.data(), size}));
+  }
   log("journal: " + path + ": cut " + std::to_string(scan.torn_size) + " bytes from byte " +
       std::to_string(last.end_offset) + " on, which are no frame: " +
       (last.closed ? "they are behind the end of a run that was stopped, and nothing is lost"

@@ -114,7 +114,7 @@ TEST(Recovery, WhatWasReadIsSyncedBeforeAnythingRestsOnIt) {
   recover_all(journal);
   EXPECT_EQ(storage.operations,
             (std::vector<std::string>{
-                "truncate " + first, "write " + first, "sync " + first, "sync directory /memory",
+                "write " + first, "write " + first, "sync " + first, "sync directory /memory",
                 "create " + second, "write " + second, "allocate " + second, "sync " + second,
                 "sync directory /memory", "write " + first, "sync " + first}));
   ASSERT_EQ(log.size(), 1U);

@@ -27,6 +27,11 @@ class SegmentWriter {
   // fault there may be a file of that name.
   static Fault create(Storage& storage, const SegmentHeader& header,
                       const SegmentWriterOptions& options, std::unique_ptr<SegmentWriter>* writer);
+  // The same, on a disk that is full but for `space` bytes: with as much of them as it gets, and no
+  // less than half.
+  static Fault create_within(std::uint64_t space, Storage& storage, const SegmentHeader& header,
+                             const SegmentWriterOptions& options,
+                             std::unique_ptr<SegmentWriter>* writer);
 
   // Goes on with one that is there: behind its last frame, up to the end of the file.
   SegmentWriter(std::unique_ptr<StorageFile> file, std::uint64_t number, std::uint64_t offset,
@@ -40,6 +45,10 @@ class SegmentWriter {
   bool has_room(std::uint64_t size) const { return space() >= size + options_.reserve; }
   // Sees to that, unless there is a fault: no space is one that passes.
   Fault make_room(std::uint64_t size);
+  // Gives back what is not used, but for `size` bytes.
+  Fault give_back_all_but(std::uint64_t size);
+  // Takes from `least` to `most` bytes of space.
+  Fault take_space(std::uint64_t least, std::uint64_t most);
 
   // `bytes` begins with kFrameHeaderSize bytes for the header, which is filled in, its payload's
   // size and checksum too. There must be space for it.
@@ -48,6 +57,11 @@ class SegmentWriter {
   bool is_in_place() { return file_->is_in_place(); }
 
  private:
+  using Made = std::unique_ptr<SegmentWriter>;
+  static Fault make_file(Storage& storage, const SegmentHeader& header,
+                         const SegmentWriterOptions& options, Made* made);
+  static Fault make_durable(Storage& storage, Made made, Made* writer);
+
   const std::unique_ptr<StorageFile> file_;
   const std::uint64_t number_;
   const SegmentWriterOptions options_;

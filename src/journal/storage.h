@@ -51,7 +51,8 @@ class StorageFile {
   virtual Fault size(std::uint64_t* size) = 0;
   virtual Fault truncate(std::uint64_t size) = 0;
   // Makes the file `to` bytes long, zeros from `from` on, and takes the space for them: a write
-  // there will not find the disk full. `from` is the end of the file.
+  // there will not find the disk full. `from` is the end of the file, also after there was no
+  // space.
   virtual Fault allocate(std::uint64_t from, std::uint64_t to) = 0;
   virtual Fault sync() = 0;
   // Whether the file is still there under its name, in a directory under its own. Only their owner

@@ -59,7 +59,9 @@ std::string_view ServerContext::journal_state() const {
   if (journal == nullptr) return "none";
   switch (journal->state()) {
     case Journal::State::accepting: return "accepting";
-    case Journal::State::full: return "full";
+    case Journal::State::full:
+    case Journal::State::scarce:
+    case Journal::State::exhausted: return "full";
     case Journal::State::following: return "following";
     case Journal::State::failed: return "failed";
   }

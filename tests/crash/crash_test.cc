@@ -19,8 +19,9 @@ using namespace std::chrono_literals;
 // Everything that the script is there for has happened.
 void expect_variety(const Figures& figures) {
   for (std::size_t i = 0; i < figures.calls.size(); ++i) {
-    EXPECT_GT(figures.calls[i] + figures.recovery_calls[i], 0)
-        << SimulatedDisk::name_of(static_cast<SimulatedDisk::Operation>(i));
+    const auto operation = static_cast<SimulatedDisk::Operation>(i);
+    if (operation == SimulatedDisk::Operation::truncate) continue;  // only of a disk that is full
+    EXPECT_GT(figures.calls[i] + figures.recovery_calls[i], 0) << SimulatedDisk::name_of(operation);
   }
   EXPECT_GT(figures.kills, 0);
   EXPECT_GT(figures.recovery_images, 0);

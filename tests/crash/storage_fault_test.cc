@@ -84,7 +84,7 @@ TEST(StorageFault, AFullDiskIsLivedThrough) {
   bool was_full = false;
   Position durable = 0;
   options.between_batches = [&](SimulatedDisk& disk, const Process& process) {
-    const bool is_full = process.log.state() == Journal::State::full;
+    const bool is_full = Journal::is_full(process.log.state());
     full += is_full && !was_full;
     accepting_again += was_full && process.log.state() == Journal::State::accepting;
     acknowledged_while_full += is_full && was_full && process.log.durable() > durable;
@@ -102,6 +102,52 @@ TEST(StorageFault, AFullDiskIsLivedThrough) {
   EXPECT_GT(full, 0);
   EXPECT_GT(accepting_again, 0);
   EXPECT_GT(acknowledged_while_full, 0);
+}
+
+// A disk with nothing left from before each start on, for a while: it starts all the same.
+TEST(StorageFault, AFullDiskAtTheStartIsLivedThrough) {
+  WorldOptions options;
+  options.calls = 1500 / slowness();
+  options.life_min = 20;
+  options.life_max = 120;
+  options.begins_full = true;
+  options.inspector.images_per_call = 4;
+  int batch = 0;
+  int acknowledged_while_full = 0;
+  Position durable = 0;
+  options.between_batches = [&](SimulatedDisk& disk, const Process& process) {
+    const bool is_full = Journal::is_full(process.log.state());
+    acknowledged_while_full += is_full && process.log.durable() > durable;
+    durable = process.log.durable();
+    if (++batch % 50 == 0) disk.capacity = UINT64_MAX;
+  };
+  Figures figures;
+  if (!run_world(options, figures) || is_one_crash_asked_for()) return;
+  std::cout << figures << "\n"
+            << acknowledged_while_full << " acknowledgements while full" << std::endl;
+  EXPECT_EQ(figures.refused_starts, 0);
+  EXPECT_EQ(figures.failures, 0);
+  EXPECT_GT(acknowledged_while_full, 0);
+  EXPECT_GT(figures.calls[static_cast<std::size_t>(Operation::truncate)], 0);
+}
+
+// Nothing new can be made, for a while, from any call on: no descriptors are left.
+TEST(StorageFault, NoFileCanBeMadeForAWhile) {
+  Figures figures;
+  int refused = 0;
+  for (std::uint64_t n = 10; n <= kCalls; n += 2) {
+    WorldOptions options = faulty();
+    options.fault = [&](std::uint64_t attempt, Operation operation) {
+      if (operation != Operation::create || attempt < n || attempt >= n + 60) return 0;
+      ++refused;
+      return EMFILE;
+    };
+    if (!run_world(options, figures, "; no files from attempt " + std::to_string(n))) return;
+  }
+  if (is_one_crash_asked_for()) return;
+  std::cout << figures << std::endl;
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(figures.failures, 0);
 }
 
 }  // namespace

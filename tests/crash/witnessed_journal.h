@@ -47,6 +47,7 @@ class WitnessedJournal final : public Journal, private Journal::Source {
  private:
   void progressed() noexcept override { source_->progressed(); }
   bool describe_some(bool from_start) override;
+  bool fits(std::size_t size) override { return source_->fits(size); }
   bool apply(const Event& event) override { return source_->apply(event); }
   void lead(Position from) override { source_->lead(from); }
 

@@ -41,6 +41,7 @@ void World::run() {
       }
       return error;
     };
+    if (options_.begins_full && lives_ > 0) disk_->capacity = disk_->size();
     try {
       live();
     } catch (const LifeEnds&) {

@@ -26,13 +26,14 @@ struct WorldOptions {
   std::uint64_t life_min = 20;
   std::uint64_t life_max = 300;
   Duration sync_interval{};
+  bool begins_full = false;  // each life but the first: nothing is left on the disk
   InspectorOptions inspector{};
 
   // Asked before each attempt to change something, from 1 on: an errno to fail with, or 0.
   std::function<int(std::uint64_t attempt, SimulatedDisk::Operation)> fault{};
   // Looks at no more than so many calls after a fault, and after the start that follows it.
   std::uint64_t look_after_fault = 0;  // 0: looks at all calls
-  // Called after each batch; may change the disk's capacity. A life begins with room enough.
+  // Called after each batch; may change the disk's capacity.
   std::function<void(SimulatedDisk&, const Process&)> between_batches{};
 };
 

@@ -71,22 +71,28 @@ void await_service(LineClient& client) {
   EXPECT_EQ(masked(reply), "ok <token> 1000");
 }
 
-// Renews until the reserve is used up and the server ends.
-void use_up_the_reserve(LineClient& client, const std::vector<Held>& held) {
-  constexpr int kAtOnce = 500;
+// Renews one many times over. Returns how often before the first refusal, which is for want of
+// space.
+std::size_t renew_often(LineClient& client, const Held& hold, std::size_t times) {
+  constexpr std::size_t kAtOnce = 500;
   std::string renewals;
-  for (int i = 0; i < kAtOnce; ++i) {
-    renewals += request("n", held.front().key, held.front().token + " 1000");
+  for (std::size_t i = 0; i < kAtOnce; ++i) {
+    renewals += request("n", hold.key, hold.token + " 1000");
   }
   std::size_t renewed = 0;
-  for (std::string reply = "ok 1000"; reply == "ok 1000";) {
+  bool refused = false;
+  while (renewed < times && !refused && !testing::Test::HasFailure()) {
     client.send(renewals);
-    for (int i = 0; i < kAtOnce && reply == "ok 1000"; ++i) {
-      reply = client.read_line();
-      if (reply == "ok 1000") ++renewed;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      const std::string reply = client.read_line();
+      if (reply != "ok 1000") {
+        EXPECT_EQ(reply, "error_storage");
+        refused = true;
+      }
+      if (!refused) ++renewed;
     }
   }
-  EXPECT_GT(renewed, 1000U);
+  return renewed;
 }
 
 void expect_in_force(const std::string& directory, const std::vector<Held>& held,
@@ -160,7 +166,9 @@ TEST_F(ScantDiskTest, ToldOverHttp) {
   EXPECT_EQ(browser.post("/v1/acquire", R"({"key":"k","holder":"a"})").status, 200);
 }
 
-TEST_F(ScantDiskTest, EndsWhenTheReserveIsUsedUp) {
+// Several times what the reserve has room for: what is held is little, and a snapshot of it frees
+// what the renewals have used.
+TEST_F(ScantDiskTest, RenewalsDoNotUseTheReserveUp) {
   std::vector<Held> held;
   std::vector<Held> released;
   {
@@ -168,19 +176,88 @@ TEST_F(ScantDiskTest, EndsWhenTheReserveIsUsedUp) {
     LineClient client = server.connect();
     held = take_all(client);
     expect_full(client, held, released);
-    use_up_the_reserve(client, held);
-    EXPECT_EQ(server.await_exit(), 1);
-    EXPECT_TRUE(says(server.log(), "nothing more is acknowledged"));
+    EXPECT_GE(renew_often(client, held.front(), 100'000), 100'000U);
+    release_some(client, held, 1, released);
+    server.kill();
   }
-  // There is no space for a new segment either, and nothing is lost over that.
   {
-    ServerProcess::Launch scant = scant_;
-    scant.may_refuse = true;
-    ServerProcess server(durable(directory_.path()), scant);
-    EXPECT_EQ(server.port(), 0);
-    EXPECT_EQ(server.await_exit(), 1);
-    EXPECT_TRUE(says(server.log(), "free some space and start again"));
+    ServerProcess server(durable(directory_.path()), scant_);
+    LineClient client = server.connect();
+    EXPECT_EQ(client.ask(request("n", held.front().key, held.front().token)), "ok 1000");
+    release_some(client, held, 1, released);
   }
+  expect_in_force(directory_.path(), held, released);
+}
+
+// So much is held that no snapshot of it fits.
+class CrowdedDiskTest : public ScantDiskTest {
+ protected:
+  std::vector<Held> hold_much(LineClient& client) {
+    constexpr std::size_t kAtOnce = 100;
+    std::vector<Held> held;
+    for (bool refused = false; !refused;) {
+      std::string requests;
+      std::vector<std::string> keys;
+      for (std::size_t i = 0; i < kAtOnce; ++i) {
+        keys.push_back(std::string(200, 'k') + std::to_string(held.size() + i));
+        requests += request("l", keys.back(), "0 1000");
+      }
+      client.send(requests);
+      for (std::string& key : keys) {
+        const std::string reply = client.read_line();
+        refused |= token_of(reply).empty();
+        if (!token_of(reply).empty()) held.push_back({std::move(key), token_of(reply)});
+      }
+    }
+    return held;
+  }
+
+  const ServerProcess::Launch crowded_{
+      .environment =
+          faults({"SPACE=" + std::to_string((1 << 20) + (800 << 10)), "RELIEF=" + relief_})};
+};
+
+// A full disk is a state: the server lives through it, also from the start, and it ends with it.
+TEST_F(CrowdedDiskTest, RenewalsAreRefusedBeforeTheReserveIsGone) {
+  std::vector<Held> held;
+  std::vector<Held> released;
+  const std::vector<std::string> flags = durable(directory_.path(), {"--http-addr", "127.0.0.1:0"});
+  {
+    ServerProcess server(flags, crowded_);
+    HttpClient browser({.port = server.http_port()});
+    const HttpReply grant =
+        browser.post("/v1/acquire", R"({"key":"k","holder":"a","ttl_ms":600000})");
+    LineClient client = server.connect();
+    held = hold_much(client);
+    ASSERT_GT(held.size(), 1000U);
+    const std::size_t renewed = renew_often(client, held.front(), 100'000);
+    EXPECT_GT(renewed, 1000U);
+    EXPECT_LT(renewed, 100'000U);
+    EXPECT_TRUE(says(server.log(), "renewals are refused"));
+    EXPECT_EQ(client.ask(request("n", held[1].key, held[1].token)), "error_storage");
+    EXPECT_EQ(client.ask(request("sn", "none", held[1].token)), "error_storage");
+    const std::string hold =
+        R"({"key":"k","holder":"a","token":)" + std::to_string(grant.number("token")) + "}";
+    const HttpReply refused = browser.post("/v1/renew", hold);
+    EXPECT_EQ(refused.status, 503);
+    EXPECT_EQ(refused.text("error"), "storage");
+    EXPECT_EQ(refused.field("Retry-After"), "1");
+    release_some(client, held, 5, released);
+    EXPECT_EQ(browser.post("/v1/release", hold).status, 200);
+    EXPECT_EQ(client.ask(request("ping", "", "")), "ok");
+    server.kill();
+  }
+  {
+    ServerProcess server(flags, crowded_);
+    LineClient client = server.connect();
+    EXPECT_EQ(client.ask(request("l", "other", "0 1000")), "error_storage");
+    EXPECT_EQ(client.ask(request("n", held[1].key, held[1].token)), "error_storage");
+    release_some(client, held, 5, released);
+    relieve();
+    await_service(client);
+    EXPECT_EQ(client.ask(request("n", held[1].key, held[1].token)), "ok 1000");
+  }
+  held.resize(200);
   expect_in_force(directory_.path(), held, released);
 }
 
@@ -225,6 +302,68 @@ TEST_F(SmallDiskTest, ServiceReturnsWithSpace) {
   std::filesystem::copy(journal_, directory_.path() + "-copy");  // where there is space to start
   expect_in_force(directory_.path() + "-copy", held, released);
   std::filesystem::remove_all(directory_.path() + "-copy");
+}
+
+TEST_F(SmallDiskTest, AServerStartsOnAFullDisk) {
+  std::vector<Held> held;
+  std::vector<Held> released;
+  {
+    ServerProcess server(durable(journal_));
+    LineClient client = server.connect();
+    for (int i = 0; i < 200; ++i) {
+      const std::string key = "early-" + std::to_string(i);
+      held.push_back({key, token_of(client.ask(request("l", key, "0 1000")))});
+    }
+    server.kill();
+  }
+  fill();
+  for (int start = 0; start < 3; ++start) {
+    ServerProcess server(durable(journal_));
+    LineClient client = server.connect();
+    ASSERT_EQ(client.ask(request("l", "other", "0 1000")), "error_storage");
+    ASSERT_EQ(client.ask(request("n", held.front().key, held.front().token)), "ok 1000");
+    release_some(client, held, 5, released);
+    if (start == 1) server.kill();
+  }
+  {
+    ServerProcess server(durable(journal_));
+    LineClient client = server.connect();
+    std::filesystem::remove(filling_);
+    await_service(client);
+  }
+  std::filesystem::copy(journal_, directory_.path() + "-copy");
+  expect_in_force(directory_.path() + "-copy", held, released);
+  std::filesystem::remove_all(directory_.path() + "-copy");
+}
+
+// What it has written comes to many times the disk, and what is held to next to nothing.
+TEST_F(SmallDiskTest, ItIsNotFullOfItsOwnPastForLong) {
+  constexpr std::size_t kAtOnce = 200;
+  ServerProcess server(durable(journal_));
+  LineClient client = server.connect();
+  const std::string key(200, 'k');
+  std::string requests;
+  for (std::size_t i = 0; i < kAtOnce; ++i) requests += request("sl", key, "0 1000000 1000");
+  std::size_t granted = 0;
+  const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+  while (granted < 15'000 && LineClient::Clock::now() < deadline) {
+    client.send(requests);
+    std::string releases;
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      const std::string reply = client.read_line();
+      if (token_of(reply).empty()) {
+        ASSERT_EQ(reply, "error_storage");
+        continue;
+      }
+      ++taken;
+      releases += request("sr", key, token_of(reply));
+    }
+    client.send(releases);
+    for (std::size_t i = 0; i < taken; ++i) ASSERT_EQ(client.read_line(), "ok");
+    granted += taken;
+  }
+  EXPECT_GE(granted, 15'000U);
 }
 
 }  // namespace

@@ -84,6 +84,12 @@ class TestSource final : public Journal::Source {
     return false;
   }
 
+  bool fits(std::size_t size) override {
+    std::size_t sum = 0;
+    for (const auto& [key, fence] : held) sum += 64 + key.size();
+    return sum <= size;
+  }
+
   // Of a journal that others share.
   bool apply(const Event&) override { return false; }
   void lead(Position) override {}

@@ -42,6 +42,13 @@ class LogJournalTest : public testing::Test {
     });
   }
 
+  // More than any reserve has room for.
+  void hold_much() {
+    for (Fence fence = 1; fence <= 100; ++fence) {
+      source_->held.emplace_back("much-" + std::to_string(fence), fence);
+    }
+  }
+
   // Frames until the segment is long enough to be followed by another.
   void fill_segment() {
     const std::string first = segment_name(newest());

@@ -31,7 +31,6 @@ void write_ok(std::string& out, std::uint64_t number) {
 
 std::string_view status_of(Command command, Outcome outcome, bool detailed) noexcept {
   const bool enqueues = command == Command::enqueue;
-  const bool takes = enqueues || command == Command::acquire;
   const auto in_detail = [detailed](std::string_view name) {
     return detailed ? name : kStatusError;
   };
@@ -44,7 +43,7 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
     case Outcome::max_keys: return "error_max_locks";
     case Outcome::max_waiters: return "error_max_waiters";
     case Outcome::limit_mismatch: return "error_limit_mismatch";
-    case Outcome::storage: return takes ? "error_storage" : kStatusError;
+    case Outcome::storage: return "error_storage";
     case Outcome::not_leader: return "error_not_leader -";
     case Outcome::already_enqueued: return in_detail("error_already_enqueued");
     case Outcome::not_enqueued: return in_detail("error_not_enqueued");

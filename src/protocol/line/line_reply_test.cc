@@ -124,7 +124,7 @@ constexpr StatusCase kPlain[] = {
     {Outcome::limit_mismatch, "error_limit_mismatch"},
     {Outcome::already_enqueued, "error"},
     {Outcome::not_enqueued, "error"},
-    {Outcome::storage, "error_storage", "error", "error", "error_storage", "error"},
+    {Outcome::storage, "error_storage"},
     {Outcome::not_leader, "error_not_leader -"},
     {Outcome::fences_exhausted, "error"},
     {Outcome::invalid_key, "error"},

@@ -184,7 +184,7 @@ void add_journal(Families& families, const FileJournal* journal) {
   families.begin("dflockd_journal_state", "1 for the state the journal is in.", MetricType::Gauge);
   const Journal::State state = journal->state();
   families.add(state == Journal::State::accepting, {{"state", "accepting"}});
-  families.add(state == Journal::State::full, {{"state", "full"}});
+  families.add(Journal::is_full(state), {{"state", "full"}});
   families.add(state == Journal::State::failed, {{"state", "failed"}});
 }
 

@@ -138,9 +138,11 @@ void LineSession::say(Command command, Outcome outcome, std::string& out) {
     return write_status(out, "error_not_leader " + context_.leader_address());
   }
   const bool takes = command == Command::acquire || command == Command::enqueue;
-  if (outcome == Outcome::storage && !takes) {
-    // The journal has failed. Whether the hold is in force will be seen when the server is back, so
-    // that neither `ok` nor `error` is true: the client learns that it does not know.
+  const bool failed = context_.engine.journal_state() == Journal::State::failed;
+  if (outcome == Outcome::storage && failed && !takes) {
+    // Whether the hold is in force will be seen when the server is back, so that neither `ok` nor
+    // `error` is true: the client learns that it does not know. From a journal that is full it
+    // learns that nothing has changed.
     fate_ = Fate::closes;
     return;
   }
