@@ -119,6 +119,7 @@ class Client {
   void hear(const Request& request, const Reply& reply);
   void hear_grant(const Request& request, const Reply& reply);
   void hear_refusal(const Request& request, const Reply& reply);
+  bool says_full(const Request& request, const Reply& reply) const;
   void hear_about_hold(const Request& request, const Reply& reply);
   void hear_enqueued(const Request& request, const Reply& reply);
   [[noreturn]] void complain(std::string_view rule, const Request& request,

@@ -175,16 +175,23 @@ void Client::hear_grant(const Request& request, const Reply& reply) {
       request.largest_told);
 }
 
+// Then nothing has changed. A journal that has failed says the same, and nothing is known then.
+bool Client::says_full(const Request& request, const Reply& reply) const {
+  return (reply.word == "error_storage" || reply.word == "storage") &&
+         !outside_.server_failed_since(request.call);
+}
+
 void Client::hear_refusal(const Request& request, const Reply& reply) {
-  const bool too_late = reply.word == "error_draining" || reply.word == "draining";
-  if (request.what == Asked::await_turn && !too_late)
+  const bool unchanged =
+      reply.word == "error_draining" || reply.word == "draining" || says_full(request, reply);
+  if (request.what == Asked::await_turn && !unchanged)
     enqueued_.erase({request.key.kind, request.key.number});
   const bool timed_out = reply.word == "timeout" || reply.word == "wait_timeout";
   if (timed_out && outside_.now() < request.call + request.wait) {
     complain("never-early", request, reply.word);
   }
   if (request.fence == 0) return;
-  if (reply.word == "storage" || too_late) {  // nothing has changed
+  if (reply.word == "storage" || unchanged) {
     promises_.find(request.key, request.fence)->in_question = false;
     return;
   }
@@ -213,6 +220,10 @@ void Client::hear_enqueued(const Request& request, const Reply& reply) {
 // A renewal or a release.
 void Client::hear_about_hold(const Request& request, const Reply& reply) {
   Known* known = promises_.find(request.key, request.fence);
+  if (says_full(request, reply)) {
+    if (known != nullptr) known->in_question = false;
+    return;
+  }
   if (!reply.ok && request.certain_until > outside_.now() && !doomed_ &&
       !outside_.server_failed_since(request.call)) {
     complain("acknowledged-in-force", request, reply.word);

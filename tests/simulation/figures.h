@@ -20,12 +20,23 @@ enum class FaultKind : std::uint8_t {
   disk_full,
   wall_jump,
   flipped_bit,
+  full_start,
+  no_files,
 };
-inline constexpr std::size_t kFaultKinds = 11;
-inline constexpr std::array<std::string_view, kFaultKinds> kFaultNames = {
-    "connections cut",     "clients frozen", "stalls",      "kills",     "kills in a disk call",
-    "power failures",      "clean stops",    "disk errors", "disk full", "wall clock jumps",
-    "bits flipped at rest"};
+inline constexpr std::size_t kFaultKinds = 13;
+inline constexpr std::array<std::string_view, kFaultKinds> kFaultNames = {"connections cut",
+                                                                          "clients frozen",
+                                                                          "stalls",
+                                                                          "kills",
+                                                                          "kills in a disk call",
+                                                                          "power failures",
+                                                                          "clean stops",
+                                                                          "disk errors",
+                                                                          "disk full",
+                                                                          "wall clock jumps",
+                                                                          "bits flipped at rest",
+                                                                          "starts on a full disk",
+                                                                          "no file can be made"};
 
 struct Figures {
   std::uint64_t seeds = 0;

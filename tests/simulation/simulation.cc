@@ -172,14 +172,19 @@ void Simulation::start_server() {
   disk_->watch = [this](crash::SimulatedDisk::Operation, const std::string&) {
     if (calls_until_crash_ > 0 && --calls_until_crash_ == 0) throw Crash{};
   };
-  disk_->fault = [this](crash::SimulatedDisk::Operation, const std::string&) {
-    return std::exchange(disk_fails_, false) ? EIO : 0;
+  disk_->fault = [this](crash::SimulatedDisk::Operation operation, const std::string&) {
+    if (std::exchange(disk_fails_, false)) return EIO;
+    const bool starts = server_ == nullptr;
+    const bool creates = operation == crash::SimulatedDisk::Operation::create;
+    return no_files_ && creates && !starts ? EMFILE : 0;
   };
   ++life_;
   trace("server begins life", life_);
   witness_.look_away(false);
   witness_.restart();
-  const bool may_refuse = disk_fails_ || disk_->capacity != UINT64_MAX;
+  disk_may_fail_ = disk_fails_;
+  const bool is_new = disk_->size() == 0;
+  const bool may_refuse = disk_fails_ || (is_new && disk_->capacity != UINT64_MAX);
   try {
     server_ = std::make_unique<Server>(place(), life_ ^ (options_.seed << 20));
   } catch (const std::runtime_error& error) {  // what is there was not accepted
@@ -213,6 +218,7 @@ void Simulation::turn_journal() {
   if (always || !disk_->unsynced_since()) log_.settle(server_->durable());
   if (server_->has_failed()) {
     trace("the journal has failed");
+    if (!disk_may_fail_) violated("shortages-pass", "the journal has failed, and the disk has not");
     agenda_.enter(now_ + 1ms, What::fault_strikes);  // nothing but its end is left
     return;
   }

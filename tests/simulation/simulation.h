@@ -127,6 +127,8 @@ class Simulation final : private Outside {
   bool healed_ = false;
   int calls_until_crash_ = 0;
   bool disk_fails_ = false;
+  bool disk_may_fail_ = false;  // in this life of the server it was to
+  bool no_files_ = false;
   Time stops_at_{};       // the server that drains, whoever is left
   Time failing_until_{};  // when the last server whose journal had failed went
   std::uint64_t hash_ = 0;

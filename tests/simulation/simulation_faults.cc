@@ -55,11 +55,18 @@ void Simulation::strike() {
     drain();
   } else if (lot.falls_on(swarm_.disk_error)) {
     count(FaultKind::disk_error);
-    disk_fails_ = true;
+    disk_fails_ = disk_may_fail_ = true;
   } else if (lot.falls_on(swarm_.disk_full)) {
     count(FaultKind::disk_full);
     disk_->capacity =
         disk_->capacity == UINT64_MAX ? disk_->size() + chance_.below(4096) : UINT64_MAX;
+  } else if (lot.falls_on(swarm_.full_start)) {
+    count(FaultKind::full_start);
+    chance_.percent(50) ? kill() : fail_power();
+    disk_->capacity = disk_->size();
+  } else if (lot.falls_on(swarm_.no_files)) {
+    count(FaultKind::no_files);
+    no_files_ = !no_files_;
   } else {
     count(FaultKind::wall_jump);
     const std::uint64_t by = chance_.between(1, 7200) * 1'000'000'000;
@@ -184,7 +191,7 @@ void Simulation::cut() {
 void Simulation::heal() {
   trace("nothing goes wrong any more");
   healed_ = true;
-  disk_fails_ = false;
+  disk_fails_ = no_files_ = false;
   calls_until_crash_ = 0;
   disk_->capacity = UINT64_MAX;
   if (server_ != nullptr && server_->has_failed()) kill();

@@ -68,6 +68,8 @@ Swarm Swarm::draw(Chance& chance) {
   swarm.power_failure = weight(chance, 5);
   swarm.disk_error = weight(chance, 2, 70);
   swarm.disk_full = weight(chance, 2, 70);
+  swarm.full_start = weight(chance, 2, 70);
+  swarm.no_files = weight(chance, 2, 70);
   return swarm;
 }
 
@@ -108,6 +110,8 @@ std::string Swarm::describe() const {
   add("stop", stop);
   add("disk_error", disk_error);
   add("disk_full", disk_full);
+  add("full_start", full_start);
+  add("no_files", no_files);
   add("wall_jump", wall_jump);
   return text;
 }

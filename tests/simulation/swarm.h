@@ -58,11 +58,13 @@ struct Swarm {
   std::uint32_t stop = 0;  // as by SIGTERM
   std::uint32_t disk_error = 0;
   std::uint32_t disk_full = 0;
+  std::uint32_t full_start = 0;  // killed, and nothing is left on the disk when it comes back
+  std::uint32_t no_files = 0;    // no file can be made: no descriptors are left
   std::uint32_t wall_jump = 0;
 
   std::uint32_t faults() const {
     return cut + freeze + stall + kill + kill_in_call + power_failure + stop + disk_error +
-           disk_full + wall_jump;
+           disk_full + full_start + no_files + wall_jump;
   }
 };
 
