@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -182,6 +183,62 @@ TEST_F(BatchTest, ABlockingCallReturnsWhenItIsDurable) {
   EXPECT_FALSE(returned);
   journal.sync();
   thread.join();
+}
+
+// What is refused depends on how full it is, and changes nothing; what ends by itself does so.
+TEST_F(BatchTest, AFullJournalRefusesGrantsThenRenewalsThenReleases) {
+  using State = Journal::State;
+  struct Case {
+    State state;
+    Outcome renewed;
+    Outcome released;
+  };
+  for (const Case& c : {Case{State::full, Outcome::ok, Outcome::ok},
+                        Case{State::scarce, Outcome::storage, Outcome::ok},
+                        Case{State::exhausted, Outcome::storage, Outcome::storage}}) {
+    ForgetfulJournal journal;
+    Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+    Batch batch(engine);
+    Session session{.id = 1};
+    const Fence fence = batch.acquire({.key = "k", .holder = "a", .ttl = 30s}).grant.fence;
+    const Fence lapses = batch.acquire({.key = "l", .holder = "a", .ttl = 10s}).grant.fence;
+    ASSERT_EQ(batch.enqueue({.key = "e", .holder = {&session, 7}, .ttl = 30s}).outcome,
+              Outcome::ok);
+    batch.commit();
+    journal.set_state(c.state);
+    const HoldId hold{.key = "k", .holder = "a", .fence = fence};
+    EXPECT_EQ(batch.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::storage);
+    EXPECT_EQ(batch.renew(hold).outcome, c.renewed);
+    EXPECT_EQ(batch.await_turn(session, Kind::lock, "e", 0s, nullptr, 0).outcome, c.renewed);
+    EXPECT_EQ(batch.release(hold), c.released);
+    clock_.advance(10s);
+    engine.sweep();
+    journal.set_state(State::accepting);
+    EXPECT_EQ(batch.renew({.key = "l", .holder = "a", .fence = lapses}).outcome, Outcome::expired);
+    EXPECT_EQ(batch.release(hold), c.released == Outcome::ok ? Outcome::expired : Outcome::ok);
+    batch.commit();
+  }
+}
+
+// It may have no room for days: who stops does not wait for that.
+TEST_F(BatchTest, ToldAtTheEndWhatAJournalHadNoRoomFor) {
+  ForgetfulJournal journal(Sync::by_hand);
+  std::optional<Engine> engine;
+  engine.emplace(EngineOptions{.clock = &clock_, .journal = &journal, .sweeper = false});
+  {
+    Batch batch(*engine);
+    const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
+    batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 1);
+    batch.commit();
+    journal.sync();
+    batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
+    batch.commit();
+    journal.set_state(Journal::State::exhausted);
+  }
+  engine->close();
+  engine->drain_notifications();
+  engine.reset();
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::closed);
 }
 
 TEST_F(BatchTest, AFailedJournalAcknowledgesNothing) {

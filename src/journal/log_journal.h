@@ -99,6 +99,11 @@ class LogJournal final : public Journal {
     to_close,  // it has described all; the next frame says so
   };
 
+  static constexpr std::uint64_t kLookForSpaceNs = 100'000'000;
+  static constexpr std::uint64_t kOpenSegmentAgainNs = 1'000'000'000;
+  // What is left in a segment for its last two frames: one that closes it, and a seal.
+  static constexpr std::uint64_t kEndRoom = 2 * kFrameHeaderSize;
+
   // Segments and snapshots.
   Fault begin();
   Fault leave_last_runs_segment();
@@ -179,8 +184,8 @@ class LogJournal final : public Journal {
   std::uint64_t sync_due_ns_ = 0;     // with an interval, when something is written and not synced
   std::uint64_t space_due_ns_ = 0;    // look again for space, when full
   std::uint64_t segment_due_ns_ = 0;  // try again to open a segment
-  std::uint64_t segment_pause_ns_;    // and how long after a try that failed
-  bool lacks_segment_ = false;        // the last try failed, and the log says so
+  std::uint64_t segment_pause_ns_ = kOpenSegmentAgainNs;  // and how long after one that failed
+  bool lacks_segment_ = false;          // the last try failed, and the log says so
   State told_full_ = State::accepting;  // how full, as the log says
   std::string why_full_;
   std::uint64_t quiet_until_ns_ = 0;  // of being full and soon no more the log says nothing
