@@ -14,7 +14,8 @@
 //
 // One thread of its own writes and syncs for everybody. A write or a sync that fails is final: the
 // state is `failed`, nothing more is acknowledged, and only a new process that recovers goes on.
-// When the disk is full the state is `full`, as long as the space kept in reserve lasts.
+// When the disk is full the state is `full`; as the space kept in reserve is used up, `scarce` and
+// `exhausted`. That passes when there is space again.
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ enum class Outcome : std::uint8_t {
   limit_mismatch,    // the semaphore is in use with another limit
   already_enqueued,  // this session is in this key's queue, or has a grant it has not awaited
   not_enqueued,      // this session has no place to await
-  storage,           // the journal cannot take a grant: the disk is full, or failed
+  storage,           // the journal cannot take it: the disk is full, or failed
   not_leader,        // another server leads
   fences_exhausted,  // the shard has granted 2^53 fences
   invalid_key,       // empty, longer than 256 bytes, not UTF-8, or with a control character
