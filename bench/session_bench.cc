@@ -53,12 +53,14 @@ void session_requests(benchmark::State& state) {
   SignalHub hub(0);
   EventFeed feed;
   TokenSource secrets;
+  const AuthTokens tokens(options);
   WorkerStats stats;
   SessionHost host({.options = options,
                     .engine = engine,
                     .hub = hub,
                     .feed = feed,
                     .secrets = secrets,
+                    .tokens = tokens,
                     .stats = stats,
                     .unix_ms = [] { return std::int64_t{0}; },
                     .ask = [](SessionId, const ReportRequest&) {},

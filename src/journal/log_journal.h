@@ -162,9 +162,9 @@ class LogJournal final : public Journal {
   std::atomic<Position> written_{0};
   std::atomic<Position> wanted_{0};
   std::atomic<std::uint64_t> turn_began_ns_{0};  // CLOCK_BOOTTIME; 0: no turn is under way
-  std::atomic<State> state_{State::accepting};  // `full` to whatever degree
-  std::atomic<std::int64_t> room_{0};           // when full: for what is pending, and more
-  std::atomic<bool> waits_for_room_{false};     // what was taken: a turn will find no more
+  std::atomic<State> state_{State::accepting};   // `full` to whatever degree
+  std::atomic<std::int64_t> room_{0};            // when full: for what is pending, and more
+  std::atomic<bool> waits_for_room_{false};      // what was taken: a turn will find no more
   AppendBuffer pending_;
   SharedHistogram sync_time_;
 

@@ -11,9 +11,9 @@
 namespace lockd {
 
 // Serves until SIGTERM or SIGINT, then drains; a second one cuts what is left. SIGHUP reads the
-// certificate and its key again. In a cluster it hands over before it drains; and when it is
-// deposed it begins anew, as a server that knows nothing, in the same process. Returns the status
-// to exit with; why it is not zero is logged, or said on stderr when nothing was served.
+// certificate, its key and the auth tokens again. In a cluster it hands over before it drains; and
+// when it is deposed it begins anew, as a server that knows nothing, in the same process. Returns
+// the status to exit with; why it is not zero is logged, or said on stderr when nothing was served.
 int serve(const Options& options, const config::Environment& environment,
           OpenCluster open_cluster = nullptr);
 

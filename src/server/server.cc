@@ -19,7 +19,8 @@ Server::~Server() {
 }
 
 std::string Server::start(const std::vector<Systemd::Socket>& passed) {
-  if (std::string error = context_.tls.load(); !error.empty()) return error;
+  // In its second life in a cluster the files may be others than when the options were loaded.
+  if (std::string error = reload(); !error.empty()) return error;
   if (std::string error = open_ports(passed); !error.empty()) return error;
   for (std::uint32_t i = 0; i < context_.options.threads; ++i) {
     workers_.push_back(std::make_unique<Worker>(context_));
@@ -96,6 +97,14 @@ void Server::on_durable() {
 void Server::tell(std::vector<Worker*> workers) {
   MutexLock lock(told_mutex_);
   told_ = std::move(workers);
+}
+
+std::string Server::reload() {
+  TokenFile read = context_.tokens.read_again();
+  if (!read.error.empty()) return read.error;
+  if (std::string error = context_.tls.load(); !error.empty()) return error;
+  context_.tokens.replace(std::move(read.tokens));
+  return {};
 }
 
 bool Server::is_turning() {

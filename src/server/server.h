@@ -37,9 +37,9 @@ class Server {
   // What it serves, for callers in this process: they wait in the same queues as everybody else.
   Engine& engine() { return context_.engine; }
 
-  // Reads again what may change: the certificate and its key. An error line when they cannot be
-  // used; then nothing has changed.
-  std::string reload() { return context_.tls.load(); }
+  // Reads again what may change: the certificate and its key, and the auth tokens. An error line
+  // when one of them cannot be used; then nothing has changed.
+  std::string reload();
   // Whether every loop has turned since the last call. For one thread.
   bool is_turning();
 

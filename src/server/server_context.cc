@@ -49,7 +49,8 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
               .on_durable = std::move(on_durable)}),
       hub(options.max_subscriptions),
       admission(options.max_connections, options.max_connections_per_ip),
-      tls(options) {}
+      tls(options),
+      tokens(options) {}
 
 std::string_view ServerContext::why_not_ready() const {
   return lockd::why_not_ready(draining, engine);

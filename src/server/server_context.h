@@ -14,6 +14,7 @@
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
 #include "server/admission.h"
+#include "server/auth_tokens.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
 #include "server/tls_identity.h"
@@ -51,6 +52,7 @@ struct ServerContext {
   SignalHub hub;
   Admission admission;
   TlsIdentity tls;
+  AuthTokens tokens;
   std::atomic<SessionId> last_session{0};
   std::atomic<bool> draining{false};
   std::atomic<bool> disk_hangs{false};                     // and the log has it

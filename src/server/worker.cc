@@ -47,6 +47,7 @@ HostSetup Worker::host_setup() {
           .hub = server_.hub,
           .feed = server_.feed,
           .secrets = secrets_,
+          .tokens = server_.tokens,
           .stats = stats_,
           .unix_ms = unix_ms_now,
           .ask = ask,

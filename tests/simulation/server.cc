@@ -78,7 +78,8 @@ class Server::WireTransport final : public MemoryTransport {
   bool is_closed_ = false;
 };
 
-Server::Server(const Place& place, std::uint64_t life) : place_(place), secrets_(life) {
+Server::Server(const Place& place, std::uint64_t life)
+    : place_(place), tokens_(place.swarm.options), secrets_(life) {
   const Swarm& swarm = place.swarm;
   if (swarm.journal) log_.emplace(place.disk, journal_options(swarm));
   clock_ = std::make_unique<VirtualClock>(place.disk, log_ ? &*log_ : nullptr);
@@ -104,6 +105,7 @@ HostSetup Server::host_setup() {
       .hub = hub_,
       .feed = feed_,
       .secrets = secrets_,
+      .tokens = tokens_,
       .stats = stats_,
       .unix_ms = [this] { return static_cast<std::int64_t>(place_.disk.now.wall_ns / 1'000'000); },
       .ask =

@@ -111,6 +111,7 @@ class Server {
   std::unique_ptr<Engine> engine_;
   SignalHub hub_;
   EventFeed feed_;  // which nobody watches: the engine's observer is the witness
+  const AuthTokens tokens_;
   Words secrets_;
   WorkerStats stats_;
   std::map<std::uint64_t, WireTransport*> wires_;  // whose transports the host still has

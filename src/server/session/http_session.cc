@@ -9,7 +9,6 @@
 
 #include "base/json_text.h"
 #include "base/pattern.h"
-#include "base/secret.h"
 #include "base/text.h"
 #include "protocol/http/routes.h"
 #include "server/reports/report.h"
@@ -168,7 +167,7 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
   }
   // The page holds no secret, and is what asks for the token. A browser asks for leave without one.
   if (call == HttpCall::page || request.method == HttpMethod::options) return true;
-  if (!knows_secret(request.authorization)) {
+  if (!knows_token(request.authorization)) {
     refuse({401, "unauthorized", "a bearer token is needed"}, out, "WWW-Authenticate: Bearer\r\n");
     return false;
   }
@@ -191,12 +190,10 @@ bool HttpSession::is_allowed_origin(const HttpRequest& request) {
   return false;
 }
 
-bool HttpSession::knows_secret(std::string_view authorization) const {
-  const std::string& secret = context_.options.secret;
-  if (secret.empty()) return true;
+bool HttpSession::knows_token(std::string_view authorization) const {
   const bool is_bearer = boost::beast::iequals(authorization.substr(0, kBearer.size()), kBearer);
   const std::string_view shown = is_bearer ? authorization.substr(kBearer.size()) : "";
-  return equal_in_constant_time(shown, secret);
+  return context_.tokens.accept(shown);
 }
 
 void HttpSession::answer_options(const Route* route, std::string& out) {

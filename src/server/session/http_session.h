@@ -77,7 +77,7 @@ class HttpSession final : public ServerSession {
   void execute(const HttpRequest& request, std::string& out);
   bool admit(const HttpRequest& request, HttpCall call, std::string& out);
   bool is_allowed_origin(const HttpRequest& request);
-  bool knows_secret(std::string_view authorization) const;
+  bool knows_token(std::string_view authorization) const;
   void answer_options(const Route* route, std::string& out);
   void call(const Target& target, std::string_view channel, const HttpRequest& request,
             std::string& out);

@@ -16,7 +16,7 @@ constexpr std::size_t kHeldSignalsMax = 1024 * 1024;
 
 LineSession::LineSession(SessionContext& context, SessionId id)
     : ServerSession(context, id),
-      phase_(context.options.secret.empty() ? Phase::open : Phase::before_auth) {}
+      phase_(context.tokens.are_used() ? Phase::before_auth : Phase::open) {}
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
@@ -180,9 +180,7 @@ bool LineSession::signalled(const Signal& signal, std::string& out) {
 }
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
-  if (!equal_in_constant_time(request.text, context_.options.secret)) {
-    return refuse(Violation::none, out);
-  }
+  if (!context_.tokens.accept(request.text)) return refuse(Violation::none, out);
   phase_ = Phase::open;
   write_status(out, kStatusOk);
 }

@@ -19,6 +19,7 @@
 #include "protocol/line/line_request.h"
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
+#include "server/auth_tokens.h"
 #include "server/reports/report.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
@@ -35,6 +36,7 @@ struct HostSetup {
   SignalHub& hub;
   EventFeed& feed;
   TokenSource& secrets;
+  const AuthTokens& tokens;
   WorkerStats& stats;
   std::function<std::int64_t()> unix_ms;
   // Has a piece of a report made away from this thread; it comes by SessionHost::deliver_report().

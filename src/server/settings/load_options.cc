@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "server/settings/token_file.h"
+
 namespace lockd {
 namespace {
 
@@ -162,21 +164,20 @@ class Loader {
     options.secret = options.auth_token;
     const std::string& path = options.auth_token_file;
     if (path.empty()) return true;
-    const config::FileText file = environment_.read_file(path);
+    const TokenFile file = read_token_file(path, environment_);
     const std::string name = settings_.named("auth-token-file");
-    const std::string is_path = name + " is " + config::in_quotes(path);
-    if (!file.error.empty()) return fail(is_path + ": it cannot be read: " + file.error);
-    const auto token = config::parse_token(config::trimmed(file.text));
-    if (!token) {
-      return fail(is_path + ": the file must hold " +
-                  rule_of(*find_option(settings_.table(), "auth-token")));
+    if (!file.error.empty()) {
+      return fail(name + " is " + config::in_quotes(path) + ": " + file.error);
     }
-    if (!options.auth_token.empty() && options.auth_token != *token) {
+    const auto& tokens = file.tokens;
+    if (!options.auth_token.empty() &&
+        std::find(tokens.begin(), tokens.end(), options.auth_token) == tokens.end()) {
       return fail(settings_.named("auth-token") + " differs from what " + name +
                   " holds: give one of them");
     }
     if (file.open_to_others) warn(config::open_to_others(path));
-    options.secret = *token;
+    options.secret = tokens.front();
+    if (tokens.size() > 1) options.second_secret = tokens.back();
     return true;
   }
 

@@ -166,21 +166,31 @@ TEST(LoadOptionsErrors, TokenFile) {
     const char* what;
     const char* text;
     const char* secret;
+    const char* second = "";
   } cases[] = {
-      {"plain", "hunter2", "hunter2"},      {"a newline", "hunter2\n", "hunter2"},
-      {"CRLF", "hunter2\r\n", "hunter2"},   {"space around", "\n\t hunter2  \n\n", "hunter2"},
-      {"space within", "a b", "a b"},       {"empty", "", nullptr},
-      {"only space", " \r\n\t\n", nullptr}, {"two lines", "hunter2\nhunter3\n", nullptr},
+      {"plain", "hunter2", "hunter2"},
+      {"a newline", "hunter2\n", "hunter2"},
+      {"CRLF", "hunter2\r\n", "hunter2"},
+      {"space around", "\n\t hunter2  \n\n", "hunter2"},
+      {"space within", "a b", "a b"},
+      {"two lines", "hunter2 \r\n\thunter3\n", "hunter2", "hunter3"},
+      {"empty", "", nullptr},
+      {"only space", " \r\n\t\n", nullptr},
+      {"three lines", "hunter2\nhunter3\nhunter4\n", nullptr},
+      {"an empty line between", "hunter2\n\nhunter3\n", nullptr},
+      {"a line end of old", "hunter2\rhunter3", nullptr},
   };
-  for (const auto& [what, text, secret] : cases) {
+  for (const auto& [what, text, secret, second] : cases) {
     const FakeEnvironment machine{.files = {{"t", {.text = text}}}};
     const Loaded loaded = machine.load({"--auth-token-file=t"});
     EXPECT_EQ(loaded.error, secret != nullptr
                                 ? ""
                                 : "--auth-token-file from the command line is 't': the file must "
-                                  "hold one line of text, not empty, at most 65536 bytes")
+                                  "hold one or two lines of text, none of them empty, at most "
+                                  "65536 bytes each")
         << what;
     EXPECT_EQ(loaded.options.secret, secret != nullptr ? secret : "") << what;
+    EXPECT_EQ(loaded.options.second_secret, second) << what;
     EXPECT_TRUE(loaded.warnings.empty()) << what;
   }
   EXPECT_EQ(FakeEnvironment().load({"--auth-token-file=t"}).error,
@@ -191,6 +201,8 @@ TEST(LoadOptionsErrors, TokenFile) {
 TEST(LoadOptionsErrors, TokenAndTokenFileMustAgree) {
   FakeEnvironment machine{.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2"}},
                           .files = {{"t", {.text = "hunter2\n"}}}};
+  EXPECT_EQ(machine.load({"--auth-token-file=t"}).error, "");
+  machine.files["t"].text = "hunter3\nhunter2\n";
   EXPECT_EQ(machine.load({"--auth-token-file=t"}).error, "");
   machine.files["t"].text = "hunter3\n";
   EXPECT_EQ(machine.load({"--auth-token-file=t"}).error,

@@ -202,8 +202,11 @@ constexpr auto kAccess = in_group(
              "The auth token, a secret that clients must know. Ends protected mode. "
              "--auth-token-file keeps it "
              "from those who can list processes."),
-        optional_file("auth-token-file", "DFLOCKD_AUTH_TOKEN_FILE",
-                      "The file that holds the auth token; space around it does not count."),
+        optional_file(
+            "auth-token-file", "DFLOCKD_AUTH_TOKEN_FILE",
+            "The file that holds the auth token; space around it does not count. Of two lines both "
+            "are good, so that clients change one after the other. SIGHUP reads it "
+            "again."),
     }));
 
 constexpr auto kDurability = in_group(
@@ -349,7 +352,8 @@ constexpr auto kSignals = std::to_array<Note>({
     {"SIGTERM, SIGINT",
      "Grant no more, and close connections that hold nothing; those that hold may renew and "
      "release. Stop when they are gone, or after --shutdown-timeout, or at a second signal."},
-    {"SIGHUP", "Read certificates again. Connections keep those they began with."},
+    {"SIGHUP",
+     "Read certificates and --auth-token-file again. Connections keep those they began with."},
 });
 
 constexpr auto kDflockdFiles = std::to_array<Note>({

@@ -65,6 +65,7 @@ struct Options {
   std::string auth_token{};
   std::string auth_token_file{};
   std::string secret{};  // the token, whichever of the two it came by; empty: no token is asked for
+  std::string second_secret{};  // as good as the first, while it takes its place; from the file
 
   // Durability.
   std::string wal{};    // a directory; empty: nothing is kept

@@ -116,12 +116,14 @@ class SessionHarness {
                   .hash_seed = 1}};
   SignalHub hub_;
   TokenSource secrets_;
+  const AuthTokens tokens_{options_};
   WorkerStats stats_;
   SessionHost host_{{.options = options_,
                      .engine = engine_,
                      .hub = hub_,
                      .feed = feed_,
                      .secrets = secrets_,
+                     .tokens = tokens_,
                      .stats = stats_,
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
                      .ask =
