@@ -1,13 +1,16 @@
 #include "config/environment.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -50,6 +53,19 @@ Environment process_environment() {
   return {.variable = [](const char* name) -> const char* { return std::getenv(name); },
           .read_file = read_file,
           .cores = std::thread::hardware_concurrency()};
+}
+
+void hide_variable(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr) return;
+  const std::string kept = value;
+  const std::string start = std::string(name) + '=';
+  for (char** variable = environ; *variable != nullptr; ++variable) {  // it may be there twice
+    if (!std::string_view(*variable).starts_with(start)) continue;
+    char* const shown = *variable + start.size();
+    std::memset(shown, '*', std::strlen(shown));
+  }
+  ::setenv(name, kept.c_str(), 1);
 }
 
 }  // namespace lockd::config

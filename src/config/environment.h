@@ -25,4 +25,9 @@ struct Environment {
 
 Environment process_environment();
 
+// Moves the variable's value away from where others can read it: /proc shows the memory that the
+// environment of a process began in, to its children too. It is found by its name as before.
+// Precondition: there are no other threads.
+void hide_variable(const char* name);
+
 }  // namespace lockd::config

@@ -37,10 +37,21 @@ int execute(const config::Parsed& parsed, Output& output) {
   return execute_of(*parsed.place.command)({parsed.place, parsed.arguments, settings, output});
 }
 
+// Others can read the arguments and the environment of a process, a command that it runs among
+// them; not for longer than it takes to get here.
+void hide_secrets(const config::Parsed& parsed) {
+  config::scrub(parsed.secrets);
+  for (const config::Option& option : connection_options()) {
+    if (!option.secret) continue;
+    for (const char* name : option.variables) {
+      if (name != nullptr) config::hide_variable(name);
+    }
+  }
+}
+
 int run(int argc, char** argv) {
   const config::Parsed parsed = parse_arguments(program(), {argv + 1, argv + argc});
-  // Others can read the arguments of a process; not for longer than it takes to get here.
-  config::scrub(parsed.secrets);
+  hide_secrets(parsed);
   Output output(stdout);
   try {
     return execute(parsed, output);

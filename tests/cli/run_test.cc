@@ -125,6 +125,16 @@ TEST_F(RunTest, TheCommandSeesNoSecrets) {
   Words keeping = words;
   keeping.insert(keeping.begin() + 1, "--keep-auth");
   EXPECT_EQ(lockctl(keeping, by_value).output, "[hushx]\n");
+  // Nor where lockctl has them.
+  Words looking = words;
+  looking.back() = "tr '\\0' ' ' < /proc/$PPID/environ";
+  for (const bool keeps : {false, true}) {
+    if (keeps) looking.insert(looking.begin() + 1, "--keep-auth");
+    const Finished looked = lockctl(looking, by_value);
+    EXPECT_EQ(looked.status, 0);
+    EXPECT_EQ(looked.output.find("hush"), std::string::npos) << looked.output;
+    EXPECT_NE(looked.output.find("LOCKD_AUTH_TOKEN=****"), std::string::npos) << looked.output;
+  }
   // Nor does anybody else who looks at the arguments.
   const Finished typed = lockctl({"run", "-s", address_of(guarded), "--token", "hush", "k", "-c",
                                   "tr '\\0' ' ' < /proc/$PPID/cmdline"});
