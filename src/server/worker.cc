@@ -1,6 +1,9 @@
 #include "server/worker.h"
 
+#include <sys/socket.h>
+
 #include <array>
+#include <boost/asio/ip/tcp.hpp>
 #include <chrono>
 #include <ctime>
 #include <utility>
@@ -25,6 +28,14 @@ std::string http_date() {
   std::array<char, 40> text;
   return {text.data(),
           std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
+}
+
+// Whether it came to an address that only this machine reaches.
+bool is_at_loopback(int socket) {
+  boost::asio::ip::tcp::endpoint local;
+  auto size = static_cast<socklen_t>(local.capacity());
+  if (::getsockname(socket, local.data(), &size) != 0) return true;  // it has no peer any more
+  return unmapped(local.address()).is_loopback();
 }
 
 }  // namespace
@@ -107,7 +118,7 @@ void Worker::admit(Protocol protocol, Descriptor socket, const boost::asio::ip::
   if (is_line) {
     session = std::make_unique<LineSession>(host_.context(), id);
   } else {
-    session = std::make_unique<HttpSession>(host_.context(), id);
+    session = std::make_unique<HttpSession>(host_.context(), id, is_at_loopback(socket.get()));
   }
   auto connection = std::make_unique<ClientConnection>(
       *this, std::move(socket), server_.tls.open_channel(), protocol, address);

@@ -147,11 +147,70 @@ TEST(HttpHost, InProtectedModeItMustBeOurs) {
   EXPECT_EQ(client.read_reply().status, 200);
 }
 
-TEST(HttpHost, ElsewhereItMayBeAny) {
-  HttpServer server;
-  HttpClient client = server.browse();
+// Naming loopback is no less safe than naming no host.
+TEST(HttpHost, OverLoopbackItMustBeOurs) {
+  Options everywhere = http_options();
+  everywhere.http_addr->host = "0.0.0.0";
+  for (const Options& options : {http_options(), everywhere}) {
+    HttpServer server(options);
+    HttpClient client = server.browse();
+    for (const char* host : {"localhost", "127.0.0.1:80", "[::1]:80", "my.localhost:1"}) {
+      client.host = host;
+      EXPECT_EQ(client.get("/v1/stats").status, 200) << host;
+    }
+    for (const char* host : {"example.com", "localhost.example.com:8080"}) {
+      client.host = host;
+      const HttpReply reply = client.get("/v1/stats");
+      EXPECT_EQ(shown(reply), R"(403 {"error":"foreign_host"})") << host;
+      EXPECT_NE(reply.text("detail").find("--http-allow-host"), std::string::npos);
+      EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "evil")).status, 403) << host;
+      EXPECT_EQ(client.get("/").status, 403) << host;
+      for (const char* path : kHealthCalls) EXPECT_EQ(client.get(path).status, 200) << path;
+    }
+  }
+}
+
+TEST(HttpHost, NamesThatWereGivenAreOurs) {
+  Options options = http_options();
+  options.http_allow_host = {"locks.example", "b.example"};
+  HttpServer named(options);
+  options.http_addr->host = "";
+  HttpServer in_protected_mode(options);
+  for (HttpServer* server : {&named, &in_protected_mode}) {
+    HttpClient client = server->browse();
+    for (const char* host : {"locks.example", "Locks.Example:443", "b.example", "localhost"}) {
+      client.host = host;
+      EXPECT_EQ(client.get("/v1/stats").status, 200) << host;
+    }
+    for (const char* host : {"example", "a.locks.example", "locks.example.evil"}) {
+      client.host = host;
+      EXPECT_EQ(client.get("/v1/stats").status, 403) << host;
+    }
+  }
+  options.http_allow_host = {"*"};
+  HttpServer any(options);
+  HttpClient client = any.browse();
   client.host = "example.com";
   EXPECT_EQ(client.get("/v1/stats").status, 200);
+}
+
+TEST(HttpHost, WithATokenItMayBeAny) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  client.host = "example.com";
+  EXPECT_EQ(ask_with(client, "Authorization: Bearer open sesame\r\n", "/v1/stats").status, 200);
+}
+
+TEST(HttpHost, FromOtherMachinesItMayBeAny) {
+  Options options = http_options();
+  options.http_addr->host = "0.0.0.0";
+  HttpServer server(options);
+  for (const std::string& address : outer_addresses()) {
+    HttpClient outside = server.browse(address);
+    if (!outside.connected()) continue;  // of a family that the server does not listen on
+    outside.host = "example.com";
+    EXPECT_EQ(outside.get("/v1/stats").status, 200) << address;
+  }
 }
 
 std::string own_origin() { return tests_use_tls() ? "https://localhost" : "http://localhost"; }
@@ -181,6 +240,31 @@ TEST(HttpOrigin, AForeignOneIsRefused) {
   }
   client.fields = "";
   EXPECT_EQ(client.get("/v1/locks?idle=true").body, R"({"locks":[]})");
+}
+
+// What a page elsewhere has a browser load, as an image or by a form, has no origin.
+TEST(HttpOrigin, WhatAnotherSiteAsksIsRefused) {
+  Options options = http_options();
+  options.http_allow_origin = {"https://a.example"};
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  const std::string cross = "sec-fetch-site: Cross-Site\r\n";
+  for (const char* target : {"/v1/stats", "/v1/events", "/metrics", "/nowhere"}) {
+    EXPECT_EQ(shown(ask_with(client, cross, target)), R"(403 {"error":"foreign_origin"})")
+        << target;
+  }
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "evil")).status, 403);
+  for (const char* path : kHealthCalls) EXPECT_EQ(client.get(path).status, 200) << path;
+  EXPECT_EQ(ask_with(client, cross + "Origin: https://b.example\r\n", "/v1/stats").status, 403);
+  EXPECT_EQ(ask_with(client, cross + "Origin: https://a.example\r\n", "/v1/stats").status, 200);
+  // A link to the page is no call.
+  if (find_web_file("/") != nullptr) {
+    EXPECT_EQ(ask_with(client, cross, "/").status, 200);
+  }
+  for (const char* site : {"same-origin", "same-site", "none", ""}) {
+    const std::string fields = "Sec-Fetch-Site: " + std::string(site) + "\r\n";
+    EXPECT_EQ(ask_with(client, fields, "/v1/stats").status, 200) << site;
+  }
 }
 
 TEST(HttpOrigin, OneThatWasNamedMayCall) {

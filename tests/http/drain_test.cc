@@ -129,7 +129,7 @@ TEST(HttpDrain, WhatIsHalfThereIsAnswered) {
   const std::string begun = "GET /readyz HTTP/1.1\r\n";
   probe.send(begun);
   live.send("GET /healthz HTTP/1.1\r\n");
-  call.send("POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 24\r\n\r\n{");
+  call.send("POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Length: 24\r\n\r\n{");
   // The one loop has read what came before it answers what came after.
   while (observer.get("/v1/overview").json().at("connections").as_int64() < 4) {
   }

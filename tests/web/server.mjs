@@ -84,7 +84,7 @@ export class Server {
     const socket = connect(this.port, '127.0.0.1');
     const requests = keys.map((key) => {
       const body = JSON.stringify({ key, holder: 'many', ttl_ms: 3_600_000 });
-      const head = `POST /v1/acquire HTTP/1.1\r\nHost: lockd\r\nContent-Length: ${body.length}`;
+      const head = `POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}`;
       return `${head}\r\n\r\n${body}`;
     });
     const inFlight = 500; // requests that are on their way at once

@@ -14,10 +14,11 @@ struct HttpRequest {
   bool http_1_0 = false;
   bool keep_alive = false;  // its connection, as far as the client is concerned
   bool has_origin = false;
-  std::string target;         // path and query, as sent; begins with '/'
-  std::string host;           // empty only in HTTP/1.0
-  std::string origin;         // of the page whose script asks, if a browser asks
-  std::string authorization;  // scheme and credentials
+  bool is_cross_site = false;  // a browser says that a page of another site makes it ask
+  std::string target;          // path and query, as sent; begins with '/'
+  std::string host;            // empty only in HTTP/1.0
+  std::string origin;          // of the page whose script asks, if a browser asks
+  std::string authorization;   // scheme and credentials
   std::string body;
 };
 

@@ -181,7 +181,7 @@ void RequestParser::on_request_impl(http::verb method, View, View target, int ve
   if (!target.starts_with('/')) refuse(code, 400, "the target must be a path");
 }
 
-void RequestParser::on_field_impl(Field field, View, View value, Code& code) {
+void RequestParser::on_field_impl(Field field, View name, View value, Code& code) {
   if (is_header_done()) return refuse(code, 400, "a trailer");
   switch (field) {
     case Field::host:
@@ -201,7 +201,10 @@ void RequestParser::on_field_impl(Field field, View, View value, Code& code) {
       expects_continue_ = boost::beast::iequals(value, "100-continue");
       if (!expects_continue_) refuse(code, 417, "Expect may only be 100-continue");
       return;
-    default: return;
+    default:
+      if (!boost::beast::iequals(name, "Sec-Fetch-Site")) return;
+      request_.is_cross_site |= boost::beast::iequals(value, "cross-site");
+      return;
   }
 }
 

@@ -157,11 +157,16 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
            out);
     return false;
   }
-  if (context_.options.http_is_protected() && !request.host.empty() && !is_own_name(request.host)) {
-    refuse({403, "protected_mode", "in protected mode Host must be localhost or an address"}, out);
+  if (!is_allowed_host(request.host)) {
+    refuse({403, context_.options.http_is_protected() ? "protected_mode" : "foreign_host",
+            "without a token Host must be localhost or an address: see --http-allow-host"},
+           out);
     return false;
   }
-  if (request.has_origin && !is_allowed_origin(request)) {
+  // A browser need not name the origin of what it loads for a page. Ours may be linked to.
+  const bool is_foreign_page = request.has_origin ? !is_allowed_origin(request)
+                                                  : request.is_cross_site && call != HttpCall::page;
+  if (is_foreign_page) {
     refuse({403, "foreign_origin", "this origin is not allowed: see --http-allow-origin"}, out);
     return false;
   }
@@ -176,6 +181,18 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
     return false;
   }
   return true;
+}
+
+// While no proof is asked for, being on this machine is one, and so a browser on it must not be led
+// here by another name.
+bool HttpSession::is_allowed_host(std::string_view host) const {
+  const Options& options = context_.options;
+  if (options.demands_proof() || !(at_loopback_ || options.http_is_protected())) return true;
+  if (host.empty() || is_own_name(host)) return true;  // HTTP/1.0, which no browser speaks
+  const auto& allowed = options.http_allow_host;
+  return std::any_of(allowed.begin(), allowed.end(), [&](const std::string& name) {
+    return name == "*" || boost::beast::iequals(name, host_name(host));
+  });
 }
 
 // The page's own requests are; so are those of origins that were named.

@@ -22,7 +22,9 @@ namespace lockd {
 
 class HttpSession final : public ServerSession {
  public:
-  HttpSession(SessionContext& context, SessionId id) : ServerSession(context, id) {}
+  // `at_loopback`: it came to an address that only this machine reaches.
+  HttpSession(SessionContext& context, SessionId id, bool at_loopback = false)
+      : ServerSession(context, id), at_loopback_(at_loopback) {}
 
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
@@ -76,6 +78,7 @@ class HttpSession final : public ServerSession {
   // Getting to the call.
   void execute(const HttpRequest& request, std::string& out);
   bool admit(const HttpRequest& request, HttpCall call, std::string& out);
+  bool is_allowed_host(std::string_view host) const;
   bool is_allowed_origin(const HttpRequest& request);
   bool knows_token(std::string_view authorization) const;
   void answer_options(const Route* route, std::string& out);
@@ -117,6 +120,7 @@ class HttpSession final : public ServerSession {
   std::string_view report_type() const;
   ReplyHead head(int status, std::string_view type, std::string_view fields);
 
+  const bool at_loopback_;
   std::unique_ptr<RequestParser> parser_;  // while a request is being received
   std::uint64_t requests_ = 0;
   State state_ = State::listening;

@@ -62,6 +62,7 @@ Options options_of(const Settings& settings) {
   options.http_addr = endpoint_of(settings.text("http-addr"));
   options.metrics = settings.is_on("metrics");
   options.http_allow_origin = list_of(settings.text("http-allow-origin"));
+  options.http_allow_host = list_of(settings.text("http-allow-host"));
   options.threads = whole("threads");
   options.default_lease_ttl = settings.seconds("default-lease-ttl");
   options.lease_sweep_interval = settings.seconds("lease-sweep-interval");

@@ -25,6 +25,7 @@ std::vector<std::string> samples(const Option& option) {
   if (name == "host") return {"::1", "10.0.0.1", "localhost"};
   if (name == "http-addr" || name == "addr") return {"[::1]:1", ":2", "a.b:3"};
   if (name == "http-allow-origin") return {"*", "http://a:1", "https://a,https://b"};
+  if (name == "http-allow-host") return {"*", "a.example", "a,b.example"};
   if (name == "wal-sync") return {"10ms", "2s", "3s"};
   if (name == "log-level") return {"trace", "warn", "error"};
   if (name == "log-format") return {"json", "text", "json"};

@@ -34,6 +34,11 @@ bool is_origin(std::string_view text) {
          text.find_first_of(" \t\r\n") == std::string_view::npos;
 }
 
+// Without a port; or `*`.
+bool is_host_name(std::string_view text) {
+  return text == "*" || config::parse_host(text).has_value();
+}
+
 bool is_endpoint(std::string_view text) {
   const auto address = config::parse_address(text);
   return address && !address->host.empty() && address->port != 0;
@@ -135,6 +140,15 @@ constexpr auto kListening = in_group(
               .parse = parse_list<is_origin>,
               .default_note = "none"},
              "Whose pages may call HTTP from a browser, besides the server's own."),
+        text("http-allow-host", "NAMES",
+             {.variables = {"DFLOCKD_HTTP_ALLOW_HOST"},
+              .rule = "*, or host names without a port, separated by commas",
+              .parse = parse_list<is_host_name>,
+              .repeats = true,
+              .default_note = "none"},
+             "By what names, besides localhost and addresses, HTTP may be asked over loopback "
+             "while neither an auth token nor client certificates are asked for: those that a "
+             "proxy passes on in Host."),
         whole("threads", 1, kThreadsMax,
               {.variables = {"DFLOCKD_THREADS"}, .default_note = "the number of cores"},
               "How many threads serve connections."),

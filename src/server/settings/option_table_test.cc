@@ -52,6 +52,7 @@ const struct {
     {"http-addr", {"DFLOCKD_HTTP_ADDR"}, "off", ":8080"},
     {"metrics", {"DFLOCKD_METRICS"}, "true when HTTP is on", "false"},
     {"http-allow-origin", {"DFLOCKD_HTTP_ALLOW_ORIGIN"}, "none", ""},  // "unless it is allowed"
+    {"http-allow-host", {"DFLOCKD_HTTP_ALLOW_HOST"}, "none", ""},
     {"wal", {"DFLOCKD_WAL"}, "off", ""},
     {"wal-sync", {"DFLOCKD_WAL_SYNC"}, "always", ""},
     {"log-level", {"DFLOCKD_LOG_LEVEL"}, "info", ""},
@@ -214,6 +215,9 @@ const Rule kRules[] = {
      {"*", "https://a.example", "http://a:80,https://[::1]:1"},
      {"", "a", "a.example", "://a", "https://", "https://a/", "https://a,", ",https://a",
       "https://a, https://b", "https://a b", "https://u@a", "https://a\nb"}},
+    {{"http-allow-host"},
+     {"*", "a.example", "localhost,a-b.example"},
+     {"", "a.example:80", "a,", ",a", "a, b", "a b", "http://a", "a/b", "-a"}},
     {{"wal-sync"},
      {"always", "10ms", "1s", "1.5ms", "0.000001ms"},
      {"", "0ms", "0s", "10", "ms", "s", "-1s", "10 ms", "1m", "10us", "Always", "never",

@@ -91,6 +91,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "# http-addr: off                        # default\n"
             "metrics = false                         # default\n"
             "# http-allow-origin: none               # default\n"
+            "# http-allow-host: none                 # default\n"
             "threads = 4                             # default\n"
             "\n"
             "# Leases and keys\n"

@@ -37,6 +37,7 @@ struct Options {
   std::optional<Endpoint> http_addr{};           // none: HTTP is off
   bool metrics = false;                          // as loaded: whether /metrics is served
   std::vector<std::string> http_allow_origin{};  // whose pages may call; "*": all
+  std::vector<std::string> http_allow_host{};    // by what names it is reached; "*": any
   std::uint32_t threads = 0;                     // as loaded: never 0
 
   // Leases and keys.
