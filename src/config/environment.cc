@@ -22,6 +22,13 @@ constexpr std::size_t kFileSizeMax = std::size_t{1} << 20;
 
 std::string describe_errno() { return std::generic_category().message(errno); }
 
+bool is_open_to_others(int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0) return false;
+  const mode_t others = status.st_uid == 0 ? S_IROTH : S_IROTH | S_IRGRP;
+  return (status.st_mode & others) != 0;
+}
+
 FileText read_file(const std::string& path) {
   FileText file;
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(path.c_str(), "re"),
@@ -31,9 +38,7 @@ FileText read_file(const std::string& path) {
     file.error = describe_errno();
     return file;
   }
-  struct stat status {};
-  file.open_to_others =
-      fstat(fileno(stream.get()), &status) == 0 && (status.st_mode & S_IROTH) != 0;
+  file.open_to_others = is_open_to_others(fileno(stream.get()));
   std::array<char, 4096> buffer;
   while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), stream.get())) {
     file.text.append(buffer.data(), size);

@@ -11,9 +11,11 @@ namespace lockd::config {
 
 struct FileText {
   std::string text{};
-  std::string error{};          // why there is no text: "No such file or directory"
-  bool open_to_others = false;  // readable by every user of the machine
-  bool missing = false;         // the error is that there is no such file
+  std::string error{};  // why there is no text: "No such file or directory"
+  // Readable by every user of the machine, or by a group. A group may have been given leave by
+  // root: it is how services come by certificates.
+  bool open_to_others = false;
+  bool missing = false;  // the error is that there is no such file
 };
 
 struct Environment {

@@ -168,7 +168,7 @@ Settings load_settings(std::span<const Option> table, std::span<const Given> giv
 }
 
 std::string open_to_others(const std::string& path) {
-  return in_quotes(path) + " holds a secret and every user can read it: chmod o-r";
+  return in_quotes(path) + " holds a secret and others can read it: chmod go-r";
 }
 
 }  // namespace lockd::config

@@ -68,7 +68,7 @@ Settings load_settings(std::span<const Option> table, std::span<const Given> giv
                        const Environment& environment, Precedence precedence,
                        const std::string& default_file = {});
 
-// "'f' holds a secret and every user can read it": a warning.
+// "'f' holds a secret and others can read it": a warning.
 std::string open_to_others(const std::string& path);
 
 // A TOML file, flat, under the names of the options:

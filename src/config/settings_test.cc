@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -165,7 +166,7 @@ TEST(Settings, WarnOfAFileWithASecretThatOthersCanRead) {
   Machine machine;
   machine.files["f"] = {.text = "secret = 's'", .open_to_others = true};
   EXPECT_EQ(machine.load({"--config=f"}).warnings,
-            Lines{"'f' holds a secret and every user can read it: chmod o-r"});
+            Lines{"'f' holds a secret and others can read it: chmod go-r"});
 }
 
 TEST(Environment, IsThatOfTheProcess) {
@@ -181,6 +182,14 @@ TEST(Environment, IsThatOfTheProcess) {
   EXPECT_FALSE(process.read_file(path).open_to_others);
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);
   EXPECT_TRUE(process.read_file(path).open_to_others);
+  // Root may give leave to a group.
+  const bool is_root = ::geteuid() == 0;
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  EXPECT_EQ(process.read_file(path).open_to_others, !is_root);
+  if (is_root) {
+    ASSERT_EQ(::chown(path.c_str(), 1, 1), 0);
+    EXPECT_TRUE(process.read_file(path).open_to_others);
+  }
   std::remove(path.c_str());
   EXPECT_EQ(process.read_file(path).error, "No such file or directory");
   EXPECT_TRUE(process.read_file(path).missing);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/ip/address.hpp>
 #include <cstddef>
 #include <optional>
 #include <utility>
@@ -98,6 +99,14 @@ Options options_of(const Settings& settings) {
   return options;
 }
 
+// Fewer characters can be tried one after the other.
+constexpr std::size_t kTokenSizeMin = 16;
+
+bool is_loopback(const std::string& host) {
+  boost::system::error_code error;
+  return host == "localhost" || boost::asio::ip::make_address(host, error).is_loopback();
+}
+
 // Each step returns false when the start ends there, with the reason in `error`.
 class Loader {
  public:
@@ -119,7 +128,10 @@ class Loader {
     if (!fail(settings_.error)) return std::move(loaded_);
     derive();
     loaded_.options = options_of(settings_);
-    if (check_tls() && find_secret() && check_cluster()) warn_of_useless();
+    if (check_tls() && find_secret() && check_cluster()) {
+      warn_of_useless();
+      warn_of_unsafe();
+    }
     return std::move(loaded_);
   }
 
@@ -224,6 +236,40 @@ class Loader {
     if (options.max_connections != 0 && options.max_connections_per_ip > options.max_connections) {
       warn(settings_.named("max-connections-per-ip") +
            " has no effect: it is more than --max-connections");
+    }
+  }
+
+  // Values that let in more than may be meant, or that show a secret.
+  void warn_of_unsafe() {
+    const Options& options = loaded_.options;
+    const bool line_abroad = options.port && !is_loopback(options.host);
+    const bool http_abroad = options.http_addr && !is_loopback(options.http_addr->host);
+    const std::string serves_all =
+        " serves whoever can reach it: set --auth-token-file, or --tls-client-ca";
+    if (line_abroad && !options.demands_proof() && !options.line_is_protected()) {
+      warn(settings_.named("host") + serves_all);
+    }
+    if (http_abroad && !options.demands_proof() && !options.http_is_protected()) {
+      warn(settings_.named("http-addr") + serves_all);
+    }
+    if (!options.secret.empty()) warn_of_weak_token(line_abroad || http_abroad);
+    // Whether these can be read at all is seen when they are used.
+    for (const std::string& path :
+         {options.tls_key, options.etcd_key, options.etcd_password_file}) {
+      const bool is_open = !path.empty() && environment_.read_file(path).open_to_others;
+      if (is_open) warn(config::open_to_others(path));
+    }
+  }
+
+  void warn_of_weak_token(bool abroad) {
+    const Options& options = loaded_.options;
+    if (abroad && options.tls_cert.empty()) {
+      warn("the auth token crosses the network in plain text: set --tls-cert and --tls-key");
+    }
+    for (const std::string& token : {options.secret, options.second_secret}) {
+      if (token.empty() || token.size() >= kTokenSizeMin) continue;
+      warn("an auth token of fewer than " + std::to_string(kTokenSizeMin) +
+           " characters can be guessed: make it longer, at random");
     }
   }
 

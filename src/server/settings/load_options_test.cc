@@ -148,7 +148,7 @@ TEST(LoadOptions, WarnsWhenEnvironmentAndFlagDiffer) {
             Lines{"--port: '7000' from DFLOCKD_PORT is used, not '6001' from the command line"});
   EXPECT_EQ(machine.load({"--port=07000"}).warnings, Lines{});
 
-  machine.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2"}};
+  machine.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2 and his dog"}, {"DFLOCKD_HOST", "::1"}};
   EXPECT_EQ(machine.load({"--auth-token=hunter3"}).warnings,
             Lines{"--auth-token: the value from DFLOCKD_AUTH_TOKEN is used, not the one from the "
                   "command line"});
