@@ -41,6 +41,7 @@ void Nemesis::add_blows_to_servers() {
     end_life("term", victim, [&] { victim.stop(); });
   });
   blows_.emplace_back([this] { drain(); });
+  blows_.emplace_back([this] { withhold_descriptors(); });
   blows_.emplace_back([this] {
     ProcessSubject& victim = process();
     const Instant begun = now();
@@ -78,6 +79,8 @@ void Nemesis::drain() {
 void Nemesis::add_blows_to_disks_and_clocks() {
   blows_.emplace_back([this] { fail_sync(); });
   blows_.emplace_back([this] { disturb("enospc", &LiveFaults::full, 1); });
+  blows_.emplace_back([this] { start_on_full_disk(); });
+  blows_.emplace_back([this] { fill_disk_for_renewals(); });
   blows_.emplace_back(
       [this] { disturb("slow_disk", &LiveFaults::slow_us, between(1000, 20'000)); });
   blows_.emplace_back([this] { disturb("short_writes", &LiveFaults::halves, 1); });
@@ -105,6 +108,40 @@ void Nemesis::disturb(std::string_view name, std::atomic<std::int64_t> LiveFault
   pause_ms(200, 900);
   victim.faults().*setting = 0;
   recording_.note_fault(name, victim.settings().number, victim.place().life, begun, now());
+}
+
+void Nemesis::withhold_descriptors() {
+  ProcessSubject& victim = process();
+  const Instant begun = now();
+  victim.withhold_descriptors();
+  pause_ms(200, 900);
+  victim.grant_descriptors();
+  recording_.note_fault("no_descriptors", victim.settings().number, victim.place().life, begun,
+                        now());
+}
+
+// What it holds can be renewed and released all the same.
+void Nemesis::start_on_full_disk() {
+  ProcessSubject& victim = process();
+  end_life("full_start", victim, [&] {
+    victim.kill();
+    victim.faults().full = 1;
+  });
+  pause_ms(200, 900);
+  victim.faults().full = 0;
+}
+
+// For so long that what is kept for renewals may come to its end.
+void Nemesis::fill_disk_for_renewals() {
+  ProcessSubject& victim = process();
+  const std::uint16_t number = victim.settings().number;
+  const Instant begun = now();
+  victim.faults().full = 1;
+  victims_.clients->keep(number, 1, between(kSecond / 2, 2 * kSecond));
+  victims_.clients->keep(number, 4, 0);
+  pause_ms(1000, 2500);
+  victim.faults().full = 0;
+  recording_.note_fault("full_renewals", number, victim.place().life, begun, now());
 }
 
 // It must end by itself. From the failure on it may promise nothing.

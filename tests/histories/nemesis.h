@@ -44,6 +44,9 @@ class Nemesis {
   void disturb(std::string_view name, std::atomic<std::int64_t> LiveFaults::*setting,
                std::int64_t value);
   void drain();
+  void start_on_full_disk();
+  void fill_disk_for_renewals();
+  void withhold_descriptors();
   void fail_sync();
   void reboot();
 

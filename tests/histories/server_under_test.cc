@@ -126,6 +126,16 @@ void ProcessSubject::await_failure() {
 void ProcessSubject::freeze() { ::kill(process_->pid(), SIGSTOP); }
 void ProcessSubject::thaw() { ::kill(process_->pid(), SIGCONT); }
 
+void ProcessSubject::withhold_descriptors() {
+  ::prlimit(process_->pid(), RLIMIT_NOFILE, nullptr, &descriptors_);
+  const rlimit none{process_->descriptors(), descriptors_.rlim_max};
+  ::prlimit(process_->pid(), RLIMIT_NOFILE, &none, nullptr);
+}
+
+void ProcessSubject::grant_descriptors() {
+  ::prlimit(process_->pid(), RLIMIT_NOFILE, &descriptors_, nullptr);
+}
+
 void ProcessSubject::reboot() {
   std::array<char, 64> id;
   std::snprintf(id.data(), id.size(), "1b4e28ba-2fa1-11d2-883f-%012u", ++boots_);

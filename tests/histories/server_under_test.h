@@ -4,6 +4,8 @@
 // Somebody ends it and starts it again, on one thread; everybody may ask where it is.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -94,6 +96,9 @@ class ProcessSubject : public ServerUnderTest {
   void await_failure();
   void freeze();
   void thaw();
+  // It gets no descriptors but those that it has; and as many as before.
+  void withhold_descriptors();
+  void grant_descriptors();
 
   LiveFaults& faults() { return *faults_; }
   bool has_faults() const;
@@ -106,6 +111,7 @@ class ProcessSubject : public ServerUnderTest {
 
   LiveFaults* const faults_;
   unsigned boots_ = 0;
+  rlimit descriptors_{};
   std::optional<ServerProcess> process_;
 };
 
