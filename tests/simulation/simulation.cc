@@ -195,7 +195,9 @@ void Simulation::start_server() {
     return;
   }
   if (server_->has_journal()) log_.recovered(server_->durable(), server_->holds());
-  turn_is_due_ = journal_turn_is_due_ = false;
+  turn_is_due_ = false;
+  journal_turn_is_due_ = server_->has_journal();  // its thread begins with one
+  if (journal_turn_is_due_) agenda_.enter(now_ + delay(), What::journal_turns, life_);
   agenda_.enter(now_ + kSweepEvery, What::server_sweeps, life_);
   for (std::uint32_t i = 0; i < swarm_.clients; ++i) let_act(i, delay());
 }
