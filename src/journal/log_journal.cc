@@ -39,6 +39,12 @@ JournalId random_id() {
   return id;
 }
 
+// A segment that could not be made was never used: the old one serves a while longer. A fault of
+// the disk is another matter: what it holds is not known then.
+bool leaves_old_segment(const Fault& fault) {
+  return std::string_view(fault.operation) == "create" || fault.is_shortage();
+}
+
 }  // namespace
 
 LogJournal::LogJournal(Storage& storage, LogJournalOptions options)
@@ -98,11 +104,11 @@ Fault LogJournal::begin() {
 // be had either nothing is written until it can.
 Fault LogJournal::leave_last_runs_segment() {
   Fault fault = open_next();
-  if (!fault.is_no_space()) return fault;
+  if (!fault || !leaves_old_segment(fault)) return fault;
   if (const Fault kept = remove_next_segment()) return kept;
   fault = open_next_in_reserve(segment_->space());
   space_due_ns_ = now_ns_ + kLookForSpaceNs;
-  return fault.is_no_space() ? Fault{} : fault;
+  return leaves_old_segment(fault) ? Fault{} : fault;
 }
 
 // Whether the time that its header tells is this run's time: then this run may go on with it.
@@ -390,11 +396,8 @@ Fault LogJournal::enter_segment(std::unique_ptr<SegmentWriter>& next) {
   return {};
 }
 
-// A segment that could not be made was never used: the old one serves a while longer. A fault of
-// the disk is another matter: what it holds is not known then.
 void LogJournal::give_up_next_segment(const Fault& fault) {
-  const bool never_made = std::string_view(fault.operation) == "create";
-  if (!never_made && !fault.is_shortage()) return fail(fault.message());
+  if (!leaves_old_segment(fault)) return fail(fault.message());
   if (const Fault kept = remove_next_segment()) return fail(kept.message());
   segment_due_ns_ = now_ns_ + segment_pause_ns_;
   if (is_full()) segment_pause_ns_ = 2 * segment_pause_ns_;  // every try may cost some reserve

@@ -424,6 +424,23 @@ TEST_F(FullStartTest, WithoutAnythingToWriteIntoItStartsAndWaits) {
   EXPECT_EQ(std::count(recovered_.begin(), recovered_.end(), record_of(granted("a", 1))), 0);
 }
 
+// One shortage upon the other: it waits for both to pass.
+TEST_F(FullStartTest, ThenWithoutDescriptorsItWaitsOn) {
+  live_and_fill();
+  storage_.now.boot_id[0] ^= 1;
+  storage_.fault = [](const std::string& op) { return op.starts_with("create") ? ENOSPC : 0; };
+  open();
+  journal_->attach(source_.get());
+  storage_.fault = [](const std::string& op) { return op.starts_with("create") ? EMFILE : 0; };
+  for (int i = 0; i < 5; ++i) {
+    storage_.advance(100 * kMs);
+    journal_->turn();
+    ASSERT_EQ(journal_->state(), Journal::State::exhausted);
+  }
+  storage_.fault = nullptr;
+  expect_normal_service();
+}
+
 // On the same boot the last segment's clocks are right.
 TEST_F(FullStartTest, WithoutANameForASegmentItGoesOnInTheLast) {
   live_and_fill();
