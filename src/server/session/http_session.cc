@@ -158,9 +158,11 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
     return false;
   }
   if (!is_allowed_host(request.host)) {
-    refuse({403, context_.options.http_is_protected() ? "protected_mode" : "foreign_host",
-            "without a token Host must be localhost or an address: see --http-allow-host"},
-           out);
+    const std::string detail =
+        "without a token Host must be localhost or an address: see --http-allow-host";
+    const HttpError protects{403, "protected_mode", detail};
+    const HttpError checks{403, "foreign_host", detail};
+    refuse(context_.options.http_is_protected() ? protects : checks, out);
     return false;
   }
   // A browser need not name the origin of what it loads for a page. Ours may be linked to.
