@@ -1,13 +1,14 @@
 #include "net/listen.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace lockd {
@@ -36,11 +37,12 @@ int socket_option(int descriptor, int option) {
   return ::getsockopt(descriptor, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
-// A descriptor, or -1 with errno set.
-int open_at(const addrinfo& at) {
-  const int descriptor =
-      ::socket(at.ai_family, at.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at.ai_protocol);
-  if (descriptor < 0) return -1;
+// None, with errno set, when it cannot be.
+Descriptor open_at(const addrinfo& at) {
+  Descriptor opened(
+      ::socket(at.ai_family, at.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, at.ai_protocol));
+  if (!opened) return opened;
+  const int descriptor = opened.get();
   const int on = 1;
   const int off = 0;
   // A server that restarts must not wait for the connections of its predecessor to be forgotten.
@@ -49,12 +51,12 @@ int open_at(const addrinfo& at) {
     ::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   }
   if (::bind(descriptor, at.ai_addr, at.ai_addrlen) == 0 && ::listen(descriptor, kBacklog) == 0) {
-    return descriptor;
+    return opened;
   }
   const int error = errno;
-  ::close(descriptor);
+  opened.reset();
   errno = error;
-  return -1;
+  return opened;
 }
 
 }  // namespace
@@ -77,9 +79,9 @@ ListeningSocket listen_on(const std::string& host, std::uint16_t port) {
       return {.error = "cannot listen on " + where + ": " + ::gai_strerror(error)};
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-    const int descriptor = open_at(*found);
-    if (descriptor >= 0) {
-      return {descriptor, local_address(descriptor).port, found->ai_family == AF_INET6, {}};
+    if (Descriptor opened = open_at(*found)) {
+      const std::uint16_t taken = local_address(opened.get()).port;
+      return {.descriptor = std::move(opened), .port = taken};
     }
     if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) break;  // else: no IPv6 here
   }
@@ -94,7 +96,8 @@ ListeningSocket adopt_listener(int descriptor) {
     return {.error = "the socket that was passed, descriptor " + std::to_string(descriptor) +
                      ", is not a listening TCP socket"};
   }
-  return {descriptor, address.port, address.family == AF_INET6, {}};
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  return {.descriptor = Descriptor(descriptor), .port = address.port};
 }
 
 }  // namespace lockd

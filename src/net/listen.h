@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <string>
 
+#include "base/descriptor.h"
+
 namespace lockd {
 
 struct ListeningSocket {
-  int descriptor = -1;  // owned by the caller
+  Descriptor descriptor{};  // does not block
   std::uint16_t port = 0;
-  bool ipv6 = false;
-  std::string error;  // when there is no descriptor: one line for people
+  std::string error{};  // when there is no descriptor: one line for people
 };
 
 // An empty host is every address, of both families where there is IPv6. Port 0 picks a free one. A

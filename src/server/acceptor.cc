@@ -1,6 +1,5 @@
 #include "server/acceptor.h"
 
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -41,11 +40,7 @@ Acceptor::Acceptor(Loop& loop, Descriptor listening, WorkerStats& stats, Admit a
       reserve_(open_reserve()),
       pause_(loop.context()) {}
 
-bool Acceptor::open() {
-  const int flags = ::fcntl(listening_.get(), F_GETFL);
-  ::fcntl(listening_.get(), F_SETFL, flags | O_NONBLOCK);
-  return loop_.watch(listening_.get(), *this);
-}
+bool Acceptor::open() { return loop_.watch(listening_.get(), *this); }
 
 void Acceptor::close() {
   listening_.reset();

@@ -23,6 +23,7 @@ class Acceptor final : private Loop::Watched {
   // A client's socket, and its address.
   using Admit = std::function<void(Descriptor socket, const boost::asio::ip::address& peer)>;
 
+  // `listening` does not block.
   Acceptor(Loop& loop, Descriptor listening, WorkerStats& stats, Admit admit);
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;

@@ -14,7 +14,6 @@ Server::Server(const Options& options, std::function<void()> on_failure, OpenClu
 
 Server::~Server() {
   stop();
-  for (const Port* port : {&line_, &http_}) Descriptor(port->socket.descriptor).reset();
   tell({});
 }
 
@@ -46,28 +45,27 @@ std::string Server::open_ports(const std::vector<Systemd::Socket>& passed) {
   for (const Systemd::Socket& socket : passed) {
     const bool is_http = socket.name == "http" || !options.port.has_value();
     ListeningSocket& port = is_http ? http_.socket : line_.socket;
-    if (port.descriptor >= 0) {
+    if (port.descriptor) {
       return "systemd passes more than one socket for one port; the one for HTTP must have "
              "FileDescriptorName=http";
     }
     port = adopt_listener(socket.descriptor);
     if (!port.error.empty()) return port.error;
   }
-  if (options.port.has_value() && line_.socket.descriptor < 0) {
+  if (options.port.has_value() && !line_.socket.descriptor) {
     line_.socket = listen_on(options.host, *options.port);
     if (!line_.socket.error.empty()) return line_.socket.error;
   }
-  if (options.http_addr.has_value() && http_.socket.descriptor < 0) {
+  if (options.http_addr.has_value() && !http_.socket.descriptor) {
     http_.socket = listen_on(options.http_addr->host, options.http_addr->port);
   }
   return http_.socket.error;
 }
 
 std::string Server::accept_at(Port& port, Protocol protocol) {
-  Descriptor listening(std::exchange(port.socket.descriptor, -1));
-  if (!listening) return {};
+  if (!port.socket.descriptor) return {};
   Worker& first = *workers_.front();
-  port.acceptor.emplace(first.loop(), std::move(listening), first.stats(),
+  port.acceptor.emplace(first.loop(), std::move(port.socket.descriptor), first.stats(),
                         [this, protocol](Descriptor socket, const boost::asio::ip::address& peer) {
                           least_busy().let_in(protocol, std::move(socket), peer);
                         });

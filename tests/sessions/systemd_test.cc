@@ -78,7 +78,7 @@ TEST(Systemd, IsToldWhatTheServiceDoesAndPassesItsSocket) {
   NotifySocket notify;
   const ListeningSocket listening = listen_on("127.0.0.1", 0);
   ASSERT_EQ(listening.error, "");
-  const pid_t program = start_program(listening.descriptor, notify);
+  const pid_t program = start_program(listening.descriptor.get(), notify);
   EXPECT_EQ(notify.next(), "READY=1");
   EXPECT_EQ(notify.next(true), "WATCHDOG=1");
   EXPECT_EQ(LineClient(listening.port, 0, false).ask(request("ping", "", "")), "ok");
@@ -92,7 +92,6 @@ TEST(Systemd, IsToldWhatTheServiceDoesAndPassesItsSocket) {
   int status = 0;
   ASSERT_EQ(::waitpid(program, &status, 0), program);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  ::close(listening.descriptor);
 }
 
 config::Environment variables(const std::vector<std::pair<std::string, std::string>>& values) {
