@@ -160,9 +160,10 @@ void Connection::take(std::string_view bytes) {
 
 void Connection::resume_input() {
   if (state_ != State::open) return;
-  held_back_ = unread_size() > 0 && unsent_size() >= kUnsentMax;
-  if (unsent_size() >= kUnsentMax)
-    return;  // a peer that does not take its replies is given no more
+  // A peer that does not take its replies is given no more.
+  const bool is_behind = unsent_size() >= kUnsentMax;
+  held_back_ = is_behind && unread_size() > 0;
+  if (is_behind) return;
   if (unread_size() > 0) {
     const std::string_view unread = std::string_view(input_).substr(consumed_, kInputPerTurn);
     const std::size_t consumed = handler_.on_input(unread);
