@@ -1,0 +1,52 @@
+// Clients that behave, beside a test that does not: one keeps a lease of five seconds by renewing
+// it, one takes and releases a lock again and again, and, where the server has HTTP, one reads
+// /metrics.
+//
+// At the end of their scope they fail the test if any of their requests was not answered as it
+// should be, and print how long the slowest took.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "support/server_process.h"
+
+namespace lockd {
+
+class HonestClients {
+ public:
+  struct Setup {
+    std::string attack;          // what is printed
+    std::string token{};         // the auth token, if one is needed
+    bool reads_metrics = false;  // the server was given --http-addr
+  };
+
+  HonestClients(const ServerProcess& server, Setup setup);
+  ~HonestClients();
+  HonestClients(const HonestClients&) = delete;
+  HonestClients& operator=(const HonestClients&) = delete;
+
+ private:
+  using Clock = SteadyClock;
+
+  // What one of them is: asks something, and says what was wrong with the answer, if anything was.
+  using Round = std::function<std::string()>;
+  void start(const char* what, std::chrono::milliseconds pause, Round round);
+  void run(const char* what, std::chrono::milliseconds pause, const Round& round);
+  LineClient connect() const;
+
+  const ServerProcess& server_;
+  const Setup setup_;
+  std::atomic<bool> stop_{false};
+  Mutex mutex_;
+  std::string report_ GUARDED_BY(mutex_);
+  std::string unexpected_ GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace lockd
