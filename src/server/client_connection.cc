@@ -25,6 +25,10 @@ constexpr std::size_t kUnsentReportMax = 256 * 1024;
 // How often a stream shows that it is alive.
 constexpr std::chrono::seconds kPingInterval = 15s;
 
+PeerEvent tls_failed(LogLevel::info, "TLS failed");
+PeerEvent slow_listener(LogLevel::info, "slow listener closed");
+PeerEvent broken_rule(LogLevel::info, "violation");
+
 }  // namespace
 
 ClientConnection::ClientConnection(Worker& worker, Descriptor socket,
@@ -55,10 +59,9 @@ void ClientConnection::on_end_of_input() { worker_.host().peer_closed(*this); }
 
 void ClientConnection::on_broken() {
   if (const std::string_view error = connection_.tls_error(); !error.empty()) {
-    log_event(LogLevel::info, "TLS failed",
-              {{"connection", std::to_string(session().id())},
-               {"peer", address_.to_string()},
-               {"error", std::string(error)}});
+    tls_failed.log(worker_.loop().turn_time(), {{"connection", std::to_string(session().id())},
+                                                {"peer", address_.to_string()},
+                                                {"error", std::string(error)}});
   }
   worker_.host().broken(*this);
 }
@@ -101,8 +104,7 @@ bool ClientConnection::has_room_for_signal() {
   }
   const bool slow = is_behind() && connection_.waits_for_peer();
   if (!slow && connection_.unsent_size() <= kUnsentSignalsMax) return true;
-  log_event(LogLevel::info, "slow listener closed",
-            {{"connection", std::to_string(session().id())}});
+  slow_listener.log(worker_.loop().turn_time(), {{"connection", std::to_string(session().id())}});
   return false;
 }
 
@@ -122,14 +124,14 @@ void ClientConnection::on_session_end() {
   log_violation();
 }
 
-// The first of a connection, and the last: what any peer can cause must not fill the log.
+// The first of a connection, and the last.
 void ClientConnection::log_violation() {
   const Violation violation = session().violation();
   if (violation == std::exchange(logged_violation_, violation)) return;
-  log_event(LogLevel::info, "violation",
-            {{"code", std::to_string(static_cast<int>(violation))},
-             {"connection", std::to_string(session().id())},
-             {"peer", address_.to_string()}});
+  broken_rule.log(worker_.loop().turn_time(),
+                  {{"code", std::to_string(static_cast<int>(violation))},
+                   {"connection", std::to_string(session().id())},
+                   {"peer", address_.to_string()}});
 }
 
 // Time.

@@ -90,6 +90,7 @@ class Service {
     while (asked == Asked::nothing) {
       asked = wait(std::chrono::duration_cast<std::chrono::microseconds>(options_.gc_interval));
       give_memory_back();
+      PeerEvent::log_left_out(SteadyClock::now());
     }
     if (asked == Asked::stop) asked = drain();
     server_.stop();

@@ -56,6 +56,11 @@ void raise_descriptor_limit() {
   std::abort();
 }
 
+int check_files(const Options& options) {
+  const std::string error = TlsIdentity(options).load();
+  return error.empty() ? EXIT_SUCCESS : complain(error);
+}
+
 int run(int argc, char** argv) {
   std::set_new_handler(end_out_of_memory);
   const config::Environment environment = config::process_environment();
@@ -72,9 +77,11 @@ int run(int argc, char** argv) {
   raise_descriptor_limit();
   set_up_log(loaded.options.log_level, loaded.options.log_format);
   for (const std::string& warning : loaded.warnings) log_event(LogLevel::warn, warning);
-  if (loaded.action == Action::serve) return serve(loaded.options, environment, kOpenCluster);
-  const std::string error = TlsIdentity(loaded.options).load();
-  return error.empty() ? EXIT_SUCCESS : complain(error);
+  const int status = loaded.action == Action::serve
+                         ? serve(loaded.options, environment, kOpenCluster)
+                         : check_files(loaded.options);
+  end_log();
+  return status;
 }
 
 }  // namespace

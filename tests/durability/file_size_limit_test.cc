@@ -70,14 +70,14 @@ TEST_F(FileSizeLimitTest, IsAFullDiskAndKillsNobody) {
       if (!token_of(reply).empty()) held.emplace_back(key, token_of(reply));
     } while (!token_of(reply).empty());
     EXPECT_EQ(reply, "error_storage");
-    EXPECT_TRUE(says(server.log(), "File too large"));
+    EXPECT_TRUE(server.comes_to_log("File too large"));
     ASSERT_GT(held.size(), 10U);
     EXPECT_EQ(client.ask(request("n", held[0].first, held[0].second + " 2000")), "ok 2000");
     EXPECT_EQ(client.ask(request("r", held.back().first, held.back().second)), "ok");
     held.pop_back();
     lift_limit(server);
     EXPECT_EQ(ask_until_it_is_not("error_storage", client), "ok <token> 1000");
-    EXPECT_TRUE(says(server.log(), "there is space on the disk again"));
+    EXPECT_TRUE(server.comes_to_log("there is space on the disk again"));
     server.kill();
   }
   ServerProcess server(durable(directory_.path()));

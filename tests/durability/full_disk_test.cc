@@ -134,10 +134,10 @@ TEST_F(ScantDiskTest, ServiceReturnsWithSpace) {
     LineClient client = server.connect();
     held = take_all(client);
     expect_full(client, held, released);
-    EXPECT_TRUE(says(server.log(), "No space left on device"));
+    EXPECT_TRUE(server.comes_to_log("No space left on device"));
     relieve();
     await_service(client);
-    EXPECT_TRUE(says(server.log(), "there is space on the disk again"));
+    EXPECT_TRUE(server.comes_to_log("there is space on the disk again"));
     release_some(client, held, 5, released);
     server.kill();
   }
@@ -233,7 +233,7 @@ TEST_F(CrowdedDiskTest, RenewalsAreRefusedBeforeTheReserveIsGone) {
     const std::size_t renewed = renew_often(client, held.front(), 100'000);
     EXPECT_GT(renewed, 1000U);
     EXPECT_LT(renewed, 100'000U);
-    EXPECT_TRUE(says(server.log(), "renewals are refused"));
+    EXPECT_TRUE(server.comes_to_log("renewals are refused"));
     EXPECT_EQ(client.ask(request("n", held[1].key, held[1].token)), "error_storage");
     EXPECT_EQ(client.ask(request("sn", "none", held[1].token)), "error_storage");
     const std::string hold =

@@ -1,12 +1,15 @@
 #include "support/server_process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -68,16 +71,43 @@ void ServerProcess::start(const std::vector<std::string>& flags, const Launch& l
     };
   }
   log_ = new_file();
+  Descriptor stuck;
+  if (launch.log_is_stuck) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) give_up("no pipe");
+    pipe_ = Descriptor(ends[0]);
+    stuck = Descriptor(ends[1]);
+  }
   pid_ = spawn({.words = std::move(words),
                 .environment = std::move(environment),
-                .errors = log_,
+                .errors = stuck ? stuck.get() : log_,
                 .in_child = set_limit});
   await_port(launch.may_refuse);
+  if (pipe_) fill_pipe();
+}
+
+// What is there now belongs to the log.
+void ServerProcess::read_pipe() const {
+  std::array<char, 4096> bytes{};
+  pollfd readable{pipe_.get(), POLLIN, 0};
+  while (::poll(&readable, 1, 0) > 0) {
+    const ssize_t size = ::read(pipe_.get(), bytes.data(), bytes.size());
+    if (size <= 0 || ::write(log_, bytes.data(), static_cast<std::size_t>(size)) != size) return;
+  }
+}
+
+// By a descriptor of its own, which does not wait, while that of the server does.
+void ServerProcess::fill_pipe() const {
+  const std::string path = "/proc/self/fd/" + std::to_string(pipe_.get());
+  const Descriptor end(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  const std::string page(4096, 'x');
+  while (::write(end.get(), page.data(), page.size()) > 0) continue;
 }
 
 void ServerProcess::await_port(bool may_refuse) {
   const auto deadline = SteadyClock::now() + LineClient::kPatience;
   while (SteadyClock::now() < deadline && !has_ended()) {
+    if (pipe_) read_pipe();
     const std::string text = log();
     const std::size_t line = text.find(" listening ");
     if (line != std::string::npos && text.find('\n', line) != std::string::npos) {
@@ -202,6 +232,15 @@ std::size_t ServerProcess::descriptor_limit() const {
 }
 
 std::string ServerProcess::log(std::size_t from) const { return read_file(log_, from); }
+
+bool ServerProcess::comes_to_log(std::string_view words) const {
+  const auto deadline = SteadyClock::now() + LineClient::kPatience;
+  while (log().find(words) == std::string::npos) {
+    if (SteadyClock::now() > deadline) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
 
 std::size_t ServerProcess::status_value(std::string_view name) const {
   return number_behind(proc("status"), name);

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "support/line_client.h"
 
 namespace lockd {
@@ -29,6 +30,8 @@ class ServerProcess {
     std::vector<std::string> environment{};  // "NAME=value", besides ours
     bool may_refuse = false;                 // it may also end without having listened: port() is 0
     std::string program{};                   // instead of dflockd
+    // Once it listens, its log is a pipe that is full and that nobody reads.
+    bool log_is_stuck = false;
   };
 
   // Any free port, with `flags` besides. `limit` is that on its descriptors; without it, ours.
@@ -70,10 +73,14 @@ class ServerProcess {
   std::size_t descriptor_limit() const;
   // All it has logged until now, but for the first `from` bytes.
   std::string log(std::size_t from = 0) const;
+  // Whether it logs this: a line is written a little later than what it tells of.
+  bool comes_to_log(std::string_view words) const;
 
  private:
   void start(const std::vector<std::string>& flags, const Launch& launch, const Descriptors* limit);
   void await_port(bool may_refuse);
+  void read_pipe() const;
+  void fill_pipe() const;
   bool has_ended();
   std::size_t status_value(std::string_view name) const;
   std::string proc(std::string_view file) const;
@@ -82,6 +89,7 @@ class ServerProcess {
   int status_ = 0;  // as waitpid tells it
   bool ended_ = false;
   int log_ = -1;
+  Descriptor pipe_;  // the reading end of its log, if that is one
   std::uint16_t port_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/log.h"
 #include "server/server_context.h"
 #include "server/settings/option_table.h"
 
@@ -157,6 +158,9 @@ void add_workers(Families& families, const ServerContext& shared) {
   families.counter("dflockd_connections_refused_total",
                    "Connections closed at once: too many, or no descriptors.",
                    sum(shared, [](const F& f) { return f.connections_refused.value(); }));
+  families.counter("dflockd_log_dropped_total",
+                   "Lines of the log that were dropped: nobody read it fast enough.",
+                   log_lines_dropped());
   families.counter("dflockd_signals_published_total", "Signals published.",
                    sum(shared, [](const F& f) { return f.signals_published.value(); }));
   families.counter("dflockd_signals_delivered_total", "Copies of signals handed to listeners.",

@@ -1,0 +1,101 @@
+#include "server/log.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "base/descriptor.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The log of this process, which goes to `descriptor` instead of stderr for as long as this lives.
+class Redirected {
+ public:
+  explicit Redirected(int descriptor) : stderr_(::dup(STDERR_FILENO)) {
+    static const bool is_set_up = (set_up_log(LogLevel::info, LogFormat::text), true);
+    EXPECT_TRUE(is_set_up);
+    ::dup2(descriptor, STDERR_FILENO);
+  }
+  ~Redirected() { ::dup2(stderr_.get(), STDERR_FILENO); }
+
+ private:
+  const Descriptor stderr_;
+};
+
+// What is in the file once `last` is.
+std::string await(const Descriptor& file, std::string_view last) {
+  std::string text;
+  for (int tries = 0; tries < 1000 && text.find(last) == std::string::npos; ++tries) {
+    std::this_thread::sleep_for(10ms);
+    text.resize(static_cast<std::size_t>(::lseek(file.get(), 0, SEEK_END)));
+    const ssize_t size = ::pread(file.get(), text.data(), text.size(), 0);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  }
+  return text;
+}
+
+std::size_t count(std::string_view text, std::string_view word) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string_view::npos; ++at) ++found;
+  return found;
+}
+
+PeerEvent knock(LogLevel::info, "knock");
+PeerEvent murmur(LogLevel::info, "murmur");
+
+TEST(Log, OfWhatPeersCauseAFewASecondAndThenHowManyMore) {
+  const Descriptor file(::memfd_create("log", 0));
+  const Redirected redirected(file.get());
+  const PeerEvent::Clock::time_point now{};
+  for (int i = 0; i < 1000; ++i) knock.log(now + 10s, {{"number", std::to_string(i)}});
+  EXPECT_TRUE(murmur.log(now + 10s, {})) << "each kind by itself";
+  EXPECT_FALSE(knock.log(now + 11s - 1ns, {}));
+  EXPECT_TRUE(knock.log(now + 11s, {{"number", "1001"}}));
+  const std::string text = await(file, "1001");
+  EXPECT_EQ(count(text, "knock number="), 6U) << text;
+  EXPECT_EQ(count(text, "knock and_more=\"996\""), 1U) << text;
+}
+
+TEST(Log, WhatWasLeftOutIsToldThoughNoneFollows) {
+  const Descriptor file(::memfd_create("log", 0));
+  const Redirected redirected(file.get());
+  const PeerEvent::Clock::time_point now{};
+  for (int i = 0; i < 7; ++i) murmur.log(now + 20s, {});
+  PeerEvent::log_left_out(now + 21s - 1ns);
+  PeerEvent::log_left_out(now + 21s);
+  PeerEvent::log_left_out(now + 30s);
+  log_event(LogLevel::info, "the end");
+  const std::string text = await(file, "the end");
+  EXPECT_EQ(count(text, "murmur and_more=\"2\""), 1U) << text;
+  EXPECT_EQ(count(text, "and_more"), 1U) << text;
+}
+
+TEST(Log, APipeThatNobodyReadsHoldsUpNobody) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  Descriptor reader(ends[0]);
+  const Descriptor writer(ends[1]);
+  const std::uint64_t before = log_lines_dropped();
+  {
+    const Redirected redirected(writer.get());
+    for (int i = 0; i < 10'000; ++i) log_event(LogLevel::info, std::string(100, 'x'));
+    EXPECT_GT(log_lines_dropped(), before);
+    reader.reset();  // what waits is dropped by the writes that fail
+    const Descriptor file(::memfd_create("log", 0));
+    ::dup2(file.get(), STDERR_FILENO);
+    log_event(LogLevel::info, "written");
+    EXPECT_NE(await(file, "written").find("written"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace lockd
