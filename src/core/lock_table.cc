@@ -47,7 +47,7 @@ void fill_in(const Semaphore& semaphore, Conflict* conflict) {
 }  // namespace
 
 LockTable::LockTable(const TableOptions& options, KeyBudget& budget)
-    : options_(options), budget_(budget), index_(options.hash_seed), fence_(options.last_fence) {}
+    : options_(options), budget_(budget), index_(options.hash_key), fence_(options.last_fence) {}
 
 LockTable::~LockTable() {
   Cursor cursor;
@@ -65,12 +65,12 @@ LockTable::~LockTable() {
 
 // Taking and waiting.
 
-LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Listener* listener,
+LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listener* listener,
                                     std::uint64_t id, KeyUnit spare, Conflict* conflict) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   if (request.wait < Duration::zero()) return {Outcome::invalid_wait};
 
-  Semaphore* semaphore = find_at(now, request.kind, request.key);
+  Semaphore* semaphore = find_at(at, request.kind, request.key);
   if (semaphore != nullptr && !semaphore->idle()) {
     if (semaphore->limit != request.limit) {
       fill_in(*semaphore, conflict);
@@ -106,13 +106,12 @@ Outcome LockTable::no_place(const Semaphore& semaphore, Duration wait, const Lis
   return Outcome::ok;
 }
 
-LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request,
-                                    KeyUnit spare) noexcept {
+LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUnit spare) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   const SessionId session = request.holder.session_id();
   if (session == 0) return {Outcome::invalid_holder};
 
-  Semaphore* semaphore = find_at(now, request.kind, request.key);
+  Semaphore* semaphore = find_at(at, request.kind, request.key);
   Enqueued* lapsed = nullptr;  // an earlier one, which is in nobody's way
   if (semaphore != nullptr) {
     lapsed = enqueued_.find(session, semaphore);
@@ -153,12 +152,12 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
   return Outcome::ok;
 }
 
-LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, std::string_view key,
+LockTable::Reply LockTable::await_turn(At at, SessionId session, Kind kind, std::string_view key,
                                        Duration wait, Listener* listener,
                                        std::uint64_t id) noexcept {
   if (wait < Duration::zero()) return {Outcome::invalid_wait};
 
-  Semaphore* semaphore = find_at(now, kind, key);
+  Semaphore* semaphore = find_at(at, kind, key);
   Enqueued* enqueued = semaphore == nullptr ? nullptr : enqueued_.find(session, semaphore);
   if (enqueued == nullptr) return {is_name(key) ? Outcome::not_enqueued : Outcome::invalid_key};
   if (Hold* hold = enqueued->hold) {
@@ -201,19 +200,18 @@ bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener,
 
 // Renewing and ending.
 
-LockTable::Reply LockTable::renew(Time now, const HoldId& id,
-                                  std::optional<Duration> ttl) noexcept {
+LockTable::Reply LockTable::renew(At at, const HoldId& id, std::optional<Duration> ttl) noexcept {
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
 
-  const Semaphore* semaphore = find_at(now, id.kind, id.key);
+  const Semaphore* semaphore = find_at(at, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return {why_not(semaphore, id)};
   refresh(*hold, ttl.value_or(hold->ttl));
   return {Outcome::ok, grant_of(*hold)};
 }
 
-Outcome LockTable::release(Time now, const HoldId& id) noexcept {
-  Semaphore* semaphore = find_at(now, id.kind, id.key);
+Outcome LockTable::release(At at, const HoldId& id) noexcept {
+  Semaphore* semaphore = find_at(at, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return why_not(semaphore, id);
   end_hold(*hold, EndCause::released);
@@ -221,8 +219,8 @@ Outcome LockTable::release(Time now, const HoldId& id) noexcept {
   return Outcome::ok;
 }
 
-bool LockTable::withdraw(Time now, const HoldId& id) noexcept {
-  Semaphore* semaphore = find_at(now, id.kind, id.key);
+bool LockTable::withdraw(At at, const HoldId& id) noexcept {
+  Semaphore* semaphore = find_at(at, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || hold->renewed || !hold->holder.equals(id.holder)) return false;
   end_hold(*hold, EndCause::disconnected);
@@ -302,9 +300,10 @@ bool LockTable::advance(Time now, int budget) noexcept {
   return !behind_;
 }
 
-Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {
-  advance(now, kStepsPerCall);
-  Semaphore* semaphore = index_.find(kind, key);
+Semaphore* LockTable::find_at(At at, Kind kind, std::string_view key) {
+  advance(at.now, kStepsPerCall);
+  const std::uint64_t hash = at.key_hash.has_value() ? *at.key_hash : index_.hash_of(key);
+  Semaphore* semaphore = index_.find(kind, key, hash);
   if (behind_ && semaphore != nullptr) catch_up(*semaphore);
   return semaphore;
 }
@@ -637,14 +636,14 @@ void LockTable::forget(Semaphore& semaphore) {
 
 // What others ask.
 
-FenceStatus LockTable::fence(Time now, std::string_view key) noexcept {
-  const Semaphore* semaphore = find_at(now, Kind::lock, key);
+FenceStatus LockTable::fence(At at, std::string_view key) noexcept {
+  const Semaphore* semaphore = find_at(at, Kind::lock, key);
   if (semaphore == nullptr) return {false, fence_};
   return {semaphore->holders > 0, semaphore->first.fence};
 }
 
-bool LockTable::explain(Time now, Kind kind, std::string_view key, Conflict* conflict) noexcept {
-  const Semaphore* semaphore = find_at(now, kind, key);
+bool LockTable::explain(At at, Kind kind, std::string_view key, Conflict* conflict) noexcept {
+  const Semaphore* semaphore = find_at(at, kind, key);
   if (semaphore == nullptr || semaphore->holds.empty()) return false;
   fill_in(*semaphore, conflict);
   return true;

@@ -48,7 +48,7 @@ namespace lockd {
 struct TableOptions {
   std::uint32_t waiters_max = 0;  // per key; 0 is no limit
   Fence last_fence = 0;           // the first grant gets the next one
-  std::uint64_t hash_seed = 0;
+  HashKey hash_key{};
   bool events = true;  // false: nobody reads them
 };
 
@@ -75,6 +75,16 @@ class LockTable {
   LockTable(const LockTable&) = delete;
   LockTable& operator=(const LockTable&) = delete;
 
+  // When a call is made; and the hash of its key under the table's own hash_key, if the caller has
+  // it: whoever chose the table by it need not have it computed again.
+  struct At {
+    At(Time now) : now(now) {}  // NOLINT: a time is enough
+    At(Time now, std::uint64_t key_hash) : now(now), key_hash(key_hash) {}
+
+    Time now;
+    std::optional<std::uint64_t> key_hash;
+  };
+
   struct Reply {
     Outcome outcome = Outcome::ok;
     Grant grant{};           // when ok
@@ -85,38 +95,38 @@ class LockTable {
   // settled; without a listener nothing is queued, and the answer is held. A new key takes `spare`
   // or, when that is empty, a unit of the budget. `conflict`, if given, tells who is in the way of
   // a request that was not granted.
-  Reply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
+  Reply acquire(At at, const AcquireRequest& request, Listener* listener, std::uint64_t id,
                 KeyUnit spare = {}, Conflict* conflict = nullptr) noexcept;
 
   // Joins the queue without waiting: ok is a grant, queued a place. The holder is a secret with a
   // session, or it is invalid.
-  Reply enqueue(Time now, const EnqueueRequest& request, KeyUnit spare = {}) noexcept;
+  Reply enqueue(At at, const EnqueueRequest& request, KeyUnit spare = {}) noexcept;
 
   // Waits for what enqueue() began: ok with a fresh lease when the grant is there, queued until it
   // is, timeout with the place given up when `wait` is zero, expired when the grant has lapsed.
-  Reply await_turn(Time now, SessionId session, Kind kind, std::string_view key, Duration wait,
+  Reply await_turn(At at, SessionId session, Kind kind, std::string_view key, Duration wait,
                    Listener* listener, std::uint64_t id) noexcept;
 
   // Moves the lease to `ttl` from now; without one, to the grant's own.
-  Reply renew(Time now, const HoldId& hold, std::optional<Duration> ttl) noexcept;
+  Reply renew(At at, const HoldId& hold, std::optional<Duration> ttl) noexcept;
 
-  Outcome release(Time now, const HoldId& hold) noexcept;
+  Outcome release(At at, const HoldId& hold) noexcept;
 
   // Ends a hold as if its session had ended, unless its lease was moved since the grant. False if
   // so, or if it is not there.
-  bool withdraw(Time now, const HoldId& hold) noexcept;
+  bool withdraw(At at, const HoldId& hold) noexcept;
 
   // Gives up a wait: it ends as cancelled. False when it had ended before.
   bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) noexcept;
 
-  FenceStatus fence(Time now, std::string_view key) noexcept;
+  FenceStatus fence(At at, std::string_view key) noexcept;
 
   // Who holds the key and how many wait. False when nobody holds it.
-  bool explain(Time now, Kind kind, std::string_view key, Conflict* conflict) noexcept;
+  bool explain(At at, Kind kind, std::string_view key, Conflict* conflict) noexcept;
 
   // The key with everything due there ended, or null. Valid until the next call.
-  const Semaphore* look_up(Time now, Kind kind, std::string_view key) noexcept {
-    return find_at(now, kind, key);
+  const Semaphore* look_up(At at, Kind kind, std::string_view key) noexcept {
+    return find_at(at, kind, key);
   }
 
   // Ends a session: its places in the queue go; its holds are released and passed on, or, if
@@ -180,7 +190,7 @@ class LockTable {
 
  private:
   // Time.
-  Semaphore* find_at(Time now, Kind kind, std::string_view key);
+  Semaphore* find_at(At at, Kind kind, std::string_view key);
   void catch_up(Semaphore& semaphore);
   void run_out(Timer& timer);
   void arm(Timer& timer, Duration after);
@@ -219,7 +229,7 @@ class LockTable {
   const TableOptions options_;
   KeyBudget& budget_;
   KeyIndex index_;
-  HoldIndex hold_index_;
+  HoldIndex hold_index_{options_.hash_key};
   EnqueuedIndex enqueued_;
   WaiterSlots slots_;
   TimerQueue timers_;

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "base/hash.h"
 
 namespace lockd::detail {
 namespace {
@@ -18,11 +15,6 @@ constexpr std::size_t kEntriesPerHold = kEntriesMax;
 
 // How often to look for an idle key while others keep taking them.
 constexpr int kPassesMax = 1000;
-
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
 
 void check_options(const EngineOptions& options) {
   const auto require = [](bool holds, const char* what) {
@@ -61,14 +53,14 @@ EngineCore::EngineCore(const EngineOptions& options)
       own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
       clock_(options.clock == nullptr ? *own_clock_ : *options.clock),
       journal_(options.journal),
-      hash_seed_(options.hash_seed != 0 ? options.hash_seed : random_seed()),
+      hash_key_(options.hash_seed != 0 ? HashKey::of_seed(options.hash_seed) : HashKey::random()),
       budget_(options.keys_max),
       notifier_(options.journal) {
   const Time now = clock_.now();
   const TableOptions table{
       .waiters_max = options.waiters_max,
       .last_fence = journal_ == nullptr ? fence_from_clock(now) : 0,
-      .hash_seed = hash_seed_,
+      .hash_key = hash_key_,
       .events = journal_ != nullptr,
   };
   for (std::uint32_t i = 0; i < options.shards; ++i) {
@@ -97,9 +89,9 @@ EngineCore::~EngineCore() {
 }
 
 EngineCore::Place EngineCore::place_of(std::string_view key) {
-  const auto number =
-      static_cast<std::uint32_t>(hash_bytes(key, hash_seed_) & (shards_.size() - 1));
-  return {*shards_[number], number};
+  const std::uint64_t hash = hash_bytes(key, hash_key_);
+  const auto number = static_cast<std::uint32_t>(hash & (shards_.size() - 1));
+  return {*shards_[number], number, hash};
 }
 
 Outcome EngineCore::refusal(AsksFor what) const {

@@ -20,7 +20,7 @@ ModelCheck::ModelCheck(const Setup& setup, std::ostream* log)
     : setup_(setup),
       options_{.waiters_max = setup.waiters_max,
                .last_fence = setup.last_fence(),
-               .hash_seed = setup.hash_seed},
+               .hash_key = HashKey::of_seed(setup.hash_seed)},
       log_(log),
       budget_(setup.keys_max),
       table_(options_, budget_),
@@ -405,7 +405,7 @@ std::uint64_t ModelCheck::digest() const {
   const auto add = [&](std::uint64_t value) { all = (all ^ value) * 0x9e3779b97f4a7c15 + all / 7; };
   Cursor cursor;
   table_.walk(cursor, SIZE_MAX, [&](const Semaphore& s) {
-    add(hash_bytes(s.key(), static_cast<std::uint64_t>(s.kind)));
+    add(hash_bytes(s.key(), HashKey::of_seed(static_cast<std::uint64_t>(s.kind))));
     add(s.limit);
     add(s.first.fence);
     add(s.first.since.ns);

@@ -14,7 +14,8 @@
 namespace lockd {
 
 struct TableReplica {
-  explicit TableReplica(std::uint64_t hash_seed) : table({.hash_seed = hash_seed}, budget) {}
+  explicit TableReplica(std::uint64_t hash_seed)
+      : table({.hash_key = HashKey::of_seed(hash_seed)}, budget) {}
 
   bool apply(const std::vector<Event>& events) {
     return std::ranges::all_of(events, [&](const Event& event) { return table.apply(event); });
