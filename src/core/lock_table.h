@@ -14,7 +14,8 @@
 //   no-idle-waiter       a key with room has an empty queue
 //   replay-equals        apply() of all events gives the table that caused them, queues aside
 //   failed-changes-nothing
-//   bounded              keys by the budget, waiters per key by waiters_max
+//   bounded              keys by the budget, waiters per key by waiters_max, holds and places
+//                        together by theirs
 //   counted              what stats() says there is, is there
 //
 // Every operation first ends what has fallen due by `now`: at least everything of the key it is
@@ -34,6 +35,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/hold_budget.h"
 #include "core/indexes.h"
 #include "core/key_budget.h"
 #include "core/key_index.h"
@@ -47,6 +49,7 @@ namespace lockd {
 
 struct TableOptions {
   std::uint32_t waiters_max = 0;  // per key; 0 is no limit
+  Duration ttl_max{};             // a longer lease is granted this much; zero is no limit
   Fence last_fence = 0;           // the first grant gets the next one
   HashKey hash_key{};
   bool events = true;  // false: nobody reads them
@@ -69,8 +72,9 @@ struct Effects {
 
 class LockTable {
  public:
-  // The budget is shared by the tables of an engine and outlives them.
-  LockTable(const TableOptions& options, KeyBudget& budget);
+  // The budgets are shared by the tables of an engine and outlive them. Without one of holds there
+  // is no limit to them.
+  LockTable(const TableOptions& options, KeyBudget& budget, HoldBudget* holds = nullptr);
   ~LockTable();
   LockTable(const LockTable&) = delete;
   LockTable& operator=(const LockTable&) = delete;
@@ -107,7 +111,7 @@ class LockTable {
   Reply await_turn(At at, SessionId session, Kind kind, std::string_view key, Duration wait,
                    Listener* listener, std::uint64_t id) noexcept;
 
-  // Moves the lease to `ttl` from now; without one, to the grant's own.
+  // Moves the lease to `ttl` from now, or ttl_max; without one, to the grant's own.
   Reply renew(At at, const HoldId& hold, std::optional<Duration> ttl) noexcept;
 
   Outcome release(At at, const HoldId& hold) noexcept;
@@ -196,7 +200,7 @@ class LockTable {
   void arm(Timer& timer, Duration after);
 
   // Keys.
-  Outcome create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created);
+  Semaphore& create(Kind kind, std::string_view key, KeyUnit unit);
   void forget(Semaphore& semaphore);
   void pass_on(Semaphore& semaphore);
 
@@ -205,6 +209,9 @@ class LockTable {
   Hold* find_named(const Semaphore& semaphore, const Holder& holder) const;
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
   void remove_hold(Hold& hold);
+  static Holder client_of(const Hold& hold);
+  Outcome admit(const Holder& holder);
+  Duration capped(Duration ttl) const;
   Hold& grant(Semaphore& semaphore, StoredHolder holder, Duration ttl);
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
@@ -216,7 +223,8 @@ class LockTable {
 
   // Queues.
   bool queue_is_full(const Semaphore& semaphore) const;
-  Outcome no_place(const Semaphore& semaphore, Duration wait, const Listener* listener);
+  Outcome no_place(const Semaphore& semaphore, const AcquireRequest& request,
+                   const Listener* listener);
   Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);
   void promote(Semaphore& semaphore);
   void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
@@ -228,6 +236,7 @@ class LockTable {
 
   const TableOptions options_;
   KeyBudget& budget_;
+  HoldUnits units_;
   KeyIndex index_;
   HoldIndex hold_index_{options_.hash_key};
   EnqueuedIndex enqueued_;

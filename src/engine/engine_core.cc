@@ -24,6 +24,8 @@ void check_options(const EngineOptions& options) {
           "shards must be a power of two from 1 to 64");
   require(options.keys_max > 0 && options.keys_max <= KeyBudget::kKeysMax,
           "keys_max must be from 1 to 2147483647");
+  require(options.holds_max <= HoldBudget::kHoldsMax, "holds_max must be less than 2^62");
+  require(options.ttl_max >= Duration::zero(), "ttl_max must not be negative");
   require(options.idle_max >= Duration::zero(), "idle_max must not be negative");
   require(options.gc_interval > Duration::zero(), "gc_interval must be more than zero");
   require(options.sweep_interval > Duration::zero(), "sweep_interval must be more than zero");
@@ -55,16 +57,18 @@ EngineCore::EngineCore(const EngineOptions& options)
       journal_(options.journal),
       hash_key_(options.hash_seed != 0 ? HashKey::of_seed(options.hash_seed) : HashKey::random()),
       budget_(options.keys_max),
+      holds_({options.holds_max, options.holds_per_client_max}, hash_key_),
       notifier_(options.journal) {
   const Time now = clock_.now();
   const TableOptions table{
       .waiters_max = options.waiters_max,
+      .ttl_max = options.ttl_max,
       .last_fence = journal_ == nullptr ? fence_from_clock(now) : 0,
       .hash_key = hash_key_,
       .events = journal_ != nullptr,
   };
   for (std::uint32_t i = 0; i < options.shards; ++i) {
-    shards_.push_back(std::make_unique<Shard>(table, budget_, journal_, options.observer));
+    shards_.push_back(std::make_unique<Shard>(table, budget_, holds_, journal_, options.observer));
   }
   if (journal_ != nullptr) {
     following_ = journal_->state() == Journal::State::following;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "core/hold_budget.h"
 #include "core/key_budget.h"
 #include "engine/durable_notifier.h"
 #include "engine/in_flight.h"
@@ -122,6 +123,7 @@ class EngineCore final : private Journal::Source {
   const HashKey hash_key_;
 
   KeyBudget budget_;
+  HoldBudget holds_;
   std::vector<std::unique_ptr<Shard>> shards_;
   DurableNotifier notifier_;
   std::atomic<bool> closed_{false};
