@@ -227,7 +227,7 @@ class Loader {
     if (options.metrics && !options.http_addr) {
       warn(settings_.named("metrics") + " has no effect without --http-addr");
     }
-    if (options.max_lease_ttl != Duration::zero() &&
+    if (settings_.is_given("default-lease-ttl") && options.max_lease_ttl != Duration::zero() &&
         options.default_lease_ttl > options.max_lease_ttl) {
       warn(settings_.named("default-lease-ttl") + " is cut to --max-lease-ttl");
     }
