@@ -44,9 +44,14 @@ namespace lockd {
 struct EngineOptions {
   std::uint32_t shards = 64;  // a power of two, 1 to 64
   std::uint64_t keys_max = 1'000'000;
-  std::uint32_t waiters_max = 0;                   // per key; 0 is no limit
-  Duration idle_max = std::chrono::seconds(60);    // a key that nobody uses is forgotten after this
-  Duration gc_interval = std::chrono::seconds(5);  // how often that is looked after
+  std::uint32_t waiters_max = 0;  // per key; 0 is no limit
+  // Holds and places in queues together, in all and of one client: a session, or a name. 0 is no
+  // limit; one of 262,144 or more may refuse up to 0.1 % early.
+  std::uint64_t holds_max = 0;
+  std::uint32_t holds_per_client_max = 0;
+  Duration ttl_max{};                            // a longer lease is cut to this; zero is no limit
+  Duration idle_max = std::chrono::seconds(60);  // a key that nobody uses is forgotten after this
+  Duration gc_interval = std::chrono::seconds(5);     // how often that is looked after
   Duration sweep_interval = std::chrono::seconds(1);  // the longest sleep between deadlines
 
   Clock* clock = nullptr;        // null: the system's; else it outlives the engine

@@ -28,6 +28,7 @@ struct Stats {
     std::uint64_t held = 0;  // they did not want to wait
     std::uint64_t max_keys = 0;
     std::uint64_t max_waiters = 0;
+    std::uint64_t max_holds = 0;  // over all, or of one client
     std::uint64_t limit_mismatch = 0;
   } refusals{};
 

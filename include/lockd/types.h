@@ -57,7 +57,7 @@ inline constexpr std::uint32_t kLimitMax = 2'147'483'647;
 // What a holder receives.
 struct Grant {
   Fence fence = 0;
-  Duration ttl{};            // the lease as asked for; a renewal that names none uses this one
+  Duration ttl{};            // how long the lease is, from this grant or renewal on
   Time expires_at{};         // engine time
   std::uint64_t secret = 0;  // the holder's own, when it is a session's
 };
@@ -75,6 +75,8 @@ enum class Outcome : std::uint8_t {
   expired,           // not held: the lease ran out, or it was released
   max_keys,          // the engine has as many keys as it may
   max_waiters,       // the key has as many waiters as it may
+  max_holds,         // the engine has as many holds and places in queues as it may
+  max_client_holds,  // this session, or name, has as many of them as it may
   limit_mismatch,    // the semaphore is in use with another limit
   already_enqueued,  // this session is in this key's queue, or has a grant it has not awaited
   not_enqueued,      // this session has no place to await

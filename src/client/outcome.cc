@@ -13,6 +13,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::lease_expired: return "the lease ran out before it was taken";
     case Outcome::max_locks: return "the server has as many keys as it may";
     case Outcome::max_waiters: return "the key has as many waiters as it may";
+    case Outcome::max_holds: return "the server, or this client, has as many holds as it may";
     case Outcome::limit_mismatch: return "the semaphore is in use with another limit";
     case Outcome::storage: return "the server's disk is full";
     case Outcome::not_leader: return "the server does not lead its cluster";

@@ -16,7 +16,7 @@ constexpr std::size_t kTokenSizeMax = 240;  // what fits a request's line, its l
 constexpr std::size_t kShownMax = 80;
 constexpr seconds kSecondsMax{9'223'372'036};
 
-constexpr std::array<std::pair<std::string_view, Outcome>, 14> kWords{{
+constexpr std::array<std::pair<std::string_view, Outcome>, 15> kWords{{
     {"ok", Outcome::ok},
     {"acquired", Outcome::ok},
     {"queued", Outcome::queued},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<std::string_view, Outcome>, 14> kWords{{
     {"error_lease_expired", Outcome::lease_expired},
     {"error_max_locks", Outcome::max_locks},
     {"error_max_waiters", Outcome::max_waiters},
+    {"error_max_holds", Outcome::max_holds},
     {"error_limit_mismatch", Outcome::limit_mismatch},
     {"error_storage", Outcome::storage},
     {"error_not_leader", Outcome::not_leader},

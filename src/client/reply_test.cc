@@ -25,6 +25,7 @@ TEST(Reply, WordsHaveOutcomes) {
       {"error_lease_expired", Outcome::lease_expired},
       {"error_max_locks", Outcome::max_locks},
       {"error_max_waiters", Outcome::max_waiters},
+      {"error_max_holds", Outcome::max_holds},
       {"error_limit_mismatch", Outcome::limit_mismatch},
       {"error_storage", Outcome::storage},
       {"error_not_leader 10.0.0.1:6388", Outcome::not_leader},

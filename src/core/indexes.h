@@ -19,6 +19,9 @@ namespace lockd {
 // Finds one of a semaphore's many holds, by fence or by name. Locks do not need it: they have one.
 class HoldIndex {
  public:
+  // Clients choose the names.
+  explicit HoldIndex(const HashKey& hash_key) : by_name_(0, Hash{hash_key}) {}
+
   // The hold's fence and holder must not change while it is here.
   void insert(Hold* hold);
   void remove(Hold* hold);
@@ -38,10 +41,10 @@ class HoldIndex {
   struct Hash {
     using is_avalanching = void;
     using is_transparent = void;
-    std::size_t operator()(const Name& n) const {
-      return hash_bytes(n.name, reinterpret_cast<std::uintptr_t>(n.semaphore));
-    }
+    std::size_t operator()(const Name& n) const { return hash_bytes(n.name, key.at(n.semaphore)); }
     std::size_t operator()(const Hold* h) const { return (*this)(name_of(h)); }
+
+    HashKey key;
   };
   struct Equal {
     using is_transparent = void;

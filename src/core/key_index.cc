@@ -2,15 +2,13 @@
 
 #include <cassert>
 
-#include "base/hash.h"
-
 namespace lockd {
 
-KeyIndex::KeyIndex(std::uint64_t hash_seed)
-    : hash_seed_(hash_seed), buckets_(std::size_t{1} << kBitsMin) {}
+KeyIndex::KeyIndex(const HashKey& hash_key)
+    : hash_key_(hash_key), buckets_(std::size_t{1} << kBitsMin) {}
 
-Semaphore* KeyIndex::find(Kind kind, std::string_view key) const {
-  Semaphore* s = buckets_[bucket_of(hash_of(key))];
+Semaphore* KeyIndex::find(Kind kind, std::string_view key, std::uint64_t hash) const {
+  Semaphore* s = buckets_[bucket_of(hash)];
   if (s != nullptr) {
     // A semaphore spans three cache lines, and all of them will be wanted: fetch them at once.
     const char* lines = reinterpret_cast<const char*>(s);
@@ -43,8 +41,6 @@ void KeyIndex::remove(Semaphore* semaphore) {
   // Far from the point of growth, so that a table at the border does not swing to and fro.
   if (size_ < buckets_.size() / 8 && 64 - shift_ > kBitsMin) resize(64 - shift_ - 2);
 }
-
-std::uint64_t KeyIndex::hash_of(std::string_view key) const { return hash_bytes(key, hash_seed_); }
 
 std::uint64_t KeyIndex::rank_of(const Semaphore& s) const {
   return (hash_of(s.key()) & ~std::uint64_t{1}) | static_cast<std::uint64_t>(s.kind);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
 #include "core/semaphore.h"
 
 namespace lockd {
@@ -24,9 +25,12 @@ struct Cursor {
 
 class KeyIndex {
  public:
-  explicit KeyIndex(std::uint64_t hash_seed);
+  explicit KeyIndex(const HashKey& hash_key);
 
-  Semaphore* find(Kind kind, std::string_view key) const;
+  std::uint64_t hash_of(std::string_view key) const { return hash_bytes(key, hash_key_); }
+  // `hash` is the key's.
+  Semaphore* find(Kind kind, std::string_view key, std::uint64_t hash) const;
+  Semaphore* find(Kind kind, std::string_view key) const { return find(kind, key, hash_of(key)); }
   void insert(Semaphore* semaphore);
   void remove(Semaphore* semaphore);
   std::size_t size() const { return size_; }
@@ -37,7 +41,6 @@ class KeyIndex {
   void walk(Cursor& cursor, std::size_t keys_max, Visit visit) const;
 
  private:
-  std::uint64_t hash_of(std::string_view key) const;
   // What the order goes by: the hash, its last bit replaced by the kind, so that a lock and a
   // semaphore of one name have a place each.
   std::uint64_t rank_of(const Semaphore& semaphore) const;
@@ -46,7 +49,7 @@ class KeyIndex {
 
   static constexpr unsigned kBitsMin = 3;
 
-  const std::uint64_t hash_seed_;
+  const HashKey hash_key_;
   unsigned shift_ = 64 - kBitsMin;
   std::size_t size_ = 0;
   std::vector<Semaphore*> buckets_;

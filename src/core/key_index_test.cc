@@ -35,7 +35,7 @@ class KeyIndexTest : public ::testing::Test {
     EXPECT_TRUE(cursor.done || seen.size() - before == max);
   }
 
-  KeyIndex index_{99};
+  KeyIndex index_{HashKey::of_seed(99)};
   std::map<int, std::unique_ptr<Semaphore>> keys_;
 };
 

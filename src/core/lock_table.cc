@@ -46,8 +46,12 @@ void fill_in(const Semaphore& semaphore, Conflict* conflict) {
 
 }  // namespace
 
-LockTable::LockTable(const TableOptions& options, KeyBudget& budget)
-    : options_(options), budget_(budget), index_(options.hash_seed), fence_(options.last_fence) {}
+LockTable::LockTable(const TableOptions& options, KeyBudget& budget, HoldBudget* holds)
+    : options_(options),
+      budget_(budget),
+      units_(holds),
+      index_(options.hash_key),
+      fence_(options.last_fence) {}
 
 LockTable::~LockTable() {
   Cursor cursor;
@@ -65,24 +69,24 @@ LockTable::~LockTable() {
 
 // Taking and waiting.
 
-LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Listener* listener,
+LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listener* listener,
                                     std::uint64_t id, KeyUnit spare, Conflict* conflict) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   if (request.wait < Duration::zero()) return {Outcome::invalid_wait};
 
-  Semaphore* semaphore = find_at(now, request.kind, request.key);
+  Semaphore* semaphore = find_at(at, request.kind, request.key);
   if (semaphore != nullptr && !semaphore->idle()) {
     if (semaphore->limit != request.limit) {
       fill_in(*semaphore, conflict);
       return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (Hold* own = find_named(*semaphore, request.holder)) {
-      own->ttl = request.ttl;
-      refresh(*own, request.ttl);
+      own->ttl = capped(request.ttl);
+      refresh(*own, own->ttl);
       return {Outcome::ok, grant_of(*own)};
     }
     if (!semaphore->has_room()) {
-      if (Outcome no = no_place(*semaphore, request.wait, listener); no != Outcome::ok) {
+      if (Outcome no = no_place(*semaphore, request, listener); no != Outcome::ok) {
         fill_in(*semaphore, conflict);
         return {no};
       }
@@ -98,21 +102,21 @@ LockTable::Reply LockTable::acquire(Time now, const AcquireRequest& request, Lis
   return taken == Outcome::ok ? Reply{taken, grant_of(*hold)} : Reply{taken};
 }
 
-// Why a request gets no place in the queue, or ok.
-Outcome LockTable::no_place(const Semaphore& semaphore, Duration wait, const Listener* listener) {
-  if (wait == Duration::zero()) return stats_.refused(Outcome::held);
+// Why a request gets no place in the queue, or ok and a unit for it.
+Outcome LockTable::no_place(const Semaphore& semaphore, const AcquireRequest& request,
+                            const Listener* listener) {
+  if (request.wait == Duration::zero()) return stats_.refused(Outcome::held);
   if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
   if (queue_is_full(semaphore)) return stats_.refused(Outcome::max_waiters);
-  return Outcome::ok;
+  return admit(request.holder);
 }
 
-LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request,
-                                    KeyUnit spare) noexcept {
+LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUnit spare) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   const SessionId session = request.holder.session_id();
   if (session == 0) return {Outcome::invalid_holder};
 
-  Semaphore* semaphore = find_at(now, request.kind, request.key);
+  Semaphore* semaphore = find_at(at, request.kind, request.key);
   Enqueued* lapsed = nullptr;  // an earlier one, which is in nobody's way
   if (semaphore != nullptr) {
     lapsed = enqueued_.find(session, semaphore);
@@ -122,6 +126,7 @@ LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request,
     }
     if (!semaphore->idle() && !semaphore->has_room()) {
       if (queue_is_full(*semaphore)) return {stats_.refused(Outcome::max_waiters)};
+      if (Outcome no = admit(request.holder); no != Outcome::ok) return {no};
       if (lapsed != nullptr) drop(*lapsed);
       Waiter& waiter = join(*semaphore, request.holder, request.ttl);
       waiter.two_phase = true;
@@ -142,23 +147,27 @@ LockTable::Reply LockTable::enqueue(Time now, const EnqueueRequest& request,
 template <typename Request>
 Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold) {
   if (fence_ >= kFenceMax) return Outcome::fences_exhausted;
-  StoredHolder holder(request.holder);
+  KeyUnit unit;
   if (semaphore == nullptr) {
-    const Outcome made = create(request.kind, request.key, std::move(spare), &semaphore);
-    if (made != Outcome::ok) return made;
+    if (!is_name(request.key)) return Outcome::invalid_key;  // those there have been looked at
+    unit = spare ? std::move(spare) : budget_.take();
+    if (!unit) return Outcome::max_keys;
   }
+  if (Outcome no = admit(request.holder); no != Outcome::ok) return no;
+  StoredHolder holder(request.holder);
+  if (semaphore == nullptr) semaphore = &create(request.kind, request.key, std::move(unit));
   semaphore->limit = request.limit;
-  *hold = &grant(*semaphore, std::move(holder), request.ttl);
+  *hold = &grant(*semaphore, std::move(holder), capped(request.ttl));
   stats_.granted_at_once(**hold, now_);
   return Outcome::ok;
 }
 
-LockTable::Reply LockTable::await_turn(Time now, SessionId session, Kind kind, std::string_view key,
+LockTable::Reply LockTable::await_turn(At at, SessionId session, Kind kind, std::string_view key,
                                        Duration wait, Listener* listener,
                                        std::uint64_t id) noexcept {
   if (wait < Duration::zero()) return {Outcome::invalid_wait};
 
-  Semaphore* semaphore = find_at(now, kind, key);
+  Semaphore* semaphore = find_at(at, kind, key);
   Enqueued* enqueued = semaphore == nullptr ? nullptr : enqueued_.find(session, semaphore);
   if (enqueued == nullptr) return {is_name(key) ? Outcome::not_enqueued : Outcome::invalid_key};
   if (Hold* hold = enqueued->hold) {
@@ -201,19 +210,20 @@ bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener,
 
 // Renewing and ending.
 
-LockTable::Reply LockTable::renew(Time now, const HoldId& id,
-                                  std::optional<Duration> ttl) noexcept {
+LockTable::Reply LockTable::renew(At at, const HoldId& id, std::optional<Duration> ttl) noexcept {
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
 
-  const Semaphore* semaphore = find_at(now, id.kind, id.key);
+  const Semaphore* semaphore = find_at(at, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return {why_not(semaphore, id)};
   refresh(*hold, ttl.value_or(hold->ttl));
-  return {Outcome::ok, grant_of(*hold)};
+  Grant grant = grant_of(*hold);
+  grant.ttl = hold->deadline - now_;
+  return {Outcome::ok, grant};
 }
 
-Outcome LockTable::release(Time now, const HoldId& id) noexcept {
-  Semaphore* semaphore = find_at(now, id.kind, id.key);
+Outcome LockTable::release(At at, const HoldId& id) noexcept {
+  Semaphore* semaphore = find_at(at, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return why_not(semaphore, id);
   end_hold(*hold, EndCause::released);
@@ -221,8 +231,8 @@ Outcome LockTable::release(Time now, const HoldId& id) noexcept {
   return Outcome::ok;
 }
 
-bool LockTable::withdraw(Time now, const HoldId& id) noexcept {
-  Semaphore* semaphore = find_at(now, id.kind, id.key);
+bool LockTable::withdraw(At at, const HoldId& id) noexcept {
+  Semaphore* semaphore = find_at(at, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
   if (hold == nullptr || hold->renewed || !hold->holder.equals(id.holder)) return false;
   end_hold(*hold, EndCause::disconnected);
@@ -257,6 +267,7 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int bu
     } else if (Hold* hold = items.holds.front()) {
       Semaphore& semaphore = *hold->semaphore;
       if (keep_holds && !hold->untold) {
+        units_.disown(hold->holder.view());
         items.holds.remove(hold);
       } else {
         end_hold(*hold, EndCause::disconnected);
@@ -302,9 +313,10 @@ bool LockTable::advance(Time now, int budget) noexcept {
   return !behind_;
 }
 
-Semaphore* LockTable::find_at(Time now, Kind kind, std::string_view key) {
-  advance(now, kStepsPerCall);
-  Semaphore* semaphore = index_.find(kind, key);
+Semaphore* LockTable::find_at(At at, Kind kind, std::string_view key) {
+  advance(at.now, kStepsPerCall);
+  const std::uint64_t hash = at.key_hash.has_value() ? *at.key_hash : index_.hash_of(key);
+  Semaphore* semaphore = index_.find(kind, key, hash);
   if (behind_ && semaphore != nullptr) catch_up(*semaphore);
   return semaphore;
 }
@@ -356,7 +368,7 @@ void LockTable::arm(Timer& timer, Duration after) {
 Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl) {
   auto waiter = std::make_unique<Waiter>();
   waiter->semaphore = &semaphore;
-  waiter->ttl = ttl;
+  waiter->ttl = capped(ttl);
   waiter->since = now_;
   waiter->holder = StoredHolder(holder);
   slots_.insert(waiter.get());
@@ -444,6 +456,8 @@ void LockTable::leave(Waiter& waiter) {
   --semaphore.waiters;
   --stats_.waiters(semaphore.kind);
   slots_.remove(&waiter);
+  // The unit of a place that was granted is the hold's, as its holder is.
+  if (!waiter.holder.is_nobody()) units_.give_back(waiter.holder.view());
   delete &waiter;
 }
 
@@ -475,7 +489,7 @@ Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, Duration ttl) 
 }
 
 void LockTable::refresh(Hold& hold, Duration ttl) {
-  arm(hold, ttl);
+  arm(hold, capped(ttl));  // that of a recovered grant may be longer
   hold.renewed = true;
   stats_.renewed();
   if (!options_.events) return;
@@ -546,6 +560,7 @@ void LockTable::remove_hold(Hold& hold) {
   Semaphore& semaphore = *hold.semaphore;
   timers_.disarm(hold);
   if (semaphore.kind == Kind::semaphore) hold_index_.remove(&hold);
+  units_.give_back(client_of(hold));
   if (hold.session_peers.linked()) sessions_[hold.holder.session_id()].holds.remove(&hold);
   semaphore.holds.remove(&hold);
   if (replayed_ == &hold) replayed_ = nullptr;
@@ -556,6 +571,22 @@ void LockTable::remove_hold(Hold& hold) {
   }
   hold.in_use = hold.two_phase = hold.untold = hold.renewed = false;
   hold.holder = StoredHolder();
+}
+
+// A session that has left the hold to its lease is nobody.
+Holder LockTable::client_of(const Hold& hold) {
+  const bool is_left = hold.holder.is_secret() && !hold.session_peers.linked();
+  return is_left ? Holder::of_secret(0) : hold.holder.view();
+}
+
+// A unit for a hold or a place, or why there is none.
+Outcome LockTable::admit(const Holder& holder) {
+  const Outcome outcome = units_.take(holder);
+  return outcome == Outcome::ok ? outcome : stats_.refused(outcome);
+}
+
+Duration LockTable::capped(Duration ttl) const {
+  return options_.ttl_max == Duration::zero() ? ttl : std::min(ttl, options_.ttl_max);
 }
 
 Hold* LockTable::find_hold(const Semaphore* semaphore, Fence fence) const {
@@ -593,15 +624,11 @@ Event LockTable::granted(const Hold& hold) {
 // Keys.
 
 // Precondition: it will be granted at once; a key that nobody has held or waited for is not kept.
-Outcome LockTable::create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created) {
-  if (!is_name(key)) return Outcome::invalid_key;  // those that are there have been looked at
-  KeyUnit unit = spare ? std::move(spare) : budget_.take();
-  if (!unit) return Outcome::max_keys;
+Semaphore& LockTable::create(Kind kind, std::string_view key, KeyUnit unit) {
   std::unique_ptr<Semaphore> semaphore = Semaphore::create(kind, key);
   index_.insert(semaphore.get());
   unit.spend();
-  *created = semaphore.release();
-  return Outcome::ok;
+  return *semaphore.release();
 }
 
 std::size_t LockTable::forget_idle(Time since, std::size_t keys_max) noexcept {
@@ -637,14 +664,14 @@ void LockTable::forget(Semaphore& semaphore) {
 
 // What others ask.
 
-FenceStatus LockTable::fence(Time now, std::string_view key) noexcept {
-  const Semaphore* semaphore = find_at(now, Kind::lock, key);
+FenceStatus LockTable::fence(At at, std::string_view key) noexcept {
+  const Semaphore* semaphore = find_at(at, Kind::lock, key);
   if (semaphore == nullptr) return {false, fence_};
   return {semaphore->holders > 0, semaphore->first.fence};
 }
 
-bool LockTable::explain(Time now, Kind kind, std::string_view key, Conflict* conflict) noexcept {
-  const Semaphore* semaphore = find_at(now, kind, key);
+bool LockTable::explain(At at, Kind kind, std::string_view key, Conflict* conflict) noexcept {
+  const Semaphore* semaphore = find_at(at, kind, key);
   if (semaphore == nullptr || semaphore->holds.empty()) return false;
   fill_in(*semaphore, conflict);
   return true;
@@ -673,14 +700,15 @@ bool LockTable::apply(const Event& event) noexcept {
       if (hold == nullptr) {
         if (event.limit < 1) return false;
         if (semaphore == nullptr) {
-          const Outcome made = create(event.kind, event.key, budget_.take_beyond(), &semaphore);
-          if (made != Outcome::ok) return false;
+          if (!is_name(event.key)) return false;
+          semaphore = &create(event.kind, event.key, budget_.take_beyond());
         }
         if (semaphore->idle()) semaphore->limit = event.limit;
         if (semaphore->limit != event.limit || !semaphore->has_room()) return false;
         // Its session ended with the process that served it.
         const Holder owner =
             event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
+        units_.take_beyond(owner);
         hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
         stats_.replayed_grant();
         hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known

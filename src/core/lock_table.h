@@ -14,7 +14,8 @@
 //   no-idle-waiter       a key with room has an empty queue
 //   replay-equals        apply() of all events gives the table that caused them, queues aside
 //   failed-changes-nothing
-//   bounded              keys by the budget, waiters per key by waiters_max
+//   bounded              keys by the budget, waiters per key by waiters_max, holds and places
+//                        together by theirs
 //   counted              what stats() says there is, is there
 //
 // Every operation first ends what has fallen due by `now`: at least everything of the key it is
@@ -34,6 +35,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/hold_budget.h"
 #include "core/indexes.h"
 #include "core/key_budget.h"
 #include "core/key_index.h"
@@ -47,8 +49,9 @@ namespace lockd {
 
 struct TableOptions {
   std::uint32_t waiters_max = 0;  // per key; 0 is no limit
+  Duration ttl_max{};             // a longer lease is granted this much; zero is no limit
   Fence last_fence = 0;           // the first grant gets the next one
-  std::uint64_t hash_seed = 0;
+  HashKey hash_key{};
   bool events = true;  // false: nobody reads them
 };
 
@@ -69,11 +72,22 @@ struct Effects {
 
 class LockTable {
  public:
-  // The budget is shared by the tables of an engine and outlives them.
-  LockTable(const TableOptions& options, KeyBudget& budget);
+  // The budgets are shared by the tables of an engine and outlive them. Without one of holds there
+  // is no limit to them.
+  LockTable(const TableOptions& options, KeyBudget& budget, HoldBudget* holds = nullptr);
   ~LockTable();
   LockTable(const LockTable&) = delete;
   LockTable& operator=(const LockTable&) = delete;
+
+  // When a call is made; and the hash of its key under the table's own hash_key, if the caller has
+  // it: whoever chose the table by it need not have it computed again.
+  struct At {
+    At(Time now) : now(now) {}  // NOLINT: a time is enough
+    At(Time now, std::uint64_t key_hash) : now(now), key_hash(key_hash) {}
+
+    Time now;
+    std::optional<std::uint64_t> key_hash;
+  };
 
   struct Reply {
     Outcome outcome = Outcome::ok;
@@ -85,38 +99,38 @@ class LockTable {
   // settled; without a listener nothing is queued, and the answer is held. A new key takes `spare`
   // or, when that is empty, a unit of the budget. `conflict`, if given, tells who is in the way of
   // a request that was not granted.
-  Reply acquire(Time now, const AcquireRequest& request, Listener* listener, std::uint64_t id,
+  Reply acquire(At at, const AcquireRequest& request, Listener* listener, std::uint64_t id,
                 KeyUnit spare = {}, Conflict* conflict = nullptr) noexcept;
 
   // Joins the queue without waiting: ok is a grant, queued a place. The holder is a secret with a
   // session, or it is invalid.
-  Reply enqueue(Time now, const EnqueueRequest& request, KeyUnit spare = {}) noexcept;
+  Reply enqueue(At at, const EnqueueRequest& request, KeyUnit spare = {}) noexcept;
 
   // Waits for what enqueue() began: ok with a fresh lease when the grant is there, queued until it
   // is, timeout with the place given up when `wait` is zero, expired when the grant has lapsed.
-  Reply await_turn(Time now, SessionId session, Kind kind, std::string_view key, Duration wait,
+  Reply await_turn(At at, SessionId session, Kind kind, std::string_view key, Duration wait,
                    Listener* listener, std::uint64_t id) noexcept;
 
-  // Moves the lease to `ttl` from now; without one, to the grant's own.
-  Reply renew(Time now, const HoldId& hold, std::optional<Duration> ttl) noexcept;
+  // Moves the lease to `ttl` from now, or ttl_max; without one, to the grant's own.
+  Reply renew(At at, const HoldId& hold, std::optional<Duration> ttl) noexcept;
 
-  Outcome release(Time now, const HoldId& hold) noexcept;
+  Outcome release(At at, const HoldId& hold) noexcept;
 
   // Ends a hold as if its session had ended, unless its lease was moved since the grant. False if
   // so, or if it is not there.
-  bool withdraw(Time now, const HoldId& hold) noexcept;
+  bool withdraw(At at, const HoldId& hold) noexcept;
 
   // Gives up a wait: it ends as cancelled. False when it had ended before.
   bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) noexcept;
 
-  FenceStatus fence(Time now, std::string_view key) noexcept;
+  FenceStatus fence(At at, std::string_view key) noexcept;
 
   // Who holds the key and how many wait. False when nobody holds it.
-  bool explain(Time now, Kind kind, std::string_view key, Conflict* conflict) noexcept;
+  bool explain(At at, Kind kind, std::string_view key, Conflict* conflict) noexcept;
 
   // The key with everything due there ended, or null. Valid until the next call.
-  const Semaphore* look_up(Time now, Kind kind, std::string_view key) noexcept {
-    return find_at(now, kind, key);
+  const Semaphore* look_up(At at, Kind kind, std::string_view key) noexcept {
+    return find_at(at, kind, key);
   }
 
   // Ends a session: its places in the queue go; its holds are released and passed on, or, if
@@ -180,13 +194,13 @@ class LockTable {
 
  private:
   // Time.
-  Semaphore* find_at(Time now, Kind kind, std::string_view key);
+  Semaphore* find_at(At at, Kind kind, std::string_view key);
   void catch_up(Semaphore& semaphore);
   void run_out(Timer& timer);
   void arm(Timer& timer, Duration after);
 
   // Keys.
-  Outcome create(Kind kind, std::string_view key, KeyUnit spare, Semaphore** created);
+  Semaphore& create(Kind kind, std::string_view key, KeyUnit unit);
   void forget(Semaphore& semaphore);
   void pass_on(Semaphore& semaphore);
 
@@ -195,6 +209,9 @@ class LockTable {
   Hold* find_named(const Semaphore& semaphore, const Holder& holder) const;
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
   void remove_hold(Hold& hold);
+  static Holder client_of(const Hold& hold);
+  Outcome admit(const Holder& holder);
+  Duration capped(Duration ttl) const;
   Hold& grant(Semaphore& semaphore, StoredHolder holder, Duration ttl);
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
@@ -206,7 +223,8 @@ class LockTable {
 
   // Queues.
   bool queue_is_full(const Semaphore& semaphore) const;
-  Outcome no_place(const Semaphore& semaphore, Duration wait, const Listener* listener);
+  Outcome no_place(const Semaphore& semaphore, const AcquireRequest& request,
+                   const Listener* listener);
   Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);
   void promote(Semaphore& semaphore);
   void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
@@ -218,8 +236,9 @@ class LockTable {
 
   const TableOptions options_;
   KeyBudget& budget_;
+  HoldUnits units_;
   KeyIndex index_;
-  HoldIndex hold_index_;
+  HoldIndex hold_index_{options_.hash_key};
   EnqueuedIndex enqueued_;
   WaiterSlots slots_;
   TimerQueue timers_;

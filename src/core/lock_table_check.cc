@@ -96,6 +96,11 @@ std::string LockTable::check() const {
     return "counted: the stats tell of what is not there";
   }
 
+  const std::size_t holders = there.locks_held + there.semaphore_holders;
+  if (units_.counts() && units_.in_use() != static_cast<std::int64_t>(holders + waiters)) {
+    return "bounded: holds and places, and their units, do not add up";
+  }
+
   // What the sessions have is what the keys know of, and nothing else.
   std::size_t enqueued = 0;
   for (const auto& [session, items] : sessions_) {

@@ -54,6 +54,7 @@ class StoredHolder {
   // For people: a name as it is, a session's as "tcp:<session>". Never the secret.
   std::string display_name() const;
 
+  bool is_nobody() const { return high_ == 0; }
   bool is_secret() const { return tag() == kSecret; }
   SessionId session_id() const { return is_secret() ? high_ & kPayload : 0; }
 

@@ -74,6 +74,7 @@ Outcome TableStats::refused(Outcome why) {
   Stats::Refusals& refusals = stats_.refusals;
   if (why == Outcome::held) ++refusals.held;
   if (why == Outcome::max_waiters) ++refusals.max_waiters;
+  if (why == Outcome::max_holds || why == Outcome::max_client_holds) ++refusals.max_holds;
   if (why == Outcome::limit_mismatch) ++refusals.limit_mismatch;
   return why;
 }

@@ -27,10 +27,10 @@ Answer Batch::take(std::string_view key, const Holder& holder, Operation operati
   LockTable::Reply reply;
   KeyUnit unit;
   do {
-    const Time now = core_.time();
+    const LockTable::At at = core_.now_at(place);
     Shard::Access table(place.shard, turn_);
     reply.outcome = core_.refusal(AsksFor::grant);
-    if (reply.outcome == Outcome::ok) reply = operation(*table, now, std::move(unit));
+    if (reply.outcome == Outcome::ok) reply = operation(*table, at, std::move(unit));
   } while (reply.outcome == Outcome::max_keys && (unit = core_.find_unit()));
   if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
   return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, place.number}};
@@ -38,17 +38,18 @@ Answer Batch::take(std::string_view key, const Holder& holder, Operation operati
 
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,
                       Conflict* conflict) {
-  Answer answer = take(request.key, request.holder, [&](LockTable& table, Time now, KeyUnit unit) {
-    return table.acquire(now, request, listener, id, std::move(unit), conflict);
-  });
+  Answer answer =
+      take(request.key, request.holder, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+        return table.acquire(at, request, listener, id, std::move(unit), conflict);
+      });
   answer.wait.listener = listener;
   answer.wait.id = id;
   return answer;
 }
 
 Answer Batch::enqueue(const EnqueueRequest& request) {
-  return take(request.key, request.holder, [&](LockTable& table, Time now, KeyUnit unit) {
-    return table.enqueue(now, request, std::move(unit));
+  return take(request.key, request.holder, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+    return table.enqueue(at, request, std::move(unit));
   });
 }
 
@@ -56,36 +57,39 @@ Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Dura
                          Listener* listener, std::uint64_t id) {
   if (core_.has_no_room(AsksFor::turn)) return {Outcome::storage};
   const EngineCore::Place place = core_.place_of(key);
-  const Time now = core_.time();
+  const LockTable::At at = core_.now_at(place);
   Shard::Access table(place.shard, turn_);
   const Outcome refusal = core_.refusal(AsksFor::turn);
   if (refusal != Outcome::ok) return {refusal};
-  const auto reply = table->await_turn(now, session.id, kind, key, wait, listener, id);
+  const auto reply = table->await_turn(at, session.id, kind, key, wait, listener, id);
   return {reply.outcome, reply.grant, {listener, id, reply.slot, place.number}};
 }
 
 Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
   if (core_.has_no_room(AsksFor::renewal)) return {Outcome::storage};
-  const Time now = core_.time();
-  Shard::Access table(core_.shard_of(hold.key), turn_);
+  const EngineCore::Place place = core_.place_of(hold.key);
+  const LockTable::At at = core_.now_at(place);
+  Shard::Access table(place.shard, turn_);
   const Outcome refusal = core_.refusal(AsksFor::renewal);
   if (refusal != Outcome::ok) return {refusal};
-  const LockTable::Reply reply = table->renew(now, hold, ttl);
+  const LockTable::Reply reply = table->renew(at, hold, ttl);
   return {reply.outcome, reply.grant};
 }
 
 Outcome Batch::release(const HoldId& hold) {
   if (core_.has_no_room(AsksFor::release)) return Outcome::storage;
-  const Time now = core_.time();
-  Shard::Access table(core_.shard_of(hold.key), turn_);
+  const EngineCore::Place place = core_.place_of(hold.key);
+  const LockTable::At at = core_.now_at(place);
+  Shard::Access table(place.shard, turn_);
   const Outcome refusal = core_.refusal(AsksFor::release);
-  return refusal == Outcome::ok ? table->release(now, hold) : refusal;
+  return refusal == Outcome::ok ? table->release(at, hold) : refusal;
 }
 
 bool Batch::withdraw(const HoldId& hold) {
-  const Time now = core_.time();
-  Shard::Access table(core_.shard_of(hold.key), turn_);
-  return core_.refusal(AsksFor::nothing) == Outcome::ok && table->withdraw(now, hold);
+  const EngineCore::Place place = core_.place_of(hold.key);
+  const LockTable::At at = core_.now_at(place);
+  Shard::Access table(place.shard, turn_);
+  return core_.refusal(AsksFor::nothing) == Outcome::ok && table->withdraw(at, hold);
 }
 
 bool Batch::cancel(const WaitId& wait) {
@@ -126,16 +130,19 @@ bool Batch::holds_anything(const Session& session) {
 }
 
 FenceStatus Batch::fence(std::string_view key) {
-  return Shard::Access(core_.shard_of(key), turn_)->fence(core_.time(), key);
+  const EngineCore::Place place = core_.place_of(key);
+  return Shard::Access(place.shard, turn_)->fence(core_.now_at(place), key);
 }
 
 bool Batch::explain(Kind kind, std::string_view key, Conflict* conflict) {
-  return Shard::Access(core_.shard_of(key), turn_)->explain(core_.time(), kind, key, conflict);
+  const EngineCore::Place place = core_.place_of(key);
+  return Shard::Access(place.shard, turn_)->explain(core_.now_at(place), kind, key, conflict);
 }
 
 std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::size_t entries_max) {
-  Shard::Access table(core_.shard_of(key), turn_);
-  const Semaphore* semaphore = table->look_up(core_.time(), kind, key);
+  const EngineCore::Place place = core_.place_of(key);
+  Shard::Access table(place.shard, turn_);
+  const Semaphore* semaphore = table->look_up(core_.now_at(place), kind, key);
   if (semaphore == nullptr) return {};
   return EngineCore::status_of(*semaphore, table->now(), entries_max);
 }

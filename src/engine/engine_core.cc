@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "base/hash.h"
 
 namespace lockd::detail {
 namespace {
@@ -19,11 +16,6 @@ constexpr std::size_t kEntriesPerHold = kEntriesMax;
 // How often to look for an idle key while others keep taking them.
 constexpr int kPassesMax = 1000;
 
-std::uint64_t random_seed() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
-
 void check_options(const EngineOptions& options) {
   const auto require = [](bool holds, const char* what) {
     if (!holds) throw std::invalid_argument(std::string("lockd: ") + what);
@@ -32,6 +24,8 @@ void check_options(const EngineOptions& options) {
           "shards must be a power of two from 1 to 64");
   require(options.keys_max > 0 && options.keys_max <= KeyBudget::kKeysMax,
           "keys_max must be from 1 to 2147483647");
+  require(options.holds_max <= HoldBudget::kHoldsMax, "holds_max must be less than 2^62");
+  require(options.ttl_max >= Duration::zero(), "ttl_max must not be negative");
   require(options.idle_max >= Duration::zero(), "idle_max must not be negative");
   require(options.gc_interval > Duration::zero(), "gc_interval must be more than zero");
   require(options.sweep_interval > Duration::zero(), "sweep_interval must be more than zero");
@@ -61,18 +55,20 @@ EngineCore::EngineCore(const EngineOptions& options)
       own_clock_(options.clock == nullptr ? std::make_unique<SystemClock>() : nullptr),
       clock_(options.clock == nullptr ? *own_clock_ : *options.clock),
       journal_(options.journal),
-      hash_seed_(options.hash_seed != 0 ? options.hash_seed : random_seed()),
+      hash_key_(options.hash_seed != 0 ? HashKey::of_seed(options.hash_seed) : HashKey::random()),
       budget_(options.keys_max),
+      holds_({options.holds_max, options.holds_per_client_max}, hash_key_),
       notifier_(options.journal) {
   const Time now = clock_.now();
   const TableOptions table{
       .waiters_max = options.waiters_max,
+      .ttl_max = options.ttl_max,
       .last_fence = journal_ == nullptr ? fence_from_clock(now) : 0,
-      .hash_seed = hash_seed_,
+      .hash_key = hash_key_,
       .events = journal_ != nullptr,
   };
   for (std::uint32_t i = 0; i < options.shards; ++i) {
-    shards_.push_back(std::make_unique<Shard>(table, budget_, journal_, options.observer));
+    shards_.push_back(std::make_unique<Shard>(table, budget_, holds_, journal_, options.observer));
   }
   if (journal_ != nullptr) {
     following_ = journal_->state() == Journal::State::following;
@@ -97,9 +93,9 @@ EngineCore::~EngineCore() {
 }
 
 EngineCore::Place EngineCore::place_of(std::string_view key) {
-  const auto number =
-      static_cast<std::uint32_t>(hash_bytes(key, hash_seed_) & (shards_.size() - 1));
-  return {*shards_[number], number};
+  const std::uint64_t hash = hash_bytes(key, hash_key_);
+  const auto number = static_cast<std::uint32_t>(hash & (shards_.size() - 1));
+  return {*shards_[number], number, hash};
 }
 
 Outcome EngineCore::refusal(AsksFor what) const {

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash.h"
+#include "core/hold_budget.h"
 #include "core/key_budget.h"
 #include "engine/durable_notifier.h"
 #include "engine/in_flight.h"
@@ -27,6 +29,7 @@ class EngineCore final : private Journal::Source {
   struct Place {
     Shard& shard;
     std::uint32_t number;
+    std::uint64_t key_hash;
   };
   // What a request asks for, by how much it adds to the journal: the end of a hold, a new lease for
   // one, a turn in a queue that it stands in, or a grant.
@@ -38,13 +41,13 @@ class EngineCore final : private Journal::Source {
 
   // For Batch.
   Place place_of(std::string_view key);
-  Shard& shard_of(std::string_view key) { return place_of(key).shard; }
   Shard* shard_at(std::uint32_t number) {  // null: there is none
     return number < shards_.size() ? shards_[number].get() : nullptr;
   }
   // For the tables. While it follows, time stands still: nothing falls due, for that is the
   // leader's to say.
   Time time() const { return is_following() ? Time{} : clock_.now(); }
+  LockTable::At now_at(const Place& place) const { return {time(), place.key_hash}; }
   // Why it cannot be done, whatever the key, or ok. To be asked under the shard's lock.
   Outcome refusal(AsksFor what) const;
   // Said of a journal that is full, this rests on nothing: it can be told though what was appended
@@ -117,9 +120,10 @@ class EngineCore final : private Journal::Source {
   const std::unique_ptr<Clock> own_clock_;
   const Clock& clock_;
   Journal* const journal_;
-  const std::uint64_t hash_seed_;
+  const HashKey hash_key_;
 
   KeyBudget budget_;
+  HoldBudget holds_;
   std::vector<std::unique_ptr<Shard>> shards_;
   DurableNotifier notifier_;
   std::atomic<bool> closed_{false};

@@ -1,9 +1,11 @@
-// How many keys an engine has: the cap, over all shards, and forgetting.
+// How many keys and holds an engine has: the caps, over all shards, and forgetting.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/testing/forgetful_journal.h"
@@ -93,6 +95,59 @@ TEST(EngineKeys, SweepingForgetsIdleKeys) {
   engine.sweep();
   EXPECT_EQ(keys(), 0u);
   EXPECT_GT(engine.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, grant->fence);
+}
+
+TEST(EngineHolds, AreCappedExactlyWhoeverAsksAtOnce) {
+  Engine engine({.holds_max = 500});
+  std::atomic<int> granted{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 1'000; ++i) {
+        const std::string key = std::to_string(t) + "-" + std::to_string(i);
+        const auto grant = engine.acquire({.key = key, .holder = "a", .ttl = 30s});
+        granted += grant.outcome == Outcome::ok;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(granted, 500);
+  EXPECT_EQ(engine.stats().locks_held, 500u);
+  EXPECT_EQ(engine.stats().refusals.max_holds, 3'500u);
+}
+
+TEST(EngineHolds, OfOneNameAreCappedOverAllShards) {
+  Engine engine({.holds_per_client_max = 3});
+  const auto take = [&](int i, const char* holder) {
+    return engine.acquire({.key = std::to_string(i), .holder = holder, .ttl = 30s}).outcome;
+  };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(take(i, "a"), Outcome::ok);
+  EXPECT_EQ(take(3, "a"), Outcome::max_client_holds);
+  EXPECT_EQ(take(3, "b"), Outcome::ok);
+}
+
+TEST(EngineHolds, ACapThatWasLoweredIsReachedAsHoldsEnd) {
+  ManualClock clock;
+  ForgetfulJournal journal;
+  std::vector<GrantResult> grants;
+  const auto name = [](std::size_t i) { return "k" + std::to_string(i); };
+  {
+    Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
+    for (std::size_t i = 0; i < 20; ++i) {
+      grants.push_back(engine.acquire({.key = name(i), .holder = "a", .ttl = 30s}));
+    }
+  }
+  Engine engine({.holds_max = 8, .clock = &clock, .journal = &journal, .sweeper = false});
+  const auto try_a_new_one = [&] {
+    return engine.acquire({.key = "more", .holder = "b", .ttl = 30s}).outcome;
+  };
+  for (std::size_t i = 0; i < 12; ++i) {
+    engine.release({.key = name(i), .holder = "a", .fence = grants[i]->fence});
+    EXPECT_EQ(try_a_new_one(), Outcome::max_holds) << i;
+  }
+  EXPECT_TRUE(engine.renew({.key = name(12), .holder = "a", .fence = grants[12]->fence}));
+  engine.release({.key = name(12), .holder = "a", .fence = grants[12]->fence});
+  EXPECT_EQ(try_a_new_one(), Outcome::ok);
 }
 
 }  // namespace

@@ -22,8 +22,9 @@ namespace lockd {
 class alignas(64) Shard {
  public:
   // `journal` and `observer` may be null.
-  Shard(const TableOptions& options, KeyBudget& budget, Journal* journal, Observer* observer)
-      : journal_(journal), observer_(observer), table_(options, budget) {}
+  Shard(const TableOptions& options, KeyBudget& budget, HoldBudget& holds, Journal* journal,
+        Observer* observer)
+      : journal_(journal), observer_(observer), table_(options, budget, &holds) {}
 
   // The table, under the shard's lock for as long as this lives. What the operations through it
   // cause goes to the journal, the observer and `turn` when it goes. Their answers rest on

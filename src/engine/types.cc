@@ -30,6 +30,8 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::expired: return "not held: the lease is over";
     case Outcome::max_keys: return "no room for another key";
     case Outcome::max_waiters: return "no room for another waiter";
+    case Outcome::max_holds: return "no room for another hold";
+    case Outcome::max_client_holds: return "no room for another hold of this client";
     case Outcome::limit_mismatch: return "in use with another limit";
     case Outcome::already_enqueued: return "already in the queue";
     case Outcome::not_enqueued: return "not in the queue";
@@ -59,6 +61,7 @@ Stats& Stats::operator+=(const Stats& other) noexcept {
   refusals.held += other.refusals.held;
   refusals.max_keys += other.refusals.max_keys;
   refusals.max_waiters += other.refusals.max_waiters;
+  refusals.max_holds += other.refusals.max_holds;
   refusals.limit_mismatch += other.refusals.limit_mismatch;
   locks_held += other.locks_held;
   semaphore_holders += other.semaphore_holders;

@@ -126,10 +126,10 @@ class Subscriptions {
   struct Hash {
     using is_avalanching = void;
     using is_transparent = void;
-    std::size_t operator()(const Edge& e) const {
-      return hash_bytes(e.token, reinterpret_cast<std::uintptr_t>(e.parent));
-    }
+    std::size_t operator()(const Edge& e) const { return hash_bytes(e.token, key.at(e.parent)); }
     std::size_t operator()(const std::unique_ptr<Node>& n) const { return (*this)(edge_to(*n)); }
+
+    HashKey key = HashKey::random();  // clients choose the tokens
   };
   struct Equal {
     using is_transparent = void;

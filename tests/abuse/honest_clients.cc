@@ -25,9 +25,9 @@ HonestClients::HonestClients(const ServerProcess& server, Setup setup)
 
   auto taker = std::make_shared<LineClient>(connect());
   start("lock and release", 1ms, [taker] {
-    const std::string taken = taker->ask(request("l", "taken", "0 60"));
+    const std::string taken = taker->ask(request("l", "taken", "0 5"));
     const std::string released = taker->ask(request("r", "taken", token_of(taken)));
-    return masked(taken) == "ok <token> 60" && released == "ok" ? "" : taken + ", " + released;
+    return masked(taken) == "ok <token> 5" && released == "ok" ? "" : taken + ", " + released;
   });
 
   if (!setup_.reads_metrics) return;

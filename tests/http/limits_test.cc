@@ -10,6 +10,8 @@
 namespace lockd {
 namespace {
 
+using namespace std::chrono_literals;
+
 TEST(HttpLimits, MaxLocksCountsBothNamespacesAndTransports) {
   Options options = http_options();
   options.max_locks = 3;
@@ -46,6 +48,45 @@ TEST(HttpLimits, MaxWaitersIsPerKey) {
             R"(429 {"error":"max_waiters"})");
   EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "c")).status, 409);  // it does not wait
   EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "a", R"("wait_ms":60000)")).status, 200);
+}
+
+TEST(HttpLimits, MaxHoldsNamesTheSettingThatIsInTheWay) {
+  Options options = http_options();
+  options.max_holds = 3;
+  options.max_holds_per_client = 2;
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("1", "a")).status, 200);
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("2", "a")).status, 200);
+  const auto of_client = client.post("/v1/acquire", hold_json("3", "a"));
+  EXPECT_EQ(shown(of_client), R"(429 {"error":"max_holds"})");
+  EXPECT_NE(of_client.body.find("--max-holds-per-client"), std::string::npos) << of_client.body;
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("2", "a")).status, 200);  // its own again
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("3", "b")).status, 200);
+  const auto of_all = client.post("/v1/acquire", hold_json("1", "b", R"("wait_ms":60000)"));
+  EXPECT_EQ(shown(of_all), R"(429 {"error":"max_holds"})");
+  EXPECT_NE(of_all.body.find("--max-holds\""), std::string::npos) << of_all.body;
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("1", "b")).status, 409);  // it wants no place
+  EXPECT_NE(client.get("/metrics").body.find(R"(refusals_total{reason="max_holds"} 2)"),
+            std::string::npos);
+}
+
+TEST(HttpLimits, MaxLeaseTtlIsToldInExpiresAt) {
+  Options options = http_options();
+  options.max_lease_ttl = 20s;
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  const auto left_ms = [](const HttpReply& reply) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return reply.number("expires_at_unix_ms") -
+           std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+  };
+  const auto granted = client.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":9223372036000)"));
+  EXPECT_LE(left_ms(granted), 20'000);
+  EXPECT_GT(left_ms(granted), 0);
+  const auto renewed =
+      client.post("/v1/renew", hold_json("k", "a", granted.number("token"), R"("ttl_ms":600000)"));
+  EXPECT_LE(left_ms(renewed), 20'000);
 }
 
 TEST(HttpLimits, MaxConnectionsCountsBothPorts) {

@@ -193,13 +193,25 @@ TEST(HttpListing, OfAKeyWithManyHoldsSomeAreShown) {
   EXPECT_EQ(named.at("holds").as_array().size(), 40U);
 }
 
-// A place that never was is the end, or wherever it falls.
-TEST(HttpListing, AnyPlaceMayBeAskedFor) {
+// The place tells nothing of where it is, and cannot be made up.
+TEST(HttpListing, APlaceIsOpaqueAndOursOrRefused) {
   HttpServer server;
   HttpClient client = server.browse();
-  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
-  for (const char* place : {"ffffffff-ffffffffffffffff", "0-0", "40-0", "3f-ffffffffffffffff"}) {
-    EXPECT_EQ(client.get("/v1/locks?after=" + std::string(place)).status, 200) << place;
+  for (const char* key : {"a", "b", "c"}) {
+    ASSERT_EQ(client.post("/v1/acquire", hold_json(key, "a")).status, 200);
+  }
+  const boost::json::value page = client.get("/v1/locks?limit=1").json();
+  const std::string next(page.at("next").as_string());
+  EXPECT_EQ(next.size(), 32U);
+  EXPECT_EQ(client.get("/v1/locks?after=" + next).json().at("locks").as_array().size(), 2U);
+  std::vector<std::string> forged = {"0-0", "3f-ffffffffffffffff", std::string(32, '0'),
+                                     next.substr(1), next + "0"};
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    forged.push_back(next);
+    forged.back()[i] = next[i] == 'a' ? 'b' : 'a';
+  }
+  for (const std::string& place : forged) {
+    EXPECT_EQ(client.get("/v1/locks?after=" + place).status, 400) << place;
   }
 }
 

@@ -89,6 +89,55 @@ TEST(LineLimits, MaxWaitersIsPerKey) {
   EXPECT_EQ(c.ask(request("e", "k", "")), "queued");  // b holds: there is room
 }
 
+TEST(LineLimits, MaxHoldsCountsHoldsAndPlacesOfAllKeys) {
+  Options options = line_options();
+  options.max_holds = 3;
+  LineServer server(options);
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  const std::string token = token_of(a.ask(request("l", "k", "0")));
+  ASSERT_EQ(masked(a.ask(request("sl", "k", "0 9"))), "ok <token> 33");
+  ASSERT_EQ(b.ask(request("e", "k", "")), "queued");
+  EXPECT_EQ(b.ask(request("l", "more", "0")), "error_max_holds");
+  EXPECT_EQ(a.ask(request("e", "k", "")), "error_max_holds");
+  EXPECT_EQ(b.ask(request("sl", "k", "60 9")), "error_max_holds");
+  EXPECT_EQ(b.ask(request("se", "k", "9")), "error_max_holds");
+  EXPECT_EQ(a.ask(request("n", "k", token + " 33")), "ok 33");
+  EXPECT_EQ(a.ask(request("r", "k", token)), "ok");
+  EXPECT_EQ(masked(b.ask(request("w", "k", "60"))), "ok <token> 33");
+  EXPECT_EQ(masked(b.ask(request("l", "more", "0"))), "ok <token> 33");
+}
+
+TEST(LineLimits, MaxHoldsPerClientIsPerConnection) {
+  Options options = line_options();
+  options.max_holds_per_client = 1;
+  LineServer server(options);
+  LineClient a = server.connect();
+  LineClient b = server.connect();
+  const std::string token = token_of(a.ask(request("l", "k", "0")));
+  EXPECT_EQ(a.ask(request("sl", "k", "0 9")), "error_max_holds");
+  EXPECT_EQ(a.ask(request("e", "k", "")), "error_max_holds");
+  EXPECT_EQ(b.ask(request("e", "k", "")), "queued");
+  EXPECT_EQ(b.ask(request("l", "more", "0")), "error_max_holds");
+  EXPECT_EQ(a.ask(request("r", "k", token)), "ok");
+  EXPECT_EQ(masked(a.ask(request("l", "more", "0"))), "ok <token> 33");
+}
+
+TEST(LineLimits, ALeaseLongerThanMaxLeaseTtlIsGrantedThatMuchAndToldSo) {
+  Options options = line_options();
+  options.max_lease_ttl = 20s;
+  LineServer server(options);
+  LineClient client = server.connect();
+  const std::string granted = client.ask(request("l", "k", "0 9223372036"));
+  EXPECT_EQ(masked(granted), "ok <token> 20");
+  EXPECT_EQ(masked(client.ask(request("l", "default", "0"))), "ok <token> 20");
+  EXPECT_EQ(client.ask(request("n", "k", token_of(granted) + " 600")), "ok 20");
+  EXPECT_EQ(client.ask(request("n", "k", token_of(granted) + " 7")), "ok 7");
+  EXPECT_EQ(client.ask(request("n", "k", token_of(granted))), "ok 20");
+  EXPECT_EQ(masked(client.ask(request("e", "two", "600"))), "acquired <token> 20");
+  EXPECT_EQ(masked(client.ask(request("w", "two", "0"))), "ok <token> 20");
+}
+
 TEST(LineLimits, MaxConnections) {
   for (const bool per_ip : {false, true}) {
     Options options = line_options();

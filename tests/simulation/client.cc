@@ -105,21 +105,29 @@ void Client::put_in_question(Request& request, const Known& known) {
   own.in_question = true;
 }
 
+// As long as the server makes a lease that is to be as long as asked.
+Duration Client::granted(Duration asked) const {
+  const Duration most = swarm_.options.max_lease_ttl;
+  return most == Duration::zero() ? asked : std::min(asked, most);
+}
+
 void Client::acquire() {
   const auto key = free_key();
   if (!key) return;
   Request request{.what = Asked::acquire, .key = *key};
-  request.ttl = seconds(chance_.between(1, swarm_.lease_s_max));
+  Duration asked = seconds(chance_.between(1, swarm_.lease_s_max));
+  request.ttl = granted(asked);
   if (!chance_.percent(30)) request.wait = seconds(chance_.between(1, swarm_.wait_s_max));
   const bool is_lock = key->kind == Kind::lock;
   if (is_http_) {
-    request.ttl -= milliseconds(chance_.below(900));
+    asked -= milliseconds(chance_.below(900));
+    request.ttl = granted(asked);
     request.holder = holder_;
     for (const Known* known : promises_.of_client(number_)) {
       if (known->key == *key && known->holder == holder_) put_in_question(request, *known);
     }
     std::string body = "{" + json_of("key", key->name()) + "," + json_of("holder", holder_) + "," +
-                       json_of("ttl_ms", ms_of(request.ttl)) + "," +
+                       json_of("ttl_ms", ms_of(asked)) + "," +
                        json_of("wait_ms", ms_of(request.wait));
     if (!is_lock) body += "," + json_of("limit", swarm_.limit);
     ask_http(std::move(request), "acquire", body + "}");
@@ -128,7 +136,7 @@ void Client::acquire() {
   std::string text = is_lock ? "l\n" : "sl\n";
   text += key->name() + "\n" + std::to_string(s_of(request.wait)) + " ";
   if (!is_lock) text += std::to_string(swarm_.limit) + " ";
-  text += std::to_string(s_of(request.ttl)) + "\n";
+  text += std::to_string(s_of(asked)) + "\n";
   ask(std::move(request), text);
 }
 
@@ -136,11 +144,12 @@ void Client::enqueue() {
   const auto key = free_key();
   if (is_http_ || !key || enqueued_.contains({key->kind, key->number})) return;
   Request request{.what = Asked::enqueue, .key = *key};
-  request.ttl = seconds(chance_.between(1, swarm_.lease_s_max));
+  const Duration asked = seconds(chance_.between(1, swarm_.lease_s_max));
+  request.ttl = granted(asked);
   std::string text = key->kind == Kind::lock ? "e\n" : "se\n";
   text += key->name() + "\n";
   if (key->kind == Kind::semaphore) text += std::to_string(swarm_.limit) + " ";
-  text += std::to_string(s_of(request.ttl)) + "\n";
+  text += std::to_string(s_of(asked)) + "\n";
   ask(std::move(request), text);
 }
 
@@ -173,18 +182,19 @@ void Client::renew() {
   if (known == nullptr) return;
   Request request{.what = Asked::renew, .key = known->key, .holder = known->holder};
   const bool names_ttl = chance_.percent(60);
-  request.ttl = names_ttl ? seconds(chance_.between(1, swarm_.lease_s_max)) : known->ttl;
+  const Duration asked = names_ttl ? seconds(chance_.between(1, swarm_.lease_s_max)) : known->ttl;
+  request.ttl = granted(asked);
   put_in_question(request, *known);
   if (is_http_) {
     std::string body = "{" + json_of("key", known->key.name()) + "," +
                        json_of("holder", known->holder) + "," + json_of("token", known->fence);
-    if (names_ttl) body += "," + json_of("ttl_ms", ms_of(request.ttl));
+    if (names_ttl) body += "," + json_of("ttl_ms", ms_of(asked));
     ask_http(std::move(request), "renew", body + "}");
     return;
   }
   std::string text = known->key.kind == Kind::lock ? "n\n" : "sn\n";
   text += known->key.name() + "\n" + known->holder;
-  if (names_ttl) text += " " + std::to_string(s_of(request.ttl));
+  if (names_ttl) text += " " + std::to_string(s_of(asked));
   ask(std::move(request), text + "\n");
 }
 

@@ -101,6 +101,7 @@ class Client {
   bool await_turn();  // false: it did not ask
   void renew();
   void release();
+  Duration granted(Duration asked) const;
   void ask_fence();
   void signal();
   void lie();

@@ -84,16 +84,20 @@ Server::Server(const Place& place, std::uint64_t life)
   if (swarm.journal) log_.emplace(place.disk, journal_options(swarm));
   clock_ = std::make_unique<VirtualClock>(place.disk, log_ ? &*log_ : nullptr);
   if (log_) journal_.emplace(*log_, *clock_, &place.log);
-  engine_ = std::make_unique<Engine>(EngineOptions{.shards = swarm.shards,
-                                                   .keys_max = swarm.options.max_locks,
-                                                   .waiters_max = swarm.options.max_waiters,
-                                                   .idle_max = swarm.options.gc_max_idle,
-                                                   .gc_interval = swarm.options.gc_interval,
-                                                   .clock = clock_.get(),
-                                                   .journal = journal_ ? &*journal_ : nullptr,
-                                                   .observer = &place.witness,
-                                                   .sweeper = false,
-                                                   .hash_seed = 1});
+  engine_ = std::make_unique<Engine>(
+      EngineOptions{.shards = swarm.shards,
+                    .keys_max = swarm.options.max_locks,
+                    .waiters_max = swarm.options.max_waiters,
+                    .holds_max = swarm.options.max_holds,
+                    .holds_per_client_max = swarm.options.max_holds_per_client,
+                    .ttl_max = swarm.options.max_lease_ttl,
+                    .idle_max = swarm.options.gc_max_idle,
+                    .gc_interval = swarm.options.gc_interval,
+                    .clock = clock_.get(),
+                    .journal = journal_ ? &*journal_ : nullptr,
+                    .observer = &place.witness,
+                    .sweeper = false,
+                    .hash_seed = 1});
   host_ = std::make_unique<SessionHost>(host_setup());
   host_->context().date = "Sun, 06 Nov 1994 08:49:37 GMT";
 }

@@ -151,7 +151,7 @@ Place Simulation::place() {
           .log = log_,
           .send =
               [this](std::uint64_t id, std::string_view bytes) {
-                hash_ = hash_bytes(bytes, hash_ ^ id);
+                hash_ = hash_bytes(bytes, HashKey::of_seed(hash_ ^ id));
                 trace("server says on", id, bytes);
                 if (const auto found = wires_.find(id); found != wires_.end()) {
                   transmit(*found->second, false, bytes);

@@ -30,6 +30,9 @@ Swarm Swarm::draw(Chance& chance) {
   Options& options = swarm.options;
   options.max_locks = chance.percent(20) ? number(1, 4) : 1024;
   options.max_waiters = chance.percent(20) ? number(1, 3) : 0;
+  options.max_holds = chance.percent(15) ? number(2, 8) : 0;
+  options.max_holds_per_client = chance.percent(15) ? number(1, 4) : 0;
+  options.max_lease_ttl = std::chrono::seconds(chance.percent(15) ? number(1, 4) : 0);
   options.auto_release_on_disconnect = !chance.percent(25);
   options.default_lease_ttl = 4s;
   options.detailed_errors = chance.percent(50);
@@ -85,6 +88,9 @@ std::string Swarm::describe() const {
   add("pipeline", pipeline);
   add("max_locks", options.max_locks);
   add("max_waiters", options.max_waiters);
+  add("max_holds", options.max_holds);
+  add("max_holds_per_client", options.max_holds_per_client);
+  add("max_lease_s", static_cast<std::uint64_t>(options.max_lease_ttl / 1s));
   add("auto_release", options.auto_release_on_disconnect ? 1 : 0);
   add("shards", shards);
   add("journal", journal ? 1 : 0);

@@ -27,8 +27,9 @@ void Witness::on_key_events(std::span<const KeyEvent> key_events, Position) noex
 
 void Witness::note(const KeyEvent& occurrence) {
   ++counts_[static_cast<std::size_t>(occurrence.type)];
-  hash_ = hash_bytes(occurrence.key, hash_ ^ occurrence.fence ^ (occurrence.at.ns << 3) ^
-                                         static_cast<std::uint64_t>(occurrence.type));
+  hash_ = hash_bytes(occurrence.key,
+                     HashKey::of_seed(hash_ ^ occurrence.fence ^ (occurrence.at.ns << 3) ^
+                                      static_cast<std::uint64_t>(occurrence.type)));
   const auto at = keys_.try_emplace({occurrence.kind, std::string(occurrence.key)}).first;
   State& state = at->second;
   state.limit = occurrence.limit;

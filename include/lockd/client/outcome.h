@@ -27,6 +27,7 @@ enum class Outcome : std::uint8_t {
   lease_expired,     // the slot was granted, and its lease ran out before anyone took it
   max_locks,         // the server has as many keys as it may
   max_waiters,       // the key has as many waiters as it may
+  max_holds,         // the server, or this client, has as many holds and places as it may
   limit_mismatch,    // the semaphore is in use with another limit
   storage,           // the server's disk is full
   not_leader,        // another server of the cluster leads: see Status::leader

@@ -114,6 +114,9 @@ Setup some_setup(Dice& dice, bool crowd) {
   setup.keys = crowd ? 40 : 2 + dice.roll(4);
   setup.keys_max = crowd ? 30 + dice.roll(20) : 2 + dice.roll(5);
   setup.waiters_max = dice.roll(4);
+  if (dice.chance(40)) setup.holds_max = crowd ? 10 + dice.roll(30) : 1 + dice.roll(8);
+  if (dice.chance(30)) setup.holds_per_client_max = 1 + dice.roll(crowd ? 10 : 4);
+  if (dice.chance(30)) setup.ttl_max = 1 + dice.roll(30);
   if (dice.chance(8)) setup.fences_left = dice.roll(20);
   setup.start = kStarts[dice.roll(4)];
   setup.hash_seed = dice.roll(1 << 30);
@@ -146,6 +149,9 @@ rc::Seq<Op> simpler_ops(const Op& op) {
 rc::Seq<LockHistory> simpler_histories(const LockHistory& history) {
   std::vector<Setup> setups;
   simplify(setups, history.setup, &Setup::waiters_max, std::uint32_t{0});
+  simplify(setups, history.setup, &Setup::holds_max, std::uint64_t{0});
+  simplify(setups, history.setup, &Setup::holds_per_client_max, std::uint32_t{0});
+  simplify(setups, history.setup, &Setup::ttl_max, std::int64_t{0});
   simplify(setups, history.setup, &Setup::hash_seed, std::uint64_t{0});
   if (history.setup.fences_left != kPlenty) {
     simplify(setups, history.setup, &Setup::fences_left, 0u);

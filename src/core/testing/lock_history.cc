@@ -23,8 +23,9 @@ bool is_flawed(const Op& op) {
 void showValue(const LockHistory& history, std::ostream& out) {
   const Setup& s = history.setup;
   out << "keys " << s.keys << ", keys_max " << s.keys_max << ", waiters_max " << s.waiters_max
-      << ", fences_left " << s.fences_left << ", start " << s.start << ", hash_seed "
-      << s.hash_seed;
+      << ", holds_max " << s.holds_max << ", holds_per_client_max " << s.holds_per_client_max
+      << ", ttl_max " << s.ttl_max << ", fences_left " << s.fences_left << ", start " << s.start
+      << ", hash_seed " << s.hash_seed;
   for (const Op& op : history.ops) {
     out << "\n  " << kVerbNames[static_cast<std::size_t>(op.verb)] << " key " << op.key << " who "
         << op.who << " ttl " << op.ttl << " wait " << op.wait << " limit " << op.limit << " pick "

@@ -44,6 +44,9 @@ struct Setup {
   unsigned keys = 4;  // that are asked for; keys_max is how many there may be
   std::uint64_t keys_max = 6;
   std::uint32_t waiters_max = 0;
+  std::uint64_t holds_max = 0;
+  std::uint32_t holds_per_client_max = 0;
+  std::int64_t ttl_max = 0;
   unsigned fences_left = kPlenty;
   std::uint64_t start = 100;
   std::uint64_t hash_seed = 0;

@@ -72,10 +72,13 @@ Answer LockModel::grant_new(Key* key, const Request& request, bool has_spare) {
   if (is_exhausted(request.kind, request.key)) return {Outcome::fences_exhausted};
   if (key == nullptr) {
     if (!has_spare && keys_.size() >= keys_max_) return {Outcome::max_keys};
+  }
+  if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
+  if (key == nullptr) {
     key = &keys_.emplace_back(Key{.kind = request.kind, .name = std::string(request.key)});
   }
   key->limit = request.limit;
-  return {Outcome::ok, grant(*key, Owner(request.holder), request.ttl).grant()};
+  return {Outcome::ok, grant(*key, Owner(request.holder), capped(request.ttl)).grant()};
 }
 
 Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* listener,
@@ -86,12 +89,13 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
   if (key != nullptr && !key->idle()) {
     if (key->limit != request.limit) return {Outcome::limit_mismatch};
     if (Held* own = key->find_named(Owner(request.holder))) {
-      own->ttl = request.ttl;
-      return {Outcome::ok, refresh(*key, *own, request.ttl)};
+      own->ttl = capped(request.ttl);
+      return {Outcome::ok, refresh(*key, *own, own->ttl)};
     }
     if (!key->has_room()) {
       if (request.wait == Duration(0)) return {Outcome::held};
       if (is_full(*key)) return {Outcome::max_waiters};
+      if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
       Place& place = join(*key, request.holder, request.ttl);
       await(place, request.wait, listener, id);
       return {Outcome::queued};
@@ -112,6 +116,7 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
     if (!key->idle() && key->limit != request.limit) return {Outcome::limit_mismatch};
     if (!key->idle() && !key->has_room()) {
       if (is_full(*key)) return {Outcome::max_waiters};
+      if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
       std::erase(key->lapsed, session);
       join(*key, request.holder, request.ttl).two_phase = true;
       return {Outcome::queued};
@@ -154,7 +159,10 @@ Answer LockModel::renew(Time now, const HoldId& id, std::optional<Duration> ttl)
   Key* key = at(now, id.kind, id.key);
   if (Outcome no = why_not(key, id); no != Outcome::ok) return {no};
   Held& hold = *find_hold(*key, id.fence);
-  return {Outcome::ok, refresh(*key, hold, ttl.value_or(hold.ttl))};
+  const Duration lease = capped(ttl.value_or(hold.ttl));
+  Grant grant = refresh(*key, hold, lease);
+  grant.ttl = lease;
+  return {Outcome::ok, grant};
 }
 
 Outcome LockModel::release(Time now, const HoldId& id) {
@@ -499,9 +507,42 @@ bool LockModel::is_full(const Key& key) const {
   return options_.waiters_max != 0 && key.queue.size() >= options_.waiters_max;
 }
 
+// Why there may be no hold or place more of this holder, or ok.
+Outcome LockModel::why_no_more(const Holder& holder) const {
+  const bool is_somebody = !holder.is_secret() || holder.session_id() != 0;
+  const std::uint32_t client_max = holds_.holds_per_client_max;
+  if (is_somebody && client_max != 0 && count_holds(holder) >= client_max) {
+    return Outcome::max_client_holds;
+  }
+  if (holds_.holds_max != 0 && count_holds() >= holds_.holds_max) return Outcome::max_holds;
+  return Outcome::ok;
+}
+
+std::size_t LockModel::count_holds() const {
+  std::size_t count = 0;
+  for (const Key& key : keys_) count += key.holds.size() + key.queue.size();
+  return count;
+}
+
+std::size_t LockModel::count_holds(const Holder& holder) const {
+  const auto is_its = [&](const auto& item) {
+    if (holder.is_secret()) return item.session == holder.session_id();
+    return item.owner == Owner(holder);
+  };
+  std::ptrdiff_t count = 0;
+  for (const Key& key : keys_) {
+    count += std::ranges::count_if(key.holds, is_its) + std::ranges::count_if(key.queue, is_its);
+  }
+  return static_cast<std::size_t>(count);
+}
+
+Duration LockModel::capped(Duration ttl) const {
+  return options_.ttl_max == Duration(0) ? ttl : std::min(ttl, options_.ttl_max);
+}
+
 Place& LockModel::join(Key& key, const Holder& holder, Duration ttl) {
   key.queue.push_back(
-      {.owner = Owner(holder), .session = holder.session_id(), .ttl = ttl, .since = now_});
+      {.owner = Owner(holder), .session = holder.session_id(), .ttl = capped(ttl), .since = now_});
   return key.queue.back();
 }
 

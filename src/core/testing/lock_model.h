@@ -12,7 +12,8 @@
 //   no-idle-waiter          whatever ends a hold promotes the queue before it returns
 //   replay-equals           every change of a hold has its event
 //   failed-changes-nothing  every refusal returns before the first change
-//   bounded                 keys by keys_max, queues by waiters_max
+//   bounded                 keys by keys_max, queues by waiters_max, holds and places by holds_max
+//                           and, of one client, by holds_per_client_max
 //
 // Four things the rules leave open: the numbers of the fences; which of a key's leases, or waits,
 // that are due at one instant ends first; how far the keys that a call is not about have come when
@@ -35,8 +36,8 @@ namespace lockd {
 
 class LockModel {
  public:
-  LockModel(const TableOptions& options, std::uint64_t keys_max)
-      : options_(options), keys_max_(keys_max), last_fence_(options.last_fence) {}
+  LockModel(const TableOptions& options, std::uint64_t keys_max, const HoldBudget::Caps& holds)
+      : options_(options), keys_max_(keys_max), holds_(holds), last_fence_(options.last_fence) {}
 
   // A Holder that owns its name. As there, a secret is the same whatever its session.
   struct Owner {
@@ -144,6 +145,9 @@ class LockModel {
   const std::vector<Key>& keys() const { return keys_; }
   const Key* find(Kind kind, std::string_view name) const;
   bool knows_session(SessionId session) const;
+  // How many holds and places there are: in all, and of a session, if the holder has one, or name.
+  std::size_t count_holds() const;
+  std::size_t count_holds(const Holder& holder) const;
   // Who holds the key and how many wait; none when nobody holds it.
   static std::optional<Conflict> conflict(const Key* key);
   Time now() const { return now_; }
@@ -185,12 +189,15 @@ class LockModel {
   void promote(Key& key);
 
   bool is_full(const Key& key) const;
+  Outcome why_no_more(const Holder& holder) const;
+  Duration capped(Duration ttl) const;
   Place& join(Key& key, const Holder& holder, Duration ttl);
   void await(Place& place, Duration wait, Listener* listener, std::uint64_t id);
   void settle(Key& key, std::size_t at, Outcome outcome, const Grant& grant = {});
 
   const TableOptions options_;
   const std::uint64_t keys_max_;
+  const HoldBudget::Caps holds_;
   std::vector<Key> keys_;
   Fence last_fence_;
   Time now_{};

@@ -10,6 +10,8 @@
 namespace lockd {
 namespace {
 
+constexpr std::array kPlain = {"ann", "bob", "a name that does not fit inside"};
+
 bool is_refusal(Outcome outcome) {
   return outcome != Outcome::ok && outcome != Outcome::queued && outcome != Outcome::timeout;
 }
@@ -19,12 +21,14 @@ bool is_refusal(Outcome outcome) {
 ModelCheck::ModelCheck(const Setup& setup, std::ostream* log)
     : setup_(setup),
       options_{.waiters_max = setup.waiters_max,
+               .ttl_max = Duration(setup.ttl_max),
                .last_fence = setup.last_fence(),
-               .hash_seed = setup.hash_seed},
+               .hash_key = HashKey::of_seed(setup.hash_seed)},
       log_(log),
       budget_(setup.keys_max),
-      table_(options_, budget_),
-      model_(options_, setup.keys_max),
+      holds_({setup.holds_max, setup.holds_per_client_max}),
+      table_(options_, budget_, &holds_),
+      model_(options_, setup.keys_max, {setup.holds_max, setup.holds_per_client_max}),
       now_{setup.start},
       highest_(setup.last_fence()),
       standby_(setup.hash_seed + 1) {
@@ -100,7 +104,6 @@ std::string ModelCheck::call(const Op& op, Time now) {
 
 // A secret is a new one, or sometimes the session's first: that gives no claim to what it holds.
 Holder ModelCheck::holder_of(const Op& op) {
-  constexpr std::array kPlain = {"ann", "bob", "a name that does not fit inside"};
   name_ = op.who >= kBadTexts ? bad_text(op.who - kBadTexts)
           : op.who < kNames   ? kPlain[op.who]
                               : "";
@@ -307,6 +310,8 @@ std::string ModelCheck::compare(const LockTable::Reply& reply, const LockModel::
   refused_ = is_refusal(reply.outcome);
   refusals_.held += reply.outcome == Outcome::held;
   refusals_.max_waiters += reply.outcome == Outcome::max_waiters;
+  refusals_.max_holds +=
+      reply.outcome == Outcome::max_holds || reply.outcome == Outcome::max_client_holds;
   refusals_.limit_mismatch += reply.outcome == Outcome::limit_mismatch;
   if (reply.outcome != answer.outcome) {
     return "the model says " + std::string(describe(answer.outcome));
@@ -347,6 +352,7 @@ std::string ModelCheck::check_events() {
   if (stats.renewals != renewals_) return "counted: renewals";
   const Stats::Refusals& refusals = stats.refusals;
   if (refusals.held != refusals_.held || refusals.max_waiters != refusals_.max_waiters ||
+      refusals.max_holds != refusals_.max_holds ||
       refusals.limit_mismatch != refusals_.limit_mismatch) {
     return "counted: refusals";
   }
@@ -362,6 +368,7 @@ std::string ModelCheck::check_state() {
   if (budget_.left() != static_cast<std::int64_t>(setup_.keys_max) - keys) {
     return "bounded: keys and units do not add up";
   }
+  if (std::string wrong = check_holds(); !wrong.empty()) return wrong;
   for (SessionId session : sessions_) {
     if (table_.knows_session(session) != model_.knows_session(session)) {
       return "a session that is known, or not";
@@ -372,6 +379,22 @@ std::string ModelCheck::check_state() {
     return "next_deadline() of nothing";
   }
   return model_.difference_of_state(table_);
+}
+
+std::string ModelCheck::check_holds() {
+  const auto all = static_cast<std::int64_t>(model_.count_holds());
+  if (setup_.holds_max != 0 && holds_.left() != static_cast<std::int64_t>(setup_.holds_max) - all) {
+    return "bounded: holds and units do not add up";
+  }
+  if (setup_.holds_per_client_max == 0) return {};
+  std::vector<Holder> clients(kPlain.begin(), kPlain.end());
+  for (SessionId session : sessions_) clients.push_back(Holder::of_secret(0, session));
+  for (const Holder& client : clients) {
+    if (holds_.clients().count(client) != model_.count_holds(client)) {
+      return "bounded: a client's holds are miscounted";
+    }
+  }
+  return {};
 }
 
 // A few keys are described before every call; what the calls cause comes after.
@@ -405,7 +428,7 @@ std::uint64_t ModelCheck::digest() const {
   const auto add = [&](std::uint64_t value) { all = (all ^ value) * 0x9e3779b97f4a7c15 + all / 7; };
   Cursor cursor;
   table_.walk(cursor, SIZE_MAX, [&](const Semaphore& s) {
-    add(hash_bytes(s.key(), static_cast<std::uint64_t>(s.kind)));
+    add(hash_bytes(s.key(), HashKey::of_seed(static_cast<std::uint64_t>(s.kind))));
     add(s.limit);
     add(s.first.fence);
     add(s.first.since.ns);

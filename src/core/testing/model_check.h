@@ -66,6 +66,7 @@ class ModelCheck {
   std::string check_effects();
   std::string check_events();
   std::string check_state();
+  std::string check_holds();
   std::string check_replicas();
   std::string describe_some();
   std::uint64_t digest() const;
@@ -79,6 +80,7 @@ class ModelCheck {
   const TableOptions options_;
   std::ostream* const log_;
   KeyBudget budget_;
+  HoldBudget holds_;
   LockTable table_;
   LockModel model_;
   Time now_;

@@ -14,7 +14,8 @@
 namespace lockd {
 
 struct TableReplica {
-  explicit TableReplica(std::uint64_t hash_seed) : table({.hash_seed = hash_seed}, budget) {}
+  explicit TableReplica(std::uint64_t hash_seed)
+      : table({.hash_key = HashKey::of_seed(hash_seed)}, budget, &holds) {}
 
   bool apply(const std::vector<Event>& events) {
     return std::ranges::all_of(events, [&](const Event& event) { return table.apply(event); });
@@ -42,6 +43,7 @@ struct TableReplica {
   }
 
   KeyBudget budget{0};
+  HoldBudget holds{{.holds_max = 1, .holds_per_client_max = 1}};  // less than there is
   LockTable table;
   Cursor cursor;
   std::set<Fence> described;

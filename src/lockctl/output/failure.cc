@@ -14,6 +14,7 @@ ExitCode exit_code_of(client::Outcome outcome) {
     case Outcome::lease_expired: return kExitConflict;
     case Outcome::max_locks:
     case Outcome::max_waiters:
+    case Outcome::max_holds:
     case Outcome::storage:
     case Outcome::not_leader:
     case Outcome::draining: return kExitTemporary;

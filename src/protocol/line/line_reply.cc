@@ -42,6 +42,8 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
     case Outcome::timeout: return "timeout";
     case Outcome::max_keys: return "error_max_locks";
     case Outcome::max_waiters: return "error_max_waiters";
+    case Outcome::max_holds:
+    case Outcome::max_client_holds: return "error_max_holds";
     case Outcome::limit_mismatch: return "error_limit_mismatch";
     case Outcome::storage: return "error_storage";
     case Outcome::not_leader: return "error_not_leader -";

@@ -121,6 +121,8 @@ constexpr StatusCase kPlain[] = {
     {Outcome::expired, "error"},
     {Outcome::max_keys, "error_max_locks"},
     {Outcome::max_waiters, "error_max_waiters"},
+    {Outcome::max_holds, "error_max_holds"},
+    {Outcome::max_client_holds, "error_max_holds"},
     {Outcome::limit_mismatch, "error_limit_mismatch"},
     {Outcome::already_enqueued, "error"},
     {Outcome::not_enqueued, "error"},

@@ -1,8 +1,6 @@
 #include "server/reports/report.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <string_view>
 #include <vector>
@@ -136,23 +134,6 @@ ReportPiece key_listing_json(Engine& engine, const KeyQuery& query) {
   json.add_json("locks", locks.finish());
   if (!place.done) json.add("next", place_text(place));
   return {json.finish(), listing.position};
-}
-
-// "<shard>-<rank>", in hex.
-std::string place_text(const ListPlace& place) {
-  std::array<char, 32> text;
-  char* end = std::to_chars(text.data(), text.data() + text.size(), place.shard, 16).ptr;
-  *end++ = '-';
-  end = std::to_chars(end, text.data() + text.size(), place.rank, 16).ptr;
-  return {text.data(), end};
-}
-
-bool parse_place(std::string_view text, ListPlace* place) {
-  const char* end = text.data() + text.size();
-  const auto shard = std::from_chars(text.data(), end, place->shard, 16);
-  if (shard.ec != std::errc() || shard.ptr == end || *shard.ptr != '-') return false;
-  const auto rank = std::from_chars(shard.ptr + 1, end, place->rank, 16);
-  return rank.ec == std::errc() && rank.ptr == end;
 }
 
 }  // namespace lockd

@@ -111,6 +111,7 @@ void add_engine(Families& families, const Stats& stats) {
   families.add(static_cast<double>(refusals.held), {{"reason", "held"}});
   families.add(static_cast<double>(refusals.max_keys), {{"reason", "max_locks"}});
   families.add(static_cast<double>(refusals.max_waiters), {{"reason", "max_waiters"}});
+  families.add(static_cast<double>(refusals.max_holds), {{"reason", "max_holds"}});
   families.add(static_cast<double>(refusals.limit_mismatch), {{"reason", "limit_mismatch"}});
   families.histogram("dflockd_wait_seconds", "Time in the queue, of grants that had to wait.",
                      stats.wait_time);

@@ -64,6 +64,9 @@ HttpError error_of(Outcome outcome) {
     case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
     case Outcome::max_keys: return {429, "max_locks", detail};
     case Outcome::max_waiters: return {429, "max_waiters", detail};
+    case Outcome::max_holds: return {429, "max_holds", detail + ": see --max-holds"};
+    case Outcome::max_client_holds:
+      return {429, "max_holds", detail + ": see --max-holds-per-client"};
     case Outcome::cancelled:
     case Outcome::closed: return {503, "draining", "the server is stopping"};
     case Outcome::not_leader: return {503, "not_leader", detail};

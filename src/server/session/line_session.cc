@@ -111,10 +111,8 @@ void LineSession::renew(const LineRequest& request, std::string& out) {
                                               .fence = request.token->fence,
                                               .kind = request.kind},
                                              request.ttl);
-  if (answer.outcome == Outcome::ok) {
-    // What was asked for is what remains: no time has passed.
-    return write_remaining(out, request.ttl.value_or(answer.grant.ttl));
-  }
+  // What was granted is what remains: no time has passed.
+  if (answer.outcome == Outcome::ok) return write_remaining(out, answer.grant.ttl);
   say(request.command, answer.outcome, out);
 }
 

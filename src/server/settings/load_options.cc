@@ -71,6 +71,9 @@ Options options_of(const Settings& settings) {
   options.gc_max_idle = settings.seconds("gc-max-idle");
   options.max_locks = settings.whole("max-locks");
   options.max_waiters = whole("max-waiters");
+  options.max_holds = whole("max-holds");
+  options.max_holds_per_client = whole("max-holds-per-client");
+  options.max_lease_ttl = std::chrono::seconds(settings.whole("max-lease-ttl"));
   options.auto_release_on_disconnect = settings.is_on("auto-release-on-disconnect");
   options.max_connections = whole("max-connections");
   options.max_connections_per_ip = whole("max-connections-per-ip");
@@ -223,6 +226,10 @@ class Loader {
     const Options& options = loaded_.options;
     if (options.metrics && !options.http_addr) {
       warn(settings_.named("metrics") + " has no effect without --http-addr");
+    }
+    if (settings_.is_given("default-lease-ttl") && options.max_lease_ttl != Duration::zero() &&
+        options.default_lease_ttl > options.max_lease_ttl) {
+      warn(settings_.named("default-lease-ttl") + " is cut to --max-lease-ttl");
     }
     if (options.wal.empty() && options.wal_sync != Duration::zero()) {
       warn(settings_.named("wal-sync") + " has no effect without --wal");

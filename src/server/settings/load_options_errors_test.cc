@@ -218,6 +218,10 @@ TEST(LoadOptionsWarnings, SayWhatIsOfNoUse) {
       {{"--metrics"}, {"--metrics from the command line has no effect without --http-addr"}},
       {{"--wal-sync=1s"}, {"--wal-sync from the command line has no effect without --wal"}},
       {{"--wal-sync=1s", "--wal=w"}, {}},
+      {{"--default-lease-ttl=9", "--max-lease-ttl=8"},
+       {"--default-lease-ttl from the command line is cut to --max-lease-ttl"}},
+      {{"--default-lease-ttl=8", "--max-lease-ttl=8"}, {}},
+      {{"--max-lease-ttl=8"}, {}},
       {{"--max-connections=1", "--max-connections-per-ip=2"},
        {"--max-connections-per-ip from the command line has no effect: it is more than "
         "--max-connections"}},

@@ -95,6 +95,17 @@ constexpr Option limit(std::string_view name, const char* variable, std::string_
                help);
 }
 
+// Leases are told in whole seconds; 0 is no limit.
+constexpr Option whole_seconds(std::string_view name, const char* variable, std::string_view help) {
+  Option option = whole(name, 0, 9'223'372'036,
+                        {.variables = {variable},
+                         .rule = "whole seconds from 0 to 9223372036, where 0 is no limit",
+                         .by_default = "0"},
+                        help);
+  option.value = "SECONDS";
+  return option;
+}
+
 constexpr Option time(std::string_view name, Variables variables, Nanoseconds min,
                       std::string_view by_default, std::string_view help) {
   return seconds(name, min, {.variables = variables, .by_default = by_default}, help);
@@ -169,6 +180,15 @@ constexpr auto kKeys = in_group(
         whole("max-locks", 1, INT32_MAX, {.variables = {"DFLOCKD_MAX_LOCKS"}, .by_default = "1024"},
               "How many keys there may be, locks and semaphores together."),
         limit("max-waiters", "DFLOCKD_MAX_WAITERS", "How many may wait in the queue of one key."),
+        whole("max-holds", 0, UINT32_MAX,
+              {.variables = {"DFLOCKD_MAX_HOLDS"},
+               .rule = "a whole number from 0 to 4294967295, where 0 is no limit",
+               .by_default = "10000000"},
+              "How many holds and places in queues there may be, of all keys together."),
+        limit("max-holds-per-client", "DFLOCKD_MAX_HOLDS_PER_CLIENT",
+              "Likewise, of one connection of the line port, or one holder's name over HTTP."),
+        whole_seconds("max-lease-ttl", "DFLOCKD_MAX_LEASE_TTL_S",
+                      "The longest lease: a longer one that is asked for is granted this much."),
         on_or_off("auto-release-on-disconnect", "DFLOCKD_AUTO_RELEASE_ON_DISCONNECT", "true",
                   "Release what a client holds when it disconnects."),
     }));

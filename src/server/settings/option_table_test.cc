@@ -34,6 +34,9 @@ const struct {
     {"gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, "60", ""},
     {"max-locks", {"DFLOCKD_MAX_LOCKS"}, "1024", "1000000"},
     {"max-waiters", {"DFLOCKD_MAX_WAITERS"}, "0", ""},
+    {"max-holds", {"DFLOCKD_MAX_HOLDS"}, "10000000", ""},
+    {"max-holds-per-client", {"DFLOCKD_MAX_HOLDS_PER_CLIENT"}, "0", ""},
+    {"max-lease-ttl", {"DFLOCKD_MAX_LEASE_TTL_S"}, "0", ""},
     {"max-connections", {"DFLOCKD_MAX_CONNECTIONS"}, "0", ""},
     {"max-connections-per-ip", {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, "0", ""},
     {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "0", ""},
@@ -132,6 +135,9 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.gc_max_idle, plain.gc_max_idle);
   EXPECT_EQ(loaded.max_locks, plain.max_locks);
   EXPECT_EQ(loaded.max_waiters, plain.max_waiters);
+  EXPECT_EQ(loaded.max_holds, plain.max_holds);
+  EXPECT_EQ(loaded.max_holds_per_client, plain.max_holds_per_client);
+  EXPECT_EQ(loaded.max_lease_ttl, plain.max_lease_ttl);
   EXPECT_EQ(loaded.auto_release_on_disconnect, plain.auto_release_on_disconnect);
   EXPECT_EQ(loaded.max_connections, plain.max_connections);
   EXPECT_EQ(loaded.max_connections_per_ip, plain.max_connections_per_ip);
@@ -185,6 +191,8 @@ const Rule kRules[] = {
     {{"max-waiters", "max-connections", "max-connections-per-ip", "max-subscriptions"},
      kCounts,
      kNotCounts},
+    {{"max-holds", "max-holds-per-client"}, kCounts, kNotCounts},
+    {{"max-lease-ttl"}, {"0", "1", "9223372036"}, {"-1", "0.5", "9223372037", "1h", ""}},
     {{"max-locks"}, {"1", "2147483647"}, {"0", "-1", "2147483648", "1,000", ""}},
     {{"threads"}, {"1", "256"}, {"0", "257", "-1", ""}},
     {{"default-lease-ttl", "lease-sweep-interval", "gc-interval", "read-timeout"},

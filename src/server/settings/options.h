@@ -46,7 +46,10 @@ struct Options {
   Duration gc_interval = std::chrono::seconds(5);
   Duration gc_max_idle = std::chrono::seconds(60);
   std::uint64_t max_locks = 1024;
-  std::uint32_t max_waiters = 0;  // here and in the three below: 0 is no limit
+  std::uint32_t max_waiters = 0;  // here and in those below: 0 is no limit
+  std::uint32_t max_holds = 10'000'000;
+  std::uint32_t max_holds_per_client = 0;
+  Duration max_lease_ttl{};
   bool auto_release_on_disconnect = true;
 
   // Connections.

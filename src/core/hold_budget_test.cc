@@ -1,0 +1,207 @@
+#include "core/hold_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/testing/lock_table_fixture.h"
+
+namespace lockd {
+namespace {
+
+const Holder kSomebody = "somebody";
+
+std::int64_t take_all(HoldUnits& units) {
+  std::int64_t taken = 0;
+  while (units.take(kSomebody) == Outcome::ok) ++taken;
+  return taken;
+}
+
+TEST(HoldBudget, WithoutALimitCountsNothing) {
+  HoldBudget budget({});
+  HoldUnits units(&budget);
+  HoldUnits on_its_own(nullptr);
+  EXPECT_FALSE(units.counts());
+  EXPECT_FALSE(on_its_own.counts());
+  EXPECT_EQ(units.take(kSomebody), Outcome::ok);
+  EXPECT_EQ(units.in_use(), 0);
+}
+
+TEST(HoldBudget, OfAFewIsExactHoweverTablesTakeTurns) {
+  HoldBudget budget({.holds_max = 1000});
+  HoldUnits a(&budget);
+  HoldUnits b(&budget);
+  EXPECT_EQ(take_all(a), 1000);
+  for (int i = 0; i < 300; ++i) a.give_back(kSomebody);
+  EXPECT_EQ(take_all(b), 300);
+  b.give_back(kSomebody);
+  EXPECT_EQ(a.take(kSomebody), Outcome::ok);
+  EXPECT_EQ(b.take(kSomebody), Outcome::max_holds);
+  EXPECT_EQ(budget.left(), 0);
+}
+
+// What the other tables have at hand is all that a request can miss.
+TEST(HoldBudget, OfManyIsNeverExceededAndRefusesAThousandthEarlyAtMost) {
+  constexpr std::int64_t kMax = 300'000;
+  HoldBudget budget({.holds_max = kMax});
+  std::vector<std::unique_ptr<HoldUnits>> tables;
+  for (int i = 0; i < 64; ++i) tables.push_back(std::make_unique<HoldUnits>(&budget));
+  for (const auto& table : tables) {
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(table->take(kSomebody), Outcome::ok);
+    for (int i = 0; i < 999; ++i) table->give_back(kSomebody);
+  }
+  const std::int64_t more = take_all(*tables.front());
+  EXPECT_LE(more + 64, kMax);
+  EXPECT_GE(more + 64, kMax - kMax / 1000);
+  tables.clear();
+  EXPECT_EQ(budget.left(), kMax);
+}
+
+TEST(HoldBudget, OverdrawnGivesNothingUntilEnoughHaveEnded) {
+  for (const std::int64_t max : {10, 1'000'000}) {
+    HoldBudget budget({.holds_max = static_cast<std::uint64_t>(max)});
+    HoldUnits a(&budget);
+    HoldUnits b(&budget);
+    for (std::int64_t i = 0; i < max + 500; ++i) a.take_beyond(kSomebody);
+    for (int i = 0; i < 500; ++i) {
+      ASSERT_EQ(b.take(kSomebody), Outcome::max_holds) << i;
+      ASSERT_EQ(a.take(kSomebody), Outcome::max_holds) << i;
+      a.give_back(kSomebody);
+    }
+    EXPECT_EQ(a.in_use(), max);
+    for (int i = 0; i < 64; ++i) a.give_back(kSomebody);
+    EXPECT_EQ(a.take(kSomebody), Outcome::ok);
+  }
+}
+
+TEST(HoldBudget, CountsEachClientByItself) {
+  HoldBudget budget({.holds_per_client_max = 2});
+  HoldUnits a(&budget);
+  HoldUnits b(&budget);
+  const Holder session = Holder::of_secret(7, 1);
+  const Holder namesake = "1";
+  EXPECT_EQ(a.take(session), Outcome::ok);
+  EXPECT_EQ(b.take(Holder::of_secret(8, 1)), Outcome::ok);
+  EXPECT_EQ(b.take(session), Outcome::max_client_holds);
+  EXPECT_EQ(a.take(Holder::of_secret(7, 2)), Outcome::ok);
+  EXPECT_EQ(a.take(namesake), Outcome::ok);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(a.take(Holder::of_secret(7)), Outcome::ok);  // nobody's
+  a.give_back(session);
+  EXPECT_EQ(b.take(session), Outcome::ok);
+}
+
+// The rules of a table.
+
+class HoldsMaxTest : public LockTableTest {
+ protected:
+  void limit(const HoldBudget::Caps& caps, const TableOptions& options = {}) {
+    table_.reset();
+    holds_.emplace(caps);
+    table_.emplace(options, *budget_, &*holds_);
+  }
+  void TearDown() override { table_.reset(); }
+
+  std::optional<HoldBudget> holds_;
+};
+
+TEST_F(HoldsMaxTest, HoldsAndPlacesAreCountedTogether) {
+  limit({.holds_max = 3});
+  const Fence first = grant("a", "x");
+  queue("a", "y", 1);
+  EXPECT_EQ(enqueue("a", secret(1, 1)).outcome, Outcome::queued);
+  EXPECT_EQ(acquire("b", "x").outcome, Outcome::max_holds);
+  EXPECT_EQ(acquire("a", "z", {.wait = 1s}).outcome, Outcome::max_holds);
+  EXPECT_EQ(enqueue("a", secret(2, 2)).outcome, Outcome::max_holds);
+  EXPECT_EQ(acquire("a", "z").outcome, Outcome::held) << "it wants no place";
+  EXPECT_EQ(acquire("a", "x").outcome, Outcome::ok) << "its own grant needs no more";
+  EXPECT_EQ(table_->stats().refusals.max_holds, 3u);
+  EXPECT_EQ(table_->keys(), 1u);
+
+  // The place becomes a hold, and keeps its unit.
+  EXPECT_EQ(release("a", "x", first), Outcome::ok);
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+  grant("b", "x");
+  EXPECT_EQ(acquire("c", "x").outcome, Outcome::max_holds);
+}
+
+TEST_F(HoldsMaxTest, WhateverEndsAHoldOrAPlaceGivesItsUnitBack) {
+  limit({.holds_max = 2, .holds_per_client_max = 2});
+  const auto is_full = [&] { return acquire("more", "z").outcome == Outcome::max_holds; };
+  grant("a", "x");
+  queue("a", "y", 1, 5s);
+  EXPECT_TRUE(is_full());
+  pass(5s);  // the wait is over
+  EXPECT_EQ(outcome_of(1), Outcome::timeout);
+  const std::uint32_t slot = queue("a", "y", 2);
+  EXPECT_TRUE(is_full());
+  EXPECT_TRUE(cancel(slot, 2));
+  EXPECT_EQ(enqueue("b", secret(1, 1)).outcome, Outcome::ok);
+  EXPECT_TRUE(is_full());
+  end_session(1);
+  EXPECT_EQ(enqueue("a", secret(2, 2)).outcome, Outcome::queued);
+  EXPECT_TRUE(is_full());
+  end_session(2);
+  grant("b", "y");
+  EXPECT_TRUE(is_full());
+  pass(kTtl);  // and so are the leases
+  EXPECT_EQ(holds_->left(), 2);
+  EXPECT_EQ(holds_->clients().count("x"), 0u);
+}
+
+TEST_F(HoldsMaxTest, AHoldThatASessionLeftToItsLeaseIsNoClients) {
+  limit({.holds_max = 10, .holds_per_client_max = 1});
+  EXPECT_EQ(acquire("a", secret(1, 1)).outcome, Outcome::ok);
+  EXPECT_EQ(acquire("b", secret(1, 2)).outcome, Outcome::max_client_holds);
+  end_session(1, true);
+  EXPECT_EQ(holds_->clients().count(secret(1, 0)), 0u);
+  EXPECT_EQ(holds_->left(), 9);
+  pass(kTtl);
+  EXPECT_EQ(holds_->left(), 10);
+}
+
+TEST_F(HoldsMaxTest, AKeyIsNotTakenForAHoldThatMayNotBe) {
+  limit({.holds_max = 1});
+  grant("a", "x");
+  EXPECT_EQ(acquire("b", "x").outcome, Outcome::max_holds);
+  EXPECT_EQ(acquire("\x01", "x").outcome, Outcome::invalid_key);
+  EXPECT_EQ(table_->keys(), 1u);
+  EXPECT_EQ(budget_->left(), 999);
+}
+
+TEST_F(HoldsMaxTest, ALongerLeaseIsGrantedAsMuchAsMayBe) {
+  limit({}, {.ttl_max = 60s});
+  const auto asked = acquire("a", "x", {.ttl = kDurationMax});
+  EXPECT_EQ(asked.grant.ttl, 60s);
+  EXPECT_EQ(asked.grant.expires_at, now_ + 60s);
+  EXPECT_EQ(acquire("a", "x", {.ttl = 61s}).grant.ttl, 60s);
+  EXPECT_EQ(renew("a", "x", asked.grant.fence, 1h).grant.ttl, 60s);
+  EXPECT_EQ(renew("a", "x", asked.grant.fence, 59s).grant.ttl, 59s);
+  EXPECT_EQ(renew("a", "x", asked.grant.fence).grant.ttl, 60s);
+  EXPECT_EQ(enqueue("b", secret(1, 1), {.ttl = 1h}).grant.ttl, 60s);
+  EXPECT_EQ(await_turn("b", 1).grant.ttl, 60s);
+  EXPECT_EQ(acquire("a", "y", {.ttl = 1h, .wait = 1h, .id = 1}).outcome, Outcome::queued);
+  pass(60s);
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+  EXPECT_EQ(settled_.at(1).grant.expires_at, now_ + 60s);
+}
+
+// Its deadline stands as it was granted; from the next renewal on it is as long as others.
+TEST_F(HoldsMaxTest, ARecoveredLeaseIsShortenedWhenItIsRenewed) {
+  limit({}, {.ttl_max = 60s});
+  const Event event{.type = Event::Type::granted,
+                    .limit = 1,
+                    .key = "a",
+                    .holder = "x",
+                    .fence = 5,
+                    .ttl = 2h,
+                    .expires_at = now_ + 2h};
+  ASSERT_TRUE(table_->apply(event));
+  pass(1h);
+  const auto renewed = renew("a", "x", 5);
+  EXPECT_EQ(renewed.outcome, Outcome::ok);
+  EXPECT_EQ(renewed.grant.expires_at, now_ + 60s);
+}
+
+}  // namespace
+}  // namespace lockd
