@@ -75,6 +75,10 @@ class Batch {
   // The session leaves every queue at once; its holds are released and passed on, or, with
   // `keep_holds`, left to their leases, but for those that it was never told of.
   void end_session(Session& session, bool keep_holds = false);
+  // And the same in pieces: about `budget` steps of it, which are taken from that. True when
+  // nothing is left; until then it is called again, each time alike, and the session asks for
+  // nothing more.
+  bool end_session(Session& session, bool keep_holds, int* budget);
 
   // Whether the session holds or waits for anything.
   bool owns_anything(const Session& session);

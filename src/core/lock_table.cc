@@ -172,7 +172,8 @@ LockTable::Reply LockTable::await_turn(At at, SessionId session, Kind kind, std:
   if (enqueued == nullptr) return {is_name(key) ? Outcome::not_enqueued : Outcome::invalid_key};
   if (Hold* hold = enqueued->hold) {
     drop(*enqueued);
-    hold->two_phase = hold->untold = false;
+    hold->two_phase = false;
+    mark(*hold, /*untold=*/false);
     refresh(*hold, hold->ttl);
     return {Outcome::ok, grant_of(*hold)};
   }
@@ -247,10 +248,13 @@ Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
   return semaphore->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;
 }
 
-bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int budget) noexcept {
+bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* budget) noexcept {
   // What it gives up goes to those who still wait: whose wait is over must have left the queue.
-  if (!advance(now, budget)) return false;
-  for (; budget > 0; --budget) {
+  if (!advance(now, *budget)) {
+    *budget = 0;
+    return false;
+  }
+  for (; *budget > 0; --*budget) {
     const auto found = sessions_.find(session);
     if (found == sessions_.end()) return true;
     SessionItems& items = found->second;
@@ -269,6 +273,7 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int bu
       if (keep_holds && !hold->untold) {
         units_.disown(hold->holder.view());
         items.holds.remove(hold);
+        --items.told;
       } else {
         end_hold(*hold, EndCause::disconnected);
         pass_on(semaphore);
@@ -290,12 +295,7 @@ bool LockTable::knows_session(SessionId session) const {
 
 bool LockTable::holds_anything(SessionId session) const {
   const auto found = sessions_.find(session);
-  if (found == sessions_.end()) return false;
-  const auto& holds = found->second.holds;
-  for (const Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
-    if (!hold->untold) return true;
-  }
-  return false;
+  return found != sessions_.end() && found->second.told > 0;
 }
 
 void LockTable::end_waits(Cursor& cursor, Outcome why) noexcept {
@@ -426,7 +426,8 @@ void LockTable::promote(Semaphore& semaphore) {
     if (parked != nullptr) {
       parked->waiter = nullptr;
       parked->hold = &hold;
-      hold.two_phase = hold.untold = true;
+      hold.two_phase = true;
+      mark(hold, /*untold=*/true);
     }
     stats_.granted_from_queue(hold, waiter, now_);
     settle(waiter, Outcome::ok, grant_of(hold));
@@ -551,9 +552,17 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
   ++semaphore.holders;
   if (semaphore.kind == Kind::semaphore) hold_index_.insert(hold);
   if (const SessionId session = hold->holder.session_id(); session != 0) {
-    sessions_[session].holds.push_back(hold);
+    SessionItems& items = sessions_[session];
+    items.holds.push_back(hold);
+    ++items.told;
   }
   return *hold;
+}
+
+void LockTable::mark(Hold& hold, bool untold) {
+  if (std::exchange(hold.untold, untold) == untold) return;
+  std::size_t& told = sessions_[hold.holder.session_id()].told;
+  untold ? --told : ++told;
 }
 
 void LockTable::remove_hold(Hold& hold) {
@@ -561,7 +570,11 @@ void LockTable::remove_hold(Hold& hold) {
   timers_.disarm(hold);
   if (semaphore.kind == Kind::semaphore) hold_index_.remove(&hold);
   units_.give_back(client_of(hold));
-  if (hold.session_peers.linked()) sessions_[hold.holder.session_id()].holds.remove(&hold);
+  if (hold.session_peers.linked()) {
+    SessionItems& items = sessions_[hold.holder.session_id()];
+    items.holds.remove(&hold);
+    if (!hold.untold) --items.told;
+  }
   semaphore.holds.remove(&hold);
   if (replayed_ == &hold) replayed_ = nullptr;
   --semaphore.holders;

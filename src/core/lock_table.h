@@ -135,8 +135,9 @@ class LockTable {
 
   // Ends a session: its places in the queue go; its holds are released and passed on, or, if
   // `keep_holds`, left to their leases, but for those that it was never told of. Does about
-  // `budget` steps and returns true when nothing is left. The session asks for nothing more.
-  bool end_session(Time now, SessionId session, bool keep_holds, int budget) noexcept;
+  // `budget` steps, less those it took, and returns true when nothing is left. The session asks for
+  // nothing more.
+  bool end_session(Time now, SessionId session, bool keep_holds, int* budget) noexcept;
 
   // Whether the session holds or waits for anything here.
   bool knows_session(SessionId session) const;
@@ -208,6 +209,7 @@ class LockTable {
   Hold* find_hold(const Semaphore* semaphore, Fence fence) const;
   Hold* find_named(const Semaphore& semaphore, const Holder& holder) const;
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
+  void mark(Hold& hold, bool untold);
   void remove_hold(Hold& hold);
   static Holder client_of(const Hold& hold);
   Outcome admit(const Holder& holder);

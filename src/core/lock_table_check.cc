@@ -104,10 +104,15 @@ std::string LockTable::check() const {
   // What the sessions have is what the keys know of, and nothing else.
   std::size_t enqueued = 0;
   for (const auto& [session, items] : sessions_) {
+    std::size_t holds = 0;
+    std::size_t untold = 0;
     for (const Hold* h = items.holds.front(); h != nullptr; h = items.holds.next(h)) {
       --session_holds;
+      untold += h->untold ? 1 : 0;
+      ++holds;
       if (h->holder.session_id() != session) return "settled-once: a hold of another session";
     }
+    if (items.told != holds - untold) return "counted: holds that their session was told of";
     for (const Waiter* w = items.waiters.front(); w != nullptr; w = items.waiters.next(w)) {
       --session_waiters;
       if (w->holder.session_id() != session) return "settled-once: a place of another session";

@@ -195,7 +195,8 @@ TEST_F(ReplayTest, ARecoveredHoldIsRenewedAndReleasedByTokenAndBelongsToNoSessio
   KeyBudget budget(100);
   LockTable copy({}, budget);
   for (const Event& e : log_) copy.apply(e);
-  EXPECT_TRUE(copy.end_session(now_, 7, false, 100));
+  int steps = 100;
+  EXPECT_TRUE(copy.end_session(now_, 7, false, &steps));
   EXPECT_EQ(copy.renew(now_, {"k", secret(9, 77), fence}, {}).outcome, Outcome::ok);
   EXPECT_EQ(copy.release(now_, {"k", secret(9, 78), fence}), Outcome::not_holder);
   EXPECT_EQ(copy.release(now_, {"k", secret(9, 77), fence}), Outcome::ok);

@@ -107,7 +107,8 @@ class TableStory {
   void sessions_end() {
     acquire(kKeys[8], kNames[0], 5s);
     for (const SessionId session : {1U, 2U, 3U, 4U}) {
-      step([&](LockTable& table) { table.end_session(now_, session, session == 3, 1'000); });
+      int budget = 1'000;
+      step([&](LockTable& table) { table.end_session(now_, session, session == 3, &budget); });
     }
   }
   void time_passes() {

@@ -221,7 +221,7 @@ TEST_F(LockTableTest, ALargeSessionEndsInSlices) {
   }
   table_->effects().clear();
   int slices = 0;
-  while (!table_->end_session(now_, 1, false, 64)) {
+  for (int budget = 64; !table_->end_session(now_, 1, false, &budget); budget = 64) {
     EXPECT_LE(table_->effects().events.size(), 64u);
     table_->effects().clear();
     ++slices;

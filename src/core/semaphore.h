@@ -141,6 +141,7 @@ struct SessionItems {
   List<Enqueued, &Enqueued::session_peers> enqueued;
   List<Waiter, &Waiter::session_peers> waiters;
   List<Hold, &Hold::session_peers> holds;
+  std::size_t told = 0;  // how many of the holds it was told of
 };
 
 using Holds = List<Hold, &Hold::peers>;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "engine/engine_core.h"
 
@@ -99,13 +100,28 @@ bool Batch::cancel(const WaitId& wait) {
 }
 
 void Batch::end_session(Session& session, bool keep_holds) {
-  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
-    Shard& shard = *core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left)));
-    while (!Shard::Access(shard, turn_)
-                ->end_session(core_.time(), session.id, keep_holds, EngineCore::kStepsPerHold)) {
+  int budget = 0;
+  do {
+    budget = std::numeric_limits<int>::max();
+  } while (!end_session(session, keep_holds, &budget));
+}
+
+// Each shard has its share in turn: so places in queues go soon, wherever they are, and do not wait
+// for the holds of another shard.
+bool Batch::end_session(Session& session, bool keep_holds, int* budget) {
+  while (session.shards != 0 && *budget > 0) {
+    const int share =
+        std::clamp(*budget / std::popcount(session.shards), 1, EngineCore::kStepsPerHold);
+    for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
+      Shard& shard = *core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left)));
+      int steps = share;
+      const bool is_done =
+          Shard::Access(shard, turn_)->end_session(core_.time(), session.id, keep_holds, &steps);
+      if (is_done) session.shards &= ~(left & -left);
+      *budget -= std::max(share - steps, 1);
     }
   }
-  session.shards = 0;
+  return session.shards == 0;
 }
 
 // Whether what is said of a table is true of any that the session has been at.

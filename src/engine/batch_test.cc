@@ -89,6 +89,38 @@ TEST_F(BatchTest, ASessionKnowsItsShardsAndEndsInAllOfThem) {
   engine.list([](const KeyStatus& status) { EXPECT_EQ(status.holders, 0u) << status.key; });
 }
 
+// Every shard has its share: a place in a queue does not wait for a thousand holds elsewhere.
+TEST_F(BatchTest, ASessionEndsInPiecesAndItsPlacesGoSoon) {
+  Engine engine({.clock = &clock_, .sweeper = false, .hash_seed = 1});
+  Session session{.id = 3};
+  Session other{.id = 4};
+  Batch batch(engine);
+  constexpr std::uint64_t kHolds = 2'000;
+  for (std::uint64_t i = 0; i < kHolds; ++i) {
+    batch.acquire({.key = "many",
+                   .holder = {&session, i},
+                   .ttl = 30s,
+                   .kind = Kind::semaphore,
+                   .limit = kHolds});
+  }
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    batch.acquire({.key = key, .holder = {&other, kHolds + i}, .ttl = 30s});
+    batch.enqueue({.key = key, .holder = {&session, 2 * kHolds + i}, .ttl = 30s});
+  }
+  int budget = 500;
+  EXPECT_FALSE(batch.end_session(session, false, &budget));
+  EXPECT_LE(budget, 0);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(batch.status(Kind::lock, "k" + std::to_string(i))->waiters, 0u);
+  }
+  EXPECT_GE(batch.status(Kind::semaphore, "many")->holders, kHolds - 500);
+  int pieces = 1;
+  for (budget = 500; !batch.end_session(session, false, &budget); budget = 500) ++pieces;
+  EXPECT_GE(pieces, 4);
+  EXPECT_EQ(batch.status(Kind::semaphore, "many")->holders, 0u);
+}
+
 TEST_F(BatchTest, ASessionWhoseLeaseIsOverOwnsNothing) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Session session{.id = 3};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <stdexcept>
+#include <utility>
 
 #include "base/pattern.h"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr std::string_view kPrefix = "sig ";
 
 // How much is done under one hold of the lock by calls that may have much to do.
-constexpr std::size_t kSlice = 256;
+constexpr int kSlice = 256;
 
 // A mailbox's number and a name in it, as one: the subscribers of a mailbox sort together.
 constexpr unsigned kNameBits = 56;
@@ -47,8 +48,9 @@ bool SignalHub::listen(Subscriber subscriber, std::string_view pattern, std::str
   const SubscriberId id = id_of(subscriber);
   MutexLock lock(mutex_);
   assert(subscriber.mailbox < mailbox_count_);
-  const bool full = subscriptions_max_ != 0 && subscriptions_.count(id) >= subscriptions_max_;
-  if (full) return subscriptions_.contains(id, pattern, group);
+  const bool is_full = (own_max_ != 0 && subscriptions_.count(id) >= own_max_) ||
+                       (in_all_max_ != 0 && subscriptions_.size() >= in_all_max_);
+  if (is_full) return subscriptions_.contains(id, pattern, group);
   subscriptions_.add(id, pattern, group);
   return true;
 }
@@ -60,9 +62,20 @@ bool SignalHub::unlisten(Subscriber subscriber, std::string_view pattern, std::s
 
 void SignalHub::drop(Subscriber subscriber) {
   for (bool done = false; !done;) {
-    MutexLock lock(mutex_);
-    done = subscriptions_.remove_all(id_of(subscriber), kSlice);
+    int budget = kSlice;
+    done = drop_some(subscriber, &budget);
   }
+}
+
+bool SignalHub::drop_some(Subscriber subscriber, int* budget) {
+  while (*budget > 0) {
+    const auto wanted = static_cast<std::size_t>(std::min(*budget, kSlice));
+    MutexLock lock(mutex_);
+    const std::size_t removed = subscriptions_.remove_all(id_of(subscriber), wanted);
+    *budget -= static_cast<int>(removed);
+    if (removed < wanted) return true;
+  }
+  return false;
 }
 
 bool SignalHub::listens(Subscriber subscriber) const {
@@ -70,20 +83,47 @@ bool SignalHub::listens(Subscriber subscriber) const {
   return subscriptions_.count(id_of(subscriber)) > 0;
 }
 
-SignalHub::Published SignalHub::publish(std::string_view channel, std::string_view payload) {
+std::optional<SignalHub::Published> SignalHub::publish(std::string_view channel,
+                                                       std::string_view payload) {
   assert(is_payload(channel, payload));
   std::vector<SubscriberId> subscribers;
   subscribers.reserve(64);  // so that it seldom grows under the lock
   Published published;
+  bool is_whole = true;
   {
     MutexLock lock(mutex_);
-    published.visited = subscriptions_.match(channel, subscribers);
+    if (subscriptions_.is_matching()) return {};
+    subscriptions_.begin_match(channel);
+    published.visited = match_some(subscribers);
+    is_whole = !subscriptions_.is_matching();
   }
   published.reached = subscribers.size();
-  if (!subscribers.empty()) {
-    deliver(subscribers, std::make_shared<const Signal>(channel, payload));
-  }
+  if (is_whole && subscribers.empty()) return published;
+  auto signal = std::make_shared<const Signal>(channel, payload);
+  deliver(subscribers, signal);
+  if (!is_whole) published.rest = std::move(signal);
   return published;
+}
+
+SignalHub::Published SignalHub::go_on(const std::shared_ptr<const Signal>& rest) {
+  std::vector<SubscriberId> subscribers;
+  Published published;
+  {
+    MutexLock lock(mutex_);
+    published.visited = match_some(subscribers);
+    if (subscriptions_.is_matching()) published.rest = rest;
+  }
+  published.reached = subscribers.size();
+  deliver(subscribers, rest);
+  if (published.rest == nullptr) tell_of_room();
+  return published;
+}
+
+std::size_t SignalHub::match_some(std::vector<SubscriberId>& subscribers) {
+  const std::size_t visited = subscriptions_.match_some(kVisitsMax, subscribers);
+  const bool is_half_out = subscriptions_.is_matching();
+  if (is_half_out != is_half_out_.load(std::memory_order_relaxed)) is_half_out_ = is_half_out;
+  return visited;
 }
 
 // One call per mailbox, however many of its subscribers there are: a loop is woken once.
@@ -107,7 +147,10 @@ void SignalHub::deliver(std::vector<SubscriberId>& subscribers,
 void SignalHub::handed_on(std::uint8_t mailbox, std::size_t cost) {
   const std::size_t before = mailboxes_[mailbox].backlog.fetch_sub(cost, std::memory_order_relaxed);
   if (before <= kBacklogMax || before - cost > kBacklogMax) return;
-  if (behind_.fetch_sub(1) != 1) return;
+  if (behind_.fetch_sub(1) == 1) tell_of_room();
+}
+
+void SignalHub::tell_of_room() {
   std::size_t count = 0;
   {
     MutexLock lock(mutex_);
@@ -125,7 +168,7 @@ void SignalHub::list(const std::function<void(const AudienceStatus&)>& visit) co
 
 std::vector<AudienceStatus> SignalHub::list_some(const AudienceStatus& after) const {
   MutexLock lock(mutex_);
-  return subscriptions_.list(after.pattern, after.group, kSlice);
+  return subscriptions_.list(after.pattern, after.group, std::size_t{kSlice});
 }
 
 }  // namespace lockd

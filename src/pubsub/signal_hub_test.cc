@@ -109,17 +109,84 @@ TEST_F(SignalHubTest, IsBehindWhileAMailboxHasTooMuchToHandOn) {
 
 TEST_F(SignalHubTest, SaysWhatItLookedAt) {
   for (int i = 0; i < 100; ++i) hub_.listen({mailbox_, 1}, "a", "group " + std::to_string(i));
-  const auto [reached, visited] = hub_.publish("a", "x");
-  EXPECT_EQ(reached, 1u);
-  EXPECT_GE(visited, 100u);
+  const auto published = hub_.publish("a", "x");
+  EXPECT_EQ(published->reached, 1u);
+  EXPECT_GE(published->visited, 100u);
+}
+
+// More than one call looks at.
+class HalfOutTest : public SignalHubTest {
+ protected:
+  static constexpr std::size_t kMany = 2 * SignalHub::kVisitsMax + 100;
+
+  HalfOutTest() {
+    for (std::size_t i = 0; i < kMany; ++i) {
+      hub_.listen({i % 2 == 0 ? mailbox_ : other_, i}, "many", "");
+    }
+  }
+};
+
+TEST_F(HalfOutTest, ASignalGoesOutInPieces) {
+  auto published = *hub_.publish("many", "x");
+  std::size_t reached = published.reached;
+  for (int calls = 1; published.rest != nullptr; ++calls) {
+    ASSERT_LT(calls, 5);
+    EXPECT_LE(published.visited, SignalHub::kVisitsMax);
+    EXPECT_EQ(inbox_.calls(), calls);
+    EXPECT_TRUE(hub_.is_behind());
+    EXPECT_TRUE(hub_.has_room());
+    published = hub_.go_on(published.rest);
+    reached += published.reached;
+  }
+  EXPECT_EQ(reached, kMany);
+  EXPECT_EQ(inbox_.calls(), 3);
+  for (std::size_t i = 0; i < kMany; i += 1'000) {
+    EXPECT_EQ(inbox_.count(i) + other_inbox_.count(i), 1u) << i;
+  }
+}
+
+TEST_F(HalfOutTest, OthersWaitUntilItIsOver) {
+  hub_.listen({mailbox_, kMany}, "few", "");
+  auto published = *hub_.publish("many", "x");
+  ASSERT_NE(published.rest, nullptr);
+  EXPECT_FALSE(hub_.publish("few", "y"));
+  while (published.rest != nullptr) {
+    EXPECT_EQ(inbox_.told_of_room, 0);
+    published = hub_.go_on(published.rest);
+  }
+  EXPECT_EQ(inbox_.told_of_room, 1);
+  EXPECT_EQ(other_inbox_.told_of_room, 1);
+  EXPECT_FALSE(hub_.is_behind());
+  EXPECT_EQ(hub_.publish("few", "y")->reached, 1u);
+}
+
+TEST_F(HalfOutTest, SubscribersMayLeaveMeanwhile) {
+  auto published = *hub_.publish("many", "x");
+  for (std::size_t i = 0; i < kMany; ++i) hub_.drop({i % 2 == 0 ? mailbox_ : other_, i});
+  ASSERT_NE(published.rest, nullptr);
+  published = hub_.go_on(published.rest);
+  EXPECT_EQ(published.reached, 0u);
+  EXPECT_EQ(published.rest, nullptr);
+  EXPECT_FALSE(hub_.is_behind());
+}
+
+TEST_F(SignalHubTest, IsDroppedInPieces) {
+  for (int i = 0; i < 1'000; ++i) hub_.listen({mailbox_, 1}, "a." + std::to_string(i), "");
+  int pieces = 1;
+  for (int budget = 100; !hub_.drop_some({mailbox_, 1}, &budget); ++pieces, budget = 100) {
+    EXPECT_EQ(budget, 0);
+    EXPECT_EQ(listed(hub_).size(), 1'000u - static_cast<std::size_t>(pieces) * 100);
+  }
+  EXPECT_GE(pieces, 10);
+  EXPECT_TRUE(listed(hub_).empty());
 }
 
 TEST_F(SignalHubTest, DeliversToThoseWhoListen) {
   EXPECT_TRUE(hub_.listen({mailbox_, 1}, "a.>", ""));
   EXPECT_TRUE(hub_.listen({other_, 1}, "a.*", ""));
   EXPECT_TRUE(hub_.listen({other_, 2}, "b", ""));
-  EXPECT_EQ(hub_.publish("a.b", "hello").reached, 2u);
-  EXPECT_EQ(hub_.publish("c", "nobody").reached, 0u);
+  EXPECT_EQ(hub_.publish("a.b", "hello")->reached, 2u);
+  EXPECT_EQ(hub_.publish("c", "nobody")->reached, 0u);
   EXPECT_EQ(inbox_.payloads(1), (Strings{"hello"}));
   EXPECT_EQ(other_inbox_.payloads(1), (Strings{"hello"}));
   EXPECT_EQ(other_inbox_.payloads(2), Strings{});
@@ -129,7 +196,7 @@ TEST_F(SignalHubTest, AMailboxIsCalledOncePerSignal) {
   for (std::uint64_t name = 0; name < 100; ++name) {
     hub_.listen({name % 2 == 0 ? mailbox_ : other_, name}, "a", "");
   }
-  EXPECT_EQ(hub_.publish("a", "x").reached, 100u);
+  EXPECT_EQ(hub_.publish("a", "x")->reached, 100u);
   EXPECT_EQ(inbox_.calls(), 1);
   EXPECT_EQ(other_inbox_.calls(), 1);
   for (std::uint64_t name = 0; name < 100; ++name) {
@@ -144,7 +211,7 @@ TEST_F(SignalHubTest, TheLargestNamesAndMailboxesStayApart) {
   hub_.listen({255, SignalHub::kNameMax}, "a", "");
   hub_.listen({254, SignalHub::kNameMax}, "a", "");
   hub_.listen({0, 0}, "a", "");
-  EXPECT_EQ(hub_.publish("a", "x").reached, 3u);
+  EXPECT_EQ(hub_.publish("a", "x")->reached, 3u);
   EXPECT_EQ(inboxes[253].count(SignalHub::kNameMax), 1u);
   EXPECT_EQ(inboxes[252].count(SignalHub::kNameMax), 1u);
   EXPECT_EQ(inbox_.count(0), 1u);
@@ -155,11 +222,11 @@ TEST_F(SignalHubTest, UnlistenAndDropEndSubscriptions) {
   hub_.listen({mailbox_, 1}, "a", "g");
   EXPECT_TRUE(hub_.unlisten({mailbox_, 1}, "a", ""));
   EXPECT_FALSE(hub_.unlisten({mailbox_, 1}, "a", ""));
-  EXPECT_EQ(hub_.publish("a", "x").reached, 1u);
+  EXPECT_EQ(hub_.publish("a", "x")->reached, 1u);
   for (int i = 0; i < 1'000; ++i) hub_.listen({mailbox_, 1}, "a." + std::to_string(i), "");
   hub_.drop({mailbox_, 1});
-  EXPECT_EQ(hub_.publish("a", "x").reached, 0u);
-  EXPECT_EQ(hub_.publish("a.999", "x").reached, 0u);
+  EXPECT_EQ(hub_.publish("a", "x")->reached, 0u);
+  EXPECT_EQ(hub_.publish("a.999", "x")->reached, 0u);
   EXPECT_TRUE(listed(hub_).empty());
 }
 
@@ -184,9 +251,22 @@ TEST(SignalHub, RefusesMoreSubscriptionsThanASubscriberMayHave) {
   EXPECT_FALSE(hub.listen({mailbox, 1}, "b", ""));
   EXPECT_TRUE(hub.listen({mailbox, 1}, "a", "g")) << "it has this one";
   EXPECT_TRUE(hub.listen({mailbox, 2}, "b", "")) << "another has its own";
-  EXPECT_EQ(hub.publish("b", "x").reached, 1u);
+  EXPECT_EQ(hub.publish("b", "x")->reached, 1u);
   hub.unlisten({mailbox, 1}, "a", "");
   EXPECT_TRUE(hub.listen({mailbox, 1}, "b", ""));
+}
+
+TEST(SignalHub, RefusesMoreSubscriptionsThanThereMayBeInAll) {
+  SignalHub hub(0, 2);
+  Inbox inbox;
+  const std::uint8_t mailbox = hub.attach(inbox);
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "a", ""));
+  EXPECT_TRUE(hub.listen({mailbox, 2}, "a", ""));
+  EXPECT_FALSE(hub.listen({mailbox, 3}, "a", ""));
+  EXPECT_TRUE(hub.listen({mailbox, 2}, "a", "")) << "it has this one";
+  hub.drop({mailbox, 1});
+  EXPECT_TRUE(hub.listen({mailbox, 3}, "a", ""));
+  EXPECT_EQ(hub.publish("a", "x")->reached, 2u);
 }
 
 // A mailbox should not wait. Should one do so all the same, it holds up its publisher alone.
@@ -205,10 +285,10 @@ TEST(SignalHub, NobodyWaitsForASlowMailbox) {
   Inbox inbox;
   hub.listen({hub.attach(slow), 1}, "slow", "");
   const std::uint8_t mailbox = hub.attach(inbox);
-  std::thread publisher([&] { EXPECT_EQ(hub.publish("slow", "x").reached, 1u); });
+  std::thread publisher([&] { EXPECT_EQ(hub.publish("slow", "x")->reached, 1u); });
   slow.entered.wait();
   EXPECT_TRUE(hub.listen({mailbox, 1}, "fast", ""));
-  EXPECT_EQ(hub.publish("fast", "x").reached, 1u);
+  EXPECT_EQ(hub.publish("fast", "x")->reached, 1u);
   EXPECT_EQ(listed(hub).size(), 2u);
   hub.drop({0, 1});
   slow.leave.count_down();
@@ -323,9 +403,9 @@ TEST_F(SignalHubThreads, NothingIsDeliveredThatWasPublishedAfterADrop) {
   start_publishers();
   for (std::uint64_t name = 1; publishing(); ++name) {
     hub_.listen({other_, name}, "mine", "");
-    EXPECT_EQ(hub_.publish("mine", "before").reached, 1u);
+    EXPECT_EQ(hub_.publish("mine", "before")->reached, 1u);
     hub_.drop({other_, name});
-    EXPECT_EQ(hub_.publish("mine", "after").reached, 0u);
+    EXPECT_EQ(hub_.publish("mine", "after")->reached, 0u);
     ASSERT_EQ(other_inbox_.payloads(name), Strings{"before"});
   }
   join();

@@ -2,18 +2,17 @@
 
 #include <cassert>
 
-#include "base/pattern.h"
-
 namespace lockd {
 
 bool Subscriptions::add(SubscriberId subscriber, std::string_view pattern, std::string_view group) {
   assert(is_pattern(pattern));
   Audience& audience = open({pattern, group});
-  Subscriber& owner = subscribers_.try_emplace(subscriber, subscriber).first->second;
+  Subscriber& owner = subscribers_.try_emplace(subscriber, subscriber, signals_).first->second;
   const auto [added, is_new] = owner.subscriptions.try_emplace(&audience, &owner);
   if (!is_new) return false;
   audience.members.push_back(&added->second);
   ++audience.size;
+  ++size_;
   return true;
 }
 
@@ -31,18 +30,18 @@ bool Subscriptions::remove(SubscriberId subscriber, std::string_view pattern,
   return true;
 }
 
-bool Subscriptions::remove_all(SubscriberId subscriber, std::size_t count_max) {
+std::size_t Subscriptions::remove_all(SubscriberId subscriber, std::size_t count_max) {
   const auto owner = subscribers_.find(subscriber);
-  if (owner == subscribers_.end()) return true;
+  if (owner == subscribers_.end()) return 0;
   auto& subscriptions = owner->second.subscriptions;
-  for (; !subscriptions.empty() && count_max > 0; --count_max) {
+  std::size_t removed = 0;
+  for (; !subscriptions.empty() && removed < count_max; ++removed) {
     const auto first = subscriptions.begin();
     leave(*first->first, first->second);
     subscriptions.erase(first);
   }
-  if (!subscriptions.empty()) return false;
-  subscribers_.erase(owner);
-  return true;
+  if (subscriptions.empty()) subscribers_.erase(owner);
+  return removed;
 }
 
 bool Subscriptions::contains(SubscriberId subscriber, std::string_view pattern,
@@ -59,24 +58,6 @@ std::size_t Subscriptions::count(SubscriberId subscriber) const {
   return owner == subscribers_.end() ? 0 : owner->second.subscriptions.size();
 }
 
-std::size_t Subscriptions::match(std::string_view channel, std::vector<SubscriberId>& out) {
-  assert(is_channel(channel));
-  ++signals_;
-  std::size_t visited = find_matching(channel);
-  for (const Node* node : matching_) {
-    if (node->everyone == nullptr) continue;
-    const auto& members = node->everyone->members;
-    for (Subscription* s = members.front(); s != nullptr; s = members.next(s)) serve(*s, out);
-    visited += node->everyone->size;
-  }
-  for (const Node* node : matching_) {
-    for (Audience* a = node->groups.front(); a != nullptr; a = node->groups.next(a)) {
-      visited += serve_one(*a, out);
-    }
-  }
-  return visited;
-}
-
 std::vector<AudienceStatus> Subscriptions::list(std::string_view pattern, std::string_view group,
                                                 std::size_t count_max) const {
   std::vector<AudienceStatus> listed;
@@ -87,39 +68,109 @@ std::vector<AudienceStatus> Subscriptions::list(std::string_view pattern, std::s
   return listed;
 }
 
-// All nodes whose patterns match. The frontier is those whose paths match the tokens so far.
-std::size_t Subscriptions::find_matching(std::string_view channel) {
+// Matching.
+
+void Subscriptions::begin_match(std::string_view channel) {
+  assert(is_channel(channel) && !is_matching());
+  ++signals_;
+  match_.channel = channel;
+  match_.tokens = Tokens(match_.channel);
+  match_.tokens.next(&match_.token);
+  match_.matching.clear();
+  match_.frontier.assign(1, &root_);
+  match_.place = 0;
+  match_.stage = Stage::nodes;
+}
+
+std::size_t Subscriptions::match_some(std::size_t visits_max, std::vector<SubscriberId>& out) {
   std::size_t visited = 0;
-  matching_.clear();
-  frontier_.assign(1, &root_);
-  Tokens tokens(channel);
-  for (std::string_view token; !frontier_.empty() && tokens.next(&token); frontier_.swap(next_)) {
-    next_.clear();
-    visited += frontier_.size();
-    for (const Node* node : frontier_) {
-      if (node->rest != nullptr) matching_.push_back(node->rest.get());
-      const auto literal = literals_.find(Edge{node, token});
-      if (literal != literals_.end()) next_.push_back(literal->get());
-      if (node->any != nullptr) next_.push_back(node->any.get());
+  for (; visited < visits_max && is_matching(); ++visited) {
+    switch (match_.stage) {
+      case Stage::nodes: visit_node(); break;
+      case Stage::everyone: visit_everyone(out); break;
+      case Stage::groups: visit_group(out); break;
+      case Stage::over: break;
     }
   }
-  matching_.insert(matching_.end(), frontier_.begin(), frontier_.end());
   return visited;
 }
 
-// The first that can be served goes to the back. So who was passed over is still the next, who
-// comes is the last, and who leaves moves nobody.
-std::size_t Subscriptions::serve_one(Audience& group, std::vector<SubscriberId>& out) {
-  auto& members = group.members;
-  std::size_t visited = 0;
-  for (Subscription* s = members.front(); s != nullptr; s = members.next(s)) {
-    ++visited;
-    if (!serve(*s, out)) continue;
-    members.remove(s);
-    members.push_back(s);
-    break;
+void Subscriptions::visit_node() {
+  Match& m = match_;
+  Node& node = *m.frontier[m.place];
+  come_upon(node.rest.get(), m.matching);
+  const auto literal = literals_.find(Edge{&node, m.token});
+  if (literal != literals_.end()) come_upon(literal->get(), m.next);
+  come_upon(node.any.get(), m.next);
+  be_done_with(node);
+  if (++m.place < m.frontier.size()) return;
+  m.frontier.swap(m.next);
+  m.next.clear();
+  m.place = 0;
+  if (!m.frontier.empty() && m.tokens.next(&m.token)) return;
+  m.matching.insert(m.matching.end(), m.frontier.begin(), m.frontier.end());
+  begin(Stage::everyone);
+}
+
+void Subscriptions::visit_everyone(std::vector<SubscriberId>& out) {
+  const Subscription* const member = match_.member;
+  if (member == nullptr) return enter(match_.place + 1);
+  match_.member = match_.matching[match_.place]->everyone->members.next(member);
+  serve(*member, out);
+}
+
+// The first of a group that can be served goes to the back. So who was passed over is still the
+// next, who comes is the last, and who leaves moves nobody.
+void Subscriptions::visit_group(std::vector<SubscriberId>& out) {
+  Node& node = *match_.matching[match_.place];
+  Audience* const group = match_.group;
+  if (group == nullptr) {
+    enter(match_.place + 1);
+    return be_done_with(node);
   }
-  return visited;
+  Subscription* const member = match_.member;
+  if (member != nullptr) match_.member = group->members.next(member);
+  const bool served = member != nullptr && serve(*member, out);
+  if (served) {
+    group->members.remove(member);
+    group->members.push_back(member);
+  }
+  if (served || match_.member == nullptr) turn_to(node.groups.next(group));
+}
+
+void Subscriptions::begin(Stage stage) {
+  match_.stage = match_.matching.empty() ? Stage::over : stage;
+  if (is_matching()) enter(0);
+}
+
+// Turns to a node that matches or, behind the last one, to the next stage.
+void Subscriptions::enter(std::size_t place) {
+  const bool in_groups = match_.stage == Stage::groups;
+  if (place == match_.matching.size()) {
+    if (!in_groups) return begin(Stage::groups);
+    match_.stage = Stage::over;
+    return;
+  }
+  match_.place = place;
+  const Node& node = *match_.matching[place];
+  if (in_groups) return turn_to(node.groups.front());
+  match_.member = node.everyone == nullptr ? nullptr : node.everyone->members.front();
+}
+
+void Subscriptions::turn_to(Audience* group) {
+  match_.group = group;
+  match_.member = group == nullptr ? nullptr : group->members.front();
+}
+
+void Subscriptions::come_upon(Node* node, std::vector<Node*>& nodes) {
+  if (node == nullptr) return;
+  node->is_matched = true;
+  nodes.push_back(node);
+}
+
+void Subscriptions::be_done_with(Node& node) {
+  node.is_matched = false;
+  prune(&node);
 }
 
 bool Subscriptions::serve(const Subscription& subscription, std::vector<SubscriberId>& out) {
@@ -129,6 +180,8 @@ bool Subscriptions::serve(const Subscription& subscription, std::vector<Subscrib
   out.push_back(subscriber.id);
   return true;
 }
+
+// Audiences and nodes.
 
 Subscriptions::Audience& Subscriptions::open(const NameView& name) {
   const auto known = audiences_.find(name);
@@ -146,12 +199,15 @@ Subscriptions::Audience& Subscriptions::open(const NameView& name) {
 }
 
 void Subscriptions::leave(Audience& audience, Subscription& subscription) {
+  if (match_.member == &subscription) match_.member = audience.members.next(&subscription);
   audience.members.remove(&subscription);
+  --size_;
   if (--audience.size == 0) close(audience);
 }
 
 void Subscriptions::close(Audience& audience) {
   Node* node = audience.node;
+  if (match_.group == &audience) turn_to(node->groups.next(&audience));
   if (node->everyone == &audience) {
     node->everyone = nullptr;
   } else {

@@ -11,8 +11,13 @@
 // for the others, however many there are. It visits audiences in one order: patterns ending in `>`
 // first, the shorter before the longer; among equals, a literal token before `*`; groups by age.
 //
+// A match may be made in pieces, and subscriptions may come and go between them. What a match has
+// come upon stays until it is done with it, or moves it on as it goes. Whoever is subscribed
+// throughout is served as if nobody else had come or gone. A subscriber that comes meanwhile is not
+// served: its signals are those that begin after it.
+//
 // 1. Every audience has members.
-// 2. Every node but the root leads to an audience.
+// 2. Every node but the root leads to an audience, or is one that a match is not done with.
 // 3. Every subscriber has subscriptions.
 // So what nobody listens to any more takes no memory.
 //
@@ -32,6 +37,7 @@
 
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/pattern.h"
 
 namespace lockd {
 
@@ -56,16 +62,22 @@ class Subscriptions {
   bool add(SubscriberId subscriber, std::string_view pattern, std::string_view group);
   // False if it was not there.
   bool remove(SubscriberId subscriber, std::string_view pattern, std::string_view group);
-  // Removes all that the subscriber has, or `count_max` of it. True when nothing is left.
-  bool remove_all(SubscriberId subscriber, std::size_t count_max = SIZE_MAX);
+  // Removes all that the subscriber has, or `count_max` of it. Returns how many that were: fewer
+  // than `count_max` when nothing is left.
+  std::size_t remove_all(SubscriberId subscriber, std::size_t count_max = SIZE_MAX);
 
   bool contains(SubscriberId subscriber, std::string_view pattern, std::string_view group) const;
   std::size_t count(SubscriberId subscriber) const;
+  std::size_t size() const { return size_; }
 
-  // Appends the subscribers that a signal on `channel` goes to, each once, and moves the groups on.
-  // Returns how many nodes and subscriptions it looked at: that is what it cost, whoever is served.
-  // Precondition: is_channel(channel).
-  std::size_t match(std::string_view channel, std::vector<SubscriberId>& out);
+  // Begins to find the subscribers that a signal on `channel` goes to.
+  // Precondition: is_channel(channel), and no match is under way.
+  void begin_match(std::string_view channel);
+  bool is_matching() const { return match_.stage != Stage::over; }
+  // Appends those that it finds, each once in the whole match, and moves the groups on. Returns how
+  // many nodes and subscriptions it looked at, whoever is served: `visits_max`, or fewer when the
+  // match is over.
+  std::size_t match_some(std::size_t visits_max, std::vector<SubscriberId>& out);
 
   // The first `count_max` audiences behind (pattern, group), in that order; ("", "") is before all.
   // So a listing can be made in pieces: what is there throughout is in it exactly once.
@@ -98,11 +110,14 @@ class Subscriptions {
 
   struct Node {
     Node(Node* parent, std::string_view token) : parent(parent), token(token) {}
-    bool is_needed() const { return children != 0 || everyone != nullptr || !groups.empty(); }
+    bool is_needed() const {
+      return children != 0 || everyone != nullptr || !groups.empty() || is_matched;
+    }
 
     Node* const parent;
     const std::string token;
     std::size_t children = 0;
+    bool is_matched = false;     // by a match that is not done with it
     std::unique_ptr<Node> any;   // the child `*`
     std::unique_ptr<Node> rest;  // the child `>`; those with literal tokens are in literals_
     Audience* everyone = nullptr;
@@ -110,10 +125,10 @@ class Subscriptions {
   };
 
   struct Subscriber {
-    explicit Subscriber(SubscriberId id) : id(id) {}
+    Subscriber(SubscriberId id, std::uint64_t served) : id(id), served(served) {}
 
     const SubscriberId id;
-    std::uint64_t served = 0;  // the last signal that went to it
+    std::uint64_t served;  // the last signal that went to it, or began before it came
     std::map<Audience*, Subscription> subscriptions;
   };
 
@@ -153,9 +168,37 @@ class Subscriptions {
   Node& grow(Node& parent, std::string_view token);
   void prune(Node* node);
 
-  // They return how many they looked at.
-  std::size_t find_matching(std::string_view channel);
-  std::size_t serve_one(Audience& group, std::vector<SubscriberId>& out);
+  enum class Stage : std::uint8_t {
+    over,
+    nodes,     // finds those whose patterns match
+    everyone,  // serves their audiences without a group
+    groups,    // serves one of each group
+  };
+
+  struct Match {
+    Stage stage = Stage::over;
+    std::string channel{};
+    Tokens tokens{{}};
+    std::string_view token{};  // that is looked for among the children of the frontier
+
+    // Kept from match to match, which so allocates nothing.
+    std::vector<Node*> frontier{};  // whose paths match the tokens so far
+    std::vector<Node*> next{};      // likewise, with `token`
+    std::vector<Node*> matching{};
+
+    std::size_t place = 0;           // in the frontier, then in `matching`
+    Audience* group = nullptr;       // of the node there
+    Subscription* member = nullptr;  // of the group, or of everyone there: the next to be visited
+  };
+
+  void visit_node();
+  void visit_everyone(std::vector<SubscriberId>& out);
+  void visit_group(std::vector<SubscriberId>& out);
+  void begin(Stage stage);
+  void enter(std::size_t place);
+  void turn_to(Audience* group);
+  static void come_upon(Node* node, std::vector<Node*>& nodes);
+  void be_done_with(Node& node);
   bool serve(const Subscription& subscription, std::vector<SubscriberId>& out);
 
   Node root_{nullptr, ""};
@@ -163,13 +206,10 @@ class Subscriptions {
   std::size_t nodes_ = 0;
 
   Audiences audiences_;
+  std::size_t size_ = 0;  // subscriptions
   std::unordered_map<SubscriberId, Subscriber> subscribers_;
-  std::uint64_t signals_ = 0;  // how many have been matched
-
-  // For find_matching(): kept, so that a match allocates nothing.
-  std::vector<Node*> matching_;
-  std::vector<Node*> frontier_;
-  std::vector<Node*> next_;
+  std::uint64_t signals_ = 0;  // how many matches have begun
+  Match match_;
 };
 
 }  // namespace lockd

@@ -1,5 +1,6 @@
 // Lines of text: a channel, then patterns. The trie must find exactly the patterns that matches()
-// says go with the channel, and leave nothing behind.
+// says go with the channel, and leave nothing behind. Then again in pieces, whose sizes the text
+// chooses, while subscriptions come and go.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "base/pattern.h"
 #include "pubsub/subscriptions.h"
+#include "pubsub/testing/match_witness.h"
 #include "pubsub/testing/subscriptions_model.h"
 
 namespace {
@@ -42,10 +44,40 @@ void check_tokens(std::string_view text) {
 
 void check_match(lockd::Subscriptions& subscriptions, std::string_view channel,
                  const std::vector<SubscriberId>& expected) {
-  std::vector<SubscriberId> found;
-  subscriptions.match(channel, found);
+  std::vector<SubscriberId> found = lockd::match_all(subscriptions, channel);
   std::sort(found.begin(), found.end());
   check(found == expected);
+}
+
+// Each change is to the subscription of a number: it comes or, if it is there, goes.
+void check_match_in_pieces(const std::vector<std::string_view>& lines) {
+  constexpr SubscriberId kSubscribers = 4;
+  lockd::Subscriptions subscriptions;
+  lockd::SubscriptionsModel model;
+  const auto change = [&](std::size_t number) {
+    const std::string pattern(lines[number % lines.size()]);
+    if (!lockd::is_pattern(pattern)) return;
+    const SubscriberId id = number % kSubscribers;
+    const std::string group = number % 3 == 0 ? "" : "group " + std::to_string(number % 3);
+    const bool added = subscriptions.add(id, pattern, group);
+    check(added == model.add(id, pattern, group));
+    if (!added) check(subscriptions.remove(id, pattern, group) && model.remove(id, pattern, group));
+  };
+  for (std::size_t i = 0; i < 3 * lines.size(); ++i) change(i);
+  lockd::MatchWitness witness(model, lines[0]);
+  subscriptions.begin_match(lines[0]);
+  for (std::size_t i = 0; subscriptions.is_matching(); ++i) {
+    const std::string_view line = lines[i % lines.size()];
+    const std::size_t number = line.empty() ? i : static_cast<unsigned char>(line[i % line.size()]);
+    std::vector<SubscriberId> some;
+    subscriptions.match_some(1 + number % 3, some);
+    check(witness.found(some).empty());
+    change(number);
+    witness.changed();
+  }
+  check(witness.over().empty());
+  for (SubscriberId id = 0; id < kSubscribers; ++id) subscriptions.remove_all(id);
+  check(subscriptions.nodes() == 0 && subscriptions.size() == 0);
 }
 
 }  // namespace
@@ -77,5 +109,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   check(subscriptions.nodes() == 0);
+  check_match_in_pieces(lines);
   return 0;
 }

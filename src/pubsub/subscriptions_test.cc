@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pubsub/testing/match_witness.h"
 #include "pubsub/testing/subscriptions_model.h"
 
 namespace lockd {
@@ -16,9 +17,16 @@ using Ids = std::vector<SubscriberId>;
 
 class SubscriptionsTest : public ::testing::Test {
  protected:
-  Ids match(std::string_view channel) {
+  Ids match(std::string_view channel) { return match_all(subscriptions_, channel); }
+  Ids match_some(std::size_t visits_max) {
     Ids out;
-    subscriptions_.match(channel, out);
+    subscriptions_.match_some(visits_max, out);
+    return out;
+  }
+  // Goes on until somebody is served; none: nobody is any more.
+  Ids match_next() {
+    Ids out;
+    while (subscriptions_.is_matching() && out.empty()) out = match_some(1);
     return out;
   }
   // How many of `signals` each subscriber gets.
@@ -67,7 +75,7 @@ TEST_F(SubscriptionsTest, RemovingWhatIsNotThereChangesNothing) {
   EXPECT_FALSE(subscriptions_.remove(1, "a.b", ""));
   EXPECT_FALSE(subscriptions_.remove(2, "a.b", "g"));
   EXPECT_FALSE(subscriptions_.remove(1, "a.*", "g"));
-  EXPECT_TRUE(subscriptions_.remove_all(2));
+  EXPECT_EQ(subscriptions_.remove_all(2), 0u);
   EXPECT_EQ(match("a.b"), (Ids{1}));
 }
 
@@ -136,7 +144,8 @@ TEST_F(SubscriptionsTest, SharesAreEqual) {
 TEST_F(SubscriptionsTest, AppendsToWhatIsThere) {
   subscriptions_.add(7, "a", "");
   Ids out{1};
-  subscriptions_.match("a", out);
+  subscriptions_.begin_match("a");
+  subscriptions_.match_some(SIZE_MAX, out);
   EXPECT_EQ(out, (Ids{1, 7}));
 }
 
@@ -159,10 +168,10 @@ TEST_F(SubscriptionsTest, TheTrieShrinksToNothing) {
 
 TEST_F(SubscriptionsTest, RemovesInPieces) {
   for (int i = 0; i < 10; ++i) subscriptions_.add(1, "a." + std::to_string(i), "");
-  EXPECT_FALSE(subscriptions_.remove_all(1, 4));
+  EXPECT_EQ(subscriptions_.remove_all(1, 4), 4u);
   EXPECT_EQ(subscriptions_.count(1), 6u);
-  EXPECT_FALSE(subscriptions_.remove_all(1, 5));
-  EXPECT_TRUE(subscriptions_.remove_all(1, 1));
+  EXPECT_EQ(subscriptions_.remove_all(1, 5), 5u);
+  EXPECT_EQ(subscriptions_.remove_all(1, 2), 1u);
   EXPECT_EQ(subscriptions_.nodes(), 0u);
 }
 
@@ -194,6 +203,82 @@ TEST_F(SubscriptionsTest, TheDeepestPatternsAreFound) {
   EXPECT_EQ(match(channel.substr(2)), Ids{});
   for (const SubscriberId id : Ids{1, 2, 3}) subscriptions_.remove_all(id);
   EXPECT_EQ(subscriptions_.nodes(), 0u);
+}
+
+// A match in pieces.
+
+TEST_F(SubscriptionsTest, AMatchGoesOnWhereItStopped) {
+  for (const SubscriberId id : Ids{1, 2, 3}) subscriptions_.add(id, "a", "");
+  subscriptions_.add(4, "a", "g");
+  subscriptions_.begin_match("a");
+  EXPECT_EQ(match_next(), (Ids{1}));
+  EXPECT_EQ(match_next(), (Ids{2}));
+  EXPECT_EQ(match_next(), (Ids{3}));
+  EXPECT_EQ(match_next(), (Ids{4}));
+  EXPECT_EQ(match_next(), Ids{});
+  EXPECT_EQ(match("a"), (Ids{1, 2, 3, 4}));
+}
+
+TEST_F(SubscriptionsTest, AMatchLooksAtNoMoreThanItMay) {
+  for (int i = 0; i < 1'000; ++i) subscriptions_.add(1, "a", "group " + std::to_string(i));
+  Ids out;
+  subscriptions_.begin_match("a");
+  std::size_t visited = 0;
+  while (subscriptions_.is_matching()) {
+    const std::size_t some = subscriptions_.match_some(64, out);
+    EXPECT_LE(some, 64u);
+    visited += some;
+  }
+  EXPECT_GE(visited, 1'000u);
+  EXPECT_EQ(out, (Ids{1}));
+}
+
+TEST_F(SubscriptionsTest, WhoLeavesBeforeItsTurnIsNotServedAndTheNextIs) {
+  for (const SubscriberId id : Ids{1, 2, 3}) subscriptions_.add(id, "a", "");
+  for (const SubscriberId id : Ids{4, 5}) subscriptions_.add(id, "a", "g");
+  subscriptions_.add(6, "a", "h");
+  subscriptions_.add(7, "a", "i");
+  subscriptions_.begin_match("a");
+  EXPECT_EQ(match_next(), (Ids{1}));
+  subscriptions_.remove_all(2);
+  EXPECT_EQ(match_next(), (Ids{3}));
+  match_some(1);                 // the groups are next
+  subscriptions_.remove_all(4);  // the first of the next group
+  EXPECT_EQ(match_next(), (Ids{5}));
+  subscriptions_.remove_all(6);  // all of the next group
+  EXPECT_EQ(match_next(), (Ids{7}));
+  EXPECT_EQ(match_next(), Ids{});
+}
+
+TEST_F(SubscriptionsTest, WhoWasServedAndComesAgainIsNotServedTwice) {
+  subscriptions_.add(1, "a", "");
+  subscriptions_.add(2, "a", "");
+  subscriptions_.begin_match("a");
+  EXPECT_EQ(match_next(), (Ids{1}));
+  subscriptions_.remove_all(1);
+  subscriptions_.add(1, "a", "");
+  subscriptions_.add(1, "a", "g");
+  EXPECT_EQ(match_next(), (Ids{2}));
+  EXPECT_EQ(match_next(), Ids{});
+  EXPECT_EQ(match("a"), (Ids{2, 1}));
+}
+
+// The nodes that a match has come upon stay until it is done with them, and no longer.
+TEST_F(SubscriptionsTest, EveryoneMayLeaveInTheMiddleOfAMatch) {
+  const char* const patterns[] = {"a.b.c", "a.*.c", "*.b.*", "a.>", ">", "a.b.>"};
+  for (std::size_t visits = 0; visits < 30; ++visits) {
+    for (const char* pattern : patterns) {
+      subscriptions_.add(1, pattern, "");
+      subscriptions_.add(2, pattern, "g");
+    }
+    subscriptions_.begin_match("a.b.c");
+    match_some(visits);
+    subscriptions_.remove_all(1);
+    subscriptions_.remove_all(2);
+    EXPECT_EQ(match_some(SIZE_MAX), Ids{}) << visits;
+    EXPECT_FALSE(subscriptions_.is_matching());
+    EXPECT_EQ(subscriptions_.nodes(), 0u);
+  }
 }
 
 // Few tokens and few names, so that everything meets everything.
@@ -235,7 +320,8 @@ TEST(SubscriptionsRandom, AgreeWithTheModelOverRandomHistories) {
       if (dice < 60) {
         const std::string channel = names.channel();
         Ids out;
-        subscriptions.match(channel, out);
+        subscriptions.begin_match(channel);
+        while (subscriptions.is_matching()) subscriptions.match_some(1 + random() % 8, out);
         ASSERT_EQ(out, model.match(channel)) << channel;
         reached += out.size();
       } else if (dice < 98) {
@@ -244,7 +330,7 @@ TEST(SubscriptionsRandom, AgreeWithTheModelOverRandomHistories) {
                             : subscriptions.remove(id, pattern, group),
                   dice < 82 ? model.add(id, pattern, group) : model.remove(id, pattern, group));
       } else {
-        ASSERT_TRUE(subscriptions.remove_all(id));
+        subscriptions.remove_all(id);
         model.remove_all(id);
       }
       if (step % 50 == 0) {
@@ -254,6 +340,49 @@ TEST(SubscriptionsRandom, AgreeWithTheModelOverRandomHistories) {
     EXPECT_GT(reached, 500u) << "the history is about nothing";
     for (SubscriberId id = 0; id < 8; ++id) subscriptions.remove_all(id);
     EXPECT_EQ(subscriptions.nodes(), 0u);
+  }
+}
+
+// Between the pieces of a match subscribers come, change and go.
+TEST(SubscriptionsRandom, AMatchInPiecesKeepsItsPromisesWhateverComesBetween) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    Names names(random);
+    Subscriptions subscriptions;
+    SubscriptionsModel model;
+    const auto change = [&] {
+      const SubscriberId id = random() % 8;
+      const std::string pattern = names.pattern(), group = names.group();
+      const auto dice = random() % 100;
+      if (dice < 50) {
+        ASSERT_EQ(subscriptions.add(id, pattern, group), model.add(id, pattern, group));
+      } else if (dice < 92) {
+        ASSERT_EQ(subscriptions.remove(id, pattern, group), model.remove(id, pattern, group));
+      } else {
+        subscriptions.remove_all(id);
+        model.remove_all(id);
+      }
+    };
+    for (int signal = 0; signal < 50; ++signal) {
+      for (int i = 0; i < 40; ++i) change();
+      const std::string channel = names.channel();
+      MatchWitness witness(model, channel);
+      subscriptions.begin_match(channel);
+      while (subscriptions.is_matching()) {
+        Ids some;
+        subscriptions.match_some(1 + random() % 4, some);
+        ASSERT_EQ(witness.found(some), "");
+        for (auto changes = random() % 4; changes > 0; --changes) {
+          change();
+          witness.changed();
+        }
+      }
+      ASSERT_EQ(witness.over(), "");
+    }
+    for (SubscriberId id = 0; id < 8; ++id) subscriptions.remove_all(id);
+    EXPECT_EQ(subscriptions.nodes(), 0u);
+    EXPECT_EQ(subscriptions.size(), 0u);
   }
 }
 

@@ -262,10 +262,13 @@ std::string ModelCheck::look(const Op& op, Time now) {
 std::string ModelCheck::end_session(const Op& op, Time now) {
   SessionId& session = sessions_[op.who % kSessions];
   const bool keep_holds = op.pick % 2 == 1;
-  const int budget = 1 + static_cast<int>(op.pick / 2 % 8);
+  const int steps = 1 + static_cast<int>(op.pick / 2 % 8);
   say(": session ", session, keep_holds ? " keeps its holds" : "");
-  for (int calls = 0; !table_.end_session(now, session, keep_holds, budget); ++calls) {
+  int budget = steps;
+  for (int calls = 0; !table_.end_session(now, session, keep_holds, &budget); ++calls) {
     if (calls > 10'000) return "end_session() does not come to an end";
+    if (budget != 0) return "end_session() stops before its budget is spent";
+    budget = steps;
   }
   model_.end_session(now, session, keep_holds);
   session = ++last_session_;

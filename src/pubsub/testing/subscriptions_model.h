@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <climits>
+#include <compare>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -73,6 +75,23 @@ class SubscriptionsModel {
       std::rotate(next, next + 1, a->members.end());
     }
     return out;
+  }
+
+  struct Subscription {
+    std::string pattern;
+    std::string group;
+    SubscriberId subscriber;
+
+    friend auto operator<=>(const Subscription&, const Subscription&) = default;
+  };
+  // All that match.
+  std::set<Subscription> matching(std::string_view channel) const {
+    std::set<Subscription> matching;
+    for (const Audience& a : audiences_) {
+      if (!matches(a.pattern, channel)) continue;
+      for (const SubscriberId id : a.members) matching.insert({a.pattern, a.group, id});
+    }
+    return matching;
   }
 
   std::vector<AudienceStatus> list() const {

@@ -409,7 +409,7 @@ void HttpSession::publish(std::string_view channel, std::string_view body, std::
   }
   if (refuse_params(params, out)) return;
 
-  const auto reached = context_.host.publish(id(), channel, payload);
+  const auto reached = context_.host.publish(*this, channel, payload);
   if (reached) return answer_published(*reached, out);
   state_ = State::publishing;
 }
@@ -439,7 +439,7 @@ void HttpSession::listen(const Target& target, std::string& out) {
   if (refuse_params(params, out)) return;
   if (!exchange_.with_body) return answer(200, "", out, {}, kStreamType);
   if (!context_.hub.listen(subscriber(), pattern, group)) {
-    return refuse({429, "max_subscriptions", "this connection has too many"}, out);
+    return refuse({429, "max_subscriptions", "the server has as many as it keeps"}, out);
   }
   listens_ = true;
   begin_stream(out);
@@ -640,10 +640,11 @@ void HttpSession::drain(std::string& out) {
   }
 }
 
-void HttpSession::end(bool) {
+bool HttpSession::end(bool, int*) {
   if (listens_) context_.hub.drop(subscriber());
-  if (state_ != State::waiting) return;
-  if (!context_.batch.cancel(wait_.id)) context_.host.abandon(*this);
+  const bool is_settled = state_ == State::waiting && !context_.batch.cancel(wait_.id);
+  if (is_settled) context_.host.abandon(*this);
+  return true;
 }
 
 }  // namespace lockd

@@ -50,7 +50,7 @@ class HttpSession final : public ServerSession {
   void time_out(bool half, std::string& out) override;
   void drain(std::string& out) override;
   // Holds live by their leases alone. A grant that was on its way is taken back.
-  void end(bool keep_holds) override;
+  bool end(bool keep_holds, int* budget) override;
 
  private:
   // For Cache-Control.

@@ -195,7 +195,7 @@ void LineSession::unlisten(const LineRequest& request, std::string& out) {
 }
 
 void LineSession::publish(const LineRequest& request, std::string& out) {
-  const auto reached = context_.host.publish(id(), request.key, request.text);
+  const auto reached = context_.host.publish(*this, request.key, request.text);
   if (reached) return write_count(out, *reached);
   blocked_on_ = BlockedOn::signal;
 }
@@ -255,11 +255,12 @@ bool LineSession::may_go() {
   return !context_.hands_over() && !blocked() && !context_.batch.holds_anything(session_);
 }
 
-void LineSession::end(bool keep_holds) {
-  if (listens_) context_.hub.drop(subscriber());
+bool LineSession::end(bool keep_holds, int* budget) {
   // Its place goes with the session; but it may have been granted meanwhile.
   if (keep_holds && needs_peer()) context_.host.abandon(*this);
-  context_.batch.end_session(session_, keep_holds);
+  blocked_on_ = BlockedOn::nothing;
+  return context_.batch.end_session(session_, keep_holds, budget) &&
+         (!listens_ || context_.hub.drop_some(subscriber(), budget));
 }
 
 bool LineSession::may_be_silent() {

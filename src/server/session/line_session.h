@@ -35,7 +35,10 @@ class LineSession final : public ServerSession {
   void drain(std::string& out) override;
   bool may_go() override;
   // A grant that was on its way is taken back, also when holds are kept.
-  void end(bool keep_holds) override;
+  bool end(bool keep_holds, int* budget) override;
+  std::size_t kept_bytes() const override {
+    return ServerSession::kept_bytes() + held_signals_.size();
+  }
 
  private:
   enum class BlockedOn : std::uint8_t { nothing, wait, report, signal };

@@ -116,8 +116,10 @@ class ServerSession {
   virtual void drain(std::string& out) = 0;
   // While the server stops: whether nothing keeps it here.
   virtual bool may_go() { return false; }
-  // The peer is gone. `keep_holds`: its leases alone end what it holds. Nothing is called after it.
-  virtual void end(bool keep_holds) = 0;
+  // The peer is gone. `keep_holds`: its leases alone end what it holds. Does about `budget` steps
+  // of it, less those it took, and returns true when nothing is left. Nothing is called after it,
+  // but the same again until then.
+  virtual bool end(bool keep_holds, int* budget) = 0;
 
   // The wait that blocks it, or the last that did. A holder without a name is known by the grant's
   // secret.
@@ -128,6 +130,17 @@ class ServerSession {
     std::string holder{};
   };
   const Wait& wait() const { return wait_; }
+
+  // The signal that it publishes, while it has to wait; the host's to write and to take.
+  struct Unpublished {
+    std::string channel{};
+    std::string payload{};
+  };
+  Unpublished& unpublished() { return unpublished_; }
+  // Bytes that it keeps for its client, beside the request that comes in and the output.
+  virtual std::size_t kept_bytes() const {
+    return unpublished_.channel.size() + unpublished_.payload.size();
+  }
 
   Fate fate() const { return fate_; }
   // The rule that was broken last.
@@ -153,6 +166,7 @@ class ServerSession {
   SessionContext& context_;
   Session session_;
   Wait wait_;
+  Unpublished unpublished_;
   Fate fate_ = Fate::open;
   Violation violation_ = Violation::none;
 };

@@ -18,6 +18,11 @@ constexpr int kRoundsPerTurn = 4;
 // cost to hand on. A few milliseconds each.
 constexpr std::size_t kVisitsPerTurn = 64 * 1024;
 constexpr std::size_t kSignalCostPerTurn = SignalHub::kBacklogMax / 2;
+// Of what sessions leave behind: each ends so much at once, which is all that most have; then one
+// after the other so much, and so much in one turn. Some milliseconds.
+constexpr int kStepsAtOnce = 64;
+constexpr int kStepsEach = 256;
+constexpr int kStepsPerTurn = 4096;
 
 }  // namespace
 
@@ -110,6 +115,7 @@ void SessionHost::cut_all() {
   for (Transport* hosted : all()) {
     if (!hosted->is_over_) cut(*hosted);
   }
+  while (!endings_.empty()) end_some(kStepsPerTurn);
 }
 
 // To be gone through while some of them end.
@@ -248,38 +254,72 @@ void SessionHost::take_back_unsent(Transport& hosted) {
 
 // Signals.
 
-bool SessionHost::may_publish() const {
-  return visited_ < kVisitsPerTurn && !context_.hub.is_behind();
+// A signal that is half out keeps the others waiting, but not itself.
+bool SessionHost::has_room() const {
+  return publication_.rest == nullptr ? !context_.hub.is_behind() : context_.hub.has_room();
 }
 
-std::optional<std::size_t> SessionHost::publish(SessionId id, std::string_view channel,
+bool SessionHost::may_publish() const { return visited_ < kVisitsPerTurn && has_room(); }
+
+std::optional<std::size_t> SessionHost::publish(ServerSession& publisher, std::string_view channel,
                                                 std::string_view payload) {
-  if (publications_.empty() && may_publish()) return publish_now(channel, payload);
-  publications_.push_back({id, std::string(channel), std::string(payload)});
-  return {};
+  if (!publishers_.empty() || !begin_publishing(publisher.id(), channel, payload)) {
+    publisher.unpublished() = {std::string(channel), std::string(payload)};
+    publishers_.push_back(publisher.id());
+    return {};
+  }
+  if (publication_.rest != nullptr) return {};
+  return publication_.reached;
 }
 
-std::size_t SessionHost::publish_now(std::string_view channel, std::string_view payload) {
-  const SignalHub::Published published = context_.hub.publish(channel, payload);
-  visited_ += published.visited;
+// False: it has to wait.
+bool SessionHost::begin_publishing(SessionId publisher, std::string_view channel,
+                                   std::string_view payload) {
+  if (publication_.rest != nullptr || !may_publish()) return false;
+  std::optional<SignalHub::Published> published = context_.hub.publish(channel, payload);
+  if (!published) return false;
+  publication_ = {.publisher = publisher};
+  note(std::move(*published));
   context_.stats.signals_published.add();
-  context_.stats.signals_delivered.add(published.reached);
-  return published.reached;
+  return true;
 }
 
-// Those that wait, first come, first served. Who goes on then may publish the next, which is the
-// last in turn.
+void SessionHost::note(SignalHub::Published published) {
+  visited_ += published.visited;
+  publication_.reached += published.reached;
+  publication_.rest = std::move(published.rest);
+  context_.stats.signals_delivered.add(published.reached);
+}
+
+// As far as the turn allows. Its publisher hears when all of it is out, if it is still there.
+void SessionHost::go_on_publishing() {
+  while (publication_.rest != nullptr && may_publish()) {
+    note(context_.hub.go_on(publication_.rest));
+  }
+  if (publication_.rest != nullptr) return;
+  Transport* const hosted = find_open(publication_.publisher);
+  if (hosted == nullptr) return;
+  let_speak(*hosted, [&](ServerSession& session, std::string& out) {
+    session.on_published(publication_.reached, out);
+  });
+  hosted->resume_input();
+}
+
+// What is half out, alone: those of other loops have waited for it, and come next. Or those that
+// wait here, first come, first served; who goes on then may publish the next, which is the last in
+// turn.
 void SessionHost::publish_some() {
-  while (!publications_.empty() && may_publish()) {
-    const Publication next = std::move(publications_.front());
-    publications_.pop_front();
-    Transport* const hosted = find_open(next.publisher);
-    if (hosted == nullptr) continue;
-    const std::size_t reached = publish_now(next.channel, next.payload);
-    let_speak(*hosted, [&](ServerSession& session, std::string& out) {
-      session.on_published(reached, out);
-    });
-    hosted->resume_input();
+  if (publication_.rest != nullptr) return go_on_publishing();
+  while (!publishers_.empty()) {
+    const SessionId publisher = publishers_.front();
+    Transport* const hosted = find_open(publisher);
+    if (hosted != nullptr) {
+      ServerSession::Unpublished& waiting = hosted->session_->unpublished();
+      if (!begin_publishing(publisher, waiting.channel, waiting.payload)) return;
+      waiting = {};
+    }
+    publishers_.pop_front();
+    if (hosted != nullptr) go_on_publishing();
   }
 }
 
@@ -362,20 +402,21 @@ void SessionHost::end_turn() {
   ending_turn = nullptr;
   while (Transport* hosted = touched_.pop_front()) flush(*hosted);
   open_gate();
+  end_some(kStepsPerTurn);
   batch_.commit();  // what a session released whose peer was found to be gone
   forget_those_gone();
   visited_ = 0;
   if (is_anything_left()) context_.wake();
 }
 
-// What can be done without anybody's doing. Publications that wait for mailboxes are told when
-// there is room: looked at again after the flag is up, as in open_gate().
+// What can be done without anybody's doing. Signals that wait for room are told when there
+// is some: looked at again after the flag is up, as in open_gate().
 bool SessionHost::is_anything_left() {
-  if (!signals_.empty()) return true;
-  if (!publications_.empty()) {
-    if (!context_.hub.is_behind()) return true;
+  if (!signals_.empty() || !endings_.empty()) return true;
+  if (publication_.rest != nullptr || !publishers_.empty()) {
+    if (has_room()) return true;
     wants_room_ = true;
-    if (!context_.hub.is_behind() && wants_room_.exchange(false)) return true;
+    if (has_room() && wants_room_.exchange(false)) return true;
   }
   MutexLock lock(inbox_mutex_);
   return !inbox_.empty() || !signal_inbox_.empty();
@@ -489,7 +530,10 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   const bool broke_a_rule = !is_open && session.violation() != Violation::none;
   const bool stops = ender == Ender::server && context_.draining && !broke_a_rule;
   const bool survives = ender == Ender::journal || (stops && context_.keeps_holds);
-  session.end(survives || !context_.options.auto_release_on_disconnect);
+  hosted.keeps_holds_ = survives || !context_.options.auto_release_on_disconnect;
+  int budget = kStepsAtOnce;
+  hosted.is_ending_ = !session.end(hosted.keeps_holds_, &budget);
+  if (hosted.is_ending_) endings_.push_back(&hosted);
   if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {
     context_.feed.remove_watcher();
   }
@@ -498,9 +542,22 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   leaving_.push_back(&hosted);
 }
 
+// In turn, so that who has little to end does not wait for who has much.
+void SessionHost::end_some(int budget) {
+  while (!endings_.empty() && budget > 0) {
+    Transport* const hosted = endings_.front();
+    endings_.pop_front();
+    const int share = std::min(budget, kStepsEach);
+    int left = share;
+    hosted->is_ending_ = !hosted->session_->end(hosted->keeps_holds_, &left);
+    if (hosted->is_ending_) endings_.push_back(hosted);
+    budget -= std::max(share - left, 1);
+  }
+}
+
 void SessionHost::forget_those_gone() {
   std::erase_if(leaving_, [this](Transport* hosted) {
-    if (!hosted->is_idle()) return false;
+    if (!hosted->is_idle() || hosted->is_ending_) return false;
     if (hosted->touched_.linked()) touched_.remove(hosted);
     sessions_.erase(hosted->session_->id());
     return true;

@@ -7,7 +7,7 @@
 // What others publish has a budget: leases depend on the length of a turn. Requests, grants and
 // reports come first; then as many signals go out, and are handed to sessions, as the budget
 // allows, and the rest belongs to later turns. A session whose signal has to wait is blocked
-// meanwhile.
+// meanwhile. So does what a session leaves behind: one that had very much ends over many turns.
 //
 // The gate: nobody may hear of what a crash could still undo. Each answer rests on a position in
 // the journal. A session's output is corked until the largest position of its own answers is
@@ -75,7 +75,7 @@ class SessionHost final : private Listener, private Mailbox {
   void finish(Transport& hosted, Ender ender);
   // At once.
   void cut(Transport& hosted);
-  void cut_all();  // those that are not over
+  void cut_all();  // those that are not over; what they had has ended when it returns
   // The server begins to stop: what blocks is given up, and who holds nothing is closed. Those who
   // hold are served on.
   void drain();
@@ -94,7 +94,7 @@ class SessionHost final : private Listener, private Mailbox {
   void ask(SessionId id, ReportRequest request) { context_.ask(id, std::move(request)); }
   void watch_events(SessionId id);
   // How many the signal reached; none: it has to wait, and the session hears by on_published().
-  std::optional<std::size_t> publish(SessionId id, std::string_view channel,
+  std::optional<std::size_t> publish(ServerSession& publisher, std::string_view channel,
                                      std::string_view payload);
   // The session ends while a grant for it may be on its way: if it is, it is to be taken back.
   void abandon(const ServerSession& session) { abandoned_.emplace(session.id(), session.wait()); }
@@ -125,11 +125,11 @@ class SessionHost final : private Listener, private Mailbox {
     std::vector<SessionId> listeners;
   };
 
-  // A signal whose publisher waits until it may go out.
+  // The last signal that has begun to go out.
   struct Publication {
-    SessionId publisher;
-    std::string channel;
-    std::string payload;
+    SessionId publisher = 0;
+    std::size_t reached = 0;
+    std::shared_ptr<const Signal> rest{};  // not null: it is half out
   };
 
   // A session whose output waits for the journal.
@@ -150,8 +150,11 @@ class SessionHost final : private Listener, private Mailbox {
   bool take_inbox() EXCLUDES(inbox_mutex_);
   void take(const WaitResult& result);
   void take(const ReportFor& delivery);
+  bool has_room() const;
   bool may_publish() const;
-  std::size_t publish_now(std::string_view channel, std::string_view payload);
+  bool begin_publishing(SessionId publisher, std::string_view channel, std::string_view payload);
+  void go_on_publishing();
+  void note(SignalHub::Published published);
   void publish_some();
   void hand_on_signals() EXCLUDES(inbox_mutex_);
   void hand_on(const Signal& signal, SessionId listener);
@@ -176,12 +179,14 @@ class SessionHost final : private Listener, private Mailbox {
 
   void close_when_over(Transport& hosted);
   void end(Transport& hosted, Ender ender);
+  void end_some(int budget);
   void forget_those_gone();
   std::vector<Transport*> all() const;
 
   SessionContext context_;
   boost::unordered_flat_map<SessionId, std::unique_ptr<Transport>> sessions_;
   std::vector<Transport*> leaving_;  // over; their transports are not idle yet
+  std::deque<Transport*> endings_;   // over; they have not ended all that they had
   // Waits of sessions that are over: if they end with a grant, that is taken back.
   boost::unordered_flat_map<SessionId, ServerSession::Wait> abandoned_;
   std::vector<Watcher> watchers_;
@@ -190,9 +195,10 @@ class SessionHost final : private Listener, private Mailbox {
   Gate gate_;
   std::atomic<bool> wants_durable_{false};  // the gate is not empty
 
-  std::deque<Publication> publications_;
+  std::deque<SessionId> publishers_;  // each keeps its signal, which waits
+  Publication publication_;
   std::size_t visited_ = 0;              // by what was published in this turn
-  std::atomic<bool> wants_room_{false};  // a publication waits for mailboxes
+  std::atomic<bool> wants_room_{false};  // a signal waits for it
   std::deque<SignalFor> signals_;        // that were taken from the inbox
   std::size_t handed_on_ = 0;            // of the first of them: to so many of its listeners
 

@@ -378,6 +378,67 @@ TEST_F(SessionHostTest, AReportOfAClientThatIsGoneIsForgotten) {
   EXPECT_EQ(heard(client), "ok {");
 }
 
+// What a session leaves behind has a budget in each turn.
+class LargeSessionTest : public SessionHostTest {
+ protected:
+  static constexpr int kHolds = 20'000;
+
+  Transport& connect_one_with_much() {
+    Transport& client = connect();
+    std::string lines;
+    for (int i = 0; i < kHolds; ++i) lines += "sl\nmany\n0 20000 1000\n";
+    while (!lines.empty()) lines.erase(0, harness_.host().receive(client, lines));
+    sync();
+    return client;
+  }
+  std::size_t held() {
+    const auto status = harness_.host().context().batch.status(Kind::semaphore, "many");
+    return status ? status->holders : 0;
+  }
+};
+
+TEST_F(LargeSessionTest, EndsOverManyTurns) {
+  Transport& large = connect_one_with_much();
+  Transport& small = connect();
+  take(small, "k");
+  ASSERT_EQ(held(), static_cast<std::size_t>(kHolds));
+  harness_.host().broken(large);
+  harness_.host().broken(small);
+  EXPECT_EQ(harness_.host().context().batch.status(Kind::lock, "k")->holders, 0U)
+      << "who has little ends at once";
+  int turns = 0;
+  for (; held() > 0; ++turns) {
+    ASSERT_LT(turns, 100);
+    end_turn();
+  }
+  EXPECT_GE(turns, 4);
+}
+
+TEST_F(LargeSessionTest, IsOverWhenTheServerCutsAll) {
+  Transport& gone = connect_one_with_much();
+  harness_.host().broken(gone);
+  EXPECT_GT(held(), 0U);
+  harness_.host().cut_all();
+  EXPECT_EQ(held(), 0U);
+}
+
+TEST_F(LargeSessionTest, ItsSubscriptionsGoOverManyTurns) {
+  Transport& listener = connect();
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += "listen\na." + std::to_string(i) + "\n\n";
+  ASSERT_EQ(harness_.host().receive(listener, lines), lines.size());
+  end_turn();
+  harness_.host().broken(listener);
+  Transport& publisher = connect();
+  say(publisher, "signal", "a.19999", "x");
+  end_turn();
+  EXPECT_EQ(heard(publisher), "ok 1\n") << "to a name that is not found";
+  for (int turn = 0; turn < 10; ++turn) end_turn();
+  say(publisher, "signal", "a.19999", "x");
+  end_turn();
+  EXPECT_EQ(heard(publisher), "ok 1\nok 0\n");
+}
+
 // What others publish has a budget in each turn; what leases depend on has none.
 class SignalBudgetTest : public SessionHostTest {
  protected:
@@ -449,6 +510,62 @@ TEST_F(SignalBudgetTest, AGrantGoesBeforeSignals) {
   sync();
   EXPECT_TRUE(heard(waiter).starts_with("ok "));
   EXPECT_LT(lines(publisher), 1000U);
+}
+
+// One signal for more subscriptions than a turn looks at.
+class LargeSignalTest : public SignalBudgetTest {
+ protected:
+  static constexpr int kGroups = 200'000;
+
+  LargeSignalTest() {
+    Transport& listener = connect();
+    std::string lines;
+    for (int i = 0; i < kGroups; ++i) lines += "listen\na\ngroup " + std::to_string(i) + "\n";
+    EXPECT_EQ(feed(listener, lines), lines.size());
+    end_turn();
+  }
+};
+
+TEST_F(LargeSignalTest, OneSignalGoesOutOverManyTurns) {
+  Transport& publisher = connect();
+  Transport& next = connect();
+  Transport& other = connect();
+  say(publisher, "signal", "a", "x");
+  say(next, "signal", "a", "y");
+  std::size_t turns = 0;
+  for (; heard(next).empty(); ++turns) {
+    ASSERT_LT(turns, 100U);
+    EXPECT_TRUE(next.session().blocked());
+    say(other, "ping", "", "");
+    end_turn();
+  }
+  EXPECT_GE(turns, 6U);  // twice 200,000 subscriptions, at most some 64,000 in each
+  EXPECT_EQ(lines(other), turns);
+  EXPECT_EQ(heard(publisher), "ok 1001\n");
+  EXPECT_EQ(heard(next), "ok 1001\n");
+}
+
+TEST_F(LargeSignalTest, ASignalWhosePublisherLeavesGoesOutAllTheSame) {
+  Transport& gone = connect();
+  Transport& next = connect();
+  Transport& last = connect();  // in the last of all groups, and in no other audience
+  say(last, "listen", "a", "the last group");
+  say(gone, "signal", "a", "x");
+  say(next, "signal", "b", "y");
+  harness_.host().broken(gone);
+  for (int turn = 0; turn < 100 && heard(next).empty(); ++turn) end_turn();
+  EXPECT_EQ(heard(next), "ok 0\n");
+  EXPECT_EQ(heard(last), "ok\nsig a x\n");
+}
+
+TEST_F(LargeSignalTest, ASignalThatWaitsIsKeptByItsSession) {
+  Transport& publisher = connect();
+  Transport& next = connect();
+  say(publisher, "signal", "a", "x");
+  say(next, "signal", "a", std::string(1'000, 'y'));
+  EXPECT_EQ(next.session().kept_bytes(), 1'001U);
+  for (int turn = 0; turn < 100 && heard(next).empty(); ++turn) end_turn();
+  EXPECT_EQ(next.session().kept_bytes(), 0U);
 }
 
 // One that left before its signal could go out.

@@ -87,6 +87,8 @@ class Transport {
   bool input_ended_ = false;  // the peer sends no more
   bool is_over_ = false;      // the session; its last output may still be corked
   bool closes_ = false;       // when that has left
+  bool is_ending_ = false;    // the session is over, and has not ended all that it had
+  bool keeps_holds_ = false;  // as it ends
   ListHook<Transport> touched_;
 };
 

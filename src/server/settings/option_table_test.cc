@@ -39,7 +39,7 @@ const struct {
     {"max-lease-ttl", {"DFLOCKD_MAX_LEASE_TTL_S"}, "0", ""},
     {"max-connections", {"DFLOCKD_MAX_CONNECTIONS"}, "0", ""},
     {"max-connections-per-ip", {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, "0", ""},
-    {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "0", ""},
+    {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "10000", ""},
     {"read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, "23", ""},
     {"write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, "5", ""},
     {"shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, "30", ""},

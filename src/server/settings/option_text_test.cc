@@ -109,7 +109,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "# Connections\n"
             "max-connections = 0                     # default\n"
             "max-connections-per-ip = 0              # default\n"
-            "max-subscriptions = 0                   # default\n"
+            "max-subscriptions = 10000               # default\n"
             "read-timeout = 0.5                      # the command line\n"
             "write-timeout = 5                       # default\n"
             "shutdown-timeout = 30                   # default\n"
