@@ -100,9 +100,9 @@ class ServerSession {
   virtual void on_published(std::size_t reached, std::string& out) = 0;
   // Something it listens to, or watches. False: it has to be closed, for it cannot take any more.
   virtual bool signalled(const Signal& signal, std::string& out) = 0;
-  virtual void on_key_event(const KeyEventJson& /*event*/, std::string& /*out*/) {}
-  // So many events, which it could not be told of.
-  virtual void missed(std::uint64_t /*count*/) {}
+  // `missed`: so many before it, which it could not be told of.
+  virtual void on_key_event(const KeyEventJson& /*event*/, std::uint64_t /*missed*/,
+                            std::string& /*out*/) {}
   // Now and then while nothing else is sent: a stream shows that it is alive.
   virtual void ping(std::string& /*out*/) {}
 

@@ -24,6 +24,7 @@ constexpr std::size_t kSignalCostPerTurn = SignalHub::kBacklogMax / 2;
 SessionHost::SessionHost(const HostSetup& setup)
     : Listener(Called::at_commit),
       context_{setup, batch_, *this, setup.hub.attach(*this)},
+      watchers_(setup.feed),
       batch_(setup.engine) {}
 
 // Clients come, speak and go.
@@ -318,40 +319,22 @@ void SessionHost::hand_on(const Signal& signal, SessionId listener) {
 
 // Those who watch keys.
 
-void SessionHost::watch_events(SessionId id) {
-  const std::uint64_t end = context_.feed.end();
-  if (watchers_.empty()) feed_place_ = end;
-  watchers_.push_back({id, end});
-  context_.feed.add_watcher();
+void SessionHost::tell_events() {
+  if (!events_are_due_) return;
+  events_are_due_ = watchers_.tell_some(
+      {context_.engine.now(), context_.unix_ms()},
+      [this](Position position) { return is_durable(position); },
+      [this](SessionId watcher, const KeyEventJson& event, std::uint64_t missed) {
+        return tell(watcher, event, missed);
+      });
 }
 
-void SessionHost::show_events() {
-  if (watchers_.empty()) return;
-  EventFeed::Entries entries;
-  const std::uint64_t shown = feed_place_;
-  const std::uint64_t missed = context_.feed.read(
-      feed_place_, entries, [this](Position position) { return is_durable(position); });
-  const Time now = context_.engine.now();
-  const std::int64_t unix_ms = context_.unix_ms();
-  std::uint64_t place = shown + missed;
-  for (const Watcher& watcher : watchers_) {
-    const std::uint64_t from = std::max(shown, watcher.from);
-    if (from < place) find(watcher.id)->session_->missed(place - from);
-  }
-  for (const auto& entry : entries) {
-    const KeyEventJson event = show(*entry, unix_ms - whole_ms(now - entry->event.at));
-    for (const Watcher& watcher : watchers_) {
-      if (watcher.from > place) continue;
-      Transport& hosted = *find(watcher.id);
-      if (!hosted.has_room_for_event()) {
-        hosted.session_->missed(1);
-        continue;
-      }
-      hosted.session_->on_key_event(event, hosted.output());
-      touch(hosted);
-    }
-    ++place;
-  }
+bool SessionHost::tell(SessionId watcher, const KeyEventJson& event, std::uint64_t missed) {
+  Transport& hosted = *find(watcher);
+  if (!hosted.has_room_for_event()) return false;
+  hosted.session_->on_key_event(event, missed, hosted.output());
+  touch(hosted);
+  return true;
 }
 
 // Turns.
@@ -360,6 +343,7 @@ void SessionHost::end_turn() {
   ending_turn = this;
   take_in();
   ending_turn = nullptr;
+  tell_events();
   while (Transport* hosted = touched_.pop_front()) flush(*hosted);
   open_gate();
   batch_.commit();  // what a session released whose peer was found to be gone
@@ -371,7 +355,7 @@ void SessionHost::end_turn() {
 // What can be done without anybody's doing. Publications that wait for mailboxes are told when
 // there is room: looked at again after the flag is up, as in open_gate().
 bool SessionHost::is_anything_left() {
-  if (!signals_.empty()) return true;
+  if (!signals_.empty() || events_are_due_) return true;
   if (!publications_.empty()) {
     if (!context_.hub.is_behind()) return true;
     wants_room_ = true;
@@ -490,9 +474,7 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   const bool stops = ender == Ender::server && context_.draining && !broke_a_rule;
   const bool survives = ender == Ender::journal || (stops && context_.keeps_holds);
   session.end(survives || !context_.options.auto_release_on_disconnect);
-  if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {
-    context_.feed.remove_watcher();
-  }
+  watchers_.remove(session.id());
   hosted.report_ = nullptr;
   hosted.on_session_end();
   leaving_.push_back(&hosted);

@@ -87,11 +87,12 @@ constexpr Nanoseconds kMayBeZero{0};
 constexpr Nanoseconds kMoreThanZero{1};
 
 // A count of something, where 0 is no limit.
-constexpr Option limit(std::string_view name, const char* variable, std::string_view help) {
+constexpr Option limit(std::string_view name, const char* variable, std::string_view help,
+                       std::string_view by_default = "0") {
   return whole(name, 0, UINT32_MAX,
                {.variables = {variable},
                 .rule = "a whole number from 0 to 4294967295, where 0 is no limit",
-                .by_default = "0"},
+                .by_default = by_default},
                help);
 }
 
@@ -182,6 +183,8 @@ constexpr auto kConnections = in_group(
               "Likewise, from one address."),
         limit("max-subscriptions", "DFLOCKD_MAX_SUBSCRIPTIONS",
               "How many subscriptions one connection may have."),
+        limit("max-watchers", "DFLOCKD_MAX_WATCHERS",
+              "How many streams of events there may be: GET /v1/events.", "1000"),
         time("read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kMoreThanZero, "23",
              "How long a connection may be silent within a request, or while it owns nothing."),
         time("write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kMayBeZero, "5",
