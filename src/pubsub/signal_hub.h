@@ -97,6 +97,8 @@ class SignalHub {
 
   // Whether it has any subscription.
   bool listens(Subscriber subscriber) const EXCLUDES(mutex_);
+  // How many subscriptions there are.
+  std::size_t listeners() const EXCLUDES(mutex_);
 
   struct Published {
     std::size_t reached = 0;  // subscribers

@@ -14,6 +14,7 @@ bool Subscriptions::add(SubscriberId subscriber, std::string_view pattern, std::
   if (!is_new) return false;
   audience.members.push_back(&added->second);
   ++audience.size;
+  ++size_;
   return true;
 }
 
@@ -146,6 +147,7 @@ Subscriptions::Audience& Subscriptions::open(const NameView& name) {
 }
 
 void Subscriptions::leave(Audience& audience, Subscription& subscription) {
+  --size_;
   audience.members.remove(&subscription);
   if (--audience.size == 0) close(audience);
 }

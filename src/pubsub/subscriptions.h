@@ -61,6 +61,7 @@ class Subscriptions {
 
   bool contains(SubscriberId subscriber, std::string_view pattern, std::string_view group) const;
   std::size_t count(SubscriberId subscriber) const;
+  std::size_t size() const { return size_; }  // all subscriptions
 
   // Appends the subscribers that a signal on `channel` goes to, each once, and moves the groups on.
   // Returns how many nodes and subscriptions it looked at: that is what it cost, whoever is served.
@@ -160,6 +161,7 @@ class Subscriptions {
 
   Node root_{nullptr, ""};
   boost::unordered_flat_set<std::unique_ptr<Node>, Hash, Equal> literals_;
+  std::size_t size_ = 0;
   std::size_t nodes_ = 0;
 
   Audiences audiences_;

@@ -513,12 +513,19 @@ void HttpSession::ping(std::string& out) {
 
 void HttpSession::ask(ReportRequest report) {
   state_ = State::reporting;
+  report.refusable =
+      report.what == ReportRequest::What::keys || report.what == ReportRequest::What::stats;
   context_.host.ask(id(), std::move(report));
 }
 
 // With its length, if it is all there.
 void HttpSession::report(const ReportPiece& piece, std::string& out) {
   const bool ends = piece.rest == nullptr;
+  if (state_ == State::reporting && piece.was_refused) {
+    state_ = State::listening;
+    return refuse({503, "busy", "too many listings wait: ask again in a second"}, out,
+                  "Retry-After: 1\r\n");
+  }
   if (state_ == State::reporting && ends) {
     state_ = State::listening;
     return answer(200, piece.text, out, {}, report_type());

@@ -60,6 +60,7 @@ std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
 // What was complete is answered first; what waits in the queue, or is half there, never will be.
 void SessionHost::peer_closed(Transport& hosted) {
   hosted.input_ended_ = true;
+  if (hosted.awaits_report_) context_.reports.may_be_gone(hosted.session_->id());
   touch(hosted);
 }
 
@@ -138,8 +139,8 @@ void SessionHost::on_wait_done(const WaitResult& result) noexcept {
   leave(&SessionHost::inbox_, Delivery(result));
 }
 
-void SessionHost::deliver_report(SessionId id, ReportPiece piece) {
-  leave(&SessionHost::inbox_, Delivery(ReportFor{id, std::move(piece)}));
+void SessionHost::deliver_report(SessionId asker, std::shared_ptr<const ReportPiece> piece) {
+  leave(&SessionHost::inbox_, Delivery(ReportFor{asker, std::move(piece)}));
 }
 
 void SessionHost::deliver(std::span<const std::uint64_t> subscribers,
@@ -206,12 +207,20 @@ void SessionHost::note_hand_off(Transport& hosted, const WaitResult& result) {
 void SessionHost::take(const ReportFor& delivery) {
   Transport* const hosted = find_open(delivery.id);
   if (hosted == nullptr) return;
-  hosted->rests_on_ = std::max(hosted->rests_on_, delivery.piece.position);
-  let_speak(*hosted,
-            [&](ServerSession& session, std::string& out) { session.report(delivery.piece, out); });
+  const ReportPiece& piece = *delivery.piece;
+  hosted->awaits_report_ = false;
+  hosted->rests_on_ = std::max(hosted->rests_on_, piece.position);
+  let_speak(*hosted, [&](ServerSession& session, std::string& out) { session.report(piece, out); });
   if (!hosted->session_->blocked()) return hosted->resume_input();
-  hosted->report_ = delivery.piece.rest;
+  hosted->report_ = piece.rest;
   continue_report(*hosted);
+}
+
+void SessionHost::ask(SessionId id, ReportRequest request) {
+  Transport& hosted = *find(id);
+  hosted.awaits_report_ = true;
+  request.may_be_gone = hosted.input_ended_;
+  context_.reports.ask(*this, id, std::move(request));
 }
 
 void SessionHost::continue_report(Transport& hosted) {
@@ -476,6 +485,7 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   session.end(survives || !context_.options.auto_release_on_disconnect);
   watchers_.remove(session.id());
   hosted.report_ = nullptr;
+  if (hosted.awaits_report_) context_.reports.cancel(session.id());
   hosted.on_session_end();
   leaving_.push_back(&hosted);
 }

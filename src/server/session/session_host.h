@@ -44,7 +44,7 @@
 
 namespace lockd {
 
-class SessionHost final : private Listener, private Mailbox {
+class SessionHost final : private Listener, private Mailbox, private ReportReader {
  public:
   explicit SessionHost(const HostSetup& setup);
 
@@ -93,7 +93,7 @@ class SessionHost final : private Listener, private Mailbox {
 
   // For sessions. The report comes by ServerSession::report(), piece by piece as the peer takes it;
   // events by on_key_event().
-  void ask(SessionId id, ReportRequest request) { context_.ask(id, std::move(request)); }
+  void ask(SessionId id, ReportRequest request);
   bool watch_events(SessionId id, std::string_view prefix) { return watchers_.add(id, prefix); }
   // How many the signal reached; none: it has to wait, and the session hears by on_published().
   std::optional<std::size_t> publish(SessionId id, std::string_view channel,
@@ -102,8 +102,6 @@ class SessionHost final : private Listener, private Mailbox {
   void abandon(const ServerSession& session) { abandoned_.emplace(session.id(), session.wait()); }
   Listener& listener() { return *this; }  // of their waits, by session id
 
-  // Any thread. A piece of a report that was asked for.
-  void deliver_report(SessionId id, ReportPiece piece);
   // Any thread. More may have become durable.
   void on_durable();
 
@@ -113,7 +111,7 @@ class SessionHost final : private Listener, private Mailbox {
   // From another thread, or from this one. A session has at most one that ends what blocks it.
   struct ReportFor {
     SessionId id;
-    ReportPiece piece;
+    std::shared_ptr<const ReportPiece> piece;
   };
   using Delivery = std::variant<WaitResult, ReportFor>;
   struct SignalFor {
@@ -140,6 +138,7 @@ class SessionHost final : private Listener, private Mailbox {
   void deliver(std::span<const std::uint64_t> subscribers,
                const std::shared_ptr<const Signal>& signal) noexcept override;
   void on_room() noexcept override;
+  void deliver_report(SessionId asker, std::shared_ptr<const ReportPiece> piece) override;
   template <typename Item>
   void leave(std::vector<Item> SessionHost::*inbox, Item item) EXCLUDES(inbox_mutex_);
   void take_in() EXCLUDES(inbox_mutex_);
