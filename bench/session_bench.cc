@@ -55,6 +55,7 @@ void session_requests(benchmark::State& state) {
   TokenSource secrets;
   const AuthTokens tokens(options);
   WorkerStats stats;
+  ReportQueue reports([](const ReportRequest&) { return ReportPiece{}; }, [](ReportQueue::Lane) {});
   SessionHost host({.options = options,
                     .engine = engine,
                     .hub = hub,
@@ -63,7 +64,7 @@ void session_requests(benchmark::State& state) {
                     .tokens = tokens,
                     .stats = stats,
                     .unix_ms = [] { return std::int64_t{0}; },
-                    .ask = [](SessionId, const ReportRequest&) {},
+                    .reports = reports,
                     .wake = [] {}});
   std::string out;
   Transport& hosted =

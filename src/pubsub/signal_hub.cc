@@ -83,6 +83,11 @@ bool SignalHub::listens(Subscriber subscriber) const {
   return subscriptions_.count(id_of(subscriber)) > 0;
 }
 
+std::size_t SignalHub::listeners() const {
+  MutexLock lock(mutex_);
+  return subscriptions_.size();
+}
+
 std::optional<SignalHub::Published> SignalHub::publish(std::string_view channel,
                                                        std::string_view payload) {
   assert(is_payload(channel, payload));

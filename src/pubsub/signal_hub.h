@@ -108,6 +108,8 @@ class SignalHub {
 
   // Whether it has any subscription.
   bool listens(Subscriber subscriber) const EXCLUDES(mutex_);
+  // How many subscriptions there are.
+  std::size_t listeners() const EXCLUDES(mutex_);
 
   // What a call has done for a signal.
   struct Published {

@@ -68,7 +68,7 @@ class Subscriptions {
 
   bool contains(SubscriberId subscriber, std::string_view pattern, std::string_view group) const;
   std::size_t count(SubscriberId subscriber) const;
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return size_; }  // all subscriptions
 
   // Begins to find the subscribers that a signal on `channel` goes to.
   // Precondition: is_channel(channel), and no match is under way.

@@ -140,7 +140,7 @@ void Server::stop() {
   // The workers listen: they stay until all they waited for has ended, and they have heard of it.
   context_.engine.close();
   context_.engine.drain_notifications();
-  context_.side_work.join();  // before the workers go that it would report to
+  context_.reports.join();  // before the workers go that it would report to
 }
 
 }  // namespace lockd

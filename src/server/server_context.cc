@@ -38,6 +38,7 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       file_journal(open_journal(options)),
       cluster(join_cluster(options, open_cluster)),
       journal(cluster != nullptr ? static_cast<Journal*>(cluster.get()) : file_journal.get()),
+      feed(options.max_watchers),
       engine({.keys_max = options.max_locks,
               .waiters_max = options.max_waiters,
               .holds_max = options.max_holds,
@@ -53,7 +54,8 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       hub(options.max_subscriptions),
       admission(options.max_connections, options.max_connections_per_ip),
       tls(options),
-      tokens(options) {}
+      tokens(options),
+      reports([this](const ReportRequest& request) { return make_report(*this, request); }) {}
 
 std::string_view ServerContext::why_not_ready() const {
   return lockd::why_not_ready(draining, engine);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "replication/cluster_journal.h"
 #include "server/admission.h"
 #include "server/auth_tokens.h"
+#include "server/reports/report_threads.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
 #include "server/tls_identity.h"
@@ -57,8 +57,7 @@ struct ServerContext {
   std::atomic<bool> draining{false};
   std::atomic<bool> disk_hangs{false};                     // and the log has it
   std::vector<std::unique_ptr<WorkerStats>> worker_stats;  // fixed once they have started
-  // Where what walks through every key is done, away from the loops.
-  boost::asio::thread_pool side_work{1};
+  ReportThreads reports;                                   // last: they use all of the above
 };
 
 }  // namespace lockd

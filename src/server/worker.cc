@@ -48,11 +48,6 @@ Worker::Worker(ServerContext& server)
 Worker::~Worker() = default;
 
 HostSetup Worker::host_setup() {
-  const auto ask = [this](SessionId id, ReportRequest request) {
-    boost::asio::post(server_.side_work, [this, id, request = std::move(request)] {
-      host_.deliver_report(id, make_report(server_, request));
-    });
-  };
   return {.options = server_.options,
           .engine = server_.engine,
           .hub = server_.hub,
@@ -61,7 +56,7 @@ HostSetup Worker::host_setup() {
           .tokens = server_.tokens,
           .stats = stats_,
           .unix_ms = unix_ms_now,
-          .ask = ask,
+          .reports = server_.reports.queue(),
           .wake = [this] { loop_.post([] {}); },  // the end of the turn does the rest
           .keeps_holds = has_journal(),
           .cluster = server_.cluster.get()};

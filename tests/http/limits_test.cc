@@ -149,5 +149,24 @@ TEST(HttpLimits, StreamsAreLimitedByConnectionsAlone) {
   }
 }
 
+TEST(HttpLimits, WatchersOfEvents) {
+  Options options = http_options();
+  options.max_watchers = 2;
+  HttpServer server(options);
+  HttpClient first = server.browse();
+  HttpClient second = server.browse();
+  ASSERT_EQ(first.open_stream("/v1/events").status, 200);
+  ASSERT_EQ(second.open_stream("/v1/events?prefix=a").status, 200);
+  HttpClient third = server.browse();
+  EXPECT_EQ(shown(third.get("/v1/events")), R"(429 {"error":"max_watchers"})");
+  third.send(third.written("HEAD", "/v1/events"));
+  EXPECT_EQ(third.read_reply(true).status, 200) << "which watches nothing";
+  first = server.browse();
+  const auto deadline = SteadyClock::now() + HttpClient::kPatience;
+  while (third = server.browse(), third.open_stream("/v1/events").status != 200) {
+    ASSERT_LT(SteadyClock::now(), deadline) << "the first has left";
+  }
+}
+
 }  // namespace
 }  // namespace lockd

@@ -8,7 +8,6 @@
 #include "server/session/http_session.h"
 #include "server/session/line_session.h"
 #include "server/session/testing/memory_transport.h"
-#include "server/session/testing/pieced_report.h"
 
 namespace lockd::simulation {
 namespace {
@@ -112,10 +111,7 @@ HostSetup Server::host_setup() {
       .tokens = tokens_,
       .stats = stats_,
       .unix_ms = [this] { return static_cast<std::int64_t>(place_.disk.now.wall_ns / 1'000'000); },
-      .ask =
-          [this](SessionId id, const ReportRequest& request) {
-            host_->deliver_report(id, PiecedReport::answer(request, {"{", "}"}));
-          },
+      .reports = reports_,
       .wake = [] {},  // a turn comes by itself
       .keeps_holds = has_journal()};
 }

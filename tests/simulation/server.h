@@ -16,6 +16,7 @@
 #include "lockd/engine.h"
 #include "pubsub/signal_hub.h"
 #include "server/session/session_host.h"
+#include "server/session/testing/pieced_report.h"
 #include "simulation/appended_log.h"
 #include "simulation/swarm.h"
 #include "simulation/witness.h"
@@ -110,6 +111,12 @@ class Server {
   std::optional<crash::WitnessedJournal> journal_;
   std::unique_ptr<Engine> engine_;
   SignalHub hub_;
+  ReportQueue reports_{[](const ReportRequest& request) {
+                         return PiecedReport::answer(request, {"{", "", "}"});
+                       },
+                       [this](ReportQueue::Lane lane) {
+                         while (reports_.make_some(lane)) continue;
+                       }};
   EventFeed feed_;  // which nobody watches: the engine's observer is the witness
   const AuthTokens tokens_;
   Words secrets_;

@@ -57,83 +57,126 @@ std::string key_json(const KeyStatus& key, std::int64_t now_unix_ms) {
   return json.finish();
 }
 
+// By the time since it was read.
+void grow_older(KeyStatus& key, Duration age) {
+  key.idle += age;
+  for (HoldStatus& hold : key.holds) {
+    hold.held += age;
+    hold.remaining -= age;
+  }
+  for (WaiterStatus& waiter : key.queue) waiter.waited += age;
+}
+
 bool matches(const KeyQuery& query, const KeyStatus& key) {
   return (query.with_idle || !is_idle(key)) && key.key.starts_with(query.prefix);
 }
 
-// The keys of one answer, and what they rest on.
-struct Listing {
-  std::vector<KeyStatus> keys;
-  Position position = 0;
-};
-
 std::size_t entries(const KeyStatus& key) { return key.holds.size() + key.queue.size(); }
 
-Listing list_one(Engine& engine, const KeyQuery& query) {
-  Listing listing;
-  Batch batch(engine);
-  for (const Kind kind : {Kind::lock, Kind::semaphore}) {
-    if (auto key = batch.status(kind, query.key, kEntriesOfOne)) listing.keys.push_back(*key);
-  }
-  listing.position = batch.commit();
-  return listing;
-}
+// One answer, from as many slices as the walk takes: those keys that it is to have, as they were
+// when they were visited.
+class KeyListing final : public ReportRest, public std::enable_shared_from_this<KeyListing> {
+ public:
+  KeyListing(Engine& engine, const KeyQuery& query)
+      : engine_(engine), query_(query), place_(query.from) {}
 
-Listing list_page(Engine& engine, const KeyQuery& query, ListPlace& place) {
-  Listing listing;
-  std::size_t listed = 0;
-  const auto visit = [&](const KeyStatus& key) {
-    if (!matches(query, key)) return;
-    listing.keys.push_back(key);
-    listed += entries(key);
+  ReportPiece next() override {
+    if (!query_.key.empty()) {
+      list_one();
+    } else if (!walk()) {
+      return {"", position_, shared_from_this()};
+    }
+    if (query_.by_waiters) keep_busiest();
+    return {json(), position_};
+  }
+
+ private:
+  struct Listed {
+    KeyStatus key;
+    std::chrono::steady_clock::time_point read;
   };
-  while (!place.done && listing.keys.size() < query.keys_max && listed < kEntriesOfPage) {
-    const std::size_t left = query.keys_max - listing.keys.size();
-    listing.position =
-        std::max(listing.position,
-                 engine.list_some(place, std::min(left, kKeysPerStep), visit, kEntriesInList));
+  static bool has_more_waiters(const Listed& a, const Listed& b) {
+    return a.key.waiters > b.key.waiters;
   }
-  return listing;
-}
 
-Listing list_busiest(Engine& engine, const KeyQuery& query) {
-  const auto longer = [](const KeyStatus& a, const KeyStatus& b) { return a.waiters > b.waiters; };
-  Listing listing;
-  auto& keys = listing.keys;  // a heap, the shortest queue on top
-  listing.position = engine.list(
-      [&](const KeyStatus& key) {
-        if (!matches(query, key)) return;
-        if (keys.size() == query.keys_max) {
-          if (!longer(key, keys.front())) return;
-          std::pop_heap(keys.begin(), keys.end(), longer);
-          keys.pop_back();
-        }
-        keys.push_back(key);
-        std::push_heap(keys.begin(), keys.end(), longer);
-      },
-      kEntriesInList);
-  std::sort_heap(keys.begin(), keys.end(), longer);
-  std::size_t listed = 0;
-  std::erase_if(keys,
-                [&](const KeyStatus& key) { return (listed += entries(key)) > kEntriesOfPage; });
-  return listing;
-}
+  void list_one() {
+    Batch batch(engine_);
+    for (const Kind kind : {Kind::lock, Kind::semaphore}) {
+      if (const auto key = batch.status(kind, query_.key, kEntriesOfOne)) add(*key);
+    }
+    position_ = batch.commit();
+    place_.done = true;
+  }
+
+  // One slice. False when there is more to visit.
+  bool walk() {
+    const auto visit = [this](const KeyStatus& key) {
+      if (matches(query_, key)) query_.by_waiters ? add_if_busy(key) : add(key);
+    };
+    for (std::size_t visited = 0; visited < kKeysPerSlice && !is_whole();) {
+      std::size_t step = kKeysPerStep;
+      if (!query_.by_waiters) step = std::min(step, query_.keys_max - listed_.size());
+      position_ = std::max(position_, engine_.list_some(place_, step, visit, kEntriesInList));
+      visited += step;
+    }
+    return is_whole();
+  }
+
+  bool is_whole() const {
+    if (place_.done || query_.by_waiters) return place_.done;
+    return listed_.size() >= query_.keys_max || entries_ >= kEntriesOfPage;
+  }
+
+  void add(const KeyStatus& key) {
+    entries_ += entries(key);
+    listed_.push_back({key, std::chrono::steady_clock::now()});
+  }
+
+  // The keys are a heap then, the shortest queue on top.
+  void add_if_busy(const KeyStatus& key) {
+    if (listed_.size() == query_.keys_max) {
+      if (key.waiters <= listed_.front().key.waiters) return;
+      std::pop_heap(listed_.begin(), listed_.end(), has_more_waiters);
+      listed_.pop_back();
+    }
+    add(key);
+    std::push_heap(listed_.begin(), listed_.end(), has_more_waiters);
+  }
+
+  void keep_busiest() {
+    std::sort_heap(listed_.begin(), listed_.end(), has_more_waiters);
+    std::size_t kept = 0;
+    std::erase_if(listed_, [&](const Listed& listed) {
+      return (kept += entries(listed.key)) > kEntriesOfPage;
+    });
+  }
+
+  std::string json() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::int64_t now_unix_ms = unix_ms_now();
+    JsonArray locks;
+    for (Listed& listed : listed_) {
+      grow_older(listed.key, now - listed.read);
+      locks.add_json(key_json(listed.key, now_unix_ms));
+    }
+    JsonObject json;
+    json.add_json("locks", locks.finish());
+    if (!place_.done) json.add("next", place_text(place_));
+    return json.finish();
+  }
+
+  Engine& engine_;
+  const KeyQuery query_;
+  ListPlace place_;
+  std::vector<Listed> listed_;
+  std::size_t entries_ = 0;  // of all that were added
+  Position position_ = 0;
+};
 
 }  // namespace
 
-ReportPiece key_listing_json(Engine& engine, const KeyQuery& query) {
-  ListPlace place = query.from;
-  if (!query.key.empty() || query.by_waiters) place.done = true;  // one page
-  const Listing listing = !query.key.empty() ? list_one(engine, query)
-                          : query.by_waiters ? list_busiest(engine, query)
-                                             : list_page(engine, query, place);
-  const std::int64_t now = unix_ms_now();  // what is left of a lease was read then
-  JsonArray locks;
-  for (const KeyStatus& key : listing.keys) locks.add_json(key_json(key, now));
-  JsonObject json;
-  json.add_json("locks", locks.finish());
-  if (!place.done) json.add("next", place_text(place));
-  return {json.finish(), listing.position};
+std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query) {
+  return std::make_shared<KeyListing>(engine, query);
 }
 
 }  // namespace lockd

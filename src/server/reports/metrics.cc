@@ -173,9 +173,8 @@ void add_workers(Families& families, const ServerContext& shared) {
 }
 
 void add_signals(Families& families, const SignalHub& hub) {
-  std::uint64_t listeners = 0;
-  hub.list([&](const AudienceStatus& audience) { listeners += audience.listeners; });
-  families.gauge("dflockd_signal_listeners", "Subscriptions to signals.", listeners);
+  families.gauge("dflockd_signal_listeners", "Subscriptions to signals.",
+                 std::uint64_t{hub.listeners()});
 }
 
 void add_journal(Families& families, const FileJournal* journal) {

@@ -1,8 +1,10 @@
 #include "server/reports/report.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_text.h"
 #include "server/server_context.h"
@@ -62,14 +64,11 @@ std::string keys_json(const Stats& stats, std::uint64_t keys_max) {
 
 std::string signals_json(const SignalHub& hub) {
   JsonArray channels;
-  std::uint64_t listeners = 0;
-  std::size_t listed = 0;
-  hub.list([&](const AudienceStatus& audience) {
-    listeners += audience.listeners;
-    if (listed++ < kChannelsMax) channels.add_json(audience_json(audience));
-  });
+  std::vector<AudienceStatus> first = hub.list_some({});
+  first.resize(std::min(first.size(), kChannelsMax));
+  for (const AudienceStatus& audience : first) channels.add_json(audience_json(audience));
   JsonObject json;
-  json.add("listeners", listeners);
+  json.add("listeners", hub.listeners());
   json.add_json("channels", channels.finish());
   return json.finish();
 }
@@ -131,7 +130,7 @@ ReportPiece make_report(ServerContext& shared, const ReportRequest& report) {
   if (report.rest != nullptr) return report.rest->next();
   switch (report.what) {
     case ReportRequest::What::stats: return stats_report(shared)->next();
-    case ReportRequest::What::keys: return key_listing_json(shared.engine, report.keys);
+    case ReportRequest::What::keys: return key_listing(shared.engine, report.keys)->next();
     case ReportRequest::What::overview: return {overview_json(shared)};
     case ReportRequest::What::metrics: return {metrics_text(shared)};
   }

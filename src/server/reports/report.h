@@ -1,7 +1,8 @@
 // What walks through every key or every counter, and is therefore put together away from the loops.
 //
 // A report is of any size, and is made piece by piece, each when the peer has taken those before
-// it: what a report takes of memory, and of a loop's turn, is bounded.
+// it: what a report takes of memory, and of a loop's turn, is bounded. A slice of a walk that has
+// come to nothing yet is a piece without text: so is what it takes of the thread's time.
 #pragma once
 
 #include <chrono>
@@ -26,11 +27,14 @@ struct KeyQuery {
   ListPlace from{};
   bool by_waiters = false;  // the longest queues first; there is no next page then
   bool with_idle = false;
+
+  friend bool operator==(const KeyQuery&, const KeyQuery&) = default;
 };
 
 struct ReportPiece;
 
-// The pieces of a report that are still to be made.
+// The pieces of a report that are still to be made. No call visits more than kKeysPerSlice keys.
+inline constexpr std::size_t kKeysPerSlice = 4096;
 class ReportRest {
  public:
   virtual ~ReportRest() = default;
@@ -43,6 +47,8 @@ struct ReportRequest {
   What what = What::stats;
   KeyQuery keys{};
   std::shared_ptr<ReportRest> rest{};  // not null: the next piece of a report that has begun
+  bool refusable = false;              // the asker knows an answer for when too many wait
+  bool may_be_gone = false;            // it has closed its side
 };
 
 // What was seen, and what that rests on: nobody may be told before it is durable.
@@ -50,17 +56,31 @@ struct ReportPiece {
   std::string text;  // possibly nothing yet
   Position position = 0;
   std::shared_ptr<ReportRest> rest{};  // null: that was all
+  bool was_refused = false;            // there is none: too many wait
 };
 
-// The whole report, or its next piece. For the thread of the side work.
+inline std::shared_ptr<const ReportPiece> refused_report() {
+  return std::make_shared<const ReportPiece>(ReportPiece{.text = {}, .was_refused = true});
+}
+
+// Is told of the pieces that its sessions asked for, by any thread.
+class ReportReader {
+ public:
+  virtual void deliver_report(SessionId asker, std::shared_ptr<const ReportPiece> piece) = 0;
+
+ protected:
+  ~ReportReader() = default;
+};
+
+// The whole report, or its next piece. For the threads that make them.
 ReportPiece make_report(ServerContext& shared, const ReportRequest& report);
 
 // Of them, those with a file of their own. The stats document of the line protocol, of which no
 // piece is much longer than kStatsPiece.
 inline constexpr std::size_t kStatsPiece = 64 * 1024;
 std::shared_ptr<ReportRest> stats_report(ServerContext& shared);
-// GET /v1/locks: keys with who holds them and who waits.
-ReportPiece key_listing_json(Engine& engine, const KeyQuery& query);
+// GET /v1/locks: keys with who holds them and who waits. Its only text is its last piece.
+std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query);
 // GET /metrics: the counters of the whole server as Prometheus reads them. The hot path counts into
 // plain numbers of its own (Stats under a shard's lock, WorkerStats of one thread each); they are
 // summed up when somebody asks.

@@ -12,9 +12,8 @@
 namespace lockd {
 namespace {
 
-// No piece walks through more keys than that, so that other reports have their turn.
 constexpr std::size_t kKeysPerStep = 256;
-constexpr std::size_t kStepsPerPiece = 64;
+constexpr std::size_t kStepsPerPiece = kKeysPerSlice / kKeysPerStep;
 
 std::string lock_json(const KeyStatus& key) {
   const HoldStatus hold = key.holds.empty() ? HoldStatus{} : key.holds[0];

@@ -33,45 +33,47 @@ std::string_view reason_of(Outcome outcome) {
 
 }  // namespace
 
-void EventFeed::add_watcher() {
+std::optional<std::uint64_t> EventFeed::add_watcher() {
   MutexLock lock(mutex_);
+  if (watchers_max_ != 0 && watchers_ >= watchers_max_) return {};
   ++watchers_;
   look(true);
-}
-
-void EventFeed::remove_watcher() {
-  MutexLock lock(mutex_);
-  if (--watchers_ > 0) return;
-  look(false);
-  ring_.clear();  // all that is there is behind every place that anybody will ask for
-  ring_.shrink_to_fit();
-}
-
-std::uint64_t EventFeed::end() const {
-  MutexLock lock(mutex_);
   return end_;
 }
 
-void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
+void EventFeed::remove_watcher() {
+  Entries needless;  // goes when the mutex is free again
   MutexLock lock(mutex_);
-  if (watchers_ == 0) return;
+  if (--watchers_ > 0) return;
+  look(false);
+  ring_.swap(needless);  // all of it is behind every place that anybody will ask for
+}
+
+// What takes time, to allocate and to free, is done while others may read.
+void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
+  Entries entries;
+  entries.reserve(key_events.size());
   for (const KeyEvent& event : key_events) {
     auto entry = std::make_shared<Entry>(
         Entry{.position = position, .event = event, .key = std::string(event.key)});
     entry->event.key = entry->key;
-    if (ring_.empty()) ring_.resize(kEntriesMax);
-    ring_[end_++ % kEntriesMax] = std::move(entry);
+    entries.push_back(std::move(entry));
   }
+  MutexLock lock(mutex_);
+  if (watchers_ == 0) return;
+  if (ring_.empty()) ring_.resize(kEntriesMax);
+  for (auto& entry : entries) ring_[end_++ % kEntriesMax].swap(entry);
 }
 
-std::uint64_t EventFeed::read(std::uint64_t& place, Entries& entries,
-                              const std::function<bool(Position)>& may_tell) const {
+std::uint64_t EventFeed::read(std::uint64_t place, Entries& entries,
+                              const MayTell& may_tell) const {
   MutexLock lock(mutex_);
   const std::uint64_t oldest = end_ > kEntriesMax ? end_ - kEntriesMax : 0;
   const std::uint64_t missed = place < oldest ? oldest - place : 0;
-  for (place += missed; place < end_; ++place) {
-    const auto& entry = ring_.empty() ? nullptr : ring_[place % kEntriesMax];
-    if (entry == nullptr) continue;  // nobody watched then
+  const std::uint64_t first = place + missed;
+  const std::uint64_t last = std::min(first + kEntriesPerRead, end_);
+  for (std::uint64_t i = first; i < last; ++i) {
+    const auto& entry = ring_[i % kEntriesMax];
     if (!may_tell(entry->position)) break;
     entries.push_back(entry);
   }
@@ -98,7 +100,7 @@ KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms) {
     json.add("held_ms", whole_ms(event.lasted));
   }
   if (type == Type::gave_up) json.add("reason", reason_of(event.outcome));
-  return {event_name(type), json.finish(), entry.key};
+  return {event_name(type), json.finish()};
 }
 
 }  // namespace lockd

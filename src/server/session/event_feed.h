@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,23 +29,29 @@ class EventFeed final : public Observer {
     std::string key;
   };
   using Entries = std::vector<std::shared_ptr<const Entry>>;
+  using MayTell = std::function<bool(Position)>;
 
   static constexpr std::size_t kEntriesMax = 16 * 1024;
+  static constexpr std::size_t kEntriesPerRead = 256;
 
-  // Somebody looks on, or does no more.
-  void add_watcher() EXCLUDES(mutex_);
+  // 0 is no limit.
+  explicit EventFeed(std::size_t watchers_max = 0) : watchers_max_(watchers_max) {}
+
+  // Somebody looks on, from the returned place on; none: there are as many as there may be.
+  std::optional<std::uint64_t> add_watcher() EXCLUDES(mutex_);
   void remove_watcher() EXCLUDES(mutex_);
 
-  // Where the next entry will be.
-  std::uint64_t end() const EXCLUDES(mutex_);
   // Appends to `entries` what there is from `place` on, up to the first that `may_tell` refuses,
-  // and moves `place` behind it. Returns how many had gone before they were read.
-  std::uint64_t read(std::uint64_t& place, Entries& entries,
-                     const std::function<bool(Position)>& may_tell) const EXCLUDES(mutex_);
+  // and no more than kEntriesPerRead: the engine waits meanwhile. Returns how many had gone before
+  // they were read; behind those is the first. Precondition: the caller has watched since `place`.
+  std::uint64_t read(std::uint64_t place, Entries& entries, const MayTell& may_tell) const
+      EXCLUDES(mutex_);
 
  private:
   void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept override
       EXCLUDES(mutex_);
+
+  const std::size_t watchers_max_;
 
   mutable Mutex mutex_;
   std::size_t watchers_ GUARDED_BY(mutex_) = 0;
@@ -56,7 +63,6 @@ class EventFeed final : public Observer {
 struct KeyEventJson {
   std::string_view event;  // "granted"
   std::string data;        // JSON
-  std::string_view key;
 };
 
 // `at_unix_ms` is when it happened, by the wall clock.

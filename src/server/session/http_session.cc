@@ -479,18 +479,20 @@ void HttpSession::list_keys(const Target& target, std::string& out) {
 
 void HttpSession::watch_events(const Target& target, std::string& out) {
   RequestParams params = RequestParams::of_query(target.query);
-  event_prefix_ = params.text_if_given("prefix").value_or("");
+  const std::string_view prefix = params.text_if_given("prefix").value_or("");
   if (refuse_params(params, out)) return;
   if (!exchange_.with_body) return answer(200, "", out, {}, kStreamType);
-  context_.host.watch_events(id());
+  if (!context_.host.watch_events(id(), prefix)) {
+    return refuse({429, "max_watchers", "as many streams are open as --max-watchers allows"}, out);
+  }
   begin_stream(out);
 }
 
-void HttpSession::on_key_event(const KeyEventJson& event, std::string& out) {
-  if (state_ != State::streaming || !event.key.starts_with(event_prefix_)) return;
-  if (missed_ > 0) {
+void HttpSession::on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) {
+  if (state_ != State::streaming) return;
+  if (missed > 0) {
     JsonObject json;
-    json.add("count", std::exchange(missed_, 0));
+    json.add("count", missed);
     write_stream_event(out, !exchange_.http_1_0, "missed", json.finish());
   }
   write_stream_event(out, !exchange_.http_1_0, event.event, event.data);
@@ -514,12 +516,19 @@ void HttpSession::ping(std::string& out) {
 
 void HttpSession::ask(ReportRequest report) {
   state_ = State::reporting;
+  report.refusable =
+      report.what == ReportRequest::What::keys || report.what == ReportRequest::What::stats;
   context_.host.ask(id(), std::move(report));
 }
 
 // With its length, if it is all there.
 void HttpSession::report(const ReportPiece& piece, std::string& out) {
   const bool ends = piece.rest == nullptr;
+  if (state_ == State::reporting && piece.was_refused) {
+    state_ = State::listening;
+    return refuse({503, "busy", "too many listings wait: ask again in a second"}, out,
+                  "Retry-After: 1\r\n");
+  }
   if (state_ == State::reporting && ends) {
     state_ = State::listening;
     return answer(200, piece.text, out, {}, report_type());

@@ -40,8 +40,7 @@ class HttpSession final : public ServerSession {
   void report(const ReportPiece& piece, std::string& out) override;
   void on_published(std::size_t reached, std::string& out) override;
   bool signalled(const Signal& signal, std::string& out) override;
-  void on_key_event(const KeyEventJson& event, std::string& out) override;
-  void missed(std::uint64_t count) override { missed_ += count; }
+  void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) override;
   void ping(std::string& out) override;
 
   // Its peer is not on this machine, and protected mode serves nobody else: it may ask for the
@@ -127,8 +126,6 @@ class HttpSession final : public ServerSession {
   bool is_foreign_ = false;
   bool listens_ = false;  // to signals
   Exchange exchange_;
-  std::string event_prefix_;  // of the keys whose events are streamed
-  std::uint64_t missed_ = 0;
 };
 
 }  // namespace lockd

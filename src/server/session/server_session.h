@@ -20,7 +20,7 @@
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
 #include "server/auth_tokens.h"
-#include "server/reports/report.h"
+#include "server/reports/report_queue.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
 #include "server/worker_stats.h"
@@ -39,8 +39,7 @@ struct HostSetup {
   const AuthTokens& tokens;
   WorkerStats& stats;
   std::function<std::int64_t()> unix_ms;
-  // Has a piece of a report made away from this thread; it comes by SessionHost::deliver_report().
-  std::function<void(SessionId, ReportRequest)> ask;
+  ReportQueue& reports;
   // Any thread. Has the host's turn end soon: something was left for it.
   std::function<void()> wake;
   bool keeps_holds = false;                 // over a restart of the server
@@ -100,9 +99,9 @@ class ServerSession {
   virtual void on_published(std::size_t reached, std::string& out) = 0;
   // Something it listens to, or watches. False: it has to be closed, for it cannot take any more.
   virtual bool signalled(const Signal& signal, std::string& out) = 0;
-  virtual void on_key_event(const KeyEventJson& /*event*/, std::string& /*out*/) {}
-  // So many events, which it could not be told of.
-  virtual void missed(std::uint64_t /*count*/) {}
+  // `missed`: so many before it, which it could not be told of.
+  virtual void on_key_event(const KeyEventJson& /*event*/, std::uint64_t /*missed*/,
+                            std::string& /*out*/) {}
   // Now and then while nothing else is sent: a stream shows that it is alive.
   virtual void ping(std::string& /*out*/) {}
 

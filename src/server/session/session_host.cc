@@ -29,6 +29,7 @@ constexpr int kStepsPerTurn = 4096;
 SessionHost::SessionHost(const HostSetup& setup)
     : Listener(Called::at_commit),
       context_{setup, batch_, *this, setup.hub.attach(*this)},
+      watchers_(setup.feed),
       batch_(setup.engine) {}
 
 // Clients come, speak and go.
@@ -64,6 +65,7 @@ std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
 // What was complete is answered first; what waits in the queue, or is half there, never will be.
 void SessionHost::peer_closed(Transport& hosted) {
   hosted.input_ended_ = true;
+  if (hosted.awaits_report_) context_.reports.may_be_gone(hosted.session_->id());
   touch(hosted);
 }
 
@@ -143,8 +145,8 @@ void SessionHost::on_wait_done(const WaitResult& result) noexcept {
   leave(&SessionHost::inbox_, Delivery(result));
 }
 
-void SessionHost::deliver_report(SessionId id, ReportPiece piece) {
-  leave(&SessionHost::inbox_, Delivery(ReportFor{id, std::move(piece)}));
+void SessionHost::deliver_report(SessionId asker, std::shared_ptr<const ReportPiece> piece) {
+  leave(&SessionHost::inbox_, Delivery(ReportFor{asker, std::move(piece)}));
 }
 
 void SessionHost::deliver(std::span<const std::uint64_t> subscribers,
@@ -211,12 +213,20 @@ void SessionHost::note_hand_off(Transport& hosted, const WaitResult& result) {
 void SessionHost::take(const ReportFor& delivery) {
   Transport* const hosted = find_open(delivery.id);
   if (hosted == nullptr) return;
-  hosted->rests_on_ = std::max(hosted->rests_on_, delivery.piece.position);
-  let_speak(*hosted,
-            [&](ServerSession& session, std::string& out) { session.report(delivery.piece, out); });
+  const ReportPiece& piece = *delivery.piece;
+  hosted->awaits_report_ = false;
+  hosted->rests_on_ = std::max(hosted->rests_on_, piece.position);
+  let_speak(*hosted, [&](ServerSession& session, std::string& out) { session.report(piece, out); });
   if (!hosted->session_->blocked()) return hosted->resume_input();
-  hosted->report_ = delivery.piece.rest;
+  hosted->report_ = piece.rest;
   continue_report(*hosted);
+}
+
+void SessionHost::ask(SessionId id, ReportRequest request) {
+  Transport& hosted = *find(id);
+  hosted.awaits_report_ = true;
+  request.may_be_gone = hosted.input_ended_;
+  context_.reports.ask(*this, id, std::move(request));
 }
 
 void SessionHost::continue_report(Transport& hosted) {
@@ -358,40 +368,22 @@ void SessionHost::hand_on(const Signal& signal, SessionId listener) {
 
 // Those who watch keys.
 
-void SessionHost::watch_events(SessionId id) {
-  const std::uint64_t end = context_.feed.end();
-  if (watchers_.empty()) feed_place_ = end;
-  watchers_.push_back({id, end});
-  context_.feed.add_watcher();
+void SessionHost::tell_events() {
+  if (!events_are_due_) return;
+  events_are_due_ = watchers_.tell_some(
+      {context_.engine.now(), context_.unix_ms()},
+      [this](Position position) { return is_durable(position); },
+      [this](SessionId watcher, const KeyEventJson& event, std::uint64_t missed) {
+        return tell(watcher, event, missed);
+      });
 }
 
-void SessionHost::show_events() {
-  if (watchers_.empty()) return;
-  EventFeed::Entries entries;
-  const std::uint64_t shown = feed_place_;
-  const std::uint64_t missed = context_.feed.read(
-      feed_place_, entries, [this](Position position) { return is_durable(position); });
-  const Time now = context_.engine.now();
-  const std::int64_t unix_ms = context_.unix_ms();
-  std::uint64_t place = shown + missed;
-  for (const Watcher& watcher : watchers_) {
-    const std::uint64_t from = std::max(shown, watcher.from);
-    if (from < place) find(watcher.id)->session_->missed(place - from);
-  }
-  for (const auto& entry : entries) {
-    const KeyEventJson event = show(*entry, unix_ms - whole_ms(now - entry->event.at));
-    for (const Watcher& watcher : watchers_) {
-      if (watcher.from > place) continue;
-      Transport& hosted = *find(watcher.id);
-      if (!hosted.has_room_for_event()) {
-        hosted.session_->missed(1);
-        continue;
-      }
-      hosted.session_->on_key_event(event, hosted.output());
-      touch(hosted);
-    }
-    ++place;
-  }
+bool SessionHost::tell(SessionId watcher, const KeyEventJson& event, std::uint64_t missed) {
+  Transport& hosted = *find(watcher);
+  if (!hosted.has_room_for_event()) return false;
+  hosted.session_->on_key_event(event, missed, hosted.output());
+  touch(hosted);
+  return true;
 }
 
 // Turns.
@@ -400,6 +392,7 @@ void SessionHost::end_turn() {
   ending_turn = this;
   take_in();
   ending_turn = nullptr;
+  tell_events();
   while (Transport* hosted = touched_.pop_front()) flush(*hosted);
   open_gate();
   end_some(kStepsPerTurn);
@@ -412,7 +405,7 @@ void SessionHost::end_turn() {
 // What can be done without anybody's doing. Signals that wait for room are told when there
 // is some: looked at again after the flag is up, as in open_gate().
 bool SessionHost::is_anything_left() {
-  if (!signals_.empty() || !endings_.empty()) return true;
+  if (!signals_.empty() || !endings_.empty() || events_are_due_) return true;
   if (publication_.rest != nullptr || !publishers_.empty()) {
     if (has_room()) return true;
     wants_room_ = true;
@@ -534,10 +527,9 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   int budget = kStepsAtOnce;
   hosted.is_ending_ = !session.end(hosted.keeps_holds_, &budget);
   if (hosted.is_ending_) endings_.push_back(&hosted);
-  if (std::erase_if(watchers_, [&](const Watcher& w) { return w.id == session.id(); }) > 0) {
-    context_.feed.remove_watcher();
-  }
+  watchers_.remove(session.id());
   hosted.report_ = nullptr;
+  if (hosted.awaits_report_) context_.reports.cancel(session.id());
   hosted.on_session_end();
   leaving_.push_back(&hosted);
 }

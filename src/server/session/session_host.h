@@ -38,12 +38,13 @@
 #include "base/mutex.h"
 #include "lockd/batch.h"
 #include "pubsub/signal_hub.h"
+#include "server/session/event_watchers.h"
 #include "server/session/server_session.h"
 #include "server/session/transport.h"
 
 namespace lockd {
 
-class SessionHost final : private Listener, private Mailbox {
+class SessionHost final : private Listener, private Mailbox, private ReportReader {
  public:
   explicit SessionHost(const HostSetup& setup);
 
@@ -86,13 +87,14 @@ class SessionHost final : private Listener, private Mailbox {
   // Closes who waits for an answer, and keeps what they hold: another server may lead by now.
   void send_waiting_elsewhere();
 
-  // Shows those who watch what has happened to keys since the last call and is durable.
-  void show_events();
+  // Now and then: has those who watch told, by the turns from now on, of what has happened to keys
+  // and is durable.
+  void show_events() { events_are_due_ = true; }
 
   // For sessions. The report comes by ServerSession::report(), piece by piece as the peer takes it;
   // events by on_key_event().
-  void ask(SessionId id, ReportRequest request) { context_.ask(id, std::move(request)); }
-  void watch_events(SessionId id);
+  void ask(SessionId id, ReportRequest request);
+  bool watch_events(SessionId id, std::string_view prefix) { return watchers_.add(id, prefix); }
   // How many the signal reached; none: it has to wait, and the session hears by on_published().
   std::optional<std::size_t> publish(ServerSession& publisher, std::string_view channel,
                                      std::string_view payload);
@@ -100,24 +102,16 @@ class SessionHost final : private Listener, private Mailbox {
   void abandon(const ServerSession& session) { abandoned_.emplace(session.id(), session.wait()); }
   Listener& listener() { return *this; }  // of their waits, by session id
 
-  // Any thread. A piece of a report that was asked for.
-  void deliver_report(SessionId id, ReportPiece piece);
   // Any thread. More may have become durable.
   void on_durable();
 
   void end_turn();
 
  private:
-  // Of what happens to keys, from a place in the feed on.
-  struct Watcher {
-    SessionId id;
-    std::uint64_t from;
-  };
-
   // From another thread, or from this one. A session has at most one that ends what blocks it.
   struct ReportFor {
     SessionId id;
-    ReportPiece piece;
+    std::shared_ptr<const ReportPiece> piece;
   };
   using Delivery = std::variant<WaitResult, ReportFor>;
   struct SignalFor {
@@ -144,6 +138,7 @@ class SessionHost final : private Listener, private Mailbox {
   void deliver(std::span<const std::uint64_t> subscribers,
                const std::shared_ptr<const Signal>& signal) noexcept override;
   void on_room() noexcept override;
+  void deliver_report(SessionId asker, std::shared_ptr<const ReportPiece> piece) override;
   template <typename Item>
   void leave(std::vector<Item> SessionHost::*inbox, Item item) EXCLUDES(inbox_mutex_);
   void take_in() EXCLUDES(inbox_mutex_);
@@ -158,6 +153,8 @@ class SessionHost final : private Listener, private Mailbox {
   void publish_some();
   void hand_on_signals() EXCLUDES(inbox_mutex_);
   void hand_on(const Signal& signal, SessionId listener);
+  void tell_events();
+  bool tell(SessionId watcher, const KeyEventJson& event, std::uint64_t missed);
   bool is_anything_left() EXCLUDES(inbox_mutex_);
   void note_hand_off(Transport& hosted, const WaitResult& result);
   void take_back(const WaitResult& result);
@@ -189,8 +186,8 @@ class SessionHost final : private Listener, private Mailbox {
   std::deque<Transport*> endings_;   // over; they have not ended all that they had
   // Waits of sessions that are over: if they end with a grant, that is taken back.
   boost::unordered_flat_map<SessionId, ServerSession::Wait> abandoned_;
-  std::vector<Watcher> watchers_;
-  std::uint64_t feed_place_ = 0;  // how far they have been told
+  EventWatchers watchers_;
+  bool events_are_due_ = false;  // or those of the last time are not all told
   List<Transport, &Transport::touched_> touched_;
   Gate gate_;
   std::atomic<bool> wants_durable_{false};  // the gate is not empty

@@ -439,6 +439,43 @@ TEST_F(LargeSessionTest, ItsSubscriptionsGoOverManyTurns) {
   EXPECT_EQ(heard(publisher), "ok 1\nok 0\n");
 }
 
+// Its peer has closed its side, and reads on, or has gone: the queue knows.
+TEST_F(SessionHostTest, AReportOfAClientThatHasHalfClosedIsMadeAfterAllOthers) {
+  harness_.makes_reports = false;
+  harness_.report = {"{}"};
+  Transport& half_closed = connect();
+  Transport& other = connect();
+  Transport& gone = connect();
+  for (Transport* client : {&half_closed, &other, &gone}) say(*client, "stats", "", "");
+  harness_.leave(half_closed);
+  harness_.host().broken(gone);
+  end_turn();
+  EXPECT_TRUE(harness_.reports().make_some(ReportQueue::Lane::walks));
+  end_turn();
+  EXPECT_EQ(heard(other), "ok {}\n");
+  EXPECT_EQ(heard(half_closed), "");
+  EXPECT_TRUE(harness_.reports().make_some(ReportQueue::Lane::walks));
+  end_turn();
+  EXPECT_EQ(heard(half_closed), "ok {}\n");
+  EXPECT_FALSE(harness_.reports().make_some(ReportQueue::Lane::walks));
+}
+
+TEST_F(SessionHostTest, WhenTooManyListingsWaitOneMoreIsToldSo) {
+  harness_.makes_reports = false;
+  for (std::size_t i = 0; i < ReportQueue::kWaitingMax; ++i) get(browse(), "/v1/locks");
+  Transport& late = browse();
+  get(late, "/v1/locks");
+  end_turn();
+  EXPECT_TRUE(heard(late).starts_with("HTTP/1.1 503 ")) << heard(late);
+  EXPECT_NE(heard(late).find("\r\nRetry-After: 1\r\n"), std::string::npos);
+  EXPECT_NE(heard(late).find(R"({"error":"busy")"), std::string::npos);
+  Transport& monitor = browse();
+  get(monitor, "/v1/overview");
+  while (harness_.reports().make_some(ReportQueue::Lane::summaries)) continue;
+  end_turn();
+  EXPECT_TRUE(heard(monitor).starts_with("HTTP/1.1 200 ")) << heard(monitor);
+}
+
 // What others publish has a budget in each turn; what leases depend on has none.
 class SignalBudgetTest : public SessionHostTest {
  protected:

@@ -82,6 +82,7 @@ class Transport {
   std::uint64_t corked_until_ = 0;  // of what was said: the part that is corked
   std::vector<HandOff> hand_offs_;
   std::shared_ptr<ReportRest> report_;  // the rest of it, which waits for room
+  bool awaits_report_ = false;          // or a piece of one
   bool is_corked_ = false;
   bool is_held_back_ = false;
   bool input_ended_ = false;  // the peer sends no more

@@ -78,6 +78,7 @@ Options options_of(const Settings& settings) {
   options.max_connections = whole("max-connections");
   options.max_connections_per_ip = whole("max-connections-per-ip");
   options.max_subscriptions = whole("max-subscriptions");
+  options.max_watchers = whole("max-watchers");
   options.read_timeout = settings.seconds("read-timeout");
   options.write_timeout = settings.seconds("write-timeout");
   options.shutdown_timeout = settings.seconds("shutdown-timeout");

@@ -203,6 +203,8 @@ constexpr auto kConnections = in_group(
               "Likewise, from one address."),
         limit("max-subscriptions", "DFLOCKD_MAX_SUBSCRIPTIONS",
               "How many subscriptions one connection may have.", "10000"),
+        limit("max-watchers", "DFLOCKD_MAX_WATCHERS",
+              "How many streams of events there may be: GET /v1/events.", "1000"),
         time("read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kMoreThanZero, "23",
              "How long a connection may be silent within a request, or while it owns nothing."),
         time("write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kMayBeZero, "5",

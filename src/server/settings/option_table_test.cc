@@ -40,6 +40,7 @@ const struct {
     {"max-connections", {"DFLOCKD_MAX_CONNECTIONS"}, "0", ""},
     {"max-connections-per-ip", {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, "0", ""},
     {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "10000", ""},
+    {"max-watchers", {"DFLOCKD_MAX_WATCHERS"}, "1000", ""},
     {"read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, "23", ""},
     {"write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, "5", ""},
     {"shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, "30", ""},
@@ -142,6 +143,7 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.max_connections, plain.max_connections);
   EXPECT_EQ(loaded.max_connections_per_ip, plain.max_connections_per_ip);
   EXPECT_EQ(loaded.max_subscriptions, plain.max_subscriptions);
+  EXPECT_EQ(loaded.max_watchers, plain.max_watchers);
   EXPECT_EQ(loaded.read_timeout, plain.read_timeout);
   EXPECT_EQ(loaded.write_timeout, plain.write_timeout);
   EXPECT_EQ(loaded.shutdown_timeout, plain.shutdown_timeout);
@@ -188,7 +190,8 @@ struct Rule {
 
 const Rule kRules[] = {
     {{"port"}, {"0", "1", "65535"}, {"65536", "-1", "", "http", "tcp://10.0.0.1:6388"}},
-    {{"max-waiters", "max-connections", "max-connections-per-ip", "max-subscriptions"},
+    {{"max-waiters", "max-connections", "max-connections-per-ip", "max-subscriptions",
+      "max-watchers"},
      kCounts,
      kNotCounts},
     {{"max-holds", "max-holds-per-client"}, kCounts, kNotCounts},

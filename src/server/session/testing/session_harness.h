@@ -43,8 +43,10 @@ class SessionHarness {
   }
   // Whether its peer takes what is sent: if not, a report stops there.
   static void set_room(Transport& hosted, bool room) { static_cast<Memory&>(hosted).room = room; }
-  // What every report says.
+  // What every report says. It is made when it is asked for, or left to the test.
   std::vector<std::string> report{"{", "", "}"};
+  bool makes_reports = true;
+  ReportQueue& reports() { return reports_; }
   const WorkerStats& stats() const { return stats_; }
   Engine& engine() { return engine_; }
 
@@ -118,6 +120,11 @@ class SessionHarness {
   TokenSource secrets_;
   const AuthTokens tokens_{options_};
   WorkerStats stats_;
+  ReportQueue reports_{
+      [this](const ReportRequest& request) { return PiecedReport::answer(request, report); },
+      [this](ReportQueue::Lane lane) {
+        while (makes_reports && reports_.make_some(lane)) continue;
+      }};
   SessionHost host_{{.options = options_,
                      .engine = engine_,
                      .hub = hub_,
@@ -126,10 +133,7 @@ class SessionHarness {
                      .tokens = tokens_,
                      .stats = stats_,
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
-                     .ask =
-                         [this](SessionId id, const ReportRequest& request) {
-                           host_.deliver_report(id, PiecedReport::answer(request, report));
-                         },
+                     .reports = reports_,
                      .wake = [] {}}};
 };
 
