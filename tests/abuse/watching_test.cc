@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "abuse/honest_clients.h"
@@ -24,7 +24,7 @@ HttpClient watch(const ServerProcess& server, const std::string& prefix) {
   return watcher;
 }
 
-// Causes four events at a time, as fast as it is answered.
+// Takes and releases a hundred locks at a time, as fast as it is answered.
 void cause_events(const ServerProcess& server, std::chrono::milliseconds time) {
   LineClient client = server.connect();
   std::string taken;
