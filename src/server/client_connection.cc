@@ -135,7 +135,6 @@ void ClientConnection::log_violation() {
 // Time.
 
 void ClientConnection::check_silence(Connection::Clock::time_point now) {
-  if (is_corked()) return;  // it is the disk that is silent
   SessionHost& host = worker_.host();
   // A handshake has that long as a whole: a byte now and then does not prolong it.
   if (!connection_.established()) {
@@ -143,13 +142,14 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
     return;
   }
   if (session().fate() != ServerSession::Fate::open) return;
-  if (!connection_.takes_input()) {  // silence counts from when it is heard again
+  // Silence counts from when it is heard again, and it is not its own while it waits for the disk.
+  if (is_corked() || !connection_.takes_input()) {
     last_reply_ = request_since_ = now;
     return;
   }
-  const bool in_request = request_ != 0 || has_half_a_request();
-  auto last_sign = std::max(connection_.last_input(), last_reply_);
-  if (request_ != 0) last_sign = request_since_;  // a byte now and then does not prolong it
+  const bool in_request = request_ != 0;  // a byte now and then does not prolong it
+  const auto last_sign =
+      in_request ? request_since_ : std::max(connection_.last_input(), last_reply_);
   // A tick more: what is known is when the turn began that the bytes came in.
   const bool silent = now - last_sign > worker_.options().read_timeout + Loop::kTick;
   if (silent && (in_request || !host.may_be_silent(*this))) {
