@@ -34,7 +34,10 @@ const struct {
     {"gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, "60", ""},
     {"max-locks", {"DFLOCKD_MAX_LOCKS"}, "1024", "1000000"},
     {"max-waiters", {"DFLOCKD_MAX_WAITERS"}, "0", ""},
-    {"max-connections", {"DFLOCKD_MAX_CONNECTIONS"}, "0", ""},
+    {"max-connections",
+     {"DFLOCKD_MAX_CONNECTIONS"},
+     "what the limit on open files allows, less a reserve",
+     ""},
     {"max-connections-per-ip", {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, "0", ""},
     {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "0", ""},
     {"read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, "23", ""},
@@ -48,6 +51,8 @@ const struct {
     {"tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, "none", ""},
     {"auth-token", {"DFLOCKD_AUTH_TOKEN"}, "none", ""},
     {"auth-token-file", {"DFLOCKD_AUTH_TOKEN_FILE"}, "none", ""},
+    {"auth-timeout", {"DFLOCKD_AUTH_TIMEOUT_S"}, "10", ""},
+    {"max-unauthenticated", {"DFLOCKD_MAX_UNAUTHENTICATED"}, "1000", ""},
     {"threads", {"DFLOCKD_THREADS"}, "the number of cores", ""},
     {"http-addr", {"DFLOCKD_HTTP_ADDR"}, "off", ":8080"},
     {"metrics", {"DFLOCKD_METRICS"}, "true when HTTP is on", "false"},
@@ -137,6 +142,8 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.max_connections_per_ip, plain.max_connections_per_ip);
   EXPECT_EQ(loaded.max_subscriptions, plain.max_subscriptions);
   EXPECT_EQ(loaded.read_timeout, plain.read_timeout);
+  EXPECT_EQ(loaded.auth_timeout, plain.auth_timeout);
+  EXPECT_EQ(loaded.max_unauthenticated, plain.max_unauthenticated);
   EXPECT_EQ(loaded.write_timeout, plain.write_timeout);
   EXPECT_EQ(loaded.shutdown_timeout, plain.shutdown_timeout);
   EXPECT_EQ(loaded.detailed_errors, plain.detailed_errors);
@@ -182,12 +189,14 @@ struct Rule {
 
 const Rule kRules[] = {
     {{"port"}, {"0", "1", "65535"}, {"65536", "-1", "", "http", "tcp://10.0.0.1:6388"}},
-    {{"max-waiters", "max-connections", "max-connections-per-ip", "max-subscriptions"},
+    {{"max-waiters", "max-connections", "max-connections-per-ip", "max-subscriptions",
+      "max-unauthenticated"},
      kCounts,
      kNotCounts},
     {{"max-locks"}, {"1", "2147483647"}, {"0", "-1", "2147483648", "1,000", ""}},
     {{"threads"}, {"1", "256"}, {"0", "257", "-1", ""}},
-    {{"default-lease-ttl", "lease-sweep-interval", "gc-interval", "read-timeout"},
+    {{"default-lease-ttl", "lease-sweep-interval", "gc-interval", "read-timeout",
+      "auth-timeout"},
      kSeconds,
      kNotSeconds + std::vector<std::string>{"0", "0.0", "0.000000000"}},
     {{"gc-max-idle", "write-timeout", "shutdown-timeout"},
