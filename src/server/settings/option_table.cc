@@ -91,10 +91,7 @@ constexpr std::string_view kLimitRule = "a whole number from 0 to 4294967295, wh
 // A count of something, where 0 is no limit.
 constexpr Option limit(std::string_view name, const char* variable, std::string_view help) {
   return whole(name, 0, UINT32_MAX,
-               {.variables = {variable},
-                .rule = kLimitRule,
-                .by_default = "0"},
-               help);
+               {.variables = {variable}, .rule = kLimitRule, .by_default = "0"}, help);
 }
 
 constexpr Option time(std::string_view name, Variables variables, Nanoseconds min,
