@@ -38,7 +38,7 @@ ClientConnection::ClientConnection(Worker& worker, Descriptor socket,
 }
 
 ClientConnection::~ClientConnection() {
-  worker_.admission().forget(unproven_);
+  if (is_unproven_) worker_.admission().forget(unproven_);
   worker_.gone(*this, protocol_, address_);
 }
 
