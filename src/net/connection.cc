@@ -70,6 +70,9 @@ void Connection::start() {
 void Connection::on_ready(unsigned events) {
   if (state_ == State::closed) return;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
+  // Who leaves before it has heard anything will not end its handshake: nothing is computed for it.
+  const bool has_read = last_input_ != opened_;
+  if (hung_up_ && !established() && !has_read) return break_off();
   if ((events & EPOLLIN) != 0 || hung_up_) {
     readable_ = true;
     read();
