@@ -1,5 +1,6 @@
 #include "config/environment.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,12 +53,18 @@ FileText read_file(const std::string& path) {
   return file;
 }
 
+std::uint64_t files_max() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : Environment{}.files_max;
+}
+
 }  // namespace
 
 Environment process_environment() {
   return {.variable = [](const char* name) -> const char* { return std::getenv(name); },
           .read_file = read_file,
-          .cores = std::thread::hardware_concurrency()};
+          .cores = std::thread::hardware_concurrency(),
+          .files_max = files_max()};
 }
 
 void hide_variable(const char* name) {

@@ -1,9 +1,10 @@
-// What a program's settings read from its environment: variables, files, cores.
+// What a program's settings read from its environment: variables, files, cores, limits.
 //
 // For main, which passes those of the process, and for tests, which pass their own. Used by one
 // thread, at the start, before others could change the environment.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -23,6 +24,7 @@ struct Environment {
   std::function<const char*(const char* name)> variable;
   std::function<FileText(const std::string& path)> read_file;
   unsigned cores = 1;
+  std::uint64_t files_max = 1024;  // how many it may have open
 };
 
 Environment process_environment();

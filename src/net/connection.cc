@@ -70,6 +70,9 @@ void Connection::start() {
 void Connection::on_ready(unsigned events) {
   if (state_ == State::closed) return;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;
+  // Who leaves before it has heard anything will not end its handshake: nothing is computed for it.
+  const bool has_read = last_input_ != opened_;
+  if (hung_up_ && !established() && !has_read) return break_off();
   if ((events & EPOLLIN) != 0 || hung_up_) {
     readable_ = true;
     read();
@@ -87,9 +90,20 @@ bool Connection::wants_input() const {
          unsent_size() < kUnsentMax;
 }
 
-// Into memory that all connections share: while it is idle it needs none.
+// What comes during a handshake stays with the system until there is time for it.
 void Connection::read() {
-  if (!readable_ || input_ended_ || !wants_input()) return;
+  if (!can_read()) return;
+  established() ? read_now() : loop_.queue(*this);
+}
+
+void Connection::do_slow_work() {
+  if (!can_read()) return;
+  read_now();
+  if (state_ == State::open && established()) handler_.on_established();
+}
+
+// Into memory that all connections share: while it is idle it needs none.
+void Connection::read_now() {
   auto& scratch = loop_.scratch();
   const ssize_t size = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);
   if (size == 0) return end_input();
@@ -108,7 +122,7 @@ void Connection::read() {
 
 // What is known to be there, so that one connection's plenty does not keep the loop from others.
 void Connection::read_next_turn() {
-  if (!readable_ || input_ended_ || reads_next_turn_ || !wants_input()) return;
+  if (reads_next_turn_ || !can_read()) return;
   reads_next_turn_ = true;
   ++operations_;
   loop_.post([this] {
@@ -304,6 +318,7 @@ void Connection::close_gently(std::chrono::milliseconds linger) {
 void Connection::close() {
   if (state_ == State::closed) return;
   state_ = State::closed;
+  loop_.unqueue(*this);
   socket_.reset();
 }
 

@@ -19,13 +19,15 @@
 
 namespace lockd {
 
-class Connection final : private Loop::Watched {
+class Connection final : private Loop::Watched, private Loop::SlowWork {
  public:
   using Clock = std::chrono::steady_clock;
 
   // What the bytes are for. Called on the loop's thread.
   class Handler {
    public:
+    // TLS has shaken hands. Never called where there is none.
+    virtual void on_established() = 0;
     // Takes what it can of `unread`, or what is enough for one turn, and returns how much that was.
     virtual std::size_t on_input(std::string_view unread) = 0;
     // The peer has taken all that could be sent, which it had not done at once.
@@ -122,7 +124,10 @@ class Connection final : private Loop::Watched {
   enum class State : unsigned char { open, lingering, closed };
 
   void on_ready(unsigned events) override;
+  void do_slow_work() override;
+  bool can_read() const { return readable_ && !input_ended_ && wants_input(); }
   void read();
+  void read_now();
   void read_next_turn();
   void receive(std::string_view bytes);
   void open_received();

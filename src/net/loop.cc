@@ -9,6 +9,8 @@ namespace {
 // so much that the first waits for the last.
 constexpr int kHandlersPerTurn = 256;
 constexpr std::chrono::milliseconds kTurnMax{1};
+// How long slow work may go on between two turns, but for the step that is under way.
+constexpr std::chrono::milliseconds kSlowWorkMax{1};
 
 }  // namespace
 
@@ -59,7 +61,26 @@ void Loop::run(const std::function<void()>& end_turn, const std::function<void()
     }
     end_turn();
     turn_is_full_ = false;
+    do_slow_work();
   }
+}
+
+void Loop::queue(SlowWork& work) {
+  if (!work.queued_.linked()) slow_work_.push_back(&work);
+}
+
+void Loop::unqueue(SlowWork& work) {
+  if (work.queued_.linked()) slow_work_.remove(&work);
+}
+
+// A step may have given a turn something to end; and what is left waits for one.
+void Loop::do_slow_work() {
+  if (slow_work_.empty()) return;
+  turn_time_ = std::chrono::steady_clock::now();
+  do {
+    slow_work_.pop_front()->do_slow_work();
+  } while (!slow_work_.empty() && std::chrono::steady_clock::now() - turn_time_ < kSlowWorkMax);
+  post([] {});
 }
 
 void Loop::arm_tick(const std::function<void()>& tick) {

@@ -1,7 +1,9 @@
 // One thread's event loop, in turns.
 //
 // A turn runs what is ready, up to a bound, and then calls the end of the turn once: there the work
-// of the whole turn is committed, and every connection that was touched is written to once.
+// of the whole turn is committed, and every connection that was touched is written to once. What
+// takes long by itself is slow work: between two turns some of it is done, first come, first
+// served, and those who are quick to serve wait for no more than that.
 //
 // Only the loop's own thread touches it, but for post() and stop().
 #pragma once
@@ -16,6 +18,8 @@
 #include <chrono>
 #include <functional>
 #include <utility>
+
+#include "base/list.h"
 
 namespace lockd {
 
@@ -38,6 +42,23 @@ class Loop {
   //
   // Not by Asio's handlers: each would cost a system call to ask for the next one.
   bool watch(int descriptor, Watched& watched);
+
+  // Has something to do that is long for a turn, as the arithmetic of a handshake is.
+  class SlowWork {
+   public:
+    // Between two turns. One step; for another it queues again.
+    virtual void do_slow_work() = 0;
+
+   protected:
+    ~SlowWork() = default;
+
+   private:
+    friend class Loop;
+    ListHook<SlowWork> queued_;
+  };
+  // Nothing happens when it is queued already, or when it is not.
+  void queue(SlowWork& work);
+  void unqueue(SlowWork& work);
 
   // Runs turns until stop(). `end_turn` is called after each; `tick` about every kTick.
   void run(const std::function<void()>& end_turn, const std::function<void()>& tick);
@@ -66,6 +87,7 @@ class Loop {
   void arm_tick(const std::function<void()>& tick);
   void await_readiness();
   void tell_what_is_ready();
+  void do_slow_work();
 
   boost::asio::io_context context_;
   boost::asio::steady_timer tick_timer_;
@@ -73,6 +95,7 @@ class Loop {
   boost::asio::posix::basic_stream_descriptor<Executor> readiness_;
   std::array<epoll_event, 64> events_;  // of one turn
   bool turn_is_full_ = false;
+  List<SlowWork, &SlowWork::queued_> slow_work_;
   std::chrono::steady_clock::time_point turn_time_;
   std::array<char, 64 * 1024> scratch_;
   std::array<char, 16 * 1024> plain_;

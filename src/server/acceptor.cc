@@ -87,7 +87,6 @@ Acceptor::Took Acceptor::accept_one() {
 // No descriptor is left: the reserve takes the connection in, so that its peer sees a close and not
 // a silence.
 Acceptor::Took Acceptor::refuse_one() {
-  note_refusal();
   reserve_.reset();
   tcp::endpoint peer;
   Descriptor refused = accept_from(listening_.get(), peer);
@@ -96,6 +95,7 @@ Acceptor::Took Acceptor::refuse_one() {
   refused.reset();
   reserve_ = open_reserve();
   if (nobody) return Took::nobody;
+  note_refusal();
   return took ? Took::one : Took::no_descriptor;
 }
 

@@ -4,10 +4,10 @@ namespace lockd {
 
 bool Admission::enter(Protocol protocol, const boost::asio::ip::address& address) {
   MutexLock lock(mutex_);
-  if (connections_max_ != 0 && connections_ >= connections_max_) return false;
-  if (per_address_max_ != 0) {
+  if (caps_.connections != 0 && connections_ >= caps_.connections) return false;
+  if (caps_.per_address != 0) {
     std::uint32_t& count = per_address_[address];
-    if (count >= per_address_max_) return false;
+    if (count >= caps_.per_address) return false;
     ++count;
   }
   ++connections_;
@@ -19,7 +19,7 @@ void Admission::leave(Protocol protocol, const boost::asio::ip::address& address
   MutexLock lock(mutex_);
   --connections_;
   if (protocol == Protocol::line) --line_connections_;
-  if (per_address_max_ == 0) return;
+  if (caps_.per_address == 0) return;
   const auto found = per_address_.find(address);
   if (--found->second == 0) per_address_.erase(found);
 }
@@ -32,6 +32,30 @@ std::uint64_t Admission::connections() const {
 std::uint64_t Admission::line_connections() const {
   MutexLock lock(mutex_);
   return line_connections_;
+}
+
+std::optional<Unproven> Admission::await_proof(Unproven& unproven) {
+  MutexLock lock(mutex_);
+  unproven_.push_back(&unproven);
+  if (++unproven_count_ <= caps_.unproven || caps_.unproven == 0) return {};
+  Unproven& first = *unproven_.front();
+  remove(first);
+  return first;
+}
+
+void Admission::forget(Unproven& unproven) {
+  MutexLock lock(mutex_);
+  if (unproven.arrivals.linked()) remove(unproven);
+}
+
+void Admission::remove(Unproven& unproven) {
+  unproven_.remove(&unproven);
+  --unproven_count_;
+}
+
+std::uint64_t Admission::unproven() const {
+  MutexLock lock(mutex_);
+  return unproven_count_;
 }
 
 boost::asio::ip::address unmapped(const boost::asio::ip::address& address) {

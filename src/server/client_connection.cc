@@ -41,7 +41,45 @@ ClientConnection::ClientConnection(Worker& worker, Descriptor socket,
   if (worker.options().write_timeout == 0s) connection_.bear_with_stalled_peer();
 }
 
-ClientConnection::~ClientConnection() { worker_.gone(*this, protocol_, address_); }
+ClientConnection::~ClientConnection() {
+  if (is_unproven_) worker_.admission().forget(unproven_);
+  worker_.gone(*this, protocol_, address_);
+}
+
+// Proof.
+
+void ClientConnection::start() {
+  unproven_.worker = &worker_;
+  unproven_.session = session().id();
+  is_unproven_ = !connection_.established() || !session().has_proved();
+  if (is_unproven_) {
+    const auto first = worker_.admission().await_proof(unproven_);
+    if (first) first->worker->make_room(first->session);
+  }
+  connection_.start();
+}
+
+void ClientConnection::look_for_proof() {
+  if (!is_unproven_ || !connection_.established() || !session().has_proved()) return;
+  is_unproven_ = false;
+  worker_.admission().forget(unproven_);
+}
+
+// Without a word: others are at the door.
+void ClientConnection::make_room() {
+  if (!is_unproven_) return;
+  if (!is_over()) worker_.stats().crowded_out.add();
+  worker_.host().cut(*this);
+}
+
+// Its time is over, however busy it is. It hears so where it can hear anything.
+void ClientConnection::end_without_proof() {
+  SessionHost& host = worker_.host();
+  worker_.stats().proof_timeouts.add();
+  if (!connection_.established()) return host.cut(*this);
+  if (session().fate() == ServerSession::Fate::open) host.time_out(*this, request_ != 0);
+  host.finish(*this, SessionHost::Ender::server);
+}
 
 // What comes in.
 
@@ -50,6 +88,7 @@ std::size_t ClientConnection::on_input(std::string_view unread) {
   if (is_held_back()) connection_.hold_back_input();
   const std::uint64_t under_way = session().request_under_way();
   if (std::exchange(request_, under_way) != under_way) request_since_ = worker_.loop().turn_time();
+  look_for_proof();
   return taken;
 }
 
@@ -137,21 +176,20 @@ void ClientConnection::log_violation() {
 // Time.
 
 void ClientConnection::check_silence(Connection::Clock::time_point now) {
-  if (is_corked()) return;  // it is the disk that is silent
   SessionHost& host = worker_.host();
-  // A handshake has that long as a whole: a byte now and then does not prolong it.
-  if (!connection_.established()) {
-    if (now - connection_.opened() > worker_.options().read_timeout) host.cut(*this);
-    return;
+  if (is_unproven_ && now - connection_.opened() > worker_.options().auth_timeout) {
+    return end_without_proof();
   }
+  if (!connection_.established()) return;
   if (session().fate() != ServerSession::Fate::open) return;
-  if (!connection_.takes_input()) {  // silence counts from when it is heard again
+  // Silence counts from when it is heard again, and it is not its own while it waits for the disk.
+  if (is_corked() || !connection_.takes_input()) {
     last_reply_ = request_since_ = now;
     return;
   }
-  const bool in_request = request_ != 0 || has_half_a_request();
-  auto last_sign = std::max(connection_.last_input(), last_reply_);
-  if (request_ != 0) last_sign = request_since_;  // a byte now and then does not prolong it
+  const bool in_request = request_ != 0;  // a byte now and then does not prolong it
+  const auto last_sign =
+      in_request ? request_since_ : std::max(connection_.last_input(), last_reply_);
   // A tick more: what is known is when the turn began that the bytes came in.
   const bool silent = now - last_sign > worker_.options().read_timeout + Loop::kTick;
   if (silent && (in_request || !host.may_be_silent(*this))) {

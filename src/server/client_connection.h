@@ -28,9 +28,13 @@ class ClientConnection final : public Transport, private Connection::Handler {
   ~ClientConnection() override;
 
   // Begins to read, for the session that it carries by now.
-  void start() { connection_.start(); }
+  void start();
+  // One more has come than there may be without proof, and this one was the first of them: closes
+  // it, unless it has proved itself meanwhile.
+  void make_room();
 
-  // About once a second: whether it has been silent for too long, or should say something itself.
+  // About once a second: whether it has been unproven or silent for too long, or should say
+  // something itself.
   void check_silence(Connection::Clock::time_point now);
   // Every tick, while it needs to be watched. False when that is over.
   bool watch(Connection::Clock::time_point now);
@@ -60,6 +64,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
   bool is_idle() const override { return connection_.idle(); }
 
   // Of Connection::Handler.
+  void on_established() override { look_for_proof(); }
   std::size_t on_input(std::string_view unread) override;
   void on_all_sent() override;
   void on_end_of_input() override;
@@ -69,6 +74,8 @@ class ClientConnection final : public Transport, private Connection::Handler {
   bool needs_watching() const {
     return connection_.needs_watching() || (!is_over() && is_refused());
   }
+  void look_for_proof();
+  void end_without_proof();
   void log_violation();
   bool refusal_is_over(Connection::Clock::time_point now);
 
@@ -76,6 +83,8 @@ class ClientConnection final : public Transport, private Connection::Handler {
   const Protocol protocol_;
   const boost::asio::ip::address address_;
   Connection connection_;
+  Unproven unproven_;
+  bool is_unproven_ = false;
   std::uint32_t signals_unsent_ = 0;
   Violation logged_violation_ = Violation::none;
   std::uint64_t request_ = 0;                      // that is under way, by number

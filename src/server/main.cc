@@ -36,7 +36,7 @@ std::string help_text() { return config::help_text(config::place_of(program(kFla
 
 // How many descriptors, and so how many connections, this process may have: raises the soft limit
 // to the hard one. The soft one, often 1,024, is kept low for the sake of programs that use
-// select(), which this is not. Once, before there are threads.
+// select(), which this is not. Once, before the settings are read and there are threads.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -63,6 +63,7 @@ int check_files(const Options& options) {
 
 int run(int argc, char** argv) {
   std::set_new_handler(end_out_of_memory);
+  raise_descriptor_limit();
   const config::Environment environment = config::process_environment();
   Loaded loaded = load_options(kFlavour, {argv + 1, argv + argc}, environment);
   if (!loaded.error.empty()) return complain(loaded.error);
@@ -74,7 +75,6 @@ int run(int argc, char** argv) {
     case Action::check_config:
     case Action::serve: break;
   }
-  raise_descriptor_limit();
   set_up_log(loaded.options.log_level, loaded.options.log_format);
   for (const std::string& warning : loaded.warnings) log_event(LogLevel::warn, warning);
   const int status = loaded.action == Action::serve

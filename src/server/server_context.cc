@@ -52,7 +52,9 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
               .observer = &feed,
               .on_durable = std::move(on_durable)}),
       hub(options.max_subscriptions),
-      admission(options.max_connections, options.max_connections_per_ip),
+      admission({.connections = options.max_connections,
+                 .per_address = options.max_connections_per_ip,
+                 .unproven = options.max_unauthenticated}),
       tls(options),
       tokens(options),
       reports([this](const ReportRequest& request) { return make_report(*this, request); }) {}

@@ -127,6 +127,13 @@ void Worker::admit(Protocol protocol, Descriptor socket, const boost::asio::ip::
   started.start();
 }
 
+void Worker::make_room(SessionId unproven) {
+  loop_.post([this, unproven] {
+    Transport* const hosted = host_.find(unproven);
+    if (hosted != nullptr) static_cast<ClientConnection*>(hosted)->make_room();
+  });
+}
+
 void Worker::log_protected(Protocol protocol, const boost::asio::ip::address& peer) {
   if (!may_log(next_protected_log_, loop_.turn_time())) return;
   log_event(LogLevel::warn,

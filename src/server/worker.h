@@ -25,6 +25,8 @@ class Worker {
 
   // Any thread. A client has come.
   void let_in(Protocol protocol, Descriptor socket, const boost::asio::ip::address& peer);
+  // Any thread. See ClientConnection.
+  void make_room(SessionId unproven);
   // Any thread. How many are here or on their way.
   std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
 
@@ -47,6 +49,7 @@ class Worker {
   const Options& options() const { return server_.options; }
   bool has_journal() const { return server_.journal != nullptr; }
   WorkerStats& stats() { return stats_; }
+  Admission& admission() { return server_.admission; }
   using Watched = List<ClientConnection, &ClientConnection::watched>;
   Watched& watched() { return watched_; }
   using Round = List<ClientConnection, &ClientConnection::round>;

@@ -30,8 +30,16 @@ HonestClients::HonestClients(const ServerProcess& server, Setup setup)
     return masked(taken) == "ok <token> 5" && released == "ok" ? "" : taken + ", " + released;
   });
 
+  if (setup_.comes_anew) {
+    start("connect and ask", 10ms, [this] {
+      const std::string reply = connect().ask(request("ping", "", ""));
+      return reply == "ok" ? "" : reply;
+    });
+  }
+
   if (!setup_.reads_metrics) return;
-  auto monitor = std::make_shared<HttpClient>(ClientSocket::To{.port = server.http_port()});
+  auto monitor =
+      std::make_shared<HttpClient>(ClientSocket::To{.port = server.http_port(), .tls = setup_.tls});
   if (!setup_.token.empty()) monitor->fields = "Authorization: Bearer " + setup_.token + "\r\n";
   start("/metrics", 100ms, [monitor] {
     const HttpReply reply = monitor->get("/metrics");
@@ -48,7 +56,7 @@ HonestClients::~HonestClients() {
 }
 
 LineClient HonestClients::connect() const {
-  LineClient client = server_.connect();
+  LineClient client(server_.port(), 0, setup_.tls);
   if (!setup_.token.empty()) {
     EXPECT_EQ(client.ask(request("auth", "_", setup_.token)), "ok");
   }

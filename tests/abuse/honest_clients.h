@@ -1,6 +1,6 @@
 // Clients that behave, beside a test that does not: one keeps a lease of five seconds by renewing
-// it, one takes and releases a lock again and again, and, where the server has HTTP, one reads
-// /metrics.
+// it, one takes and releases a lock again and again; if they are asked to, one connects anew again
+// and again, and one reads /metrics.
 //
 // At the end of their scope they fail the test if any of their requests was not answered as it
 // should be, and print how long the slowest took.
@@ -24,6 +24,8 @@ class HonestClients {
     std::string attack;          // what is printed
     std::string token{};         // the auth token, if one is needed
     bool reads_metrics = false;  // the server was given --http-addr
+    bool comes_anew = false;     // one more connects for each of its requests
+    bool tls = tests_use_tls();
   };
 
   HonestClients(const ServerProcess& server, Setup setup);

@@ -67,7 +67,8 @@ void expect_no_spinning(const ServerProcess& server) {
 TEST(Descriptors, WithoutOneItRefusesAndRecovers) {
   // To look at an object's type, it opens a pipe; when it cannot, it takes the object for broken.
   if (kSanitized) GTEST_SKIP() << "the sanitizer itself needs descriptors";
-  const ServerProcess server({"--threads", "4", "--read-timeout", "600"}, {.soft = 64, .hard = 64});
+  const ServerProcess server({"--threads", "4", "--read-timeout", "600", "--max-connections", "0"},
+                             {.soft = 64, .hard = 64});
   for (int round = 0; round < 10; ++round) {
     Swarm crowd(server.port());
     Guests guests;
@@ -136,7 +137,8 @@ void fill_a_segment(LineClient& client, const std::string& directory) {
 TEST(Descriptors, WithoutOneTheJournalGoesOnToItsNextSegment) {
   if (kSanitized) GTEST_SKIP() << "the sanitizer itself needs descriptors";
   const TemporaryDirectory directory;
-  const ServerProcess server({"--threads", "2", "--read-timeout", "600", "--wal", directory.path()},
+  const ServerProcess server({"--threads", "2", "--read-timeout", "600", "--max-connections", "0",
+                              "--wal", directory.path()},
                              {.soft = 48, .hard = 48});
   LineClient client = server.connect();
   ASSERT_EQ(client.ask(kPing), "ok");

@@ -124,7 +124,7 @@ TEST(Tls, AHandshakeCutAtAnyByteDisturbsNobody) {
 
 TEST(Tls, AHandshakeMustBeDoneInTime) {
   Options options = tls_options();
-  options.read_timeout = 300ms;
+  options.auth_timeout = 300ms;
   LineServer server(options);
   const auto began = LineClient::Clock::now();
   LineClient slow(server.port(), 0, false);

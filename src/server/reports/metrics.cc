@@ -83,6 +83,9 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
                  std::uint64_t{shared.why_not_ready().empty()});
   families.gauge("dflockd_connections", "Clients connected, over both ports.",
                  shared.admission.connections());
+  families.gauge("dflockd_connections_unauthenticated",
+                 "Those of them in a TLS handshake, or without the auth token that is asked for.",
+                 shared.admission.unproven());
   families.gauge("dflockd_keys", "Keys known, idle ones included.", stats.keys);
   families.gauge("dflockd_keys_idle", "Keys that nobody holds or waits for.", stats.idle_keys);
   families.gauge("dflockd_keys_max", "Keys there may be: --max-locks.", shared.options.max_locks);
@@ -162,6 +165,13 @@ void add_workers(Families& families, const ServerContext& shared) {
   families.counter("dflockd_log_dropped_total",
                    "Lines of the log that were dropped: nobody read it fast enough.",
                    log_lines_dropped());
+  families.begin("dflockd_unauthenticated_closed_total",
+                 "Connections closed before they had authenticated, by why.", MetricType::Counter);
+  families.add(
+      static_cast<double>(sum(shared, [](const F& f) { return f.proof_timeouts.value(); })),
+      {{"reason", "deadline"}});
+  families.add(static_cast<double>(sum(shared, [](const F& f) { return f.crowded_out.value(); })),
+               {{"reason", "crowd"}});
   families.counter("dflockd_signals_published_total", "Signals published.",
                    sum(shared, [](const F& f) { return f.signals_published.value(); }));
   families.counter("dflockd_signals_delivered_total", "Copies of signals handed to listeners.",

@@ -181,6 +181,7 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
     refuse({401, "unauthorized", "a bearer token is needed"}, out, "WWW-Authenticate: Bearer\r\n");
     return false;
   }
+  has_shown_token_ = true;
   if (context_.hands_over() || (context_.draining && takes_or_waits(call))) {
     refuse({503, "draining", "the server is stopping"}, out, "Retry-After: 1\r\n");
     return false;

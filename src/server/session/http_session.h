@@ -24,7 +24,9 @@ class HttpSession final : public ServerSession {
  public:
   // `at_loopback`: it came to an address that only this machine reaches.
   HttpSession(SessionContext& context, SessionId id, bool at_loopback = false)
-      : ServerSession(context, id), at_loopback_(at_loopback) {}
+      : ServerSession(context, id),
+        at_loopback_(at_loopback),
+        has_shown_token_(!context.tokens.are_used()) {}
 
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
@@ -35,6 +37,7 @@ class HttpSession final : public ServerSession {
   bool holds_outlive_it() const override { return true; }
   bool may_be_silent() override { return blocked(); }
   std::uint64_t request_under_way() const override { return parser_ == nullptr ? 0 : requests_; }
+  bool has_proved() const override { return has_shown_token_ && !is_foreign_; }
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(const ReportPiece& piece, std::string& out) override;
@@ -124,6 +127,7 @@ class HttpSession final : public ServerSession {
   std::uint64_t requests_ = 0;
   State state_ = State::listening;
   bool is_foreign_ = false;
+  bool has_shown_token_;  // with one of its requests, or none is asked for
   bool listens_ = false;  // to signals
   Exchange exchange_;
 };

@@ -20,14 +20,19 @@ LineSession::LineSession(SessionContext& context, SessionId id)
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
+  is_inside_request_ = false;
   while (may_take_more(taken)) {
     const LineFramer::Framed framed = framer_.next(unread.substr(taken));
-    if (framed.status == LineFramer::Status::incomplete) break;
+    if (framed.status == LineFramer::Status::incomplete) {
+      is_inside_request_ = taken < unread.size();
+      break;
+    }
     if (framed.status == LineFramer::Status::line_too_long) {
       refuse(Violation::line_too_long, out);
       break;
     }
     taken += framed.size;
+    ++requests_;
     context_.stats.line_requests.add();
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
     if (is_too_late(parsed)) {

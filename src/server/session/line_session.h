@@ -23,6 +23,10 @@ class LineSession final : public ServerSession {
   bool needs_peer() const override { return blocked_on_ == BlockedOn::wait; }
   bool holds_outlive_it() const override { return !context_.options.auto_release_on_disconnect; }
   bool may_be_silent() override;
+  std::uint64_t request_under_way() const override {
+    return is_inside_request_ && !blocked() ? requests_ + 1 : 0;
+  }
+  bool has_proved() const override { return phase_ == Phase::open; }
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(const ReportPiece& piece, std::string& out) override;
@@ -63,6 +67,8 @@ class LineSession final : public ServerSession {
   Duration lease(const LineRequest& request) const;
 
   LineFramer framer_;
+  std::uint64_t requests_ = 0;      // that came whole
+  bool is_inside_request_ = false;  // the next has begun
   Phase phase_;
   BlockedOn blocked_on_ = BlockedOn::nothing;
   Command waiting_command_ = Command::acquire;  // that waits, or did

@@ -87,9 +87,11 @@ class ServerSession {
   virtual bool holds_outlive_it() const { return false; }
   // Whether silence is no reason to close it.
   virtual bool may_be_silent() = 0;
-  // The number of the request that has begun and must be whole within the read timeout; 0: none,
-  // or only the time between two bytes counts.
-  virtual std::uint64_t request_under_way() const { return 0; }
+  // The number of the request that has begun and is not whole, which it must be within the read
+  // timeout; 0: none, or it waits behind one that blocks.
+  virtual std::uint64_t request_under_way() const = 0;
+  // Whether its client may be here: it has presented the auth token, where one is asked for.
+  virtual bool has_proved() const = 0;
 
   // Ends what blocks: the wait, the report that was asked for, with its last piece, or the signal
   // that had to wait.

@@ -50,6 +50,8 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
 
   SessionContext& context() { return context_; }
   std::size_t size() const { return sessions_.size(); }
+  // Null: it is gone.
+  Transport* find(SessionId id) const;
 
   // A client has come. The session must have been made for this host's context().
   Transport& open(std::unique_ptr<ServerSession> session, std::unique_ptr<Transport> transport);
@@ -162,7 +164,6 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   void take_back_unsent(Transport& hosted);
   bool is_nobodys(const Transport& hosted) const;
 
-  Transport* find(SessionId id) const;
   Transport* find_open(SessionId id) const;
   template <typename Call>
   void let_speak(Transport& hosted, Call call);

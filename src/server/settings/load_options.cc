@@ -89,6 +89,8 @@ Options options_of(const Settings& settings) {
   options.tls_client_ca = settings.text("tls-client-ca");
   options.auth_token = settings.text("auth-token");
   options.auth_token_file = settings.text("auth-token-file");
+  options.auth_timeout = settings.seconds("auth-timeout");
+  options.max_unauthenticated = whole("max-unauthenticated");
   options.wal = settings.text("wal");
   // `always` is no interval.
   options.wal_sync = config::parse_interval(settings.text("wal-sync")).value_or(Duration::zero());
@@ -102,6 +104,10 @@ Options options_of(const Settings& settings) {
   if (find_option(settings.table(), "etcd") != nullptr) add_cluster(settings, options);
   return options;
 }
+
+// Of the descriptors: for the journal, its snapshots, ports and etcd; and for each loop.
+constexpr std::uint64_t kReservedFiles = 64;
+constexpr std::uint64_t kFilesPerThread = 4;
 
 // Fewer characters can be tried one after the other.
 constexpr std::size_t kTokenSizeMin = 16;
@@ -145,10 +151,27 @@ class Loader {
     if (std::string& threads = settings_.value("threads").text; threads.empty()) {
       threads = std::to_string(std::clamp(environment_.cores, 1U, kThreadsMax));
     }
+    derive_connections();
     if (std::string& metrics = settings_.value("metrics").text; metrics.empty()) {
       metrics = settings_.text("http-addr").empty() ? "false" : "true";
     }
     if (settings_.is_on("debug")) apply_debug();
+  }
+
+  // Of descriptors some are for files, ports and loops. Strangers get no more than half of the
+  // connections, so that they cannot keep the others out.
+  void derive_connections() {
+    const std::uint64_t files = environment_.files_max;
+    const std::uint64_t reserve = kReservedFiles + kFilesPerThread * settings_.whole("threads");
+    std::string& connections = settings_.value("max-connections").text;
+    if (connections.empty()) {
+      connections = std::to_string(
+          std::clamp<std::uint64_t>(files - std::min(reserve, files / 2), 1, UINT32_MAX));
+    }
+    const std::uint64_t half = settings_.whole("max-connections") / 2;
+    std::string& strangers = settings_.value("max-unauthenticated").text;
+    if (settings_.is_given("max-unauthenticated") || half == 0) return;
+    strangers = std::to_string(std::min(half, settings_.whole("max-unauthenticated")));
   }
 
   // --debug is --log-level debug, from wherever it came: a level from a higher source wins.

@@ -184,6 +184,21 @@ TEST(LoadOptions, DerivesWhatFollows) {
   EXPECT_TRUE(machine.load({"--http-addr=:80"}).options.metrics);
   EXPECT_FALSE(machine.load({"--http-addr=:80", "--no-metrics"}).options.metrics);
 
+  machine = {.cores = 2, .files_max = 20'000};
+  EXPECT_EQ(machine.load().options.max_connections, 20'000U - 64 - 2 * 4);
+  EXPECT_EQ(machine.load({"--threads=4"}).options.max_connections, 20'000U - 64 - 4 * 4);
+  EXPECT_EQ(machine.load({"--max-connections=0"}).options.max_connections, 0U);
+  EXPECT_EQ(machine.load({"--max-connections=0"}).options.max_unauthenticated, 1000U);
+  EXPECT_EQ(machine.load().options.max_unauthenticated, 1000U);
+  EXPECT_EQ(machine.load({"--max-connections=500"}).options.max_unauthenticated, 250U);
+  EXPECT_EQ(machine.load({"--max-connections=500", "--max-unauthenticated=400"})
+                .options.max_unauthenticated,
+            400U);
+  machine.files_max = 100;  // what is reserved is no more than half
+  EXPECT_EQ(machine.load().options.max_connections, 50U);
+  machine.files_max = UINT64_MAX;  // as when there is no limit
+  EXPECT_EQ(machine.load().options.max_connections, UINT32_MAX);
+
   EXPECT_TRUE(machine.load().options.line_is_protected());
   EXPECT_FALSE(machine.load({"--auth-token=x"}).options.line_is_protected());
   EXPECT_FALSE(machine.load({"--host=0.0.0.0"}).options.line_is_protected());

@@ -86,14 +86,13 @@ using Variables = std::array<const char*, 2>;
 constexpr Nanoseconds kMayBeZero{0};
 constexpr Nanoseconds kMoreThanZero{1};
 
+constexpr std::string_view kLimitRule = "a whole number from 0 to 4294967295, where 0 is no limit";
+
 // A count of something, where 0 is no limit.
 constexpr Option limit(std::string_view name, const char* variable, std::string_view help,
                        std::string_view by_default = "0") {
   return whole(name, 0, UINT32_MAX,
-               {.variables = {variable},
-                .rule = "a whole number from 0 to 4294967295, where 0 is no limit",
-                .by_default = by_default},
-               help);
+               {.variables = {variable}, .rule = kLimitRule, .by_default = by_default}, help);
 }
 
 // Leases are told in whole seconds; 0 is no limit.
@@ -197,7 +196,10 @@ constexpr auto kKeys = in_group(
 constexpr auto kConnections = in_group(
     "Connections",
     std::to_array<Option>({
-        limit("max-connections", "DFLOCKD_MAX_CONNECTIONS",
+        whole("max-connections", 0, UINT32_MAX,
+              {.variables = {"DFLOCKD_MAX_CONNECTIONS"},
+               .rule = kLimitRule,
+               .default_note = "what the limit on open files allows, less a reserve"},
               "How many connections there may be; further ones are closed at once."),
         limit("max-connections-per-ip", "DFLOCKD_MAX_CONNECTIONS_PER_IP",
               "Likewise, from one address."),
@@ -206,7 +208,8 @@ constexpr auto kConnections = in_group(
         limit("max-watchers", "DFLOCKD_MAX_WATCHERS",
               "How many streams of events there may be: GET /v1/events.", "1000"),
         time("read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kMoreThanZero, "23",
-             "How long a connection may be silent within a request, or while it owns nothing."),
+             "How long a request may take from its first byte to its last, and how long a "
+             "connection that owns nothing may be silent."),
         time("write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kMayBeZero, "5",
              "How long a reply may stay unsent before the connection is closed; 0 is no limit."),
         time("shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, kMayBeZero, "30",
@@ -244,6 +247,15 @@ constexpr auto kAccess = in_group(
             "The file that holds the auth token; space around it does not count. Of two lines both "
             "are good, so that clients change one after the other. SIGHUP reads it "
             "again."),
+        time("auth-timeout", {"DFLOCKD_AUTH_TIMEOUT_S"}, kMoreThanZero, "10",
+             "How long a new connection has for its TLS handshake and, where one is asked for, to "
+             "present a good auth token."),
+        whole("max-unauthenticated", 0, UINT32_MAX,
+              {.variables = {"DFLOCKD_MAX_UNAUTHENTICATED"},
+               .rule = kLimitRule,
+               .by_default = "1000"},
+              "How many connections there may be that have not done so; the one that came first is "
+              "closed for one more. When not given, at most half of --max-connections."),
     }));
 
 constexpr auto kDurability = in_group(

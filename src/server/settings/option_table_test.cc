@@ -37,7 +37,10 @@ const struct {
     {"max-holds", {"DFLOCKD_MAX_HOLDS"}, "10000000", ""},
     {"max-holds-per-client", {"DFLOCKD_MAX_HOLDS_PER_CLIENT"}, "0", ""},
     {"max-lease-ttl", {"DFLOCKD_MAX_LEASE_TTL_S"}, "0", ""},
-    {"max-connections", {"DFLOCKD_MAX_CONNECTIONS"}, "0", ""},
+    {"max-connections",
+     {"DFLOCKD_MAX_CONNECTIONS"},
+     "what the limit on open files allows, less a reserve",
+     ""},
     {"max-connections-per-ip", {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, "0", ""},
     {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "10000", ""},
     {"max-watchers", {"DFLOCKD_MAX_WATCHERS"}, "1000", ""},
@@ -52,6 +55,8 @@ const struct {
     {"tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, "none", ""},
     {"auth-token", {"DFLOCKD_AUTH_TOKEN"}, "none", ""},
     {"auth-token-file", {"DFLOCKD_AUTH_TOKEN_FILE"}, "none", ""},
+    {"auth-timeout", {"DFLOCKD_AUTH_TIMEOUT_S"}, "10", ""},
+    {"max-unauthenticated", {"DFLOCKD_MAX_UNAUTHENTICATED"}, "1000", ""},
     {"threads", {"DFLOCKD_THREADS"}, "the number of cores", ""},
     {"http-addr", {"DFLOCKD_HTTP_ADDR"}, "off", ":8080"},
     {"metrics", {"DFLOCKD_METRICS"}, "true when HTTP is on", "false"},
@@ -145,6 +150,8 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.max_subscriptions, plain.max_subscriptions);
   EXPECT_EQ(loaded.max_watchers, plain.max_watchers);
   EXPECT_EQ(loaded.read_timeout, plain.read_timeout);
+  EXPECT_EQ(loaded.auth_timeout, plain.auth_timeout);
+  EXPECT_EQ(loaded.max_unauthenticated, plain.max_unauthenticated);
   EXPECT_EQ(loaded.write_timeout, plain.write_timeout);
   EXPECT_EQ(loaded.shutdown_timeout, plain.shutdown_timeout);
   EXPECT_EQ(loaded.detailed_errors, plain.detailed_errors);
@@ -191,14 +198,14 @@ struct Rule {
 const Rule kRules[] = {
     {{"port"}, {"0", "1", "65535"}, {"65536", "-1", "", "http", "tcp://10.0.0.1:6388"}},
     {{"max-waiters", "max-connections", "max-connections-per-ip", "max-subscriptions",
-      "max-watchers"},
+      "max-watchers", "max-unauthenticated"},
      kCounts,
      kNotCounts},
     {{"max-holds", "max-holds-per-client"}, kCounts, kNotCounts},
     {{"max-lease-ttl"}, {"0", "1", "9223372036"}, {"-1", "0.5", "9223372037", "1h", ""}},
     {{"max-locks"}, {"1", "2147483647"}, {"0", "-1", "2147483648", "1,000", ""}},
     {{"threads"}, {"1", "256"}, {"0", "257", "-1", ""}},
-    {{"default-lease-ttl", "lease-sweep-interval", "gc-interval", "read-timeout"},
+    {{"default-lease-ttl", "lease-sweep-interval", "gc-interval", "read-timeout", "auth-timeout"},
      kSeconds,
      kNotSeconds + std::vector<std::string>{"0", "0.0", "0.000000000"}},
     {{"gc-max-idle", "write-timeout", "shutdown-timeout"},

@@ -53,7 +53,7 @@ struct Options {
   bool auto_release_on_disconnect = true;
 
   // Connections.
-  std::uint32_t max_connections = 0;
+  std::uint32_t max_connections = 0;  // as loaded: what descriptors allow, unless 0 was given
   std::uint32_t max_connections_per_ip = 0;
   std::uint32_t max_subscriptions = 10'000;
   std::uint32_t max_watchers = 1'000;
@@ -71,6 +71,8 @@ struct Options {
   std::string auth_token_file{};
   std::string secret{};  // the token, whichever of the two it came by; empty: no token is asked for
   std::string second_secret{};  // as good as the first, while it takes its place; from the file
+  Duration auth_timeout = std::chrono::seconds(10);
+  std::uint32_t max_unauthenticated = 1000;  // 0: no limit
 
   // Durability.
   std::string wal{};    // a directory; empty: nothing is kept

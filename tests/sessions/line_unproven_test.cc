@@ -1,0 +1,111 @@
+// How long a connection may be without proof, and how many of them there may be.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/line_client.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kAuthTimeout = 1s;
+const std::string kProof = request("auth", "", "open sesame");
+
+Options guarded_options() {
+  Options options = line_options();
+  options.secret = options.auth_token = "open sesame";
+  options.auth_timeout = kAuthTimeout;
+  return options;
+}
+
+TEST(LineUnproven, WhoDoesNotAuthenticateInTimeIsClosed) {
+  LineServer server(guarded_options());
+  for (const char* first : {"", "auth\n\nopen"}) {
+    const auto began = SteadyClock::now();
+    LineClient client = server.connect();
+    client.send(first);
+    EXPECT_EQ(client.read_line(), "error_auth");
+    EXPECT_GE(SteadyClock::now(), began + kAuthTimeout);
+    EXPECT_EQ(client.read_line(), kEnd);
+  }
+}
+
+TEST(LineUnproven, AByteNowAndThenDoesNotProlongIt) {
+  LineServer server(guarded_options());
+  const auto began = SteadyClock::now();
+  LineClient client = server.connect();
+  client.send("auth\n\n");
+  std::atomic<bool> over{false};
+  std::thread trickle([&] {
+    while (!over && client.send("x")) std::this_thread::sleep_for(20ms);
+  });
+  EXPECT_EQ(client.read_line(), "error_auth");
+  EXPECT_GE(SteadyClock::now(), began + kAuthTimeout);
+  over = true;
+  trickle.join();
+}
+
+TEST(LineUnproven, WhoHasAuthenticatedStays) {
+  LineServer server(guarded_options());
+  LineClient client = server.connect();
+  ASSERT_EQ(client.ask(kProof), "ok");
+  std::this_thread::sleep_for(kAuthTimeout + 2s);
+  EXPECT_EQ(client.ask(request("ping", "", "")), "ok");
+}
+
+TEST(LineUnproven, WithoutATokenThereIsNothingToProve) {
+  Options options = guarded_options();
+  options.secret = options.auth_token = "";
+  options.max_unauthenticated = 1;
+  LineServer server(options);
+  std::vector<LineClient> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(server.connect());
+  std::this_thread::sleep_for(kAuthTimeout + 2s);
+  for (LineClient& client : clients) EXPECT_EQ(client.ask(request("ping", "", "")), "ok");
+}
+
+// On one loop, so that it is known who comes first.
+TEST(LineUnproven, WhoCameFirstMakesRoom) {
+  Options options = guarded_options();
+  options.auth_timeout = 60s;
+  options.threads = 1;
+  options.max_unauthenticated = 3;
+  LineServer server(options);
+  LineClient proven = server.connect();
+  ASSERT_EQ(proven.ask(kProof), "ok");
+  LineClient first = server.connect();
+  LineClient second = server.connect();
+  LineClient third = server.connect();
+  LineClient last = server.connect();
+  EXPECT_EQ(last.ask(kProof), "ok");
+  const std::string end = first.read_line();
+  EXPECT_TRUE(end == kEnd || end == kReset) << end;
+  EXPECT_EQ(second.ask(kProof), "ok");
+  EXPECT_EQ(third.ask(kProof), "ok");
+  EXPECT_EQ(proven.ask(request("ping", "", "")), "ok");
+}
+
+// They wait out their pause, and count meanwhile.
+TEST(LineUnproven, WhoIsRefusedCountsUntilItIsGone) {
+  Options options = guarded_options();
+  options.threads = 1;
+  options.max_unauthenticated = 1;
+  LineServer server(options);
+  for (int i = 0; i < 20; ++i) {
+    LineClient guess = server.connect();
+    EXPECT_EQ(guess.ask(request("auth", "", "open")), "error_auth");
+    LineClient honest = server.connect();
+    EXPECT_EQ(honest.ask(kProof), "ok");
+    const std::string end = guess.read_line(90ms);
+    EXPECT_NE(end, kSilence);  // it was not given its pause
+  }
+}
+
+}  // namespace
+}  // namespace lockd
