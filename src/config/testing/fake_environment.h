@@ -1,6 +1,7 @@
 // An environment that a test makes up: variables and files, as settings see them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -12,6 +13,7 @@ struct FakeEnvironment {
   std::map<std::string, std::string> variables = {};
   std::map<std::string, FileText> files = {};
   unsigned cores = 4;
+  std::uint64_t memory = std::uint64_t{8} << 30;
 
   // Valid for as long as this is there.
   Environment environment() const {
@@ -27,7 +29,8 @@ struct FakeEnvironment {
                              ? FileText{.error = "No such file or directory", .missing = true}
                              : found->second;
                 },
-            .cores = cores};
+            .cores = cores,
+            .memory = memory};
   }
 };
 

@@ -19,6 +19,7 @@ using config::Note;
 using config::Option;
 using config::seconds;
 using config::Section;
+using config::size;
 using config::text;
 using config::whole;
 
@@ -182,6 +183,13 @@ constexpr auto kConnections = in_group(
               "Likewise, from one address."),
         limit("max-subscriptions", "DFLOCKD_MAX_SUBSCRIPTIONS",
               "How many subscriptions one connection may have."),
+        size("max-buffer-memory", 0,
+             {.variables = {"DFLOCKD_MAX_BUFFER_MEMORY"},
+              .rule = "a number of bytes, or one with KiB, MiB or GiB, where 0 is no limit",
+              .default_note = "a quarter of the memory, at most 1GiB"},
+             "How much memory all connections together may have for input that is not read yet, "
+             "output that is not sent yet, and bodies. Over it new bodies are refused, and the "
+             "connections that have most are closed."),
         time("read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kMoreThanZero, "23",
              "How long a connection may be silent within a request, or while it owns nothing."),
         time("write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kMayBeZero, "5",

@@ -1,6 +1,7 @@
 // A machine that a test makes up, as load_options() sees it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,9 +17,10 @@ struct FakeEnvironment {
   std::map<std::string, std::string> variables = {};
   std::map<std::string, config::FileText> files = {};
   unsigned cores = 4;
+  std::uint64_t memory = std::uint64_t{8} << 30;
 
   Loaded load(const std::vector<const char*>& arguments = {}) const {
-    const config::FakeEnvironment machine{variables, files, cores};
+    const config::FakeEnvironment machine{variables, files, cores, memory};
     return load_options(flavour, arguments, machine.environment());
   }
 
