@@ -50,7 +50,8 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       hub(options.max_subscriptions),
       admission(options.max_connections, options.max_connections_per_ip),
       tls(options),
-      tokens(options) {}
+      tokens(options),
+      buffers(options.max_buffer_memory) {}
 
 std::string_view ServerContext::why_not_ready() const {
   return lockd::why_not_ready(draining, engine);

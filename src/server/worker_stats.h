@@ -23,6 +23,9 @@ struct WorkerStats {
   Counter signals_delivered;
   Counter connections_accepted;
   Counter connections_refused;
+  Counter connections_cut_for_memory;
+  Counter line_auth_failures;
+  Counter http_auth_failures;
   std::array<Counter, kViolationCodes> violations;  // by code
   std::array<std::array<Counter, kCountedStatuses.size() + 1>, kHttpCalls> http_requests;
 

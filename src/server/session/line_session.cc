@@ -180,7 +180,12 @@ bool LineSession::signalled(const Signal& signal, std::string& out) {
 }
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
-  if (!context_.tokens.accept(request.text)) return refuse(Violation::none, out);
+  if (!context_.tokens.accept(request.text)) {
+    context_.stats.line_auth_failures.add();
+    refuse(Violation::none, out);
+    pause_ = Pause::wrong_secret;
+    return;
+  }
   phase_ = Phase::open;
   write_status(out, kStatusOk);
 }
@@ -200,11 +205,13 @@ void LineSession::publish(const LineRequest& request, std::string& out) {
   const auto reached = context_.host.publish(id(), request.key, request.text);
   if (reached) return write_count(out, *reached);
   blocked_on_ = BlockedOn::signal;
+  signal_size_ = request.key.size() + request.text.size();
 }
 
 void LineSession::on_published(std::size_t reached, std::string& out) {
   if (blocked_on_ != BlockedOn::signal) return;
   blocked_on_ = BlockedOn::nothing;
+  signal_size_ = 0;
   write_count(out, reached);
 }
 
@@ -213,11 +220,17 @@ void LineSession::refuse(Violation violation, std::string& out) {
   if (phase_ == Phase::before_auth) {
     write_status(out, kStatusErrorAuth);
     fate_ = Fate::refused;
+    pause_ = Pause::not_served;
     return;
   }
   write_status(out, kStatusError);
   const bool goes_on = !context_.options.close_on_violation && leaves_framing_intact(violation);
   if (!goes_on) fate_ = Fate::closes;
+}
+
+void LineSession::end_pause(std::string&) {
+  pause_ = Pause::none;
+  fate_ = Fate::closes;
 }
 
 // While the server stops: what would take something, or wait for it. In a cluster everything.
@@ -262,6 +275,7 @@ void LineSession::end(bool keep_holds) {
   // Its place goes with the session; but it may have been granted meanwhile.
   if (keep_holds && needs_peer()) context_.host.abandon(*this);
   context_.batch.end_session(session_, keep_holds);
+  std::string().swap(held_signals_);
 }
 
 bool LineSession::may_be_silent() {

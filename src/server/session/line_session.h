@@ -23,6 +23,9 @@ class LineSession final : public ServerSession {
   bool needs_peer() const override { return blocked_on_ == BlockedOn::wait; }
   bool holds_outlive_it() const override { return !context_.options.auto_release_on_disconnect; }
   bool may_be_silent() override;
+  bool is_stranger() const override { return phase_ == Phase::before_auth; }
+  std::size_t buffered() const override { return ServerSession::buffered() + held_signals_.size(); }
+  void end_pause(std::string& out) override;
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(const ReportPiece& piece, std::string& out) override;

@@ -20,6 +20,7 @@
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
 #include "server/auth_tokens.h"
+#include "server/buffer_budget.h"
 #include "server/reports/report.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
@@ -45,6 +46,7 @@ struct HostSetup {
   std::function<void()> wake;
   bool keeps_holds = false;                 // over a restart of the server
   const ClusterJournal* cluster = nullptr;  // null: the server is on its own
+  const BufferBudget* buffers = nullptr;    // of all connections; null: none is kept
 };
 
 // What the sessions of one host share. Outlives them.
@@ -67,7 +69,13 @@ class ServerSession {
   enum class Fate : std::uint8_t {
     open,
     closes,
-    refused,  // not let in: close, but not at once
+    refused,  // not let in: what it says is dropped, and it is closed after a pause
+  };
+  // Why it has to wait, for as long as the transport says: see end_pause().
+  enum class Pause : std::uint8_t {
+    none,
+    not_served,    // whatever it says
+    wrong_secret,  // longer, for one who has tried often
   };
 
   virtual ~ServerSession() = default;
@@ -91,6 +99,14 @@ class ServerSession {
   // The number of the request that has begun and must be whole within the read timeout; 0: none,
   // or only the time between two bytes counts.
   virtual std::uint64_t request_under_way() const { return 0; }
+
+  // Who has to show an auth token, and has not: little is read of what it sends ahead.
+  virtual bool is_stranger() const = 0;
+  // The memory that it has for what has come, or is to be said, in bytes.
+  virtual std::size_t buffered() const { return signal_size_; }
+
+  // The pause is over: it is answered, or closed.
+  virtual void end_pause(std::string& out) = 0;
 
   // Ends what blocks: the wait, the report that was asked for, with its last piece, or the signal
   // that had to wait.
@@ -130,6 +146,7 @@ class ServerSession {
   const Wait& wait() const { return wait_; }
 
   Fate fate() const { return fate_; }
+  Pause pause() const { return pause_; }
   // The rule that was broken last.
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
@@ -154,6 +171,8 @@ class ServerSession {
   Session session_;
   Wait wait_;
   Fate fate_ = Fate::open;
+  Pause pause_ = Pause::none;
+  std::size_t signal_size_ = 0;  // of the one that has to wait
   Violation violation_ = Violation::none;
 };
 
