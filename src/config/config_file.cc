@@ -120,7 +120,7 @@ std::string entry_text(const Option& option, const Settings::Value& value) {
   } else if (option.name == "config") {
     line = "# " + name + ": " + toml_string(value.text);  // not for a file to say
   } else {
-    line = name + " = " + (option.kind >= Kind::text ? toml_string(value.text) : value.text);
+    line = name + " = " + (option.kind >= Kind::size ? toml_string(value.text) : value.text);
   }
   line.resize(std::max(line.size() + 2, kOriginColumn), ' ');
   return line + "# " + value.origin.name + '\n';

@@ -1,4 +1,4 @@
-// What a program's settings read from its environment: variables, files, cores, limits.
+// What a program's settings read from its environment: variables, files, cores, memory, limits.
 //
 // For main, which passes those of the process, and for tests, which pass their own. Used by one
 // thread, at the start, before others could change the environment.
@@ -25,9 +25,16 @@ struct Environment {
   std::function<FileText(const std::string& path)> read_file;
   unsigned cores = 1;
   std::uint64_t files_max = 1024;  // how many it may have open
+  std::uint64_t memory = 0;        // bytes that this process may use; 0: it is not known
 };
 
 Environment process_environment();
+
+// What is left of the machine's memory under the limits of the control groups that a process is in
+// (version 2 or 1), by what files such as /proc/self/cgroup say. The limit of a group above counts
+// too.
+std::uint64_t memory_within(std::uint64_t machine,
+                            const std::function<FileText(const std::string& path)>& read_file);
 
 // Moves the variable's value away from where others can read it: /proc shows the memory that the
 // environment of a process began in, to its children too. It is found by its name as before.

@@ -44,6 +44,17 @@ std::optional<std::string> kept_seconds(const Option& option, std::string_view t
   return print_seconds(*time);
 }
 
+std::string size_rule(const Option& option) {
+  const std::string min = option.min == 0 ? "" : ", at least " + print_size(option.min);
+  return "a number of bytes, or one with KiB, MiB or GiB" + min;
+}
+
+std::optional<std::string> kept_size(const Option& option, std::string_view text) {
+  const auto size = parse_size(text);
+  if (!size || *size < option.min || *size > option.max) return std::nullopt;
+  return print_size(*size);
+}
+
 std::optional<std::string> kept_word(const Option& option, std::string_view text) {
   const auto words = words_of(option.choices);
   if (std::find(words.begin(), words.end(), text) == words.end()) return std::nullopt;
@@ -121,6 +132,7 @@ std::string rule_of(const Option& option) {
       return "a whole number from " + std::to_string(option.min) + " to " +
              std::to_string(option.max);
     case Kind::seconds: return seconds_rule(option);
+    case Kind::size: return size_rule(option);
     case Kind::text: return "a text that is not empty";
     case Kind::file: return "the name of a file";
     case Kind::directory: return "the name of a directory";
@@ -140,6 +152,7 @@ std::optional<std::string> kept_text(const Option& option, std::string_view text
       return number ? std::optional(std::to_string(*number)) : std::nullopt;
     }
     case Kind::seconds: return kept_seconds(option, text);
+    case Kind::size: return kept_size(option, text);
     case Kind::text:
     case Kind::file:
     case Kind::directory: break;

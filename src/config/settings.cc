@@ -157,6 +157,10 @@ Nanoseconds Settings::seconds(std::string_view name) const {
   return parse_seconds(text(name)).value_or(Nanoseconds::zero());
 }
 
+std::uint64_t Settings::size(std::string_view name) const {
+  return parse_size(text(name)).value_or(0);
+}
+
 std::string Settings::named(std::string_view name) const {
   return "--" + std::string(name) + " from " + value(name).origin.name;
 }

@@ -48,6 +48,7 @@ class Settings {
   // 0 when it is not set.
   std::uint64_t whole(std::string_view name) const;
   Nanoseconds seconds(std::string_view name) const;
+  std::uint64_t size(std::string_view name) const;
   // "--tls-key from DFLOCKD_TLS_KEY": for messages.
   std::string named(std::string_view name) const;
 

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 #include "base/text.h"
@@ -12,6 +13,13 @@ namespace {
 
 constexpr unsigned kSecondPlaces = 9;  // in nanoseconds
 constexpr unsigned kMillisecondPlaces = 6;
+
+struct SizeUnit {
+  std::string_view name;
+  unsigned bits;
+};
+constexpr auto kSizeUnits =
+    std::to_array<SizeUnit>({{"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"", 0}});
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -150,6 +158,26 @@ std::optional<Nanoseconds> parse_interval(std::string_view text) {
 std::string print_interval(Nanoseconds time) {
   if (time % std::chrono::seconds(1) == Nanoseconds::zero()) return print_seconds(time) + "s";
   return print_decimal(static_cast<std::uint64_t>(time.count()), kMillisecondPlaces) + "ms";
+}
+
+// What is not whole in bytes is refused, as with every other number.
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  constexpr unsigned kPlaces = 3;
+  constexpr std::uint64_t kThousand = 1000;
+  const auto unit = *std::find_if(kSizeUnits.begin(), kSizeUnits.end(),
+                                  [&](const SizeUnit& one) { return text.ends_with(one.name); });
+  const auto thousandths = parse_decimal(text.substr(0, text.size() - unit.name.size()), kPlaces);
+  if (!thousandths || *thousandths > UINT64_MAX >> unit.bits) return std::nullopt;
+  const std::uint64_t scaled = *thousandths << unit.bits;
+  return scaled % kThousand == 0 ? std::optional(scaled / kThousand) : std::nullopt;
+}
+
+std::string print_size(std::uint64_t bytes) {
+  const auto unit = *std::find_if(kSizeUnits.begin(), kSizeUnits.end(), [&](const SizeUnit& one) {
+    const bool is_whole = bytes % (std::uint64_t{1} << one.bits) == 0;
+    return one.bits == 0 || (bytes != 0 && is_whole);
+  });
+  return std::to_string(bytes >> unit.bits) + std::string(unit.name);
 }
 
 std::optional<std::string> parse_host(std::string_view text) {

@@ -1,5 +1,5 @@
-// Text to value and back: the one parser of numbers, times, booleans and addresses for the settings
-// of every program.
+// Text to value and back: the one parser of numbers, times, sizes, booleans and addresses for the
+// settings of every program.
 //
 // What parse_*() makes of a text, print_*() writes so that it parses to the same value. No parser
 // is lenient: no spaces, no signs, nothing left over. Pure functions.
@@ -42,6 +42,10 @@ std::string print_seconds(Nanoseconds time);
 // With a unit: "10ms", "1.5s".
 std::optional<Nanoseconds> parse_interval(std::string_view text);
 std::string print_interval(Nanoseconds time);
+
+// Bytes: "512", "16KiB", "1.5GiB". Printed in the largest unit that leaves it whole.
+std::optional<std::uint64_t> parse_size(std::string_view text);
+std::string print_size(std::uint64_t bytes);
 
 // An IPv4 or IPv6 address, the latter with or without brackets, or a host name. Whether the name
 // resolves is seen when it is used.

@@ -57,6 +57,21 @@ TEST(Values, ArePrintedAsTheyAreRead) {
   }
 }
 
+TEST(Values, SizesHaveUnitsOfTwoToTheTenth) {
+  EXPECT_EQ(parse_size("0"), 0U);
+  EXPECT_EQ(parse_size("512"), 512U);
+  EXPECT_EQ(parse_size("16KiB"), 16U * 1024);
+  EXPECT_EQ(parse_size("1.5MiB"), 1536U * 1024);
+  EXPECT_EQ(parse_size("4GiB"), std::uint64_t{4} << 30);
+  for (const char* bad : {"", "KiB", "-1", "1.5", "0.001KiB", "1KB", "1kib", "1 KiB", "1K", "1B",
+                          "KiB1", "99999999999GiB", "1e30"}) {
+    EXPECT_EQ(parse_size(bad), std::nullopt) << bad;
+  }
+  for (const char* text : {"0", "1", "1000", "1KiB", "1025", "1536KiB", "256MiB", "1GiB"}) {
+    EXPECT_EQ(print_size(*parse_size(text)), text);
+  }
+}
+
 TEST(Values, BooleansAreWords) {
   for (const char* word : {"true", "TRUE", "1", "yes", "Yes", "on", "oN"}) {
     EXPECT_EQ(parse_bool(word), true) << word;

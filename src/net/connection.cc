@@ -24,6 +24,10 @@ void give_back(std::string& buffer) {
   if (buffer.capacity() > kKeptCapacity) buffer.shrink_to_fit();
 }
 
+std::size_t memory_of(const std::string& buffer) {
+  return buffer.capacity() > kKeptCapacity ? buffer.capacity() : 0;
+}
+
 // A peer whose machine or network is gone says nothing any more, and its locks and places would
 // wait for it: the system's own patience is two hours. Here it is given up after 45 s.
 constexpr int kSilentSeconds = 20;  // then it is probed
@@ -86,7 +90,7 @@ void Connection::on_ready(unsigned events) {
 
 bool Connection::wants_input() const {
   if (state_ == State::lingering) return true;
-  return state_ == State::open && !held_back_ && unread_size() < kUnreadMax &&
+  return state_ == State::open && !held_back_ && unread_size() < unread_max_ &&
          unsent_size() < kUnsentMax;
 }
 
@@ -105,7 +109,8 @@ void Connection::do_slow_work() {
 // Into memory that all connections share: while it is idle it needs none.
 void Connection::read_now() {
   auto& scratch = loop_.scratch();
-  const ssize_t size = ::recv(socket_.get(), scratch.data(), scratch.size(), 0);
+  const std::size_t room = std::min(scratch.size(), unread_max_ - unread_size());
+  const ssize_t size = ::recv(socket_.get(), scratch.data(), room, 0);
   if (size == 0) return end_input();
   if (size < 0) {
     if (errno != EAGAIN && errno != EINTR) return break_off();
@@ -114,7 +119,7 @@ void Connection::read_now() {
   }
   const std::string_view bytes(scratch.data(), static_cast<std::size_t>(size));
   // A short read took all there was, and what comes next will be told of.
-  readable_ = hung_up_ || bytes.size() == scratch.size();
+  readable_ = hung_up_ || bytes.size() == room;
   last_input_ = loop_.turn_time();
   receive(bytes);
   read_next_turn();
@@ -320,6 +325,15 @@ void Connection::close() {
   state_ = State::closed;
   loop_.unqueue(*this);
   socket_.reset();
+  give_back(input_);
+  dropped_ += output_.size();
+  give_back(output_);
+  consumed_ = sent_ = allowed_ = marked_ = 0;
+  if (tls_ != nullptr) give_back(tls_->sealed());
+}
+
+std::size_t Connection::buffered() const {
+  return memory_of(input_) + memory_of(output_) + (tls_ == nullptr ? 0 : memory_of(tls_->sealed()));
 }
 
 void Connection::check(Clock::time_point now) {

@@ -88,8 +88,10 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
 
   // Nothing is read until the handler takes more: a peer that leaves must be looked for.
   bool input_is_full() const {
-    return state_ == State::open && !input_ended_ && unread_size() >= kUnreadMax;
+    return state_ == State::open && !input_ended_ && unread_size() >= unread_max_;
   }
+  // How much is read of what the handler does not take: kUnreadMax, or this from now on.
+  void limit_unread(std::size_t bytes_max) { unread_max_ = bytes_max; }
   // Whether the peer is known to have closed or half-closed, here or by the system: asks it. What
   // it sent before may still be unread.
   bool peer_has_left() const;
@@ -101,6 +103,8 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
   std::size_t unsent_size() const {
     return output_.size() - sent_ + (tls_ == nullptr ? 0 : tls_->sealed().size());
   }
+  // The memory of both, but for the little that an idle connection keeps.
+  std::size_t buffered() const;
   // Unread input will be offered to the handler again, by itself.
   bool input_pending() const { return unread_size() > 0 && (held_back_ || resuming_); }
   // Whether what the peer says is heard now: not while it has yet to take much of its output.
@@ -161,6 +165,7 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
   bool held_back_ = false;  // unread input waits until output is sent
   bool resuming_ = false;   // it will be offered in a later turn
   int operations_ = 0;
+  std::size_t unread_max_ = kUnreadMax;
   std::size_t consumed_ = 0;   // of input_
   std::size_t sent_ = 0;       // of wire()
   std::size_t allowed_ = 0;    // of output_, to be sent

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "protocol/line/line_framer.h"
 #include "server/log.h"
 #include "server/worker.h"
 
@@ -14,8 +15,8 @@ using namespace std::chrono_literals;
 
 // How long to drain input before a close, so that the last reply is not lost to a reset.
 constexpr std::chrono::milliseconds kLinger = 1s;
-// Whoever is not let in is told at once and closed a little later: guessing takes time.
-constexpr std::chrono::milliseconds kRefusalDelay = 100ms;
+// What is read ahead of those who have not shown the auth token: the longest request that does.
+constexpr std::size_t kStrangersUnreadMax = 2 * (kLineSizeMax + 1) + kLongLineSizeMax + 1;
 // How far a listener may fall behind, and how much may pile up for one that is held up by the disk.
 constexpr std::uint32_t kSignalsUnsentMax = 1024;
 constexpr std::size_t kUnsentSignalsMax = 16 * Connection::kUnsentMax;
@@ -28,6 +29,8 @@ constexpr std::chrono::seconds kPingInterval = 15s;
 PeerEvent tls_failed(LogLevel::info, "TLS failed");
 PeerEvent slow_listener(LogLevel::info, "slow listener closed");
 PeerEvent broken_rule(LogLevel::info, "violation");
+PeerEvent authentication_failed(LogLevel::warn, "authentication failed");
+PeerEvent over_memory(LogLevel::warn, "connection closed: over --max-buffer-memory, it had most");
 
 }  // namespace
 
@@ -43,6 +46,7 @@ ClientConnection::ClientConnection(Worker& worker, Descriptor socket,
 
 ClientConnection::~ClientConnection() {
   if (is_unproven_) worker_.admission().forget(unproven_);
+  worker_.buffers().settle(*this, 0);
   worker_.gone(*this, protocol_, address_);
 }
 
@@ -56,6 +60,7 @@ void ClientConnection::start() {
     const auto first = worker_.admission().await_proof(unproven_);
     if (first) first->worker->make_room(first->session);
   }
+  limit_unread();
   connection_.start();
 }
 
@@ -81,18 +86,27 @@ void ClientConnection::end_without_proof() {
   host.finish(*this, SessionHost::Ender::server);
 }
 
+// Little is read ahead of whom nobody knows.
+void ClientConnection::limit_unread() {
+  connection_.limit_unread(session().has_proved() ? Connection::kUnreadMax : kStrangersUnreadMax);
+}
+
 // What comes in.
 
 std::size_t ClientConnection::on_input(std::string_view unread) {
   const std::size_t taken = worker_.host().receive(*this, unread);
   if (is_held_back()) connection_.hold_back_input();
+  limit_unread();
   const std::uint64_t under_way = session().request_under_way();
   if (std::exchange(request_, under_way) != under_way) request_since_ = worker_.loop().turn_time();
   look_for_proof();
   return taken;
 }
 
-void ClientConnection::on_all_sent() { worker_.host().continue_report(*this); }
+void ClientConnection::on_all_sent() {
+  settle();
+  worker_.host().continue_report(*this);
+}
 
 void ClientConnection::on_end_of_input() { worker_.host().peer_closed(*this); }
 
@@ -147,15 +161,35 @@ bool ClientConnection::has_room_for_signal() {
   return false;
 }
 
+// What is in its buffers now counts.
+void ClientConnection::settle() {
+  worker_.buffers().settle(*this, connection_.buffered() + session().buffered());
+}
+
 // A peer that is slow, or lingers, or is to be closed in a while, is looked at every tick.
 void ClientConnection::on_turn_end() {
   if (logged_violation_ == Violation::none) log_violation();
+  if (is_paused()) begin_pause();
+  settle();
   if (needs_watching() && !watched.linked()) worker_.watched().push_back(this);
 }
 
 void ClientConnection::close_gently() {
   connection_.close_gently(kLinger);
   on_turn_end();
+}
+
+void ClientConnection::close() {
+  connection_.close();
+  settle();
+}
+
+void ClientConnection::cut_for_memory() {
+  worker_.stats().connections_cut_for_memory.add();
+  over_memory.log(worker_.loop().turn_time(), {{"connection", std::to_string(session().id())},
+                                               {"peer", address_.to_string()},
+                                               {"bytes", std::to_string(bytes())}});
+  worker_.host().cut(*this);
 }
 
 void ClientConnection::on_session_end() {
@@ -177,9 +211,8 @@ void ClientConnection::log_violation() {
 
 void ClientConnection::check_silence(Connection::Clock::time_point now) {
   SessionHost& host = worker_.host();
-  if (is_unproven_ && now - connection_.opened() > worker_.options().auth_timeout) {
-    return end_without_proof();
-  }
+  const bool is_late = is_unproven_ && now - connection_.opened() > worker_.options().auth_timeout;
+  if (is_late && !is_paused()) return end_without_proof();  // a pause has an end of its own
   if (!connection_.established()) return;
   if (session().fate() != ServerSession::Fate::open) return;
   // Silence counts from when it is heard again, and it is not its own while it waits for the disk.
@@ -209,18 +242,32 @@ bool ClientConnection::watch(Connection::Clock::time_point now) {
   }
   const Duration write_timeout = worker_.options().write_timeout;
   if (write_timeout > 0s && connection_.stalled(now, write_timeout)) host.cut(*this);
-  if (!is_over() && is_refused() && refusal_is_over(now)) {
-    host.finish(*this, SessionHost::Ender::server);
+  if (!is_over() && is_paused()) {
+    begin_pause();
+    const bool is_begun = pause_until_ != Connection::Clock::time_point{};
+    if (is_begun && now >= pause_until_) {
+      pause_until_ = {};
+      host.end_pause(*this);
+    }
   }
+  settle();
   return needs_watching();
 }
 
-// Who is turned away hears of it once it can, and is closed a little later.
-bool ClientConnection::refusal_is_over(Connection::Clock::time_point now) {
-  if (!connection_.established()) return false;
-  connection_.flush();
-  if (close_at_ == Connection::Clock::time_point{}) close_at_ = now + kRefusalDelay;
-  return now >= close_at_;
+// From when it can hear that it is not let in.
+void ClientConnection::begin_pause() {
+  if (pause_until_ != Connection::Clock::time_point{} || !connection_.established()) return;
+  if (!is_corked()) connection_.flush();  // what was said before TLS was there
+  const auto now = Connection::Clock::now();
+  const bool has_failed = session().pause() == ServerSession::Pause::wrong_secret;
+  pause_until_ = now + (has_failed ? note_failure(now) : FailedAttempts::kPause);
+}
+
+Connection::Clock::duration ClientConnection::note_failure(Connection::Clock::time_point now) {
+  authentication_failed.log(now, {{"connection", std::to_string(session().id())},
+                                  {"peer", address_.to_string()},
+                                  {"protocol", protocol_ == Protocol::line ? "line" : "http"}});
+  return worker_.failed_attempts().add(address_, now);
 }
 
 }  // namespace lockd

@@ -14,13 +14,16 @@
 #include "base/list.h"
 #include "net/connection.h"
 #include "server/admission.h"
+#include "server/buffer_budget.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
 
 class Worker;
 
-class ClientConnection final : public Transport, private Connection::Handler {
+class ClientConnection final : public Transport,
+                               public BufferLedger::Account,
+                               private Connection::Handler {
  public:
   // `tls` may be null: plain text.
   ClientConnection(Worker& worker, Descriptor socket, std::unique_ptr<TlsChannel> tls,
@@ -39,7 +42,10 @@ class ClientConnection final : public Transport, private Connection::Handler {
   // Every tick, while it needs to be watched. False when that is over.
   bool watch(Connection::Clock::time_point now);
 
-  ListHook<ClientConnection> watched;  // it is slow, paused, lingering or refused
+  // All connections have too much in buffers, and this one has most.
+  void cut_for_memory();
+
+  ListHook<ClientConnection> watched;  // it is slow, paused or lingering
   ListHook<ClientConnection> round;    // all whose sessions go on, in the order of their checks
 
  private:
@@ -60,7 +66,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
   void on_turn_end() override;
   void on_session_end() override;
   void close_gently() override;
-  void close() override { connection_.close(); }
+  void close() override;
   bool is_idle() const override { return connection_.idle(); }
 
   // Of Connection::Handler.
@@ -70,14 +76,17 @@ class ClientConnection final : public Transport, private Connection::Handler {
   void on_end_of_input() override;
   void on_broken() override;
 
-  bool is_refused() const { return session().fate() == ServerSession::Fate::refused; }
+  bool is_paused() const { return session().pause() != ServerSession::Pause::none; }
   bool needs_watching() const {
-    return connection_.needs_watching() || (!is_over() && is_refused());
+    return connection_.needs_watching() || (!is_over() && is_paused());
   }
   void look_for_proof();
   void end_without_proof();
   void log_violation();
-  bool refusal_is_over(Connection::Clock::time_point now);
+  void limit_unread();
+  void settle();
+  void begin_pause();
+  Connection::Clock::duration note_failure(Connection::Clock::time_point now);
 
   Worker& worker_;
   const Protocol protocol_;
@@ -91,7 +100,7 @@ class ClientConnection final : public Transport, private Connection::Handler {
   Connection::Clock::time_point last_reply_{};     // to a request that had blocked
   Connection::Clock::time_point request_since_{};  // when the request that is under way began
   Connection::Clock::time_point last_ping_{};
-  Connection::Clock::time_point close_at_{};  // when it was not let in
+  Connection::Clock::time_point pause_until_{};  // while it is paused, once that can be told
 };
 
 }  // namespace lockd

@@ -57,6 +57,7 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
                  .unproven = options.max_unauthenticated}),
       tls(options),
       tokens(options),
+      buffers(options.max_buffer_memory),
       reports([this](const ReportRequest& request) { return make_report(*this, request); }) {}
 
 std::string_view ServerContext::why_not_ready() const {

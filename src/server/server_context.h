@@ -14,6 +14,8 @@
 #include "replication/cluster_journal.h"
 #include "server/admission.h"
 #include "server/auth_tokens.h"
+#include "server/buffer_budget.h"
+#include "server/failed_attempts.h"
 #include "server/reports/report_threads.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
@@ -53,6 +55,8 @@ struct ServerContext {
   Admission admission;
   TlsIdentity tls;
   AuthTokens tokens;
+  FailedAttempts failed_attempts;
+  BufferBudget buffers;
   std::atomic<SessionId> last_session{0};
   std::atomic<bool> draining{false};
   std::atomic<bool> disk_hangs{false};                     // and the log has it

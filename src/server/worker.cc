@@ -41,7 +41,10 @@ bool is_at_loopback(int socket) {
 }  // namespace
 
 Worker::Worker(ServerContext& server)
-    : server_(server), stats_(server.add_worker_stats()), host_(host_setup()) {
+    : server_(server),
+      stats_(server.add_worker_stats()),
+      buffers_(server.buffers),
+      host_(host_setup()) {
   host_.context().date = http_date();
 }
 
@@ -59,11 +62,29 @@ HostSetup Worker::host_setup() {
           .reports = server_.reports.queue(),
           .wake = [this] { loop_.post([] {}); },  // the end of the turn does the rest
           .keeps_holds = has_journal(),
-          .cluster = server_.cluster.get()};
+          .cluster = server_.cluster.get(),
+          .buffers = &server_.buffers};
 }
 
 void Worker::start() {
-  thread_ = std::thread([this] { loop_.run([this] { host_.end_turn(); }, [this] { tick(); }); });
+  const auto end_turn = [this] {
+    host_.end_turn();
+    cut_largest();
+  };
+  thread_ = std::thread([this, end_turn] { loop_.run(end_turn, [this] { tick(); }); });
+}
+
+// Over the budget of buffers those that have most are closed, a few in a turn. What they held is
+// released, and they themselves go, in the next.
+void Worker::cut_largest() {
+  constexpr int kCutsPerTurn = 16;
+  BufferLedger::Account* largest = buffers_.largest_over_budget();
+  if (largest == nullptr) return;
+  for (int cuts = 0; largest != nullptr && cuts < kCutsPerTurn; ++cuts) {
+    static_cast<ClientConnection&>(*largest).cut_for_memory();
+    largest = buffers_.largest_over_budget();
+  }
+  loop_.post([] {});
 }
 
 void Worker::drain() {

@@ -50,6 +50,8 @@ class Worker {
   bool has_journal() const { return server_.journal != nullptr; }
   WorkerStats& stats() { return stats_; }
   Admission& admission() { return server_.admission; }
+  BufferLedger& buffers() { return buffers_; }
+  FailedAttempts& failed_attempts() { return server_.failed_attempts; }
   using Watched = List<ClientConnection, &ClientConnection::watched>;
   Watched& watched() { return watched_; }
   using Round = List<ClientConnection, &ClientConnection::round>;
@@ -62,6 +64,7 @@ class Worker {
   void admit(Protocol protocol, Descriptor socket, const boost::asio::ip::address& address);
   void log_protected(Protocol protocol, const boost::asio::ip::address& peer);
   void tick();
+  void cut_largest();
 
   ServerContext& server_;
   WorkerStats& stats_;
@@ -72,6 +75,7 @@ class Worker {
   Watched watched_;
   Round round_;
   TokenSource secrets_;
+  BufferLedger buffers_;
   SessionHost host_;  // its connections use all of the above
   std::thread thread_;
   std::atomic<bool> turned_{false};

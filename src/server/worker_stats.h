@@ -23,8 +23,11 @@ struct WorkerStats {
   Counter signals_delivered;
   Counter connections_accepted;
   Counter connections_refused;
-  Counter proof_timeouts;                           // connections closed, for want of proof in time
-  Counter crowded_out;                              // and to make room for others
+  Counter proof_timeouts;  // connections closed, for want of proof in time
+  Counter crowded_out;     // and to make room for others
+  Counter connections_cut_for_memory;
+  Counter line_auth_failures;
+  Counter http_auth_failures;
   std::array<Counter, kViolationCodes> violations;  // by code
   std::array<std::array<Counter, kCountedStatuses.size() + 1>, kHttpCalls> http_requests;
 

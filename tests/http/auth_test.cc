@@ -1,7 +1,9 @@
 // Who may call: bearer tokens, protected mode, and whose pages may.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "protocol/http/routes.h"
@@ -10,6 +12,8 @@
 
 namespace lockd {
 namespace {
+
+using namespace std::chrono_literals;
 
 const std::vector<const char*> kHealthCalls = {"/healthz", "/livez", "/health",
                                                "/readyz",  "/ready", "/leader"};
@@ -37,7 +41,6 @@ TEST(HttpAuth, TheRightTokenOpens) {
 
 TEST(HttpAuth, AnythingElseIsRefused) {
   HttpServer server(secret_options());
-  HttpClient client = server.browse();
   for (const char* fields :
        {"", "Authorization:\r\n", "Authorization: Bearer\r\n", "Authorization: Bearer \r\n",
         "Authorization: Bearer wrong\r\n", "Authorization: Bearer open sesame!\r\n",
@@ -46,6 +49,7 @@ TEST(HttpAuth, AnythingElseIsRefused) {
         "Authorization: Basic b3BlbiBzZXNhbWU=\r\n", "Authorization: Beareropen sesame\r\n",
         "X-Authorization: Bearer open sesame\r\n", "Cookie: token=open sesame\r\n"}) {
     SCOPED_TRACE(fields);
+    HttpClient client = server.browse();
     const HttpReply reply = ask_with(client, fields, "/v1/stats");
     EXPECT_EQ(shown(reply), R"(401 {"error":"unauthorized"})");
     EXPECT_EQ(reply.field("WWW-Authenticate"), "Bearer");
@@ -56,13 +60,14 @@ TEST(HttpAuth, AnythingElseIsRefused) {
 // Everything but the health calls, and the page, which is what asks for the token.
 TEST(HttpAuth, EveryCallNeedsIt) {
   HttpServer server(secret_options());
-  HttpClient client = server.browse();
   for (const Route& route : kRoutes) {
+    HttpClient client = server.browse();
     const bool is_health = route.call == HttpCall::live || route.call == HttpCall::ready ||
                            route.call == HttpCall::leader;
     const char* method = route.method == HttpMethod::post ? "POST" : "GET";
     EXPECT_EQ(client.ask(method, route.path).status, is_health ? 200 : 401) << route.path;
   }
+  HttpClient client = server.browse();
   EXPECT_EQ(client.get("/nowhere").status, 401);
   if (find_web_file("/") != nullptr) {
     EXPECT_EQ(client.get("/").status, 200);
@@ -73,8 +78,89 @@ TEST(HttpAuth, ARefusedCallDoesNothing) {
   HttpServer server(secret_options());
   HttpClient client = server.browse();
   EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 401);
-  client.fields = "Authorization: Bearer open sesame\r\n";
-  EXPECT_EQ(client.get("/v1/locks?idle=true").body, R"({"locks":[]})");
+  HttpClient other = server.browse();
+  other.fields = "Authorization: Bearer open sesame\r\n";
+  EXPECT_EQ(other.get("/v1/locks?idle=true").body, R"({"locks":[]})");
+}
+
+const std::string kAcquireHead = "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\n";
+
+// Nobody waits for the body of one who is not let in, nor is it told to send it.
+TEST(HttpAuth, ARefusalComesBeforeTheBody) {
+  HttpServer server(secret_options());
+  for (const char* announced :
+       {"Content-Length: 1000000\r\n\r\n", "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n"}) {
+    SCOPED_TRACE(announced);
+    HttpClient client = server.browse();
+    client.send(kAcquireHead + announced);
+    const HttpReply reply = client.read_reply();
+    EXPECT_EQ(shown(reply), R"(401 {"error":"unauthorized"})");
+    EXPECT_EQ(reply.field("Connection"), "close");
+    EXPECT_EQ(client.read_end(), kEnd);
+  }
+}
+
+// However much of the body has come by then.
+TEST(HttpAuth, ARefusalIsHeardOverTheBody) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  std::thread sender([&] {
+    client.send(kAcquireHead + "Content-Length: 1000000\r\n\r\n" + std::string(1'000'000, 'x'));
+  });
+  EXPECT_EQ(client.read_reply().status, 401);
+  sender.join();
+}
+
+TEST(HttpAuth, WithoutABodyTheConnectionStays) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  EXPECT_EQ(client.get("/v1/stats").status, 401);
+  client.send(kAcquireHead + "Content-Length: 0\r\n\r\n");
+  EXPECT_EQ(client.read_reply().status, 401);
+  EXPECT_EQ(ask_with(client, "Authorization: Bearer open sesame\r\n", "/v1/stats").status, 200);
+}
+
+TEST(HttpAuth, ARefusalComesAfterAPause) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  const auto asked = SteadyClock::now();
+  client.send(client.written("GET", "/v1/stats") + client.written("GET", "/healthz"));
+  EXPECT_EQ(client.read_reply().status, 401);
+  EXPECT_GE(SteadyClock::now(), asked + 100ms);
+  EXPECT_EQ(client.read_reply().status, 200) << "what stood behind it is answered";
+}
+
+// Health, the page and a browser's question are no attempts, and are not delayed.
+TEST(HttpAuth, TheTenthRefusalIsTheLast) {
+  HttpServer server(secret_options());
+  HttpClient client = server.browse();
+  for (int i = 1; i <= 10; ++i) {
+    const auto asked = SteadyClock::now();
+    const HttpReply reply = ask_with(client, "Authorization: Bearer wrong\r\n", "/v1/stats");
+    EXPECT_EQ(reply.status, 401) << i;
+    EXPECT_EQ(reply.field("Connection"), i == 10 ? "close" : "") << i;
+    EXPECT_GE(SteadyClock::now(), asked + 100ms) << i;
+    if (i == 10) break;
+    EXPECT_EQ(client.get("/healthz").status, 200);
+    EXPECT_EQ(client.ask("OPTIONS", "/v1/stats").status, 204);
+  }
+  EXPECT_EQ(client.read_end(), kEnd);
+}
+
+TEST(HttpAuth, ThePauseGrowsForOneAddressButNotForARightToken) {
+  HttpServer server(secret_options());
+  for (int i = 0; i < 20; ++i) {
+    HttpClient guesser = server.browse();
+    ASSERT_EQ(guesser.get("/v1/stats").status, 401);
+  }
+  HttpClient guesser = server.browse();
+  const auto asked = SteadyClock::now();
+  guesser.send(guesser.written("GET", "/v1/stats"));
+  HttpClient client = server.browse();
+  EXPECT_EQ(ask_with(client, "Authorization: Bearer open sesame\r\n", "/v1/stats").status, 200);
+  EXPECT_EQ(guesser.read_reply().status, 401);
+  EXPECT_GE(SteadyClock::now(), asked + 200ms);
 }
 
 class HttpProtectedMode : public testing::Test {
@@ -163,7 +249,7 @@ TEST(HttpHost, OverLoopbackItMustBeOurs) {
       const HttpReply reply = client.get("/v1/stats");
       EXPECT_EQ(shown(reply), R"(403 {"error":"foreign_host"})") << host;
       EXPECT_NE(reply.text("detail").find("--http-allow-host"), std::string::npos);
-      EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "evil")).status, 403) << host;
+      EXPECT_EQ(client.ask("POST", "/v1/acquire").status, 403) << host;
       EXPECT_EQ(client.get("/").status, 403) << host;
       for (const char* path : kHealthCalls) EXPECT_EQ(client.get(path).status, 200) << path;
     }
@@ -232,7 +318,9 @@ TEST(HttpOrigin, AForeignOneIsRefused) {
         std::string(tests_use_tls() ? "http://localhost" : "https://localhost")}) {
     SCOPED_TRACE(origin);
     client.fields = "Origin: " + origin + "\r\n";
-    const HttpReply reply = client.post("/v1/acquire", hold_json("k", "evil"));
+    HttpClient evil = server.browse();
+    evil.fields = client.fields;
+    const HttpReply reply = evil.post("/v1/acquire", hold_json("k", "evil"));
     EXPECT_EQ(shown(reply), R"(403 {"error":"foreign_origin"})");
     EXPECT_EQ(reply.field("Access-Control-Allow-Origin"), "");
     EXPECT_EQ(client.ask("OPTIONS", "/v1/acquire").status, 403);
@@ -253,7 +341,7 @@ TEST(HttpOrigin, WhatAnotherSiteAsksIsRefused) {
     EXPECT_EQ(shown(ask_with(client, cross, target)), R"(403 {"error":"foreign_origin"})")
         << target;
   }
-  EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "evil")).status, 403);
+  EXPECT_EQ(client.ask("POST", "/v1/acquire").status, 403);
   for (const char* path : kHealthCalls) EXPECT_EQ(client.get(path).status, 200) << path;
   EXPECT_EQ(ask_with(client, cross + "Origin: https://b.example\r\n", "/v1/stats").status, 403);
   EXPECT_EQ(ask_with(client, cross + "Origin: https://a.example\r\n", "/v1/stats").status, 200);

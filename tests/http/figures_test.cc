@@ -259,7 +259,8 @@ TEST(HttpFigures, NoLabelIsChosenByClients) {
        found != std::sregex_iterator(); ++found) {
     labels.insert((*found)[1]);
   }
-  for (const char* known : {"call", "code", "cause", "reason", "le", "state", "version"}) {
+  for (const char* known :
+       {"call", "code", "cause", "reason", "le", "state", "version", "protocol"}) {
     labels.erase(known);
   }
   EXPECT_TRUE(labels.empty()) << *labels.begin();

@@ -141,6 +141,33 @@ TEST(HttpFraming, LeaveToSendTheBody) {
   EXPECT_EQ(shown(large.read_reply()), R"(413 {"error":"too_large"})");
 }
 
+// What is refused by its head is not waited for.
+TEST(HttpFraming, ABodyForNobodyEndsTheConnection) {
+  HttpServer server;
+  for (const char* line : {"POST /nowhere HTTP/1.1\r\n", "POST /v1/stats HTTP/1.1\r\n",
+                           "PUT /v1/acquire HTTP/1.1\r\n", "POST /%zz HTTP/1.1\r\n"}) {
+    SCOPED_TRACE(line);
+    HttpClient client = server.browse();
+    client.send(line + std::string("Host: a\r\nContent-Length: 1000\r\n\r\n"));
+    const HttpReply reply = client.read_reply();
+    EXPECT_GE(reply.status, 400);
+    EXPECT_EQ(reply.field("Connection"), "close");
+    EXPECT_EQ(client.read_end(), kEnd);
+  }
+}
+
+// A call that takes no body reads it, and forgets it.
+TEST(HttpFraming, ABodyThatIsNotAskedForIsForgotten) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  for (const char* method : {"GET", "OPTIONS"}) {
+    client.send(method + std::string(" /v1/fence?key=k HTTP/1.1\r\nHost: localhost\r\n") +
+                "Content-Length: 4\r\n\r\nbody");
+    EXPECT_LT(client.read_reply().status, 300) << method;
+  }
+  EXPECT_EQ(shown(client.get("/healthz")), kHealth);
+}
+
 TEST(HttpFraming, ChunksMakeOneBody) {
   HttpServer server;
   HttpClient client = server.browse();

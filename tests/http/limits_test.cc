@@ -120,6 +120,45 @@ TEST(HttpLimits, AnswersAreNotPiledUp) {
   EXPECT_EQ(shown(slow.read_reply()), R"(200 {"key":"k","held":true,"token":<token>})");
 }
 
+// Over the budget a new body is refused by its head; what has none is served.
+TEST(HttpLimits, BodiesHaveABudget) {
+  Options options = http_options();
+  options.max_buffer_memory = 20'000;  // of which nobody is closed for less than 16 KiB
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  std::vector<HttpClient> hoarders;
+  for (int i = 0; i < 3; ++i) {
+    hoarders.push_back(server.browse());
+    hoarders.back().send(
+        "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Length: 100000\r\n\r\n" +
+        std::string(8000, ' '));
+  }
+  const std::string head =
+      "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n";
+  const auto is_busy = [&] {
+    HttpClient late = server.browse();
+    late.send(head);
+    const HttpReply reply = late.read_reply(false, std::chrono::milliseconds(200));
+    if (reply.status == 0) return false;  // there was still room: it is waited for
+    EXPECT_EQ(shown(reply), R"(503 {"error":"busy"})");
+    EXPECT_EQ(reply.field("Retry-After"), "1");
+    EXPECT_EQ(reply.field("Connection"), "close");
+    EXPECT_EQ(late.read_end(), kEnd);
+    return true;
+  };
+  bool busy = false;
+  for (int i = 0; i < 100 && !busy; ++i) busy = is_busy();
+  EXPECT_TRUE(busy);
+  EXPECT_EQ(client.get("/healthz").status, 200);
+  hoarders.clear();
+  HttpReply reply;
+  for (int i = 0; i < 100 && reply.status != 200; ++i) {
+    reply = server.browse().post("/v1/acquire", hold_json("k", "a"));
+  }
+  EXPECT_EQ(reply.status, 200) << "what they had is given back";
+}
+
 // What it was answered takes memory, and its socket a descriptor, until they are gone.
 TEST(HttpLimits, MaxConnectionsCountsWhoHasNotTakenTheLastAnswer) {
   Options options = http_options();

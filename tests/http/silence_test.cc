@@ -61,9 +61,10 @@ TEST(HttpSilence, HalfARequestIsToldSo) {
   HttpServer server(impatient_options());
   for (const char* half :
        {"G", "GET /healthz HTTP/1.1\r\n", "GET /healthz HTTP/1.1\r\nHost: a\r\n",
-        "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n",
-        "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{",
-        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n"}) {
+        "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+        "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+        "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n5\r\n"}) {
     SCOPED_TRACE(half);
     const auto asked = SteadyClock::now();
     HttpClient client = begin_in_time(server, [&](HttpClient& begun) { begun.send(half); });
@@ -77,7 +78,8 @@ TEST(HttpSilence, ASlowRequestHasTheTimeAsAWhole) {
   HttpClient neighbour = server.browse();
   for (const std::string& begin :
        {std::string("GET /healthz HTTP/1.1\r\nHost: a\r\nX: "),
-        std::string("POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")}) {
+        std::string(
+            "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n")}) {
     const auto asked = SteadyClock::now();
     HttpClient client = begin_in_time(server, [&](HttpClient& begun) { begun.send(begin); });
     std::atomic<bool> over{false};

@@ -73,6 +73,22 @@ TEST(LineAuth, TheEndOfInputDoesNotShortenThePause) {
   expect_refusal(client, asked);
 }
 
+// Who tries often from one address waits for longer; who knows the secret does not wait.
+TEST(LineAuth, ThePauseGrowsForOneAddressButNotForARightSecret) {
+  LineServer server(secret_options());
+  for (int i = 0; i < 20; ++i) {
+    LineClient guesser = server.connect();
+    ASSERT_EQ(guesser.ask(request("auth", "", "wrong")), "error_auth");
+  }
+  LineClient guesser = server.connect();
+  const auto asked = SteadyClock::now();
+  EXPECT_EQ(guesser.ask(request("auth", "", "wrong")), "error_auth");
+  LineClient client = server.connect();
+  EXPECT_EQ(client.ask(request("auth", "", "open sesame")), "ok");
+  EXPECT_EQ(guesser.read_line(), kEnd);
+  EXPECT_GE(SteadyClock::now(), asked + 200ms);
+}
+
 TEST(LineAuth, SilenceIsRefused) {
   Options options = secret_options();
   options.read_timeout = tests_use_tls() ? 3000ms : 300ms;  // a handshake has no longer than that

@@ -170,6 +170,7 @@ void Server::turn() {
   turned_ = true;
   do {
     host_->end_turn();
+    end_pauses();
   } while (resume_held_back());
 }
 
@@ -185,6 +186,14 @@ bool Server::resume_held_back() {
     resumed = resumed || !wire->is_held_back();
   }
   return resumed;
+}
+
+// Nobody guesses here: a pause need not take time.
+void Server::end_pauses() {
+  for (const auto& [id, wire] : wires_) {
+    const bool is_paused = wire->session().pause() != ServerSession::Pause::none;
+    if (is_paused && !wire->is_over()) host_->end_pause(*wire);
+  }
 }
 
 bool Server::sweep() {

@@ -103,6 +103,7 @@ class Server {
 
   WireTransport* find(std::uint64_t wire) const;
   bool resume_held_back();
+  void end_pauses();
   HostSetup host_setup();
 
   const Place place_;

@@ -14,6 +14,7 @@ struct FakeEnvironment {
   std::map<std::string, FileText> files = {};
   unsigned cores = 4;
   std::uint64_t files_max = 1024;
+  std::uint64_t memory = std::uint64_t{8} << 30;
 
   // Valid for as long as this is there.
   Environment environment() const {
@@ -30,7 +31,8 @@ struct FakeEnvironment {
                              : found->second;
                 },
             .cores = cores,
-            .files_max = files_max};
+            .files_max = files_max,
+            .memory = memory};
   }
 };
 

@@ -101,13 +101,14 @@ RequestParser::RequestParser() {
 
 std::size_t RequestParser::take_in(std::string_view unread) {
   if (error_ || is_complete()) return 0;
-  std::size_t taken = 0;
   if (head_size_ == 0) {
     if (!find_head(unread)) return 0;
-    taken = feed(unread.substr(0, head_size_));
+    const std::size_t head = feed(unread.substr(0, head_size_));
     // All of it is there: what Beast would still wait for never comes.
     if (!error_ && !is_header_done()) refuse(400, "bad version");
+    return head;
   }
+  std::size_t taken = 0;
   while (!error_ && !is_done() && taken < unread.size()) {
     const std::string_view rest = unread.substr(taken);
     const std::string_view next = has_coding_ ? next_of_chunks(rest) : rest;
@@ -228,12 +229,8 @@ void RequestParser::on_header_impl(Code& code) {
   if (!request_.http_1_0 && request_.host.empty()) return refuse(code, 400, "Host is missing");
 }
 
-void RequestParser::on_body_init_impl(const boost::optional<std::uint64_t>& size, Code&) {
-  if (size.has_value()) request_.body.reserve(static_cast<std::size_t>(*size));
-}
-
 std::size_t RequestParser::on_body_impl(View body, Code&) {
-  request_.body.append(body.data(), body.size());
+  if (!drops_body_) request_.body.append(body.data(), body.size());
   return body.size();
 }
 

@@ -10,6 +10,10 @@
 //   unread.remove_prefix(parser.take_in(unread));
 //   if (parser.error()) ...              // refused
 //   else if (parser.is_complete()) ...   // parser.request()
+//   else if (parser.has_head()) ...      // all of it but the body
+//
+// The head is taken in by a call of its own, so that whoever asks can be refused before the body. A
+// body takes memory as it comes, not as it is announced.
 //
 // Used by one thread at a time, for one request. No I/O.
 #pragma once
@@ -30,16 +34,22 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
 
   RequestParser();
 
-  // Takes what it can use, and returns how many bytes that were. To be called again with what was
-  // left and more behind it, until the request is complete or refused.
+  // Takes what it can use, of the head or of the body, and returns how many bytes that were. To be
+  // called again with what was left and more behind it, until the request is complete or refused.
   std::size_t take_in(std::string_view unread);
+  // The body that follows is read and forgotten. Precondition: has_head().
+  void drop_body() { drops_body_ = true; }
 
+  // A request without a body is complete then.
+  bool has_head() const { return basic_parser::is_header_done() && !error_; }
   bool is_complete() const { return basic_parser::is_done() && !error_; }
   const HttpError& error() const { return error_; }
   // The client waits for leave to send its body: true once.
   bool wants_continue();
 
-  HttpRequest& request() { return request_; }
+  const HttpRequest& request() const { return request_; }
+  // What of the body has come, as memory.
+  std::size_t buffered() const { return request_.body.capacity(); }
 
  private:
   using Code = boost::beast::error_code;
@@ -52,7 +62,7 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   void on_response_impl(int, View, int, Code&) override {}
   void on_field_impl(Field field, View name, View value, Code& code) override;
   void on_header_impl(Code& code) override;
-  void on_body_init_impl(const boost::optional<std::uint64_t>& size, Code& code) override;
+  void on_body_init_impl(const boost::optional<std::uint64_t>&, Code&) override {}
   std::size_t on_body_impl(View body, Code& code) override;
   void on_chunk_header_impl(std::uint64_t size, View extensions, Code& code) override;
   std::size_t on_chunk_body_impl(std::uint64_t remain, View body, Code& code) override;
@@ -77,6 +87,7 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   bool has_coding_ = false;
   bool has_authorization_ = false;
   bool expects_continue_ = false;
+  bool drops_body_ = false;
 };
 
 }  // namespace lockd

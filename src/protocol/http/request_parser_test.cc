@@ -28,7 +28,10 @@ Parsed parse(const std::string& text, std::size_t piece) {
     const std::string next = text.substr(at, piece);
     at += next.size();
     unread += next;
-    unread.erase(0, parser.take_in(unread));
+    for (std::size_t taken = 1; taken > 0;) {
+      taken = parser.take_in(unread);
+      unread.erase(0, taken);
+    }
     if (parser.is_complete()) unread += text.substr(at);
   }
   return {parser.is_complete(), parser.error().status, parser.request(), unread};
@@ -94,6 +97,45 @@ TEST(RequestParser, ExpectsNothingOfHttp10) {
   EXPECT_FALSE(parser.wants_continue());
   parser.take_in("x");
   EXPECT_TRUE(parser.is_complete());
+}
+
+TEST(RequestParser, SaysWhenTheHeadIsThere) {
+  const std::string head = kPost + "Content-Length: 3\r\n\r\n";
+  RequestParser parser;
+  EXPECT_EQ(parser.take_in(head.substr(0, head.size() - 1)), 0U);
+  EXPECT_FALSE(parser.has_head());
+  EXPECT_EQ(parser.take_in(head + "abc"), head.size()) << "the head, and nothing of the body";
+  EXPECT_TRUE(parser.has_head());
+  EXPECT_FALSE(parser.is_complete());
+  EXPECT_EQ(parser.request().target, "/");
+  EXPECT_EQ(parser.take_in("abc"), 3U);
+  EXPECT_TRUE(parser.is_complete());
+  EXPECT_EQ(parser.request().body, "abc");
+}
+
+TEST(RequestParser, AnAnnouncedBodyTakesNoMemory) {
+  RequestParser parser;
+  parser.take_in(kPost + "Content-Length: 1048576\r\n\r\n");
+  ASSERT_TRUE(parser.has_head());
+  EXPECT_LT(parser.buffered(), 100U);
+  parser.take_in(std::string(10'000, 'x'));
+  EXPECT_GE(parser.buffered(), 10'000U);
+  EXPECT_LT(parser.buffered(), 100'000U);
+}
+
+TEST(RequestParser, ABodyMayBeForgotten) {
+  for (const std::string& body :
+       {std::string("Content-Length: 3\r\n\r\nabc"),
+        std::string("Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")}) {
+    std::string unread = kPost + body;
+    RequestParser parser;
+    unread.erase(0, parser.take_in(unread));
+    parser.drop_body();
+    unread.erase(0, parser.take_in(unread));
+    EXPECT_TRUE(parser.is_complete()) << body;
+    EXPECT_EQ(parser.request().body, "");
+    EXPECT_EQ(unread, "");
+  }
 }
 
 TEST(RequestParser, RefusesWhatTwoParsersCouldReadDifferently) {

@@ -172,6 +172,20 @@ void add_workers(Families& families, const ServerContext& shared) {
       {{"reason", "deadline"}});
   families.add(static_cast<double>(sum(shared, [](const F& f) { return f.crowded_out.value(); })),
                {{"reason", "crowd"}});
+  families.counter("dflockd_connections_cut_for_memory_total",
+                   "Connections closed for having most in buffers, over --max-buffer-memory.",
+                   sum(shared, [](const F& f) { return f.connections_cut_for_memory.value(); }));
+  families.gauge("dflockd_buffer_memory_bytes",
+                 "Memory of all connections for unread input, unsent output and bodies.",
+                 shared.buffers.bytes());
+  families.begin("dflockd_auth_failures_total", "Auth tokens that were missing or wrong, by port.",
+                 MetricType::Counter);
+  families.add(
+      static_cast<double>(sum(shared, [](const F& f) { return f.line_auth_failures.value(); })),
+      {{"protocol", "line"}});
+  families.add(
+      static_cast<double>(sum(shared, [](const F& f) { return f.http_auth_failures.value(); })),
+      {{"protocol", "http"}});
   families.counter("dflockd_signals_published_total", "Signals published.",
                    sum(shared, [](const F& f) { return f.signals_published.value(); }));
   families.counter("dflockd_signals_delivered_total", "Copies of signals handed to listeners.",

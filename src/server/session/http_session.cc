@@ -18,6 +18,8 @@ namespace lockd {
 namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
+// A connection is closed with the answer to this one.
+constexpr std::uint8_t kFailedAttemptsMax = 10;
 
 // A short request may have a long answer: those of one read could come to hundreds of times what
 // was read.
@@ -104,51 +106,100 @@ std::size_t HttpSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
   const std::size_t enough = out.size() + kOutputPerTurn;
   while (taken < unread.size() && out.size() < enough && may_take_more(taken)) {
-    if (parser_ == nullptr) {
-      parser_ = std::make_unique<RequestParser>();
+    if (incoming_ == nullptr) {
+      incoming_ = std::make_unique<Incoming>();
       ++requests_;
     }
-    taken += parser_->take_in(unread.substr(taken));
-    if (parser_->wants_continue()) write_continue(out);
-    if (!parser_->error() && !parser_->is_complete()) break;
-    const std::unique_ptr<RequestParser> parser = std::move(parser_);
-    if (parser->error()) {
-      exchange_ = {};
-      refuse(parser->error(), out);
-    } else {
-      execute(parser->request(), out);
-    }
+    const std::size_t more = incoming_->parser.take_in(unread.substr(taken));
+    taken += more;
+    go_on(taken == unread.size(), out);
+    if (incoming_ != nullptr && more == 0) break;
   }
   return taken;
 }
 
-void HttpSession::execute(const HttpRequest& request, std::string& out) {
-  exchange_ = {.keep_alive = request.keep_alive,
+std::size_t HttpSession::buffered() const {
+  return ServerSession::buffered() + (incoming_ == nullptr ? 0 : incoming_->parser.buffered());
+}
+
+// As far as what has come of the request allows; `is_all`: nothing else has come.
+void HttpSession::go_on(bool is_all, std::string& out) {
+  RequestParser& parser = incoming_->parser;
+  if (parser.error()) {
+    exchange_ = {};
+    refuse(parser.error(), out);
+    return incoming_.reset();
+  }
+  if (parser.has_head() && !incoming_->is_admitted) {
+    if (!admit_head(*incoming_, out)) return incoming_.reset();
+    incoming_->is_admitted = true;
+    if (is_all && parser.wants_continue()) write_continue(out);
+  }
+  if (!parser.is_complete()) return;
+  const std::unique_ptr<Incoming> incoming = std::move(incoming_);
+  execute(*incoming, out);
+}
+
+// Whether the request may go on; else it is answered. Where its body would begin the next request
+// is then not looked for.
+bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
+  const HttpRequest& request = incoming.parser.request();
+  exchange_ = {.keep_alive = request.keep_alive && incoming.parser.is_complete(),
                .http_1_0 = request.http_1_0,
                .with_body = request.method != HttpMethod::head};
-  Target target;
-  if (!parse_target(request.target, &target)) {
-    return refuse({400, "bad_request", "a percent sign without two hex digits"}, out);
+  if (!parse_target(request.target, &incoming.target)) {
+    refuse({400, "bad_request", "a percent sign without two hex digits"}, out);
+    return false;
   }
-  const RouteMatch match = match_route(request.method, target.path);
-  const WebFile* file = match.route == nullptr ? find_web_file(target.path) : nullptr;
-  if (match.route != nullptr) exchange_.call = match.route->call;
-  if (file != nullptr) exchange_.call = HttpCall::page;
-  if (!admit(request, exchange_.call, out)) return;
+  incoming.match = match_route(request.method, incoming.target.path);
+  if (incoming.match.route != nullptr) {
+    exchange_.call = incoming.match.route->call;
+  } else if (find_web_file(incoming.target.path) != nullptr) {
+    exchange_.call = HttpCall::page;
+  }
+  if (!admit(request, exchange_.call, out) || !find_call(incoming, out) ||
+      !has_room_for_body(incoming, out)) {
+    return false;
+  }
+  exchange_.keep_alive = request.keep_alive;
+  return true;
+}
 
-  if (match.route == nullptr && file == nullptr) {
-    return refuse({404, "not_found", "there is nothing here"}, out);
+bool HttpSession::find_call(Incoming& incoming, std::string& out) {
+  const HttpMethod method = incoming.parser.request().method;
+  if (exchange_.call == HttpCall::none) {
+    refuse({404, "not_found", "there is nothing here"}, out);
+    return false;
   }
-  if (request.method == HttpMethod::options) return answer_options(match.route, out);
-  const bool gets = request.method == HttpMethod::get || request.method == HttpMethod::head;
-  if (file != nullptr ? !gets : !match.method_fits) {
-    const std::string_view allowed =
-        file != nullptr ? "GET, HEAD, OPTIONS" : allowed_methods(*match.route);
-    return refuse({405, "method_not_allowed", "allowed: " + std::string(allowed)}, out,
-                  "Allow: " + std::string(allowed) + "\r\n");
+  if (method == HttpMethod::options) return true;
+  const bool is_page = exchange_.call == HttpCall::page;
+  const bool gets = method == HttpMethod::get || method == HttpMethod::head;
+  if (is_page ? gets : incoming.match.method_fits) return true;
+  const std::string allowed(is_page ? "GET, HEAD, OPTIONS"
+                                    : allowed_methods(*incoming.match.route));
+  refuse({405, "method_not_allowed", "allowed: " + allowed}, out, "Allow: " + allowed + "\r\n");
+  return false;
+}
+
+// A body that no call looks at needs none.
+bool HttpSession::has_room_for_body(Incoming& incoming, std::string& out) {
+  if (incoming.parser.is_complete()) return true;
+  if (incoming.parser.request().method != HttpMethod::post) {
+    incoming.parser.drop_body();
+    return true;
   }
-  if (file != nullptr) return answer_page(target.path, out);
-  call(target, match.rest, request, out);
+  if (context_.buffers == nullptr || !context_.buffers->is_exceeded()) return true;
+  refuse({503, "busy", "connections have too much in buffers: see --max-buffer-memory"}, out,
+         "Retry-After: 1\r\n");
+  return false;
+}
+
+void HttpSession::execute(const Incoming& incoming, std::string& out) {
+  const HttpRequest& request = incoming.parser.request();
+  if (request.method == HttpMethod::options) return answer_options(incoming.match.route, out);
+  if (exchange_.call == HttpCall::page) return answer_page(incoming.target.path, out);
+  if (is_too_late()) return refuse_draining(out);  // that may have begun since the head
+  call(incoming.target, incoming.match.rest, request, out);
 }
 
 // Whether the request may go on; else it is answered.
@@ -178,15 +229,24 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
   // The page holds no secret, and is what asks for the token. A browser asks for leave without one.
   if (call == HttpCall::page || request.method == HttpMethod::options) return true;
   if (!knows_token(request.authorization)) {
-    refuse({401, "unauthorized", "a bearer token is needed"}, out, "WWW-Authenticate: Bearer\r\n");
+    fail_attempt();
     return false;
   }
   has_shown_token_ = true;
-  if (context_.hands_over() || (context_.draining && takes_or_waits(call))) {
-    refuse({503, "draining", "the server is stopping"}, out, "Retry-After: 1\r\n");
+  if (is_too_late()) {
+    refuse_draining(out);
     return false;
   }
   return true;
+}
+
+bool HttpSession::is_too_late() const {
+  if (needs_no_proof(exchange_.call)) return false;
+  return context_.hands_over() || (context_.draining && takes_or_waits(exchange_.call));
+}
+
+void HttpSession::refuse_draining(std::string& out) {
+  refuse({503, "draining", "the server is stopping"}, out, "Retry-After: 1\r\n");
 }
 
 // While no proof is asked for, being on this machine is one, and so a browser on it must not be led
@@ -217,6 +277,23 @@ bool HttpSession::knows_token(std::string_view authorization) const {
   const bool is_bearer = boost::beast::iequals(authorization.substr(0, kBearer.size()), kBearer);
   const std::string_view shown = is_bearer ? authorization.substr(kBearer.size()) : "";
   return context_.tokens.accept(shown);
+}
+
+// It hears of it after a pause. What it sends behind that stays unread, or is dropped if the answer
+// is its last.
+void HttpSession::fail_attempt() {
+  context_.stats.http_auth_failures.add();
+  if (++failed_attempts_ == kFailedAttemptsMax) exchange_.keep_alive = false;
+  if (!exchange_.keep_alive) fate_ = Fate::refused;
+  pause_ = Pause::wrong_secret;
+  state_ = State::paused;
+}
+
+void HttpSession::end_pause(std::string& out) {
+  if (state_ != State::paused) return;
+  pause_ = Pause::none;
+  state_ = State::listening;
+  refuse({401, "unauthorized", "a bearer token is needed"}, out, "WWW-Authenticate: Bearer\r\n");
 }
 
 void HttpSession::answer_options(const Route* route, std::string& out) {
@@ -638,19 +715,21 @@ void HttpSession::drain(std::string& out) {
     case State::waiting: context_.batch.cancel(wait_.id); return;
     case State::reporting:
     case State::in_mid_report:
-    case State::publishing: return;
+    case State::publishing:
+    case State::paused: return;
     case State::streaming:
       write_stream_end(out, !exchange_.http_1_0);
       state_ = State::listening;
       fate_ = Fate::closes;
       return;
     case State::listening:
-      if (parser_ == nullptr) fate_ = Fate::closes;
+      if (incoming_ == nullptr) fate_ = Fate::closes;
       return;
   }
 }
 
 bool HttpSession::end(bool, int*) {
+  incoming_.reset();
   if (listens_) context_.hub.drop(subscriber());
   const bool is_settled = state_ == State::waiting && !context_.batch.cancel(wait_.id);
   if (is_settled) context_.host.abandon(*this);

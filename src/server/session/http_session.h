@@ -1,5 +1,8 @@
 // One client's session over HTTP.
 //
+// Who may ask, and for what, is decided when the head of a request is there. One that is refused
+// then and has announced a body is answered at once, and closed: nobody waits for its body.
+//
 // Requests are answered in order, also when they are pipelined. One that waits in a queue, or for a
 // report, blocks those behind it. A stream of events or signals is the last reply of its
 // connection: what the client sends behind it is not read.
@@ -36,8 +39,10 @@ class HttpSession final : public ServerSession {
   }
   bool holds_outlive_it() const override { return true; }
   bool may_be_silent() override { return blocked(); }
-  std::uint64_t request_under_way() const override { return parser_ == nullptr ? 0 : requests_; }
+  std::uint64_t request_under_way() const override { return incoming_ == nullptr ? 0 : requests_; }
   bool has_proved() const override { return has_shown_token_ && !is_foreign_; }
+  std::size_t buffered() const override;
+  void end_pause(std::string& out) override;
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(const ReportPiece& piece, std::string& out) override;
@@ -66,6 +71,15 @@ class HttpSession final : public ServerSession {
     in_mid_report,  // more pieces are to come
     publishing,     // its signal has to wait
     streaming,
+    paused,  // before it hears that it is not let in
+  };
+
+  // A request that is being received, and where it goes.
+  struct Incoming {
+    RequestParser parser{};
+    bool is_admitted = false;  // its head was looked at, and what follows is wanted
+    Target target{};
+    RouteMatch match{};
   };
 
   // What the reply has to know of its request.
@@ -78,11 +92,18 @@ class HttpSession final : public ServerSession {
   };
 
   // Getting to the call.
-  void execute(const HttpRequest& request, std::string& out);
+  void go_on(bool is_all, std::string& out);
+  bool admit_head(Incoming& incoming, std::string& out);
+  bool find_call(Incoming& incoming, std::string& out);
+  bool has_room_for_body(Incoming& incoming, std::string& out);
   bool admit(const HttpRequest& request, HttpCall call, std::string& out);
+  bool is_too_late() const;
+  void refuse_draining(std::string& out);
+  void execute(const Incoming& incoming, std::string& out);
   bool is_allowed_host(std::string_view host) const;
   bool is_allowed_origin(const HttpRequest& request);
   bool knows_token(std::string_view authorization) const;
+  void fail_attempt();
   void answer_options(const Route* route, std::string& out);
   void call(const Target& target, std::string_view channel, const HttpRequest& request,
             std::string& out);
@@ -123,11 +144,12 @@ class HttpSession final : public ServerSession {
   ReplyHead head(int status, std::string_view type, std::string_view fields);
 
   const bool at_loopback_;
-  std::unique_ptr<RequestParser> parser_;  // while a request is being received
+  std::unique_ptr<Incoming> incoming_;  // while a request is being received
   std::uint64_t requests_ = 0;
   State state_ = State::listening;
   bool is_foreign_ = false;
   bool has_shown_token_;  // with one of its requests, or none is asked for
+  std::uint8_t failed_attempts_ = 0;
   bool listens_ = false;  // to signals
   Exchange exchange_;
 };

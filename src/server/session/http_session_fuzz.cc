@@ -57,11 +57,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   lockd::Options options;
   options.http_addr = lockd::Endpoint{};
   options.metrics = true;
-  const std::string whole = play(input, std::max<std::size_t>(size, 1), options);
-  check(play(input, 1, options) == whole);
-  check(play(input, 5, options) == whole);
-  // A reply to HEAD has a length and no body: then what follows cannot be told apart here.
-  if (input.find("HEAD") == std::string_view::npos) {
+  for (const std::string& secret : {std::string(), std::string("s")}) {
+    options.secret = secret;
+    const std::string whole = play(input, std::max<std::size_t>(size, 1), options);
+    check(play(input, 1, options) == whole);
+    check(play(input, 5, options) == whole);
+    // A reply to HEAD has a length and no body: then what follows cannot be told apart here.
+    if (input.find("HEAD") != std::string_view::npos) continue;
     for (std::string_view said = whole; !said.empty();) take_reply(said);
   }
   return 0;

@@ -183,7 +183,12 @@ bool LineSession::signalled(const Signal& signal, std::string& out) {
 }
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
-  if (!context_.tokens.accept(request.text)) return refuse(Violation::none, out);
+  if (!context_.tokens.accept(request.text)) {
+    context_.stats.line_auth_failures.add();
+    refuse(Violation::none, out);
+    pause_ = Pause::wrong_secret;
+    return;
+  }
   phase_ = Phase::open;
   write_status(out, kStatusOk);
 }
@@ -216,11 +221,17 @@ void LineSession::refuse(Violation violation, std::string& out) {
   if (phase_ == Phase::before_auth) {
     write_status(out, kStatusErrorAuth);
     fate_ = Fate::refused;
+    pause_ = Pause::not_served;
     return;
   }
   write_status(out, kStatusError);
   const bool goes_on = !context_.options.close_on_violation && leaves_framing_intact(violation);
   if (!goes_on) fate_ = Fate::closes;
+}
+
+void LineSession::end_pause(std::string&) {
+  pause_ = Pause::none;
+  fate_ = Fate::closes;
 }
 
 // While the server stops: what would take something, or wait for it. In a cluster everything.
@@ -263,6 +274,7 @@ bool LineSession::may_go() {
 bool LineSession::end(bool keep_holds, int* budget) {
   // Its place goes with the session; but it may have been granted meanwhile.
   if (keep_holds && needs_peer()) context_.host.abandon(*this);
+  std::string().swap(held_signals_);
   blocked_on_ = BlockedOn::nothing;
   return context_.batch.end_session(session_, keep_holds, budget) &&
          (!listens_ || context_.hub.drop_some(subscriber(), budget));

@@ -27,6 +27,8 @@ class LineSession final : public ServerSession {
     return is_inside_request_ && !blocked() ? requests_ + 1 : 0;
   }
   bool has_proved() const override { return phase_ == Phase::open; }
+  std::size_t buffered() const override { return ServerSession::buffered() + held_signals_.size(); }
+  void end_pause(std::string& out) override;
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(const ReportPiece& piece, std::string& out) override;
@@ -40,9 +42,6 @@ class LineSession final : public ServerSession {
   bool may_go() override;
   // A grant that was on its way is taken back, also when holds are kept.
   bool end(bool keep_holds, int* budget) override;
-  std::size_t kept_bytes() const override {
-    return ServerSession::kept_bytes() + held_signals_.size();
-  }
 
  private:
   enum class BlockedOn : std::uint8_t { nothing, wait, report, signal };

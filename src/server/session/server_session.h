@@ -20,6 +20,7 @@
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
 #include "server/auth_tokens.h"
+#include "server/buffer_budget.h"
 #include "server/reports/report_queue.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
@@ -44,6 +45,7 @@ struct HostSetup {
   std::function<void()> wake;
   bool keeps_holds = false;                 // over a restart of the server
   const ClusterJournal* cluster = nullptr;  // null: the server is on its own
+  const BufferBudget* buffers = nullptr;    // of all connections; null: none is kept
 };
 
 // What the sessions of one host share. Outlives them.
@@ -66,7 +68,13 @@ class ServerSession {
   enum class Fate : std::uint8_t {
     open,
     closes,
-    refused,  // not let in: close, but not at once
+    refused,  // not let in: what it says is dropped, and it is closed after a pause
+  };
+  // Why it has to wait, for as long as the transport says: see end_pause().
+  enum class Pause : std::uint8_t {
+    none,
+    not_served,    // whatever it says
+    wrong_secret,  // longer, for one who has tried often
   };
 
   virtual ~ServerSession() = default;
@@ -92,6 +100,14 @@ class ServerSession {
   virtual std::uint64_t request_under_way() const = 0;
   // Whether its client may be here: it has presented the auth token, where one is asked for.
   virtual bool has_proved() const = 0;
+
+  // The memory that it has for what has come, or is to be said, in bytes.
+  virtual std::size_t buffered() const {
+    return unpublished_.channel.size() + unpublished_.payload.size();
+  }
+
+  // The pause is over: it is answered, or closed.
+  virtual void end_pause(std::string& out) = 0;
 
   // Ends what blocks: the wait, the report that was asked for, with its last piece, or the signal
   // that had to wait.
@@ -138,12 +154,9 @@ class ServerSession {
     std::string payload{};
   };
   Unpublished& unpublished() { return unpublished_; }
-  // Bytes that it keeps for its client, beside the request that comes in and the output.
-  virtual std::size_t kept_bytes() const {
-    return unpublished_.channel.size() + unpublished_.payload.size();
-  }
 
   Fate fate() const { return fate_; }
+  Pause pause() const { return pause_; }
   // The rule that was broken last.
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
@@ -169,6 +182,7 @@ class ServerSession {
   Wait wait_;
   Unpublished unpublished_;
   Fate fate_ = Fate::open;
+  Pause pause_ = Pause::none;
   Violation violation_ = Violation::none;
 };
 

@@ -54,7 +54,10 @@ std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
   const bool is_open = !hosted.is_over_ && hosted.session_->fate() == ServerSession::Fate::open;
   hosted.is_held_back_ = is_open && hosted.is_corked_ && context_.engine.journal_is_behind();
   if (!is_open) return unread.size();
-  if (hosted.is_held_back_) return 0;
+  if (hosted.is_held_back_) {
+    touch(hosted);
+    return 0;
+  }
   std::size_t taken = 0;
   let_speak(hosted, [&](ServerSession& session, std::string& out) {
     taken = session.take_in(unread, out);
@@ -76,6 +79,12 @@ void SessionHost::turn_away(Transport& hosted) {
 void SessionHost::time_out(Transport& hosted, bool half) {
   let_speak(hosted,
             [half](ServerSession& session, std::string& out) { session.time_out(half, out); });
+}
+
+// What stood behind the request goes on with its answer.
+void SessionHost::end_pause(Transport& hosted) {
+  let_speak(hosted, [](ServerSession& session, std::string& out) { session.end_pause(out); });
+  hosted.resume_input();
 }
 
 bool SessionHost::may_be_silent(Transport& hosted) { return hosted.session_->may_be_silent(); }

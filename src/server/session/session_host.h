@@ -68,6 +68,8 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   // Its peer has been silent for too long; `half` of a request is there. And whether that matters.
   void time_out(Transport& hosted, bool half);
   bool may_be_silent(Transport& hosted);
+  // It was kept waiting for long enough: see ServerSession::pause().
+  void end_pause(Transport& hosted);
   // Its peer has taken what there was: the report goes on, if it is in the middle of one.
   void continue_report(Transport& hosted);
   // It may have something to say just to show that it is alive.

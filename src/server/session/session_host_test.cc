@@ -600,9 +600,9 @@ TEST_F(LargeSignalTest, ASignalThatWaitsIsKeptByItsSession) {
   Transport& next = connect();
   say(publisher, "signal", "a", "x");
   say(next, "signal", "a", std::string(1'000, 'y'));
-  EXPECT_EQ(next.session().kept_bytes(), 1'001U);
+  EXPECT_EQ(next.session().buffered(), 1'001U);
   for (int turn = 0; turn < 100 && heard(next).empty(); ++turn) end_turn();
-  EXPECT_EQ(next.session().kept_bytes(), 0U);
+  EXPECT_EQ(next.session().buffered(), 0U);
 }
 
 // One that left before its signal could go out.
@@ -621,6 +621,73 @@ TEST_F(SignalBudgetTest, APublisherThatBreaksOffIsForgotten) {
   EXPECT_EQ(heard(gone), "");
   EXPECT_EQ(heard(half_closed), "ok 1000\n");
   EXPECT_TRUE(half_closed.is_over());
+}
+
+// Who is not let in.
+
+const std::string kWrong = "GET /v1/stats HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n";
+const std::string kHealth = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+
+TEST(PauseTest, NothingIsTakenInMeanwhile) {
+  SessionHarness harness({.secret = "s"});
+  SessionHost& host = harness.host();
+  Transport& hosted = harness.open<HttpSession>();
+  EXPECT_EQ(host.receive(hosted, kWrong + kHealth), kWrong.size());
+  host.end_turn();
+  EXPECT_EQ(hosted.session().pause(), ServerSession::Pause::wrong_secret);
+  EXPECT_EQ(host.receive(hosted, kHealth), 0U);
+  host.end_turn();
+  EXPECT_EQ(SessionHarness::said_by(hosted), "");
+  host.end_pause(hosted);
+  host.end_turn();
+  EXPECT_TRUE(SessionHarness::said_by(hosted).starts_with("HTTP/1.1 401 "));
+  EXPECT_EQ(host.receive(hosted, kHealth), kHealth.size());
+  EXPECT_EQ(harness.stats().http_auth_failures.value(), 1U);
+}
+
+// What is sent ahead by one that will be closed is not kept.
+TEST(PauseTest, ABodyBehindItIsDropped) {
+  SessionHarness harness({.secret = "s"});
+  SessionHost& host = harness.host();
+  Transport& hosted = harness.open<HttpSession>();
+  host.receive(hosted, "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n");
+  host.end_turn();
+  EXPECT_EQ(host.receive(hosted, "{}"), 2U);
+  host.end_turn();
+  EXPECT_FALSE(hosted.is_over());
+  host.end_pause(hosted);
+  host.end_turn();
+  EXPECT_TRUE(SessionHarness::said_by(hosted).starts_with("HTTP/1.1 401 "));
+  EXPECT_TRUE(hosted.is_over());
+}
+
+TEST(PauseTest, OnTheLinePortItComesBeforeTheClose) {
+  SessionHarness harness({.secret = "s"});
+  SessionHost& host = harness.host();
+  Transport& hosted = harness.open<LineSession>();
+  host.receive(hosted, "auth\n\nx\n");
+  host.end_turn();
+  EXPECT_EQ(SessionHarness::said_by(hosted), "error_auth\n");
+  EXPECT_FALSE(hosted.is_over());
+  host.end_pause(hosted);
+  host.end_turn();
+  EXPECT_TRUE(hosted.is_over());
+  EXPECT_EQ(harness.stats().line_auth_failures.value(), 1U);
+}
+
+TEST(BuffersTest, ABodyCountsAsItComes) {
+  SessionHarness harness(Options{});
+  SessionHost& host = harness.host();
+  Transport& hosted = harness.open<HttpSession>();
+  const std::string head = "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n";
+  host.receive(hosted, head);
+  EXPECT_LT(hosted.session().buffered(), 100U);
+  host.receive(hosted, std::string(50'000, ' '));
+  EXPECT_GE(hosted.session().buffered(), 50'000U);
+  host.receive(hosted, std::string(50'000, ' '));
+  EXPECT_EQ(hosted.session().buffered(), 0U);
+  host.end_turn();
+  EXPECT_TRUE(SessionHarness::said_by(hosted).starts_with("HTTP/1.1 400 "));
 }
 
 }  // namespace

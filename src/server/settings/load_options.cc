@@ -79,6 +79,7 @@ Options options_of(const Settings& settings) {
   options.max_connections_per_ip = whole("max-connections-per-ip");
   options.max_subscriptions = whole("max-subscriptions");
   options.max_watchers = whole("max-watchers");
+  options.max_buffer_memory = settings.size("max-buffer-memory");
   options.read_timeout = settings.seconds("read-timeout");
   options.write_timeout = settings.seconds("write-timeout");
   options.shutdown_timeout = settings.seconds("shutdown-timeout");
@@ -108,6 +109,8 @@ Options options_of(const Settings& settings) {
 // Of the descriptors: for the journal, its snapshots, ports and etcd; and for each loop.
 constexpr std::uint64_t kReservedFiles = 64;
 constexpr std::uint64_t kFilesPerThread = 4;
+// What connections may have in buffers by default, however much memory there is.
+constexpr std::uint64_t kBufferMemoryMax = std::uint64_t{1} << 30;
 
 // Fewer characters can be tried one after the other.
 constexpr std::size_t kTokenSizeMin = 16;
@@ -154,6 +157,11 @@ class Loader {
     derive_connections();
     if (std::string& metrics = settings_.value("metrics").text; metrics.empty()) {
       metrics = settings_.text("http-addr").empty() ? "false" : "true";
+    }
+    if (std::string& buffers = settings_.value("max-buffer-memory").text; buffers.empty()) {
+      const std::uint64_t quarter = environment_.memory / 4;
+      const bool is_little = quarter > 0 && quarter < kBufferMemoryMax;
+      buffers = config::print_size(is_little ? quarter : kBufferMemoryMax);
     }
     if (settings_.is_on("debug")) apply_debug();
   }

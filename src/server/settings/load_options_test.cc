@@ -22,6 +22,7 @@ std::vector<std::string> samples(const Option& option) {
   if (option.kind == Kind::boolean) return {"true", "false", "true"};
   if (option.kind == Kind::whole) return {"11", "12", "13"};
   if (option.kind == Kind::seconds) return {"0.5", "12", "13"};
+  if (option.kind == Kind::size) return {"12", "16MiB", "13KiB"};
   if (name == "host") return {"::1", "10.0.0.1", "localhost"};
   if (name == "http-addr" || name == "addr") return {"[::1]:1", ":2", "a.b:3"};
   if (name == "http-allow-origin") return {"*", "http://a:1", "https://a,https://b"};
@@ -44,7 +45,7 @@ FakeEnvironment machine_for(const Option& option, Flavour flavour) {
 }
 
 std::string toml_line(const Option& option, const std::string& value) {
-  const bool text = option.kind >= Kind::text;
+  const bool text = option.kind >= Kind::size;
   return std::string(option.name) + " = " + (text ? '"' + value + '"' : value) + "\n";
 }
 
@@ -179,6 +180,12 @@ TEST(LoadOptions, DerivesWhatFollows) {
   EXPECT_EQ(machine.load().options.threads, 1U);
   machine.cores = 5000;
   EXPECT_EQ(machine.load().options.threads, 256U);
+
+  EXPECT_EQ(machine.load().options.max_buffer_memory, std::uint64_t{1} << 30);
+  machine.memory = 64 << 20;
+  EXPECT_EQ(value_of(machine.load(), "max-buffer-memory"), "16MiB");
+  EXPECT_EQ(machine.load({"--max-buffer-memory=0"}).options.max_buffer_memory, 0U);
+  EXPECT_EQ(machine.load_file("max-buffer-memory = 4096").options.max_buffer_memory, 4096U);
 
   EXPECT_FALSE(machine.load().options.metrics);
   EXPECT_TRUE(machine.load({"--http-addr=:80"}).options.metrics);

@@ -19,6 +19,7 @@ using config::Note;
 using config::Option;
 using config::seconds;
 using config::Section;
+using config::size;
 using config::text;
 using config::whole;
 
@@ -207,6 +208,13 @@ constexpr auto kConnections = in_group(
               "How many subscriptions one connection may have.", "10000"),
         limit("max-watchers", "DFLOCKD_MAX_WATCHERS",
               "How many streams of events there may be: GET /v1/events.", "1000"),
+        size("max-buffer-memory", 0,
+             {.variables = {"DFLOCKD_MAX_BUFFER_MEMORY"},
+              .rule = "a number of bytes, or one with KiB, MiB or GiB, where 0 is no limit",
+              .default_note = "a quarter of the memory, at most 1GiB"},
+             "How much memory all connections together may have for input that is not read yet, "
+             "output that is not sent yet, and bodies. Over it new bodies are refused, and the "
+             "connections that have most are closed."),
         time("read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kMoreThanZero, "23",
              "How long a request may take from its first byte to its last, and how long a "
              "connection that owns nothing may be silent."),

@@ -111,6 +111,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "max-connections-per-ip = 0              # default\n"
             "max-subscriptions = 10000               # default\n"
             "max-watchers = 1000                     # default\n"
+            "max-buffer-memory = \"1GiB\"              # default\n"
             "read-timeout = 0.5                      # the command line\n"
             "write-timeout = 5                       # default\n"
             "shutdown-timeout = 30                   # default\n"

@@ -57,6 +57,7 @@ struct Options {
   std::uint32_t max_connections_per_ip = 0;
   std::uint32_t max_subscriptions = 10'000;
   std::uint32_t max_watchers = 1'000;
+  std::uint64_t max_buffer_memory = 0;  // bytes; 0: no limit
   Duration read_timeout = std::chrono::seconds(23);
   Duration write_timeout = std::chrono::seconds(5);      // 0: none
   Duration shutdown_timeout = std::chrono::seconds(30);  // 0: none

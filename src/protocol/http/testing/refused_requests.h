@@ -15,7 +15,7 @@ struct RefusedRequest {
 
 inline std::vector<RefusedRequest> refused_requests() {
   const std::string get = "GET / HTTP/1.1\r\n";
-  const std::string post = "POST / HTTP/1.1\r\nHost: a\r\n";
+  const std::string post = "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\n";
   const std::string chunked = post + "Transfer-Encoding: chunked\r\n\r\n";
   return {
       {"both lengths", post + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"},

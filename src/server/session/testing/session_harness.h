@@ -62,6 +62,7 @@ class SessionHarness {
         taken = host_.receive(hosted, unread);
         unread.erase(0, taken);
         host_.end_turn();
+        end_pause(hosted);
         end_wait(hosted);
       }
     }
@@ -91,6 +92,12 @@ class SessionHarness {
   static bool can_go_on(const Transport& hosted) {
     return !hosted.is_over() && hosted.session().fate() == ServerSession::Fate::open &&
            !hosted.session().blocked();
+  }
+
+  // It was kept waiting for long enough.
+  void end_pause(Transport& hosted) {
+    if (hosted.session().pause() != ServerSession::Pause::none) host_.end_pause(hosted);
+    host_.end_turn();
   }
 
   // Whatever it waits for comes; what would take too long is given up. A stream stays.

@@ -18,9 +18,10 @@ struct FakeEnvironment {
   std::map<std::string, config::FileText> files = {};
   unsigned cores = 4;
   std::uint64_t files_max = 1024;
+  std::uint64_t memory = std::uint64_t{8} << 30;
 
   Loaded load(const std::vector<const char*>& arguments = {}) const {
-    const config::FakeEnvironment machine{variables, files, cores, files_max};
+    const config::FakeEnvironment machine{variables, files, cores, files_max, memory};
     return load_options(flavour, arguments, machine.environment());
   }
 

@@ -1,0 +1,135 @@
+// Peers that have the server keep bytes for them, each within its own limits: together they have a
+// budget.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "abuse/honest_clients.h"
+#include "load/scale.h"
+#include "load/swarm.h"
+#include "support/http_client.h"
+#include "support/server_process.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kToken = "0123456789abcdef";
+constexpr std::size_t kMebi = std::size_t{1024} * 1024;
+
+std::string post_of_a_mebibyte(const std::string& fields) {
+  return "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\n" + fields +
+         "Content-Length: 1048576\r\n\r\n" + std::string(kMebi, ' ');
+}
+
+// Each sends `text` once, as fast as it is taken, until nothing moves for `pause`.
+void offer_all(Swarm& swarm, std::string_view text, std::chrono::milliseconds pause) {
+  std::vector<std::size_t> sent(swarm.size());
+  auto last_progress = SteadyClock::now();
+  while (SteadyClock::now() - last_progress < pause) {
+    for (std::size_t i = 0; i < swarm.size(); ++i) {
+      if (!swarm.is_open(i) || sent[i] == text.size()) continue;
+      const std::size_t taken = swarm.offer(i, text.substr(sent[i]));
+      sent[i] += taken;
+      if (taken > 0) last_progress = SteadyClock::now();
+    }
+  }
+}
+
+void expect_grown_at_most(const ServerProcess& server, std::size_t base_kib, std::size_t mib) {
+  const std::size_t grown_kib =
+      server.memory_max_kib() - std::min(server.memory_max_kib(), base_kib);
+  std::printf("at most %zu KiB kept\n", grown_kib);
+  if (is_full_size()) {
+    EXPECT_LE(grown_kib, mib * 1024);
+  }
+}
+
+std::uint64_t metric(const ServerProcess& server, std::string_view name) {
+  HttpClient client(ClientSocket::To{.port = server.http_port()});
+  client.fields = "Authorization: Bearer " + kToken + "\r\n";
+  const std::string text = client.get("/metrics").body;
+  const std::size_t at = text.find("\n" + std::string(name) + " ");
+  return at == std::string::npos ? 0 : std::stoull(text.substr(at + name.size() + 2));
+}
+
+// Each is told that it is not let in and closed, and what it sent is not kept.
+TEST(Abuse, BodiesOfStrangers) {
+  const ServerProcess server(
+      {"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token", kToken});
+  Swarm strangers(server.http_port());
+  ASSERT_TRUE(strangers.connect(scaled(1000)));
+  const std::size_t base_kib = server.memory_kib();
+  {
+    const HonestClients honest(
+        server, {.attack = "bodies of strangers", .token = kToken, .reads_metrics = true});
+    offer_all(strangers, post_of_a_mebibyte(""), 300ms);
+    std::size_t told = 0;
+    std::size_t ended = 0;
+    for (const auto end = SteadyClock::now() + 30s;
+         ended < strangers.size() && SteadyClock::now() < end;) {
+      const auto next = strangers.next(100ms);
+      if (!next) continue;
+      if (next->line.starts_with("HTTP/1.1 401 ")) ++told;
+      if (next->line == kEnd || next->line == kReset) ++ended;
+    }
+    EXPECT_EQ(told, strangers.size());
+    EXPECT_EQ(ended, strangers.size());
+  }
+  expect_grown_at_most(server, base_kib, 48);
+}
+
+// Those who know the token fill the budget: the largest are closed, and new bodies refused.
+TEST(Abuse, BodiesBeyondTheBudget) {
+  const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
+                              kToken, "--max-buffer-memory", "16MiB"});
+  Swarm hoarders(server.http_port());
+  ASSERT_TRUE(hoarders.connect(scaled(400)));
+  const std::size_t base_kib = server.memory_kib();
+  {
+    const HonestClients honest(
+        server, {.attack = "bodies beyond the budget", .token = kToken, .reads_metrics = true});
+    std::string post = post_of_a_mebibyte("Authorization: Bearer " + kToken + "\r\n");
+    post.pop_back();  // none of them is ever whole
+    offer_all(hoarders, post, 500ms);
+    EXPECT_LE(metric(server, "dflockd_buffer_memory_bytes"), 16 * kMebi);
+  }
+  if (is_full_size()) {
+    EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0U);
+  }
+  expect_grown_at_most(server, base_kib, 96);
+}
+
+// Those who ask for much and read nothing.
+TEST(Abuse, AnswersBeyondTheBudget) {
+  const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
+                              kToken, "--max-buffer-memory", "16MiB", "--write-timeout", "0"});
+  Swarm deaf(server.http_port());
+  ASSERT_TRUE(deaf.connect(scaled(200), {}, 4096));
+  const std::size_t base_kib = server.memory_kib();
+  {
+    const HonestClients honest(
+        server, {.attack = "answers beyond the budget", .token = kToken, .reads_metrics = true});
+    offer_all(
+        deaf,
+        repeated("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+                     kToken + "\r\n\r\n",
+                 500),
+        500ms);
+    EXPECT_LE(metric(server, "dflockd_buffer_memory_bytes"), 16 * kMebi);
+  }
+  if (is_full_size()) {
+    EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0U);
+  }
+  expect_grown_at_most(server, base_kib, 96);
+}
+
+}  // namespace
+}  // namespace lockd
