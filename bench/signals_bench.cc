@@ -61,7 +61,7 @@ struct Server {
   }
 
   std::size_t publish(std::string_view channel, std::string_view payload) {
-    return hub.publish(channel, payload).reached;
+    return hub.publish(channel, payload)->reached;
   }
 
   Inbox inboxes[2];

@@ -20,14 +20,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What one loop has for another is bounded, however fast it comes.
-TEST(Abuse, LargeSignalsToMany) {
+// What one loop has for another is bounded, however fast it comes. Every second of the listeners is
+// in a group of its own, if so wanted.
+void flood_with_large_signals(std::size_t count, bool in_groups, std::chrono::milliseconds time) {
   const ServerProcess server({"--threads", "2"});
   const std::size_t base_kib = server.memory_kib();
   Swarm listeners(server.port());
-  ASSERT_TRUE(listeners.connect(16));
-  for (std::size_t i = 0; i < 16; ++i) {
-    ASSERT_EQ(listeners.ask(i, request("listen", "a.>", "")), "ok");
+  ASSERT_TRUE(listeners.connect(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string group = in_groups && i % 2 == 0 ? "group " + std::to_string(i) : "";
+    ASSERT_EQ(listeners.ask(i, request("listen", "a.>", group)), "ok");
   }
   Swarm publisher(server.port());
   ASSERT_TRUE(publisher.connect(1));
@@ -39,7 +41,7 @@ TEST(Abuse, LargeSignalsToMany) {
     });
     const std::string signal = request("signal", "a.b", std::string(60'000, 'x'));
     std::size_t sent = 0;
-    for (const auto end = SteadyClock::now() + scaled(4s); SteadyClock::now() < end;) {
+    for (const auto end = SteadyClock::now() + time; SteadyClock::now() < end;) {
       sent = (sent + publisher.offer(0, std::string_view(signal).substr(sent))) % signal.size();
       publisher.discard(1ms);
     }
@@ -52,6 +54,9 @@ TEST(Abuse, LargeSignalsToMany) {
     EXPECT_LE(kept_kib, 160 * 1024U);
   }
 }
+
+TEST(Abuse, LargeSignalsToMany) { flood_with_large_signals(16, false, scaled(4s)); }
+TEST(Abuse, LargeSignalsToAThousand) { flood_with_large_signals(1'000, true, scaled(3s)); }
 
 // Requests of one client, many at a time; how many were answered by a line that begins so.
 std::size_t ask_all(Swarm& swarm, std::size_t who, std::size_t count, std::string_view answer,

@@ -51,6 +51,7 @@ TEST_F(UnprovenSession, OverHttpProvesItselfByARequestThatNeedsTheToken) {
     offer(hosted, request);
     EXPECT_FALSE(hosted.session().has_proved()) << request;
   }
+  harness_.host().end_pause(hosted);
   offer(hosted, get("/v1/fence?key=k", "open sesame"));
   EXPECT_TRUE(hosted.session().has_proved());
 }

@@ -86,7 +86,7 @@ TEST(StartingConfig, ChangesNothing) {
 
 bool follows_from_the_machine(std::string_view name) {
   return name == "threads" || name == "metrics" || name == "max-connections" ||
-         name == "max-unauthenticated";
+         name == "max-unauthenticated" || name == "max-buffer-memory";
 }
 
 TEST(StartingConfig, ShowsTheDefaultOfEverySetting) {
