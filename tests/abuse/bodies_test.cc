@@ -21,7 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kToken = "0123456789abcdef";
 constexpr std::size_t kMebi = std::size_t{1024} * 1024;
 
 std::string post_of_a_mebibyte(const std::string& fields) {
@@ -52,24 +51,16 @@ void expect_grown_at_most(const ServerProcess& server, std::size_t base_kib, std
   }
 }
 
-std::uint64_t metric(const ServerProcess& server, std::string_view name) {
-  HttpClient client(ClientSocket::To{.port = server.http_port()});
-  client.fields = "Authorization: Bearer " + kToken + "\r\n";
-  const std::string text = client.get("/metrics").body;
-  const std::size_t at = text.find("\n" + std::string(name) + " ");
-  return at == std::string::npos ? 0 : std::stoull(text.substr(at + name.size() + 2));
-}
-
 // Each is told that it is not let in and closed, and what it sent is not kept.
 TEST(Abuse, BodiesOfStrangers) {
   const ServerProcess server(
-      {"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token", kToken});
+      {"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token", kHonestToken});
   Swarm strangers(server.http_port());
   ASSERT_TRUE(strangers.connect(scaled(1000)));
   const std::size_t base_kib = server.memory_kib();
   {
     const HonestClients honest(
-        server, {.attack = "bodies of strangers", .token = kToken, .reads_metrics = true});
+        server, {.attack = "bodies of strangers", .token = kHonestToken, .reads_metrics = true});
     offer_all(strangers, post_of_a_mebibyte(""), 300ms);
     std::size_t told = 0;
     std::size_t ended = 0;
@@ -89,20 +80,21 @@ TEST(Abuse, BodiesOfStrangers) {
 // Those who know the token fill the budget: the largest are closed, and new bodies refused.
 TEST(Abuse, BodiesBeyondTheBudget) {
   const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
-                              kToken, "--max-buffer-memory", "16MiB"});
+                              kHonestToken, "--max-buffer-memory", "16MiB"});
   Swarm hoarders(server.http_port());
   ASSERT_TRUE(hoarders.connect(scaled(400)));
   const std::size_t base_kib = server.memory_kib();
   {
     const HonestClients honest(
-        server, {.attack = "bodies beyond the budget", .token = kToken, .reads_metrics = true});
-    std::string post = post_of_a_mebibyte("Authorization: Bearer " + kToken + "\r\n");
+        server,
+        {.attack = "bodies beyond the budget", .token = kHonestToken, .reads_metrics = true});
+    std::string post = post_of_a_mebibyte("Authorization: Bearer " + kHonestToken + "\r\n");
     post.pop_back();  // none of them is ever whole
     offer_all(hoarders, post, 500ms);
     EXPECT_LE(metric(server, "dflockd_buffer_memory_bytes"), 16 * kMebi);
   }
   if (is_full_size()) {
-    EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0U);
+    EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0);
   }
   expect_grown_at_most(server, base_kib, 96);
 }
@@ -110,23 +102,25 @@ TEST(Abuse, BodiesBeyondTheBudget) {
 // Those who ask for much and read nothing.
 TEST(Abuse, AnswersBeyondTheBudget) {
   const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
-                              kToken, "--max-buffer-memory", "16MiB", "--write-timeout", "0"});
+                              kHonestToken, "--max-buffer-memory", "16MiB", "--write-timeout",
+                              "0"});
   Swarm deaf(server.http_port());
   ASSERT_TRUE(deaf.connect(scaled(200), {}, 4096));
   const std::size_t base_kib = server.memory_kib();
   {
     const HonestClients honest(
-        server, {.attack = "answers beyond the budget", .token = kToken, .reads_metrics = true});
+        server,
+        {.attack = "answers beyond the budget", .token = kHonestToken, .reads_metrics = true});
     offer_all(
         deaf,
         repeated("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
-                     kToken + "\r\n\r\n",
+                     kHonestToken + "\r\n\r\n",
                  500),
         500ms);
     EXPECT_LE(metric(server, "dflockd_buffer_memory_bytes"), 16 * kMebi);
   }
   if (is_full_size()) {
-    EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0U);
+    EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0);
   }
   expect_grown_at_most(server, base_kib, 96);
 }

@@ -25,23 +25,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kSecret = "a secret of many characters";
 // More than a server has for itself and for honest clients.
 constexpr std::size_t kOtherDescriptors = 64;
 
 std::vector<std::string> guarded(const std::vector<std::string>& more) {
-  std::vector<std::string> flags{"--threads", "2",           "--auth-token",
-                                 kSecret,     "--http-addr", "127.0.0.1:0"};
+  std::vector<std::string> flags{"--threads",  "2",           "--auth-token",
+                                 kHonestToken, "--http-addr", "127.0.0.1:0"};
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;
-}
-
-double metric(const ServerProcess& server, const std::string& name) {
-  HttpClient client(ClientSocket::To{.port = server.http_port()});
-  client.fields = "Authorization: Bearer " + kSecret + "\r\n";
-  const std::string text = client.get("/metrics").body;
-  const std::size_t at = text.find("\n" + name + " ");
-  return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
 }
 
 // A byte from each, whoever is still connected.
@@ -57,7 +48,7 @@ void crowd_the_door(const ServerProcess& server, std::size_t strangers_max, std:
   Swarm strangers(server.port());
   {
     const HonestClients honest(server, {.attack = "a crowd that does not authenticate",
-                                        .token = kSecret,
+                                        .token = kHonestToken,
                                         .reads_metrics = true,
                                         .comes_anew = true});
     while (strangers.size() < strangers_max) {
@@ -110,7 +101,7 @@ TEST(AbuseOfDoors, ATrickleWithoutProofEndsAtItsDeadline) {
   const ServerProcess server(guarded({"--auth-timeout", "1"}));
   Swarm strangers(server.port());
   const HonestClients honest(server, {.attack = "a trickle that does not authenticate",
-                                      .token = kSecret,
+                                      .token = kHonestToken,
                                       .reads_metrics = true,
                                       .comes_anew = true});
   const auto began = SteadyClock::now();

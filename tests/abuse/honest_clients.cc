@@ -13,6 +13,14 @@ namespace lockd {
 
 using namespace std::chrono_literals;
 
+double metric(const ServerProcess& server, const std::string& name) {
+  HttpClient client(ClientSocket::To{.port = server.http_port()});
+  client.fields = "Authorization: Bearer " + kHonestToken + "\r\n";
+  const std::string text = client.get("/metrics").body;
+  const std::size_t at = text.find("\n" + name + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
+}
+
 HonestClients::HonestClients(const ServerProcess& server, Setup setup)
     : server_(server), setup_(std::move(setup)) {
   auto holder = std::make_shared<LineClient>(connect());

@@ -18,6 +18,11 @@
 
 namespace lockd {
 
+// An auth token that they know, and strangers do not.
+inline const std::string kHonestToken = "a secret of many characters";
+// What /metrics says of a server that asks for it; -1: nothing.
+double metric(const ServerProcess& server, const std::string& name);
+
 class HonestClients {
  public:
   struct Setup {
