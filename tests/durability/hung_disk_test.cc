@@ -255,7 +255,7 @@ TEST_F(HungDiskTest, IsSeen) {
   ServerProcess server(flags(), environment());
   LineClient holder = server.connect();
   const std::string token = token_of(holder.ask(request("l", "k", "0 1000")));
-  EXPECT_EQ(figure(server, "dflockd_journal_disk_wait_seconds"), 0);
+  await_figure(server, "dflockd_journal_disk_wait_seconds 0");
   faults_->hung = 1;
   holder.send(request("n", "k", token + " 1000"));
   await_sync();
