@@ -27,11 +27,11 @@ class Aio(unittest.IsolatedAsyncioTestCase):
     def tearDownClass(cls) -> None:
         cls.server.__exit__()
 
-    async def asyncSetUp(self) -> None:  # noqa: N802
+    async def asyncSetUp(self) -> None:
         self.locks = aio.Client(self.server.address)
         self.key = self.id()
 
-    async def asyncTearDown(self) -> None:  # noqa: N802
+    async def asyncTearDown(self) -> None:
         await self.locks.close()
 
     async def queue(self, length: int) -> None:

@@ -264,9 +264,7 @@ class Locks(unittest.TestCase):
             "print('held', flush=True)\n"
             "time.sleep(60)\n"
         )
-        child = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
-        )
+        child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
         self.assertEqual(child.stdout.readline(), "held\n")
         child.kill()

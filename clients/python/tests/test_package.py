@@ -7,14 +7,18 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import textwrap
 import unittest
 import venv
 from pathlib import Path
 from typing import ClassVar
 
+import lockd
+
 from .support import ROOT, Server
 
 PACKAGE = Path(__file__).resolve().parents[1]
+EXAMPLES = PACKAGE / "examples"
 GUIDE = ROOT / "docs" / "python.md"
 
 
@@ -70,12 +74,12 @@ class Package(unittest.TestCase):
         )
 
     def test_the_wheel_is_typed(self) -> None:
-        marker = "import lockd, pathlib; print(pathlib.Path(lockd.__file__).with_name('py.typed').exists())"
-        self.assertEqual(self.run_there("-c", marker), "True\n")
+        where = self.run_there("-c", "import lockd; print(lockd.__file__)").strip()
+        self.assertTrue(Path(where).with_name("py.typed").exists())
 
     def test_the_wheel_takes_locks(self) -> None:
         with Server() as server:
-            shown = self.run_there(PACKAGE / "examples" / "lock.py", server.address)
+            shown = self.run_there(EXAMPLES / "lock.py", server.address)
         self.assertRegex(shown, r"^(step \d under fence \d+\n){3}released\n$")
 
     def test_the_sdist_has_its_tests(self) -> None:
@@ -86,33 +90,41 @@ class Package(unittest.TestCase):
 
 
 class Examples(unittest.TestCase):
-    def test_run(self) -> None:
+    def shown(self, name: str) -> str:
         with Server() as server:
-            lock = run(sys.executable, PACKAGE / "examples" / "lock.py", server.address)
-            self.assertRegex(lock, r"^(step \d under fence \d+\n){3}released\n$")
-            slots = run(sys.executable, PACKAGE / "examples" / "lock_aio.py", server.address)
-            self.assertEqual(slots, "three worked, 2 at a time\n")
+            return run(sys.executable, EXAMPLES / name, server.address)
+
+    def test_lock(self) -> None:
+        self.assertRegex(self.shown("lock.py"), r"^(step \d under fence \d+\n){3}released\n$")
+
+    def test_lock_aio(self) -> None:
+        self.assertEqual(self.shown("lock_aio.py"), "three worked, 2 at a time\n")
+
+    def test_tour(self) -> None:
+        lines = self.shown("tour.py").splitlines()
+        self.assertRegex(lines[0], r"^my-job \d+ 30 29\.\d+ True False$")
+        self.assertEqual(lines[1:4], ["queued", "reached 1", "orders.42: ready"])
+        self.assertEqual(len(lines), 5)
 
 
 @unittest.skipUnless(GUIDE.exists(), "the guide is not beside the package")
 class Guide(unittest.TestCase):
-    def test_shows_the_examples_as_they_are(self) -> None:
-        text = GUIDE.read_text()
-        for name in ("lock.py", "lock_aio.py"):
-            self.assertIn((PACKAGE / "examples" / name).read_text().strip(), text)
-
-    def test_its_code_runs(self) -> None:
-        """Each block that is no example of a file, one after the other, against a server."""
+    def test_shows_code_of_the_examples(self) -> None:
+        examples = [file.read_text().splitlines() for file in EXAMPLES.glob("*.py")]
         blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-        shown = [block for block in blocks if "__main__" not in block and "asyncio.run" not in block]
-        self.assertGreaterEqual(len(shown), 3)
-        with Server() as server:
-            program = f"import lockd\nlocks = lockd.Client({server.address!r})\n" + "\n".join(shown)
-            run(sys.executable, "-c", program)
+        self.assertGreaterEqual(len(blocks), 5)
+        for block in blocks:
+            lines = block.splitlines()
+            self.assertTrue(
+                any(
+                    textwrap.dedent("\n".join(example[at : at + len(lines)])) == "\n".join(lines)
+                    for example in examples
+                    for at in range(len(example))
+                ),
+                f"in no example, as it stands on the page:\n{block}",
+            )
 
     def test_names_every_error(self) -> None:
-        import lockd
-
         text = GUIDE.read_text()
         for name in lockd.errors.__all__:
             self.assertIn(f"`{name}`", text)

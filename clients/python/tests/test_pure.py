@@ -9,8 +9,14 @@ from lockd._certainty import Certainty
 from lockd._cluster import Address, Cluster, LeaderSearch
 from lockd._options import Options
 from lockd._replies import check, fence_of, grant_of, loss_of, remaining_of, signal_of, stats_of
-from lockd._requests import Wanted, auth_lines, client_lines, listen_lines, publish_lines
-from lockd._requests import seconds_to_name
+from lockd._requests import (
+    Wanted,
+    auth_lines,
+    client_lines,
+    listen_lines,
+    publish_lines,
+    seconds_to_name,
+)
 
 
 def options(**changes: object) -> Options:
@@ -32,7 +38,9 @@ class Requests(unittest.TestCase):
     def test_are_three_lines(self) -> None:
         lock = Wanted("a key", 30)
         self.assertEqual(lock.acquire(10), b"l\na key\n10 30\n")
-        self.assertEqual(lock.acquire(0, "0123456789abcdef"), b"l\na key\n0 30 as=0123456789abcdef\n")
+        self.assertEqual(
+            lock.acquire(0, "0123456789abcdef"), b"l\na key\n0 30 as=0123456789abcdef\n"
+        )
         self.assertEqual(lock.enqueue(), b"e\na key\n30\n")
         self.assertEqual(lock.await_turn(5), b"w\na key\n5\n")
         self.assertEqual(lock.renew("t", 30), b"n\na key\nt 30\n")
@@ -152,7 +160,19 @@ class Addresses(unittest.TestCase):
         self.assertEqual(str(Address("::1", 7)), "[::1]:7")
 
     def test_no_addresses(self) -> None:
-        for text in ("", ":1", "a:", "a:0", "a:65536", "a:x", "[::1", "[]:1", "[::1]x", "a b", "a:-1"):
+        for text in (
+            "",
+            ":1",
+            "a:",
+            "a:0",
+            "a:65536",
+            "a:x",
+            "[::1",
+            "[]:1",
+            "[::1]x",
+            "a b",
+            "a:-1",
+        ):
             with self.assertRaises(errors.InvalidRequest, msg=text):
                 Address.parse(text)
 

@@ -66,7 +66,9 @@ class Identity(unittest.TestCase):
 
 
 class Losses(unittest.TestCase):
-    def told(self, *lines: str, wait: float = PATIENCE) -> tuple[lockd.HeldLock, list[lockd.LockLost]]:
+    def told(
+        self, *lines: str, wait: float = PATIENCE
+    ) -> tuple[lockd.HeldLock, list[lockd.LockLost]]:
         """Of a lease so long that nothing but a line of the server's can end it."""
 
         def script(peer: Peer) -> None:
