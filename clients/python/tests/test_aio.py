@@ -100,7 +100,9 @@ class Aio(unittest.IsolatedAsyncioTestCase):
         writer.write(f"r\n{held.key}\n{held.token}\n".encode())
         self.assertEqual(await reader.readline(), b"ok\n")
         writer.close()
+        self.assertIsNone(await held.wait_lost(0))
         loss = await held.wait_lost()
+        assert loss is not None
         self.assertEqual(loss.cause, "refused")
         self.assertEqual(losses, [loss])
         with self.assertRaises(lockd.LockLost):
@@ -113,7 +115,9 @@ class Aio(unittest.IsolatedAsyncioTestCase):
             pass  # as a program does that blocks its loop
         with self.assertRaises(lockd.LockLost):
             held.check()
-        self.assertEqual((await held.wait_lost()).cause, "unsure")
+        loss = await held.wait_lost()
+        assert loss is not None
+        self.assertEqual(loss.cause, "unsure")
 
     async def test_semaphores_and_places(self) -> None:
         async with self.locks.semaphore(self.key, 1) as held:
@@ -190,7 +194,8 @@ class Scripted(unittest.IsolatedAsyncioTestCase):
         with FakeServer(script) as server:
             async with aio.Client(server.address) as locks:
                 held = await locks.acquire("k", wait=0)
-                loss = await asyncio.wait_for(held.wait_lost(), PATIENCE)
+                loss = await held.wait_lost(PATIENCE)
+                assert loss is not None
                 self.assertEqual(loss.cause, "revoked")
 
 

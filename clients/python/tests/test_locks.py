@@ -151,6 +151,27 @@ class Locks(unittest.TestCase):
         with self.assertRaises(lockd.Cancelled):
             other.acquire(self.key, wait=0)
 
+    def test_closing_the_client_ends_its_thread(self) -> None:
+        before = threading.active_count()
+        other = lockd.Client(self.server.address)
+        with other.lock(self.key):
+            self.assertEqual(threading.active_count(), before + 1)
+            other.close()  # the block finds that it was released
+        other.close()
+        self.assertEqual(threading.active_count(), before)
+
+    def test_a_client_that_nobody_refers_to_ends_its_thread(self) -> None:
+        before = threading.active_count()
+        lockd.Client(self.server.address).acquire(self.key).release()
+        eventually(lambda: gc.collect() >= 0 and threading.active_count() == before, "the end")
+
+    def test_a_lock_outlives_its_client(self) -> None:
+        held = lockd.Client(self.server.address).acquire(self.key, lease=1)
+        gc.collect()
+        time.sleep(1.5)
+        held.check()
+        held.release()
+
     def test_renews_itself(self) -> None:
         with self.locks.lock(self.key, lease=1) as held:
             deadline = now() + 3.5
@@ -336,6 +357,10 @@ class Locks(unittest.TestCase):
         with self.locks.lock(self.key):
             with self.locks.enqueue(self.key):
                 self.assertEqual(self.waiters(), 1)
+            eventually(lambda: self.waiters() == 0, "an empty queue")
+        with self.locks.lock(self.key):
+            self.locks.enqueue(self.key)  # and nobody refers to it
+            gc.collect()
             eventually(lambda: self.waiters() == 0, "an empty queue")
         with self.locks.enqueue(self.key) as granted:
             self.assertTrue(granted.is_granted)

@@ -85,7 +85,7 @@ class Package(unittest.TestCase):
     def test_the_sdist_has_its_tests(self) -> None:
         with tarfile.open(self.sdist) as archive:
             names = {name.split("/", 1)[1] for name in archive.getnames()}
-        for name in ("pyproject.toml", "README.md", "tests/support.py", "src/lockd/py.typed"):
+        for name in ("pyproject.toml", "README.md", "LICENSE", "test", "tests/support.py"):
             self.assertIn(name, names)
 
 

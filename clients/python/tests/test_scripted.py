@@ -29,6 +29,13 @@ class Identity(unittest.TestCase):
     def test_is_user_host_and_process_by_default(self) -> None:
         with FakeServer(grants()) as server, client(server) as locks, locks.lock("k"):
             self.assertRegex(server.seen[0][1], r"^[^@]+@[^:]+:\d+$")
+            self.assertNotIn("/", server.seen[0][2])
+
+    def test_is_fit_for_a_line_whatever_the_program_is_called(self) -> None:
+        for program, note in (("/a/b\nc\udc80", "bc"), ("x" * 500, "x" * 64), ("-c", "python")):
+            with unittest.mock.patch("sys.argv", [program, "--password=1"]):
+                with FakeServer(grants()) as server, client(server) as locks, locks.lock("k"):
+                    self.assertEqual(server.seen[0][2], note)
 
     def test_comes_behind_the_auth_token(self) -> None:
         with FakeServer(grants()) as server:

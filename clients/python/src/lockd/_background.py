@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 import signal
 import threading
@@ -62,19 +63,19 @@ class Background:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self._pid = os.getpid()
+        self._mutex = threading.Lock()
         self._calls: set[concurrent.futures.Future[Any]] = set()
-        thread = threading.Thread(target=_run, args=(self.loop,), name="lockd", daemon=True)
-        thread.start()
-        finish = weakref.finalize(self, self.loop.call_soon_threadsafe, self.loop.stop)
-        finish.atexit = False  # a process that ends closes its connections anyway
+        self._thread = threading.Thread(target=_run, args=(self.loop,), name="lockd", daemon=True)
+        self._thread.start()
+        self._finish = weakref.finalize(self, self.loop.call_soon_threadsafe, self.loop.stop)
+        self._finish.atexit = False  # a process that ends closes its connections anyway
 
     def call(self, doing: Coroutine[Any, Any, _T], stop: Stop | None = None) -> _T:
         """Does it on the thread, and waits. An exception here, as by Ctrl-C, cancels it there."""
         if os.getpid() != self._pid:
             doing.close()
             raise RuntimeError("a client does not survive fork: make one in the child")
-        future = asyncio.run_coroutine_threadsafe(doing, self.loop)
-        self._calls.add(future)
+        future = self._submit(doing)
         if stop is not None:
             stop._attach(future.cancel)
         try:
@@ -85,17 +86,40 @@ class Background:
             future.cancel()
             raise
         finally:
-            self._calls.discard(future)
+            with self._mutex:
+                self._calls.discard(future)
             if stop is not None:
                 stop._detach(future.cancel)
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """Does it on the thread, and does not wait."""
-        if os.getpid() == self._pid and not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(function)
+        """Does it on the thread, and does not wait. Nothing after the end."""
+        with self._mutex:
+            if os.getpid() == self._pid and self._finish.alive:
+                self.loop.call_soon_threadsafe(function)
 
-    def cancel_all(self) -> None:
-        for future in list(self._calls):
+    def close(self, doing: Coroutine[Any, Any, None]) -> None:
+        """Cancels all calls, does this as the last one, and ends the thread."""
+        self._cancel_all()
+        with contextlib.suppress(Cancelled):  # when it was closed before
+            self.call(doing)
+        with self._mutex:
+            self._finish()
+        self._cancel_all()
+        self._thread.join()
+
+    def _submit(self, doing: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
+        with self._mutex:
+            if not self._finish.alive:
+                doing.close()
+                raise Cancelled("the client was closed")
+            future = asyncio.run_coroutine_threadsafe(doing, self.loop)
+            self._calls.add(future)
+            return future
+
+    def _cancel_all(self) -> None:
+        with self._mutex:
+            calls = list(self._calls)
+        for future in calls:
             future.cancel()
 
 

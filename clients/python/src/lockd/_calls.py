@@ -45,7 +45,7 @@ async def at_leader(cluster: Cluster, deadline: float, ask: Callable[[Link], Awa
                 raise
             search.move_on(failure, now())
             if search.is_hopeless or max(now(), search.not_before) >= deadline:
-                raise search.verdict() from failure
+                raise search.verdict() from failure.__cause__
             if failures == 0:
                 log.warning("%s; trying again", failure)
             failures += 1
@@ -79,7 +79,7 @@ async def ask_by_token(cluster: Cluster, link: Link, lines: bytes, until: float)
                 raise
             search.move_on(failure, now())
             if search.is_hopeless or max(now(), search.not_before) >= until:
-                raise search.verdict() from failure
+                raise search.verdict() from failure.__cause__
         finally:
             if visit is not None:
                 visit.close()

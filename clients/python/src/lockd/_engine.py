@@ -22,7 +22,7 @@ from ._requests import STATS, Wanted, publish_lines
 from ._subscription import Listening
 from .errors import (
     Cancelled,
-    ConnectionFailed,
+    Disconnected,
     Draining,
     InvalidRequest,
     LockdError,
@@ -101,11 +101,16 @@ class KeptPlace:
     """A place in a queue."""
 
     def __init__(self, engine: Engine, terms: Terms, joined: Joined, on_lost: OnLost | None):
+        self.loop = asyncio.get_running_loop()
         self.terms = terms
         self.is_granted = joined.grant is not None
         self._engine = engine
         self._joined: Joined | None = joined
         self._on_lost = on_lost
+
+    @property
+    def is_used_up(self) -> bool:
+        return self._joined is None
 
     async def wait(self, wait: float | None) -> Kept:
         joined = self._joined
@@ -149,7 +154,8 @@ class Engine:
         self._kept: set[Kept] = set()
         self.places: set[KeptPlace] = set()
         self._listening: set[Listening] = set()
-        self._small: dict[Cluster, Link] = {}
+        self._small: dict[Cluster, Link] = {}  # for small calls
+        self._opening: dict[Cluster, asyncio.Lock] = {}
         self._is_closed = False
 
     # --- locks
@@ -231,34 +237,36 @@ class Engine:
         self._listening.discard(listening)
 
     async def _ask(self, cluster: Cluster, lines: bytes, *, repeats: bool) -> str:
-        """A small call, on a connection that is kept for the next."""
+        """A small call, on a connection that all of them share."""
         self._check_open()
-        link = self._small.get(cluster)
-        if link is not None and not link.is_closed and now() - link.heard_at < _IDLE_MAX:
-            try:
-                line = await self._ask_at(link, lines)
-                check(line)
-                return line
-            except (NotLeader, Draining):
-                pass  # nothing was done
-            except ConnectionFailed:
-                if not repeats:
-                    raise
+        link = await self._small_link(cluster)
+        try:
+            return await self._ask_at(link, lines)
+        except (NotLeader, Draining):
+            pass  # nothing was done
+        except Disconnected:
+            if not repeats:
+                raise
+        if self._small.get(cluster) is link:
+            del self._small[cluster]
+        if link.is_idle:
+            link.close()
+        return await self._ask_at(await self._small_link(cluster), lines)
 
-        async def ask(link: Link) -> str:
-            line = await self._ask_at(link, lines)
-            check(line)
-            former = self._small.get(cluster)
-            if former is not None and former.is_idle:
-                former.close()
-            self._small[cluster] = link
-            return line
-
-        return await at_leader(cluster, now(), ask)
+    async def _small_link(self, cluster: Cluster) -> Link:
+        async with self._opening.setdefault(cluster, asyncio.Lock()):
+            link = self._small.get(cluster)
+            if link is not None and not link.is_closed:
+                if not link.is_idle or now() - link.heard_at < _IDLE_MAX:
+                    return link
+                link.close()
+            self._small[cluster] = link = await at_leader(cluster, now(), _itself)
+            return link
 
     async def _ask_at(self, link: Link, lines: bytes) -> str:
         until = now() + self.options.reply_timeout
         reply = await link.ask(lines, until, reply_size_max=STATS_SIZE_MAX, stays_open=True)
+        check(reply.line)
         return reply.line
 
     def _cluster_of(self, key: str) -> Cluster:
@@ -267,6 +275,10 @@ class Engine:
     def _check_open(self) -> None:
         if self._is_closed:
             raise Cancelled("the client was closed")
+
+
+async def _itself(link: Link) -> Link:
+    return link
 
 
 def _parse(addresses: Addresses) -> list[Address]:

@@ -43,8 +43,8 @@ class Hold:
         """Ends it, and tells those who asked to be told. Once."""
         if self.loss is not None or self.is_released:
             return
+        self.loss = loss  # first: whoever finds it over finds out why
         self.certainty.end(now())
-        self.loss = loss
         for tell in self.on_loss:
             tell(loss)
 

@@ -65,7 +65,7 @@ class Renewal:
         self._search = LeaderSearch(hold.cluster, hold.cluster.index_of(link.endpoint))
         self._link = link
         self._former: list[Link] = []  # whose end may release: kept until this ends
-        self._told: asyncio.Future[str] = loop.create_future()  # what the server said of its end
+        self._told: asyncio.Future[LockLost] = loop.create_future()  # by the server
         self._renew_at = due(hold.grant.sent_at, hold.grant.lease)
         self._pause = 0.0
         self._listen_at(link)
@@ -233,14 +233,11 @@ class Renewal:
 
     def _take_loss(self, token: str, cause: str) -> None:
         if token == self._hold.grant.token and not self._told.done():
-            self._told.set_result(cause)
-            # At once, not when the task has its turn.
-            self._hold.certainty.end(now())
+            loss = self._hold.lost(f"the server says that it was {cause}", cause)
+            self._told.set_result(loss)
+            self._hold.lose(loss)
 
     def _raise_if_over(self) -> None:
-        if self._told.done():
-            cause = self._told.result()
-            raise self._hold.lost(f"the server says that it was {cause}", cause)
         loss = self._hold.why_over()
         if loss is not None:
             raise loss

@@ -38,6 +38,10 @@ class Listening:
         self._failure: LockdError | None = None
         self._news: asyncio.Future[None] | None = None
 
+    @property
+    def is_ended(self) -> bool:
+        return self._failure is not None
+
     async def begin(self) -> None:
         """Returns when all servers have confirmed."""
         try:

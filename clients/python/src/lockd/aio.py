@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
 
+from ._clock import NEVER, now, wait_until
 from ._engine import Addresses, Engine, Kept, KeptPlace, OnLost
 from ._hold import HoldView
 from ._options import TLS, Options
@@ -41,12 +42,10 @@ class HeldLock(HoldView):
         """Raises ``LockLost`` when it was held no more. Does nothing the second time."""
         await self._kept.release()
 
-    async def wait_lost(self) -> LockLost:
-        """Waits until it is held no more, and says why."""
-        await asyncio.wait({self._kept.ended})
-        loss = self.loss
-        assert loss is not None, "it has ended"
-        return loss
+    async def wait_lost(self, wait: float | None = None) -> LockLost | None:
+        """Waits until it is held no more, and says why; nothing when it still is after the wait."""
+        await wait_until(NEVER if wait is None else now() + wait, self._kept.ended)
+        return self.loss
 
     async def __aenter__(self) -> HeldLock:
         return self
@@ -65,8 +64,8 @@ class HeldLock(HoldView):
                 raise
 
     def __del__(self) -> None:
-        kept = getattr(self, "_kept", None)
-        if kept is None or kept.hold.is_released or kept.hold.loss is not None:
+        kept = self._kept
+        if kept.hold.is_released or kept.hold.loss is not None:
             return
         warnings.warn(f"{self!r} was never released", ResourceWarning, source=self, stacklevel=2)
         if not kept.loop.is_closed():
@@ -102,11 +101,17 @@ class Place:
     async def __aexit__(self, *_: object) -> None:
         self.give_up()
 
+    def __del__(self) -> None:
+        kept = self._kept
+        if not kept.is_used_up and not kept.loop.is_closed():
+            kept.loop.call_soon_threadsafe(kept.give_up)
+
 
 class Subscription:
     """Signals as they come: ``async for``, or ``next``."""
 
     def __init__(self, engine: Engine, listening: Listening) -> None:
+        self._loop = asyncio.get_running_loop()
         self._engine = engine
         self._listening = listening
 
@@ -140,6 +145,10 @@ class Subscription:
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        if not self._listening.is_ended and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._engine.unlisten, self._listening)
 
 
 class Client:

@@ -36,18 +36,15 @@ class HeldLock(HoldView):
 
     def release(self) -> None:
         """Raises ``LockLost`` when it was held no more. Does nothing the second time."""
-        self._background.call(self._held.release())
+        loss = self.loss
+        if loss is None:
+            self._background.call(self._held.release())
+        elif loss.cause != "released":
+            raise loss
 
     def wait_lost(self, wait: float | None = None) -> LockLost | None:
         """Waits until it is held no more, and says why; nothing when it still is after the wait."""
-        if wait is None:
-            return self._background.call(self._held.wait_lost())
-        ended = threading.Event()
-        self._background.call_soon(
-            lambda: self._held._kept.ended.add_done_callback(lambda _: ended.set())
-        )
-        ended.wait(wait)
-        return self.loss
+        return self.loss or self._background.call(self._held.wait_lost(wait))
 
     def __enter__(self) -> HeldLock:
         return self
@@ -59,7 +56,11 @@ class HeldLock(HoldView):
         trace: TracebackType | None,
     ) -> None:
         """Releases it. To leave the block is the last check: ``LockLost`` if it was lost within."""
-        self._background.call(self._held.__aexit__(kind, error, trace))
+        loss = self.loss
+        if loss is None:
+            self._background.call(self._held.__aexit__(kind, error, trace))
+        elif error is None and loss.cause != "released":
+            raise loss
 
 
 class Place:
@@ -286,8 +287,7 @@ class Client:
 
     def close(self) -> None:
         """Releases what is held, and gives up all else: calls that wait raise ``Cancelled``."""
-        self._background.cancel_all()
-        self._call(self._client.close())
+        self._background.close(self._client.close())
 
     def __enter__(self) -> Client:
         return self
