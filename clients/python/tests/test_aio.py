@@ -104,7 +104,7 @@ class Aio(unittest.IsolatedAsyncioTestCase):
         loss = await held.wait_lost()
         assert loss is not None
         self.assertEqual(loss.cause, "refused")
-        self.assertEqual(losses, [loss])
+        self.assertEqual([str(one) for one in losses], [str(loss)])
         with self.assertRaises(lockd.LockLost):
             held.check()
 

@@ -63,7 +63,7 @@ class Kept:
         hold.is_released = True
         hold.certainty.end(now())
         self.ended.set_result(None)
-        link = await self._renewal.withdraw()
+        link = self._renewal.withdraw()
         try:
             await self._tell_server(hold, link)
         finally:
@@ -100,7 +100,9 @@ class Kept:
 class KeptPlace:
     """A place in a queue."""
 
-    def __init__(self, engine: Engine, terms: Terms, joined: Joined, on_lost: OnLost | None):
+    def __init__(
+        self, engine: Engine, terms: Terms, joined: Joined, on_lost: OnLost | None
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.terms = terms
         self.is_granted = joined.grant is not None

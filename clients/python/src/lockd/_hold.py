@@ -49,13 +49,16 @@ class Hold:
             tell(loss)
 
     def why_over(self) -> LockLost | None:
-        """Nothing while it is held, by the clock of this moment."""
-        if self.certainty.lasts(now()):
+        """Nothing while it is held, by the clock of this moment; a new exception each time."""
+        time = now()
+        if self.certainty.lasts(time):
             return None
         if self.loss is not None:
-            return self.loss
+            return LockLost(str(self.loss), key=self.loss.key, cause=self.loss.cause)
         if self.is_released:
             return self.lost("its owner released it", "released")
+        if self.held_until_max is not None and time >= self.held_until_max:
+            return self.lost("it was not renewed for longer than max_hold", "max_hold")
         return self.lost("its lease ran out without a confirmed renewal", "unsure")
 
 

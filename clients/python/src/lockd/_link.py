@@ -255,8 +255,9 @@ class Link(asyncio.Protocol):
         auth = self.endpoint.options.auth
         if auth is None:
             return
+        reply = await self.ask(auth, until)
         try:
-            check((await self.ask(auth, until)).line)
+            check(reply.line)
         except Unauthorized:
             raise Unauthorized(f"{self.endpoint.address} did not accept the auth token") from None
         except Refused:
@@ -267,8 +268,9 @@ class Link(asyncio.Protocol):
 
     async def _introduce(self, until: float) -> bool:
         """False when the server knows no ``client``."""
+        reply = await self.ask(self.endpoint.options.identity, until)
         try:
-            check((await self.ask(self.endpoint.options.identity, until)).line)
+            check(reply.line)
         except Refused as refusal:
             self.endpoint.knows_client = refusal.reply != "error"
             self.knows_client = self.endpoint.knows_client

@@ -71,10 +71,9 @@ class Renewal:
         self._listen_at(link)
         self._task = loop.create_task(self._run())
 
-    async def withdraw(self) -> Link:
+    def withdraw(self) -> Link:
         """Nobody renews it any more. The connection is the caller's to close."""
         self._task.cancel()
-        await asyncio.wait({self._task})
         self._link.on_loss = None
         self._leave_former()
         return self._link
@@ -93,16 +92,15 @@ class Renewal:
             self._hold.lose(loss)
 
     async def _rest(self) -> None:
-        """Until something is to be done; raises when that is to mourn."""
+        """Until something is to be done; raises when it is over."""
         until = min(self._renew_at, self._hold.certainty.until)
         await wait_until(until, self._told, self._link.closed)
         self._raise_if_over()
         held_until_max = self._hold.held_until_max
         if held_until_max is not None and now() >= held_until_max:
-            # A connection that ends releases, which only a renewal could tell.
             await wait_until(self._hold.certainty.until, self._told, self._link.closed)
-            if not self._told.done():
-                raise self._hold.lost("it was not renewed for longer than max_hold", "max_hold")
+            # A connection that ends may release, which only a renewal could tell.
+            self._hold.certainty.end(now())
             self._raise_if_over()
 
     async def _renew(self) -> None:
@@ -168,7 +166,7 @@ class Renewal:
             confirmed = task.result()
         except LockdError as failure:
             if says_gone(failure):
-                raise self._hold.lost(f"{failure} to renew it", "refused") from failure
+                raise self._hold.lost(f"not renewed, {failure}", "refused") from failure
             # A server that stands alone, and does not lead, is not left: that would be to release.
             stays = isinstance(failure, NotLeader) and self._hold.cluster.is_alone
             if moves_on(failure) and not stays:
