@@ -1,0 +1,123 @@
+"""One grant, shared by its owner, who may be on any thread, and by the renewal that keeps it."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+from ._certainty import Certainty
+from ._clock import now
+from ._cluster import Cluster
+from ._replies import Grant, fence_of
+from ._requests import Wanted
+from .errors import LockLost
+
+__all__ = ["Hold", "HoldView"]
+
+
+class Hold:
+    """Its certainty may be asked by any thread; all else belongs to the thread of its client."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        wanted: Wanted,
+        grant: Grant,
+        *,
+        queued_again: bool = False,
+        max_hold: float | None = None,
+    ) -> None:
+        self.cluster = cluster
+        self.wanted = wanted
+        self.grant = grant
+        self.queued_again = queued_again
+        self.held_until_max = None if max_hold is None else now() + max_hold
+        self.certainty = Certainty(grant.sent_at + grant.lease)
+        self.loss: LockLost | None = None
+        self.is_released = False
+        self.on_loss: list[Callable[[LockLost], object]] = []
+
+    def lost(self, why: str, cause: str) -> LockLost:
+        return LockLost(f"{self.wanted} is held no more: {why}", key=self.wanted.key, cause=cause)
+
+    def lose(self, loss: LockLost) -> None:
+        """Ends it, and tells those who asked to be told. Once."""
+        if self.loss is not None or self.is_released:
+            return
+        self.loss = loss  # first: whoever finds it over finds out why
+        self.certainty.end(now())
+        for tell in self.on_loss:
+            tell(loss)
+
+    def why_over(self) -> LockLost | None:
+        """Nothing while it is held, by the clock of this moment; a new exception each time."""
+        time = now()
+        if self.certainty.lasts(time):
+            return None
+        if self.loss is not None:
+            return LockLost(str(self.loss), key=self.loss.key, cause=self.loss.cause)
+        if self.is_released:
+            return self.lost("its owner released it", "released")
+        if self.held_until_max is not None and time >= self.held_until_max:
+            return self.lost("it was not renewed for longer than max_hold", "max_hold")
+        return self.lost("its lease ran out without a confirmed renewal", "unsure")
+
+
+class HoldView:
+    """What an owner may ask of a lock that it holds. For any thread."""
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+
+    @property
+    def key(self) -> str:
+        return self._hold.wanted.key
+
+    @property
+    def token(self) -> str:
+        """Names the grant to the server. Whoever knows it may release it."""
+        return self._hold.grant.token
+
+    @property
+    def fence(self) -> int:
+        """The fencing token: it rises with every grant of the key.
+
+        Hand it to whatever the lock protects, and let that refuse one smaller than it has seen.
+        """
+        return fence_of(self._hold.grant.token)
+
+    @property
+    def lease(self) -> int:
+        """In seconds, as it was granted."""
+        return self._hold.grant.lease
+
+    @property
+    def queued_again(self) -> bool:
+        """Whether the place in the queue was lost while waiting, and asked for again."""
+        return self._hold.queued_again
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is certain at this moment. Never true again once it was false."""
+        return self._hold.certainty.lasts(now())
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds it is certain if no renewal is confirmed any more."""
+        certainty = self._hold.certainty
+        time = now()
+        return max(certainty.until - time, 0.0) if certainty.lasts(time) else 0.0
+
+    @property
+    def loss(self) -> LockLost | None:
+        """Why it is held no more; nothing while it is held."""
+        return self._hold.why_over()
+
+    def check(self) -> None:
+        """Raises ``LockLost`` when it is not certain any more."""
+        loss = self._hold.why_over()
+        if loss is not None:
+            raise loss
+
+    def __repr__(self) -> str:
+        state = "held" if self.is_held else "not held"
+        return f"<{type(self).__name__} {self._hold.wanted}, fence {self.fence}, {state}>"

@@ -1,0 +1,132 @@
+"""Requests as they are on the wire: three lines, in which no server finds a fault."""
+
+from __future__ import annotations
+
+import math
+
+from .errors import InvalidRequest
+
+__all__ = [
+    "BARRIER",
+    "PING",
+    "STATS",
+    "Wanted",
+    "auth_lines",
+    "client_lines",
+    "listen_lines",
+    "publish_lines",
+    "seconds_to_name",
+]
+
+_LINE_SIZE_MAX = 256
+_LONG_LINE_SIZE_MAX = 65_536
+_SECONDS_MAX = 9_223_372_036
+_LIMIT_MAX = 2_147_483_647
+
+PING = b"ping\n_\n\n"
+STATS = b"stats\n_\n\n"
+BARRIER = b"barrier\n_\n\n"
+
+
+class Wanted:
+    """A lock, or a slot of a semaphore when a limit is given: what to ask for, and how."""
+
+    def __init__(self, key: str, lease: int | None = None, limit: int | None = None) -> None:
+        _check_name(key, "a key")
+        if lease is not None and not _is_whole(lease, 1, _SECONDS_MAX):
+            raise InvalidRequest(f"a lease is a whole number of seconds from 1, not {lease!r}")
+        if limit is not None and not _is_whole(limit, 1, _LIMIT_MAX):
+            raise InvalidRequest(f"a limit is a whole number from 1 to {_LIMIT_MAX}, not {limit!r}")
+        self.key = key
+        self.lease = None if lease is None else int(lease)
+        self.limit = None if limit is None else int(limit)
+
+    def __str__(self) -> str:
+        return f"lock {self.key!r}" if self.limit is None else f"semaphore {self.key!r}"
+
+    def acquire(self, wait: int, secret: str | None = None) -> bytes:
+        """``secret``: for servers that know ``as=``; asking twice with one is asking once."""
+        return self._lines("l", wait, self.limit, self.lease, _as(secret))
+
+    def enqueue(self, secret: str | None = None) -> bytes:
+        return self._lines("e", self.limit, self.lease, _as(secret))
+
+    def await_turn(self, wait: int) -> bytes:
+        return self._lines("w", wait)
+
+    def renew(self, token: str, lease: int) -> bytes:
+        return self._lines("n", token, lease)
+
+    def release(self, token: str) -> bytes:
+        return self._lines("r", token)
+
+    def _lines(self, command: str, *words: int | str | None) -> bytes:
+        prefix = "" if self.limit is None else "s"
+        argument = " ".join(str(word) for word in words if word is not None)
+        return f"{prefix}{command}\n{self.key}\n{argument}\n".encode()
+
+
+def seconds_to_name(wait: float) -> int:
+    """The whole seconds to name on the wire for a wait: never less."""
+    return _SECONDS_MAX if wait >= _SECONDS_MAX else math.ceil(wait)
+
+
+def auth_lines(secret: str) -> bytes:
+    """The secret is trimmed, as the server does with it."""
+    encoded = secret.strip().encode()
+    if not encoded or len(encoded) > _LONG_LINE_SIZE_MAX or b"\n" in encoded:
+        raise InvalidRequest("the auth token must be one line of at most 65536 bytes")
+    return b"auth\n_\n" + encoded + b"\n"
+
+
+def client_lines(name: str, note: str) -> bytes:
+    _check_name(name, "a name")
+    if note:
+        _check_name(note, "a note")
+    return f"client\n{name}\n{note}\n".encode()
+
+
+def listen_lines(pattern: str, group: str | None) -> bytes:
+    _check_name(pattern, "a pattern")
+    tokens = pattern.split(".")
+    for place, token in enumerate(tokens, 1):
+        is_whole = token in ("*", ">") or not any(wild in token for wild in "*>")
+        if not is_whole or (token == ">" and place < len(tokens)):
+            raise InvalidRequest(
+                f"in a pattern * and > are whole tokens, and > is the last: not {pattern!r}"
+            )
+    if group is not None:
+        _check_name(group, "a group")
+        if group != group.strip(" \t"):
+            raise InvalidRequest("a group has no blanks around it")
+    return f"listen\n{pattern}\n{group or ''}\n".encode()
+
+
+def publish_lines(channel: str, payload: str | bytes) -> bytes:
+    _check_name(channel, "a channel")
+    if any(wild in token for token in channel.split(".") for wild in "*>") or " " in channel:
+        raise InvalidRequest(f"a channel has no *, > or blanks: not {channel!r}")
+    encoded = payload.encode() if isinstance(payload, str) else payload
+    size_max = _LONG_LINE_SIZE_MAX - 5 - len(channel.encode())
+    if not encoded.strip() or b"\n" in encoded or len(encoded) > size_max:
+        raise InvalidRequest(f"a payload is one line, not blank, of at most {size_max} bytes")
+    return f"signal\n{channel}\n".encode() + encoded + b"\n"
+
+
+def _check_name(name: str, what: str) -> None:
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        size = 0
+    if not 1 <= size <= _LINE_SIZE_MAX or any(c < " " or c == "\x7f" for c in name):
+        raise InvalidRequest(
+            f"{what} is 1 to {_LINE_SIZE_MAX} bytes of UTF-8 without control characters"
+        )
+
+
+def _is_whole(number: float, least: int, most: int) -> bool:
+    return least <= number <= most and number == int(number)
+
+
+def _as(secret: str | None) -> str | None:
+    return None if secret is None else f"as={secret}"
