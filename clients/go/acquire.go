@@ -37,7 +37,9 @@ func (c *Client) Acquire(ctx context.Context, key string, options ...AcquireOpti
 }
 
 // TryAcquire is Acquire without a wait: [ErrNotAcquired] if it cannot be had at once.
-func (c *Client) TryAcquire(ctx context.Context, key string, options ...AcquireOption) (*Held, error) {
+func (c *Client) TryAcquire(
+	ctx context.Context, key string, options ...AcquireOption,
+) (*Held, error) {
 	return c.Acquire(ctx, key, append(options[:len(options):len(options)], Wait(0))...)
 }
 
@@ -57,7 +59,9 @@ type acquisition struct {
 	held      *Held // once it has succeeded
 }
 
-func (c *Client) newAcquisition(ctx context.Context, key string, options []AcquireOption) (*acquisition, error) {
+func (c *Client) newAcquisition(
+	ctx context.Context, key string, options []AcquireOption,
+) (*acquisition, error) {
 	request, err := newRequest(key, options)
 	if err != nil {
 		return nil, err
@@ -83,13 +87,14 @@ func (a *acquisition) begin(ctx context.Context) {
 func (a *acquisition) run() (*Held, error) {
 	ctx, cancel := a.client.scope(a.ctx)
 	defer cancel()
-	err := a.cluster.atLeader(ctx, a.giveUpAt(), func(on *conn) error {
+	ask := func(on *conn) error {
 		given, err := a.take(ctx, on)
 		if err != nil {
 			return err
 		}
 		return a.keep(ctx, on, given)
-	})
+	}
+	err := a.cluster.atLeader(ctx, errand{ask: ask, giveUpAt: a.giveUpAt()})
 	if err != nil {
 		return nil, a.explained(err)
 	}
@@ -108,8 +113,8 @@ func (a *acquisition) left() time.Duration {
 	return max(a.deadline.sub(now()), 0)
 }
 
-// take asks for a grant. A wait that is shorter than the way there and back would be over before any
-// answer: so a short one begins with a try.
+// take asks for a grant. A wait that is shorter than the way there and back would be over before
+// any answer: so a short one begins with a try.
 func (a *acquisition) take(ctx context.Context, on *conn) (grant, error) {
 	if left := a.left(); 0 < left && left < time.Second {
 		given, err := a.ask(ctx, on, 0, a.acquireLines(on))
@@ -134,7 +139,9 @@ func (a *acquisition) wordFor(on *conn) string {
 
 // ask waits in the queue, or tries when nothing is left of the wait. A wait that is no whole number
 // of seconds is ended here, by leaving.
-func (a *acquisition) ask(ctx context.Context, on *conn, left time.Duration, lines func(seconds int64) string) (grant, error) {
+func (a *acquisition) ask(
+	ctx context.Context, on *conn, left time.Duration, lines func(seconds int64) string,
+) (grant, error) {
 	seconds := min(wholeSeconds(left), waitSecondsMax)
 	if seconds > 0 {
 		a.joined++
@@ -255,7 +262,8 @@ func askConflict(ctx context.Context, on *conn, r *request) conflict {
 		return conflict{}
 	}
 	query, _ := json.Marshal(map[string]string{"key": r.key})
-	answer, err := on.ask(ctx, lines("api", "GET /v1/locks", string(query)), now().add(conflictTimeout))
+	ask := lines("api", "GET /v1/locks", string(query))
+	answer, err := on.ask(ctx, ask, now().add(conflictTimeout))
 	if err != nil {
 		return conflict{}
 	}

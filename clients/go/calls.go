@@ -8,61 +8,67 @@ import (
 // attemptMin is what an attempt to connect may take at the very end of a wait.
 const attemptMin = time.Second
 
-// atLeader calls ask with a connection to the server that leads, and again, at whichever leads then,
-// for as long as it fails in a way that another server may mend, or waiting: until giveUpAt, when it
-// has a last look. If that is over already there is one attempt. A connection with which ask has
-// succeeded is its own; others are closed.
-func (c *cluster) atLeader(ctx context.Context, giveUpAt instant, ask func(*conn) error) error {
-	return c.atLeaderListening(ctx, giveUpAt, nil, ask)
+// errand is what is asked of the server that leads.
+type errand struct {
+	// ask has a connection to that server, which is its own if it succeeds, and is closed if it
+	// fails.
+	ask func(*conn) error
+	// giveUpAt is when there is a last attempt. If that is over already, there is one.
+	giveUpAt instant
+	onSignal func(Signal) // of the connections; nil: none is expected
 }
 
-func (c *cluster) atLeaderListening(ctx context.Context, giveUpAt instant, onSignal func(Signal), ask func(*conn) error) error {
+// atLeader runs an errand, and again, at whichever server leads then, for as long as it fails in a
+// way that another server may mend, or waiting.
+func (c *cluster) atLeader(ctx context.Context, e errand) error {
 	way := newSearch(c)
-	hasTime := now() < giveUpAt
+	hasTime := now() < e.giveUpAt
 	for {
-		if err := pause(ctx, min(way.notBefore, giveUpAt)); err != nil {
+		if err := pause(ctx, min(way.notBefore, e.giveUpAt)); err != nil {
 			return err
 		}
 		patience := c.settings.connectTimeout
 		if hasTime {
-			patience = min(patience, max(giveUpAt.sub(now()), attemptMin))
+			patience = min(patience, max(e.giveUpAt.sub(now()), attemptMin))
 		}
-		err := c.askMember(ctx, way, patience, onSignal, ask)
+		err := c.runAt(ctx, way, e, patience)
 		if err == nil || ctx.Err() != nil || !movesOn(err) {
 			return err
 		}
 		way.moveOn(err, now())
-		if way.isHopeless || now() >= giveUpAt {
+		if way.isHopeless || now() >= e.giveUpAt {
 			return way.verdict()
 		}
 	}
 }
 
-func (c *cluster) askMember(ctx context.Context, way *search, patience time.Duration, onSignal func(Signal), ask func(*conn) error) error {
-	opened, err := c.openIfItLeads(ctx, way.member(), patience, onSignal)
+// runAt runs an errand where the search is, if that server leads: of a cluster, only who leads
+// answers a barrier.
+func (c *cluster) runAt(ctx context.Context, way *search, e errand, patience time.Duration) error {
+	until := now().add(c.attemptTimeout(patience))
+	opened, err := way.member().open(ctx, until, e.onSignal)
 	if err != nil {
 		return err
 	}
-	c.leader.Store(int32(way.here))
-	if err := ask(opened); err != nil {
-		opened.close()
-		return opened.at(err)
+	if !c.isAlone() {
+		err = opened.command(ctx, barrierLines, until)
 	}
-	return nil
+	if err == nil {
+		c.leader.Store(int32(way.here))
+		err = opened.at(e.ask(opened))
+	}
+	if err != nil {
+		opened.close()
+	}
+	return err
 }
 
-// openIfItLeads opens a connection to a server. Of a cluster, only who leads answers a barrier.
-func (c *cluster) openIfItLeads(ctx context.Context, member *endpoint, patience time.Duration, onSignal func(Signal)) (*conn, error) {
-	until := now().add(c.attemptTimeout(patience))
-	opened, err := member.open(ctx, until, onSignal)
-	if err != nil || c.isAlone() {
-		return opened, err
+// searchUntil is when a call that does not wait gives up: an election is waited for.
+func (c *cluster) searchUntil() instant {
+	if c.isAlone() {
+		return now()
 	}
-	if err := opened.command(ctx, barrierLines, until); err != nil {
-		opened.close()
-		return nil, err
-	}
-	return opened, nil
+	return now().add(c.settings.connectTimeout)
 }
 
 // attemptTimeout is what one server may take of the time for all, with a second look at one.
@@ -73,9 +79,11 @@ func (c *cluster) attemptTimeout(whole time.Duration) time.Duration {
 	return whole / time.Duration(len(c.members)+1)
 }
 
-// askByToken asks what any connection may ask and whoever leads may answer, first on the one that is
-// there, if there is one, and then on others until the deadline.
-func (c *cluster) askByToken(ctx context.Context, home *conn, lines string, deadline instant) (reply, error) {
+// askByToken asks what any connection may ask and whoever leads may answer, first on the one that
+// is there, if there is one, and then on others until the deadline.
+func (c *cluster) askByToken(
+	ctx context.Context, home *conn, lines string, deadline instant,
+) (reply, error) {
 	way := newSearch(c)
 	if home != nil && home.isOpen() {
 		until := deadline
@@ -85,6 +93,9 @@ func (c *cluster) askByToken(ctx context.Context, home *conn, lines string, dead
 		answer, err := askIfItLeads(ctx, home, lines, until)
 		if err == nil || ctx.Err() != nil || !movesOn(err) {
 			return answer, err
+		}
+		if now() >= deadline {
+			return reply{}, err
 		}
 		way = newSearchAt(c, c.indexOf(home.server))
 		way.moveOn(err, now())
@@ -104,7 +115,9 @@ func (c *cluster) askByToken(ctx context.Context, home *conn, lines string, dead
 	}
 }
 
-func (c *cluster) askOnce(ctx context.Context, member *endpoint, lines string, deadline instant) (reply, error) {
+func (c *cluster) askOnce(
+	ctx context.Context, member *endpoint, lines string, deadline instant,
+) (reply, error) {
 	until := now().add(c.attemptTimeout(deadline.sub(now())))
 	opened, err := member.open(ctx, until, nil)
 	if err != nil {

@@ -55,9 +55,9 @@ func newEndpoints(s *settings) ([]*endpoint, error) {
 	return all, nil
 }
 
-// Close releases whatever is held, ends all calls and listeners with [ErrClosed], and returns when
-// that is done or cannot be: what the releases said. A client that holds and does nothing needs no
-// closing.
+// Close ends all calls, places and listeners with [ErrClosed], and releases whatever is held. It
+// returns when that is done or cannot be, and what the releases said. A client that nobody uses
+// costs nothing, and needs no closing.
 func (c *Client) Close() error {
 	c.close(ErrClosed)
 	c.courier.close()

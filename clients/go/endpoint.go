@@ -35,7 +35,9 @@ func (e *endpoint) open(ctx context.Context, until instant, onSignal func(Signal
 	return opened, err
 }
 
-func (e *endpoint) openOnce(ctx context.Context, until instant, onSignal func(Signal)) (*conn, error) {
+func (e *endpoint) openOnce(
+	ctx context.Context, until instant, onSignal func(Signal),
+) (*conn, error) {
 	stream, err := e.connect(ctx, until)
 	if err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func (e *endpoint) connect(ctx context.Context, until instant) (net.Conn, error)
 	var dialer net.Dialer
 	stream, err := dialer.DialContext(ctx, "tcp", e.address)
 	if err != nil {
-		return nil, e.failed(ErrUnreachable, err)
+		return nil, e.unreachable(ctx, err)
 	}
 	if e.settings.tls == nil {
 		return stream, nil
@@ -66,12 +68,22 @@ func (e *endpoint) connect(ctx context.Context, until instant) (net.Conn, error)
 	secured := tls.Client(stream, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		stream.Close()
-		return nil, e.untrusted(err)
+		return nil, e.untrusted(ctx, err)
 	}
 	return secured, nil
 }
 
-func (e *endpoint) untrusted(err error) error {
+// unreachable keeps the end of our own time apart from that of the caller's context.
+func (e *endpoint) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return e.failed(ErrUnreachable, err)
+	}
+	failed := e.failed(ErrUnreachable, nil)
+	failed.Detail = "not in time"
+	return failed
+}
+
+func (e *endpoint) untrusted(ctx context.Context, err error) error {
 	var verification *tls.CertificateVerificationError
 	if errors.As(err, &verification) {
 		return e.failed(ErrUntrusted, err)
@@ -80,7 +92,7 @@ func (e *endpoint) untrusted(err error) error {
 	if errors.As(err, &op) && op.Op == "remote error" {
 		return e.failed(ErrUnauthorized, err)
 	}
-	return e.failed(ErrUnreachable, err)
+	return e.unreachable(ctx, err)
 }
 
 func (e *endpoint) failed(kind, err error) *Error {

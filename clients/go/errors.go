@@ -123,7 +123,8 @@ type NotAcquiredError struct {
 }
 
 func (e *NotAcquiredError) Error() string {
-	text := fmt.Sprintf("lockd: acquire %q: not acquired within %v", e.Key, e.Waited.Round(time.Millisecond))
+	waited := e.Waited.Round(time.Millisecond)
+	text := fmt.Sprintf("lockd: acquire %q: not acquired within %v", e.Key, waited)
 	switch {
 	case e.Client != "":
 		text += ", held by " + e.Client
@@ -202,7 +203,8 @@ func named(err error, op, key string) error {
 
 // isPassing says whether the failure may pass by itself.
 func isPassing(err error) bool {
-	return isAny(err, ErrNotLeader, ErrDraining, ErrUnreachable, ErrDisconnected, ErrNoReply, errEarly)
+	return isAny(err,
+		ErrNotLeader, ErrDraining, ErrUnreachable, ErrDisconnected, ErrNoReply, errEarly)
 }
 
 // movesOn says whether this is no answer, or that of a server that does not lead: another may give

@@ -3,7 +3,10 @@ package lockd
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -59,6 +62,63 @@ func TestAnOlderServerIsAskedAgainWithoutAName(t *testing.T) {
 	}
 	if server.connections() != 3 {
 		t.Errorf("%d connections: what was learned is not remembered", server.connections())
+	}
+}
+
+func TestTheFileOfTheAuthTokenIsReadForEveryConnection(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "token")
+	tokens := make(chan string, 2)
+	server := startFake(t, func(p *peer) {
+		tokens <- p.expect("auth")
+		p.say("ok")
+		p.greet()
+		p.expect("l")
+		p.grants("30")
+		p.serve()
+	})
+	var client *Client
+	for _, token := range []string{"first", "second"} {
+		if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if client == nil {
+			client = newClient(t, Servers(server.address()), TokenFile(path))
+		}
+		mustAcquire(t, client, "job")
+		if got := <-tokens; got != token {
+			t.Errorf("%q, not %q", got, token)
+		}
+	}
+}
+
+func TestAPlaceIsAskedForAgainByTheSameWord(t *testing.T) {
+	t.Parallel()
+	words := make(chan string, 2)
+	server := startFake(t, func(p *peer) {
+		p.greet()
+		if p.number == 0 {
+			words <- p.expect("se")
+			p.say("queued")
+			p.expect("sw")
+			return
+		}
+		words <- p.expect("sl")
+		p.grants("9")
+		p.serve()
+	})
+	client := newClient(t, Servers(server.address()))
+	place, err := client.Enqueue(testContext(t), "pool", Semaphore(2), Lease(9*time.Second), Wait(time.Minute))
+	if err != nil || place.Granted() {
+		t.Fatal(err)
+	}
+	held, err := place.Wait(testContext(t))
+	if err != nil || held.QueuedAgain() != 1 {
+		t.Fatal(err)
+	}
+	first, second := <-words, <-words
+	if !strings.HasPrefix(first, "2 9 as=") || second != "60 "+first {
+		t.Errorf("%q and then %q", first, second)
 	}
 }
 
@@ -204,6 +264,31 @@ func TestItRenewsAtAThirdOfTheLease(t *testing.T) {
 	}
 	if err := held.Release(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCertaintyCountsFromWhenTheRequestWasSent(t *testing.T) {
+	t.Parallel()
+	delay := 700 * time.Millisecond
+	server := startFake(t, func(p *peer) {
+		p.greet()
+		p.expect("l")
+		time.Sleep(delay)
+		p.grants("3")
+		p.expect("n")
+		time.Sleep(delay)
+		p.say("ok 3")
+		p.stay()
+	})
+	client := newClient(t, Servers(server.address()), ReleaseTimeout(50*time.Millisecond))
+	held := mustAcquire(t, client, "job")
+	first := held.certainty.endsAt()
+	if left := first.sub(now()); left > 3*time.Second-delay {
+		t.Errorf("certain for %v of 3 s, %v after the request", left, delay)
+	}
+	eventually(t, "a renewal", func() bool { return held.certainty.endsAt() != first })
+	if left := held.Remaining(); left <= 0 || left > 3*time.Second-delay {
+		t.Errorf("certain for %v of 3 s, %v after the renewal was sent", left, delay)
 	}
 }
 
@@ -479,6 +564,56 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 	if _, err := newClient(t, Servers(server.address())).Acquire(ctx, "job"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+func TestTheTimeToConnectIsNotThatOfTheCaller(t *testing.T) {
+	t.Parallel()
+	server := startFake(t, (*peer).stay)
+	client := newClient(t, Servers(server.address()), TLS(nil), ConnectTimeout(100*time.Millisecond))
+	_, err := client.TryAcquire(testContext(t), "job")
+	if !errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	before := runtime.NumGoroutine()
+	server := startFake(t, func(p *peer) {
+		p.greet()
+		for {
+			switch command, _, _ := p.request(); command {
+			case "":
+				return
+			case "l":
+				p.grants("30")
+			case "e":
+				p.say("queued")
+			case "signal":
+				p.say("ok 0")
+			default:
+				p.say("ok")
+			}
+		}
+	})
+	client := newClient(t, Servers(server.address()))
+	for i := 0; i < 5; i++ {
+		mustAcquire(t, client, "job")
+		if _, err := client.Enqueue(testContext(t), "job"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Listen(testContext(t), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Publish(testContext(t), "a", "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	released := mustAcquire(t, newClient(t, Servers(server.address())), "job")
+	if err := errors.Join(client.Close(), released.Release()); err != nil {
+		t.Error(err)
+	}
+	server.stop()
+	eventually(t, "no goroutine more than before", func() bool { return runtime.NumGoroutine() <= before })
 }
 
 func TestWhoIsInTheWayIsSaidWhereTheServerTells(t *testing.T) {

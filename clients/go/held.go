@@ -58,7 +58,9 @@ func newHeld(a *acquisition, given grant) *Held {
 }
 
 // String names the key and the fence, and not the token: that would be as good as the lock.
-func (h *Held) String() string { return fmt.Sprintf("%q under fence %d", h.request.key, h.grant.fence) }
+func (h *Held) String() string {
+	return fmt.Sprintf("%q under fence %d", h.request.key, h.grant.fence)
+}
 
 // Key is what is held.
 func (h *Held) Key() string { return h.request.key }

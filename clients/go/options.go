@@ -41,8 +41,8 @@ func Servers(addresses ...string) Option {
 	}
 }
 
-// Cluster is the servers of one cluster, of which one leads, in any order: at most 16. The leader is
-// looked for among these, whomever they name, and never elsewhere.
+// Cluster is the servers of one cluster, of which one leads, in any order: at most 16. The leader
+// is looked for among these, whomever they name, and never elsewhere.
 func Cluster(addresses ...string) Option {
 	return func(s *settings) error {
 		s.cluster = append(s.cluster, addresses...)
@@ -101,17 +101,15 @@ func CAFile(path string) Option {
 // Certificate connects by TLS, with a certificate and its key, in PEM, for servers that ask who we
 // are. The files are read for every connection that asks.
 func Certificate(certFile, keyFile string) Option {
-	load := func() (*tls.Certificate, error) {
+	load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 		return &pair, err
 	}
 	return func(s *settings) error {
-		if _, err := load(); err != nil {
+		if _, err := load(nil); err != nil {
 			return &Error{Kind: ErrInvalid, Err: err}
 		}
-		s.secured().GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			return load()
-		}
+		s.secured().GetClientCertificate = load
 		return nil
 	}
 }
@@ -277,8 +275,8 @@ type request struct {
 	onLost       func(error)
 }
 
-// Wait bounds how long to wait, in the queue or for a server that is down: the acquisition then ends
-// with [ErrNotAcquired]. Zero is a try. Without it only the context bounds the wait.
+// Wait bounds how long to wait, in the queue or for a server that is down: the acquisition then
+// ends with [ErrNotAcquired]. Zero is a try. Without it only the context bounds the wait.
 func Wait(d time.Duration) AcquireOption {
 	return func(r *request) error {
 		r.wait = d
@@ -301,8 +299,8 @@ func Lease(d time.Duration) AcquireOption {
 	}
 }
 
-// MaxHold ends the renewals after this time, counted from the grant, so that a program that is stuck
-// does not hold for ever. What is held is then lost when the lease in force runs out.
+// MaxHold ends the renewals after this time, counted from the grant, so that a program that is
+// stuck does not hold for ever. What is held is then lost when the lease in force runs out.
 func MaxHold(d time.Duration) AcquireOption {
 	return func(r *request) error {
 		r.maxHold = d
@@ -338,7 +336,8 @@ func newRequest(key string, options []AcquireOption) (*request, error) {
 	r := &request{key: key, wait: forever}
 	var failures []error
 	if !isName(key) {
-		failures = append(failures, invalid("a key is 1 to 256 bytes of UTF-8 without control characters"))
+		why := "a key is 1 to 256 bytes of UTF-8 without control characters"
+		failures = append(failures, invalid(why))
 	}
 	for _, option := range options {
 		failures = append(failures, option(r))

@@ -19,9 +19,11 @@ type Place struct {
 	isUsed bool
 }
 
-// Enqueue joins the queue, and returns at once. The options are those of [Client.Acquire]; the time
-// of [Wait] begins with [Place.Wait].
-func (c *Client) Enqueue(ctx context.Context, key string, options ...AcquireOption) (*Place, error) {
+// Enqueue joins the queue, and returns at once. The options are those of [Client.Acquire]; the
+// time of [Wait] begins with [Place.Wait].
+func (c *Client) Enqueue(
+	ctx context.Context, key string, options ...AcquireOption,
+) (*Place, error) {
 	a, err := c.newAcquisition(ctx, key, options)
 	if err != nil {
 		return nil, named(err, "enqueue", key)
@@ -30,7 +32,8 @@ func (c *Client) Enqueue(ctx context.Context, key string, options ...AcquireOpti
 	scoped, cancel := c.scope(ctx)
 	defer cancel()
 	place := &Place{acquisition: a}
-	err = a.cluster.atLeader(scoped, a.giveUpAt(), func(on *conn) error { return place.join(scoped, on) })
+	join := func(on *conn) error { return place.join(scoped, on) }
+	err = a.cluster.atLeader(scoped, errand{ask: join, giveUpAt: a.giveUpAt()})
 	if err != nil {
 		return nil, named(c.ended(ctx, err), "enqueue", key)
 	}

@@ -14,23 +14,25 @@ import (
 
 // The line protocol: the requests as they are sent, and what the replies mean. Nothing here waits.
 
+// Bounds, in bytes where nothing else is said.
 const (
-	nameSizeMax    = 256 // bytes of a request's line
-	longSizeMax    = 65_536
-	signalFraming  = 5 // "sig " and the blank behind the channel
-	tokenSizeMax   = 240
-	secondsMax     = 9_223_372_036
-	limitMax       = math.MaxInt32
-	fenceDigits    = 16
-	shownSizeMax   = 80
-	barrierLines   = "barrier\n_\n_\n"
-	pingLines      = "ping\n_\n_\n"
-	statsLines     = "stats\n_\n_\n"
-	statusQueued   = "queued"
-	statusTimeout  = "timeout"
-	pushSignal     = "sig "
-	pushLost       = "lost "
-	statusAcquired = "acquired"
+	nameSizeMax   = 256    // of a request's line
+	longSizeMax   = 65_536 // of that with a secret or a payload
+	signalFraming = 5      // "sig " and the blank behind the channel
+	tokenSizeMax  = 240    // what fits a request's line, its lease behind it
+	shownSizeMax  = 80
+	fenceDigits   = 16
+	secondsMax    = 9_223_372_036
+	limitMax      = math.MaxInt32
+)
+
+// Requests that are always the same, and the beginnings of pushed lines.
+const (
+	barrierLines = "barrier\n_\n_\n"
+	pingLines    = "ping\n_\n_\n"
+	statsLines   = "stats\n_\n_\n"
+	pushSignal   = "sig "
+	pushLost     = "lost "
 )
 
 var (
@@ -43,8 +45,8 @@ var (
 )
 
 var statusKinds = map[string]error{
-	statusQueued:             errQueued,
-	statusTimeout:            errTimeout,
+	"queued":                 errQueued,
+	"timeout":                errTimeout,
 	"error_already_enqueued": ErrAlreadyEnqueued,
 	"error_not_enqueued":     ErrNotEnqueued,
 	"error_lease_expired":    ErrLeaseExpired,
@@ -173,7 +175,7 @@ func checkSignal(channel, payload string) error {
 		!strings.HasSuffix(payload, "\r") {
 		return nil
 	}
-	return invalid("a payload is one line that is not blank, of at most 65531 bytes with its channel")
+	return invalid("a payload is one line, not blank, of at most 65531 bytes with its channel")
 }
 
 // --- replies ---
@@ -195,7 +197,7 @@ func (g grant) renewAt() instant { return g.sentAt.add(g.remaining / 3) }
 // parseStatus returns the words behind ok and acquired, and everything else as an error.
 func parseStatus(reply string) (rest string, err error) {
 	word, rest, _ := strings.Cut(reply, " ")
-	if word == "ok" || word == statusAcquired {
+	if word == "ok" || word == "acquired" {
 		return rest, nil
 	}
 	if kind, known := statusKinds[word]; known {
@@ -225,7 +227,9 @@ func parseGrant(from reply, askedSeconds int64) (grant, error) {
 		return grant{}, garbled(from.line)
 	}
 	lease := leaseOf(seconds, askedSeconds)
-	return grant{token: token, fence: fenceOf(token), lease: lease, sentAt: from.sentAt, remaining: lease}, nil
+	given := grant{token: token, fence: fenceOf(token), lease: lease}
+	given.sentAt, given.remaining = from.sentAt, lease
+	return given, nil
 }
 
 // parseRenewal returns for how long the lease runs from the request on.

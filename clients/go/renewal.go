@@ -166,7 +166,9 @@ func (r *renewal) judge(talk *talk, answer reply, now instant) (cause LossCause,
 	return "", false
 }
 
-func (r *renewal) confirm(talk *talk, sentAt instant, remaining time.Duration, now instant) (LossCause, bool) {
+func (r *renewal) confirm(
+	talk *talk, sentAt instant, remaining time.Duration, now instant,
+) (cause LossCause, isLost bool) {
 	if !r.held.certainty.extend(now, sentAt.add(remaining)) {
 		return r.giveUp(), true
 	}
@@ -222,14 +224,14 @@ func (r *renewal) goOn(now instant) {
 }
 
 func (r *renewal) setOut(now instant) {
-	alone := r.held.cluster.isAlone()
-	if r.home.conn != nil && r.home.member == r.way.here && !alone {
+	cluster := r.held.cluster
+	if r.home.conn != nil && r.home.member == r.way.here && !cluster.isAlone() {
 		// Its answer is what is waited for.
 		r.goAway(failure(ErrNoReply, ""), now)
 		return
 	}
 	left := r.held.certainty.endsAt().sub(now)
-	limit := min(r.held.cluster.settings.connectTimeout, r.patience(), r.held.cluster.attemptTimeout(left))
+	limit := min(cluster.settings.connectTimeout, r.patience(), cluster.attemptTimeout(left))
 	ctx, cancel := context.WithCancel(context.Background())
 	going := &attempt{member: r.way.here, cancel: cancel, done: make(chan struct{})}
 	r.attempt = going

@@ -86,15 +86,12 @@ func (c *courier) connection(ctx context.Context, to *cluster) (*conn, error) {
 		c.idle.Reset(courierIdleMax)
 		return c.conn, nil
 	}
-	giveUpAt := now()
-	if !to.isAlone() {
-		giveUpAt = giveUpAt.add(to.settings.connectTimeout)
-	}
-	err := to.atLeader(ctx, giveUpAt, func(on *conn) error {
+	keep := func(on *conn) error {
 		c.conn = on
 		c.idle = time.AfterFunc(courierIdleMax, on.close)
 		return ctx.Err()
-	})
+	}
+	err := to.atLeader(ctx, errand{ask: keep, giveUpAt: to.searchUntil()})
 	return c.conn, err
 }
 
@@ -127,19 +124,26 @@ type Listener struct {
 	stop    context.CancelFunc
 	ended   chan struct{} // closed when nobody listens any more
 	arrived chan struct{} // holds one: look
+	err     error         // why it has ended, once it has
 
 	mu       sync.Mutex
 	waiting  []Signal // oldest first
 	bytes    int
 	dropped  int
 	reopened int
-	err      error
 }
 
 // Listen listens to the channels that match a pattern: dot-separated tokens, where * stands for one
 // and > at the end for one or more. It returns when the server has said that it does.
-func (c *Client) Listen(ctx context.Context, pattern string, options ...ListenOption) (*Listener, error) {
-	l := &Listener{client: c, pattern: pattern, ended: make(chan struct{}), arrived: make(chan struct{}, 1)}
+func (c *Client) Listen(
+	ctx context.Context, pattern string, options ...ListenOption,
+) (*Listener, error) {
+	l := &Listener{
+		client:  c,
+		pattern: pattern,
+		ended:   make(chan struct{}),
+		arrived: make(chan struct{}, 1),
+	}
 	failures := []error{checkPattern(pattern)}
 	for _, option := range options {
 		failures = append(failures, option(l))
@@ -149,11 +153,7 @@ func (c *Client) Listen(ctx context.Context, pattern string, options ...ListenOp
 	}
 	scoped, cancel := c.scope(ctx)
 	defer cancel()
-	giveUpAt := now()
-	if !c.clusters[0].isAlone() {
-		giveUpAt = giveUpAt.add(c.settings.connectTimeout)
-	}
-	first, err := l.open(scoped, giveUpAt)
+	first, err := l.open(scoped, c.clusters[0].searchUntil())
 	if err != nil {
 		return nil, named(c.ended(ctx, err), "listen", pattern)
 	}
@@ -207,12 +207,13 @@ func (l *Listener) Close() error {
 
 func (l *Listener) open(ctx context.Context, giveUpAt instant) (*conn, error) {
 	var opened *conn
-	cluster := l.client.clusters[0]
-	err := cluster.atLeaderListening(ctx, giveUpAt, l.put, func(on *conn) error {
+	listen := func(on *conn) error {
 		opened = on
 		until := now().add(l.client.settings.replyTimeout)
 		return on.command(ctx, lines("listen", l.pattern, l.group), until)
-	})
+	}
+	through := l.client.clusters[0]
+	err := through.atLeader(ctx, errand{ask: listen, giveUpAt: giveUpAt, onSignal: l.put})
 	return opened, err
 }
 
@@ -236,13 +237,13 @@ func (l *Listener) run(ctx context.Context, on *conn) {
 		if ctx.Err() != nil {
 			err = ErrClosed
 		}
-		l.mu.Lock()
-		l.err = err
-		l.reopened++
-		l.mu.Unlock()
 		if err != nil {
+			l.err = err
 			return
 		}
+		l.mu.Lock()
+		l.reopened++
+		l.mu.Unlock()
 	}
 }
 

@@ -91,7 +91,8 @@ func (e *endpoint) stats(ctx context.Context) (Stats, error) {
 		return told, err
 	}
 	defer on.close()
-	answer, err := on.await(ctx, on.begin(statsLines, statsSizeMax), now().add(e.settings.replyTimeout))
+	until := now().add(e.settings.replyTimeout)
+	answer, err := on.await(ctx, on.begin(statsLines, statsSizeMax), until)
 	if err != nil {
 		return told, err
 	}
