@@ -70,14 +70,10 @@ func newConn(server *endpoint, stream net.Conn, onSignal func(Signal)) *conn {
 	return c
 }
 
-// ask sends a request and waits for its reply. Without one the connection is closed: there is no
-// other way to leave a queue, and whoever asks again does so on a new one.
+// ask sends a request and waits for its reply. Whoever gets none closes the connection: there is no
+// other way to leave a queue.
 func (c *conn) ask(ctx context.Context, lines string, until instant) (reply, error) {
-	answer, err := c.await(ctx, c.begin(lines, lineSizeMax), until)
-	if err != nil {
-		c.close()
-	}
-	return answer, err
+	return c.await(ctx, c.begin(lines, lineSizeMax), until)
 }
 
 // begin sends a request. It does not wait for the reply.

@@ -441,10 +441,10 @@ func TestAHeldLockIsLostWithAServerWithoutAJournal(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
 	client := newClient(t, Servers(server.address()))
-	held := mustAcquire(t, client, "job", Lease(20*time.Second))
+	held := mustAcquire(t, client, "job", Lease(5*time.Minute))
 	server.stop(syscall.SIGKILL)
 	server.startAgain(t)
-	<-held.Context().Done()
+	await(t, "the loss, long before a renewal is due", held.Context().Done())
 	var loss *LostError
 	if !errors.As(context.Cause(held.Context()), &loss) || loss.Cause != LossRefused || loss.Fence != held.Fence() {
 		t.Error(context.Cause(held.Context()))
