@@ -292,8 +292,8 @@ func Wait(d time.Duration) AcquireOption {
 func Lease(d time.Duration) AcquireOption {
 	return func(r *request) error {
 		r.leaseSeconds = wholeSeconds(d)
-		if d <= 0 {
-			return invalid("a lease is positive")
+		if d <= 0 || r.leaseSeconds > secondsMax {
+			return invalid("a lease is 1 to 9223372036 seconds")
 		}
 		return nil
 	}

@@ -51,11 +51,11 @@ type ChannelStats struct {
 
 // ClusterStats is what a server knows of its cluster.
 type ClusterStats struct {
-	NodeID     json.RawMessage `json:"node_id"`
-	Role       string          `json:"role"`
-	Epoch      uint64          `json:"epoch"`
-	LeaderAddr string          `json:"leader_addr"`
-	Applied    uint64          `json:"applied"`
+	NodeID     string `json:"node_id"`
+	Role       string `json:"role"`
+	Epoch      uint64 `json:"epoch"`
+	LeaderAddr string `json:"leader_addr"`
+	Applied    uint64 `json:"applied"`
 }
 
 // Stats asks every server that was given, and returns what they say in that order. Of those that
