@@ -13,7 +13,7 @@ TEST_JOBS := $(shell expr $(JOBS) + 1)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long check test-web test-api screenshots interop histories bench report fuzz soak planted \
+.PHONY: help setup build run test test-long check test-web test-api test-clients screenshots interop histories bench report fuzz soak planted \
   coverage format tidy clean package test-package newcomer setup-ha run-ha test-ha \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) \
   $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
@@ -56,6 +56,9 @@ test-api: build ## what OpenAPI's and Prometheus' own tools say; skips those it 
 
 screenshots: build # the pictures in docs/images
 	@SCREENSHOTS=1 tests/web/run build/dflockd screenshots
+
+test-clients: build ## test the clients in other languages; skips those whose language is lacking
+	@clients/run build/dflockd
 
 interop: build ## run published clients against the server; skips those it cannot get
 	@tests/interop/run build/dflockd build/interop
