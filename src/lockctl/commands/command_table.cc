@@ -95,12 +95,15 @@ constexpr Option kConflictCode =
 constexpr Option kSemaphore =
     whole("semaphore", 1, INT32_MAX, {},
           "Take one of N slots of a semaphore, rather than a lock. Everybody must say the same N.");
-constexpr Option kIsSemaphore = boolean("semaphore", {}, "The key is a semaphore's.");
-constexpr Option kHolder =
-    text("holder", "NAME", {},
-         "Who holds it. Who asks again under the same name gets the same grant back. By default "
-         "USER@HOST:PID, with the process that lockctl was started by: a shell that asks twice is "
-         "one holder.");
+constexpr Option kIsSemaphore =
+    boolean("semaphore", {}, "The key is a semaphore's, and no lock's.");
+constexpr Option kNewHolder =
+    text("holder", "NAME", {.default_note = "random, as USER@HOST:RANDOM"},
+         "Who holds it, without spaces. Who asks again under the same name gets the same grant "
+         "back, so let nobody else use yours.");
+constexpr Option kHolder = text("holder", "NAME", {},
+                                "Who holds it, where HANDLE is the fence alone: for holds that "
+                                "were taken with a name.");
 constexpr Option kLease =
     seconds("ttl", kMayBeZero, {.default_note = "the server's"}, "The lease.");
 
@@ -172,35 +175,38 @@ constexpr auto kAcquireOptions = std::to_array<Option>({
     kConflictCode,
     kSemaphore,
     kLease,
-    kHolder,
+    kNewHolder,
     kJson,
 });
 constexpr auto kRenewOptions = std::to_array<Option>({kIsSemaphore, kLease, kHolder, kJson});
 constexpr auto kReleaseOptions = std::to_array<Option>({kIsSemaphore, kHolder, kJson});
 
 constexpr auto kKeyOperand = std::to_array<Operand>({{.name = "KEY", .help = "The key."}});
-constexpr auto kTokenOperands = std::to_array<Operand>({
+constexpr auto kHandleOperands = std::to_array<Operand>({
     {.name = "KEY", .help = "The key."},
-    {.name = "TOKEN", .help = "What acquire printed, or a token of the line protocol."},
+    {.name = "HANDLE", .help = "What acquire printed, or a token of the line protocol."},
 });
 
 constexpr auto kAcquireExamples = std::to_array<Example>({
-    {"token=$(lockctl acquire deploy --ttl 600) || exit", "Hold it over several commands."},
-    {"lockctl release deploy \"$token\"", "And give it back."},
+    {"handle=$(lockctl acquire deploy --ttl 600) || exit", "Hold it over several commands."},
+    {"lockctl release deploy \"$handle\"", "And give it back, on whatever machine."},
+    {"fence=${handle%%.*}", "What to hand to whatever the lock protects."},
 });
 
 constexpr std::string_view kAcquireText =
-    "Reserves a key for a holder, and prints the token: a number that rises with every grant of "
-    "the key, and by which it is renewed and released. The reservation lives by its lease alone; "
-    "no connection keeps it, and nobody renews it but you. To hold a lock while a command runs, "
-    "use lockctl run.\n"
+    "Reserves a key, and prints its handle: one word, FENCE.HOLDER, which is all that lockctl "
+    "renew and lockctl release need, from any process on any machine. The fence is a number that "
+    "rises with every grant of the key. Two calls are two holders, whoever makes them, unless "
+    "--holder gives both one name. The reservation lives by its lease alone; no connection keeps "
+    "it, and nobody renews it but you. To hold a lock while a command runs, use lockctl run.\n"
     "\n"
     "Needs the server's HTTP port (--http): a lock that is taken over the line port ends with the "
     "connection.";
-constexpr std::string_view kByToken =
-    "A token of 32 hex digits, as LOCKD_TOKEN is one, names a grant of the line port and goes "
-    "there; a number is one that lockctl acquire printed, and goes to the HTTP port (--http) with "
-    "the name of its holder.";
+constexpr std::string_view kByHandle =
+    "HANDLE is what lockctl acquire printed, and goes to the HTTP port (--http). Whether it is a "
+    "lock's or a semaphore's is found out. A token of 32 hex digits, as LOCKD_TOKEN is one, names "
+    "a grant of the line port and goes there; a semaphore's needs --semaphore then. A number is a "
+    "fence, and needs --holder.";
 
 // --- looking ---
 
@@ -312,7 +318,7 @@ constexpr auto kSuccess = std::to_array<Note>({{"0", "Done."}});
 constexpr auto kFailures = std::to_array<Note>({
     {"1",
      "Not to be had: somebody else holds it, the wait was over, or what was to be renewed or "
-     "released is not held under that token."},
+     "released is not held under that handle or token."},
     {"64", "The command line is wrong; nothing was done (EX_USAGE)."},
     {"65",
      "The request makes no sense to the server, such as another limit than that of a semaphore in "
@@ -357,7 +363,7 @@ constexpr auto kCommands = std::to_array<Command>({
      .examples = kRunExamples,
      .see_also = "lockctl flock"},
     {.name = "acquire",
-     .summary = "Reserve a key, and print its token",
+     .summary = "Reserve a key, and print its handle",
      .description = kAcquireText,
      .operands = kKeyOperand,
      .options = kAcquireOptions,
@@ -366,21 +372,21 @@ constexpr auto kCommands = std::to_array<Command>({
      .see_also = "lockctl"},
     {.name = "renew",
      .summary = "Renew the lease of a key",
-     .description = kByToken,
-     .operands = kTokenOperands,
+     .description = kByHandle,
+     .operands = kHandleOperands,
      .options = kRenewOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
     {.name = "release",
      .summary = "Give a key back",
-     .description = kByToken,
-     .operands = kTokenOperands,
+     .description = kByHandle,
+     .operands = kHandleOperands,
      .options = kReleaseOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
     {.name = "fence",
-     .summary = "Print the token of the last grant of a key",
-     .description = "Prints the largest token that has been granted for the key, or may have been. "
+     .summary = "Print the fence of the last grant of a key",
+     .description = "Prints the largest fence that has been granted for the key, or may have been. "
                     "Who writes under a smaller one comes too late. Needs the HTTP port (--http).",
      .operands = kKeyOperand,
      .options = kJsonOnly,

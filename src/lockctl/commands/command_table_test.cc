@@ -152,7 +152,7 @@ TEST(CommandTable, MistakesAreNamed) {
        "--semaphore from the command line is '0': it takes a whole number from 1 to 2147483647"},
       {{"run", "-w"},
        "--wait needs a value: it takes seconds, from 0 to 9223372036, such as 5 or 0.5"},
-      {{"release", "k"}, "lockctl release needs TOKEN"},
+      {{"release", "k"}, "lockctl release needs HANDLE"},
       {{"listen"}, "lockctl listen needs PATTERN"},
       {{"ping", "x"}, "unexpected argument 'x'"},
       {{"completion", "tcsh"}, "SHELL is 'tcsh': it takes bash, zsh or fish"},
