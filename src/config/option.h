@@ -32,6 +32,7 @@ struct Option {
     boolean,  // --name, --no-name, --name=VALUE
     whole,
     seconds,
+    duration,  // seconds, or a time with its unit
     text,
     file,
     directory,
@@ -49,7 +50,7 @@ struct Option {
 
   // What it takes.
   std::string_view rule = {};      // as in "it takes ..."; empty: what the kind says
-  std::uint64_t min = 0;           // of a whole number; of seconds, in nanoseconds
+  std::uint64_t min = 0;           // of a whole number; of a time, in nanoseconds
   std::uint64_t max = UINT64_MAX;  // likewise
   std::string_view choices = {};   // the words that it may be, with spaces between; empty: any
   // Of a text: as it is kept, or nothing when it breaks the rule.
@@ -141,6 +142,13 @@ constexpr Option seconds(std::string_view name, Nanoseconds min, Option rest,
   rest.min = static_cast<std::uint64_t>(min.count());
   rest.max = std::min(rest.max, kSecondsMax * 1'000'000'000);
   return of_kind(Option::Kind::seconds, name, "SECONDS", rest, help);
+}
+constexpr Option duration(std::string_view name, Nanoseconds min, Option rest,
+                          std::string_view help) {
+  Option option = seconds(name, min, rest, help);
+  option.kind = Option::Kind::duration;
+  option.value = "TIME";
+  return option;
 }
 constexpr Option text(std::string_view name, std::string_view value, Option rest,
                       std::string_view help) {

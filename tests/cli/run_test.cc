@@ -81,6 +81,15 @@ TEST_F(RunTest, AWaitIsNeverTooShort) {
   const auto start = SteadyClock::now();
   EXPECT_EQ(lockctl(run({"-w", "0.25", "-E", "9", "k", "true"})).status, 9);
   EXPECT_GE(SteadyClock::now() - start, 250ms);
+  EXPECT_EQ(lockctl(run({"-w", "250ms", "-E", "9", "k", "true"})).status, 9);
+  EXPECT_GE(SteadyClock::now() - start, 500ms);
+}
+
+TEST_F(RunTest, ALeaseIsOfWholeSeconds) {
+  EXPECT_EQ(lockctl(run({"--ttl", "1m", "k", "true"})).status, 0);
+  const Finished half = lockctl(run({"--ttl", "1500ms", "k", "true"}));
+  EXPECT_EQ(half.status, 64);
+  EXPECT_EQ(half.errors, "lockctl: --ttl: whole seconds, over the line port\n");
 }
 
 TEST_F(RunTest, TheLockIsHeldWhileTheCommandRunsAndNoLonger) {

@@ -14,19 +14,20 @@ namespace {
 using config::boolean;
 using config::Command;
 using config::directory;
+using config::duration;
 using config::Example;
 using config::file;
 using config::Nanoseconds;
 using config::Note;
 using config::Operand;
 using config::Option;
-using config::seconds;
 using config::Section;
 using config::text;
 using config::whole;
 
 constexpr Nanoseconds kMayBeZero{0};
 constexpr Nanoseconds kMoreThanZero{1};
+constexpr Nanoseconds kOneSecond{1'000'000'000};
 
 // --- options that several commands have ---
 
@@ -74,9 +75,9 @@ constexpr auto kConnection = in_group(
         boolean("tls-insecure", {.variables = {"LOCKD_TLS_INSECURE"}},
                 "Believe anybody who answers. Hides the conversation from those who only listen, "
                 "and from nobody else."),
-        seconds("connect-timeout", kMoreThanZero,
-                {.variables = {"LOCKD_CONNECT_TIMEOUT_S"}, .by_default = "10"},
-                "How long to try to connect, and to wait for an answer that should come at once."),
+        duration("connect-timeout", kMoreThanZero,
+                 {.variables = {"LOCKD_CONNECT_TIMEOUT_S"}, .by_default = "10"},
+                 "How long to try to connect, and to wait for an answer that should come at once."),
         file("config", {}, "Read this file instead of lockd.toml."),
     }));
 
@@ -86,9 +87,9 @@ constexpr Option kJsonLines = boolean(
 constexpr Option kNonblock = boolean("nonblock", {.alias = "nb", .letter = 'n'},
                                      "Do not wait: if it is held, exit with the conflict code.");
 constexpr Option kWait =
-    seconds("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
-            "Wait at most so long, then exit with the conflict code. 0 is -n. Without it the wait "
-            "has no end.");
+    duration("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
+             "Wait at most so long, then exit with the conflict code. 0 is -n. Without it the wait "
+             "has no end.");
 constexpr Option kConflictCode =
     whole("conflict-exit-code", 0, 255, {.letter = 'E', .value = "CODE", .default_note = "1"},
           "What to exit with when it cannot be had.");
@@ -105,7 +106,7 @@ constexpr Option kHolder = text("holder", "NAME", {},
                                 "Who holds it, where HANDLE is the fence alone: for holds that "
                                 "were taken with a name.");
 constexpr Option kLease =
-    seconds("ttl", kMayBeZero, {.default_note = "the server's"}, "The lease.");
+    duration("ttl", kMayBeZero, {.default_note = "the server's"}, "The lease.");
 
 constexpr auto kJsonOnly = std::to_array<Option>({kJson});
 constexpr auto kJsonLinesOnly = std::to_array<Option>({kJsonLines});
@@ -117,11 +118,13 @@ constexpr auto kRunOptions = std::to_array<Option>({
     kWait,
     kConflictCode,
     kSemaphore,
-    whole("ttl", 1, config::kSecondsMax, {.value = "SECONDS", .default_note = "the server's"},
-          "The lease, in whole seconds. It is renewed for as long as the command runs. A shorter "
-          "one is noticed sooner when this machine dies; a longer one outlives a longer pause."),
-    seconds("grace", kMayBeZero, {.by_default = "10"},
-            "How long a command whose lock is lost may take to end after SIGTERM, before SIGKILL."),
+    duration(
+        "ttl", kOneSecond, {.default_note = "the server's"},
+        "The lease, in whole seconds. It is renewed for as long as the command runs. A shorter "
+        "one is noticed sooner when this machine dies; a longer one outlives a longer pause."),
+    duration(
+        "grace", kMayBeZero, {.by_default = "10"},
+        "How long a command whose lock is lost may take to end after SIGTERM, before SIGKILL."),
     text("command", "COMMAND", {.letter = 'c'},
          "Have the shell ($SHELL, or /bin/sh) run this, instead of a command and its arguments. "
          "May stand behind KEY, as with flock."),
@@ -221,7 +224,7 @@ constexpr auto kPrefixOperand = std::to_array<Operand>({
     {.name = "PREFIX", .count = Operand::Count::optional, .help = "Only keys that begin so."},
 });
 constexpr auto kTopOptions = std::to_array<Option>({
-    seconds("interval", kMayBeZero, {.letter = 'i', .by_default = "1"}, "How often to look."),
+    duration("interval", kMayBeZero, {.letter = 'i', .by_default = "1"}, "How often to look."),
 });
 
 // --- signals ---
@@ -230,8 +233,8 @@ constexpr auto kListenOptions = std::to_array<Option>({
     text("group", "NAME", {.letter = 'g'},
          "Share the signals with all others of this group: one gets each."),
     whole("count", 1, config::kSecondsMax, {.letter = 'c'}, "Exit after so many signals."),
-    seconds("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
-            "Exit with 1 when none comes for so long."),
+    duration("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
+             "Exit with 1 when none comes for so long."),
     kJsonLines,
 });
 constexpr auto kListenOperands = std::to_array<Operand>({
@@ -252,9 +255,9 @@ constexpr auto kBenchOptions = std::to_array<Option>({
           "How often each acquires and releases."),
     text("key", "KEY", {.by_default = "bench"}, "The beginning of every worker's key."),
     boolean("shared-key", {}, "All workers contend for KEY itself."),
-    whole("timeout", 0, config::kSecondsMax, {.value = "SECONDS", .by_default = "30"},
-          "How long an acquire waits."),
-    whole("lease", 1, config::kSecondsMax, {.value = "SECONDS", .by_default = "10"}, "The lease."),
+    duration("timeout", kMayBeZero, {.by_default = "30"},
+             "How long an acquire waits, in whole seconds."),
+    duration("lease", kOneSecond, {.by_default = "10"}, "The lease, in whole seconds."),
     whole("connections", 0, 1000, {.by_default = "1"},
           "How many connections a worker goes round on; 0 and 1 are one."),
     whole("warmup", 0, 1'000'000'000, {.by_default = "10"},

@@ -130,11 +130,7 @@ void require_held(const client::Status& status) {
 
 int renew_line(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
-  client::Lease lease;
-  if (const auto ttl = arguments.seconds("ttl")) {
-    lease = std::chrono::floor<std::chrono::seconds>(*ttl);
-    if (*lease != *ttl) throw Failure(kExitUsage, "--ttl: whole seconds, over the line port");
-  }
+  const client::Lease lease = whole_seconds(arguments, "ttl");
   const auto renewal = over_line(invocation, [&](client::Connection& connection) {
     return connection.renew(line_hold(arguments), lease);
   });

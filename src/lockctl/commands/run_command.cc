@@ -54,9 +54,7 @@ std::vector<std::string> words_of(const Arguments& arguments) {
 
 client::LockRequest request_of(const Arguments& arguments, Duration wait, const EventFd& lost) {
   client::LockRequest request{.key = arguments.operands().front(), .wait = wait};
-  if (const auto ttl = arguments.whole("ttl")) {
-    request.lease = std::chrono::seconds(static_cast<std::int64_t>(*ttl));
-  }
+  request.lease = whole_seconds(arguments, "ttl");
   if (const auto limit = arguments.whole("semaphore")) {
     request.kind = Kind::semaphore;
     request.limit = static_cast<std::uint32_t>(*limit);
