@@ -109,7 +109,9 @@ struct Command {
   std::string_view description = {};  // paragraphs, with empty lines between
   std::span<const Operand> operands = {};
   std::span<const Option> options = {};
-  // Those that several commands have. An option of its own hides one of the same name.
+  // Those that several commands have, all of one group. An option of its own hides one of the same
+  // name. The pages of a command list its own alone; the program has a command that is named as the
+  // group, and whose own they are.
   std::span<const Option> shared = {};
   std::span<const Command> commands = {};  // when there are any, one of them is named
   std::span<const Note> exits = {};        // what it exits with

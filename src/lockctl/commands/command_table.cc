@@ -353,6 +353,22 @@ constexpr auto kRunFailures = std::to_array<Note>({
 });
 constexpr auto kRunExits = joined(kStatusOfCommand, kFailures, kRunFailures);
 
+// --- the connection ---
+
+constexpr auto kFiles = std::to_array<Note>({
+    {"$XDG_CONFIG_HOME/lockd.toml, ~/.config/lockd.toml",
+     "Settings, under the names of the options of the connection."},
+});
+constexpr auto kConnectionFiles = std::to_array<Section>({{"Files", kFiles}});
+
+constexpr std::string_view kConnectionText =
+    "Every command that asks a server takes these options, before its own name or behind it. They "
+    "are settings, which come from the command line, from variables of the environment, and from "
+    "the file lockd.toml in $XDG_CONFIG_HOME, or ~/.config. The command line wins over the "
+    "environment, and the environment over the file; with the server itself the environment comes "
+    "first, here it is the person who types. In the file they have the names of the options: "
+    "server = [\"a:6388\", \"b:6388\"].";
+
 // --- all of them ---
 
 constexpr auto kCommands = std::to_array<Command>({
@@ -474,6 +490,12 @@ constexpr auto kCommands = std::to_array<Command>({
      .description = "Reads the journal of a server, and changes nothing.",
      .commands = kWalCommands,
      .see_also = "lockctl"},
+    {.name = "connection",
+     .summary = "Say how any command is told where the server is",
+     .description = kConnectionText,
+     .options = kConnection,
+     .sections = kConnectionFiles,
+     .see_also = "lockctl"},
     {.name = "completion",
      .summary = "Print the completions for a shell",
      .description = "bash: source <(lockctl completion bash). zsh: put it into a file _lockctl of "
@@ -486,25 +508,17 @@ constexpr auto kCommands = std::to_array<Command>({
      .operands = kCommandOperand,
      .options = kManOptions,
      .see_also = "lockctl"},
+    {.name = "version", .summary = "Print the version", .see_also = "lockctl"},
 });
 
-constexpr auto kFiles = std::to_array<Note>({
-    {"$XDG_CONFIG_HOME/lockd.toml, ~/.config/lockd.toml",
-     "Settings, under the names of the options of the connection."},
-});
-constexpr auto kSections = std::to_array<Section>({{"Files", kFiles}});
 constexpr auto kStandard = std::to_array<Option>({config::kHelp, config::kVersion});
 
 constexpr std::string_view kDescription =
     "Talks to dflockd, lockd-server and every server that is compatible with them: takes "
     "locks for commands, looks at what is held, sends signals, measures.\n"
     "\n"
-    "Settings, which are the options of the connection, come from the command line, from "
-    "variables of the environment, and from the file lockd.toml in $XDG_CONFIG_HOME, or "
-    "~/.config. The command line wins over the environment, and the environment over the "
-    "file; with the server itself the environment comes first, here it is the person who "
-    "types. In the file they have the names of the options: server = [\"a:6388\", "
-    "\"b:6388\"].\n"
+    "Where the server is, and how to talk to it, is said by the options of the connection, by "
+    "variables of the environment or by a file: lockctl connection has all of that.\n"
     "\n"
     "Standard output has what was asked for, standard error all else. Colours appear on a "
     "terminal only, and never when NO_COLOR is set.";
@@ -515,8 +529,7 @@ constexpr Command kProgram{.name = "lockctl",
                            .options = kStandard,
                            .shared = kConnection,
                            .commands = kCommands,
-                           .exits = kExits,
-                           .sections = kSections};
+                           .exits = kExits};
 
 using Execute = int (*)(const Invocation&);
 
@@ -537,8 +550,10 @@ constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"bench", execute_bench},
     {"inspect", execute_wal_inspect},
     {"verify", execute_wal_verify},
+    {"connection", execute_connection},
     {"completion", execute_completion},
     {"man", execute_man},
+    {"version", execute_version},
 });
 
 }  // namespace

@@ -129,6 +129,8 @@ TEST(CommandTable, HelpAndVersion) {
   EXPECT_EQ(asks_help({"help"}), "lockctl");
   EXPECT_EQ(asks_help({"help", "wal", "verify"}), "lockctl wal verify");
   EXPECT_EQ(asks_help({"wal", "-h"}), "lockctl wal");
+  EXPECT_EQ(asks_help({"wal", "--help"}), "lockctl wal");
+  EXPECT_EQ(asks_help({"help", "connection"}), "lockctl connection");
   EXPECT_EQ(asks_help({"run", "-h"}), "lockctl run");
   EXPECT_EQ(asks_help({"run", "--oops", "--help"}), "lockctl run");
   EXPECT_TRUE(parse({"--version"}).arguments.has("version"));

@@ -50,8 +50,10 @@ int execute_bench(const Invocation& invocation);
 int execute_wal_inspect(const Invocation& invocation);
 int execute_wal_verify(const Invocation& invocation);
 
+int execute_connection(const Invocation& invocation);
 int execute_completion(const Invocation& invocation);
 int execute_man(const Invocation& invocation);
+int execute_version(const Invocation& invocation);
 
 // --- times ---
 
