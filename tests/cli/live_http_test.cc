@@ -109,6 +109,25 @@ TEST_F(LiveHttp, ASemaphoresPermits) {
   EXPECT_EQ(run({"release", "s", line_of(one.output), "--semaphore"}).status, 0);
 }
 
+TEST_F(LiveHttp, AWrongPortIsRecognised) {
+  for (const Words& words : {Words{"ping"}, Words{"stats"}, Words{"run", "k", "true"}}) {
+    Words all = words;
+    all.insert(all.begin() + 1, {"-s", http_});
+    const Finished finished = lockctl(all);
+    EXPECT_EQ(finished.status, 78) << words.front();
+    EXPECT_TRUE(has(finished.output + finished.errors, "that is an HTTP port: give it as --http"))
+        << finished.output << finished.errors;
+  }
+  for (const Words& words : {Words{"fence", "k"}, Words{"list"}, Words{"acquire", "k"}}) {
+    Words all = words;
+    all.insert(all.begin() + 1, {"--http", address_of(server_)});
+    const Finished finished = lockctl(all);
+    EXPECT_EQ(finished.status, 78) << words.front();
+    EXPECT_TRUE(has(finished.errors, " is no HTTP port but a line port: give it as --server"))
+        << finished.errors;
+  }
+}
+
 TEST_F(LiveHttp, ListAndDescribe) {
   LineClient holder = server_.connect();
   for (int i = 0; i < 30; ++i) {
