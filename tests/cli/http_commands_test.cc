@@ -145,11 +145,20 @@ TEST(Reservations, RefusalsHaveTheirCodes) {
   const Finished finished = over(held, {"acquire", "k", "-n", "-E", "9"});
   EXPECT_EQ(finished.status, 9);
   EXPECT_EQ(finished.errors, "lockctl: d (holder 'bo?[')\n");
+  // For programs, what the server says is on standard output.
+  const Finished json = over(held, {"acquire", "k", "-n", "-j", "-E", "9"});
+  EXPECT_EQ(json.status, 9);
+  EXPECT_EQ(json.output, "{\"error\":\"held\",\"detail\":\"d\",\"holder\":\"bo\\u001b[\"}\n");
+  EXPECT_EQ(json.errors, finished.errors);
   for (const char* call : {"renew", "release"}) {
     FakeHttp lost([](const FakeRequest&) {
       return json_reply("409 Conflict", R"({"error":"stale_token","detail":"d"})");
     });
     EXPECT_EQ(over(lost, {call, "k", "7.me"}).status, 1) << call;
+    EXPECT_EQ(over(lost, {call, "k", "7.me"}).output, "") << call;
+    EXPECT_EQ(over(lost, {call, "k", "7.me", "-j"}).output,
+              "{\"error\":\"stale_token\",\"detail\":\"d\"}\n")
+        << call;
   }
 }
 
@@ -180,6 +189,26 @@ TEST(Looking, ListGoesThroughAllPages) {
   EXPECT_EQ(std::count(json.output.begin(), json.output.end(), '\n'), 1);
   EXPECT_TRUE(json.output.starts_with("{\"kind\":\"lock\",\"key\":\"b\"")) << json.output;
   EXPECT_NE(http.requests()[2].line.find("idle=true&order=waiters&limit=1"), std::string::npos);
+}
+
+TEST(Looking, ListSaysThatNothingIsHeld) {
+  FakeHttp http([](const FakeRequest&) { return json_reply("200 OK", R"({"locks":[]})"); });
+  const Finished none = over(http, {"list"});
+  EXPECT_EQ(none.status, 0);
+  EXPECT_EQ(none.output, "");
+  EXPECT_EQ(none.errors, "lockctl: nothing is held\n");
+  EXPECT_EQ(over(http, {"list", "a/"}).errors, "lockctl: no key that begins with 'a/' is held\n");
+  const Finished json = over(http, {"list", "--json"});
+  EXPECT_EQ(json.output + json.errors, "");
+}
+
+TEST(Looking, NamesCannotDisguiseThemselves) {
+  FakeHttp http([](const FakeRequest&) {
+    return json_reply("200 OK", R"({"locks":[{"kind":"lock","key":"日本\u202e","holders":1}]})");
+  });
+  EXPECT_EQ(over(http, {"list"}).output,
+            "KEY           KIND  HOLDERS  WAITERS  HOLDER  FENCE  HELD  EXPIRES\n"
+            "日本<U+202E>  lock        1        0  -           -     -        -\n");
 }
 
 TEST(Looking, DescribeShowsTheQueue) {

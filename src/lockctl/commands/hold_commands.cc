@@ -89,6 +89,17 @@ std::string grant_json(const HttpReply& reply, const std::string& handle) {
   return boost::json::serialize(grant);
 }
 
+// Who else has it, for programs.
+void print_conflict(const Invocation& invocation, const HttpReply& reply) {
+  if (invocation.arguments.has("json")) invocation.output.line(trimmed(reply.body));
+}
+
+// Throws what a refusal means.
+void require_done(const Invocation& invocation, const HttpReply& reply) {
+  if (!reply.is_ok() && refusal_of(reply).code == kExitConflict) print_conflict(invocation, reply);
+  require(reply);
+}
+
 // --- by the token of the line protocol ---
 
 bool is_line_token(std::string_view text) {
@@ -214,6 +225,7 @@ int execute_acquire(const Invocation& invocation) {
   const HttpReply reply =
       http->post(path_of(arguments.has("semaphore"), "acquire"), body.finish(), wait);
   if (!reply.is_ok() && refusal_of(reply).is_conflict()) {
+    print_conflict(invocation, reply);
     std::fprintf(stderr, "lockctl: %s\n", refusal_of(reply).line.c_str());
     return static_cast<int>(arguments.whole("conflict-exit-code").value_or(kExitConflict));
   }
@@ -231,7 +243,7 @@ int execute_renew(const Invocation& invocation) {
   JsonObject body = named_hold(arguments, handle);
   add_lease(body, arguments);
   const HttpReply reply = post_by_handle(invocation, "renew", body.finish());
-  require(reply);
+  require_done(invocation, reply);
   if (arguments.has("json")) invocation.output.line(grant_json(reply, handle.to_string()));
   return kExitOk;
 }
@@ -241,7 +253,7 @@ int execute_release(const Invocation& invocation) {
   if (is_line_token(arguments.operands()[1])) return release_line(invocation);
   const HttpReply reply =
       post_by_handle(invocation, "release", named_hold(arguments, handle_of(arguments)).finish());
-  require(reply);
+  require_done(invocation, reply);
   if (arguments.has("json")) invocation.output.line(trimmed(reply.body));
   return kExitOk;
 }

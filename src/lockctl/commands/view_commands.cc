@@ -48,7 +48,8 @@ class Listing {
   }
 
   void finish() {
-    if (keys_.empty()) return;
+    if (json_) return;
+    if (keys_.empty()) return say_that_there_is_none();
     sort(keys_, invocation_.arguments.has("waiters"));
     KeyTable table;
     for (const KeyView& key : keys_) table.add(key);
@@ -56,6 +57,15 @@ class Listing {
   }
 
  private:
+  // Where it does not disturb those who count lines.
+  void say_that_there_is_none() const {
+    const std::string prefix = invocation_.arguments.operand_or(0, "");
+    std::string line = prefix.empty() ? "nothing is held" : "no key that begins with ";
+    if (!prefix.empty()) line += in_quotes(prefix) + " is held";
+    if (invocation_.arguments.has("idle")) line += ", nor idle";
+    std::fprintf(stderr, "lockctl: %s\n", line.c_str());
+  }
+
   const Invocation& invocation_;
   const bool json_;
   std::uint64_t left_;
