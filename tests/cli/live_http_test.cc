@@ -99,6 +99,14 @@ TEST_F(LiveHttp, AWaitEndsWithTheGrantOrTheCaller) {
   EXPECT_EQ(waiting.await_exit(), 0);
 }
 
+TEST_F(LiveHttp, RunSaysWhoIsWaitedForByName) {
+  const Finished granted = run({"acquire", "k", "--holder", "ana"});
+  Lockctl waiting(with_http({"run", "-v", "k", "true"}));
+  waiting.await_errors("waiting for 'k', held by 'ana' for ");
+  EXPECT_EQ(run({"release", "k", line_of(granted.output)}).status, 0);
+  EXPECT_EQ(waiting.await_exit(), 0);
+}
+
 TEST_F(LiveHttp, ASemaphoresPermits) {
   const Finished one = run({"acquire", "s", "--semaphore", "2", "--holder", "a"});
   EXPECT_EQ(one.status, 0) << one.errors;

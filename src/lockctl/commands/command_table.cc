@@ -131,7 +131,8 @@ constexpr auto kRunOptions = std::to_array<Option>({
     boolean("keep-auth", {},
             "Leave LOCKD_AUTH_TOKEN and LOCKD_AUTH_TOKEN_FILE in the command's environment."),
     boolean("verbose", {.letter = 'v'},
-            "Say on standard error what is waited for, and for how long it was."),
+            "Say on standard error who holds it while it is waited for, and for how long it was. "
+            "With --http as well as --server that is told by name."),
 });
 
 constexpr auto kRunOperands = std::to_array<Operand>({
