@@ -226,6 +226,9 @@ constexpr auto kPrefixOperand = std::to_array<Operand>({
 });
 constexpr auto kTopOptions = std::to_array<Option>({
     duration("interval", kMayBeZero, {.letter = 'i', .by_default = "1"}, "How often to look."),
+    text("sort", "ORDER", {.letter = 'o', .choices = "waiters key held", .by_default = "waiters"},
+         "What comes first: the longest queues, the names, or what is held for longest."),
+    text("filter", "TEXT", {.letter = 'f'}, "Only keys that have this in them, anywhere."),
 });
 
 // --- signals ---
@@ -472,8 +475,11 @@ constexpr auto kCommands = std::to_array<Command>({
     {.name = "top",
      .summary = "Watch hot keys, queues and rates, full screen",
      .description =
-         "Keys with the longest queues first. Over the HTTP port (--http) with rates and "
-         "times; without it from the statistics of the line port. q ends it.",
+         "Keys with the longest queues first. Over the HTTP port (--http) with rates and times; "
+         "without it from the statistics of the line port, which do not say since when a key is "
+         "held. k, w and h sort by key, by waiters and by how long it is held; / takes a filter, "
+         "which Enter keeps and Esc drops; q ends it. Sorted otherwise than by waiters, or "
+         "filtered, it looks through the first 10,000 keys.",
      .options = kTopOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
