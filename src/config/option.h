@@ -84,6 +84,9 @@ struct Operand {
   Option::Kind kind = Option::Kind::text;
   std::string_view choices = {};  // as of an option
   std::string_view instead = {};  // of a command: the option that may stand for it
+  // Of a first operand: the words behind the program's name by which the program itself lists what
+  // it may be, one a line, given its beginning as the last word. Shells ask when they complete it.
+  std::string_view listed_by = {};
 };
 
 // Something in bold, and what is to be said of it.

@@ -1,6 +1,7 @@
 // The help, the manual and the completions say all that is in the table, and nothing else.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -139,7 +140,8 @@ TEST(Documents, TheManualIsWellFormed) {
 TEST(Documents, BashKnowsEveryCommandAndOption) {
   const std::string script = bash_completion(program());
   for (const Place& place : all_commands()) {
-    const std::string line = line_with(script, "    '" + words_of(place) + "') words=");
+    std::string line = line_with(script, "    '" + words_of(place) + "') words=");
+    line.resize(std::min(line.find("; listed_by="), line.size()));  // how another command is called
     EXPECT_EQ(long_options(line), table_options(place)) << place.path;
   }
 }

@@ -191,6 +191,14 @@ TEST(Looking, ListGoesThroughAllPages) {
   EXPECT_NE(http.requests()[2].line.find("idle=true&order=waiters&limit=1"), std::string::npos);
 }
 
+TEST(Looking, ListPrintsKeysAlone) {
+  FakeHttp http([](const FakeRequest&) {
+    return json_reply("200 OK", R"({"locks":[{"key":"a b"},{"key":"日本"}]})");
+  });
+  EXPECT_EQ(over(http, {"list", "--keys", "--limit", "9"}).output, "a b\n日本\n");
+  EXPECT_NE(http.requests()[0].line.find("limit=9"), std::string::npos);
+}
+
 TEST(Looking, ListSaysThatNothingIsHeld) {
   FakeHttp http([](const FakeRequest&) { return json_reply("200 OK", R"({"locks":[]})"); });
   const Finished none = over(http, {"list"});

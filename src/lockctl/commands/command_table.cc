@@ -111,6 +111,9 @@ constexpr Option kLease =
 constexpr auto kJsonOnly = std::to_array<Option>({kJson});
 constexpr auto kJsonLinesOnly = std::to_array<Option>({kJsonLines});
 
+// What shells ask the server for, quickly, when a key is typed.
+constexpr std::string_view kLiveKeys = "list --keys --limit 200 --connect-timeout 500ms";
+
 // --- run ---
 
 constexpr auto kRunOptions = std::to_array<Option>({
@@ -136,7 +139,7 @@ constexpr auto kRunOptions = std::to_array<Option>({
 });
 
 constexpr auto kRunOperands = std::to_array<Operand>({
-    {.name = "KEY", .help = "The lock."},
+    {.name = "KEY", .help = "The lock.", .listed_by = kLiveKeys},
     {.name = "COMMAND",
      .count = Operand::Count::command,
      .help = "What to run, and its arguments.",
@@ -185,9 +188,10 @@ constexpr auto kAcquireOptions = std::to_array<Option>({
 constexpr auto kRenewOptions = std::to_array<Option>({kIsSemaphore, kLease, kHolder, kJson});
 constexpr auto kReleaseOptions = std::to_array<Option>({kIsSemaphore, kHolder, kJson});
 
-constexpr auto kKeyOperand = std::to_array<Operand>({{.name = "KEY", .help = "The key."}});
+constexpr Operand kKey{.name = "KEY", .help = "The key.", .listed_by = kLiveKeys};
+constexpr auto kKeyOperand = std::to_array<Operand>({kKey});
 constexpr auto kHandleOperands = std::to_array<Operand>({
-    {.name = "KEY", .help = "The key."},
+    kKey,
     {.name = "HANDLE", .help = "What acquire printed, or a token of the line protocol."},
 });
 
@@ -220,9 +224,13 @@ constexpr auto kListOptions = std::to_array<Option>({
             "Those with the longest lines first; over HTTP at most 1,000."),
     boolean("idle", {}, "Also the keys that nobody holds and the server has not forgotten yet."),
     whole("limit", 1, 1'000'000'000, {.letter = 'l'}, "At most so many."),
+    boolean("keys", {.letter = 'k'}, "Print the keys alone, one a line, as they are."),
 });
 constexpr auto kPrefixOperand = std::to_array<Operand>({
-    {.name = "PREFIX", .count = Operand::Count::optional, .help = "Only keys that begin so."},
+    {.name = "PREFIX",
+     .count = Operand::Count::optional,
+     .help = "Only keys that begin so.",
+     .listed_by = kLiveKeys},
 });
 constexpr auto kTopOptions = std::to_array<Option>({
     duration("interval", kMayBeZero, {.letter = 'i', .by_default = "1"}, "How often to look."),
@@ -505,8 +513,10 @@ constexpr auto kCommands = std::to_array<Command>({
      .see_also = "lockctl"},
     {.name = "completion",
      .summary = "Print the completions for a shell",
-     .description = "bash: source <(lockctl completion bash). zsh: put it into a file _lockctl of "
-                    "$fpath. fish: lockctl completion fish | source.",
+     .description =
+         "bash: source <(lockctl completion bash). zsh: put it into a file _lockctl of "
+         "$fpath. fish: lockctl completion fish | source. Keys are those that the server has, "
+         "asked as the environment and lockd.toml say.",
      .operands = kShellOperand,
      .see_also = "lockctl"},
     {.name = "man",
