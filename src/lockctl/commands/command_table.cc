@@ -111,6 +111,15 @@ constexpr Option kLease =
 constexpr auto kJsonOnly = std::to_array<Option>({kJson});
 constexpr auto kJsonLinesOnly = std::to_array<Option>({kJsonLines});
 
+constexpr Option kWholeLease = duration(
+    "ttl", kOneSecond, {.default_note = "the server's"},
+    "The lease, in whole seconds. It is renewed for as long as the lock is held. A shorter "
+    "one is noticed sooner when this machine dies; a longer one outlives a longer pause.");
+constexpr Option kVerbose =
+    boolean("verbose", {.letter = 'v'},
+            "Say on standard error who holds it while it is waited for, and for how long it was. "
+            "With --http as well as --server that is told by name.");
+
 // What shells ask the server for, quickly, when a key is typed.
 constexpr std::string_view kLiveKeys = "list --keys --limit 200 --connect-timeout 500ms";
 
@@ -121,10 +130,7 @@ constexpr auto kRunOptions = std::to_array<Option>({
     kWait,
     kConflictCode,
     kSemaphore,
-    duration(
-        "ttl", kOneSecond, {.default_note = "the server's"},
-        "The lease, in whole seconds. It is renewed for as long as the command runs. A shorter "
-        "one is noticed sooner when this machine dies; a longer one outlives a longer pause."),
+    kWholeLease,
     duration(
         "grace", kMayBeZero, {.by_default = "10"},
         "How long a command whose lock is lost may take to end after SIGTERM, before SIGKILL."),
@@ -133,9 +139,7 @@ constexpr auto kRunOptions = std::to_array<Option>({
          "May stand behind KEY, as with flock."),
     boolean("keep-auth", {},
             "Leave LOCKD_AUTH_TOKEN and LOCKD_AUTH_TOKEN_FILE in the command's environment."),
-    boolean("verbose", {.letter = 'v'},
-            "Say on standard error who holds it while it is waited for, and for how long it was. "
-            "With --http as well as --server that is told by name."),
+    kVerbose,
 });
 
 constexpr auto kRunOperands = std::to_array<Operand>({
@@ -173,6 +177,44 @@ constexpr std::string_view kRunText =
     "lease, or says that the lock is no longer ours, then the command and all that it started get "
     "SIGTERM and, after --grace, SIGKILL, and the status is 79. If lockctl itself is killed, the "
     "command gets SIGKILL, and the server passes the lock on.";
+
+// --- hold ---
+
+constexpr auto kHoldOptions = std::to_array<Option>({
+    kNonblock,
+    kWait,
+    kConflictCode,
+    kSemaphore,
+    kWholeLease,
+    whole("kill", 1, INT32_MAX, {.value = "PID"},
+          "Send SIGTERM to this process when the lock is lost: $$ is the script."),
+    kVerbose,
+});
+constexpr auto kHoldOperands = std::to_array<Operand>({
+    {.name = "KEY", .help = "The lock.", .listed_by = kLiveKeys},
+});
+constexpr auto kHoldExamples = std::to_array<Example>({
+    {"exec 9< <(lockctl hold deploy --kill $$)\nread -r fence <&9 || exit",
+     "In bash, zsh or ksh: the rest of the script holds it."},
+    {"{ read -r fence <&9 && make deploy; } 9< <(lockctl hold deploy)", "A block holds it."},
+    {"exec 9<&-", "And let it go."},
+});
+
+constexpr std::string_view kHoldText =
+    "Takes the lock, prints its fence, and holds it for as long as any process has the other end "
+    "of standard output open: what flock(1) does with a descriptor. The lock goes with the last "
+    "copy of the descriptor, however the script ends; what a script leaves running keeps it too, "
+    "unless that is started with 9<&-.\n"
+    "\n"
+    "The script reads the fence, which comes when the lock is held; when it cannot be had, there "
+    "is "
+    "nothing to read. When the lock is lost, because the server is gone for longer than the lease "
+    "or says that the lock is no longer ours, standard error says so, the process of --kill gets "
+    "SIGTERM, and the descriptor is at its end: \"read -t 0 -u 9\" succeeds in bash, and "
+    "\"wait $!\" gives 79. Nothing else stops the script: hand the fence to whatever the lock "
+    "protects.\n"
+    "\n"
+    "On a terminal it holds the lock until ^C.";
 
 // --- reservations ---
 
@@ -365,6 +407,12 @@ constexpr auto kRunFailures = std::to_array<Note>({
 });
 constexpr auto kRunExits = joined(kStatusOfCommand, kFailures, kRunFailures);
 
+constexpr auto kHoldEnds = std::to_array<Note>({
+    {"79", "The lock was lost."},
+    {"128+n", "Signal n ended it."},
+});
+constexpr auto kHoldExits = joined(kSuccess, kFailures, kHoldEnds);
+
 // --- the connection ---
 
 constexpr auto kFiles = std::to_array<Note>({
@@ -392,6 +440,15 @@ constexpr auto kCommands = std::to_array<Command>({
      .shared = kConnection,
      .exits = kRunExits,
      .examples = kRunExamples,
+     .see_also = "lockctl flock"},
+    {.name = "hold",
+     .summary = "Hold a lock while a descriptor is open, as in a script",
+     .description = kHoldText,
+     .operands = kHoldOperands,
+     .options = kHoldOptions,
+     .shared = kConnection,
+     .exits = kHoldExits,
+     .examples = kHoldExamples,
      .see_also = "lockctl flock"},
     {.name = "acquire",
      .summary = "Reserve a key, and print its handle",
@@ -552,6 +609,7 @@ using Execute = int (*)(const Invocation&);
 
 constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"run", execute_run},
+    {"hold", execute_hold},
     {"acquire", execute_acquire},
     {"renew", execute_renew},
     {"release", execute_release},

@@ -29,6 +29,7 @@ struct Invocation {
 };
 
 int execute_run(const Invocation& invocation);
+int execute_hold(const Invocation& invocation);
 
 int execute_acquire(const Invocation& invocation);
 int execute_renew(const Invocation& invocation);
