@@ -35,6 +35,7 @@ constexpr std::array<std::pair<std::string_view, Outcome>, 15> kWords{{
 }};
 
 Status garbled(std::string_view reply) {
+  if (reply.starts_with("HTTP/")) return {Outcome::garbled, std::string(kIsHttpPort)};
   return {Outcome::garbled, "the server's answer makes no sense: " + shown(reply)};
 }
 

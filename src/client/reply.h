@@ -16,6 +16,9 @@
 
 namespace lockd::client {
 
+// The detail of an answer that is garbled because it is one of HTTP.
+inline constexpr std::string_view kIsHttpPort = "that is an HTTP port";
+
 // By the first word; `acquired` is ok too.
 Status status_of(std::string_view reply);
 

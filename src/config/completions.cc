@@ -121,6 +121,11 @@ std::string bash_operands(const Command& program, const Command& command) {
   return names_command(operand) ? words_of(commands_below(program)) : std::string(operand.choices);
 }
 
+// The words that list what the first operand may be; none when only people know.
+std::string listed_by(const Command& command) {
+  return std::string(command.operands.empty() ? "" : command.operands.front().listed_by);
+}
+
 // What depends on the table, of what bash is given.
 struct BashParts {
   std::string values;
@@ -128,6 +133,11 @@ struct BashParts {
   std::string runners;  // likewise of those that run others, with the number of their operands
   std::string commands;
 };
+
+std::string bash_listed(const Command& command) {
+  const std::string words = listed_by(command);
+  return words.empty() ? "" : "; listed_by=\"" + words + '"';
+}
 
 BashParts bash_parts(const Command& program) {
   BashParts parts;
@@ -144,7 +154,7 @@ BashParts bash_parts(const Command& program) {
     }
     parts.commands += "    " + shell_quoted(words) + ") words=\"" +
                       bash_operands(program, command) + "\"; options=\"" + bash_options(command) +
-                      "\" ;;\n";
+                      '"' + bash_listed(command) + " ;;\n";
   }
   if (!program.commands.empty()) {
     parts.commands += "    'help') words=\"" + words_of(commands_below(program)) + "\" ;;\n";
@@ -167,6 +177,27 @@ std::string bash_runners(const std::string& runners) {
          "        fi\n"
          "        return ;;\n"
          "    esac\n";
+}
+
+bool lists_anything(const Command& program) {
+  const auto places = places_of(place_of(program));
+  return std::any_of(places.begin(), places.end(),
+                     [](const Place& place) { return !listed_by(*place.command).empty(); });
+}
+
+// bash takes a colon for the end of a word: what is offered has to lack what stands before it.
+std::string bash_lister(const Command& program, const std::string& function) {
+  if (!lists_anything(program)) return "";
+  return "# Offers what the program itself lists; nothing, and soon, when it cannot.\n" + function +
+         "_listed() {\n"
+         "  local typed=${COMP_LINE:0:COMP_POINT} name\n"
+         "  typed=${typed##* }\n"
+         "  [[ $typed == *\"$cur\" ]] || typed=$cur\n"
+         "  while IFS= read -r name; do\n"
+         "    COMPREPLY+=(\"$(printf %q \"${name#\"${typed%\"$cur\"}\"}\")\")\n"
+         "  done < <(\"${COMP_WORDS[0]}\" \"$@\" -- \"$typed\" 2>/dev/null)\n"
+         "}\n"
+         "\n";
 }
 
 // --- zsh ---
@@ -203,8 +234,15 @@ std::string zsh_operand(const Command& program, const Operand& operand, std::siz
   const bool many = operand.count == Count::many || operand.count == Count::any;
   std::string text = many ? "*" : std::to_string(number);
   text += (operand.count == Count::optional ? "::" : ":") + zsh_escaped(operand.name) + ':';
-  text += names_command(operand) ? '_' + std::string(program.name) + "_commands"
-                                 : zsh_completer(operand.kind, operand.choices);
+  const std::string function = '_' + std::string(program.name);
+  if (names_command(operand)) {
+    text += function + "_commands";
+  } else if (!operand.listed_by.empty()) {
+    // The space keeps _arguments from adding words of its own.
+    text += ' ' + function + "_listed " + std::string(operand.listed_by);
+  } else {
+    text += zsh_completer(operand.kind, operand.choices);
+  }
   return shell_quoted(text);
 }
 
@@ -255,6 +293,18 @@ std::string zsh_parent(const Command& program, const Command& command,
          function + "_commands ;;\n" + cases + "  esac\n}\n\n";
 }
 
+std::string zsh_lister(const Command& program, const std::string& function) {
+  if (!lists_anything(program)) return "";
+  return "# Offers what the program itself lists; nothing, and soon, when it cannot.\n" + function +
+         "_listed() {\n"
+         "  local -a found=(${(f)\"$(_call_program listed " +
+         std::string(program.name) +
+         " ${(q)@} -- ${(q)PREFIX} 2>/dev/null)\"})\n"
+         "  compadd -a found\n"
+         "}\n"
+         "\n";
+}
+
 // --- fish ---
 
 // In single quotes, within which fish knows backslashes.
@@ -285,10 +335,7 @@ std::string fish_condition(const Command& program, const Place& place) {
 class FishLines {
  public:
   FishLines(const Command& program, const Place& place)
-      : start_("complete -c " + std::string(program.name)) {
-    const std::string when = fish_condition(program, place);
-    if (!when.empty()) start_ += " -n " + fish_quoted(when);
-  }
+      : program_(program.name), when_(fish_condition(program, place)), start_(start(when_)) {}
 
   void add(const std::string& what, std::string_view summary) {
     text_ += start_ + what + " -d " + fish_quoted(summary) + '\n';
@@ -318,13 +365,31 @@ class FishLines {
       add(" -a '(__fish_complete_subcommand --fcs-skip=2)'", operand.help);
     } else if (!operand.choices.empty()) {
       add(" -a " + fish_quoted(operand.choices), operand.help);
+    } else if (!operand.listed_by.empty()) {
+      add_listed(operand);
     }
   }
 
   const std::string& text() const { return text_; }
 
  private:
-  std::string start_;
+  std::string start(const std::string& when) const {
+    return "complete -c " + program_ + (when.empty() ? "" : " -n " + fish_quoted(when));
+  }
+
+  // For the first operand only: behind the program and the command nothing but options.
+  void add_listed(const Operand& operand) {
+    const std::string first = when_ +
+                              "; and test (count (string match -v -- \"-*\" (commandline -opc))) "
+                              "-le 2";
+    const std::string words = '(' + program_ + ' ' + std::string(operand.listed_by) +
+                              " -- (commandline -ct) 2>/dev/null)";
+    text_ += start(first) + " -a " + fish_quoted(words) + " -d " + fish_quoted(operand.name) + '\n';
+  }
+
+  const std::string program_;
+  const std::string when_;
+  const std::string start_;
   std::string text_;
 };
 
@@ -338,7 +403,7 @@ std::string bash_completion(const Command& program) {
       parts.parents.empty()
           ? ""
           : "          " + parts.parents + ") command=${command:+$command }$word ;;\n";
-  return origin_text(program, "bash") +
+  return origin_text(program, "bash") + bash_lister(program, function) +
          "# What the value of an option of a command is; nothing when it takes none.\n" + function +
          "_value() {\n"
          "  case $1:$2 in\n" +
@@ -349,7 +414,7 @@ std::string bash_completion(const Command& program) {
          function +
          "() {\n"
          "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-         "  local word command= operands=0 skip= words= options= value i\n"
+         "  local word command= operands=0 skip= words= options= listed_by= value i\n"
          "  COMPREPLY=()\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
          "    word=${COMP_WORDS[i]}\n"
@@ -385,6 +450,10 @@ std::string bash_completion(const Command& program) {
          "  esac\n"
          "  if [[ $cur == -* ]]; then\n"
          "    COMPREPLY=($(compgen -W \"$options\" -- \"$cur\"))\n"
+         "  elif [[ $listed_by && $operands == 0 ]]; then\n"
+         "    " +
+         function +
+         "_listed $listed_by\n"
          "  else\n"
          "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
          "  fi\n"
@@ -402,8 +471,8 @@ std::string zsh_completion(const Command& program) {
           ? function + "() {\n  _arguments -s" + zsh_arguments(program, program, "    ") + "\n}\n\n"
           : zsh_parent(program, program, function);
   // An autoloaded file is the body of the function, a sourced one declares it.
-  return "#compdef " + name + '\n' + origin_text(program, "zsh") + body +
-         "if [[ $funcstack[1] == " + function + " ]]; then\n  " + function +
+  return "#compdef " + name + '\n' + origin_text(program, "zsh") + zsh_lister(program, function) +
+         body + "if [[ $funcstack[1] == " + function + " ]]; then\n  " + function +
          " \"$@\"\nelse\n  compdef " + function + ' ' + name + "\nfi\n";
 }
 

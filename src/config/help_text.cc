@@ -68,15 +68,22 @@ std::string commands_text(const Place& place) {
 std::string options_text(const Command& command) {
   std::string text;
   std::string_view group;
-  for (const Option* option : options_of(command)) {
-    if (option->group != group) text += '\n' + std::string(option->group) + ":\n";
-    group = option->group;
-    text += noted(flag_text(*option), meaning_text(*option));
-    if (const std::string facts = facts_text(*option); !facts.empty()) {
+  for (const Option& option : command.options) {
+    if (option.group != group) text += '\n' + std::string(option.group) + ":\n";
+    group = option.group;
+    text += noted(flag_text(option), meaning_text(option));
+    if (const std::string facts = facts_text(option); !facts.empty()) {
       text += wrapped(facts, kMargin);
     }
   }
   return text;
+}
+
+std::string shared_line(const Place& place) {
+  const std::string shared = shared_text(*place.command);
+  if (shared.empty()) return "";
+  return '\n' + std::string(place.command->shared.front().group) + ":\n  " + shared + ": " +
+         shared_path(place) + " lists them.\n";
 }
 
 std::string cell(std::string_view text) {
@@ -113,6 +120,26 @@ std::string usage_text(const Place& place) {
   if (!place.command->options.empty() || !place.command->shared.empty()) text += " [OPTION...]";
   for (const Operand& operand : place.command->operands) text += operand_usage(operand);
   return text;
+}
+
+std::string shared_text(const Command& command) {
+  constexpr std::size_t kNamed = 3;
+  std::string text;
+  std::size_t named = 0;
+  for (const Option& option : command.shared) {
+    if (find_option(command.options, option.name) != nullptr || named == kNamed) continue;
+    text += (named++ == 0 ? "--" : ", --") + std::string(option.name);
+  }
+  return text.empty() ? "" : text + " and so on";
+}
+
+std::string shared_path(const Place& place) {
+  std::string path = place.path.substr(0, place.path.find(' ') + 1);
+  if (path.empty()) path = place.path + ' ';
+  for (const char c : place.command->shared.front().group) {
+    path += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return path;
 }
 
 std::string flag_text(const Option& option) {
@@ -165,7 +192,7 @@ std::string help_text(const Place& place) {
   if (!command.commands.empty()) text += commands_text(place);
   if (!command.operands.empty()) text += "\nArguments:\n";
   for (const Operand& operand : command.operands) text += noted(operand.name, operand.help);
-  text += options_text(command);
+  text += options_text(command) + shared_line(place);
   if (!command.exits.empty()) text += "\nExit status:\n";
   for (const Note& exit : command.exits) text += noted(exit.tag, exit.text);
   if (!command.examples.empty()) text += "\nExamples:\n";

@@ -75,17 +75,21 @@ std::string commands_text(const Place& place) {
   return out;
 }
 
-std::string options_text(const Command& command) {
+std::string options_text(const Place& place) {
+  const Command& command = *place.command;
   std::string out;
   std::string_view group;
-  for (const Option* option : options_of(command)) {
-    if (option->group != group) out += section(option->group);
-    group = option->group;
-    const std::string facts = facts_text(*option);
-    out += tagged(flag_text(*option),
-                  meaning_text(*option) + (facts.empty() ? "" : '\n' + facts + '.'));
+  for (const Option& option : command.options) {
+    if (option.group != group) out += section(option.group);
+    group = option.group;
+    const std::string facts = facts_text(option);
+    out +=
+        tagged(flag_text(option), meaning_text(option) + (facts.empty() ? "" : '\n' + facts + '.'));
   }
-  return out;
+  const std::string shared = shared_text(command);
+  if (shared.empty()) return out;
+  return out + section(command.shared.front().group) +
+         escaped(shared + ": see " + page_name({shared_path(place)}) + "(1).") + '\n';
 }
 
 // What is typed, as it stands, after a line on what it does.
@@ -128,7 +132,7 @@ std::string man_page(const Place& place, std::string_view source) {
                     paragraphs(command.description) + commands_text(place);
   if (!command.operands.empty()) out += section("Arguments");
   for (const Operand& operand : command.operands) out += tagged(operand.name, operand.help);
-  out += options_text(command) + notes_text("Exit status", command.exits);
+  out += options_text(place) + notes_text("Exit status", command.exits);
   for (const Section& more : command.sections) out += notes_text(more.title, more.notes);
   return out + examples_text(command.examples) + see_also(command.see_also);
 }

@@ -37,8 +37,8 @@ std::string seconds_rule(const Option& option) {
   return "seconds, from " + print_decimal(option.min, 9) + " to " + max + example;
 }
 
-std::optional<std::string> kept_seconds(const Option& option, std::string_view text) {
-  const auto time = parse_seconds(text);
+std::optional<std::string> kept_time(const Option& option, std::string_view text) {
+  const auto time = option.kind == Kind::seconds ? parse_seconds(text) : parse_duration(text);
   const auto ns = static_cast<std::uint64_t>(time.value_or(Nanoseconds::zero()).count());
   if (!time || ns < option.min || ns > option.max) return std::nullopt;
   return print_seconds(*time);
@@ -132,6 +132,7 @@ std::string rule_of(const Option& option) {
       return "a whole number from " + std::to_string(option.min) + " to " +
              std::to_string(option.max);
     case Kind::seconds: return seconds_rule(option);
+    case Kind::duration: return seconds_rule(option) + ", or with a unit: 500ms, 5s, 2m, 1h";
     case Kind::size: return size_rule(option);
     case Kind::text: return "a text that is not empty";
     case Kind::file: return "the name of a file";
@@ -151,7 +152,8 @@ std::optional<std::string> kept_text(const Option& option, std::string_view text
       const auto number = parse_count(text, option.min, option.max);
       return number ? std::optional(std::to_string(*number)) : std::nullopt;
     }
-    case Kind::seconds: return kept_seconds(option, text);
+    case Kind::seconds:
+    case Kind::duration: return kept_time(option, text);
     case Kind::size: return kept_size(option, text);
     case Kind::text:
     case Kind::file:

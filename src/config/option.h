@@ -32,6 +32,7 @@ struct Option {
     boolean,  // --name, --no-name, --name=VALUE
     whole,
     seconds,
+    duration,  // seconds, or a time with its unit
     size,
     text,
     file,
@@ -50,7 +51,7 @@ struct Option {
 
   // What it takes.
   std::string_view rule = {};      // as in "it takes ..."; empty: what the kind says
-  std::uint64_t min = 0;           // of a whole number or a size; of seconds, in nanoseconds
+  std::uint64_t min = 0;           // of a whole number or a size; of a time, in nanoseconds
   std::uint64_t max = UINT64_MAX;  // likewise
   std::string_view choices = {};   // the words that it may be, with spaces between; empty: any
   // Of a text: as it is kept, or nothing when it breaks the rule.
@@ -84,6 +85,9 @@ struct Operand {
   Option::Kind kind = Option::Kind::text;
   std::string_view choices = {};  // as of an option
   std::string_view instead = {};  // of a command: the option that may stand for it
+  // Of a first operand: the words behind the program's name by which the program itself lists what
+  // it may be, one a line, given its beginning as the last word. Shells ask when they complete it.
+  std::string_view listed_by = {};
 };
 
 // Something in bold, and what is to be said of it.
@@ -109,7 +113,9 @@ struct Command {
   std::string_view description = {};  // paragraphs, with empty lines between
   std::span<const Operand> operands = {};
   std::span<const Option> options = {};
-  // Those that several commands have. An option of its own hides one of the same name.
+  // Those that several commands have, all of one group. An option of its own hides one of the same
+  // name. The pages of a command list its own alone; the program has a command that is named as the
+  // group, and whose own they are.
   std::span<const Option> shared = {};
   std::span<const Command> commands = {};  // when there are any, one of them is named
   std::span<const Note> exits = {};        // what it exits with
@@ -147,6 +153,13 @@ constexpr Option size(std::string_view name, std::uint64_t min, Option rest,
                       std::string_view help) {
   rest.min = min;
   return of_kind(Option::Kind::size, name, "BYTES", rest, help);
+}
+constexpr Option duration(std::string_view name, Nanoseconds min, Option rest,
+                          std::string_view help) {
+  Option option = seconds(name, min, rest, help);
+  option.kind = Option::Kind::duration;
+  option.value = "TIME";
+  return option;
 }
 constexpr Option text(std::string_view name, std::string_view value, Option rest,
                       std::string_view help) {

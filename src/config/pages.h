@@ -37,6 +37,11 @@ std::string starting_config(std::string_view program, std::span<const Option> ta
 
 // "lockctl run [OPTION...] KEY [--] COMMAND..."
 std::string usage_text(const Place& place);
+// "--server, --cluster, --http and so on": what a page says of the options that it shares; empty
+// when it shares none.
+std::string shared_text(const Command& command);
+// "lockctl connection": the command whose own they are. Precondition: there are some.
+std::string shared_path(const Place& place);
 // "--port N", "--debug, --no-debug", "-w, --wait, --timeout SECONDS".
 std::string flag_text(const Option& option);
 // What it is for, and what it takes.

@@ -11,6 +11,13 @@ namespace {
 
 const Place kDo{"sam-ple do", &kSampleCommands[0]};
 
+// The command whose own the shared options are.
+constexpr Command kSettingsCommand{.name = "settings",
+                                   .summary = "say how it is set up",
+                                   .description = "Says it.",
+                                   .options = kSampleSettings};
+const Place kSettings{"sam-ple settings", &kSettingsCommand};
+
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
@@ -40,25 +47,32 @@ TEST(HelpText, LooksLikeThis) {
             "      Not the other --size.\n"
             "\n"
             "Settings:\n"
-            "  -p, --peer, --peers HOST\n"
-            "      Whom to ask.\n"
-            "      Variable: PEER\n"
-            "  --pause SECONDS\n"
-            "      How long to pause. Takes seconds, more than 0 and at most 9223372036, such\n"
-            "      as 5 or 0.5.\n"
-            "      Default: 1. Variable: PAUSE\n"
-            "  --loud, --no-loud\n"
-            "      Say more.\n"
-            "      Variable: LOUD\n"
-            "  --word WORD\n"
-            "      Which. Takes a, b or c.\n"
-            "      Variable: WORD\n"
-            "  --secret TEXT\n"
-            "      Hush.\n"
-            "      Variable: SECRET\n"
-            "  --config FILE\n"
-            "      A file.\n"
-            "      Variable: CONFIG\n");
+            "  --peer, --pause, --loud and so on: sam-ple settings lists them.\n");
+  EXPECT_TRUE(
+      has(help_text(kSettings),
+          "Settings:\n"
+          "  -p, --peer, --peers HOST\n"
+          "      Whom to ask.\n"
+          "      Variable: PEER\n"
+          "  --size N\n"
+          "      How much; at most. Takes a whole number from 1 to 100.\n"
+          "      Default: 5. Variable: SIZE or OLD_SIZE\n"
+          "  --pause SECONDS\n"
+          "      How long to pause. Takes seconds, more than 0 and at most 9223372036, such\n"
+          "      as 5 or 0.5.\n"
+          "      Default: 1. Variable: PAUSE\n"
+          "  --loud, --no-loud\n"
+          "      Say more.\n"
+          "      Variable: LOUD\n"
+          "  --word WORD\n"
+          "      Which. Takes a, b or c.\n"
+          "      Variable: WORD\n"
+          "  --secret TEXT\n"
+          "      Hush.\n"
+          "      Variable: SECRET\n"
+          "  --config FILE\n"
+          "      A file.\n"
+          "      Variable: CONFIG\n"));
   EXPECT_TRUE(has(help_text(place_of(kSample)),
                   "Usage: sam-ple COMMAND [OPTION...] [ARGUMENT...]\n"
                   "\n"
@@ -76,7 +90,9 @@ TEST(HelpText, LooksLikeThis) {
 TEST(ManPage, EscapesWhatRoffWouldObey) {
   const std::string page = man_page(kDo, "lockd 1.0");
   EXPECT_TRUE(page.starts_with(".TH \"SAM\\-PLE\\-DO\" 1 \"\" \"lockd 1.0\" \"User Commands\"\n"));
-  EXPECT_TRUE(has(page, ".TP\n.B \"\\-p, \\-\\-peer, \\-\\-peers HOST\"\nWhom to ask.\n"));
+  EXPECT_TRUE(has(page, " and so on: see sam\\-ple\\-settings(1).\n"));
+  EXPECT_TRUE(has(man_page(kSettings, ""),
+                  ".TP\n.B \"\\-p, \\-\\-peer, \\-\\-peers HOST\"\nWhom to ask.\n"));
   EXPECT_TRUE(has(man_page(place_of(kSample), ""), "Show it; see sam\\-ple\\-log\\-show(1).\n"));
 }
 

@@ -71,6 +71,13 @@ std::optional<Nanoseconds> parse_time(std::string_view text, unsigned places) {
   return Nanoseconds(static_cast<std::int64_t>(*time));
 }
 
+// Of a unit that has so many seconds.
+std::optional<Nanoseconds> parse_seconds_times(std::int64_t unit_s, std::string_view text) {
+  const auto time = parse_time(text, kSecondPlaces);
+  if (!time || *time > std::chrono::seconds(kSecondsMax) / unit_s) return std::nullopt;
+  return *time * unit_s;
+}
+
 // With a zone, as in fe80::1%eth0, or without.
 bool is_ipv6(std::string_view text) {
   const std::size_t zone = text.find('%');
@@ -151,8 +158,19 @@ std::string print_seconds(Nanoseconds time) {
 
 std::optional<Nanoseconds> parse_interval(std::string_view text) {
   if (text.ends_with("ms")) return parse_time(text.substr(0, text.size() - 2), kMillisecondPlaces);
-  if (text.ends_with('s')) return parse_time(text.substr(0, text.size() - 1), kSecondPlaces);
-  return std::nullopt;
+  if (text.empty()) return std::nullopt;
+  const std::string_view number = text.substr(0, text.size() - 1);
+  switch (text.back()) {
+    case 's': return parse_time(number, kSecondPlaces);
+    case 'm': return parse_seconds_times(60, number);
+    case 'h': return parse_seconds_times(3600, number);
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Nanoseconds> parse_duration(std::string_view text) {
+  const auto seconds = parse_seconds(text);
+  return seconds ? seconds : parse_interval(text);
 }
 
 std::string print_interval(Nanoseconds time) {

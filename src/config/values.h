@@ -39,8 +39,10 @@ std::optional<std::uint64_t> parse_count(std::string_view text, std::uint64_t mi
 std::optional<Nanoseconds> parse_seconds(std::string_view text);
 std::string print_seconds(Nanoseconds time);
 
-// With a unit: "10ms", "1.5s".
+// With a unit: "10ms", "1.5s", "2m", "1h".
 std::optional<Nanoseconds> parse_interval(std::string_view text);
+// Seconds, or with a unit: "0.5", "500ms".
+std::optional<Nanoseconds> parse_duration(std::string_view text);
 std::string print_interval(Nanoseconds time);
 
 // Bytes: "512", "16KiB", "1.5GiB". Printed in the largest unit that leaves it whole.

@@ -40,8 +40,20 @@ TEST(Values, TimesAreExact) {
   }
   EXPECT_EQ(parse_interval("10ms"), 10ms);
   EXPECT_EQ(parse_interval("1.5s"), 1500ms);
-  for (const char* bad : {"", "10", "ms", "s", "10us", "1m", "10 ms"}) {
+  EXPECT_EQ(parse_interval("2m"), 2min);
+  EXPECT_EQ(parse_interval("0.1m"), 6s);
+  EXPECT_EQ(parse_interval("1.5h"), 90min);
+  EXPECT_EQ(parse_interval("2562047h"), 2562047h);
+  for (const char* bad :
+       {"", "10", "ms", "s", "m", "h", "10us", "1d", "10 ms", "1m30s", "2562048h", "9223372036m"}) {
     EXPECT_EQ(parse_interval(bad), std::nullopt) << bad;
+  }
+  EXPECT_EQ(parse_duration("0.5"), 500ms);
+  EXPECT_EQ(parse_duration("1e1"), 10s);
+  EXPECT_EQ(parse_duration("500ms"), 500ms);
+  EXPECT_EQ(parse_duration("1h"), 1h);
+  for (const char* bad : {"", "-1", "5 s", "5S", "soon"}) {
+    EXPECT_EQ(parse_duration(bad), std::nullopt) << bad;
   }
 }
 

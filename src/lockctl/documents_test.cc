@@ -1,6 +1,7 @@
 // The help, the manual and the completions say all that is in the table, and nothing else.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -47,6 +48,17 @@ Names table_options(const Place& place) {
   return names;
 }
 
+// Those that its own pages list; the others are those of the connection.
+Names own_options(const Place& place) {
+  Names names;
+  for (const Option& option : place.command->options) {
+    names.insert(std::string(option.name));
+    if (!option.alias.empty()) names.insert(std::string(option.alias));
+    if (option.has_negation()) names.insert("no-" + std::string(option.name));
+  }
+  return names;
+}
+
 std::string manual(const Place& place) { return man_page(place, "lockd"); }
 
 std::string without_roff(std::string text) {
@@ -63,8 +75,7 @@ std::string line_with(const std::string& text, const std::string& part) {
 TEST(Documents, HelpHasEveryOptionOfTheCommand) {
   for (const Place& place : all_commands()) {
     Names said = long_options(help_text(place));
-    for (const std::string& name : table_options(place)) {
-      if (name == "help") continue;
+    for (const std::string& name : own_options(place)) {
       EXPECT_TRUE(said.contains(name)) << place.path << ": --" << name;
     }
     // An example or an explanation may speak of flock's, or of the server's --wal.
@@ -73,6 +84,24 @@ TEST(Documents, HelpHasEveryOptionOfTheCommand) {
       if (name == "wal" || name == "http" || name == "servers") continue;
       EXPECT_TRUE(known.contains(name)) << place.path << " has no --" << name;
     }
+  }
+}
+
+TEST(Documents, TheConnectionIsExplainedInOnePlace) {
+  const Place connection{"lockctl connection", find_command(program(), "connection")};
+  const std::string whole = help_text(connection);
+  for (const Option& option : connection_options()) {
+    EXPECT_NE(whole.find(meaning_text(option).substr(0, 20)), std::string::npos) << option.name;
+  }
+  for (const Place& place : all_commands()) {
+    const std::string help = help_text(place);
+    EXPECT_EQ(help.find(" lists them.\n") != std::string::npos, !place.command->shared.empty())
+        << place.path;
+    if (place.command->shared.empty()) continue;
+    EXPECT_NE(help.find("Connection:\n  --server, --cluster, "), std::string::npos) << help;
+    EXPECT_NE(help.find(" and so on: lockctl connection lists them.\n"), std::string::npos);
+    EXPECT_EQ(help.find("LOCKD_TLS"), std::string::npos) << place.path;
+    EXPECT_NE(without_roff(manual(place)).find("see lockctl-connection(1)"), std::string::npos);
   }
 }
 
@@ -111,7 +140,8 @@ TEST(Documents, TheManualIsWellFormed) {
 TEST(Documents, BashKnowsEveryCommandAndOption) {
   const std::string script = bash_completion(program());
   for (const Place& place : all_commands()) {
-    const std::string line = line_with(script, "    '" + words_of(place) + "') words=");
+    std::string line = line_with(script, "    '" + words_of(place) + "') words=");
+    line.resize(std::min(line.find("; listed_by="), line.size()));  // how another command is called
     EXPECT_EQ(long_options(line), table_options(place)) << place.path;
   }
 }

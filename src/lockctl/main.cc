@@ -27,8 +27,7 @@ int execute(const config::Parsed& parsed, Output& output) {
     return kExitOk;
   }
   if (parsed.arguments.has("version")) {
-    output.line("lockctl " + std::string(program_version()));
-    return kExitOk;
+    return execute_version({parsed.place, parsed.arguments, {}, output});
   }
   // What needs no server must not fail by a setting of one.
   const bool connects = !parsed.place.command->shared.empty();

@@ -1,7 +1,7 @@
 // The commands that use the HTTP API, against a server that answers what the specification says.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -19,25 +19,75 @@ Finished over(const FakeHttp& http, const Words& words) {
   return lockctl(all);
 }
 
-TEST(Reservations, AcquirePrintsTheToken) {
+TEST(Reservations, AcquirePrintsTheHandle) {
   FakeHttp http([](const FakeRequest&) {
     return json_reply("200 OK", R"({"key":"k","holder":"h","token":42,"expires_at_unix_ms":1})");
   });
   const Finished plain = over(http, {"acquire", "k", "--ttl", "1.5", "-w", "2", "--holder", "me"});
   EXPECT_EQ(plain.status, 0) << plain.errors;
-  EXPECT_EQ(plain.output, "42\n");
-  EXPECT_EQ(over(http, {"acquire", "k", "-n", "--json"}).output,
-            "{\"key\":\"k\",\"holder\":\"h\",\"token\":42,\"expires_at_unix_ms\":1}\n");
+  EXPECT_EQ(plain.output, "42.me\n");
+  EXPECT_EQ(over(http, {"acquire", "k", "-n", "--json", "--holder", "h"}).output,
+            "{\"key\":\"k\",\"holder\":\"h\",\"token\":42,\"expires_at_unix_ms\":1,"
+            "\"handle\":\"42.h\"}\n");
   const auto requests = http.requests();
   EXPECT_EQ(requests[0].line, "POST /v1/acquire HTTP/1.1");
   EXPECT_EQ(requests[0].body, R"({"key":"k","holder":"me","ttl_ms":1500,"wait_ms":2000})");
-  // Who asks twice is one holder: the process that started lockctl, which is this one.
-  EXPECT_NE(requests[1].body.find(":" + std::to_string(::getpid()) + "\",\"wait_ms\":0}"),
-            std::string::npos)
-      << requests[1].body;
   over(http, {"acquire", "k", "--semaphore", "3", "--holder", "me", "-n"});
   EXPECT_EQ(http.requests()[2].line, "POST /v1/semaphores/acquire HTTP/1.1");
   EXPECT_EQ(http.requests()[2].body, R"({"key":"k","holder":"me","limit":3,"wait_ms":0})");
+}
+
+// What a call of `acquire` without a name says of its holder.
+std::string holder_in(const std::string& body) {
+  const std::string start = "\"holder\":\"";
+  const std::size_t at = body.find(start) + start.size();
+  return body.substr(at, body.find('"', at) - at);
+}
+
+TEST(Reservations, EveryCallIsAHolderOfItsOwnUnlessItIsNamed) {
+  FakeHttp http([](const FakeRequest&) { return json_reply("200 OK", R"({"token":7})"); });
+  const Finished first = over(http, {"acquire", "k"});
+  const Finished second = over(http, {"acquire", "k"});
+  const std::string holder = holder_in(http.requests()[0].body);
+  EXPECT_EQ(first.output, "7." + holder + "\n");
+  EXPECT_EQ(holder.find(' '), std::string::npos);
+  EXPECT_NE(holder.find('@'), std::string::npos) << "people see whose it is: " << holder;
+  EXPECT_NE(first.output, second.output);
+  const Finished spaced = over(http, {"acquire", "k", "--holder", "two words"});
+  EXPECT_EQ(spaced.status, 64);
+  EXPECT_EQ(spaced.errors, "lockctl: --holder: no spaces, so that the handle is one word\n");
+}
+
+TEST(Reservations, AHandleIsAllThatIsNeeded) {
+  FakeHttp http([](const FakeRequest&) {
+    return json_reply("200 OK", R"({"key":"k","holder":"a.b","token":42})");
+  });
+  EXPECT_EQ(over(http, {"renew", "k", "42.a.b", "--json"}).output,
+            "{\"key\":\"k\",\"holder\":\"a.b\",\"token\":42,\"handle\":\"42.a.b\"}\n");
+  EXPECT_EQ(over(http, {"release", "k", "42.a.b"}).status, 0);
+  EXPECT_EQ(http.requests()[1].body, R"({"key":"k","holder":"a.b","token":42})");
+  EXPECT_EQ(over(http, {"release", "k", "42.a.b", "--holder", "other"}).status, 64);
+  const Finished bare = over(http, {"release", "k", "42"});
+  EXPECT_EQ(bare.status, 64);
+  EXPECT_NE(bare.errors.find("give the handle that acquire printed"), std::string::npos);
+  for (const char* broken : {"42.", ".me", "x.me", "0.me", "42me"}) {
+    EXPECT_EQ(over(http, {"release", "k", broken}).status, 64) << broken;
+  }
+}
+
+TEST(Reservations, AHandleOfASemaphoreIsFoundThere) {
+  FakeHttp http([](const FakeRequest& request) {
+    return request.line.find("semaphores") == std::string::npos
+               ? json_reply("409 Conflict", R"({"error":"expired","detail":"no lock"})")
+           : request.body.find("\"token\":1}") == std::string::npos
+               ? json_reply("200 OK", R"({"key":"k","released":true})")
+               : json_reply("409 Conflict", R"({"error":"expired","detail":"no permit"})");
+  });
+  EXPECT_EQ(over(http, {"release", "k", "7.me"}).status, 0);
+  const Finished neither = over(http, {"release", "k", "1.me"});
+  EXPECT_EQ(neither.status, 1);
+  EXPECT_EQ(neither.errors, "lockctl: no lock\n");
+  EXPECT_EQ(over(http, {"release", "k", "1.me", "--semaphore"}).errors, "lockctl: no permit\n");
 }
 
 TEST(Reservations, TheWaitHasNoEndUnlessItIsSaid) {
@@ -95,11 +145,20 @@ TEST(Reservations, RefusalsHaveTheirCodes) {
   const Finished finished = over(held, {"acquire", "k", "-n", "-E", "9"});
   EXPECT_EQ(finished.status, 9);
   EXPECT_EQ(finished.errors, "lockctl: d (holder 'bo?[')\n");
+  // For programs, what the server says is on standard output.
+  const Finished json = over(held, {"acquire", "k", "-n", "-j", "-E", "9"});
+  EXPECT_EQ(json.status, 9);
+  EXPECT_EQ(json.output, "{\"error\":\"held\",\"detail\":\"d\",\"holder\":\"bo\\u001b[\"}\n");
+  EXPECT_EQ(json.errors, finished.errors);
   for (const char* call : {"renew", "release"}) {
     FakeHttp lost([](const FakeRequest&) {
       return json_reply("409 Conflict", R"({"error":"stale_token","detail":"d"})");
     });
-    EXPECT_EQ(over(lost, {call, "k", "7"}).status, 1) << call;
+    EXPECT_EQ(over(lost, {call, "k", "7.me"}).status, 1) << call;
+    EXPECT_EQ(over(lost, {call, "k", "7.me"}).output, "") << call;
+    EXPECT_EQ(over(lost, {call, "k", "7.me", "-j"}).output,
+              "{\"error\":\"stale_token\",\"detail\":\"d\"}\n")
+        << call;
   }
 }
 
@@ -130,6 +189,34 @@ TEST(Looking, ListGoesThroughAllPages) {
   EXPECT_EQ(std::count(json.output.begin(), json.output.end(), '\n'), 1);
   EXPECT_TRUE(json.output.starts_with("{\"kind\":\"lock\",\"key\":\"b\"")) << json.output;
   EXPECT_NE(http.requests()[2].line.find("idle=true&order=waiters&limit=1"), std::string::npos);
+}
+
+TEST(Looking, ListPrintsKeysAlone) {
+  FakeHttp http([](const FakeRequest&) {
+    return json_reply("200 OK", R"({"locks":[{"key":"a b"},{"key":"日本"}]})");
+  });
+  EXPECT_EQ(over(http, {"list", "--keys", "--limit", "9"}).output, "a b\n日本\n");
+  EXPECT_NE(http.requests()[0].line.find("limit=9"), std::string::npos);
+}
+
+TEST(Looking, ListSaysThatNothingIsHeld) {
+  FakeHttp http([](const FakeRequest&) { return json_reply("200 OK", R"({"locks":[]})"); });
+  const Finished none = over(http, {"list"});
+  EXPECT_EQ(none.status, 0);
+  EXPECT_EQ(none.output, "");
+  EXPECT_EQ(none.errors, "lockctl: nothing is held\n");
+  EXPECT_EQ(over(http, {"list", "a/"}).errors, "lockctl: no key that begins with 'a/' is held\n");
+  const Finished json = over(http, {"list", "--json"});
+  EXPECT_EQ(json.output + json.errors, "");
+}
+
+TEST(Looking, NamesCannotDisguiseThemselves) {
+  FakeHttp http([](const FakeRequest&) {
+    return json_reply("200 OK", R"({"locks":[{"kind":"lock","key":"日本\u202e","holders":1}]})");
+  });
+  EXPECT_EQ(over(http, {"list"}).output,
+            "KEY           KIND  HOLDERS  WAITERS  HOLDER  FENCE  HELD  EXPIRES\n"
+            "日本<U+202E>  lock        1        0  -           -     -        -\n");
 }
 
 TEST(Looking, DescribeShowsTheQueue) {
@@ -176,7 +263,7 @@ TEST(Looking, WatchPrintsEventsAsTheyCome) {
 
 TEST(Looking, WhatNeedsHttpSaysSo) {
   for (const Words& words :
-       {Words{"acquire", "k"}, Words{"renew", "k", "7"}, Words{"release", "k", "7"},
+       {Words{"acquire", "k"}, Words{"renew", "k", "7.me"}, Words{"release", "k", "7.me"},
         Words{"fence", "k"}, Words{"describe", "k"}, Words{"watch"}}) {
     const Finished finished = lockctl(words);
     EXPECT_EQ(finished.status, 78) << words.front();

@@ -54,20 +54,34 @@ std::string line_of(std::string text) {
 TEST_F(LiveHttp, AReservationFromBeginningToEnd) {
   const Finished granted = run({"acquire", "deploy", "--ttl", "600"});
   ASSERT_EQ(granted.status, 0) << granted.errors;
-  const std::string token = line_of(granted.output);
-  EXPECT_EQ(run({"acquire", "deploy", "-n"}).output, granted.output) << "the same holder";
-  const Finished other = run({"acquire", "deploy", "-n", "--holder", "somebody else"});
+  const std::string handle = line_of(granted.output);
+  const std::size_t dot = handle.find('.');
+  const std::string fence = handle.substr(0, dot);
+  const std::string holder = handle.substr(dot + 1);
+  EXPECT_EQ(run({"acquire", "deploy", "-n", "--holder", holder}).output, granted.output)
+      << "the same holder";
+  const Finished other = run({"acquire", "deploy", "-n"});
   EXPECT_EQ(other.status, 1);
   EXPECT_TRUE(has(other.errors, "(holder '")) << other.errors;
   EXPECT_EQ(run({"acquire", "deploy", "-w", "0.1", "--holder", "x", "-E", "7"}).status, 7);
-  EXPECT_EQ(run({"fence", "deploy"}).output, granted.output);
+  EXPECT_EQ(run({"fence", "deploy"}).output, fence + "\n");
   EXPECT_TRUE(has(run({"fence", "deploy", "-j"}).output, "\"held\":true"));
-  EXPECT_EQ(run({"renew", "deploy", token, "--ttl", "60"}).status, 0);
-  EXPECT_EQ(run({"release", "deploy", token, "--holder", "somebody else"}).status, 1);
-  EXPECT_EQ(run({"release", "deploy", token}).status, 0);
-  EXPECT_EQ(run({"release", "deploy", token}).status, 1);
+  EXPECT_EQ(run({"renew", "deploy", handle, "--ttl", "60"}).status, 0);
+  EXPECT_EQ(run({"renew", "deploy", fence, "--holder", holder}).status, 0);
+  EXPECT_EQ(run({"release", "deploy", fence, "--holder", "somebody else"}).status, 1);
+  EXPECT_EQ(run({"release", "deploy", handle}).status, 0);
+  EXPECT_EQ(run({"release", "deploy", handle}).status, 1);
   const Finished next = run({"acquire", "deploy", "-n", "--holder", "x"});
-  EXPECT_GT(std::stoull(next.output), std::stoull(token)) << "fences rise";
+  EXPECT_GT(std::stoull(next.output), std::stoull(fence)) << "fences rise";
+}
+
+TEST_F(LiveHttp, OfFourThatOneShellStartsAtOnceOneGetsIt) {
+  Lockctl shell({"-c", "seq 4 | xargs -P4 -I{} " + path_of_lockctl() + " acquire -n x"},
+                {.environment = {"LOCKD_HTTP_ADDR=" + http_}, .program = "/bin/sh"});
+  EXPECT_EQ(shell.await_exit(), 123) << "some of them have failed, xargs says";
+  const std::string out = shell.output();
+  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 1) << out;
+  EXPECT_EQ(run({"release", "x", line_of(out)}).status, 0);
 }
 
 TEST_F(LiveHttp, AWaitEndsWithTheGrantOrTheCaller) {
@@ -85,13 +99,41 @@ TEST_F(LiveHttp, AWaitEndsWithTheGrantOrTheCaller) {
   EXPECT_EQ(waiting.await_exit(), 0);
 }
 
+TEST_F(LiveHttp, RunSaysWhoIsWaitedForByName) {
+  const Finished granted = run({"acquire", "k", "--holder", "ana"});
+  Lockctl waiting(with_http({"run", "-v", "k", "true"}));
+  waiting.await_errors("waiting for 'k', held by 'ana' for ");
+  EXPECT_EQ(run({"release", "k", line_of(granted.output)}).status, 0);
+  EXPECT_EQ(waiting.await_exit(), 0);
+}
+
 TEST_F(LiveHttp, ASemaphoresPermits) {
   const Finished one = run({"acquire", "s", "--semaphore", "2", "--holder", "a"});
   EXPECT_EQ(one.status, 0) << one.errors;
   EXPECT_EQ(run({"acquire", "s", "--semaphore", "2", "--holder", "b"}).status, 0);
   EXPECT_EQ(run({"acquire", "s", "--semaphore", "2", "--holder", "c", "-n"}).status, 1);
   EXPECT_EQ(run({"acquire", "s", "--semaphore", "3", "--holder", "c", "-n"}).status, 65);
-  EXPECT_EQ(run({"release", "s", line_of(one.output), "--semaphore", "--holder", "a"}).status, 0);
+  EXPECT_EQ(run({"renew", "s", line_of(one.output)}).status, 0);
+  EXPECT_EQ(run({"release", "s", line_of(one.output), "--semaphore"}).status, 0);
+}
+
+TEST_F(LiveHttp, AWrongPortIsRecognised) {
+  for (const Words& words : {Words{"ping"}, Words{"stats"}, Words{"run", "k", "true"}}) {
+    Words all = words;
+    all.insert(all.begin() + 1, {"-s", http_});
+    const Finished finished = lockctl(all);
+    EXPECT_EQ(finished.status, 78) << words.front();
+    EXPECT_TRUE(has(finished.output + finished.errors, "that is an HTTP port: give it as --http"))
+        << finished.output << finished.errors;
+  }
+  for (const Words& words : {Words{"fence", "k"}, Words{"list"}, Words{"acquire", "k"}}) {
+    Words all = words;
+    all.insert(all.begin() + 1, {"--http", address_of(server_)});
+    const Finished finished = lockctl(all);
+    EXPECT_EQ(finished.status, 78) << words.front();
+    EXPECT_TRUE(has(finished.errors, " is no HTTP port but a line port: give it as --server"))
+        << finished.errors;
+  }
 }
 
 TEST_F(LiveHttp, ListAndDescribe) {

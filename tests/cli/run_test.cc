@@ -72,8 +72,22 @@ TEST_F(RunTest, AConflictHasItsOwnCodeAndRunsNothing) {
   }
   EXPECT_EQ(lockctl(run({"-n", "-E", "42", "k", "true"})).status, 42);
   EXPECT_EQ(lockctl(run({"-nE0", "k", "false"})).status, 0);
-  EXPECT_NE(lockctl(run({"-nv", "k", "true"})).errors.find("held by somebody else"),
-            std::string::npos);
+}
+
+TEST_F(RunTest, WhoIsWaitedForIsSaid) {
+  LineClient holder = server_.connect();
+  const std::string token = token_of(holder.ask(request("l", "k", "0 600")));
+  const Finished refused = lockctl(run({"-nv", "k", "true"}));
+  EXPECT_TRUE(has(refused.errors, "lockctl: gave up on 'k' after ")) << refused.errors;
+  EXPECT_TRUE(has(refused.errors, ", held by 'tcp:")) << refused.errors;
+  Lockctl waiting(run({"-v", "k", "true"}));
+  waiting.await_errors("lockctl: waiting for 'k', held by 'tcp:");
+  waiting.await_errors(", 1 waiting\n");
+  EXPECT_EQ(holder.ask(request("r", "k", token)), "ok");
+  EXPECT_EQ(waiting.await_exit(), 0);
+  EXPECT_TRUE(has(waiting.errors(), "lockctl: got 'k' after ")) << waiting.errors();
+  // Who does not wait is told of nobody.
+  EXPECT_FALSE(has(lockctl(run({"-v", "k", "true"})).errors, "waiting"));
 }
 
 TEST_F(RunTest, AWaitIsNeverTooShort) {
@@ -81,6 +95,15 @@ TEST_F(RunTest, AWaitIsNeverTooShort) {
   const auto start = SteadyClock::now();
   EXPECT_EQ(lockctl(run({"-w", "0.25", "-E", "9", "k", "true"})).status, 9);
   EXPECT_GE(SteadyClock::now() - start, 250ms);
+  EXPECT_EQ(lockctl(run({"-w", "250ms", "-E", "9", "k", "true"})).status, 9);
+  EXPECT_GE(SteadyClock::now() - start, 500ms);
+}
+
+TEST_F(RunTest, ALeaseIsOfWholeSeconds) {
+  EXPECT_EQ(lockctl(run({"--ttl", "1m", "k", "true"})).status, 0);
+  const Finished half = lockctl(run({"--ttl", "1500ms", "k", "true"}));
+  EXPECT_EQ(half.status, 64);
+  EXPECT_EQ(half.errors, "lockctl: --ttl: whole seconds, over the line port\n");
 }
 
 TEST_F(RunTest, TheLockIsHeldWhileTheCommandRunsAndNoLonger) {

@@ -108,10 +108,23 @@ TEST(Spellings, OfTimes) {
        {"1e-10", std::nullopt},
        {"-1", std::nullopt},
        {"5.", std::nullopt, false},
-       {"5s", std::nullopt, false},
        {" 5", std::nullopt, false},
        {"inf", std::nullopt},
        {"nan", std::nullopt}});
+}
+
+// A person who types may name the unit; the setting of a server has it in its description.
+TEST(Spellings, OfTimesWithAUnit) {
+  for (const char* text : {"5s", "500ms", "2m", "1h"}) {
+    EXPECT_EQ(by_flag(server(Flavour::dflockd, "read-timeout"), text), std::nullopt) << text;
+  }
+  expect_everywhere({lockctl("connect-timeout")}, {{"5s", "5", false},
+                                                   {"500ms", "0.5", false},
+                                                   {"2m", "120", false},
+                                                   {"1h", "3600", false},
+                                                   {"0s", std::nullopt, false},
+                                                   {"5 s", std::nullopt, false},
+                                                   {"5d", std::nullopt, false}});
 }
 
 TEST(Spellings, OfBooleans) {

@@ -1,4 +1,4 @@
-// What lockctl says of itself: completion, man.
+// What lockctl says of itself: connection, completion, man, version.
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -36,6 +36,16 @@ void write_pages(const std::string& directory) {
 }
 
 }  // namespace
+
+int execute_connection(const Invocation& invocation) {
+  invocation.output.write(help_text(invocation.place));
+  return kExitOk;
+}
+
+int execute_version(const Invocation& invocation) {
+  invocation.output.line("lockctl " + std::string(program_version()));
+  return kExitOk;
+}
 
 int execute_completion(const Invocation& invocation) {
   const std::string& shell = invocation.arguments.operands().front();

@@ -28,14 +28,20 @@ using Millis = std::chrono::duration<double, std::milli>;
 constexpr std::uint64_t kRounds = 50;  // of each worker
 constexpr std::uint64_t kWarmUp = 10;
 
+std::uint64_t seconds_or(std::uint64_t otherwise, const Arguments& arguments,
+                         std::string_view option) {
+  const auto given = whole_seconds(arguments, option);
+  return given ? static_cast<std::uint64_t>(given->count()) : otherwise;
+}
+
 LoadPlan plan_of(const Arguments& arguments) {
   LoadPlan plan;
   plan.protocol = arguments.has("http") ? Protocol::http : Protocol::line;
   plan.workers = arguments.whole("workers").value_or(plan.workers);
   plan.key = arguments.text("key").value_or(plan.key);
   plan.one_key = arguments.has("shared-key");
-  plan.wait_s = arguments.whole("timeout").value_or(plan.wait_s);
-  plan.lease_s = arguments.whole("lease").value_or(plan.lease_s);
+  plan.wait_s = seconds_or(plan.wait_s, arguments, "timeout");
+  plan.lease_s = seconds_or(plan.lease_s, arguments, "lease");
   plan.connections = std::max<std::uint64_t>(arguments.whole("connections").value_or(1), 1);
   plan.pipeline = arguments.whole("pipeline").value_or(plan.pipeline);
   if (plan.one_key && plan.pipeline > 1) {

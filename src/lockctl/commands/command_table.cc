@@ -14,19 +14,20 @@ namespace {
 using config::boolean;
 using config::Command;
 using config::directory;
+using config::duration;
 using config::Example;
 using config::file;
 using config::Nanoseconds;
 using config::Note;
 using config::Operand;
 using config::Option;
-using config::seconds;
 using config::Section;
 using config::text;
 using config::whole;
 
 constexpr Nanoseconds kMayBeZero{0};
 constexpr Nanoseconds kMoreThanZero{1};
+constexpr Nanoseconds kOneSecond{1'000'000'000};
 
 // --- options that several commands have ---
 
@@ -74,9 +75,9 @@ constexpr auto kConnection = in_group(
         boolean("tls-insecure", {.variables = {"LOCKD_TLS_INSECURE"}},
                 "Believe anybody who answers. Hides the conversation from those who only listen, "
                 "and from nobody else."),
-        seconds("connect-timeout", kMoreThanZero,
-                {.variables = {"LOCKD_CONNECT_TIMEOUT_S"}, .by_default = "10"},
-                "How long to try to connect, and to wait for an answer that should come at once."),
+        duration("connect-timeout", kMoreThanZero,
+                 {.variables = {"LOCKD_CONNECT_TIMEOUT_S"}, .by_default = "10"},
+                 "How long to try to connect, and to wait for an answer that should come at once."),
         file("config", {}, "Read this file instead of lockd.toml."),
     }));
 
@@ -86,26 +87,41 @@ constexpr Option kJsonLines = boolean(
 constexpr Option kNonblock = boolean("nonblock", {.alias = "nb", .letter = 'n'},
                                      "Do not wait: if it is held, exit with the conflict code.");
 constexpr Option kWait =
-    seconds("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
-            "Wait at most so long, then exit with the conflict code. 0 is -n. Without it the wait "
-            "has no end.");
+    duration("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
+             "Wait at most so long, then exit with the conflict code. 0 is -n. Without it the wait "
+             "has no end.");
 constexpr Option kConflictCode =
     whole("conflict-exit-code", 0, 255, {.letter = 'E', .value = "CODE", .default_note = "1"},
           "What to exit with when it cannot be had.");
 constexpr Option kSemaphore =
     whole("semaphore", 1, INT32_MAX, {},
           "Take one of N slots of a semaphore, rather than a lock. Everybody must say the same N.");
-constexpr Option kIsSemaphore = boolean("semaphore", {}, "The key is a semaphore's.");
-constexpr Option kHolder =
-    text("holder", "NAME", {},
-         "Who holds it. Who asks again under the same name gets the same grant back. By default "
-         "USER@HOST:PID, with the process that lockctl was started by: a shell that asks twice is "
-         "one holder.");
+constexpr Option kIsSemaphore =
+    boolean("semaphore", {}, "The key is a semaphore's, and no lock's.");
+constexpr Option kNewHolder =
+    text("holder", "NAME", {.default_note = "random, as USER@HOST:RANDOM"},
+         "Who holds it, without spaces. Who asks again under the same name gets the same grant "
+         "back, so let nobody else use yours.");
+constexpr Option kHolder = text("holder", "NAME", {},
+                                "Who holds it, where HANDLE is the fence alone: for holds that "
+                                "were taken with a name.");
 constexpr Option kLease =
-    seconds("ttl", kMayBeZero, {.default_note = "the server's"}, "The lease.");
+    duration("ttl", kMayBeZero, {.default_note = "the server's"}, "The lease.");
 
 constexpr auto kJsonOnly = std::to_array<Option>({kJson});
 constexpr auto kJsonLinesOnly = std::to_array<Option>({kJsonLines});
+
+constexpr Option kWholeLease = duration(
+    "ttl", kOneSecond, {.default_note = "the server's"},
+    "The lease, in whole seconds. It is renewed for as long as the lock is held. A shorter "
+    "one is noticed sooner when this machine dies; a longer one outlives a longer pause.");
+constexpr Option kVerbose =
+    boolean("verbose", {.letter = 'v'},
+            "Say on standard error who holds it while it is waited for, and for how long it was. "
+            "With --http as well as --server that is told by name.");
+
+// What shells ask the server for, quickly, when a key is typed.
+constexpr std::string_view kLiveKeys = "list --keys --limit 200 --connect-timeout 500ms";
 
 // --- run ---
 
@@ -114,22 +130,20 @@ constexpr auto kRunOptions = std::to_array<Option>({
     kWait,
     kConflictCode,
     kSemaphore,
-    whole("ttl", 1, config::kSecondsMax, {.value = "SECONDS", .default_note = "the server's"},
-          "The lease, in whole seconds. It is renewed for as long as the command runs. A shorter "
-          "one is noticed sooner when this machine dies; a longer one outlives a longer pause."),
-    seconds("grace", kMayBeZero, {.by_default = "10"},
-            "How long a command whose lock is lost may take to end after SIGTERM, before SIGKILL."),
+    kWholeLease,
+    duration(
+        "grace", kMayBeZero, {.by_default = "10"},
+        "How long a command whose lock is lost may take to end after SIGTERM, before SIGKILL."),
     text("command", "COMMAND", {.letter = 'c'},
          "Have the shell ($SHELL, or /bin/sh) run this, instead of a command and its arguments. "
          "May stand behind KEY, as with flock."),
     boolean("keep-auth", {},
             "Leave LOCKD_AUTH_TOKEN and LOCKD_AUTH_TOKEN_FILE in the command's environment."),
-    boolean("verbose", {.letter = 'v'},
-            "Say on standard error what is waited for, and for how long it was."),
+    kVerbose,
 });
 
 constexpr auto kRunOperands = std::to_array<Operand>({
-    {.name = "KEY", .help = "The lock."},
+    {.name = "KEY", .help = "The lock.", .listed_by = kLiveKeys},
     {.name = "COMMAND",
      .count = Operand::Count::command,
      .help = "What to run, and its arguments.",
@@ -164,6 +178,44 @@ constexpr std::string_view kRunText =
     "SIGTERM and, after --grace, SIGKILL, and the status is 79. If lockctl itself is killed, the "
     "command gets SIGKILL, and the server passes the lock on.";
 
+// --- hold ---
+
+constexpr auto kHoldOptions = std::to_array<Option>({
+    kNonblock,
+    kWait,
+    kConflictCode,
+    kSemaphore,
+    kWholeLease,
+    whole("kill", 1, INT32_MAX, {.value = "PID"},
+          "Send SIGTERM to this process when the lock is lost: $$ is the script."),
+    kVerbose,
+});
+constexpr auto kHoldOperands = std::to_array<Operand>({
+    {.name = "KEY", .help = "The lock.", .listed_by = kLiveKeys},
+});
+constexpr auto kHoldExamples = std::to_array<Example>({
+    {"exec 9< <(lockctl hold deploy --kill $$)\nread -r fence <&9 || exit",
+     "In bash, zsh or ksh: the rest of the script holds it."},
+    {"{ read -r fence <&9 && make deploy; } 9< <(lockctl hold deploy)", "A block holds it."},
+    {"exec 9<&-", "And let it go."},
+});
+
+constexpr std::string_view kHoldText =
+    "Takes the lock, prints its fence, and holds it for as long as any process has the other end "
+    "of standard output open: what flock(1) does with a descriptor. The lock goes with the last "
+    "copy of the descriptor, however the script ends; what a script leaves running keeps it too, "
+    "unless that is started with 9<&-.\n"
+    "\n"
+    "The script reads the fence, which comes when the lock is held; when it cannot be had, there "
+    "is "
+    "nothing to read. When the lock is lost, because the server is gone for longer than the lease "
+    "or says that the lock is no longer ours, standard error says so, the process of --kill gets "
+    "SIGTERM, and the descriptor is at its end: \"read -t 0 -u 9\" succeeds in bash, and "
+    "\"wait $!\" gives 79. Nothing else stops the script: hand the fence to whatever the lock "
+    "protects.\n"
+    "\n"
+    "On a terminal it holds the lock until ^C.";
+
 // --- reservations ---
 
 constexpr auto kAcquireOptions = std::to_array<Option>({
@@ -172,35 +224,39 @@ constexpr auto kAcquireOptions = std::to_array<Option>({
     kConflictCode,
     kSemaphore,
     kLease,
-    kHolder,
+    kNewHolder,
     kJson,
 });
 constexpr auto kRenewOptions = std::to_array<Option>({kIsSemaphore, kLease, kHolder, kJson});
 constexpr auto kReleaseOptions = std::to_array<Option>({kIsSemaphore, kHolder, kJson});
 
-constexpr auto kKeyOperand = std::to_array<Operand>({{.name = "KEY", .help = "The key."}});
-constexpr auto kTokenOperands = std::to_array<Operand>({
-    {.name = "KEY", .help = "The key."},
-    {.name = "TOKEN", .help = "What acquire printed, or a token of the line protocol."},
+constexpr Operand kKey{.name = "KEY", .help = "The key.", .listed_by = kLiveKeys};
+constexpr auto kKeyOperand = std::to_array<Operand>({kKey});
+constexpr auto kHandleOperands = std::to_array<Operand>({
+    kKey,
+    {.name = "HANDLE", .help = "What acquire printed, or a token of the line protocol."},
 });
 
 constexpr auto kAcquireExamples = std::to_array<Example>({
-    {"token=$(lockctl acquire deploy --ttl 600) || exit", "Hold it over several commands."},
-    {"lockctl release deploy \"$token\"", "And give it back."},
+    {"handle=$(lockctl acquire deploy --ttl 600) || exit", "Hold it over several commands."},
+    {"lockctl release deploy \"$handle\"", "And give it back, on whatever machine."},
+    {"fence=${handle%%.*}", "What to hand to whatever the lock protects."},
 });
 
 constexpr std::string_view kAcquireText =
-    "Reserves a key for a holder, and prints the token: a number that rises with every grant of "
-    "the key, and by which it is renewed and released. The reservation lives by its lease alone; "
-    "no connection keeps it, and nobody renews it but you. To hold a lock while a command runs, "
-    "use lockctl run.\n"
+    "Reserves a key, and prints its handle: one word, FENCE.HOLDER, which is all that lockctl "
+    "renew and lockctl release need, from any process on any machine. The fence is a number that "
+    "rises with every grant of the key. Two calls are two holders, whoever makes them, unless "
+    "--holder gives both one name. The reservation lives by its lease alone; no connection keeps "
+    "it, and nobody renews it but you. To hold a lock while a command runs, use lockctl run.\n"
     "\n"
     "Needs the server's HTTP port (--http): a lock that is taken over the line port ends with the "
     "connection.";
-constexpr std::string_view kByToken =
-    "A token of 32 hex digits, as LOCKD_TOKEN is one, names a grant of the line port and goes "
-    "there; a number is one that lockctl acquire printed, and goes to the HTTP port (--http) with "
-    "the name of its holder.";
+constexpr std::string_view kByHandle =
+    "HANDLE is what lockctl acquire printed, and goes to the HTTP port (--http). Whether it is a "
+    "lock's or a semaphore's is found out. A token of 32 hex digits, as LOCKD_TOKEN is one, names "
+    "a grant of the line port and goes there; a semaphore's needs --semaphore then. A number is a "
+    "fence, and needs --holder.";
 
 // --- looking ---
 
@@ -210,12 +266,19 @@ constexpr auto kListOptions = std::to_array<Option>({
             "Those with the longest lines first; over HTTP at most 1,000."),
     boolean("idle", {}, "Also the keys that nobody holds and the server has not forgotten yet."),
     whole("limit", 1, 1'000'000'000, {.letter = 'l'}, "At most so many."),
+    boolean("keys", {.letter = 'k'}, "Print the keys alone, one a line, as they are."),
 });
 constexpr auto kPrefixOperand = std::to_array<Operand>({
-    {.name = "PREFIX", .count = Operand::Count::optional, .help = "Only keys that begin so."},
+    {.name = "PREFIX",
+     .count = Operand::Count::optional,
+     .help = "Only keys that begin so.",
+     .listed_by = kLiveKeys},
 });
 constexpr auto kTopOptions = std::to_array<Option>({
-    seconds("interval", kMayBeZero, {.letter = 'i', .by_default = "1"}, "How often to look."),
+    duration("interval", kMayBeZero, {.letter = 'i', .by_default = "1"}, "How often to look."),
+    text("sort", "ORDER", {.letter = 'o', .choices = "waiters key held", .by_default = "waiters"},
+         "What comes first: the longest queues, the names, or what is held for longest."),
+    text("filter", "TEXT", {.letter = 'f'}, "Only keys that have this in them, anywhere."),
 });
 
 // --- signals ---
@@ -224,8 +287,8 @@ constexpr auto kListenOptions = std::to_array<Option>({
     text("group", "NAME", {.letter = 'g'},
          "Share the signals with all others of this group: one gets each."),
     whole("count", 1, config::kSecondsMax, {.letter = 'c'}, "Exit after so many signals."),
-    seconds("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
-            "Exit with 1 when none comes for so long."),
+    duration("wait", kMayBeZero, {.alias = "timeout", .letter = 'w'},
+             "Exit with 1 when none comes for so long."),
     kJsonLines,
 });
 constexpr auto kListenOperands = std::to_array<Operand>({
@@ -246,9 +309,9 @@ constexpr auto kBenchOptions = std::to_array<Option>({
           "How often each acquires and releases."),
     text("key", "KEY", {.by_default = "bench"}, "The beginning of every worker's key."),
     boolean("shared-key", {}, "All workers contend for KEY itself."),
-    whole("timeout", 0, config::kSecondsMax, {.value = "SECONDS", .by_default = "30"},
-          "How long an acquire waits."),
-    whole("lease", 1, config::kSecondsMax, {.value = "SECONDS", .by_default = "10"}, "The lease."),
+    duration("timeout", kMayBeZero, {.by_default = "30"},
+             "How long an acquire waits, in whole seconds."),
+    duration("lease", kOneSecond, {.by_default = "10"}, "The lease, in whole seconds."),
     whole("connections", 0, 1000, {.by_default = "1"},
           "How many connections a worker goes round on; 0 and 1 are one."),
     whole("warmup", 0, 1'000'000'000, {.by_default = "10"},
@@ -312,7 +375,7 @@ constexpr auto kSuccess = std::to_array<Note>({{"0", "Done."}});
 constexpr auto kFailures = std::to_array<Note>({
     {"1",
      "Not to be had: somebody else holds it, the wait was over, or what was to be renewed or "
-     "released is not held under that token."},
+     "released is not held under that handle or token."},
     {"64", "The command line is wrong; nothing was done (EX_USAGE)."},
     {"65",
      "The request makes no sense to the server, such as another limit than that of a semaphore in "
@@ -344,6 +407,28 @@ constexpr auto kRunFailures = std::to_array<Note>({
 });
 constexpr auto kRunExits = joined(kStatusOfCommand, kFailures, kRunFailures);
 
+constexpr auto kHoldEnds = std::to_array<Note>({
+    {"79", "The lock was lost."},
+    {"128+n", "Signal n ended it."},
+});
+constexpr auto kHoldExits = joined(kSuccess, kFailures, kHoldEnds);
+
+// --- the connection ---
+
+constexpr auto kFiles = std::to_array<Note>({
+    {"$XDG_CONFIG_HOME/lockd.toml, ~/.config/lockd.toml",
+     "Settings, under the names of the options of the connection."},
+});
+constexpr auto kConnectionFiles = std::to_array<Section>({{"Files", kFiles}});
+
+constexpr std::string_view kConnectionText =
+    "Every command that asks a server takes these options, before its own name or behind it. They "
+    "are settings, which come from the command line, from variables of the environment, and from "
+    "the file lockd.toml in $XDG_CONFIG_HOME, or ~/.config. The command line wins over the "
+    "environment, and the environment over the file; with the server itself the environment comes "
+    "first, here it is the person who types. In the file they have the names of the options: "
+    "server = [\"a:6388\", \"b:6388\"].";
+
 // --- all of them ---
 
 constexpr auto kCommands = std::to_array<Command>({
@@ -356,8 +441,17 @@ constexpr auto kCommands = std::to_array<Command>({
      .exits = kRunExits,
      .examples = kRunExamples,
      .see_also = "lockctl flock"},
+    {.name = "hold",
+     .summary = "Hold a lock while a descriptor is open, as in a script",
+     .description = kHoldText,
+     .operands = kHoldOperands,
+     .options = kHoldOptions,
+     .shared = kConnection,
+     .exits = kHoldExits,
+     .examples = kHoldExamples,
+     .see_also = "lockctl flock"},
     {.name = "acquire",
-     .summary = "Reserve a key, and print its token",
+     .summary = "Reserve a key, and print its handle",
      .description = kAcquireText,
      .operands = kKeyOperand,
      .options = kAcquireOptions,
@@ -366,21 +460,21 @@ constexpr auto kCommands = std::to_array<Command>({
      .see_also = "lockctl"},
     {.name = "renew",
      .summary = "Renew the lease of a key",
-     .description = kByToken,
-     .operands = kTokenOperands,
+     .description = kByHandle,
+     .operands = kHandleOperands,
      .options = kRenewOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
     {.name = "release",
      .summary = "Give a key back",
-     .description = kByToken,
-     .operands = kTokenOperands,
+     .description = kByHandle,
+     .operands = kHandleOperands,
      .options = kReleaseOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
     {.name = "fence",
-     .summary = "Print the token of the last grant of a key",
-     .description = "Prints the largest token that has been granted for the key, or may have been. "
+     .summary = "Print the fence of the last grant of a key",
+     .description = "Prints the largest fence that has been granted for the key, or may have been. "
                     "Who writes under a smaller one comes too late. Needs the HTTP port (--http).",
      .operands = kKeyOperand,
      .options = kJsonOnly,
@@ -446,8 +540,11 @@ constexpr auto kCommands = std::to_array<Command>({
     {.name = "top",
      .summary = "Watch hot keys, queues and rates, full screen",
      .description =
-         "Keys with the longest queues first. Over the HTTP port (--http) with rates and "
-         "times; without it from the statistics of the line port. q ends it.",
+         "Keys with the longest queues first. Over the HTTP port (--http) with rates and times; "
+         "without it from the statistics of the line port, which do not say since when a key is "
+         "held. k, w and h sort by key, by waiters and by how long it is held; / takes a filter, "
+         "which Enter keeps and Esc drops; q ends it. Sorted otherwise than by waiters, or "
+         "filtered, it looks through the first 10,000 keys.",
      .options = kTopOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
@@ -465,10 +562,18 @@ constexpr auto kCommands = std::to_array<Command>({
      .description = "Reads the journal of a server, and changes nothing.",
      .commands = kWalCommands,
      .see_also = "lockctl"},
+    {.name = "connection",
+     .summary = "Say how any command is told where the server is",
+     .description = kConnectionText,
+     .options = kConnection,
+     .sections = kConnectionFiles,
+     .see_also = "lockctl"},
     {.name = "completion",
      .summary = "Print the completions for a shell",
-     .description = "bash: source <(lockctl completion bash). zsh: put it into a file _lockctl of "
-                    "$fpath. fish: lockctl completion fish | source.",
+     .description =
+         "bash: source <(lockctl completion bash). zsh: put it into a file _lockctl of "
+         "$fpath. fish: lockctl completion fish | source. Keys are those that the server has, "
+         "asked as the environment and lockd.toml say.",
      .operands = kShellOperand,
      .see_also = "lockctl"},
     {.name = "man",
@@ -477,25 +582,17 @@ constexpr auto kCommands = std::to_array<Command>({
      .operands = kCommandOperand,
      .options = kManOptions,
      .see_also = "lockctl"},
+    {.name = "version", .summary = "Print the version", .see_also = "lockctl"},
 });
 
-constexpr auto kFiles = std::to_array<Note>({
-    {"$XDG_CONFIG_HOME/lockd.toml, ~/.config/lockd.toml",
-     "Settings, under the names of the options of the connection."},
-});
-constexpr auto kSections = std::to_array<Section>({{"Files", kFiles}});
 constexpr auto kStandard = std::to_array<Option>({config::kHelp, config::kVersion});
 
 constexpr std::string_view kDescription =
     "Talks to dflockd, lockd-server and every server that is compatible with them: takes "
     "locks for commands, looks at what is held, sends signals, measures.\n"
     "\n"
-    "Settings, which are the options of the connection, come from the command line, from "
-    "variables of the environment, and from the file lockd.toml in $XDG_CONFIG_HOME, or "
-    "~/.config. The command line wins over the environment, and the environment over the "
-    "file; with the server itself the environment comes first, here it is the person who "
-    "types. In the file they have the names of the options: server = [\"a:6388\", "
-    "\"b:6388\"].\n"
+    "Where the server is, and how to talk to it, is said by the options of the connection, by "
+    "variables of the environment or by a file: lockctl connection has all of that.\n"
     "\n"
     "Standard output has what was asked for, standard error all else. Colours appear on a "
     "terminal only, and never when NO_COLOR is set.";
@@ -506,13 +603,13 @@ constexpr Command kProgram{.name = "lockctl",
                            .options = kStandard,
                            .shared = kConnection,
                            .commands = kCommands,
-                           .exits = kExits,
-                           .sections = kSections};
+                           .exits = kExits};
 
 using Execute = int (*)(const Invocation&);
 
 constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"run", execute_run},
+    {"hold", execute_hold},
     {"acquire", execute_acquire},
     {"renew", execute_renew},
     {"release", execute_release},
@@ -528,8 +625,10 @@ constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"bench", execute_bench},
     {"inspect", execute_wal_inspect},
     {"verify", execute_wal_verify},
+    {"connection", execute_connection},
     {"completion", execute_completion},
     {"man", execute_man},
+    {"version", execute_version},
 });
 
 }  // namespace

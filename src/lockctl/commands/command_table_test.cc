@@ -46,6 +46,22 @@ TEST(CommandTable, AnOptionMayBeSpeltInManyWays) {
   }
 }
 
+TEST(CommandTable, EveryTimeMayHaveAUnit) {
+  int times = 0;
+  for (const config::Place& place : places_of(config::place_of(program()))) {
+    for (const config::Option* option : options_of(*place.command)) {
+      EXPECT_NE(option->kind, config::Option::Kind::seconds) << place.path << ' ' << option->name;
+      if (option->kind != config::Option::Kind::duration) continue;
+      ++times;
+      EXPECT_EQ(kept_text(*option, "2m"), "120") << place.path << ' ' << option->name;
+      EXPECT_EQ(kept_text(*option, "5s"), "5") << place.path << ' ' << option->name;
+    }
+  }
+  EXPECT_GT(times, 10);
+  EXPECT_EQ(parse({"acquire", "k", "-w500ms"}).arguments.seconds("wait"), 500ms);
+  EXPECT_EQ(parse({"run", "--ttl", "1h", "k", "true"}).arguments.seconds("ttl"), 1h);
+}
+
 TEST(CommandTable, WhatRunRunsIsLeftAlone) {
   EXPECT_EQ(parse({"run", "k", "ls", "-n", "--", "-c"}).arguments.command(),
             (Words{"ls", "-n", "--", "-c"}));
@@ -113,6 +129,8 @@ TEST(CommandTable, HelpAndVersion) {
   EXPECT_EQ(asks_help({"help"}), "lockctl");
   EXPECT_EQ(asks_help({"help", "wal", "verify"}), "lockctl wal verify");
   EXPECT_EQ(asks_help({"wal", "-h"}), "lockctl wal");
+  EXPECT_EQ(asks_help({"wal", "--help"}), "lockctl wal");
+  EXPECT_EQ(asks_help({"help", "connection"}), "lockctl connection");
   EXPECT_EQ(asks_help({"run", "-h"}), "lockctl run");
   EXPECT_EQ(asks_help({"run", "--oops", "--help"}), "lockctl run");
   EXPECT_TRUE(parse({"--version"}).arguments.has("version"));
@@ -144,15 +162,16 @@ TEST(CommandTable, MistakesAreNamed) {
       {{"run", "-Z", "k"}, "unknown flag '-Z'; --help lists them all"},
       {{"run", "-w", "soon", "k"},
        "--wait from the command line is 'soon': it takes seconds, from 0 to 9223372036, such as 5 "
-       "or 0.5"},
+       "or 0.5, or with a unit: 500ms, 5s, 2m, 1h"},
       {{"run", "-E", "256", "k"},
        "--conflict-exit-code from the command line is '256': it takes a whole number from 0 to "
        "255"},
       {{"run", "--semaphore", "0", "k"},
        "--semaphore from the command line is '0': it takes a whole number from 1 to 2147483647"},
       {{"run", "-w"},
-       "--wait needs a value: it takes seconds, from 0 to 9223372036, such as 5 or 0.5"},
-      {{"release", "k"}, "lockctl release needs TOKEN"},
+       "--wait needs a value: it takes seconds, from 0 to 9223372036, such as 5 or 0.5, or with a "
+       "unit: 500ms, 5s, 2m, 1h"},
+      {{"release", "k"}, "lockctl release needs HANDLE"},
       {{"listen"}, "lockctl listen needs PATTERN"},
       {{"ping", "x"}, "unexpected argument 'x'"},
       {{"completion", "tcsh"}, "SHELL is 'tcsh': it takes bash, zsh or fish"},

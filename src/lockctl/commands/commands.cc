@@ -8,6 +8,15 @@
 
 namespace lockd::cli {
 
+std::optional<std::chrono::seconds> whole_seconds(const Arguments& arguments,
+                                                  std::string_view option) {
+  const auto time = arguments.seconds(option);
+  if (!time) return std::nullopt;
+  const auto whole = std::chrono::floor<std::chrono::seconds>(*time);
+  if (whole == *time) return whole;
+  throw Failure(kExitUsage, "--" + std::string(option) + ": whole seconds, over the line port");
+}
+
 std::unique_ptr<HttpCluster> require_http(const Invocation& invocation) {
   if (!invocation.settings.http.empty()) {
     return std::make_unique<HttpCluster>(invocation.settings.http, invocation.settings.connect);

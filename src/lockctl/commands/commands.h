@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/arguments.h"
@@ -27,6 +29,7 @@ struct Invocation {
 };
 
 int execute_run(const Invocation& invocation);
+int execute_hold(const Invocation& invocation);
 
 int execute_acquire(const Invocation& invocation);
 int execute_renew(const Invocation& invocation);
@@ -48,8 +51,16 @@ int execute_bench(const Invocation& invocation);
 int execute_wal_inspect(const Invocation& invocation);
 int execute_wal_verify(const Invocation& invocation);
 
+int execute_connection(const Invocation& invocation);
 int execute_completion(const Invocation& invocation);
 int execute_man(const Invocation& invocation);
+int execute_version(const Invocation& invocation);
+
+// --- times ---
+
+// Of an option that the line protocol carries. Throws Failure when it is not whole.
+std::optional<std::chrono::seconds> whole_seconds(const Arguments& arguments,
+                                                  std::string_view option);
 
 // --- -n and -w, which mean the same to every command that waits ---
 

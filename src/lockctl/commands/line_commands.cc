@@ -40,7 +40,7 @@ Pinged ping(const client::Address& server, const Settings& settings) {
 }
 
 std::string said(const Pinged& pinged) {
-  if (!pinged.status) return client::describe(pinged.status);
+  if (!pinged.status) return failure_of(pinged.status).what();
   if (pinged.leader.empty()) return "ok";
   return pinged.leader == "-" ? "nobody leads" : "follows " + pinged.leader;
 }
@@ -53,7 +53,7 @@ std::string ping_json(const client::Address& server, const Pinged& pinged) {
     json.add("ms", rounded(std::chrono::duration<double, std::milli>(pinged.took).count()));
     if (!pinged.leader.empty()) json.add("follows", as_utf8(pinged.leader));
   } else {
-    json.add("error", as_utf8(client::describe(pinged.status)));
+    json.add("error", as_utf8(failure_of(pinged.status).what()));
   }
   return json.finish();
 }
@@ -149,7 +149,7 @@ int execute_ping(const Invocation& invocation) {
   Table table({"SERVER", "TIME>", ""});
   for (const client::Address& server : invocation.settings.servers) {
     const Pinged pinged = ping(server, invocation.settings);
-    if (!pinged.status && code == kExitOk) code = exit_code_of(pinged.status.outcome);
+    if (!pinged.status && code == kExitOk) code = failure_of(pinged.status).code();
     if (invocation.arguments.has("json")) {
       invocation.output.line(ping_json(server, pinged));
       continue;

@@ -1,13 +1,12 @@
 // lockctl run: a command that runs while a lock is held.
-#include <cinttypes>
-#include <cstdio>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lockctl/commands/commands.h"
+#include "lockctl/commands/take_lock.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockctl/run/child_process.h"
@@ -22,8 +21,6 @@ using client::BootClock;
 using client::HeldLock;
 
 constexpr Duration kGrace = std::chrono::seconds(10);
-
-void say(const std::string& line) { std::fprintf(stderr, "lockctl: %s\n", line.c_str()); }
 
 // Unix time in whole seconds, rounded down, so that nobody counts on more than there is.
 std::int64_t expiry_of(const HeldLock& lock) {
@@ -50,30 +47,6 @@ std::vector<std::string> words_of(const Arguments& arguments) {
   const char* const shell = std::getenv("SHELL");
   const bool known = shell != nullptr && *shell != '\0';
   return {known ? shell : "/bin/sh", "-c", std::string(*for_shell)};
-}
-
-client::LockRequest request_of(const Arguments& arguments, Duration wait, const EventFd& lost) {
-  client::LockRequest request{.key = arguments.operands().front(), .wait = wait};
-  if (const auto ttl = arguments.whole("ttl")) {
-    request.lease = std::chrono::seconds(static_cast<std::int64_t>(*ttl));
-  }
-  if (const auto limit = arguments.whole("semaphore")) {
-    request.kind = Kind::semaphore;
-    request.limit = static_cast<std::uint32_t>(*limit);
-  }
-  request.on_lost = [&lost](const client::Status&) { lost.set(); };
-  return request;
-}
-
-// If lockctl was stopped for so long that its grant came and expired, it queues again.
-client::Result<HeldLock> wait_in_queue(client::Client& client, const Arguments& arguments,
-                                       const EventFd& lost, std::stop_token stop) {
-  const Duration wait = wait_of(arguments);
-  const auto start = BootClock::now();
-  for (Duration left = wait;; left = wait - (BootClock::now() - start)) {
-    auto lock = client.acquire(request_of(arguments, whole_if_endless(left), lost), stop);
-    if (lock.outcome != client::Outcome::lease_expired || left <= Duration::zero()) return lock;
-  }
 }
 
 int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSource& signals,
@@ -104,29 +77,11 @@ int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSourc
 }  // namespace
 
 int execute_run(const Invocation& invocation) {
-  const Arguments& arguments = invocation.arguments;
-  const std::string& key = arguments.operands().front();
   const SignalSource signals;  // before the client has its thread
   const EventFd lost;
-  client::Client client(invocation.settings.client());
-  const bool verbose = arguments.has("verbose");
-  if (verbose) {
-    say("asking " + client.server_of(key).to_string() + " for " + in_quotes(key));
-  }
-  const auto asked_at = BootClock::now();
-  SignalStop stopper(signals);
-  auto lock = wait_in_queue(client, arguments, lost, stopper.token());
-  if (const int signal = stopper.finish(); signal != 0) return kExitSignal + signal;
-  if (lock.outcome == client::Outcome::timeout) {
-    if (verbose) say(in_quotes(key) + " is held by somebody else");
-    return static_cast<int>(arguments.whole("conflict-exit-code").value_or(kExitConflict));
-  }
-  require(lock);
-  if (verbose) {
-    say("got " + in_quotes(key) + " after " + human(BootClock::now() - asked_at) + ", fence " +
-        std::to_string(lock->fence()));
-  }
-  return run_while_held(arguments, *lock, signals, lost);
+  TakenLock taken = take_lock(invocation, signals, lost);
+  if (!taken.lock) return taken.status;
+  return run_while_held(invocation.arguments, *taken.lock, signals, lost);
 }
 
 }  // namespace lockd::cli

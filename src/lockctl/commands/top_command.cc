@@ -9,8 +9,10 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "lockctl/commands/commands.h"
 #include "lockctl/http/http_cluster.h"
@@ -28,6 +30,8 @@ using namespace std::chrono_literals;
 
 // More than any screen has lines.
 constexpr std::size_t kKeysMax = 500;
+// How many keys are looked through for those that are chosen: not all of a crowd, every second.
+constexpr std::size_t kLookedAtMax = 10'000;
 
 // Takes snapshots of the server: over HTTP if there is an address, else over the line port.
 class Observer {
@@ -47,8 +51,10 @@ class Observer {
     return names;
   }
 
-  Snapshot take(std::stop_token stop) {
-    Snapshot taken = http_ != nullptr ? over_http() : over_line(std::move(stop));
+  Snapshot take(const TopChoice& choice, std::stop_token stop) {
+    Snapshot taken = http_ != nullptr ? over_http(choice) : over_line(std::move(stop));
+    choose(taken.keys, choice);
+    if (taken.keys.size() > kKeysMax) taken.keys.resize(kKeysMax);
     taken.at = std::chrono::steady_clock::now();
     return taken;
   }
@@ -58,16 +64,31 @@ class Observer {
   }
 
  private:
-  Snapshot over_http() {
+  Snapshot over_http(const TopChoice& choice) {
     const HttpReply overview = http_->get("/v1/overview");
     require(overview);
-    const HttpReply locks = http_->get("/v1/locks?order=waiters&limit=" + std::to_string(kKeysMax));
-    require(locks);
     Snapshot taken;
     taken.view = overview_view(parse_json(overview.body, server()));
-    const auto page = parse_json(locks.body, server());
-    for (const auto& lock : array_of(page, "locks")) taken.keys.push_back(key_view(lock));
+    if (choice.is_hottest()) {
+      add_page(taken.keys, "order=waiters&limit=" + std::to_string(kKeysMax));
+      return taken;
+    }
+    std::string next;
+    do {
+      const std::string from = next.empty() ? "" : "&after=" + url_encoded(next);
+      next = add_page(taken.keys, "limit=1000" + from);
+    } while (!next.empty() && taken.keys.size() < kLookedAtMax);
+    taken.is_partial = !next.empty();
     return taken;
+  }
+
+  // What the next page begins after; empty when that was the last.
+  std::string add_page(std::vector<KeyView>& keys, const std::string& query) {
+    const HttpReply locks = http_->get("/v1/locks?" + query);
+    require(locks);
+    const auto page = parse_json(locks.body, server());
+    for (const auto& lock : array_of(page, "locks")) keys.push_back(key_view(lock));
+    return text_of(page, "next");
   }
 
   Snapshot over_line(std::stop_token stop) {
@@ -79,8 +100,6 @@ class Observer {
         if (!key.idle_for) taken.keys.push_back(std::move(key));
       }
     }
-    sort_by_waiters(taken.keys);
-    if (taken.keys.size() > kKeysMax) taken.keys.resize(kKeysMax);
     return taken;
   }
 
@@ -102,9 +121,10 @@ class Observer {
 // Keeps the picture up to date, on a thread of its own.
 class Sampler {
  public:
-  Sampler(const Settings& settings, Duration interval)
+  Sampler(const Settings& settings, Duration interval, TopChoice choice)
       : observer_(settings),
         interval_(interval),
+        choice_(std::move(choice)),
         thread_([this](std::stop_token stop) { run(stop); }) {}
   ~Sampler() {
     thread_.request_stop();
@@ -119,21 +139,35 @@ class Sampler {
     const std::lock_guard guard(mutex_);
     return picture_;
   }
+  // The next picture is of these, and comes at once.
+  void show(const TopChoice& choice) {
+    const std::lock_guard guard(mutex_);
+    if (choice == choice_) return;
+    choice_ = choice;
+    is_new_choice_ = true;
+    pause_.notify_all();
+  }
 
  private:
   void run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       sample(stop);
       std::unique_lock lock(mutex_);
-      pause_.wait_for(lock, stop, interval_, [] { return false; });
+      pause_.wait_for(lock, stop, interval_, [this] { return is_new_choice_; });
+      is_new_choice_ = false;
     }
+  }
+
+  TopChoice choice() {
+    const std::lock_guard guard(mutex_);
+    return choice_;
   }
 
   void sample(const std::stop_token& stop) {
     std::optional<Snapshot> taken;
     std::string trouble;
     try {
-      taken = observer_.take(stop);
+      taken = observer_.take(choice(), stop);
     } catch (const Failure& failure) {
       trouble = failure.what();
     }
@@ -151,7 +185,11 @@ class Sampler {
   EventFd news_;
   std::mutex mutex_;
   std::condition_variable_any pause_;
-  TopPicture picture_;   // guarded by the mutex
+  // Guarded by the mutex.
+  TopPicture picture_;
+  TopChoice choice_;
+  bool is_new_choice_ = false;
+
   std::jthread thread_;  // last: it uses the others
 };
 
@@ -173,6 +211,22 @@ std::optional<int> take(const ReceivedSignal& signal, FullScreen& screen) {
   }
 }
 
+TopChoice choice_of(const Arguments& arguments) {
+  const std::string_view order = arguments.text("sort").value_or("waiters");
+  return {.order = order == "key"    ? TopOrder::key
+                   : order == "held" ? TopOrder::held
+                                     : TopOrder::waiters,
+          .filter = std::string(arguments.text("filter").value_or(""))};
+}
+
+// False when one of them ends it.
+bool take_keys(const FullScreen& screen, TopControls& controls) {
+  while (const char key = screen.key()) {
+    if (controls.press(key) == TopControls::Answer::quit) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int execute_top(const Invocation& invocation) {
@@ -181,9 +235,13 @@ int execute_top(const Invocation& invocation) {
       std::clamp<Duration>(invocation.arguments.seconds("interval").value_or(1s), kShortest, 1h);
   const SignalSource signals;
   FullScreen screen;
-  Sampler sampler(invocation.settings, interval);
+  TopControls controls(choice_of(invocation.arguments));
+  Sampler sampler(invocation.settings, interval, controls.choice());
   TopPicture picture;
   for (;;) {
+    picture.footer = controls.text();
+    // What was chosen a moment ago applies to what is there, until there is a newer picture.
+    if (picture.now) choose(picture.now->keys, controls.choice());
     screen.show(draw(picture, screen.size(), invocation.output.style()));
     pollfd watched[] = {{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
                         {.fd = signals.descriptor(), .events = POLLIN, .revents = 0},
@@ -193,7 +251,8 @@ int execute_top(const Invocation& invocation) {
       if (const auto status = take(*signal, screen)) return *status;
     }
     if ((watched[0].revents & (POLLHUP | POLLERR)) != 0) return kExitSignal + SIGHUP;
-    if (const char key = screen.key(); key == 'q' || key == 'Q' || key == '\x04') return kExitOk;
+    if (!take_keys(screen, controls)) return kExitOk;
+    sampler.show(controls.choice());
     picture = sampler.picture();
   }
 }

@@ -33,6 +33,7 @@ class Listing {
   explicit Listing(const Invocation& invocation)
       : invocation_(invocation),
         json_(invocation.arguments.has("json")),
+        keys_only_(invocation.arguments.has("keys")),
         left_(invocation.arguments.whole("limit").value_or(UINT64_MAX)) {}
 
   std::uint64_t left() const { return left_; }
@@ -40,7 +41,9 @@ class Listing {
   void add(KeyView key, std::string_view as_json) {
     if (left_ == 0) return;
     --left_;
-    if (json_) {
+    if (keys_only_) {
+      invocation_.output.line(key.key);
+    } else if (json_) {
       invocation_.output.line(as_json);
     } else {
       keys_.push_back(std::move(key));
@@ -48,7 +51,8 @@ class Listing {
   }
 
   void finish() {
-    if (keys_.empty()) return;
+    if (json_ || keys_only_) return;
+    if (keys_.empty()) return say_that_there_is_none();
     sort(keys_, invocation_.arguments.has("waiters"));
     KeyTable table;
     for (const KeyView& key : keys_) table.add(key);
@@ -56,8 +60,18 @@ class Listing {
   }
 
  private:
+  // Where it does not disturb those who count lines.
+  void say_that_there_is_none() const {
+    const std::string prefix = invocation_.arguments.operand_or(0, "");
+    std::string line = prefix.empty() ? "nothing is held" : "no key that begins with ";
+    if (!prefix.empty()) line += in_quotes(prefix) + " is held";
+    if (invocation_.arguments.has("idle")) line += ", nor idle";
+    std::fprintf(stderr, "lockctl: %s\n", line.c_str());
+  }
+
   const Invocation& invocation_;
   const bool json_;
+  const bool keys_only_;
   std::uint64_t left_;
   std::vector<KeyView> keys_;
 };

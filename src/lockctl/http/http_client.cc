@@ -213,6 +213,12 @@ class HttpClient::Impl {
   // Waits for more of the reply, and parses it.
   void receive(client::Socket& socket, ReplyParser& parser, Time deadline) {
     if (!socket.is_closed()) advance(socket, deadline);
+    // To the line protocol a request of HTTP is a violation.
+    if (!parser.has_head() && socket.input().starts_with("error")) {
+      throw Failure(kExitConfig, name() +
+                                     " is no HTTP port but a line port: give it as --server, "
+                                     "and the HTTP port as --http");
+    }
     parser.take_in(socket.input());
     if (parser.is_done()) return;
     if (socket.is_closed()) {

@@ -1,5 +1,7 @@
 #include "lockctl/output/failure.h"
 
+#include "client/reply.h"
+
 namespace lockd::cli {
 
 ExitCode exit_code_of(client::Outcome outcome) {
@@ -31,6 +33,13 @@ ExitCode exit_code_of(client::Outcome outcome) {
     case Outcome::invalid: return kExitUsage;
   }
   return kExitSoftware;
+}
+
+Failure failure_of(const client::Status& status) {
+  if (status.detail == client::kIsHttpPort) {
+    return {kExitConfig, status.detail + ": give it as --http, and the line port as --server"};
+  }
+  return {exit_code_of(status.outcome), client::describe(status)};
 }
 
 }  // namespace lockd::cli

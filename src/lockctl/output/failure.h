@@ -49,9 +49,12 @@ class Failure : public std::runtime_error {
   ExitCode code_;
 };
 
+// What a call that ended so is worth, with a line for people. Precondition: not ok.
+Failure failure_of(const client::Status& status);
+
 // Throws, unless it is ok.
 inline void require(const client::Status& status) {
-  if (!status) throw Failure(exit_code_of(status.outcome), client::describe(status));
+  if (!status) throw failure_of(status);
 }
 
 }  // namespace lockd::cli

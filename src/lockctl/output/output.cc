@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <system_error>
 
 #include "base/text.h"
+#include "lockctl/output/characters.h"
 #include "lockctl/output/failure.h"
 
 namespace lockd::cli {
@@ -86,11 +89,21 @@ std::string Table::row_text(const std::vector<std::string>& cells,
 
 namespace {
 
-// The size of the character at the front: what its first byte says, or 1 if it is none.
-std::size_t character_size(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t size = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  return std::min(size, text.size());
+// "<U+202E>"
+std::string named(char32_t code_point) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "<U+%04X>", static_cast<unsigned>(code_point));
+  return text.data();
+}
+
+// Calls `take` with every character, and the columns it needs, until it says no.
+template <typename Take>
+void for_each_character(std::string_view text, Take take) {
+  while (!text.empty()) {
+    const std::string_view character = text.substr(0, character_size(text));
+    if (!take(character, columns_of(code_point_of(character)))) return;
+    text.remove_prefix(character.size());
+  }
 }
 
 std::string two_units(std::uint64_t high, const char* high_unit, std::uint64_t low,
@@ -139,7 +152,12 @@ std::string printable(std::string_view text) {
     // Also U+0080 to U+009F, which some terminals obey.
     const bool c1 = character.size() == 2 && character[0] == '\xC2' &&
                     static_cast<unsigned char>(character[1]) < 0xA0;
-    out += is_plain_text(character) && !c1 ? character : "?";
+    const char32_t code_point = code_point_of(character);
+    if (is_invisible(code_point)) {
+      out += named(code_point);
+    } else {
+      out += is_plain_text(character) && !c1 ? character : "?";
+    }
     rest.remove_prefix(character.size());
   }
   return out;
@@ -151,16 +169,26 @@ std::string in_quotes(std::string_view text) {
 }
 
 std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  std::size_t sum = 0;
+  for_each_character(text, [&](std::string_view, std::size_t columns) {
+    sum += columns;
+    return true;
+  });
+  return sum;
 }
 
 std::string cut_to(std::string_view text, std::size_t columns) {
   if (columns_of(text) <= columns) return std::string(text);
   if (columns == 0) return "";
-  std::size_t end = 0;
-  for (std::size_t taken = 1; taken < columns; ++taken) end += character_size(text.substr(end));
-  return std::string(text.substr(0, end)) + "…";
+  std::string kept;
+  std::size_t left = columns - 1;  // one is the ellipsis'
+  for_each_character(text, [&](std::string_view character, std::size_t needed) {
+    if (needed > left) return false;
+    left -= needed;
+    kept += character;
+    return true;
+  });
+  return kept + "…";
 }
 
 }  // namespace lockd::cli

@@ -33,10 +33,30 @@ TEST(Text, NothingReachesATerminalThatItWouldObey) {
 }
 
 TEST(Text, TextIsCutByCharacters) {
-  EXPECT_EQ(cut_to("日本語", 3), "日本語");
-  EXPECT_EQ(cut_to("日本語", 2), "日…");
+  EXPECT_EQ(cut_to("日本語", 6), "日本語");
+  EXPECT_EQ(cut_to("日本語", 5), "日本…");
+  EXPECT_EQ(cut_to("日本語", 4), "日…");
+  EXPECT_EQ(cut_to("日本語", 2), "…");
   EXPECT_EQ(cut_to("abc", 0), "");
+  EXPECT_EQ(cut_to("cle\u0301s", 3), "cl…");
+}
+
+TEST(Text, CharactersAreAsWideAsATerminalShowsThem) {
   EXPECT_EQ(columns_of("clé"), 3U);
+  EXPECT_EQ(columns_of("cle\u0301"), 3U) << "an accent of its own";
+  EXPECT_EQ(columns_of("日本"), 4U);
+  EXPECT_EQ(columns_of("ｗ"), 2U) << "a wide form";
+  EXPECT_EQ(columns_of("\U0001F512k"), 3U) << "an emoji";
+  EXPECT_EQ(columns_of("שלום"), 4U);
+}
+
+TEST(Text, WhatCannotBeSeenIsNamed) {
+  EXPECT_EQ(printable("a\u202Eb"), "a<U+202E>b");
+  EXPECT_EQ(printable("\u2066x\u2069"), "<U+2066>x<U+2069>");
+  EXPECT_EQ(printable("a\u200Bb\uFEFF"), "a<U+200B>b<U+FEFF>");
+  EXPECT_EQ(printable("a\u00A0b"), "a<U+00A0>b");
+  EXPECT_EQ(printable("\U000E0041"), "<U+E0041>");
+  EXPECT_EQ(as_utf8("a\u202Eb"), "a\u202Eb") << "JSON is for programs";
 }
 
 TEST(Table, ColumnsAreAligned) {
@@ -47,6 +67,14 @@ TEST(Table, ColumnsAreAligned) {
             "KEY     N\n"
             "a       1\n"
             "clé?  100\n");
+  table.add({"日本", "2"});
+  table.add({"e\u0301\U0001F512", "3"});
+  EXPECT_EQ(table.text(Style::plain()),
+            "KEY     N\n"
+            "a       1\n"
+            "clé?  100\n"
+            "日本    2\n"
+            "e\u0301\U0001F512     3\n");
   EXPECT_TRUE(Table({"A"}).empty());
 }
 

@@ -70,7 +70,7 @@ std::vector<std::string> stats(const TopPicture& picture) {
 
 // The columns of the table; the key and the holder share what the others leave.
 struct Layout {
-  static constexpr std::size_t kNumbers = 2 * 9 + 2 * 10 + 4 * 2;  // and the gaps
+  static constexpr std::size_t kNumbers = 2 * 9 + 3 * 8 + 5 * 2;  // and the gaps
 
   explicit Layout(std::size_t columns) {
     const std::size_t left = columns > kNumbers + 4 ? columns - kNumbers - 2 : 2;
@@ -79,16 +79,24 @@ struct Layout {
   }
 
   std::string row(const std::string& name, const std::string& waiters, const std::string& holders,
-                  const std::string& who, const std::string& waited,
+                  const std::string& who, const std::string& held, const std::string& waited,
                   const std::string& expires) const {
     return padded(name, key) + "  " + padded_left(waiters, 9) + "  " + padded_left(holders, 9) +
-           "  " + padded(who, holder) + "  " + padded_left(waited, 10) + "  " +
-           padded_left(expires, 10);
+           "  " + padded(who, holder) + "  " + padded_left(held, 8) + "  " +
+           padded_left(waited, 8) + "  " + padded_left(expires, 8);
   }
 
   std::size_t key;
   std::size_t holder;
 };
+
+std::optional<Duration> longest_hold(const KeyView& key) {
+  std::optional<Duration> longest;
+  for (const HoldView& hold : key.holds) {
+    if (hold.held_for) longest = std::max(longest.value_or(Duration::zero()), *hold.held_for);
+  }
+  return longest;
+}
 
 std::string key_row(const KeyView& key, const Layout& layout) {
   const HoldView none;
@@ -96,12 +104,75 @@ std::string key_row(const KeyView& key, const Layout& layout) {
   std::string holders = std::to_string(key.holders);
   if (key.kind == Kind::semaphore) holders += '/' + std::to_string(key.limit);
   return layout.row(printable(key.key), std::to_string(key.waiters), holders,
-                    text_or_dash(printable(hold.holder)),
+                    text_or_dash(printable(hold.holder)), if_known(longest_hold(key)),
                     key.queue.empty() ? "-" : human(key.queue.front().waited),
                     if_known(hold.expires_in));
 }
 
 }  // namespace
+
+void choose(std::vector<KeyView>& keys, const TopChoice& choice) {
+  std::erase_if(
+      keys, [&](const KeyView& key) { return key.key.find(choice.filter) == std::string::npos; });
+  if (choice.order == TopOrder::waiters) return sort_by_waiters(keys);
+  std::stable_sort(keys.begin(), keys.end(), [&](const KeyView& a, const KeyView& b) {
+    const auto a_held = longest_hold(a);
+    const auto b_held = longest_hold(b);
+    // An empty optional is less than any time.
+    if (choice.order == TopOrder::held && a_held != b_held) return a_held > b_held;
+    return a.key < b.key;
+  });
+}
+
+TopControls::Answer TopControls::press(char key) {
+  if (typing_) return type(key);
+  switch (key) {
+    case 'q':
+    case 'Q':
+    case '\x04': return Answer::quit;
+    case 'k': return sort(TopOrder::key);
+    case 'w': return sort(TopOrder::waiters);
+    case 'h': return sort(TopOrder::held);
+    case '/': typing_ = true; return Answer::redraw;
+    default: return Answer::nothing;
+  }
+}
+
+TopControls::Answer TopControls::sort(TopOrder order) {
+  choice_.order = order;
+  return Answer::redraw;
+}
+
+TopControls::Answer TopControls::type(char key) {
+  constexpr std::size_t kFilterSizeMax = 256;  // as that of a key
+  constexpr char kEscape = '\x1b';
+  constexpr char kDelete = '\x7f';
+  std::string& filter = choice_.filter;
+  const auto byte = static_cast<unsigned char>(key);
+  if (key == kEscape) filter.clear();
+  if (key == kEscape || key == '\n' || key == '\r') {
+    typing_ = false;
+  } else if (key == kDelete || key == '\b') {
+    while (!filter.empty() && (filter.back() & 0xC0) == 0x80) filter.pop_back();
+    if (!filter.empty()) filter.pop_back();
+  } else if (byte >= 0x20 && filter.size() < kFilterSizeMax) {
+    filter += key;
+  }
+  return Answer::redraw;
+}
+
+std::string TopControls::text() const {
+  if (typing_)
+    return "only keys with: " + printable(choice_.filter) + "_   (Enter, or Esc for all)";
+  const auto marked = [&](TopOrder order, const char* text) {
+    return choice_.order == order ? '[' + std::string(text) + ']' : std::string(text);
+  };
+  std::string text = "q quits   sort: " + marked(TopOrder::key, "k key") + ' ' +
+                     marked(TopOrder::waiters, "w waiters") + ' ' +
+                     marked(TopOrder::held, "h held") + "   / filters";
+  if (!choice_.filter.empty()) text += ", now " + in_quotes(choice_.filter);
+  return text;
+}
 
 std::string draw(const TopPicture& picture, ScreenSize size, const Style& style) {
   std::vector<std::string> lines{style.reversed(padded(heading(picture), size.columns))};
@@ -114,15 +185,18 @@ std::string draw(const TopPicture& picture, ScreenSize size, const Style& style)
   lines.push_back(picture.trouble.empty() ? "" : style.red(cut_to(picture.trouble, size.columns)));
   if (picture.now) {
     const Layout layout(size.columns);
-    lines.push_back(style.bold(cut_to(
-        layout.row("KEY", "WAITERS", "HOLDERS", "HOLDER", "WAITED", "EXPIRES"), size.columns)));
+    lines.push_back(style.bold(
+        cut_to(layout.row("KEY", "WAITERS", "HOLDERS", "HOLDER", "HELD", "WAITED", "EXPIRES"),
+               size.columns)));
     for (const KeyView& key : picture.now->keys) {
       if (lines.size() + 1 >= size.rows) break;
       add(key_row(key, layout));
     }
   }
   if (lines.size() + 1 < size.rows) lines.resize(size.rows - 1);
-  lines.push_back(style.dim(cut_to("q quits", size.columns)));
+  std::string footer = picture.footer;
+  if (picture.now && picture.now->is_partial) footer += "  (some of the keys)";
+  lines.push_back(style.dim(cut_to(footer, size.columns)));
   // A terminal of a line or two shows what it can.
   if (lines.size() > size.rows) lines.resize(size.rows);
   std::string frame;

@@ -1,9 +1,12 @@
-// What `top` shows: a frame out of two snapshots of a server. Pure.
+// What `top` shows: a frame out of two snapshots of a server, in the order and of the keys that the
+// person at the terminal has chosen. Pure.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lockctl/output/output.h"
@@ -12,10 +15,48 @@
 
 namespace lockd::cli {
 
+enum class TopOrder : std::uint8_t { key, waiters, held };
+
+// Which keys are shown, and in what order.
+struct TopChoice {
+  TopOrder order = TopOrder::waiters;
+  std::string filter{};  // what the key has in it, anywhere; empty: any key
+
+  // Whether the keys with the longest queues are all that is asked for.
+  bool is_hottest() const { return order == TopOrder::waiters && filter.empty(); }
+
+  friend bool operator==(const TopChoice&, const TopChoice&) = default;
+};
+
+// Leaves those that are chosen, in their order: by name, the longest queues first, or those that
+// are held for longest first and those of which that is not known last.
+void choose(std::vector<KeyView>& keys, const TopChoice& choice);
+
+// What keys do that are pressed.
+class TopControls {
+ public:
+  enum class Answer : std::uint8_t { nothing, redraw, quit };
+
+  explicit TopControls(TopChoice choice = {}) : choice_(std::move(choice)) {}
+
+  Answer press(char key);
+  const TopChoice& choice() const { return choice_; }
+  // The last line: what can be pressed, or the filter while it is typed.
+  std::string text() const;
+
+ private:
+  Answer type(char key);
+  Answer sort(TopOrder order);
+
+  TopChoice choice_;
+  bool typing_ = false;
+};
+
 struct Snapshot {
   std::chrono::steady_clock::time_point at{};
   ServerView view{};
-  std::vector<KeyView> keys{};  // those with the longest queues first
+  std::vector<KeyView> keys{};
+  bool is_partial = false;  // the server has more keys than were looked at
 };
 
 struct TopPicture {
@@ -23,6 +64,7 @@ struct TopPicture {
   std::optional<Snapshot> now{};     // none yet
   std::optional<Snapshot> before{};  // for rates
   std::string trouble{};             // why there is nothing newer, or empty
+  std::string footer{};              // TopControls::text()
 };
 
 // Lines joined by \n, as many as the size has rows and, marks aside, no wider than its columns.

@@ -24,7 +24,7 @@ std::vector<std::string> lines_of(const std::string& frame) {
 }
 
 TopPicture picture() {
-  TopPicture picture{.server = "http://127.0.0.1:8080"};
+  TopPicture picture{.server = "http://127.0.0.1:8080", .footer = TopControls().text()};
   Snapshot now;
   now.at = std::chrono::steady_clock::time_point(10s);
   now.view = overview_view(parse_json(
@@ -73,6 +73,58 @@ TEST(TopView, SaysWhatIsWrongAndKeepsWhatWasSeen) {
   EXPECT_NE(frame.find("cannot connect"), std::string::npos);
   EXPECT_NE(frame.find("ana"), std::string::npos);
   EXPECT_NE(draw({.server = "x"}, {24, 80}, Style::plain()).find("asking"), std::string::npos);
+}
+
+std::vector<std::string> names_of(const std::vector<KeyView>& keys) {
+  std::vector<std::string> names;
+  for (const KeyView& key : keys) names.push_back(key.key);
+  return names;
+}
+
+TEST(TopView, KeysAreChosenAndSorted) {
+  const std::vector<KeyView> all{
+      {.key = "b/1", .holders = 1, .waiters = 1, .holds = {{.held_for = 5s}}},
+      {.key = "a/2", .holders = 1, .waiters = 3},
+      {.key = "a/1", .holders = 2, .holds = {{.held_for = 1s}, {.held_for = 9s}}}};
+  const auto chosen = [&](const TopChoice& choice) {
+    auto keys = all;
+    choose(keys, choice);
+    return names_of(keys);
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(chosen({}), (Names{"a/2", "b/1", "a/1"}));
+  EXPECT_EQ(chosen({.order = TopOrder::key}), (Names{"a/1", "a/2", "b/1"}));
+  EXPECT_EQ(chosen({.order = TopOrder::held}), (Names{"a/1", "b/1", "a/2"}));
+  EXPECT_EQ(chosen({.order = TopOrder::key, .filter = "/1"}), (Names{"a/1", "b/1"}));
+  EXPECT_EQ(chosen({.filter = "none"}), Names{});
+}
+
+void press(TopControls& controls, std::string_view keys) {
+  for (const char key : keys) {
+    EXPECT_NE(controls.press(key), TopControls::Answer::quit) << "by " << key << " of " << keys;
+  }
+}
+
+TEST(TopView, KeysThatArePressed) {
+  TopControls controls;
+  press(controls, "h");
+  EXPECT_EQ(controls.choice().order, TopOrder::held);
+  EXPECT_NE(controls.text().find("[h held]"), std::string::npos) << controls.text();
+  press(controls, "k?");
+  EXPECT_EQ(controls.choice().order, TopOrder::key);
+  press(controls, "/quéé\x7f\t");  // letters are letters while a filter is typed
+  EXPECT_EQ(controls.choice().filter, "qué");
+  EXPECT_NE(controls.text().find("qué_"), std::string::npos) << controls.text();
+  press(controls, "\nw");
+  EXPECT_EQ(controls.choice(), (TopChoice{.filter = "qué"}));
+  EXPECT_NE(controls.text().find("now 'qué'"), std::string::npos) << controls.text();
+  press(controls, "/\x1b");
+  EXPECT_EQ(controls.choice().filter, "");
+  press(controls, "/" + std::string(1000, 'x') + std::string(2000, '\b'));
+  EXPECT_EQ(controls.choice().filter, "");
+  press(controls, "\r");
+  EXPECT_EQ(controls.press('q'), TopControls::Answer::quit);
+  EXPECT_EQ(controls.press('\x04'), TopControls::Answer::quit);
 }
 
 TEST(TopView, ARestartedServerHasNoRate) {

@@ -51,17 +51,8 @@ std::optional<ReceivedSignal> SignalSource::next() const {
                         .from_kernel = received.ssi_code == SI_KERNEL};
 }
 
-namespace {
-
-// What would not have ended us if we had left it to the system.
-bool is_harmless(int number) {
-  return number == SIGCHLD || number == SIGWINCH || number == SIGCONT || number == SIGURG;
-}
-
-}  // namespace
-
-SignalStop::SignalStop(const SignalSource& signals)
-    : signals_(signals), thread_([this] { watch(); }) {}
+SignalStop::SignalStop(const SignalSource& signals, int pipe)
+    : signals_(signals), pipe_(pipe), thread_([this] { watch(); }) {}
 
 int SignalStop::finish() {
   if (thread_.joinable()) {
@@ -74,9 +65,14 @@ int SignalStop::finish() {
 void SignalStop::watch() {
   while (signal_ == 0) {
     pollfd watched[] = {{.fd = done_.descriptor(), .events = POLLIN, .revents = 0},
-                        {.fd = signals_.descriptor(), .events = POLLIN, .revents = 0}};
+                        {.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
+                        {.fd = pipe_, .events = 0, .revents = 0}};
     ::poll(watched, std::size(watched), -1);
     if (watched[0].revents != 0) return;
+    if (has_no_reader(watched[2].revents)) {
+      signal_ = SIGPIPE;
+      break;
+    }
     const auto signal = signals_.next();
     if (!signal || is_harmless(signal->number)) continue;
     if (is_stop(signal->number)) {

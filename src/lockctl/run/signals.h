@@ -2,6 +2,7 @@
 // them; and a stop token that a signal fires.
 #pragma once
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/types.h>
@@ -19,6 +20,11 @@ struct ReceivedSignal {
   pid_t sender = 0;          // 0: the kernel
   bool from_kernel = false;  // as from a terminal, which sends it to a whole group of processes
 };
+
+// Whether it would not have ended us if we had left it to the system.
+inline bool is_harmless(int number) {
+  return number == SIGCHLD || number == SIGWINCH || number == SIGCONT || number == SIGURG;
+}
 
 // Whether it stops a process, as ^Z does.
 inline bool is_stop(int number) {
@@ -48,6 +54,9 @@ class SignalSource {
   int descriptor_ = -1;
 };
 
+// Whether poll() tells that nobody reads what is written there.
+inline bool has_no_reader(short revents) { return (revents & (POLLERR | POLLHUP)) != 0; }
+
 // An event that one thread sets and another waits for with poll(). Once set, it stays so.
 class EventFd {
  public:
@@ -67,6 +76,7 @@ class EventFd {
 };
 
 // Lets a signal end a wait in the queue: reads signals on its own thread, and fires a stop token.
+// That nobody reads from a pipe any more counts as SIGPIPE.
 //
 //   SignalStop stopper(signals);
 //   auto lock = client.acquire(request, stopper.token());
@@ -74,7 +84,7 @@ class EventFd {
 class SignalStop {
  public:
   // `signals` outlives it.
-  explicit SignalStop(const SignalSource& signals);
+  explicit SignalStop(const SignalSource& signals, int pipe = -1);
   ~SignalStop() { finish(); }
   SignalStop(const SignalStop&) = delete;
   SignalStop& operator=(const SignalStop&) = delete;
@@ -87,6 +97,7 @@ class SignalStop {
   void watch();
 
   const SignalSource& signals_;
+  const int pipe_;
   std::stop_source stop_;
   EventFd done_;
   int signal_ = 0;

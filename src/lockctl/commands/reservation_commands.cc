@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <cinttypes>
+#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "base/json_text.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "lockctl/commands/commands.h"
 #include "lockctl/http/http_client.h"
@@ -19,20 +24,30 @@
 namespace lockd::cli {
 namespace {
 
-// USER@HOST:PID of whoever started us: one shell is one holder, however often it calls.
-std::string default_holder() {
+// USER@HOST:RANDOM: people see whose it is, and no two calls are one holder.
+std::string random_holder() {
   const passwd* const user = ::getpwuid(::geteuid());
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  const std::string name = user == nullptr ? std::to_string(::geteuid()) : user->pw_name;
-  return printable(name + '@' + host.data()).substr(0, 200) + ':' + std::to_string(::getppid());
+  std::string name = user == nullptr ? std::to_string(::geteuid()) : user->pw_name;
+  name = printable(name + '@' + host.data()).substr(0, 200);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  std::array<char, 17> random{};
+  std::snprintf(random.data(), random.size(), "%016" PRIx64, TokenSource().next());
+  return as_utf8(name) + ':' + random.data();
 }
 
-std::string holder_of(const Arguments& arguments) {
+std::string checked_holder(std::string_view holder) {
+  if (is_name(holder)) return std::string(holder);
+  throw Failure(kExitUsage, "a holder is 1 to 256 bytes of UTF-8 without control characters");
+}
+
+// Of acquire, whose handle is to be one word.
+std::string new_holder(const Arguments& arguments) {
   const auto named = arguments.text("holder");
-  const std::string holder = named ? std::string(*named) : default_holder();
-  if (is_name(holder)) return holder;
-  throw Failure(kExitUsage, "--holder: 1 to 256 bytes of UTF-8 without control characters");
+  if (!named) return random_holder();
+  if (named->find(' ') == std::string_view::npos) return checked_holder(*named);
+  throw Failure(kExitUsage, "--holder: no spaces, so that the handle is one word");
 }
 
 std::string key_of(const Arguments& arguments) {
@@ -59,11 +74,30 @@ std::string path_of(bool semaphore, const char* call) {
   return (semaphore ? "/v1/semaphores/" : "/v1/") + std::string(call);
 }
 
-// A grant as it was answered: all of it for programs, and for scripts the token.
-void print_grant(const Invocation& invocation, const HttpReply& reply) {
-  if (invocation.arguments.has("json")) return invocation.output.line(trimmed(reply.body));
-  const auto grant = parse_json(reply.body, "the server");
-  invocation.output.line(std::to_string(number_of(grant, "token")));
+// By what a reservation is renewed and released: "FENCE.HOLDER".
+struct Handle {
+  std::uint64_t fence = 0;
+  std::string holder{};
+
+  std::string to_string() const { return std::to_string(fence) + '.' + holder; }
+};
+
+// A grant as it was answered, and its handle.
+std::string grant_json(const HttpReply& reply, const std::string& handle) {
+  auto grant = parse_json(reply.body, "the server");
+  if (grant.is_object()) grant.as_object()["handle"] = handle;
+  return boost::json::serialize(grant);
+}
+
+// Who else has it, for programs.
+void print_conflict(const Invocation& invocation, const HttpReply& reply) {
+  if (invocation.arguments.has("json")) invocation.output.line(trimmed(reply.body));
+}
+
+// Throws what a refusal means.
+void require_done(const Invocation& invocation, const HttpReply& reply) {
+  if (!reply.is_ok() && refusal_of(reply).code == kExitConflict) print_conflict(invocation, reply);
+  require(reply);
 }
 
 // --- by the token of the line protocol ---
@@ -107,11 +141,7 @@ void require_held(const client::Status& status) {
 
 int renew_line(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
-  client::Lease lease;
-  if (const auto ttl = arguments.seconds("ttl")) {
-    lease = std::chrono::floor<std::chrono::seconds>(*ttl);
-    if (*lease != *ttl) throw Failure(kExitUsage, "--ttl: whole seconds, over the line port");
-  }
+  const client::Lease lease = whole_seconds(arguments, "ttl");
   const auto renewal = over_line(invocation, [&](client::Connection& connection) {
     return connection.renew(line_hold(arguments), lease);
   });
@@ -139,19 +169,43 @@ int release_line(const Invocation& invocation) {
   return kExitOk;
 }
 
-std::uint64_t fence_operand(const Arguments& arguments) {
-  const auto fence = parse_whole(arguments.operands()[1], 1, kFenceMax);
-  if (fence) return *fence;
-  throw Failure(kExitUsage, "TOKEN: " + in_quotes(arguments.operands()[1]) +
-                                ": it is a number that acquire printed, or 32 hex digits");
+// What names the hold: a handle, or a fence and --holder.
+Handle handle_of(const Arguments& arguments) {
+  const std::string_view word = arguments.operands()[1];
+  const auto holder = arguments.text("holder");
+  const std::size_t dot = word.find('.');
+  const auto fence = parse_whole(word.substr(0, dot), 1, kFenceMax);
+  if (!fence) {
+    throw Failure(kExitUsage, "HANDLE: " + in_quotes(word) +
+                                  ": it is what acquire printed, or a token of 32 hex digits");
+  }
+  if (dot != std::string_view::npos) {
+    Handle handle{*fence, checked_holder(word.substr(dot + 1))};
+    if (!holder || *holder == handle.holder) return handle;
+    throw Failure(kExitUsage, "--holder names another holder than the handle");
+  }
+  if (holder) return {*fence, checked_holder(*holder)};
+  throw Failure(kExitUsage, "HANDLE: " + in_quotes(word) +
+                                " says not whose it is: give the handle that acquire printed, or "
+                                "--holder NAME");
 }
 
-// What renew and release say of a hold: key, holder, token.
-JsonObject named_hold(const Arguments& arguments) {
+// A handle does not say whether it is a lock's or a semaphore's: what is not held as the one may be
+// as the other.
+HttpReply post_by_handle(const Invocation& invocation, const char* call, const std::string& body) {
+  const auto http = require_http(invocation);
+  const bool semaphore = invocation.arguments.has("semaphore");
+  const HttpReply reply = http->post(path_of(semaphore, call), body);
+  if (reply.is_ok() || semaphore || refusal_of(reply).code != kExitConflict) return reply;
+  const HttpReply other = http->post(path_of(true, call), body);
+  return other.is_ok() ? other : reply;
+}
+
+JsonObject named_hold(const Arguments& arguments, const Handle& handle) {
   JsonObject body;
   body.add("key", key_of(arguments));
-  body.add("holder", holder_of(arguments));
-  body.add("token", fence_operand(arguments));
+  body.add("holder", handle.holder);
+  body.add("token", handle.fence);
   return body;
 }
 
@@ -161,32 +215,36 @@ int execute_acquire(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   const auto http = require_http(invocation);
   const Duration wait = wait_of(arguments);
+  const std::string holder = new_holder(arguments);
   JsonObject body;
   body.add("key", key_of(arguments));
-  body.add("holder", holder_of(arguments));
+  body.add("holder", holder);
   if (const auto limit = arguments.whole("semaphore")) body.add("limit", *limit);
   add_lease(body, arguments);
   body.add("wait_ms", ms_of_option(wait, "--wait"));
   const HttpReply reply =
       http->post(path_of(arguments.has("semaphore"), "acquire"), body.finish(), wait);
   if (!reply.is_ok() && refusal_of(reply).is_conflict()) {
+    print_conflict(invocation, reply);
     std::fprintf(stderr, "lockctl: %s\n", refusal_of(reply).line.c_str());
     return static_cast<int>(arguments.whole("conflict-exit-code").value_or(kExitConflict));
   }
   require(reply);
-  print_grant(invocation, reply);
+  const Handle handle{number_of(parse_json(reply.body, "the server"), "token"), holder};
+  invocation.output.line(arguments.has("json") ? grant_json(reply, handle.to_string())
+                                               : handle.to_string());
   return kExitOk;
 }
 
 int execute_renew(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   if (is_line_token(arguments.operands()[1])) return renew_line(invocation);
-  JsonObject body = named_hold(arguments);
+  const Handle handle = handle_of(arguments);
+  JsonObject body = named_hold(arguments, handle);
   add_lease(body, arguments);
-  const HttpReply reply =
-      require_http(invocation)->post(path_of(arguments.has("semaphore"), "renew"), body.finish());
-  require(reply);
-  if (arguments.has("json")) print_grant(invocation, reply);
+  const HttpReply reply = post_by_handle(invocation, "renew", body.finish());
+  require_done(invocation, reply);
+  if (arguments.has("json")) invocation.output.line(grant_json(reply, handle.to_string()));
   return kExitOk;
 }
 
@@ -194,9 +252,8 @@ int execute_release(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   if (is_line_token(arguments.operands()[1])) return release_line(invocation);
   const HttpReply reply =
-      require_http(invocation)
-          ->post(path_of(arguments.has("semaphore"), "release"), named_hold(arguments).finish());
-  require(reply);
+      post_by_handle(invocation, "release", named_hold(arguments, handle_of(arguments)).finish());
+  require_done(invocation, reply);
   if (arguments.has("json")) invocation.output.line(trimmed(reply.body));
   return kExitOk;
 }
@@ -205,7 +262,12 @@ int execute_fence(const Invocation& invocation) {
   const HttpReply reply =
       require_http(invocation)->get("/v1/fence?key=" + url_encoded(key_of(invocation.arguments)));
   require(reply);
-  print_grant(invocation, reply);
+  if (invocation.arguments.has("json")) {
+    invocation.output.line(trimmed(reply.body));
+  } else {
+    invocation.output.line(
+        std::to_string(number_of(parse_json(reply.body, "the server"), "token")));
+  }
   return kExitOk;
 }
 

@@ -1,0 +1,155 @@
+#include "lockctl/commands/take_lock.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "lockctl/http/http_cluster.h"
+#include "lockctl/http/json.h"
+#include "lockctl/output/failure.h"
+#include "lockctl/output/output.h"
+#include "lockctl/output/view.h"
+#include "lockd/client/client.h"
+
+namespace lockd::cli {
+namespace {
+
+using client::BootClock;
+using client::HeldLock;
+
+client::LockRequest request_of(const Arguments& arguments, Duration wait, const EventFd& lost) {
+  client::LockRequest request{.key = arguments.operands().front(), .wait = wait};
+  request.lease = whole_seconds(arguments, "ttl");
+  if (const auto limit = arguments.whole("semaphore")) {
+    request.kind = Kind::semaphore;
+    request.limit = static_cast<std::uint32_t>(*limit);
+  }
+  request.on_lost = [&lost](const client::Status&) { lost.set(); };
+  return request;
+}
+
+// If lockctl was stopped for so long that its grant came and expired, it queues again.
+client::Result<HeldLock> wait_in_queue(client::Client& client, const Arguments& arguments,
+                                       const EventFd& lost, std::stop_token stop) {
+  const Duration wait = wait_of(arguments);
+  const auto start = BootClock::now();
+  for (Duration left = wait;; left = wait - (BootClock::now() - start)) {
+    auto lock = client.acquire(request_of(arguments, whole_if_endless(left), lost), stop);
+    if (lock.outcome != client::Outcome::lease_expired || left <= Duration::zero()) return lock;
+  }
+}
+
+// --- who is waited for ---
+
+Kind kind_of(const Arguments& arguments) {
+  return arguments.has("semaphore") ? Kind::semaphore : Kind::lock;
+}
+
+// The key as the server tells of it: over HTTP, which knows more, if there is an address. Throws
+// Failure.
+std::optional<KeyView> look_at_key(const Invocation& invocation, const client::Address& server,
+                                   const std::stop_token& stop) {
+  const std::string& key = invocation.arguments.operands().front();
+  std::vector<KeyView> keys;
+  if (!invocation.settings.http.empty()) {
+    const auto http = require_http(invocation);
+    const std::stop_callback interrupt(stop, [&] { http->interrupt(); });
+    const HttpReply reply = http->get("/v1/locks?key=" + url_encoded(key));
+    require(reply);
+    const auto page = parse_json(reply.body, "the server");
+    for (const auto& one : array_of(page, "locks")) keys.push_back(key_view(one));
+  } else {
+    const auto stats = parse_json(fetch_stats(invocation.settings, server, stop), "the server");
+    keys = keys_of_stats(stats);
+  }
+  const auto found = std::find_if(keys.begin(), keys.end(), [&](const KeyView& one) {
+    return one.key == key && one.kind == kind_of(invocation.arguments) && one.holders > 0;
+  });
+  return found == keys.end() ? std::nullopt : std::optional(std::move(*found));
+}
+
+// "held by 'ana' for 3s, 1 waiting"
+std::string holders_text(const KeyView& key) {
+  const HoldView none;
+  const HoldView& hold = key.holds.empty() ? none : key.holds.front();
+  std::string text = "held by " + (hold.holder.empty() ? "somebody else" : in_quotes(hold.holder));
+  if (key.holders > 1) text += " and " + std::to_string(key.holders - 1) + " more";
+  if (hold.held_for) text += " for " + human(*hold.held_for);
+  if (key.waiters > 0) text += ", " + std::to_string(key.waiters) + " waiting";
+  return text;
+}
+
+// As far as the server tells: what it cannot be asked is no reason to fail.
+std::string who_holds(const Invocation& invocation, const client::Address& server,
+                      const std::stop_token& stop = {}) {
+  try {
+    const auto key = look_at_key(invocation, server, stop);
+    return key ? holders_text(*key) : "held by nobody any more";
+  } catch (const Failure&) {
+    return "held by somebody else";
+  }
+}
+
+// Tells people who is waited for, once there is a wait to tell of; on a thread of its own, since
+// the first one waits.
+class WaitNews {
+ public:
+  WaitNews(const Invocation& invocation, client::Address server)
+      : thread_([&invocation, server = std::move(server)](const std::stop_token& stop) {
+          constexpr auto kWorthTelling = std::chrono::milliseconds(200);
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any pause;
+          pause.wait_for(lock, stop, kWorthTelling, [] { return false; });
+          if (stop.stop_requested()) return;
+          const std::string held = who_holds(invocation, server, stop);
+          if (stop.stop_requested()) return;
+          say("waiting for " + in_quotes(invocation.arguments.operands().front()) + ", " + held);
+        }) {}
+
+ private:
+  std::jthread thread_;  // its end stops and joins it
+};
+
+}  // namespace
+
+void say(const std::string& line) { std::fprintf(stderr, "lockctl: %s\n", line.c_str()); }
+
+TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, const EventFd& lost,
+                    int pipe) {
+  const Arguments& arguments = invocation.arguments;
+  const std::string& key = arguments.operands().front();
+  client::Client client(invocation.settings.client());
+  const client::Address& server = client.server_of(key);
+  const bool verbose = arguments.has("verbose");
+  if (verbose) say("asking " + server.to_string() + " for " + in_quotes(key));
+  const auto asked_at = BootClock::now();
+  SignalStop stopper(signals, pipe);
+  std::optional<WaitNews> news;
+  if (verbose) news.emplace(invocation, server);
+  auto lock = wait_in_queue(client, arguments, lost, stopper.token());
+  news.reset();
+  const std::string waited = human(BootClock::now() - asked_at);
+  if (const int signal = stopper.finish(); signal != 0) return {.status = kExitSignal + signal};
+  if (lock.outcome == client::Outcome::timeout) {
+    if (verbose) {
+      say("gave up on " + in_quotes(key) + " after " + waited + ", " +
+          who_holds(invocation, server));
+    }
+    const auto code = arguments.whole("conflict-exit-code");
+    return {.status = static_cast<int>(code.value_or(kExitConflict))};
+  }
+  require(lock);
+  if (verbose) {
+    say("got " + in_quotes(key) + " after " + waited + ", fence " + std::to_string(lock->fence()));
+  }
+  return {.lock = std::move(*lock)};
+}
+
+}  // namespace lockd::cli
