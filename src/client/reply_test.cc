@@ -51,6 +51,7 @@ TEST(Reply, NamesTheLeader) {
 TEST(Reply, WhatMakesNoSenseIsShownSafely) {
   EXPECT_EQ(status_of("\x1b[31mred").detail, "the server's answer makes no sense: \"?[31mred\"");
   EXPECT_LT(status_of(std::string(100'000, 'x')).detail.size(), 200u);
+  EXPECT_EQ(status_of("HTTP/1.1 400 Bad Request").detail, kIsHttpPort);
 }
 
 TEST(Reply, AGrantHasATokenItsFenceAndALease) {
