@@ -22,8 +22,7 @@ def map_body(context, body):
 
 # A place in a listing looks like one, and is refused all the same unless the server made it.
 @schemathesis.hook
-def map_query(context, query):
-    after = query.get("after") if isinstance(query, dict) else None
+def before_call(context, case, kwargs):
+    after = (case.query or {}).get("after")
     if isinstance(after, str) and re.fullmatch("[0-9a-f]{32}", after):
-        return {name: value for name, value in query.items() if name != "after"}
-    return query
+        del case.query["after"]
