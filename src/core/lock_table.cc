@@ -13,6 +13,8 @@ namespace {
 // How much of what has fallen due elsewhere an operation clears away in passing.
 constexpr int kStepsPerCall = 16;
 constexpr std::size_t kKeysPerStep = 64;
+// And at most, before it walks through all that a key has.
+constexpr std::uint64_t kStepsPerWalkMax = 128 * 1024;
 
 template <typename Request>  // AcquireRequest or EnqueueRequest
 Outcome check_request(const Request& request) {
@@ -310,6 +312,7 @@ bool LockTable::advance(Time now, int budget) noexcept {
   now_ = std::max(now_, now);
   while (Timer* timer = timers_.pop_due(now_, &budget)) run_out(*timer);
   behind_ = budget <= 0;
+  if (!behind_ && !quiet_until_.empty()) quiet_until_ = {};
   return !behind_;
 }
 
@@ -321,16 +324,36 @@ Semaphore* LockTable::find_at(At at, Kind kind, std::string_view key) {
   return semaphore;
 }
 
-// Brings one key up to date while the table as a whole is behind, in the order in which advance()
-// would have come to it.
+// Brings one key up to date while the table as a whole is behind. That walks through all that the
+// key has, so it is done only when something there may have fallen due, and what it costs is first
+// spent on the table: whoever makes it walk again and again makes it get less behind, until it is
+// not.
 void LockTable::catch_up(Semaphore& semaphore) {
+  if (is_quiet(semaphore)) return;
+  const std::uint64_t walked = std::uint64_t{semaphore.holders} + semaphore.waiters;
+  if (walked > kStepsPerCall)
+    advance(now_, static_cast<int>(std::min<std::uint64_t>(walked / 8, kStepsPerWalkMax)));
+  if (behind_) end_due(semaphore);
+}
+
+bool LockTable::is_quiet(const Semaphore& semaphore) const {
+  const auto known = quiet_until_.find(&semaphore);
+  return known != quiet_until_.end() && now_ < known->second;
+}
+
+// In the order in which advance() would have come to it.
+void LockTable::end_due(Semaphore& semaphore) {
   std::vector<Due> due;
+  Time next = Time::never();
   for (const Hold* h = semaphore.holds.front(); h != nullptr; h = semaphore.holds.next(h)) {
+    next = h->deadline <= now_ ? next : std::min(next, h->deadline);
     if (h->deadline <= now_) due.push_back({h->deadline, h->what, h->fence, 0});
   }
   for (const Waiter* w = semaphore.queue.front(); w != nullptr; w = semaphore.queue.next(w)) {
+    next = !w->armed() || w->deadline <= now_ ? next : std::min(next, w->deadline);
     if (w->armed() && w->deadline <= now_) due.push_back({w->deadline, w->what, 0, w->slot});
   }
+  quiet_until_[&semaphore] = next;  // what is armed from here on moves it: see arm()
   std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
     return std::pair(a.deadline, a.what) < std::pair(b.deadline, b.what);
   });
@@ -361,6 +384,14 @@ void LockTable::run_out(Timer& timer) {
 void LockTable::arm(Timer& timer, Duration after) {
   timers_.arm(timer, now_ + after);
   effects_.earliest = std::min(effects_.earliest, timer.deadline);
+  if (quiet_until_.empty()) return;
+  const auto known = quiet_until_.find(&semaphore_of(timer));
+  if (known != quiet_until_.end()) known->second = std::min(known->second, timer.deadline);
+}
+
+const Semaphore& LockTable::semaphore_of(const Timer& timer) {
+  if (timer.what == Timer::What::lease) return *static_cast<const Hold&>(timer).semaphore;
+  return *static_cast<const Waiter&>(timer).semaphore;
 }
 
 // The queue of a key.
@@ -672,6 +703,7 @@ void LockTable::forget(Semaphore& semaphore) {
     --idle_keys_;
   }
   index_.remove(&semaphore);
+  quiet_until_.erase(&semaphore);
   delete &semaphore;
 }
 

@@ -197,6 +197,9 @@ class LockTable {
   // Time.
   Semaphore* find_at(At at, Kind kind, std::string_view key);
   void catch_up(Semaphore& semaphore);
+  bool is_quiet(const Semaphore& semaphore) const;
+  void end_due(Semaphore& semaphore);
+  static const Semaphore& semaphore_of(const Timer& timer);
   void run_out(Timer& timer);
   void arm(Timer& timer, Duration after);
 
@@ -254,6 +257,8 @@ class LockTable {
   Fence fence_;
   Time now_;
   bool behind_ = false;  // advance() left something that is due
+  // While it is behind: until when nothing falls due in keys that were brought up to date.
+  boost::unordered_flat_map<const Semaphore*, Time> quiet_until_;
 };
 
 }  // namespace lockd

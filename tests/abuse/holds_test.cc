@@ -75,6 +75,46 @@ TEST(Abuse, HoldsWithoutEndOfOneClient) {
   }
 }
 
+// Asks for a permit of each of `keys` in turn, so many times in all; whether all were granted.
+bool take_many(Swarm& attacker, std::size_t times, std::size_t keys, const std::string& lease) {
+  constexpr std::size_t kAtOnce = 1000;
+  for (std::size_t asked = 0; asked < times; asked += kAtOnce) {
+    std::string many;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      many += request("sl", "due" + std::to_string((asked + i) % keys), "0 100000000 " + lease);
+    }
+    if (!attacker.send(0, many)) return false;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      const auto reply = attacker.next();
+      if (!reply || !reply->line.starts_with("ok ")) return false;
+    }
+  }
+  return true;
+}
+
+// Very many leases end together, and while they do, requests are about a key that has as many
+// holds: what each of them costs must not grow with those.
+TEST(Abuse, HoldsThatFallDueTogether) {
+  const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0"});
+  const HonestClients honest(server, {.attack = "holds that end together", .reads_metrics = true});
+  Swarm attacker(server.port());
+  ASSERT_TRUE(attacker.connect(1));
+  const std::size_t count = scaled(300'000);
+  ASSERT_TRUE(take_many(attacker, count, 1, "1000"));
+  const auto due = SteadyClock::now() + 3s;
+  ASSERT_TRUE(take_many(attacker, count, 256, "3"));
+  std::this_thread::sleep_until(due);
+  Swarm askers(server.port());
+  ASSERT_TRUE(askers.connect(4));
+  constexpr std::size_t kAsks = 5000;
+  const std::string asks = repeated(request("sl", "due0", "0 1"), kAsks);
+  for (std::size_t i = 0; i < askers.size(); ++i) ASSERT_TRUE(askers.send(i, asks));
+  for (std::size_t i = 0; i < kAsks * askers.size(); ++i) {
+    const auto reply = askers.next();
+    ASSERT_EQ(reply ? reply->line : "nothing", "error_limit_mismatch");
+  }
+}
+
 // Together they have all there is. Who holds something keeps it; and all is free when they go.
 TEST(Abuse, HoldsWithoutEndOfMany) {
   constexpr std::size_t kHoldsMax = 20'000;
