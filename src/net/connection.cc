@@ -333,7 +333,8 @@ void Connection::close() {
 }
 
 std::size_t Connection::buffered() const {
-  return memory_of(input_) + memory_of(output_) + (tls_ == nullptr ? 0 : memory_of(tls_->sealed()));
+  const std::size_t plain = memory_of(input_) + memory_of(output_);
+  return tls_ == nullptr ? plain : plain + memory_of(tls_->sealed()) + tls_->unopened();
 }
 
 void Connection::check(Clock::time_point now) {

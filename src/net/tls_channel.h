@@ -50,6 +50,11 @@ class TlsChannel {
   // What is to be sent. Whoever has sent it takes it away.
   std::string& sealed() { return sealed_; }
   const std::string& sealed() const { return sealed_; }
+  // What OpenSSL keeps of what came: the part of a record, for which it has room for a whole one.
+  std::size_t unopened() const {
+    const bool has_part = BIO_ctrl_pending(incoming_) > 0 || SSL_has_pending(ssl_.get()) == 1;
+    return has_part ? kPiece : 0;
+  }
   std::string_view error() const { return error_; }
   // X509_V_OK, or why the peer's certificate was not believed.
   long verify_result() const { return SSL_get_verify_result(ssl_.get()); }

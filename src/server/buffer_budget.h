@@ -64,7 +64,7 @@ class BufferLedger {
   Account* largest_over_budget();
 
   // Nobody is closed for less: it would free too little.
-  static constexpr std::size_t kLargeMin = std::size_t{16} * 1024;
+  static constexpr std::size_t kLargeMin = 1024;
 
  private:
   static constexpr std::size_t kClasses = 33;  // 0: of those that are not large

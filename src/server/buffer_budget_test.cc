@@ -59,7 +59,7 @@ TEST(BufferBudget, TheLargestOfAllWorkersGoesFirst) {
 }
 
 TEST(BufferBudget, NobodyIsClosedForLittle) {
-  BufferBudget budget(kKib);
+  BufferBudget budget(100);
   BufferLedger ledger(budget);
   BufferLedger::Account account;
   ledger.settle(account, BufferLedger::kLargeMin - 1);

@@ -44,6 +44,11 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   bool has_head() const { return basic_parser::is_header_done() && !error_; }
   bool is_complete() const { return basic_parser::is_done() && !error_; }
   const HttpError& error() const { return error_; }
+  // How large its body is to be, once the head is there; the largest there may be when it is
+  // chunked.
+  std::uint64_t announced_size() const {
+    return has_coding_ ? kBodyMax : basic_parser::content_length().value_or(0);
+  }
   // The client waits for leave to send its body: true once.
   bool wants_continue();
 

@@ -44,11 +44,17 @@ std::string_view host_name(std::string_view host) {
 // take this server for that page's own.
 bool is_own_name(std::string_view host) {
   const std::string name(host_name(host));
-  if (boost::beast::iequals(name, "localhost") || name.ends_with(".localhost")) return true;
+  constexpr std::string_view kUnder = ".localhost";
+  const std::size_t rest = name.size() - std::min(name.size(), kUnder.size());
+  if (boost::beast::iequals(name, kUnder.substr(1))) return true;
+  if (boost::beast::iequals(std::string_view(name).substr(rest), kUnder)) return true;
   boost::system::error_code error;
   boost::asio::ip::make_address(name, error);
   return !error;
 }
+
+// Less than a head may have.
+constexpr std::uint64_t kSmallBodyMax = 4096;
 
 constexpr std::int64_t kMsMax = 9'223'372'036'000;
 
@@ -181,7 +187,8 @@ bool HttpSession::find_call(Incoming& incoming, std::string& out) {
   return false;
 }
 
-// A body that no call looks at needs none.
+// A body that no call looks at needs none. One that is small is taken whatever others have: leases
+// are renewed by those.
 bool HttpSession::has_room_for_body(Incoming& incoming, std::string& out) {
   if (incoming.parser.is_complete()) return true;
   if (incoming.parser.request().method != HttpMethod::post) {
@@ -189,6 +196,7 @@ bool HttpSession::has_room_for_body(Incoming& incoming, std::string& out) {
     return true;
   }
   if (context_.buffers == nullptr || !context_.buffers->is_exceeded()) return true;
+  if (incoming.parser.announced_size() <= kSmallBodyMax) return true;
   refuse({503, "busy", "connections have too much in buffers: see --max-buffer-memory"}, out,
          "Retry-After: 1\r\n");
   return false;
