@@ -242,7 +242,7 @@ const Rule kRules[] = {
      {"*", "a.example", "localhost,a-b.example"},
      {"", "a.example:80", "a,", ",a", "a, b", "a b", "http://a", "a/b", "-a"}},
     {{"wal-sync"},
-     {"always", "10ms", "1s", "1m", "1.5ms", "0.000001ms"},
+     {"always", "10ms", "1s", "1.5ms", "0.000001ms"},
      {"", "0ms", "0s", "10", "ms", "s", "-1s", "10 ms", "10us", "Always", "never", "9223372037s"}},
     {{"log-level"}, {"trace", "debug", "info", "warn", "error"}, {"", "INFO", "warning", "off"}},
     {{"log-format"}, {"text", "json"}, {"", "JSON", "xml"}},
