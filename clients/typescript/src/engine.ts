@@ -156,10 +156,9 @@ export interface Wish {
 export class Engine {
   readonly options: Options;
   readonly places = new Set<KeptPlace>();
-  /** For tests, which have less patience. */
-  pingInterval = PING_INTERVAL_MS;
 
   readonly #clusters: readonly Cluster[];
+  readonly #pingInterval: number;
   readonly #kept = new Set<Kept>();
   readonly #listening = new Set<Listening>();
   readonly #calls = new Set<Scope>();
@@ -168,11 +167,13 @@ export class Engine {
   readonly #opening = new Map<Cluster, Latch>();
   #isClosed = false;
 
-  constructor(given: ClientOptions) {
+  /** `pingInterval` is shorter in tests. */
+  constructor(given: ClientOptions, pingInterval = PING_INTERVAL_MS) {
     if (given.servers !== undefined && given.cluster !== undefined) {
       throw new InvalidRequest("servers share the keys, a cluster has one leader: give one list");
     }
     this.options = new Options(given);
+    this.#pingInterval = pingInterval;
     if (given.cluster !== undefined) {
       this.#clusters = [new Cluster(parse(given.cluster), this.options)];
     } else {
@@ -249,7 +250,7 @@ export class Engine {
     signal: AbortSignal | undefined,
   ): Promise<Listening> {
     return this.call(signal, async (scope) => {
-      const listening = new Listening(this.#clusters, pattern, group, this.pingInterval);
+      const listening = new Listening(this.#clusters, pattern, group, this.#pingInterval);
       await listening.begin(scope);
       this.#listening.add(listening);
       if (this.#isClosed) this.unlisten(listening);
