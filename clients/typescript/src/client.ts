@@ -1,11 +1,11 @@
+import type { ClientOptions } from "./client-options.js";
 import { asyncDispose } from "./disposal.js";
 import { Engine } from "./engine.js";
 import type { LockLost } from "./errors.js";
 import { HeldLock } from "./held-lock.js";
-import type { ClientOptions } from "./options.js";
 import { Place } from "./place.js";
-import type { Stats } from "./replies.js";
 import { Subscription } from "./subscription.js";
+import type { Stats } from "./values.js";
 
 /** What there is to say of a lock that is joined the queue for. All times are in milliseconds. */
 export interface EnqueueOptions {

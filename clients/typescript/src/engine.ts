@@ -2,8 +2,9 @@
 
 import { Acquisition, type Joined, join, type Taken, Terms } from "./acquisition.js";
 import { askByToken, atLeader } from "./calls.js";
+import type { ClientOptions } from "./client-options.js";
 import { now } from "./clock.js";
-import { Address, Cluster, shardOf } from "./cluster.js";
+import { Address, Cluster } from "./cluster.js";
 import {
   Cancelled,
   Disconnected,
@@ -17,10 +18,12 @@ import {
 import type { Hold } from "./hold.js";
 import { Link, STATS_SIZE_MAX } from "./link.js";
 import { Listening, PING_INTERVAL_MS } from "./listening.js";
-import { type ClientOptions, Options } from "./options.js";
+import { Options } from "./options.js";
 import { Renewal } from "./renewal.js";
-import { check, countOf, type Signal, type Stats, statsOf } from "./replies.js";
+import { check, countOf, statsOf } from "./replies.js";
 import { publishLines, STATS, Wanted } from "./requests.js";
+import { shardOf } from "./shard.js";
+import type { Signal, Stats } from "./values.js";
 import { Awake, Latch, Scope, waitUntil } from "./waiting.js";
 
 export type OnLost = (loss: LockLost) => void;

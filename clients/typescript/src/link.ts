@@ -16,7 +16,8 @@ import {
   Untrusted,
 } from "./errors.js";
 import type { Tls } from "./options.js";
-import { check, lossOf, type Signal, shown, signalOf } from "./replies.js";
+import { check, lossOf, shown, signalOf } from "./replies.js";
+import type { Signal } from "./values.js";
 import { Latch, type Scope, waitUntil } from "./waiting.js";
 
 const LINE_SIZE_MAX = 1024 * 1024;

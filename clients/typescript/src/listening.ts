@@ -5,8 +5,9 @@ import { NEVER, now } from "./clock.js";
 import type { Cluster } from "./cluster.js";
 import { Cancelled, ConnectionFailed, type LockdError } from "./errors.js";
 import type { Link } from "./link.js";
-import { check, type Signal } from "./replies.js";
+import { check } from "./replies.js";
 import { listenLines, PING } from "./requests.js";
+import type { Signal } from "./values.js";
 import { deadlineOf, Latch, Scope, waitUntil } from "./waiting.js";
 
 /** How long a connection may be silent before it is asked whether it lives. */

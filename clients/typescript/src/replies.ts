@@ -16,6 +16,7 @@ import {
   TooManyWaiters,
   Unauthorized,
 } from "./errors.js";
+import { Signal, type Stats } from "./values.js";
 
 const TOKEN_SIZE_MAX = 240; // what fits a request's line, its lease behind it
 const SHOWN_MAX = 80;
@@ -39,30 +40,6 @@ export interface Grant {
   readonly lease: number;
   /** When it was asked, before the lease began. */
   readonly sentAt: number;
-}
-
-/** A signal as it came. */
-export class Signal {
-  constructor(
-    readonly channel: string,
-    readonly payload: Uint8Array,
-  ) {}
-
-  /** The payload as text; what is not UTF-8 is replaced. */
-  get text(): string {
-    return Buffer.from(this.payload).toString();
-  }
-}
-
-/** The server's statistics, as it gives them. */
-export interface Stats {
-  connections: number;
-  locks: { key: string; owner_conn_id: number; lease_expires_in_s: number; waiters: number }[];
-  semaphores: { key: string; limit: number; holders: number; waiters: number }[];
-  idle_locks: { key: string; idle_s: number }[];
-  idle_semaphores: { key: string; idle_s: number }[];
-  signal_channels?: { pattern: string; group?: string; listeners: number }[];
-  [member: string]: unknown;
 }
 
 /** The fields of a reply that is no error, its word first. Throws what any other stands for. */

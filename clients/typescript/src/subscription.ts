@@ -2,7 +2,7 @@ import { asyncDispose, endWhenForgotten } from "./disposal.js";
 import type { Engine } from "./engine.js";
 import type { Listening } from "./listening.js";
 import type { WaitOptions } from "./place.js";
-import type { Signal } from "./replies.js";
+import type { Signal } from "./values.js";
 
 /** Signals as they come: `for await`, or `receive`. */
 export class Subscription implements AsyncIterable<Signal>, AsyncDisposable {

@@ -18,8 +18,12 @@ const LOCK_OUTPUT = /^(step \d under fence \d+\n){3}released\n$/;
 
 /** What it prints. Rejects with that if it fails. */
 async function run(cwd: string, command: string, ...words: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(command, words, { cwd, timeout: 100_000 });
-  return stdout;
+  try {
+    return (await promisify(execFile)(command, words, { cwd, timeout: 100_000 })).stdout;
+  } catch (error) {
+    const { message, stdout = "" } = error as Error & { stdout?: string };
+    throw new Error(`${message}\n${stdout}`);
+  }
 }
 
 const hasNpm = await run(PACKAGE, "npm", "--version").then(
@@ -77,10 +81,19 @@ describe("the tarball", { skip: hasNpm ? false : "no npm" }, () => {
        for await (const signal of await locks.listen("a.>")) signal.payload.at(0);\n`,
     );
     const tsc = createRequire(join(PACKAGE, "package.json")).resolve("typescript/bin/tsc");
-    const strict = "--strict --exactOptionalPropertyTypes --skipLibCheck false --noEmit";
-    const manner = "--module nodenext --target es2022 --lib es2022,dom --types";
-    const words = [...strict.split(" "), ...manner.split(" "), "", "typed.ts"];
-    await run(folder.path, process.execPath, tsc, ...words);
+    const compilerOptions = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      noEmit: true,
+      module: "nodenext",
+      target: "es2022",
+      lib: ["es2022", "dom"],
+      types: [],
+    };
+    const config = { compilerOptions, files: ["typed.ts"] };
+    writeFileSync(join(folder.path, "tsconfig.json"), JSON.stringify(config));
+    await run(folder.path, process.execPath, tsc);
   });
 });
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 
 import { Clock, MARGIN_MS, NEVER, now } from "../src/clock.js";
-import { Address, Cluster, LeaderSearch, shardOf } from "../src/cluster.js";
+import { Address, Cluster, LeaderSearch } from "../src/cluster.js";
 import { asyncDispose } from "../src/disposal.js";
 import * as errors from "../src/errors.js";
 import { Certainty } from "../src/hold.js";
@@ -19,6 +19,7 @@ import {
   secondsToName,
   Wanted,
 } from "../src/requests.js";
+import { shardOf } from "../src/shard.js";
 import { Awake, Latch, Scope, waitUntil } from "../src/waiting.js";
 
 const SECRET = "0123456789abcdef";
