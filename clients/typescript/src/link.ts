@@ -278,7 +278,7 @@ export class Link {
     this.endpoint.lastPeer = socket.remoteAddress;
     socket.on("data", (chunk: Buffer) => this.#receive(chunk));
     socket.on("error", (error) => this.#end(this.#whyBroken(error)));
-    socket.on("close", () => this.#end());
+    for (const end of ["end", "close"]) socket.on(end, () => this.#end());
   }
 
   #whyUnreachable(socket: Socket, failure: Error | undefined): LockdError {

@@ -58,7 +58,12 @@ async function sideBySide(runs) {
 /** Whether the compiler and the linter are there, from the registry if need be. */
 async function hasTools() {
   if (existsSync(join(HERE, "node_modules", ".package-lock.json"))) return true;
-  const { isWell, said } = await saidBy("npm", ["ci", "--no-audit", "--no-fund"]);
+  const { isWell, said } = await saidBy("npm", [
+    "ci",
+    "--no-audit",
+    "--no-fund",
+    "--fetch-retries=0",
+  ]);
   if (!isWell) {
     const why = said.includes("ENOENT") ? "no npm" : "no registry can be reached";
     console.log(`skipped all suites of the client for TypeScript: ${why}, and so no compiler`);
