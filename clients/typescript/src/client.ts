@@ -1,0 +1,134 @@
+import type { ClientOptions } from "./client-options.js";
+import { asyncDispose } from "./disposal.js";
+import { Engine } from "./engine.js";
+import type { LockLost } from "./errors.js";
+import { HeldLock } from "./held-lock.js";
+import { Place } from "./place.js";
+import { Subscription } from "./subscription.js";
+import type { Stats } from "./values.js";
+
+/** What there is to say of a lock that is joined the queue for. All times are in milliseconds. */
+export interface EnqueueOptions {
+  /** A whole number of seconds, renewed at a third of it; without it, the server's default. */
+  lease?: number | undefined;
+  /** Makes it a semaphore of so many slots, of which one is asked for. */
+  limit?: number | undefined;
+  /**
+   * So long after the grant it is no longer renewed, and ends with its lease: a program that is stuck
+   * does not hold it for ever.
+   */
+  maxHold?: number | undefined;
+  /** Called when it is lost. */
+  onLost?: ((loss: LockLost) => void) | undefined;
+  /** Gives up the call, and the place in the queue, at once. Has no say once the call is done. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What there is to say of a lock that is waited for. All times are in milliseconds. */
+export interface AcquireOptions extends EnqueueOptions {
+  /**
+   * At most so long, from the call on; 0 is a try; without it there is no bound. A server that is
+   * down, or goes down meanwhile, is asked again until then. A try, and the first connection, may
+   * take `connectTimeout`.
+   */
+  wait?: number | undefined;
+}
+
+/**
+ * Locks on one server, on several that share the keys, or on a cluster.
+ *
+ *     const locks = new Client("locks.example.com");
+ *     await using held = await locks.acquire("my-job", { wait: 10_000, lease: 30_000 });
+ *     await write(row, { fence: held.fence, signal: held.signal });
+ *
+ * It connects to nobody until it is asked to. Calls that wait keep the process alive; what is held,
+ * and what listens, does not.
+ */
+export class Client implements AsyncDisposable {
+  readonly #engine: Engine;
+
+  /** One server, several that share the keys, or all there is to say. */
+  constructor(options: string | readonly string[] | ClientOptions = {}) {
+    const isList = typeof options === "string" || Array.isArray(options);
+    this.#engine = new Engine(isList ? { servers: options } : (options as ClientOptions));
+  }
+
+  /**
+   * Waits for the lock, or for a slot of a semaphore when a limit is given.
+   *
+   * Rejects with `NotAcquired` when the wait is over; the other errors say why.
+   */
+  async acquire(key: string, options: AcquireOptions = {}): Promise<HeldLock> {
+    return new HeldLock(await this.#engine.acquire(key, options.wait, options));
+  }
+
+  /**
+   * Holds the lock while the function runs, as `await using` does for a block: for runtimes and
+   * compilers that have no such thing. What the function throws is passed on as it is; when it
+   * returns, and the lock was lost meanwhile, that is a `LockLost`.
+   */
+  async using<T>(
+    key: string,
+    options: AcquireOptions,
+    body: (held: HeldLock) => T | Promise<T>,
+  ): Promise<T> {
+    const held = await this.acquire(key, options);
+    let result: T;
+    try {
+      result = await body(held);
+    } catch (failure) {
+      await held[asyncDispose]().catch(() => {}); // the failure is what there is to tell
+      throw failure;
+    }
+    await held[asyncDispose]();
+    return result;
+  }
+
+  /** Joins the queue, and returns at once: the first of two phases. */
+  async enqueue(key: string, options: EnqueueOptions = {}): Promise<Place> {
+    return new Place(await this.#engine.enqueue(key, options));
+  }
+
+  /**
+   * Listens to the channels that match; of a group, each signal reaches one member.
+   *
+   * In a pattern `*` is one token of a channel, and `>` all the rest.
+   */
+  async listen(
+    pattern: string,
+    options: { group?: string | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<Subscription> {
+    const { group, signal } = options;
+    return new Subscription(this.#engine, await this.#engine.listen(pattern, group, signal));
+  }
+
+  /** How many connections the signal reached. A lost connection may have lost it, too. */
+  publish(
+    channel: string,
+    payload: string | Uint8Array,
+    options: { signal?: AbortSignal | undefined } = {},
+  ): Promise<number> {
+    return this.#engine.publish(channel, payload, options.signal);
+  }
+
+  /** The server's statistics, of a cluster its leader's. Of several servers, say whose. */
+  stats(
+    options: { server?: string | undefined; signal?: AbortSignal | undefined } = {},
+  ): Promise<Stats> {
+    return this.#engine.stats(options.server, options.signal);
+  }
+
+  /** The server that has the key; of a cluster, the one that was last known to lead. */
+  serverOf(key: string): string {
+    return this.#engine.serverOf(key);
+  }
+
+  /** Releases what is held, and gives up all else: calls that wait reject with `Cancelled`. */
+  close(): Promise<void> {
+    return this.#engine.close();
+  }
+
+  [asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,11 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+/** Locks and semaphores of a lockd or dflockd server. `Client` is where to begin. */
+
+export { type AcquireOptions, Client, type EnqueueOptions } from "./client.js";
+export type { ClientOptions, TlsOptions } from "./client-options.js";
+export * from "./errors.js";
+export { HeldLock } from "./held-lock.js";
+export { Place, type WaitOptions } from "./place.js";
+export { shardOf } from "./shard.js";
+export { Subscription } from "./subscription.js";
+export { Signal, type Stats } from "./values.js";

@@ -1,0 +1,142 @@
+/** Requests as they are on the wire: three lines, in which no server finds a fault. */
+
+import { InvalidRequest } from "./errors.js";
+
+const LINE_SIZE_MAX = 256;
+const LONG_LINE_SIZE_MAX = 65_536;
+const SECONDS_MAX = 9_223_372_036;
+const LIMIT_MAX = 2_147_483_647;
+
+export const PING = "ping\n_\n\n";
+export const STATS = "stats\n_\n\n";
+export const BARRIER = "barrier\n_\n\n";
+
+/** A lock, or a slot of a semaphore when a limit is given: what to ask for, and how. */
+export class Wanted {
+  readonly key: string;
+  /** In milliseconds. */
+  readonly lease: number | undefined;
+  readonly limit: number | undefined;
+
+  constructor(key: string, lease?: number, limit?: number) {
+    checkName(key, "a key");
+    if (lease !== undefined && !isWhole(lease / 1000, SECONDS_MAX)) {
+      throw new InvalidRequest(
+        `a lease is a whole number of seconds from 1, in milliseconds: not ${lease}`,
+      );
+    }
+    if (limit !== undefined && !isWhole(limit, LIMIT_MAX)) {
+      throw new InvalidRequest(`a limit is a whole number from 1 to ${LIMIT_MAX}, not ${limit}`);
+    }
+    this.key = key;
+    this.lease = lease;
+    this.limit = limit;
+  }
+
+  toString(): string {
+    return `${this.limit === undefined ? "lock" : "semaphore"} ${JSON.stringify(this.key)}`;
+  }
+
+  /** `secret`: for servers that know `as=`; asking twice with one is asking once. */
+  acquire(seconds: number, secret?: string): string {
+    return this.#lines("l", seconds, this.limit, this.#leaseSeconds(), as(secret));
+  }
+
+  enqueue(secret?: string): string {
+    return this.#lines("e", this.limit, this.#leaseSeconds(), as(secret));
+  }
+
+  awaitTurn(seconds: number): string {
+    return this.#lines("w", seconds);
+  }
+
+  renew(token: string, lease: number): string {
+    return this.#lines("n", token, lease / 1000);
+  }
+
+  release(token: string): string {
+    return this.#lines("r", token);
+  }
+
+  #leaseSeconds(): number | undefined {
+    return this.lease === undefined ? undefined : this.lease / 1000;
+  }
+
+  #lines(command: string, ...words: (number | string | undefined)[]): string {
+    const prefix = this.limit === undefined ? "" : "s";
+    const argument = words.filter((word) => word !== undefined).join(" ");
+    return `${prefix}${command}\n${this.key}\n${argument}\n`;
+  }
+}
+
+/** The whole seconds to name on the wire for a wait in milliseconds: never less. */
+export function secondsToName(wait: number): number {
+  return Math.min(Math.ceil(wait / 1000), SECONDS_MAX);
+}
+
+/** The secret is trimmed, as the server does with it. */
+export function authLines(secret: string): string {
+  const trimmed = secret.trim();
+  if (trimmed === "" || Buffer.byteLength(trimmed) > LONG_LINE_SIZE_MAX || trimmed.includes("\n")) {
+    throw new InvalidRequest("the auth token must be one line of at most 65536 bytes");
+  }
+  return `auth\n_\n${trimmed}\n`;
+}
+
+export function clientLines(name: string, note: string): string {
+  checkName(name, "a name");
+  if (note !== "") checkName(note, "a note");
+  return `client\n${name}\n${note}\n`;
+}
+
+export function listenLines(pattern: string, group?: string): string {
+  checkName(pattern, "a pattern");
+  const tokens = pattern.split(".");
+  const isWellFormed = tokens.every(
+    (token, place) =>
+      !/[*>]/.test(token) || token === "*" || (token === ">" && place === tokens.length - 1),
+  );
+  if (!isWellFormed) {
+    throw new InvalidRequest(
+      `in a pattern * and > are whole tokens, and > is the last: not ${JSON.stringify(pattern)}`,
+    );
+  }
+  if (group !== undefined) {
+    checkName(group, "a group");
+    if (/^ | $/.test(group)) throw new InvalidRequest("a group has no blanks around it");
+  }
+  return `listen\n${pattern}\n${group ?? ""}\n`;
+}
+
+export function publishLines(channel: string, payload: string | Uint8Array): Buffer {
+  checkName(channel, "a channel");
+  if (/[*> ]/.test(channel)) {
+    throw new InvalidRequest(`a channel has no *, > or blanks: not ${JSON.stringify(channel)}`);
+  }
+  const bytes = typeof payload === "string" ? Buffer.from(payload) : Buffer.from(payload);
+  const sizeMax = LONG_LINE_SIZE_MAX - 5 - Buffer.byteLength(channel);
+  const isBlank = bytes.toString("latin1").trim() === "";
+  if (isBlank || bytes.includes("\n") || bytes.length > sizeMax) {
+    throw new InvalidRequest(`a payload is one line, not blank, of at most ${sizeMax} bytes`);
+  }
+  return Buffer.concat([Buffer.from(`signal\n${channel}\n`), bytes, Buffer.from("\n")]);
+}
+
+function checkName(name: string, what: string): void {
+  const size = Buffer.byteLength(name);
+  // A surrogate that has no partner has no form in UTF-8.
+  const isOdd = /\p{Surrogate}/u.test(name) || [...name].some((c) => c < " " || c === "\x7f");
+  if (size < 1 || size > LINE_SIZE_MAX || isOdd) {
+    throw new InvalidRequest(
+      `${what} is 1 to ${LINE_SIZE_MAX} bytes of UTF-8 without control characters`,
+    );
+  }
+}
+
+function isWhole(number: number, most: number): boolean {
+  return Number.isInteger(number) && number >= 1 && number <= most;
+}
+
+function as(secret: string | undefined): string | undefined {
+  return secret === undefined ? undefined : `as=${secret}`;
+}
