@@ -201,7 +201,8 @@ void large_session(std::uint64_t holds) {
   table.effects().clear();
   std::vector<Duration> slices;
   for (bool done = false; !done;) {
-    slices.push_back(time([&] { done = table.end_session(now, 1, false, 256); }));
+    int budget = 256;
+    slices.push_back(time([&] { done = table.end_session(now, 1, false, &budget); }));
     table.effects().clear();
   }
   Duration total{};

@@ -162,10 +162,16 @@ void LogJournal::end_storage_wait() {
   options_.log("journal: the disk has answered, after " + std::to_string(ms.count()) + " ms");
 }
 
+// One turn is enough, unless something waits for room: the first may find that there is some, the
+// next writes what waited, and the last what came behind it.
 void LogJournal::flush() {
-  if (segment_ == nullptr || failed()) return;
-  sync_due_ns_ = space_due_ns_ = 1;  // long ago
-  turn();
+  constexpr int kTurnsMax = 3;
+  for (int turns = 0; turns < kTurnsMax && segment_ != nullptr && !failed(); ++turns) {
+    const bool waited = waits_for_room_;
+    sync_due_ns_ = space_due_ns_ = 1;  // long ago
+    turn();
+    if (!waited && !waits_for_room_) return;
+  }
 }
 
 // Without space for the seal behind it the frame is left out: the next start needs the seal more.

@@ -53,8 +53,8 @@ void expect_grown_at_most(const ServerProcess& server, std::size_t base_kib, std
 
 // Each is told that it is not let in and closed, and what it sent is not kept.
 TEST(Abuse, BodiesOfStrangers) {
-  const ServerProcess server(
-      {"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token", kHonestToken});
+  const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
+                              kHonestToken, "--max-unauthenticated", "2000"});
   Swarm strangers(server.http_port());
   ASSERT_TRUE(strangers.connect(scaled(1000)));
   const std::size_t base_kib = server.memory_kib();

@@ -139,6 +139,11 @@ Server::WireTransport* Server::find(std::uint64_t wire) const {
   return found == wires_.end() || found->second->is_over() ? nullptr : found->second;
 }
 
+bool Server::is_ending(std::uint64_t wire) const {
+  const auto found = wires_.find(wire);
+  return found != wires_.end() && found->second->is_ending();
+}
+
 void Server::open(std::uint64_t wire, bool is_http) {
   std::unique_ptr<ServerSession> session;
   if (is_http) {

@@ -72,6 +72,8 @@ class Server {
   std::uint64_t requests() const;
   // Whether the session of that wire goes on.
   bool is_open(std::uint64_t wire) const { return find(wire) != nullptr; }
+  // It is over, and has not ended all that it had: the table was behind.
+  bool is_ending(std::uint64_t wire) const;
 
  private:
   // Words that are the same in every run.

@@ -121,7 +121,8 @@ void Simulation::check() {
   // What it cannot say to its clients while it stops, it leaves to the next life.
   const bool leaves_holds = server_->is_draining() && server_->has_failed();
   if (swarm_.options.auto_release_on_disconnect && !leaves_holds) {
-    witness_.check_sessions([this](SessionId id) { return server_->is_open(id); });
+    witness_.check_sessions(
+        [this](SessionId id) { return server_->is_open(id) || server_->is_ending(id); });
   }
   const std::string broken = server_->engine().check();
   if (!broken.empty()) throw crash::Violation(broken);

@@ -62,6 +62,8 @@ class Transport {
     return has_unread() && !input_pending() && !session_->blocked();
   }
   bool is_over() const { return is_over_; }
+  // The session is over, and has not ended all that it had.
+  bool is_ending() const { return is_ending_; }
   bool is_corked() const { return is_corked_; }
   // SessionHost::receive() has taken nothing: what is unread is to be offered again when some of
   // what is corked has been sent.
@@ -88,7 +90,7 @@ class Transport {
   bool input_ended_ = false;  // the peer sends no more
   bool is_over_ = false;      // the session; its last output may still be corked
   bool closes_ = false;       // when that has left
-  bool is_ending_ = false;    // the session is over, and has not ended all that it had
+  bool is_ending_ = false;
   bool keeps_holds_ = false;  // as it ends
   ListHook<Transport> touched_;
 };
