@@ -331,8 +331,9 @@ Semaphore* LockTable::find_at(At at, Kind kind, std::string_view key) {
 void LockTable::catch_up(Semaphore& semaphore) {
   if (is_quiet(semaphore)) return;
   const std::uint64_t walked = std::uint64_t{semaphore.holders} + semaphore.waiters;
-  if (walked > kStepsPerCall)
-    advance(now_, static_cast<int>(std::min<std::uint64_t>(walked / 8, kStepsPerWalkMax)));
+  if (walked > kStepsPerCall) {
+    advance(now_, static_cast<int>(std::min(walked / 8, kStepsPerWalkMax)));
+  }
   if (behind_) end_due(semaphore);
 }
 
@@ -346,12 +347,19 @@ void LockTable::end_due(Semaphore& semaphore) {
   std::vector<Due> due;
   Time next = Time::never();
   for (const Hold* h = semaphore.holds.front(); h != nullptr; h = semaphore.holds.next(h)) {
-    next = h->deadline <= now_ ? next : std::min(next, h->deadline);
-    if (h->deadline <= now_) due.push_back({h->deadline, h->what, h->fence, 0});
+    if (h->deadline <= now_) {
+      due.push_back({h->deadline, h->what, h->fence, 0});
+    } else {
+      next = std::min(next, h->deadline);
+    }
   }
   for (const Waiter* w = semaphore.queue.front(); w != nullptr; w = semaphore.queue.next(w)) {
-    next = !w->armed() || w->deadline <= now_ ? next : std::min(next, w->deadline);
-    if (w->armed() && w->deadline <= now_) due.push_back({w->deadline, w->what, 0, w->slot});
+    if (!w->armed()) continue;
+    if (w->deadline <= now_) {
+      due.push_back({w->deadline, w->what, 0, w->slot});
+    } else {
+      next = std::min(next, w->deadline);
+    }
   }
   quiet_until_[&semaphore] = next;  // what is armed from here on moves it: see arm()
   std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) {

@@ -36,27 +36,32 @@ TEST(EngineKeys, KeysAreCappedAndIdleOnesGiveWay) {
   EXPECT_TRUE(engine.acquire({.key = "more", .holder = "a", .ttl = 1s}));
 }
 
+std::string nth_key(std::size_t i) { return "k" + std::to_string(i); }
+
+// An engine without limits, of which the journal is left, with as many locks.
+std::vector<GrantResult> hold_twenty(ManualClock& clock, ForgetfulJournal& journal) {
+  Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
+  std::vector<GrantResult> grants;
+  for (std::size_t i = 0; i < 20; ++i) {
+    grants.push_back(engine.acquire({.key = nth_key(i), .holder = "a", .ttl = 30s}));
+  }
+  return grants;
+}
+
 TEST(EngineKeys, ACapThatWasLoweredIsReachedAsKeysGo) {
   ManualClock clock;
   ForgetfulJournal journal;
-  std::vector<GrantResult> grants;
-  const auto name = [](std::size_t i) { return "k" + std::to_string(i); };
-  {
-    Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
-    for (std::size_t i = 0; i < 20; ++i) {
-      grants.push_back(engine.acquire({.key = name(i), .holder = "a", .ttl = 30s}));
-    }
-  }
+  const std::vector<GrantResult> grants = hold_twenty(clock, journal);
   Engine engine({.keys_max = 8, .clock = &clock, .journal = &journal, .sweeper = false});
   const auto try_a_new_one = [&] {
     return engine.acquire({.key = "more", .holder = "a", .ttl = 30s}).outcome;
   };
   for (std::size_t i = 0; i < 12; ++i) {
-    engine.release({.key = name(i), .holder = "a", .fence = grants[i]->fence});
+    engine.release({.key = nth_key(i), .holder = "a", .fence = grants[i]->fence});
     EXPECT_EQ(try_a_new_one(), Outcome::max_keys) << i;
     EXPECT_EQ(engine.stats().keys, 19 - i);
   }
-  engine.release({.key = name(12), .holder = "a", .fence = grants[12]->fence});
+  engine.release({.key = nth_key(12), .holder = "a", .fence = grants[12]->fence});
   EXPECT_EQ(try_a_new_one(), Outcome::ok);
   EXPECT_EQ(engine.stats().keys, 8u);
 }
@@ -129,24 +134,17 @@ TEST(EngineHolds, OfOneNameAreCappedOverAllShards) {
 TEST(EngineHolds, ACapThatWasLoweredIsReachedAsHoldsEnd) {
   ManualClock clock;
   ForgetfulJournal journal;
-  std::vector<GrantResult> grants;
-  const auto name = [](std::size_t i) { return "k" + std::to_string(i); };
-  {
-    Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
-    for (std::size_t i = 0; i < 20; ++i) {
-      grants.push_back(engine.acquire({.key = name(i), .holder = "a", .ttl = 30s}));
-    }
-  }
+  const std::vector<GrantResult> grants = hold_twenty(clock, journal);
   Engine engine({.holds_max = 8, .clock = &clock, .journal = &journal, .sweeper = false});
   const auto try_a_new_one = [&] {
     return engine.acquire({.key = "more", .holder = "b", .ttl = 30s}).outcome;
   };
   for (std::size_t i = 0; i < 12; ++i) {
-    engine.release({.key = name(i), .holder = "a", .fence = grants[i]->fence});
+    engine.release({.key = nth_key(i), .holder = "a", .fence = grants[i]->fence});
     EXPECT_EQ(try_a_new_one(), Outcome::max_holds) << i;
   }
-  EXPECT_TRUE(engine.renew({.key = name(12), .holder = "a", .fence = grants[12]->fence}));
-  engine.release({.key = name(12), .holder = "a", .fence = grants[12]->fence});
+  EXPECT_TRUE(engine.renew({.key = nth_key(12), .holder = "a", .fence = grants[12]->fence}));
+  engine.release({.key = nth_key(12), .holder = "a", .fence = grants[12]->fence});
   EXPECT_EQ(try_a_new_one(), Outcome::ok);
 }
 

@@ -164,13 +164,6 @@ void SignalHub::tell_of_room() {
   for (std::size_t i = 0; i < count; ++i) mailboxes_[i].mailbox->on_room();
 }
 
-void SignalHub::list(const std::function<void(const AudienceStatus&)>& visit) const {
-  std::vector<AudienceStatus> some{{}};
-  while (some = list_some(some.back()), !some.empty()) {
-    for (const AudienceStatus& audience : some) visit(audience);
-  }
-}
-
 std::vector<AudienceStatus> SignalHub::list_some(const AudienceStatus& after) const {
   MutexLock lock(mutex_);
   return subscriptions_.list(after.pattern, after.group, std::size_t{kSlice});

@@ -30,7 +30,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -134,10 +133,8 @@ class SignalHub {
   bool is_behind() const { return !has_room() || is_half_out_.load(); }
   static constexpr std::size_t kBacklogMax = std::size_t{8} << 20;
 
-  // Calls `visit` for every pattern and group that somebody listens to, in that order. Those that
-  // come or go meanwhile may be missed: the lock is not held during the calls, nor for longer than
-  // a few hundred take. And the same in pieces: those that follow `after`, none when that was all.
-  void list(const std::function<void(const AudienceStatus&)>& visit) const EXCLUDES(mutex_);
+  // Of the patterns and groups that somebody listens to, in that order, some hundreds that follow
+  // `after`; none when that was all. Those that come or go between two calls may be missed.
   std::vector<AudienceStatus> list_some(const AudienceStatus& after) const EXCLUDES(mutex_);
 
  private:

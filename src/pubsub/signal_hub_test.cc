@@ -21,7 +21,10 @@ using Strings = std::vector<std::string>;
 
 std::vector<AudienceStatus> listed(const SignalHub& hub) {
   std::vector<AudienceStatus> all;
-  hub.list([&all](const AudienceStatus& audience) { all.push_back(audience); });
+  std::vector<AudienceStatus> some{{}};
+  while (some = hub.list_some(some.back()), !some.empty()) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
   return all;
 }
 
