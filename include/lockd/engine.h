@@ -89,6 +89,7 @@ inline constexpr std::size_t kEntriesMax = 2048;
 struct HoldStatus {
   std::string holder;  // a name, or "tcp:<session>"
   SessionId session = 0;
+  ClientRef client{};
   Fence fence = 0;
   Duration held{};
   Duration ttl{};  // the lease as asked for
@@ -98,6 +99,7 @@ struct HoldStatus {
 struct WaiterStatus {
   std::string holder;
   SessionId session = 0;
+  ClientRef client{};
   Duration waited{};
 };
 

@@ -5,8 +5,8 @@
 // frequent and dull: renewals, and a name that asks again and gets its own grant back.
 //
 // Every wait begins with `queued` and ends with `granted` or `gave_up`; every hold begins with
-// `granted` and ends with `released`, `expired` or `disconnected`. Of one key they come in the
-// order in which they happened.
+// `granted` and ends with `released`, `expired`, `disconnected` or `revoked`. Of one key they come
+// in the order in which they happened.
 #pragma once
 
 #include <atomic>
@@ -27,15 +27,23 @@ struct KeyEvent {
     released,      // a hold ended, by its holder; `lasted` is how long it was held
     expired,       // by its lease
     disconnected,  // with its session, or because its client had gone before it was told
+    revoked,       // by an admin: `reason` and `by`
     gave_up,       // left the queue without a grant; `lasted` is the wait, `outcome` is why
+    refused,       // did not get what it asked for, because of a cap; `outcome` says which
+    slow_wait,     // a wait has passed the age that is slow; `lasted` is how long it is by now
+    slow_hold,     // likewise a hold
+    resized,       // a semaphore's limit was set to `limit`, by an admin: `reason` and `by`
   };
 
   Type type;
   Kind kind = Kind::lock;
   // Of `gave_up`: timeout, cancelled, closed, or ok when its name got a permit by another place.
+  // Of `refused`: max_keys, max_waiters, max_holds or max_client_holds.
   Outcome outcome = Outcome::ok;
   std::string_view key{};  // valid during the call that passes it
   std::string holder{};    // a name, or "tcp:<session>"
+  ClientRef client{};      // who that says it is; null: it does not
+  SessionId session = 0;   // of a session that is there: which
   Fence fence = 0;         // of a hold
   Duration ttl{};          // the lease as asked for
   Duration lasted{};       // the wait or the hold that is over
@@ -43,6 +51,8 @@ struct KeyEvent {
   // `granted`, where 0 is a grant without a wait.
   std::uint32_t place = 0;
   Time at{};
+  std::string reason{};  // why an admin did it
+  std::string by{};      // and who that was
 
   // The key, right after it.
   std::uint32_t limit = 1;

@@ -17,6 +17,9 @@ struct AcquireRequest {
   Duration wait{};  // how long to wait in the queue; zero is a try
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;  // how many may hold a semaphore at once
+  // Shown to people beside the holder's name, and kept with the hold. A session's are its own.
+  std::string_view note{};
+  std::string_view peer{};  // where the request came from
 };
 
 // Two-phase acquisition joins the queue now and waits later, or never. Only sessions may: the
@@ -40,6 +43,8 @@ struct HoldId {
 // Who stands in the way of a request that was refused, and how many are in the queue.
 struct Conflict {
   std::string holder;  // a name, or "tcp:<session>"; of a semaphore, its latest holder
+  SessionId session = 0;
+  ClientRef client{};
   Fence fence = 0;
   Time expires_at{};
   std::uint32_t limit = 0;

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -52,6 +53,8 @@ inline constexpr Fence kFenceMax = (Fence{1} << 53) - 1;
 
 inline constexpr std::size_t kKeySizeMax = 256;
 inline constexpr std::size_t kHolderSizeMax = 256;
+inline constexpr std::size_t kNoteSizeMax = 256;
+inline constexpr std::size_t kPeerSizeMax = 64;
 inline constexpr std::uint32_t kLimitMax = 2'147'483'647;
 
 // What a holder receives.
@@ -98,11 +101,23 @@ std::string_view describe(Outcome outcome) noexcept;
 using SessionId = std::uint64_t;
 inline constexpr SessionId kSessionIdMax = (SessionId{1} << 56) - 1;
 
+// Who a client says it is, and where it comes from. For people: no rule reads it. What is not known
+// is empty. Holds and places share one, however many they are.
+struct ClientIdentity {
+  std::string name;  // like a key
+  std::string peer;  // "10.0.0.7:51234"
+  std::string note;  // like a name, or empty
+
+  friend bool operator==(const ClientIdentity&, const ClientIdentity&) = default;
+};
+using ClientRef = std::shared_ptr<const ClientIdentity>;
+
 // One session as its owner keeps it: its name, and which shards know of it. Used by one thread at a
 // time. The engine writes `shards`; Batch::end_session reads it to visit only those.
 struct Session {
   SessionId id = 0;
   std::uint64_t shards = 0;
+  ClientRef client{};  // of what it asks for from now on; null: it has not said
 };
 
 // Who holds or wants to hold. Either a name, or the secret of one session. A name that already

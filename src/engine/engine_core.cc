@@ -308,14 +308,18 @@ KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entrie
   if (s.idle()) status.idle = now - s.first.since;
   const Hold* hold = s.holds.front();
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
-    status.holds.push_back({hold->holder.display_name(), hold->holder.session_id(), hold->fence,
-                            hold->held_at(now), hold->ttl,
-                            std::max(hold->deadline - now, Duration::zero())});
+    status.holds.push_back({.holder = hold->holder.display_name(),
+                            .session = hold->holder.session_id(),
+                            .fence = hold->fence,
+                            .held = hold->held_at(now),
+                            .ttl = hold->ttl,
+                            .remaining = std::max(hold->deadline - now, Duration::zero())});
   }
   const Waiter* waiter = s.queue.front();
   for (; waiter != nullptr && status.queue.size() < entries_max; waiter = s.queue.next(waiter)) {
-    status.queue.push_back(
-        {waiter->holder.display_name(), waiter->holder.session_id(), now - waiter->since});
+    status.queue.push_back({.holder = waiter->holder.display_name(),
+                            .session = waiter->holder.session_id(),
+                            .waited = now - waiter->since});
   }
   return status;
 }

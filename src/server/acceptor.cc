@@ -75,7 +75,7 @@ Acceptor::Took Acceptor::accept_one() {
   // The reserve comes first: while it was given up, another thread may have taken its descriptor.
   if (!reserve_) reserve_ = open_reserve();
   if (reserve_) {
-    admit_(std::move(socket), unmapped(peer.address()));
+    admit_(std::move(socket), tcp::endpoint(unmapped(peer.address()), peer.port()));
   } else {
     note_refusal();
     socket.reset();

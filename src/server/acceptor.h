@@ -6,7 +6,7 @@
 // the loop's thread only, but before that has started.
 #pragma once
 
-#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace lockd {
 class Acceptor final : private Loop::Watched {
  public:
   // A client's socket, and its address.
-  using Admit = std::function<void(Descriptor socket, const boost::asio::ip::address& peer)>;
+  using Admit = std::function<void(Descriptor socket, const boost::asio::ip::tcp::endpoint& peer)>;
 
   // `listening` does not block.
   Acceptor(Loop& loop, Descriptor listening, WorkerStats& stats, Admit admit);

@@ -65,10 +65,11 @@ std::string Server::open_ports(const std::vector<Systemd::Socket>& passed) {
 std::string Server::accept_at(Port& port, Protocol protocol) {
   if (!port.socket.descriptor) return {};
   Worker& first = *workers_.front();
-  port.acceptor.emplace(first.loop(), std::move(port.socket.descriptor), first.stats(),
-                        [this, protocol](Descriptor socket, const boost::asio::ip::address& peer) {
-                          least_busy().let_in(protocol, std::move(socket), peer);
-                        });
+  port.acceptor.emplace(
+      first.loop(), std::move(port.socket.descriptor), first.stats(),
+      [this, protocol](Descriptor socket, const boost::asio::ip::tcp::endpoint& peer) {
+        least_busy().let_in(protocol, std::move(socket), peer);
+      });
   if (port.acceptor->open()) return {};
   return "port " + std::to_string(port.socket.port) + " cannot be watched";
 }

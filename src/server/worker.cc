@@ -38,6 +38,13 @@ bool is_at_loopback(int socket) {
   return unmapped(local.address()).is_loopback();
 }
 
+// "10.0.0.7:51234", "[::1]:51234"
+std::string text_of(const boost::asio::ip::tcp::endpoint& endpoint) {
+  const std::string address = endpoint.address().to_string();
+  const std::string host = endpoint.address().is_v6() ? "[" + address + "]" : address;
+  return host + ":" + std::to_string(endpoint.port());
+}
+
 }  // namespace
 
 Worker::Worker(ServerContext& server)
@@ -110,14 +117,17 @@ void Worker::stop() {
   });
 }
 
-void Worker::let_in(Protocol protocol, Descriptor socket, const boost::asio::ip::address& peer) {
+void Worker::let_in(Protocol protocol, Descriptor socket,
+                    const boost::asio::ip::tcp::endpoint& peer) {
   connections_.fetch_add(1, std::memory_order_relaxed);
   loop_.post([this, protocol, socket = std::move(socket), peer]() mutable {
     admit(protocol, std::move(socket), peer);
   });
 }
 
-void Worker::admit(Protocol protocol, Descriptor socket, const boost::asio::ip::address& address) {
+void Worker::admit(Protocol protocol, Descriptor socket,
+                   const boost::asio::ip::tcp::endpoint& peer) {
+  const boost::asio::ip::address address = peer.address();
   // When the port was closed it may have been on its way.
   const bool takes = protocol == Protocol::line ? takes_line_ : takes_http_;
   if (!takes || !server_.admission.enter(protocol, address)) {
@@ -130,11 +140,15 @@ void Worker::admit(Protocol protocol, Descriptor socket, const boost::asio::ip::
   const bool is_foreign =
       (is_line ? options().line_is_protected() : options().http_is_protected()) &&
       !address.is_loopback();
+  Peer from{.address = text_of(peer),
+            .is_loopback = address.is_loopback(),
+            .at_loopback = !is_line && is_at_loopback(socket.get()),
+            .is_tls = server_.tls.is_used()};
   std::unique_ptr<ServerSession> session;
   if (is_line) {
-    session = std::make_unique<LineSession>(host_.context(), id);
+    session = std::make_unique<LineSession>(host_.context(), id, std::move(from));
   } else {
-    session = std::make_unique<HttpSession>(host_.context(), id, is_at_loopback(socket.get()));
+    session = std::make_unique<HttpSession>(host_.context(), id, std::move(from));
   }
   auto connection = std::make_unique<ClientConnection>(
       *this, std::move(socket), server_.tls.open_channel(), protocol, address);

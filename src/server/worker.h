@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <boost/asio/ip/tcp.hpp>
 #include <thread>
 
 #include "base/list.h"
@@ -24,7 +25,7 @@ class Worker {
   void join() { thread_.join(); }
 
   // Any thread. A client has come.
-  void let_in(Protocol protocol, Descriptor socket, const boost::asio::ip::address& peer);
+  void let_in(Protocol protocol, Descriptor socket, const boost::asio::ip::tcp::endpoint& peer);
   // Any thread. See ClientConnection.
   void make_room(SessionId unproven);
   // Any thread. How many are here or on their way.
@@ -61,7 +62,7 @@ class Worker {
 
  private:
   HostSetup host_setup();
-  void admit(Protocol protocol, Descriptor socket, const boost::asio::ip::address& address);
+  void admit(Protocol protocol, Descriptor socket, const boost::asio::ip::tcp::endpoint& peer);
   void log_protected(Protocol protocol, const boost::asio::ip::address& peer);
   void tick();
   void cut_largest();

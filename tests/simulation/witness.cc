@@ -38,8 +38,13 @@ void Witness::note(const KeyEvent& occurrence) {
     case KeyEvent::Type::granted: granted(state, occurrence); break;
     case KeyEvent::Type::released:
     case KeyEvent::Type::expired:
-    case KeyEvent::Type::disconnected: ended(state, occurrence); break;
+    case KeyEvent::Type::disconnected:
+    case KeyEvent::Type::revoked: ended(state, occurrence); break;
     case KeyEvent::Type::gave_up: left_line(state, occurrence); break;
+    case KeyEvent::Type::refused:
+    case KeyEvent::Type::slow_wait:
+    case KeyEvent::Type::slow_hold:
+    case KeyEvent::Type::resized: break;
   }
   state.holders = occurrence.holders;
   if (occurrence.holders > occurrence.limit) {

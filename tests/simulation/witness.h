@@ -79,7 +79,7 @@ class Witness final : public Observer {
   std::string broken_;
   bool away_ = false;
   std::uint64_t hash_ = 0;
-  std::uint64_t counts_[6] = {};
+  std::uint64_t counts_[static_cast<std::size_t>(KeyEvent::Type::resized) + 1] = {};
 };
 
 }  // namespace lockd::simulation

@@ -24,7 +24,12 @@ std::string EventModel::see(const KeyEvent& o) {
     case KeyEvent::Type::gave_up: wrong = leave(key, o); break;
     case KeyEvent::Type::released:
     case KeyEvent::Type::expired:
-    case KeyEvent::Type::disconnected: wrong = end(key, o); break;
+    case KeyEvent::Type::disconnected:
+    case KeyEvent::Type::revoked: wrong = end(key, o); break;
+    case KeyEvent::Type::refused:
+    case KeyEvent::Type::slow_wait:
+    case KeyEvent::Type::slow_hold:
+    case KeyEvent::Type::resized: break;
   }
   if (!wrong.empty()) return wrong;
   if (o.holders != key.holds.size()) return "an occurrence with another number of holders";

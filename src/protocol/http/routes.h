@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "protocol/http/http_request.h"
+#include "protocol/right.h"
 
 namespace lockd {
 
@@ -51,32 +52,33 @@ struct Route {
   HttpCall call;
   HttpMethod method;      // HEAD is answered where GET is
   std::string_view path;  // "{channel}" stands for the rest of the path
+  Right right;
 };
 
 // The one table: docs/openapi.json is held equal to it by a test, and the metrics are labelled by
 // it.
 inline constexpr auto kRoutes = std::to_array<Route>({
-    {HttpCall::acquire, HttpMethod::post, "/v1/acquire"},
-    {HttpCall::renew, HttpMethod::post, "/v1/renew"},
-    {HttpCall::release, HttpMethod::post, "/v1/release"},
-    {HttpCall::fence, HttpMethod::get, "/v1/fence"},
-    {HttpCall::semaphore_acquire, HttpMethod::post, "/v1/semaphores/acquire"},
-    {HttpCall::semaphore_renew, HttpMethod::post, "/v1/semaphores/renew"},
-    {HttpCall::semaphore_release, HttpMethod::post, "/v1/semaphores/release"},
-    {HttpCall::publish, HttpMethod::post, "/v1/signals/{channel}"},
-    {HttpCall::listen, HttpMethod::get, "/v1/signals"},
-    {HttpCall::stats, HttpMethod::get, "/v1/stats"},
-    {HttpCall::locks, HttpMethod::get, "/v1/locks"},
-    {HttpCall::overview, HttpMethod::get, "/v1/overview"},
-    {HttpCall::events, HttpMethod::get, "/v1/events"},
-    {HttpCall::openapi, HttpMethod::get, "/v1/openapi.json"},
-    {HttpCall::live, HttpMethod::get, "/healthz"},
-    {HttpCall::live, HttpMethod::get, "/livez"},
-    {HttpCall::live, HttpMethod::get, "/health"},
-    {HttpCall::ready, HttpMethod::get, "/readyz"},
-    {HttpCall::ready, HttpMethod::get, "/ready"},
-    {HttpCall::leader, HttpMethod::get, "/leader"},
-    {HttpCall::metrics, HttpMethod::get, "/metrics"},
+    {HttpCall::acquire, HttpMethod::post, "/v1/acquire", Right::lock},
+    {HttpCall::renew, HttpMethod::post, "/v1/renew", Right::lock},
+    {HttpCall::release, HttpMethod::post, "/v1/release", Right::lock},
+    {HttpCall::fence, HttpMethod::get, "/v1/fence", Right::read_or_lock},
+    {HttpCall::semaphore_acquire, HttpMethod::post, "/v1/semaphores/acquire", Right::lock},
+    {HttpCall::semaphore_renew, HttpMethod::post, "/v1/semaphores/renew", Right::lock},
+    {HttpCall::semaphore_release, HttpMethod::post, "/v1/semaphores/release", Right::lock},
+    {HttpCall::publish, HttpMethod::post, "/v1/signals/{channel}", Right::signal},
+    {HttpCall::listen, HttpMethod::get, "/v1/signals", Right::signal},
+    {HttpCall::stats, HttpMethod::get, "/v1/stats", Right::read},
+    {HttpCall::locks, HttpMethod::get, "/v1/locks", Right::read},
+    {HttpCall::overview, HttpMethod::get, "/v1/overview", Right::read},
+    {HttpCall::events, HttpMethod::get, "/v1/events", Right::read},
+    {HttpCall::openapi, HttpMethod::get, "/v1/openapi.json", Right::none},
+    {HttpCall::live, HttpMethod::get, "/healthz", Right::none},
+    {HttpCall::live, HttpMethod::get, "/livez", Right::none},
+    {HttpCall::live, HttpMethod::get, "/health", Right::none},
+    {HttpCall::ready, HttpMethod::get, "/readyz", Right::none},
+    {HttpCall::ready, HttpMethod::get, "/ready", Right::none},
+    {HttpCall::leader, HttpMethod::get, "/leader", Right::none},
+    {HttpCall::metrics, HttpMethod::get, "/metrics", Right::read},
 });
 
 struct RouteMatch {

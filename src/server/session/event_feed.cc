@@ -18,7 +18,12 @@ std::string_view event_name(Type type) {
     case Type::released: return "released";
     case Type::expired: return "expired";
     case Type::disconnected: return "disconnected";
+    case Type::revoked: return "revoked";
     case Type::gave_up: return "gave_up";
+    case Type::refused: return "refused";
+    case Type::slow_wait: return "slow_wait";
+    case Type::slow_hold: return "slow_hold";
+    case Type::resized: return "resized";
   }
   return "";
 }

@@ -261,7 +261,7 @@ void HttpSession::refuse_draining(std::string& out) {
 // here by another name.
 bool HttpSession::is_allowed_host(std::string_view host) const {
   const Options& options = context_.options;
-  if (options.demands_proof() || !(at_loopback_ || options.http_is_protected())) return true;
+  if (options.demands_proof() || !(peer_.at_loopback || options.http_is_protected())) return true;
   if (host.empty() || is_own_name(host)) return true;  // HTTP/1.0, which no browser speaks
   const auto& allowed = options.http_allow_host;
   return std::any_of(allowed.begin(), allowed.end(), [&](const std::string& name) {

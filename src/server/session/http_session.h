@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "protocol/http/http_request.h"
 #include "protocol/http/reply.h"
@@ -25,11 +26,8 @@ namespace lockd {
 
 class HttpSession final : public ServerSession {
  public:
-  // `at_loopback`: it came to an address that only this machine reaches.
-  HttpSession(SessionContext& context, SessionId id, bool at_loopback = false)
-      : ServerSession(context, id),
-        at_loopback_(at_loopback),
-        has_shown_token_(!context.tokens.are_used()) {}
+  HttpSession(SessionContext& context, SessionId id, Peer peer = {})
+      : ServerSession(context, id, std::move(peer)), has_shown_token_(!context.tokens.are_used()) {}
 
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
@@ -143,7 +141,6 @@ class HttpSession final : public ServerSession {
   std::string_view report_type() const;
   ReplyHead head(int status, std::string_view type, std::string_view fields);
 
-  const bool at_loopback_;
   std::unique_ptr<Incoming> incoming_;  // while a request is being received
   std::uint64_t requests_ = 0;
   State state_ = State::listening;

@@ -14,8 +14,8 @@ constexpr std::size_t kHeldSignalsMax = 1024 * 1024;
 
 }  // namespace
 
-LineSession::LineSession(SessionContext& context, SessionId id)
-    : ServerSession(context, id),
+LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
+    : ServerSession(context, id, std::move(peer)),
       phase_(context.tokens.are_used() ? Phase::before_auth : Phase::open) {}
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {

@@ -15,7 +15,7 @@ namespace lockd {
 
 class LineSession final : public ServerSession {
  public:
-  LineSession(SessionContext& context, SessionId id);
+  LineSession(SessionContext& context, SessionId id, Peer peer = {});
 
   std::size_t take_in(std::string_view unread, std::string& out) override;
 

@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/secret.h"
 #include "lockd/batch.h"
@@ -23,6 +24,7 @@
 #include "server/buffer_budget.h"
 #include "server/reports/report_queue.h"
 #include "server/session/event_feed.h"
+#include "server/session/peer.h"
 #include "server/settings/options.h"
 #include "server/worker_stats.h"
 
@@ -160,9 +162,11 @@ class ServerSession {
   // The rule that was broken last.
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
+  const Peer& peer() const { return peer_; }
 
  protected:
-  ServerSession(SessionContext& context, SessionId id) : context_(context), session_{.id = id} {}
+  ServerSession(SessionContext& context, SessionId id, Peer peer)
+      : context_(context), session_{.id = id}, peer_(std::move(peer)) {}
 
   void note(Violation violation) {
     violation_ = violation;
@@ -179,6 +183,7 @@ class ServerSession {
 
   SessionContext& context_;
   Session session_;
+  const Peer peer_;
   Wait wait_;
   Unpublished unpublished_;
   Fate fate_ = Fate::open;
