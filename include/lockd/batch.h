@@ -105,8 +105,8 @@ class Batch {
  private:
   template <typename Look>
   bool any_shard(const Session& session, Look look);
-  template <typename Operation>
-  Answer take(std::string_view key, const Holder& holder, Operation operation);
+  template <typename Request, typename Operation>
+  Answer take(const Request& request, Operation operation);
 
   detail::EngineCore& core_;
   detail::Turn turn_;

@@ -53,6 +53,14 @@ struct EngineOptions {
   Duration idle_max = std::chrono::seconds(60);  // a key that nobody uses is forgotten after this
   Duration gc_interval = std::chrono::seconds(5);     // how often that is looked after
   Duration sweep_interval = std::chrono::seconds(1);  // the longest sleep between deadlines
+  // How often it is looked for what lasts longest: see ages(). Zero is never.
+  Duration age_interval{};
+  // A wait, and a hold, that is so old is slow, and recorded once: zero is never. It is noticed
+  // when ages are looked at.
+  Duration slow_wait{};
+  Duration slow_hold{};
+  // How many bytes of what happened are kept, for history(); 0 is none. Little is rounded up.
+  std::size_t history_size = 0;
 
   Clock* clock = nullptr;        // null: the system's; else it outlives the engine
   Journal* journal = nullptr;    // null: nothing is kept; else it outlives the engine
@@ -135,6 +143,35 @@ struct ListPlace {
   friend bool operator==(const ListPlace&, const ListPlace&) = default;
 };
 
+// Which of what happened: all that is given must match.
+struct HistoryQuery {
+  std::string key{};     // empty: any, as of the texts below
+  std::string holder{};  // a name, or "tcp:<session>"
+  std::string client{};  // the name that it gave itself
+  SessionId session = 0;
+  std::optional<KeyEvent::Type> type{};
+  Time since{};
+  std::vector<std::string> prefixes{};  // the key begins with one of these; none: any key
+  std::size_t events_max = 100;
+};
+
+// What lasts longest: see Engine::ages(). A key that is empty: there is none.
+struct Ages {
+  struct Of {
+    Kind kind = Kind::lock;
+    std::string key{};
+    Duration age{};
+  };
+  struct Queue {
+    Kind kind = Kind::lock;
+    std::string key{};
+    std::uint32_t waiters = 0;
+  };
+  Of oldest_wait{};
+  Of oldest_hold{};
+  Queue longest_queue{};
+};
+
 namespace detail {
 class EngineCore;
 }
@@ -187,6 +224,16 @@ class Engine {
 
   // What was done and what there is, summed over the shards one by one.
   Stats stats() const;
+
+  // Calls `visit` for the latest of what happened and is still kept, the latest first, if it
+  // matches. No lock is held during the calls, and none for longer than it takes to copy 64 KiB.
+  // What was visited rests on the returned position.
+  Position history(const HistoryQuery& query,
+                   const std::function<void(const KeyEvent&)>& visit) const;
+
+  // The oldest wait and hold and the longest queue, as the sweeper last found them: it looks at
+  // all that there is once in age_interval, at 65,536 keys and waiters or an eighth of them then.
+  Ages ages() const;
 
   // Looks at everything that is kept, shard by shard: the name of an invariant that is broken and
   // what breaks it, or an empty string. For tests: it takes as long as there is much.

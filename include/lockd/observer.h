@@ -62,9 +62,10 @@ struct KeyEvent {
 
 class Observer {
  public:
-  // Whether anybody looks; nobody does at first, and then nothing is collected. Any thread may say
-  // so. Each shard notices with its next operation: a listing that begins after look(true), and
-  // what occurs from then on, together leave nothing out; what is in the listing may be told again.
+  // Whether anybody looks; nobody does at first, and then only what is rare is collected: expired,
+  // revoked, slow_wait, slow_hold, resized. Any thread may say so. Each shard notices with its next
+  // operation: a listing that begins after look(true), and what occurs from then on, together leave
+  // nothing out; what is in the listing may be told again.
   void look(bool on) noexcept { looking_.store(on, std::memory_order_relaxed); }
   bool is_looking() const noexcept { return looking_.load(std::memory_order_relaxed); }
 

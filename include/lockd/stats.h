@@ -32,6 +32,9 @@ struct Stats {
     std::uint64_t limit_mismatch = 0;
   } refusals{};
 
+  // Occurrences that the history lacks: too many of their kind in one second.
+  std::uint64_t history_dropped = 0;
+
   // Now.
   std::uint64_t locks_held = 0;
   std::uint64_t semaphore_holders = 0;

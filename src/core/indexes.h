@@ -87,6 +87,8 @@ class WaiterSlots {
   Waiter* find(std::uint32_t slot) const { return slot < slots_.size() ? slots_[slot] : nullptr; }
 
   std::size_t size() const { return slots_.size() - free_.size(); }
+  // Every slot is below this.
+  std::size_t slots() const { return slots_.size(); }
 
  private:
   std::vector<Waiter*> slots_;

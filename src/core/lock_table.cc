@@ -35,6 +35,19 @@ struct Due {
   std::uint32_t slot;
 };
 
+// A session says who it is; of a name the request does.
+Whom whom_of(const Holder& holder) {
+  const Session* const session = holder.session();
+  if (session == nullptr || session->client == nullptr) return {holder};
+  const ClientIdentity& client = *session->client;
+  return {holder, client.name, client.peer, client.note};
+}
+Whom whom_of(const EnqueueRequest& request) { return whom_of(request.holder); }
+Whom whom_of(const AcquireRequest& request) {
+  if (request.holder.is_secret()) return whom_of(request.holder);
+  return {.holder = request.holder, .peer = request.peer, .note = request.note};
+}
+
 void fill_in(const Semaphore& semaphore, Conflict* conflict) {
   if (conflict == nullptr || semaphore.holds.empty()) return;
   const Hold& latest = *semaphore.holds.back();
@@ -109,8 +122,8 @@ Outcome LockTable::no_place(const Semaphore& semaphore, const AcquireRequest& re
                             const Listener* listener) {
   if (request.wait == Duration::zero()) return stats_.refused(Outcome::held);
   if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
-  if (queue_is_full(semaphore)) return stats_.refused(Outcome::max_waiters);
-  return admit(request.holder);
+  if (queue_is_full(semaphore)) return refuse(request, &semaphore, Outcome::max_waiters);
+  return admit(request, &semaphore);
 }
 
 LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUnit spare) noexcept {
@@ -127,8 +140,8 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUni
       return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (!semaphore->idle() && !semaphore->has_room()) {
-      if (queue_is_full(*semaphore)) return {stats_.refused(Outcome::max_waiters)};
-      if (Outcome no = admit(request.holder); no != Outcome::ok) return {no};
+      if (queue_is_full(*semaphore)) return {refuse(request, semaphore, Outcome::max_waiters)};
+      if (Outcome no = admit(request, semaphore); no != Outcome::ok) return {no};
       if (lapsed != nullptr) drop(*lapsed);
       Waiter& waiter = join(*semaphore, request.holder, request.ttl);
       waiter.two_phase = true;
@@ -155,7 +168,7 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
     unit = spare ? std::move(spare) : budget_.take();
     if (!unit) return Outcome::max_keys;
   }
-  if (Outcome no = admit(request.holder); no != Outcome::ok) return no;
+  if (Outcome no = admit(request, semaphore); no != Outcome::ok) return no;
   StoredHolder holder(request.holder);
   if (semaphore == nullptr) semaphore = &create(request.kind, request.key, std::move(unit));
   semaphore->limit = request.limit;
@@ -621,7 +634,7 @@ void LockTable::remove_hold(Hold& hold) {
     delete &hold;
     return;
   }
-  hold.in_use = hold.two_phase = hold.untold = hold.renewed = false;
+  hold.in_use = hold.two_phase = hold.untold = hold.renewed = hold.slow = false;
   hold.holder = StoredHolder();
 }
 
@@ -632,10 +645,31 @@ Holder LockTable::client_of(const Hold& hold) {
 }
 
 // A unit for a hold or a place, or why there is none.
-Outcome LockTable::admit(const Holder& holder) {
-  const Outcome outcome = units_.take(holder);
-  return outcome == Outcome::ok ? outcome : stats_.refused(outcome);
+template <typename Request>
+Outcome LockTable::admit(const Request& request, const Semaphore* semaphore) {
+  const Outcome outcome = units_.take(request.holder);
+  return outcome == Outcome::ok ? outcome : refuse(request, semaphore, outcome);
 }
+
+// By a cap. Hands the reason back.
+template <typename Request>
+Outcome LockTable::refuse(const Request& request, const Semaphore* semaphore, Outcome why) {
+  record_refusal(request, semaphore, why, now_);
+  return stats_.refused(why);
+}
+
+template <typename Request>
+void LockTable::record_refusal(const Request& request, const Semaphore* semaphore, Outcome why,
+                               Time now) {
+  stats_.record_refusal({.kind = request.kind,
+                         .key = request.key,
+                         .whom = whom_of(request),
+                         .limit = request.limit,
+                         .ttl = request.ttl},
+                        semaphore, why, now);
+}
+template void LockTable::record_refusal(const AcquireRequest&, const Semaphore*, Outcome, Time);
+template void LockTable::record_refusal(const EnqueueRequest&, const Semaphore*, Outcome, Time);
 
 Duration LockTable::capped(Duration ttl) const {
   return options_.ttl_max == Duration::zero() ? ttl : std::min(ttl, options_.ttl_max);
@@ -739,9 +773,52 @@ Stats LockTable::stats() const {
   return stats;
 }
 
+// Ages.
+
+void LockTable::look_at_ages(Time now, AgeCursor& cursor, std::size_t steps,
+                             LongestLasting& found) noexcept {
+  now = std::max(now, now_);
+  if (!cursor.keys.done) {
+    return index_.walk(cursor.keys, steps, [&](Semaphore& semaphore) {
+      if (!semaphore.holds.empty()) look_at_holds(semaphore, now, found);
+    });
+  }
+  for (; steps > 0 && cursor.slot < slots_.slots(); --steps, ++cursor.slot) {
+    if (Waiter* waiter = slots_.find(cursor.slot)) look_at_wait(*waiter, now, found);
+  }
+  cursor.done = cursor.slot >= slots_.slots();
+}
+
+void LockTable::look_at_holds(Semaphore& semaphore, Time now, LongestLasting& found) {
+  const Holds& holds = semaphore.holds;
+  const Hold* oldest = holds.front();
+  for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
+    if (hold->since < oldest->since) oldest = hold;
+    const bool is_slow =
+        options_.slow_hold > Duration::zero() && hold->held_at(now) >= options_.slow_hold;
+    if (is_slow && !std::exchange(hold->slow, true)) stats_.slow(*hold, now);
+  }
+  if (oldest->since < found.hold.since) {
+    found.hold = {semaphore.kind, std::string(semaphore.key()), oldest->since};
+  }
+}
+
+void LockTable::look_at_wait(Waiter& waiter, Time now, LongestLasting& found) {
+  const Semaphore& semaphore = *waiter.semaphore;
+  const bool is_slow =
+      options_.slow_wait > Duration::zero() && now - waiter.since >= options_.slow_wait;
+  if (is_slow && !std::exchange(waiter.slow, true)) stats_.slow(waiter, now);
+  if (waiter.since < found.wait.since) {
+    found.wait = {semaphore.kind, std::string(semaphore.key()), waiter.since};
+  }
+  if (semaphore.waiters > found.queue.waiters) {
+    found.queue = {semaphore.kind, std::string(semaphore.key()), semaphore.waiters};
+  }
+}
+
 // Recovery, compaction and replication: a table from its events, and events from a table.
 
-bool LockTable::apply(const Event& event) noexcept {
+bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
   if (event.fence > kFenceMax) return false;
   raise_fence(event.fence);
   if (event.type == Event::Type::fence_floor) return true;
@@ -763,9 +840,10 @@ bool LockTable::apply(const Event& event) noexcept {
             event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
         units_.take_beyond(owner);
         hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
-        stats_.replayed_grant();
-        hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known
-        hold->renewed = true;                        // for all that is known
+        stats_.replayed_grant(*hold, at);
+        // Or of its last renewal: all that is known.
+        hold->since = at.value_or(event.expires_at - event.ttl);
+        hold->renewed = true;  // for all that is known
       }
       replayed_ = hold;
       [[fallthrough]];
@@ -777,8 +855,8 @@ bool LockTable::apply(const Event& event) noexcept {
       return true;
     case Event::Type::ended:
       if (hold == nullptr) return true;
+      stats_.replayed_end(*hold, event.cause, at);
       remove_hold(*hold);
-      stats_.replayed_end();
       if (semaphore->idle()) {
         forget(*semaphore);
         budget_.give_back();

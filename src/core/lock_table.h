@@ -28,6 +28,7 @@
 // Not thread-safe: see Shard.
 #pragma once
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
@@ -35,6 +36,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/history.h"
 #include "core/hold_budget.h"
 #include "core/indexes.h"
 #include "core/key_budget.h"
@@ -53,6 +55,13 @@ struct TableOptions {
   Fence last_fence = 0;           // the first grant gets the next one
   HashKey hash_key{};
   bool events = true;  // false: nobody reads them
+  // What is kept of what happened, in bytes; 0 is nothing.
+  std::size_t history_size = 0;
+  bool tells_rare = false;        // key_events have what is rare, also while nobody looks
+  RateLimit* refusals = nullptr;  // of those that are recorded, over all tables; null: none
+  // A wait, and a hold, that is as old as this is slow; zero: none is.
+  Duration slow_wait{};
+  Duration slow_hold{};
 };
 
 // What operations caused, beyond their answers.
@@ -68,6 +77,30 @@ struct Effects {
     key_events.clear();
     earliest = Time::never();
   }
+};
+
+// What lasts longest, of what was looked at.
+struct LongestLasting {
+  struct Of {
+    Kind kind = Kind::lock;
+    std::string key{};  // empty: there is none
+    Time since = Time::never();
+  };
+  struct Queue {
+    Kind kind = Kind::lock;
+    std::string key{};
+    std::uint32_t waiters = 0;
+  };
+  Of wait{};
+  Of hold{};
+  Queue queue{};
+};
+
+// Where look_at_ages() is. Starts at the beginning.
+struct AgeCursor {
+  Cursor keys{};
+  std::uint32_t slot = 0;  // of the waiters, which come behind the keys
+  bool done = false;
 };
 
 class LockTable {
@@ -164,8 +197,9 @@ class LockTable {
   void end_waits(Cursor& cursor, Outcome why) noexcept;
 
   // Takes over what a journal tells. Idempotent; no effects. Events of holds that are not there are
-  // ignored. False if it contradicts what is there: the journal is not to be trusted.
-  bool apply(const Event& event) noexcept;
+  // ignored. False if it contradicts what is there: the journal is not to be trusted. `at`, if
+  // given, is when it was told, and the history has it then; without, it is a recovery.
+  bool apply(const Event& event, std::optional<Time> at = {}) noexcept;
   // Every lease begins anew at `now`: deadlines have counted from the telling. No effects.
   void restart_leases(Time now) noexcept;
   // No grant will have a fence up to and including this one.
@@ -179,12 +213,23 @@ class LockTable {
     index_.walk(cursor, keys_max, [&](const Semaphore& s) { visit(s); });
   }
 
+  // Looks at the next few keys and waiters, about `steps`, for what lasts longest; and records
+  // what has become slow, once each. A key is looked at whole.
+  void look_at_ages(Time now, AgeCursor& cursor, std::size_t steps, LongestLasting& found) noexcept;
+
   // What the calls since the last clear() have caused. The views in it live until the next call.
   Effects& effects() { return effects_; }
 
   // Whether key_events are recorded.
   void observe(bool on) { stats_.observe(on); }
   Stats stats() const;
+  const History& history() const { return stats_.history(); }
+  // The engine has no key for the request: the last word, where acquire() and enqueue() answer
+  // max_keys whenever this table finds none.
+  template <typename Request>  // AcquireRequest or EnqueueRequest
+  void record_max_keys(Time now, const Request& request) noexcept {
+    record_refusal(request, nullptr, Outcome::max_keys, std::max(now, now_));
+  }
 
   std::size_t keys() const { return index_.size(); }
   std::size_t waiters() const { return slots_.size(); }
@@ -215,7 +260,12 @@ class LockTable {
   void mark(Hold& hold, bool untold);
   void remove_hold(Hold& hold);
   static Holder client_of(const Hold& hold);
-  Outcome admit(const Holder& holder);
+  template <typename Request>
+  Outcome admit(const Request& request, const Semaphore* semaphore);
+  template <typename Request>
+  Outcome refuse(const Request& request, const Semaphore* semaphore, Outcome why);
+  template <typename Request>
+  void record_refusal(const Request& request, const Semaphore* semaphore, Outcome why, Time now);
   Duration capped(Duration ttl) const;
   Hold& grant(Semaphore& semaphore, StoredHolder holder, Duration ttl);
   template <typename Request>
@@ -225,6 +275,10 @@ class LockTable {
   static Grant grant_of(const Hold& hold);
   static Event granted(const Hold& hold);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
+
+  // Ages.
+  void look_at_holds(Semaphore& semaphore, Time now, LongestLasting& found);
+  void look_at_wait(Waiter& waiter, Time now, LongestLasting& found);
 
   // Queues.
   bool queue_is_full(const Semaphore& semaphore) const;
@@ -250,7 +304,8 @@ class LockTable {
   Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
   Effects effects_;
-  TableStats stats_{effects_.key_events};
+  TableStats stats_{effects_.key_events,
+                    {options_.history_size, options_.tells_rare, options_.refusals}};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of
   std::uint64_t idlings_ = 0;
   std::uint64_t idle_keys_ = 0;

@@ -100,6 +100,7 @@ struct Hold : Timer {
   bool two_phase = false;  // its session has an Enqueued for it
   bool untold = false;     // granted to a place in the queue that nobody has awaited yet
   bool renewed = false;    // its lease was moved since the grant, or may have been
+  bool slow = false;       // it was found to be, and that is recorded
   Semaphore* const semaphore;
   ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
   ListHook<Hold> session_peers;
@@ -114,6 +115,7 @@ struct Waiter : Timer {
   Waiter() : Timer(What::wait) {}
 
   bool two_phase = false;  // its session has an Enqueued for it
+  bool slow = false;       // it was found to be, and that is recorded
   std::uint32_t slot = 0;
   Semaphore* semaphore = nullptr;
   ListHook<Waiter> peers;

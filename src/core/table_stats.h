@@ -1,4 +1,5 @@
-// What people hear of a table: stats always, key_events while somebody looks.
+// What people hear of a table: stats always, its history if one is kept, key_events while somebody
+// looks.
 //
 // The events of the journal are as few as rebuild the table, and are LockTable's; nothing here is
 // ever read by the rules. What is counted on the way of every request is inline.
@@ -6,8 +7,11 @@
 // Not thread-safe.
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
+#include "core/history.h"
 #include "core/semaphore.h"
 #include "lockd/journal.h"
 #include "lockd/observer.h"
@@ -17,10 +21,23 @@ namespace lockd {
 
 class alignas(64) TableStats {
  public:
+  struct Recording {
+    std::size_t history_size = 0;   // in bytes; 0: none is kept
+    bool tells_rare = false;        // key_events have what is rare, also while nobody looks
+    RateLimit* refusals = nullptr;  // of those that are recorded; null: none. Outlives this
+  };
   // Occurrences are added to `key_events`, which outlives this.
-  explicit TableStats(std::vector<KeyEvent>& key_events) : events_(key_events) {}
+  TableStats(std::vector<KeyEvent>& key_events, const Recording& recording)
+      : events_(key_events),
+        recorded_(recording.history_size > 0),
+        tells_rare_(recording.tells_rare),
+        refusals_(recording.refusals),
+        history_(recording.history_size) {}
 
-  void observe(bool on) { observed_ = on; }
+  void observe(bool on) {
+    observed_ = on;
+    recorded_ = on || history_.is_kept();
+  }
 
   // How many wait now, to be counted up and down.
   std::uint64_t& waiters(Kind kind) {
@@ -30,13 +47,13 @@ class alignas(64) TableStats {
   // What happens. What it begins is there already, and what it ends still is.
   void granted_at_once(const Hold& hold, Time now) {
     ++stats_.grants;
-    if (observed_) record_grant(hold, nullptr, now);
+    if (recorded_) record_grant(hold, nullptr, now);
   }
   void granted_from_queue(const Hold& hold, const Waiter& waiter, Time now) {
     ++stats_.grants;
     ++stats_.contended;
     stats_.wait_time.add(now - waiter.since);
-    if (observed_) record_grant(hold, &waiter, now);
+    if (recorded_) record_grant(hold, &waiter, now);
   }
   void renewed() { ++stats_.renewals; }
   void ended(const Hold& hold, EndCause cause, Time now) {
@@ -49,34 +66,54 @@ class alignas(64) TableStats {
         stats_.expiry_lag.add(now - hold.deadline);
         break;
     }
-    if (observed_) record_end(hold, cause, now);
+    if (recorded_ || tells_rare_) record_end(hold, cause, now);
   }
   void queued(const Waiter& waiter) {
     ++stats_.queued;
-    if (observed_) record_queued(waiter);
+    if (recorded_) record_queued(waiter);
   }
   void gave_up(const Waiter& waiter, Outcome why, Time now);
   Outcome refused(Outcome why);  // hands the reason back
+  // Of a cap, for who asked for what: recorded, if not too many are. The key may not be there.
+  struct Refused {
+    Kind kind;
+    std::string_view key;
+    Whom whom;
+    std::uint32_t limit;
+    Duration ttl;
+  };
+  void record_refusal(const Refused& refused, const Semaphore* semaphore, Outcome why, Time now);
+  // It has passed the age that is slow.
+  void slow(const Hold& hold, Time now);
+  void slow(const Waiter& waiter, Time now);
 
-  // A hold that a journal tells of, or its end. Nothing that happened here.
-  void replayed_grant() { ++replayed_; }
-  void replayed_end() { --replayed_; }
+  // A hold that a journal tells of, or its end. Nothing that happened here: it is not counted. It
+  // goes into the history if this server hears of it as it happens, `at` this time.
+  void replayed_grant(const Hold& hold, std::optional<Time> at);
+  void replayed_end(const Hold& hold, EndCause cause, std::optional<Time> at);
 
   // How many hold anything now.
   std::uint64_t holders() const {
     return replayed_ + stats_.grants - (stats_.releases + stats_.expiries + stats_.disconnects);
   }
   const Stats& stats() const { return stats_; }
+  const History& history() const { return history_; }
 
  private:
+  void record(const Occurrence& facts, std::string_view key, const Whom& whom,
+              const Order& order = {});
   void record_grant(const Hold& hold, const Waiter* waiter, Time now);
   void record_end(const Hold& hold, EndCause cause, Time now);
   void record_queued(const Waiter& waiter);
 
   std::vector<KeyEvent>& events_;
+  bool recorded_;  // it is observed, or a history is kept
   bool observed_ = false;
+  const bool tells_rare_;
   Stats stats_;                 // what every request counts comes first, on one line with the flag
   std::uint64_t replayed_ = 0;  // grants less ends; modulo 2^64, as what is taken from it
+  RateLimit* const refusals_;
+  History history_;
 };
 
 }  // namespace lockd

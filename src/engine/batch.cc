@@ -20,11 +20,12 @@ Batch::~Batch() {
 
 // Executes what may need a new key, and finds it a unit among the idle keys, of any shard, when the
 // budget has none left. No two shards are ever locked at once.
-template <typename Operation>
-Answer Batch::take(std::string_view key, const Holder& holder, Operation operation) {
+template <typename Request, typename Operation>
+Answer Batch::take(const Request& request, Operation operation) {
   if (core_.has_no_room(AsksFor::grant)) return {Outcome::storage};
-  const EngineCore::Place place = core_.place_of(key);
-  if (Session* session = holder.session()) session->shards |= std::uint64_t{1} << place.number;
+  const EngineCore::Place place = core_.place_of(request.key);
+  if (Session* session = request.holder.session())
+    session->shards |= std::uint64_t{1} << place.number;
   LockTable::Reply reply;
   KeyUnit unit;
   do {
@@ -33,23 +34,25 @@ Answer Batch::take(std::string_view key, const Holder& holder, Operation operati
     reply.outcome = core_.refusal(AsksFor::grant);
     if (reply.outcome == Outcome::ok) reply = operation(*table, at, std::move(unit));
   } while (reply.outcome == Outcome::max_keys && (unit = core_.find_unit()));
-  if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
+  if (reply.outcome == Outcome::max_keys) {
+    core_.count_max_keys_refusal();
+    Shard::Access(place.shard, turn_)->record_max_keys(core_.time(), request);
+  }
   return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, place.number}};
 }
 
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,
                       Conflict* conflict) {
-  Answer answer =
-      take(request.key, request.holder, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
-        return table.acquire(at, request, listener, id, std::move(unit), conflict);
-      });
+  Answer answer = take(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+    return table.acquire(at, request, listener, id, std::move(unit), conflict);
+  });
   answer.wait.listener = listener;
   answer.wait.id = id;
   return answer;
 }
 
 Answer Batch::enqueue(const EnqueueRequest& request) {
-  return take(request.key, request.holder, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+  return take(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
     return table.enqueue(at, request, std::move(unit));
   });
 }

@@ -121,6 +121,11 @@ Position Engine::list_some(ListPlace& place, std::size_t keys_max,
 }
 
 Stats Engine::stats() const { return core_->stats(); }
+Position Engine::history(const HistoryQuery& query,
+                         const std::function<void(const KeyEvent&)>& visit) const {
+  return core_->history(query, visit);
+}
+Ages Engine::ages() const { return core_->ages(); }
 std::string Engine::check() const { return core_->check(); }
 
 void Engine::close() { core_->close(); }

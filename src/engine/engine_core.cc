@@ -7,11 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "engine/history_reading.h"
+
 namespace lockd::detail {
 namespace {
 
 // How much is copied under one hold of a shard's lock.
 constexpr std::size_t kEntriesPerHold = kEntriesMax;
+
+// How much of the look at ages is done between two looks at what is due, and in one interval.
+constexpr std::size_t kAgeHoldsPerSweep = 16;
+constexpr std::size_t kAgeStepsMin = 64 * 1024;
+constexpr std::size_t kAgeIntervalsPerPass = 8;
 
 // How often to look for an idle key while others keep taking them.
 constexpr int kPassesMax = 1000;
@@ -29,6 +36,9 @@ void check_options(const EngineOptions& options) {
   require(options.idle_max >= Duration::zero(), "idle_max must not be negative");
   require(options.gc_interval > Duration::zero(), "gc_interval must be more than zero");
   require(options.sweep_interval > Duration::zero(), "sweep_interval must be more than zero");
+  require(options.age_interval >= Duration::zero(), "age_interval must not be negative");
+  require(options.slow_wait >= Duration::zero(), "slow_wait must not be negative");
+  require(options.slow_hold >= Duration::zero(), "slow_hold must not be negative");
 }
 
 bool has_room(Journal::State state, EngineCore::AsksFor what) {
@@ -66,6 +76,11 @@ EngineCore::EngineCore(const EngineOptions& options)
       .last_fence = journal_ == nullptr ? fence_from_clock(now) : 0,
       .hash_key = hash_key_,
       .events = journal_ != nullptr,
+      .history_size = (options.history_size + options.shards - 1) / options.shards,
+      .tells_rare = options.observer != nullptr,
+      .refusals = &refusals_,
+      .slow_wait = options.slow_wait,
+      .slow_hold = options.slow_hold,
   };
   for (std::uint32_t i = 0; i < options.shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(table, budget_, holds_, journal_, options.observer));
@@ -174,7 +189,8 @@ Time EngineCore::sweep_some() {
   if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed) && forget_some_idle(now)) {
     next_gc_ns_.store((now + options_.gc_interval).ns, std::memory_order_relaxed);
   }
-  return std::min(next, Time{next_gc_ns_.load(std::memory_order_relaxed)});
+  return std::min(
+      {next, Time{next_gc_ns_.load(std::memory_order_relaxed)}, look_at_some_ages(now)});
 }
 
 // Returns the earliest deadline that is left.
@@ -205,6 +221,47 @@ bool EngineCore::forget_some_idle(Time now) {
   return all;
 }
 
+// A share of it in each interval, which is all when there is little. Returns when it is needed
+// next.
+Time EngineCore::look_at_some_ages(Time now) {
+  if (options_.age_interval == Duration::zero()) return Time::never();
+  MutexLock lock(ages_mutex_);
+  if (now < next_ages_) return next_ages_;
+  if (age_steps_left_ == 0) {
+    age_steps_left_ = std::max(kAgeStepsMin, age_steps_ / kAgeIntervalsPerPass);
+  }
+  Turn turn;
+  AgePass& pass = age_pass_;
+  for (std::size_t i = 0; i < kAgeHoldsPerSweep && age_steps_left_ > 0; ++i) {
+    Shard::Access(*shards_[pass.shard], turn)
+        ->look_at_ages(now, pass.cursor, kKeysPerHold, pass.found);
+    pass.steps += kKeysPerHold;
+    age_steps_left_ -= std::min(age_steps_left_, kKeysPerHold);
+    if (!pass.cursor.done) continue;
+    pass.cursor = {};
+    if (++pass.shard < shards_.size()) continue;
+    lasting_ = std::move(pass.found);
+    age_steps_ = pass.steps;
+    pass = {};
+    age_steps_left_ = 0;
+  }
+  if (age_steps_left_ == 0) next_ages_ = now + options_.age_interval;
+  return age_steps_left_ == 0 ? next_ages_ : now;
+}
+
+Ages EngineCore::ages() {
+  const Time now = clock_.now();
+  const auto age_of = [now](const LongestLasting::Of& lasting) -> Ages::Of {
+    if (lasting.since >= now) return {lasting.kind, lasting.key, Duration::zero()};
+    return {lasting.kind, lasting.key, now - lasting.since};
+  };
+  MutexLock lock(ages_mutex_);
+  const LongestLasting::Queue& queue = lasting_.queue;
+  return {.oldest_wait = age_of(lasting_.wait),
+          .oldest_hold = age_of(lasting_.hold),
+          .longest_queue = {queue.kind, queue.key, queue.waiters}};
+}
+
 void EngineCore::close() {
   const InFlight::Call call(notifier_.in_flight());
   if (!closed_.exchange(true, std::memory_order_acq_rel)) end_waits(Outcome::closed);
@@ -232,13 +289,13 @@ void EngineCore::recover() {
   raise_fences();
 }
 
-bool EngineCore::replay(const Event& event) {
+bool EngineCore::replay(const Event& event, std::optional<Time> at) {
   largest_fence_ = std::max(largest_fence_, event.fence);
   if (event.type == Event::Type::fence_floor) {
     raise_fences();
     return true;
   }
-  return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event); });
+  return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event, at); });
 }
 
 // Keys may have been in other shards when there were more or fewer of them, or in another engine.
@@ -248,7 +305,7 @@ void EngineCore::raise_fences() {
   }
 }
 
-bool EngineCore::apply(const Event& event) { return replay(event); }
+bool EngineCore::apply(const Event& event) { return replay(event, clock_.now()); }
 
 void EngineCore::lead(Position from) {
   raise_fences();
@@ -357,6 +414,20 @@ Stats EngineCore::stats() {
   }
   sum.refusals.max_keys = max_keys_refusals_.load(std::memory_order_relaxed);
   return sum;
+}
+
+Position EngineCore::history(const HistoryQuery& query,
+                             const std::function<void(const KeyEvent&)>& visit) {
+  HistoryReading reading(query);
+  Turn turn;
+  if (query.key.empty()) {
+    for (std::uint32_t i = 0; i < shards_.size(); ++i) reading.read(*shards_[i], i, turn);
+  } else {
+    const Place place = place_of(query.key);
+    reading.read(place.shard, place.number, turn);
+  }
+  reading.tell(visit);
+  return turn.position;
 }
 
 std::string EngineCore::check() {

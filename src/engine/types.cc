@@ -63,6 +63,7 @@ Stats& Stats::operator+=(const Stats& other) noexcept {
   refusals.max_waiters += other.refusals.max_waiters;
   refusals.max_holds += other.refusals.max_holds;
   refusals.limit_mismatch += other.refusals.limit_mismatch;
+  history_dropped += other.history_dropped;
   locks_held += other.locks_held;
   semaphore_holders += other.semaphore_holders;
   lock_waiters += other.lock_waiters;

@@ -1,0 +1,182 @@
+#include "core/history.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/coding.h"
+
+namespace lockd {
+namespace {
+
+constexpr unsigned kCountBits = 16;
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+
+// What a ring loses at once is one of so many parts of it, or no more than is copied under a lock
+// in a few microseconds.
+constexpr std::size_t kBlocks = 16;
+constexpr std::size_t kBlockMax = 64 * 1024;
+
+char* put(char* to, std::string_view text) { return to + text.copy(to, text.size()); }
+
+// At most kTextMax bytes of it, whole characters.
+std::string_view cut(std::string_view text) {
+  if (text.size() <= HistoryRing::kTextMax) return text;
+  std::size_t size = HistoryRing::kTextMax;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+using Texts = std::array<std::string_view, 5>;
+
+// None take nothing.
+std::size_t size_of(const Texts& texts) {
+  std::size_t size = 0;
+  for (const std::string_view text : texts) size += text.size();
+  return size == 0 ? 0 : size + 2 * texts.size();
+}
+
+char* put_sized(char* to, std::string_view text) {
+  store(to, static_cast<std::uint16_t>(text.size()));
+  return put(to + 2, text);
+}
+
+std::string_view get(const char*& from, std::size_t size) {
+  const std::string_view text(from, size);
+  from += size;
+  return text;
+}
+
+std::string_view get_sized(const char*& from) {
+  const auto size = load<std::uint16_t>(from);
+  from += 2;
+  return get(from, size);
+}
+
+}  // namespace
+
+bool RateLimit::admit(Time now) noexcept {
+  std::uint64_t seen = seen_.load(std::memory_order_relaxed);
+  std::uint64_t next = 0;
+  do {
+    const std::uint64_t second = std::max(seen >> kCountBits, now.ns / kNsPerSecond);
+    const bool is_new = second > seen >> kCountBits;
+    const std::uint64_t count = is_new ? 0 : seen & ((1U << kCountBits) - 1);
+    if (count >= per_second_) return false;
+    next = second << kCountBits | (count + 1);
+  } while (!seen_.compare_exchange_weak(seen, next, std::memory_order_relaxed));
+  return true;
+}
+
+HistoryRing::HistoryRing(std::size_t capacity) {
+  if (capacity == 0) return;
+  block_ = std::clamp(capacity / kBlocks, kEntryMax, kBlockMax);
+  sizes_.resize(std::max<std::size_t>(capacity / block_, 2));
+  bytes_ = std::make_unique_for_overwrite<char[]>(block_ * sizes_.size());
+  next_ = start_of(0);
+  block_end_ = next_ + block_;
+}
+
+void HistoryRing::begin_block() {
+  sizes_[newest_ % sizes_.size()] = static_cast<std::uint32_t>(next_ - start_of(newest_));
+  next_ = start_of(++newest_);
+  block_end_ = next_ + block_;
+}
+
+bool HistoryRing::copy(std::uint64_t number, std::string& bytes) const {
+  if (sizes_.empty() || number > newest_ || newest_ - number >= sizes_.size()) return false;
+  const char* const start = start_of(number);
+  const std::size_t size =
+      number == newest_ ? static_cast<std::size_t>(next_ - start) : sizes_[number % sizes_.size()];
+  bytes.assign(start, size);
+  return true;
+}
+
+History::History(std::size_t capacity)
+    : is_kept_(capacity > 0),
+      rings_{HistoryRing(capacity - capacity / 5), HistoryRing(capacity / 20 * 3),
+             HistoryRing(capacity / 20)} {}
+
+void History::add(Occurrence facts, std::string_view key, const Whom& whom,
+                  const Order& order) noexcept {
+  const std::string_view name = whom.holder.name();
+  const Texts texts{cut(whom.name), cut(whom.peer), cut(whom.note), cut(order.reason),
+                    cut(order.by)};
+  const std::size_t texts_size = size_of(texts);
+  facts.is_session = whom.holder.is_secret();
+  const std::size_t size = sizeof(facts) + key.size() + texts_size +
+                           (facts.is_session ? sizeof(SessionId) : name.size());
+  facts.key_size_less_1 = static_cast<std::uint8_t>(key.size() - 1);
+  facts.holder_size = static_cast<std::uint16_t>(name.size());
+  facts.size = static_cast<std::uint16_t>(size);
+  facts.has_texts = texts_size > 0;
+  facts.number = ++last_number_;
+
+  char* to = rings_[static_cast<std::size_t>(sort_of(facts.type))].make_room(size);
+  std::memcpy(to, &facts, sizeof(facts));
+  to = put(to + sizeof(facts), key);
+  if (facts.is_session) {
+    store(to, whom.holder.session_id());
+    to += sizeof(SessionId);
+  } else {
+    to = put(to, name);
+  }
+  if (!facts.has_texts) return;
+  for (const std::string_view text : texts) to = put_sized(to, text);
+}
+
+PastEvent::PastEvent(std::string_view bytes) {
+  std::memcpy(&facts, bytes.data(), sizeof(facts));
+  const char* from = bytes.data() + sizeof(facts);
+  key = get(from, std::size_t{facts.key_size_less_1} + 1);
+  if (facts.is_session) {
+    session = load<SessionId>(from);
+    from += sizeof(SessionId);
+  } else {
+    holder = get(from, facts.holder_size);
+  }
+  if (!facts.has_texts) return;
+  name = get_sized(from);
+  peer = get_sized(from);
+  note = get_sized(from);
+  reason = get_sized(from);
+  by = get_sized(from);
+}
+
+PastEvent::PastEvent(const Occurrence& facts, std::string_view key, const Whom& whom,
+                     const Order& order)
+    : facts(facts),
+      key(key),
+      holder(whom.holder.name()),
+      session(whom.holder.session_id()),
+      name(whom.name),
+      peer(whom.peer),
+      note(whom.note),
+      reason(order.reason),
+      by(order.by) {}
+
+KeyEvent PastEvent::event() const {
+  KeyEvent event{.type = facts.type,
+                 .kind = facts.kind,
+                 .outcome = facts.outcome,
+                 .key = key,
+                 .holder = is_session() ? "tcp:" + std::to_string(session) : std::string(holder),
+                 .session = session,
+                 .fence = facts.fence,
+                 .ttl = facts.ttl,
+                 .lasted = facts.lasted,
+                 .place = facts.place,
+                 .at = facts.at,
+                 .reason = std::string(reason),
+                 .by = std::string(by),
+                 .limit = facts.limit,
+                 .holders = facts.holders,
+                 .waiters = facts.waiters};
+  if (!name.empty() || !peer.empty() || !note.empty()) {
+    event.client = std::make_shared<const ClientIdentity>(
+        ClientIdentity{std::string(name), std::string(peer), std::string(note)});
+  }
+  return event;
+}
+
+}  // namespace lockd
