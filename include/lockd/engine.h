@@ -153,6 +153,8 @@ struct HistoryQuery {
   Time since{};
   std::vector<std::string> prefixes{};  // the key begins with one of these; none: any key
   std::size_t events_max = 100;
+
+  friend bool operator==(const HistoryQuery&, const HistoryQuery&) = default;
 };
 
 // What lasts longest: see Engine::ages(). A key that is empty: there is none.

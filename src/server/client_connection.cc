@@ -267,6 +267,10 @@ Connection::Clock::duration ClientConnection::note_failure(Connection::Clock::ti
   authentication_failed.log(now, {{"connection", std::to_string(session().id())},
                                   {"peer", address_.to_string()},
                                   {"protocol", protocol_ == Protocol::line ? "line" : "http"}});
+  worker_.history().add({.type = ServerEvent::Type::auth_failed,
+                         .client_id = session().id(),
+                         .protocol = name_of(protocol_),
+                         .peer = session().peer().address});
   return worker_.failed_attempts().add(address_, now);
 }
 

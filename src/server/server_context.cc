@@ -25,6 +25,10 @@ std::unique_ptr<ClusterJournal> join_cluster(const Options& options, OpenCluster
   return open_cluster(options);
 }
 
+// Of --history, for what is about no key: what is rare has a quarter of it in all.
+constexpr std::uint64_t kPartsOfHistory = 16;
+constexpr Duration kAgeInterval = std::chrono::seconds(1);
+
 Clock* clock_of(const ServerContext& shared) {
   if (shared.file_journal != nullptr) return &shared.file_journal->clock();
   return shared.cluster == nullptr ? nullptr : &shared.cluster->clock();
@@ -47,10 +51,15 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
               .idle_max = options.gc_max_idle,
               .gc_interval = options.gc_interval,
               .sweep_interval = options.lease_sweep_interval,
+              .age_interval = kAgeInterval,
+              .slow_wait = options.slow_wait,
+              .slow_hold = options.slow_hold,
+              .history_size = options.history - options.history / kPartsOfHistory,
               .clock = clock_of(*this),
               .journal = journal,
               .observer = &feed,
               .on_durable = std::move(on_durable)}),
+      history(options.history / kPartsOfHistory, [this] { return engine.now(); }),
       hub(options.max_subscriptions),
       admission({.connections = options.max_connections,
                  .per_address = options.max_connections_per_ip,
@@ -58,7 +67,12 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       tls(options),
       tokens(options),
       buffers(options.max_buffer_memory),
-      reports([this](const ReportRequest& request) { return make_report(*this, request); }) {}
+      reports([this](const ReportRequest& request) { return make_report(*this, request); }) {
+  const Stats recovered = engine.stats();
+  history.add({.type = ServerEvent::Type::started,
+               .keys = recovered.keys,
+               .holds = recovered.locks_held + recovered.semaphore_holders});
+}
 
 std::string_view ServerContext::why_not_ready() const {
   return lockd::why_not_ready(draining, engine);

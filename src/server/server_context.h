@@ -17,6 +17,7 @@
 #include "server/buffer_budget.h"
 #include "server/failed_attempts.h"
 #include "server/reports/report_threads.h"
+#include "server/server_history.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
 #include "server/tls_identity.h"
@@ -40,6 +41,10 @@ struct ServerContext {
   // Now and then, by any thread that does not wait for the disk: says so when it hangs. When it
   // answers again, the journal says so itself.
   void look_after_disk();
+  // How much happened that neither history has, for being too much at once.
+  std::uint64_t history_dropped() const {
+    return engine.stats().history_dropped + history.dropped();
+  }
   // Before any worker has started.
   WorkerStats& add_worker_stats();
 
@@ -51,6 +56,7 @@ struct ServerContext {
   Journal* const journal;  // whichever it is, or null
   EventFeed feed;
   Engine engine;
+  ServerHistory history;
   SignalHub hub;
   Admission admission;
   TlsIdentity tls;

@@ -70,7 +70,8 @@ HostSetup Worker::host_setup() {
           .wake = [this] { loop_.post([] {}); },  // the end of the turn does the rest
           .keeps_holds = has_journal(),
           .cluster = server_.cluster.get(),
-          .buffers = &server_.buffers};
+          .buffers = &server_.buffers,
+          .history = &server_.history};
 }
 
 void Worker::start() {
@@ -132,6 +133,7 @@ void Worker::admit(Protocol protocol, Descriptor socket,
   const bool takes = protocol == Protocol::line ? takes_line_ : takes_http_;
   if (!takes || !server_.admission.enter(protocol, address)) {
     connections_.fetch_sub(1, std::memory_order_relaxed);
+    if (takes) record_refusal(protocol, peer);
     return stats_.connections_refused.add();
   }
   stats_.connections_accepted.add();
@@ -160,6 +162,15 @@ void Worker::admit(Protocol protocol, Descriptor socket,
     host_.turn_away(started);
   }
   started.start();
+}
+
+void Worker::record_refusal(Protocol protocol, const boost::asio::ip::tcp::endpoint& peer) {
+  const std::uint32_t most = options().max_connections;
+  const bool is_full = most != 0 && server_.admission.connections() >= most;
+  server_.history.add({.type = ServerEvent::Type::refused,
+                       .protocol = name_of(protocol),
+                       .peer = text_of(peer),
+                       .reason = is_full ? "max_connections" : "max_connections_per_ip"});
 }
 
 void Worker::make_room(SessionId unproven) {

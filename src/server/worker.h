@@ -53,6 +53,7 @@ class Worker {
   Admission& admission() { return server_.admission; }
   BufferLedger& buffers() { return buffers_; }
   FailedAttempts& failed_attempts() { return server_.failed_attempts; }
+  ServerHistory& history() { return server_.history; }
   using Watched = List<ClientConnection, &ClientConnection::watched>;
   Watched& watched() { return watched_; }
   using Round = List<ClientConnection, &ClientConnection::round>;
@@ -63,6 +64,7 @@ class Worker {
  private:
   HostSetup host_setup();
   void admit(Protocol protocol, Descriptor socket, const boost::asio::ip::tcp::endpoint& peer);
+  void record_refusal(Protocol protocol, const boost::asio::ip::tcp::endpoint& peer);
   void log_protected(Protocol protocol, const boost::asio::ip::address& peer);
   void tick();
   void cut_largest();

@@ -94,6 +94,7 @@ std::string_view call_name(HttpCall call) {
     case HttpCall::stats: return "stats";
     case HttpCall::locks: return "locks";
     case HttpCall::overview: return "overview";
+    case HttpCall::history: return "history";
     case HttpCall::events: return "events";
     case HttpCall::live: return "live";
     case HttpCall::ready: return "ready";

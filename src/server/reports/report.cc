@@ -131,6 +131,7 @@ ReportPiece make_report(ServerContext& shared, const ReportRequest& report) {
   switch (report.what) {
     case ReportRequest::What::stats: return stats_report(shared)->next();
     case ReportRequest::What::keys: return key_listing(shared.engine, report.keys)->next();
+    case ReportRequest::What::history: return history_report(shared, report.history);
     case ReportRequest::What::overview: return {overview_json(shared)};
     case ReportRequest::What::metrics: return {metrics_text(shared)};
   }

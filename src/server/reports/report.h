@@ -31,6 +31,15 @@ struct KeyQuery {
   friend bool operator==(const KeyQuery&, const KeyQuery&) = default;
 };
 
+// What to tell of what happened.
+struct HistoryRequest {
+  HistoryQuery of_keys{};  // its `since` is that of below
+  std::string event{};     // its name; empty: any
+  std::int64_t since_unix_ms = 0;
+
+  friend bool operator==(const HistoryRequest&, const HistoryRequest&) = default;
+};
+
 struct ReportPiece;
 
 // The pieces of a report that are still to be made. No call visits more than kKeysPerSlice keys.
@@ -42,10 +51,11 @@ class ReportRest {
 };
 
 struct ReportRequest {
-  enum class What : std::uint8_t { stats, keys, overview, metrics };
+  enum class What : std::uint8_t { stats, keys, history, overview, metrics };
 
   What what = What::stats;
   KeyQuery keys{};
+  HistoryRequest history{};
   std::shared_ptr<ReportRest> rest{};  // not null: the next piece of a report that has begun
   bool refusable = false;              // the asker knows an answer for when too many wait
   bool may_be_gone = false;            // it has closed its side
@@ -81,6 +91,9 @@ inline constexpr std::size_t kStatsPiece = 64 * 1024;
 std::shared_ptr<ReportRest> stats_report(ServerContext& shared);
 // GET /v1/locks: keys with who holds them and who waits. Its only text is its last piece.
 std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query);
+// GET /v1/history: what happened to keys and to the server, the latest first. All that is kept may
+// have to be read for it, once.
+ReportPiece history_report(ServerContext& shared, const HistoryRequest& request);
 // GET /metrics: the counters of the whole server as Prometheus reads them. The hot path counts into
 // plain numbers of its own (Stats under a shard's lock, WorkerStats of one thread each); they are
 // summed up when somebody asks.

@@ -57,6 +57,8 @@ HoldId hold_in(RequestParams& params, Kind kind) {
 
 constexpr std::int64_t kKeysPerPageMax = 1000;
 constexpr std::int64_t kKeysPerPage = 100;
+constexpr std::int64_t kEventsMax = 1000;
+constexpr std::int64_t kEventsUsual = 100;
 
 // A line client's payload may be any bytes; JSON may not.
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -81,6 +83,7 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
     case HttpCall::listen: return listen(params, out);
     case HttpCall::locks: return list_keys(params, out);
     case HttpCall::events: return watch_events(params, out);
+    case HttpCall::history: return tell_history(params, out);
     case HttpCall::stats: return ask({.what = ReportRequest::What::stats});
     case HttpCall::overview: return ask({.what = ReportRequest::What::overview});
     case HttpCall::metrics:
@@ -336,6 +339,29 @@ void ApiCalls::watch_events(RequestParams& params, std::string& out) {
   replies_.begin_stream(out);
 }
 
+void ApiCalls::tell_history(RequestParams& params, std::string& out) {
+  HistoryRequest request;
+  HistoryQuery& query = request.of_keys;
+  query.key = params.text_if_given("key").value_or("");
+  query.holder = params.text_if_given("holder").value_or("");
+  query.client = params.text_if_given("client").value_or("");
+  query.session =
+      static_cast<SessionId>(params.number_if_given("client_id", 1, kSessionIdMax).value_or(0));
+  request.since_unix_ms = params.number_if_given("since_unix_ms", 0, kMsMax).value_or(0);
+  query.events_max = static_cast<std::size_t>(
+      params.number_if_given("limit", 1, kEventsMax).value_or(kEventsUsual));
+  request.event = params.text_if_given("event").value_or("");
+  query.type = key_event_type(request.event);
+  if (!request.event.empty() && !query.type && !server_event_type(request.event)) {
+    params.refuse("event", "must be the name of an event, such as granted or expired");
+  }
+  if (refuse_params(params, out)) return;
+  if (context_.options.history == 0) {
+    return refuse({404, "not_found", "no history is kept: see --history"}, out);
+  }
+  ask({.what = ReportRequest::What::history, .history = std::move(request)});
+}
+
 void ApiCalls::on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) {
   if (!streams_) return;
   if (missed > 0) {
@@ -348,8 +374,9 @@ void ApiCalls::on_key_event(const KeyEventJson& event, std::uint64_t missed, std
 
 void ApiCalls::ask(ReportRequest report) {
   state_ = State::reporting;
-  report.refusable =
-      report.what == ReportRequest::What::keys || report.what == ReportRequest::What::stats;
+  report.refusable = report.what == ReportRequest::What::keys ||
+                     report.what == ReportRequest::What::stats ||
+                     report.what == ReportRequest::What::history;
   context_.host.ask(session_.id(), std::move(report));
 }
 

@@ -94,6 +94,7 @@ class ApiCalls {
   // Looking.
   void list_keys(RequestParams& params, std::string& out);
   void watch_events(RequestParams& params, std::string& out);
+  void tell_history(RequestParams& params, std::string& out);
   void answer_health(HttpCall call, std::string& out);
   void ask(ReportRequest report);
 

@@ -66,6 +66,10 @@ struct KeyEventJson {
 };
 
 // `at_unix_ms` is when it happened, by the wall clock.
-KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms);
+KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms);
+
+// "granted", and back: none when there is no such event.
+std::string_view event_name(KeyEvent::Type type);
+std::optional<KeyEvent::Type> key_event_type(std::string_view name);
 
 }  // namespace lockd

@@ -23,6 +23,7 @@
 #include "server/auth_tokens.h"
 #include "server/buffer_budget.h"
 #include "server/reports/report_queue.h"
+#include "server/server_history.h"
 #include "server/session/event_feed.h"
 #include "server/session/peer.h"
 #include "server/settings/options.h"
@@ -48,6 +49,7 @@ struct HostSetup {
   bool keeps_holds = false;                 // over a restart of the server
   const ClusterJournal* cluster = nullptr;  // null: the server is on its own
   const BufferBudget* buffers = nullptr;    // of all connections; null: none is kept
+  ServerHistory* history = nullptr;         // null: none is kept
 };
 
 // What the sessions of one host share. Outlives them.

@@ -95,6 +95,9 @@ Options options_of(const Settings& settings) {
   options.wal = settings.text("wal");
   // `always` is no interval.
   options.wal_sync = config::parse_interval(settings.text("wal-sync")).value_or(Duration::zero());
+  options.history = settings.size("history");
+  options.slow_wait = settings.seconds("slow-wait");
+  options.slow_hold = settings.seconds("slow-hold");
   options.log_level = word_as<LogLevel>(
       std::to_array<std::string_view>({"trace", "debug", "info", "warn", "error"}),
       settings.text("log-level"));

@@ -280,6 +280,24 @@ constexpr auto kDurability = in_group(
              "When the log is made durable: before every reply, or at this interval."),
     }));
 
+constexpr auto kWatching = in_group(
+    "Watching",
+    std::to_array<Option>({
+        size("history", 0,
+             {.variables = {"DFLOCKD_HISTORY"},
+              .rule = "a number of bytes, or one with KiB, MiB or GiB, where 0 is off",
+              .by_default = "16MiB"},
+             "How much is kept, in memory, of what happened to keys and to the server: "
+             "GET /v1/history. A quarter of it is for what is rare. Less than 1MiB counts as "
+             "that much."),
+        time("slow-wait", {"DFLOCKD_SLOW_WAIT_S"}, kMayBeZero, "0",
+             "How long a wait in a queue may last before it is logged and recorded as slow; 0 is "
+             "off."),
+        time("slow-hold", {"DFLOCKD_SLOW_HOLD_S"}, kMayBeZero, "0",
+             "How long a lock or permit may be held before that is logged and recorded as slow; 0 "
+             "is off."),
+    }));
+
 constexpr auto kLogging = in_group(
     "Logging",
     std::to_array<Option>({
@@ -362,7 +380,7 @@ constexpr auto kActions = in_group(
     }));
 
 constexpr auto kCommon =
-    joined(kListening, kKeys, kConnections, kAccess, kDurability, kLogging, kFile);
+    joined(kListening, kKeys, kConnections, kAccess, kDurability, kWatching, kLogging, kFile);
 constexpr auto kDflockd = joined(kCommon, kActions);
 constexpr auto kDflockdHa = joined(kCommon, kCluster, kActions);
 

@@ -164,6 +164,9 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.etcd, plain.etcd);
   EXPECT_EQ(loaded.etcd_cluster, plain.etcd_cluster);
   EXPECT_EQ(loaded.etcd_detect, plain.etcd_detect);
+  EXPECT_EQ(loaded.history, plain.history);
+  EXPECT_EQ(loaded.slow_wait, plain.slow_wait);
+  EXPECT_EQ(loaded.slow_hold, plain.slow_hold);
   EXPECT_EQ(loaded.log_level, plain.log_level);
   EXPECT_EQ(loaded.log_format, plain.log_format);
 }

@@ -91,6 +91,11 @@ struct Options {
   std::string etcd_user{};
   std::string etcd_password_file{};
 
+  // Watching.
+  std::uint64_t history = 16 << 20;  // bytes of what happened; 0: nothing is kept
+  Duration slow_wait{};              // 0: none is slow
+  Duration slow_hold{};
+
   // Logging.
   LogLevel log_level = LogLevel::info;  // as loaded: `debug` is already in it
   LogFormat log_format = LogFormat::text;
