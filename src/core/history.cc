@@ -27,13 +27,13 @@ std::string_view cut(std::string_view text) {
   return text.substr(0, size);
 }
 
-using Texts = std::array<std::string_view, 5>;
+using More = std::array<std::string_view, 5>;
 
 // None take nothing.
-std::size_t size_of(const Texts& texts) {
+std::size_t size_of(const More& more) {
   std::size_t size = 0;
-  for (const std::string_view text : texts) size += text.size();
-  return size == 0 ? 0 : size + 2 * texts.size();
+  for (const std::string_view text : more) size += text.size();
+  return size == 0 ? 0 : size + 2 * more.size();
 }
 
 char* put_sized(char* to, std::string_view text) {
@@ -97,32 +97,31 @@ History::History(std::size_t capacity)
       rings_{HistoryRing(capacity - capacity / 5), HistoryRing(capacity / 20 * 3),
              HistoryRing(capacity / 20)} {}
 
-void History::add(Occurrence facts, std::string_view key, const Whom& whom,
-                  const Order& order) noexcept {
-  const std::string_view name = whom.holder.name();
-  const Texts texts{cut(whom.name), cut(whom.peer), cut(whom.note), cut(order.reason),
-                    cut(order.by)};
-  const std::size_t texts_size = size_of(texts);
-  facts.is_session = whom.holder.is_secret();
-  const std::size_t size = sizeof(facts) + key.size() + texts_size +
-                           (facts.is_session ? sizeof(SessionId) : name.size());
-  facts.key_size_less_1 = static_cast<std::uint8_t>(key.size() - 1);
+void History::add(Occurrence facts, const Texts& texts) noexcept {
+  const std::string_view name = texts.holder.name();
+  const More more{cut(texts.client.name), cut(texts.client.peer), cut(texts.client.note),
+                  cut(texts.reason), cut(texts.by)};
+  const std::size_t more_size = size_of(more);
+  facts.is_session = texts.holder.is_secret();
+  const std::size_t size = aligned(sizeof(facts) + texts.key.size() + more_size +
+                                   (facts.is_session ? sizeof(SessionId) : name.size()));
+  facts.key_size_less_1 = static_cast<std::uint8_t>(texts.key.size() - 1);
   facts.holder_size = static_cast<std::uint16_t>(name.size());
   facts.size = static_cast<std::uint16_t>(size);
-  facts.has_texts = texts_size > 0;
+  facts.has_more = more_size > 0;
   facts.number = ++last_number_;
 
-  char* to = rings_[static_cast<std::size_t>(sort_of(facts.type))].make_room(size);
-  std::memcpy(to, &facts, sizeof(facts));
-  to = put(to + sizeof(facts), key);
+  char* to = ring_of(facts.type).make_room(size);
+  ::new (to) Occurrence(facts);
+  to = put(to + sizeof(facts), texts.key);
   if (facts.is_session) {
-    store(to, whom.holder.session_id());
+    store(to, texts.holder.session_id());
     to += sizeof(SessionId);
   } else {
     to = put(to, name);
   }
-  if (!facts.has_texts) return;
-  for (const std::string_view text : texts) to = put_sized(to, text);
+  if (!facts.has_more) return;
+  for (const std::string_view text : more) to = put_sized(to, text);
 }
 
 PastEvent::PastEvent(std::string_view bytes) {
@@ -135,25 +134,22 @@ PastEvent::PastEvent(std::string_view bytes) {
   } else {
     holder = get(from, facts.holder_size);
   }
-  if (!facts.has_texts) return;
-  name = get_sized(from);
-  peer = get_sized(from);
-  note = get_sized(from);
+  if (!facts.has_more) return;
+  client.name = get_sized(from);
+  client.peer = get_sized(from);
+  client.note = get_sized(from);
   reason = get_sized(from);
   by = get_sized(from);
 }
 
-PastEvent::PastEvent(const Occurrence& facts, std::string_view key, const Whom& whom,
-                     const Order& order)
+PastEvent::PastEvent(const Occurrence& facts, const Texts& texts)
     : facts(facts),
-      key(key),
-      holder(whom.holder.name()),
-      session(whom.holder.session_id()),
-      name(whom.name),
-      peer(whom.peer),
-      note(whom.note),
-      reason(order.reason),
-      by(order.by) {}
+      key(texts.key),
+      holder(texts.holder.name()),
+      session(texts.holder.session_id()),
+      client(texts.client),
+      reason(texts.reason),
+      by(texts.by) {}
 
 KeyEvent PastEvent::event() const {
   KeyEvent event{.type = facts.type,
@@ -172,9 +168,9 @@ KeyEvent PastEvent::event() const {
                  .limit = facts.limit,
                  .holders = facts.holders,
                  .waiters = facts.waiters};
-  if (!name.empty() || !peer.empty() || !note.empty()) {
-    event.client = std::make_shared<const ClientIdentity>(
-        ClientIdentity{std::string(name), std::string(peer), std::string(note)});
+  if (!client.empty()) {
+    event.client = std::make_shared<const ClientIdentity>(ClientIdentity{
+        std::string(client.name), std::string(client.peer), std::string(client.note)});
   }
   return event;
 }

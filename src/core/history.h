@@ -15,11 +15,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/semaphore.h"
 #include "lockd/observer.h"
 #include "lockd/types.h"
 
@@ -38,21 +41,16 @@ class RateLimit {
   std::atomic<std::uint64_t> seen_{0};  // the second, and in the low bits how many were in it
 };
 
-// Who it happened to. Views: they are copied.
-struct Whom {
+// What is kept of an occurrence besides its numbers. Views: they are copied.
+struct Texts {
+  std::string_view key;
   Holder holder;
-  std::string_view name{};  // as the client calls itself
-  std::string_view peer{};
-  std::string_view note{};
-};
-
-// Why and by whom an admin had it done.
-struct Order {
-  std::string_view reason{};
+  ClientView client{};        // who the holder's client says it is
+  std::string_view reason{};  // why an admin had it done, and who that was
   std::string_view by{};
 };
 
-// What is kept of an occurrence besides its texts, as it lies in memory.
+// The numbers, as they lie in memory; the texts follow.
 struct Occurrence {
   Time at{};
   Fence fence = 0;
@@ -68,11 +66,11 @@ struct Occurrence {
 
   // Written by History.
   std::uint8_t key_size_less_1 = 0;
-  std::uint16_t size = 0;         // with its texts
+  std::uint16_t size = 0;         // with its texts, and rounded up
   std::uint16_t holder_size = 0;  // of a name; else a session's id follows
   std::uint32_t number = 0;       // tells the order of those that happened at one instant
   bool is_session = false;
-  bool has_texts = false;  // besides the key and the holder
+  bool has_more = false;  // texts than the key and the holder
 };
 static_assert(sizeof(Occurrence) == 64);
 
@@ -81,7 +79,7 @@ struct PastEvent {
   // It lies at the front of `bytes`, which begin with a whole one.
   explicit PastEvent(std::string_view bytes);
   // One that was not kept.
-  PastEvent(const Occurrence& facts, std::string_view key, const Whom& whom, const Order& order);
+  PastEvent(const Occurrence& facts, const Texts& texts);
   KeyEvent event() const;  // whose key is a view, too
 
   bool is_session() const { return holder.empty(); }
@@ -90,9 +88,7 @@ struct PastEvent {
   std::string_view key;
   std::string_view holder;  // empty: a session's
   SessionId session = 0;
-  std::string_view name;
-  std::string_view peer;
-  std::string_view note;
+  ClientView client;
   std::string_view reason;
   std::string_view by;
 };
@@ -102,19 +98,22 @@ class HistoryRing {
  public:
   // The largest occurrence: whatever is longer is cut.
   static constexpr std::size_t kTextMax = 256;
+  static constexpr std::size_t kAlignment = alignof(Occurrence);
   static constexpr std::size_t kEntryMax =
-      sizeof(Occurrence) + kKeySizeMax + kHolderSizeMax + 5 * (2 + kTextMax);
+      sizeof(Occurrence) + kKeySizeMax + kHolderSizeMax + 5 * (2 + kTextMax) + kAlignment;
 
   // Of about `capacity` bytes, and at least two blocks; 0: it keeps nothing, and make_room() must
   // not be called.
   explicit HistoryRing(std::size_t capacity);
 
-  // Where so many bytes, at most kEntryMax, are to be written.
+  // Where so many bytes are to be written: at most kEntryMax, and a multiple of kAlignment.
   char* make_room(std::size_t size) {
     if (static_cast<std::size_t>(block_end_ - next_) < size) begin_block();
     char* const room = next_;
     next_ += size;
-    __builtin_prefetch(next_ + kLookAhead, 1);
+    // Between two occurrences other shards have had theirs: what comes next is fetched in time.
+    __builtin_prefetch(next_ + 64, 1);
+    __builtin_prefetch(next_ + 128, 1);
     return room;
   }
 
@@ -124,9 +123,6 @@ class HistoryRing {
   bool copy(std::uint64_t number, std::string& bytes) const;
 
  private:
-  // Between two occurrences other shards have had theirs: what comes next is fetched in time.
-  static constexpr std::size_t kLookAhead = 64;
-
   void begin_block();
   char* start_of(std::uint64_t number) const { return &bytes_[number % sizes_.size() * block_]; }
 
@@ -159,15 +155,50 @@ class History {
 
   bool is_kept() const { return is_kept_; }
   // Precondition: it is kept.
-  void add(Occurrence facts, std::string_view key, const Whom& whom,
-           const Order& order = {}) noexcept;
+  void add(Occurrence facts, const Texts& texts) noexcept;
+  // For the way of every request, where no client says who it is: an occurrence that the caller
+  // fills in where it stays, field by field. A copy by way of the stack would cost more than the
+  // rest together.
+  Occurrence& begin(KeyEvent::Type type, std::string_view key, const StoredHolder& holder) noexcept;
 
   const HistoryRing& ring(Sort sort) const { return rings_[static_cast<std::size_t>(sort)]; }
 
  private:
+  static constexpr std::size_t aligned(std::size_t size) {
+    return (size + HistoryRing::kAlignment - 1) & ~(HistoryRing::kAlignment - 1);
+  }
+  HistoryRing& ring_of(KeyEvent::Type type) {
+    return rings_[static_cast<std::size_t>(sort_of(type))];
+  }
+
   bool is_kept_;
   std::uint32_t last_number_ = 0;
   HistoryRing rings_[kSorts];
 };
+
+inline Occurrence& History::begin(KeyEvent::Type type, std::string_view key,
+                                  const StoredHolder& holder) noexcept {
+  const bool is_session = holder.is_secret();
+  const std::string_view name = is_session ? std::string_view() : holder.view().name();
+  const std::size_t size =
+      aligned(sizeof(Occurrence) + key.size() + (is_session ? sizeof(SessionId) : name.size()));
+  char* const to = ring_of(type).make_room(size);
+  char* const texts = to + sizeof(Occurrence);
+  std::memcpy(texts, key.data(), key.size());
+  if (is_session) {
+    const SessionId session = holder.session_id();
+    std::memcpy(texts + key.size(), &session, sizeof(session));
+  } else {
+    std::memcpy(texts + key.size(), name.data(), name.size());
+  }
+  auto& begun = *::new (to) Occurrence;
+  begun.type = type;
+  begun.key_size_less_1 = static_cast<std::uint8_t>(key.size() - 1);
+  begun.size = static_cast<std::uint16_t>(size);
+  begun.holder_size = static_cast<std::uint16_t>(name.size());
+  begun.number = ++last_number_;
+  begun.is_session = is_session;
+  return begun;
+}
 
 }  // namespace lockd

@@ -13,10 +13,11 @@ TEST(HistoryMemory, WritingTakesNone) {
   const std::uint64_t ended = fail_each_allocation([] {
     History history(64 * 1024);
     constexpr std::string_view kLong = "a text that is longer than what fits inside a string";
+    const StoredHolder holder{Holder(kLong)};
     const ScarceMemory scarce;
     for (int i = 0; i < 10'000; ++i) {
-      history.add({.type = KeyEvent::Type::granted}, kLong, {kLong, kLong, kLong, kLong});
-      history.add({.type = KeyEvent::Type::expired}, kLong, {Holder::of_secret(1, 2)});
+      history.add({.type = KeyEvent::Type::granted}, {kLong, kLong, {kLong, kLong, kLong}});
+      history.begin(KeyEvent::Type::granted, kLong, holder);
     }
     return !ScarceMemory::ran_out();
   });

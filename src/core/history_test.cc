@@ -65,8 +65,11 @@ TEST(HistoryTest, GivesBackWhatItWasGiven) {
                          .kind = Kind::semaphore,
                          .outcome = Outcome::timeout};
   const std::string longest(256, 'x');
-  history.add(facts, longest, {longest, longest, "10.0.0.7:51234", longest},
-              {.reason = longest, .by = "ann"});
+  history.add(facts, {.key = longest,
+                      .holder = longest,
+                      .client = {longest, "10.0.0.7:51234", longest},
+                      .reason = longest,
+                      .by = "ann"});
   const auto entries = read_all(history.ring(Sort::rare));
   ASSERT_EQ(entries.size(), 1u);
   const KeyEvent event = PastEvent(entries[0]).event();
@@ -92,7 +95,7 @@ TEST(HistoryTest, GivesBackWhatItWasGiven) {
 
 TEST(HistoryTest, KnowsSessionsAndNeverTheirSecrets) {
   History history(64 * 1024);
-  history.add({.type = Type::granted}, "k", {Holder::of_secret(0x5ec2e7, 17)});
+  history.add({.type = Type::granted}, {"k", Holder::of_secret(0x5ec2e7, 17)});
   const auto entries = read_all(history.ring(Sort::common));
   ASSERT_EQ(entries.size(), 1u);
   const KeyEvent event = PastEvent(entries[0]).event();
@@ -102,11 +105,37 @@ TEST(HistoryTest, KnowsSessionsAndNeverTheirSecrets) {
   EXPECT_EQ(entries[0].find("\xe7\xc2\x5e"), std::string::npos);
 }
 
+TEST(HistoryTest, TheShortWayWritesTheSame) {
+  const Occurrence facts{.at = Time{5}, .fence = 6, .ttl = 7s, .waiters = 3, .type = Type::queued};
+  for (const Holder& holder : {Holder("a name, and a long one"), Holder::of_secret(1, 17)}) {
+    History two_ways(64 * 1024);
+    two_ways.add(facts, {"key", holder});
+    Occurrence& begun = two_ways.begin(Type::queued, "key", StoredHolder(holder));
+    begun.at = facts.at;
+    begun.fence = facts.fence;
+    begun.ttl = facts.ttl;
+    begun.waiters = facts.waiters;
+    auto entries = read_all(two_ways.ring(Sort::common));
+    ASSERT_EQ(entries.size(), 2u);
+    const KeyEvent a = PastEvent(entries[0]).event();
+    const KeyEvent b = PastEvent(entries[1]).event();
+    EXPECT_EQ(a.key, "key");
+    EXPECT_EQ(b.key, "key");
+    EXPECT_EQ(a.holder, b.holder);
+    EXPECT_EQ(a.session, b.session);
+    EXPECT_EQ(b.at, Time{5});
+    EXPECT_EQ(b.fence, 6u);
+    EXPECT_EQ(b.ttl, 7s);
+    EXPECT_EQ(b.waiters, 3u);
+    EXPECT_EQ(b.type, Type::queued);
+  }
+}
+
 TEST(HistoryTest, CutsLongReasonsBetweenCharacters) {
   History history(64 * 1024);
   std::string reason(255, 'x');
   reason += "\xc3\xa4";  // a character of two bytes, of which only one would fit
-  history.add({.type = Type::revoked}, "k", {"a"}, {.reason = reason});
+  history.add({.type = Type::revoked}, {.key = "k", .holder = "a", .reason = reason});
   const auto entries = read_all(history.ring(Sort::rare));
   EXPECT_EQ(PastEvent(entries.at(0)).reason, std::string(255, 'x'));
 }
@@ -117,7 +146,13 @@ TEST(HistoryTest, TheOldestGoFirst) {
     History history(capacity);
     constexpr std::size_t kCount = 100'000;
     for (std::size_t i = 0; i < kCount; ++i) {
-      history.add({.type = Type::granted}, std::to_string(i), {std::string(i % 256, 'h')});
+      const std::string key = std::to_string(i);
+      if (i % 2 == 0) {
+        const std::string name(1 + i % 256, 'h');
+        history.begin(Type::granted, key, StoredHolder(Holder(name)));
+      } else {
+        history.add({.type = Type::granted}, {key, "h", {"name", "peer", "note"}});
+      }
     }
     const auto keys = keys_of(history.ring(Sort::common));
     ASSERT_GT(keys.size(), 1u) << capacity;
@@ -130,11 +165,11 @@ TEST(HistoryTest, TheOldestGoFirst) {
 
 TEST(HistoryTest, WhatIsCommonDoesNotPushOutWhatIsRare) {
   History history(64 * 1024);
-  history.add({.type = Type::expired}, "lost", {"a"});
+  history.add({.type = Type::expired}, {"lost", "a"});
   for (int i = 0; i < 100'000; ++i) {
-    history.add({.type = Type::granted}, "busy", {"a"});
-    history.add({.type = Type::released}, "busy", {"a"});
-    history.add({.type = Type::refused}, "crowded", {"a"});
+    history.add({.type = Type::granted}, {"busy", "a"});
+    history.add({.type = Type::released}, {"busy", "a"});
+    history.add({.type = Type::refused}, {"crowded", "a"});
   }
   EXPECT_EQ(keys_of(history.ring(Sort::rare)), std::vector<std::string>{"lost"});
 }
@@ -142,9 +177,9 @@ TEST(HistoryTest, WhatIsCommonDoesNotPushOutWhatIsRare) {
 TEST(HistoryTest, AFifthIsForWhatIsRare) {
   History history(1024 * 1024);
   for (int i = 0; i < 100'000; ++i) {
-    history.add({.type = Type::granted}, "k", {"a"});
-    history.add({.type = Type::expired}, "k", {"a"});
-    history.add({.type = Type::refused}, "k", {"a"});
+    history.add({.type = Type::granted}, {"k", "a"});
+    history.add({.type = Type::expired}, {"k", "a"});
+    history.add({.type = Type::refused}, {"k", "a"});
   }
   const auto bytes = [&](Sort sort) {
     std::size_t sum = 0;

@@ -14,78 +14,103 @@ Type type_of(EndCause cause) {
   return Type::disconnected;
 }
 
-Occurrence about(Type type, const Semaphore& semaphore, Time at) {
-  return {.at = at,
-          .limit = semaphore.limit,
-          .holders = semaphore.holders,
-          .waiters = semaphore.waiters,
-          .type = type,
-          .kind = semaphore.kind};
-}
-
-Occurrence about(Type type, const Hold& hold, Time at) {
-  Occurrence facts = about(type, *hold.semaphore, at);
-  facts.fence = hold.fence;
-  facts.ttl = hold.ttl;
-  return facts;
-}
-
 std::uint32_t place_of(const Waiter& waiter) { return waiter.slot + 1; }
 
-Occurrence about(Type type, const Waiter& waiter, Time at) {
-  Occurrence facts = about(type, *waiter.semaphore, at);
+// What an occurrence has of its key and its hold, or its place.
+
+void fill_in(Occurrence& facts, const Semaphore& semaphore, Time at) {
+  facts.at = at;
+  facts.limit = semaphore.limit;
+  facts.holders = semaphore.holders;
+  facts.waiters = semaphore.waiters;
+  facts.kind = semaphore.kind;
+}
+
+void fill_in(Occurrence& facts, const Hold& hold, Time at) {
+  fill_in(facts, *hold.semaphore, at);
+  facts.fence = hold.fence;
+  facts.ttl = hold.ttl;
+}
+
+void fill_in(Occurrence& facts, const Waiter& waiter, Time at) {
+  fill_in(facts, *waiter.semaphore, at);
   facts.ttl = waiter.ttl;
   facts.place = place_of(waiter);
-  return facts;
 }
 
-Occurrence end_of(const Hold& hold, EndCause cause, Time now) {
-  Occurrence ended = about(type_of(cause), hold, now);
-  ended.lasted = hold.held_at(now);
-  --ended.holders;
-  return ended;
+void fill_in_end(Occurrence& facts, const Hold& hold, Time now) {
+  fill_in(facts, hold, now);
+  facts.lasted = hold.held_at(now);
+  --facts.holders;
 }
 
-Whom whom_of(const Hold& hold) { return {hold.holder.view()}; }
-Whom whom_of(const Waiter& waiter) { return {waiter.holder.view()}; }
+ClientView view_of(const Waiter& waiter) {
+  return waiter.client == nullptr ? ClientView{} : ClientView(*waiter.client);
+}
 
 }  // namespace
 
-void TableStats::record(const Occurrence& facts, std::string_view key, const Whom& whom,
-                        const Order& order) {
-  if (history_.is_kept()) history_.add(facts, key, whom, order);
-  const bool is_told =
-      observed_ || (tells_rare_ && History::sort_of(facts.type) == History::Sort::rare);
-  if (is_told) events_.push_back(PastEvent(facts, key, whom, order).event());
+// What is written down. The first way is that of most: nobody looks, and nobody has a name.
+
+template <typename Fill>
+void TableStats::record(Type type, const Hold& hold, Fill fill) {
+  const std::string_view key = hold.semaphore->key();
+  if (hold.client_from == ClientFrom::nowhere && history_.is_kept() && !is_told(type)) {
+    return fill(history_.begin(type, key, hold.holder));
+  }
+  Occurrence facts{.type = type};
+  fill(facts);
+  record(facts, {key, hold.holder.view(), clients_.view_of(hold)});
+  if (!is_told(type)) return;
+  events_.back().client = clients_.of(hold);
+  if (!hold.session_peers.linked()) events_.back().session = 0;  // it has left the hold
+}
+
+template <typename Fill>
+void TableStats::record(Type type, const Waiter& waiter, Fill fill) {
+  const std::string_view key = waiter.semaphore->key();
+  if (waiter.client_from == ClientFrom::nowhere && history_.is_kept() && !is_told(type)) {
+    return fill(history_.begin(type, key, waiter.holder));
+  }
+  Occurrence facts{.type = type};
+  fill(facts);
+  record(facts, {key, waiter.holder.view(), view_of(waiter)});
+  if (is_told(type)) events_.back().client = waiter.client;
+}
+
+void TableStats::record(const Occurrence& facts, const Texts& texts) {
+  if (history_.is_kept()) history_.add(facts, texts);
+  if (is_told(facts.type)) events_.push_back(PastEvent(facts, texts).event());
 }
 
 void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
-  Occurrence granted = about(Type::granted, hold, now);
-  if (waiter != nullptr) {
+  record(Type::granted, hold, [&](Occurrence& granted) {
+    fill_in(granted, hold, now);
+    if (waiter == nullptr) return;
     granted.lasted = now - waiter->since;
     granted.place = place_of(*waiter);
     --granted.waiters;
-  }
-  record(granted, hold.semaphore->key(), whom_of(hold));
+  });
 }
 
 void TableStats::record_end(const Hold& hold, EndCause cause, Time now) {
-  record(end_of(hold, cause, now), hold.semaphore->key(), whom_of(hold));
+  record(type_of(cause), hold, [&](Occurrence& ended) { fill_in_end(ended, hold, now); });
 }
 
 void TableStats::record_queued(const Waiter& waiter) {
-  record(about(Type::queued, waiter, waiter.since), waiter.semaphore->key(), whom_of(waiter));
+  record(Type::queued, waiter, [&](Occurrence& queued) { fill_in(queued, waiter, waiter.since); });
 }
 
 void TableStats::gave_up(const Waiter& waiter, Outcome why, Time now) {
   if (why == Outcome::timeout) ++stats_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
   if (!recorded_) return;
-  Occurrence left = about(Type::gave_up, waiter, now);
-  left.outcome = why;
-  left.lasted = now - waiter.since;
-  --left.waiters;
-  record(left, waiter.semaphore->key(), whom_of(waiter));
+  record(Type::gave_up, waiter, [&](Occurrence& left) {
+    fill_in(left, waiter, now);
+    left.outcome = why;
+    left.lasted = now - waiter.since;
+    --left.waiters;
+  });
 }
 
 Outcome TableStats::refused(Outcome why) {
@@ -114,31 +139,42 @@ void TableStats::record_refusal(const Refused& refused, const Semaphore* semapho
     facts.holders = semaphore->holders;
     facts.waiters = semaphore->waiters;
   }
-  record(facts, refused.key, refused.whom);
+  record(facts, {refused.key, refused.holder, refused.client});
 }
 
 void TableStats::slow(const Hold& hold, Time now) {
-  Occurrence facts = about(Type::slow_hold, hold, now);
-  facts.lasted = hold.held_at(now);
-  record(facts, hold.semaphore->key(), whom_of(hold));
+  record(Type::slow_hold, hold, [&](Occurrence& facts) {
+    fill_in(facts, hold, now);
+    facts.lasted = hold.held_at(now);
+  });
 }
 
 void TableStats::slow(const Waiter& waiter, Time now) {
-  Occurrence facts = about(Type::slow_wait, waiter, now);
-  facts.lasted = now - waiter.since;
-  record(facts, waiter.semaphore->key(), whom_of(waiter));
+  record(Type::slow_wait, waiter, [&](Occurrence& facts) {
+    fill_in(facts, waiter, now);
+    facts.lasted = now - waiter.since;
+  });
 }
 
 void TableStats::replayed_grant(const Hold& hold, std::optional<Time> at) {
   ++replayed_;
   if (!at || !history_.is_kept()) return;
-  history_.add(about(Type::granted, hold, *at), hold.semaphore->key(), whom_of(hold));
+  Occurrence granted{.type = Type::granted};
+  fill_in(granted, hold, *at);
+  record_replayed(granted, hold);
 }
 
 void TableStats::replayed_end(const Hold& hold, EndCause cause, std::optional<Time> at) {
   --replayed_;
   if (!at || !history_.is_kept()) return;
-  history_.add(end_of(hold, cause, *at), hold.semaphore->key(), whom_of(hold));
+  Occurrence ended{.type = type_of(cause)};
+  fill_in_end(ended, hold, *at);
+  record_replayed(ended, hold);
+}
+
+// Nobody is told of it: what key_events point to would be gone by then.
+void TableStats::record_replayed(const Occurrence& facts, const Hold& hold) {
+  history_.add(facts, {hold.semaphore->key(), hold.holder.view(), clients_.view_of(hold)});
 }
 
 }  // namespace lockd

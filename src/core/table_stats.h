@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/client_names.h"
 #include "core/history.h"
 #include "core/semaphore.h"
 #include "lockd/journal.h"
@@ -26,9 +27,12 @@ class alignas(64) TableStats {
     bool tells_rare = false;        // key_events have what is rare, also while nobody looks
     RateLimit* refusals = nullptr;  // of those that are recorded; null: none. Outlives this
   };
-  // Occurrences are added to `key_events`, which outlives this.
-  TableStats(std::vector<KeyEvent>& key_events, const Recording& recording)
+  // Occurrences are added to `key_events`; `clients` knows whose holds they are about. Both outlive
+  // this.
+  TableStats(std::vector<KeyEvent>& key_events, const ClientNames& clients,
+             const Recording& recording)
       : events_(key_events),
+        clients_(clients),
         recorded_(recording.history_size > 0),
         tells_rare_(recording.tells_rare),
         refusals_(recording.refusals),
@@ -78,7 +82,8 @@ class alignas(64) TableStats {
   struct Refused {
     Kind kind;
     std::string_view key;
-    Whom whom;
+    Holder holder;
+    ClientView client;
     std::uint32_t limit;
     Duration ttl;
   };
@@ -100,13 +105,21 @@ class alignas(64) TableStats {
   const History& history() const { return history_; }
 
  private:
-  void record(const Occurrence& facts, std::string_view key, const Whom& whom,
-              const Order& order = {});
+  bool is_told(KeyEvent::Type type) const {
+    return observed_ || (tells_rare_ && History::sort_of(type) == History::Sort::rare);
+  }
+  template <typename Fill>
+  void record(KeyEvent::Type type, const Hold& hold, Fill fill);
+  template <typename Fill>
+  void record(KeyEvent::Type type, const Waiter& waiter, Fill fill);
+  void record(const Occurrence& facts, const Texts& texts);
   void record_grant(const Hold& hold, const Waiter* waiter, Time now);
   void record_end(const Hold& hold, EndCause cause, Time now);
   void record_queued(const Waiter& waiter);
+  void record_replayed(const Occurrence& facts, const Hold& hold);
 
   std::vector<KeyEvent>& events_;
+  const ClientNames& clients_;
   bool recorded_;  // it is observed, or a history is kept
   bool observed_ = false;
   const bool tells_rare_;

@@ -69,7 +69,7 @@ bool HistoryReading::matches(const PastEvent& event) const {
   if (event.facts.at < query_.since) return false;
   if (query_.type && event.facts.type != *query_.type) return false;
   if (!query_.key.empty() && event.key != query_.key) return false;
-  if (!query_.client.empty() && event.name != query_.client) return false;
+  if (!query_.client.empty() && event.client.name != query_.client) return false;
   if (query_.session != 0 && event.session != query_.session) return false;
   if (!query_.holder.empty() && !matches_holder(event)) return false;
   return query_.prefixes.empty() ||
