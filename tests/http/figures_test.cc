@@ -131,9 +131,13 @@ TEST(HttpFigures, TheMetricsThatPeopleKnow) {
   HttpServer server;
   HttpClient client = server.browse();
   const Exposition metrics = metrics_of(client);
-  for (const char* name : {"dflockd_connections", "dflockd_locks_held", "dflockd_lock_waiters",
-                           "dflockd_semaphore_holders", "dflockd_semaphore_waiters",
-                           "dflockd_signal_listeners", "dflockd_uptime_seconds", "dflockd_ready"}) {
+  for (const char* name :
+       {"dflockd_connections", "dflockd_locks_held", "dflockd_lock_waiters",
+        "dflockd_semaphore_holders", "dflockd_semaphore_waiters", "dflockd_signal_listeners",
+        "dflockd_uptime_seconds", "dflockd_ready", "dflockd_oldest_wait_seconds",
+        "dflockd_oldest_hold_seconds", "dflockd_longest_queue", "process_resident_memory_bytes",
+        "process_virtual_memory_bytes", "process_open_fds", "process_max_fds",
+        "process_start_time_seconds"}) {
     EXPECT_TRUE(metrics.samples.contains(name)) << name;
     EXPECT_EQ(metrics.types.at(name), "gauge") << name;
   }
