@@ -149,7 +149,9 @@ PastEvent::PastEvent(const Occurrence& facts, const Texts& texts)
       session(texts.holder.session_id()),
       client(texts.client),
       reason(texts.reason),
-      by(texts.by) {}
+      by(texts.by) {
+  this->facts.is_session = texts.holder.is_secret();
+}
 
 KeyEvent PastEvent::event() const {
   KeyEvent event{.type = facts.type,

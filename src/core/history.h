@@ -82,11 +82,11 @@ struct PastEvent {
   PastEvent(const Occurrence& facts, const Texts& texts);
   KeyEvent event() const;  // whose key is a view, too
 
-  bool is_session() const { return holder.empty(); }
+  bool is_session() const { return facts.is_session; }
 
   Occurrence facts;
   std::string_view key;
-  std::string_view holder;  // empty: a session's
+  std::string_view holder;  // a name; empty: a session's, or nobody's
   SessionId session = 0;
   ClientView client;
   std::string_view reason;

@@ -242,7 +242,8 @@ TEST_F(TableHistoryTest, KeepsNothingUnlessItIsTo) {
 }
 
 TEST_F(TableHistoryTest, AnObserverHearsOfWhatIsRareThoughNobodyLooks) {
-  reset({.tells_rare = true});
+  reset({});
+  table_->observe(Observed::what_is_rare);
   grant("k", "a");
   grant("l", "b");
   release("l", "b", 2);
@@ -306,8 +307,8 @@ class AgesTest : public TableHistoryTest {
     TableOptions options = kKept;
     options.slow_wait = 5s;
     options.slow_hold = 10s;
-    options.tells_rare = true;
     reset(options);
+    table_->observe(Observed::what_is_rare);
   }
   LongestLasting look() {
     LongestLasting found;

@@ -9,6 +9,7 @@ Type type_of(EndCause cause) {
   switch (cause) {
     case EndCause::released: return Type::released;
     case EndCause::expired: return Type::expired;
+    case EndCause::revoked: return Type::revoked;
     case EndCause::disconnected: break;
   }
   return Type::disconnected;
@@ -53,14 +54,15 @@ ClientView view_of(const Waiter& waiter) {
 // What is written down. The first way is that of most: nobody looks, and nobody has a name.
 
 template <typename Fill>
-void TableStats::record(Type type, const Hold& hold, Fill fill) {
+void TableStats::record(Type type, const Hold& hold, Fill fill, const AdminNote& note) {
   const std::string_view key = hold.semaphore->key();
-  if (hold.client_from == ClientFrom::nowhere && history_.is_kept() && !is_told(type)) {
+  const bool is_plain = hold.client_from == ClientFrom::nowhere && type != Type::revoked;
+  if (is_plain && history_.is_kept() && !is_told(type)) {
     return fill(history_.begin(type, key, hold.holder));
   }
   Occurrence facts{.type = type};
   fill(facts);
-  record(facts, {key, hold.holder.view(), clients_.view_of(hold)});
+  record(facts, {key, hold.holder.view(), clients_.view_of(hold), note.reason, note.by});
   if (!is_told(type)) return;
   events_.back().client = clients_.of(hold);
   if (!hold.session_peers.linked()) events_.back().session = 0;  // it has left the hold
@@ -93,8 +95,17 @@ void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) 
   });
 }
 
-void TableStats::record_end(const Hold& hold, EndCause cause, Time now) {
-  record(type_of(cause), hold, [&](Occurrence& ended) { fill_in_end(ended, hold, now); });
+void TableStats::record_end(const Hold& hold, EndCause cause, Time now, const AdminNote& note) {
+  record(
+      type_of(cause), hold, [&](Occurrence& ended) { fill_in_end(ended, hold, now); }, note);
+  const bool is_lost = cause == EndCause::expired || cause == EndCause::revoked;
+  if (is_lost && is_told(type_of(cause))) events_.back().secret = hold.holder.view().secret();
+}
+
+void TableStats::resized(const Semaphore& semaphore, const AdminNote& note, Time now) {
+  Occurrence facts{.type = Type::resized};
+  fill_in(facts, semaphore, now);
+  record(facts, {.key = semaphore.key(), .holder = "", .reason = note.reason, .by = note.by});
 }
 
 void TableStats::record_queued(const Waiter& waiter) {

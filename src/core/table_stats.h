@@ -1,5 +1,5 @@
-// What people hear of a table: stats always, its history if one is kept, key_events while somebody
-// looks.
+// What people hear of a table: stats always, its history if one is kept, key_events as far as
+// somebody looks.
 //
 // The events of the journal are as few as rebuild the table, and are LockTable's; nothing here is
 // ever read by the rules. What is counted on the way of every request is inline.
@@ -20,11 +20,19 @@
 
 namespace lockd {
 
+// Which key events are recorded.
+enum class Observed : std::uint8_t { nothing, what_is_rare, everything };
+
+// Why an admin did something, and who it was.
+struct AdminNote {
+  std::string_view reason{};
+  std::string_view by{};
+};
+
 class alignas(64) TableStats {
  public:
   struct Recording {
     std::size_t history_size = 0;   // in bytes; 0: none is kept
-    bool tells_rare = false;        // key_events have what is rare, also while nobody looks
     RateLimit* refusals = nullptr;  // of those that are recorded; null: none. Outlives this
   };
   // Occurrences are added to `key_events`; `clients` knows whose holds they are about. Both outlive
@@ -34,13 +42,12 @@ class alignas(64) TableStats {
       : events_(key_events),
         clients_(clients),
         recorded_(recording.history_size > 0),
-        tells_rare_(recording.tells_rare),
         refusals_(recording.refusals),
         history_(recording.history_size) {}
 
-  void observe(bool on) {
-    observed_ = on;
-    recorded_ = on || history_.is_kept();
+  void observe(Observed what) {
+    observed_ = what;
+    recorded_ = what == Observed::everything || history_.is_kept();
   }
 
   // How many wait now, to be counted up and down.
@@ -60,18 +67,20 @@ class alignas(64) TableStats {
     if (recorded_) record_grant(hold, &waiter, now);
   }
   void renewed() { ++stats_.renewals; }
-  void ended(const Hold& hold, EndCause cause, Time now) {
+  void ended(const Hold& hold, EndCause cause, Time now, const AdminNote& note) {
     stats_.hold_time.add(hold.held_at(now));
     switch (cause) {
       case EndCause::released: ++stats_.releases; break;
       case EndCause::disconnected: ++stats_.disconnects; break;
+      case EndCause::revoked: ++stats_.revocations; break;
       case EndCause::expired:
         ++stats_.expiries;
         stats_.expiry_lag.add(now - hold.deadline);
         break;
     }
-    if (recorded_ || tells_rare_) record_end(hold, cause, now);
+    if (recorded_ || observed_ != Observed::nothing) record_end(hold, cause, now, note);
   }
+  void resized(const Semaphore& semaphore, const AdminNote& note, Time now);
   void queued(const Waiter& waiter) {
     ++stats_.queued;
     if (recorded_) record_queued(waiter);
@@ -99,30 +108,31 @@ class alignas(64) TableStats {
 
   // How many hold anything now.
   std::uint64_t holders() const {
-    return replayed_ + stats_.grants - (stats_.releases + stats_.expiries + stats_.disconnects);
+    return replayed_ + stats_.grants -
+           (stats_.releases + stats_.expiries + stats_.disconnects + stats_.revocations);
   }
   const Stats& stats() const { return stats_; }
   const History& history() const { return history_; }
 
  private:
   bool is_told(KeyEvent::Type type) const {
-    return observed_ || (tells_rare_ && History::sort_of(type) == History::Sort::rare);
+    if (observed_ != Observed::what_is_rare) return observed_ == Observed::everything;
+    return History::sort_of(type) == History::Sort::rare;
   }
   template <typename Fill>
-  void record(KeyEvent::Type type, const Hold& hold, Fill fill);
+  void record(KeyEvent::Type type, const Hold& hold, Fill fill, const AdminNote& note = {});
   template <typename Fill>
   void record(KeyEvent::Type type, const Waiter& waiter, Fill fill);
   void record(const Occurrence& facts, const Texts& texts);
   void record_grant(const Hold& hold, const Waiter* waiter, Time now);
-  void record_end(const Hold& hold, EndCause cause, Time now);
+  void record_end(const Hold& hold, EndCause cause, Time now, const AdminNote& note);
   void record_queued(const Waiter& waiter);
   void record_replayed(const Occurrence& facts, const Hold& hold);
 
   std::vector<KeyEvent>& events_;
   const ClientNames& clients_;
-  bool recorded_;  // it is observed, or a history is kept
-  bool observed_ = false;
-  const bool tells_rare_;
+  bool recorded_;  // everything is observed, or a history is kept
+  Observed observed_ = Observed::nothing;
   Stats stats_;                 // what every request counts comes first, on one line with the flag
   std::uint64_t replayed_ = 0;  // grants less ends; modulo 2^64, as what is taken from it
   RateLimit* const refusals_;

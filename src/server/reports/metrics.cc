@@ -123,6 +123,8 @@ void add_engine(Families& families, const Stats& stats) {
   families.add(static_cast<double>(stats.releases), {{"cause", "released"}});
   families.add(static_cast<double>(stats.expiries), {{"cause", "expired"}});
   families.add(static_cast<double>(stats.disconnects), {{"cause", "disconnected"}});
+  families.add(static_cast<double>(stats.revocations), {{"cause", "revoked"}});
+  families.counter("dflockd_forced_ends_total", "Holds that an admin ended.", stats.revocations);
   families.counter("dflockd_expiries_total", "Leases that ran out.", stats.expiries);
   families.counter("dflockd_queued_total", "Requests that joined a queue.", stats.queued);
   families.counter("dflockd_timeouts_total", "Waits that ran out.", stats.timeouts);

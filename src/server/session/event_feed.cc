@@ -83,6 +83,7 @@ void EventFeed::remove_watcher() {
 
 // What takes time, to allocate and to free, is done while others may read.
 void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
+  if (!is_looking()) return;
   Entries entries;
   entries.reserve(key_events.size());
   for (const KeyEvent& event : key_events) {
