@@ -9,9 +9,6 @@
 namespace lockd {
 namespace {
 
-constexpr unsigned kCountBits = 16;
-constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
-
 // What a ring loses at once is one of so many parts of it, or no more than is copied under a lock
 // in a few microseconds.
 constexpr std::size_t kBlocks = 16;
@@ -54,19 +51,6 @@ std::string_view get_sized(const char*& from) {
 }
 
 }  // namespace
-
-bool RateLimit::admit(Time now) noexcept {
-  std::uint64_t seen = seen_.load(std::memory_order_relaxed);
-  std::uint64_t next = 0;
-  do {
-    const std::uint64_t second = std::max(seen >> kCountBits, now.ns / kNsPerSecond);
-    const bool is_new = second > seen >> kCountBits;
-    const std::uint64_t count = is_new ? 0 : seen & ((1U << kCountBits) - 1);
-    if (count >= per_second_) return false;
-    next = second << kCountBits | (count + 1);
-  } while (!seen_.compare_exchange_weak(seen, next, std::memory_order_relaxed));
-  return true;
-}
 
 HistoryRing::HistoryRing(std::size_t capacity) {
   if (capacity == 0) return;

@@ -9,10 +9,9 @@
 // client can cause at will. A ring is cut into blocks. Occurrences lie in a block one behind the
 // other; a block that is begun anew loses all that it had, so none is ever half overwritten.
 //
-// Not thread-safe, but for RateLimit. A block is copied under the lock, and read without it.
+// Not thread-safe. A block is copied under the lock, and read without it.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,19 +26,6 @@
 #include "lockd/types.h"
 
 namespace lockd {
-
-// How many a second, over all that share it. Any thread may call it.
-class RateLimit {
- public:
-  explicit RateLimit(std::uint32_t per_second) : per_second_(per_second) {}
-
-  // False when there were enough in this second. A caller whose `now` is late counts with the rest.
-  bool admit(Time now) noexcept;
-
- private:
-  const std::uint64_t per_second_;
-  std::atomic<std::uint64_t> seen_{0};  // the second, and in the low bits how many were in it
-};
 
 // What is kept of an occurrence besides its numbers. Views: they are copied.
 struct Texts {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rate_limit.h"
 #include "core/testing/lock_table_fixture.h"
 
 namespace lockd {
@@ -43,12 +44,12 @@ std::vector<std::string> keys_of(const HistoryRing& ring) {
 TEST(RateLimitTest, IsPerSecondOverAllWhoShareIt) {
   RateLimit limit(2);
   const Time second{5'000'000'000};
-  EXPECT_TRUE(limit.admit(second));
-  EXPECT_TRUE(limit.admit(second + 999ms));
-  EXPECT_FALSE(limit.admit(second + 999ms));
-  EXPECT_TRUE(limit.admit(second + 1s));
-  EXPECT_TRUE(limit.admit(second)) << "late, it counts with the rest";
-  EXPECT_FALSE(limit.admit(second + 1s));
+  EXPECT_TRUE(limit.admit(second.ns));
+  EXPECT_TRUE(limit.admit((second + 999ms).ns));
+  EXPECT_FALSE(limit.admit((second + 999ms).ns));
+  EXPECT_TRUE(limit.admit((second + 1s).ns));
+  EXPECT_TRUE(limit.admit(second.ns)) << "late, it counts with the rest";
+  EXPECT_FALSE(limit.admit((second + 1s).ns));
 }
 
 TEST(HistoryTest, GivesBackWhatItWasGiven) {

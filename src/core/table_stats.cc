@@ -136,7 +136,7 @@ Outcome TableStats::refused(Outcome why) {
 void TableStats::record_refusal(const Refused& refused, const Semaphore* semaphore, Outcome why,
                                 Time now) {
   if (!recorded_) return;
-  if (refusals_ != nullptr && !refusals_->admit(now)) {
+  if (refusals_ != nullptr && !refusals_->admit(now.ns)) {
     ++stats_.history_dropped;
     return;
   }

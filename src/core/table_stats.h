@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/rate_limit.h"
 #include "core/client_names.h"
 #include "core/history.h"
 #include "core/semaphore.h"

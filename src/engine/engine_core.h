@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "base/mutex.h"
-#include "core/history.h"
+#include "base/rate_limit.h"
 #include "core/hold_budget.h"
 #include "core/key_budget.h"
 #include "engine/durable_notifier.h"

@@ -46,8 +46,8 @@ void ServerHistory::add(ServerEvent event) {
   if (capacity_ == 0) return;
   event.at = now_();
   const Type type = event.type;
-  if ((type == Type::auth_failed && !auth_failures_.admit(event.at)) ||
-      (type == Type::refused && !refusals_.admit(event.at))) {
+  if ((type == Type::auth_failed && !auth_failures_.admit(event.at.ns)) ||
+      (type == Type::refused && !refusals_.admit(event.at.ns))) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -20,7 +21,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "core/history.h"
+#include "base/rate_limit.h"
 #include "lockd/types.h"
 
 namespace lockd {
