@@ -41,6 +41,14 @@
 
 namespace lockd {
 
+// What the sweeper did at one time when there was something to do.
+struct Sweep {
+  std::uint32_t shards = 0;          // in which leases or waits had fallen due
+  std::uint64_t waits_ended = 0;     // granted what became free, or timed out
+  std::uint64_t keys_forgotten = 0;  // that were idle
+  Duration took{};
+};
+
 struct EngineOptions {
   std::uint32_t shards = 64;  // a power of two, 1 to 64
   std::uint64_t keys_max = 1'000'000;
@@ -60,6 +68,8 @@ struct EngineOptions {
   // Called when more has become durable, or the journal's state has changed, from the journal's
   // thread with no lock held: a loop that holds answers back looks again. Must not block.
   std::function<void()> on_durable{};
+  // Called by the sweeper, or by sweep(), with no lock held. Must not block.
+  std::function<void(const Sweep&)> on_sweep{};
   bool sweeper = true;          // false: nobody but sweep() ends what falls due unasked
   std::uint64_t hash_seed = 0;  // 0: a random one
 };

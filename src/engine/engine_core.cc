@@ -170,21 +170,25 @@ Time EngineCore::sweep() {
 Time EngineCore::sweep_some() {
   if (is_following()) return Time::never();
   const Time now = time();
-  const Time next = end_some_due(now);
-  if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed) && forget_some_idle(now)) {
+  Sweep sweep;
+  const Time next = end_some_due(now, sweep);
+  if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed) && forget_some_idle(now, sweep)) {
     next_gc_ns_.store((now + options_.gc_interval).ns, std::memory_order_relaxed);
   }
+  tell(sweep, now);
   return std::min(next, Time{next_gc_ns_.load(std::memory_order_relaxed)});
 }
 
 // Returns the earliest deadline that is left.
-Time EngineCore::end_some_due(Time now) {
+Time EngineCore::end_some_due(Time now, Sweep& sweep) {
   const InFlight::Call call(notifier_.in_flight());
   Turn turn;
   Time next = Time::never();
   for (const auto& shard : shards_) {
     if (shard->due() <= now) {
       shard->advance(now, kStepsPerHold, turn);
+      ++sweep.shards;
+      sweep.waits_ended += turn.wait_results.size();
       commit(turn);
     }
     next = std::min(next, shard->due());
@@ -193,16 +197,24 @@ Time EngineCore::end_some_due(Time now) {
 }
 
 // True when none is left.
-bool EngineCore::forget_some_idle(Time now) {
+bool EngineCore::forget_some_idle(Time now, Sweep& sweep) {
   if (now.ns < static_cast<std::uint64_t>(options_.idle_max.count())) return true;
   const Time since = now - options_.idle_max;
   bool all = true;
   for (const auto& shard : shards_) {
     if (!shard->may_have_idle()) continue;
     const auto forget = [&](LockTable& table) { return table.forget_idle(since, kKeysPerHold); };
-    all = shard->look(forget) < kKeysPerHold && all;
+    const std::size_t forgotten = shard->look(forget);
+    sweep.keys_forgotten += forgotten;
+    all = forgotten < kKeysPerHold && all;
   }
   return all;
+}
+
+void EngineCore::tell(Sweep& sweep, Time began) const {
+  if (!options_.on_sweep || (sweep.shards == 0 && sweep.keys_forgotten == 0)) return;
+  sweep.took = time() - began;
+  options_.on_sweep(sweep);
 }
 
 void EngineCore::close() {

@@ -102,8 +102,9 @@ class EngineCore final : private Journal::Source {
 
   static KeyUnit reclaim_idle(Shard& shard);
   std::uint64_t idlings() const;
-  Time end_some_due(Time now);
-  bool forget_some_idle(Time now);
+  Time end_some_due(Time now, Sweep& sweep);
+  bool forget_some_idle(Time now, Sweep& sweep);
+  void tell(Sweep& sweep, Time began) const;
   void end_waits(Outcome why);
 
   // For the journal, and by it.

@@ -15,6 +15,7 @@
 #include "net/connection.h"
 #include "server/admission.h"
 #include "server/buffer_budget.h"
+#include "server/log.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
@@ -83,6 +84,8 @@ class ClientConnection final : public Transport,
   void look_for_proof();
   void end_without_proof();
   void log_violation();
+  void log(PeerEvent& event, LogFields more = {}) const;
+  LogFields about(LogFields more) const;
   void limit_unread();
   void settle();
   void begin_pause();

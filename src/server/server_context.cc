@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/log.h"
+#include "server/reports/report.h"
 #include "server/session/server_session.h"
 
 namespace lockd {
@@ -23,6 +24,22 @@ std::unique_ptr<ClusterJournal> join_cluster(const Options& options, OpenCluster
   if (options.etcd.empty()) return nullptr;
   if (open_cluster == nullptr) throw std::runtime_error("this program knows nothing of etcd");
   return open_cluster(options);
+}
+
+// None while nobody would read it.
+std::function<void(const Sweep&)> sweep_log() {
+  if (!logs(LogLevel::trace)) return {};
+  return [](const Sweep& sweep) {
+    if (sweep.shards > 0) {
+      log_event(LogLevel::trace, "sweep",
+                {{"shards", sweep.shards},
+                 {"waits_ended", sweep.waits_ended},
+                 {"took_us", whole_us(sweep.took)}});
+    }
+    if (sweep.keys_forgotten > 0) {
+      log_event(LogLevel::trace, "idle keys forgotten", {{"keys", sweep.keys_forgotten}});
+    }
+  };
 }
 
 Clock* clock_of(const ServerContext& shared) {
@@ -50,7 +67,8 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
               .clock = clock_of(*this),
               .journal = journal,
               .observer = &feed,
-              .on_durable = std::move(on_durable)}),
+              .on_durable = std::move(on_durable),
+              .on_sweep = sweep_log()}),
       hub(options.max_subscriptions),
       admission({.connections = options.max_connections,
                  .per_address = options.max_connections_per_ip,
@@ -58,7 +76,15 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       tls(options),
       tokens(options),
       buffers(options.max_buffer_memory),
-      reports([this](const ReportRequest& request) { return make_report(*this, request); }) {}
+      reports([this](const ReportRequest& request) { return make_report(*this, request); }) {
+  if (file_journal == nullptr) return;
+  const Stats recovered = engine.stats();
+  log_event(LogLevel::info, "recovered",
+            {{"journal", options.wal},
+             {"keys", recovered.keys},
+             {"holds", recovered.locks_held + recovered.semaphore_holders},
+             {"took_ms", whole_ms(std::chrono::steady_clock::now() - started)}});
+}
 
 std::string_view ServerContext::why_not_ready() const {
   return lockd::why_not_ready(draining, engine);

@@ -132,6 +132,9 @@ void Worker::admit(Protocol protocol, Descriptor socket,
   const bool takes = protocol == Protocol::line ? takes_line_ : takes_http_;
   if (!takes || !server_.admission.enter(protocol, address)) {
     connections_.fetch_sub(1, std::memory_order_relaxed);
+    if (logs(LogLevel::debug)) {
+      log_event(LogLevel::debug, "client refused", {{"peer", text_of(peer)}});
+    }
     return stats_.connections_refused.add();
   }
   stats_.connections_accepted.add();

@@ -174,6 +174,24 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
 
 }  // namespace
 
+std::string_view describe(Violation violation) noexcept {
+  switch (violation) {
+    case Violation::none: return "none";
+    case Violation::unknown_command: return "unknown command";
+    case Violation::not_an_integer: return "not an integer";
+    case Violation::bad_key: return "bad key, channel, pattern or group";
+    case Violation::negative_timeout: return "negative timeout";
+    case Violation::empty_token: return "no token";
+    case Violation::bad_arguments: return "wrong arguments";
+    case Violation::bad_lease: return "lease of zero or less";
+    case Violation::read_timeout: return "silent for too long";
+    case Violation::disconnected: return "disconnected in the middle of a request";
+    case Violation::line_too_long: return "line too long";
+    case Violation::bad_limit: return "bad limit";
+  }
+  return "";
+}
+
 // One object from here to the caller: to copy what was just written, field by field, would stall.
 ParsedRequest parse_request(const RequestLines& lines, Phase phase) noexcept {
   ParsedRequest parsed{.violation = Violation::unknown_command};

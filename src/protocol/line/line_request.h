@@ -39,6 +39,9 @@ enum class Violation : std::uint8_t {
 };
 inline constexpr std::size_t kViolationCodes = 14;
 
+// A short phrase for people: "unknown command".
+std::string_view describe(Violation violation) noexcept;
+
 // Whether it is known where the next request begins.
 constexpr bool leaves_framing_intact(Violation violation) {
   return violation != Violation::read_timeout && violation != Violation::disconnected &&

@@ -101,6 +101,10 @@ inline std::int64_t whole_ms(Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
+inline std::int64_t whole_us(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+}
+
 // To the millisecond, as seconds.
 inline double seconds(Duration duration) { return static_cast<double>(whole_ms(duration)) / 1000; }
 

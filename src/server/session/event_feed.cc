@@ -5,6 +5,7 @@
 
 #include "base/json_text.h"
 #include "server/reports/report.h"
+#include "server/session/key_event_log.h"
 
 namespace lockd {
 namespace {
@@ -56,6 +57,7 @@ void EventFeed::remove_watcher() {
 
 // What takes time, to allocate and to free, is done while others may read.
 void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
+  for (const KeyEvent& event : key_events) log_key_event(event);
   Entries entries;
   entries.reserve(key_events.size());
   for (const KeyEvent& event : key_events) {

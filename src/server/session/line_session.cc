@@ -35,6 +35,8 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     ++requests_;
     context_.stats.line_requests.add();
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
+    const std::size_t said = out.size();
+    if (logs(LogLevel::debug)) begin_log(framed.lines.command, parsed);
     if (is_too_late(parsed)) {
       refuse_draining(parsed, out);
     } else if (parsed) {
@@ -42,8 +44,20 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     } else {
       refuse(parsed.violation, out);
     }
+    if (!blocked()) log_reply(std::string_view(out).substr(said));
   }
   return taken;
+}
+
+// Of a request that is none nothing is shown: the auth token may be in it.
+void LineSession::begin_log(std::string_view command, const ParsedRequest& parsed) {
+  log_.begin(parsed ? command : "unknown", parsed.request.key, context_.engine.now());
+  if (parsed.request.token.has_value()) log_.about(parsed.request.token->fence);
+}
+
+// The outcome is the first word of what the client is told.
+void LineSession::log_reply(std::string_view reply) {
+  log_end(reply.empty() ? "closed" : reply.substr(0, reply.find_first_of(" \n")));
 }
 
 void LineSession::execute(const LineRequest& request, std::string& out) {
@@ -131,6 +145,7 @@ void LineSession::reply_or_wait(const LineRequest& request, const Answer& answer
 
 void LineSession::reply(Command command, const Answer& answer, std::string& out) {
   if (answer.outcome == Outcome::ok) {
+    log_.about(answer.grant.fence);
     return write_grant(out, command, {answer.grant.fence, answer.grant.secret}, answer.grant.ttl);
   }
   say(command, answer.outcome, out);
@@ -165,7 +180,9 @@ void LineSession::barrier(std::string& out) {
 void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
   if (blocked_on_ != BlockedOn::wait) return;
   blocked_on_ = BlockedOn::nothing;
+  const std::size_t said = out.size();
   reply(waiting_command_, {result.outcome, result.grant, {}}, out);
+  log_reply(std::string_view(out).substr(said));
 }
 
 void LineSession::report(const ReportPiece& piece, std::string& out) {
@@ -173,6 +190,7 @@ void LineSession::report(const ReportPiece& piece, std::string& out) {
   const bool ends = piece.rest == nullptr;
   write_stats(out, piece.text, !std::exchange(is_inside_line_, !ends), ends);
   if (!ends) return;
+  log_end(kStatusOk);
   blocked_on_ = BlockedOn::nothing;
   out += std::exchange(held_signals_, {});
 }
@@ -214,6 +232,7 @@ void LineSession::on_published(std::size_t reached, std::string& out) {
   if (blocked_on_ != BlockedOn::signal) return;
   blocked_on_ = BlockedOn::nothing;
   write_count(out, reached);
+  log_end(kStatusOk);
 }
 
 void LineSession::refuse(Violation violation, std::string& out) {
@@ -276,6 +295,7 @@ bool LineSession::end(bool keep_holds, int* budget) {
   if (keep_holds && needs_peer()) context_.host.abandon(*this);
   std::string().swap(held_signals_);
   blocked_on_ = BlockedOn::nothing;
+  log_end("gone");
   return context_.batch.end_session(session_, keep_holds, budget) &&
          (!listens_ || context_.hub.drop_some(subscriber(), budget));
 }

@@ -61,6 +61,8 @@ class LineSession final : public ServerSession {
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
   void refuse(Violation violation, std::string& out);
+  void begin_log(std::string_view command, const ParsedRequest& parsed);
+  void log_reply(std::string_view reply);
   bool is_too_late(const ParsedRequest& parsed) const;
   void refuse_draining(const ParsedRequest& parsed, std::string& out);
   Duration lease(const LineRequest& request) const;

@@ -25,6 +25,7 @@
 #include "server/reports/report_queue.h"
 #include "server/session/event_feed.h"
 #include "server/session/peer.h"
+#include "server/session/request_log.h"
 #include "server/settings/options.h"
 #include "server/worker_stats.h"
 
@@ -163,6 +164,8 @@ class ServerSession {
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
   const Peer& peer() const { return peer_; }
+  // Who it says it is; null: it has not said.
+  const ClientRef& client() const { return session_.client; }
 
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
@@ -172,6 +175,11 @@ class ServerSession {
     violation_ = violation;
     if (violation == Violation::none) return;
     context_.stats.violations[static_cast<std::size_t>(violation)].add();
+  }
+
+  // For the log: the request that is under way there has ended.
+  void log_end(std::string_view outcome) {
+    if (log_.is_under_way()) log_.end(session_.id, outcome, context_.engine.now());
   }
 
   // Whether a turn that has taken `taken` bytes for it may go on.
@@ -186,6 +194,7 @@ class ServerSession {
   const Peer peer_;
   Wait wait_;
   Unpublished unpublished_;
+  RequestLog log_;
   Fate fate_ = Fate::open;
   Pause pause_ = Pause::none;
   Violation violation_ = Violation::none;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/log.h"
 #include "server/reports/report.h"
 
 namespace lockd {
@@ -402,13 +403,27 @@ void SessionHost::end_turn() {
   take_in();
   ending_turn = nullptr;
   tell_events();
-  while (Transport* hosted = touched_.pop_front()) flush(*hosted);
+  send();
   open_gate();
   end_some(kStepsPerTurn);
   batch_.commit();  // what a session released whose peer was found to be gone
   forget_those_gone();
   visited_ = 0;
   if (is_anything_left()) context_.wake();
+}
+
+void SessionHost::send() {
+  std::size_t clients = 0;
+  Position position = 0;
+  while (Transport* hosted = touched_.pop_front()) {
+    flush(*hosted);
+    ++clients;
+    position = std::max(position, hosted->rests_on_);
+  }
+  if (clients > 0 && logs(LogLevel::trace)) {
+    log_event(LogLevel::trace, "batch",
+              {{"worker", context_.mailbox}, {"clients", clients}, {"position", position}});
+  }
 }
 
 // What can be done without anybody's doing. Signals that wait for room are told when there

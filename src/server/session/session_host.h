@@ -170,6 +170,7 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   template <typename Call>
   void let_speak(Transport& hosted, Call call);
   void touch(Transport& hosted);
+  void send();  // to each session that was touched
   void flush(Transport& hosted);
   void send_or_cork(Transport& hosted);
   void uncork(Transport& hosted);
