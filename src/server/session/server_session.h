@@ -150,6 +150,7 @@ class ServerSession {
     std::string holder{};
   };
   const Wait& wait() const { return wait_; }
+  void set_wait(Wait wait) { wait_ = std::move(wait); }
 
   // The signal that it publishes, while it has to wait; the host's to write and to take.
   struct Unpublished {
@@ -166,6 +167,7 @@ class ServerSession {
   const Peer& peer() const { return peer_; }
   // Who it says it is; null: it has not said.
   const ClientRef& client() const { return session_.client; }
+  SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
 
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
@@ -187,8 +189,6 @@ class ServerSession {
     return fate_ == Fate::open && !blocked() &&
            (taken == 0 || !context_.engine.journal_is_behind());
   }
-  SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
-
   SessionContext& context_;
   Session session_;
   const Peer peer_;
