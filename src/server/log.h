@@ -4,8 +4,8 @@
 // stderr, lines wait for that, a bounded number of them; then the oldest are dropped, and counted.
 // Until set_up_log() nothing is logged.
 //
-// Secrets and tokens never go in; a fence may. What peers can cause at info and above goes through a
-// PeerEvent; debug and trace are whole, and cost a branch while they are off:
+// Secrets and tokens never go in; a fence may. What peers can cause at info and above goes through
+// a PeerEvent; debug and trace are whole, and cost a branch while they are off:
 //
 //   if (logs(LogLevel::debug)) log_event(LogLevel::debug, "client came", {{"client_id", id}});
 #pragma once

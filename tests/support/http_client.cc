@@ -244,7 +244,12 @@ HttpClient HttpServer::browse(const std::string& address) {
 
 std::string shown(const HttpReply& reply) {
   if (reply.status == 0) return reply.body;
-  return std::to_string(reply.status) + " " + shown(reply.body);
+  std::string_view body = reply.body;
+  const bool ends = body.ends_with('\n');
+  if (ends) body.remove_suffix(1);
+  const bool should_end = reply.field("Content-Type").starts_with("application/json");
+  const std::string_view lack = should_end && !ends && !body.empty() ? " (no line feed)" : "";
+  return std::to_string(reply.status) + " " + shown(body) + std::string(lack);
 }
 
 std::string shown(std::string_view text) {

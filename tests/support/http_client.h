@@ -4,7 +4,8 @@
 //   HttpServer server;
 //   HttpClient client = server.browse();
 //   EXPECT_EQ(shown(client.post("/v1/acquire", R"({"key":"k","holder":"a"})")),
-//             R"(200 {"key":"k","holder":"a","token":<token>,"expires_at_unix_ms":<time>})");
+//             R"(200 {"key":"k","holder":"a","token":<token>,"ttl_ms":33000,"expires_in_ms":<ms>,)"
+//             R"("expires_at_unix_ms":<time>})");
 //
 // It is no lenient reader: a reply that is not well framed is told as such.
 #pragma once

@@ -33,8 +33,8 @@ HttpError error_of(Outcome outcome) {
     case Outcome::stale: return {409, "stale_token", detail};
     case Outcome::not_holder: return {409, "not_holder", detail};
     case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
-    case Outcome::max_keys: return {429, "max_locks", detail};
-    case Outcome::max_waiters: return {429, "max_waiters", detail};
+    case Outcome::max_keys: return {429, "max_locks", detail + ": see --max-locks"};
+    case Outcome::max_waiters: return {429, "max_waiters", detail + ": see --max-waiters"};
     case Outcome::max_holds: return {429, "max_holds", detail + ": see --max-holds"};
     case Outcome::max_client_holds:
       return {429, "max_holds", detail + ": see --max-holds-per-client"};
@@ -97,6 +97,7 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
 }
 
 void ApiCalls::refuse(const HttpError& error, std::string& out, std::string_view fields) {
+  session_.log().comes_to(error.code);
   JsonObject json;
   json.add("error", error.code);
   json.add("detail", error.detail);
@@ -126,10 +127,9 @@ std::string ApiCalls::advice(const HttpError& error) const {
   return "X-Dflockd-Leader: " + context_.leader_address() + "\r\nRetry-After: 1\r\n";
 }
 
-// The wall clock now, and what is left: no change of the clock since the grant is in it.
-std::int64_t ApiCalls::unix_ms_of(Time time) const {
-  const Duration left = std::max(time - context_.engine.now(), Duration::zero());
-  return context_.unix_ms() + whole_ms(left);
+// What is left, to be added to the wall clock as it is now: no change of it since the grant counts.
+std::int64_t ApiCalls::ms_until(Time time) const {
+  return whole_ms(std::max(time - context_.engine.now(), Duration::zero()));
 }
 
 void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
@@ -139,6 +139,7 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   const auto wait_ms = params.number_if_given("wait_ms", 0, kMsMax);
   const std::int64_t limit = kind == Kind::lock ? 1 : params.number("limit", 1, kLimitMax);
   if (refuse_params(params, out)) return;
+  session_.log().about(key);
 
   Conflict conflict;
   const Answer answer =
@@ -171,11 +172,15 @@ void ApiCalls::on_wait_done(const WaitResult& result, std::string& out) {
 
 void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
                             std::string& out) {
+  session_.log().about(grant.fence);
+  const std::int64_t left_ms = ms_until(grant.expires_at);
   JsonObject json;
   json.add("key", key);
   json.add("holder", holder);
   json.add("token", grant.fence);
-  json.add("expires_at_unix_ms", unix_ms_of(grant.expires_at));
+  json.add("ttl_ms", whole_ms(grant.ttl));
+  json.add("expires_in_ms", left_ms);
+  json.add("expires_at_unix_ms", context_.unix_ms() + left_ms);
   replies_.answer(200, json.finish(), out);
 }
 
@@ -183,6 +188,7 @@ void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const
 void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict,
                               std::string& out) {
   const HttpError error = error_of(outcome);
+  session_.log().comes_to(error.code);
   const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
   JsonObject json;
   json.add("error", error.code);
@@ -191,7 +197,7 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
     if (kind == Kind::lock) {
       json.add("holder", conflict.holder);
       json.add("token", conflict.fence);
-      json.add("expires_at_unix_ms", unix_ms_of(conflict.expires_at));
+      json.add("expires_at_unix_ms", context_.unix_ms() + ms_until(conflict.expires_at));
     } else {
       json.add("limit", conflict.limit);
       json.add("holders", conflict.holders);
@@ -206,6 +212,7 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
   const HoldId hold = hold_in(params, kind);
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   if (refuse_params(params, out)) return;
+  session_.log().about(hold);
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = of_ms(*ttl_ms);
@@ -219,6 +226,7 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
 void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
   const HoldId hold = hold_in(params, kind);
   if (refuse_params(params, out)) return;
+  session_.log().about(hold);
 
   const Outcome outcome = context_.batch.release(hold);
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
@@ -236,6 +244,7 @@ void ApiCalls::refuse_hold(Outcome outcome, std::string& out) {
 void ApiCalls::fence(RequestParams& params, std::string& out) {
   const std::string_view key = params.name("key");
   if (refuse_params(params, out)) return;
+  session_.log().about(key);
   // Whoever asks wants to know what was granted last: only the leader does.
   if (context_.engine.journal_state() == Journal::State::following) {
     return refuse_hold(Outcome::not_leader, out);
@@ -258,6 +267,7 @@ void ApiCalls::publish(std::string_view channel, RequestParams& params, std::str
     params.refuse("payload", "must not be blank, nor have line feeds, nor be too long for a line");
   }
   if (refuse_params(params, out)) return;
+  session_.log().about(channel);
 
   const auto reached = context_.host.publish(session_, channel, payload);
   if (reached) return answer_published(*reached, out);
@@ -288,7 +298,10 @@ void ApiCalls::listen(RequestParams& params, std::string& out) {
   if (refuse_params(params, out)) return;
   if (!replies_.may_stream(out)) return;
   if (!context_.hub.listen(session_.subscriber(), pattern, group)) {
-    return refuse({429, "max_subscriptions", "the server has as many as it keeps"}, out);
+    return refuse({429, "max_subscriptions",
+                   "this connection has as many as --max-subscriptions allows, or all together "
+                   "have a million"},
+                  out);
   }
   listens_ = true;
   streams_ = true;
@@ -330,7 +343,7 @@ void ApiCalls::watch_events(RequestParams& params, std::string& out) {
   if (refuse_params(params, out)) return;
   if (!replies_.may_stream(out)) return;
   if (!context_.host.watch_events(session_.id(), prefix)) {
-    return refuse({429, "max_watchers", "as many streams are open as --max-watchers allows"}, out);
+    return refuse({429, "max_watchers", "as many watch as may: see --max-watchers"}, out);
   }
   streams_ = true;
   replies_.begin_stream(out);

@@ -84,7 +84,7 @@ class ApiCalls {
   void refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict, std::string& out);
   void refuse_hold(Outcome outcome, std::string& out);
   std::string advice(const HttpError& error) const;
-  std::int64_t unix_ms_of(Time time) const;
+  std::int64_t ms_until(Time time) const;
 
   // Signals.
   void publish(std::string_view channel, RequestParams& params, std::string& out);

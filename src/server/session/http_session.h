@@ -102,6 +102,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   bool has_room_for_body(Incoming& incoming, std::string& out);
   bool admit(const HttpRequest& request, HttpCall call, std::string& out);
   bool is_too_late() const;
+  void begin_log(std::string_view request);
   void execute(const Incoming& incoming, std::string& out);
   bool is_allowed_host(std::string_view host) const;
   bool is_allowed_origin(const HttpRequest& request);
@@ -125,6 +126,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   std::string usual_fields(std::string_view cache_control) const;
   std::string reply_fields(int status) const;
   std::string_view report_type() const;
+  std::string_view report_end() const;
   ReplyHead head(int status, std::string_view type, std::string_view fields);
 
   std::unique_ptr<Incoming> incoming_;  // while a request is being received

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "lockd/requests.h"
 #include "lockd/types.h"
 #include "server/log.h"
 
@@ -21,14 +22,21 @@ class RequestLog {
     if (logs(LogLevel::debug)) under_way_ = std::make_unique<Request>(request, key, now);
   }
   bool is_under_way() const { return under_way_ != nullptr; }
-  // The key, or the grant, that the request under way turns out to be about.
+  // What the request under way turns out to be about, and what it comes to.
   void about(std::string_view key) {
     if (is_under_way()) under_way_->key = key;
   }
   void about(Fence fence) {
     if (is_under_way()) under_way_->fence = fence;
   }
-  // Precondition: one is under way.
+  void about(const HoldId& hold) {
+    about(hold.key);
+    about(hold.fence);
+  }
+  void comes_to(std::string_view outcome) {
+    if (is_under_way()) under_way_->outcome = outcome;
+  }
+  // `outcome` is for one of which nothing else was said. Precondition: one is under way.
   void end(SessionId client, std::string_view outcome, Time now);
 
  private:
@@ -38,6 +46,7 @@ class RequestLog {
 
     std::string request;
     std::string key;
+    std::string outcome{};
     Fence fence = 0;
     Time since;
   };

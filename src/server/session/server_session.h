@@ -168,6 +168,7 @@ class ServerSession {
   // Who it says it is; null: it has not said.
   const ClientRef& client() const { return session_.client; }
   SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
+  RequestLog& log() { return log_; }
 
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
