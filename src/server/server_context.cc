@@ -1,7 +1,9 @@
 #include "server/server_context.h"
 
+#include <filesystem>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "server/log.h"
@@ -13,6 +15,10 @@ namespace {
 
 std::unique_ptr<FileJournal> open_journal(const Options& options) {
   if (options.wal.empty()) return nullptr;
+  if (std::error_code none; std::filesystem::is_regular_file(options.wal, none)) {
+    throw std::runtime_error("--wal takes a directory, which is made if it is not there: '" +
+                             options.wal + "' is a file");
+  }
   return FileJournal::open({
       .directory = options.wal,
       .sync_interval = options.wal_sync,

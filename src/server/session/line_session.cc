@@ -278,6 +278,7 @@ void LineSession::report_to_call(const ReportPiece& piece, std::string& out) {
 
 void LineSession::answer(int status, std::string_view json, std::string& out, std::string_view) {
   write_call_answer(out, status, json);
+  log_end(kStatusOk);
 }
 
 bool LineSession::may_stream(std::string& out) {
