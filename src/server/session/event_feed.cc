@@ -58,6 +58,7 @@ void EventFeed::remove_watcher() {
 // What takes time, to allocate and to free, is done while others may read.
 void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
   for (const KeyEvent& event : key_events) log_key_event(event);
+  if (!is_looking()) return;
   Entries entries;
   entries.reserve(key_events.size());
   for (const KeyEvent& event : key_events) {
