@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,13 +20,25 @@ namespace lockd {
 struct AudienceStatus;
 struct ServerContext;
 
-// What to list of the keys.
+// Which keys a listing has first. But for `none`, the whole table is walked for them, and there is
+// no next page.
+enum class KeyOrder : std::uint8_t { none, waiters, longest_wait, longest_hold };
+
+// The order of that name: "waiters"; nothing when there is none.
+std::optional<KeyOrder> parse_key_order(std::string_view name);
+
+// What to list of the keys. What is empty or 0 chooses nothing.
 struct KeyQuery {
   std::string prefix{};
-  std::string key{};  // not empty: this one only, with its whole queue
+  std::string contains{};
+  std::string key{};  // this one only, with its whole queue
+  // Keys that this one holds or waits for, each with those holds and places alone. A holder as it
+  // is shown, or the name that its client gave itself.
+  std::string holder{};
+  SessionId client_id = 0;
   std::uint32_t keys_max = 100;
   ListPlace from{};
-  bool by_waiters = false;  // the longest queues first; there is no next page then
+  KeyOrder order = KeyOrder::none;
   bool with_idle = false;
 
   friend bool operator==(const KeyQuery&, const KeyQuery&) = default;

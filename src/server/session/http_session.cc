@@ -546,13 +546,19 @@ void HttpSession::list_keys(const Target& target, std::string& out) {
   RequestParams params = RequestParams::of_query(target.query);
   KeyQuery query;
   query.prefix = params.text_if_given("prefix").value_or("");
+  query.contains = params.text_if_given("contains").value_or("");
   query.key = params.text_if_given("key").value_or("");
+  query.holder = params.text_if_given("holder").value_or("");
+  query.client_id =
+      static_cast<SessionId>(params.number_if_given("client_id", 1, kSessionIdMax).value_or(0));
   query.keys_max = static_cast<std::uint32_t>(
       params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
   query.with_idle = params.truth("idle");
   if (const auto order = params.text_if_given("order")) {
-    query.by_waiters = *order == "waiters";
-    if (!query.by_waiters) params.refuse("order", "must be waiters");
+    query.order = parse_key_order(*order).value_or(KeyOrder::none);
+    if (query.order == KeyOrder::none) {
+      params.refuse("order", "must be waiters, longest_wait or longest_hold");
+    }
   }
   if (const auto after = params.text_if_given("after")) {
     if (!parse_place(*after, &query.from)) {
