@@ -21,6 +21,8 @@ std::string Server::start(const std::vector<Systemd::Socket>& passed) {
   // In its second life in a cluster the files may be others than when the options were loaded.
   if (std::string error = reload(); !error.empty()) return error;
   if (std::string error = open_ports(passed); !error.empty()) return error;
+  context_.line_port = port();
+  context_.http_port = http_port();
   for (std::uint32_t i = 0; i < context_.options.threads; ++i) {
     workers_.push_back(std::make_unique<Worker>(context_));
   }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -57,6 +58,9 @@ struct ServerContext {
   AuthTokens tokens;
   FailedAttempts failed_attempts;
   BufferBudget buffers;
+  // Where clients come in; 0: not there. Fixed before any worker starts.
+  std::uint16_t line_port = 0;
+  std::uint16_t http_port = 0;
   std::atomic<SessionId> last_session{0};
   std::atomic<bool> draining{false};
   std::atomic<bool> disk_hangs{false};                     // and the log has it

@@ -41,6 +41,8 @@ TEST(HttpFigures, TheOverviewOfNothing) {
   const boost::json::value overview = reply.json();
   EXPECT_TRUE(overview.at("ready").as_bool());
   EXPECT_FALSE(overview.at("draining").as_bool());
+  EXPECT_EQ(overview.at("line_port").as_int64(), server.port());
+  EXPECT_EQ(overview.at("http_port").as_int64(), server.http_port());
   EXPECT_EQ(overview.at("connections").as_int64(), 1);
   EXPECT_EQ(overview.at("keys").at("count").as_int64(), 0);
   EXPECT_EQ(overview.at("keys").at("max").as_int64(), 1024);

@@ -86,6 +86,8 @@ std::string overview_json(ServerContext& shared) {
   if (shared.cluster != nullptr) {
     json.add_json("cluster", cluster_json(shared));
   }
+  if (shared.line_port != 0) json.add("line_port", shared.line_port);
+  if (shared.http_port != 0) json.add("http_port", shared.http_port);
   json.add("connections", shared.admission.connections());
   json.add_json("keys", keys_json(stats, shared.options.max_locks));
   json.add("locks_held", stats.locks_held);
