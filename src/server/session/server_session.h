@@ -92,8 +92,8 @@ class ServerSession {
   virtual bool blocked() const = 0;
   // What it does now is for a peer that is there: it waits in the queue, or streams.
   virtual bool needs_peer() const = 0;
-  // What it is granted is not released when it ends: so nothing may be granted to a peer that has
-  // gone.
+  // What its wait is granted is not released when it ends: so nothing may be granted to a peer that
+  // has gone.
   virtual bool holds_outlive_it() const { return false; }
   // Whether silence is no reason to close it.
   virtual bool may_be_silent() = 0;
@@ -149,6 +149,7 @@ class ServerSession {
     std::string holder{};
   };
   const Wait& wait() const { return wait_; }
+  void set_wait(Wait wait) { wait_ = std::move(wait); }
 
   // The signal that it publishes, while it has to wait; the host's to write and to take.
   struct Unpublished {
@@ -163,6 +164,7 @@ class ServerSession {
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
   const Peer& peer() const { return peer_; }
+  SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
 
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
@@ -179,8 +181,6 @@ class ServerSession {
     return fate_ == Fate::open && !blocked() &&
            (taken == 0 || !context_.engine.journal_is_behind());
   }
-  SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
-
   SessionContext& context_;
   Session session_;
   const Peer peer_;
