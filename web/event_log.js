@@ -12,15 +12,13 @@ export class EventLog {
     if (this.#events.length > 1.5 * eventsMost) this.#events = this.#events.slice(-eventsMost);
   }
 
-  // What the server remembers, newest first; much of it may be known.
+  // What the server remembers; much of it may be known.
   addHistory(history) {
     const known = new Map(this.#events.map((event) => [nameOf(event), event.at_unix_ms]));
     const isKnown = (event) =>
       Math.abs(known.get(nameOf(event)) - event.at_unix_ms) <= sameWithinMs;
-    const fresh = history.slice(0, eventsMost).filter((event) => !isKnown(event));
-    this.#events = [...fresh.reverse(), ...this.#events]
-      .sort((a, b) => a.at_unix_ms - b.at_unix_ms)
-      .slice(-eventsMost);
+    this.#events.unshift(...history.filter((event) => !isKnown(event)).reverse());
+    this.#events = this.#events.sort((a, b) => a.at_unix_ms - b.at_unix_ms).slice(-eventsMost);
   }
 
   // The newest `most` of those that `wanted` says yes to, oldest first.

@@ -78,7 +78,7 @@ export class WaitChain {
       nameElement('a', key, { class: 'key', href: keyAddress(key) }),
       ' for ',
       age.element,
-      isCircle ? element('strong', {}, ' a circle: nobody in it goes on by waiting') : ', held by',
+      isCircle ? element('strong', {}, ': a circle, in which nobody goes on by waiting') : ', held by',
       isCircle ? '' : list,
     );
   }

@@ -46,6 +46,7 @@ struct ServerContext {
 
   const Options options;
   const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  const std::chrono::system_clock::time_point started_at = std::chrono::system_clock::now();
   // One of them, or none: then nothing is kept.
   const std::unique_ptr<FileJournal> file_journal;
   const std::unique_ptr<ClusterJournal> cluster;

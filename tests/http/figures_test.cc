@@ -41,6 +41,9 @@ TEST(HttpFigures, TheOverviewOfNothing) {
   const boost::json::value overview = reply.json();
   EXPECT_TRUE(overview.at("ready").as_bool());
   EXPECT_FALSE(overview.at("draining").as_bool());
+  EXPECT_EQ(overview.at("started_unix_ms").as_int64(),
+            client.get("/v1/overview").json().at("started_unix_ms").as_int64());
+  EXPECT_LE(overview.at("started_unix_ms").as_int64(), overview.at("now_unix_ms").as_int64());
   EXPECT_EQ(overview.at("line_port").as_int64(), server.port());
   EXPECT_EQ(overview.at("http_port").as_int64(), server.http_port());
   EXPECT_EQ(overview.at("connections").as_int64(), 1);

@@ -294,6 +294,7 @@ function overview() {
     version: '0.3.0',
     now_unix_ms: Date.now(),
     uptime_ms: Date.now() - startedAt,
+    started_unix_ms: startedAt,
     ready: true,
     draining: false,
     journal: 'none',
@@ -347,8 +348,10 @@ function listClients() {
 }
 
 function listHistory(query) {
-  const key = query.get('key');
-  const found = history.filter((event) => key === null || event.key === key);
+  const about = ['key', 'holder', 'client', 'client_id'].filter((name) => query.has(name));
+  const found = history.filter((event) =>
+    about.every((name) => String(event[name]) === query.get(name)),
+  );
   return { events: found.reverse().slice(0, Number(query.get('limit') ?? 100)) };
 }
 

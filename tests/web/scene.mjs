@@ -2,12 +2,27 @@
 //
 //   node tests/web/scene.mjs http://127.0.0.1:8080 [token]
 //
-// Carts reserve stones, workers share printers, a report is stuck and expires. Ends with Ctrl-C.
+// Carts reserve stones, workers share printers, a report is stuck and expires, two deployments wait
+// for each other. Ends with Ctrl-C.
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const between = (low, high) => low + Math.random() * (high - low);
 const pick = (list) => list[Math.floor(Math.random() * list.length)];
+
+// A line client that says who it is, and takes one key after the other. Two that take the same keys
+// the other way round wait for each other.
+function takeInTurn(port, { name, note, keys }) {
+  const socket = connect(port, '127.0.0.1');
+  socket.unref();
+  socket.on('error', () => {});
+  socket.resume();
+  socket.write(`client\n${name}\n${note}\n`);
+  keys.forEach((key, i) => {
+    setTimeout(() => socket.write(`l\n${key}\n3600 3600\n`), 1000 * i);
+  });
+}
 
 export function playScene(base, token = '') {
   let over = false;
@@ -110,6 +125,19 @@ export function playScene(base, token = '') {
       for await (const _ of reply.body) if (over) break;
     });
   }
+  const lines = [
+    { name: 'ann@build-7:4711', note: 'deploy', keys: ['deploy/prod', 'deploy/staging'] },
+    { name: 'bob@build-9:612', note: 'deploy', keys: ['deploy/staging', 'deploy/prod'] },
+    { name: 'carl@desk-2:88', note: 'psql', keys: ['deploy/prod'] },
+  ];
+  fetch(`${base}/v1/overview`, { headers })
+    .then((reply) => reply.json())
+    .then(({ line_port: port }) =>
+      lines.forEach((line, i) => {
+        setTimeout(() => takeInTurn(port, line), 300 * i);
+      }),
+    )
+    .catch(() => {});
   return () => {
     over = true;
   };

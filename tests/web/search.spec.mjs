@@ -64,6 +64,7 @@ test('a holder leads to all that it holds and waits for', async ({ page, server 
   await expect(ledger.locator('.queue-count')).toHaveText('2');
   await expect(ledger.locator('.holds')).toHaveText('1 other');
   await expect(row(page, 'stone-42').locator('.hold .holder')).toHaveText('cart-7');
+  await expect(page.locator('.event .holder')).toHaveText(['cart-7', 'cart-7', 'cart-7']);
 
   await page.getByLabel('What to search by').selectOption('client id is');
   await expect(page.locator('#locks-none')).toContainText('the client with the id cart-7');

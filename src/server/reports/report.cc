@@ -80,6 +80,7 @@ std::string overview_json(ServerContext& shared) {
   json.add("version", kVersion);
   json.add("now_unix_ms", unix_ms_now());
   json.add("uptime_ms", whole_ms(std::chrono::steady_clock::now() - shared.started));
+  json.add("started_unix_ms", whole_ms(shared.started_at.time_since_epoch()));
   json.add("ready", shared.why_not_ready().empty());
   json.add("draining", shared.draining.load());
   json.add("journal", shared.journal_state());
