@@ -51,11 +51,14 @@ export class WaitChain {
   #show(links) {
     setHidden(byId('chain'), !links.some((link) => link.waits.length > 0));
     const drawn = JSON.stringify(links, (name, value) => (name === 'waited_ms' ? 0 : value));
-    if (drawn === this.#drawn) return;
-    this.#drawn = drawn;
-    this.#ages = [];
-    byId('chain-list').replaceChildren(...links.map((link) => this.#drawHolder(link)));
-    this.tick(this.#clock.now());
+    if (drawn !== this.#drawn) {
+      this.#drawn = drawn;
+      this.#ages = [];
+      byId('chain-list').replaceChildren(...links.map((link) => this.#drawHolder(link)));
+    }
+    const now = this.#clock.now();
+    waitsIn(links).forEach((waitedMs, i) => this.#ages[i].showWait(now - waitedMs));
+    this.tick(now);
   }
 
   #drawHolder({ holder, waits, isCut }) {
@@ -65,9 +68,8 @@ export class WaitChain {
     return element('li', {}, ...parts, ...waits.map((wait) => this.#drawWait(wait)));
   }
 
-  #drawWait({ key, waited_ms: waited, isCircle, links, others }) {
+  #drawWait({ key, isCircle, links, others }) {
     const age = new Age();
-    age.showWait(this.#clock.now() - waited);
     this.#ages.push(age);
     const list = element('ol', {}, ...links.map((link) => this.#drawHolder(link)));
     if (others > 0) list.append(element('li', { class: 'quiet' }, `and ${others} more`));
@@ -78,10 +80,20 @@ export class WaitChain {
       nameElement('a', key, { class: 'key', href: keyAddress(key) }),
       ' for ',
       age.element,
-      isCircle ? element('strong', {}, ': a circle, in which nobody goes on by waiting') : ', held by',
-      isCircle ? '' : list,
+      ...(isCircle ? [circleWords()] : [', held by', list]),
     );
   }
+}
+
+function circleWords() {
+  return element('strong', {}, ': a circle, in which nobody goes on by waiting');
+}
+
+// How long each of them has waited, in the order in which they are drawn.
+function waitsIn(links) {
+  return links.flatMap(({ waits }) =>
+    waits.flatMap((wait) => [wait.waited_ms, ...waitsIn(wait.links)]),
+  );
 }
 
 function drawWho(entry) {

@@ -1,5 +1,5 @@
-// What an operator asks at night: who is that, since when, who waits for whom, what happened before,
-// and what a restart has cost.
+// What an operator asks at night: who is that, since when, who waits for whom, what happened
+// before, and what a restart has cost.
 import { test, expect, open, row, expectStream } from './fixtures.mjs';
 
 // Answers to `calls` as `change` makes them of the server's own, while it is there.

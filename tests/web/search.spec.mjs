@@ -1,7 +1,7 @@
 // Finding keys, and looking at one.
 import { test, expect, expectStream, open, row } from './fixtures.mjs';
 
-test('a search for a beginning shows those keys, and their events only', async ({ page, server }) => {
+test('a search for a beginning shows those keys, and their events', async ({ page, server }) => {
   await server.acquire('stone-42', 'cart-7');
   await server.acquire('paper-1', 'cart-8');
   await open(page, server);
