@@ -29,9 +29,9 @@ namespace {
 
 constexpr const char* kPath = "docs/protocol.md";
 
-constexpr std::array kCommands = {"auth", "l",      "r",        "n",     "e",  "w",
-                                  "sl",   "sr",     "sn",       "se",    "sw", "stats",
-                                  "ping", "listen", "unlisten", "signal"};
+constexpr std::array kCommands = {"auth", "l",      "r",        "n",      "e",     "w",
+                                  "sl",   "sr",     "sn",       "se",     "sw",    "stats",
+                                  "ping", "listen", "unlisten", "signal", "client"};
 
 const std::string& page() {
   static const std::string text = [] {

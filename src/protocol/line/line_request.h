@@ -30,7 +30,7 @@ enum class Violation : std::uint8_t {
   bad_key = 5,         // or channel, pattern or group
   negative_timeout = 6,
   empty_token = 7,
-  bad_arguments = 8,  // too few, too many; a signal's payload blank or too long
+  bad_arguments = 8,  // too few, too many; a signal's payload blank or too long; a client's note
   bad_lease = 9,
   read_timeout = 10,   // 10 to 12 are found by the session and the framer
   disconnected = 11,   // nobody is left to reply to
@@ -51,6 +51,7 @@ enum class Command : std::uint8_t {
   renew,       // n, sn
   enqueue,     // e, se
   await_turn,  // w, sw
+  client,
   auth,
   stats,
   ping,
@@ -70,12 +71,13 @@ struct LineRequest {
   Command command = Command::ping;
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;
-  std::string_view key{};            // the channel of signal, the pattern of listen and unlisten
+  std::string_view key{};            // the channel of signal, the pattern of listen and unlisten,
+                                     // the name of client
   Duration wait{};                   // acquire, await_turn
   std::optional<Duration> ttl{};     // acquire, enqueue, renew; none named: the default's to choose
   std::optional<LineToken> token{};  // release, renew; none: it names no grant, answer `error`
   std::string_view text{};           // auth: the auth token; listen, unlisten: the group, or empty;
-                                     // signal: the payload
+                                     // signal: the payload; client: the note, or empty
 };
 
 struct ParsedRequest {

@@ -1,6 +1,7 @@
 #include "server/session/line_session.h"
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "protocol/line/line_reply.h"
@@ -53,6 +54,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::await_turn: return await_turn(request, out);
     case Command::release: return release(request, out);
     case Command::renew: return renew(request, out);
+    case Command::client: return name_client(request, out);
     case Command::auth: return authenticate(request, out);
     case Command::stats:
       blocked_on_ = BlockedOn::report;
@@ -190,6 +192,17 @@ void LineSession::authenticate(const LineRequest& request, std::string& out) {
     return;
   }
   phase_ = Phase::open;
+  write_status(out, kStatusOk);
+}
+
+// What it asks for from now on is known by it. Who says the same again is known as before: what it
+// holds shares one identity.
+void LineSession::name_client(const LineRequest& request, std::string& out) {
+  ClientIdentity identity{
+      .name = std::string(request.key), .peer = peer_.address, .note = std::string(request.text)};
+  if (session_.client == nullptr || *session_.client != identity) {
+    session_.client = std::make_shared<const ClientIdentity>(std::move(identity));
+  }
   write_status(out, kStatusOk);
 }
 

@@ -53,6 +53,7 @@ class LineSession final : public ServerSession {
   void release(const LineRequest& request, std::string& out);
   void renew(const LineRequest& request, std::string& out);
   void authenticate(const LineRequest& request, std::string& out);
+  void name_client(const LineRequest& request, std::string& out);
   void listen(const LineRequest& request, std::string& out);
   void unlisten(const LineRequest& request, std::string& out);
   void publish(const LineRequest& request, std::string& out);
