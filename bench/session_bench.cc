@@ -51,6 +51,7 @@ void session_requests(benchmark::State& state) {
   const Options options;
   Engine engine({.keys_max = 10'000});
   SignalHub hub(0);
+  ClientRegistry clients;
   EventFeed feed;
   TokenSource secrets;
   const AuthTokens tokens(options);
@@ -62,6 +63,7 @@ void session_requests(benchmark::State& state) {
                     .feed = feed,
                     .secrets = secrets,
                     .tokens = tokens,
+                    .clients = clients,
                     .stats = stats,
                     .unix_ms = [] { return std::int64_t{0}; },
                     .reports = reports,

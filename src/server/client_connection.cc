@@ -161,8 +161,10 @@ bool ClientConnection::has_room_for_signal() {
   return false;
 }
 
-// What is in its buffers now counts.
+// What is in its buffers now counts, and others may see it.
 void ClientConnection::settle() {
+  activity().heard.store(connection_.last_input(), std::memory_order_relaxed);
+  activity().unsent_bytes.store(connection_.unsent_size(), std::memory_order_relaxed);
   worker_.buffers().settle(*this, connection_.buffered() + session().buffered());
 }
 

@@ -38,7 +38,7 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       file_journal(open_journal(options)),
       cluster(join_cluster(options, open_cluster)),
       journal(cluster != nullptr ? static_cast<Journal*>(cluster.get()) : file_journal.get()),
-      feed(options.max_watchers),
+      feed(options.max_watchers, &clients),
       engine({.keys_max = options.max_locks,
               .waiters_max = options.max_waiters,
               .holds_max = options.max_holds,

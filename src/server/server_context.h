@@ -15,6 +15,7 @@
 #include "server/admission.h"
 #include "server/auth_tokens.h"
 #include "server/buffer_budget.h"
+#include "server/client_registry.h"
 #include "server/failed_attempts.h"
 #include "server/reports/report_threads.h"
 #include "server/session/event_feed.h"
@@ -49,6 +50,7 @@ struct ServerContext {
   const std::unique_ptr<FileJournal> file_journal;
   const std::unique_ptr<ClusterJournal> cluster;
   Journal* const journal;  // whichever it is, or null
+  ClientRegistry clients;
   EventFeed feed;
   Engine engine;
   SignalHub hub;

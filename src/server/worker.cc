@@ -64,6 +64,7 @@ HostSetup Worker::host_setup() {
           .feed = server_.feed,
           .secrets = secrets_,
           .tokens = server_.tokens,
+          .clients = server_.clients,
           .stats = stats_,
           .unix_ms = unix_ms_now,
           .reports = server_.reports.queue(),

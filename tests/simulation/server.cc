@@ -109,6 +109,7 @@ HostSetup Server::host_setup() {
       .feed = feed_,
       .secrets = secrets_,
       .tokens = tokens_,
+      .clients = clients_,
       .stats = stats_,
       .unix_ms = [this] { return static_cast<std::int64_t>(place_.disk.now.wall_ns / 1'000'000); },
       .reports = reports_,

@@ -120,6 +120,7 @@ class Server {
                        [this](ReportQueue::Lane lane) {
                          while (reports_.make_some(lane)) continue;
                        }};
+  ClientRegistry clients_;
   EventFeed feed_;  // which nobody watches: the engine's observer is the witness
   const AuthTokens tokens_;
   Words secrets_;

@@ -86,6 +86,18 @@ void write_remaining(std::string& out, Duration remaining) { write_ok(out, secon
 
 void write_count(std::string& out, std::uint64_t count) { write_ok(out, count); }
 
+void write_lost(std::string& out, const LineToken& token, std::string_view cause,
+                std::string_view key) {
+  const auto digits = token.format();
+  out += "lost ";
+  out.append(digits.data(), digits.size());
+  out += ' ';
+  out += cause;
+  out += ' ';
+  out += key;
+  out += '\n';
+}
+
 void write_stats(std::string& out, std::string_view piece, bool begins, bool ends) {
   if (begins) out += "ok ";
   out += piece;

@@ -1,4 +1,4 @@
-// What the server says on the line protocol: one line for each request, and pushed signals.
+// What the server says on the line protocol: one line for each request, and what it pushes.
 //
 // For the session. Every function appends one whole line, LF included, to the connection's output,
 // and allocates nothing while that has room. Pure; safe from any thread, each with its own output.
@@ -45,6 +45,11 @@ void write_remaining(std::string& out, Duration remaining);
 
 // `ok <count>`
 void write_count(std::string& out, std::uint64_t count);
+
+// `lost <token> <cause> <key>`: no reply, but a line that comes by itself. The key is last, for it
+// may have spaces.
+void write_lost(std::string& out, const LineToken& token, std::string_view cause,
+                std::string_view key);
 
 // `ok <json>`, in pieces of which the first begins the line and the last ends it. Precondition: no
 // LF in it.

@@ -149,6 +149,12 @@ const StatusCase& detailed_case(const StatusCase& plain) {
   return plain;
 }
 
+TEST(LineReply, ALossNamesItsKeyLast) {
+  std::string out = "ok\n";
+  write_lost(out, {.fence = 7, .secret = 0xab}, "revoked", "my job  of today");
+  EXPECT_EQ(out, "ok\nlost 000000000000000700000000000000ab revoked my job  of today\n");
+}
+
 TEST(LineReply, EveryOutcomeHasItsStatus) {
   for (const StatusCase& c : kPlain) {
     for (const Command command : kCommands) {

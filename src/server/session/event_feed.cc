@@ -56,6 +56,8 @@ void EventFeed::remove_watcher() {
 
 // What takes time, to allocate and to free, is done while others may read.
 void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
+  tell_losers(key_events, position);
+  if (!is_looking()) return;
   Entries entries;
   entries.reserve(key_events.size());
   for (const KeyEvent& event : key_events) {
@@ -68,6 +70,20 @@ void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position pos
   if (watchers_ == 0) return;
   if (ring_.empty()) ring_.resize(kEntriesMax);
   for (auto& entry : entries) ring_[end_++ % kEntriesMax].swap(entry);
+}
+
+void EventFeed::tell_losers(std::span<const KeyEvent> key_events, Position position) noexcept {
+  if (clients_ == nullptr) return;
+  for (const KeyEvent& event : key_events) {
+    const bool is_lost = event.type == Type::expired || event.type == Type::revoked;
+    if (!is_lost || event.session == 0) continue;
+    clients_->lose(event.session, {.cause = event_name(event.type),
+                                   .kind = event.kind,
+                                   .key = std::string(event.key),
+                                   .fence = event.fence,
+                                   .secret = event.secret,
+                                   .position = position});
+  }
 }
 
 std::uint64_t EventFeed::read(std::uint64_t place, Entries& entries,

@@ -29,6 +29,7 @@ class HttpSession final : public ServerSession {
   HttpSession(SessionContext& context, SessionId id, Peer peer = {})
       : ServerSession(context, id, std::move(peer)), has_shown_token_(!context.tokens.are_used()) {}
 
+  Protocol protocol() const override { return Protocol::http; }
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
   bool blocked() const override { return state_ != State::listening; }

@@ -10,8 +10,8 @@
 namespace lockd {
 namespace {
 
-// How much of them waits for the end of a report.
-constexpr std::size_t kHeldSignalsMax = 1024 * 1024;
+// How much of signals and losses waits for the end of a report.
+constexpr std::size_t kHeldPushesMax = 1024 * 1024;
 
 }  // namespace
 
@@ -127,6 +127,7 @@ void LineSession::reply_or_wait(const LineRequest& request, const Answer& answer
                                 std::string& out) {
   if (answer.outcome != Outcome::queued) return reply(request.command, answer, out);
   blocked_on_ = BlockedOn::wait;
+  lost_in_wait_ = 0;
   waiting_command_ = request.command;
   wait_ = {answer.wait, request.kind, std::string(request.key)};
 }
@@ -168,6 +169,22 @@ void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
   if (blocked_on_ != BlockedOn::wait) return;
   blocked_on_ = BlockedOn::nothing;
   reply(waiting_command_, {result.outcome, result.grant, {}}, out);
+  if (result.outcome == Outcome::ok && result.grant.fence == lost_in_wait_) {
+    write_lost(out, {result.grant.fence, result.grant.secret}, lost_cause_, wait_.key);
+  }
+}
+
+// A grant may end before its session has taken in that there is one: then it is said again behind
+// the grant, whose token the client did not know before. Of a key's fences that is the largest.
+bool LineSession::on_lost(const LostHold& lost, std::string& out) {
+  const bool waits_for_it =
+      blocked_on_ == BlockedOn::wait && lost.kind == wait_.kind && lost.key == wait_.key;
+  if (waits_for_it && lost.fence > lost_in_wait_) {
+    lost_in_wait_ = lost.fence;
+    lost_cause_ = lost.cause;
+  }
+  write_lost(is_inside_line_ ? held_pushes_ : out, {lost.fence, lost.secret}, lost.cause, lost.key);
+  return held_pushes_.size() <= kHeldPushesMax;
 }
 
 void LineSession::report(const ReportPiece& piece, std::string& out) {
@@ -176,12 +193,12 @@ void LineSession::report(const ReportPiece& piece, std::string& out) {
   write_stats(out, piece.text, !std::exchange(is_inside_line_, !ends), ends);
   if (!ends) return;
   blocked_on_ = BlockedOn::nothing;
-  out += std::exchange(held_signals_, {});
+  out += std::exchange(held_pushes_, {});
 }
 
 bool LineSession::signalled(const Signal& signal, std::string& out) {
-  (is_inside_line_ ? held_signals_ : out) += signal.line();
-  return held_signals_.size() <= kHeldSignalsMax;
+  (is_inside_line_ ? held_pushes_ : out) += signal.line();
+  return held_pushes_.size() <= kHeldPushesMax;
 }
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
@@ -202,6 +219,7 @@ void LineSession::name_client(const LineRequest& request, std::string& out) {
       .name = std::string(request.key), .peer = peer_.address, .note = std::string(request.text)};
   if (session_.client == nullptr || *session_.client != identity) {
     session_.client = std::make_shared<const ClientIdentity>(std::move(identity));
+    context_.clients.name(id(), session_.client);
   }
   write_status(out, kStatusOk);
 }
@@ -287,7 +305,7 @@ bool LineSession::may_go() {
 bool LineSession::end(bool keep_holds, int* budget) {
   // Its place goes with the session; but it may have been granted meanwhile.
   if (keep_holds && needs_peer()) context_.host.abandon(*this);
-  std::string().swap(held_signals_);
+  std::string().swap(held_pushes_);
   blocked_on_ = BlockedOn::nothing;
   return context_.batch.end_session(session_, keep_holds, budget) &&
          (!listens_ || context_.hub.drop_some(subscriber(), budget));

@@ -17,6 +17,7 @@ class LineSession final : public ServerSession {
  public:
   LineSession(SessionContext& context, SessionId id, Peer peer = {});
 
+  Protocol protocol() const override { return Protocol::line; }
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
   bool blocked() const override { return blocked_on_ != BlockedOn::nothing; }
@@ -27,13 +28,14 @@ class LineSession final : public ServerSession {
     return is_inside_request_ && !blocked() ? requests_ + 1 : 0;
   }
   bool has_proved() const override { return phase_ == Phase::open; }
-  std::size_t buffered() const override { return ServerSession::buffered() + held_signals_.size(); }
+  std::size_t buffered() const override { return ServerSession::buffered() + held_pushes_.size(); }
   void end_pause(std::string& out) override;
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(const ReportPiece& piece, std::string& out) override;
   void on_published(std::size_t reached, std::string& out) override;
   bool signalled(const Signal& signal, std::string& out) override;
+  bool on_lost(const LostHold& lost, std::string& out) override;
 
   void turn_away(std::string& out) override;
   void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
@@ -74,7 +76,9 @@ class LineSession final : public ServerSession {
   Command waiting_command_ = Command::acquire;  // that waits, or did
   bool listens_ = false;                        // it has, at some time
   bool is_inside_line_ = false;                 // of a report, whose next piece is to come
-  std::string held_signals_;                    // until it is not
+  std::string held_pushes_;                     // until it is not
+  Fence lost_in_wait_ = 0;  // the latest of the key that it waits for, and why: it may be the one
+  std::string_view lost_cause_;  // that it waits for, granted and lost again
 };
 
 }  // namespace lockd

@@ -22,6 +22,7 @@
 #include "replication/cluster_journal.h"
 #include "server/auth_tokens.h"
 #include "server/buffer_budget.h"
+#include "server/client_registry.h"
 #include "server/reports/report_queue.h"
 #include "server/session/event_feed.h"
 #include "server/session/peer.h"
@@ -40,6 +41,7 @@ struct HostSetup {
   EventFeed& feed;
   TokenSource& secrets;
   const AuthTokens& tokens;
+  ClientRegistry& clients;
   WorkerStats& stats;
   std::function<std::int64_t()> unix_ms;
   ReportQueue& reports;
@@ -78,6 +80,8 @@ class ServerSession {
     not_served,    // whatever it says
     wrong_secret,  // longer, for one who has tried often
   };
+
+  virtual Protocol protocol() const = 0;
 
   virtual ~ServerSession() = default;
   ServerSession(const ServerSession&) = delete;
@@ -119,6 +123,8 @@ class ServerSession {
   virtual void on_published(std::size_t reached, std::string& out) = 0;
   // Something it listens to, or watches. False: it has to be closed, for it cannot take any more.
   virtual bool signalled(const Signal& signal, std::string& out) = 0;
+  // A hold of its has ended without its doing. False as above.
+  virtual bool on_lost(const LostHold& /*lost*/, std::string& /*out*/) { return true; }
   // `missed`: so many before it, which it could not be told of.
   virtual void on_key_event(const KeyEventJson& /*event*/, std::uint64_t /*missed*/,
                             std::string& /*out*/) {}

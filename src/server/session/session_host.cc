@@ -32,12 +32,19 @@ SessionHost::SessionHost(const HostSetup& setup)
       watchers_(setup.feed),
       batch_(setup.engine) {}
 
+// Those that were never closed are told of nothing any more.
+SessionHost::~SessionHost() {
+  for (const auto& [id, hosted] : sessions_) context_.clients.leave(id);
+}
+
 // Clients come, speak and go.
 
 Transport& SessionHost::open(std::unique_ptr<ServerSession> session,
                              std::unique_ptr<Transport> transport) {
+  const SessionId id = session->id();
+  transport->activity_ = context_.clients.enter(id, session->protocol(), session->peer().address,
+                                                *this, context_.mailbox);
   transport->session_ = std::move(session);
-  const SessionId id = transport->session_->id();
   return *(sessions_[id] = std::move(transport));
 }
 
@@ -163,6 +170,14 @@ void SessionHost::deliver(std::span<const std::uint64_t> subscribers,
   leave(&SessionHost::signal_inbox_, SignalFor{signal, {subscribers.begin(), subscribers.end()}});
 }
 
+void SessionHost::leave_loss(SessionId client, LostHold lost) noexcept {
+  leave(&SessionHost::inbox_, Delivery(LossFor{client, std::move(lost)}));
+}
+
+void SessionHost::leave_disconnect(SessionId client, OnGone on_gone) {
+  leave(&SessionHost::inbox_, Delivery(DisconnectOf{client, std::move(on_gone)}));
+}
+
 template <typename Item>
 void SessionHost::leave(std::vector<Item> SessionHost::*inbox, Item item) {
   bool was_empty = false;
@@ -229,6 +244,21 @@ void SessionHost::take(const ReportFor& delivery) {
   if (!hosted->session_->blocked()) return hosted->resume_input();
   hosted->report_ = piece.rest;
   continue_report(*hosted);
+}
+
+void SessionHost::take(const LossFor& delivery) {
+  Transport* const hosted = find_open(delivery.id);
+  if (hosted == nullptr) return;
+  hosted->rests_on_ = std::max(hosted->rests_on_, delivery.lost.position);
+  push(*hosted, [&](ServerSession& session, std::string& out) {
+    return session.on_lost(delivery.lost, out);
+  });
+}
+
+// One that has left meanwhile is gone as well.
+void SessionHost::take(const DisconnectOf& delivery) {
+  if (Transport* const hosted = find_open(delivery.id)) cut(*hosted, Ender::admin);
+  delivery.on_gone(batch_.commit());
 }
 
 void SessionHost::ask(SessionId id, ReportRequest request) {
@@ -367,11 +397,18 @@ void SessionHost::hand_on_signals() {
 void SessionHost::hand_on(const Signal& signal, SessionId listener) {
   Transport* const hosted = find_open(listener);
   if (hosted == nullptr) return;
-  if (!hosted->has_room_for_signal()) {
-    cut(*hosted);
-  } else if (!hosted->is_over_) {  // which the transport may just have found out
-    const bool goes_on = hosted->session_->signalled(signal, hosted->output());
-    goes_on ? touch(*hosted) : cut(*hosted);
+  push(*hosted,
+       [&](ServerSession& session, std::string& out) { return session.signalled(signal, out); });
+}
+
+// What a session says unasked. Who does not take such things is closed.
+template <typename Call>
+void SessionHost::push(Transport& hosted, Call call) {
+  if (!hosted.has_room_for_signal()) {
+    cut(hosted);
+  } else if (!hosted.is_over_) {  // which the transport may just have found out
+    const bool goes_on = call(*hosted.session_, hosted.output());
+    goes_on ? touch(hosted) : cut(hosted);
   }
 }
 
@@ -516,9 +553,9 @@ void SessionHost::finish(Transport& hosted, Ender ender) {
   if (!waits) hosted.close_gently();
 }
 
-void SessionHost::cut(Transport& hosted) {
+void SessionHost::cut(Transport& hosted, Ender ender) {
   take_back_unsent(hosted);
-  end(hosted, Ender::server);
+  end(hosted, ender);
   hosted.close();
 }
 
@@ -527,6 +564,7 @@ void SessionHost::cut(Transport& hosted) {
 void SessionHost::end(Transport& hosted, Ender ender) {
   if (std::exchange(hosted.is_over_, true)) return;
   ServerSession& session = *hosted.session_;
+  context_.clients.leave(session.id());
   const bool is_open = session.fate() == ServerSession::Fate::open;
   if (ender == Ender::peer && is_open && hosted.has_half_a_request()) session.cut_short();
   const bool broke_a_rule = !is_open && session.violation() != Violation::none;

@@ -43,12 +43,21 @@ class SessionHarness {
   }
   // Whether its peer takes what is sent: if not, a report stops there.
   static void set_room(Transport& hosted, bool room) { static_cast<Memory&>(hosted).room = room; }
+  // Whether it takes what it is sent unasked: if not, it is closed.
+  static void set_room_for_signals(Transport& hosted, bool room) {
+    static_cast<Memory&>(hosted).room_for_signals = room;
+  }
   // What every report says. It is made when it is asked for, or left to the test.
   std::vector<std::string> report{"{", "", "}"};
   bool makes_reports = true;
   ReportQueue& reports() { return reports_; }
   const WorkerStats& stats() const { return stats_; }
   Engine& engine() { return engine_; }
+  ClientRegistry& clients() { return clients_; }
+  // Something happens to a key, as the engine would say.
+  void happens(const KeyEvent& event, Position position = 0) {
+    static_cast<Observer&>(feed_).on_key_events({&event, 1}, position);
+  }
 
   // Everything that a new session says when `input` comes in pieces of `piece` bytes.
   template <typename Kind>
@@ -77,10 +86,12 @@ class SessionHarness {
     std::string heard;
     bool peer_left = false;
     bool room = true;
+    bool room_for_signals = true;
 
     void sent(std::string_view bytes) override { heard += bytes; }
     bool peer_has_left() const override { return peer_left; }
     bool has_room_for_report() const override { return room; }
+    bool has_room_for_signal() override { return room_for_signals; }
     void close() override {}
     bool is_idle() const override { return false; }  // a test may still ask what it said
   };
@@ -115,7 +126,8 @@ class SessionHarness {
   const Options options_;
   Journal* const journal_;
   ManualClock clock_;
-  EventFeed feed_;
+  ClientRegistry clients_;
+  EventFeed feed_{0, &clients_};
   Engine engine_{{.shards = 1,
                   .keys_max = 4,
                   .clock = &clock_,
@@ -138,6 +150,7 @@ class SessionHarness {
                      .feed = feed_,
                      .secrets = secrets_,
                      .tokens = tokens_,
+                     .clients = clients_,
                      .stats = stats_,
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
                      .reports = reports_,
