@@ -13,8 +13,9 @@ namespace {
 
 // "granted b #2 ~2s (1/1, 0 wait)": ~ is how long the wait or the hold had lasted.
 std::string text(const KeyEvent& o) {
-  static constexpr const char* kTypes[] = {"queued",  "granted",      "released",
-                                           "expired", "disconnected", "gave_up"};
+  static constexpr const char* kTypes[] = {"queued",       "granted",   "released", "expired",
+                                           "disconnected", "revoked",   "gave_up",  "refused",
+                                           "slow_wait",    "slow_hold", "resized"};
   std::ostringstream out;
   out << kTypes[static_cast<int>(o.type)] << ' ' << o.holder;
   if (o.fence != 0) out << " #" << o.fence;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "protocol/http/http_request.h"
-#include "protocol/right.h"
 
 namespace lockd {
 
@@ -46,6 +45,16 @@ enum class HttpCall : std::uint8_t {
   openapi,
   page,  // the dashboard's files
   none,
+};
+
+// What a client may be permitted: docs/security.md says what each lets it do.
+enum class Right : std::uint8_t {
+  none,          // whoever is let in may
+  lock,          // take, keep, give back and wait
+  signal,        // publish and listen
+  read,          // look at everything
+  read_or_lock,  // either is enough
+  admin,         // end what others hold; and all of the above
 };
 
 struct Route {

@@ -3,13 +3,8 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/string.hpp>
-#include <chrono>
-#include <optional>
 #include <utility>
 
-#include "base/json_text.h"
-#include "base/pattern.h"
-#include "base/text.h"
 #include "protocol/http/routes.h"
 #include "server/reports/report.h"
 #include "server/session/session_host.h"
@@ -27,11 +22,6 @@ constexpr std::size_t kOutputPerTurn = 256 * 1024;
 
 bool needs_no_proof(HttpCall call) {
   return call == HttpCall::live || call == HttpCall::ready || call == HttpCall::leader;
-}
-
-bool takes_or_waits(HttpCall call) {
-  return call == HttpCall::acquire || call == HttpCall::semaphore_acquire ||
-         call == HttpCall::listen || call == HttpCall::events;
 }
 
 // The name or address in a Host, without its port and brackets.
@@ -56,42 +46,6 @@ bool is_own_name(std::string_view host) {
 // Less than a head may have.
 constexpr std::uint64_t kSmallBodyMax = 4096;
 
-constexpr std::int64_t kMsMax = 9'223'372'036'000;
-
-Duration of_ms(std::int64_t ms) { return std::chrono::milliseconds(ms); }
-
-// What an engine's refusal is called. Those that depend on the call come before this.
-HttpError error_of(Outcome outcome) {
-  const std::string detail(describe(outcome));
-  switch (outcome) {
-    case Outcome::held: return {409, "held", detail};
-    case Outcome::timeout: return {409, "wait_timeout", detail};
-    case Outcome::expired: return {409, "expired", detail};
-    case Outcome::stale: return {409, "stale_token", detail};
-    case Outcome::not_holder: return {409, "not_holder", detail};
-    case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
-    case Outcome::max_keys: return {429, "max_locks", detail};
-    case Outcome::max_waiters: return {429, "max_waiters", detail};
-    case Outcome::max_holds: return {429, "max_holds", detail + ": see --max-holds"};
-    case Outcome::max_client_holds:
-      return {429, "max_holds", detail + ": see --max-holds-per-client"};
-    case Outcome::cancelled:
-    case Outcome::closed: return {503, "draining", "the server is stopping"};
-    case Outcome::not_leader: return {503, "not_leader", detail};
-    case Outcome::storage:
-    case Outcome::fences_exhausted: return {503, "storage", detail};
-    default: return {400, "bad_request", detail};
-  }
-}
-
-// The hold that a renewal or a release names. Views into `members`.
-HoldId hold_in(RequestParams& params, Kind kind) {
-  const std::string_view key = params.name("key");
-  const std::string_view holder = params.name("holder");
-  const std::int64_t token = params.number("token", 1, kFenceMax);
-  return {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind};
-}
-
 constexpr std::string_view kStreamType = "text/event-stream";
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr std::string_view kPageFields =
@@ -99,12 +53,6 @@ constexpr std::string_view kPageFields =
     "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'\r\n"
     "Referrer-Policy: no-referrer\r\n";
-
-constexpr std::int64_t kKeysPerPageMax = 1000;
-constexpr std::int64_t kKeysPerPage = 100;
-
-// A line client's payload may be any bytes; JSON may not.
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 }  // namespace
 
@@ -206,8 +154,8 @@ void HttpSession::execute(const Incoming& incoming, std::string& out) {
   const HttpRequest& request = incoming.parser.request();
   if (request.method == HttpMethod::options) return answer_options(incoming.match.route, out);
   if (exchange_.call == HttpCall::page) return answer_page(incoming.target.path, out);
-  if (is_too_late()) return refuse_draining(out);  // that may have begun since the head
-  call(incoming.target, incoming.match.rest, request, out);
+  if (is_too_late()) return calls_.refuse_draining(out);  // that may have begun since the head
+  call(incoming, out);
 }
 
 // Whether the request may go on; else it is answered.
@@ -242,7 +190,7 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
   }
   has_shown_token_ = true;
   if (is_too_late()) {
-    refuse_draining(out);
+    calls_.refuse_draining(out);
     return false;
   }
   return true;
@@ -250,11 +198,7 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
 
 bool HttpSession::is_too_late() const {
   if (needs_no_proof(exchange_.call)) return false;
-  return context_.hands_over() || (context_.draining && takes_or_waits(exchange_.call));
-}
-
-void HttpSession::refuse_draining(std::string& out) {
-  refuse({503, "draining", "the server is stopping"}, out, "Retry-After: 1\r\n");
+  return context_.hands_over() || ApiCalls::is_too_late(context_, exchange_.call);
 }
 
 // While no proof is asked for, being on this machine is one, and so a browser on it must not be led
@@ -313,278 +257,26 @@ void HttpSession::answer_options(const Route* route, std::string& out) {
     fields += "Access-Control-Allow-Headers: Authorization, Content-Type\r\n";
     fields += "Access-Control-Max-Age: 600\r\n";
   }
-  answer(204, "", out, fields, "");
+  answer_with(204, "", out, fields, "");
 }
 
-void HttpSession::call(const Target& target, std::string_view channel, const HttpRequest& request,
-                       std::string& out) {
+void HttpSession::call(const Incoming& incoming, std::string& out) {
+  const HttpRequest& request = incoming.parser.request();
+  const bool posts = request.method == HttpMethod::post;
+  RequestParams query = RequestParams::of_query(incoming.target.query);
   // What takes its members from the body takes none from the query.
-  if (request.method == HttpMethod::post &&
-      refuse_params(RequestParams::of_query(target.query), out)) {
-    return;
-  }
-  switch (exchange_.call) {
-    case HttpCall::acquire: return acquire(Kind::lock, request.body, out);
-    case HttpCall::renew: return renew(Kind::lock, request.body, out);
-    case HttpCall::release: return release(Kind::lock, request.body, out);
-    case HttpCall::fence: return fence(target, out);
-    case HttpCall::semaphore_acquire: return acquire(Kind::semaphore, request.body, out);
-    case HttpCall::semaphore_renew: return renew(Kind::semaphore, request.body, out);
-    case HttpCall::semaphore_release: return release(Kind::semaphore, request.body, out);
-    case HttpCall::publish: return publish(channel, request.body, out);
-    case HttpCall::listen: return listen(target, out);
-    case HttpCall::locks: return list_keys(target, out);
-    case HttpCall::events: return watch_events(target, out);
-    case HttpCall::stats: return ask({.what = ReportRequest::What::stats});
-    case HttpCall::overview: return ask({.what = ReportRequest::What::overview});
-    case HttpCall::metrics:
-      if (context_.options.metrics) return ask({.what = ReportRequest::What::metrics});
-      return refuse({404, "not_found", "metrics are off: see --metrics"}, out);
-    case HttpCall::live:
-    case HttpCall::ready:
-    case HttpCall::leader: return answer_health(out);
-    case HttpCall::openapi: return answer_page(target.path, out);
-    case HttpCall::page:
-    case HttpCall::none: return;
-  }
-}
-
-// Holds.
-
-// When to come again, or where to.
-std::string HttpSession::advice(const HttpError& error) const {
-  if (error.status != 503) return {};
-  if (error.code != "not_leader") return "Retry-After: 1\r\n";
-  return "X-Dflockd-Leader: " + context_.leader_address() + "\r\nRetry-After: 1\r\n";
-}
-
-// The wall clock now, and what is left: no change of the clock since the grant is in it.
-std::int64_t HttpSession::unix_ms_of(Time time) const {
-  const Duration left = std::max(time - context_.engine.now(), Duration::zero());
-  return context_.unix_ms() + whole_ms(left);
-}
-
-void HttpSession::acquire(Kind kind, std::string_view body, std::string& out) {
-  RequestParams params = RequestParams::of_json(body);
-  const std::string_view key = params.name("key");
-  const std::string_view holder = params.name("holder");
-  const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
-  const auto wait_ms = params.number_if_given("wait_ms", 0, kMsMax);
-  const std::int64_t limit = kind == Kind::lock ? 1 : params.number("limit", 1, kLimitMax);
-  if (refuse_params(params, out)) return;
-
-  Conflict conflict;
-  const Answer answer =
-      context_.batch.acquire({.key = key,
-                              .holder = holder,
-                              .ttl = ttl_ms ? of_ms(*ttl_ms) : context_.options.default_lease_ttl,
-                              .wait = of_ms(wait_ms.value_or(0)),
-                              .kind = kind,
-                              .limit = static_cast<std::uint32_t>(limit)},
-                             &context_.host.listener(), id(), &conflict);
-  if (answer.outcome == Outcome::ok) return answer_grant(key, holder, answer.grant, out);
-  if (answer.outcome != Outcome::queued) {
-    wait_.kind = kind;
-    return refuse_acquire(answer.outcome, conflict, out);
-  }
-  state_ = State::waiting;
-  wait_ = {answer.wait, kind, std::string(key), std::string(holder)};
-}
-
-void HttpSession::on_wait_done(const WaitResult& result, std::string& out) {
-  if (state_ != State::waiting) return;
-  state_ = State::listening;
-  if (result.outcome == Outcome::ok) {
-    return answer_grant(wait_.key, wait_.holder, result.grant, out);
-  }
-  Conflict conflict;
-  context_.batch.explain(wait_.kind, wait_.key, &conflict);
-  refuse_acquire(result.outcome, conflict, out);
-}
-
-void HttpSession::answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
-                               std::string& out) {
-  JsonObject json;
-  json.add("key", key);
-  json.add("holder", holder);
-  json.add("token", grant.fence);
-  json.add("expires_at_unix_ms", unix_ms_of(grant.expires_at));
-  answer(200, json.finish(), out);
-}
-
-// With who is in the way, if somebody still is.
-void HttpSession::refuse_acquire(Outcome outcome, const Conflict& conflict, std::string& out) {
-  const HttpError error = error_of(outcome);
-  const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
-  JsonObject json;
-  json.add("error", error.code);
-  json.add("detail", error.detail);
-  if (names_others && conflict.holders > 0) {
-    if (wait_.kind == Kind::lock) {
-      json.add("holder", conflict.holder);
-      json.add("token", conflict.fence);
-      json.add("expires_at_unix_ms", unix_ms_of(conflict.expires_at));
-    } else {
-      json.add("limit", conflict.limit);
-      json.add("holders", conflict.holders);
-    }
-    json.add("waiters", conflict.waiters);
-  }
-  if (outcome == Outcome::limit_mismatch) json.add("limit", conflict.limit);
-  answer(error.status, json.finish(), out, advice(error));
-}
-
-void HttpSession::renew(Kind kind, std::string_view body, std::string& out) {
-  RequestParams params = RequestParams::of_json(body);
-  const HoldId hold = hold_in(params, kind);
-  const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
-  if (refuse_params(params, out)) return;
-
-  std::optional<Duration> ttl;
-  if (ttl_ms) ttl = of_ms(*ttl_ms);
-  const Answer answer = context_.batch.renew(hold, ttl);
-  if (answer.outcome == Outcome::ok) {
-    return answer_grant(hold.key, hold.holder.name(), answer.grant, out);
-  }
-  refuse_hold(answer.outcome, out);
-}
-
-void HttpSession::release(Kind kind, std::string_view body, std::string& out) {
-  RequestParams params = RequestParams::of_json(body);
-  const HoldId hold = hold_in(params, kind);
-  if (refuse_params(params, out)) return;
-
-  const Outcome outcome = context_.batch.release(hold);
-  if (outcome != Outcome::ok) return refuse_hold(outcome, out);
-  JsonObject json;
-  json.add("key", hold.key);
-  json.add("released", true);
-  answer(200, json.finish(), out);
-}
-
-void HttpSession::refuse_hold(Outcome outcome, std::string& out) {
-  const HttpError error = error_of(outcome);
-  refuse(error, out, advice(error));
-}
-
-void HttpSession::fence(const Target& target, std::string& out) {
-  RequestParams params = RequestParams::of_query(target.query);
-  const std::string_view key = params.name("key");
-  if (refuse_params(params, out)) return;
-  // Whoever asks wants to know what was granted last: only the leader does.
-  if (context_.engine.journal_state() == Journal::State::following) {
-    return refuse_hold(Outcome::not_leader, out);
-  }
-
-  const FenceStatus status = context_.batch.fence(key);
-  JsonObject json;
-  json.add("key", key);
-  json.add("held", status.held);
-  json.add("token", status.fence);
-  answer(200, json.finish(), out);
-}
-
-// Signals.
-
-void HttpSession::publish(std::string_view channel, std::string_view body, std::string& out) {
-  RequestParams params = RequestParams::of_json(body);
-  const std::string_view payload = params.text("payload");
-  if (!is_channel(channel)) params.refuse("the channel", "must be a name without wildcards");
-  if (!is_payload(channel, payload)) {
-    params.refuse("payload", "must not be blank, nor have line feeds, nor be too long for a line");
-  }
-  if (refuse_params(params, out)) return;
-
-  const auto reached = context_.host.publish(*this, channel, payload);
-  if (reached) return answer_published(*reached, out);
-  state_ = State::publishing;
-}
-
-void HttpSession::on_published(std::size_t reached, std::string& out) {
-  if (state_ != State::publishing) return;
-  state_ = State::listening;
-  answer_published(reached, out);
-}
-
-void HttpSession::answer_published(std::size_t reached, std::string& out) {
-  JsonObject json;
-  json.add("delivered", reached);
-  answer(200, json.finish(), out);
-}
-
-void HttpSession::listen(const Target& target, std::string& out) {
-  RequestParams params = RequestParams::of_query(target.query);
-  const std::string_view pattern = params.text("pattern");
-  const std::string_view group = params.text_if_given("group").value_or("");
-  if (!is_pattern(pattern)) {
-    params.refuse("pattern", "must be a name in which * and > are whole tokens, > the last");
-  }
-  if (!group.empty() && !is_name(group)) {
-    params.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
-  }
-  if (refuse_params(params, out)) return;
-  if (!exchange_.with_body) return answer(200, "", out, {}, kStreamType);
-  if (!context_.hub.listen(subscriber(), pattern, group)) {
-    return refuse({429, "max_subscriptions", "the server has as many as it keeps"}, out);
-  }
-  listens_ = true;
-  begin_stream(out);
-}
-
-bool HttpSession::signalled(const Signal& signal, std::string& out) {
-  if (state_ != State::streaming) return true;
-  JsonObject json;
-  json.add("channel", signal.channel());
-  json.add("payload", as_utf8(signal.payload(), kReplacement));
-  write_stream_event(out, !exchange_.http_1_0, "sig", json.finish());
-  return true;
-}
-
-// Keys.
-
-void HttpSession::list_keys(const Target& target, std::string& out) {
-  RequestParams params = RequestParams::of_query(target.query);
-  KeyQuery query;
-  query.prefix = params.text_if_given("prefix").value_or("");
-  query.key = params.text_if_given("key").value_or("");
-  query.keys_max = static_cast<std::uint32_t>(
-      params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
-  query.with_idle = params.truth("idle");
-  if (const auto order = params.text_if_given("order")) {
-    query.by_waiters = *order == "waiters";
-    if (!query.by_waiters) params.refuse("order", "must be waiters");
-  }
-  if (const auto after = params.text_if_given("after")) {
-    if (!parse_place(*after, &query.from)) {
-      params.refuse("after", "must be the `next` of an earlier page");
-    }
-  }
-  if (refuse_params(params, out)) return;
-  ask({.what = ReportRequest::What::keys, .keys = std::move(query)});
-}
-
-void HttpSession::watch_events(const Target& target, std::string& out) {
-  RequestParams params = RequestParams::of_query(target.query);
-  const std::string_view prefix = params.text_if_given("prefix").value_or("");
-  if (refuse_params(params, out)) return;
-  if (!exchange_.with_body) return answer(200, "", out, {}, kStreamType);
-  if (!context_.host.watch_events(id(), prefix)) {
-    return refuse({429, "max_watchers", "as many streams are open as --max-watchers allows"}, out);
-  }
-  begin_stream(out);
-}
-
-void HttpSession::on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) {
-  if (state_ != State::streaming) return;
-  if (missed > 0) {
-    JsonObject json;
-    json.add("count", missed);
-    write_stream_event(out, !exchange_.http_1_0, "missed", json.finish());
-  }
-  write_stream_event(out, !exchange_.http_1_0, event.event, event.data);
+  if (posts && calls_.refuse_params(query, out)) return;
+  RequestParams params = posts ? RequestParams::of_json(request.body) : std::move(query);
+  calls_.execute(exchange_.call, incoming.match.rest, params, out);
 }
 
 // Streams. The head is sent at once: it says that whatever happens from now on will be told.
+
+bool HttpSession::may_stream(std::string& out) {
+  if (exchange_.with_body) return true;
+  answer_with(200, "", out, {}, kStreamType);
+  return false;
+}
 
 void HttpSession::begin_stream(std::string& out) {
   exchange_.keep_alive = false;
@@ -594,69 +286,54 @@ void HttpSession::begin_stream(std::string& out) {
   state_ = State::streaming;
 }
 
+void HttpSession::push(std::string_view event, std::string_view json, std::string& out) {
+  write_stream_event(out, !exchange_.http_1_0, event, json);
+}
+
 void HttpSession::ping(std::string& out) {
   if (state_ == State::streaming) write_stream_ping(out, !exchange_.http_1_0);
 }
 
 // Reports.
 
-void HttpSession::ask(ReportRequest report) {
-  state_ = State::reporting;
-  report.refusable =
-      report.what == ReportRequest::What::keys || report.what == ReportRequest::What::stats;
-  context_.host.ask(id(), std::move(report));
-}
-
 // With its length, if it is all there.
 void HttpSession::report(const ReportPiece& piece, std::string& out) {
+  if (!calls_.is_reporting()) return;
   const bool ends = piece.rest == nullptr;
-  if (state_ == State::reporting && piece.was_refused) {
-    state_ = State::listening;
-    return refuse({503, "busy", "too many listings wait: ask again in a second"}, out,
-                  "Retry-After: 1\r\n");
+  if (state_ == State::listening && (ends || piece.was_refused)) {
+    calls_.end_report();
+    if (piece.was_refused) return calls_.refuse_report(out);
+    return answer_with(200, piece.text, out, {}, report_type());
   }
-  if (state_ == State::reporting && ends) {
-    state_ = State::listening;
-    return answer(200, piece.text, out, {}, report_type());
-  }
-  if (state_ == State::reporting) begin_report(out);
+  if (state_ == State::listening) begin_report(out);
   if (state_ != State::in_mid_report) return;
   write_stream_piece(out, !exchange_.http_1_0, piece.text);
   if (!ends) return;
+  calls_.end_report();
   write_stream_end(out, !exchange_.http_1_0);
   state_ = State::listening;
   if (context_.draining) fate_ = Fate::closes;
 }
 
+// To HEAD the head is all.
 void HttpSession::begin_report(std::string& out) {
   if (exchange_.http_1_0) exchange_.keep_alive = false;
   const std::string fields = reply_fields(200);
   write_stream_head(out, head(200, report_type(), fields));
-  state_ = exchange_.with_body ? State::in_mid_report : State::listening;
+  if (exchange_.with_body) {
+    state_ = State::in_mid_report;
+  } else {
+    calls_.end_report();
+  }
 }
 
 std::string_view HttpSession::report_type() const {
   return exchange_.call == HttpCall::metrics ? kMetricsType : kJsonType;
 }
 
-void HttpSession::answer_health(std::string& out) {
-  std::string_view problem;
-  if (exchange_.call == HttpCall::ready) {
-    problem = why_not_ready(context_.draining, context_.engine);
-  } else if (exchange_.call == HttpCall::leader) {
-    const bool follows = context_.engine.journal_state() == Journal::State::following;
-    problem = follows ? "not_leader" : why_not_ready(context_.draining, context_.engine);
-    // As with everything a leader says: not before it is certain to be one.
-    if (problem.empty() && context_.cluster != nullptr) context_.batch.barrier();
-  }
-  JsonObject json;
-  json.add("status", problem.empty() ? "ok" : problem);
-  answer(problem.empty() ? 200 : 503, json.finish(), out);
-}
-
 void HttpSession::answer_page(std::string_view path, std::string& out) {
   const WebFile* file = find_web_file(path);
-  answer(200, file->content, out, kPageFields, file->type);
+  answer_with(200, file->content, out, kPageFields, file->type);
 }
 
 // Replies.
@@ -688,23 +365,19 @@ std::string HttpSession::reply_fields(int status) const {
          "X-Content-Type-Options: nosniff\r\n";
 }
 
-void HttpSession::answer(int status, std::string_view body, std::string& out,
-                         std::string_view fields, std::string_view type) {
+void HttpSession::answer(int status, std::string_view json, std::string& out,
+                         std::string_view fields) {
+  answer_with(status, json, out, fields, kJsonType);
+}
+
+void HttpSession::answer_with(int status, std::string_view body, std::string& out,
+                              std::string_view fields, std::string_view type) {
   const std::string all = reply_fields(status) + std::string(fields);
   write_reply(out, head(status, type, all), body, exchange_.with_body);
 }
 
 void HttpSession::refuse(const HttpError& error, std::string& out, std::string_view fields) {
-  JsonObject json;
-  json.add("error", error.code);
-  json.add("detail", error.detail);
-  answer(error.status, json.finish(), out, fields);
-}
-
-bool HttpSession::refuse_params(const RequestParams& params, std::string& out) {
-  const HttpError error = params.error();
-  if (error) refuse(error, out);
-  return static_cast<bool>(error);
+  calls_.refuse(error, out, fields);
 }
 
 // Ends.
@@ -719,28 +392,26 @@ void HttpSession::time_out(bool half, std::string& out) {
 
 // One that says nothing is closed at once: whoever has something to renew or release comes again.
 void HttpSession::drain(std::string& out) {
+  calls_.drain();
   switch (state_) {
-    case State::waiting: context_.batch.cancel(wait_.id); return;
-    case State::reporting:
     case State::in_mid_report:
-    case State::publishing:
     case State::paused: return;
     case State::streaming:
+      calls_.end_stream();
       write_stream_end(out, !exchange_.http_1_0);
       state_ = State::listening;
       fate_ = Fate::closes;
       return;
     case State::listening:
-      if (incoming_ == nullptr) fate_ = Fate::closes;
+      if (incoming_ == nullptr && !calls_.is_busy()) fate_ = Fate::closes;
       return;
   }
 }
 
 bool HttpSession::end(bool, int*) {
   incoming_.reset();
-  if (listens_) context_.hub.drop(subscriber());
-  const bool is_settled = state_ == State::waiting && !context_.batch.cancel(wait_.id);
-  if (is_settled) context_.host.abandon(*this);
+  if (calls_.listens()) context_.hub.drop(subscriber());
+  calls_.end();
   return true;
 }
 

@@ -20,11 +20,12 @@
 #include "protocol/http/request_params.h"
 #include "protocol/http/request_parser.h"
 #include "protocol/http/routes.h"
+#include "server/session/api_calls.h"
 #include "server/session/server_session.h"
 
 namespace lockd {
 
-class HttpSession final : public ServerSession {
+class HttpSession final : public ServerSession, private ApiCalls::Replies {
  public:
   HttpSession(SessionContext& context, SessionId id, Peer peer = {})
       : ServerSession(context, id, std::move(peer)), has_shown_token_(!context.tokens.are_used()) {}
@@ -32,10 +33,8 @@ class HttpSession final : public ServerSession {
   Protocol protocol() const override { return Protocol::http; }
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
-  bool blocked() const override { return state_ != State::listening; }
-  bool needs_peer() const override {
-    return state_ == State::waiting || state_ == State::streaming;
-  }
+  bool blocked() const override { return state_ != State::listening || calls_.is_busy(); }
+  bool needs_peer() const override { return calls_.is_waiting() || state_ == State::streaming; }
   bool holds_outlive_it() const override { return true; }
   bool may_be_silent() override { return blocked(); }
   std::uint64_t request_under_way() const override { return incoming_ == nullptr ? 0 : requests_; }
@@ -43,11 +42,20 @@ class HttpSession final : public ServerSession {
   std::size_t buffered() const override;
   void end_pause(std::string& out) override;
 
-  void on_wait_done(const WaitResult& result, std::string& out) override;
+  void on_wait_done(const WaitResult& result, std::string& out) override {
+    calls_.on_wait_done(result, out);
+  }
   void report(const ReportPiece& piece, std::string& out) override;
-  void on_published(std::size_t reached, std::string& out) override;
-  bool signalled(const Signal& signal, std::string& out) override;
-  void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) override;
+  void on_published(std::size_t reached, std::string& out) override {
+    calls_.on_published(reached, out);
+  }
+  bool signalled(const Signal& signal, std::string& out) override {
+    calls_.signalled(signal, out);
+    return true;
+  }
+  void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) override {
+    calls_.on_key_event(event, missed, out);
+  }
   void ping(std::string& out) override;
 
   // Its peer is not on this machine, and protected mode serves nobody else: it may ask for the
@@ -63,12 +71,10 @@ class HttpSession final : public ServerSession {
   static constexpr std::string_view kNotKept = "no-store";
   static constexpr std::string_view kAskedForAgain = "no-cache";
 
+  // Beside what its call waits for.
   enum class State : std::uint8_t {
     listening,
-    waiting,
-    reporting,      // nothing is there yet
     in_mid_report,  // more pieces are to come
-    publishing,     // its signal has to wait
     streaming,
     paused,  // before it hears that it is not let in
   };
@@ -97,44 +103,24 @@ class HttpSession final : public ServerSession {
   bool has_room_for_body(Incoming& incoming, std::string& out);
   bool admit(const HttpRequest& request, HttpCall call, std::string& out);
   bool is_too_late() const;
-  void refuse_draining(std::string& out);
   void execute(const Incoming& incoming, std::string& out);
   bool is_allowed_host(std::string_view host) const;
   bool is_allowed_origin(const HttpRequest& request);
   bool knows_token(std::string_view authorization) const;
   void fail_attempt();
   void answer_options(const Route* route, std::string& out);
-  void call(const Target& target, std::string_view channel, const HttpRequest& request,
-            std::string& out);
-
-  // Holds.
-  void acquire(Kind kind, std::string_view body, std::string& out);
-  void renew(Kind kind, std::string_view body, std::string& out);
-  void release(Kind kind, std::string_view body, std::string& out);
-  void fence(const Target& target, std::string& out);
-  void answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
-                    std::string& out);
-  void refuse_acquire(Outcome outcome, const Conflict& conflict, std::string& out);
-  void refuse_hold(Outcome outcome, std::string& out);
-  std::int64_t unix_ms_of(Time time) const;
-
-  // The rest.
-  void publish(std::string_view channel, std::string_view body, std::string& out);
-  void answer_published(std::size_t reached, std::string& out);
-  void listen(const Target& target, std::string& out);
-  void list_keys(const Target& target, std::string& out);
-  void watch_events(const Target& target, std::string& out);
-  void answer_health(std::string& out);
+  void call(const Incoming& incoming, std::string& out);
   void answer_page(std::string_view path, std::string& out);
-  void ask(ReportRequest report);
-  void begin_stream(std::string& out);
   void begin_report(std::string& out);
-  bool refuse_params(const RequestParams& params, std::string& out);
 
-  // Replies.
-  void answer(int status, std::string_view body, std::string& out, std::string_view fields = {},
-              std::string_view type = kJsonType);
-  std::string advice(const HttpError& error) const;
+  // Replies, of a call and besides.
+  void answer(int status, std::string_view json, std::string& out,
+              std::string_view fields = {}) override;
+  bool may_stream(std::string& out) override;
+  void begin_stream(std::string& out) override;
+  void push(std::string_view event, std::string_view json, std::string& out) override;
+  void answer_with(int status, std::string_view body, std::string& out, std::string_view fields,
+                   std::string_view type);
   void refuse(const HttpError& error, std::string& out, std::string_view fields = {});
   // What every reply has, and every stream; and all that the reply to this request has.
   std::string usual_fields(std::string_view cache_control) const;
@@ -148,8 +134,8 @@ class HttpSession final : public ServerSession {
   bool is_foreign_ = false;
   bool has_shown_token_;  // with one of its requests, or none is asked for
   std::uint8_t failed_attempts_ = 0;
-  bool listens_ = false;  // to signals
   Exchange exchange_;
+  ApiCalls calls_{context_, *this, *this};
 };
 
 }  // namespace lockd

@@ -155,6 +155,7 @@ class ServerSession {
     std::string holder{};
   };
   const Wait& wait() const { return wait_; }
+  void set_wait(Wait wait) { wait_ = std::move(wait); }
 
   // The signal that it publishes, while it has to wait; the host's to write and to take.
   struct Unpublished {
@@ -169,6 +170,7 @@ class ServerSession {
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
   const Peer& peer() const { return peer_; }
+  SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
 
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
@@ -185,8 +187,6 @@ class ServerSession {
     return fate_ == Fate::open && !blocked() &&
            (taken == 0 || !context_.engine.journal_is_behind());
   }
-  SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
-
   SessionContext& context_;
   Session session_;
   const Peer peer_;

@@ -1,0 +1,389 @@
+#include "server/session/api_calls.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/json_text.h"
+#include "base/pattern.h"
+#include "base/text.h"
+#include "server/reports/report.h"
+#include "server/session/session_host.h"
+
+namespace lockd {
+namespace {
+
+bool takes_or_waits(HttpCall call) {
+  return call == HttpCall::acquire || call == HttpCall::semaphore_acquire ||
+         call == HttpCall::listen || call == HttpCall::events;
+}
+
+constexpr std::int64_t kMsMax = 9'223'372'036'000;
+
+Duration of_ms(std::int64_t ms) { return std::chrono::milliseconds(ms); }
+
+// What an engine's refusal is called. Those that depend on the call come before this.
+HttpError error_of(Outcome outcome) {
+  const std::string detail(describe(outcome));
+  switch (outcome) {
+    case Outcome::held: return {409, "held", detail};
+    case Outcome::timeout: return {409, "wait_timeout", detail};
+    case Outcome::expired: return {409, "expired", detail};
+    case Outcome::stale: return {409, "stale_token", detail};
+    case Outcome::not_holder: return {409, "not_holder", detail};
+    case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
+    case Outcome::max_keys: return {429, "max_locks", detail};
+    case Outcome::max_waiters: return {429, "max_waiters", detail};
+    case Outcome::max_holds: return {429, "max_holds", detail + ": see --max-holds"};
+    case Outcome::max_client_holds:
+      return {429, "max_holds", detail + ": see --max-holds-per-client"};
+    case Outcome::cancelled:
+    case Outcome::closed: return {503, "draining", "the server is stopping"};
+    case Outcome::not_leader: return {503, "not_leader", detail};
+    case Outcome::storage:
+    case Outcome::fences_exhausted: return {503, "storage", detail};
+    default: return {400, "bad_request", detail};
+  }
+}
+
+// The hold that a renewal or a release names. Views into `members`.
+HoldId hold_in(RequestParams& params, Kind kind) {
+  const std::string_view key = params.name("key");
+  const std::string_view holder = params.name("holder");
+  const std::int64_t token = params.number("token", 1, kFenceMax);
+  return {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind};
+}
+
+constexpr std::int64_t kKeysPerPageMax = 1000;
+constexpr std::int64_t kKeysPerPage = 100;
+
+// A line client's payload may be any bytes; JSON may not.
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+}  // namespace
+
+bool ApiCalls::is_too_late(const SessionContext& context, HttpCall call) {
+  return context.draining && takes_or_waits(call);
+}
+
+void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& params,
+                       std::string& out) {
+  switch (call) {
+    case HttpCall::acquire: return acquire(Kind::lock, params, out);
+    case HttpCall::renew: return renew(Kind::lock, params, out);
+    case HttpCall::release: return release(Kind::lock, params, out);
+    case HttpCall::fence: return fence(params, out);
+    case HttpCall::semaphore_acquire: return acquire(Kind::semaphore, params, out);
+    case HttpCall::semaphore_renew: return renew(Kind::semaphore, params, out);
+    case HttpCall::semaphore_release: return release(Kind::semaphore, params, out);
+    case HttpCall::publish: return publish(channel, params, out);
+    case HttpCall::listen: return listen(params, out);
+    case HttpCall::locks: return list_keys(params, out);
+    case HttpCall::events: return watch_events(params, out);
+    case HttpCall::stats: return ask({.what = ReportRequest::What::stats});
+    case HttpCall::overview: return ask({.what = ReportRequest::What::overview});
+    case HttpCall::metrics:
+      if (context_.options.metrics) return ask({.what = ReportRequest::What::metrics});
+      return refuse({404, "not_found", "metrics are off: see --metrics"}, out);
+    case HttpCall::live:
+    case HttpCall::ready:
+    case HttpCall::leader: return answer_health(call, out);
+    case HttpCall::openapi:
+      return replies_.answer(200, find_web_file("/v1/openapi.json")->content, out);
+    case HttpCall::page:
+    case HttpCall::none: return;
+  }
+}
+
+void ApiCalls::refuse(const HttpError& error, std::string& out, std::string_view fields) {
+  JsonObject json;
+  json.add("error", error.code);
+  json.add("detail", error.detail);
+  replies_.answer(error.status, json.finish(), out, fields);
+}
+
+void ApiCalls::refuse_draining(std::string& out) {
+  refuse({503, "draining", "the server is stopping"}, out, "Retry-After: 1\r\n");
+}
+
+void ApiCalls::refuse_report(std::string& out) {
+  refuse({503, "busy", "too many listings wait: ask again in a second"}, out, "Retry-After: 1\r\n");
+}
+
+bool ApiCalls::refuse_params(const RequestParams& params, std::string& out) {
+  const HttpError error = params.error();
+  if (error) refuse(error, out);
+  return static_cast<bool>(error);
+}
+
+// Holds.
+
+// When to come again, or where to.
+std::string ApiCalls::advice(const HttpError& error) const {
+  if (error.status != 503) return {};
+  if (error.code != "not_leader") return "Retry-After: 1\r\n";
+  return "X-Dflockd-Leader: " + context_.leader_address() + "\r\nRetry-After: 1\r\n";
+}
+
+// The wall clock now, and what is left: no change of the clock since the grant is in it.
+std::int64_t ApiCalls::unix_ms_of(Time time) const {
+  const Duration left = std::max(time - context_.engine.now(), Duration::zero());
+  return context_.unix_ms() + whole_ms(left);
+}
+
+void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
+  const std::string_view key = params.name("key");
+  const std::string_view holder = params.name("holder");
+  const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
+  const auto wait_ms = params.number_if_given("wait_ms", 0, kMsMax);
+  const std::int64_t limit = kind == Kind::lock ? 1 : params.number("limit", 1, kLimitMax);
+  if (refuse_params(params, out)) return;
+
+  Conflict conflict;
+  const Answer answer =
+      context_.batch.acquire({.key = key,
+                              .holder = holder,
+                              .ttl = ttl_ms ? of_ms(*ttl_ms) : context_.options.default_lease_ttl,
+                              .wait = of_ms(wait_ms.value_or(0)),
+                              .kind = kind,
+                              .limit = static_cast<std::uint32_t>(limit)},
+                             &context_.host.listener(), session_.id(), &conflict);
+  if (answer.outcome == Outcome::ok) return answer_grant(key, holder, answer.grant, out);
+  if (answer.outcome != Outcome::queued) {
+    return refuse_acquire(kind, answer.outcome, conflict, out);
+  }
+  state_ = State::waiting;
+  session_.set_wait({answer.wait, kind, std::string(key), std::string(holder)});
+}
+
+void ApiCalls::on_wait_done(const WaitResult& result, std::string& out) {
+  if (state_ != State::waiting) return;
+  state_ = State::idle;
+  const ServerSession::Wait& wait = session_.wait();
+  if (result.outcome == Outcome::ok) {
+    return answer_grant(wait.key, wait.holder, result.grant, out);
+  }
+  Conflict conflict;
+  context_.batch.explain(wait.kind, wait.key, &conflict);
+  refuse_acquire(wait.kind, result.outcome, conflict, out);
+}
+
+void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
+                            std::string& out) {
+  JsonObject json;
+  json.add("key", key);
+  json.add("holder", holder);
+  json.add("token", grant.fence);
+  json.add("expires_at_unix_ms", unix_ms_of(grant.expires_at));
+  replies_.answer(200, json.finish(), out);
+}
+
+// With who is in the way, if somebody still is.
+void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict,
+                              std::string& out) {
+  const HttpError error = error_of(outcome);
+  const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
+  JsonObject json;
+  json.add("error", error.code);
+  json.add("detail", error.detail);
+  if (names_others && conflict.holders > 0) {
+    if (kind == Kind::lock) {
+      json.add("holder", conflict.holder);
+      json.add("token", conflict.fence);
+      json.add("expires_at_unix_ms", unix_ms_of(conflict.expires_at));
+    } else {
+      json.add("limit", conflict.limit);
+      json.add("holders", conflict.holders);
+    }
+    json.add("waiters", conflict.waiters);
+  }
+  if (outcome == Outcome::limit_mismatch) json.add("limit", conflict.limit);
+  replies_.answer(error.status, json.finish(), out, advice(error));
+}
+
+void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
+  const HoldId hold = hold_in(params, kind);
+  const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
+  if (refuse_params(params, out)) return;
+
+  std::optional<Duration> ttl;
+  if (ttl_ms) ttl = of_ms(*ttl_ms);
+  const Answer answer = context_.batch.renew(hold, ttl);
+  if (answer.outcome == Outcome::ok) {
+    return answer_grant(hold.key, hold.holder.name(), answer.grant, out);
+  }
+  refuse_hold(answer.outcome, out);
+}
+
+void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
+  const HoldId hold = hold_in(params, kind);
+  if (refuse_params(params, out)) return;
+
+  const Outcome outcome = context_.batch.release(hold);
+  if (outcome != Outcome::ok) return refuse_hold(outcome, out);
+  JsonObject json;
+  json.add("key", hold.key);
+  json.add("released", true);
+  replies_.answer(200, json.finish(), out);
+}
+
+void ApiCalls::refuse_hold(Outcome outcome, std::string& out) {
+  const HttpError error = error_of(outcome);
+  refuse(error, out, advice(error));
+}
+
+void ApiCalls::fence(RequestParams& params, std::string& out) {
+  const std::string_view key = params.name("key");
+  if (refuse_params(params, out)) return;
+  // Whoever asks wants to know what was granted last: only the leader does.
+  if (context_.engine.journal_state() == Journal::State::following) {
+    return refuse_hold(Outcome::not_leader, out);
+  }
+
+  const FenceStatus status = context_.batch.fence(key);
+  JsonObject json;
+  json.add("key", key);
+  json.add("held", status.held);
+  json.add("token", status.fence);
+  replies_.answer(200, json.finish(), out);
+}
+
+// Signals.
+
+void ApiCalls::publish(std::string_view channel, RequestParams& params, std::string& out) {
+  const std::string_view payload = params.text("payload");
+  if (!is_channel(channel)) params.refuse("the channel", "must be a name without wildcards");
+  if (!is_payload(channel, payload)) {
+    params.refuse("payload", "must not be blank, nor have line feeds, nor be too long for a line");
+  }
+  if (refuse_params(params, out)) return;
+
+  const auto reached = context_.host.publish(session_, channel, payload);
+  if (reached) return answer_published(*reached, out);
+  state_ = State::publishing;
+}
+
+void ApiCalls::on_published(std::size_t reached, std::string& out) {
+  if (state_ != State::publishing) return;
+  state_ = State::idle;
+  answer_published(reached, out);
+}
+
+void ApiCalls::answer_published(std::size_t reached, std::string& out) {
+  JsonObject json;
+  json.add("delivered", reached);
+  replies_.answer(200, json.finish(), out);
+}
+
+void ApiCalls::listen(RequestParams& params, std::string& out) {
+  const std::string_view pattern = params.text("pattern");
+  const std::string_view group = params.text_if_given("group").value_or("");
+  if (!is_pattern(pattern)) {
+    params.refuse("pattern", "must be a name in which * and > are whole tokens, > the last");
+  }
+  if (!group.empty() && !is_name(group)) {
+    params.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
+  }
+  if (refuse_params(params, out)) return;
+  if (!replies_.may_stream(out)) return;
+  if (!context_.hub.listen(session_.subscriber(), pattern, group)) {
+    return refuse({429, "max_subscriptions", "the server has as many as it keeps"}, out);
+  }
+  listens_ = true;
+  streams_ = true;
+  replies_.begin_stream(out);
+}
+
+void ApiCalls::signalled(const Signal& signal, std::string& out) {
+  if (!streams_) return;
+  JsonObject json;
+  json.add("channel", signal.channel());
+  json.add("payload", as_utf8(signal.payload(), kReplacement));
+  replies_.push("sig", json.finish(), out);
+}
+
+// Keys.
+
+void ApiCalls::list_keys(RequestParams& params, std::string& out) {
+  KeyQuery query;
+  query.prefix = params.text_if_given("prefix").value_or("");
+  query.key = params.text_if_given("key").value_or("");
+  query.keys_max = static_cast<std::uint32_t>(
+      params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
+  query.with_idle = params.truth("idle");
+  if (const auto order = params.text_if_given("order")) {
+    query.by_waiters = *order == "waiters";
+    if (!query.by_waiters) params.refuse("order", "must be waiters");
+  }
+  if (const auto after = params.text_if_given("after")) {
+    if (!parse_place(*after, &query.from)) {
+      params.refuse("after", "must be the `next` of an earlier page");
+    }
+  }
+  if (refuse_params(params, out)) return;
+  ask({.what = ReportRequest::What::keys, .keys = std::move(query)});
+}
+
+void ApiCalls::watch_events(RequestParams& params, std::string& out) {
+  const std::string_view prefix = params.text_if_given("prefix").value_or("");
+  if (refuse_params(params, out)) return;
+  if (!replies_.may_stream(out)) return;
+  if (!context_.host.watch_events(session_.id(), prefix)) {
+    return refuse({429, "max_watchers", "as many streams are open as --max-watchers allows"}, out);
+  }
+  streams_ = true;
+  replies_.begin_stream(out);
+}
+
+void ApiCalls::on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) {
+  if (!streams_) return;
+  if (missed > 0) {
+    JsonObject json;
+    json.add("count", missed);
+    replies_.push("missed", json.finish(), out);
+  }
+  replies_.push(event.event, event.data, out);
+}
+
+void ApiCalls::ask(ReportRequest report) {
+  state_ = State::reporting;
+  report.refusable =
+      report.what == ReportRequest::What::keys || report.what == ReportRequest::What::stats;
+  context_.host.ask(session_.id(), std::move(report));
+}
+
+bool ApiCalls::end_report() {
+  if (state_ != State::reporting) return false;
+  state_ = State::idle;
+  return true;
+}
+
+void ApiCalls::answer_health(HttpCall call, std::string& out) {
+  std::string_view problem;
+  if (call == HttpCall::ready) {
+    problem = why_not_ready(context_.draining, context_.engine);
+  } else if (call == HttpCall::leader) {
+    const bool follows = context_.engine.journal_state() == Journal::State::following;
+    problem = follows ? "not_leader" : why_not_ready(context_.draining, context_.engine);
+    // As with everything a leader says: not before it is certain to be one.
+    if (problem.empty() && context_.cluster != nullptr) context_.batch.barrier();
+  }
+  JsonObject json;
+  json.add("status", problem.empty() ? "ok" : problem);
+  replies_.answer(problem.empty() ? 200 : 503, json.finish(), out);
+}
+
+// Ends.
+
+void ApiCalls::drain() {
+  if (state_ == State::waiting) context_.batch.cancel(session_.wait().id);
+}
+
+void ApiCalls::end() {
+  const bool is_settled = state_ == State::waiting && !context_.batch.cancel(session_.wait().id);
+  if (is_settled) context_.host.abandon(session_);
+  state_ = State::idle;
+}
+
+}  // namespace lockd

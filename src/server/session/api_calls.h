@@ -1,0 +1,108 @@
+// The calls of the API for one session, whichever protocol carries them: HTTP its requests, the
+// line protocol its command `api`.
+//
+// One call at a time. execute() answers it, or leaves it waiting for the end of a wait, for a
+// report or for its signal to go out, of which the session is told as of its own. A stream is there
+// beside the calls that follow it, until the session ends.
+//
+// Belongs to its session, and to that one's thread. What it lists, and who may, is the same for
+// both: see kRoutes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "lockd/batch.h"
+#include "protocol/http/http_request.h"
+#include "protocol/http/request_params.h"
+#include "protocol/http/routes.h"
+#include "server/session/server_session.h"
+
+namespace lockd {
+
+class ApiCalls {
+ public:
+  // How the session tells its peer.
+  class Replies {
+   public:
+    // The whole answer. `fields` are for HTTP: when to come again, where to.
+    virtual void answer(int status, std::string_view json, std::string& out,
+                        std::string_view fields = {}) = 0;
+    // Whether a stream can begin; if not, it has been answered.
+    virtual bool may_stream(std::string& out) = 0;
+    virtual void begin_stream(std::string& out) = 0;
+    virtual void push(std::string_view event, std::string_view json, std::string& out) = 0;
+
+   protected:
+    ~Replies() = default;
+  };
+
+  // All of them outlive it.
+  ApiCalls(SessionContext& context, ServerSession& session, Replies& replies)
+      : context_(context), session_(session), replies_(replies) {}
+
+  // Whether, while the server stops, it is too late for such a call.
+  static bool is_too_late(const SessionContext& context, HttpCall call);
+
+  // `channel` is what stands for {channel} in the path. Not for the page's files.
+  void execute(HttpCall call, std::string_view channel, RequestParams& params, std::string& out);
+  void refuse(const HttpError& error, std::string& out, std::string_view fields = {});
+  void refuse_draining(std::string& out);
+  void refuse_report(std::string& out);  // too many wait
+  bool refuse_params(const RequestParams& params, std::string& out);
+
+  bool is_busy() const { return state_ != State::idle; }
+  bool is_waiting() const { return state_ == State::waiting; }
+  bool is_reporting() const { return state_ == State::reporting; }
+  bool is_streaming() const { return streams_; }
+  bool listens() const { return listens_; }
+
+  // As of ServerSession.
+  void on_wait_done(const WaitResult& result, std::string& out);
+  void on_published(std::size_t reached, std::string& out);
+  void signalled(const Signal& signal, std::string& out);
+  void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out);
+  // The report's last piece has come: the session answers with it. False when none is awaited.
+  bool end_report();
+  void end_stream() { streams_ = false; }
+  // Gives up the wait.
+  void drain();
+  // The peer is gone. A grant that is on its way is taken back.
+  void end();
+
+ private:
+  enum class State : std::uint8_t { idle, waiting, reporting, publishing };
+
+  // Holds.
+  void acquire(Kind kind, RequestParams& params, std::string& out);
+  void renew(Kind kind, RequestParams& params, std::string& out);
+  void release(Kind kind, RequestParams& params, std::string& out);
+  void fence(RequestParams& params, std::string& out);
+  void answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
+                    std::string& out);
+  void refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict, std::string& out);
+  void refuse_hold(Outcome outcome, std::string& out);
+  std::string advice(const HttpError& error) const;
+  std::int64_t unix_ms_of(Time time) const;
+
+  // Signals.
+  void publish(std::string_view channel, RequestParams& params, std::string& out);
+  void answer_published(std::size_t reached, std::string& out);
+  void listen(RequestParams& params, std::string& out);
+
+  // Looking.
+  void list_keys(RequestParams& params, std::string& out);
+  void watch_events(RequestParams& params, std::string& out);
+  void answer_health(HttpCall call, std::string& out);
+  void ask(ReportRequest report);
+
+  SessionContext& context_;
+  ServerSession& session_;
+  Replies& replies_;
+  State state_ = State::idle;
+  bool streams_ = false;
+  bool listens_ = false;  // to signals
+};
+
+}  // namespace lockd
