@@ -185,6 +185,10 @@ class Engine {
                      const std::function<void(const KeyStatus&)>& visit,
                      std::size_t entries_max = 16) const;
 
+  // How much a session holds and waits for, shard by shard. It takes every shard's lock once, for
+  // the time of a look-up. Nothing for a session that is not there.
+  Owned owned(SessionId session) const;
+
   // What was done and what there is, summed over the shards one by one.
   Stats stats() const;
 

@@ -17,13 +17,16 @@ struct AcquireRequest {
   Duration wait{};  // how long to wait in the queue; zero is a try
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;  // how many may hold a semaphore at once
-  // Shown to people beside the holder's name, and kept with the hold. A session's are its own.
+  // What people are shown beside the holder's name, for as long as it waits and holds: what for,
+  // and where the request came from. A name that asks again keeps what it said first. Of a session
+  // Session::client tells instead.
   std::string_view note{};
-  std::string_view peer{};  // where the request came from
+  std::string_view peer{};
 };
 
 // Two-phase acquisition joins the queue now and waits later, or never. Only sessions may: the
-// place belongs to the session, and goes with it. One per session, kind and key.
+// place belongs to the session, and goes with it. One per session, kind and key. Who it says it is,
+// Session::client tells.
 struct EnqueueRequest {
   std::string_view key;
   Holder holder;
@@ -57,6 +60,12 @@ struct Conflict {
 struct FenceStatus {
   bool held = false;
   Fence fence = 0;
+};
+
+// What a session has.
+struct Owned {
+  std::uint64_t holds = 0;
+  std::uint64_t places = 0;  // in queues
 };
 
 class Listener;

@@ -16,15 +16,40 @@ constexpr std::size_t kKeysPerStep = 64;
 // And at most, before it walks through all that a key has.
 constexpr std::uint64_t kStepsPerWalkMax = 128 * 1024;
 
+bool is_text(std::string_view text, std::size_t size_max) {
+  return text.size() <= size_max && is_plain_text(text);
+}
+
+// Of a session's client the sizes are looked at alone: it was looked at when it said so.
+Outcome check_client(const ClientView& client) {
+  const bool fits = client.name.size() <= kHolderSizeMax && client.peer.size() <= kPeerSizeMax &&
+                    client.note.size() <= kNoteSizeMax;
+  return fits ? Outcome::ok : Outcome::invalid_note;
+}
+
+Outcome check_texts(const AcquireRequest& request) {
+  const bool good = is_text(request.note, kNoteSizeMax) && is_text(request.peer, kPeerSizeMax);
+  return good ? Outcome::ok : Outcome::invalid_note;
+}
+Outcome check_texts(const EnqueueRequest&) { return Outcome::ok; }
+
 template <typename Request>  // AcquireRequest or EnqueueRequest
 Outcome check_request(const Request& request) {
   const Holder& holder = request.holder;
+  if (const Session* session = holder.session(); session != nullptr && session->client != nullptr) {
+    if (Outcome bad = check_client(*session->client); bad != Outcome::ok) return bad;
+  }
   if (!holder.is_secret() && !is_name(holder.name())) return Outcome::invalid_holder;
   if (holder.session_id() > kSessionIdMax) return Outcome::invalid_holder;
   if (request.ttl <= Duration::zero()) return Outcome::invalid_ttl;
   const std::uint32_t limit_max = request.kind == Kind::lock ? 1 : kLimitMax;
   if (request.limit < 1 || request.limit > limit_max) return Outcome::invalid_limit;
-  return Outcome::ok;
+  return check_texts(request);
+}
+
+// Hands over what the place knows of its client.
+KnownClient take_client(Waiter& waiter) {
+  return {std::move(waiter.client), std::exchange(waiter.client_from, ClientFrom::nowhere)};
 }
 
 // One timer of a key that is due. Named, not pointed to: what runs out first can end what follows.
@@ -34,17 +59,6 @@ struct Due {
   Fence fence;
   std::uint32_t slot;
 };
-
-void fill_in(const Semaphore& semaphore, Conflict* conflict) {
-  if (conflict == nullptr || semaphore.holds.empty()) return;
-  const Hold& latest = *semaphore.holds.back();
-  conflict->holder = latest.holder.display_name();
-  conflict->fence = latest.fence;
-  conflict->expires_at = latest.deadline;
-  conflict->limit = semaphore.limit;
-  conflict->holders = semaphore.holders;
-  conflict->waiters = semaphore.waiters;
-}
 
 }  // namespace
 
@@ -92,7 +106,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
         fill_in(*semaphore, conflict);
         return {no};
       }
-      Waiter& waiter = join(*semaphore, request.holder, request.ttl);
+      Waiter& waiter = join(*semaphore, request);
       waiter.listener = listener;
       waiter.id = id;
       arm(waiter, request.wait);
@@ -130,7 +144,7 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUni
       if (queue_is_full(*semaphore)) return {stats_.refused(Outcome::max_waiters)};
       if (Outcome no = admit(request.holder); no != Outcome::ok) return {no};
       if (lapsed != nullptr) drop(*lapsed);
-      Waiter& waiter = join(*semaphore, request.holder, request.ttl);
+      Waiter& waiter = join(*semaphore, request);
       waiter.two_phase = true;
       begin_two_phase(session, *semaphore).waiter = &waiter;
       return {Outcome::queued, {}, waiter.slot};
@@ -159,7 +173,7 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
   StoredHolder holder(request.holder);
   if (semaphore == nullptr) semaphore = &create(request.kind, request.key, std::move(unit));
   semaphore->limit = request.limit;
-  *hold = &grant(*semaphore, std::move(holder), capped(request.ttl));
+  *hold = &grant(*semaphore, std::move(holder), client_of(request), capped(request.ttl));
   stats_.granted_at_once(**hold, now_);
   return Outcome::ok;
 }
@@ -275,6 +289,7 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* b
       if (keep_holds && !hold->untold) {
         units_.disown(hold->holder.view());
         items.holds.remove(hold);
+        --items.held;
         --items.told;
       } else {
         end_hold(*hold, EndCause::disconnected);
@@ -288,11 +303,15 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* b
   return !sessions_.contains(session);
 }
 
-bool LockTable::knows_session(SessionId session) const {
+Owned LockTable::owned(SessionId session) const {
   const auto found = sessions_.find(session);
-  if (found == sessions_.end()) return false;
-  const SessionItems& items = found->second;
-  return !items.holds.empty() || !items.waiters.empty();
+  if (found == sessions_.end()) return {};
+  return {.holds = found->second.held, .places = found->second.places};
+}
+
+bool LockTable::knows_session(SessionId session) const {
+  const Owned there = owned(session);
+  return there.holds > 0 || there.places > 0;
 }
 
 bool LockTable::holds_anything(SessionId session) const {
@@ -404,15 +423,21 @@ const Semaphore& LockTable::semaphore_of(const Timer& timer) {
 
 // The queue of a key.
 
-Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl) {
+template <typename Request>
+Waiter& LockTable::join(Semaphore& semaphore, const Request& request) {
   auto waiter = std::make_unique<Waiter>();
   waiter->semaphore = &semaphore;
-  waiter->ttl = capped(ttl);
+  waiter->ttl = capped(request.ttl);
   waiter->since = now_;
-  waiter->holder = StoredHolder(holder);
+  waiter->holder = StoredHolder(request.holder);
+  KnownClient client = client_of(request);
+  waiter->client = std::move(client.identity);
+  waiter->client_from = client.from;
   slots_.insert(waiter.get());
-  if (const SessionId session = holder.session_id(); session != 0) {
-    sessions_[session].waiters.push_back(waiter.get());
+  if (const SessionId session = request.holder.session_id(); session != 0) {
+    SessionItems& items = sessions_[session];
+    items.waiters.push_back(waiter.get());
+    ++items.places;
   }
   semaphore.queue.push_back(waiter.get());
   ++semaphore.waiters;
@@ -461,7 +486,7 @@ void LockTable::promote(Semaphore& semaphore) {
       waiter.two_phase = false;  // it will be the hold's
     }
     leave_session(waiter);
-    Hold& hold = grant(semaphore, std::move(waiter.holder), waiter.ttl);
+    Hold& hold = grant(semaphore, std::move(waiter.holder), take_client(waiter), waiter.ttl);
     if (parked != nullptr) {
       parked->waiter = nullptr;
       parked->hold = &hold;
@@ -496,15 +521,18 @@ void LockTable::leave(Waiter& waiter) {
   --semaphore.waiters;
   --stats_.waiters(semaphore.kind);
   slots_.remove(&waiter);
-  // The unit of a place that was granted is the hold's, as its holder is.
+  // What a place that was granted had is the hold's: its unit, its holder and its client.
   if (!waiter.holder.is_nobody()) units_.give_back(waiter.holder.view());
+  clients_.drop(take_client(waiter));
   delete &waiter;
 }
 
 void LockTable::leave_session(Waiter& waiter) {
   if (!waiter.session_peers.linked()) return;
   const SessionId session = waiter.holder.session_id();
-  sessions_[session].waiters.remove(&waiter);
+  SessionItems& items = sessions_[session];
+  items.waiters.remove(&waiter);
+  --items.places;
   if (waiter.two_phase) drop(*enqueued_.find(session, waiter.semaphore));
 }
 
@@ -521,8 +549,10 @@ void LockTable::drop(Enqueued& enqueued) {
 
 // Holds.
 
-Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, Duration ttl) {
+Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, KnownClient client,
+                       Duration ttl) {
   Hold& hold = add_hold(semaphore, std::move(holder), ++fence_, ttl);
+  clients_.keep(hold, std::move(client));
   arm(hold, ttl);
   if (options_.events) effects_.events.push_back(granted(hold));
   return hold;
@@ -593,6 +623,7 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
   if (const SessionId session = hold->holder.session_id(); session != 0) {
     SessionItems& items = sessions_[session];
     items.holds.push_back(hold);
+    ++items.held;
     ++items.told;
   }
   return *hold;
@@ -608,10 +639,12 @@ void LockTable::remove_hold(Hold& hold) {
   Semaphore& semaphore = *hold.semaphore;
   timers_.disarm(hold);
   if (semaphore.kind == Kind::semaphore) hold_index_.remove(&hold);
-  units_.give_back(client_of(hold));
+  units_.give_back(owner_of(hold));
+  clients_.forget(hold);
   if (hold.session_peers.linked()) {
     SessionItems& items = sessions_[hold.holder.session_id()];
     items.holds.remove(&hold);
+    --items.held;
     if (!hold.untold) --items.told;
   }
   semaphore.holds.remove(&hold);
@@ -626,7 +659,7 @@ void LockTable::remove_hold(Hold& hold) {
 }
 
 // A session that has left the hold to its lease is nobody.
-Holder LockTable::client_of(const Hold& hold) {
+Holder LockTable::owner_of(const Hold& hold) {
   const bool is_left = hold.holder.is_secret() && !hold.session_peers.linked();
   return is_left ? Holder::of_secret(0) : hold.holder.view();
 }
@@ -662,7 +695,30 @@ Grant LockTable::grant_of(const Hold& hold) {
   return {hold.fence, hold.ttl, hold.deadline, hold.holder.view().secret()};
 }
 
-Event LockTable::granted(const Hold& hold) {
+// Who its client says it is. What a name says comes with its request, beside the name itself.
+KnownClient LockTable::client_of(const AcquireRequest& request) {
+  if (request.holder.is_secret()) return ClientNames::of_session(request.holder.session());
+  return clients_.share({{}, request.peer, request.note});
+}
+
+KnownClient LockTable::client_of(const EnqueueRequest& request) {
+  return ClientNames::of_session(request.holder.session());
+}
+
+void LockTable::fill_in(const Semaphore& semaphore, Conflict* conflict) const {
+  if (conflict == nullptr || semaphore.holds.empty()) return;
+  const Hold& latest = *semaphore.holds.back();
+  conflict->holder = latest.holder.display_name();
+  conflict->session = latest.holder.session_id();
+  conflict->client = clients_.of(latest);
+  conflict->fence = latest.fence;
+  conflict->expires_at = latest.deadline;
+  conflict->limit = semaphore.limit;
+  conflict->holders = semaphore.holders;
+  conflict->waiters = semaphore.waiters;
+}
+
+Event LockTable::granted(const Hold& hold) const {
   return {.type = Event::Type::granted,
           .kind = hold.semaphore->kind,
           .limit = hold.semaphore->limit,

@@ -35,6 +35,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/client_names.h"
 #include "core/hold_budget.h"
 #include "core/indexes.h"
 #include "core/key_budget.h"
@@ -139,7 +140,9 @@ class LockTable {
   // nothing more.
   bool end_session(Time now, SessionId session, bool keep_holds, int* budget) noexcept;
 
-  // Whether the session holds or waits for anything here.
+  // What the session holds and waits for here.
+  Owned owned(SessionId session) const;
+  // Whether that is anything.
   bool knows_session(SessionId session) const;
   // Whether it holds anything here that it was told of.
   bool holds_anything(SessionId session) const;
@@ -186,6 +189,9 @@ class LockTable {
   void observe(bool on) { stats_.observe(on); }
   Stats stats() const;
 
+  // Who the client of a hold here says it is; null if it does not.
+  ClientRef client_of(const Hold& hold) const { return clients_.of(hold); }
+
   std::size_t keys() const { return index_.size(); }
   std::size_t waiters() const { return slots_.size(); }
   Time now() const { return now_; }
@@ -214,23 +220,27 @@ class LockTable {
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
   void mark(Hold& hold, bool untold);
   void remove_hold(Hold& hold);
-  static Holder client_of(const Hold& hold);
+  static Holder owner_of(const Hold& hold);
   Outcome admit(const Holder& holder);
   Duration capped(Duration ttl) const;
-  Hold& grant(Semaphore& semaphore, StoredHolder holder, Duration ttl);
+  Hold& grant(Semaphore& semaphore, StoredHolder holder, KnownClient client, Duration ttl);
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
   void end_hold(Hold& hold, EndCause cause);
   static Grant grant_of(const Hold& hold);
-  static Event granted(const Hold& hold);
+  Event granted(const Hold& hold) const;
+  void fill_in(const Semaphore& semaphore, Conflict* conflict) const;
+  KnownClient client_of(const AcquireRequest& request);
+  KnownClient client_of(const EnqueueRequest& request);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
 
   // Queues.
   bool queue_is_full(const Semaphore& semaphore) const;
   Outcome no_place(const Semaphore& semaphore, const AcquireRequest& request,
                    const Listener* listener);
-  Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);
+  template <typename Request>
+  Waiter& join(Semaphore& semaphore, const Request& request);
   void promote(Semaphore& semaphore);
   void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
   void settle(Waiter& waiter, Outcome outcome, const Grant& grant);
@@ -242,6 +252,7 @@ class LockTable {
   const TableOptions options_;
   KeyBudget& budget_;
   HoldUnits units_;
+  ClientNames clients_{options_.hash_key};
   KeyIndex index_;
   HoldIndex hold_index_{options_.hash_key};
   EnqueuedIndex enqueued_;
@@ -250,7 +261,7 @@ class LockTable {
   Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
   Effects effects_;
-  TableStats stats_{effects_.key_events};
+  TableStats stats_{effects_.key_events, clients_};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of
   std::uint64_t idlings_ = 0;
   std::uint64_t idle_keys_ = 0;

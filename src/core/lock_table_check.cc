@@ -52,6 +52,7 @@ std::string LockTable::check() const {
   std::size_t waiters = 0;
   std::size_t session_holds = 0;
   std::size_t session_waiters = 0;
+  std::size_t named_holds = 0;
   std::size_t idle = 0;
   Stats there;
   Cursor cursor;
@@ -60,6 +61,10 @@ std::string LockTable::check() const {
     if (broken.empty() && index_.find(s.kind, s.key()) != &s) broken = "bounded: a key not found";
     for (const Hold* h = s.holds.front(); h != nullptr; h = s.holds.next(h)) {
       session_holds += h->session_peers.linked();
+      named_holds += h->client_from != ClientFrom::nowhere ? 1 : 0;
+      if (broken.empty() && clients_.knows(*h) != (h->client_from != ClientFrom::nowhere)) {
+        broken = complaint("counted", s, "a hold whose client is known, or not");
+      }
       if (broken.empty() && find_hold(&s, h->fence) != h)
         broken = "holders-bounded: a hold not found";
       if (broken.empty() && !behind_ && h->deadline <= now_) broken = "lease-honoured: overdue";
@@ -87,6 +92,7 @@ std::string LockTable::check() const {
   });
   if (!broken.empty()) return broken;
   if (keys != index_.size()) return "bounded: miscounted keys";
+  if (named_holds != clients_.holds()) return "counted: clients of holds that are over";
   if (waiters != slots_.size()) return "settled-once: miscounted waiters";
   const Stats told = stats();
   if (told.keys != keys || told.idle_keys != idle || told.locks_held != there.locks_held ||
@@ -112,11 +118,15 @@ std::string LockTable::check() const {
       ++holds;
       if (h->holder.session_id() != session) return "settled-once: a hold of another session";
     }
+    if (items.held != holds) return "counted: holds of a session";
     if (items.told != holds - untold) return "counted: holds that their session was told of";
+    std::size_t places = 0;
     for (const Waiter* w = items.waiters.front(); w != nullptr; w = items.waiters.next(w)) {
       --session_waiters;
+      ++places;
       if (w->holder.session_id() != session) return "settled-once: a place of another session";
     }
+    if (items.places != places) return "counted: places of a session";
     for (const Enqueued* e = items.enqueued.front(); e != nullptr; e = items.enqueued.next(e)) {
       ++enqueued;
       if (e->waiter != nullptr && e->hold != nullptr) return "settled-once: both place and hold";

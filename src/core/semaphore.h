@@ -89,6 +89,14 @@ static_assert(sizeof(StoredHolder) == 16);
 struct Semaphore;
 struct Enqueued;
 
+// Where it is known from who the client of a hold or a place says it is: see ClientNames.
+enum class ClientFrom : std::uint8_t { nowhere, session, texts };
+
+struct KnownClient {
+  ClientRef identity{};  // null: it does not say
+  ClientFrom from = ClientFrom::nowhere;
+};
+
 // One possession. Its timer is the lease.
 struct Hold : Timer {
   explicit Hold(Semaphore* semaphore) : Timer(What::lease), semaphore(semaphore) {}
@@ -100,6 +108,7 @@ struct Hold : Timer {
   bool two_phase = false;  // its session has an Enqueued for it
   bool untold = false;     // granted to a place in the queue that nobody has awaited yet
   bool renewed = false;    // its lease was moved since the grant, or may have been
+  ClientFrom client_from = ClientFrom::nowhere;
   Semaphore* const semaphore;
   ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
   ListHook<Hold> session_peers;
@@ -114,6 +123,7 @@ struct Waiter : Timer {
   Waiter() : Timer(What::wait) {}
 
   bool two_phase = false;  // its session has an Enqueued for it
+  ClientFrom client_from = ClientFrom::nowhere;
   std::uint32_t slot = 0;
   Semaphore* semaphore = nullptr;
   ListHook<Waiter> peers;
@@ -123,6 +133,7 @@ struct Waiter : Timer {
   Duration ttl{};
   Time since;
   StoredHolder holder;
+  ClientRef client{};  // null: it does not say
 };
 
 // What a session's two-phase acquisition of a key has come to: a place in the queue, then a hold,
@@ -141,7 +152,9 @@ struct SessionItems {
   List<Enqueued, &Enqueued::session_peers> enqueued;
   List<Waiter, &Waiter::session_peers> waiters;
   List<Hold, &Hold::session_peers> holds;
-  std::size_t told = 0;  // how many of the holds it was told of
+  std::size_t places = 0;  // how many waiters
+  std::size_t held = 0;    // how many holds
+  std::size_t told = 0;    // how many of the holds it was told of
 };
 
 using Holds = List<Hold, &Hold::peers>;

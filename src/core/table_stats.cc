@@ -12,7 +12,7 @@ KeyEvent::Type type_of(EndCause cause) {
   return KeyEvent::Type::disconnected;
 }
 
-KeyEvent about(KeyEvent::Type type, const Semaphore& semaphore, Time at) {
+KeyEvent about_key(KeyEvent::Type type, const Semaphore& semaphore, Time at) {
   return {.type = type,
           .kind = semaphore.kind,
           .key = semaphore.key(),
@@ -22,19 +22,13 @@ KeyEvent about(KeyEvent::Type type, const Semaphore& semaphore, Time at) {
           .waiters = semaphore.waiters};
 }
 
-KeyEvent about(KeyEvent::Type type, const Hold& hold, Time at) {
-  KeyEvent event = about(type, *hold.semaphore, at);
-  event.holder = hold.holder.display_name();
-  event.fence = hold.fence;
-  event.ttl = hold.ttl;
-  return event;
-}
-
 std::uint32_t place_of(const Waiter& waiter) { return waiter.slot + 1; }
 
-KeyEvent about(KeyEvent::Type type, const Waiter& waiter, Time at) {
-  KeyEvent event = about(type, *waiter.semaphore, at);
+KeyEvent about_place(KeyEvent::Type type, const Waiter& waiter, Time at) {
+  KeyEvent event = about_key(type, *waiter.semaphore, at);
   event.holder = waiter.holder.display_name();
+  event.client = waiter.client;
+  event.session = waiter.holder.session_id();
   event.ttl = waiter.ttl;
   event.place = place_of(waiter);
   return event;
@@ -42,8 +36,18 @@ KeyEvent about(KeyEvent::Type type, const Waiter& waiter, Time at) {
 
 }  // namespace
 
+KeyEvent TableStats::about_hold(KeyEvent::Type type, const Hold& hold, Time at) const {
+  KeyEvent event = about_key(type, *hold.semaphore, at);
+  event.holder = hold.holder.display_name();
+  event.client = clients_.of(hold);
+  if (hold.session_peers.linked()) event.session = hold.holder.session_id();
+  event.fence = hold.fence;
+  event.ttl = hold.ttl;
+  return event;
+}
+
 void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
-  KeyEvent& granted = events_.emplace_back(about(KeyEvent::Type::granted, hold, now));
+  KeyEvent& granted = events_.emplace_back(about_hold(KeyEvent::Type::granted, hold, now));
   if (waiter == nullptr) return;
   granted.lasted = now - waiter->since;
   granted.place = place_of(*waiter);
@@ -51,20 +55,20 @@ void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) 
 }
 
 void TableStats::record_end(const Hold& hold, EndCause cause, Time now) {
-  KeyEvent& ended = events_.emplace_back(about(type_of(cause), hold, now));
+  KeyEvent& ended = events_.emplace_back(about_hold(type_of(cause), hold, now));
   ended.lasted = hold.held_at(now);
   --ended.holders;
 }
 
 void TableStats::record_queued(const Waiter& waiter) {
-  events_.push_back(about(KeyEvent::Type::queued, waiter, waiter.since));
+  events_.push_back(about_place(KeyEvent::Type::queued, waiter, waiter.since));
 }
 
 void TableStats::gave_up(const Waiter& waiter, Outcome why, Time now) {
   if (why == Outcome::timeout) ++stats_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
   if (!observed_) return;
-  KeyEvent& left = events_.emplace_back(about(KeyEvent::Type::gave_up, waiter, now));
+  KeyEvent& left = events_.emplace_back(about_place(KeyEvent::Type::gave_up, waiter, now));
   left.outcome = why;
   left.lasted = now - waiter.since;
   --left.waiters;

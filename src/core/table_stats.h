@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "core/client_names.h"
 #include "core/semaphore.h"
 #include "lockd/journal.h"
 #include "lockd/observer.h"
@@ -17,8 +18,10 @@ namespace lockd {
 
 class alignas(64) TableStats {
  public:
-  // Occurrences are added to `key_events`, which outlives this.
-  explicit TableStats(std::vector<KeyEvent>& key_events) : events_(key_events) {}
+  // Occurrences are added to `key_events`; `clients` knows whose holds they are about. Both outlive
+  // this.
+  TableStats(std::vector<KeyEvent>& key_events, const ClientNames& clients)
+      : events_(key_events), clients_(clients) {}
 
   void observe(bool on) { observed_ = on; }
 
@@ -69,11 +72,13 @@ class alignas(64) TableStats {
   const Stats& stats() const { return stats_; }
 
  private:
+  KeyEvent about_hold(KeyEvent::Type type, const Hold& hold, Time at) const;
   void record_grant(const Hold& hold, const Waiter* waiter, Time now);
   void record_end(const Hold& hold, EndCause cause, Time now);
   void record_queued(const Waiter& waiter);
 
   std::vector<KeyEvent>& events_;
+  const ClientNames& clients_;
   bool observed_ = false;
   Stats stats_;                 // what every request counts comes first, on one line with the flag
   std::uint64_t replayed_ = 0;  // grants less ends; modulo 2^64, as what is taken from it

@@ -160,7 +160,7 @@ std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::siz
   Shard::Access table(place.shard, turn_);
   const Semaphore* semaphore = table->look_up(core_.now_at(place), kind, key);
   if (semaphore == nullptr) return {};
-  return EngineCore::status_of(*semaphore, table->now(), entries_max);
+  return EngineCore::status_of(*table, *semaphore, table->now(), entries_max);
 }
 
 void Batch::barrier() {

@@ -120,6 +120,8 @@ Position Engine::list_some(ListPlace& place, std::size_t keys_max,
   return core_->list_some(place, keys_max, visit, entries_max);
 }
 
+Owned Engine::owned(SessionId session) const { return core_->owned(session); }
+
 Stats Engine::stats() const { return core_->stats(); }
 std::string Engine::check() const { return core_->check(); }
 

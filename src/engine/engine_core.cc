@@ -297,7 +297,8 @@ Journal::State EngineCore::journal_state() const {
 
 // What only looks.
 
-KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entries_max) {
+KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time now,
+                                std::size_t entries_max) {
   KeyStatus status{.kind = s.kind,
                    .key = std::string(s.key()),
                    .limit = s.limit,
@@ -310,6 +311,7 @@ KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entrie
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
     status.holds.push_back({.holder = hold->holder.display_name(),
                             .session = hold->holder.session_id(),
+                            .client = table.client_of(*hold),
                             .fence = hold->fence,
                             .held = hold->held_at(now),
                             .ttl = hold->ttl,
@@ -319,6 +321,7 @@ KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entrie
   for (; waiter != nullptr && status.queue.size() < entries_max; waiter = s.queue.next(waiter)) {
     status.queue.push_back({.holder = waiter->holder.display_name(),
                             .session = waiter->holder.session_id(),
+                            .client = waiter->client,
                             .waited = now - waiter->since});
   }
   return status;
@@ -337,7 +340,7 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
       Shard::Access table(*shards_[place.shard], turn);
       const Time now = std::max(table->now(), time());
       table->walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
-        some.push_back(status_of(semaphore, now, entries_max));
+        some.push_back(status_of(*table, semaphore, now, entries_max));
       });
     }
     place.rank = cursor.rank;
@@ -348,6 +351,16 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
   }
   place.done = place.shard >= shards_.size();
   return turn.position;
+}
+
+Owned EngineCore::owned(SessionId session) {
+  Owned sum;
+  for (const auto& shard : shards_) {
+    const Owned here = shard->look([&](const LockTable& table) { return table.owned(session); });
+    sum.holds += here.holds;
+    sum.places += here.places;
+  }
+  return sum;
 }
 
 Stats EngineCore::stats() {

@@ -58,7 +58,8 @@ class EngineCore final : private Journal::Source {
   KeyUnit find_unit();
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
   Position leads_from() const { return leads_from_.load(std::memory_order_acquire); }
-  static KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max);
+  static KeyStatus status_of(const LockTable& table, const Semaphore& s, Time now,
+                             std::size_t entries_max);
   // Has what was done made durable, and listeners hear of it.
   Position commit(Turn& turn) noexcept;
   // If it set a deadline that is earlier than the one the sweeper sleeps for. Not for the sweeper,
@@ -67,6 +68,7 @@ class EngineCore final : private Journal::Source {
 
   Position list_some(ListPlace& place, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
+  Owned owned(SessionId session);
   Stats stats();
   std::string check();
   Time sweep();

@@ -44,6 +44,8 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::invalid_ttl: return "a lease is longer than zero";
     case Outcome::invalid_wait: return "a wait is not negative";
     case Outcome::invalid_limit: return "a limit is 1 to 2147483647, and 1 for a lock";
+    case Outcome::invalid_note:
+      return "a note is at most 256 bytes of UTF-8 without control characters, a peer at most 64";
   }
   return "unknown";
 }

@@ -83,7 +83,7 @@ std::set<std::string_view> reply_words() {
                                       kStatusErrorDraining, "sig"};
   for (const Command command : {Command::acquire, Command::release, Command::renew,
                                 Command::enqueue, Command::await_turn}) {
-    for (int i = 0; i <= static_cast<int>(Outcome::invalid_limit); ++i) {
+    for (int i = 0; i <= static_cast<int>(Outcome::invalid_note); ++i) {
       const auto outcome = static_cast<Outcome>(i);
       if (outcome == Outcome::queued && command != Command::enqueue) continue;
       for (const bool detailed : {false, true}) words.insert(status_of(command, outcome, detailed));

@@ -62,7 +62,8 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
     case Outcome::invalid_holder:
     case Outcome::invalid_ttl:
     case Outcome::invalid_wait:
-    case Outcome::invalid_limit: break;
+    case Outcome::invalid_limit:
+    case Outcome::invalid_note: break;
   }
   return kStatusError;
 }

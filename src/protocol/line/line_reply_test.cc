@@ -134,6 +134,7 @@ constexpr StatusCase kPlain[] = {
     {Outcome::invalid_ttl, "error"},
     {Outcome::invalid_wait, "error"},
     {Outcome::invalid_limit, "error"},
+    {Outcome::invalid_note, "error"},
 };
 
 constexpr StatusCase kDetailed[] = {
