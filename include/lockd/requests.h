@@ -66,6 +66,7 @@ struct FenceStatus {
 struct Owned {
   std::uint64_t holds = 0;
   std::uint64_t places = 0;  // in queues
+  Position position = 0;     // what that rests on
 };
 
 class Listener;

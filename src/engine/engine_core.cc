@@ -355,11 +355,13 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
 
 Owned EngineCore::owned(SessionId session) {
   Owned sum;
+  Turn turn;
   for (const auto& shard : shards_) {
-    const Owned here = shard->look([&](const LockTable& table) { return table.owned(session); });
+    const Owned here = Shard::Access(*shard, turn)->owned(session);
     sum.holds += here.holds;
     sum.places += here.places;
   }
+  sum.position = turn.position;
   return sum;
 }
 

@@ -93,8 +93,10 @@ std::string_view call_name(HttpCall call) {
     case HttpCall::listen: return "listen";
     case HttpCall::stats: return "stats";
     case HttpCall::locks: return "locks";
+    case HttpCall::clients: return "clients";
     case HttpCall::overview: return "overview";
     case HttpCall::events: return "events";
+    case HttpCall::admin_disconnect: return "admin_disconnect";
     case HttpCall::live: return "live";
     case HttpCall::ready: return "ready";
     case HttpCall::leader: return "leader";

@@ -7,6 +7,7 @@
 
 #include "base/json_text.h"
 #include "lockd/batch.h"
+#include "server/reports/holder_json.h"
 
 namespace lockd {
 namespace {
@@ -18,10 +19,11 @@ constexpr std::size_t kEntriesOfOne = 1000;
 constexpr std::size_t kEntriesOfPage = 4096;
 constexpr std::size_t kKeysPerStep = 64;
 
-std::string hold_json(const HoldStatus& hold, std::int64_t now_unix_ms) {
+std::string hold_json(const HoldStatus& hold, const ClientRegistry& clients,
+                      std::int64_t now_unix_ms) {
   const std::int64_t remaining = std::max<std::int64_t>(whole_ms(hold.remaining), 0);
   JsonObject json;
-  json.add("holder", hold.holder);
+  add_holder(json, hold, &clients);
   json.add("token", hold.fence);
   json.add("held_ms", whole_ms(hold.held));
   json.add("ttl_ms", whole_ms(hold.ttl));
@@ -30,20 +32,21 @@ std::string hold_json(const HoldStatus& hold, std::int64_t now_unix_ms) {
   return json.finish();
 }
 
-std::string waiter_json(const WaiterStatus& waiter) {
+std::string waiter_json(const WaiterStatus& waiter, const ClientRegistry& clients) {
   JsonObject json;
-  json.add("holder", waiter.holder);
+  add_holder(json, waiter, &clients);
   json.add("waited_ms", whole_ms(waiter.waited));
   return json.finish();
 }
 
 bool is_idle(const KeyStatus& key) { return key.holders == 0 && key.waiters == 0; }
 
-std::string key_json(const KeyStatus& key, std::int64_t now_unix_ms) {
+std::string key_json(const KeyStatus& key, const ClientRegistry& clients,
+                     std::int64_t now_unix_ms) {
   JsonArray holds;
-  for (const HoldStatus& hold : key.holds) holds.add_json(hold_json(hold, now_unix_ms));
+  for (const HoldStatus& hold : key.holds) holds.add_json(hold_json(hold, clients, now_unix_ms));
   JsonArray queue;
-  for (const WaiterStatus& waiter : key.queue) queue.add_json(waiter_json(waiter));
+  for (const WaiterStatus& waiter : key.queue) queue.add_json(waiter_json(waiter, clients));
   JsonObject json;
   json.add("kind", key.kind == Kind::lock ? "lock" : "semaphore");
   json.add("key", key.key);
@@ -77,8 +80,8 @@ std::size_t entries(const KeyStatus& key) { return key.holds.size() + key.queue.
 // when they were visited.
 class KeyListing final : public ReportRest, public std::enable_shared_from_this<KeyListing> {
  public:
-  KeyListing(Engine& engine, const KeyQuery& query)
-      : engine_(engine), query_(query), place_(query.from) {}
+  KeyListing(Engine& engine, const ClientRegistry& clients, const KeyQuery& query)
+      : engine_(engine), clients_(clients), query_(query), place_(query.from) {}
 
   ReportPiece next() override {
     if (!query_.key.empty()) {
@@ -157,7 +160,7 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
     JsonArray locks;
     for (Listed& listed : listed_) {
       grow_older(listed.key, now - listed.read);
-      locks.add_json(key_json(listed.key, now_unix_ms));
+      locks.add_json(key_json(listed.key, clients_, now_unix_ms));
     }
     JsonObject json;
     json.add_json("locks", locks.finish());
@@ -166,6 +169,7 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
   }
 
   Engine& engine_;
+  const ClientRegistry& clients_;
   const KeyQuery query_;
   ListPlace place_;
   std::vector<Listed> listed_;
@@ -175,8 +179,9 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
 
 }  // namespace
 
-std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query) {
-  return std::make_shared<KeyListing>(engine, query);
+std::shared_ptr<ReportRest> key_listing(Engine& engine, const ClientRegistry& clients,
+                                        const KeyQuery& query) {
+  return std::make_shared<KeyListing>(engine, clients, query);
 }
 
 }  // namespace lockd

@@ -129,8 +129,10 @@ std::string cluster_json(const ServerContext& shared) {
 ReportPiece make_report(ServerContext& shared, const ReportRequest& report) {
   if (report.rest != nullptr) return report.rest->next();
   switch (report.what) {
-    case ReportRequest::What::stats: return stats_report(shared)->next();
-    case ReportRequest::What::keys: return key_listing(shared.engine, report.keys)->next();
+    case ReportRequest::What::stats: return stats_report(shared, report.shows_clients)->next();
+    case ReportRequest::What::keys:
+      return key_listing(shared.engine, shared.clients, report.keys)->next();
+    case ReportRequest::What::clients: return client_listing(shared, report.clients)->next();
     case ReportRequest::What::overview: return {overview_json(shared)};
     case ReportRequest::What::metrics: return {metrics_text(shared)};
   }

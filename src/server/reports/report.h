@@ -17,6 +17,7 @@
 namespace lockd {
 
 struct AudienceStatus;
+class ClientRegistry;
 struct ServerContext;
 
 // What to list of the keys.
@@ -31,6 +32,15 @@ struct KeyQuery {
   friend bool operator==(const KeyQuery&, const KeyQuery&) = default;
 };
 
+// What to list of the clients.
+struct ClientQuery {
+  std::string prefix{};  // of their names; empty: those without one too
+  std::uint32_t clients_max = 100;
+  SessionId after = 0;
+
+  friend bool operator==(const ClientQuery&, const ClientQuery&) = default;
+};
+
 struct ReportPiece;
 
 // The pieces of a report that are still to be made. No call visits more than kKeysPerSlice keys.
@@ -42,10 +52,12 @@ class ReportRest {
 };
 
 struct ReportRequest {
-  enum class What : std::uint8_t { stats, keys, overview, metrics };
+  enum class What : std::uint8_t { stats, keys, clients, overview, metrics };
 
   What what = What::stats;
   KeyQuery keys{};
+  ClientQuery clients{};
+  bool shows_clients = false;          // in stats: whose a lock is
   std::shared_ptr<ReportRest> rest{};  // not null: the next piece of a report that has begun
   bool refusable = false;              // the asker knows an answer for when too many wait
   bool may_be_gone = false;            // it has closed its side
@@ -78,9 +90,12 @@ ReportPiece make_report(ServerContext& shared, const ReportRequest& report);
 // Of them, those with a file of their own. The stats document of the line protocol, of which no
 // piece is much longer than kStatsPiece.
 inline constexpr std::size_t kStatsPiece = 64 * 1024;
-std::shared_ptr<ReportRest> stats_report(ServerContext& shared);
+std::shared_ptr<ReportRest> stats_report(ServerContext& shared, bool shows_clients);
 // GET /v1/locks: keys with who holds them and who waits. Its only text is its last piece.
-std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query);
+std::shared_ptr<ReportRest> key_listing(Engine& engine, const ClientRegistry& clients,
+                                        const KeyQuery& query);
+// GET /v1/clients: who is connected. Likewise.
+std::shared_ptr<ReportRest> client_listing(ServerContext& shared, const ClientQuery& query);
 // GET /metrics: the counters of the whole server as Prometheus reads them. The hot path counts into
 // plain numbers of its own (Stats under a shard's lock, WorkerStats of one thread each); they are
 // summed up when somebody asks.

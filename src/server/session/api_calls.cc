@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/pattern.h"
 #include "base/text.h"
+#include "server/reports/holder_json.h"
 #include "server/reports/report.h"
 #include "server/session/session_host.h"
 
@@ -81,7 +82,9 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
     case HttpCall::listen: return listen(params, out);
     case HttpCall::locks: return list_keys(params, out);
     case HttpCall::events: return watch_events(params, out);
-    case HttpCall::stats: return ask({.what = ReportRequest::What::stats});
+    case HttpCall::clients: return list_clients(params, out);
+    case HttpCall::admin_disconnect: return disconnect(params, out);
+    case HttpCall::stats: return ask({.what = ReportRequest::What::stats, .shows_clients = true});
     case HttpCall::overview: return ask({.what = ReportRequest::What::overview});
     case HttpCall::metrics:
       if (context_.options.metrics) return ask({.what = ReportRequest::What::metrics});
@@ -138,6 +141,10 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   const auto wait_ms = params.number_if_given("wait_ms", 0, kMsMax);
   const std::int64_t limit = kind == Kind::lock ? 1 : params.number("limit", 1, kLimitMax);
+  const std::string_view note = params.text_if_given("note").value_or("");
+  if (note.size() > kNoteSizeMax || !is_plain_text(note)) {
+    params.refuse("note", "must be at most 256 bytes of UTF-8 without control characters");
+  }
   if (refuse_params(params, out)) return;
 
   Conflict conflict;
@@ -147,7 +154,9 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
                               .ttl = ttl_ms ? of_ms(*ttl_ms) : context_.options.default_lease_ttl,
                               .wait = of_ms(wait_ms.value_or(0)),
                               .kind = kind,
-                              .limit = static_cast<std::uint32_t>(limit)},
+                              .limit = static_cast<std::uint32_t>(limit),
+                              .note = note,
+                              .peer = session_.peer().address},
                              &context_.host.listener(), session_.id(), &conflict);
   if (answer.outcome == Outcome::ok) return answer_grant(key, holder, answer.grant, out);
   if (answer.outcome != Outcome::queued) {
@@ -189,7 +198,7 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
   json.add("detail", error.detail);
   if (names_others && conflict.holders > 0) {
     if (kind == Kind::lock) {
-      json.add("holder", conflict.holder);
+      add_holder(json, conflict, &context_.clients);
       json.add("token", conflict.fence);
       json.add("expires_at_unix_ms", unix_ms_of(conflict.expires_at));
     } else {
@@ -325,6 +334,20 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
   ask({.what = ReportRequest::What::keys, .keys = std::move(query)});
 }
 
+void ApiCalls::list_clients(RequestParams& params, std::string& out) {
+  ClientQuery query;
+  query.prefix = params.text_if_given("prefix").value_or("");
+  query.clients_max = static_cast<std::uint32_t>(
+      params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
+  if (const auto after = params.text_if_given("after")) {
+    const auto id = parse_whole(*after, 1, kSessionIdMax);
+    if (!id) params.refuse("after", "must be the `next` of an earlier page");
+    query.after = id.value_or(0);
+  }
+  if (refuse_params(params, out)) return;
+  ask({.what = ReportRequest::What::clients, .clients = std::move(query)});
+}
+
 void ApiCalls::watch_events(RequestParams& params, std::string& out) {
   const std::string_view prefix = params.text_if_given("prefix").value_or("");
   if (refuse_params(params, out)) return;
@@ -348,8 +371,9 @@ void ApiCalls::on_key_event(const KeyEventJson& event, std::uint64_t missed, std
 
 void ApiCalls::ask(ReportRequest report) {
   state_ = State::reporting;
-  report.refusable =
-      report.what == ReportRequest::What::keys || report.what == ReportRequest::What::stats;
+  report.refusable = report.what == ReportRequest::What::keys ||
+                     report.what == ReportRequest::What::stats ||
+                     report.what == ReportRequest::What::clients;
   context_.host.ask(session_.id(), std::move(report));
 }
 

@@ -91,8 +91,13 @@ class ApiCalls {
   void answer_published(std::size_t reached, std::string& out);
   void listen(RequestParams& params, std::string& out);
 
+  // An admin's.
+  void disconnect(RequestParams& params, std::string& out);
+  std::string admin_name() const;
+
   // Looking.
   void list_keys(RequestParams& params, std::string& out);
+  void list_clients(RequestParams& params, std::string& out);
   void watch_events(RequestParams& params, std::string& out);
   void answer_health(HttpCall call, std::string& out);
   void ask(ReportRequest report);

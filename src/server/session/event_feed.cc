@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "server/reports/holder_json.h"
 #include "server/reports/report.h"
 
 namespace lockd {
@@ -28,12 +29,33 @@ std::string_view event_name(Type type) {
   return "";
 }
 
-std::string_view reason_of(Outcome outcome) {
-  switch (outcome) {
+// Empty: there is nothing to say.
+std::string_view reason_of(const KeyEvent& event) {
+  switch (event.type) {
+    case Type::revoked:
+    case Type::resized: return event.reason;
+    case Type::gave_up:
+    case Type::refused: break;
+    default: return "";
+  }
+  switch (event.outcome) {
     case Outcome::timeout: return "timeout";
     case Outcome::ok: return "granted_elsewhere";  // its name has a permit by another place
+    case Outcome::max_keys: return "max_locks";
+    case Outcome::max_waiters: return "max_waiters";
+    case Outcome::max_holds:
+    case Outcome::max_client_holds: return "max_holds";
     default: return "cancelled";
   }
+}
+
+// What `lasted` is the length of.
+bool has_waited(Type type) {
+  return type == Type::granted || type == Type::gave_up || type == Type::slow_wait;
+}
+bool has_held(Type type) {
+  return type == Type::released || type == Type::expired || type == Type::disconnected ||
+         type == Type::revoked || type == Type::slow_hold;
 }
 
 }  // namespace
@@ -101,26 +123,23 @@ std::uint64_t EventFeed::read(std::uint64_t place, Entries& entries,
   return missed;
 }
 
-KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms) {
-  const KeyEvent& event = entry.event;
+KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRegistry* clients) {
   const Type type = event.type;
-  const bool of_hold = type != Type::queued && type != Type::gave_up;
   JsonObject json;
   json.add("at_unix_ms", at_unix_ms);
   json.add("kind", event.kind == Kind::lock ? "lock" : "semaphore");
-  json.add("key", entry.key);
-  json.add("holder", event.holder);
-  if (of_hold) json.add("token", event.fence);
+  json.add("key", event.key);
+  if (!event.holder.empty()) add_holder(json, event, clients);
+  if (event.fence != 0) json.add("token", event.fence);
   json.add("limit", event.limit);
   json.add("holders", event.holders);
   json.add("waiters", event.waiters);
   if (type == Type::granted) json.add("ttl_ms", whole_ms(event.ttl));
-  if (type == Type::granted || type == Type::gave_up) {
-    json.add("waited_ms", whole_ms(event.lasted));
-  } else if (type != Type::queued) {
-    json.add("held_ms", whole_ms(event.lasted));
-  }
-  if (type == Type::gave_up) json.add("reason", reason_of(event.outcome));
+  if (has_waited(type)) json.add("waited_ms", whole_ms(event.lasted));
+  if (has_held(type)) json.add("held_ms", whole_ms(event.lasted));
+  const std::string_view reason = reason_of(event);
+  if (!reason.empty()) json.add("reason", reason);
+  if (!event.by.empty()) json.add("by", event.by);
   return {event_name(type), json.finish()};
 }
 

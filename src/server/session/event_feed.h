@@ -40,6 +40,8 @@ class EventFeed final : public Observer {
   explicit EventFeed(std::size_t watchers_max = 0, ClientRegistry* clients = nullptr)
       : watchers_max_(watchers_max), clients_(clients) {}
 
+  const ClientRegistry* clients() const { return clients_; }
+
   // Somebody looks on, from the returned place on; none: there are as many as there may be.
   std::optional<std::uint64_t> add_watcher() EXCLUDES(mutex_);
   void remove_watcher() EXCLUDES(mutex_);
@@ -71,7 +73,7 @@ struct KeyEventJson {
   std::string data;        // JSON
 };
 
-// `at_unix_ms` is when it happened, by the wall clock.
-KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms);
+// `at_unix_ms` is when it happened, by the wall clock. `clients` may be null: see add_holder().
+KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRegistry* clients);
 
 }  // namespace lockd

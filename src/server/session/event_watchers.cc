@@ -154,7 +154,8 @@ std::size_t EventWatchers::tell_one(const EventFeed::Entry& entry, Now now, cons
       ++cost;
       if (w->from > place_) continue;
       if (!json) {
-        json = show(entry, now.unix_ms - whole_ms(now.time - entry.event.at));
+        json =
+            show(entry.event, now.unix_ms - whole_ms(now.time - entry.event.at), feed_.clients());
         cost += kCostOfJson;
       }
       w->missed = tell(w->id, *json, w->missed) ? 0 : w->missed + 1;

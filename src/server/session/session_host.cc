@@ -268,6 +268,14 @@ void SessionHost::ask(SessionId id, ReportRequest request) {
   context_.reports.ask(*this, id, std::move(request));
 }
 
+bool SessionHost::disconnect(SessionId asker, SessionId client, std::string reply) {
+  const auto tell = [this, asker, reply = std::move(reply)](Position position) {
+    const ReportPiece piece{.text = reply, .position = position};
+    deliver_report(asker, std::make_shared<const ReportPiece>(piece));
+  };
+  return context_.clients.disconnect(client, tell);
+}
+
 void SessionHost::continue_report(Transport& hosted) {
   if (hosted.report_ == nullptr || !hosted.has_room_for_report()) return;
   ask(hosted.session_->id(), {.rest = std::exchange(hosted.report_, nullptr)});

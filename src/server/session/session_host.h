@@ -104,6 +104,9 @@ class SessionHost final : private Listener,
   // events by on_key_event().
   void ask(SessionId id, ReportRequest request);
   bool watch_events(SessionId id, std::string_view prefix) { return watchers_.add(id, prefix); }
+  // Has a client of any host disconnected. `asker` hears `reply` as a report then. False: it is not
+  // connected.
+  bool disconnect(SessionId asker, SessionId client, std::string reply);
   // How many the signal reached; none: it has to wait, and the session hears by on_published().
   std::optional<std::size_t> publish(ServerSession& publisher, std::string_view channel,
                                      std::string_view payload);
