@@ -51,6 +51,14 @@ void write_count(std::string& out, std::uint64_t count);
 void write_lost(std::string& out, const LineToken& token, std::string_view cause,
                 std::string_view key);
 
+// `ok <status> <json>`, the answer to a call of the API. Line ends in `json`, which are none of its
+// texts, become spaces.
+void write_call_answer(std::string& out, int status, std::string_view json);
+
+// `event <json>`, pushed, where the first member of `json` is then the event's name. Precondition:
+// `json` is an object, in one line; the name needs no escapes.
+void write_event(std::string& out, std::string_view event, std::string_view json);
+
 // `ok <json>`, in pieces of which the first begins the line and the last ends it. Precondition: no
 // LF in it.
 void write_stats(std::string& out, std::string_view piece, bool begins, bool ends);

@@ -51,6 +51,7 @@ constexpr Rule kRules[] = {
     {"stats", Command::stats},
     {"barrier", Command::barrier},
     {"client", Command::client},
+    {"api", Command::api},
     {"auth", Command::auth},
 };
 
@@ -163,6 +164,14 @@ Violation parse_client(const RequestLines& lines, LineRequest& request) {
   return is_note ? Violation::none : Violation::bad_arguments;
 }
 
+// Whether there is such a call is no matter of the protocol.
+Violation parse_call(const RequestLines& lines, LineRequest& request) {
+  if (!is_name(lines.key)) return Violation::bad_key;
+  request.key = lines.key;
+  request.text = trim(lines.argument);
+  return Violation::none;
+}
+
 Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& request) {
   switch (rule.command) {
     case Command::auth: request.text = trim(lines.argument); return Violation::none;
@@ -173,6 +182,7 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
     case Command::unlisten: return parse_subscription(lines, request);
     case Command::signal: return parse_signal(lines, request);
     case Command::client: return parse_client(lines, request);
+    case Command::api: return parse_call(lines, request);
     case Command::acquire:
     case Command::release:
     case Command::renew:

@@ -51,7 +51,7 @@ void check_lines(std::string_view unread, const LineFramer::Framed& framed) {
           "a request is three lines of the bytes");
   require(request.ends_with('\n'), "a request ends with a line feed");
   const bool is_long = framed.lines.command == "auth" || framed.lines.command == "signal" ||
-                       framed.lines.command == "client";
+                       framed.lines.command == "api" || framed.lines.command == "client";
   const std::pair<std::string_view, std::size_t> lines[] = {
       {framed.lines.command, kLineSizeMax},
       {framed.lines.key, kLineSizeMax},
