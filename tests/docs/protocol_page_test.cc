@@ -79,8 +79,8 @@ TEST(ProtocolPage, EveryCommandIsShown) {
 
 // Every word that the code can reply with.
 std::set<std::string_view> reply_words() {
-  std::set<std::string_view> words = {kStatusOk, kStatusError, kStatusErrorAuth,
-                                      kStatusErrorDraining, "sig"};
+  std::set<std::string_view> words = {
+      kStatusOk, kStatusError, kStatusErrorAuth, kStatusErrorDraining, "sig", "lost"};
   for (const Command command : {Command::acquire, Command::release, Command::renew,
                                 Command::enqueue, Command::await_turn}) {
     for (int i = 0; i <= static_cast<int>(Outcome::invalid_note); ++i) {

@@ -253,10 +253,12 @@ std::string shown(std::string_view text) {
   static const std::regex unix_ms(R"re(("[a-z_]*unix_ms":)\d+)re");
   static const std::regex ms(R"re(("(waited_ms|held_ms|idle_ms|expires_in_ms)":)\d+)re");
   static const std::regex connection(R"re((tcp:)\d+)re");
+  static const std::regex client(R"re(,"(client_id":\d+|peer":"[^"]*"))re");
   std::string masked = std::regex_replace(std::string(text), detail, "");
   masked = std::regex_replace(masked, token, "$1<token>");
   masked = std::regex_replace(masked, unix_ms, "$1<time>");
   masked = std::regex_replace(masked, ms, "$1<ms>");
+  masked = std::regex_replace(masked, client, "");
   return std::regex_replace(masked, connection, "$1<id>");
 }
 

@@ -92,7 +92,8 @@ class HttpServer : public LineServer {
 };
 
 // The status and the body; tokens and times, which vary, replaced by `<token>`, `<time>` and
-// `<ms>`, the ids of connections by `<id>`, and without the detail of an error.
+// `<ms>`, the ids of connections by `<id>`, and without the detail of an error, `client_id` and
+// `peer`.
 std::string shown(const HttpReply& reply);
 // The same of a body or an event.
 std::string shown(std::string_view text);

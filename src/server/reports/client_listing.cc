@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/json_text.h"
-#include "server/reports/holder_json.h"
+#include "server/reports/client_json.h"
 #include "server/reports/report.h"
 #include "server/server_context.h"
 

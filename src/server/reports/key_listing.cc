@@ -7,7 +7,7 @@
 
 #include "base/json_text.h"
 #include "lockd/batch.h"
-#include "server/reports/holder_json.h"
+#include "server/reports/client_json.h"
 
 namespace lockd {
 namespace {
@@ -23,19 +23,21 @@ std::string hold_json(const HoldStatus& hold, const ClientRegistry& clients,
                       std::int64_t now_unix_ms) {
   const std::int64_t remaining = std::max<std::int64_t>(whole_ms(hold.remaining), 0);
   JsonObject json;
-  add_holder(json, hold, &clients);
+  json.add("holder", hold.holder);
   json.add("token", hold.fence);
   json.add("held_ms", whole_ms(hold.held));
   json.add("ttl_ms", whole_ms(hold.ttl));
   json.add("expires_in_ms", remaining);
   json.add("expires_at_unix_ms", now_unix_ms + remaining);
+  add_client(json, hold, &clients);
   return json.finish();
 }
 
 std::string waiter_json(const WaiterStatus& waiter, const ClientRegistry& clients) {
   JsonObject json;
-  add_holder(json, waiter, &clients);
+  json.add("holder", waiter.holder);
   json.add("waited_ms", whole_ms(waiter.waited));
+  add_client(json, waiter, &clients);
   return json.finish();
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/json_text.h"
-#include "server/reports/holder_json.h"
+#include "server/reports/client_json.h"
 #include "server/reports/report.h"
 #include "server/server_context.h"
 
@@ -24,7 +24,9 @@ std::string lock_json(const KeyStatus& key, const ClientRegistry* clients) {
   json.add("owner_conn_id", hold.session);
   json.add("lease_expires_in_s", seconds(hold.remaining));
   json.add("waiters", key.waiters);
-  if (clients != nullptr && !key.holds.empty()) add_holder(json, hold, clients);
+  if (clients == nullptr || key.holds.empty()) return json.finish();
+  json.add("holder", hold.holder);
+  add_client(json, hold, clients);
   return json.finish();
 }
 

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "base/text.h"
 #include "server/log.h"
-#include "server/reports/holder_json.h"
+#include "server/reports/client_json.h"
 #include "server/session/api_calls.h"
 #include "server/session/session_host.h"
 

@@ -8,7 +8,7 @@
 #include "base/json_text.h"
 #include "base/pattern.h"
 #include "base/text.h"
-#include "server/reports/holder_json.h"
+#include "server/reports/client_json.h"
 #include "server/reports/report.h"
 #include "server/session/session_host.h"
 
@@ -198,7 +198,7 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
   json.add("detail", error.detail);
   if (names_others && conflict.holders > 0) {
     if (kind == Kind::lock) {
-      add_holder(json, conflict, &context_.clients);
+      json.add("holder", conflict.holder);
       json.add("token", conflict.fence);
       json.add("expires_at_unix_ms", unix_ms_of(conflict.expires_at));
     } else {
@@ -206,6 +206,7 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
       json.add("holders", conflict.holders);
     }
     json.add("waiters", conflict.waiters);
+    if (kind == Kind::lock) add_client(json, conflict, &context_.clients);
   }
   if (outcome == Outcome::limit_mismatch) json.add("limit", conflict.limit);
   replies_.answer(error.status, json.finish(), out, advice(error));

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/json_text.h"
-#include "server/reports/holder_json.h"
+#include "server/reports/client_json.h"
 #include "server/reports/report.h"
 
 namespace lockd {
@@ -129,7 +129,7 @@ KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRe
   json.add("at_unix_ms", at_unix_ms);
   json.add("kind", event.kind == Kind::lock ? "lock" : "semaphore");
   json.add("key", event.key);
-  if (!event.holder.empty()) add_holder(json, event, clients);
+  if (!event.holder.empty()) json.add("holder", event.holder);
   if (event.fence != 0) json.add("token", event.fence);
   json.add("limit", event.limit);
   json.add("holders", event.holders);
@@ -140,6 +140,7 @@ KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRe
   const std::string_view reason = reason_of(event);
   if (!reason.empty()) json.add("reason", reason);
   if (!event.by.empty()) json.add("by", event.by);
+  add_client(json, event, clients);
   return {event_name(type), json.finish()};
 }
 

@@ -73,7 +73,7 @@ struct KeyEventJson {
   std::string data;        // JSON
 };
 
-// `at_unix_ms` is when it happened, by the wall clock. `clients` may be null: see add_holder().
+// `at_unix_ms` is when it happened, by the wall clock. `clients` may be null: see add_client().
 KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRegistry* clients);
 
 }  // namespace lockd
