@@ -96,6 +96,16 @@ struct HoldStatus {
   Duration remaining{};
 };
 
+// What revoke() returns: ok and what has ended; stale, held by others under other fences; expired,
+// nobody holds it.
+struct RevokeResult {
+  Outcome outcome = Outcome::ok;
+  std::vector<HoldStatus> holds{};  // as they were; at most kEntriesMax are listed
+  std::uint64_t count = 0;          // how many that were in all
+
+  explicit operator bool() const { return outcome == Outcome::ok; }
+};
+
 struct WaiterStatus {
   std::string holder;
   SessionId session = 0;
@@ -163,6 +173,15 @@ class Engine {
   GrantResult renew(const HoldId& hold, std::optional<Duration> ttl = {});
 
   Outcome release(const HoldId& hold);
+
+  // For an admin: ends a hold, or all of a key, against the holder's will. Its name and the reason
+  // are for observers.
+  RevokeResult revoke(const RevokeRequest& request);
+  // For an admin: sets the limit of a semaphore that is held, until it is idle. A larger one grants
+  // to those who wait; a smaller one takes nothing away. Meanwhile a request may name it, or the
+  // limit that the first acquirer named. expired: nobody holds it.
+  Outcome resize(std::string_view key, std::uint32_t limit, std::string_view reason,
+                 std::string_view by);
 
   FenceResult fence(std::string_view key);
 

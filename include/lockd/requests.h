@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,17 @@ struct HoldId {
   Holder holder;
   Fence fence;
   Kind kind = Kind::lock;
+};
+
+// Ends a hold against its holder's will, for an admin. Whoever the hold is passed on to gets a
+// larger fence, as ever.
+struct RevokeRequest {
+  std::string_view key;
+  std::optional<Fence> fence{};  // none: all holds that there are when it begins
+  Kind kind = Kind::lock;
+  // Why, and who does it: for people. UTF-8 without control characters, at most 256 bytes each.
+  std::string_view reason{};
+  std::string_view by{};
 };
 
 // Who stands in the way of a request that was refused, and how many are in the queue.

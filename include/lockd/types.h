@@ -74,7 +74,7 @@ enum class Outcome : std::uint8_t {
   cancelled,         // the wait was given up
   closed,            // the engine is closed: nothing new is granted
   not_holder,        // held, by someone else
-  stale,             // held, under a larger fence
+  stale,             // held, under a larger fence; to an admin, under another
   expired,           // not held: the lease ran out, or it was released
   max_keys,          // the engine has as many keys as it may
   max_waiters,       // the key has as many waiters as it may
@@ -92,7 +92,8 @@ enum class Outcome : std::uint8_t {
   invalid_wait,      // negative
   invalid_limit,     // zero, more than 2,147,483,647, or not 1 for a lock
   invalid_note,      // longer than 256 bytes, not UTF-8, or with a control character; or the peer,
-                     // of more than 64, or what the session's client says of itself
+                     // of more than 64, or what the session's client says of itself, or an admin's
+                     // reason or name
 };
 
 // A short phrase for people: "held by someone else", "the wait timed out".

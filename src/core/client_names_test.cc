@@ -19,7 +19,7 @@ class ClientNamesTest : public LockTableTest {
  protected:
   void SetUp() override {
     LockTableTest::SetUp();
-    table_->observe(true);
+    table_->observe(Observed::everything);
   }
 
   const Semaphore& key(std::string_view name, Kind kind = Kind::lock) {

@@ -27,6 +27,12 @@ Outcome check_client(const ClientView& client) {
   return fits ? Outcome::ok : Outcome::invalid_note;
 }
 
+// As a journal tells of it.
+bool is_sound(const ClientView& client) {
+  return is_text(client.name, kHolderSizeMax) && is_text(client.peer, kPeerSizeMax) &&
+         is_text(client.note, kNoteSizeMax);
+}
+
 Outcome check_texts(const AcquireRequest& request) {
   const bool good = is_text(request.note, kNoteSizeMax) && is_text(request.peer, kPeerSizeMax);
   return good ? Outcome::ok : Outcome::invalid_note;
@@ -92,7 +98,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
 
   Semaphore* semaphore = find_at(at, request.kind, request.key);
   if (semaphore != nullptr && !semaphore->idle()) {
-    if (semaphore->limit != request.limit) {
+    if (!matches(*semaphore, request.limit)) {
       fill_in(*semaphore, conflict);
       return {stats_.refused(Outcome::limit_mismatch)};
     }
@@ -137,7 +143,7 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUni
   if (semaphore != nullptr) {
     lapsed = enqueued_.find(session, semaphore);
     if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
-    if (!semaphore->idle() && semaphore->limit != request.limit) {
+    if (!semaphore->idle() && !matches(*semaphore, request.limit)) {
       return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (!semaphore->idle() && !semaphore->has_room()) {
@@ -172,7 +178,7 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
   if (Outcome no = admit(request.holder); no != Outcome::ok) return no;
   StoredHolder holder(request.holder);
   if (semaphore == nullptr) semaphore = &create(request.kind, request.key, std::move(unit));
-  semaphore->limit = request.limit;
+  if (semaphore->idle()) semaphore->limit = request.limit;
   *hold = &grant(*semaphore, std::move(holder), client_of(request), capped(request.ttl));
   stats_.granted_at_once(**hold, now_);
   return Outcome::ok;
@@ -248,6 +254,30 @@ Outcome LockTable::release(At at, const HoldId& id) noexcept {
   return Outcome::ok;
 }
 
+bool LockTable::is_good(const AdminNote& note) {
+  return is_text(note.reason, kNoteSizeMax) && is_text(note.by, kHolderSizeMax);
+}
+
+Outcome LockTable::resize(At at, std::string_view key, std::uint32_t limit,
+                          const AdminNote& note) noexcept {
+  if (!is_good(note)) return Outcome::invalid_note;
+  if (limit < 1 || limit > kLimitMax) return Outcome::invalid_limit;
+
+  Semaphore* semaphore = find_at(at, Kind::semaphore, key);
+  if (semaphore == nullptr) return is_name(key) ? Outcome::expired : Outcome::invalid_key;
+  if (semaphore->idle()) return Outcome::expired;
+  set_limit(*semaphore, limit);
+  if (options_.events) {
+    effects_.events.push_back({.type = Event::Type::resized,
+                               .kind = Kind::semaphore,
+                               .limit = limit,
+                               .key = semaphore->key()});
+  }
+  stats_.resized(*semaphore, note, now_);
+  promote(*semaphore);
+  return Outcome::ok;
+}
+
 bool LockTable::withdraw(At at, const HoldId& id) noexcept {
   Semaphore* semaphore = find_at(at, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
@@ -262,6 +292,19 @@ Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
   if (semaphore->holds.empty()) return Outcome::expired;
   if (find_hold(semaphore, id.fence) != nullptr) return Outcome::not_holder;
   return semaphore->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;
+}
+
+// The next hold that an admin ends.
+Hold* LockTable::find_revoked(const Semaphore* semaphore, const Revocation& revocation) const {
+  if (revocation.fence.has_value()) return find_hold(semaphore, *revocation.fence);
+  if (semaphore == nullptr || semaphore->holds.empty()) return nullptr;
+  Hold* oldest = semaphore->holds.front();
+  return oldest->fence <= revocation.last ? oldest : nullptr;
+}
+
+Outcome LockTable::why_not(const Semaphore* semaphore, const Revocation& revocation) {
+  if (semaphore == nullptr && !is_name(revocation.key)) return Outcome::invalid_key;
+  return semaphore == nullptr || semaphore->holds.empty() ? Outcome::expired : Outcome::stale;
 }
 
 bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* budget) noexcept {
@@ -439,6 +482,7 @@ Waiter& LockTable::join(Semaphore& semaphore, const Request& request) {
     items.waiters.push_back(waiter.get());
     ++items.places;
   }
+  places_.insert(waiter.get());
   semaphore.queue.push_back(waiter.get());
   ++semaphore.waiters;
   ++stats_.waiters(semaphore.kind);
@@ -454,6 +498,7 @@ bool LockTable::queue_is_full(const Semaphore& semaphore) const {
 void LockTable::pass_on(Semaphore& semaphore) {
   promote(semaphore);
   if (semaphore.idle()) {
+    end_resize(semaphore);
     semaphore.first.since = now_;
     idle_.push_back(&semaphore.first);
     ++idle_keys_;
@@ -465,17 +510,6 @@ void LockTable::pass_on(Semaphore& semaphore) {
 void LockTable::promote(Semaphore& semaphore) {
   while (semaphore.has_room() && !semaphore.queue.empty()) {
     Waiter& waiter = *semaphore.queue.front();
-    if (Hold* own = find_named(semaphore, waiter.holder.view())) {
-      // One name, two places in a semaphore's queue: a name has one permit at most.
-      if (own->deadline <= now_) {
-        end_hold(*own, EndCause::expired);
-      } else {
-        own->ttl = waiter.ttl;
-        refresh(*own, waiter.ttl);
-        give_up(waiter, Outcome::ok, grant_of(*own));
-      }
-      continue;
-    }
     if (fence_ >= kFenceMax) {
       give_up(waiter, Outcome::fences_exhausted);
       continue;
@@ -485,7 +519,7 @@ void LockTable::promote(Semaphore& semaphore) {
       parked = enqueued_.find(waiter.holder.session_id(), &semaphore);
       waiter.two_phase = false;  // it will be the hold's
     }
-    leave_session(waiter);
+    leave_owner(waiter);
     Hold& hold = grant(semaphore, std::move(waiter.holder), take_client(waiter), waiter.ttl);
     if (parked != nullptr) {
       parked->waiter = nullptr;
@@ -495,6 +529,17 @@ void LockTable::promote(Semaphore& semaphore) {
     }
     stats_.granted_from_queue(hold, waiter, now_);
     settle(waiter, Outcome::ok, grant_of(hold));
+    settle_namesakes(hold);
+  }
+}
+
+// Nobody waits behind their own hold: the other places of a name that was granted the key have that
+// grant. It is more than one caller's then, so none of them can withdraw it.
+void LockTable::settle_namesakes(Hold& hold) {
+  if (hold.holder.is_secret()) return;
+  while (Waiter* other = places_.find(hold.semaphore, hold.holder.view().name())) {
+    hold.renewed = true;
+    give_up(*other, Outcome::ok, grant_of(hold));
   }
 }
 
@@ -515,7 +560,7 @@ void LockTable::settle(Waiter& waiter, Outcome outcome, const Grant& grant) {
 
 void LockTable::leave(Waiter& waiter) {
   Semaphore& semaphore = *waiter.semaphore;
-  leave_session(waiter);
+  leave_owner(waiter);
   timers_.disarm(waiter);
   semaphore.queue.remove(&waiter);
   --semaphore.waiters;
@@ -527,7 +572,9 @@ void LockTable::leave(Waiter& waiter) {
   delete &waiter;
 }
 
-void LockTable::leave_session(Waiter& waiter) {
+// The place is none of its name's, or its session's, any more.
+void LockTable::leave_owner(Waiter& waiter) {
+  places_.remove(&waiter);
   if (!waiter.session_peers.linked()) return;
   const SessionId session = waiter.holder.session_id();
   SessionItems& items = sessions_[session];
@@ -572,9 +619,9 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
 }
 
 // Leaves the slot free: pass_on() must follow.
-void LockTable::end_hold(Hold& hold, EndCause cause) {
+void LockTable::end_hold(Hold& hold, EndCause cause, const AdminNote& note) {
   Semaphore& semaphore = *hold.semaphore;
-  stats_.ended(hold, cause, now_);
+  stats_.ended(hold, cause, now_, note);
   if (options_.events) {
     effects_.events.push_back({.type = Event::Type::ended,
                                .kind = semaphore.kind,
@@ -584,7 +631,7 @@ void LockTable::end_hold(Hold& hold, EndCause cause) {
   }
   if (hold.two_phase) {
     Enqueued* enqueued = enqueued_.find(hold.holder.session_id(), &semaphore);
-    if (cause != EndCause::expired) {
+    if (cause != EndCause::expired && cause != EndCause::revoked) {
       drop(*enqueued);
     } else if (Enqueued* oldest = enqueued_.lapse(enqueued)) {
       drop(*oldest);
@@ -722,8 +769,10 @@ Event LockTable::granted(const Hold& hold) const {
   return {.type = Event::Type::granted,
           .kind = hold.semaphore->kind,
           .limit = hold.semaphore->limit,
+          .first_limit = first_limit(*hold.semaphore),
           .key = hold.semaphore->key(),
           .holder = hold.holder.view(),
+          .client = clients_.view_of(hold),
           .fence = hold.fence,
           .ttl = hold.ttl,
           .expires_at = hold.deadline};
@@ -766,9 +815,46 @@ void LockTable::forget(Semaphore& semaphore) {
     idle_.remove(&semaphore.first);
     --idle_keys_;
   }
+  end_resize(semaphore);
   index_.remove(&semaphore);
   quiet_until_.erase(&semaphore);
   delete &semaphore;
+}
+
+// Limits. A resize is in force until the key is idle; a side map has what was before it, so that
+// the many keys that nobody resizes take no more memory.
+
+// Whether a request may name this limit: what is in force, or what the running clients know of.
+bool LockTable::matches(const Semaphore& semaphore, std::uint32_t limit) const {
+  return limit == semaphore.limit || (semaphore.resized && limit == first_limit(semaphore));
+}
+
+// Takes over what a grant that a journal tells of says of its key. False if that contradicts what
+// is there. A semaphore that was made smaller may have more holders than its limit.
+bool LockTable::adopt_limits(Semaphore& semaphore, const Event& granted) {
+  if (semaphore.kind == Kind::lock && granted.first_limit != 0) return false;
+  if (semaphore.idle()) {
+    const bool is_resized = granted.first_limit != 0;
+    semaphore.limit = is_resized ? granted.first_limit : granted.limit;
+    if (is_resized) set_limit(semaphore, granted.limit);
+  }
+  if (semaphore.limit != granted.limit || first_limit(semaphore) != granted.first_limit) {
+    return false;
+  }
+  return semaphore.resized || semaphore.has_room();
+}
+
+void LockTable::set_limit(Semaphore& semaphore, std::uint32_t limit) {
+  if (!semaphore.resized) first_limits_.emplace(&semaphore, semaphore.limit);
+  semaphore.resized = true;
+  semaphore.limit = limit;
+}
+
+void LockTable::end_resize(Semaphore& semaphore) {
+  if (!semaphore.resized) return;
+  semaphore.limit = first_limit(semaphore);
+  semaphore.resized = false;
+  first_limits_.erase(&semaphore);
 }
 
 // What others ask.
@@ -807,18 +893,18 @@ bool LockTable::apply(const Event& event) noexcept {
   switch (event.type) {
     case Event::Type::granted: {
       if (hold == nullptr) {
-        if (event.limit < 1) return false;
+        if (event.limit < 1 || !is_sound(event.client)) return false;
         if (semaphore == nullptr) {
           if (!is_name(event.key)) return false;
           semaphore = &create(event.kind, event.key, budget_.take_beyond());
         }
-        if (semaphore->idle()) semaphore->limit = event.limit;
-        if (semaphore->limit != event.limit || !semaphore->has_room()) return false;
+        if (!adopt_limits(*semaphore, event)) return false;
         // Its session ended with the process that served it.
         const Holder owner =
             event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
         units_.take_beyond(owner);
         hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
+        clients_.keep(*hold, clients_.share(event.client));
         stats_.replayed_grant();
         hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known
         hold->renewed = true;                        // for all that is known
@@ -830,6 +916,10 @@ bool LockTable::apply(const Event& event) noexcept {
       if (hold == nullptr) return true;
       hold->ttl = event.ttl;
       timers_.arm(*hold, event.expires_at);
+      return true;
+    case Event::Type::resized:
+      if (event.kind == Kind::lock || event.limit < 1) return false;
+      if (semaphore != nullptr) set_limit(*semaphore, event.limit);
       return true;
     case Event::Type::ended:
       if (hold == nullptr) return true;

@@ -6,11 +6,11 @@
 // depends on the calls and their times alone.
 //
 // Its invariants, asserted by check():
-//   holders-bounded      never more holds than the limit
+//   holders-bounded      no grant makes the permits in use exceed the limit
 //   first-come           a key's grants leave in the order of its queue
 //   fences-rise          every grant's fence is larger than all before it in this table
 //   settled-once         a queued request ends exactly once
-//   lease-honoured       no hold ends before its deadline unless its owner ends it
+//   lease-honoured       no hold ends before its deadline unless its owner or an admin ends it
 //   no-idle-waiter       a key with room has an empty queue
 //   replay-equals        apply() of all events gives the table that caused them, queues aside
 //   failed-changes-nothing
@@ -117,6 +117,36 @@ class LockTable {
 
   Outcome release(At at, const HoldId& hold) noexcept;
 
+  // Which holds of a key an admin ends, and why.
+  struct Revocation {
+    Kind kind;
+    std::string_view key;
+    std::optional<Fence> fence;  // the one of this fence; or, without one,
+    Fence last;                  // all up to this: what begins meanwhile has a larger one
+    AdminNote note{};
+  };
+  // Ends such holds against their holders' will, the oldest first and at most `holds_max`, and
+  // calls `ending` with each while it is still there. ok: some have ended; stale: nobody holds the
+  // key under such a fence; expired: nobody holds it.
+  template <typename Ending>
+  Outcome revoke(At at, const Revocation& revocation, std::size_t holds_max,
+                 Ending ending) noexcept {
+    if (!is_good(revocation.note)) return Outcome::invalid_note;
+    Semaphore* semaphore = find_at(at, revocation.kind, revocation.key);
+    Hold* hold = find_revoked(semaphore, revocation);
+    if (hold == nullptr) return why_not(semaphore, revocation);
+    for (; hold != nullptr && holds_max > 0; hold = find_revoked(semaphore, revocation)) {
+      ending(static_cast<const Hold&>(*hold));
+      end_hold(*hold, EndCause::revoked, revocation.note);
+      pass_on(*semaphore);
+      --holds_max;
+    }
+    return Outcome::ok;
+  }
+
+  // Sets the limit of a semaphore that is held, until it is idle. expired: nobody holds it.
+  Outcome resize(At at, std::string_view key, std::uint32_t limit, const AdminNote& note) noexcept;
+
   // Ends a hold as if its session had ended, unless its lease was moved since the grant. False if
   // so, or if it is not there.
   bool withdraw(At at, const HoldId& hold) noexcept;
@@ -185,12 +215,17 @@ class LockTable {
   // What the calls since the last clear() have caused. The views in it live until the next call.
   Effects& effects() { return effects_; }
 
-  // Whether key_events are recorded.
-  void observe(bool on) { stats_.observe(on); }
+  // Which key_events are recorded.
+  void observe(Observed what) { stats_.observe(what); }
   Stats stats() const;
 
   // Who the client of a hold here says it is; null if it does not.
   ClientRef client_of(const Hold& hold) const { return clients_.of(hold); }
+
+  // Of a semaphore that was resized what its first acquirer asked for, else 0.
+  std::uint32_t first_limit(const Semaphore& semaphore) const {
+    return semaphore.resized ? first_limits_.find(&semaphore)->second : 0;
+  }
 
   std::size_t keys() const { return index_.size(); }
   std::size_t waiters() const { return slots_.size(); }
@@ -227,13 +262,23 @@ class LockTable {
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
-  void end_hold(Hold& hold, EndCause cause);
+  void end_hold(Hold& hold, EndCause cause, const AdminNote& note = {});
   static Grant grant_of(const Hold& hold);
   Event granted(const Hold& hold) const;
   void fill_in(const Semaphore& semaphore, Conflict* conflict) const;
   KnownClient client_of(const AcquireRequest& request);
   KnownClient client_of(const EnqueueRequest& request);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
+  Hold* find_revoked(const Semaphore* semaphore, const Revocation& revocation) const;
+  static Outcome why_not(const Semaphore* semaphore, const Revocation& revocation);
+
+  static bool is_good(const AdminNote& note);
+
+  // Limits.
+  bool adopt_limits(Semaphore& semaphore, const Event& granted);
+  bool matches(const Semaphore& semaphore, std::uint32_t limit) const;
+  void set_limit(Semaphore& semaphore, std::uint32_t limit);
+  void end_resize(Semaphore& semaphore);
 
   // Queues.
   bool queue_is_full(const Semaphore& semaphore) const;
@@ -245,7 +290,8 @@ class LockTable {
   void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
   void settle(Waiter& waiter, Outcome outcome, const Grant& grant);
   void leave(Waiter& waiter);
-  void leave_session(Waiter& waiter);
+  void leave_owner(Waiter& waiter);
+  void settle_namesakes(Hold& hold);
   Enqueued& begin_two_phase(SessionId session, Semaphore& semaphore);
   void drop(Enqueued& enqueued);
 
@@ -255,11 +301,14 @@ class LockTable {
   ClientNames clients_{options_.hash_key};
   KeyIndex index_;
   HoldIndex hold_index_{options_.hash_key};
+  PlaceIndex places_{options_.hash_key};
   EnqueuedIndex enqueued_;
   WaiterSlots slots_;
   TimerQueue timers_;
   Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
+  // Of semaphores that were resized, and are not idle yet: what their first acquirers asked for.
+  boost::unordered_flat_map<const Semaphore*, std::uint32_t> first_limits_;
   Effects effects_;
   TableStats stats_{effects_.key_events, clients_};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of

@@ -128,6 +128,7 @@ struct Waiter : Timer {
   Semaphore* semaphore = nullptr;
   ListHook<Waiter> peers;
   ListHook<Waiter> session_peers;
+  ListHook<Waiter> namesakes;    // the places of its name in this queue; of a session's, in no list
   Listener* listener = nullptr;  // null while nobody waits
   std::uint64_t id = 0;
   Duration ttl{};
@@ -183,6 +184,7 @@ struct Semaphore {
   std::uint32_t waiters = 0;
   const Kind kind;
   bool has_lapsed = false;  // an Enqueued that has lapsed points here
+  bool resized = false;     // `limit` is not what its first acquirer asked for: see LockTable
   const std::uint8_t key_size_less_1;
 
  private:

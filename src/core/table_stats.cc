@@ -7,6 +7,7 @@ KeyEvent::Type type_of(EndCause cause) {
   switch (cause) {
     case EndCause::released: return KeyEvent::Type::released;
     case EndCause::expired: return KeyEvent::Type::expired;
+    case EndCause::revoked: return KeyEvent::Type::revoked;
     case EndCause::disconnected: break;
   }
   return KeyEvent::Type::disconnected;
@@ -54,10 +55,23 @@ void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) 
   --granted.waiters;
 }
 
-void TableStats::record_end(const Hold& hold, EndCause cause, Time now) {
+void TableStats::record_end(const Hold& hold, EndCause cause, Time now, const AdminNote& note) {
   KeyEvent& ended = events_.emplace_back(about_hold(type_of(cause), hold, now));
   ended.lasted = hold.held_at(now);
+  ended.reason = note.reason;
+  ended.by = note.by;
+  const bool is_taken = cause == EndCause::expired || cause == EndCause::revoked;
+  if (is_taken && !hold.untold) {
+    ended.secret = hold.holder.view().secret();
+  }
   --ended.holders;
+}
+
+void TableStats::resized(const Semaphore& semaphore, const AdminNote& note, Time now) {
+  if (!sees_everything()) return;
+  KeyEvent& resized = events_.emplace_back(about_key(KeyEvent::Type::resized, semaphore, now));
+  resized.reason = note.reason;
+  resized.by = note.by;
 }
 
 void TableStats::record_queued(const Waiter& waiter) {
@@ -67,7 +81,7 @@ void TableStats::record_queued(const Waiter& waiter) {
 void TableStats::gave_up(const Waiter& waiter, Outcome why, Time now) {
   if (why == Outcome::timeout) ++stats_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
-  if (!observed_) return;
+  if (!sees_everything()) return;
   KeyEvent& left = events_.emplace_back(about_place(KeyEvent::Type::gave_up, waiter, now));
   left.outcome = why;
   left.lasted = now - waiter.since;

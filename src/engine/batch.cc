@@ -86,6 +86,46 @@ Outcome Batch::release(const HoldId& hold) {
   return refusal == Outcome::ok ? table->release(at, hold) : refusal;
 }
 
+// In pieces, as others wait for the lock. Each finds the next holds by itself: those that began
+// after the first piece have larger fences.
+RevokeResult Batch::revoke(const RevokeRequest& request) {
+  if (core_.has_no_room(AsksFor::release)) return {Outcome::storage};
+  constexpr std::size_t kHoldsPerPiece = EngineCore::kStepsPerHold;
+  const EngineCore::Place place = core_.place_of(request.key);
+  LockTable::Revocation revocation{
+      request.kind, request.key, request.fence, kFenceMax, {request.reason, request.by}};
+  RevokeResult result;
+  for (std::size_t ended = kHoldsPerPiece; ended == kHoldsPerPiece;) {
+    ended = 0;
+    const LockTable::At at = core_.now_at(place);
+    Shard::Access table(place.shard, turn_);
+    if (Outcome no = core_.refusal(AsksFor::release); no != Outcome::ok) {
+      result.outcome = no;
+      return result;
+    }
+    revocation.last = std::min(revocation.last, table->last_fence());
+    const auto note = [&](const Hold& hold) {
+      ++ended;
+      if (result.holds.size() >= kEntriesMax) return;
+      result.holds.push_back(EngineCore::status_of(*table, hold, table->now()));
+    };
+    const Outcome outcome = table->revoke(at, revocation, kHoldsPerPiece, note);
+    if (result.count == 0) result.outcome = outcome;
+    result.count += ended;
+  }
+  return result;
+}
+
+Outcome Batch::resize(std::string_view key, std::uint32_t limit, std::string_view reason,
+                      std::string_view by) {
+  if (core_.has_no_room(AsksFor::grant)) return Outcome::storage;
+  const EngineCore::Place place = core_.place_of(key);
+  const LockTable::At at = core_.now_at(place);
+  Shard::Access table(place.shard, turn_);
+  const Outcome refusal = core_.refusal(AsksFor::grant);
+  return refusal == Outcome::ok ? table->resize(at, key, limit, {reason, by}) : refusal;
+}
+
 bool Batch::withdraw(const HoldId& hold) {
   const EngineCore::Place place = core_.place_of(hold.key);
   const LockTable::At at = core_.now_at(place);

@@ -97,6 +97,17 @@ Outcome Engine::release(const HoldId& hold) {
   return when_durable(*this, batch, batch.release(hold));
 }
 
+RevokeResult Engine::revoke(const RevokeRequest& request) {
+  Batch batch(*this);
+  return when_durable(*this, batch, batch.revoke(request));
+}
+
+Outcome Engine::resize(std::string_view key, std::uint32_t limit, std::string_view reason,
+                       std::string_view by) {
+  Batch batch(*this);
+  return when_durable(*this, batch, batch.resize(key, limit, reason, by));
+}
+
 FenceResult Engine::fence(std::string_view key) {
   Batch batch(*this);
   return when_durable(*this, batch, FenceResult{Outcome::ok, batch.fence(key)});

@@ -297,6 +297,16 @@ Journal::State EngineCore::journal_state() const {
 
 // What only looks.
 
+HoldStatus EngineCore::status_of(const LockTable& table, const Hold& hold, Time now) {
+  return {.holder = hold.holder.display_name(),
+          .session = hold.holder.session_id(),
+          .client = table.client_of(hold),
+          .fence = hold.fence,
+          .held = hold.held_at(now),
+          .ttl = hold.ttl,
+          .remaining = std::max(hold.deadline - now, Duration::zero())};
+}
+
 KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time now,
                                 std::size_t entries_max) {
   KeyStatus status{.kind = s.kind,
@@ -309,13 +319,7 @@ KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time
   if (s.idle()) status.idle = now - s.first.since;
   const Hold* hold = s.holds.front();
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
-    status.holds.push_back({.holder = hold->holder.display_name(),
-                            .session = hold->holder.session_id(),
-                            .client = table.client_of(*hold),
-                            .fence = hold->fence,
-                            .held = hold->held_at(now),
-                            .ttl = hold->ttl,
-                            .remaining = std::max(hold->deadline - now, Duration::zero())});
+    status.holds.push_back(status_of(table, *hold, now));
   }
   const Waiter* waiter = s.queue.front();
   for (; waiter != nullptr && status.queue.size() < entries_max; waiter = s.queue.next(waiter)) {

@@ -58,6 +58,7 @@ class EngineCore final : private Journal::Source {
   KeyUnit find_unit();
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
   Position leads_from() const { return leads_from_.load(std::memory_order_acquire); }
+  static HoldStatus status_of(const LockTable& table, const Hold& hold, Time now);
   static KeyStatus status_of(const LockTable& table, const Semaphore& s, Time now,
                              std::size_t entries_max);
   // Has what was done made durable, and listeners hear of it.

@@ -57,6 +57,7 @@ Stats& Stats::operator+=(const Stats& other) noexcept {
   releases += other.releases;
   expiries += other.expiries;
   disconnects += other.disconnects;
+  revocations += other.revocations;
   queued += other.queued;
   timeouts += other.timeouts;
   cancels += other.cancels;

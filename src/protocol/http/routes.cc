@@ -96,7 +96,9 @@ std::string_view call_name(HttpCall call) {
     case HttpCall::clients: return "clients";
     case HttpCall::overview: return "overview";
     case HttpCall::events: return "events";
+    case HttpCall::admin_release: return "admin_release";
     case HttpCall::admin_disconnect: return "admin_disconnect";
+    case HttpCall::admin_resize: return "admin_resize";
     case HttpCall::live: return "live";
     case HttpCall::ready: return "ready";
     case HttpCall::leader: return "leader";

@@ -19,6 +19,69 @@ std::string ApiCalls::admin_name() const {
   return admin && !admin->token_name.empty() ? admin->token_name : session_.peer().address;
 }
 
+// Ends holds against their holders' will.
+void ApiCalls::revoke(RequestParams& params, std::string& out) {
+  const std::string_view key = params.name("key");
+  const std::string_view kind = params.text_if_given("kind").value_or("lock");
+  const auto token = params.number_if_given("token", 1, kFenceMax);
+  const bool all = params.truth("all");
+  const std::string_view reason = params.name("reason");
+  if (kind != "lock" && kind != "semaphore") params.refuse("kind", "must be lock or semaphore");
+  if (token.has_value() == all) params.refuse("token", "must be given, or all must be true");
+  if (refuse_params(params, out)) return;
+
+  const std::string by = admin_name();
+  RevokeRequest request{.key = key,
+                        .kind = kind == "lock" ? Kind::lock : Kind::semaphore,
+                        .reason = reason,
+                        .by = by};
+  if (token) request.fence = static_cast<Fence>(*token);
+  const RevokeResult revoked = context_.batch.revoke(request);
+  if (!revoked) return refuse_hold(revoked.outcome, out);
+  log_admin("hold released by an admin", key, reason, {"holds", std::to_string(revoked.count)});
+  JsonArray released;
+  for (const HoldStatus& hold : revoked.holds) {
+    JsonObject json;
+    json.add("holder", hold.holder);
+    json.add("token", hold.fence);
+    json.add("held_ms", whole_ms(hold.held));
+    add_client(json, hold, &context_.clients);
+    released.add_json(json.finish());
+  }
+  JsonObject json;
+  json.add("key", key);
+  json.add_json("released", released.finish());
+  replies_.answer(200, json.finish(), out);
+}
+
+void ApiCalls::resize(RequestParams& params, std::string& out) {
+  const std::string_view key = params.name("key");
+  const auto limit = static_cast<std::uint32_t>(params.number("limit", 1, kLimitMax));
+  const std::string_view reason = params.text_if_given("reason").value_or("");
+  if (!reason.empty() && !is_name(reason)) {
+    params.refuse("reason", "must be 1 to 256 bytes of UTF-8 without control characters");
+  }
+  if (refuse_params(params, out)) return;
+
+  const Outcome outcome = context_.batch.resize(key, limit, reason, admin_name());
+  if (outcome != Outcome::ok) return refuse_hold(outcome, out);
+  log_admin("semaphore resized by an admin", key, reason, {"limit", std::to_string(limit)});
+  JsonObject json;
+  json.add("key", key);
+  json.add("limit", limit);
+  replies_.answer(200, json.finish(), out);
+}
+
+void ApiCalls::log_admin(std::string_view event, std::string_view key, std::string_view reason,
+                         const LogField& what) const {
+  log_event(LogLevel::warn, event,
+            {{"key", std::string(key)},
+             what,
+             {"by", admin_name()},
+             {"from", session_.peer().address},
+             {"reason", std::string(reason)}});
+}
+
 // The client's own thread ends it. The answer comes when that has been done, and rests on what it
 // did.
 void ApiCalls::disconnect(RequestParams& params, std::string& out) {

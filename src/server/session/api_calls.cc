@@ -83,7 +83,9 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
     case HttpCall::locks: return list_keys(params, out);
     case HttpCall::events: return watch_events(params, out);
     case HttpCall::clients: return list_clients(params, out);
+    case HttpCall::admin_release: return revoke(params, out);
     case HttpCall::admin_disconnect: return disconnect(params, out);
+    case HttpCall::admin_resize: return resize(params, out);
     case HttpCall::stats: return ask({.what = ReportRequest::What::stats, .shows_clients = true});
     case HttpCall::overview: return ask({.what = ReportRequest::What::overview});
     case HttpCall::metrics:

@@ -21,6 +21,8 @@
 
 namespace lockd {
 
+struct LogField;
+
 class ApiCalls {
  public:
   // How the session tells its peer.
@@ -92,8 +94,12 @@ class ApiCalls {
   void listen(RequestParams& params, std::string& out);
 
   // An admin's.
+  void revoke(RequestParams& params, std::string& out);
   void disconnect(RequestParams& params, std::string& out);
+  void resize(RequestParams& params, std::string& out);
   std::string admin_name() const;
+  void log_admin(std::string_view event, std::string_view key, std::string_view reason,
+                 const LogField& what) const;
 
   // Looking.
   void list_keys(RequestParams& params, std::string& out);

@@ -98,7 +98,8 @@ void EventFeed::tell_losers(std::span<const KeyEvent> key_events, Position posit
   if (clients_ == nullptr) return;
   for (const KeyEvent& event : key_events) {
     const bool is_lost = event.type == Type::expired || event.type == Type::revoked;
-    if (!is_lost || event.session == 0) continue;
+    const bool was_told = event.session != 0 && event.secret != 0;
+    if (!is_lost || !was_told) continue;
     clients_->lose(event.session, {.cause = event_name(event.type),
                                    .kind = event.kind,
                                    .key = std::string(event.key),
