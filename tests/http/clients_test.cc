@@ -3,9 +3,13 @@
 
 #include <boost/json/array.hpp>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/testing/eventually.h"
+#include "journal/testing/temporary_directory.h"
 #include "support/http_client.h"
 
 namespace lockd {
@@ -239,6 +243,32 @@ TEST(HttpClients, OverHttpStatsSayWhoseALockIs) {
   EXPECT_EQ(text_in(lock, "client"), "ann");
   EXPECT_EQ(text_in(lock, "holder"), "tcp:" + std::to_string(number_in(lock, "owner_conn_id")));
   EXPECT_EQ(ann.ask(request("stats", "", "")).find("ann"), std::string::npos);
+}
+
+TEST(HttpClients, AfterARestartAHoldStillSaysWhoseItWas) {
+  const TemporaryDirectory directory;
+  Options options = http_options();
+  options.wal = directory.path();
+  std::optional<HttpServer> server(std::in_place, options);
+  LineClient ann = connect_as(*server, "ann", "deploy");
+  ASSERT_EQ(masked(ann.ask(request("l", "k", "0 600"))), "ok <token> 600");
+  HttpClient client = server->browse();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("h", "a", R"("note":"nightly")")).status, 200);
+  const std::string peer =
+      text_in(client.get("/v1/locks?key=k").json().at("locks").at(0).at("holds").at(0), "peer");
+
+  server.reset();
+  server.emplace(options);
+  HttpClient again = server->browse();
+  const value hold = again.get("/v1/locks?key=k").json().at("locks").at(0).at("holds").at(0);
+  EXPECT_EQ(text_in(hold, "holder"), "tcp:0");
+  EXPECT_FALSE(hold.as_object().contains("client_id"));
+  EXPECT_EQ(text_in(hold, "client"), "ann");
+  EXPECT_EQ(text_in(hold, "peer"), peer);
+  EXPECT_EQ(text_in(hold, "note"), "deploy");
+  const value named = again.get("/v1/locks?key=h").json().at("locks").at(0).at("holds").at(0);
+  EXPECT_EQ(text_in(named, "holder"), "a");
+  EXPECT_EQ(text_in(named, "note"), "nightly");
 }
 
 }  // namespace

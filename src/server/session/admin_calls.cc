@@ -37,6 +37,9 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
                         .by = by};
   if (token) request.fence = static_cast<Fence>(*token);
   const RevokeResult revoked = context_.batch.revoke(request);
+  if (revoked.outcome == Outcome::stale) {
+    return refuse({409, "stale_token", "nobody holds it under this fence"}, out);
+  }
   if (!revoked) return refuse_hold(revoked.outcome, out);
   log_admin("hold released by an admin", key, reason, {"holds", std::to_string(revoked.count)});
   JsonArray released;
