@@ -71,6 +71,7 @@ TEST(HttpAdmin, WhoWaitsIsGrantedWhenTheHolderIsDisconnected) {
 TEST(HttpAdmin, AnHttpClientIsDisconnectedAndKeepsItsHolds) {
   HttpServer server;
   HttpClient admin = server.browse();
+  ASSERT_EQ(admin.get("/livez").status, 200) << "it has come first";
   HttpClient other = server.browse();
   ASSERT_EQ(other.post("/v1/acquire", hold_json("k", "a")).status, 200);
   const value clients = admin.get("/v1/clients").json().at("clients");

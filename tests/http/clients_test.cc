@@ -48,6 +48,7 @@ bool is_here(const std::string& peer) { return peer.starts_with("127.0.0.1:"); }
 TEST(HttpClients, EveryConnectionIsListed) {
   HttpServer server;
   HttpClient client = server.browse();
+  ASSERT_EQ(client.get("/livez").status, 200) << "it has come first";
   LineClient ann = connect_as(server, "ann@build-7:4711", "deploy");
   LineClient unnamed = server.connect();
   ASSERT_EQ(unnamed.ask(request("ping", "", "")), "ok");
