@@ -210,6 +210,19 @@ bool Server::sweep() {
   return true;
 }
 
+RevokeResult Server::revoke(const RevokeRequest& request, Position* position) {
+  turned_ = true;
+  Batch batch(*engine_);
+  RevokeResult result = batch.revoke(request);
+  *position = batch.commit();
+  return result;
+}
+
+Outcome Server::resize(std::string_view key, std::uint32_t limit) {
+  turned_ = true;
+  return Batch(*engine_).resize(key, limit, "", "ops");
+}
+
 void Server::drain() {
   is_draining_ = true;
   host_->drain();

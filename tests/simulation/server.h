@@ -50,6 +50,9 @@ class Server {
   Duration journal_turn() { return log_->turn(); }
   // Ends what has fallen due. False if nothing can have.
   bool sweep();
+  // What an admin asks for, in a batch of its own; the answer rests on `position`.
+  RevokeResult revoke(const RevokeRequest& request, Position* position);
+  Outcome resize(std::string_view key, std::uint32_t limit);
   // As on SIGTERM: those who hold are served on. Who does not hold any more is found by
   // look_again().
   void drain();
