@@ -111,11 +111,27 @@ TEST(Reply, CountsAndStatistics) {
 }
 
 TEST(Reply, APushIsNoReply) {
-  EXPECT_TRUE(is_push("sig orders.42 ready"));
-  EXPECT_FALSE(is_push("sigh"));
+  EXPECT_TRUE(is_signal("sig orders.42 ready"));
+  EXPECT_FALSE(is_signal("sigh"));
   const Signal signal = signal_of("sig orders.42 ready,  with blanks ");
   EXPECT_EQ(signal.channel, "orders.42");
   EXPECT_EQ(signal.payload, "ready,  with blanks ");
+  EXPECT_TRUE(is_event("event {\"event\":\"granted\"}"));
+  EXPECT_FALSE(is_event("events"));
+  EXPECT_EQ(event_of("event {\"key\":\"a b\"}"), "{\"key\":\"a b\"}");
+}
+
+TEST(Reply, AnAnswerOfTheApiHasAStatusAndJson) {
+  const auto answer = api_answer_of("ok 409 {\"error\":\"held\", \"holder\":\"a b\"}");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 409u);
+  EXPECT_EQ(answer->json, "{\"error\":\"held\", \"holder\":\"a b\"}");
+  EXPECT_EQ(api_answer_of("error").outcome, Outcome::refused);
+  EXPECT_EQ(api_answer_of("error_auth").outcome, Outcome::unauthorized);
+  for (const char* reply :
+       {"ok", "ok 200", "ok 200 ", "ok {}", "ok 99 {}", "ok 600 {}", "200 {}"}) {
+    EXPECT_EQ(api_answer_of(reply).outcome, Outcome::garbled) << reply;
+  }
 }
 
 }  // namespace
