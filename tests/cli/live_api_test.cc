@@ -1,4 +1,5 @@
-// The commands that use the HTTP API, against the server itself.
+// The commands that use the API, against the server itself: over HTTP, and over the line port
+// alone.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "cli/lockctl.h"
+#include "lockd/client/client.h"
 #include "support/test_authority.h"
 
 namespace lockd {
@@ -35,23 +37,31 @@ class LiveHttp : public testing::Test {
  protected:
   LiveHttp() : server_({"--http-addr", "127.0.0.1:0"}), http_(http_of(server_)) {}
 
-  Words with_http(const Words& words) const {
-    Words all = words;
-    all.insert(all.begin() + 1, {"--http", http_, "-s", address_of(server_)});
-    return all;
-  }
-  Finished run(const Words& words) const { return lockctl(with_http(words)); }
-
   ServerProcess server_;
   const std::string http_;
 };
+
+// The parameter is the port.
+class LiveApi : public LiveHttp, public testing::WithParamInterface<std::string> {
+ protected:
+  Words with_server(const Words& words) const {
+    Words all = words;
+    all.insert(all.begin() + 1, {"-s", address_of(server_)});
+    if (GetParam() == "http") all.insert(all.begin() + 1, {"--http", http_});
+    return all;
+  }
+  Finished run(const Words& words) const { return lockctl(with_server(words)); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ports, LiveApi, testing::Values("http", "line"),
+                         [](const auto& port) { return port.param; });
 
 std::string line_of(std::string text) {
   text.erase(text.find_last_not_of('\n') + 1);
   return text;
 }
 
-TEST_F(LiveHttp, AReservationFromBeginningToEnd) {
+TEST_P(LiveApi, AReservationFromBeginningToEnd) {
   const Finished granted = run({"acquire", "deploy", "--ttl", "600"});
   ASSERT_EQ(granted.status, 0) << granted.errors;
   const std::string handle = line_of(granted.output);
@@ -75,22 +85,24 @@ TEST_F(LiveHttp, AReservationFromBeginningToEnd) {
   EXPECT_GT(std::stoull(next.output), std::stoull(fence)) << "fences rise";
 }
 
-TEST_F(LiveHttp, OfFourThatOneShellStartsAtOnceOneGetsIt) {
+TEST_P(LiveApi, OfFourThatOneShellStartsAtOnceOneGetsIt) {
   Lockctl shell({"-c", "seq 4 | xargs -P4 -I{} " + path_of_lockctl() + " acquire -n x"},
-                {.environment = {"LOCKD_HTTP_ADDR=" + http_}, .program = "/bin/sh"});
+                {.environment = {GetParam() == "http" ? "LOCKD_HTTP_ADDR=" + http_
+                                                      : "LOCKD_SERVERS=" + address_of(server_)},
+                 .program = "/bin/sh"});
   EXPECT_EQ(shell.await_exit(), 123) << "some of them have failed, xargs says";
   const std::string out = shell.output();
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 1) << out;
   EXPECT_EQ(run({"release", "x", line_of(out)}).status, 0);
 }
 
-TEST_F(LiveHttp, AWaitEndsWithTheGrantOrTheCaller) {
+TEST_P(LiveApi, AWaitEndsWithTheGrantOrTheCaller) {
   LineClient holder = server_.connect();
   const std::string token = token_of(holder.ask(request("l", "k", "0 600")));
   LineClient watcher = server_.connect();
-  Lockctl waiting(with_http({"acquire", "k"}));
+  Lockctl waiting(with_server({"acquire", "k"}));
   await_stats(watcher, "\"waiters\":1");
-  Lockctl leaving(with_http({"acquire", "k", "--holder", "leaving"}));
+  Lockctl leaving(with_server({"acquire", "k", "--holder", "leaving"}));
   await_stats(watcher, "\"waiters\":2");
   leaving.signal(SIGINT);
   EXPECT_EQ(leaving.await_exit(), -1 - SIGINT);
@@ -99,15 +111,15 @@ TEST_F(LiveHttp, AWaitEndsWithTheGrantOrTheCaller) {
   EXPECT_EQ(waiting.await_exit(), 0);
 }
 
-TEST_F(LiveHttp, RunSaysWhoIsWaitedForByName) {
+TEST_P(LiveApi, RunSaysWhoIsWaitedForByName) {
   const Finished granted = run({"acquire", "k", "--holder", "ana"});
-  Lockctl waiting(with_http({"run", "-v", "k", "true"}));
+  Lockctl waiting(with_server({"run", "-v", "k", "true"}));
   waiting.await_errors("waiting for 'k', held by 'ana' for ");
   EXPECT_EQ(run({"release", "k", line_of(granted.output)}).status, 0);
   EXPECT_EQ(waiting.await_exit(), 0);
 }
 
-TEST_F(LiveHttp, ASemaphoresPermits) {
+TEST_P(LiveApi, ASemaphoresPermits) {
   const Finished one = run({"acquire", "s", "--semaphore", "2", "--holder", "a"});
   EXPECT_EQ(one.status, 0) << one.errors;
   EXPECT_EQ(run({"acquire", "s", "--semaphore", "2", "--holder", "b"}).status, 0);
@@ -136,7 +148,7 @@ TEST_F(LiveHttp, AWrongPortIsRecognised) {
   }
 }
 
-TEST_F(LiveHttp, ListAndDescribe) {
+TEST_P(LiveApi, ListAndDescribe) {
   LineClient holder = server_.connect();
   for (int i = 0; i < 30; ++i) {
     holder.ask(request("l", "many/" + std::to_string(100 + i), "0 600"));
@@ -158,8 +170,8 @@ TEST_F(LiveHttp, ListAndDescribe) {
   EXPECT_EQ(run({"describe", "free"}).status, 1);
 }
 
-TEST_F(LiveHttp, WatchSeesWhatHappens) {
-  Lockctl watch(with_http({"watch", "seen/", "--json"}));
+TEST_P(LiveApi, WatchSeesWhatHappens) {
+  Lockctl watch(with_server({"watch", "seen/", "--json"}));
   LineClient client = server_.connect();
   // A subscription begins some time after the process does, and perhaps between a grant and its
   // release: something happens until both are seen.
@@ -176,10 +188,10 @@ TEST_F(LiveHttp, WatchSeesWhatHappens) {
   EXPECT_EQ(watch.await_exit(), 69);
 }
 
-TEST_F(LiveHttp, TopShowsRates) {
+TEST_P(LiveApi, TopShowsRates) {
   LineClient holder = server_.connect();
   holder.ask(request("l", "hot-key", "0 600"));
-  Lockctl top(with_http({"top", "-i", "0.1"}), {.terminal = true});
+  Lockctl top(with_server({"top", "-i", "0.1"}), {.terminal = true});
   top.await_output("hot-key");
   top.await_output("a second: grants 0.0");
   top.type("q");
@@ -198,22 +210,91 @@ TEST_F(LiveHttp, Bench) {
   }
 }
 
-TEST(LiveHttps, WithATokenAndTls) {
+TEST_P(LiveApi, KeysAreListedByWhatIsInThemByHolderAndByAge) {
+  EXPECT_EQ(run({"acquire", "red/1", "--holder", "ana"}).status, 0);
+  EXPECT_EQ(run({"acquire", "blue/2", "--holder", "bo"}).status, 0);
+  EXPECT_EQ(run({"acquire", "red/3", "--holder", "bo"}).status, 0);
+  EXPECT_EQ(run({"list", "-k", "--contains", "e/"}).output, "blue/2\n");
+  EXPECT_EQ(run({"list", "-k", "--holder", "ana"}).output, "red/1\n");
+  EXPECT_EQ(run({"list", "-k", "--sort", "held"}).output, "red/1\nblue/2\nred/3\n");
+  EXPECT_EQ(run({"list", "-k", "--sort", "held", "-l1"}).output, "red/1\n");
+  LineClient client = server_.connect();
+  client.ask(request("l", "mine", "0 600"));
+  const std::string whole = run({"describe", "mine", "-j"}).output;
+  const std::size_t at = whole.find("tcp:");
+  const std::string id = whole.substr(at, whole.find('"', at) - at);
+  EXPECT_EQ(run({"list", "-k", "--client-id", id}).output, "mine\n");
+  EXPECT_TRUE(run({"describe", "--client", id}).output.starts_with("mine  lock, 1 holder"));
+  const Finished nothing = run({"describe", "--client", "999999"});
+  EXPECT_EQ(nothing.status, 1);
+  EXPECT_EQ(nothing.errors, "lockctl: client 999999 holds nothing, and waits for nothing\n");
+  EXPECT_EQ(run({"describe"}).status, 64);
+  EXPECT_EQ(run({"describe", "mine", "--client", id}).status, 64);
+  EXPECT_EQ(run({"describe", "--client", "tcp:x"}).status, 64);
+}
+
+// Two servers that share the keys, of which only the line ports are known.
+class LiveShards : public testing::Test {
+ protected:
+  Words with_both(const Words& words) const {
+    Words all = words;
+    all.insert(all.begin() + 1, {"-s", address_of(one_) + ',' + address_of(two_)});
+    return all;
+  }
+  Finished run(const Words& words) const { return lockctl(with_both(words)); }
+
+  ServerProcess one_;
+  ServerProcess two_;
+};
+
+TEST_F(LiveShards, AKeyIsAtItsServerAndAListAtAll) {
+  std::string keys;
+  for (const char* key : {"a", "b", "c", "d"}) {
+    const Finished granted = run({"acquire", key, "--holder", "ana"});
+    ASSERT_EQ(granted.status, 0) << granted.errors;
+    const auto shard = client::shard_of(key, 2);
+    const std::string at = address_of(shard == 0 ? one_ : two_);
+    EXPECT_EQ(lockctl({"list", "-k", "-s", at, key}).output, std::string(key) + '\n');
+    EXPECT_EQ(run({"fence", key}).output,
+              granted.output.substr(0, granted.output.find('.')) + '\n');
+    keys += std::string(key) + '\n';
+  }
+  EXPECT_EQ(run({"list", "-k", "--sort", "held"}).output, keys) << "the oldest first, of both";
+  EXPECT_EQ(run({"list", "-k", "--sort", "held", "-l", "2"}).output, "a\nb\n");
+  EXPECT_EQ(run({"describe", "--client", "1"}).status, 64) << "of which server?";
+}
+
+TEST_F(LiveShards, WatchSeesAllOfThemUntilOneEnds) {
+  Lockctl watch(with_both({"watch", "-j"}));
+  for (const auto deadline = std::chrono::steady_clock::now() + 60s;
+       !has(watch.output(), "\"key\":\"one\"") || !has(watch.output(), "\"key\":\"two\"");) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << watch.output() << watch.errors();
+    one_.connect().ask(request("l", "one", "0 600"));
+    two_.connect().ask(request("l", "two", "0 600"));
+  }
+  two_.terminate();
+  EXPECT_EQ(watch.await_exit(), 69);
+}
+
+TEST(LiveTls, WithATokenOverEachPort) {
   const TestAuthority& authority = test_authority();
   ServerProcess server({"--http-addr", "127.0.0.1:0", "--auth-token", "hush", "--tls-cert",
                         authority.certificate("server"), "--tls-key", authority.key("server")});
   const std::string http = http_of(server);
   const std::string ca = authority.certificate("ca");
-  const auto fence = [&](const Words& options) {
-    Words words{"fence", "--http", http, "k"};
-    words.insert(words.end(), options.begin(), options.end());
-    return lockctl(words);
-  };
-  const Finished fine = fence({"--tls-ca", ca, "--token", "hush"});
-  EXPECT_EQ(fine.status, 0) << fine.errors;
-  EXPECT_EQ(fence({"--tls-ca", ca}).status, 77) << "no token";
-  EXPECT_EQ(fence({"--tls", "--token", "hush"}).status, 77) << "who is that?";
-  EXPECT_EQ(fence({"--tls-insecure", "--token", "hush"}).status, 0);
+  for (const Words& port : {Words{"--http", http}, Words{"-s", address_of(server)}}) {
+    const auto fence = [&](const Words& options) {
+      Words words{"fence", "k"};
+      words.insert(words.end(), port.begin(), port.end());
+      words.insert(words.end(), options.begin(), options.end());
+      return lockctl(words);
+    };
+    const Finished fine = fence({"--tls-ca", ca, "--token", "hush"});
+    EXPECT_EQ(fine.status, 0) << fine.errors;
+    EXPECT_EQ(fence({"--tls-ca", ca}).status, 77) << "no token";
+    EXPECT_EQ(fence({"--tls", "--token", "hush"}).status, 77) << "who is that?";
+    EXPECT_EQ(fence({"--tls-insecure", "--token", "hush"}).status, 0);
+  }
   EXPECT_EQ(lockctl({"bench", "--http", "--servers", "https://" + http, "--tls-ca", ca, "--token",
                      "hush", "--rounds", "2"})
                 .status,
