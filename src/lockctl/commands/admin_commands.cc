@@ -34,10 +34,10 @@ int finish(const Invocation& invocation, const ApiReply& reply) {
 
 // --- release --force ---
 
-// What to end: these holds of the key, and by which word the server is told.
+// What to end: one hold of the key, or all.
 struct Target {
   Kind kind = Kind::lock;
-  std::vector<HoldView> holds{};  // those that are known
+  std::vector<HoldView> holds{};  // as far as the server tells of them
   std::optional<Fence> fence{};   // none: all of them
 };
 

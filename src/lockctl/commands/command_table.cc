@@ -290,9 +290,7 @@ constexpr std::string_view kByHandle =
     "A token of 32 hex digits, as LOCKD_TOKEN is one, names a grant of lockctl run; a semaphore's "
     "needs --semaphore then. A number is a fence, and needs --holder.";
 constexpr std::string_view kReleaseText =
-    "HANDLE is what lockctl acquire printed. Whether it is a lock's or a semaphore's is found out. "
-    "A token of 32 hex digits, as LOCKD_TOKEN is one, names a grant of lockctl run; a semaphore's "
-    "needs --semaphore then. A number is a fence, and needs --holder.\n"
+    "HANDLE is what lockctl acquire printed, or else what lockctl renew takes.\n"
     "\n"
     "With --force it ends what somebody else holds: it shows who that is, asks, and names that "
     "hold's fence to the server. Of two who force the same lock the second gets a 1, and whoever "
