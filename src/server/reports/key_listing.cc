@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/json_text.h"
@@ -77,8 +78,8 @@ std::size_t entries(const KeyStatus& key) { return key.holds.size() + key.queue.
 // when they were visited.
 class KeyListing final : public ReportRest, public std::enable_shared_from_this<KeyListing> {
  public:
-  KeyListing(Engine& engine, const KeyQuery& query)
-      : engine_(engine), query_(query), place_(query.from) {}
+  KeyListing(Engine& engine, const KeyQuery& query, PermitPtr confined_to)
+      : engine_(engine), query_(query), confined_to_(std::move(confined_to)), place_(query.from) {}
 
   ReportPiece next() override {
     if (!query_.key.empty()) {
@@ -99,19 +100,25 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
     return a.key.waiters > b.key.waiters;
   }
 
+  bool may_show(std::string_view key) const {
+    return confined_to_ == nullptr || confined_to_->may_touch(key);
+  }
+
   void list_one() {
+    place_.done = true;
+    if (!may_show(query_.key)) return;
     Batch batch(engine_);
     for (const Kind kind : {Kind::lock, Kind::semaphore}) {
       if (const auto key = batch.status(kind, query_.key, kEntriesOfOne)) add(*key);
     }
     position_ = batch.commit();
-    place_.done = true;
   }
 
   // One slice. False when there is more to visit.
   bool walk() {
     const auto visit = [this](const KeyStatus& key) {
-      if (matches(query_, key)) query_.by_waiters ? add_if_busy(key) : add(key);
+      if (!matches(query_, key) || !may_show(key.key)) return;
+      query_.by_waiters ? add_if_busy(key) : add(key);
     };
     for (std::size_t visited = 0; visited < kKeysPerSlice && !is_whole();) {
       std::size_t step = kKeysPerStep;
@@ -167,6 +174,7 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
 
   Engine& engine_;
   const KeyQuery query_;
+  const PermitPtr confined_to_;
   ListPlace place_;
   std::vector<Listed> listed_;
   std::size_t entries_ = 0;  // of all that were added
@@ -175,8 +183,9 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
 
 }  // namespace
 
-std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query) {
-  return std::make_shared<KeyListing>(engine, query);
+std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query,
+                                        PermitPtr confined_to) {
+  return std::make_shared<KeyListing>(engine, query, std::move(confined_to));
 }
 
 }  // namespace lockd

@@ -112,7 +112,7 @@ bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
     exchange_.call = HttpCall::page;
   }
   if (!admit(request, exchange_.call, out) || !find_call(incoming, out) ||
-      !has_room_for_body(incoming, out)) {
+      !is_permitted(incoming, out) || !has_room_for_body(incoming, out)) {
     return false;
   }
   exchange_.keep_alive = request.keep_alive;
@@ -184,10 +184,12 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
   }
   // The page holds no secret, and is what asks for the token. A browser asks for leave without one.
   if (call == HttpCall::page || request.method == HttpMethod::options) return true;
-  if (!knows_token(request.authorization)) {
+  PermitPtr permit = permit_of(request);
+  if (permit == nullptr) {
     fail_attempt();
     return false;
   }
+  set_permit(std::move(permit));
   has_shown_token_ = true;
   if (is_too_late()) {
     calls_.refuse_draining(out);
@@ -225,10 +227,31 @@ bool HttpSession::is_allowed_origin(const HttpRequest& request) {
   return false;
 }
 
-bool HttpSession::knows_token(std::string_view authorization) const {
+void HttpSession::on_certificate(const CertificateNames& certificate) {
+  by_certificate_ = context_.access.find(certificate, wall_time());
+  if (by_certificate_ == nullptr) return;
+  set_permit(by_certificate_);
+  has_shown_token_ = true;
+}
+
+// That of the auth token, where one is shown or needed; else that of its certificate. Null: it is
+// not let in.
+PermitPtr HttpSession::permit_of(const HttpRequest& request) const {
+  const Access& access = context_.access;
+  const std::string_view authorization = request.authorization;
+  if (authorization.empty() && by_certificate_ != nullptr) {
+    return access.current(by_certificate_, wall_time());
+  }
+  if (!access.asks_for_token()) return access.permit_for(peer_, request.is_forwarded);
   const bool is_bearer = boost::beast::iequals(authorization.substr(0, kBearer.size()), kBearer);
-  const std::string_view shown = is_bearer ? authorization.substr(kBearer.size()) : "";
-  return context_.tokens.accept(shown);
+  return access.find(is_bearer ? authorization.substr(kBearer.size()) : "", wall_time());
+}
+
+// Whether it may make the call at all; else it is answered.
+bool HttpSession::is_permitted(const Incoming& incoming, std::string& out) {
+  const Route* const route = incoming.match.route;
+  const bool is_preflight = incoming.parser.request().method == HttpMethod::options;
+  return route == nullptr || is_preflight || !calls_.refuse_unpermitted(*route, out);
 }
 
 // It hears of it after a pause. What it sends behind that stays unread, or is dropped if the answer

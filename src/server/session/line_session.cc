@@ -12,11 +12,36 @@ namespace {
 // How much of them waits for the end of a report.
 constexpr std::size_t kHeldSignalsMax = 1024 * 1024;
 
+Right right_for(Command command) {
+  switch (command) {
+    case Command::acquire:
+    case Command::release:
+    case Command::renew:
+    case Command::enqueue:
+    case Command::await_turn: return Right::lock;
+    case Command::listen:
+    case Command::unlisten:
+    case Command::signal: return Right::signal;
+    case Command::stats: return Right::read;
+    case Command::auth:
+    case Command::ping:
+    case Command::barrier: return Right::none;
+  }
+  return Right::admin;
+}
+
 }  // namespace
 
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
     : ServerSession(context, id, std::move(peer)),
-      phase_(context.tokens.are_used() ? Phase::before_auth : Phase::open) {}
+      phase_(context.access.asks_for_token() ? Phase::before_auth : Phase::open) {}
+
+void LineSession::on_certificate(const CertificateNames& certificate) {
+  PermitPtr permit = context_.access.find(certificate, wall_time());
+  if (permit == nullptr) return;
+  set_permit(std::move(permit));
+  phase_ = Phase::auth_optional;
+}
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
@@ -34,16 +59,36 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     taken += framed.size;
     ++requests_;
     context_.stats.line_requests.add();
+    if (!renew_permit()) {
+      fate_ = Fate::closes;
+      break;
+    }
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
     if (is_too_late(parsed)) {
       refuse_draining(parsed, out);
-    } else if (parsed) {
-      execute(parsed.request, out);
-    } else {
+    } else if (!parsed) {
       refuse(parsed.violation, out);
+    } else if (!may(parsed.request)) {
+      write_status(out, kStatusErrorDenied);
+    } else {
+      execute(parsed.request, out);
     }
   }
   return taken;
+}
+
+bool LineSession::may(const LineRequest& request) const {
+  const Permit& permit = *this->permit();
+  const Right right = right_for(request.command);
+  if (!permit.may(right)) return false;
+  if (!permit.is_confined()) return true;
+  switch (right) {
+    case Right::lock: return permit.may_touch(request.key);
+    case Right::signal:
+      return request.command == Command::signal ? permit.may_touch(request.key)
+                                                : permit.may_listen(request.key);
+    default: return true;
+  }
 }
 
 void LineSession::execute(const LineRequest& request, std::string& out) {
@@ -183,12 +228,12 @@ bool LineSession::signalled(const Signal& signal, std::string& out) {
 }
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
-  if (!context_.tokens.accept(request.text)) {
+  PermitPtr permit = context_.access.find(request.text, wall_time());
+  if (permit == nullptr) {
     context_.stats.line_auth_failures.add();
-    refuse(Violation::none, out);
-    pause_ = Pause::wrong_secret;
-    return;
+    return turn_out(Pause::wrong_secret, out);
   }
+  set_permit(std::move(permit));
   phase_ = Phase::open;
   write_status(out, kStatusOk);
 }
@@ -218,15 +263,16 @@ void LineSession::on_published(std::size_t reached, std::string& out) {
 
 void LineSession::refuse(Violation violation, std::string& out) {
   note(violation);
-  if (phase_ == Phase::before_auth) {
-    write_status(out, kStatusErrorAuth);
-    fate_ = Fate::refused;
-    pause_ = Pause::not_served;
-    return;
-  }
+  if (phase_ == Phase::before_auth) return turn_out(Pause::not_served, out);
   write_status(out, kStatusError);
   const bool goes_on = !context_.options.close_on_violation && leaves_framing_intact(violation);
   if (!goes_on) fate_ = Fate::closes;
+}
+
+void LineSession::turn_out(Pause pause, std::string& out) {
+  write_status(out, kStatusErrorAuth);
+  fate_ = Fate::refused;
+  pause_ = pause;
 }
 
 void LineSession::end_pause(std::string&) {

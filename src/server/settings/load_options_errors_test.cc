@@ -251,7 +251,7 @@ TEST(LoadOptionsWarnings, SayWhatIsUnsafe) {
           {"key", {.text = "k", .open_to_others = true}},
       }};
   const std::string everybody =
-      " from the command line serves whoever can reach it: set --auth-token-file, or "
+      " from the command line serves whoever can reach it: set --auth-token-file, --access or "
       "--tls-client-ca";
   const std::string plain =
       "the auth token crosses the network in plain text: set --tls-cert and --tls-key";
