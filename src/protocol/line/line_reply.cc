@@ -86,6 +86,26 @@ void write_remaining(std::string& out, Duration remaining) { write_ok(out, secon
 
 void write_count(std::string& out, std::uint64_t count) { write_ok(out, count); }
 
+void write_call_answer(std::string& out, int status, std::string_view json) {
+  while (json.ends_with('\n')) json.remove_suffix(1);
+  out += "ok ";
+  append_number(out, static_cast<std::uint64_t>(status));
+  out += ' ';
+  const std::size_t start = out.size();
+  out += json.empty() ? "{}" : json;
+  std::replace(out.begin() + static_cast<std::ptrdiff_t>(start), out.end(), '\n', ' ');
+  out += '\n';
+}
+
+void write_event(std::string& out, std::string_view event, std::string_view json) {
+  json.remove_prefix(1);
+  out += "event {\"event\":\"";
+  out += event;
+  out += json == "}" ? "\"" : "\",";
+  out += json;
+  out += '\n';
+}
+
 void write_stats(std::string& out, std::string_view piece, bool begins, bool ends) {
   if (begins) out += "ok ";
   out += piece;

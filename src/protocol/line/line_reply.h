@@ -1,4 +1,4 @@
-// What the server says on the line protocol: one line for each request, and pushed signals.
+// What the server says on the line protocol: one line for each request, and what it pushes.
 //
 // For the session. Every function appends one whole line, LF included, to the connection's output,
 // and allocates nothing while that has room. Pure; safe from any thread, each with its own output.
@@ -47,6 +47,14 @@ void write_remaining(std::string& out, Duration remaining);
 
 // `ok <count>`
 void write_count(std::string& out, std::uint64_t count);
+
+// `ok <status> <json>`, the answer to a call of the API. Line ends in `json`, which are none of its
+// texts, become spaces.
+void write_call_answer(std::string& out, int status, std::string_view json);
+
+// `event <json>`, pushed, where the first member of `json` is then the event's name. Precondition:
+// `json` is an object, in one line; the name needs no escapes.
+void write_event(std::string& out, std::string_view event, std::string_view json);
 
 // `ok <json>`, in pieces of which the first begins the line and the last ends it. Precondition: no
 // LF in it.

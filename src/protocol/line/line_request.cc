@@ -50,6 +50,7 @@ constexpr Rule kRules[] = {
     {"unlisten", Command::unlisten},
     {"stats", Command::stats},
     {"barrier", Command::barrier},
+    {"api", Command::api},
     {"auth", Command::auth},
 };
 
@@ -154,6 +155,14 @@ Violation parse_signal(const RequestLines& lines, LineRequest& request) {
   return Violation::none;
 }
 
+// Whether there is such a call is no matter of the protocol.
+Violation parse_call(const RequestLines& lines, LineRequest& request) {
+  if (!is_name(lines.key)) return Violation::bad_key;
+  request.key = lines.key;
+  request.text = trim(lines.argument);
+  return Violation::none;
+}
+
 Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& request) {
   switch (rule.command) {
     case Command::auth: request.text = trim(lines.argument); return Violation::none;
@@ -163,6 +172,7 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
     case Command::listen:
     case Command::unlisten: return parse_subscription(lines, request);
     case Command::signal: return parse_signal(lines, request);
+    case Command::api: return parse_call(lines, request);
     case Command::acquire:
     case Command::release:
     case Command::renew:

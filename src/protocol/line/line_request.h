@@ -58,6 +58,7 @@ enum class Command : std::uint8_t {
   listen,
   unlisten,
   signal,
+  api,
 };
 
 // Whether the client has yet to send the auth token.
@@ -71,12 +72,13 @@ struct LineRequest {
   Command command = Command::ping;
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;
-  std::string_view key{};            // the channel of signal, the pattern of listen and unlisten
+  std::string_view key{};            // the channel of signal, the pattern of listen and unlisten,
+                                     // the method and path of api
   Duration wait{};                   // acquire, await_turn
   std::optional<Duration> ttl{};     // acquire, enqueue, renew; none named: the default's to choose
   std::optional<LineToken> token{};  // release, renew; none: it names no grant, answer `error`
   std::string_view text{};           // auth: the auth token; listen, unlisten: the group, or empty;
-                                     // signal: the payload
+                                     // signal: the payload; api: a JSON object, or blank
 };
 
 struct ParsedRequest {

@@ -9,8 +9,15 @@
 namespace lockd {
 namespace {
 
-// How much of them waits for the end of a report.
-constexpr std::size_t kHeldSignalsMax = 1024 * 1024;
+// How much of what is pushed waits for the end of a report.
+constexpr std::size_t kHeldPushesMax = 1024 * 1024;
+// The longest answer to a call.
+constexpr std::size_t kCallAnswerMax = 1024 * 1024;
+
+HttpMethod method_of(std::string_view name) {
+  if (name == "GET") return HttpMethod::get;
+  return name == "POST" ? HttpMethod::post : HttpMethod::other;
+}
 
 Right right_for(Command command) {
   switch (command) {
@@ -25,7 +32,8 @@ Right right_for(Command command) {
     case Command::stats: return Right::read;
     case Command::auth:
     case Command::ping:
-    case Command::barrier: return Right::none;
+    case Command::barrier:
+    case Command::api: return Right::none;  // the call needs its own
   }
   return Right::admin;
 }
@@ -107,6 +115,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::listen: return listen(request, out);
     case Command::unlisten: return unlisten(request, out);
     case Command::signal: return publish(request, out);
+    case Command::api: return call(request, out);
   }
 }
 
@@ -208,24 +217,111 @@ void LineSession::barrier(std::string& out) {
 }
 
 void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
+  if (call_waits()) return calls_->on_wait_done(result, out);
   if (blocked_on_ != BlockedOn::wait) return;
   blocked_on_ = BlockedOn::nothing;
   reply(waiting_command_, {result.outcome, result.grant, {}}, out);
 }
 
 void LineSession::report(const ReportPiece& piece, std::string& out) {
+  if (calls_ != nullptr && calls_->is_reporting()) return report_to_call(piece, out);
   if (blocked_on_ != BlockedOn::report) return;
   const bool ends = piece.rest == nullptr;
   write_stats(out, piece.text, !std::exchange(is_inside_line_, !ends), ends);
   if (!ends) return;
   blocked_on_ = BlockedOn::nothing;
-  out += std::exchange(held_signals_, {});
+  out += std::exchange(held_pushes_, {});
 }
 
 bool LineSession::signalled(const Signal& signal, std::string& out) {
-  (is_inside_line_ ? held_signals_ : out) += signal.line();
-  return held_signals_.size() <= kHeldSignalsMax;
+  if (calls_ != nullptr && calls_->listens()) {
+    calls_->signalled(signal, out);
+  } else {
+    push_to(out) += signal.line();
+  }
+  return held_pushes_.size() <= kHeldPushesMax;
 }
+
+void LineSession::on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) {
+  if (calls_ != nullptr) calls_->on_key_event(event, missed, out);
+  if (held_pushes_.size() > kHeldPushesMax) fate_ = Fate::closes;
+}
+
+// Calls of the API.
+
+void LineSession::call(const LineRequest& request, std::string& out) {
+  ApiCalls::Replies& replies = *this;
+  if (calls_ == nullptr) calls_ = std::make_unique<ApiCalls>(context_, *this, replies);
+  Target target;
+  RouteMatch match;
+  if (const HttpError error = find_call(request, &target, &match)) {
+    return calls_->refuse(error, out);
+  }
+  if (calls_->refuse_unpermitted(*match.route, out)) return;
+  const HttpCall call = match.route->call;
+  if (ApiCalls::is_too_late(context_, call)) return calls_->refuse_draining(out);
+  if (call == HttpCall::listen && listens_) {
+    return calls_->refuse({409, "already_listening", "this connection listens by `listen`"}, out);
+  }
+  RequestParams params = RequestParams::of_json(request.text.empty() ? "{}" : request.text);
+  calls_->execute(call, match.rest, params, out);
+}
+
+// Status 0 when there is such a call.
+HttpError LineSession::find_call(const LineRequest& request, Target* target,
+                                 RouteMatch* match) const {
+  const std::size_t space = request.key.find(' ');
+  if (space == std::string_view::npos) {
+    return {400, "bad_request", "the second line must be a method and a path: GET /v1/locks"};
+  }
+  if (!parse_target(request.key.substr(space + 1), target)) {
+    return {400, "bad_request", "a percent sign without two hex digits"};
+  }
+  if (!target->query.empty()) {
+    return {400, "bad_request", "parameters are members of the JSON object in the third line"};
+  }
+  *match = match_route(method_of(request.key.substr(0, space)), target->path);
+  const bool is_page = match->route == nullptr && find_web_file(target->path) != nullptr;
+  if (is_page || (match->route != nullptr && match->route->call == HttpCall::metrics)) {
+    return {406, "not_acceptable", "its answer is not JSON: ask for it over HTTP"};
+  }
+  if (match->route == nullptr) return {404, "not_found", "there is nothing here"};
+  if (match->method_fits) return {};
+  const bool posts = match->route->method == HttpMethod::post;
+  return {405, "method_not_allowed", std::string("allowed: ") + (posts ? "POST" : "GET")};
+}
+
+// In one line, of which every client can take so much.
+void LineSession::report_to_call(const ReportPiece& piece, std::string& out) {
+  call_report_ += piece.text;
+  const bool is_too_long = call_report_.size() > kCallAnswerMax;
+  const bool goes_on = piece.rest != nullptr && !is_too_long && !piece.was_refused;
+  if (goes_on) return;
+  calls_->end_report();
+  const std::string text = std::exchange(call_report_, {});
+  if (piece.was_refused) return calls_->refuse_report(out);
+  if (!is_too_long) return answer(200, text, out, {});
+  calls_->refuse({413, "too_large", "the answer is longer than 1 MiB: ask for a page by `limit`"},
+                 out);
+}
+
+void LineSession::answer(int status, std::string_view json, std::string& out, std::string_view) {
+  write_call_answer(out, status, json);
+}
+
+bool LineSession::may_stream(std::string& out) {
+  if (!calls_->is_streaming()) return true;
+  calls_->refuse({409, "already_streaming", "a connection has one stream, until it closes"}, out);
+  return false;
+}
+
+void LineSession::begin_stream(std::string& out) { write_call_answer(out, 200, "{}"); }
+
+void LineSession::push(std::string_view event, std::string_view json, std::string& out) {
+  write_event(push_to(out), event, json);
+}
+
+// The rest.
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
   PermitPtr permit = context_.access.find(request.text, wall_time());
@@ -238,8 +334,11 @@ void LineSession::authenticate(const LineRequest& request, std::string& out) {
   write_status(out, kStatusOk);
 }
 
+// What comes by a stream of signals cannot be told from what comes by `listen`: it is one or the
+// other.
 void LineSession::listen(const LineRequest& request, std::string& out) {
-  const bool listens = context_.hub.listen(subscriber(), request.key, request.text);
+  const bool streams = calls_ != nullptr && calls_->listens();
+  const bool listens = !streams && context_.hub.listen(subscriber(), request.key, request.text);
   listens_ = listens_ || listens;
   write_status(out, listens ? kStatusOk : kStatusError);
 }
@@ -256,7 +355,10 @@ void LineSession::publish(const LineRequest& request, std::string& out) {
 }
 
 void LineSession::on_published(std::size_t reached, std::string& out) {
-  if (blocked_on_ != BlockedOn::signal) return;
+  if (blocked_on_ != BlockedOn::signal) {
+    if (calls_ != nullptr) calls_->on_published(reached, out);
+    return;
+  }
   blocked_on_ = BlockedOn::nothing;
   write_count(out, reached);
 }
@@ -311,6 +413,7 @@ void LineSession::turn_away(std::string& out) {
 
 void LineSession::drain(std::string&) {
   if (blocked_on_ == BlockedOn::wait) context_.batch.cancel(wait_.id);
+  if (calls_ != nullptr) calls_->drain();
 }
 
 bool LineSession::may_go() {
@@ -319,16 +422,23 @@ bool LineSession::may_go() {
 
 bool LineSession::end(bool keep_holds, int* budget) {
   // Its place goes with the session; but it may have been granted meanwhile.
-  if (keep_holds && needs_peer()) context_.host.abandon(*this);
-  std::string().swap(held_signals_);
+  if (keep_holds && blocked_on_ == BlockedOn::wait) context_.host.abandon(*this);
+  if (calls_ != nullptr) calls_->end();
+  const bool listens = listens_ || (calls_ != nullptr && calls_->listens());
+  std::string().swap(held_pushes_);
+  std::string().swap(call_report_);
   blocked_on_ = BlockedOn::nothing;
   return context_.batch.end_session(session_, keep_holds, budget) &&
-         (!listens_ || context_.hub.drop_some(subscriber(), budget));
+         (!listens || context_.hub.drop_some(subscriber(), budget));
 }
 
 bool LineSession::may_be_silent() {
-  return blocked() || (listens_ && context_.hub.listens(subscriber())) ||
-         context_.batch.owns_anything(session_);
+  return blocked() || is_told_unasked() || context_.batch.owns_anything(session_);
+}
+
+bool LineSession::is_told_unasked() const {
+  return (calls_ != nullptr && calls_->is_streaming()) ||
+         (listens_ && context_.hub.listens(subscriber()));
 }
 
 }  // namespace lockd

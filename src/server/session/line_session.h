@@ -3,38 +3,48 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "lockd/requests.h"
+#include "protocol/http/routes.h"
 #include "protocol/line/line_framer.h"
 #include "protocol/line/line_request.h"
+#include "server/session/api_calls.h"
 #include "server/session/server_session.h"
 
 namespace lockd {
 
-class LineSession final : public ServerSession {
+class LineSession final : public ServerSession, private ApiCalls::Replies {
  public:
   LineSession(SessionContext& context, SessionId id, Peer peer = {});
 
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
-  bool blocked() const override { return blocked_on_ != BlockedOn::nothing; }
-  bool needs_peer() const override { return blocked_on_ == BlockedOn::wait; }
-  bool holds_outlive_it() const override { return !context_.options.auto_release_on_disconnect; }
+  bool blocked() const override {
+    return blocked_on_ != BlockedOn::nothing || (calls_ != nullptr && calls_->is_busy());
+  }
+  bool needs_peer() const override { return blocked_on_ == BlockedOn::wait || call_waits(); }
+  bool holds_outlive_it() const override {
+    return !context_.options.auto_release_on_disconnect || call_waits();
+  }
   bool may_be_silent() override;
   std::uint64_t request_under_way() const override {
     return is_inside_request_ && !blocked() ? requests_ + 1 : 0;
   }
   bool has_proved() const override { return phase_ != Phase::before_auth; }
   void on_certificate(const CertificateNames& certificate) override;
-  std::size_t buffered() const override { return ServerSession::buffered() + held_signals_.size(); }
+  std::size_t buffered() const override {
+    return ServerSession::buffered() + held_pushes_.size() + call_report_.size();
+  }
   void end_pause(std::string& out) override;
 
   void on_wait_done(const WaitResult& result, std::string& out) override;
   void report(const ReportPiece& piece, std::string& out) override;
   void on_published(std::size_t reached, std::string& out) override;
   bool signalled(const Signal& signal, std::string& out) override;
+  void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) override;
 
   void turn_away(std::string& out) override;
   void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
@@ -47,7 +57,7 @@ class LineSession final : public ServerSession {
  private:
   enum class BlockedOn : std::uint8_t { nothing, wait, report, signal };
 
-  bool is_told_unasked() const override { return listens_ && context_.hub.listens(subscriber()); }
+  bool is_told_unasked() const override;
   bool may(const LineRequest& request) const;
   void execute(const LineRequest& request, std::string& out);
   void acquire(const LineRequest& request, std::string& out);
@@ -60,6 +70,10 @@ class LineSession final : public ServerSession {
   void unlisten(const LineRequest& request, std::string& out);
   void publish(const LineRequest& request, std::string& out);
   void barrier(std::string& out);
+  void call(const LineRequest& request, std::string& out);
+  HttpError find_call(const LineRequest& request, Target* target, RouteMatch* match) const;
+  void report_to_call(const ReportPiece& piece, std::string& out);
+  bool call_waits() const { return calls_ != nullptr && calls_->is_waiting(); }
   void reply_or_wait(const LineRequest& request, const Answer& answer, std::string& out);
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
@@ -68,6 +82,13 @@ class LineSession final : public ServerSession {
   bool is_too_late(const ParsedRequest& parsed) const;
   void refuse_draining(const ParsedRequest& parsed, std::string& out);
   Duration lease(const LineRequest& request) const;
+  std::string& push_to(std::string& out) { return is_inside_line_ ? held_pushes_ : out; }
+
+  // Of a call.
+  void answer(int status, std::string_view json, std::string& out, std::string_view) override;
+  bool may_stream(std::string& out) override;
+  void begin_stream(std::string& out) override;
+  void push(std::string_view event, std::string_view json, std::string& out) override;
 
   LineFramer framer_;
   std::uint64_t requests_ = 0;      // that came whole
@@ -77,7 +98,9 @@ class LineSession final : public ServerSession {
   Command waiting_command_ = Command::acquire;  // that waits, or did
   bool listens_ = false;                        // it has, at some time
   bool is_inside_line_ = false;                 // of a report, whose next piece is to come
-  std::string held_signals_;                    // until it is not
+  std::string held_pushes_;                     // until it is not
+  std::unique_ptr<ApiCalls> calls_;             // from the first on
+  std::string call_report_;                     // what has come of the report that its call awaits
 };
 
 }  // namespace lockd

@@ -93,8 +93,8 @@ class ServerSession {
   virtual bool blocked() const = 0;
   // What it does now is for a peer that is there: it waits in the queue, or streams.
   virtual bool needs_peer() const = 0;
-  // What it is granted is not released when it ends: so nothing may be granted to a peer that has
-  // gone.
+  // What its wait is granted is not released when it ends: so nothing may be granted to a peer that
+  // has gone.
   virtual bool holds_outlive_it() const { return false; }
   // Whether silence is no reason to close it.
   virtual bool may_be_silent() = 0;

@@ -276,10 +276,18 @@ void SessionHost::take_back(const ServerSession::Wait& wait, const Grant& grant)
 
 // Grants that the peer will never hear of.
 void SessionHost::take_back_unsent(Transport& hosted) {
-  if (hosted.hand_offs_.empty() || !hosted.session_->holds_outlive_it()) return;
-  hosted.unsay(hosted.hand_offs_.front().said);
-  for (const auto& hand_off : hosted.hand_offs_) take_back(hand_off.wait, hand_off.grant);
-  hosted.hand_offs_.clear();
+  auto& hand_offs = hosted.hand_offs_;
+  const auto first = std::find_if(hand_offs.begin(), hand_offs.end(), outlives_session);
+  if (first == hand_offs.end()) return;
+  hosted.unsay(first->said);
+  for (const auto& hand_off : hand_offs) {
+    if (outlives_session(hand_off)) take_back(hand_off.wait, hand_off.grant);
+  }
+  hand_offs.clear();
+}
+
+bool SessionHost::outlives_session(const Transport::HandOff& hand_off) {
+  return !hand_off.wait.key.empty();
 }
 
 // Signals.
@@ -463,7 +471,9 @@ void SessionHost::send_or_cork(Transport& hosted) {
 }
 
 void SessionHost::uncork(Transport& hosted) {
-  if (!hosted.is_over_ && !hosted.hand_offs_.empty() && is_nobodys(hosted)) {
+  const auto& hand_offs = hosted.hand_offs_;
+  if (!hosted.is_over_ && std::any_of(hand_offs.begin(), hand_offs.end(), outlives_session) &&
+      hosted.peer_has_left()) {
     finish(hosted, Ender::peer);
   }
   count_hand_offs(hosted, hosted.corked_until_);

@@ -168,6 +168,7 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   void take_back(const WaitResult& result);
   void take_back(const ServerSession::Wait& wait, const Grant& grant);
   void take_back_unsent(Transport& hosted);
+  static bool outlives_session(const Transport::HandOff& hand_off);
   bool is_nobodys(const Transport& hosted) const;
 
   Transport* find_open(SessionId id) const;
