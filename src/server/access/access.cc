@@ -77,7 +77,7 @@ PermitPtr Access::find(const CertificateNames& certificate, Time now) const {
   return found;
 }
 
-PermitPtr Access::permit_for(const Peer& peer, bool is_forwarded) const {
+const PermitPtr& Access::permit_for(const Peer& peer, bool is_forwarded) const {
   if (is_asked_for_) return nobodys_;
   if (!options_.tls_client_ca.empty()) return everybodys_here_;  // its certificate is its proof
   return peer.is_loopback && !is_forwarded ? everybodys_here_ : everybodys_;

@@ -45,7 +45,7 @@ class Access {
   PermitPtr find(const CertificateNames& certificate, Time now) const EXCLUDES(mutex_);
   // Of a client that has shown nothing: none at all, where something is asked for. Where nothing
   // is, admin acts are for those on this machine, and not for what they pass on for others.
-  PermitPtr permit_for(const Peer& peer, bool is_forwarded) const;
+  const PermitPtr& permit_for(const Peer& peer, bool is_forwarded) const;
 
   // Changes whenever some permit may have: at a replacement, and when one expires.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }

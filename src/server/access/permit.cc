@@ -16,8 +16,10 @@ bool Permit::may_listen(std::string_view pattern) const {
   return may_touch(pattern.substr(0, pattern.find_first_of("*>")));
 }
 
-bool Permit::covers(const Permit& other) const {
-  if (!rights.include(other.rights)) return false;
+bool Permit::hears_all_of(const Permit& other) const {
+  for (const Right right : {Right::signal, Right::read}) {
+    if (other.may(right) && !may(right)) return false;
+  }
   if (!is_confined()) return true;
   return other.is_confined() &&
          std::all_of(other.prefixes.begin(), other.prefixes.end(),

@@ -39,7 +39,6 @@ class Rights {
     if (needed == Right::read_or_lock) return allow(Right::read) || allow(Right::lock);
     return (bits_ & bit(needed)) != 0;
   }
-  constexpr bool include(Rights others) const { return (others.bits_ & ~bits_) == 0; }
 
   friend constexpr bool operator==(Rights, Rights) = default;
 
@@ -73,8 +72,8 @@ struct Permit {
   bool may_touch(std::string_view name) const;
   // Whatever the pattern matches is within one of the prefixes.
   bool may_listen(std::string_view pattern) const;
-  // Whether it allows all that the other one does.
-  bool covers(const Permit& other) const;
+  // Whether it lets a client hear all that the other one does: signals, and events of keys.
+  bool hears_all_of(const Permit& other) const;
   bool has_expired(std::chrono::system_clock::time_point now) const {
     return expires.has_value() && now >= *expires;
   }

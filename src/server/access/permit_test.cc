@@ -64,20 +64,22 @@ TEST(PermitTest, APatternBeginsWithAPrefixBeforeItsFirstWildcard) {
   }
 }
 
-TEST(PermitTest, CoversWhatHasFewerRightsOrLongerPrefixes) {
+TEST(PermitTest, HearsAllOfWhatHasFewerRightsOrLongerPrefixes) {
   const Permit all{.rights = Rights::all()};
+  const Permit listener{.rights = Rights().with(Right::read).with(Right::signal)};
   const Permit reader{.rights = Rights().with(Right::read)};
   const Permit billing{.rights = Rights().with(Right::read), .prefixes = {"billing/"}};
   const Permit paid{.rights = Rights().with(Right::read), .prefixes = {"billing/paid", "billing/"}};
   const Permit both{.rights = Rights().with(Right::read), .prefixes = {"billing/", "shop/"}};
-  EXPECT_TRUE(all.covers(all));
-  EXPECT_TRUE(all.covers(billing));
-  EXPECT_FALSE(reader.covers(all));
-  EXPECT_TRUE(reader.covers(billing));
-  EXPECT_FALSE(billing.covers(reader));
-  EXPECT_TRUE(billing.covers(paid));
-  EXPECT_TRUE(both.covers(billing));
-  EXPECT_FALSE(billing.covers(both));
+  EXPECT_TRUE(all.hears_all_of(all));
+  EXPECT_TRUE(all.hears_all_of(billing));
+  EXPECT_TRUE(listener.hears_all_of(all)) << "neither `lock` nor `admin` tells anybody anything";
+  EXPECT_FALSE(reader.hears_all_of(all));
+  EXPECT_TRUE(reader.hears_all_of(billing));
+  EXPECT_FALSE(billing.hears_all_of(reader));
+  EXPECT_TRUE(billing.hears_all_of(paid));
+  EXPECT_TRUE(both.hears_all_of(billing));
+  EXPECT_FALSE(billing.hears_all_of(both));
 }
 
 TEST(PermitTest, ExpiresWhenItSays) {

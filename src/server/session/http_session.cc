@@ -184,12 +184,10 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
   }
   // The page holds no secret, and is what asks for the token. A browser asks for leave without one.
   if (call == HttpCall::page || request.method == HttpMethod::options) return true;
-  PermitPtr permit = permit_of(request);
-  if (permit == nullptr) {
+  if (!find_permit(request)) {
     fail_attempt();
     return false;
   }
-  set_permit(std::move(permit));
   has_shown_token_ = true;
   if (is_too_late()) {
     calls_.refuse_draining(out);
@@ -234,17 +232,22 @@ void HttpSession::on_certificate(const CertificateNames& certificate) {
   has_shown_token_ = true;
 }
 
-// That of the auth token, where one is shown or needed; else that of its certificate. Null: it is
-// not let in.
-PermitPtr HttpSession::permit_of(const HttpRequest& request) const {
+// By the auth token, where one is shown or needed; else by its certificate. False: it is not let
+// in.
+bool HttpSession::find_permit(const HttpRequest& request) {
   const Access& access = context_.access;
   const std::string_view authorization = request.authorization;
-  if (authorization.empty() && by_certificate_ != nullptr) {
-    return access.current(by_certificate_, wall_time());
+  const bool by_certificate = authorization.empty() && by_certificate_ != nullptr;
+  if (!by_certificate && !access.asks_for_token()) {
+    set_permit(access.permit_for(peer_, request.is_forwarded));
+    return true;
   }
-  if (!access.asks_for_token()) return access.permit_for(peer_, request.is_forwarded);
   const bool is_bearer = boost::beast::iequals(authorization.substr(0, kBearer.size()), kBearer);
-  return access.find(is_bearer ? authorization.substr(kBearer.size()) : "", wall_time());
+  const std::string_view shown = is_bearer ? authorization.substr(kBearer.size()) : "";
+  const PermitPtr found = by_certificate ? access.current(by_certificate_, wall_time())
+                                         : access.find(shown, wall_time());
+  if (found != nullptr) set_permit(found);
+  return found != nullptr;
 }
 
 // Whether it may make the call at all; else it is answered.

@@ -109,7 +109,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   void execute(const Incoming& incoming, std::string& out);
   bool is_allowed_host(std::string_view host) const;
   bool is_allowed_origin(const HttpRequest& request);
-  PermitPtr permit_of(const HttpRequest& request) const;
+  bool find_permit(const HttpRequest& request);
   bool is_permitted(const Incoming& incoming, std::string& out);
   void fail_attempt();
   void answer_options(const Route* route, std::string& out);

@@ -45,9 +45,9 @@ LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
       phase_(context.access.asks_for_token() ? Phase::before_auth : Phase::open) {}
 
 void LineSession::on_certificate(const CertificateNames& certificate) {
-  PermitPtr permit = context_.access.find(certificate, wall_time());
+  const PermitPtr permit = context_.access.find(certificate, wall_time());
   if (permit == nullptr) return;
-  set_permit(std::move(permit));
+  set_permit(permit);
   phase_ = Phase::auth_optional;
 }
 
@@ -324,12 +324,12 @@ void LineSession::push(std::string_view event, std::string_view json, std::strin
 // The rest.
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
-  PermitPtr permit = context_.access.find(request.text, wall_time());
+  const PermitPtr permit = context_.access.find(request.text, wall_time());
   if (permit == nullptr) {
     context_.stats.line_auth_failures.add();
     return turn_out(Pause::wrong_secret, out);
   }
-  set_permit(std::move(permit));
+  set_permit(permit);
   phase_ = Phase::open;
   write_status(out, kStatusOk);
 }

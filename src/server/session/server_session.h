@@ -187,8 +187,11 @@ class ServerSession {
 
   // It listens, or watches.
   virtual bool is_told_unasked() const = 0;
-  // Precondition: not null, and found just now.
-  void set_permit(PermitPtr permit) { permit_ = std::move(permit); }
+  // Precondition: not null, and found just now. Who counts the owners of a permit counts on every
+  // thread: so not for nothing.
+  void set_permit(const PermitPtr& permit) {
+    if (permit_ != permit) permit_ = permit;
+  }
   Access::Time wall_time() const {
     return Access::Time(std::chrono::milliseconds(context_.unix_ms()));
   }
@@ -223,7 +226,7 @@ inline bool ServerSession::renew_permit() {
   if (generation == generation_) return true;
   generation_ = generation;
   PermitPtr current = context_.access.current(permit_, wall_time());
-  if (current == nullptr || (is_told_unasked() && !current->covers(*permit_))) return false;
+  if (current == nullptr || (is_told_unasked() && !current->hears_all_of(*permit_))) return false;
   permit_ = std::move(current);
   return true;
 }
