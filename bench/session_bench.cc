@@ -53,7 +53,7 @@ void session_requests(benchmark::State& state) {
   SignalHub hub(0);
   EventFeed feed;
   TokenSource secrets;
-  const AuthTokens tokens(options);
+  const Access access(options);
   WorkerStats stats;
   ReportQueue reports([](const ReportRequest&) { return ReportPiece{}; }, [](ReportQueue::Lane) {});
   SessionHost host({.options = options,
@@ -61,7 +61,7 @@ void session_requests(benchmark::State& state) {
                     .hub = hub,
                     .feed = feed,
                     .secrets = secrets,
-                    .tokens = tokens,
+                    .access = access,
                     .stats = stats,
                     .unix_ms = [] { return std::int64_t{0}; },
                     .reports = reports,

@@ -17,7 +17,7 @@ constexpr std::size_t kTokenSizeMax = 240;  // what fits a request's line, its l
 constexpr std::size_t kShownMax = 80;
 constexpr seconds kSecondsMax{9'223'372'036};
 
-constexpr std::array<std::pair<std::string_view, Outcome>, 15> kWords{{
+constexpr std::array<std::pair<std::string_view, Outcome>, 16> kWords{{
     {"ok", Outcome::ok},
     {"acquired", Outcome::ok},
     {"queued", Outcome::queued},
@@ -31,6 +31,7 @@ constexpr std::array<std::pair<std::string_view, Outcome>, 15> kWords{{
     {"error_limit_mismatch", Outcome::limit_mismatch},
     {"error_storage", Outcome::storage},
     {"error_not_leader", Outcome::not_leader},
+    {"error_denied", Outcome::denied},
     {"error_draining", Outcome::draining},
     {"error_auth", Outcome::unauthorized},
 }};

@@ -29,6 +29,7 @@ TEST(Reply, WordsHaveOutcomes) {
       {"error_limit_mismatch", Outcome::limit_mismatch},
       {"error_storage", Outcome::storage},
       {"error_not_leader 10.0.0.1:6388", Outcome::not_leader},
+      {"error_denied", Outcome::denied},
       {"error_draining", Outcome::draining},
       {"error_auth", Outcome::unauthorized},
       {"error_of_a_later_version", Outcome::refused},

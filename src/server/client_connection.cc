@@ -64,6 +64,13 @@ void ClientConnection::start() {
   connection_.start();
 }
 
+void ClientConnection::on_established() {
+  if (worker_.access().looks_at_certificates()) {
+    worker_.host().on_certificate(*this, connection_.peer_names());
+  }
+  look_for_proof();
+}
+
 void ClientConnection::look_for_proof() {
   if (!is_unproven_ || !connection_.established() || !session().has_proved()) return;
   is_unproven_ = false;

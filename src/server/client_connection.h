@@ -70,7 +70,7 @@ class ClientConnection final : public Transport,
   bool is_idle() const override { return connection_.idle(); }
 
   // Of Connection::Handler.
-  void on_established() override { look_for_proof(); }
+  void on_established() override;
   std::size_t on_input(std::string_view unread) override;
   void on_all_sent() override;
   void on_end_of_input() override;

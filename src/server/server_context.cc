@@ -56,7 +56,7 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
                  .per_address = options.max_connections_per_ip,
                  .unproven = options.max_unauthenticated}),
       tls(options),
-      tokens(options),
+      access(options),
       buffers(options.max_buffer_memory),
       reports([this](const ReportRequest& request) { return make_report(*this, request); }) {}
 

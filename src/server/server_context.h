@@ -13,8 +13,8 @@
 #include "lockd/file_journal.h"
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
+#include "server/access/access.h"
 #include "server/admission.h"
-#include "server/auth_tokens.h"
 #include "server/buffer_budget.h"
 #include "server/failed_attempts.h"
 #include "server/reports/report_threads.h"
@@ -55,7 +55,7 @@ struct ServerContext {
   SignalHub hub;
   Admission admission;
   TlsIdentity tls;
-  AuthTokens tokens;
+  Access access;
   FailedAttempts failed_attempts;
   BufferBudget buffers;
   // Where clients come in; 0: not there. Fixed before any worker starts.

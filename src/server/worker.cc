@@ -63,7 +63,7 @@ HostSetup Worker::host_setup() {
           .hub = server_.hub,
           .feed = server_.feed,
           .secrets = secrets_,
-          .tokens = server_.tokens,
+          .access = server_.access,
           .stats = stats_,
           .unix_ms = unix_ms_now,
           .reports = server_.reports.queue(),
@@ -188,11 +188,19 @@ void Worker::gone(ClientConnection& connection, Protocol protocol,
   connections_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+// Whose auth token or certificate is good no more is closed, also while it says nothing.
+void Worker::look_at_permits() {
+  server_.access.look_for_expired(std::chrono::system_clock::now());
+  const std::uint64_t generation = server_.access.generation();
+  if (std::exchange(permits_, generation) != generation) host_.finish_unpermitted();
+}
+
 void Worker::tick() {
   turned_.store(true, std::memory_order_relaxed);
   host_.context().date = http_date();
   server_.look_after_disk();
   host_.show_events();
+  look_at_permits();
   if (server_.cluster != nullptr && server_.cluster->is_cut_off()) host_.send_waiting_elsewhere();
   const auto now = std::chrono::steady_clock::now();
   ClientConnection* next = watched_.front();

@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/sha256.h"
 #include "cli/lockctl.h"
+#include "journal/testing/temporary_directory.h"
 #include "lockd/client/client.h"
 #include "support/test_authority.h"
 
@@ -299,6 +303,63 @@ TEST(LiveTls, WithATokenOverEachPort) {
                      "hush", "--rounds", "2"})
                 .status,
             0);
+}
+
+// What `token new` prints is what the server needs, and what it writes is what the client shows.
+TEST(LockctlTokens, ANewOneIsKnownByItsTable) {
+  const TemporaryDirectory folder;
+  const std::string secret = folder.path() + "/billing.token";
+  const std::string access = folder.path() + "/access.toml";
+  const Finished made =
+      lockctl({"token", "new", "billing", "--rights", "lock,read", "--key", "billing/", "--key",
+               "a \"b\"", "--expires", "2037-01-01", "--secret-file", secret});
+  ASSERT_EQ(made.status, 0) << made.errors;
+  EXPECT_TRUE(made.output.starts_with("[[token]]\nname = \"billing\"\nsha256 = \"")) << made.output;
+  std::ofstream(access) << made.output;
+  EXPECT_EQ(std::filesystem::status(secret).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+
+  const ServerProcess server({"--access", access, "--http-addr", "127.0.0.1:0"});
+  for (const Words& port : {Words{"--http", http_of(server)}, Words{"-s", address_of(server)}}) {
+    Words whoami{"whoami", "--token-file", secret};
+    whoami.insert(whoami.end(), port.begin(), port.end());
+    const Finished who = lockctl(whoami);
+    ASSERT_EQ(who.status, 0) << who.errors;
+    EXPECT_TRUE(
+        who.output.starts_with("name     billing\nrights   lock, read\n"
+                               "keys     billing/, a \"b\"\nexpires  2037-01-01\npeer     "))
+        << who.output;
+  }
+  const Words run = {"run", "-s", address_of(server), "--token-file", secret};
+  const auto run_with = [&](const std::string& key) {
+    Words words = run;
+    words.insert(words.end(), {key, "true"});
+    return lockctl(words);
+  };
+  EXPECT_EQ(run_with("billing/1").status, 0);
+  const Finished denied = run_with("payroll");
+  EXPECT_EQ(denied.status, 77) << denied.errors;
+  EXPECT_NE(denied.errors.find("the server denies us that"), std::string::npos) << denied.errors;
+}
+
+TEST(LockctlTokens, WithoutAFileTheSecretIsPrinted) {
+  const Finished made = lockctl({"token", "new", "ops", "--rights", "admin"});
+  ASSERT_EQ(made.status, 0) << made.errors;
+  const std::size_t at = made.output.find("\n\n  ") + 4;
+  const std::string secret = made.output.substr(at, 64);
+  EXPECT_NE(made.output.find("sha256 = \"" + hex_of(sha256(secret)) + "\""), std::string::npos)
+      << made.output;
+  EXPECT_NE(lockctl({"token", "new", "ops"}).output.find(secret), 0U);
+}
+
+TEST(LockctlTokens, WhatTheServerWouldRefuseIsRefused) {
+  for (const Words& words :
+       {Words{"token", "new", "default"}, Words{"token", "new", "a", "--rights", "lok"},
+        Words{"token", "new", "a", "--expires", "2037-02-30"},
+        Words{"token", "new", "a", "--expires", "tomorrow"}, Words{"token", "new", ""}}) {
+    const Finished refused = lockctl(words);
+    EXPECT_EQ(refused.status, 64) << words[2] << refused.output << refused.errors;
+  }
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ class Server {
                          while (reports_.make_some(lane)) continue;
                        }};
   EventFeed feed_;  // which nobody watches: the engine's observer is the witness
-  const AuthTokens tokens_;
+  const Access access_;
   Words secrets_;
   WorkerStats stats_;
   std::map<std::uint64_t, WireTransport*> wires_;  // whose transports the host still has

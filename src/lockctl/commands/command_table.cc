@@ -452,6 +452,39 @@ constexpr auto kWalCommands = std::to_array<Command>({
      .see_also = "lockctl"},
 });
 
+constexpr auto kTokenNameOperand = std::to_array<Operand>({
+    {.name = "NAME",
+     .help = "What the token is called, in the log and wherever clients are shown."},
+});
+constexpr auto kTokenOptions = std::to_array<Option>({
+    text("rights", "RIGHTS", {.by_default = "lock,signal,read"},
+         "What its clients may do, with commas between: lock, signal, read, admin."),
+    text("key", "PREFIX", {.repeats = true, .default_note = "all keys"},
+         "A prefix of the keys and channels that they may use. May be given several times."),
+    text("expires", "DATE", {.default_note = "never"},
+         "From 00:00 UTC of that day on it is good no more: 2027-01-01."),
+    file("secret-file", {},
+         "Write the secret into this file, which must not exist and which only its owner can read, "
+         "instead of printing it."),
+    kJson,
+});
+constexpr auto kTokenExamples = std::to_array<Example>({
+    {"lockctl token new billing --rights lock,signal --key billing/ \\\n"
+     "  --secret-file billing.token >> access.toml",
+     "A secret for one service, and what the server has to know of it:"},
+});
+constexpr auto kTokenCommands = std::to_array<Command>({
+    {.name = "new",
+     .summary = "Make a secret, and the table for the file of --access",
+     .description = "Prints a random secret, for the client, and the table by which the server "
+                    "knows it: its SHA-256 and what it lets a client do. Asks no server, and keeps "
+                    "nothing: the secret is seen here only.",
+     .operands = kTokenNameOperand,
+     .options = kTokenOptions,
+     .examples = kTokenExamples,
+     .see_also = "lockctl"},
+});
+
 // --- what they exit with ---
 
 constexpr auto kSuccess = std::to_array<Note>({{"0", "Done."}});
@@ -681,6 +714,19 @@ constexpr auto kCommands = std::to_array<Command>({
      .description = "Reads the journal of a server, and changes nothing.",
      .commands = kWalCommands,
      .see_also = "lockctl"},
+    {.name = "whoami",
+     .summary = "Say who we are to the server, and what we may do",
+     .description = "Prints the name of the auth token or certificate, its rights, the prefixes of "
+                    "the keys that they are for, when it expires, and where we come from. "
+                    "Needs no right. Of several servers the first is asked.",
+     .options = kJsonOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
+    {.name = "token",
+     .summary = "Make auth tokens",
+     .description = "Makes what clients show, and what the server's file of --access has of it.",
+     .commands = kTokenCommands,
+     .see_also = "lockctl"},
     {.name = "connection",
      .summary = "Say how any command is told where the server is",
      .description = kConnectionText,
@@ -748,6 +794,8 @@ constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"bench", execute_bench},
     {"inspect", execute_wal_inspect},
     {"verify", execute_wal_verify},
+    {"whoami", execute_whoami},
+    {"new", execute_token_new},
     {"connection", execute_connection},
     {"completion", execute_completion},
     {"man", execute_man},

@@ -58,6 +58,9 @@ int execute_bench(const Invocation& invocation);
 int execute_wal_inspect(const Invocation& invocation);
 int execute_wal_verify(const Invocation& invocation);
 
+int execute_whoami(const Invocation& invocation);
+int execute_token_new(const Invocation& invocation);
+
 int execute_connection(const Invocation& invocation);
 int execute_completion(const Invocation& invocation);
 int execute_man(const Invocation& invocation);

@@ -99,6 +99,7 @@ std::string_view call_name(HttpCall call) {
     case HttpCall::ready: return "ready";
     case HttpCall::leader: return "leader";
     case HttpCall::metrics: return "metrics";
+    case HttpCall::whoami: return "whoami";
     case HttpCall::openapi: return "openapi";
     case HttpCall::page: return "page";
     case HttpCall::none: return "none";

@@ -42,6 +42,7 @@ enum class HttpCall : std::uint8_t {
   ready,
   leader,
   metrics,
+  whoami,
   openapi,
   page,  // the dashboard's files
   none,
@@ -57,11 +58,18 @@ enum class Right : std::uint8_t {
   admin,         // end what others hold; and all of the above
 };
 
+// What a call tells of.
+enum class Scope : std::uint8_t {
+  keys,    // the keys and channels that the caller may see; or nothing of them
+  server,  // all of them, and all clients: for those who may see everything
+};
+
 struct Route {
   HttpCall call;
   HttpMethod method;      // HEAD is answered where GET is
   std::string_view path;  // "{channel}" stands for the rest of the path
   Right right;
+  Scope scope = Scope::keys;
 };
 
 // The one table: docs/openapi.json is held equal to it by a test, and the metrics are labelled by
@@ -80,6 +88,7 @@ inline constexpr auto kRoutes = std::to_array<Route>({
     {HttpCall::locks, HttpMethod::get, "/v1/locks", Right::read},
     {HttpCall::overview, HttpMethod::get, "/v1/overview", Right::read},
     {HttpCall::events, HttpMethod::get, "/v1/events", Right::read},
+    {HttpCall::whoami, HttpMethod::get, "/v1/whoami", Right::none},
     {HttpCall::openapi, HttpMethod::get, "/v1/openapi.json", Right::none},
     {HttpCall::live, HttpMethod::get, "/healthz", Right::none},
     {HttpCall::live, HttpMethod::get, "/livez", Right::none},
@@ -87,7 +96,7 @@ inline constexpr auto kRoutes = std::to_array<Route>({
     {HttpCall::ready, HttpMethod::get, "/readyz", Right::none},
     {HttpCall::ready, HttpMethod::get, "/ready", Right::none},
     {HttpCall::leader, HttpMethod::get, "/leader", Right::none},
-    {HttpCall::metrics, HttpMethod::get, "/metrics", Right::read},
+    {HttpCall::metrics, HttpMethod::get, "/metrics", Right::read, Scope::server},
 });
 
 struct RouteMatch {

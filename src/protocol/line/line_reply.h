@@ -21,10 +21,12 @@
 namespace lockd {
 
 // The words that come from no outcome: done; a violation, or a token that names no grant; a wrong
-// auth token, or anything but `auth` first; and a request that came after the server began to stop.
+// auth token, or anything but `auth` first; what the client may not do; and a request that came
+// after the server began to stop.
 inline constexpr std::string_view kStatusOk = "ok";
 inline constexpr std::string_view kStatusError = "error";
 inline constexpr std::string_view kStatusErrorAuth = "error_auth";
+inline constexpr std::string_view kStatusErrorDenied = "error_denied";
 inline constexpr std::string_view kStatusErrorDraining = "error_draining";
 
 // The word that tells a client of `command` how it ended: the whole reply, or the first field of

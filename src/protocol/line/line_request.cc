@@ -188,9 +188,9 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
 ParsedRequest parse_request(const RequestLines& lines, Phase phase) noexcept {
   ParsedRequest parsed{.violation = Violation::unknown_command};
   const Rule* rule = find_rule(lines.command);
-  if (rule == nullptr || (rule->command == Command::auth) != (phase == Phase::before_auth)) {
-    return parsed;
-  }
+  if (rule == nullptr) return parsed;
+  const Phase wrong = rule->command == Command::auth ? Phase::open : Phase::before_auth;
+  if (phase == wrong) return parsed;
   parsed.request.command = rule->command;
   parsed.request.kind = rule->kind;
   parsed.violation = parse_lines(lines, *rule, parsed.request);

@@ -63,8 +63,9 @@ enum class Command : std::uint8_t {
 
 // Whether the client has yet to send the auth token.
 enum class Phase : std::uint8_t {
-  before_auth,  // `auth` is the only command there is
-  open,         // and here it is none: sent already, or not asked for
+  before_auth,    // `auth` is the only command there is
+  auth_optional,  // it is one among others
+  open,           // and here it is none: sent already, or not asked for
 };
 
 struct LineRequest {

@@ -106,8 +106,8 @@ bool is_shown_whole(const KeyStatus& key) {
 // when they were visited.
 class KeyListing final : public ReportRest, public std::enable_shared_from_this<KeyListing> {
  public:
-  KeyListing(Engine& engine, const KeyQuery& query)
-      : engine_(engine), query_(query), place_(query.from) {}
+  KeyListing(Engine& engine, const KeyQuery& query, PermitPtr confined_to)
+      : engine_(engine), query_(query), confined_to_(std::move(confined_to)), place_(query.from) {}
 
   ReportPiece next() override {
     if (!query_.key.empty()) {
@@ -132,12 +132,17 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
 
   bool is_ordered() const { return query_.order != KeyOrder::none; }
 
+  bool may_show(std::string_view key) const {
+    return confined_to_ == nullptr || confined_to_->may_touch(key);
+  }
+
   void list_one() {
+    place_.done = true;
+    if (!may_show(query_.key)) return;
     for (const Kind kind : {Kind::lock, Kind::semaphore}) {
       auto key = read_one(kind, query_.key, kEntriesOfOne);
       if (key && (!is_of_someone(query_) || keep_theirs(query_, *key))) add(std::move(*key));
     }
-    place_.done = true;
   }
 
   std::optional<KeyStatus> read_one(Kind kind, std::string_view key, std::size_t entries_max) {
@@ -151,7 +156,7 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
   bool walk() {
     std::size_t visited = 0;
     const auto visit = [&](const KeyStatus& key) {
-      if (!matches(query_, key)) return;
+      if (!matches(query_, key) || !may_show(key.key)) return;
       if (is_of_someone(query_)) return visit_theirs(key, visited);
       is_ordered() ? add_if_first(key) : add(key);
     };
@@ -240,6 +245,7 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
 
   Engine& engine_;
   const KeyQuery query_;
+  const PermitPtr confined_to_;
   ListPlace place_;
   std::vector<Listed> listed_;
   std::size_t entries_ = 0;  // of all that were added
@@ -256,8 +262,9 @@ std::optional<KeyOrder> parse_key_order(std::string_view name) {
   return {};
 }
 
-std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query) {
-  return std::make_shared<KeyListing>(engine, query);
+std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query,
+                                        PermitPtr confined_to) {
+  return std::make_shared<KeyListing>(engine, query, std::move(confined_to));
 }
 
 }  // namespace lockd

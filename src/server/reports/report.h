@@ -14,6 +14,7 @@
 
 #include "lockd/engine.h"
 #include "lockd/types.h"
+#include "server/access/permit.h"
 
 namespace lockd {
 
@@ -59,6 +60,7 @@ struct ReportRequest {
 
   What what = What::stats;
   KeyQuery keys{};
+  PermitPtr confined_to{};             // null: the asker may see all keys and channels
   std::shared_ptr<ReportRest> rest{};  // not null: the next piece of a report that has begun
   bool refusable = false;              // the asker knows an answer for when too many wait
   bool may_be_gone = false;            // it has closed its side
@@ -91,9 +93,10 @@ ReportPiece make_report(ServerContext& shared, const ReportRequest& report);
 // Of them, those with a file of their own. The stats document of the line protocol, of which no
 // piece is much longer than kStatsPiece.
 inline constexpr std::size_t kStatsPiece = 64 * 1024;
-std::shared_ptr<ReportRest> stats_report(ServerContext& shared);
+std::shared_ptr<ReportRest> stats_report(ServerContext& shared, PermitPtr confined_to);
 // GET /v1/locks: keys with who holds them and who waits. Its only text is its last piece.
-std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query);
+std::shared_ptr<ReportRest> key_listing(Engine& engine, const KeyQuery& query,
+                                        PermitPtr confined_to);
 // GET /metrics: the counters of the whole server as Prometheus reads them. The hot path counts into
 // plain numbers of its own (Stats under a shard's lock, WorkerStats of one thread each); they are
 // summed up when somebody asks.

@@ -48,7 +48,8 @@ std::string idle_json(const KeyStatus& key) {
 // the walk is taken up again from where its gathering stopped.
 class StatsReport final : public ReportRest, public std::enable_shared_from_this<StatsReport> {
  public:
-  explicit StatsReport(ServerContext& shared) : shared_(shared) {}
+  StatsReport(ServerContext& shared, PermitPtr confined_to)
+      : shared_(shared), confined_to_(std::move(confined_to)) {}
 
   ReportPiece next() override {
     std::string text;
@@ -115,6 +116,7 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
     }
     ListPlace place = from;
     const auto visit = [&](const KeyStatus& key) {
+      if (confined_to_ != nullptr && !confined_to_->may_touch(key.key)) return;
       const Sort sort = sort_of(key);
       if (gathers[sort]) arrays_[sort].add(entry(sort, key));
     };
@@ -126,7 +128,10 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
 
   void add_channels(std::string& text) {
     const auto some = shared_.hub.list_some(last_channel_);
-    for (const AudienceStatus& audience : some) channels_.add(audience_json(audience));
+    for (const AudienceStatus& audience : some) {
+      if (confined_to_ != nullptr && !confined_to_->may_listen(audience.pattern)) continue;
+      channels_.add(audience_json(audience));
+    }
     channels_.hand_over(text);
     channels_.place.done = some.empty();
     if (some.empty()) {
@@ -142,6 +147,7 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
   }
 
   ServerContext& shared_;
+  const PermitPtr confined_to_;
   bool has_begun_ = false;
   std::size_t sort_ = 0;  // whose array is being written
   std::array<Array, 4> arrays_{{{"locks"}, {"semaphores"}, {"idle_locks"}, {"idle_semaphores"}}};
@@ -152,8 +158,8 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
 
 }  // namespace
 
-std::shared_ptr<ReportRest> stats_report(ServerContext& shared) {
-  return std::make_shared<StatsReport>(shared);
+std::shared_ptr<ReportRest> stats_report(ServerContext& shared, PermitPtr confined_to) {
+  return std::make_shared<StatsReport>(shared, std::move(confined_to));
 }
 
 }  // namespace lockd

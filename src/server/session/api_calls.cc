@@ -89,6 +89,8 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
     case HttpCall::live:
     case HttpCall::ready:
     case HttpCall::leader: return answer_health(call, out);
+    case HttpCall::whoami:
+      return replies_.answer(200, whoami_json(*session_.permit(), session_.peer()), out);
     case HttpCall::openapi:
       return replies_.answer(200, find_web_file("/v1/openapi.json")->content, out);
     case HttpCall::page:
@@ -117,6 +119,31 @@ bool ApiCalls::refuse_params(const RequestParams& params, std::string& out) {
   return static_cast<bool>(error);
 }
 
+bool ApiCalls::refuse_unpermitted(const Route& route, std::string& out) {
+  const Permit& permit = *session_.permit();
+  if (!permit.may(route.right)) {
+    refuse({403, "denied", permit.lacks(route.right)}, out);
+    return true;
+  }
+  if (route.scope == Scope::keys || !permit.is_confined()) return false;
+  refuse({403, "denied", permit.is_confined_to() + "; this is about everything"}, out);
+  return true;
+}
+
+bool ApiCalls::refuse_name(std::string_view name, std::string& out) {
+  const Permit& permit = *session_.permit();
+  if (permit.may_touch(name)) return false;
+  refuse({403, "denied", permit.is_confined_to()}, out);
+  return true;
+}
+
+bool ApiCalls::refuse_pattern(std::string_view pattern, std::string& out) {
+  const Permit& permit = *session_.permit();
+  if (permit.may_listen(pattern)) return false;
+  refuse({403, "denied", permit.is_confined_to()}, out);
+  return true;
+}
+
 // Holds.
 
 // When to come again, or where to.
@@ -138,7 +165,7 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   const auto wait_ms = params.number_if_given("wait_ms", 0, kMsMax);
   const std::int64_t limit = kind == Kind::lock ? 1 : params.number("limit", 1, kLimitMax);
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(key, out)) return;
 
   Conflict conflict;
   const Answer answer =
@@ -205,7 +232,7 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
 void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
   const HoldId hold = hold_in(params, kind);
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = of_ms(*ttl_ms);
@@ -218,7 +245,7 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
 
 void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
   const HoldId hold = hold_in(params, kind);
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
 
   const Outcome outcome = context_.batch.release(hold);
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
@@ -235,7 +262,7 @@ void ApiCalls::refuse_hold(Outcome outcome, std::string& out) {
 
 void ApiCalls::fence(RequestParams& params, std::string& out) {
   const std::string_view key = params.name("key");
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(key, out)) return;
   // Whoever asks wants to know what was granted last: only the leader does.
   if (context_.engine.journal_state() == Journal::State::following) {
     return refuse_hold(Outcome::not_leader, out);
@@ -257,7 +284,7 @@ void ApiCalls::publish(std::string_view channel, RequestParams& params, std::str
   if (!is_payload(channel, payload)) {
     params.refuse("payload", "must not be blank, nor have line feeds, nor be too long for a line");
   }
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(channel, out)) return;
 
   const auto reached = context_.host.publish(session_, channel, payload);
   if (reached) return answer_published(*reached, out);
@@ -285,7 +312,7 @@ void ApiCalls::listen(RequestParams& params, std::string& out) {
   if (!group.empty() && !is_name(group)) {
     params.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
   }
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_pattern(pattern, out)) return;
   if (!replies_.may_stream(out)) return;
   if (!context_.hub.listen(session_.subscriber(), pattern, group)) {
     return refuse({429, "max_subscriptions", "the server has as many as it keeps"}, out);
@@ -328,6 +355,7 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
     }
   }
   if (refuse_params(params, out)) return;
+  if (!query.key.empty() && refuse_name(query.key, out)) return;
   ask({.what = ReportRequest::What::keys, .keys = std::move(query)});
 }
 

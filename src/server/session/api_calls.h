@@ -51,6 +51,8 @@ class ApiCalls {
   void refuse_draining(std::string& out);
   void refuse_report(std::string& out);  // too many wait
   bool refuse_params(const RequestParams& params, std::string& out);
+  // Whether the client may not make such a call, whatever it is about; then it has been answered.
+  bool refuse_unpermitted(const Route& route, std::string& out);
 
   bool is_busy() const { return state_ != State::idle; }
   bool is_waiting() const { return state_ == State::waiting; }
@@ -73,6 +75,10 @@ class ApiCalls {
 
  private:
   enum class State : std::uint8_t { idle, waiting, reporting, publishing };
+
+  // Whether the client may not use this key, channel or pattern; then it has been answered.
+  bool refuse_name(std::string_view name, std::string& out);
+  bool refuse_pattern(std::string_view pattern, std::string& out);
 
   // Holds.
   void acquire(Kind kind, RequestParams& params, std::string& out);

@@ -112,7 +112,7 @@ bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
     exchange_.call = HttpCall::page;
   }
   if (!admit(request, exchange_.call, out) || !find_call(incoming, out) ||
-      !has_room_for_body(incoming, out)) {
+      !is_permitted(incoming, out) || !has_room_for_body(incoming, out)) {
     return false;
   }
   exchange_.keep_alive = request.keep_alive;
@@ -184,7 +184,7 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
   }
   // The page holds no secret, and is what asks for the token. A browser asks for leave without one.
   if (call == HttpCall::page || request.method == HttpMethod::options) return true;
-  if (!knows_token(request.authorization)) {
+  if (!find_permit(request)) {
     fail_attempt();
     return false;
   }
@@ -225,10 +225,36 @@ bool HttpSession::is_allowed_origin(const HttpRequest& request) {
   return false;
 }
 
-bool HttpSession::knows_token(std::string_view authorization) const {
+void HttpSession::on_certificate(const CertificateNames& certificate) {
+  by_certificate_ = context_.access.find(certificate, wall_time());
+  if (by_certificate_ == nullptr) return;
+  set_permit(by_certificate_);
+  has_shown_token_ = true;
+}
+
+// By the auth token, where one is shown or needed; else by its certificate. False: it is not let
+// in.
+bool HttpSession::find_permit(const HttpRequest& request) {
+  const Access& access = context_.access;
+  const std::string_view authorization = request.authorization;
+  const bool by_certificate = authorization.empty() && by_certificate_ != nullptr;
+  if (!by_certificate && !access.asks_for_token()) {
+    set_permit(access.permit_for(peer_, request.is_forwarded));
+    return true;
+  }
   const bool is_bearer = boost::beast::iequals(authorization.substr(0, kBearer.size()), kBearer);
   const std::string_view shown = is_bearer ? authorization.substr(kBearer.size()) : "";
-  return context_.tokens.accept(shown);
+  const PermitPtr found = by_certificate ? access.current(by_certificate_, wall_time())
+                                         : access.find(shown, wall_time());
+  if (found != nullptr) set_permit(found);
+  return found != nullptr;
+}
+
+// Whether it may make the call at all; else it is answered.
+bool HttpSession::is_permitted(const Incoming& incoming, std::string& out) {
+  const Route* const route = incoming.match.route;
+  const bool is_preflight = incoming.parser.request().method == HttpMethod::options;
+  return route == nullptr || is_preflight || !calls_.refuse_unpermitted(*route, out);
 }
 
 // It hears of it after a pause. What it sends behind that stays unread, or is dropped if the answer

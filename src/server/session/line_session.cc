@@ -19,11 +19,37 @@ HttpMethod method_of(std::string_view name) {
   return name == "POST" ? HttpMethod::post : HttpMethod::other;
 }
 
+Right right_for(Command command) {
+  switch (command) {
+    case Command::acquire:
+    case Command::release:
+    case Command::renew:
+    case Command::enqueue:
+    case Command::await_turn: return Right::lock;
+    case Command::listen:
+    case Command::unlisten:
+    case Command::signal: return Right::signal;
+    case Command::stats: return Right::read;
+    case Command::auth:
+    case Command::ping:
+    case Command::barrier:
+    case Command::api: return Right::none;  // the call needs its own
+  }
+  return Right::admin;
+}
+
 }  // namespace
 
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
     : ServerSession(context, id, std::move(peer)),
-      phase_(context.tokens.are_used() ? Phase::before_auth : Phase::open) {}
+      phase_(context.access.asks_for_token() ? Phase::before_auth : Phase::open) {}
+
+void LineSession::on_certificate(const CertificateNames& certificate) {
+  const PermitPtr permit = context_.access.find(certificate, wall_time());
+  if (permit == nullptr) return;
+  set_permit(permit);
+  phase_ = Phase::auth_optional;
+}
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
@@ -41,16 +67,36 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     taken += framed.size;
     ++requests_;
     context_.stats.line_requests.add();
+    if (!renew_permit()) {
+      fate_ = Fate::closes;
+      break;
+    }
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
     if (is_too_late(parsed)) {
       refuse_draining(parsed, out);
-    } else if (parsed) {
-      execute(parsed.request, out);
-    } else {
+    } else if (!parsed) {
       refuse(parsed.violation, out);
+    } else if (!may(parsed.request)) {
+      write_status(out, kStatusErrorDenied);
+    } else {
+      execute(parsed.request, out);
     }
   }
   return taken;
+}
+
+bool LineSession::may(const LineRequest& request) const {
+  const Permit& permit = *this->permit();
+  const Right right = right_for(request.command);
+  if (!permit.may(right)) return false;
+  if (!permit.is_confined()) return true;
+  switch (right) {
+    case Right::lock: return permit.may_touch(request.key);
+    case Right::signal:
+      return request.command == Command::signal ? permit.may_touch(request.key)
+                                                : permit.may_listen(request.key);
+    default: return true;
+  }
 }
 
 void LineSession::execute(const LineRequest& request, std::string& out) {
@@ -211,6 +257,7 @@ void LineSession::call(const LineRequest& request, std::string& out) {
   if (const HttpError error = find_call(request, &target, &match)) {
     return calls_->refuse(error, out);
   }
+  if (calls_->refuse_unpermitted(*match.route, out)) return;
   const HttpCall call = match.route->call;
   if (ApiCalls::is_too_late(context_, call)) return calls_->refuse_draining(out);
   if (call == HttpCall::listen && listens_) {
@@ -277,12 +324,12 @@ void LineSession::push(std::string_view event, std::string_view json, std::strin
 // The rest.
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
-  if (!context_.tokens.accept(request.text)) {
+  const PermitPtr permit = context_.access.find(request.text, wall_time());
+  if (permit == nullptr) {
     context_.stats.line_auth_failures.add();
-    refuse(Violation::none, out);
-    pause_ = Pause::wrong_secret;
-    return;
+    return turn_out(Pause::wrong_secret, out);
   }
+  set_permit(permit);
   phase_ = Phase::open;
   write_status(out, kStatusOk);
 }
@@ -318,15 +365,16 @@ void LineSession::on_published(std::size_t reached, std::string& out) {
 
 void LineSession::refuse(Violation violation, std::string& out) {
   note(violation);
-  if (phase_ == Phase::before_auth) {
-    write_status(out, kStatusErrorAuth);
-    fate_ = Fate::refused;
-    pause_ = Pause::not_served;
-    return;
-  }
+  if (phase_ == Phase::before_auth) return turn_out(Pause::not_served, out);
   write_status(out, kStatusError);
   const bool goes_on = !context_.options.close_on_violation && leaves_framing_intact(violation);
   if (!goes_on) fate_ = Fate::closes;
+}
+
+void LineSession::turn_out(Pause pause, std::string& out) {
+  write_status(out, kStatusErrorAuth);
+  fate_ = Fate::refused;
+  pause_ = pause;
 }
 
 void LineSession::end_pause(std::string&) {
@@ -385,8 +433,12 @@ bool LineSession::end(bool keep_holds, int* budget) {
 }
 
 bool LineSession::may_be_silent() {
-  return blocked() || (calls_ != nullptr && calls_->is_streaming()) ||
-         (listens_ && context_.hub.listens(subscriber())) || context_.batch.owns_anything(session_);
+  return blocked() || is_told_unasked() || context_.batch.owns_anything(session_);
+}
+
+bool LineSession::is_told_unasked() const {
+  return (calls_ != nullptr && calls_->is_streaming()) ||
+         (listens_ && context_.hub.listens(subscriber()));
 }
 
 }  // namespace lockd

@@ -33,7 +33,8 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   std::uint64_t request_under_way() const override {
     return is_inside_request_ && !blocked() ? requests_ + 1 : 0;
   }
-  bool has_proved() const override { return phase_ == Phase::open; }
+  bool has_proved() const override { return phase_ != Phase::before_auth; }
+  void on_certificate(const CertificateNames& certificate) override;
   std::size_t buffered() const override {
     return ServerSession::buffered() + held_pushes_.size() + call_report_.size();
   }
@@ -56,6 +57,8 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
  private:
   enum class BlockedOn : std::uint8_t { nothing, wait, report, signal };
 
+  bool is_told_unasked() const override;
+  bool may(const LineRequest& request) const;
   void execute(const LineRequest& request, std::string& out);
   void acquire(const LineRequest& request, std::string& out);
   void enqueue(const LineRequest& request, std::string& out);
@@ -75,6 +78,7 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
   void refuse(Violation violation, std::string& out);
+  void turn_out(Pause pause, std::string& out);
   bool is_too_late(const ParsedRequest& parsed) const;
   void refuse_draining(const ParsedRequest& parsed, std::string& out);
   Duration lease(const LineRequest& request) const;

@@ -6,6 +6,7 @@
 // is over, and when the server begins to stop.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,7 +21,7 @@
 #include "protocol/line/line_request.h"
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
-#include "server/auth_tokens.h"
+#include "server/access/access.h"
 #include "server/buffer_budget.h"
 #include "server/reports/report_queue.h"
 #include "server/session/event_feed.h"
@@ -39,7 +40,7 @@ struct HostSetup {
   SignalHub& hub;
   EventFeed& feed;
   TokenSource& secrets;
-  const AuthTokens& tokens;
+  const Access& access;
   WorkerStats& stats;
   std::function<std::int64_t()> unix_ms;
   ReportQueue& reports;
@@ -166,9 +167,34 @@ class ServerSession {
   const Peer& peer() const { return peer_; }
   SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
 
+  // What its client may do, as far as is known. Never null.
+  const PermitPtr& permit() const { return permit_; }
+  // Likewise, if there are keys that it may not see; else null.
+  PermitPtr confinement() const { return permit_->is_confined() ? permit_ : nullptr; }
+  // TLS has shaken hands: what the client's certificate says. Before anything is taken in.
+  virtual void on_certificate(const CertificateNames& certificate) = 0;
+  // Has its client's permit be what it is by now. False: there is none any more, or what it is told
+  // unasked is more than it may hear by now, and it is to be closed.
+  bool renew_permit();
+
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
-      : context_(context), session_{.id = id}, peer_(std::move(peer)) {}
+      : context_(context),
+        session_{.id = id},
+        peer_(std::move(peer)),
+        permit_(context.access.permit_for(peer_, false)),
+        generation_(context.access.generation()) {}
+
+  // It listens, or watches.
+  virtual bool is_told_unasked() const = 0;
+  // Precondition: not null, and found just now. Who counts the owners of a permit counts on every
+  // thread: so not for nothing.
+  void set_permit(const PermitPtr& permit) {
+    if (permit_ != permit) permit_ = permit;
+  }
+  Access::Time wall_time() const {
+    return Access::Time(std::chrono::milliseconds(context_.unix_ms()));
+  }
 
   void note(Violation violation) {
     violation_ = violation;
@@ -189,7 +215,21 @@ class ServerSession {
   Fate fate_ = Fate::open;
   Pause pause_ = Pause::none;
   Violation violation_ = Violation::none;
+
+ private:
+  PermitPtr permit_;
+  std::uint64_t generation_;  // of the permit
 };
+
+inline bool ServerSession::renew_permit() {
+  const std::uint64_t generation = context_.access.generation();
+  if (generation == generation_) return true;
+  generation_ = generation;
+  PermitPtr current = context_.access.current(permit_, wall_time());
+  if (current == nullptr || (is_told_unasked() && !current->hears_all_of(*permit_))) return false;
+  permit_ = std::move(current);
+  return true;
+}
 
 // Why a server cannot be expected to serve, as /readyz, the overview and the metrics say; empty
 // when it can.

@@ -65,6 +65,10 @@ std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
   return taken;
 }
 
+void SessionHost::on_certificate(Transport& hosted, const CertificateNames& certificate) {
+  hosted.session_->on_certificate(certificate);
+}
+
 // What was complete is answered first; what waits in the queue, or is half there, never will be.
 void SessionHost::peer_closed(Transport& hosted) {
   hosted.input_ended_ = true;
@@ -106,6 +110,12 @@ void SessionHost::drain() {
 
 void SessionHost::look_again(Transport& hosted) {
   if (context_.draining && !hosted.is_over_) touch(hosted);
+}
+
+void SessionHost::finish_unpermitted() {
+  for (Transport* hosted : all()) {
+    if (!hosted->is_over_ && !hosted->session_->renew_permit()) finish(*hosted, Ender::server);
+  }
 }
 
 void SessionHost::finish_idle() {
@@ -235,6 +245,7 @@ void SessionHost::ask(SessionId id, ReportRequest request) {
   Transport& hosted = *find(id);
   hosted.awaits_report_ = true;
   request.may_be_gone = hosted.input_ended_;
+  request.confined_to = hosted.session_->confinement();
   context_.reports.ask(*this, id, std::move(request));
 }
 
@@ -384,6 +395,10 @@ void SessionHost::hand_on(const Signal& signal, SessionId listener) {
 }
 
 // Those who watch keys.
+
+bool SessionHost::watch_events(SessionId id, std::string_view prefix) {
+  return watchers_.add(id, prefix, find(id)->session_->confinement());
+}
 
 void SessionHost::tell_events() {
   if (!events_are_due_) return;

@@ -58,6 +58,8 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   // Executes what is complete in `unread`, as far as the session can go now, and returns how many
   // bytes were taken. While the journal is behind, a session that waits for it takes nothing.
   std::size_t receive(Transport& hosted, std::string_view unread);
+  // TLS has shaken hands, and the client's certificate says this. Before anything is received.
+  void on_certificate(Transport& hosted, const CertificateNames& certificate);
   // The peer has closed or half-closed: what was complete is answered first.
   void peer_closed(Transport& hosted);
   // Nothing can be read or written any more.
@@ -86,6 +88,8 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   void drain();
   // Whether it still holds anything: leases end unasked.
   void look_again(Transport& hosted);
+  // Permits have changed: closes whose client has none any more.
+  void finish_unpermitted();
   // Closes who is owed no answer.
   void finish_idle();
   // Closes who waits for an answer, and keeps what they hold: another server may lead by now.
@@ -98,7 +102,7 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   // For sessions. The report comes by ServerSession::report(), piece by piece as the peer takes it;
   // events by on_key_event().
   void ask(SessionId id, ReportRequest request);
-  bool watch_events(SessionId id, std::string_view prefix) { return watchers_.add(id, prefix); }
+  bool watch_events(SessionId id, std::string_view prefix);
   // How many the signal reached; none: it has to wait, and the session hears by on_published().
   std::optional<std::size_t> publish(ServerSession& publisher, std::string_view channel,
                                      std::string_view payload);

@@ -255,6 +255,10 @@ constexpr auto kAccess = in_group(
             "The file that holds the auth token; space around it does not count. Of two lines both "
             "are good, so that clients change one after the other. SIGHUP reads it "
             "again."),
+        optional_file("access", "DFLOCKD_ACCESS",
+                      "The file that says which auth tokens and client certificates may do what, "
+                      "with which keys: see docs/security.md. Ends protected mode. SIGHUP reads it "
+                      "again."),
         time("auth-timeout", {"DFLOCKD_AUTH_TIMEOUT_S"}, kMoreThanZero, "10",
              "How long a new connection has for its TLS handshake and, where one is asked for, to "
              "present a good auth token."),
@@ -410,7 +414,9 @@ constexpr auto kSignals = std::to_array<Note>({
      "Grant no more, and close connections that hold nothing; those that hold may renew and "
      "release. Stop when they are gone, or after --shutdown-timeout, or at a second signal."},
     {"SIGHUP",
-     "Read certificates and --auth-token-file again. Connections keep those they began with."},
+     "Read certificates, --auth-token-file and --access again. Connections keep the certificates "
+     "and "
+     "the --auth-token-file that they began with; what --access takes away is gone at once."},
 });
 
 constexpr auto kDflockdFiles = std::to_array<Note>({

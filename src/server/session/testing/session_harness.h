@@ -32,8 +32,9 @@ class SessionHarness {
 
   // One session, and what it has said.
   template <typename Kind>
-  Transport& open(SessionId id = 1) {
-    return host_.open(std::make_unique<Kind>(host_.context(), id), std::make_unique<Memory>());
+  Transport& open(SessionId id = 1, Peer peer = {}) {
+    return host_.open(std::make_unique<Kind>(host_.context(), id, std::move(peer)),
+                      std::make_unique<Memory>());
   }
   static const std::string& said_by(const Transport& hosted) { return memory(hosted).heard; }
   // Its peer closes, or half-closes.
@@ -49,6 +50,7 @@ class SessionHarness {
   ReportQueue& reports() { return reports_; }
   const WorkerStats& stats() const { return stats_; }
   Engine& engine() { return engine_; }
+  Access& access() { return access_; }
 
   // Everything that a new session says when `input` comes in pieces of `piece` bytes.
   template <typename Kind>
@@ -125,7 +127,7 @@ class SessionHarness {
                   .hash_seed = 1}};
   SignalHub hub_;
   TokenSource secrets_;
-  const AuthTokens tokens_{options_};
+  Access access_{options_};
   WorkerStats stats_;
   ReportQueue reports_{
       [this](const ReportRequest& request) { return PiecedReport::answer(request, report); },
@@ -137,7 +139,7 @@ class SessionHarness {
                      .hub = hub_,
                      .feed = feed_,
                      .secrets = secrets_,
-                     .tokens = tokens_,
+                     .access = access_,
                      .stats = stats_,
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
                      .reports = reports_,
