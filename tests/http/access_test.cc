@@ -130,7 +130,7 @@ TEST_F(AccessReload, AFileThatIsNoGoodLeavesTheOldOneInForce) {
   write(kOpsTable + "[[token]]\nname = 'x'\nsha256 = '" + kBilling + "'\nrights = ['lock']\n");
   const std::string said = reload();
   EXPECT_NE(said.find("not reloaded: all stays as it was"), std::string::npos) << said;
-  EXPECT_NE(said.find("line 8: token 'x': sha256 must be 64 hex digits"), std::string::npos)
+  EXPECT_NE(said.find("line 7: token 'x': sha256 must be 64 hex digits"), std::string::npos)
       << said;
   EXPECT_EQ(said.find(kBilling), std::string::npos) << said;
   EXPECT_EQ(masked(billing.ask(request("l", "billing/1", "0"))), "ok <token> 33");
@@ -138,7 +138,7 @@ TEST_F(AccessReload, AFileThatIsNoGoodLeavesTheOldOneInForce) {
 
   ServerProcess refused({"--access", path_, "--check-config"}, {.may_refuse = true});
   EXPECT_EQ(refused.await_exit(), 1);
-  EXPECT_NE(refused.log().find("line 8"), std::string::npos) << refused.log();
+  EXPECT_NE(refused.log().find("line 7"), std::string::npos) << refused.log();
 }
 
 // Not a moment before it expires, and soon after that.

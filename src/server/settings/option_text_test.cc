@@ -124,6 +124,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "# tls-client-ca: none                   # default\n"
             "# auth-token: hidden                    # DFLOCKD_AUTH_TOKEN\n"
             "# auth-token-file: none                 # default\n"
+            "# access: none                          # default\n"
             "auth-timeout = 10                       # default\n"
             "max-unauthenticated = 472               # default\n"
             "\n"
