@@ -51,9 +51,10 @@ void session_requests(benchmark::State& state) {
   const Options options;
   Engine engine({.keys_max = 10'000});
   SignalHub hub(0);
+  ClientRegistry clients;
   EventFeed feed;
   TokenSource secrets;
-  const AuthTokens tokens(options);
+  const Access access(options);
   WorkerStats stats;
   ReportQueue reports([](const ReportRequest&) { return ReportPiece{}; }, [](ReportQueue::Lane) {});
   SessionHost host({.options = options,
@@ -61,7 +62,8 @@ void session_requests(benchmark::State& state) {
                     .hub = hub,
                     .feed = feed,
                     .secrets = secrets,
-                    .tokens = tokens,
+                    .access = access,
+                    .clients = clients,
                     .stats = stats,
                     .unix_ms = [] { return std::int64_t{0}; },
                     .reports = reports,

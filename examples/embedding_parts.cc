@@ -1,4 +1,5 @@
-// The parts that docs/embedding.md shows: a fenced store, a journal, an observer.
+// The parts that docs/embedding.md shows: a fenced store, a journal, a wait without an end, an
+// observer.
 //
 // usage: embedding_parts DIRECTORY
 #include <chrono>
@@ -6,7 +7,10 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "lockd/engine.h"
 #include "lockd/file_journal.h"
@@ -68,6 +72,21 @@ void keep(const std::string& directory) {
   engine.release({.key = "stone-42", .holder = "cart-8", .fence = second->fence});
 }
 
+// Somebody has it: the caller waits until it is free, however long that takes.
+void wait_for_turn(lockd::Engine& engine, std::stop_token stop) {
+  const auto grant = engine.acquire(
+      {.key = "oven", .holder = "baker", .ttl = 30s, .wait = lockd::kDurationMax}, stop);
+  std::printf("baker: %s\n", lockd::describe(grant.outcome).data());
+}
+
+void wait() {
+  lockd::Engine engine;
+  const auto first = engine.acquire({.key = "oven", .holder = "cook", .ttl = 30s});
+  std::jthread baker([&engine](std::stop_token stop) { wait_for_turn(engine, std::move(stop)); });
+  engine.release({.key = "oven", .holder = "cook", .fence = first->fence});
+  baker.join();
+}
+
 void watch() {
   Watcher watcher;
   lockd::Engine engine({.observer = &watcher});
@@ -82,5 +101,6 @@ void watch() {
 int main(int count, char** arguments) {
   if (count != 2) return 2;
   keep(arguments[1]);
+  wait();
   watch();
 }

@@ -40,13 +40,21 @@ export class Api {
     }
   }
 
+  async post(path, body) {
+    const reply = await this.#fetch(path, {}, AbortSignal.timeout(timeoutMs), {
+      method: 'POST',
+      body: JSON.stringify(body),
+    });
+    return reply.json().catch(() => ({}));
+  }
+
   // The body of an answer that goes on until `signal` aborts it, as a stream of text.
   async stream(path, parameters, signal) {
     const reply = await this.#fetch(path, parameters, signal);
     return reply.body.pipeThrough(new TextDecoderStream());
   }
 
-  async #fetch(path, parameters, signal) {
+  async #fetch(path, parameters, signal, more = {}) {
     const query = new URLSearchParams(
       Object.entries(parameters).filter(([, value]) => value !== ''),
     );
@@ -54,7 +62,7 @@ export class Api {
     const headers = this.#token ? { Authorization: `Bearer ${this.#token}` } : {};
     let reply;
     try {
-      reply = await fetch(address, { headers, signal, cache: 'no-store' });
+      reply = await fetch(address, { headers, signal, cache: 'no-store', ...more });
     } catch (error) {
       throw new ApiError(0, 'unreachable', String(error));
     }

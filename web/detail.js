@@ -1,10 +1,12 @@
-// One key: its holders with their leases, its queue in order, and who held it lately. A lock and a
-// semaphore may share a name; then both are shown.
-import { arrange, byId, element, nameElement, setHidden, setName, setText } from './dom.js';
+// One key: its holders with their leases, its queue in order, who held it lately, and what its
+// holders wait for themselves. A lock and a semaphore may share a name; then both are shown.
+import { arrange, byId, element, setHidden, setName, setText } from './dom.js';
 import { formatCount, plural, spellOut } from './format.js';
 import { Age, fitLines, LeaseMeter, repliedAt } from './lease.js';
 import { Poll } from './poll.js';
 import { Timeline } from './timeline.js';
+import { WaitChain } from './wait_chain.js';
+import { Who } from './who.js';
 
 const linesAtFirst = 100;
 const eventsDrawn = 500;
@@ -13,23 +15,29 @@ export class Detail {
   #api;
   #clock;
   #log;
+  #admin;
+  #chain;
   #key = null;
   #parts = new Map(); // kind -> DetailPart
   #poll = new Poll((signal) => this.#refresh(signal), { everyMs: 1000, soonestMs: 250 });
 
-  constructor(api, clock, log) {
+  constructor(api, clock, log, admin) {
     this.#api = api;
     this.#clock = clock;
     this.#log = log;
+    this.#admin = admin;
+    this.#chain = new WaitChain(api, clock);
   }
 
   start(key) {
     if (key !== this.#key) this.#open(key);
     this.#poll.start();
+    this.#chain.start(key);
   }
 
   stop() {
     this.#poll.stop();
+    this.#chain.stop();
   }
 
   poke() {
@@ -38,6 +46,7 @@ export class Detail {
 
   tick(now) {
     for (const part of this.#parts.values()) part.tick(now);
+    this.#chain.tick(now);
   }
 
   #open(key) {
@@ -62,7 +71,7 @@ export class Detail {
     const now = this.#clock.now();
     const parts = new Map();
     for (const lock of locks) {
-      const part = this.#parts.get(lock.kind) ?? new DetailPart(lock.kind);
+      const part = this.#parts.get(lock.kind) ?? new DetailPart(lock.kind, this.#admin);
       parts.set(lock.kind, part);
     }
     this.#parts = parts;
@@ -84,17 +93,36 @@ export class Detail {
 class DetailPart {
   #what = element('strong');
   #timeline = new Timeline();
-  #holds = new Lines('Held by', 'ul', () => new HoldEntry());
+  #admin;
+  #lock = null; // as it was shown last
+  #holds = new Lines(
+    'Held by',
+    'ul',
+    () => new HoldEntry((hold) => this.#admin.release(this.#lock, hold)),
+  );
   #queue = new Lines('Queue', 'ol', () => new WaitEntry());
   #idle = element('span', { class: 'quiet' }, 'idle for ');
   #idleAge = new Age();
 
-  constructor(kind) {
+  #resize = element(
+    'button',
+    { type: 'button', class: 'act', click: () => this.#admin.resize(this.#lock) },
+    'Resize…',
+  );
+
+  constructor(kind, admin) {
+    this.#admin = admin;
     this.#idle.append(this.#idleAge.element);
     this.element = element(
       'section',
       { class: 'detail-part', 'data-kind': kind },
-      element('p', { class: 'detail-state' }, this.#what, this.#idle),
+      element(
+        'p',
+        { class: 'detail-state' },
+        this.#what,
+        this.#idle,
+        kind === 'semaphore' ? this.#resize : '',
+      ),
       this.#timeline.element,
       element('div', { class: 'detail-lists' }, this.#holds.element, this.#queue.element),
     );
@@ -102,9 +130,10 @@ class DetailPart {
 
   show(lock, events, now) {
     const replied = repliedAt(lock, now);
+    this.#lock = lock;
     this.#showState(lock, replied);
-    this.#holds.show(lock.holds, lock.holders, replied);
-    this.#queue.show(lock.queue, lock.waiters, replied);
+    this.#holds.show(lock.holds, lock.holders, replied, lock.waiters > 0);
+    this.#queue.show(lock.queue, lock.waiters, replied, false);
     this.#timeline.draw(events, lock.holds, now);
     this.tick(now);
   }
@@ -123,6 +152,7 @@ class DetailPart {
     setText(this.#what, what);
     setHidden(this.#idle, lock.idle_ms === undefined);
     this.#idleAge.show(replied - (lock.idle_ms ?? 0));
+    this.#resize.disabled = lock.holders + lock.waiters === 0; // there is nothing to resize
   }
 }
 
@@ -144,11 +174,11 @@ class Lines {
     this.element = element('div', {}, this.#heading, this.#list, this.#more);
   }
 
-  show(entries, total, replied) {
-    this.#shown = [entries, total, replied];
+  show(entries, total, replied, somebodyWaits) {
+    this.#shown = [entries, total, replied, somebodyWaits];
     const visible = entries.slice(0, this.#most);
     fitLines(this.#lines, visible.length, this.#make);
-    visible.forEach((entry, i) => this.#lines[i].show(entry, replied));
+    visible.forEach((entry, i) => this.#lines[i].show(entry, replied, somebodyWaits));
     arrange(
       this.#list,
       this.#lines.map((line) => line.element),
@@ -174,23 +204,36 @@ class Lines {
 }
 
 class HoldEntry {
-  #holder = nameElement('span', '', { class: 'holder' });
+  #who = new Who(true);
+  #hold = null; // as it was shown last
   #fence = element('span', { class: 'quiet fence' });
   #age = new Age();
   #lease = new LeaseMeter(400);
   element = element(
     'li',
     { class: 'hold-entry' },
-    this.#holder,
+    this.#who.element,
+    element('span', { class: 'quiet' }, 'held for ', this.#age.element),
     this.#lease.element,
-    element('span', { class: 'quiet' }, 'for ', this.#age.element),
     this.#fence,
   );
 
-  show(hold, replied) {
-    setName(this.#holder, hold.holder);
+  // `release(hold)` is for those who may.
+  constructor(release) {
+    this.element.append(
+      element(
+        'button',
+        { type: 'button', class: 'act', click: () => release(this.#hold) },
+        'Release…',
+      ),
+    );
+  }
+
+  show(hold, replied, somebodyWaits) {
+    this.#hold = hold;
+    this.#who.show(hold);
     setText(this.#fence, `fence ${hold.token}`);
-    this.#age.show(replied - hold.held_ms);
+    this.#age.showHold(replied - hold.held_ms, somebodyWaits);
     this.#lease.show(hold);
   }
 
@@ -201,13 +244,13 @@ class HoldEntry {
 }
 
 class WaitEntry {
-  #holder = nameElement('span', '', { class: 'holder' });
+  #who = new Who(true);
   #age = new Age();
-  element = element('li', { class: 'wait-entry' }, this.#holder, this.#age.element);
+  element = element('li', { class: 'wait-entry' }, this.#who.element, this.#age.element);
 
   show(waiter, replied) {
-    setName(this.#holder, waiter.holder);
-    this.#age.show(replied - waiter.waited_ms);
+    this.#who.show(waiter);
+    this.#age.showWait(replied - waiter.waited_ms);
   }
 
   tick(now) {

@@ -37,10 +37,9 @@ export function nameElement(tag, name, attributes = {}) {
   return element(tag, { dir: 'auto', title: name, ...attributes }, visibleName(name));
 }
 
-export function setName(node, name) {
-  if (node.title === name) return;
-  node.textContent = visibleName(name);
-  node.title = name;
+export function setName(node, name, title = name) {
+  setText(node, visibleName(name));
+  if (node.title !== title) node.title = title;
 }
 
 // Makes the children of `parent` exactly `wanted`, moving as few as an unchanged order allows.

@@ -1,8 +1,9 @@
-// The stream of events, newest first. It may be paused: then what comes is counted, and shown when
+// What happened, newest first. It may be paused: then what comes is counted, and shown when
 // it goes on.
 import { byId, element, nameElement, setHidden, setText } from './dom.js';
-import { formatCount, formatLatency, formatTime, plural } from './format.js';
-import { keyAddress } from './route.js';
+import { formatCount, formatLatency, formatTime, plural, visibleName } from './format.js';
+import { keyAddress, whoAddress } from './route.js';
+import { describeWho } from './who.js';
 
 const entriesMost = 100;
 const gatherMs = 250; // a list that changes more often cannot be read
@@ -12,7 +13,15 @@ const verbs = {
   released: 'released',
   expired: 'expired',
   disconnected: 'disconnected',
+  revoked: 'revoked',
   gave_up: 'gave up',
+  refused: 'refused',
+  slow_wait: 'long wait',
+  slow_hold: 'long hold',
+  resized: 'resized',
+  kicked: 'cut off',
+  auth_failed: 'not let in',
+  started: 'started',
 };
 
 export class EventList {
@@ -33,6 +42,11 @@ export class EventList {
   filter(wanted) {
     this.#wanted = wanted;
     this.#showAll();
+  }
+
+  // There are more that were not known when they happened.
+  showHistory() {
+    if (!this.#isPaused()) this.#showAll();
   }
 
   add(events) {
@@ -101,21 +115,31 @@ function drawEvent(event) {
       formatTime(event.at_unix_ms),
     ),
     element('span', { class: 'verb' }, verbs[event.type] ?? event.type),
-    nameElement('a', event.key, { class: 'key', href: keyAddress(event.key) }),
-    element(
-      'span',
-      { class: 'who' },
-      nameElement('bdi', event.holder, { class: 'holder' }),
-      describeEvent(event),
-    ),
+    event.key === undefined
+      ? element('span', { class: 'quiet' }, 'the server')
+      : nameElement('a', event.key, { class: 'key', href: keyAddress(event.key) }),
+    element('span', { class: 'who' }, ...describeHolder(event), describeEvent(event)),
   );
+}
+
+// What happens to the server itself has none.
+function describeHolder(event) {
+  if (!event.holder) return [visibleName(describeWho(event))];
+  const link = { class: 'holder', href: whoAddress(event) };
+  const client = describeWho({ client: event.client, note: event.note });
+  return [
+    element('bdi', {}, nameElement('a', event.holder, link)),
+    client === '' ? '' : ` ${visibleName(client)}`,
+  ];
 }
 
 function describeEvent(event) {
   const parts = [];
   if (event.waited_ms > 0) parts.push(`waited ${formatLatency(event.waited_ms)}`);
   if (event.held_ms !== undefined) parts.push(`held ${formatLatency(event.held_ms)}`);
-  if (event.reason !== undefined) parts.push(event.reason);
+  if (event.type === 'resized') parts.push(`limit ${formatCount(event.limit)}`);
+  if (event.reason) parts.push(visibleName(event.reason));
+  if (event.by) parts.push(`by ${visibleName(event.by)}`);
   if (event.waiters > 0) parts.push(`${formatCount(event.waiters)} waiting`);
   return parts.map((part) => ` · ${part}`).join('');
 }

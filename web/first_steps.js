@@ -1,9 +1,8 @@
 // What to type to see a first lock, filled in with where this server is.
-import { byId, element } from './dom.js';
+import { byId, element, setHidden } from './dom.js';
 
-const linePort = 6388;
-
-export function showFirstSteps(hasToken) {
+// `linePort` is not there where the line protocol is not served.
+export function showFirstSteps(hasToken, linePort, journal) {
   const auth = hasToken ? " -H 'Authorization: Bearer TOKEN'" : '';
   const login = hasToken ? 'auth\\n_\\nTOKEN\\n' : '';
   const request = '{"key":"stone-42","holder":"cart-7","ttl_ms":30000}';
@@ -12,6 +11,8 @@ export function showFirstSteps(hasToken) {
     'step-nc',
     `(printf '${login}l\\nstone-42\\n60 30\\n'; sleep 20) | nc ${location.hostname} ${linePort}`,
   );
+  setHidden(byId('steps-by-line'), linePort === undefined);
+  setHidden(byId('step-journal'), journal !== 'none');
 }
 
 function fillStep(id, command) {

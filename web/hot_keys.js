@@ -4,14 +4,14 @@ import { byId, element, nameElement, setHidden } from './dom.js';
 import { formatCount } from './format.js';
 import { GrantTally } from './grant_tally.js';
 import { Poll } from './poll.js';
-import { keyAddress } from './route.js';
+import { isAbout, keyAddress, noSearch, searchAddress, searchParameters } from './route.js';
 
 const shown = 5;
 
 export class HotKeys {
   #api;
   #clock;
-  #prefix = '';
+  #search = noSearch;
   #tally = new GrantTally();
   #poll = new Poll((signal) => this.#refresh(signal), { everyMs: 2000 });
 
@@ -20,9 +20,9 @@ export class HotKeys {
     this.#clock = clock;
   }
 
-  start(prefix) {
-    if (prefix !== this.#prefix) this.#tally = new GrantTally();
-    this.#prefix = prefix;
+  start(search) {
+    if (searchAddress(search) !== searchAddress(this.#search)) this.#tally = new GrantTally();
+    this.#search = search;
     this.#poll.start();
   }
 
@@ -32,7 +32,8 @@ export class HotKeys {
 
   add(events) {
     for (const event of events) {
-      if (event.type === 'granted') this.#tally.add(event.key, this.#clock.now());
+      if (event.type === 'granted' && isAbout(this.#search, event))
+        this.#tally.add(event.key, this.#clock.now());
     }
   }
 
@@ -45,7 +46,7 @@ export class HotKeys {
     try {
       const { locks } = await this.#api.get(
         'v1/locks',
-        { prefix: this.#prefix, order: 'waiters', limit: shown },
+        { ...searchParameters(this.#search), order: 'waiters', limit: shown },
         signal,
       );
       const queues = locks.filter((lock) => lock.waiters > 0);

@@ -1,7 +1,8 @@
 // What runs with the clock: a lease that runs down, and a time that something has lasted. They are
 // told what is so when the server says it, and the time as often as the screen is drawn.
-import { element, nameElement, setName, setText } from './dom.js';
+import { element, setText } from './dom.js';
 import { formatDuration } from './format.js';
+import { Who } from './who.js';
 
 const lowShare = 0.2;
 
@@ -42,44 +43,73 @@ export class LeaseMeter {
   }
 }
 
+// From when on a time is long, and very long; the legend of the table says so. A hold hurts nobody
+// until somebody waits for its end.
+const waitIsLong = { longMs: 30_000, veryLongMs: 300_000 };
+const holdIsLong = { longMs: 300_000, veryLongMs: 3_600_000 };
+const neverLong = { longMs: Infinity, veryLongMs: Infinity };
+
 export class Age {
   element = element('span', { class: 'age' });
   #since = 0;
+  #bounds = neverLong;
 
   show(sinceUnixMs) {
     this.#since = sinceUnixMs;
   }
 
+  showWait(sinceUnixMs) {
+    this.#bounds = waitIsLong;
+    this.show(sinceUnixMs);
+  }
+
+  showHold(sinceUnixMs, somebodyWaits) {
+    this.#bounds = somebodyWaits ? holdIsLong : neverLong;
+    this.show(sinceUnixMs);
+  }
+
   tick(now) {
-    setText(this.element, formatDuration(now - this.#since));
+    const age = now - this.#since;
+    setText(this.element, formatDuration(age));
+    this.element.classList.toggle('long', age > this.#bounds.longMs);
+    this.element.classList.toggle('very-long', age > this.#bounds.veryLongMs);
   }
 }
 
-// Who holds, and the lease.
+// Who holds, for how long by now, and the lease.
 export class HoldLine {
-  #holder = nameElement('span', '', { class: 'holder' });
+  #who = new Who();
+  #age = new Age();
   #lease = new LeaseMeter(100);
-  element = element('div', { class: 'hold' }, this.#holder, this.#lease.element);
+  element = element(
+    'div',
+    { class: 'hold' },
+    this.#who.element,
+    this.#age.element,
+    this.#lease.element,
+  );
 
-  show(hold) {
-    setName(this.#holder, hold.holder);
+  show(hold, repliedAt, somebodyWaits) {
+    this.#who.show(hold);
+    this.#age.showHold(repliedAt - hold.held_ms, somebodyWaits);
     this.#lease.show(hold);
   }
 
   tick(now) {
+    this.#age.tick(now);
     this.#lease.tick(now);
   }
 }
 
 // Who waits, and since when.
 export class WaitLine {
-  #holder = nameElement('span', '', { class: 'holder' });
+  #who = new Who();
   #age = new Age();
-  element = element('li', { class: 'waiter' }, this.#holder, ' ', this.#age.element);
+  element = element('li', { class: 'waiter' }, this.#who.element, ' ', this.#age.element);
 
   show(waiter, repliedAt) {
-    setName(this.#holder, waiter.holder);
-    this.#age.show(repliedAt - waiter.waited_ms);
+    this.#who.show(waiter);
+    this.#age.showWait(repliedAt - waiter.waited_ms);
   }
 
   tick(now) {

@@ -1,6 +1,7 @@
-// One key in the table: its name, who holds it and for how much longer, and who waits.
+// One key in the table: its name, who holds it, since when and for how much longer, and who waits.
+// A search for somebody's keys shows what is theirs, and how many others there are.
 import { arrange, element, nameElement, setHidden, setText } from './dom.js';
-import { formatCount } from './format.js';
+import { formatCount, plural } from './format.js';
 import { Age, fitLines, HoldLine, repliedAt, WaitLine } from './lease.js';
 import { keyAddress } from './route.js';
 
@@ -59,10 +60,11 @@ export class LockRow {
   #showHolds(lock, replied) {
     const shown = lock.holds.slice(0, holdsShown);
     fitLines(this.#holds, shown.length, () => new HoldLine());
-    shown.forEach((hold, i) => this.#holds[i].show(hold));
+    shown.forEach((hold, i) => this.#holds[i].show(hold, replied, lock.waiters > 0));
     const parts = this.#holds.map((line) => line.element);
-    if (lock.holders > shown.length) parts.push(this.#moreHolds);
-    setText(this.#moreHolds, `and ${formatCount(lock.holders - shown.length)} more`);
+    const hidden = lock.holders - shown.length;
+    if (hidden > 0) parts.push(this.#moreHolds);
+    setText(this.#moreHolds, `${shown.length > 0 ? 'and ' : ''}${plural(hidden, 'other')}`);
     if (lock.idle_ms !== undefined) {
       this.#idleAge.show(replied - lock.idle_ms);
       parts.push(this.#idle);

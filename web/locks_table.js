@@ -4,15 +4,22 @@ import { arrange, byId, element, setHidden, setText } from './dom.js';
 import { formatCount, plural } from './format.js';
 import { LockRow } from './lock_row.js';
 import { Poll } from './poll.js';
+import { noSearch, searchParameters } from './route.js';
 
 const pageSize = 50;
+const searchWords = {
+  contains: ' under names that contain ',
+  prefix: ' under names that begin with ',
+  holder: ' by ',
+  client_id: ' by the client with the id ',
+};
 const callsPerPage = 4; // a page of a narrow search may come in several short answers
 
 export class LocksTable {
   #api;
   #clock;
   #rows = new Map(); // identity -> LockRow
-  #prefix = '';
+  #search = noSearch;
   #cursors = ['']; // where this page and those before it begin
   #next = null;
   #poll = new Poll((signal) => this.#refresh(signal), { everyMs: 1000, soonestMs: 250 });
@@ -32,8 +39,8 @@ export class LocksTable {
     this.#body.addEventListener('keydown', (event) => moveFocus(event));
   }
 
-  start(prefix) {
-    this.#prefix = prefix;
+  start(search) {
+    this.#search = search;
     this.#turn(['']);
   }
 
@@ -60,8 +67,11 @@ export class LocksTable {
       const page = await this.#fetchPage(signal);
       if (!signal.aborted) this.#show(page);
     } catch (error) {
-      // A cursor of a server that was restarted means nothing to its successor.
-      if (error.status === 400 && this.#cursors.length > 1) this.#cursors = [''];
+      if (error.status !== 400 || signal.aborted) return;
+      // A cursor of a server that was restarted means nothing to its successor; and what cannot be
+      // the number of a connection finds nothing.
+      if (this.#cursors.length > 1) this.#cursors = [''];
+      else this.#show({ locks: [], next: null });
     }
   }
 
@@ -71,7 +81,7 @@ export class LocksTable {
       const part = await this.#api.get(
         'v1/locks',
         {
-          prefix: this.#prefix,
+          ...searchParameters(this.#search),
           limit: pageSize - page.locks.length,
           after: page.next,
           order: this.#order.value,
@@ -108,7 +118,7 @@ export class LocksTable {
   #showEnds(count, next) {
     this.#next = next;
     const page = this.#cursors.length;
-    const searching = this.#prefix !== '';
+    const searching = this.#search.text !== '';
     setHidden(byId('locks-pages'), page === 1 && next === null);
     byId('locks-previous').disabled = page === 1;
     byId('locks-next').disabled = next === null;
@@ -124,7 +134,7 @@ export class LocksTable {
     none.replaceChildren(
       'Nothing is held or waited for',
       ...(searching
-        ? [' under names that begin with ', element('bdi', { class: 'key' }, this.#prefix)]
+        ? [searchWords[this.#search.by], element('bdi', { class: 'key' }, this.#search.text)]
         : []),
       '.',
     );

@@ -6,7 +6,7 @@ import { Sparkline } from './sparkline.js';
 
 const rateWindowMs = 5000;
 const journals = {
-  none: 'no journal',
+  none: 'no journal: a restart forgets everything',
   accepting: 'journal in order',
   full: 'journal full',
   following: 'follows the leader',

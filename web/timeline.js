@@ -1,6 +1,6 @@
-// Who held one key in the last minutes, as far as the stream has told: a lane for each permit, a
-// bar for each hold, with a mark at its end when it was not released but expired or was lost with
-// its connection.
+// Who held one key in the last minutes, as far as events tell: a lane for each permit, a
+// bar for each hold, with a mark at its end when it was not released but expired, was revoked or
+// was lost with its connection.
 import { element, svg } from './dom.js';
 import { formatDuration, visibleName } from './format.js';
 
@@ -53,7 +53,7 @@ export class Timeline {
 function collectSpans(events, holds, now) {
   const spans = new Map(); // token -> span; a hold is told of by its end, and by the listing
   for (const event of events) {
-    if (event.held_ms === undefined) continue;
+    if (event.held_ms === undefined || event.type === 'slow_hold') continue;
     spans.set(event.token, {
       holder: event.holder,
       token: event.token,
@@ -102,7 +102,7 @@ function drawBar(span, x, y) {
     ),
     svg('rect', { x: left, y, width: Math.max(width - 1, 1), height: laneHeight, rx: 2 }),
   );
-  if (span.end === 'expired' || span.end === 'disconnected') {
+  if (span.end !== null && span.end !== 'released') {
     bar.append(
       svg('rect', {
         class: 'cut',

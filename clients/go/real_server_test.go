@@ -78,7 +78,7 @@ func startServer(t *testing.T, args ...string) *realServer {
 	return s
 }
 
-var listening = regexp.MustCompile(`listening .*port="(\d+)"`)
+var listening = regexp.MustCompile(`listening .*port=(\d+)`)
 
 func (s *realServer) start(port string) error {
 	log, err := os.Create(filepath.Join(s.dir, "log"))

@@ -58,6 +58,12 @@ class Batch {
   Answer renew(const HoldId& hold, std::optional<Duration> ttl = {});
   Outcome release(const HoldId& hold);
 
+  // For an admin: as Engine's. With very many holders it lets others in between; whoever is granted
+  // the key meanwhile keeps it.
+  RevokeResult revoke(const RevokeRequest& request);
+  Outcome resize(std::string_view key, std::uint32_t limit, std::string_view reason,
+                 std::string_view by);
+
   // Takes back a grant that nobody was told of, because its client left while it was on its way,
   // and passes it on as if its session had ended. Not if its lease was moved since: a client that
   // lost its connection and asked again under the same name got the same grant, with the lease
@@ -105,8 +111,8 @@ class Batch {
  private:
   template <typename Look>
   bool any_shard(const Session& session, Look look);
-  template <typename Operation>
-  Answer take(std::string_view key, const Holder& holder, Operation operation);
+  template <typename Request, typename Operation>
+  Answer take(const Request& request, Operation operation);
 
   detail::EngineCore& core_;
   detail::Turn turn_;

@@ -41,6 +41,14 @@
 
 namespace lockd {
 
+// What the sweeper did at one time when there was something to do.
+struct Sweep {
+  std::uint32_t shards = 0;          // in which leases or waits had fallen due
+  std::uint64_t waits_ended = 0;     // granted what became free, or timed out
+  std::uint64_t keys_forgotten = 0;  // that were idle
+  Duration took{};
+};
+
 struct EngineOptions {
   std::uint32_t shards = 64;  // a power of two, 1 to 64
   std::uint64_t keys_max = 1'000'000;
@@ -53,6 +61,14 @@ struct EngineOptions {
   Duration idle_max = std::chrono::seconds(60);  // a key that nobody uses is forgotten after this
   Duration gc_interval = std::chrono::seconds(5);     // how often that is looked after
   Duration sweep_interval = std::chrono::seconds(1);  // the longest sleep between deadlines
+  // How often it is looked for what lasts longest: see ages(). Zero is never.
+  Duration age_interval{};
+  // A wait, and a hold, that is so old is slow, and recorded once: zero is never. It is noticed
+  // when ages are looked at.
+  Duration slow_wait{};
+  Duration slow_hold{};
+  // How many bytes of what happened are kept, for history(); 0 is none. Little is rounded up.
+  std::size_t history_size = 0;
 
   Clock* clock = nullptr;        // null: the system's; else it outlives the engine
   Journal* journal = nullptr;    // null: nothing is kept; else it outlives the engine
@@ -60,6 +76,8 @@ struct EngineOptions {
   // Called when more has become durable, or the journal's state has changed, from the journal's
   // thread with no lock held: a loop that holds answers back looks again. Must not block.
   std::function<void()> on_durable{};
+  // Called by the sweeper, or by sweep(), with no lock held. Must not block.
+  std::function<void(const Sweep&)> on_sweep{};
   bool sweeper = true;          // false: nobody but sweep() ends what falls due unasked
   std::uint64_t hash_seed = 0;  // 0: a random one
 };
@@ -94,6 +112,16 @@ struct HoldStatus {
   Duration held{};
   Duration ttl{};  // the lease as asked for
   Duration remaining{};
+};
+
+// What revoke() returns: ok and what has ended; stale, held by others under other fences; expired,
+// nobody holds it.
+struct RevokeResult {
+  Outcome outcome = Outcome::ok;
+  std::vector<HoldStatus> holds{};  // as they were; at most kEntriesMax are listed
+  std::uint64_t count = 0;          // how many that were in all
+
+  explicit operator bool() const { return outcome == Outcome::ok; }
 };
 
 struct WaiterStatus {
@@ -135,6 +163,37 @@ struct ListPlace {
   friend bool operator==(const ListPlace&, const ListPlace&) = default;
 };
 
+// Which of what happened: all that is given must match.
+struct HistoryQuery {
+  std::string key{};     // empty: any, as of the texts below
+  std::string holder{};  // a name, or "tcp:<session>"
+  std::string client{};  // the name that it gave itself
+  SessionId session = 0;
+  std::optional<KeyEvent::Type> type{};
+  Time since{};
+  std::vector<std::string> prefixes{};  // the key begins with one of these; none: any key
+  std::size_t events_max = 100;
+
+  friend bool operator==(const HistoryQuery&, const HistoryQuery&) = default;
+};
+
+// What lasts longest: see Engine::ages(). A key that is empty: there is none.
+struct Ages {
+  struct Of {
+    Kind kind = Kind::lock;
+    std::string key{};
+    Duration age{};
+  };
+  struct Queue {
+    Kind kind = Kind::lock;
+    std::string key{};
+    std::uint32_t waiters = 0;
+  };
+  Of oldest_wait{};
+  Of oldest_hold{};
+  Queue longest_queue{};
+};
+
 namespace detail {
 class EngineCore;
 }
@@ -164,6 +223,15 @@ class Engine {
 
   Outcome release(const HoldId& hold);
 
+  // For an admin: ends a hold, or all of a key, against the holder's will. Its name and the reason
+  // are for observers.
+  RevokeResult revoke(const RevokeRequest& request);
+  // For an admin: sets the limit of a semaphore that is held, until it is idle. A larger one grants
+  // to those who wait; a smaller one takes nothing away. Meanwhile a request may name it, or the
+  // limit that the first acquirer named. expired: nobody holds it.
+  Outcome resize(std::string_view key, std::uint32_t limit, std::string_view reason,
+                 std::string_view by);
+
   FenceResult fence(std::string_view key);
 
   // The key as it is, with at most `entries_max` of its holds and of its waiters, and never more
@@ -185,8 +253,22 @@ class Engine {
                      const std::function<void(const KeyStatus&)>& visit,
                      std::size_t entries_max = 16) const;
 
+  // How much a session holds and waits for, shard by shard. It takes every shard's lock once, for
+  // the time of a look-up. Nothing for a session that is not there.
+  Owned owned(SessionId session) const;
+
   // What was done and what there is, summed over the shards one by one.
   Stats stats() const;
+
+  // Calls `visit` for the latest of what happened and is still kept, the latest first, if it
+  // matches. No lock is held during the calls, and none for longer than it takes to copy 64 KiB.
+  // What was visited rests on the returned position.
+  Position history(const HistoryQuery& query,
+                   const std::function<void(const KeyEvent&)>& visit) const;
+
+  // The oldest wait and hold and the longest queue, as the sweeper last found them: it looks at
+  // all that there is once in age_interval, at 65,536 keys and waiters or an eighth of them then.
+  Ages ages() const;
 
   // Looks at everything that is kept, shard by shard: the name of an invariant that is broken and
   // what breaks it, or an empty string. For tests: it takes as long as there is much.

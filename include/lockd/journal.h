@@ -20,12 +20,15 @@ enum class EndCause : std::uint8_t {
   released,      // by its holder
   expired,       // the lease ran out
   disconnected,  // its session ended
+  revoked,       // an admin ended it
 };
 
-// One thing that happened to one hold. The views are valid only during the call that passes it.
+// One thing that happened to one hold, or to a key. The views are valid only during the call that
+// passes it.
 struct Event {
   enum class Type : std::uint8_t {
     granted,      // a hold began: every field but `cause`
+    resized,      // a semaphore that is held has another limit, until it is idle: key, limit
     renewed,      // its lease was moved: kind, key, fence, ttl, expires_at
     ended,        // it ended: kind, key, fence, cause
     fence_floor,  // every fence up to and including `fence` may have been granted
@@ -35,8 +38,10 @@ struct Event {
   Kind kind = Kind::lock;
   EndCause cause = EndCause::released;
   std::uint32_t limit = 1;
+  std::uint32_t first_limit = 0;  // of a semaphore that was resized: its first acquirer's; else 0
   std::string_view key{};
   Holder holder = Holder::of_secret(0);
+  ClientView client{};  // who the holder's client says it is
   Fence fence = 0;
   Duration ttl{};
   Time expires_at{};

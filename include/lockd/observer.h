@@ -4,6 +4,9 @@
 // they tell of queues as well as of holds, who it was and how long it took, and leave out what is
 // frequent and dull: renewals, and a name that asks again and gets its own grant back.
 //
+// What is rare is passed to an observer always: `expired`, `revoked`, `refused`, `slow_wait` and
+// `slow_hold`. The rest only while somebody looks.
+//
 // Every wait begins with `queued` and ends with `granted` or `gave_up`; every hold begins with
 // `granted` and ends with `released`, `expired`, `disconnected` or `revoked`. Of one key they come
 // in the order in which they happened.
@@ -50,6 +53,9 @@ struct KeyEvent {
   // Tells the places of a key's queue apart while they last: of `queued` and `gave_up`, and of
   // `granted`, where 0 is a grant without a wait.
   std::uint32_t place = 0;
+  // Of a hold of a session that was taken from it, by `expired` or `revoked`: what its owner knows
+  // it by; 0 if it was never told. For whoever tells the owner; never shown.
+  std::uint64_t secret = 0;
   Time at{};
   std::string reason{};  // why an admin did it
   std::string by{};      // and who that was
@@ -62,9 +68,10 @@ struct KeyEvent {
 
 class Observer {
  public:
-  // Whether anybody looks; nobody does at first, and then nothing is collected. Any thread may say
-  // so. Each shard notices with its next operation: a listing that begins after look(true), and
-  // what occurs from then on, together leave nothing out; what is in the listing may be told again.
+  // Whether anybody looks; nobody does at first, and then only what is rare is collected. Any
+  // thread may say so. Each shard notices with its next operation: a listing that begins after
+  // look(true), and what occurs from then on, together leave nothing out; what is in the listing
+  // may be told again.
   void look(bool on) noexcept { looking_.store(on, std::memory_order_relaxed); }
   bool is_looking() const noexcept { return looking_.load(std::memory_order_relaxed); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,13 +18,16 @@ struct AcquireRequest {
   Duration wait{};  // how long to wait in the queue; zero is a try
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;  // how many may hold a semaphore at once
-  // Shown to people beside the holder's name, and kept with the hold. A session's are its own.
+  // What people are shown beside the holder's name, for as long as it waits and holds: what for,
+  // and where the request came from. A name that asks again keeps what it said first. Of a session
+  // Session::client tells instead.
   std::string_view note{};
-  std::string_view peer{};  // where the request came from
+  std::string_view peer{};
 };
 
 // Two-phase acquisition joins the queue now and waits later, or never. Only sessions may: the
-// place belongs to the session, and goes with it. One per session, kind and key.
+// place belongs to the session, and goes with it. One per session, kind and key. Who it says it is,
+// Session::client tells.
 struct EnqueueRequest {
   std::string_view key;
   Holder holder;
@@ -38,6 +42,17 @@ struct HoldId {
   Holder holder;
   Fence fence;
   Kind kind = Kind::lock;
+};
+
+// Ends a hold against its holder's will, for an admin. Whoever the hold is passed on to gets a
+// larger fence, as ever.
+struct RevokeRequest {
+  std::string_view key;
+  std::optional<Fence> fence{};  // none: all holds that there are when it begins
+  Kind kind = Kind::lock;
+  // Why, and who does it: for people. UTF-8 without control characters, at most 256 bytes each.
+  std::string_view reason{};
+  std::string_view by{};
 };
 
 // Who stands in the way of a request that was refused, and how many are in the queue.
@@ -57,6 +72,13 @@ struct Conflict {
 struct FenceStatus {
   bool held = false;
   Fence fence = 0;
+};
+
+// What a session has.
+struct Owned {
+  std::uint64_t holds = 0;
+  std::uint64_t places = 0;  // in queues
+  Position position = 0;     // what that rests on
 };
 
 class Listener;

@@ -19,6 +19,7 @@ struct Stats {
   std::uint64_t releases = 0;     // holds ended by their holders
   std::uint64_t expiries = 0;     // by their leases
   std::uint64_t disconnects = 0;  // with their sessions, or before anybody was told
+  std::uint64_t revocations = 0;  // by an admin
   std::uint64_t queued = 0;       // requests that joined a queue
   std::uint64_t timeouts = 0;     // places left because the wait ran out
   std::uint64_t cancels = 0;      // places given up: cancelled, with the session, by the closing
@@ -31,6 +32,9 @@ struct Stats {
     std::uint64_t max_holds = 0;  // over all, or of one client
     std::uint64_t limit_mismatch = 0;
   } refusals{};
+
+  // Occurrences that the history lacks: too many of their kind in one second.
+  std::uint64_t history_dropped = 0;
 
   // Now.
   std::uint64_t locks_held = 0;

@@ -74,7 +74,7 @@ enum class Outcome : std::uint8_t {
   cancelled,         // the wait was given up
   closed,            // the engine is closed: nothing new is granted
   not_holder,        // held, by someone else
-  stale,             // held, under a larger fence
+  stale,             // held, under a larger fence; to an admin, under another
   expired,           // not held: the lease ran out, or it was released
   max_keys,          // the engine has as many keys as it may
   max_waiters,       // the key has as many waiters as it may
@@ -91,6 +91,9 @@ enum class Outcome : std::uint8_t {
   invalid_ttl,       // zero or negative
   invalid_wait,      // negative
   invalid_limit,     // zero, more than 2,147,483,647, or not 1 for a lock
+  invalid_note,      // longer than 256 bytes, not UTF-8, or with a control character; or the peer,
+                     // of more than 64, or what the session's client says of itself, or an admin's
+                     // reason or name
 };
 
 // A short phrase for people: "held by someone else", "the wait timed out".
@@ -112,12 +115,30 @@ struct ClientIdentity {
 };
 using ClientRef = std::shared_ptr<const ClientIdentity>;
 
+// The same, of texts that somebody else owns.
+struct ClientView {
+  std::string_view name{};
+  std::string_view peer{};
+  std::string_view note{};
+
+  ClientView() = default;
+  ClientView(std::string_view name, std::string_view peer, std::string_view note)
+      : name(name), peer(peer), note(note) {}
+  ClientView(const ClientIdentity& c) : name(c.name), peer(c.peer), note(c.note) {}  // NOLINT
+
+  bool empty() const { return name.empty() && peer.empty() && note.empty(); }
+
+  friend bool operator==(const ClientView&, const ClientView&) = default;
+};
+
 // One session as its owner keeps it: its name, and which shards know of it. Used by one thread at a
 // time. The engine writes `shards`; Batch::end_session reads it to visit only those.
 struct Session {
   SessionId id = 0;
   std::uint64_t shards = 0;
-  ClientRef client{};  // of what it asks for from now on; null: it has not said
+  // Of what it asks for from now on; null: it has not said. Its name, note and peer are UTF-8
+  // without control characters and within their limits; what is longer is refused.
+  ClientRef client{};
 };
 
 // Who holds or wants to hold. Either a name, or the secret of one session. A name that already

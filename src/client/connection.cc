@@ -46,6 +46,26 @@ auto read_grant(Lease asked) {
   };
 }
 
+// Waits for what `take` takes, and pings a server that says nothing for long.
+template <class Push, class Ping>
+Result<Push> next_push(LineConnection* connection, Duration wait, const std::stop_token& stop,
+                       std::optional<Push> (LineConnection::*take)(), const Ping& ping) {
+  if (connection == nullptr) return Status{Outcome::disconnected};
+  const auto deadline = later(BootClock::now(), std::max(wait, Duration(0)));
+  for (;;) {
+    std::optional<Push> push;
+    const auto quiet_until =
+        std::min(deadline, later(connection->heard_at(), Connection::kPingInterval));
+    Status status = advance_until(*connection, quiet_until, stop, [&] {
+      push = (connection->*take)();
+      return push.has_value();
+    });
+    if (push) return std::move(*push);
+    if (status.outcome != Outcome::timeout || quiet_until == deadline) return status;
+    if (Status alive = ping(); !alive) return alive;
+  }
+}
+
 }  // namespace
 
 BootClock::time_point LineGrant::certain_until() const noexcept { return later(sent_at, lease); }
@@ -121,21 +141,24 @@ Result<std::uint64_t> Connection::publish(std::string_view channel, std::string_
               [](const Reply& reply) { return count_of(reply.line); });
 }
 
+Result<ApiAnswer> Connection::api(const ApiCall& asked, std::stop_token stop) {
+  return call(
+      connection_of(impl_), api_lines(asked), std::move(stop),
+      [](const Reply& reply) { return api_answer_of(reply.line); }, asked.wait);
+}
+
 Result<Signal> Connection::next_signal(Duration wait, std::stop_token stop) {
+  return next_push(connection_of(impl_), wait, stop, &LineConnection::take_signal,
+                   [&] { return ping(stop); });
+}
+
+Result<std::string> Connection::next_event(Duration wait, std::stop_token stop) {
   LineConnection* const connection = connection_of(impl_);
-  if (connection == nullptr) return Status{Outcome::disconnected};
-  const auto deadline = later(BootClock::now(), std::max(wait, Duration(0)));
-  for (;;) {
-    std::optional<Signal> signal;
-    const auto quiet_until = std::min(deadline, later(connection->heard_at(), kPingInterval));
-    Status status = advance_until(*connection, quiet_until, stop, [&] {
-      signal = connection->take_signal();
-      return signal.has_value();
-    });
-    if (signal) return std::move(*signal);
-    if (status.outcome != Outcome::timeout || quiet_until == deadline) return status;
-    if (Status alive = ping(stop); !alive) return alive;
+  // What has come is taken before more is read, so that no more is kept than comes at once.
+  if (connection != nullptr) {
+    if (auto event = connection->take_event()) return std::move(*event);
   }
+  return next_push(connection, wait, stop, &LineConnection::take_event, [&] { return ping(stop); });
 }
 
 std::uint64_t Connection::signals_dropped() const noexcept {

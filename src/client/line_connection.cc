@@ -57,8 +57,10 @@ std::size_t LineConnection::line_size_max() const {
 void LineConnection::take_line(std::string_view line) {
   if (line.size() > line_size_max()) {
     end({Outcome::garbled, "a line of " + std::to_string(line.size()) + " bytes"});
-  } else if (is_push(line)) {
-    keep(signal_of(line));
+  } else if (is_signal(line)) {
+    signals_.put(signal_of(line));
+  } else if (is_event(line)) {
+    events_.put(event_of(line));
   } else if (state_ == State::handshake) {
     take_handshake(line);
   } else if (!awaited_.empty()) {
@@ -101,25 +103,6 @@ std::optional<std::string> LineConnection::take_reply() {
   std::string reply = std::move(replies_.front());
   replies_.pop_front();
   return reply;
-}
-
-void LineConnection::keep(Signal signal) {
-  const auto size = [](const Signal& one) { return one.channel.size() + one.payload.size(); };
-  signal_bytes_ += size(signal);
-  signals_.push_back(std::move(signal));
-  while (signals_.size() > Connection::kSignalsMax || signal_bytes_ > Connection::kSignalBytesMax) {
-    signal_bytes_ -= size(signals_.front());
-    signals_.pop_front();
-    ++signals_dropped_;
-  }
-}
-
-std::optional<Signal> LineConnection::take_signal() {
-  if (signals_.empty()) return {};
-  Signal signal = std::move(signals_.front());
-  signals_.pop_front();
-  signal_bytes_ -= signal.channel.size() + signal.payload.size();
-  return signal;
 }
 
 }  // namespace lockd::client

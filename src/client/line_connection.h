@@ -25,6 +25,40 @@
 
 namespace lockd::client {
 
+// What the server has pushed and nobody has taken: the latest, up to a bound.
+template <typename Push>
+class Inbox {
+ public:
+  Inbox(std::size_t count_max, std::size_t bytes_max)
+      : count_max_(count_max), bytes_max_(bytes_max) {}
+
+  void put(Push push) {
+    bytes_ += size_of(push);
+    pushes_.push_back(std::move(push));
+    for (; pushes_.size() > count_max_ || bytes_ > bytes_max_; ++dropped_) take();
+  }
+  std::optional<Push> take() {
+    if (pushes_.empty()) return {};
+    std::optional<Push> push(std::move(pushes_.front()));
+    pushes_.pop_front();
+    bytes_ -= size_of(*push);
+    return push;
+  }
+  std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  static std::size_t size_of(const std::string& event) { return event.size(); }
+  static std::size_t size_of(const Signal& signal) {
+    return signal.channel.size() + signal.payload.size();
+  }
+
+  const std::size_t count_max_;
+  const std::size_t bytes_max_;
+  std::deque<Push> pushes_;
+  std::size_t bytes_ = 0;
+  std::uint64_t dropped_ = 0;
+};
+
 class LineConnection {
  public:
   using Time = BootClock::time_point;
@@ -52,8 +86,9 @@ class LineConnection {
   // When the server last said anything; before that, when this began.
   Time heard_at() const { return heard_at_; }
 
-  std::optional<Signal> take_signal();
-  std::uint64_t signals_dropped() const { return signals_dropped_; }
+  std::optional<Signal> take_signal() { return signals_.take(); }
+  std::uint64_t signals_dropped() const { return signals_.dropped(); }
+  std::optional<std::string> take_event() { return events_.take(); }
 
   void give_up_unacknowledged_after(Duration patience) {
     socket_.give_up_unacknowledged_after(patience);
@@ -64,8 +99,9 @@ class LineConnection {
   const std::shared_ptr<const Endpoint>& endpoint() const { return endpoint_; }
   const SocketAddresses& addresses() const { return addresses_; }
 
-  // The longest line that is neither statistics nor wrong: a push of 65,536 bytes, and some more.
-  static constexpr std::size_t kLineSizeMax = 66 * 1024;
+  // The longest line that is neither statistics nor wrong: an answer of the API of 1 MiB, and some
+  // more.
+  static constexpr std::size_t kLineSizeMax = 1025 * 1024;
 
  private:
   enum class State : unsigned char { connecting, handshake, ready };
@@ -76,7 +112,6 @@ class LineConnection {
   void take_line(std::string_view line);
   void take_handshake(std::string_view reply);
   void end(Status verdict);
-  void keep(Signal signal);
   std::size_t line_size_max() const;
 
   const std::shared_ptr<const Endpoint> endpoint_;
@@ -88,9 +123,8 @@ class LineConnection {
   std::size_t searched_ = 0;  // of the socket's input: there is no LF up to here
   std::deque<ReplySize> awaited_;
   std::deque<std::string> replies_;
-  std::deque<Signal> signals_;
-  std::size_t signal_bytes_ = 0;
-  std::uint64_t signals_dropped_ = 0;
+  Inbox<Signal> signals_{Connection::kSignalsMax, Connection::kSignalBytesMax};
+  Inbox<std::string> events_{SIZE_MAX, Connection::kEventBytesMax};
   std::optional<Status> verdict_;  // what it ended by, when that was something the server said
 };
 

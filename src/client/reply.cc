@@ -10,13 +10,14 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::string_view kPush = "sig ";
+constexpr std::string_view kSignal = "sig ";
+constexpr std::string_view kEvent = "event ";
 constexpr std::size_t kFenceDigits = 16;
 constexpr std::size_t kTokenSizeMax = 240;  // what fits a request's line, its lease behind it
 constexpr std::size_t kShownMax = 80;
 constexpr seconds kSecondsMax{9'223'372'036};
 
-constexpr std::array<std::pair<std::string_view, Outcome>, 15> kWords{{
+constexpr std::array<std::pair<std::string_view, Outcome>, 16> kWords{{
     {"ok", Outcome::ok},
     {"acquired", Outcome::ok},
     {"queued", Outcome::queued},
@@ -30,6 +31,7 @@ constexpr std::array<std::pair<std::string_view, Outcome>, 15> kWords{{
     {"error_limit_mismatch", Outcome::limit_mismatch},
     {"error_storage", Outcome::storage},
     {"error_not_leader", Outcome::not_leader},
+    {"error_denied", Outcome::denied},
     {"error_draining", Outcome::draining},
     {"error_auth", Outcome::unauthorized},
 }};
@@ -118,13 +120,26 @@ Result<std::string> stats_of(std::string_view reply) {
   return std::string(reply);
 }
 
-bool is_push(std::string_view line) noexcept { return line.starts_with(kPush); }
+Result<ApiAnswer> api_answer_of(std::string_view reply) {
+  if (Status status = status_of(reply); !status) return status;
+  std::string_view rest = reply;
+  take_word(rest);
+  const auto status = number_of<unsigned>(take_word(rest));
+  if (!status || *status < 100 || *status > 599 || rest.empty()) return garbled(reply);
+  return ApiAnswer{*status, std::string(rest)};
+}
+
+bool is_signal(std::string_view line) noexcept { return line.starts_with(kSignal); }
+
+bool is_event(std::string_view line) noexcept { return line.starts_with(kEvent); }
 
 Signal signal_of(std::string_view push) {
-  push.remove_prefix(kPush.size());
+  push.remove_prefix(kSignal.size());
   const std::string_view channel = take_word(push);
   return {std::string(channel), std::string(push)};
 }
+
+std::string event_of(std::string_view push) { return std::string(push.substr(kEvent.size())); }
 
 std::string shown(std::string_view text) {
   std::string safe(text.substr(0, kShownMax));

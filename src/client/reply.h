@@ -28,11 +28,15 @@ Result<LineGrant> grant_of(std::string_view reply, Lease asked);
 Result<LineRenewal> renewal_of(std::string_view reply, Lease asked);
 Result<std::uint64_t> count_of(std::string_view reply);
 Result<std::string> stats_of(std::string_view reply);
+Result<ApiAnswer> api_answer_of(std::string_view reply);
 
-// Nothing when the line is not a push but a reply.
-bool is_push(std::string_view line) noexcept;
-// Precondition: is_push(). Up to the first blank it is the channel.
+// Whether the line is no reply but a push: a signal; an event of a stream.
+bool is_signal(std::string_view line) noexcept;
+bool is_event(std::string_view line) noexcept;
+// Precondition: is_signal(). Up to the first blank it is the channel.
 Signal signal_of(std::string_view push);
+// Precondition: is_event().
+std::string event_of(std::string_view push);
 
 // What a stranger has sent, in quotes, cut short and fit for a terminal.
 std::string shown(std::string_view text);

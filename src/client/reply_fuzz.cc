@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   using namespace lockd::client;
   using namespace std::chrono_literals;
   const std::string_view line(reinterpret_cast<const char*>(bytes), size);
-  if (is_push(line)) {
+  if (is_signal(line)) {
     const Signal signal = signal_of(line);
     require(signal.channel.find(' ') == std::string::npos);
     require(signal.channel.size() + signal.payload.size() <= size);
@@ -35,5 +35,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   }
   if (count_of(line)) require(bool(status));
   if (const auto stats = stats_of(line)) require(status && stats->starts_with('{'));
+  if (const auto answer = api_answer_of(line)) {
+    require(status && answer->status >= 100 && answer->status < 600 && !answer->json.empty());
+  }
+  if (is_event(line)) require(event_of(line).size() < size);
   return 0;
 }

@@ -29,6 +29,7 @@ TEST(Reply, WordsHaveOutcomes) {
       {"error_limit_mismatch", Outcome::limit_mismatch},
       {"error_storage", Outcome::storage},
       {"error_not_leader 10.0.0.1:6388", Outcome::not_leader},
+      {"error_denied", Outcome::denied},
       {"error_draining", Outcome::draining},
       {"error_auth", Outcome::unauthorized},
       {"error_of_a_later_version", Outcome::refused},
@@ -111,11 +112,27 @@ TEST(Reply, CountsAndStatistics) {
 }
 
 TEST(Reply, APushIsNoReply) {
-  EXPECT_TRUE(is_push("sig orders.42 ready"));
-  EXPECT_FALSE(is_push("sigh"));
+  EXPECT_TRUE(is_signal("sig orders.42 ready"));
+  EXPECT_FALSE(is_signal("sigh"));
   const Signal signal = signal_of("sig orders.42 ready,  with blanks ");
   EXPECT_EQ(signal.channel, "orders.42");
   EXPECT_EQ(signal.payload, "ready,  with blanks ");
+  EXPECT_TRUE(is_event("event {\"event\":\"granted\"}"));
+  EXPECT_FALSE(is_event("events"));
+  EXPECT_EQ(event_of("event {\"key\":\"a b\"}"), "{\"key\":\"a b\"}");
+}
+
+TEST(Reply, AnAnswerOfTheApiHasAStatusAndJson) {
+  const auto answer = api_answer_of("ok 409 {\"error\":\"held\", \"holder\":\"a b\"}");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 409u);
+  EXPECT_EQ(answer->json, "{\"error\":\"held\", \"holder\":\"a b\"}");
+  EXPECT_EQ(api_answer_of("error").outcome, Outcome::refused);
+  EXPECT_EQ(api_answer_of("error_auth").outcome, Outcome::unauthorized);
+  for (const char* reply :
+       {"ok", "ok 200", "ok 200 ", "ok {}", "ok 99 {}", "ok 600 {}", "200 {}"}) {
+    EXPECT_EQ(api_answer_of(reply).outcome, Outcome::garbled) << reply;
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kLineSizeMax = 256;
 constexpr std::size_t kSecretSizeMax = 65'536;
+constexpr std::size_t kApiJsonSizeMax = 65'536;
 constexpr seconds kSecondsMax{9'223'372'036};
 constexpr const char* kBlanks = " \t";
 
@@ -138,6 +139,17 @@ Result<std::string> publish_lines(std::string_view channel, std::string_view pay
                    std::to_string(kSignalSizeMax) + " bytes together with its channel");
   }
   return lines("signal", channel, payload);
+}
+
+Result<std::string> api_lines(const ApiCall& call) {
+  const std::string target = std::string(call.method) + ' ' + std::string(call.path);
+  if (!is_name(target)) {
+    return invalid("a method and a path are at most 256 bytes without control characters");
+  }
+  if (call.json.size() <= kApiJsonSizeMax && call.json.find('\n') == std::string_view::npos) {
+    return lines("api", target, call.json);
+  }
+  return invalid("the JSON of a call must be one line of at most 65536 bytes");
 }
 
 Result<std::string> auth_lines(std::string_view secret) {

@@ -20,6 +20,7 @@ Result<std::string> await_lines(const LineAwait& request);
 Result<std::string> listen_lines(std::string_view pattern, std::string_view group);
 Result<std::string> unlisten_lines(std::string_view pattern, std::string_view group);
 Result<std::string> publish_lines(std::string_view channel, std::string_view payload);
+Result<std::string> api_lines(const ApiCall& call);
 Result<std::string> auth_lines(std::string_view secret);
 
 inline constexpr std::string_view kStatsLines = "stats\n\n\n";

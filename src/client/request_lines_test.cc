@@ -56,6 +56,16 @@ TEST(RequestLines, AcquireNamesAll) {
   EXPECT_EQ(leased->ttl, 5s);
 }
 
+TEST(RequestLines, ACallOfTheApiIsAMethodAPathAndJson) {
+  const Understood call(
+      api_lines({.method = "POST", .path = "/v1/acquire", .json = R"({"key":"a b"})"}));
+  EXPECT_EQ(call->command, Command::api);
+  EXPECT_EQ(call->key, "POST /v1/acquire");
+  EXPECT_EQ(call->text, R"({"key":"a b"})");
+  const Understood bare(api_lines({.method = "GET", .path = "/v1/locks"}));
+  EXPECT_EQ(bare->text, "");
+}
+
 TEST(RequestLines, TheLongestThereIsFits) {
   const std::string key(256, 'k');
   const seconds longest{9'223'372'036};
@@ -138,6 +148,10 @@ TEST(RequestLines, WhatNoServerTakesIsNotSent) {
       publish_lines("a", " "),
       publish_lines("a", "two\nlines"),
       publish_lines("a", std::string(70'000, 'p')),
+      api_lines({.method = "GET", .path = "/v1/two\nlines"}),
+      api_lines({.method = "GET", .path = long_key}),
+      api_lines({.method = "POST", .path = "/v1/acquire", .json = "{\n}"}),
+      api_lines({.method = "POST", .path = "/v1/acquire", .json = std::string(65'537, ' ')}),
       auth_lines("two\nlines"),
       auth_lines(std::string(65'537, 's')),
   };

@@ -24,6 +24,30 @@ Hold* HoldIndex::find(const Semaphore* semaphore, std::string_view name) const {
   return found == by_name_.end() ? nullptr : *found;
 }
 
+void PlaceIndex::insert(Waiter* waiter) {
+  if (waiter->holder.is_secret()) return;
+  places_[name_of(waiter)].push_back(waiter);
+}
+
+void PlaceIndex::remove(Waiter* waiter) {
+  if (!waiter->namesakes.linked()) return;
+  const auto found = places_.find(name_of(waiter));
+  Places left = std::move(found->second);
+  const bool was_first = left.front() == waiter;
+  left.remove(waiter);
+  if (!was_first) {
+    found->second = std::move(left);
+    return;
+  }
+  places_.erase(found);  // the name it goes by is the waiter's own, which goes
+  if (!left.empty()) places_.emplace(name_of(left.front()), std::move(left));
+}
+
+Waiter* PlaceIndex::find(const Semaphore* semaphore, std::string_view name) const {
+  const auto found = places_.find({semaphore, name});
+  return found == places_.end() ? nullptr : found->second.front();
+}
+
 EnqueuedIndex::~EnqueuedIndex() {
   for (Enqueued* enqueued : all_) delete enqueued;
 }

@@ -16,11 +16,26 @@
 
 namespace lockd {
 
+// A name that holds or waits for a key. Clients choose it, so its hash is keyed.
+struct NameAtKey {
+  const Semaphore* semaphore;
+  std::string_view name;
+  bool operator==(const NameAtKey&) const = default;
+
+  struct Hash {
+    using is_avalanching = void;
+    std::size_t operator()(const NameAtKey& n) const {
+      return hash_bytes(n.name, key.at(n.semaphore));
+    }
+
+    HashKey key;
+  };
+};
+
 // Finds one of a semaphore's many holds, by fence or by name. Locks do not need it: they have one.
 class HoldIndex {
  public:
-  // Clients choose the names.
-  explicit HoldIndex(const HashKey& hash_key) : by_name_(0, Hash{hash_key}) {}
+  explicit HoldIndex(const HashKey& hash_key) : by_name_(0, Hash{{hash_key}}) {}
 
   // The hold's fence and holder must not change while it is here.
   void insert(Hold* hold);
@@ -33,18 +48,11 @@ class HoldIndex {
   Hold* find(const Semaphore* semaphore, std::string_view name) const;
 
  private:
-  struct Name {
-    const Semaphore* semaphore;
-    std::string_view name;
-    bool operator==(const Name&) const = default;
-  };
-  struct Hash {
-    using is_avalanching = void;
+  using Name = NameAtKey;
+  struct Hash : NameAtKey::Hash {
     using is_transparent = void;
-    std::size_t operator()(const Name& n) const { return hash_bytes(n.name, key.at(n.semaphore)); }
+    using NameAtKey::Hash::operator();
     std::size_t operator()(const Hold* h) const { return (*this)(name_of(h)); }
-
-    HashKey key;
   };
   struct Equal {
     using is_transparent = void;
@@ -56,6 +64,28 @@ class HoldIndex {
 
   boost::unordered_flat_map<std::pair<const Semaphore*, Fence>, Hold*> by_fence_;
   boost::unordered_flat_set<Hold*, Hash, Equal> by_name_;
+};
+
+// Finds the places that one name has in one queue. Those of sessions are not here: each is the only
+// one of its secret.
+class PlaceIndex {
+ public:
+  explicit PlaceIndex(const HashKey& hash_key) : places_(0, NameAtKey::Hash{hash_key}) {}
+
+  // The waiter's holder must not change while it is here.
+  void insert(Waiter* waiter);
+  // Does nothing if it is not here.
+  void remove(Waiter* waiter);
+  // The first of them, or null.
+  Waiter* find(const Semaphore* semaphore, std::string_view name) const;
+  std::size_t names() const { return places_.size(); }
+
+ private:
+  using Places = List<Waiter, &Waiter::namesakes>;
+
+  static NameAtKey name_of(const Waiter* w) { return {w->semaphore, w->holder.view().name()}; }
+
+  boost::unordered_flat_map<NameAtKey, Places, NameAtKey::Hash> places_;  // by the first's name
 };
 
 // Gives each waiter a small number by which it can be found as long as it waits.
@@ -87,6 +117,8 @@ class WaiterSlots {
   Waiter* find(std::uint32_t slot) const { return slot < slots_.size() ? slots_[slot] : nullptr; }
 
   std::size_t size() const { return slots_.size() - free_.size(); }
+  // Every slot is below this.
+  std::size_t slots() const { return slots_.size(); }
 
  private:
   std::vector<Waiter*> slots_;

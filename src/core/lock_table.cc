@@ -16,15 +16,46 @@ constexpr std::size_t kKeysPerStep = 64;
 // And at most, before it walks through all that a key has.
 constexpr std::uint64_t kStepsPerWalkMax = 128 * 1024;
 
+bool is_text(std::string_view text, std::size_t size_max) {
+  return text.size() <= size_max && is_plain_text(text);
+}
+
+// Of a session's client the sizes are looked at alone: it was looked at when it said so.
+Outcome check_client(const ClientView& client) {
+  const bool fits = client.name.size() <= kHolderSizeMax && client.peer.size() <= kPeerSizeMax &&
+                    client.note.size() <= kNoteSizeMax;
+  return fits ? Outcome::ok : Outcome::invalid_note;
+}
+
+// As a journal tells of it.
+bool is_sound(const ClientView& client) {
+  return is_text(client.name, kHolderSizeMax) && is_text(client.peer, kPeerSizeMax) &&
+         is_text(client.note, kNoteSizeMax);
+}
+
+Outcome check_texts(const AcquireRequest& request) {
+  const bool good = is_text(request.note, kNoteSizeMax) && is_text(request.peer, kPeerSizeMax);
+  return good ? Outcome::ok : Outcome::invalid_note;
+}
+Outcome check_texts(const EnqueueRequest&) { return Outcome::ok; }
+
 template <typename Request>  // AcquireRequest or EnqueueRequest
 Outcome check_request(const Request& request) {
   const Holder& holder = request.holder;
+  if (const Session* session = holder.session(); session != nullptr && session->client != nullptr) {
+    if (Outcome bad = check_client(*session->client); bad != Outcome::ok) return bad;
+  }
   if (!holder.is_secret() && !is_name(holder.name())) return Outcome::invalid_holder;
   if (holder.session_id() > kSessionIdMax) return Outcome::invalid_holder;
   if (request.ttl <= Duration::zero()) return Outcome::invalid_ttl;
   const std::uint32_t limit_max = request.kind == Kind::lock ? 1 : kLimitMax;
   if (request.limit < 1 || request.limit > limit_max) return Outcome::invalid_limit;
-  return Outcome::ok;
+  return check_texts(request);
+}
+
+// Hands over what the place knows of its client.
+KnownClient take_client(Waiter& waiter) {
+  return {std::move(waiter.client), std::exchange(waiter.client_from, ClientFrom::nowhere)};
 }
 
 // One timer of a key that is due. Named, not pointed to: what runs out first can end what follows.
@@ -35,15 +66,15 @@ struct Due {
   std::uint32_t slot;
 };
 
-void fill_in(const Semaphore& semaphore, Conflict* conflict) {
-  if (conflict == nullptr || semaphore.holds.empty()) return;
-  const Hold& latest = *semaphore.holds.back();
-  conflict->holder = latest.holder.display_name();
-  conflict->fence = latest.fence;
-  conflict->expires_at = latest.deadline;
-  conflict->limit = semaphore.limit;
-  conflict->holders = semaphore.holders;
-  conflict->waiters = semaphore.waiters;
+// A session says who it is; of a name the request does.
+ClientView view_of(const EnqueueRequest& request) {
+  const Session* const session = request.holder.session();
+  if (session == nullptr || session->client == nullptr) return {};
+  return *session->client;
+}
+ClientView view_of(const AcquireRequest& request) {
+  if (!request.holder.is_secret()) return {{}, request.peer, request.note};
+  return view_of(EnqueueRequest{request.key, request.holder, {}});
 }
 
 }  // namespace
@@ -78,7 +109,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
 
   Semaphore* semaphore = find_at(at, request.kind, request.key);
   if (semaphore != nullptr && !semaphore->idle()) {
-    if (semaphore->limit != request.limit) {
+    if (!matches(*semaphore, request.limit)) {
       fill_in(*semaphore, conflict);
       return {stats_.refused(Outcome::limit_mismatch)};
     }
@@ -92,7 +123,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
         fill_in(*semaphore, conflict);
         return {no};
       }
-      Waiter& waiter = join(*semaphore, request.holder, request.ttl);
+      Waiter& waiter = join(*semaphore, request);
       waiter.listener = listener;
       waiter.id = id;
       arm(waiter, request.wait);
@@ -109,8 +140,8 @@ Outcome LockTable::no_place(const Semaphore& semaphore, const AcquireRequest& re
                             const Listener* listener) {
   if (request.wait == Duration::zero()) return stats_.refused(Outcome::held);
   if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
-  if (queue_is_full(semaphore)) return stats_.refused(Outcome::max_waiters);
-  return admit(request.holder);
+  if (queue_is_full(semaphore)) return refuse(request, &semaphore, Outcome::max_waiters);
+  return admit(request, &semaphore);
 }
 
 LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUnit spare) noexcept {
@@ -123,14 +154,14 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUni
   if (semaphore != nullptr) {
     lapsed = enqueued_.find(session, semaphore);
     if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
-    if (!semaphore->idle() && semaphore->limit != request.limit) {
+    if (!semaphore->idle() && !matches(*semaphore, request.limit)) {
       return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (!semaphore->idle() && !semaphore->has_room()) {
-      if (queue_is_full(*semaphore)) return {stats_.refused(Outcome::max_waiters)};
-      if (Outcome no = admit(request.holder); no != Outcome::ok) return {no};
+      if (queue_is_full(*semaphore)) return {refuse(request, semaphore, Outcome::max_waiters)};
+      if (Outcome no = admit(request, semaphore); no != Outcome::ok) return {no};
       if (lapsed != nullptr) drop(*lapsed);
-      Waiter& waiter = join(*semaphore, request.holder, request.ttl);
+      Waiter& waiter = join(*semaphore, request);
       waiter.two_phase = true;
       begin_two_phase(session, *semaphore).waiter = &waiter;
       return {Outcome::queued, {}, waiter.slot};
@@ -155,11 +186,11 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
     unit = spare ? std::move(spare) : budget_.take();
     if (!unit) return Outcome::max_keys;
   }
-  if (Outcome no = admit(request.holder); no != Outcome::ok) return no;
+  if (Outcome no = admit(request, semaphore); no != Outcome::ok) return no;
   StoredHolder holder(request.holder);
   if (semaphore == nullptr) semaphore = &create(request.kind, request.key, std::move(unit));
-  semaphore->limit = request.limit;
-  *hold = &grant(*semaphore, std::move(holder), capped(request.ttl));
+  if (semaphore->idle()) semaphore->limit = request.limit;
+  *hold = &grant(*semaphore, std::move(holder), client_of(request), capped(request.ttl));
   stats_.granted_at_once(**hold, now_);
   return Outcome::ok;
 }
@@ -234,6 +265,30 @@ Outcome LockTable::release(At at, const HoldId& id) noexcept {
   return Outcome::ok;
 }
 
+bool LockTable::is_good(const AdminNote& note) {
+  return is_text(note.reason, kNoteSizeMax) && is_text(note.by, kHolderSizeMax);
+}
+
+Outcome LockTable::resize(At at, std::string_view key, std::uint32_t limit,
+                          const AdminNote& note) noexcept {
+  if (!is_good(note)) return Outcome::invalid_note;
+  if (limit < 1 || limit > kLimitMax) return Outcome::invalid_limit;
+
+  Semaphore* semaphore = find_at(at, Kind::semaphore, key);
+  if (semaphore == nullptr) return is_name(key) ? Outcome::expired : Outcome::invalid_key;
+  if (semaphore->idle()) return Outcome::expired;
+  set_limit(*semaphore, limit);
+  if (options_.events) {
+    effects_.events.push_back({.type = Event::Type::resized,
+                               .kind = Kind::semaphore,
+                               .limit = limit,
+                               .key = semaphore->key()});
+  }
+  stats_.resized(*semaphore, note, now_);
+  promote(*semaphore);
+  return Outcome::ok;
+}
+
 bool LockTable::withdraw(At at, const HoldId& id) noexcept {
   Semaphore* semaphore = find_at(at, id.kind, id.key);
   Hold* hold = find_hold(semaphore, id.fence);
@@ -248,6 +303,19 @@ Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
   if (semaphore->holds.empty()) return Outcome::expired;
   if (find_hold(semaphore, id.fence) != nullptr) return Outcome::not_holder;
   return semaphore->holds.back()->fence > id.fence ? Outcome::stale : Outcome::not_holder;
+}
+
+// The next hold that an admin ends.
+Hold* LockTable::find_revoked(const Semaphore* semaphore, const Revocation& revocation) const {
+  if (revocation.fence.has_value()) return find_hold(semaphore, *revocation.fence);
+  if (semaphore == nullptr || semaphore->holds.empty()) return nullptr;
+  Hold* oldest = semaphore->holds.front();
+  return oldest->fence <= revocation.last ? oldest : nullptr;
+}
+
+Outcome LockTable::why_not(const Semaphore* semaphore, const Revocation& revocation) {
+  if (semaphore == nullptr && !is_name(revocation.key)) return Outcome::invalid_key;
+  return semaphore == nullptr || semaphore->holds.empty() ? Outcome::expired : Outcome::stale;
 }
 
 bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* budget) noexcept {
@@ -275,6 +343,7 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* b
       if (keep_holds && !hold->untold) {
         units_.disown(hold->holder.view());
         items.holds.remove(hold);
+        --items.held;
         --items.told;
       } else {
         end_hold(*hold, EndCause::disconnected);
@@ -288,11 +357,15 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* b
   return !sessions_.contains(session);
 }
 
-bool LockTable::knows_session(SessionId session) const {
+Owned LockTable::owned(SessionId session) const {
   const auto found = sessions_.find(session);
-  if (found == sessions_.end()) return false;
-  const SessionItems& items = found->second;
-  return !items.holds.empty() || !items.waiters.empty();
+  if (found == sessions_.end()) return {};
+  return {.holds = found->second.held, .places = found->second.places};
+}
+
+bool LockTable::knows_session(SessionId session) const {
+  const Owned there = owned(session);
+  return there.holds > 0 || there.places > 0;
 }
 
 bool LockTable::holds_anything(SessionId session) const {
@@ -404,16 +477,23 @@ const Semaphore& LockTable::semaphore_of(const Timer& timer) {
 
 // The queue of a key.
 
-Waiter& LockTable::join(Semaphore& semaphore, const Holder& holder, Duration ttl) {
+template <typename Request>
+Waiter& LockTable::join(Semaphore& semaphore, const Request& request) {
   auto waiter = std::make_unique<Waiter>();
   waiter->semaphore = &semaphore;
-  waiter->ttl = capped(ttl);
+  waiter->ttl = capped(request.ttl);
   waiter->since = now_;
-  waiter->holder = StoredHolder(holder);
+  waiter->holder = StoredHolder(request.holder);
+  KnownClient client = client_of(request);
+  waiter->client = std::move(client.identity);
+  waiter->client_from = client.from;
   slots_.insert(waiter.get());
-  if (const SessionId session = holder.session_id(); session != 0) {
-    sessions_[session].waiters.push_back(waiter.get());
+  if (const SessionId session = request.holder.session_id(); session != 0) {
+    SessionItems& items = sessions_[session];
+    items.waiters.push_back(waiter.get());
+    ++items.places;
   }
+  places_.insert(waiter.get());
   semaphore.queue.push_back(waiter.get());
   ++semaphore.waiters;
   ++stats_.waiters(semaphore.kind);
@@ -429,6 +509,7 @@ bool LockTable::queue_is_full(const Semaphore& semaphore) const {
 void LockTable::pass_on(Semaphore& semaphore) {
   promote(semaphore);
   if (semaphore.idle()) {
+    end_resize(semaphore);
     semaphore.first.since = now_;
     idle_.push_back(&semaphore.first);
     ++idle_keys_;
@@ -440,17 +521,6 @@ void LockTable::pass_on(Semaphore& semaphore) {
 void LockTable::promote(Semaphore& semaphore) {
   while (semaphore.has_room() && !semaphore.queue.empty()) {
     Waiter& waiter = *semaphore.queue.front();
-    if (Hold* own = find_named(semaphore, waiter.holder.view())) {
-      // One name, two places in a semaphore's queue: a name has one permit at most.
-      if (own->deadline <= now_) {
-        end_hold(*own, EndCause::expired);
-      } else {
-        own->ttl = waiter.ttl;
-        refresh(*own, waiter.ttl);
-        give_up(waiter, Outcome::ok, grant_of(*own));
-      }
-      continue;
-    }
     if (fence_ >= kFenceMax) {
       give_up(waiter, Outcome::fences_exhausted);
       continue;
@@ -460,8 +530,8 @@ void LockTable::promote(Semaphore& semaphore) {
       parked = enqueued_.find(waiter.holder.session_id(), &semaphore);
       waiter.two_phase = false;  // it will be the hold's
     }
-    leave_session(waiter);
-    Hold& hold = grant(semaphore, std::move(waiter.holder), waiter.ttl);
+    leave_owner(waiter);
+    Hold& hold = grant(semaphore, std::move(waiter.holder), take_client(waiter), waiter.ttl);
     if (parked != nullptr) {
       parked->waiter = nullptr;
       parked->hold = &hold;
@@ -470,6 +540,17 @@ void LockTable::promote(Semaphore& semaphore) {
     }
     stats_.granted_from_queue(hold, waiter, now_);
     settle(waiter, Outcome::ok, grant_of(hold));
+    settle_namesakes(hold);
+  }
+}
+
+// Nobody waits behind their own hold: the other places of a name that was granted the key have that
+// grant. It is more than one caller's then, so none of them can withdraw it.
+void LockTable::settle_namesakes(Hold& hold) {
+  if (hold.holder.is_secret()) return;
+  while (Waiter* other = places_.find(hold.semaphore, hold.holder.view().name())) {
+    hold.renewed = true;
+    give_up(*other, Outcome::ok, grant_of(hold));
   }
 }
 
@@ -490,21 +571,26 @@ void LockTable::settle(Waiter& waiter, Outcome outcome, const Grant& grant) {
 
 void LockTable::leave(Waiter& waiter) {
   Semaphore& semaphore = *waiter.semaphore;
-  leave_session(waiter);
+  leave_owner(waiter);
   timers_.disarm(waiter);
   semaphore.queue.remove(&waiter);
   --semaphore.waiters;
   --stats_.waiters(semaphore.kind);
   slots_.remove(&waiter);
-  // The unit of a place that was granted is the hold's, as its holder is.
+  // What a place that was granted had is the hold's: its unit, its holder and its client.
   if (!waiter.holder.is_nobody()) units_.give_back(waiter.holder.view());
+  clients_.drop(take_client(waiter));
   delete &waiter;
 }
 
-void LockTable::leave_session(Waiter& waiter) {
+// The place is none of its name's, or its session's, any more.
+void LockTable::leave_owner(Waiter& waiter) {
+  places_.remove(&waiter);
   if (!waiter.session_peers.linked()) return;
   const SessionId session = waiter.holder.session_id();
-  sessions_[session].waiters.remove(&waiter);
+  SessionItems& items = sessions_[session];
+  items.waiters.remove(&waiter);
+  --items.places;
   if (waiter.two_phase) drop(*enqueued_.find(session, waiter.semaphore));
 }
 
@@ -521,8 +607,10 @@ void LockTable::drop(Enqueued& enqueued) {
 
 // Holds.
 
-Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, Duration ttl) {
+Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, KnownClient client,
+                       Duration ttl) {
   Hold& hold = add_hold(semaphore, std::move(holder), ++fence_, ttl);
+  clients_.keep(hold, std::move(client));
   arm(hold, ttl);
   if (options_.events) effects_.events.push_back(granted(hold));
   return hold;
@@ -542,9 +630,9 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
 }
 
 // Leaves the slot free: pass_on() must follow.
-void LockTable::end_hold(Hold& hold, EndCause cause) {
+void LockTable::end_hold(Hold& hold, EndCause cause, const AdminNote& note) {
   Semaphore& semaphore = *hold.semaphore;
-  stats_.ended(hold, cause, now_);
+  stats_.ended(hold, cause, now_, note);
   if (options_.events) {
     effects_.events.push_back({.type = Event::Type::ended,
                                .kind = semaphore.kind,
@@ -554,7 +642,7 @@ void LockTable::end_hold(Hold& hold, EndCause cause) {
   }
   if (hold.two_phase) {
     Enqueued* enqueued = enqueued_.find(hold.holder.session_id(), &semaphore);
-    if (cause != EndCause::expired) {
+    if (cause != EndCause::expired && cause != EndCause::revoked) {
       drop(*enqueued);
     } else if (Enqueued* oldest = enqueued_.lapse(enqueued)) {
       drop(*oldest);
@@ -593,6 +681,7 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
   if (const SessionId session = hold->holder.session_id(); session != 0) {
     SessionItems& items = sessions_[session];
     items.holds.push_back(hold);
+    ++items.held;
     ++items.told;
   }
   return *hold;
@@ -608,10 +697,12 @@ void LockTable::remove_hold(Hold& hold) {
   Semaphore& semaphore = *hold.semaphore;
   timers_.disarm(hold);
   if (semaphore.kind == Kind::semaphore) hold_index_.remove(&hold);
-  units_.give_back(client_of(hold));
+  units_.give_back(owner_of(hold));
+  clients_.forget(hold);
   if (hold.session_peers.linked()) {
     SessionItems& items = sessions_[hold.holder.session_id()];
     items.holds.remove(&hold);
+    --items.held;
     if (!hold.untold) --items.told;
   }
   semaphore.holds.remove(&hold);
@@ -621,21 +712,43 @@ void LockTable::remove_hold(Hold& hold) {
     delete &hold;
     return;
   }
-  hold.in_use = hold.two_phase = hold.untold = hold.renewed = false;
+  hold.in_use = hold.two_phase = hold.untold = hold.renewed = hold.slow = false;
   hold.holder = StoredHolder();
 }
 
 // A session that has left the hold to its lease is nobody.
-Holder LockTable::client_of(const Hold& hold) {
+Holder LockTable::owner_of(const Hold& hold) {
   const bool is_left = hold.holder.is_secret() && !hold.session_peers.linked();
   return is_left ? Holder::of_secret(0) : hold.holder.view();
 }
 
 // A unit for a hold or a place, or why there is none.
-Outcome LockTable::admit(const Holder& holder) {
-  const Outcome outcome = units_.take(holder);
-  return outcome == Outcome::ok ? outcome : stats_.refused(outcome);
+template <typename Request>
+Outcome LockTable::admit(const Request& request, const Semaphore* semaphore) {
+  const Outcome outcome = units_.take(request.holder);
+  return outcome == Outcome::ok ? outcome : refuse(request, semaphore, outcome);
 }
+
+// By a cap. Hands the reason back.
+template <typename Request>
+Outcome LockTable::refuse(const Request& request, const Semaphore* semaphore, Outcome why) {
+  record_refusal(request, semaphore, why, now_);
+  return stats_.refused(why);
+}
+
+template <typename Request>
+void LockTable::record_refusal(const Request& request, const Semaphore* semaphore, Outcome why,
+                               Time now) {
+  stats_.record_refusal({.kind = request.kind,
+                         .key = request.key,
+                         .holder = request.holder,
+                         .client = view_of(request),
+                         .limit = request.limit,
+                         .ttl = request.ttl},
+                        semaphore, why, now);
+}
+template void LockTable::record_refusal(const AcquireRequest&, const Semaphore*, Outcome, Time);
+template void LockTable::record_refusal(const EnqueueRequest&, const Semaphore*, Outcome, Time);
 
 Duration LockTable::capped(Duration ttl) const {
   return options_.ttl_max == Duration::zero() ? ttl : std::min(ttl, options_.ttl_max);
@@ -662,12 +775,37 @@ Grant LockTable::grant_of(const Hold& hold) {
   return {hold.fence, hold.ttl, hold.deadline, hold.holder.view().secret()};
 }
 
-Event LockTable::granted(const Hold& hold) {
+// Who its client says it is. What a name says comes with its request, beside the name itself.
+KnownClient LockTable::client_of(const AcquireRequest& request) {
+  if (request.holder.is_secret()) return ClientNames::of_session(request.holder.session());
+  return clients_.share({{}, request.peer, request.note});
+}
+
+KnownClient LockTable::client_of(const EnqueueRequest& request) {
+  return ClientNames::of_session(request.holder.session());
+}
+
+void LockTable::fill_in(const Semaphore& semaphore, Conflict* conflict) const {
+  if (conflict == nullptr || semaphore.holds.empty()) return;
+  const Hold& latest = *semaphore.holds.back();
+  conflict->holder = latest.holder.display_name();
+  conflict->session = latest.holder.session_id();
+  conflict->client = clients_.of(latest);
+  conflict->fence = latest.fence;
+  conflict->expires_at = latest.deadline;
+  conflict->limit = semaphore.limit;
+  conflict->holders = semaphore.holders;
+  conflict->waiters = semaphore.waiters;
+}
+
+Event LockTable::granted(const Hold& hold) const {
   return {.type = Event::Type::granted,
           .kind = hold.semaphore->kind,
           .limit = hold.semaphore->limit,
+          .first_limit = first_limit(*hold.semaphore),
           .key = hold.semaphore->key(),
           .holder = hold.holder.view(),
+          .client = clients_.view_of(hold),
           .fence = hold.fence,
           .ttl = hold.ttl,
           .expires_at = hold.deadline};
@@ -710,9 +848,46 @@ void LockTable::forget(Semaphore& semaphore) {
     idle_.remove(&semaphore.first);
     --idle_keys_;
   }
+  end_resize(semaphore);
   index_.remove(&semaphore);
   quiet_until_.erase(&semaphore);
   delete &semaphore;
+}
+
+// Limits. A resize is in force until the key is idle; a side map has what was before it, so that
+// the many keys that nobody resizes take no more memory.
+
+// Whether a request may name this limit: what is in force, or what the running clients know of.
+bool LockTable::matches(const Semaphore& semaphore, std::uint32_t limit) const {
+  return limit == semaphore.limit || (semaphore.resized && limit == first_limit(semaphore));
+}
+
+// Takes over what a grant that a journal tells of says of its key. False if that contradicts what
+// is there. A semaphore that was made smaller may have more holders than its limit.
+bool LockTable::adopt_limits(Semaphore& semaphore, const Event& granted) {
+  if (semaphore.kind == Kind::lock && granted.first_limit != 0) return false;
+  if (semaphore.idle()) {
+    const bool is_resized = granted.first_limit != 0;
+    semaphore.limit = is_resized ? granted.first_limit : granted.limit;
+    if (is_resized) set_limit(semaphore, granted.limit);
+  }
+  if (semaphore.limit != granted.limit || first_limit(semaphore) != granted.first_limit) {
+    return false;
+  }
+  return semaphore.resized || semaphore.has_room();
+}
+
+void LockTable::set_limit(Semaphore& semaphore, std::uint32_t limit) {
+  if (!semaphore.resized) first_limits_.emplace(&semaphore, semaphore.limit);
+  semaphore.resized = true;
+  semaphore.limit = limit;
+}
+
+void LockTable::end_resize(Semaphore& semaphore) {
+  if (!semaphore.resized) return;
+  semaphore.limit = first_limit(semaphore);
+  semaphore.resized = false;
+  first_limits_.erase(&semaphore);
 }
 
 // What others ask.
@@ -739,9 +914,55 @@ Stats LockTable::stats() const {
   return stats;
 }
 
+// Ages.
+
+void LockTable::look_at_ages(Time now, AgeCursor& cursor, std::size_t steps,
+                             LongestLasting& found) noexcept {
+  now = std::max(now, now_);
+  if (!cursor.keys.done) {
+    return index_.walk(cursor.keys, steps, [&](Semaphore& semaphore) {
+      if (!semaphore.holds.empty()) look_at_holds(semaphore, now, found);
+    });
+  }
+  for (; steps > 0 && cursor.slot < slots_.slots(); --steps, ++cursor.slot) {
+    if (Waiter* waiter = slots_.find(cursor.slot)) look_at_wait(*waiter, now, found);
+  }
+  cursor.done = cursor.slot >= slots_.slots();
+}
+
+void LockTable::look_at_holds(Semaphore& semaphore, Time now, LongestLasting& found) {
+  const Holds& holds = semaphore.holds;
+  const Hold* oldest = holds.front();
+  for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
+    if (hold->since < oldest->since) oldest = hold;
+    const bool is_slow =
+        options_.slow_hold > Duration::zero() && hold->held_at(now) >= options_.slow_hold;
+    if (is_slow && !std::exchange(hold->slow, true)) stats_.slow(*hold, now);
+  }
+  if (oldest->since < found.hold.since) {
+    found.hold = {semaphore.kind, std::string(semaphore.key()), oldest->since};
+  }
+}
+
+void LockTable::look_at_wait(Waiter& waiter, Time now, LongestLasting& found) {
+  const Semaphore& semaphore = *waiter.semaphore;
+  const bool is_slow =
+      options_.slow_wait > Duration::zero() && now - waiter.since >= options_.slow_wait;
+  if (is_slow && !waiter.slow) {
+    waiter.slow = true;
+    stats_.slow(waiter, now);
+  }
+  if (waiter.since < found.wait.since) {
+    found.wait = {semaphore.kind, std::string(semaphore.key()), waiter.since};
+  }
+  if (semaphore.waiters > found.queue.waiters) {
+    found.queue = {semaphore.kind, std::string(semaphore.key()), semaphore.waiters};
+  }
+}
+
 // Recovery, compaction and replication: a table from its events, and events from a table.
 
-bool LockTable::apply(const Event& event) noexcept {
+bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
   if (event.fence > kFenceMax) return false;
   raise_fence(event.fence);
   if (event.type == Event::Type::fence_floor) return true;
@@ -751,21 +972,22 @@ bool LockTable::apply(const Event& event) noexcept {
   switch (event.type) {
     case Event::Type::granted: {
       if (hold == nullptr) {
-        if (event.limit < 1) return false;
+        if (event.limit < 1 || !is_sound(event.client)) return false;
         if (semaphore == nullptr) {
           if (!is_name(event.key)) return false;
           semaphore = &create(event.kind, event.key, budget_.take_beyond());
         }
-        if (semaphore->idle()) semaphore->limit = event.limit;
-        if (semaphore->limit != event.limit || !semaphore->has_room()) return false;
+        if (!adopt_limits(*semaphore, event)) return false;
         // Its session ended with the process that served it.
         const Holder owner =
             event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
         units_.take_beyond(owner);
         hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
-        stats_.replayed_grant();
-        hold->since = event.expires_at - event.ttl;  // or of its last renewal: all that is known
-        hold->renewed = true;                        // for all that is known
+        clients_.keep(*hold, clients_.share(event.client));
+        stats_.replayed_grant(*hold, at);
+        // Or of its last renewal: all that is known.
+        hold->since = at.value_or(event.expires_at - event.ttl);
+        hold->renewed = true;  // for all that is known
       }
       replayed_ = hold;
       [[fallthrough]];
@@ -775,10 +997,14 @@ bool LockTable::apply(const Event& event) noexcept {
       hold->ttl = event.ttl;
       timers_.arm(*hold, event.expires_at);
       return true;
+    case Event::Type::resized:
+      if (event.kind == Kind::lock || event.limit < 1) return false;
+      if (semaphore != nullptr) set_limit(*semaphore, event.limit);
+      return true;
     case Event::Type::ended:
       if (hold == nullptr) return true;
+      stats_.replayed_end(*hold, event.cause, at);
       remove_hold(*hold);
-      stats_.replayed_end();
       if (semaphore->idle()) {
         forget(*semaphore);
         budget_.give_back();

@@ -6,11 +6,11 @@
 // depends on the calls and their times alone.
 //
 // Its invariants, asserted by check():
-//   holders-bounded      never more holds than the limit
+//   holders-bounded      no grant makes the permits in use exceed the limit
 //   first-come           a key's grants leave in the order of its queue
 //   fences-rise          every grant's fence is larger than all before it in this table
 //   settled-once         a queued request ends exactly once
-//   lease-honoured       no hold ends before its deadline unless its owner ends it
+//   lease-honoured       no hold ends before its deadline unless its owner or an admin ends it
 //   no-idle-waiter       a key with room has an empty queue
 //   replay-equals        apply() of all events gives the table that caused them, queues aside
 //   failed-changes-nothing
@@ -28,6 +28,7 @@
 // Not thread-safe: see Shard.
 #pragma once
 
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
@@ -35,6 +36,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/client_names.h"
+#include "core/history.h"
 #include "core/hold_budget.h"
 #include "core/indexes.h"
 #include "core/key_budget.h"
@@ -53,6 +56,12 @@ struct TableOptions {
   Fence last_fence = 0;           // the first grant gets the next one
   HashKey hash_key{};
   bool events = true;  // false: nobody reads them
+  // What is kept of what happened, in bytes; 0 is nothing.
+  std::size_t history_size = 0;
+  RateLimit* refusals = nullptr;  // of those that are recorded, over all tables; null: none
+  // A wait, and a hold, that is as old as this is slow; zero: none is.
+  Duration slow_wait{};
+  Duration slow_hold{};
 };
 
 // What operations caused, beyond their answers.
@@ -68,6 +77,30 @@ struct Effects {
     key_events.clear();
     earliest = Time::never();
   }
+};
+
+// What lasts longest, of what was looked at.
+struct LongestLasting {
+  struct Of {
+    Kind kind = Kind::lock;
+    std::string key{};  // empty: there is none
+    Time since = Time::never();
+  };
+  struct Queue {
+    Kind kind = Kind::lock;
+    std::string key{};
+    std::uint32_t waiters = 0;
+  };
+  Of wait{};
+  Of hold{};
+  Queue queue{};
+};
+
+// Where look_at_ages() is. Starts at the beginning.
+struct AgeCursor {
+  Cursor keys{};
+  std::uint32_t slot = 0;  // of the waiters, which come behind the keys
+  bool done = false;
 };
 
 class LockTable {
@@ -116,6 +149,36 @@ class LockTable {
 
   Outcome release(At at, const HoldId& hold) noexcept;
 
+  // Which holds of a key an admin ends, and why.
+  struct Revocation {
+    Kind kind;
+    std::string_view key;
+    std::optional<Fence> fence;  // the one of this fence; or, without one,
+    Fence last;                  // all up to this: what begins meanwhile has a larger one
+    AdminNote note{};
+  };
+  // Ends such holds against their holders' will, the oldest first and at most `holds_max`, and
+  // calls `ending` with each while it is still there. ok: some have ended; stale: nobody holds the
+  // key under such a fence; expired: nobody holds it.
+  template <typename Ending>
+  Outcome revoke(At at, const Revocation& revocation, std::size_t holds_max,
+                 Ending ending) noexcept {
+    if (!is_good(revocation.note)) return Outcome::invalid_note;
+    Semaphore* semaphore = find_at(at, revocation.kind, revocation.key);
+    Hold* hold = find_revoked(semaphore, revocation);
+    if (hold == nullptr) return why_not(semaphore, revocation);
+    for (; hold != nullptr && holds_max > 0; hold = find_revoked(semaphore, revocation)) {
+      ending(static_cast<const Hold&>(*hold));
+      end_hold(*hold, EndCause::revoked, revocation.note);
+      pass_on(*semaphore);
+      --holds_max;
+    }
+    return Outcome::ok;
+  }
+
+  // Sets the limit of a semaphore that is held, until it is idle. expired: nobody holds it.
+  Outcome resize(At at, std::string_view key, std::uint32_t limit, const AdminNote& note) noexcept;
+
   // Ends a hold as if its session had ended, unless its lease was moved since the grant. False if
   // so, or if it is not there.
   bool withdraw(At at, const HoldId& hold) noexcept;
@@ -139,7 +202,9 @@ class LockTable {
   // nothing more.
   bool end_session(Time now, SessionId session, bool keep_holds, int* budget) noexcept;
 
-  // Whether the session holds or waits for anything here.
+  // What the session holds and waits for here.
+  Owned owned(SessionId session) const;
+  // Whether that is anything.
   bool knows_session(SessionId session) const;
   // Whether it holds anything here that it was told of.
   bool holds_anything(SessionId session) const;
@@ -164,8 +229,9 @@ class LockTable {
   void end_waits(Cursor& cursor, Outcome why) noexcept;
 
   // Takes over what a journal tells. Idempotent; no effects. Events of holds that are not there are
-  // ignored. False if it contradicts what is there: the journal is not to be trusted.
-  bool apply(const Event& event) noexcept;
+  // ignored. False if it contradicts what is there: the journal is not to be trusted. `at`, if
+  // given, is when it was told, and the history has it then; without, it is a recovery.
+  bool apply(const Event& event, std::optional<Time> at = {}) noexcept;
   // Every lease begins anew at `now`: deadlines have counted from the telling. No effects.
   void restart_leases(Time now) noexcept;
   // No grant will have a fence up to and including this one.
@@ -179,12 +245,31 @@ class LockTable {
     index_.walk(cursor, keys_max, [&](const Semaphore& s) { visit(s); });
   }
 
+  // Looks at the next few keys and waiters, about `steps`, for what lasts longest; and records
+  // what has become slow, once each. A key is looked at whole.
+  void look_at_ages(Time now, AgeCursor& cursor, std::size_t steps, LongestLasting& found) noexcept;
+
   // What the calls since the last clear() have caused. The views in it live until the next call.
   Effects& effects() { return effects_; }
 
-  // Whether key_events are recorded.
-  void observe(bool on) { stats_.observe(on); }
+  // Which key_events are recorded.
+  void observe(Observed what) { stats_.observe(what); }
   Stats stats() const;
+  const History& history() const { return stats_.history(); }
+  // The engine has no key for the request: the last word, where acquire() and enqueue() answer
+  // max_keys whenever this table finds none.
+  template <typename Request>  // AcquireRequest or EnqueueRequest
+  void record_max_keys(Time now, const Request& request) noexcept {
+    record_refusal(request, nullptr, Outcome::max_keys, std::max(now, now_));
+  }
+
+  // Who the client of a hold here says it is; null if it does not.
+  ClientRef client_of(const Hold& hold) const { return clients_.of(hold); }
+
+  // Of a semaphore that was resized what its first acquirer asked for, else 0.
+  std::uint32_t first_limit(const Semaphore& semaphore) const {
+    return semaphore.resized ? first_limits_.find(&semaphore)->second : 0;
+  }
 
   std::size_t keys() const { return index_.size(); }
   std::size_t waiters() const { return slots_.size(); }
@@ -214,43 +299,71 @@ class LockTable {
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
   void mark(Hold& hold, bool untold);
   void remove_hold(Hold& hold);
-  static Holder client_of(const Hold& hold);
-  Outcome admit(const Holder& holder);
+  static Holder owner_of(const Hold& hold);
+  template <typename Request>
+  Outcome admit(const Request& request, const Semaphore* semaphore);
+  template <typename Request>
+  Outcome refuse(const Request& request, const Semaphore* semaphore, Outcome why);
+  template <typename Request>
+  void record_refusal(const Request& request, const Semaphore* semaphore, Outcome why, Time now);
   Duration capped(Duration ttl) const;
-  Hold& grant(Semaphore& semaphore, StoredHolder holder, Duration ttl);
+  Hold& grant(Semaphore& semaphore, StoredHolder holder, KnownClient client, Duration ttl);
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
-  void end_hold(Hold& hold, EndCause cause);
+  void end_hold(Hold& hold, EndCause cause, const AdminNote& note = {});
   static Grant grant_of(const Hold& hold);
-  static Event granted(const Hold& hold);
+  Event granted(const Hold& hold) const;
+  void fill_in(const Semaphore& semaphore, Conflict* conflict) const;
+  KnownClient client_of(const AcquireRequest& request);
+  KnownClient client_of(const EnqueueRequest& request);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
+  Hold* find_revoked(const Semaphore* semaphore, const Revocation& revocation) const;
+  static Outcome why_not(const Semaphore* semaphore, const Revocation& revocation);
+
+  static bool is_good(const AdminNote& note);
+
+  // Limits.
+  bool adopt_limits(Semaphore& semaphore, const Event& granted);
+  bool matches(const Semaphore& semaphore, std::uint32_t limit) const;
+  void set_limit(Semaphore& semaphore, std::uint32_t limit);
+  void end_resize(Semaphore& semaphore);
+
+  // Ages.
+  void look_at_holds(Semaphore& semaphore, Time now, LongestLasting& found);
+  void look_at_wait(Waiter& waiter, Time now, LongestLasting& found);
 
   // Queues.
   bool queue_is_full(const Semaphore& semaphore) const;
   Outcome no_place(const Semaphore& semaphore, const AcquireRequest& request,
                    const Listener* listener);
-  Waiter& join(Semaphore& semaphore, const Holder& holder, Duration ttl);
+  template <typename Request>
+  Waiter& join(Semaphore& semaphore, const Request& request);
   void promote(Semaphore& semaphore);
   void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
   void settle(Waiter& waiter, Outcome outcome, const Grant& grant);
   void leave(Waiter& waiter);
-  void leave_session(Waiter& waiter);
+  void leave_owner(Waiter& waiter);
+  void settle_namesakes(Hold& hold);
   Enqueued& begin_two_phase(SessionId session, Semaphore& semaphore);
   void drop(Enqueued& enqueued);
 
   const TableOptions options_;
   KeyBudget& budget_;
   HoldUnits units_;
+  ClientNames clients_{options_.hash_key};
   KeyIndex index_;
   HoldIndex hold_index_{options_.hash_key};
+  PlaceIndex places_{options_.hash_key};
   EnqueuedIndex enqueued_;
   WaiterSlots slots_;
   TimerQueue timers_;
   Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
+  // Of semaphores that were resized, and are not idle yet: what their first acquirers asked for.
+  boost::unordered_flat_map<const Semaphore*, std::uint32_t> first_limits_;
   Effects effects_;
-  TableStats stats_{effects_.key_events};
+  TableStats stats_{effects_.key_events, clients_, {options_.history_size, options_.refusals}};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of
   std::uint64_t idlings_ = 0;
   std::uint64_t idle_keys_ = 0;

@@ -13,7 +13,11 @@ std::string complaint(const char* invariant, const Semaphore& semaphore, const c
 
 // What belongs to one key, by its own account.
 std::string check_key(const Semaphore& s, Fence last_fence, std::uint32_t waiters_max) {
-  if (s.holders > s.limit) return complaint("holders-bounded", s, "more holders than its limit");
+  // What was made smaller may have more, until they have gone.
+  if (s.holders > s.limit && !s.resized)
+    return complaint("holders-bounded", s, "more holders than its limit");
+  if (s.resized && (s.kind == Kind::lock || s.idle()))
+    return complaint("holders-bounded", s, "resized, and idle or a lock");
   if (s.kind == Kind::lock && s.limit != 1)
     return complaint("holders-bounded", s, "a lock's limit");
   if (s.has_room() && !s.queue.empty()) return complaint("no-idle-waiter", s, "room and a queue");
@@ -52,7 +56,9 @@ std::string LockTable::check() const {
   std::size_t waiters = 0;
   std::size_t session_holds = 0;
   std::size_t session_waiters = 0;
+  std::size_t named_holds = 0;
   std::size_t idle = 0;
+  std::size_t resized = 0;
   Stats there;
   Cursor cursor;
   index_.walk(cursor, SIZE_MAX, [&](const Semaphore& s) {
@@ -60,6 +66,10 @@ std::string LockTable::check() const {
     if (broken.empty() && index_.find(s.kind, s.key()) != &s) broken = "bounded: a key not found";
     for (const Hold* h = s.holds.front(); h != nullptr; h = s.holds.next(h)) {
       session_holds += h->session_peers.linked();
+      named_holds += h->client_from != ClientFrom::nowhere ? 1 : 0;
+      if (broken.empty() && clients_.knows(*h) != (h->client_from != ClientFrom::nowhere)) {
+        broken = complaint("counted", s, "a hold whose client is known, or not");
+      }
       if (broken.empty() && find_hold(&s, h->fence) != h)
         broken = "holders-bounded: a hold not found";
       if (broken.empty() && !behind_ && h->deadline <= now_) broken = "lease-honoured: overdue";
@@ -71,11 +81,18 @@ std::string LockTable::check() const {
     for (const Waiter* w = s.queue.front(); w != nullptr; w = s.queue.next(w)) {
       session_waiters += w->session_peers.linked();
       if (broken.empty() && slots_.find(w->slot) != w) broken = "settled-once: a waiter not found";
+      if (broken.empty() && w->namesakes.linked() == w->holder.is_secret()) {
+        broken = complaint("settled-once", s, "a place that its name does not know");
+      }
+      if (broken.empty() && find_named(s, w->holder.view()) != nullptr) {
+        broken = complaint("no-idle-waiter", s, "a name waits behind its own hold");
+      }
       if (broken.empty() && !behind_ && w->armed() && w->deadline <= now_) {
         broken = complaint("settled-once", s, "an overdue wait");
       }
     }
     idle += s.idle();
+    resized += s.resized;
     if (broken.empty() && s.idle() != s.first.peers.linked() && !s.first.in_use) {
       broken = complaint("bounded", s, "idle, and not in the list of idle keys");
     }
@@ -87,6 +104,9 @@ std::string LockTable::check() const {
   });
   if (!broken.empty()) return broken;
   if (keys != index_.size()) return "bounded: miscounted keys";
+  if (resized != first_limits_.size())
+    return "holders-bounded: limits of keys that are not resized";
+  if (named_holds != clients_.holds()) return "counted: clients of holds that are over";
   if (waiters != slots_.size()) return "settled-once: miscounted waiters";
   const Stats told = stats();
   if (told.keys != keys || told.idle_keys != idle || told.locks_held != there.locks_held ||
@@ -112,11 +132,15 @@ std::string LockTable::check() const {
       ++holds;
       if (h->holder.session_id() != session) return "settled-once: a hold of another session";
     }
+    if (items.held != holds) return "counted: holds of a session";
     if (items.told != holds - untold) return "counted: holds that their session was told of";
+    std::size_t places = 0;
     for (const Waiter* w = items.waiters.front(); w != nullptr; w = items.waiters.next(w)) {
       --session_waiters;
+      ++places;
       if (w->holder.session_id() != session) return "settled-once: a place of another session";
     }
+    if (items.places != places) return "counted: places of a session";
     for (const Enqueued* e = items.enqueued.front(); e != nullptr; e = items.enqueued.next(e)) {
       ++enqueued;
       if (e->waiter != nullptr && e->hold != nullptr) return "settled-once: both place and hold";

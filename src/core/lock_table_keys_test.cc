@@ -126,6 +126,8 @@ class ReplayTest : public LockTableTest {
       e.key = *texts_.emplace(e.key).first;
       if (!e.holder.is_secret())
         e.holder = std::string_view(*texts_.emplace(e.holder.name()).first);
+      e.client = {*texts_.emplace(e.client.name).first, *texts_.emplace(e.client.peer).first,
+                  *texts_.emplace(e.client.note).first};
       log_.push_back(e);
     }
     table_->effects().clear();

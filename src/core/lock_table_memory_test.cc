@@ -23,11 +23,12 @@ class Nobody final : public Listener {
 class TableStory {
  public:
   bool run() {
-    table_.observe(true);
+    table_.observe(Observed::everything);
     take_and_pass_on();
     two_phases();
     semaphores();
     many_keys();
+    admins_act();
     sessions_end();
     time_passes();
     replay();
@@ -45,6 +46,8 @@ class TableStory {
   static constexpr std::array<std::string_view, 12> kKeys = {"a", "b", "c", "d", "e", "f",
                                                              "g", "h", "i", "j", "k", "l"};
 
+  static constexpr AdminNote kAdmin{"a reason of some length", "an admin of some length"};
+
   template <typename Operation>
   void step(Operation operation) {
     try {
@@ -60,7 +63,7 @@ class TableStory {
                 Kind kind = Kind::lock, std::uint32_t limit = 1) {
     Fence fence = 0;
     step([&](LockTable& table) {
-      const AcquireRequest request{key, holder, 10s, wait, kind, limit};
+      const AcquireRequest request{key, holder, 10s, wait, kind, limit, "a note of some length"};
       fence = table.acquire(now_, request, &nobody_, ++id_, {}, &conflict_).grant.fence;
     });
     return fence;
@@ -104,6 +107,13 @@ class TableStory {
     for (const std::string_view key : kKeys) acquire(key, secret(4));
     step([&](LockTable& table) { table.reclaim_idle(); });
   }
+  void admins_act() {
+    step([&](LockTable& table) { table.resize(now_, kKeys[3], 3, kAdmin); });
+    for (const Kind kind : {Kind::lock, Kind::semaphore}) {
+      const LockTable::Revocation all{kind, kKeys[3], {}, 1'000, kAdmin};
+      step([&](LockTable& table) { table.revoke(now_, all, 10, [](const Hold&) {}); });
+    }
+  }
   void sessions_end() {
     acquire(kKeys[8], kNames[0], 5s);
     for (const SessionId session : {1U, 2U, 3U, 4U}) {
@@ -127,6 +137,7 @@ class TableStory {
                           .kind = kind,
                           .key = kKeys[5],
                           .holder = kNames[0],
+                          .client = {"a name of some length", "", ""},
                           .fence = 1'000,
                           .ttl = 10s,
                           .expires_at = now_ + 10s};

@@ -258,8 +258,8 @@ TEST_F(LockTableTest, ANameHasOnePermitAtMost) {
   EXPECT_EQ(grant("s", "c", {.kind = kSemaphore, .limit = 3}), a + 2);
 }
 
-// It waits in two places; the second finds that the first has brought a permit.
-TEST_F(LockTableTest, ANameInTwoPlacesOfALineStillHasOnePermit) {
+// Nobody waits behind their own hold.
+TEST_F(LockTableTest, ANameInTwoPlacesOfAQueueHasOnePermitAndBothAreTold) {
   const Ask ask{.kind = kSemaphore, .limit = 2, .wait = 10s};
   const Fence x = grant("s", "x", ask);
   const Fence y = grant("s", "y", ask);
@@ -270,11 +270,40 @@ TEST_F(LockTableTest, ANameInTwoPlacesOfALineStillHasOnePermit) {
   }
   release("s", "x", x, kSemaphore);
   EXPECT_EQ(outcome_of(1), Outcome::ok);
-  EXPECT_EQ(outcome_of(2), Outcome::queued);
-  release("s", "y", y, kSemaphore);
   EXPECT_EQ(outcome_of(2), Outcome::ok);
   EXPECT_EQ(fence_of(2), fence_of(1));
-  EXPECT_EQ(outcome_of(3), Outcome::ok);  // the slot went to the next
+  EXPECT_EQ(outcome_of(3), Outcome::queued);  // it has taken one permit
+  release("s", "y", y, kSemaphore);
+  EXPECT_EQ(outcome_of(3), Outcome::ok);
+}
+
+TEST_F(LockTableTest, SoHasANameThatWaitsTwiceForALock) {
+  const Fence x = grant("k", "x");
+  queue("k", "a", 1);
+  queue("k", "b", 2);
+  queue("k", "a", 3);
+  release("k", "x", x);
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+  EXPECT_EQ(outcome_of(3), Outcome::ok);
+  EXPECT_EQ(fence_of(3), fence_of(1));
+  EXPECT_EQ(settled_.at(3).grant.expires_at, settled_.at(1).grant.expires_at);
+  EXPECT_EQ(outcome_of(2), Outcome::queued);
+  EXPECT_FALSE(withdraw("k", "a", fence_of(1))) << "another caller was told of it too";
+  EXPECT_EQ(release("k", "a", fence_of(1)), Outcome::ok);
+  EXPECT_EQ(outcome_of(2), Outcome::ok);
+}
+
+TEST_F(LockTableTest, APlaceThatLeftIsNoNamesake) {
+  const Fence x = grant("k", "x");
+  const std::uint32_t first = queue("k", "a", 1);
+  queue("k", "a", 2);
+  queue("k", "a name that does not fit inside", 3);
+  EXPECT_TRUE(cancel(first, 1));
+  release("k", "x", x);
+  EXPECT_EQ(outcome_of(1), Outcome::cancelled);
+  EXPECT_EQ(outcome_of(2), Outcome::ok);
+  EXPECT_TRUE(withdraw("k", "a", fence_of(2))) << "one caller's alone";
+  EXPECT_EQ(outcome_of(3), Outcome::ok);
 }
 
 TEST_F(LockTableTest, RefusalsOfASemaphoreSayWhy) {

@@ -89,6 +89,14 @@ static_assert(sizeof(StoredHolder) == 16);
 struct Semaphore;
 struct Enqueued;
 
+// Where it is known from who the client of a hold or a place says it is: see ClientNames.
+enum class ClientFrom : std::uint8_t { nowhere, session, texts };
+
+struct KnownClient {
+  ClientRef identity{};  // null: it does not say
+  ClientFrom from = ClientFrom::nowhere;
+};
+
 // One possession. Its timer is the lease.
 struct Hold : Timer {
   explicit Hold(Semaphore* semaphore) : Timer(What::lease), semaphore(semaphore) {}
@@ -100,6 +108,8 @@ struct Hold : Timer {
   bool two_phase = false;  // its session has an Enqueued for it
   bool untold = false;     // granted to a place in the queue that nobody has awaited yet
   bool renewed = false;    // its lease was moved since the grant, or may have been
+  ClientFrom client_from = ClientFrom::nowhere;
+  bool slow = false;  // it was found to be, and that is recorded
   Semaphore* const semaphore;
   ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
   ListHook<Hold> session_peers;
@@ -113,16 +123,20 @@ struct Hold : Timer {
 struct Waiter : Timer {
   Waiter() : Timer(What::wait) {}
 
-  bool two_phase = false;  // its session has an Enqueued for it
+  bool two_phase : 1 = false;  // its session has an Enqueued for it
+  bool slow : 1 = false;       // it was found to be, and that is recorded
+  ClientFrom client_from = ClientFrom::nowhere;
   std::uint32_t slot = 0;
   Semaphore* semaphore = nullptr;
   ListHook<Waiter> peers;
   ListHook<Waiter> session_peers;
+  ListHook<Waiter> namesakes;    // the places of its name in this queue; of a session's, in no list
   Listener* listener = nullptr;  // null while nobody waits
   std::uint64_t id = 0;
   Duration ttl{};
   Time since;
   StoredHolder holder;
+  ClientRef client{};  // null: it does not say
 };
 
 // What a session's two-phase acquisition of a key has come to: a place in the queue, then a hold,
@@ -141,7 +155,9 @@ struct SessionItems {
   List<Enqueued, &Enqueued::session_peers> enqueued;
   List<Waiter, &Waiter::session_peers> waiters;
   List<Hold, &Hold::session_peers> holds;
-  std::size_t told = 0;  // how many of the holds it was told of
+  std::size_t places = 0;  // how many waiters
+  std::size_t held = 0;    // how many holds
+  std::size_t told = 0;    // how many of the holds it was told of
 };
 
 using Holds = List<Hold, &Hold::peers>;
@@ -170,6 +186,7 @@ struct Semaphore {
   std::uint32_t waiters = 0;
   const Kind kind;
   bool has_lapsed = false;  // an Enqueued that has lapsed points here
+  bool resized = false;     // `limit` is not what its first acquirer asked for: see LockTable
   const std::uint8_t key_size_less_1;
 
  private:

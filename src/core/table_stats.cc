@@ -3,71 +3,127 @@
 namespace lockd {
 namespace {
 
-KeyEvent::Type type_of(EndCause cause) {
+using Type = KeyEvent::Type;
+
+Type type_of(EndCause cause) {
   switch (cause) {
-    case EndCause::released: return KeyEvent::Type::released;
-    case EndCause::expired: return KeyEvent::Type::expired;
+    case EndCause::released: return Type::released;
+    case EndCause::expired: return Type::expired;
+    case EndCause::revoked: return Type::revoked;
     case EndCause::disconnected: break;
   }
-  return KeyEvent::Type::disconnected;
-}
-
-KeyEvent about(KeyEvent::Type type, const Semaphore& semaphore, Time at) {
-  return {.type = type,
-          .kind = semaphore.kind,
-          .key = semaphore.key(),
-          .at = at,
-          .limit = semaphore.limit,
-          .holders = semaphore.holders,
-          .waiters = semaphore.waiters};
-}
-
-KeyEvent about(KeyEvent::Type type, const Hold& hold, Time at) {
-  KeyEvent event = about(type, *hold.semaphore, at);
-  event.holder = hold.holder.display_name();
-  event.fence = hold.fence;
-  event.ttl = hold.ttl;
-  return event;
+  return Type::disconnected;
 }
 
 std::uint32_t place_of(const Waiter& waiter) { return waiter.slot + 1; }
 
-KeyEvent about(KeyEvent::Type type, const Waiter& waiter, Time at) {
-  KeyEvent event = about(type, *waiter.semaphore, at);
-  event.holder = waiter.holder.display_name();
-  event.ttl = waiter.ttl;
-  event.place = place_of(waiter);
-  return event;
+// What an occurrence has of its key and its hold, or its place.
+
+void fill_in(Occurrence& facts, const Semaphore& semaphore, Time at) {
+  facts.at = at;
+  facts.limit = semaphore.limit;
+  facts.holders = semaphore.holders;
+  facts.waiters = semaphore.waiters;
+  facts.kind = semaphore.kind;
+}
+
+void fill_in(Occurrence& facts, const Hold& hold, Time at) {
+  fill_in(facts, *hold.semaphore, at);
+  facts.fence = hold.fence;
+  facts.ttl = hold.ttl;
+}
+
+void fill_in(Occurrence& facts, const Waiter& waiter, Time at) {
+  fill_in(facts, *waiter.semaphore, at);
+  facts.ttl = waiter.ttl;
+  facts.place = place_of(waiter);
+}
+
+void fill_in_end(Occurrence& facts, const Hold& hold, Time now) {
+  fill_in(facts, hold, now);
+  facts.lasted = hold.held_at(now);
+  --facts.holders;
+}
+
+ClientView view_of(const Waiter& waiter) {
+  return waiter.client == nullptr ? ClientView{} : ClientView(*waiter.client);
 }
 
 }  // namespace
 
-void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
-  KeyEvent& granted = events_.emplace_back(about(KeyEvent::Type::granted, hold, now));
-  if (waiter == nullptr) return;
-  granted.lasted = now - waiter->since;
-  granted.place = place_of(*waiter);
-  --granted.waiters;
+// What is written down. The first way is that of most: nobody looks, and nobody has a name.
+
+template <typename Fill>
+void TableStats::record(Type type, const Hold& hold, Fill fill, const AdminNote& note) {
+  const std::string_view key = hold.semaphore->key();
+  const bool is_plain = hold.client_from == ClientFrom::nowhere && type != Type::revoked;
+  if (is_plain && history_.is_kept() && !is_told(type)) {
+    return fill(history_.begin(type, key, hold.holder));
+  }
+  Occurrence facts{.type = type};
+  fill(facts);
+  record(facts, {key, hold.holder.view(), clients_.view_of(hold), note.reason, note.by});
+  if (!is_told(type)) return;
+  events_.back().client = clients_.of(hold);
+  if (!hold.session_peers.linked()) events_.back().session = 0;  // it has left the hold
 }
 
-void TableStats::record_end(const Hold& hold, EndCause cause, Time now) {
-  KeyEvent& ended = events_.emplace_back(about(type_of(cause), hold, now));
-  ended.lasted = hold.held_at(now);
-  --ended.holders;
+template <typename Fill>
+void TableStats::record(Type type, const Waiter& waiter, Fill fill) {
+  const std::string_view key = waiter.semaphore->key();
+  if (waiter.client_from == ClientFrom::nowhere && history_.is_kept() && !is_told(type)) {
+    return fill(history_.begin(type, key, waiter.holder));
+  }
+  Occurrence facts{.type = type};
+  fill(facts);
+  record(facts, {key, waiter.holder.view(), view_of(waiter)});
+  if (is_told(type)) events_.back().client = waiter.client;
+}
+
+void TableStats::record(const Occurrence& facts, const Texts& texts) {
+  if (history_.is_kept()) history_.add(facts, texts);
+  if (is_told(facts.type)) events_.push_back(PastEvent(facts, texts).event());
+}
+
+void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
+  record(Type::granted, hold, [&](Occurrence& granted) {
+    fill_in(granted, hold, now);
+    if (waiter == nullptr) return;
+    granted.lasted = now - waiter->since;
+    granted.place = place_of(*waiter);
+    --granted.waiters;
+  });
+}
+
+void TableStats::record_end(const Hold& hold, EndCause cause, Time now, const AdminNote& note) {
+  record(
+      type_of(cause), hold, [&](Occurrence& ended) { fill_in_end(ended, hold, now); }, note);
+  const bool is_lost = cause == EndCause::expired || cause == EndCause::revoked;
+  if (is_lost && !hold.untold && is_told(type_of(cause))) {
+    events_.back().secret = hold.holder.view().secret();
+  }
+}
+
+void TableStats::resized(const Semaphore& semaphore, const AdminNote& note, Time now) {
+  Occurrence facts{.type = Type::resized};
+  fill_in(facts, semaphore, now);
+  record(facts, {.key = semaphore.key(), .holder = "", .reason = note.reason, .by = note.by});
 }
 
 void TableStats::record_queued(const Waiter& waiter) {
-  events_.push_back(about(KeyEvent::Type::queued, waiter, waiter.since));
+  record(Type::queued, waiter, [&](Occurrence& queued) { fill_in(queued, waiter, waiter.since); });
 }
 
 void TableStats::gave_up(const Waiter& waiter, Outcome why, Time now) {
   if (why == Outcome::timeout) ++stats_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
-  if (!observed_) return;
-  KeyEvent& left = events_.emplace_back(about(KeyEvent::Type::gave_up, waiter, now));
-  left.outcome = why;
-  left.lasted = now - waiter.since;
-  --left.waiters;
+  if (!recorded_) return;
+  record(Type::gave_up, waiter, [&](Occurrence& left) {
+    fill_in(left, waiter, now);
+    left.outcome = why;
+    left.lasted = now - waiter.since;
+    --left.waiters;
+  });
 }
 
 Outcome TableStats::refused(Outcome why) {
@@ -77,6 +133,61 @@ Outcome TableStats::refused(Outcome why) {
   if (why == Outcome::max_holds || why == Outcome::max_client_holds) ++refusals.max_holds;
   if (why == Outcome::limit_mismatch) ++refusals.limit_mismatch;
   return why;
+}
+
+void TableStats::record_refusal(const Refused& refused, const Semaphore* semaphore, Outcome why,
+                                Time now) {
+  if (!recorded_) return;
+  if (refusals_ != nullptr && !refusals_->admit(now.ns)) {
+    ++stats_.history_dropped;
+    return;
+  }
+  Occurrence facts{.at = now,
+                   .ttl = refused.ttl,
+                   .limit = refused.limit,
+                   .type = Type::refused,
+                   .kind = refused.kind,
+                   .outcome = why};
+  if (semaphore != nullptr) {
+    facts.holders = semaphore->holders;
+    facts.waiters = semaphore->waiters;
+  }
+  record(facts, {refused.key, refused.holder, refused.client});
+}
+
+void TableStats::slow(const Hold& hold, Time now) {
+  record(Type::slow_hold, hold, [&](Occurrence& facts) {
+    fill_in(facts, hold, now);
+    facts.lasted = hold.held_at(now);
+  });
+}
+
+void TableStats::slow(const Waiter& waiter, Time now) {
+  record(Type::slow_wait, waiter, [&](Occurrence& facts) {
+    fill_in(facts, waiter, now);
+    facts.lasted = now - waiter.since;
+  });
+}
+
+void TableStats::replayed_grant(const Hold& hold, std::optional<Time> at) {
+  ++replayed_;
+  if (!at || !history_.is_kept()) return;
+  Occurrence granted{.type = Type::granted};
+  fill_in(granted, hold, *at);
+  record_replayed(granted, hold);
+}
+
+void TableStats::replayed_end(const Hold& hold, EndCause cause, std::optional<Time> at) {
+  --replayed_;
+  if (!at || !history_.is_kept()) return;
+  Occurrence ended{.type = type_of(cause)};
+  fill_in_end(ended, hold, *at);
+  record_replayed(ended, hold);
+}
+
+// Nobody is told of it: what key_events point to would be gone by then.
+void TableStats::record_replayed(const Occurrence& facts, const Hold& hold) {
+  history_.add(facts, {hold.semaphore->key(), hold.holder.view(), clients_.view_of(hold)});
 }
 
 }  // namespace lockd

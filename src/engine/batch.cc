@@ -20,11 +20,12 @@ Batch::~Batch() {
 
 // Executes what may need a new key, and finds it a unit among the idle keys, of any shard, when the
 // budget has none left. No two shards are ever locked at once.
-template <typename Operation>
-Answer Batch::take(std::string_view key, const Holder& holder, Operation operation) {
+template <typename Request, typename Operation>
+Answer Batch::take(const Request& request, Operation operation) {
   if (core_.has_no_room(AsksFor::grant)) return {Outcome::storage};
-  const EngineCore::Place place = core_.place_of(key);
-  if (Session* session = holder.session()) session->shards |= std::uint64_t{1} << place.number;
+  const EngineCore::Place place = core_.place_of(request.key);
+  if (Session* session = request.holder.session())
+    session->shards |= std::uint64_t{1} << place.number;
   LockTable::Reply reply;
   KeyUnit unit;
   do {
@@ -33,23 +34,25 @@ Answer Batch::take(std::string_view key, const Holder& holder, Operation operati
     reply.outcome = core_.refusal(AsksFor::grant);
     if (reply.outcome == Outcome::ok) reply = operation(*table, at, std::move(unit));
   } while (reply.outcome == Outcome::max_keys && (unit = core_.find_unit()));
-  if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
+  if (reply.outcome == Outcome::max_keys) {
+    core_.count_max_keys_refusal();
+    Shard::Access(place.shard, turn_)->record_max_keys(core_.time(), request);
+  }
   return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, place.number}};
 }
 
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,
                       Conflict* conflict) {
-  Answer answer =
-      take(request.key, request.holder, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
-        return table.acquire(at, request, listener, id, std::move(unit), conflict);
-      });
+  Answer answer = take(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+    return table.acquire(at, request, listener, id, std::move(unit), conflict);
+  });
   answer.wait.listener = listener;
   answer.wait.id = id;
   return answer;
 }
 
 Answer Batch::enqueue(const EnqueueRequest& request) {
-  return take(request.key, request.holder, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
+  return take(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
     return table.enqueue(at, request, std::move(unit));
   });
 }
@@ -84,6 +87,46 @@ Outcome Batch::release(const HoldId& hold) {
   Shard::Access table(place.shard, turn_);
   const Outcome refusal = core_.refusal(AsksFor::release);
   return refusal == Outcome::ok ? table->release(at, hold) : refusal;
+}
+
+// In pieces, as others wait for the lock. Each finds the next holds by itself: those that began
+// after the first piece have larger fences.
+RevokeResult Batch::revoke(const RevokeRequest& request) {
+  if (core_.has_no_room(AsksFor::release)) return {Outcome::storage};
+  constexpr std::size_t kHoldsPerPiece = EngineCore::kStepsPerHold;
+  const EngineCore::Place place = core_.place_of(request.key);
+  LockTable::Revocation revocation{
+      request.kind, request.key, request.fence, kFenceMax, {request.reason, request.by}};
+  RevokeResult result;
+  for (std::size_t ended = kHoldsPerPiece; ended == kHoldsPerPiece;) {
+    ended = 0;
+    const LockTable::At at = core_.now_at(place);
+    Shard::Access table(place.shard, turn_);
+    if (Outcome no = core_.refusal(AsksFor::release); no != Outcome::ok) {
+      result.outcome = no;
+      return result;
+    }
+    revocation.last = std::min(revocation.last, table->last_fence());
+    const auto note = [&](const Hold& hold) {
+      ++ended;
+      if (result.holds.size() >= kEntriesMax) return;
+      result.holds.push_back(EngineCore::status_of(*table, hold, table->now()));
+    };
+    const Outcome outcome = table->revoke(at, revocation, kHoldsPerPiece, note);
+    if (result.count == 0) result.outcome = outcome;
+    result.count += ended;
+  }
+  return result;
+}
+
+Outcome Batch::resize(std::string_view key, std::uint32_t limit, std::string_view reason,
+                      std::string_view by) {
+  if (core_.has_no_room(AsksFor::grant)) return Outcome::storage;
+  const EngineCore::Place place = core_.place_of(key);
+  const LockTable::At at = core_.now_at(place);
+  Shard::Access table(place.shard, turn_);
+  const Outcome refusal = core_.refusal(AsksFor::grant);
+  return refusal == Outcome::ok ? table->resize(at, key, limit, {reason, by}) : refusal;
 }
 
 bool Batch::withdraw(const HoldId& hold) {
@@ -160,7 +203,7 @@ std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::siz
   Shard::Access table(place.shard, turn_);
   const Semaphore* semaphore = table->look_up(core_.now_at(place), kind, key);
   if (semaphore == nullptr) return {};
-  return EngineCore::status_of(*semaphore, table->now(), entries_max);
+  return EngineCore::status_of(*table, *semaphore, table->now(), entries_max);
 }
 
 void Batch::barrier() {

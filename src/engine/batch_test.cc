@@ -399,5 +399,66 @@ TEST_F(BatchTest, AContradictoryJournalIsRefused) {
                std::runtime_error);
 }
 
+// More than are ended under one hold of the shard's lock.
+TEST_F(BatchTest, RevokesAllHoldersOfASemaphore) {
+  constexpr std::uint32_t kHolders = 3000;
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Batch batch(engine);
+  const auto request = [](const std::string& holder, Duration wait) {
+    return AcquireRequest{.key = "s",
+                          .holder = holder,
+                          .ttl = 30s,
+                          .wait = wait,
+                          .kind = Kind::semaphore,
+                          .limit = kHolders};
+  };
+  for (std::uint32_t i = 0; i < kHolders; ++i) batch.acquire(request("h" + std::to_string(i), 0s));
+  for (std::uint64_t id : {1u, 2u}) {
+    batch.acquire(request("w" + std::to_string(id), 9s), &recorder_, id);
+  }
+  const RevokeResult revoked = batch.revoke({.key = "s", .kind = Kind::semaphore});
+  batch.commit();
+  EXPECT_EQ(revoked.outcome, Outcome::ok);
+  EXPECT_EQ(revoked.count, kHolders);
+  EXPECT_EQ(revoked.holds.size(), kEntriesMax);
+  EXPECT_EQ(revoked.holds.front().holder, "h0");
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
+  EXPECT_EQ(recorder_.outcome_of(2), Outcome::ok);
+  EXPECT_EQ(batch.status(Kind::semaphore, "s")->holders, 2u) << "who was promoted keeps it";
+  EXPECT_EQ(engine.stats().revocations, kHolders);
+}
+
+TEST_F(BatchTest, ResizesASemaphore) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Batch batch(engine);
+  const AcquireRequest first{
+      .key = "s", .holder = "a", .ttl = 30s, .kind = Kind::semaphore, .limit = 1};
+  AcquireRequest second = first;
+  second.holder = "b";
+  second.wait = 9s;
+  batch.acquire(first);
+  batch.acquire(second, &recorder_, 1);
+  EXPECT_EQ(batch.resize("s", 2, "more machines", "ops"), Outcome::ok);
+  EXPECT_EQ(batch.resize("nobody's", 2, "", "ops"), Outcome::expired);
+  batch.commit();
+  EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
+  EXPECT_EQ(batch.status(Kind::semaphore, "s")->limit, 2u);
+}
+
+TEST_F(BatchTest, WhatAnAdminDidIsDurableBeforeItIsTold) {
+  ForgetfulJournal journal(Sync::at_once);
+  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
+  const AcquireRequest request{
+      .key = "s", .holder = "a", .ttl = 30s, .kind = Kind::semaphore, .limit = 1};
+  const GrantResult grant = engine.acquire(request);
+  EXPECT_EQ(engine.resize("s", 3, "", "ops"), Outcome::ok);
+  EXPECT_EQ(journal.events().back().type, Event::Type::resized);
+  const RevokeResult revoked =
+      engine.revoke({.key = "s", .fence = grant->fence, .kind = Kind::semaphore});
+  EXPECT_EQ(revoked.count, 1u);
+  EXPECT_EQ(revoked.holds.at(0).fence, grant->fence);
+  EXPECT_EQ(journal.events().back().cause, EndCause::revoked);
+}
+
 }  // namespace
 }  // namespace lockd

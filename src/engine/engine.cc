@@ -97,6 +97,17 @@ Outcome Engine::release(const HoldId& hold) {
   return when_durable(*this, batch, batch.release(hold));
 }
 
+RevokeResult Engine::revoke(const RevokeRequest& request) {
+  Batch batch(*this);
+  return when_durable(*this, batch, batch.revoke(request));
+}
+
+Outcome Engine::resize(std::string_view key, std::uint32_t limit, std::string_view reason,
+                       std::string_view by) {
+  Batch batch(*this);
+  return when_durable(*this, batch, batch.resize(key, limit, reason, by));
+}
+
 FenceResult Engine::fence(std::string_view key) {
   Batch batch(*this);
   return when_durable(*this, batch, FenceResult{Outcome::ok, batch.fence(key)});
@@ -120,7 +131,14 @@ Position Engine::list_some(ListPlace& place, std::size_t keys_max,
   return core_->list_some(place, keys_max, visit, entries_max);
 }
 
+Owned Engine::owned(SessionId session) const { return core_->owned(session); }
+
 Stats Engine::stats() const { return core_->stats(); }
+Position Engine::history(const HistoryQuery& query,
+                         const std::function<void(const KeyEvent&)>& visit) const {
+  return core_->history(query, visit);
+}
+Ages Engine::ages() const { return core_->ages(); }
 std::string Engine::check() const { return core_->check(); }
 
 void Engine::close() { core_->close(); }

@@ -7,11 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "engine/history_reading.h"
+
 namespace lockd::detail {
 namespace {
 
 // How much is copied under one hold of a shard's lock.
 constexpr std::size_t kEntriesPerHold = kEntriesMax;
+
+// How much of the look at ages is done between two looks at what is due, and in one interval.
+constexpr std::size_t kAgeHoldsPerSweep = 16;
+constexpr std::size_t kAgeStepsMin = 64 * 1024;
+constexpr std::size_t kAgeIntervalsPerPass = 8;
 
 // How often to look for an idle key while others keep taking them.
 constexpr int kPassesMax = 1000;
@@ -29,6 +36,9 @@ void check_options(const EngineOptions& options) {
   require(options.idle_max >= Duration::zero(), "idle_max must not be negative");
   require(options.gc_interval > Duration::zero(), "gc_interval must be more than zero");
   require(options.sweep_interval > Duration::zero(), "sweep_interval must be more than zero");
+  require(options.age_interval >= Duration::zero(), "age_interval must not be negative");
+  require(options.slow_wait >= Duration::zero(), "slow_wait must not be negative");
+  require(options.slow_hold >= Duration::zero(), "slow_hold must not be negative");
 }
 
 bool has_room(Journal::State state, EngineCore::AsksFor what) {
@@ -66,6 +76,10 @@ EngineCore::EngineCore(const EngineOptions& options)
       .last_fence = journal_ == nullptr ? fence_from_clock(now) : 0,
       .hash_key = hash_key_,
       .events = journal_ != nullptr,
+      .history_size = (options.history_size + options.shards - 1) / options.shards,
+      .refusals = &refusals_,
+      .slow_wait = options.slow_wait,
+      .slow_hold = options.slow_hold,
   };
   for (std::uint32_t i = 0; i < options.shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(table, budget_, holds_, journal_, options.observer));
@@ -170,21 +184,26 @@ Time EngineCore::sweep() {
 Time EngineCore::sweep_some() {
   if (is_following()) return Time::never();
   const Time now = time();
-  const Time next = end_some_due(now);
-  if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed) && forget_some_idle(now)) {
+  Sweep sweep;
+  const Time next = end_some_due(now, sweep);
+  if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed) && forget_some_idle(now, sweep)) {
     next_gc_ns_.store((now + options_.gc_interval).ns, std::memory_order_relaxed);
   }
-  return std::min(next, Time{next_gc_ns_.load(std::memory_order_relaxed)});
+  const Time ages = look_at_some_ages(now);
+  tell(sweep, now);
+  return std::min({next, Time{next_gc_ns_.load(std::memory_order_relaxed)}, ages});
 }
 
 // Returns the earliest deadline that is left.
-Time EngineCore::end_some_due(Time now) {
+Time EngineCore::end_some_due(Time now, Sweep& sweep) {
   const InFlight::Call call(notifier_.in_flight());
   Turn turn;
   Time next = Time::never();
   for (const auto& shard : shards_) {
     if (shard->due() <= now) {
       shard->advance(now, kStepsPerHold, turn);
+      ++sweep.shards;
+      sweep.waits_ended += turn.wait_results.size();
       commit(turn);
     }
     next = std::min(next, shard->due());
@@ -193,16 +212,65 @@ Time EngineCore::end_some_due(Time now) {
 }
 
 // True when none is left.
-bool EngineCore::forget_some_idle(Time now) {
+bool EngineCore::forget_some_idle(Time now, Sweep& sweep) {
   if (now.ns < static_cast<std::uint64_t>(options_.idle_max.count())) return true;
   const Time since = now - options_.idle_max;
   bool all = true;
   for (const auto& shard : shards_) {
     if (!shard->may_have_idle()) continue;
     const auto forget = [&](LockTable& table) { return table.forget_idle(since, kKeysPerHold); };
-    all = shard->look(forget) < kKeysPerHold && all;
+    const std::size_t forgotten = shard->look(forget);
+    sweep.keys_forgotten += forgotten;
+    all = forgotten < kKeysPerHold && all;
   }
   return all;
+}
+
+void EngineCore::tell(Sweep& sweep, Time began) const {
+  if (!options_.on_sweep || (sweep.shards == 0 && sweep.keys_forgotten == 0)) return;
+  sweep.took = time() - began;
+  options_.on_sweep(sweep);
+}
+
+// A share of it in each interval, which is all when there is little. Returns when it is needed
+// next.
+Time EngineCore::look_at_some_ages(Time now) {
+  if (options_.age_interval == Duration::zero()) return Time::never();
+  MutexLock lock(ages_mutex_);
+  if (now < next_ages_) return next_ages_;
+  if (age_steps_left_ == 0) {
+    age_steps_left_ = std::max(kAgeStepsMin, age_steps_ / kAgeIntervalsPerPass);
+  }
+  Turn turn;
+  AgePass& pass = age_pass_;
+  for (std::size_t i = 0; i < kAgeHoldsPerSweep && age_steps_left_ > 0; ++i) {
+    Shard::Access(*shards_[pass.shard], turn)
+        ->look_at_ages(now, pass.cursor, kKeysPerHold, pass.found);
+    pass.steps += kKeysPerHold;
+    age_steps_left_ -= std::min(age_steps_left_, kKeysPerHold);
+    if (!pass.cursor.done) continue;
+    pass.cursor = {};
+    if (++pass.shard < shards_.size()) continue;
+    lasting_ = std::move(pass.found);
+    age_steps_ = pass.steps;
+    pass = {};
+    age_steps_left_ = 0;
+  }
+  if (age_steps_left_ == 0) next_ages_ = now + options_.age_interval;
+  return age_steps_left_ == 0 ? next_ages_ : now;
+}
+
+Ages EngineCore::ages() {
+  const Time now = clock_.now();
+  const auto age_of = [now](const LongestLasting::Of& lasting) -> Ages::Of {
+    if (lasting.since >= now) return {lasting.kind, lasting.key, Duration::zero()};
+    return {lasting.kind, lasting.key, now - lasting.since};
+  };
+  MutexLock lock(ages_mutex_);
+  const LongestLasting::Queue& queue = lasting_.queue;
+  return {.oldest_wait = age_of(lasting_.wait),
+          .oldest_hold = age_of(lasting_.hold),
+          .longest_queue = {queue.kind, queue.key, queue.waiters}};
 }
 
 void EngineCore::close() {
@@ -232,13 +300,13 @@ void EngineCore::recover() {
   raise_fences();
 }
 
-bool EngineCore::replay(const Event& event) {
+bool EngineCore::replay(const Event& event, std::optional<Time> at) {
   largest_fence_ = std::max(largest_fence_, event.fence);
   if (event.type == Event::Type::fence_floor) {
     raise_fences();
     return true;
   }
-  return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event); });
+  return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event, at); });
 }
 
 // Keys may have been in other shards when there were more or fewer of them, or in another engine.
@@ -248,7 +316,7 @@ void EngineCore::raise_fences() {
   }
 }
 
-bool EngineCore::apply(const Event& event) { return replay(event); }
+bool EngineCore::apply(const Event& event) { return replay(event, clock_.now()); }
 
 void EngineCore::lead(Position from) {
   raise_fences();
@@ -297,7 +365,18 @@ Journal::State EngineCore::journal_state() const {
 
 // What only looks.
 
-KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entries_max) {
+HoldStatus EngineCore::status_of(const LockTable& table, const Hold& hold, Time now) {
+  return {.holder = hold.holder.display_name(),
+          .session = hold.holder.session_id(),
+          .client = table.client_of(hold),
+          .fence = hold.fence,
+          .held = hold.held_at(now),
+          .ttl = hold.ttl,
+          .remaining = std::max(hold.deadline - now, Duration::zero())};
+}
+
+KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time now,
+                                std::size_t entries_max) {
   KeyStatus status{.kind = s.kind,
                    .key = std::string(s.key()),
                    .limit = s.limit,
@@ -308,17 +387,13 @@ KeyStatus EngineCore::status_of(const Semaphore& s, Time now, std::size_t entrie
   if (s.idle()) status.idle = now - s.first.since;
   const Hold* hold = s.holds.front();
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
-    status.holds.push_back({.holder = hold->holder.display_name(),
-                            .session = hold->holder.session_id(),
-                            .fence = hold->fence,
-                            .held = hold->held_at(now),
-                            .ttl = hold->ttl,
-                            .remaining = std::max(hold->deadline - now, Duration::zero())});
+    status.holds.push_back(status_of(table, *hold, now));
   }
   const Waiter* waiter = s.queue.front();
   for (; waiter != nullptr && status.queue.size() < entries_max; waiter = s.queue.next(waiter)) {
     status.queue.push_back({.holder = waiter->holder.display_name(),
                             .session = waiter->holder.session_id(),
+                            .client = waiter->client,
                             .waited = now - waiter->since});
   }
   return status;
@@ -337,7 +412,7 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
       Shard::Access table(*shards_[place.shard], turn);
       const Time now = std::max(table->now(), time());
       table->walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
-        some.push_back(status_of(semaphore, now, entries_max));
+        some.push_back(status_of(*table, semaphore, now, entries_max));
       });
     }
     place.rank = cursor.rank;
@@ -350,6 +425,18 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
   return turn.position;
 }
 
+Owned EngineCore::owned(SessionId session) {
+  Owned sum;
+  Turn turn;
+  for (const auto& shard : shards_) {
+    const Owned here = Shard::Access(*shard, turn)->owned(session);
+    sum.holds += here.holds;
+    sum.places += here.places;
+  }
+  sum.position = turn.position;
+  return sum;
+}
+
 Stats EngineCore::stats() {
   Stats sum;
   for (const auto& shard : shards_) {
@@ -357,6 +444,20 @@ Stats EngineCore::stats() {
   }
   sum.refusals.max_keys = max_keys_refusals_.load(std::memory_order_relaxed);
   return sum;
+}
+
+Position EngineCore::history(const HistoryQuery& query,
+                             const std::function<void(const KeyEvent&)>& visit) {
+  HistoryReading reading(query);
+  Turn turn;
+  if (query.key.empty()) {
+    for (std::uint32_t i = 0; i < shards_.size(); ++i) reading.read(*shards_[i], i, turn);
+  } else {
+    const Place place = place_of(query.key);
+    reading.read(place.shard, place.number, turn);
+  }
+  reading.tell(visit);
+  return turn.position;
 }
 
 std::string EngineCore::check() {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/mutex.h"
+#include "base/rate_limit.h"
 #include "core/hold_budget.h"
 #include "core/key_budget.h"
 #include "engine/durable_notifier.h"
@@ -38,6 +40,8 @@ class EngineCore final : private Journal::Source {
   // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
   static constexpr int kStepsPerHold = 256;
   static constexpr std::size_t kKeysPerHold = 256;
+  // How many are recorded: nobody may push out others' by being refused.
+  static constexpr std::uint32_t kRefusalsPerSecond = 10;
 
   // For Batch.
   Place place_of(std::string_view key);
@@ -58,7 +62,9 @@ class EngineCore final : private Journal::Source {
   KeyUnit find_unit();
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
   Position leads_from() const { return leads_from_.load(std::memory_order_acquire); }
-  static KeyStatus status_of(const Semaphore& s, Time now, std::size_t entries_max);
+  static HoldStatus status_of(const LockTable& table, const Hold& hold, Time now);
+  static KeyStatus status_of(const LockTable& table, const Semaphore& s, Time now,
+                             std::size_t entries_max);
   // Has what was done made durable, and listeners hear of it.
   Position commit(Turn& turn) noexcept;
   // If it set a deadline that is earlier than the one the sweeper sleeps for. Not for the sweeper,
@@ -67,7 +73,10 @@ class EngineCore final : private Journal::Source {
 
   Position list_some(ListPlace& place, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
+  Owned owned(SessionId session);
   Stats stats();
+  Position history(const HistoryQuery& query, const std::function<void(const KeyEvent&)>& visit);
+  Ages ages() EXCLUDES(ages_mutex_);
   std::string check();
   Time sweep();
   // A bounded part of it in each shard. What it returns has passed if something is left to do.
@@ -102,13 +111,15 @@ class EngineCore final : private Journal::Source {
 
   static KeyUnit reclaim_idle(Shard& shard);
   std::uint64_t idlings() const;
-  Time end_some_due(Time now);
-  bool forget_some_idle(Time now);
+  Time end_some_due(Time now, Sweep& sweep);
+  bool forget_some_idle(Time now, Sweep& sweep);
+  void tell(Sweep& sweep, Time began) const;
+  Time look_at_some_ages(Time now) EXCLUDES(ages_mutex_);
   void end_waits(Outcome why);
 
   // For the journal, and by it.
   void recover();
-  bool replay(const Event& event);
+  bool replay(const Event& event, std::optional<Time> at = {});
   void raise_fences();
   void progressed() noexcept override;
   bool describe_some(bool from_start) override;
@@ -123,6 +134,7 @@ class EngineCore final : private Journal::Source {
   const HashKey hash_key_;
 
   KeyBudget budget_;
+  RateLimit refusals_{kRefusalsPerSecond};
   HoldBudget holds_;
   std::vector<std::unique_ptr<Shard>> shards_;
   DurableNotifier notifier_;
@@ -136,6 +148,21 @@ class EngineCore final : private Journal::Source {
   Cursor described_in_shard_;
   InFlight blocked_calls_;  // in the queue
   std::atomic<std::uint64_t> next_gc_ns_{0};
+
+  // Where the look at ages is.
+  struct AgePass {
+    std::size_t shard = 0;
+    AgeCursor cursor{};
+    LongestLasting found{};
+    std::size_t steps = 0;
+  };
+  Mutex ages_mutex_;
+  AgePass age_pass_ GUARDED_BY(ages_mutex_);
+  std::size_t age_steps_left_ GUARDED_BY(ages_mutex_) = 0;  // of what is done in an interval
+  std::size_t age_steps_ GUARDED_BY(ages_mutex_) = 0;       // of the last pass
+  Time next_ages_ GUARDED_BY(ages_mutex_);
+  LongestLasting lasting_ GUARDED_BY(ages_mutex_);  // as the last pass has found it
+
   std::optional<Sweeper> sweeper_;        // uses all of the above
   std::optional<Attachment> attachment_;  // last: the journal's calls use all of the above
 };

@@ -69,10 +69,10 @@ TEST(Engine, RefusesOptionsOutOfRange) {
 
 TEST(Engine, EveryOutcomeHasItsWords) {
   std::set<std::string_view> words;
-  for (int i = 0; i <= static_cast<int>(Outcome::invalid_limit); ++i) {
+  for (int i = 0; i <= static_cast<int>(Outcome::invalid_note); ++i) {
     words.insert(describe(static_cast<Outcome>(i)));
   }
-  EXPECT_EQ(words.size(), static_cast<std::size_t>(Outcome::invalid_limit) + 1);
+  EXPECT_EQ(words.size(), static_cast<std::size_t>(Outcome::invalid_note) + 1);
   EXPECT_FALSE(words.contains("unknown"));
 }
 

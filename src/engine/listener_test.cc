@@ -46,8 +46,9 @@ class ListenerTest : public ::testing::Test {
     const Answer answer = batch.acquire({.key = key, .holder = "a", .ttl = 30s});
     return {.key = key, .holder = "a", .fence = answer.grant.fence};
   }
-  static void wait_for(Batch& batch, std::string_view key, Listener& listener) {
-    const AcquireRequest request{.key = key, .holder = "b", .ttl = 30s, .wait = 10s};
+  static void wait_for(Batch& batch, std::string_view key, Listener& listener,
+                       std::string_view holder = "b") {
+    const AcquireRequest request{.key = key, .holder = holder, .ttl = 30s, .wait = 10s};
     EXPECT_EQ(batch.acquire(request, &listener).outcome, Outcome::queued);
   }
 
@@ -108,7 +109,7 @@ TEST_F(ListenerTest, MayUseABatchOnTheJournalsThread) {
   Batch batch(engine);
   const HoldId held = take(batch, "k");
   wait_for(batch, "k", passes_on);
-  wait_for(batch, "k", next);
+  wait_for(batch, "k", next, "c");
   batch.release(held);
   batch.commit();
   journal.sync();

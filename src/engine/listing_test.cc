@@ -192,5 +192,22 @@ TEST_F(ListingTest, NoDurationIsNegative) {
   EXPECT_TRUE(engine.status(Kind::lock, "k")->holds.empty());
 }
 
+TEST_F(ListingTest, ShowsWhoHoldersAndWaitersSayTheyAre) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Session ann{.id = 7,
+              .client = std::make_shared<const ClientIdentity>(
+                  ClientIdentity{"ann@build-7:4711", "10.0.0.7:51234", "deploy"})};
+  Batch batch(engine);
+  batch.acquire({.key = "k", .holder = Holder(&ann, 1), .ttl = 30s});
+  batch.acquire({.key = "k", .holder = "bob", .ttl = 30s, .wait = 9s, .note = "backup"}, &deaf_);
+  const std::optional<KeyStatus> status = batch.status(Kind::lock, "k");
+  EXPECT_EQ(status->holds.at(0).client, ann.client);
+  EXPECT_EQ(status->holds.at(0).session, 7u);
+  EXPECT_EQ(*status->queue.at(0).client, (ClientIdentity{"", "", "backup"}));
+  EXPECT_EQ(status->queue.at(0).session, 0u);
+  EXPECT_EQ(engine.owned(7).holds, 1u);
+  EXPECT_EQ(engine.owned(7).places, 0u);
+}
+
 }  // namespace
 }  // namespace lockd

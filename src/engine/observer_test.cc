@@ -188,5 +188,15 @@ TEST_F(ObserverTest, AWithdrawnGrantGoesToTheNext) {
   EXPECT_TRUE(batch.withdraw({.key = "k3", .holder = "a", .fence = last.grant.fence}));
 }
 
+TEST_F(ObserverTest, SeesWhatIsRareThoughNobodyLooks) {
+  Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
+  engine.acquire({.key = "k", .holder = "a", .ttl = 5s});
+  const GrantResult grant = engine.acquire({.key = "l", .holder = "a", .ttl = 50s});
+  engine.revoke({.key = "l", .fence = grant->fence});
+  clock_.advance(5s);
+  engine.sweep();
+  EXPECT_EQ(notes_.take(), (Told{{Type::revoked, "l", "a", 0}, {Type::expired, "k", "a", 0}}));
+}
+
 }  // namespace
 }  // namespace lockd

@@ -37,7 +37,7 @@ void Shard::collect(detail::Turn& turn) noexcept {
 
 void Shard::advance(Time now, int budget, detail::Turn& turn) noexcept {
   MutexLock lock(mutex_);
-  table_.observe(is_observed());
+  table_.observe(observed());
   table_.advance(now, budget);
   collect(turn);
   due_ns_.store(table_.next_deadline().ns, std::memory_order_seq_cst);
@@ -67,7 +67,9 @@ std::size_t Shard::described_size(Cursor& cursor, std::size_t keys_max) {
   table_.describe(cursor, keys_max, events);
   std::size_t size = cursor.done ? kEventSize : 0;
   for (const Event& event : events) {
-    size += kEventSize + event.key.size() + event.holder.name().size();
+    const ClientView& client = event.client;
+    size += kEventSize + event.key.size() + event.holder.name().size() + client.name.size() +
+            client.peer.size() + client.note.size();
   }
   return size;
 }

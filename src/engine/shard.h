@@ -35,7 +35,7 @@ class alignas(64) Shard {
         LOCKD_ANNOTATION(no_thread_safety_analysis)
         : shard_(shard), turn_(turn) {
       shard_.mutex_.lock();
-      shard_.table_.observe(shard_.is_observed());
+      shard_.table_.observe(shard_.observed());
     }
     ~Access() LOCKD_ANNOTATION(release_capability()) LOCKD_ANNOTATION(no_thread_safety_analysis) {
       shard_.collect(turn_);
@@ -83,7 +83,10 @@ class alignas(64) Shard {
 
  private:
   void collect(detail::Turn& turn) noexcept REQUIRES(mutex_);
-  bool is_observed() const { return observer_ != nullptr && observer_->is_looking(); }
+  Observed observed() const {
+    if (observer_ == nullptr) return Observed::nothing;
+    return observer_->is_looking() ? Observed::everything : Observed::what_is_rare;
+  }
 
   Journal* const journal_;
   Observer* const observer_;

@@ -73,10 +73,18 @@ class SweepTest : public ::testing::Test {
   }
 
   SteppingClock clock_;
+  Sweep seen_;  // the sum of what was told
   Engine engine_{{.shards = kShards,
                   .idle_max = 60s,
                   .gc_interval = 10s,
                   .clock = &clock_,
+                  .on_sweep =
+                      [this](const Sweep& sweep) {
+                        seen_.shards += sweep.shards;
+                        seen_.waits_ended += sweep.waits_ended;
+                        seen_.keys_forgotten += sweep.keys_forgotten;
+                        EXPECT_GT(sweep.shards + sweep.keys_forgotten, 0u);
+                      },
                   .sweeper = false,
                   .hash_seed = 1}};
   Counts counts_{engine_};
@@ -117,6 +125,24 @@ TEST_F(SweepTest, WhatFallsDueDoesNotWaitForIdleKeysToBeForgotten) {
   EXPECT_EQ(counts_.told, 1u);
   EXPECT_GT(counts_.keys, kCrowd / 4);
   EXPECT_LT(engine_.stats().keys, 10u) << "and all are forgotten";
+}
+
+TEST_F(SweepTest, WhatWasDoneIsTold) {
+  engine_.sweep();  // for the first time every shard is looked at
+  seen_ = {};
+  engine_.sweep();
+  EXPECT_EQ(seen_.shards, 0u);
+  take_with_waiter(1, 1s);
+  clock_.advance(1s);
+  engine_.sweep();
+  EXPECT_EQ(seen_.shards, 1u);
+  EXPECT_EQ(seen_.waits_ended, 1u);
+  const std::uint64_t keys = engine_.stats().keys;
+  clock_.advance(2h);
+  engine_.sweep();
+  clock_.advance(2h);
+  engine_.sweep();
+  EXPECT_EQ(seen_.keys_forgotten, keys);
 }
 
 }  // namespace

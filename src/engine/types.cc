@@ -44,6 +44,8 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::invalid_ttl: return "a lease is longer than zero";
     case Outcome::invalid_wait: return "a wait is not negative";
     case Outcome::invalid_limit: return "a limit is 1 to 2147483647, and 1 for a lock";
+    case Outcome::invalid_note:
+      return "a note is at most 256 bytes of UTF-8 without control characters, a peer at most 64";
   }
   return "unknown";
 }
@@ -55,6 +57,7 @@ Stats& Stats::operator+=(const Stats& other) noexcept {
   releases += other.releases;
   expiries += other.expiries;
   disconnects += other.disconnects;
+  revocations += other.revocations;
   queued += other.queued;
   timeouts += other.timeouts;
   cancels += other.cancels;
@@ -63,6 +66,7 @@ Stats& Stats::operator+=(const Stats& other) noexcept {
   refusals.max_waiters += other.refusals.max_waiters;
   refusals.max_holds += other.refusals.max_holds;
   refusals.limit_mismatch += other.refusals.limit_mismatch;
+  history_dropped += other.history_dropped;
   locks_held += other.locks_held;
   semaphore_holders += other.semaphore_holders;
   lock_waiters += other.lock_waiters;

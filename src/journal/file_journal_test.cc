@@ -10,6 +10,7 @@
 #include <ctime>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "base/testing/test_size.h"
@@ -26,6 +27,49 @@ using namespace std::chrono_literals;
 TEST_F(FileJournalTest, TheFirstFenceOfANewJournalIsOne) {
   start();
   EXPECT_EQ(engine_->acquire({.key = "k", .holder = "a", .ttl = 30s})->fence, 1U);
+}
+
+// Of the journal itself first, and then of a snapshot of it.
+TEST_F(FileJournalTest, WhoHeldItIsKnownAfterARestart) {
+  start();
+  Session ann{.id = 7,
+              .client = std::make_shared<const ClientIdentity>(
+                  ClientIdentity{"ann@build-7:4711", "10.0.0.7:51234", "deploy"})};
+  Batch batch(*engine_);
+  batch.acquire({.key = "k", .holder = Holder(&ann, 0xfeed), .ttl = 600s});
+  engine_->wait_durable(batch.commit());
+  ASSERT_TRUE(engine_->acquire(
+      {.key = "l", .holder = "bob", .ttl = 600s, .note = "backup", .peer = "10.0.0.9:1"}));
+  for (int run = 0; run < 2; ++run) {
+    start();
+    const HoldStatus by_session = engine_->status(Kind::lock, "k")->holds.at(0);
+    EXPECT_EQ(by_session.holder, "tcp:0");
+    EXPECT_EQ(by_session.session, 0U) << "a disconnect must never hit a stranger";
+    EXPECT_EQ(*by_session.client, *ann.client);
+    const HoldStatus by_name = engine_->status(Kind::lock, "l")->holds.at(0);
+    EXPECT_EQ(*by_name.client, (ClientIdentity{"", "10.0.0.9:1", "backup"}));
+  }
+}
+
+TEST_F(FileJournalTest, ARevokedHoldStaysRevokedAndAResizeInForce) {
+  start();
+  const AcquireRequest permit{
+      .key = "s", .holder = "a", .ttl = 600s, .kind = Kind::semaphore, .limit = 1};
+  const GrantResult lock = engine_->acquire({.key = "k", .holder = "a", .ttl = 600s});
+  ASSERT_TRUE(engine_->acquire(permit));
+  ASSERT_EQ(engine_->resize("s", 2, "", "ops"), Outcome::ok);
+  ASSERT_TRUE(engine_->revoke({.key = "k", .fence = lock->fence, .by = "ops"}));
+  for (const char* const holder : {"b", "c"}) {
+    start();
+    EXPECT_FALSE(engine_->fence("k")->held);
+    EXPECT_GT(engine_->acquire({.key = "k2", .holder = holder, .ttl = 1ms, .wait = 9s})->fence,
+              lock->fence);
+    AcquireRequest another = permit;
+    another.holder = holder;
+    const bool has_room = holder[0] == 'b';
+    EXPECT_EQ(engine_->acquire(another).outcome, has_room ? Outcome::ok : Outcome::held)
+        << "the first acquirer's limit is named, the one in force holds";
+  }
 }
 
 TEST_F(FileJournalTest, WhatWasHeldIsHeldAndItsOwnerRenewsAndReleases) {

@@ -128,7 +128,20 @@ enum class Tag : unsigned char {
   renewed = 3,
   ended = 4,
   fence_floor = 5,
+  granted_besides = 6,  // a grant with more to tell than the first two can
+  resized = 7,
 };
+
+// What there is to tell of a granted_besides.
+constexpr std::uint8_t kOfSecret = 1;
+constexpr std::uint8_t kOfClient = 2;
+constexpr std::uint8_t kOfResized = 4;
+constexpr std::uint8_t kBesides = kOfClient | kOfResized;
+
+std::uint8_t flags_of(const Event& event) {
+  return (event.holder.is_secret() ? kOfSecret : 0) | (event.client.empty() ? 0 : kOfClient) |
+         (event.first_limit == 0 ? 0 : kOfResized);
+}
 
 char* store_text(char* to, std::string_view text) {
   to = store_varint(to, text.size());
@@ -146,13 +159,26 @@ char* store_lease(char* to, const Event& event) {
   return store_u64(to, event.expires_at.ns);
 }
 
-bool take_text(std::string_view& bytes, std::size_t size_max, std::string_view* text) {
+char* store_client(char* to, const ClientView& client) {
+  to = store_text(to, client.name);
+  to = store_text(to, client.peer);
+  return store_text(to, client.note);
+}
+
+char* store_holder(char* to, const Holder& holder) {
+  return holder.is_secret() ? store_u64(to, holder.secret()) : store_text(to, holder.name());
+}
+
+bool take_any_text(std::string_view& bytes, std::size_t size_max, std::string_view* text) {
   std::uint64_t size = 0;
-  if (!take_varint(bytes, &size)) return false;
-  if (size < 1 || size > size_max || size > bytes.size()) return false;
+  if (!take_varint(bytes, &size) || size > size_max || size > bytes.size()) return false;
   *text = bytes.substr(0, size);
   bytes.remove_prefix(size);
   return true;
+}
+
+bool take_text(std::string_view& bytes, std::size_t size_max, std::string_view* text) {
+  return take_any_text(bytes, size_max, text) && !text->empty();
 }
 
 bool take_fence(std::string_view& bytes, Fence* fence) {
@@ -168,7 +194,7 @@ bool take_kind(std::string_view& bytes, Kind* kind) {
 
 bool take_cause(std::string_view& bytes, EndCause* cause) {
   std::uint8_t byte = 0;
-  if (!take(bytes, &byte) || byte > static_cast<std::uint8_t>(EndCause::disconnected)) return false;
+  if (!take(bytes, &byte) || byte > static_cast<std::uint8_t>(EndCause::revoked)) return false;
   *cause = static_cast<EndCause>(byte);
   return true;
 }
@@ -201,24 +227,48 @@ bool take_holder(std::string_view& bytes, bool is_secret, Holder* holder) {
   return true;
 }
 
+bool take_client(std::string_view& bytes, ClientView* client) {
+  return take_any_text(bytes, kHolderSizeMax, &client->name) &&
+         take_any_text(bytes, kPeerSizeMax, &client->peer) &&
+         take_any_text(bytes, kNoteSizeMax, &client->note) && !client->empty();
+}
+
+// A grant is written in one way: as the first two tags, unless there is more to tell.
+bool take_besides(std::string_view& bytes, Event* event) {
+  std::uint8_t flags = 0;
+  if (!take(bytes, &flags) || (flags & kBesides) == 0 || flags > (kOfSecret | kBesides)) {
+    return false;
+  }
+  return take_holder(bytes, (flags & kOfSecret) != 0, &event->holder) &&
+         ((flags & kOfClient) == 0 || take_client(bytes, &event->client)) &&
+         ((flags & kOfResized) == 0 || take_limit(bytes, &event->first_limit));
+}
+
 bool take_fields(std::string_view& bytes, Tag tag, Event* event) {
   if (tag == Tag::fence_floor) {
     event->type = Event::Type::fence_floor;
     return take_fence(bytes, &event->fence);
   }
-  if (!take_kind(bytes, &event->kind) || !take_text(bytes, kKeySizeMax, &event->key) ||
-      !take_fence(bytes, &event->fence)) {
-    return false;
+  if (!take_kind(bytes, &event->kind) || !take_text(bytes, kKeySizeMax, &event->key)) return false;
+  if (tag == Tag::resized) {
+    event->type = Event::Type::resized;
+    return take_limit(bytes, &event->limit);
   }
+  if (!take_fence(bytes, &event->fence)) return false;
   switch (tag) {
     case Tag::granted_name:
     case Tag::granted_secret:
       event->type = Event::Type::granted;
       return take_lease(bytes, event) && take_limit(bytes, &event->limit) &&
              take_holder(bytes, tag == Tag::granted_secret, &event->holder);
+    case Tag::granted_besides:
+      event->type = Event::Type::granted;
+      return take_lease(bytes, event) && take_limit(bytes, &event->limit) &&
+             take_besides(bytes, event);
     case Tag::renewed: event->type = Event::Type::renewed; return take_lease(bytes, event);
     case Tag::ended: event->type = Event::Type::ended; return take_cause(bytes, &event->cause);
-    case Tag::fence_floor: break;
+    case Tag::fence_floor:
+    case Tag::resized: break;
   }
   return false;
 }
@@ -226,7 +276,9 @@ bool take_fields(std::string_view& bytes, Tag tag, Event* event) {
 Tag tag_of(const Event& event) {
   switch (event.type) {
     case Event::Type::granted:
+      if ((flags_of(event) & kBesides) != 0) return Tag::granted_besides;
       return event.holder.is_secret() ? Tag::granted_secret : Tag::granted_name;
+    case Event::Type::resized: return Tag::resized;
     case Event::Type::renewed: return Tag::renewed;
     case Event::Type::ended: return Tag::ended;
     case Event::Type::fence_floor: break;
@@ -238,11 +290,14 @@ Tag tag_of(const Event& event) {
 
 char* encode(const Event& event, char* to) {
   assert(event.key.size() <= kKeySizeMax && event.holder.name().size() <= kHolderSizeMax);
+  assert(event.client.name.size() <= kHolderSizeMax && event.client.peer.size() <= kPeerSizeMax &&
+         event.client.note.size() <= kNoteSizeMax);
   const Tag tag = tag_of(event);
   *to++ = static_cast<char>(tag);
   if (tag == Tag::fence_floor) return store_varint(to, event.fence);
   *to++ = static_cast<char>(event.kind);
   to = store_text(to, event.key);
+  if (tag == Tag::resized) return store_varint(to, event.limit);
   to = store_varint(to, event.fence);
   if (tag == Tag::ended) {
     *to++ = static_cast<char>(event.cause);
@@ -251,8 +306,10 @@ char* encode(const Event& event, char* to) {
   to = store_lease(to, event);
   if (tag == Tag::renewed) return to;
   to = store_varint(to, event.limit);
-  if (tag == Tag::granted_secret) return store_u64(to, event.holder.secret());
-  return store_text(to, event.holder.name());
+  if (tag == Tag::granted_besides) *to++ = static_cast<char>(flags_of(event));
+  to = store_holder(to, event.holder);
+  if (!event.client.empty()) to = store_client(to, event.client);
+  return event.first_limit == 0 ? to : store_varint(to, event.first_limit);
 }
 
 bool take_event(std::string_view& bytes, Event* event) {

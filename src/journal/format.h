@@ -68,8 +68,9 @@ std::size_t find_frame_mark(std::string_view bytes);
 
 // Records.
 
-// No event is longer: the two texts, the three numbers that may be long, and what frames them.
-inline constexpr std::size_t kRecordSizeMax = kKeySizeMax + kHolderSizeMax + 64;
+// No event is longer: its texts, the numbers that may be long, and what frames them.
+inline constexpr std::size_t kRecordSizeMax =
+    kKeySizeMax + 2 * kHolderSizeMax + kPeerSizeMax + kNoteSizeMax + 64;
 
 // Writes at `to`, which has room for kRecordSizeMax, and returns the end of it. The event's texts
 // are within their limits.

@@ -111,7 +111,23 @@ std::vector<Event> samples() {
   semaphore.limit = kLimitMax;
   semaphore.ttl = kDurationMax;
   semaphore.expires_at = {UINT64_MAX};
-  return {granted("stone-42", 1),
+  Event told = granted("stone-42", 4);
+  told.client = {"", "10.0.0.9:51234", "deploy"};
+  Event session = granted("stone-42", 5, Holder::of_secret(0x0123456789abcdef));
+  session.client = {"ann@build-7:4711", "10.0.0.7:51234", ""};
+  Event resized = semaphore;
+  resized.first_limit = 3;
+  static const std::string peer(kPeerSizeMax, 'p');
+  Event everything = resized;
+  everything.key = longest;
+  everything.client = {longest, peer, longest};
+  return {told,
+          session,
+          resized,
+          everything,
+          {.type = Event::Type::resized, .kind = Kind::semaphore, .limit = 7, .key = "s"},
+          ended("k", 303, EndCause::revoked),
+          granted("stone-42", 1),
           granted("stone-42", 2, Holder::of_secret(0x0123456789abcdef)),
           granted(longest, 3, longest),
           semaphore,
@@ -133,11 +149,17 @@ void expect_same(const Event& a, const Event& b) {
     EXPECT_EQ(a.cause, b.cause);
     return;
   }
+  if (a.type == Event::Type::resized) {
+    EXPECT_EQ(a.limit, b.limit);
+    return;
+  }
   EXPECT_EQ(a.ttl, b.ttl);
   EXPECT_EQ(a.expires_at, b.expires_at);
   if (a.type == Event::Type::renewed) return;
   EXPECT_EQ(a.limit, b.limit);
   EXPECT_EQ(a.holder, b.holder);
+  EXPECT_EQ(a.client, b.client);
+  EXPECT_EQ(a.first_limit, b.first_limit);
 }
 
 TEST(Record, EventsComeBack) {
@@ -165,6 +187,27 @@ TEST(Record, EveryTruncationIsRefused) {
   }
 }
 
+// A grant with more to tell: its flags, then the holder and the rest.
+Record besides(char flags, const std::string& rest) {
+  Record record = record_of(granted("k", 5, "h"));
+  record[0] = 6;
+  record.resize(record.size() - 2);  // the holder
+  return record + flags + rest;
+}
+
+TEST(Record, AGrantWithMoreToTellIsATagOfItsOwn) {
+  Event event = granted("k", 5);
+  event.client = {"", "p", "n"};
+  EXPECT_EQ(record_of(event), besides(2, std::string("\x06"
+                                                     "cart-7"
+                                                     "\x00"
+                                                     "\x01p"
+                                                     "\x01n",
+                                                     12)));
+  event.client = {};
+  EXPECT_EQ(record_of(event)[0], 1) << "as ever";
+}
+
 TEST(Record, RefusesWhatIsBeyondItsLimits) {
   using namespace std::string_literals;
   const Record good = record_of(granted("k", 5));
@@ -185,7 +228,7 @@ TEST(Record, RefusesWhatIsBeyondItsLimits) {
   huge_limit.limit = kLimitMax + 1;
   const Record refused[] = {
       with(0, 0),       // no type
-      with(0, 6),       // one that is not known
+      with(0, 8),       // one that is not known
       with(1, 2),       // no kind
       with(2, 0),       // no key
       with(2, '\x7f'),  // a key longer than what follows
@@ -195,7 +238,24 @@ TEST(Record, RefusesWhatIsBeyondItsLimits) {
       record_of(negative),
       record_of(no_limit),
       record_of(huge_limit),
-      "\x04\x00\x01k\x05\x03"s,  // no cause
+      "\x04\x00\x01k\x05\x04"s,  // no cause
+      "\x07\x01\x01k\x00"s,      // no limit
+      besides(0,
+              "\x06"
+              "cart-7"),  // nothing besides: that is another tag's
+      besides(2,
+              "\x06"
+              "cart-7\x00\x00\x00"s),  // a client that says nothing
+      besides(2,
+              "\x06"
+              "cart-7\x00\x41" +
+                  std::string(65, 'p') + '\0'),  // too long a peer
+      besides(4,
+              "\x06"
+              "cart-7\x00"s),  // no first limit
+      besides(8,
+              "\x06"
+              "cart-7"),  // a flag that is not known
       "\x04\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s + std::string(600, 'k'),
   };
   for (const Record& record : refused) {

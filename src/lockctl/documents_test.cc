@@ -78,10 +78,10 @@ TEST(Documents, HelpHasEveryOptionOfTheCommand) {
     for (const std::string& name : own_options(place)) {
       EXPECT_TRUE(said.contains(name)) << place.path << ": --" << name;
     }
-    // An example or an explanation may speak of flock's, or of the server's --wal.
+    // An example or an explanation may speak of flock's, or of the server's --wal and --access.
     const Names known = table_options(place);
     for (const std::string& name : said) {
-      if (name == "wal" || name == "http" || name == "servers") continue;
+      if (Names{"wal", "access", "http", "servers"}.contains(name)) continue;
       EXPECT_TRUE(known.contains(name)) << place.path << " has no --" << name;
     }
   }

@@ -103,6 +103,13 @@ std::string_view stronger(const config::Settings& settings, std::string_view one
   return other_rank > rank ? other : one;
 }
 
+// Not where a stronger source names a server of the line port: that may be another machine.
+bool is_asked_over_http(const config::Settings& settings) {
+  const int rank = settings.value("http").origin.rank;
+  return settings.is_given("http") && rank >= settings.value("server").origin.rank &&
+         rank >= settings.value("cluster").origin.rank;
+}
+
 // Those of the command line, or the one that other commands would use.
 std::vector<HttpAddress> http_servers_of(const config::Settings& settings,
                                          const config::Arguments& arguments, bool tls) {
@@ -177,7 +184,7 @@ Settings load_settings(const config::Arguments& arguments, const config::Environ
   settings.connect.auth_token = token_of(given, environment);
   settings.connect.connect_timeout = given.seconds("connect-timeout");
   settings.connect.reply_timeout = settings.connect.connect_timeout;
-  if (given.is_given("http")) settings.http = https_of(given, "http", tls);
+  if (is_asked_over_http(given)) settings.http = https_of(given, "http", tls);
   return settings;
 }
 

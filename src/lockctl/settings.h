@@ -29,7 +29,8 @@ struct Settings {
   std::vector<client::Address> servers{client::Address{}};
   bool is_cluster = false;  // the servers are one cluster; otherwise they share the keys
   client::ConnectOptions connect{};
-  std::vector<HttpAddress> http{};  // none; one; or those of one cluster's servers
+  // None: the API is asked over the line port. One; or those of one cluster's servers.
+  std::vector<HttpAddress> http{};
 
   // For the line port.
   client::ClientOptions client() const;

@@ -114,6 +114,10 @@ TEST(Settings, HttpAddressesMayBeThoseOfACluster) {
   ASSERT_EQ(settings.http.size(), 2U);
   EXPECT_EQ(settings.http[1].to_string(), "https://b:2");
   EXPECT_EQ(machine.load({"list", "--http", "c:3"}).http.size(), 1U);
+  // Who names a server on the command line means that one.
+  EXPECT_TRUE(machine.load({"list", "--server", "d"}).http.empty());
+  EXPECT_TRUE(machine.load({"list", "--cluster", "d,e"}).http.empty());
+  EXPECT_EQ(machine.load({"list", "--server", "d", "--http", "c:3"}).http.size(), 1U);
   EXPECT_EQ(machine.error({"list", "--http", "a:1,b"}),
             "--http from the command line is 'b': it takes HOST:PORT or http://HOST:PORT");
   EXPECT_EQ(machine.error({"list", "--http", ","}), "--http from the command line names no server");

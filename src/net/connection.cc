@@ -101,9 +101,7 @@ void Connection::read() {
 }
 
 void Connection::do_slow_work() {
-  if (!can_read()) return;
-  read_now();
-  if (state_ == State::open && established()) handler_.on_established();
+  if (can_read()) read_now();
 }
 
 // Into memory that all connections share: while it is idle it needs none.
@@ -152,7 +150,10 @@ void Connection::open_received() {
   auto& plain = loop_.plain();
   for (Progress progress = Progress::more; progress == Progress::more;) {
     std::size_t size = 0;
+    const bool was_established = tls_->established();
     progress = tls_->open(plain, size);
+    const bool is_news = !was_established && tls_->established();
+    if (is_news && state_ == State::open) handler_.on_established();
     if (size > 0) take({plain.data(), size});
     if (progress == Progress::ended) end_input();
     if (state_ == State::closed) return;

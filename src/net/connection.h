@@ -26,7 +26,7 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
   // What the bytes are for. Called on the loop's thread.
   class Handler {
    public:
-    // TLS has shaken hands. Never called where there is none.
+    // TLS has shaken hands; nothing was taken in before. Never called where there is none.
     virtual void on_established() = 0;
     // Takes what it can of `unread`, or what is enough for one turn, and returns how much that was.
     virtual std::size_t on_input(std::string_view unread) = 0;
@@ -111,6 +111,8 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
   bool takes_input() const { return wants_input() && !input_pending(); }
   // Whether plain text can pass: always, or once TLS has shaken hands.
   bool established() const { return tls_ == nullptr || tls_->established(); }
+  // What the peer's certificate says of whose it is. Precondition: TLS has shaken hands.
+  CertificateNames peer_names() const { return tls_->peer_names(); }
   // Why TLS could not go on; empty if it could.
   std::string_view tls_error() const { return tls_ == nullptr ? "" : tls_->error(); }
   // When it was opened; when bytes last came in; since when output has been waiting for the peer.

@@ -2,6 +2,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <new>
@@ -15,6 +16,39 @@ BIO* new_memory() {
   if (memory == nullptr) throw std::bad_alloc();
   BIO_set_mem_eof_return(memory, -1);  // empty is not the end
   return memory;
+}
+
+// As UTF-8, with whatever bytes it has. Empty when it is no text.
+std::string text_of(const ASN1_STRING* string) {
+  unsigned char* bytes = nullptr;
+  const int size = string == nullptr ? -1 : ASN1_STRING_to_UTF8(&bytes, string);
+  const std::unique_ptr<unsigned char, void (*)(unsigned char*)> owned(
+      bytes, [](unsigned char* memory) { OPENSSL_free(memory); });
+  if (size <= 0) return {};
+  return {reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size)};
+}
+
+std::vector<std::string> common_names(const X509* certificate) {
+  std::vector<std::string> names;
+  const X509_NAME* const subject = X509_get_subject_name(certificate);
+  for (int at = -1; (at = X509_NAME_get_index_by_NID(subject, NID_commonName, at)) >= 0;) {
+    names.push_back(text_of(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at))));
+  }
+  return names;
+}
+
+std::vector<std::string> alternative_names(const X509* certificate) {
+  std::vector<std::string> names;
+  const std::unique_ptr<GENERAL_NAMES, void (*)(GENERAL_NAMES*)> all(
+      static_cast<GENERAL_NAMES*>(
+          X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)),
+      GENERAL_NAMES_free);
+  for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(all.get(), i);
+    const bool is_text = name->type == GEN_DNS || name->type == GEN_EMAIL || name->type == GEN_URI;
+    if (is_text) names.push_back(text_of(name->d.ia5));
+  }
+  return names;
 }
 
 }  // namespace
@@ -49,6 +83,12 @@ TlsChannel::Progress TlsChannel::explain(int result) {
   error_ = reason == nullptr ? "protocol error" : reason;
   ERR_clear_error();
   return Progress::failed;
+}
+
+CertificateNames TlsChannel::peer_names() const {
+  const X509* const certificate = SSL_get0_peer_certificate(ssl_.get());
+  if (certificate == nullptr) return {};
+  return {common_names(certificate), alternative_names(certificate)};
 }
 
 bool TlsChannel::seal(std::string_view plain) {

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockd {
 
@@ -18,6 +19,12 @@ struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
 using SslHandle = std::unique_ptr<SSL, FreeSsl>;
+
+// What a certificate says of whose it is.
+struct CertificateNames {
+  std::vector<std::string> common_names{};       // of its subject
+  std::vector<std::string> alternative_names{};  // of hosts, of mailboxes, and URIs
+};
 
 class TlsChannel {
  public:
@@ -58,6 +65,9 @@ class TlsChannel {
   std::string_view error() const { return error_; }
   // X509_V_OK, or why the peer's certificate was not believed.
   long verify_result() const { return SSL_get_verify_result(ssl_.get()); }
+  // Of the certificate that the peer has shown; none: it has shown none. Precondition:
+  // established().
+  CertificateNames peer_names() const;
 
  private:
   void collect();

@@ -78,9 +78,9 @@ bool SignalHub::drop_some(Subscriber subscriber, int* budget) {
   return false;
 }
 
-bool SignalHub::listens(Subscriber subscriber) const {
+std::size_t SignalHub::count(Subscriber subscriber) const {
   MutexLock lock(mutex_);
-  return subscriptions_.count(id_of(subscriber)) > 0;
+  return subscriptions_.count(id_of(subscriber));
 }
 
 std::size_t SignalHub::listeners() const {

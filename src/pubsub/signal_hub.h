@@ -105,8 +105,9 @@ class SignalHub {
   void drop(Subscriber subscriber) EXCLUDES(mutex_);
   bool drop_some(Subscriber subscriber, int* budget) EXCLUDES(mutex_);
 
-  // Whether it has any subscription.
-  bool listens(Subscriber subscriber) const EXCLUDES(mutex_);
+  // How many subscriptions it has, and whether it has any.
+  std::size_t count(Subscriber subscriber) const EXCLUDES(mutex_);
+  bool listens(Subscriber subscriber) const { return count(subscriber) > 0; }
   // How many subscriptions there are.
   std::size_t listeners() const EXCLUDES(mutex_);
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "base/list.h"
 #include "base/mutex.h"
@@ -19,6 +20,9 @@ namespace lockd {
 class Worker;
 
 enum class Protocol : std::uint8_t { line, http };
+inline std::string_view name_of(Protocol protocol) {
+  return protocol == Protocol::line ? "line" : "http";
+}
 
 // An unproven connection, by the loop that serves it.
 struct Unproven {

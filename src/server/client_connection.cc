@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "protocol/line/line_framer.h"
-#include "server/log.h"
+#include "server/reports/report.h"
 #include "server/worker.h"
 
 namespace lockd {
@@ -27,8 +27,9 @@ constexpr std::size_t kUnsentReportMax = 256 * 1024;
 constexpr std::chrono::seconds kPingInterval = 15s;
 
 PeerEvent tls_failed(LogLevel::info, "TLS failed");
-PeerEvent slow_listener(LogLevel::info, "slow listener closed");
-PeerEvent broken_rule(LogLevel::info, "violation");
+PeerEvent slow_listener(LogLevel::warn, "slow listener closed");
+PeerEvent slow_reader(LogLevel::warn, "slow client closed");
+PeerEvent broken_rule(LogLevel::warn, "violation");
 PeerEvent authentication_failed(LogLevel::warn, "authentication failed");
 PeerEvent over_memory(LogLevel::warn, "connection closed: over --max-buffer-memory, it had most");
 
@@ -53,6 +54,9 @@ ClientConnection::~ClientConnection() {
 // Proof.
 
 void ClientConnection::start() {
+  if (logs(LogLevel::debug)) {
+    log_event(LogLevel::debug, "client came", about({{"tls", session().peer().is_tls}}));
+  }
   unproven_.worker = &worker_;
   unproven_.session = session().id();
   is_unproven_ = !connection_.established() || !session().has_proved();
@@ -62,6 +66,13 @@ void ClientConnection::start() {
   }
   limit_unread();
   connection_.start();
+}
+
+void ClientConnection::on_established() {
+  if (worker_.access().looks_at_certificates()) {
+    worker_.host().on_certificate(*this, connection_.peer_names());
+  }
+  look_for_proof();
 }
 
 void ClientConnection::look_for_proof() {
@@ -112,9 +123,7 @@ void ClientConnection::on_end_of_input() { worker_.host().peer_closed(*this); }
 
 void ClientConnection::on_broken() {
   if (const std::string_view error = connection_.tls_error(); !error.empty()) {
-    tls_failed.log(worker_.loop().turn_time(), {{"connection", std::to_string(session().id())},
-                                                {"peer", address_.to_string()},
-                                                {"error", std::string(error)}});
+    log(tls_failed, {{"error", error}});
   }
   worker_.host().broken(*this);
 }
@@ -157,12 +166,14 @@ bool ClientConnection::has_room_for_signal() {
   }
   const bool slow = is_behind() && connection_.waits_for_peer();
   if (!slow && connection_.unsent_size() <= kUnsentSignalsMax) return true;
-  slow_listener.log(worker_.loop().turn_time(), {{"connection", std::to_string(session().id())}});
+  log(slow_listener, {{"unsent_bytes", connection_.unsent_size()}});
   return false;
 }
 
-// What is in its buffers now counts.
+// What is in its buffers now counts, and others may see it.
 void ClientConnection::settle() {
+  activity().heard.store(connection_.last_input(), std::memory_order_relaxed);
+  activity().unsent_bytes.store(connection_.unsent_size(), std::memory_order_relaxed);
   worker_.buffers().settle(*this, connection_.buffered() + session().buffered());
 }
 
@@ -186,25 +197,37 @@ void ClientConnection::close() {
 
 void ClientConnection::cut_for_memory() {
   worker_.stats().connections_cut_for_memory.add();
-  over_memory.log(worker_.loop().turn_time(), {{"connection", std::to_string(session().id())},
-                                               {"peer", address_.to_string()},
-                                               {"bytes", std::to_string(bytes())}});
+  log(over_memory, {{"bytes", bytes()}});
   worker_.host().cut(*this);
 }
 
 void ClientConnection::on_session_end() {
   worker_.round().remove(this);
   log_violation();
+  if (!logs(LogLevel::debug)) return;
+  const auto stayed = Connection::Clock::now() - connection_.opened();
+  log_event(LogLevel::debug, "client went", about({{"connected_ms", whole_ms(stayed)}}));
+}
+
+void ClientConnection::log(PeerEvent& event, LogFields more) const {
+  if (event.admits(worker_.loop().turn_time())) event.log(about(std::move(more)));
+}
+
+// Who it is, and what is said of it.
+LogFields ClientConnection::about(LogFields more) const {
+  LogFields fields{{"client_id", session().id()},
+                   {"peer", session().peer().address},
+                   {"protocol", protocol_ == Protocol::line ? "line" : "http"}};
+  if (session().client() != nullptr) fields.emplace_back("client", session().client()->name);
+  fields.insert(fields.end(), more.begin(), more.end());
+  return fields;
 }
 
 // The first of a connection, and the last.
 void ClientConnection::log_violation() {
   const Violation violation = session().violation();
   if (violation == std::exchange(logged_violation_, violation)) return;
-  broken_rule.log(worker_.loop().turn_time(),
-                  {{"code", std::to_string(static_cast<int>(violation))},
-                   {"connection", std::to_string(session().id())},
-                   {"peer", address_.to_string()}});
+  log(broken_rule, {{"code", static_cast<int>(violation)}, {"reason", describe(violation)}});
 }
 
 // Time.
@@ -241,7 +264,10 @@ bool ClientConnection::watch(Connection::Clock::time_point now) {
     host.finish(*this, SessionHost::Ender::peer);
   }
   const Duration write_timeout = worker_.options().write_timeout;
-  if (write_timeout > 0s && connection_.stalled(now, write_timeout)) host.cut(*this);
+  if (write_timeout > 0s && connection_.stalled(now, write_timeout)) {
+    if (!is_over()) log(slow_reader, {{"unsent_bytes", connection_.unsent_size()}});
+    host.cut(*this);
+  }
   if (!is_over() && is_paused()) {
     begin_pause();
     const bool is_begun = pause_until_ != Connection::Clock::time_point{};
@@ -264,9 +290,11 @@ void ClientConnection::begin_pause() {
 }
 
 Connection::Clock::duration ClientConnection::note_failure(Connection::Clock::time_point now) {
-  authentication_failed.log(now, {{"connection", std::to_string(session().id())},
-                                  {"peer", address_.to_string()},
-                                  {"protocol", protocol_ == Protocol::line ? "line" : "http"}});
+  log(authentication_failed);
+  worker_.history().add({.type = ServerEvent::Type::auth_failed,
+                         .client_id = session().id(),
+                         .protocol = name_of(protocol_),
+                         .peer = session().peer().address});
   return worker_.failed_attempts().add(address_, now);
 }
 

@@ -15,6 +15,7 @@
 #include "net/connection.h"
 #include "server/admission.h"
 #include "server/buffer_budget.h"
+#include "server/log.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
@@ -70,7 +71,7 @@ class ClientConnection final : public Transport,
   bool is_idle() const override { return connection_.idle(); }
 
   // Of Connection::Handler.
-  void on_established() override { look_for_proof(); }
+  void on_established() override;
   std::size_t on_input(std::string_view unread) override;
   void on_all_sent() override;
   void on_end_of_input() override;
@@ -83,6 +84,8 @@ class ClientConnection final : public Transport,
   void look_for_proof();
   void end_without_proof();
   void log_violation();
+  void log(PeerEvent& event, LogFields more = {}) const;
+  LogFields about(LogFields more) const;
   void limit_unread();
   void settle();
   void begin_pause();

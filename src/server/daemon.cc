@@ -17,6 +17,7 @@
 
 #include "server/log.h"
 #include "server/server.h"
+#include "server/settings/option_table.h"
 #include "server/systemd.h"
 
 namespace lockd {
@@ -79,10 +80,10 @@ class Service {
     if (server_.port() != 0) {
       log_event(LogLevel::info, "listening",
                 {{"host", options_.host.empty() ? "*" : options_.host},
-                 {"port", std::to_string(server_.port())},
-                 {"threads", std::to_string(options_.threads)},
-                 {"tls", options_.tls_cert.empty() ? "no" : "yes"},
-                 {"protected", options_.line_is_protected() ? "yes" : "no"}});
+                 {"port", server_.port()},
+                 {"threads", options_.threads},
+                 {"tls", !options_.tls_cert.empty()},
+                 {"protected", options_.line_is_protected()}});
     }
     if (server_.http_port() != 0) log_http();
     systemd_.ready();
@@ -136,9 +137,9 @@ class Service {
     const std::string& host = options_.http_addr.value_or(Endpoint{}).host;
     log_event(LogLevel::info, "listening http",
               {{"host", host.empty() ? "*" : host},
-               {"port", std::to_string(server_.http_port())},
-               {"tls", options_.tls_cert.empty() ? "no" : "yes"},
-               {"protected", options_.http_is_protected() ? "yes" : "no"}});
+               {"port", server_.http_port()},
+               {"tls", !options_.tls_cert.empty()},
+               {"protected", options_.http_is_protected()}});
   }
 
   void reload() {
@@ -193,6 +194,15 @@ class Service {
   bool resigned_ = false;
 };
 
+void log_start(const Options& options) {
+  const std::string_view journal = options.etcd.empty() ? options.wal : options.etcd_cluster;
+  log_event(LogLevel::info, "starting",
+            {{"program", ::program_invocation_short_name},
+             {"version", kVersion},
+             {"pid", ::getpid()},
+             {"journal", journal.empty() ? "none" : journal}});
+}
+
 }  // namespace
 
 int complain(const std::string& error) {
@@ -203,6 +213,7 @@ int complain(const std::string& error) {
 int serve(const Options& options, const config::Environment& environment,
           OpenCluster open_cluster) {
   const Signals signals;  // blocked before there is a second thread
+  log_start(options);
   try {
     while (true) {
       switch (Service(options, environment, signals, open_cluster).run()) {

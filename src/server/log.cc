@@ -84,6 +84,24 @@ void start_thread() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// `,"port":6388` or ` port=6388`
+void append(std::string& line, const LogField& field) {
+  if (as_json) {
+    line += ',';
+    append_json_string(line, field.name);
+    line += ':';
+  } else {
+    line += ' ';
+    line += field.name;
+    line += '=';
+  }
+  if (field.is_text) {
+    append_json_string(line, field.value);
+  } else {
+    line += field.value;
+  }
+}
+
 // Filled before main() begins, and never changed then.
 std::vector<PeerEvent*>& peer_events() {
   static std::vector<PeerEvent*> all;
@@ -103,6 +121,7 @@ void set_up_log(LogLevel level, LogFormat format) {
                       spdlog::pattern_time_type::utc);
   logger->set_level(level_of(level));
   spdlog::set_default_logger(std::move(logger));
+  detail::lowest_logged = static_cast<int>(level);
 }
 
 // The thread is joined when the process ends; until then it writes what there is.
@@ -110,31 +129,18 @@ void end_log() {
   if (sink != nullptr) sink->give_up_at(SteadyClock::now() + kLastLinesWithin);
 }
 
-void log_event(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+void log_event(LogLevel level, std::string_view event, const LogFields& fields) {
   if (!logs(level)) return;
   std::string line;
   if (as_json) {
     line += R"("event":)";
     append_json_string(line, event);
-    for (const LogField& field : fields) {
-      line += ',';
-      append_json_string(line, field.name);
-      line += ':';
-      append_json_string(line, field.value);
-    }
   } else {
     line += event;
-    for (const LogField& field : fields) {
-      line += ' ';
-      line += field.name;
-      line += '=';
-      append_json_string(line, field.value);
-    }
   }
+  for (const LogField& field : fields) append(line, field);
   spdlog::default_logger_raw()->log(level_of(level), line);
 }
-
-bool logs(LogLevel level) { return spdlog::default_logger_raw()->should_log(level_of(level)); }
 
 std::uint64_t log_lines_dropped() {
   const auto thread = spdlog::thread_pool();
@@ -152,21 +158,18 @@ PeerEvent::PeerEvent(LogLevel level, std::string_view event) : level_(level), ev
   peer_events().push_back(this);
 }
 
-bool PeerEvent::log(Clock::time_point now, std::initializer_list<LogField> fields) {
-  {
-    MutexLock lock(mutex_);
-    begin_second(now);
-    if (++seen_ > kLinesPerSecond) return false;
-  }
-  log_event(level_, event_, fields);
-  return true;
+bool PeerEvent::admits(Clock::time_point now) {
+  if (!logs(level_)) return false;
+  MutexLock lock(mutex_);
+  begin_second(now);
+  return ++seen_ <= kLinesPerSecond;
 }
 
 // What the last one left out is told first.
 void PeerEvent::begin_second(Clock::time_point now) {
   if (now < second_ends_) return;
   if (seen_ > kLinesPerSecond) {
-    log_event(level_, event_, {{"and_more", std::to_string(seen_ - kLinesPerSecond)}});
+    log({{"and_more", seen_ - kLinesPerSecond}});
   }
   second_ends_ = now + 1s;
   seen_ = 0;

@@ -2,32 +2,59 @@
 //
 // Any thread may log, and none waits for it: the log has a thread that writes. While nobody reads
 // stderr, lines wait for that, a bounded number of them; then the oldest are dropped, and counted.
-// Secrets and tokens never go in. What peers can cause at info and above goes through a PeerEvent.
+// Until set_up_log() nothing is logged.
+//
+// Secrets and tokens never go in; a fence may. What peers can cause at info and above goes through
+// a PeerEvent; debug and trace are whole, and cost a branch while they are off:
+//
+//   if (logs(LogLevel::debug)) log_event(LogLevel::debug, "client came", {{"client_id", id}});
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/mutex.h"
 #include "server/settings/options.h"
 
 namespace lockd {
 
+// A text is quoted; a number or a truth is one in JSON, too. A duration's name ends with its unit:
+// `held_ms`.
 struct LogField {
-  std::string_view name;
+  LogField(std::string_view field, std::string_view text)
+      : name(field), value(text), is_text(true) {}
+  template <std::integral Number>
+  LogField(std::string_view field, Number number) : name(field), value(std::to_string(number)) {}
+  LogField(std::string_view field, bool truth) : name(field), value(truth ? "true" : "false") {}
+  LogField(std::string_view field, const char* text) : LogField(field, std::string_view(text)) {}
+
+  std::string_view name;  // outlives it
   std::string value;
+  bool is_text = false;
 };
+using LogFields = std::vector<LogField>;
 
 // Once, before anything is logged.
 void set_up_log(LogLevel level, LogFormat format);
 // The process is about to end, which is when the last lines are written: for a second at most.
 void end_log();
 
-void log_event(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
-bool logs(LogLevel level);
+void log_event(LogLevel level, std::string_view event, const LogFields& fields = {});
+
+namespace detail {
+inline constexpr int kLogsNothing = 1000;
+inline std::atomic<int> lowest_logged{kLogsNothing};
+}  // namespace detail
+
+inline bool logs(LogLevel level) {
+  return static_cast<int>(level) >= detail::lowest_logged.load(std::memory_order_relaxed);
+}
+
 // How many lines were dropped since the start.
 std::uint64_t log_lines_dropped();
 
@@ -37,6 +64,8 @@ bool may_log(std::chrono::steady_clock::time_point& next,
 
 // A kind of event that any peer can cause. Of each kind a few lines a second are logged, and after
 // that second how many more there were, as `and_more`.
+//
+//   if (wrong_secret.admits(now)) wrong_secret.log({{"peer", peer}});
 //
 // One for each kind, which lives as long as the process. Any thread may call anything.
 class PeerEvent {
@@ -48,8 +77,10 @@ class PeerEvent {
   PeerEvent(const PeerEvent&) = delete;
   PeerEvent& operator=(const PeerEvent&) = delete;
 
-  // False when there were enough of them in this second.
-  bool log(Clock::time_point now, std::initializer_list<LogField> fields) EXCLUDES(mutex_);
+  // Counts one. False when there were enough of them in this second: then it is not to be logged,
+  // nor its fields to be made.
+  bool admits(Clock::time_point now) EXCLUDES(mutex_);
+  void log(const LogFields& fields) const { log_event(level_, event_, fields); }
   // Now and then: what was left out of every kind, if its second is over.
   static void log_left_out(Clock::time_point now);
 

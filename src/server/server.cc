@@ -1,9 +1,11 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "net/listen.h"
+#include "server/log.h"
 
 namespace lockd {
 
@@ -19,8 +21,10 @@ Server::~Server() {
 
 std::string Server::start(const std::vector<Systemd::Socket>& passed) {
   // In its second life in a cluster the files may be others than when the options were loaded.
-  if (std::string error = reload(); !error.empty()) return error;
+  if (std::string error = read_files().error; !error.empty()) return error;
   if (std::string error = open_ports(passed); !error.empty()) return error;
+  context_.line_port = port();
+  context_.http_port = http_port();
   for (std::uint32_t i = 0; i < context_.options.threads; ++i) {
     workers_.push_back(std::make_unique<Worker>(context_));
   }
@@ -99,11 +103,17 @@ void Server::tell(std::vector<Worker*> workers) {
 }
 
 std::string Server::reload() {
-  TokenFile read = context_.tokens.read_again();
-  if (!read.error.empty()) return read.error;
-  if (std::string error = context_.tls.load(); !error.empty()) return error;
-  context_.tokens.replace(std::move(read.tokens));
-  return {};
+  const Access::Reading read = read_files();
+  if (read.error.empty() && !read.warning.empty()) log_event(LogLevel::warn, read.warning);
+  return read.error;
+}
+
+// All of them, or none.
+Access::Reading Server::read_files() {
+  Access::Reading read = context_.access.read_again();
+  if (read.error.empty()) read.error = context_.tls.load();
+  if (read.error.empty()) context_.access.replace(read, std::chrono::system_clock::now());
+  return read;
 }
 
 bool Server::is_turning() {

@@ -37,8 +37,8 @@ class Server {
   // What it serves, for callers in this process: they wait in the same queues as everybody else.
   Engine& engine() { return context_.engine; }
 
-  // Reads again what may change: the certificate and its key, and the auth tokens. An error line
-  // when one of them cannot be used; then nothing has changed.
+  // Reads again what may change: the certificate and its key, the auth tokens, and who may do what.
+  // An error line when one of them cannot be used; then nothing has changed.
   std::string reload();
   // Whether every loop has turned since the last call. For one thread.
   bool is_turning();
@@ -71,6 +71,7 @@ class Server {
     std::optional<Acceptor> acceptor;
   };
 
+  Access::Reading read_files();
   std::string open_ports(const std::vector<Systemd::Socket>& passed);
   std::string accept_at(Port& port, Protocol protocol);
   void close(Port& port);

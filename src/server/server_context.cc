@@ -1,10 +1,13 @@
 #include "server/server_context.h"
 
+#include <filesystem>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "server/log.h"
+#include "server/reports/report.h"
 #include "server/session/server_session.h"
 
 namespace lockd {
@@ -12,6 +15,10 @@ namespace {
 
 std::unique_ptr<FileJournal> open_journal(const Options& options) {
   if (options.wal.empty()) return nullptr;
+  if (std::error_code none; std::filesystem::is_regular_file(options.wal, none)) {
+    throw std::runtime_error("--wal takes a directory, which is made if it is not there: '" +
+                             options.wal + "' is a file");
+  }
   return FileJournal::open({
       .directory = options.wal,
       .sync_interval = options.wal_sync,
@@ -23,6 +30,26 @@ std::unique_ptr<ClusterJournal> join_cluster(const Options& options, OpenCluster
   if (options.etcd.empty()) return nullptr;
   if (open_cluster == nullptr) throw std::runtime_error("this program knows nothing of etcd");
   return open_cluster(options);
+}
+
+// Of --history, for what is about no key: what is rare has a quarter of it in all.
+constexpr std::uint64_t kPartsOfHistory = 16;
+constexpr Duration kAgeInterval = std::chrono::seconds(1);
+
+// None while nobody would read it.
+std::function<void(const Sweep&)> sweep_log() {
+  if (!logs(LogLevel::trace)) return {};
+  return [](const Sweep& sweep) {
+    if (sweep.shards > 0) {
+      log_event(LogLevel::trace, "sweep",
+                {{"shards", sweep.shards},
+                 {"waits_ended", sweep.waits_ended},
+                 {"took_us", whole_us(sweep.took)}});
+    }
+    if (sweep.keys_forgotten > 0) {
+      log_event(LogLevel::trace, "idle keys forgotten", {{"keys", sweep.keys_forgotten}});
+    }
+  };
 }
 
 Clock* clock_of(const ServerContext& shared) {
@@ -38,7 +65,7 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       file_journal(open_journal(options)),
       cluster(join_cluster(options, open_cluster)),
       journal(cluster != nullptr ? static_cast<Journal*>(cluster.get()) : file_journal.get()),
-      feed(options.max_watchers),
+      feed(options.max_watchers, &clients),
       engine({.keys_max = options.max_locks,
               .waiters_max = options.max_waiters,
               .holds_max = options.max_holds,
@@ -47,18 +74,34 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
               .idle_max = options.gc_max_idle,
               .gc_interval = options.gc_interval,
               .sweep_interval = options.lease_sweep_interval,
+              .age_interval = kAgeInterval,
+              .slow_wait = options.slow_wait,
+              .slow_hold = options.slow_hold,
+              .history_size = options.history - options.history / kPartsOfHistory,
               .clock = clock_of(*this),
               .journal = journal,
               .observer = &feed,
-              .on_durable = std::move(on_durable)}),
+              .on_durable = std::move(on_durable),
+              .on_sweep = sweep_log()}),
+      history(options.history / kPartsOfHistory, [this] { return engine.now(); }),
       hub(options.max_subscriptions),
       admission({.connections = options.max_connections,
                  .per_address = options.max_connections_per_ip,
                  .unproven = options.max_unauthenticated}),
       tls(options),
-      tokens(options),
+      access(options),
       buffers(options.max_buffer_memory),
-      reports([this](const ReportRequest& request) { return make_report(*this, request); }) {}
+      reports([this](const ReportRequest& request) { return make_report(*this, request); }) {
+  const Stats recovered = engine.stats();
+  const std::uint64_t holds = recovered.locks_held + recovered.semaphore_holders;
+  history.add({.type = ServerEvent::Type::started, .keys = recovered.keys, .holds = holds});
+  if (file_journal == nullptr) return;
+  log_event(LogLevel::info, "recovered",
+            {{"journal", options.wal},
+             {"keys", recovered.keys},
+             {"holds", holds},
+             {"took_ms", whole_ms(std::chrono::steady_clock::now() - started)}});
+}
 
 std::string_view ServerContext::why_not_ready() const {
   return lockd::why_not_ready(draining, engine);

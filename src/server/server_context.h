@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -12,11 +13,13 @@
 #include "lockd/file_journal.h"
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
+#include "server/access/access.h"
 #include "server/admission.h"
-#include "server/auth_tokens.h"
 #include "server/buffer_budget.h"
+#include "server/client_registry.h"
 #include "server/failed_attempts.h"
 #include "server/reports/report_threads.h"
+#include "server/server_history.h"
 #include "server/session/event_feed.h"
 #include "server/settings/options.h"
 #include "server/tls_identity.h"
@@ -40,23 +43,33 @@ struct ServerContext {
   // Now and then, by any thread that does not wait for the disk: says so when it hangs. When it
   // answers again, the journal says so itself.
   void look_after_disk();
+  // How much happened that neither history has, for being too much at once.
+  std::uint64_t history_dropped() const {
+    return engine.stats().history_dropped + history.dropped();
+  }
   // Before any worker has started.
   WorkerStats& add_worker_stats();
 
   const Options options;
   const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  const std::chrono::system_clock::time_point started_at = std::chrono::system_clock::now();
   // One of them, or none: then nothing is kept.
   const std::unique_ptr<FileJournal> file_journal;
   const std::unique_ptr<ClusterJournal> cluster;
   Journal* const journal;  // whichever it is, or null
+  ClientRegistry clients;
   EventFeed feed;
   Engine engine;
+  ServerHistory history;
   SignalHub hub;
   Admission admission;
   TlsIdentity tls;
-  AuthTokens tokens;
+  Access access;
   FailedAttempts failed_attempts;
   BufferBudget buffers;
+  // Where clients come in; 0: not there. Fixed before any worker starts.
+  std::uint16_t line_port = 0;
+  std::uint16_t http_port = 0;
   std::atomic<SessionId> last_session{0};
   std::atomic<bool> draining{false};
   std::atomic<bool> disk_hangs{false};                     // and the log has it

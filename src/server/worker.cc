@@ -63,14 +63,16 @@ HostSetup Worker::host_setup() {
           .hub = server_.hub,
           .feed = server_.feed,
           .secrets = secrets_,
-          .tokens = server_.tokens,
+          .access = server_.access,
+          .clients = server_.clients,
           .stats = stats_,
           .unix_ms = unix_ms_now,
           .reports = server_.reports.queue(),
           .wake = [this] { loop_.post([] {}); },  // the end of the turn does the rest
           .keeps_holds = has_journal(),
           .cluster = server_.cluster.get(),
-          .buffers = &server_.buffers};
+          .buffers = &server_.buffers,
+          .history = &server_.history};
 }
 
 void Worker::start() {
@@ -132,6 +134,10 @@ void Worker::admit(Protocol protocol, Descriptor socket,
   const bool takes = protocol == Protocol::line ? takes_line_ : takes_http_;
   if (!takes || !server_.admission.enter(protocol, address)) {
     connections_.fetch_sub(1, std::memory_order_relaxed);
+    if (logs(LogLevel::debug)) {
+      log_event(LogLevel::debug, "client refused", {{"peer", text_of(peer)}});
+    }
+    if (takes) record_refusal(protocol, peer);
     return stats_.connections_refused.add();
   }
   stats_.connections_accepted.add();
@@ -162,6 +168,15 @@ void Worker::admit(Protocol protocol, Descriptor socket,
   started.start();
 }
 
+void Worker::record_refusal(Protocol protocol, const boost::asio::ip::tcp::endpoint& peer) {
+  const std::uint32_t most = options().max_connections;
+  const bool is_full = most != 0 && server_.admission.connections() >= most;
+  server_.history.add({.type = ServerEvent::Type::refused,
+                       .protocol = name_of(protocol),
+                       .peer = text_of(peer),
+                       .reason = is_full ? "max_connections" : "max_connections_per_ip"});
+}
+
 void Worker::make_room(SessionId unproven) {
   loop_.post([this, unproven] {
     Transport* const hosted = host_.find(unproven);
@@ -188,11 +203,19 @@ void Worker::gone(ClientConnection& connection, Protocol protocol,
   connections_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+// Whose auth token or certificate is good no more is closed, also while it says nothing.
+void Worker::look_at_permits() {
+  server_.access.look_for_expired(std::chrono::system_clock::now());
+  const std::uint64_t generation = server_.access.generation();
+  if (std::exchange(permits_, generation) != generation) host_.finish_unpermitted();
+}
+
 void Worker::tick() {
   turned_.store(true, std::memory_order_relaxed);
   host_.context().date = http_date();
   server_.look_after_disk();
   host_.show_events();
+  look_at_permits();
   if (server_.cluster != nullptr && server_.cluster->is_cut_off()) host_.send_waiting_elsewhere();
   const auto now = std::chrono::steady_clock::now();
   ClientConnection* next = watched_.front();

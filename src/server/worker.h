@@ -50,9 +50,11 @@ class Worker {
   const Options& options() const { return server_.options; }
   bool has_journal() const { return server_.journal != nullptr; }
   WorkerStats& stats() { return stats_; }
+  const Access& access() const { return server_.access; }
   Admission& admission() { return server_.admission; }
   BufferLedger& buffers() { return buffers_; }
   FailedAttempts& failed_attempts() { return server_.failed_attempts; }
+  ServerHistory& history() { return server_.history; }
   using Watched = List<ClientConnection, &ClientConnection::watched>;
   Watched& watched() { return watched_; }
   using Round = List<ClientConnection, &ClientConnection::round>;
@@ -63,8 +65,10 @@ class Worker {
  private:
   HostSetup host_setup();
   void admit(Protocol protocol, Descriptor socket, const boost::asio::ip::tcp::endpoint& peer);
+  void record_refusal(Protocol protocol, const boost::asio::ip::tcp::endpoint& peer);
   void log_protected(Protocol protocol, const boost::asio::ip::address& peer);
   void tick();
+  void look_at_permits();
   void cut_largest();
 
   ServerContext& server_;
@@ -72,6 +76,7 @@ class Worker {
   Loop loop_;
   bool takes_line_ = true;  // those who come
   bool takes_http_ = true;
+  std::uint64_t permits_ = 0;  // the generation that its sessions were looked at by
   Connection::Clock::time_point next_protected_log_{};
   Watched watched_;
   Round round_;

@@ -115,6 +115,36 @@ TEST(LockctlCluster, TokensAreRenewedAgainWhenTheAnswerIsLost) {
   EXPECT_EQ(asked, 2);
 }
 
+// --- the API over the line port ---
+
+// The first that is asked leads no more by then: nothing was done, so the next is asked.
+TEST(LockctlCluster, TheApiIsAskedOfTheServerThatLeads) {
+  FakeCluster* members = nullptr;
+  FakeCluster cluster(3, [&](std::size_t server, const client::Asked& asked) {
+    if (asked.command != "api") return std::optional<std::string>();
+    if (server == 2) return std::optional<std::string>(R"(ok 200 {"key":"k","token":42})");
+    members->lead(2);
+    return std::optional<std::string>(R"(ok 503 {"error":"not_leader","detail":"follows"})");
+  });
+  members = &cluster;
+  cluster.lead(1);
+  const Finished acquired = lockctl(
+      {"acquire", "k", "--holder", "me", "--cluster", list_of(cluster), "--connect-timeout", "60"});
+  EXPECT_EQ(acquired.output, "42.me\n") << acquired.errors;
+  EXPECT_EQ(cluster.asked(0, "api"), 0);
+  EXPECT_EQ(cluster.asked(1, "api"), 1);
+  EXPECT_EQ(cluster.asked(2, "api"), 1);
+}
+
+TEST(LockctlCluster, TheApiIsSentNothingTwiceThatMayHaveBeenDone) {
+  FakeCluster cluster(2, [&](std::size_t, const client::Asked& asked) {
+    return asked.command == "api" ? std::optional<std::string>("cut") : std::nullopt;
+  });
+  const Finished released = lockctl({"release", "k", "42.me", "--cluster", list_of(cluster)});
+  EXPECT_EQ(released.status, 69) << released.errors;
+  EXPECT_EQ(cluster.asked(0, "api") + cluster.asked(1, "api"), 1);
+}
+
 // --- over HTTP ---
 
 std::string follower_says(const FakeRequest&) {

@@ -261,15 +261,5 @@ TEST(Looking, WatchPrintsEventsAsTheyCome) {
   EXPECT_EQ(over(refusing, {"watch"}).status, 77);
 }
 
-TEST(Looking, WhatNeedsHttpSaysSo) {
-  for (const Words& words :
-       {Words{"acquire", "k"}, Words{"renew", "k", "7.me"}, Words{"release", "k", "7.me"},
-        Words{"fence", "k"}, Words{"describe", "k"}, Words{"watch"}}) {
-    const Finished finished = lockctl(words);
-    EXPECT_EQ(finished.status, 78) << words.front();
-    EXPECT_NE(finished.errors.find("LOCKD_HTTP_ADDR"), std::string::npos);
-  }
-}
-
 }  // namespace
 }  // namespace lockd

@@ -9,6 +9,7 @@
 
 #include "cli/lockctl.h"
 #include "journal/testing/temporary_directory.h"
+#include "support/lying_server.h"
 
 namespace lockd {
 namespace {
@@ -53,6 +54,50 @@ TEST(Stats, AreTheServersOwnOrATable) {
   EXPECT_FALSE(has(plain.output, "\x1b")) << "no colours in a pipe";
 }
 
+// Of a server that lacks the command `api`: it answers with an error, and closes.
+TEST(List, WorksByStatisticsAlone) {
+  const client::LyingServer server([](client::Peer& peer) {
+    const auto asked = peer.read_request();
+    if (!asked || asked->command != "stats") {
+      peer.send("error\n");
+      return;
+    }
+    peer.send(R"(ok {"connections":1,"locks":[{"key":"b/1","owner_conn_id":3,)"
+              R"("lease_expires_in_s":25.4,"waiters":1},{"key":"a","owner_conn_id":4,)"
+              R"("lease_expires_in_s":9,"waiters":0}],"semaphores":[]})"
+              "\n");
+  });
+  const std::string at = server.address().to_string();
+  const Finished table = lockctl({"list", "-s", at});
+  EXPECT_EQ(table.output,
+            "KEY  KIND  HOLDERS  WAITERS  HOLDER  FENCE  HELD  EXPIRES\n"
+            "a    lock        1        0  tcp:4       -     -       9s\n"
+            "b/1  lock        1        1  tcp:3       -     -      25s\n")
+      << table.errors;
+  EXPECT_EQ(lockctl({"list", "-s", at, "--keys", "--contains", "/"}).output, "b/1\n");
+  EXPECT_EQ(lockctl({"list", "-s", at, "--holder", "ann"}).status, 76);
+}
+
+TEST(Api, WhatNeedsItSaysSoToAServerThatLacksIt) {
+  const client::LyingServer server([](client::Peer& peer) {
+    while (peer.read_request()) peer.send("error\n");
+  });
+  for (const Words& words :
+       {Words{"acquire", "k"}, Words{"renew", "k", "7.me"}, Words{"release", "k", "7.me"},
+        Words{"fence", "k"}, Words{"describe", "k"}, Words{"watch"}, Words{"history"},
+        Words{"clients"}, Words{"disconnect", "17", "--reason", "r"}, Words{"resize", "k", "2"},
+        Words{"release", "--force", "k", "--reason", "r", "--yes"}}) {
+    Words all = words;
+    all.insert(all.begin() + 1, {"-s", server.address().to_string()});
+    const Finished finished = lockctl(all);
+    EXPECT_EQ(finished.status, 76) << words.front();
+    EXPECT_TRUE(finished.errors.starts_with("lockctl: lockctl " + words.front() +
+                                            " needs the server's HTTP port, since 127.0.0.1:"))
+        << finished.errors;
+    EXPECT_TRUE(has(finished.errors, "LOCKD_HTTP_ADDR")) << finished.errors;
+  }
+}
+
 TEST(List, WorksWithoutHttp) {
   ServerProcess server;
   LineClient holder = server.connect();
@@ -61,7 +106,7 @@ TEST(List, WorksWithoutHttp) {
   holder.ask(request("sl", "other", "0 3 600"));
   const Finished some = lockctl({"list", "-s", address_of(server), "--json"});
   EXPECT_EQ(lines_of(some.output), 3U) << some.output;
-  EXPECT_LT(some.output.find("\"key\":\"a\""), some.output.find("\"key\":\"b\""));
+  EXPECT_TRUE(has(some.output, "\"holder\":\"tcp:1\",\"token\":")) << some.output;
   EXPECT_EQ(lines_of(lockctl({"list", "-s", address_of(server), "--json", "oth"}).output), 1U);
   const Finished table = lockctl({"list", "-s", address_of(server), "other"});
   EXPECT_TRUE(has(table.output, "semaphore      1/3")) << table.output;

@@ -96,9 +96,6 @@ TEST(Refusals, SettingsAre78) {
   EXPECT_NE(former.errors.find("DFLOCKD_SERVERS"), std::string::npos) << former.errors;
   EXPECT_NE(former.errors.find("set LOCKD_SERVERS"), std::string::npos) << former.errors;
   EXPECT_EQ(lockctl({"man"}, {.environment = {"DFLOCKD_SERVERS=a"}}).status, 0);
-  const Finished finished = lockctl({"acquire", "k"});
-  EXPECT_EQ(finished.status, 78);
-  EXPECT_NE(finished.errors.find("--http"), std::string::npos);
 }
 
 TEST(Refusals, OutputThatCannotBeWrittenIs74) {

@@ -71,6 +71,27 @@ TEST(Pushes, ThatNobodyAsksForAreDroppedFromTheOldest) {
   for (int i = kSurplus; i < kAll; ++i) ASSERT_EQ(next(connection), "a=" + std::to_string(i));
 }
 
+// More than is kept of signals, and all at once.
+TEST(Pushes, OfAStreamAreAllThereForWhoAsksForNothingElse) {
+  constexpr int kAll = 5'000;
+  const LyingServer server([](Peer& peer) {
+    const auto asked = peer.read_request();
+    peer.send(asked->command + asked->key == "apiGET /v1/events" ? "ok 200 {}\n" : "error\n");
+    std::string events;
+    for (int i = 0; i < kAll; ++i) events += "event {\"n\":" + std::to_string(i) + "}\n";
+    peer.send(events);
+    peer.stay_silent();
+  });
+  Connection connection = connect(server);
+  const auto begun = connection.api({.method = "GET", .path = "/v1/events"});
+  ASSERT_TRUE(begun);
+  EXPECT_EQ(begun->status, 200u);
+  for (int i = 0; i < kAll; ++i) {
+    ASSERT_EQ(*connection.next_event(60s), "{\"n\":" + std::to_string(i) + "}");
+  }
+  EXPECT_EQ(connection.next_event(10ms).outcome, Outcome::timeout);
+}
+
 TEST(Pushes, NoneInTimeIsATimeoutAndNotEarly) {
   const LyingServer server([](Peer& peer) {
     while (peer.read_request()) peer.send("ok\n");

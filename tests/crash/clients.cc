@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -42,7 +43,16 @@ Duration random_ms(Chance& chance, std::uint64_t least, std::uint64_t most) {
 }  // namespace
 
 Clients::Clients(Chance& chance, Ledger& ledger) : chance_(chance), ledger_(ledger) {
-  while (sessions_.size() < kSessions) sessions_.push_back({.id = ++last_session_});
+  while (sessions_.size() < kSessions) sessions_.push_back(new_session());
+}
+
+// Half of them say who they are.
+Session Clients::new_session() {
+  const SessionId id = ++last_session_;
+  if (id % 2 == 0) return {.id = id};
+  return {.id = id,
+          .client = std::make_shared<const ClientIdentity>(ClientIdentity{
+              "ann@build-" + std::to_string(id % 3) + ":4711", "10.0.0.7:51234", ""})};
 }
 
 void Clients::act(Engine& engine, Position durable) {
@@ -58,7 +68,9 @@ void Clients::act_once(Batch& batch, Position durable) {
   if (what < 55) return acquire(batch);
   if (what < 75) return renew(batch, durable);
   if (what < 92) return release(batch, durable);
-  if (what < 96) return cancel(batch);
+  if (what < 94) return cancel(batch);
+  if (what < 96) return revoke(batch, durable);
+  if (what < 98) return resize(batch);
   end_session(batch);
 }
 
@@ -78,7 +90,9 @@ void Clients::acquire(Batch& batch) {
                                .ttl = random_ms(chance_, 20, 1500),
                                .wait = wait,
                                .kind = key.kind,
-                               .limit = key.limit};
+                               .limit = key.limit,
+                               .note = chance_.percent(30) ? "deploy" : "",
+                               .peer = chance_.percent(30) ? "10.0.0.9:51235" : ""};
   const Answer answer = batch.acquire(request, this, id);
   const SessionId of = session == nullptr ? 0 : session->id;
   if (answer.outcome == Outcome::queued) waits_[id] = {answer.wait, hold, owner, of};
@@ -112,13 +126,30 @@ void Clients::cancel(Batch& batch) {
   batch.cancel(wait->second.id);
 }
 
+// Against the owner's will, who hears of it as of an end that it asked for.
+void Clients::revoke(Batch& batch, Position durable) {
+  const auto* const picked = ledger_.pick(chance_, durable);
+  if (picked == nullptr) return;
+  const HoldKey key = picked->first;
+  ledger_.asked_to_end(key);
+  const RevokeResult revoked =
+      batch.revoke({.key = key.key, .fence = key.fence, .kind = key.kind, .by = "ops"});
+  if (revoked) ledger_.ended(key);
+}
+
+void Clients::resize(Batch& batch) {
+  const Key& key = keys()[chance_.below(keys().size())];
+  const auto limit = static_cast<std::uint32_t>(chance_.between(1, 5));
+  if (key.kind == Kind::semaphore) batch.resize(key.name, limit, "", "ops");
+}
+
 // What it held is passed on, or left to its lease.
 void Clients::end_session(Batch& batch) {
   Session& session = sessions_[chance_.below(kSessions)];
   const bool keep_holds = chance_.percent(25);
   if (!keep_holds) ledger_.session_ends(session.id);
   batch.end_session(session, keep_holds);
-  session = {.id = ++last_session_};
+  session = new_session();
 }
 
 bool Clients::waits(const std::string& owner, const HoldKey& key) const {

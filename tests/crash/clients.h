@@ -1,5 +1,6 @@
 // Clients that act at random: names and sessions, locks and semaphores, waits, renewals, releases,
-// connections that break. All they learn is in the ledger.
+// connections that break, and an admin who ends their holds and resizes semaphores. All they learn
+// is in the ledger.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,14 @@ class Clients final : private Listener {
     SessionId session;
   };
 
+  Session new_session();
   void act_once(Batch& batch, Position durable);
   void acquire(Batch& batch);
   void renew(Batch& batch, Position durable);
   void release(Batch& batch, Position durable);
   void cancel(Batch& batch);
+  void revoke(Batch& batch, Position durable);
+  void resize(Batch& batch);
   void end_session(Batch& batch);
   bool waits(const std::string& owner, const HoldKey& key) const;
   bool is_alive(SessionId session) const;

@@ -10,8 +10,13 @@ constexpr std::string_view kName = "name ";
 constexpr std::string_view kSecret = "secret ";
 
 std::string show(const Held& held) {
-  return held.owner + ", limit " + std::to_string(held.limit) + ", ttl " +
+  return held.owner + crash::show(held.client) + ", limit " + std::to_string(held.limit) +
+         " (first " + std::to_string(held.first_limit) + "), ttl " +
          std::to_string(held.ttl.count()) + ", until " + std::to_string(held.expires_at.ns);
+}
+
+ClientIdentity copy_of(const ClientView& client) {
+  return {std::string(client.name), std::string(client.peer), std::string(client.note)};
 }
 
 }  // namespace
@@ -28,6 +33,11 @@ Holder holder_of(const std::string& owner) {
   return {std::string_view(owner).substr(kName.size())};
 }
 
+std::string show(const ClientIdentity& client) {
+  if (ClientView(client).empty()) return {};
+  return ", client '" + client.name + "', peer '" + client.peer + "', note '" + client.note + "'";
+}
+
 std::string show(const HoldKey& key) {
   return (key.kind == Kind::lock ? "lock '" : "semaphore '") + key.key + "' fence " +
          std::to_string(key.fence);
@@ -38,9 +48,12 @@ void Holds::apply(const Event& event) {
   if (event.type == Event::Type::fence_floor) return;
   const HoldKey key{event.kind, std::string(event.key), event.fence};
   if (event.type == Event::Type::granted) {
-    all_[key] = {owner_of(event.holder), event.limit, event.ttl, event.expires_at};
+    all_[key] = {
+        owner_of(event.holder), copy_of(event.client), event.limit, event.first_limit, event.ttl,
+        event.expires_at};
     return;
   }
+  if (event.type == Event::Type::resized) return resize(event);
   const auto found = all_.find(key);
   if (found == all_.end()) return;
   if (event.type == Event::Type::ended) {
@@ -48,6 +61,17 @@ void Holds::apply(const Event& event) {
   } else {
     found->second.ttl = event.ttl;
     found->second.expires_at = event.expires_at;
+  }
+}
+
+// All holds of the key know the limit that is in force, and the one that was before any other.
+void Holds::resize(const Event& event) {
+  const auto from = all_.lower_bound({event.kind, std::string(event.key), 0});
+  for (auto hold = from; hold != all_.end(); ++hold) {
+    if (hold->first.kind != event.kind || hold->first.key != event.key) return;
+    Held& held = hold->second;
+    if (held.first_limit == 0) held.first_limit = held.limit;
+    held.limit = event.limit;
   }
 }
 

@@ -20,7 +20,9 @@ struct HoldKey {
 
 struct Held {
   std::string owner;  // owner_of() its holder
+  ClientIdentity client;
   std::uint32_t limit;
+  std::uint32_t first_limit;  // 0 unless it was resized
   Duration ttl;
   Time expires_at;
 
@@ -29,6 +31,8 @@ struct Held {
 
 // "name cart-7", "secret 4711"
 std::string owner_of(const Holder& holder);
+// ", client '', peer '10.0.0.9:1', note 'deploy'", or nothing for one that says nothing.
+std::string show(const ClientIdentity& client);
 // A view of `owner`.
 Holder holder_of(const std::string& owner);
 std::string show(const HoldKey& key);
@@ -46,6 +50,8 @@ class Holds {
   std::string differs_from(const Holds& expected) const;
 
  private:
+  void resize(const Event& event);
+
   std::map<HoldKey, Held> all_;
   Fence largest_fence_ = 0;
 };

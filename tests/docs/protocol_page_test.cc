@@ -29,9 +29,9 @@ namespace {
 
 constexpr const char* kPath = "docs/protocol.md";
 
-constexpr std::array kCommands = {"auth", "l",      "r",        "n",     "e",  "w",
-                                  "sl",   "sr",     "sn",       "se",    "sw", "stats",
-                                  "ping", "listen", "unlisten", "signal"};
+constexpr std::array kCommands = {"auth", "l",      "r",        "n",      "e",     "w",
+                                  "sl",   "sr",     "sn",       "se",     "sw",    "stats",
+                                  "ping", "listen", "unlisten", "signal", "client"};
 
 const std::string& page() {
   static const std::string text = [] {
@@ -79,11 +79,11 @@ TEST(ProtocolPage, EveryCommandIsShown) {
 
 // Every word that the code can reply with.
 std::set<std::string_view> reply_words() {
-  std::set<std::string_view> words = {kStatusOk, kStatusError, kStatusErrorAuth,
-                                      kStatusErrorDraining, "sig"};
+  std::set<std::string_view> words = {
+      kStatusOk, kStatusError, kStatusErrorAuth, kStatusErrorDraining, "sig", "lost"};
   for (const Command command : {Command::acquire, Command::release, Command::renew,
                                 Command::enqueue, Command::await_turn}) {
-    for (int i = 0; i <= static_cast<int>(Outcome::invalid_limit); ++i) {
+    for (int i = 0; i <= static_cast<int>(Outcome::invalid_note); ++i) {
       const auto outcome = static_cast<Outcome>(i);
       if (outcome == Outcome::queued && command != Command::enqueue) continue;
       for (const bool detailed : {false, true}) words.insert(status_of(command, outcome, detailed));

@@ -45,7 +45,9 @@ std::string from_hex(const std::string& text) {
 std::string text_of(const crash::Holds& holds, Time since) {
   std::string text;
   for (const auto& [key, held] : holds.all()) {
-    text += crash::show(key) + ": " + held.owner + ", limit " + std::to_string(held.limit) +
+    text += crash::show(key) + ": " + held.owner + crash::show(held.client) + ", limit " +
+            std::to_string(held.limit) +
+            (held.first_limit == 0 ? "" : " (first " + std::to_string(held.first_limit) + ")") +
             ", ttl " + std::to_string(held.ttl.count()) + ", until " +
             std::to_string(held.expires_at.ns - since.ns) + "\n";
   }

@@ -15,7 +15,7 @@ namespace {
 void check_failures(const History& history, const Timeline& timeline,
                     std::vector<Violation>& violations) {
   for (const Operation& operation : history.operations) {
-    const bool promises = operation.function <= Function::release &&
+    const bool promises = is_about_hold(operation.function) &&
                           (operation.result == Result::ok || operation.result == Result::queued);
     if (!promises || operation.call <= timeline.failed(operation.server, operation.life)) continue;
     violations.push_back({"I11",
@@ -47,7 +47,7 @@ void check_epochs(const History& history, const Timeline& timeline,
                   std::vector<Violation>& violations) {
   const auto tells = [&](const Operation& operation) {
     const bool answered = operation.result <= Result::not_held;
-    return operation.function <= Function::release && answered && operation.life != 0 &&
+    return is_about_hold(operation.function) && answered && operation.life != 0 &&
            timeline.is_cluster(operation.server);
   };
   std::vector<const Operation*> answers;

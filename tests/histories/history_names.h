@@ -7,8 +7,8 @@
 
 namespace lockd::histories {
 
-inline constexpr std::array<std::string_view, 10> kFunctionNames{
-    "acquire", "enqueue",    "wait", "renew",   "release",
+inline constexpr std::array<std::string_view, 11> kFunctionNames{
+    "acquire", "enqueue",    "wait", "renew",   "release", "revoke",
     "stats",   "disconnect", "lost", "(fault)", "heal"};
 inline constexpr std::array<std::string_view, 9> kResultNames{"ok",
                                                               "queued",

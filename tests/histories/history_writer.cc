@@ -67,7 +67,7 @@ class Printer {
     member(",\"limit\":", o.limit);
     if (o.rid != 0) word(",\"rid\":", "r" + std::to_string(o.rid));
     if (o.ttl != 0) text_ += ",\"ttl\":" + in_seconds(o.ttl);
-    if (o.function != Function::renew && o.function != Function::release) {
+    if (o.function < Function::renew || o.function > Function::revoke) {
       text_ += ",\"timeout\":" + in_seconds(o.timeout);
     }
     word(",\"res\":", name_of(o.result));

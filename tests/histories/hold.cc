@@ -29,7 +29,7 @@ void Hold::add(const Operation& operation, const Complain& complain) {
   }
   if (operation.result == Result::ok) expect_not_over(operation, complain);
   if (operation.result == Result::not_held) expect_alive(operation, complain);
-  if (operation.function == Function::release) {
+  if (operation.function == Function::release || operation.function == Function::revoke) {
     let_go(operation);
   } else {
     renew(operation);

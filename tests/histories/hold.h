@@ -58,7 +58,7 @@ class Hold {
 
   Instant proven_ = 0;          // an operation that was called then found it held
   Instant lease_end_ = 0;       // the lease ends no earlier
-  Instant doubtful_ = kNever;   // from then on a release may have been at work
+  Instant doubtful_ = kNever;   // from then on a release or an admin may have been at work
   Instant suspended_ = kNever;  // from then on the server's clock was ahead of ours
   Instant lost_ttl_ = kNever;   // the shortest lease of a renewal whose fate is unknown
   Instant over_by_ = 0;

@@ -32,7 +32,8 @@ void KeyHistory::take(const Operation& operation) {
     case Function::enqueue: return take_enqueue(operation);
     case Function::wait: return take_wait(operation);
     case Function::renew:
-    case Function::release: return follow_up(operation.fence, operation);
+    case Function::release:
+    case Function::revoke: return follow_up(operation.fence, operation);
     case Function::stats:
       if (operation.result == Result::ok) stats_.push_back(&operation);
       return;

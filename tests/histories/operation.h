@@ -30,12 +30,16 @@ enum class Function : std::uint8_t {
   wait,
   renew,
   release,
+  revoke,  // by an admin, against the holder's will
   stats,
   disconnect,
   lost,
   fault,
   heal,
 };
+
+// Whether it asks for, moves or ends a hold.
+inline bool is_about_hold(Function function) { return function <= Function::revoke; }
 
 enum class Result : std::uint8_t {
   ok,

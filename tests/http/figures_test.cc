@@ -41,6 +41,11 @@ TEST(HttpFigures, TheOverviewOfNothing) {
   const boost::json::value overview = reply.json();
   EXPECT_TRUE(overview.at("ready").as_bool());
   EXPECT_FALSE(overview.at("draining").as_bool());
+  EXPECT_EQ(overview.at("started_unix_ms").as_int64(),
+            client.get("/v1/overview").json().at("started_unix_ms").as_int64());
+  EXPECT_LE(overview.at("started_unix_ms").as_int64(), overview.at("now_unix_ms").as_int64());
+  EXPECT_EQ(overview.at("line_port").as_int64(), server.port());
+  EXPECT_EQ(overview.at("http_port").as_int64(), server.http_port());
   EXPECT_EQ(overview.at("connections").as_int64(), 1);
   EXPECT_EQ(overview.at("keys").at("count").as_int64(), 0);
   EXPECT_EQ(overview.at("keys").at("max").as_int64(), 1024);
@@ -131,9 +136,13 @@ TEST(HttpFigures, TheMetricsThatPeopleKnow) {
   HttpServer server;
   HttpClient client = server.browse();
   const Exposition metrics = metrics_of(client);
-  for (const char* name : {"dflockd_connections", "dflockd_locks_held", "dflockd_lock_waiters",
-                           "dflockd_semaphore_holders", "dflockd_semaphore_waiters",
-                           "dflockd_signal_listeners", "dflockd_uptime_seconds", "dflockd_ready"}) {
+  for (const char* name :
+       {"dflockd_connections", "dflockd_locks_held", "dflockd_lock_waiters",
+        "dflockd_semaphore_holders", "dflockd_semaphore_waiters", "dflockd_signal_listeners",
+        "dflockd_uptime_seconds", "dflockd_ready", "dflockd_oldest_wait_seconds",
+        "dflockd_oldest_hold_seconds", "dflockd_longest_queue", "process_resident_memory_bytes",
+        "process_virtual_memory_bytes", "process_open_fds", "process_max_fds",
+        "process_start_time_seconds"}) {
     EXPECT_TRUE(metrics.samples.contains(name)) << name;
     EXPECT_EQ(metrics.types.at(name), "gauge") << name;
   }

@@ -27,6 +27,8 @@ TEST(HttpLimits, MaxLocksCountsBothNamespacesAndTransports) {
   }
   EXPECT_EQ(shown(client.post("/v1/semaphores/acquire", hold_json("b", "x", R"("limit":1)"))),
             R"(429 {"error":"max_locks"})");
+  EXPECT_NE(client.post("/v1/acquire", hold_json("b", "x")).text("detail").find("--max-locks"),
+            std::string::npos);
   EXPECT_EQ(line.ask(request("l", "b", "0")), "error_max_locks");
   // What asks creates no key, and what is idle gives way.
   EXPECT_EQ(client.get("/v1/fence?key=b").status, 200);
@@ -44,8 +46,9 @@ TEST(HttpLimits, MaxWaitersIsPerKey) {
   ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
   waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "b", R"("wait_ms":60000)")));
   ASSERT_TRUE(await_line(client, "k", 1));
-  EXPECT_EQ(shown(client.post("/v1/acquire", hold_json("k", "c", R"("wait_ms":60000)"))),
-            R"(429 {"error":"max_waiters"})");
+  const HttpReply refused = client.post("/v1/acquire", hold_json("k", "c", R"("wait_ms":60000)"));
+  EXPECT_EQ(shown(refused), R"(429 {"error":"max_waiters"})");
+  EXPECT_NE(refused.text("detail").find("--max-waiters"), std::string::npos);
   EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "c")).status, 409);  // it does not wait
   EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "a", R"("wait_ms":60000)")).status, 200);
 }
@@ -69,6 +72,17 @@ TEST(HttpLimits, MaxHoldsNamesTheSettingThatIsInTheWay) {
   EXPECT_EQ(client.post("/v1/acquire", hold_json("1", "b")).status, 409);  // it wants no place
   EXPECT_NE(client.get("/metrics").body.find(R"(refusals_total{reason="max_holds"} 2)"),
             std::string::npos);
+}
+
+TEST(HttpLimits, MaxWatchersIsNamedToWhoMayNotWatch) {
+  Options options = http_options();
+  options.max_watchers = 1;
+  HttpServer server(options);
+  HttpClient watcher = server.browse();
+  ASSERT_EQ(watcher.open_stream("/v1/events").status, 200);
+  const HttpReply refused = server.browse().get("/v1/events");
+  EXPECT_EQ(shown(refused), R"(429 {"error":"max_watchers"})");
+  EXPECT_NE(refused.text("detail").find("--max-watchers"), std::string::npos);
 }
 
 TEST(HttpLimits, MaxLeaseTtlIsToldInExpiresAt) {

@@ -47,6 +47,16 @@ std::map<std::string, int> walk(HttpClient& client, const std::string& query,
   }
 }
 
+// The keys of a page, in its order, each with a blank behind it.
+std::string keys_of(const HttpReply& page) {
+  std::string keys;
+  const boost::json::value json = page.json();
+  for (const auto& lock : json.at("locks").as_array()) {
+    keys += std::string(lock.at("key").as_string()) + " ";
+  }
+  return keys;
+}
+
 TEST(HttpListing, AKeyIsShownWithItsHoldAndItsLine) {
   HttpServer server;
   HttpClient client = server.browse();
@@ -84,8 +94,8 @@ TEST(HttpListing, ALockAndASemaphoreOfOneName) {
   EXPECT_NE(listed.find(R"("kind":"lock","key":"k","limit":1,"holders":1)"), std::string::npos);
   EXPECT_NE(listed.find(R"("kind":"semaphore","key":"k","limit":3,"holders":2)"),
             std::string::npos);
-  EXPECT_EQ(client.get("/v1/locks?key=other").body, R"({"locks":[]})");
-  EXPECT_EQ(client.get("/v1/locks?key=%ff").body, R"({"locks":[]})");
+  EXPECT_EQ(client.get("/v1/locks?key=other").body, "{\"locks\":[]}\n");
+  EXPECT_EQ(client.get("/v1/locks?key=%ff").body, "{\"locks\":[]}\n");
 }
 
 TEST(HttpListing, PagesVisitEveryKeyOnce) {
@@ -135,7 +145,7 @@ TEST(HttpListing, APrefixChoosesKeys) {
   EXPECT_EQ(walk(client, "prefix=a/&limit=50", 50).size(), 300U);
   EXPECT_EQ(walk(client, "prefix=a%2F1&limit=1000", 1000).size(), 111U);
   EXPECT_EQ(walk(client, "prefix=&limit=1000", 1000).size(), 603U);
-  EXPECT_EQ(client.get("/v1/locks?prefix=nobody").body, R"({"locks":[]})");
+  EXPECT_EQ(client.get("/v1/locks?prefix=nobody").body, "{\"locks\":[]}\n");
 }
 
 TEST(HttpListing, TheLongestLinesFirst) {
@@ -152,15 +162,127 @@ TEST(HttpListing, TheLongestLinesFirst) {
     }
   }
   const HttpReply busiest = client.get("/v1/locks?order=waiters&limit=3");
-  std::string order;
-  const boost::json::value json = busiest.json();
-  for (const auto& lock : json.at("locks").as_array()) {
-    order += std::string(lock.at("key").as_string()) + " ";
-  }
-  EXPECT_EQ(order, "k3 k77 k50 ");
-  EXPECT_FALSE(json.as_object().contains("next"));
+  EXPECT_EQ(keys_of(busiest), "k3 k77 k50 ");
+  EXPECT_FALSE(busiest.json().as_object().contains("next"));
   EXPECT_EQ(client.get("/v1/locks?order=waiters&limit=1000").json().at("locks").as_array().size(),
             100U);
+}
+
+// Waits for `key` on a connection of its own.
+HttpClient wait_for(HttpServer& server, HttpClient& observer, const std::string& key,
+                    const std::string& holder, int waiters) {
+  HttpClient waiter = server.browse();
+  waiter.send(waiter.written("POST", "/v1/acquire", hold_json(key, holder, R"("wait_ms":600000)")));
+  EXPECT_TRUE(await_line(observer, key, waiters));
+  return waiter;
+}
+
+TEST(HttpListing, TheLongestWaitFirstOfAllKeys) {
+  HttpServer server(roomy_options());
+  HttpClient client = server.browse();
+  ASSERT_NO_FATAL_FAILURE(take_many(client, "k", 100));
+  std::vector<HttpClient> waiters;
+  for (const char* key : {"k77", "k3", "k50"}) {
+    waiters.push_back(wait_for(server, client, key, "w", 1));
+  }
+  waiters.push_back(wait_for(server, client, "k50", "late", 2));
+  const HttpReply page = client.get("/v1/locks?order=longest_wait&limit=3");
+  EXPECT_EQ(keys_of(page), "k77 k3 k50 ");
+  EXPECT_FALSE(page.json().as_object().contains("next"));
+  EXPECT_EQ(keys_of(client.get("/v1/locks?order=longest_wait&limit=1")), "k77 ");
+  EXPECT_EQ(keys_of(client.get("/v1/locks?order=longest_wait&limit=2&contains=0")).substr(0, 4),
+            "k50 ");
+}
+
+// A renewal does not make a hold younger.
+TEST(HttpListing, TheLongestHoldFirstOfAllKeys) {
+  HttpServer server(roomy_options());
+  HttpClient client = server.browse();
+  const std::int64_t token = client.post("/v1/acquire", hold_json("old", "a")).number("token");
+  ASSERT_EQ(client.post("/v1/semaphores/acquire", hold_json("older", "a", R"("limit":2)")).status,
+            200);
+  ASSERT_NO_FATAL_FAILURE(take_many(client, "k", 100));
+  ASSERT_EQ(client.post("/v1/semaphores/acquire", hold_json("older", "b", R"("limit":2)")).status,
+            200);
+  ASSERT_EQ(client.post("/v1/renew", hold_json("old", "a", token)).status, 200);
+  const HttpReply page = client.get("/v1/locks?order=longest_hold&limit=3");
+  EXPECT_EQ(keys_of(page), "old older k0 ");
+  EXPECT_EQ(client.get("/v1/locks?order=held").status, 400);
+  EXPECT_EQ(client.get("/v1/locks?order=").status, 400);
+}
+
+TEST(HttpListing, WhatAKeyContainsChoosesIt) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  for (const char* key : {"orders/42/print", "42", "orders/7"}) {
+    ASSERT_EQ(client.post("/v1/acquire", hold_json(key, "a")).status, 200);
+  }
+  EXPECT_EQ(keys_of(client.get("/v1/locks?contains=/42/")), "orders/42/print ");
+  EXPECT_EQ(client.get("/v1/locks?contains=42").json().at("locks").as_array().size(), 2U);
+  EXPECT_EQ(keys_of(client.get("/v1/locks?contains=42&prefix=orders")), "orders/42/print ");
+  EXPECT_EQ(keys_of(client.get("/v1/locks?contains=nothing")), "");
+}
+
+TEST(HttpListing, WhatOneHolderHasAndWaitsFor) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("own", "a")).status, 200);
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("other", "b")).status, 200);
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("wanted", "b")).status, 200);
+  HttpClient first = wait_for(server, client, "wanted", "c", 1);
+  HttpClient second = wait_for(server, client, "wanted", "a", 2);
+  const boost::json::value page =
+      client.get("/v1/locks?holder=a&order=longest_hold").json().at("locks");
+  ASSERT_EQ(page.as_array().size(), 2U);
+  EXPECT_EQ(page.at(0).at("key").as_string(), "own");
+  EXPECT_EQ(page.at(1).at("key").as_string(), "wanted");
+  EXPECT_EQ(page.at(1).at("holders").as_int64(), 1);
+  EXPECT_EQ(page.at(1).at("waiters").as_int64(), 2);
+  EXPECT_TRUE(page.at(1).at("holds").as_array().empty());
+  ASSERT_EQ(page.at(1).at("queue").as_array().size(), 1U);
+  EXPECT_EQ(page.at(1).at("queue").at(0).at("holder").as_string(), "a");
+  EXPECT_EQ(keys_of(client.get("/v1/locks?key=own&holder=b")), "");
+  EXPECT_EQ(keys_of(client.get("/v1/locks?holder=nobody&idle=true")), "");
+}
+
+TEST(HttpListing, WhatOneClientHasAndWaitsFor) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  LineClient line = server.connect();
+  LineClient other = server.connect();
+  ASSERT_TRUE(line.ask(request("l", "mine", "60")).starts_with("ok "));
+  ASSERT_TRUE(other.ask(request("l", "theirs", "60")).starts_with("ok "));
+  line.send(request("l", "theirs", "60"));
+  ASSERT_TRUE(await_line(client, "theirs", 1));
+  const boost::json::value mine = client.get("/v1/locks?key=mine").json();
+  const std::string holder(mine.at("locks").at(0).at("holds").at(0).at("holder").as_string());
+  ASSERT_TRUE(holder.starts_with("tcp:"));
+  const HttpReply page = client.get("/v1/locks?order=longest_hold&client_id=" + holder.substr(4));
+  EXPECT_EQ(keys_of(page), "mine theirs ");
+  EXPECT_TRUE(page.json().at("locks").at(1).at("holds").as_array().empty());
+  EXPECT_EQ(page.json().at("locks").at(1).at("queue").at(0).at("holder").as_string(), holder);
+  EXPECT_EQ(client.get("/v1/locks?holder=" + holder).json().at("locks").as_array().size(), 2U);
+  EXPECT_EQ(keys_of(client.get("/v1/locks?client_id=123456789")), "");
+  EXPECT_EQ(client.get("/v1/locks?client_id=0").status, 400);
+  EXPECT_EQ(client.get("/v1/locks?client_id=tcp:1").status, 400);
+}
+
+// A list shows 16 holds of a key; who is behind them is found, and shown.
+TEST(HttpListing, AHolderBehindManyOthersIsFound) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  for (int i = 0; i < 40; ++i) {
+    ASSERT_EQ(client
+                  .post("/v1/semaphores/acquire",
+                        hold_json("s", "h" + std::to_string(i), R"("limit":100)"))
+                  .status,
+              200);
+  }
+  const boost::json::value found = client.get("/v1/locks?holder=h37").json().at("locks");
+  ASSERT_EQ(found.as_array().size(), 1U);
+  EXPECT_EQ(found.at(0).at("holders").as_int64(), 40);
+  ASSERT_EQ(found.at(0).at("holds").as_array().size(), 1U);
+  EXPECT_EQ(found.at(0).at("holds").at(0).at("holder").as_string(), "h37");
 }
 
 TEST(HttpListing, IdleKeysAreShownWhenAskedFor) {
@@ -168,8 +290,8 @@ TEST(HttpListing, IdleKeysAreShownWhenAskedFor) {
   HttpClient client = server.browse();
   const std::int64_t token = client.post("/v1/acquire", hold_json("k", "a")).number("token");
   ASSERT_EQ(client.post("/v1/release", hold_json("k", "a", token)).status, 200);
-  EXPECT_EQ(client.get("/v1/locks").body, R"({"locks":[]})");
-  EXPECT_EQ(client.get("/v1/locks?idle=false").body, R"({"locks":[]})");
+  EXPECT_EQ(client.get("/v1/locks").body, "{\"locks\":[]}\n");
+  EXPECT_EQ(client.get("/v1/locks?idle=false").body, "{\"locks\":[]}\n");
   EXPECT_EQ(shown(client.get("/v1/locks?idle=true")),
             R"(200 {"locks":[{"kind":"lock","key":"k","limit":1,"holders":0,"waiters":0,)"
             R"("token":<token>,"idle_ms":<ms>,"holds":[],"queue":[]}]})");
@@ -215,7 +337,7 @@ TEST(HttpListing, APlaceIsOpaqueAndOursOrRefused) {
   }
 }
 
-TEST(HttpListing, TheStatsAreThoseOfTheLineProtocol) {
+TEST(HttpListing, TheStatsAreThoseOfTheLineProtocolAndWhoseALockIs) {
   HttpServer server;
   HttpClient client = server.browse();
   LineClient line = server.connect();
@@ -229,7 +351,11 @@ TEST(HttpListing, TheStatsAreThoseOfTheLineProtocol) {
   };
   const std::string by_line = line.ask(request("stats", "", ""));
   const HttpReply by_http = client.get("/v1/stats");
-  EXPECT_EQ("ok " + without_times(by_http.body), without_times(by_line));
+  const std::string whose = R"(,"holder":"a")";
+  std::string alike = shown(by_http.body);
+  ASSERT_NE(alike.find(whose), std::string::npos) << alike;
+  alike.erase(alike.find(whose), whose.size());
+  EXPECT_EQ("ok " + without_times(alike), without_times(by_line) + "\n");
   EXPECT_NE(by_http.body.find(R"("signal_channels":[{"pattern":"a.*","group":"g","listeners":1}])"),
             std::string::npos);
 }

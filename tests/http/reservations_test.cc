@@ -12,8 +12,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string kGrant =
-    R"(200 {"key":"k","holder":"a","token":<token>,"expires_at_unix_ms":<time>})";
+// What a grant of `k` to `a` looks like.
+std::string grant_for(std::int64_t ttl_ms) {
+  return R"(200 {"key":"k","holder":"a","token":<token>,"ttl_ms":)" + std::to_string(ttl_ms) +
+         R"(,"expires_in_ms":<ms>,"expires_at_unix_ms":<time>})";
+}
+const std::string kGrant = grant_for(33'000);
 
 std::int64_t unix_ms_now() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -70,6 +74,10 @@ TEST(HttpReservations, TheLeaseEndsWhenItSays) {
   const std::int64_t after = unix_ms_now();
   EXPECT_GE(grant.number("expires_at_unix_ms"), before + 60'000 - 1);
   EXPECT_LE(grant.number("expires_at_unix_ms"), after + 60'000);
+  // For a client whose clock is off: no more than what was left when it was told.
+  EXPECT_EQ(grant.number("ttl_ms"), 60'000);
+  EXPECT_LE(grant.number("expires_in_ms"), 60'000);
+  EXPECT_GE(grant.number("expires_in_ms"), 60'000 - (after - before) - 1);
 }
 
 TEST(HttpReservations, TheHolderGetsItsOwnGrantBack) {
@@ -78,7 +86,7 @@ TEST(HttpReservations, TheHolderGetsItsOwnGrantBack) {
   HttpClient other = server.browse();
   const HttpReply first = client.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":20000)"));
   const HttpReply second = other.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":90000)"));
-  EXPECT_EQ(shown(second), kGrant);
+  EXPECT_EQ(shown(second), grant_for(90'000));
   EXPECT_EQ(second.number("token"), first.number("token"));
   EXPECT_GT(second.number("expires_at_unix_ms"), first.number("expires_at_unix_ms") + 60'000);
   // Its ttl is the new one, also for a renewal that names none.

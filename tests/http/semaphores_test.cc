@@ -17,8 +17,8 @@ TEST(HttpSemaphores, APermitIsTakenKeptAndGivenBack) {
   HttpServer server;
   HttpClient client = server.browse();
   const HttpReply a = take(client, "a");
-  EXPECT_EQ(shown(a),
-            R"(200 {"key":"s","holder":"a","token":<token>,"expires_at_unix_ms":<time>})");
+  EXPECT_EQ(shown(a), R"(200 {"key":"s","holder":"a","token":<token>,"ttl_ms":33000,)"
+                      R"("expires_in_ms":<ms>,"expires_at_unix_ms":<time>})");
   const HttpReply b = take(client, "b");
   EXPECT_GT(b.number("token"), a.number("token"));
   const HttpReply renewed = client.post(
@@ -112,8 +112,8 @@ TEST(HttpSemaphores, AWaitingCallIsGranted) {
   EXPECT_EQ(shown(take(client, "d")), R"(409 {"error":"held","limit":2,"holders":2,"waiters":1})");
   ASSERT_EQ(client.post("/v1/semaphores/release", hold_json("s", "a", a)).status, 200);
   const HttpReply grant = waiter.read_reply();
-  EXPECT_EQ(shown(grant),
-            R"(200 {"key":"s","holder":"c","token":<token>,"expires_at_unix_ms":<time>})");
+  EXPECT_EQ(shown(grant), R"(200 {"key":"s","holder":"c","token":<token>,"ttl_ms":33000,)"
+                          R"("expires_in_ms":<ms>,"expires_at_unix_ms":<time>})");
   EXPECT_GT(grant.number("token"), a);
 }
 

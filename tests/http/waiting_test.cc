@@ -54,8 +54,8 @@ TEST_F(HttpWaiting, TheFirstInLineIsGranted) {
             R"("waiters":2})");
   release();
   const HttpReply grant = b.read_reply();
-  EXPECT_EQ(shown(grant),
-            R"(200 {"key":"k","holder":"b","token":<token>,"expires_at_unix_ms":<time>})");
+  EXPECT_EQ(shown(grant), R"(200 {"key":"k","holder":"b","token":<token>,"ttl_ms":33000,)"
+                          R"("expires_in_ms":<ms>,"expires_at_unix_ms":<time>})");
   EXPECT_GT(grant.number("token"), token_);
   EXPECT_EQ(c.read_end(50ms), kSilence);
   release("b", grant.number("token"));

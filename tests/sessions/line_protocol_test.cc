@@ -16,6 +16,13 @@ const std::string kEmptyStats =
 const Script kLockScripts[] = {
     {"ping", {{"ping\n\n\n", "ok"}}},
     {"ping ignores its lines", {{"ping\nany \x01 thing\nat all\n", "ok"}}},
+    {"a client names itself", {{"client\nann@build-7:4711\ndeploy\n", "ok"}}},
+    {"a client names itself again",
+     {{"client\nann\n\n", "ok"},
+      {"l\nk\n0\n", "ok <token> 33"},
+      {"client\nann\n\n", "ok"},
+      {"client\nbob\n \t\n", "ok"},
+      {"r\nk\n$1\n", "ok"}}},
     {"barrier", {{"barrier\n\n\n", "ok"}}},
     {"barrier ignores its lines", {{"barrier\n\x7f\n1 2 3\n", "ok"}}},
     {"stats of nothing", {{"stats\n\n\n", kEmptyStats}}},

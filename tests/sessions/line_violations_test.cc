@@ -115,6 +115,7 @@ const Case kArguments[] = {
     {"se\nk\n1 2 3\n"},    {"sw\nk\n\n"},
     {"sw\nk\n1 2\n"},      {"signal\na\n\n"},
     {"signal\na\n \t \n"}, {"signal\na\n\r\n"},
+    {"client\na\nx\ty\n"}, {"client\na\n\xff\n"},
 };
 
 const Case kKeys[] = {
@@ -148,6 +149,8 @@ const Case kKeys[] = {
     {"listen\n>>\n\n"},
     {"listen\n**\n\n"},
     {"listen\na\x01\n\n"},
+    {"client\n\n\n"},
+    {"client\na\x01\n\n"},
     {"l\n \n0\n", "ok <token> 33"},
     {"l\nmy job\n0\n", "ok <token> 33"},
     {"l\n  spaces around  \n0\n", "ok <token> 33"},
@@ -184,6 +187,10 @@ const Case kLengths[] = {
     {"stats\n\n" + line_of(257) + "\n"},
     {"listen\n" + line_of(256) + "\n" + line_of(256, 'g') + "\n", "ok"},
     {"listen\na\n" + line_of(257, 'g') + "\n"},
+    {"client\n" + line_of(256) + "\n" + line_of(256, 'n') + "\r\n", "ok"},
+    {"client\n" + line_of(257) + "\n\n"},
+    {"client\na\n" + line_of(257, 'n') + "\n"},
+    {"client\na\n" + line_of(65'537, 'n') + "\n"},
 };
 
 void play_all(std::span<const Case> cases) {

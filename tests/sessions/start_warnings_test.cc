@@ -30,5 +30,21 @@ TEST(StartWarnings, AreInTheLogWithoutTheSecret) {
   EXPECT_EQ(in_protected_mode.log().find("warn"), std::string::npos) << in_protected_mode.log();
 }
 
+TEST(StartWarnings, AJournalIsADirectory) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/locks.wal";
+  std::ofstream(path) << "a file of somebody else's\n";
+  ServerProcess server({"--wal", path}, ServerProcess::Launch{.may_refuse = true});
+  EXPECT_EQ(server.port(), 0);
+  EXPECT_EQ(server.await_exit(), 1);
+  EXPECT_NE(server.log().find("--wal takes a directory, which is made if it is not there: '" +
+                              path + "' is a file"),
+            std::string::npos)
+      << server.log();
+  std::string kept;
+  std::getline(std::ifstream(path), kept);
+  EXPECT_EQ(kept, "a file of somebody else's");
+}
+
 }  // namespace
 }  // namespace lockd

@@ -20,6 +20,7 @@ enum class What : std::uint8_t {
   server_stops,
   server_starts,
   fault_strikes,
+  admin_acts,
 };
 
 struct Entry {

@@ -123,6 +123,10 @@ class Client {
   bool says_full(const Request& request, const Reply& reply) const;
   void hear_about_hold(const Request& request, const Reply& reply);
   void hear_enqueued(const Request& request, const Reply& reply);
+  // An admin has ended the hold that it is about.
+  bool is_revoked(const Request& request) const {
+    return promises_.is_revoked(request.key, request.fence);
+  }
   [[noreturn]] void complain(std::string_view rule, const Request& request,
                              std::string_view reply) const;
   // It has ended its connection, or will have.

@@ -158,7 +158,7 @@ void Client::hear(const Request& request, const Reply& reply) {
 void Client::hear_grant(const Request& request, const Reply& reply) {
   if (request.what == Asked::await_turn) enqueued_.erase({request.key.kind, request.key.number});
   if (request.fence != 0 && request.fence != reply.fence) {  // another grant: the old one was over
-    if (request.certain_until > outside_.now())
+    if (request.certain_until > outside_.now() && !is_revoked(request))
       complain("acknowledged-in-force", request, reply.word);
     if (const Known* old = promises_.find(request.key, request.fence)) promises_.forget(*old);
   }
@@ -186,6 +186,10 @@ void Client::hear_refusal(const Request& request, const Reply& reply) {
       reply.word == "error_draining" || reply.word == "draining" || says_full(request, reply);
   if (request.what == Asked::await_turn && !unchanged)
     enqueued_.erase({request.key.kind, request.key.number});
+  // All name one limit, and whatever an admin sets, that one goes on to be good.
+  if (reply.word == "error_limit_mismatch" || reply.word == "limit_mismatch") {
+    complain("first-limit", request, reply.word);
+  }
   const bool timed_out = reply.word == "timeout" || reply.word == "wait_timeout";
   if (timed_out && outside_.now() < request.call + request.wait) {
     complain("never-early", request, reply.word);
@@ -196,7 +200,7 @@ void Client::hear_refusal(const Request& request, const Reply& reply) {
     return;
   }
   // It had a hold: a named one asked again, or a two-phase one that was granted.
-  if (request.certain_until > outside_.now() && !doomed_ &&
+  if (request.certain_until > outside_.now() && !doomed_ && !is_revoked(request) &&
       !outside_.server_failed_since(request.call)) {
     complain("acknowledged-in-force", request, reply.word);
   }
@@ -224,13 +228,17 @@ void Client::hear_about_hold(const Request& request, const Reply& reply) {
     if (known != nullptr) known->in_question = false;
     return;
   }
-  if (!reply.ok && request.certain_until > outside_.now() && !doomed_ &&
+  if (!reply.ok && request.certain_until > outside_.now() && !doomed_ && !is_revoked(request) &&
       !outside_.server_failed_since(request.call)) {
     complain("acknowledged-in-force", request, reply.word);
   }
   // Over a power failure, a clock that jumps makes leases longer or shorter, and with an interval
   // between syncs a lease from before may be in force again.
   if (reply.ok && request.over_at <= request.call && swarm_.wall_jump == 0 &&
+      swarm_.sync_interval == Duration::zero()) {
+    complain("never-revived", request, reply.word);
+  }
+  if (reply.ok && promises_.was_revoked_before(request.key, request.fence, request.call) &&
       swarm_.sync_interval == Duration::zero()) {
     complain("never-revived", request, reply.word);
   }
@@ -242,8 +250,9 @@ void Client::hear_about_hold(const Request& request, const Reply& reply) {
   known->in_question = false;
   known->heard = outside_.now();
   known->over_at = outside_.now() + request.ttl;
-  known->certain_until =
-      holds_may_go() || known->may_go ? outside_.now() : request.call + request.ttl;
+  known->certain_until = holds_may_go() || known->may_go || is_revoked(request)
+                             ? outside_.now()
+                             : request.call + request.ttl;
 }
 
 void Client::complain(std::string_view rule, const Request& request, std::string_view reply) const {

@@ -46,6 +46,8 @@ struct Figures {
   std::uint64_t grants_told = 0;
   std::uint64_t granted = 0;
   std::uint64_t expired = 0;
+  std::uint64_t revoked = 0;
+  std::uint64_t resized = 0;
   std::uint64_t disconnected = 0;
   std::uint64_t gave_up = 0;
   std::uint64_t crashes = 0;  // however it came to an end that was not asked for
@@ -62,6 +64,8 @@ struct Figures {
     grants_told += other.grants_told;
     granted += other.granted;
     expired += other.expired;
+    revoked += other.revoked;
+    resized += other.resized;
     disconnected += other.disconnected;
     gave_up += other.gave_up;
     crashes += other.crashes;

@@ -38,7 +38,8 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
   Known& kept = *find(known.key, known.fence);
   kept.heard = now;
   kept.over_at = now + known.ttl;
-  if (known.certain_until <= now) return;
+  if (is_revoked(known.key, known.fence)) kept.certain_until = std::min(kept.certain_until, now);
+  if (kept.certain_until <= now) return;
   std::uint32_t certain = 0;
   const Known* other = nullptr;
   for (const Known& each : told.known) {
@@ -83,6 +84,26 @@ const Known* Promises::certain_on(std::uint64_t connection, Time now) const {
 void Promises::forget(const Known& known) {
   std::vector<Known>& all = told_[index(known.key)].known;
   std::erase_if(all, [fence = known.fence](const Known& each) { return each.fence == fence; });
+}
+
+void Promises::revoked(Key key, Fence fence, Time now) {
+  told_[index(key)].revoked.emplace(fence, Time::never());
+  if (Known* known = find(key, fence)) known->certain_until = std::min(known->certain_until, now);
+}
+
+void Promises::revocation_told(Key key, Fence fence, Time now) {
+  told_[index(key)].revoked[fence] = now;
+}
+
+bool Promises::was_revoked_before(Key key, Fence fence, Time then) const {
+  const std::map<Fence, Time>& revoked = told_[index(key)].revoked;
+  const auto found = revoked.find(fence);
+  return found != revoked.end() && found->second < then;
+}
+
+void Promises::resized(Key key, std::uint32_t limit) {
+  std::uint32_t& limit_max = told_[index(key)].limit_max;
+  limit_max = std::max(limit_max, limit);
 }
 
 void Promises::connection_lost(std::uint64_t connection, bool holds_go, Time now) {

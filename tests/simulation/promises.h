@@ -10,10 +10,13 @@
 //   acknowledged-in-force  who is certain can renew and release, also after a crash
 //   fences-rise            a grant's fence is larger than every fence told before it was asked for
 //   one-grant-one-holder   no fence of a key is told to two holders
-//   never-revived          who is told of a renewal had not asked for it after the lease's end
+//   never-revived          who is told of a renewal had not asked for it after the lease's end, nor
+//                          after an admin was told that the hold has ended
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -63,6 +66,17 @@ class Promises {
   const Known* certain_on(std::uint64_t connection, Time now) const;
   void forget(const Known& known);
 
+  // An admin ends a hold, whether or not its holder has heard of it yet: from now on nobody is
+  // certain of it. Later the admin is told.
+  void revoked(Key key, Fence fence, Time now);
+  void revocation_told(Key key, Fence fence, Time now);
+  bool is_revoked(Key key, Fence fence) const { return told_[index(key)].revoked.contains(fence); }
+  // Whether that was told before this.
+  bool was_revoked_before(Key key, Fence fence, Time then) const;
+  // An admin sets a semaphore's limit. Whoever was granted it under the larger one may be heard of
+  // at any later time.
+  void resized(Key key, std::uint32_t limit);
+
   // What may have ended with a connection that is no more.
   void connection_lost(std::uint64_t connection, bool holds_go, Time now);
   // The server has lost what it knew.
@@ -75,13 +89,17 @@ class Promises {
  private:
   struct Told {
     Fence largest = 0;
+    std::uint32_t limit_max = 0;  // that an admin ever set
     std::vector<Known> known{};
+    std::map<Fence, Time> revoked{};  // and when the admin was told
   };
 
   std::size_t index(Key key) const {
     return key.number + (key.kind == Kind::semaphore ? keys_ : 0);
   }
-  std::uint32_t limit_of(Key key) const { return key.kind == Kind::lock ? 1 : limit_; }
+  std::uint32_t limit_of(Key key) const {
+    return key.kind == Kind::lock ? 1 : std::max(limit_, told_[index(key)].limit_max);
+  }
 
   const std::uint32_t keys_;
   const std::uint32_t limit_;

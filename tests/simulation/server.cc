@@ -78,7 +78,7 @@ class Server::WireTransport final : public MemoryTransport {
 };
 
 Server::Server(const Place& place, std::uint64_t life)
-    : place_(place), tokens_(place.swarm.options), secrets_(life) {
+    : place_(place), access_(place.swarm.options), secrets_(life) {
   const Swarm& swarm = place.swarm;
   if (swarm.journal) log_.emplace(place.disk, journal_options(swarm));
   clock_ = std::make_unique<VirtualClock>(place.disk, log_ ? &*log_ : nullptr);
@@ -108,7 +108,8 @@ HostSetup Server::host_setup() {
       .hub = hub_,
       .feed = feed_,
       .secrets = secrets_,
-      .tokens = tokens_,
+      .access = access_,
+      .clients = clients_,
       .stats = stats_,
       .unix_ms = [this] { return static_cast<std::int64_t>(place_.disk.now.wall_ns / 1'000'000); },
       .reports = reports_,
@@ -207,6 +208,19 @@ bool Server::sweep() {
   turn();
   turned_ = false;
   return true;
+}
+
+RevokeResult Server::revoke(const RevokeRequest& request, Position* position) {
+  turned_ = true;
+  Batch batch(*engine_);
+  RevokeResult result = batch.revoke(request);
+  *position = batch.commit();
+  return result;
+}
+
+Outcome Server::resize(std::string_view key, std::uint32_t limit) {
+  turned_ = true;
+  return Batch(*engine_).resize(key, limit, "", "ops");
 }
 
 void Server::drain() {

@@ -50,6 +50,9 @@ class Server {
   Duration journal_turn() { return log_->turn(); }
   // Ends what has fallen due. False if nothing can have.
   bool sweep();
+  // What an admin asks for, in a batch of its own; the answer rests on `position`.
+  RevokeResult revoke(const RevokeRequest& request, Position* position);
+  Outcome resize(std::string_view key, std::uint32_t limit);
   // As on SIGTERM: those who hold are served on. Who does not hold any more is found by
   // look_again().
   void drain();
@@ -120,8 +123,9 @@ class Server {
                        [this](ReportQueue::Lane lane) {
                          while (reports_.make_some(lane)) continue;
                        }};
+  ClientRegistry clients_;
   EventFeed feed_;  // which nobody watches: the engine's observer is the witness
-  const AuthTokens tokens_;
+  const Access access_;
   Words secrets_;
   WorkerStats stats_;
   std::map<std::uint64_t, WireTransport*> wires_;  // whose transports the host still has

@@ -128,6 +128,8 @@ class Run {
     row("grants", static_cast<double>(figures_.granted));
     row("grants told", static_cast<double>(figures_.grants_told));
     row("leases expired", static_cast<double>(figures_.expired));
+    row("holds revoked", static_cast<double>(figures_.revoked));
+    row("semaphores resized", static_cast<double>(figures_.resized));
     row("holds disconnected", static_cast<double>(figures_.disconnected));
     row("waits given up", static_cast<double>(figures_.gave_up));
     row("crashes", static_cast<double>(figures_.crashes));

@@ -27,7 +27,9 @@ Simulation::Simulation(const SimulationOptions& options)
       witness_(swarm_.options.max_waiters),
       promises_(swarm_.keys, swarm_.limit),
       client_is_due_(swarm_.clients),
-      frozen_until_(swarm_.clients) {
+      frozen_until_(swarm_.clients),
+      admin_(options.seed + 0x1000) {
+  if (admin_.percent(50)) admin_every_ = std::chrono::milliseconds(admin_.between(20, 2000));
   for (std::uint32_t i = 0; i < swarm_.clients; ++i) {
     clients_.push_back(std::make_unique<Client>(i, chance_.percent(swarm_.http_percent),
                                                 Chance(chance_.next()), swarm_, promises_,
@@ -52,6 +54,7 @@ void Simulation::run() {
   start_server();
   for (std::uint32_t i = 0; i < swarm_.clients; ++i) let_act(i, delay());
   if (swarm_.faults() > 0) agenda_.enter(now_ + swarm_.fault_every, What::fault_strikes);
+  if (admin_every_ > Duration::zero()) agenda_.enter(now_ + admin_every_, What::admin_acts);
   do {
     for (int i = 0; i < 64; ++i) step();
     promises_.prune(now_);
@@ -63,6 +66,8 @@ void Simulation::run() {
   figures_.grants_told = promises_.grants();
   figures_.granted = witness_.count(KeyEvent::Type::granted);
   figures_.expired = witness_.count(KeyEvent::Type::expired);
+  figures_.revoked = witness_.count(KeyEvent::Type::revoked);
+  figures_.resized = witness_.count(KeyEvent::Type::resized);
   figures_.disconnected = witness_.count(KeyEvent::Type::disconnected);
   figures_.gave_up = witness_.count(KeyEvent::Type::gave_up);
   figures_.virtual_seconds = static_cast<double>(now_.ns) / 1e9;
@@ -89,6 +94,7 @@ void Simulation::execute(const Entry& entry) {
     case What::to_client: return deliver_to_client(entry.subject);
     case What::server_starts: return start_server();
     case What::fault_strikes: return strike();
+    case What::admin_acts: return act_as_admin();
     default: break;
   }
   if (server_ == nullptr || entry.subject != life_) return;  // of a server that is no more
@@ -141,6 +147,54 @@ void Simulation::act(std::uint32_t client) {
   if (now_ < frozen_until_[client]) return let_act(client, 0ms);
   clients_[client]->act();
   let_act(client, chance_.below(swarm_.think_max));
+}
+
+// The admin, who is told what it did once that is durable, as everybody is.
+
+void Simulation::act_as_admin() {
+  if (healed_) return;
+  agenda_.enter(now_ + admin_.below(2 * admin_every_), What::admin_acts);
+  if (server_ == nullptr) return;
+  const bool of_semaphore = admin_.percent(swarm_.semaphore_percent);
+  const Key key{of_semaphore ? Kind::semaphore : Kind::lock,
+                static_cast<std::uint32_t>(admin_.below(swarm_.keys))};
+  // Of one key alone: for the others the limit is known to the last.
+  of_semaphore&& key.number == 0 && admin_.percent(50) ? resize(key) : revoke(key);
+  check();
+  have_turn();
+  have_journal_turn(delay());
+}
+
+// All of the key, or the hold that was told of last: its owner may be renewing it, or it is over.
+void Simulation::revoke(Key key) {
+  const std::string name = key.name();
+  RevokeRequest request{.key = name, .kind = key.kind, .reason = "", .by = "ops"};
+  if (admin_.percent(70)) request.fence = promises_.largest_told(key);
+  Position position = 0;
+  const RevokeResult revoked = server_->revoke(request, &position);
+  trace("admin ends", name, "fence", request.fence.value_or(0), "holds:", revoked.count);
+  for (const HoldStatus& hold : revoked.holds) {
+    if (request.fence.has_value() && hold.fence != *request.fence) {
+      violated("revoked-as-named", name + " fence " + std::to_string(hold.fence) + " was ended");
+    }
+    promises_.revoked(key, hold.fence, now_);
+    untold_revocations_.push_back({key, hold.fence, position});
+  }
+  tell_admin();
+}
+
+void Simulation::resize(Key key) {
+  const auto limit = static_cast<std::uint32_t>(admin_.between(1, 5));
+  trace("admin resizes", key.name(), "to", limit);
+  if (server_->resize(key.name(), limit) == Outcome::ok) promises_.resized(key, limit);
+}
+
+void Simulation::tell_admin() {
+  std::erase_if(untold_revocations_, [this](const Revocation& revocation) {
+    if (server_->has_journal() && server_->durable() < revocation.position) return false;
+    promises_.revocation_told(revocation.key, revocation.fence, now_);
+    return true;
+  });
 }
 
 // The server.
@@ -217,6 +271,7 @@ void Simulation::turn_journal() {
   journal_turn_is_due_ = false;
   const Duration next = server_->journal_turn();
   check();
+  tell_admin();
   const bool always = swarm_.sync_interval == Duration::zero();
   if (always || !disk_->unsynced_since()) log_.settle(server_->durable());
   if (server_->has_failed()) {
@@ -239,6 +294,7 @@ void Simulation::end_life(Duration down, bool all_lost) {
   if (server_->has_failed()) failing_until_ = now_;
   server_->die();
   server_.reset();
+  untold_revocations_.clear();
   calls_until_crash_ = 0;
   all_lost |= !swarm_.journal;
   if (all_lost) promises_.all_lost(now_);

@@ -77,6 +77,12 @@ class Simulation final : private Outside {
   void end_life(Duration down, bool all_lost = false);
   Place place();
 
+  // The admin.
+  void act_as_admin();
+  void revoke(Key key);
+  void resize(Key key);
+  void tell_admin();
+
   // Faults.
   void strike();
   void kill();
@@ -121,6 +127,14 @@ class Simulation final : private Outside {
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<bool> client_is_due_;  // it is on the agenda
   std::vector<Time> frozen_until_;
+  Chance admin_;            // what the admin does; of half of the worlds, which have none
+  Duration admin_every_{};  // zero: there is none
+  struct Revocation {
+    Key key;
+    Fence fence;
+    Position position;
+  };
+  std::vector<Revocation> untold_revocations_;  // until the admin may be told
   bool turn_is_due_ = false;
   bool journal_turn_is_due_ = false;
   bool stops_ = false;  // the server cuts what is left

@@ -43,6 +43,8 @@ TEST(Simulation, EveryFaultStrikes) {
   for (std::size_t i = 0; i < kFaultKinds; ++i) EXPECT_GT(sum.faults[i], 0U) << kFaultNames[i];
   EXPECT_GT(sum.granted, 0U);
   EXPECT_GT(sum.expired, 0U);
+  EXPECT_GT(sum.revoked, 0U);
+  EXPECT_GT(sum.resized, 0U);
   EXPECT_GT(sum.disconnected, 0U);
   EXPECT_GT(sum.gave_up, 0U);
 }

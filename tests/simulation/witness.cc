@@ -47,7 +47,7 @@ void Witness::note(const KeyEvent& occurrence) {
     case KeyEvent::Type::resized: break;
   }
   state.holders = occurrence.holders;
-  if (occurrence.holders > occurrence.limit) {
+  if (occurrence.type == KeyEvent::Type::granted && occurrence.holders > occurrence.limit) {
     broken("bounded", occurrence, std::to_string(occurrence.holders) + " hold it");
   }
   if (waiters_max_ != 0 && occurrence.waiters > waiters_max_) {
@@ -85,7 +85,7 @@ void Witness::ended(State& state, const KeyEvent& occurrence) {
   if (found != state.holds.end()) {
     state.holds.erase(found);
   } else if (occurrence.fence <= state.last_fence && state.last_fence != 0 &&
-             occurrence.limit == 1 && !state.holds.empty()) {
+             occurrence.kind == Kind::lock && !state.holds.empty()) {
     broken("settled-once", occurrence, "it had ended before");
   }
 }

@@ -1,7 +1,7 @@
 // The server's own account of what happens, checked against the rules as it comes.
 //
 //   first-come     whoever is granted from a line stands first in it; nobody passes a line
-//   bounded        no more hold than the limit, no more wait than may
+//   bounded        no grant lets more hold than the limit, no more wait than may
 //   conserved      nobody waits for what is free
 //   fences-rise    within a life of the server, fences of a key rise
 //   settled-once   what ends had begun, and ends once

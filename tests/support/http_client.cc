@@ -244,7 +244,12 @@ HttpClient HttpServer::browse(const std::string& address) {
 
 std::string shown(const HttpReply& reply) {
   if (reply.status == 0) return reply.body;
-  return std::to_string(reply.status) + " " + shown(reply.body);
+  std::string_view body = reply.body;
+  const bool ends = body.ends_with('\n');
+  if (ends) body.remove_suffix(1);
+  const bool should_end = reply.field("Content-Type").starts_with("application/json");
+  const std::string_view lack = should_end && !ends && !body.empty() ? " (no line feed)" : "";
+  return std::to_string(reply.status) + " " + shown(body) + std::string(lack);
 }
 
 std::string shown(std::string_view text) {
@@ -253,10 +258,12 @@ std::string shown(std::string_view text) {
   static const std::regex unix_ms(R"re(("[a-z_]*unix_ms":)\d+)re");
   static const std::regex ms(R"re(("(waited_ms|held_ms|idle_ms|expires_in_ms)":)\d+)re");
   static const std::regex connection(R"re((tcp:)\d+)re");
+  static const std::regex client(R"re(,"(client_id":\d+|peer":"[^"]*"))re");
   std::string masked = std::regex_replace(std::string(text), detail, "");
   masked = std::regex_replace(masked, token, "$1<token>");
   masked = std::regex_replace(masked, unix_ms, "$1<time>");
   masked = std::regex_replace(masked, ms, "$1<ms>");
+  masked = std::regex_replace(masked, client, "");
   return std::regex_replace(masked, connection, "$1<id>");
 }
 

@@ -4,7 +4,8 @@
 //   HttpServer server;
 //   HttpClient client = server.browse();
 //   EXPECT_EQ(shown(client.post("/v1/acquire", R"({"key":"k","holder":"a"})")),
-//             R"(200 {"key":"k","holder":"a","token":<token>,"expires_at_unix_ms":<time>})");
+//             R"(200 {"key":"k","holder":"a","token":<token>,"ttl_ms":33000,"expires_in_ms":<ms>,)"
+//             R"("expires_at_unix_ms":<time>})");
 //
 // It is no lenient reader: a reply that is not well framed is told as such.
 #pragma once
@@ -92,7 +93,8 @@ class HttpServer : public LineServer {
 };
 
 // The status and the body; tokens and times, which vary, replaced by `<token>`, `<time>` and
-// `<ms>`, the ids of connections by `<id>`, and without the detail of an error.
+// `<ms>`, the ids of connections by `<id>`, and without the detail of an error, `client_id` and
+// `peer`.
 std::string shown(const HttpReply& reply);
 // The same of a body or an event.
 std::string shown(std::string_view text);

@@ -35,6 +35,14 @@ constexpr std::size_t kLogShown = 8 * 1024;
   std::abort();
 }
 
+// The line of that event, as text or as JSON, if it is there and whole; else empty.
+std::string_view line_of(std::string_view log, std::string_view event) {
+  const std::string name(event);
+  const std::size_t begin = std::min(log.find(" " + name + " "), log.find("\"" + name + "\","));
+  const std::size_t end = log.find('\n', begin);
+  return end == std::string_view::npos ? std::string_view() : log.substr(begin, end - begin);
+}
+
 std::size_t number_behind(std::string_view text, std::string_view name) {
   std::size_t at = text.find(name);
   if (at == std::string_view::npos) return 0;
@@ -109,9 +117,8 @@ void ServerProcess::await_port(bool may_refuse) {
   while (SteadyClock::now() < deadline && !has_ended()) {
     if (pipe_) read_pipe();
     const std::string text = log();
-    const std::size_t line = text.find(" listening ");
-    if (line != std::string::npos && text.find('\n', line) != std::string::npos) {
-      port_ = static_cast<std::uint16_t>(number_behind(text.substr(line), "port="));
+    if (const std::string_view line = line_of(text, "listening"); !line.empty()) {
+      port_ = static_cast<std::uint16_t>(number_behind(line, "port"));
       return;
     }
     std::this_thread::sleep_for(1ms);
@@ -123,9 +130,8 @@ std::uint16_t ServerProcess::http_port() const {
   const auto deadline = SteadyClock::now() + LineClient::kPatience;
   while (SteadyClock::now() < deadline) {
     const std::string text = log();
-    const std::size_t line = text.find(" listening http ");
-    if (line != std::string::npos && text.find('\n', line) != std::string::npos) {
-      return static_cast<std::uint16_t>(number_behind(text.substr(line), "port="));
+    if (const std::string_view line = line_of(text, "listening http"); !line.empty()) {
+      return static_cast<std::uint16_t>(number_behind(line, "port"));
     }
     std::this_thread::sleep_for(1ms);
   }

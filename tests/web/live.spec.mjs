@@ -98,12 +98,12 @@ test('listeners to signals are listed', async ({ page, server }) => {
 test('the stream of events can be paused', async ({ page, server }) => {
   await open(page, server);
   await server.acquire('before', 'cart-7');
-  await expect(page.locator('.event')).toHaveCount(1);
+  await expect(page.locator('.event.granted')).toHaveCount(1);
   await page.getByRole('button', { name: 'Pause' }).click();
   await server.acquire('during', 'cart-7');
   await expect(page.locator('#events-held')).toHaveText('1 event since');
-  await expect(page.locator('.event')).toHaveCount(1);
+  await expect(page.locator('.event.granted')).toHaveCount(1);
   await page.getByRole('button', { name: 'Pause' }).click();
-  await expect(page.locator('.event')).toHaveCount(2);
+  await expect(page.locator('.event.granted')).toHaveCount(2);
   await expect(page.locator('.event').first()).toContainText('during');
 });

@@ -61,23 +61,35 @@ function observe(histogram, ms) {
   histogram.sum_ms += ms;
 }
 
+const history = []; // oldest first
+const historyMost = 5000;
+
+function remember(event, data) {
+  history.push({ event, ...data });
+  if (history.length > historyMost) history.shift();
+}
+remember('started', { at_unix_ms: startedAt });
+
 function tell(event, entry, fields) {
   const data = {
     at_unix_ms: Date.now(),
     kind: entry.kind,
     key: entry.key,
     ...fields,
+    limit: entry.limit,
+    holders: entry.holds.length,
     waiters: entry.queue.length,
   };
+  remember(event, data);
   const text = `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
   for (const stream of streams) {
     if (entry.key.startsWith(stream.prefix)) stream.response.write(text);
   }
 }
 
-function grant(entry, holder, ttl, waited) {
+function grant(entry, { holder, who, ttl }, waited) {
   const now = Date.now();
-  const made = { holder, token: ++entry.token, since: now, ttl, expiresAt: now + ttl };
+  const made = { holder, who, token: ++entry.token, since: now, ttl, expiresAt: now + ttl };
   entry.holds.push(made);
   arm(entry, made);
   totals.grants++;
@@ -85,7 +97,8 @@ function grant(entry, holder, ttl, waited) {
     totals.contended++;
     observe(wait, waited);
   }
-  tell('granted', entry, { holder, token: made.token, waited_ms: waited ?? 0, ttl_ms: ttl });
+  const more = { token: made.token, waited_ms: waited ?? 0, ttl_ms: ttl };
+  tell('granted', entry, { holder, ...who, ...more });
   return made;
 }
 
@@ -102,18 +115,23 @@ function arm(entry, held) {
   );
 }
 
-function end(entry, held, how) {
+function end(entry, held, how, more = {}) {
   clearTimeout(held.timer);
   entry.holds.splice(entry.holds.indexOf(held), 1);
   const heldFor = Date.now() - held.since;
   observe(hold, heldFor);
-  tell(how, entry, { holder: held.holder, token: held.token, held_ms: heldFor });
+  const { holder, who, token } = held;
+  tell(how, entry, { holder, ...who, token, held_ms: heldFor, ...more });
+  passOn(entry);
+  if (entry.holds.length === 0) entry.idleSince = Date.now();
+}
+
+function passOn(entry) {
   while (entry.holds.length < entry.limit && entry.queue.length > 0) {
     const next = entry.queue.shift();
     clearTimeout(next.timer);
-    next.settle(grant(entry, next.holder, next.ttl, Date.now() - next.since));
+    next.settle(grant(entry, next, Date.now() - next.since));
   }
-  if (entry.holds.length === 0) entry.idleSince = Date.now();
 }
 
 class Refusal extends Error {
@@ -132,9 +150,10 @@ const granted = (entry, held) => ({
 });
 
 async function acquire(kind, body, request) {
-  const { key, holder, ttl_ms: ttl = 33000, wait_ms: patience = 0, limit = 1 } = body;
+  const { key, holder, ttl_ms: ttl = 33000, wait_ms: patience = 0, limit = 1, note } = body;
   if (!key || !holder)
     throw new Refusal(400, 'bad_request', { detail: 'key and holder are needed' });
+  const who = { peer: peerOf(request.socket), ...(note && { note }) };
   const name = `${kind}:${key}`;
   let entry = keys.get(name);
   if (!entry) {
@@ -144,7 +163,9 @@ async function acquire(kind, body, request) {
   }
   const own = entry.holds.find((held) => held.holder === holder);
   if (own) return granted(entry, refresh(entry, own, ttl));
-  if (entry.holds.length < entry.limit) return granted(entry, grant(entry, holder, ttl, null));
+  if (entry.holds.length < entry.limit) {
+    return granted(entry, grant(entry, { holder, who, ttl }, null));
+  }
   const holding = entry.holds[0];
   const refusal = (code) =>
     new Refusal(409, code, { ...granted(entry, holding), waiters: entry.queue.length });
@@ -152,6 +173,7 @@ async function acquire(kind, body, request) {
   return new Promise((resolve, reject) => {
     const waiter = {
       holder,
+      who,
       ttl,
       since: Date.now(),
       settle: (held) => resolve(granted(entry, held)),
@@ -162,13 +184,13 @@ async function acquire(kind, body, request) {
       clearTimeout(waiter.timer);
       entry.queue.splice(at, 1);
       totals[count]++;
-      tell('gave_up', entry, { holder, waited_ms: Date.now() - waiter.since, reason });
+      tell('gave_up', entry, { holder, ...who, waited_ms: Date.now() - waiter.since, reason });
       reject(refusal('wait_timeout'));
     };
     waiter.timer = setTimeout(() => leave('timeout', 'timeouts'), patience);
     request.socket.once('close', () => leave('cancelled', 'cancels'));
     entry.queue.push(waiter);
-    tell('queued', entry, { holder });
+    tell('queued', entry, { holder, ...who });
   });
 }
 
@@ -187,7 +209,8 @@ function owned(kind, { key, holder, token }) {
   return [entry, held];
 }
 
-function describe(entry, most) {
+// With `isTheirs`, of the holds and places those that are somebody's.
+function describe(entry, most, isTheirs = () => true) {
   const now = Date.now();
   const busy = entry.holds.length + entry.queue.length > 0;
   return {
@@ -197,8 +220,9 @@ function describe(entry, most) {
     holders: entry.holds.length,
     waiters: entry.queue.length,
     ...(busy ? {} : { idle_ms: now - entry.idleSince }),
-    holds: entry.holds.slice(0, most).map((held) => ({
+    holds: entry.holds.filter(isTheirs).slice(0, most).map((held) => ({
       holder: held.holder,
+      ...held.who,
       token: held.token,
       held_ms: now - held.since,
       ttl_ms: held.ttl,
@@ -206,10 +230,17 @@ function describe(entry, most) {
       expires_at_unix_ms: held.expiresAt,
     })),
     queue: entry.queue
+      .filter(isTheirs)
       .slice(0, most)
-      .map((one) => ({ holder: one.holder, waited_ms: now - one.since })),
+      .map((one) => ({ holder: one.holder, ...one.who, waited_ms: now - one.since })),
   };
 }
+
+const weights = {
+  waiters: (lock) => lock.waiters,
+  longest_wait: (lock) => lock.queue[0]?.waited_ms ?? -1,
+  longest_hold: (lock) => lock.holds[0]?.held_ms ?? -1,
+};
 
 function list(query) {
   const limit = Number(query.get('limit') ?? 100);
@@ -221,14 +252,19 @@ function list(query) {
         .map((entry) => describe(entry, 1000)),
     };
   }
-  const prefix = query.get('prefix') ?? '';
+  // Holds of this stand-in belong to no connection.
+  const holder = query.has('client_id') ? '' : query.get('holder');
+  const isTheirs = (one) => holder === null || one.holder === holder;
   const wanted = (entry) =>
-    entry.key.startsWith(prefix) &&
-    (query.get('idle') === 'true' || entry.holds.length + entry.queue.length > 0);
-  if (query.get('order') === 'waiters') {
+    entry.key.startsWith(query.get('prefix') ?? '') &&
+    entry.key.includes(query.get('contains') ?? '') &&
+    (query.get('idle') === 'true' || entry.holds.length + entry.queue.length > 0) &&
+    (holder === null || [...entry.holds, ...entry.queue].some(isTheirs));
+  if (query.has('order')) {
+    const weight = weights[query.get('order')];
     const found = [...keys.values()].filter((entry) => wanted(entry));
-    found.sort((a, b) => b.queue.length - a.queue.length);
-    return { locks: found.slice(0, limit).map((entry) => describe(entry, 16)) };
+    const described = found.map((entry) => describe(entry, 16, isTheirs));
+    return { locks: described.sort((a, b) => weight(b) - weight(a)).slice(0, limit) };
   }
   const locks = [];
   let position = 0;
@@ -236,7 +272,7 @@ function list(query) {
   for (const entry of keys.values()) {
     if (position++ < after || !wanted(entry)) continue;
     if (locks.length === limit) return { locks, next: String(position - 1) };
-    locks.push(describe(entry, 16));
+    locks.push(describe(entry, 16, isTheirs));
   }
   return { locks };
 }
@@ -258,9 +294,12 @@ function overview() {
     version: '0.3.0',
     now_unix_ms: Date.now(),
     uptime_ms: Date.now() - startedAt,
+    started_unix_ms: startedAt,
     ready: true,
     draining: false,
     journal: 'none',
+    line_port: Number(options.port) || 6388,
+    http_port: server.address().port,
     connections: streams.size + listeners.size + 1,
     keys: { count: keys.size, idle, max: Number(options['max-locks']) },
     locks_held: locks,
@@ -285,9 +324,71 @@ function stream(response, set, member) {
   });
 }
 
+// Connections.
+
+const sockets = new Map(); // client id -> {socket, since}
+
+function peerOf(socket) {
+  return `${socket.remoteAddress}:${socket.remotePort}`;
+}
+
+function listClients() {
+  const clients = [...sockets].map(([id, { socket, since }]) => ({
+    client_id: id,
+    protocol: 'http',
+    peer: peerOf(socket),
+    connected_ms: Date.now() - since,
+    idle_ms: 0,
+    holds: 0,
+    places: 0,
+    subscriptions: 0,
+    unsent_bytes: socket.writableLength,
+  }));
+  return { clients };
+}
+
+function listHistory(query) {
+  const about = ['key', 'holder', 'client', 'client_id'].filter((name) => query.has(name));
+  const found = history.filter((event) =>
+    about.every((name) => String(event[name]) === query.get(name)),
+  );
+  return { events: found.reverse().slice(0, Number(query.get('limit') ?? 100)) };
+}
+
+// Admin acts.
+
+function revoke({ key, kind = 'lock', token, reason }) {
+  const entry = keys.get(`${kind}:${key}`);
+  const held = entry?.holds.find((one) => one.token === token);
+  if (!held) throw new Refusal(409, entry?.holds.length ? 'stale_token' : 'expired');
+  end(entry, held, 'revoked', { reason, by: 'default' });
+  return { key, released: [{ holder: held.holder, token }] };
+}
+
+function resize({ key, limit, reason }) {
+  const entry = keys.get(`semaphore:${key}`);
+  if (!entry) throw new Refusal(409, 'expired');
+  entry.limit = limit;
+  tell('resized', entry, { holder: '', reason, by: 'default' });
+  passOn(entry);
+  return { key, limit };
+}
+
+function disconnect({ client_id: id }) {
+  if (!sockets.has(id)) throw new Refusal(409, 'expired');
+  sockets.get(id).socket.destroy();
+  return { client_id: id };
+}
+
 const calls = {
   'GET /v1/overview': overview,
   'GET /v1/locks': (query) => list(query),
+  'GET /v1/clients': listClients,
+  'GET /v1/history': (query) => listHistory(query),
+  'GET /v1/whoami': () => ({ name: 'default', rights: ['lock', 'signal', 'read', 'admin'] }),
+  'POST /v1/admin/release': (_, body) => revoke(body),
+  'POST /v1/admin/resize': (_, body) => resize(body),
+  'POST /v1/admin/disconnect': (_, body) => disconnect(body),
   'POST /v1/acquire': (_, body, request) => acquire('lock', body, request),
   'POST /v1/semaphores/acquire': (_, body, request) => acquire('semaphore', body, request),
 };
@@ -356,6 +457,12 @@ const server = createServer((request, response) => {
     if (error instanceof Refusal) send(response, error.status, error.body);
     else send(response, 400, { error: 'bad_request', detail: String(error) });
   });
+});
+let lastClient = 0;
+server.on('connection', (socket) => {
+  const id = ++lastClient;
+  sockets.set(id, { socket, since: Date.now() });
+  socket.on('close', () => sockets.delete(id));
 });
 const [host, port] = options['http-addr'].split(':');
 server.listen(Number(port), host, () => {

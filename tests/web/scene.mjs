@@ -2,12 +2,23 @@
 //
 //   node tests/web/scene.mjs http://127.0.0.1:8080 [token]
 //
-// Carts reserve stones, workers share printers, a report is stuck and expires. Ends with Ctrl-C.
+// Carts reserve stones, workers share printers, a report is stuck and expires, two deployments wait
+// for each other. Ends with Ctrl-C.
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const between = (low, high) => low + Math.random() * (high - low);
 const pick = (list) => list[Math.floor(Math.random() * list.length)];
+
+// A line client that says who it is, and keeps a key while it is there.
+function sitDown(port, name) {
+  const socket = connect(port, '127.0.0.1');
+  socket.unref();
+  socket.on('error', () => {});
+  socket.resume();
+  socket.write(`client\n${name}\nshift\nl\nshift/${name.split('@')[0]}\n3600 3600\n`);
+}
 
 export function playScene(base, token = '') {
   let over = false;
@@ -110,6 +121,21 @@ export function playScene(base, token = '') {
       for await (const _ of reply.body) if (over) break;
     });
   }
+  const deploy = (holder, note, key) =>
+    post('/v1/acquire', { key, holder, note, ttl_ms: 3.6e6, wait_ms: 3.6e6 }).catch(() => {});
+  deploy('ann', 'release 4.2', 'deploy/prod');
+  deploy('bob', 'release 4.2', 'deploy/staging');
+  setTimeout(() => deploy('ann', 'release 4.2', 'deploy/staging'), 1000);
+  setTimeout(() => deploy('bob', 'release 4.2', 'deploy/prod'), 1500);
+  setTimeout(() => deploy('carl', 'hotfix', 'deploy/prod'), 2000);
+  fetch(`${base}/v1/overview`, { headers })
+    .then((reply) => reply.json())
+    .then(({ line_port: port }) => {
+      for (const name of ['dora@desk-1:4711', 'emil@desk-2:612', 'fay@desk-3:88']) {
+        sitDown(port, name);
+      }
+    })
+    .catch(() => {});
   return () => {
     over = true;
   };

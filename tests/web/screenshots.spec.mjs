@@ -16,6 +16,31 @@ const pictures = [
     hash: '#key=printers',
   },
   {
+    name: 'dashboard_chain',
+    width: 1440,
+    height: 800,
+    colorScheme: 'light',
+    settleMs: 5000,
+    hash: '#key=deploy%2Fprod',
+  },
+  {
+    name: 'dashboard_release',
+    width: 1440,
+    height: 800,
+    colorScheme: 'light',
+    settleMs: 5000,
+    hash: '#key=deploy%2Fprod',
+    press: 'Release…',
+  },
+  {
+    name: 'dashboard_clients',
+    width: 1440,
+    height: 800,
+    colorScheme: 'light',
+    settleMs: 5000,
+    hash: '#clients',
+  },
+  {
     name: 'dashboard_phone_light',
     width: 360,
     height: 780,
@@ -37,11 +62,12 @@ test.skip(!process.env.SCREENSHOTS, 'taken when SCREENSHOTS is set');
 test('pictures of a busy server', async ({ browser, server }) => {
   test.setTimeout(600_000);
   const endScene = playScene(server.address);
-  for (const { name, width, height, colorScheme, hash, settleMs } of pictures) {
+  for (const { name, width, height, colorScheme, hash, settleMs, press } of pictures) {
     const context = await browser.newContext({ viewport: { width, height }, colorScheme });
     const page = await context.newPage();
     await open(page, server, hash);
     await page.waitForTimeout(settleMs);
+    if (press) await page.getByRole('button', { name: press }).first().click();
     await page.screenshot({ path: `${folder}${name}.png` });
     await context.close();
   }

@@ -1,13 +1,14 @@
 // Finding keys, and looking at one.
 import { test, expect, expectStream, open, row } from './fixtures.mjs';
 
-test('a search shows the keys that begin so, and their events only', async ({ page, server }) => {
+test('a search for a beginning shows those keys, and their events', async ({ page, server }) => {
   await server.acquire('stone-42', 'cart-7');
   await server.acquire('paper-1', 'cart-8');
   await open(page, server);
   await expect(row(page, 'paper-1')).toBeVisible();
 
   const narrowed = page.waitForRequest(`${server.address}/v1/events?prefix=stone`);
+  await page.getByLabel('What to search by').selectOption('key begins with');
   await page.keyboard.press('/');
   await page.keyboard.type('stone');
   await narrowed;
@@ -24,6 +25,49 @@ test('a search shows the keys that begin so, and their events only', async ({ pa
 
   await page.locator('#search').fill('nothing');
   await expect(page.locator('#locks-none')).toContainText('begin with nothing');
+});
+
+test('a search finds a word anywhere in the key', async ({ page, server }) => {
+  await server.acquire('orders/42/print', 'cart-7');
+  await server.acquire('orders/7', 'cart-8');
+  await open(page, server);
+  await page.keyboard.press('/');
+  await page.keyboard.type('42');
+  await expect(row(page, 'orders/7')).toHaveCount(0);
+  await expect(row(page, 'orders/42/print')).toBeVisible();
+  await expect(page).toHaveURL(/#contains=42$/);
+  await server.acquire('paper-1', 'cart-8');
+  await server.acquire('bill/42', 'cart-8');
+  await expect(row(page, 'bill/42')).toBeVisible();
+  await expect(page.locator('.event .key').first()).toHaveText('bill/42');
+  await expect(page.locator('.event').filter({ hasText: 'paper' })).toHaveCount(0);
+  await page.locator('#search').fill('nothing');
+  await expect(page.locator('#locks-none')).toContainText('contain nothing');
+});
+
+test('a holder leads to all that it holds and waits for', async ({ page, server }) => {
+  await server.acquire('stone-42', 'cart-7');
+  await server.acquire('paper-1', 'cart-7');
+  await server.acquire('ledger', 'clerk');
+  await server.acquire('other', 'clerk');
+  server.queue('ledger', 'cart-6');
+  server.queue('ledger', 'cart-7');
+  await open(page, server, '#key=stone-42');
+  await page.locator('.hold-entry').getByRole('link', { name: 'cart-7' }).click();
+
+  await expect(page).toHaveURL(/#holder=cart-7$/);
+  await expect(page.locator('#search')).toHaveValue('cart-7');
+  await expect(page.getByLabel('What to search by')).toHaveValue('holder');
+  await expect(page.locator('#locks-body .key')).toHaveText(['ledger', 'paper-1', 'stone-42']);
+  const ledger = row(page, 'ledger');
+  await expect(ledger.locator('.waiter .holder')).toHaveText(['cart-7']);
+  await expect(ledger.locator('.queue-count')).toHaveText('2');
+  await expect(ledger.locator('.holds')).toHaveText('1 other');
+  await expect(row(page, 'stone-42').locator('.hold .holder')).toHaveText('cart-7');
+  await expect(page.locator('.event .holder')).toHaveText(['cart-7', 'cart-7', 'cart-7']);
+
+  await page.getByLabel('What to search by').selectOption('client id is');
+  await expect(page.locator('#locks-none')).toContainText('the client with the id cart-7');
 });
 
 test('a search is in the address', async ({ page, server }) => {
@@ -52,6 +96,23 @@ test('the longest queue comes first when asked for', async ({ page, server }) =>
   await open(page, server);
   await page.getByLabel('Order').selectOption('longest queue first');
   await expect(page.locator('#locks-body .key')).toHaveText(['c', 'b', 'a']);
+});
+
+test('the longest wait, or hold, of all keys comes first when asked for', async ({
+  page,
+  server,
+}) => {
+  for (const key of ['c', 'a', 'b']) await server.acquire(key, 'holder');
+  await open(page, server);
+  for (const key of ['b', 'c']) {
+    server.queue(key, 'waiter');
+    await expect(row(page, key)).toContainText('waiter');
+  }
+  const keys = page.locator('#locks-body .key');
+  await page.getByLabel('Order').selectOption('longest hold first');
+  await expect(keys).toHaveText(['c', 'a', 'b']);
+  await page.getByLabel('Order').selectOption('longest wait first');
+  await expect(keys).toHaveText(['b', 'c', 'a']);
 });
 
 test('one key: its holder, its queue in order, and who comes next', async ({ page, server }) => {

@@ -56,7 +56,7 @@ class Server:
         log = []
         for line in self._process.stderr:
             log.append(line)
-            found = re.search(r'listening .*port="(\d+)"', line)
+            found = re.search(r'listening .*port=(\d+)', line)
             if found:
                 self.port = int(found.group(1))
                 self._reader = threading.Thread(target=_drain, args=(self._process.stderr,))

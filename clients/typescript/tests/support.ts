@@ -113,7 +113,7 @@ export class Server {
     await new Promise<void>((resolve, reject) => {
       lines.on("line", (line) => {
         log.push(line);
-        const found = /listening .*port="(\d+)"/.exec(line);
+        const found = /listening .*port=(\d+)/.exec(line);
         if (found === null) return;
         this.port = Number(found[1]);
         resolve();

@@ -112,6 +112,20 @@ struct Signal {
   std::string payload{};
 };
 
+// A call of the HTTP API, which the line port carries by its command `api`.
+struct ApiCall {
+  std::string_view method;  // "GET"
+  std::string_view path;    // "/v1/locks"
+  // One object in one line, or nothing: the body, or the parameters of a GET's query.
+  std::string_view json{};
+  Duration wait{};  // how long the call asks the server to wait
+};
+
+struct ApiAnswer {
+  unsigned status = 0;  // that of HTTP
+  std::string json{};
+};
+
 class Connection {
  public:
   using Options = ConnectOptions;
@@ -153,6 +167,12 @@ class Connection {
   // How many were dropped, because they were not asked for soon enough.
   std::uint64_t signals_dropped() const noexcept;
 
+  // `ok` is any answer, also one that says no. `refused`: the server lacks the command, and closes.
+  Result<ApiAnswer> api(const ApiCall& call, std::stop_token stop = {});
+  // The next event of the stream that an api() has begun, as JSON whose member `event` names its
+  // kind; else as with next_signal(). Who calls nothing else meanwhile misses none.
+  Result<std::string> next_event(Duration wait, std::stop_token stop = {});
+
   // The server's statistics: JSON, of any length up to kStatsSizeMax.
   Result<std::string> stats(std::stop_token stop = {});
   Status ping(std::stop_token stop = {});
@@ -162,6 +182,7 @@ class Connection {
 
   static constexpr std::size_t kSignalsMax = 1024;
   static constexpr std::size_t kSignalBytesMax = 16 * 1024 * 1024;
+  static constexpr std::size_t kEventBytesMax = 16 * 1024 * 1024;
   static constexpr std::size_t kStatsSizeMax = 256 * 1024 * 1024;
   static constexpr std::chrono::seconds kPingInterval{15};
 

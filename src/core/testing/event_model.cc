@@ -1,6 +1,7 @@
 #include "core/testing/event_model.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockd {
 namespace {
@@ -17,7 +18,7 @@ std::string EventModel::see(const KeyEvent& o) {
   std::string wrong;
   switch (o.type) {
     case KeyEvent::Type::queued:
-      key.queue.push_back({o.place, {o.holder, o.at}});
+      key.queue.push_back({o.place, {o.holder, identity_of(o.client), o.at}});
       ++stats_.queued;
       break;
     case KeyEvent::Type::granted: wrong = begin(key, o); break;
@@ -28,21 +29,26 @@ std::string EventModel::see(const KeyEvent& o) {
     case KeyEvent::Type::revoked: wrong = end(key, o); break;
     case KeyEvent::Type::refused:
     case KeyEvent::Type::slow_wait:
-    case KeyEvent::Type::slow_hold:
-    case KeyEvent::Type::resized: break;
+    case KeyEvent::Type::slow_hold: break;
+    case KeyEvent::Type::resized: key.limit = o.limit; break;
   }
   if (!wrong.empty()) return wrong;
   if (o.holders != key.holds.size()) return "an occurrence with another number of holders";
   if (o.waiters != key.queue.size()) return "an occurrence with another number of waiters";
-  if (o.holders > o.limit) return "holders-bounded: in an occurrence";
+  if (o.type == KeyEvent::Type::granted && o.holders > o.limit) {
+    return "holders-bounded: in an occurrence";
+  }
   if (key.holds.empty() && key.queue.empty()) keys_.erase(name);
   return {};
 }
 
 std::string EventModel::begin(Key& key, const KeyEvent& o) {
   ++stats_.grants;
+  if (std::exchange(key.limit, o.limit) != o.limit && !key.holds.empty()) {
+    return "holders-bounded: another limit, and nobody has seen it resized";
+  }
   if (o.place != 0) {
-    const std::pair first(o.place, Entry{o.holder, o.at - o.lasted});
+    const std::pair first(o.place, Entry{o.holder, identity_of(o.client), o.at - o.lasted});
     if (key.queue.empty() || key.queue.front() != first) {
       return "first-come: granted, and not the first of the queue";
     }
@@ -53,25 +59,28 @@ std::string EventModel::begin(Key& key, const KeyEvent& o) {
     return "first-come: granted at once, past a queue";
   }
   if (!key.holds.empty() && key.holds.rbegin()->first >= o.fence) return "fences-rise: not larger";
-  key.holds.emplace(o.fence, Entry{o.holder, o.at});
+  key.holds.emplace(o.fence, Entry{o.holder, identity_of(o.client), o.at});
   return {};
 }
 
 std::string EventModel::end(Key& key, const KeyEvent& o) {
   const auto hold = key.holds.find(o.fence);
   if (hold == key.holds.end()) return "the end of a hold that nobody has seen begin";
-  if (hold->second != Entry{o.holder, o.at - o.lasted}) return "the end of another hold";
+  if (hold->second != Entry{o.holder, identity_of(o.client), o.at - o.lasted}) {
+    return "the end of another hold";
+  }
   key.holds.erase(hold);
   stats_.releases += o.type == KeyEvent::Type::released;
   stats_.expiries += o.type == KeyEvent::Type::expired;
   stats_.disconnects += o.type == KeyEvent::Type::disconnected;
+  stats_.revocations += o.type == KeyEvent::Type::revoked;
   stats_.hold_time.add(o.lasted);
   return {};
 }
 
 std::string EventModel::leave(Key& key, const KeyEvent& o) {
-  const auto place =
-      std::ranges::find(key.queue, std::pair(o.place, Entry{o.holder, o.at - o.lasted}));
+  const auto place = std::ranges::find(
+      key.queue, std::pair(o.place, Entry{o.holder, identity_of(o.client), o.at - o.lasted}));
   if (place == key.queue.end()) return "settled-once: a place that nobody has seen taken";
   key.queue.erase(place);
   stats_.timeouts += o.outcome == Outcome::timeout;
@@ -88,11 +97,11 @@ std::string EventModel::difference(const LockModel& model) const {
     if (seen == keys_.end()) return "nothing was seen of " + text(key.kind, key.name);
     std::map<Fence, Entry> holds;
     for (const LockModel::Held& hold : key.holds) {
-      holds.emplace(hold.fence, Entry{hold.owner.display_name(), hold.since});
+      holds.emplace(hold.fence, Entry{hold.owner.display_name(), hold.client, hold.since});
     }
     const bool is_same_line = std::ranges::equal(
         seen->second.queue, key.queue, [](const auto& mine, const LockModel::Place& its) {
-          return mine.second == Entry{its.owner.display_name(), its.since};
+          return mine.second == Entry{its.owner.display_name(), its.client, its.since};
         });
     if (seen->second.holds != holds || !is_same_line) {
       return "the key_events tell otherwise of " + text(key.kind, key.name);
@@ -115,6 +124,7 @@ std::string EventModel::difference(const Stats& its) const {
       {&Stats::releases, "releases"},
       {&Stats::expiries, "expiries"},
       {&Stats::disconnects, "disconnects"},
+      {&Stats::revocations, "revocations"},
       {&Stats::queued, "queued"},
       {&Stats::timeouts, "timeouts"},
       {&Stats::cancels, "cancels"},

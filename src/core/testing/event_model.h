@@ -28,10 +28,12 @@ class EventModel {
  private:
   struct Entry {  // a hold or a place in the queue
     std::string holder;
+    ClientIdentity client;
     Time since;
     bool operator==(const Entry&) const = default;
   };
   struct Key {
+    std::uint32_t limit = 0;  // 0: not known yet
     std::map<Fence, Entry> holds;
     std::vector<std::pair<std::uint32_t, Entry>> queue;  // by place, the first to wait first
   };

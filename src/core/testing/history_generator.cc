@@ -12,8 +12,8 @@ namespace lockd {
 namespace {
 
 // Out of a thousand.
-constexpr std::array<unsigned, kVerbNames.size()> kShares = {370, 110, 110, 70, 120, 20, 40,
-                                                             20,  10,  35,  40, 30,  20, 5};
+constexpr std::array<unsigned, kVerbNames.size()> kShares = {340, 105, 105, 65, 110, 20, 40, 20,
+                                                             10,  35,  40,  30, 20,  5,  30, 25};
 
 // Splitmix64: RapidCheck's own numbers are too slow to take eight for every operation.
 class Dice {

@@ -29,11 +29,14 @@ enum class Verb : std::uint8_t {
   advance,
   forget_idle,
   reclaim_idle,
-  end_waits
+  end_waits,
+  revoke,
+  resize
 };
 inline constexpr std::array kVerbNames = {
-    "acquire", "enqueue", "await_turn",  "renew",   "release",     "withdraw",     "cancel",
-    "fence",   "explain", "end_session", "advance", "forget_idle", "reclaim_idle", "end_waits"};
+    "acquire",      "enqueue",   "await_turn", "renew",       "release", "withdraw",
+    "cancel",       "fence",     "explain",    "end_session", "advance", "forget_idle",
+    "reclaim_idle", "end_waits", "revoke",     "resize"};
 
 inline constexpr unsigned kPlenty = 1000;  // of fences: more than any history uses
 

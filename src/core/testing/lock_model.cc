@@ -1,6 +1,7 @@
 #include "core/testing/lock_model.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -26,6 +27,20 @@ Outcome flaw_of(const Request& request) {
   if (request.limit < 1 || request.limit > kLimitMax) return Outcome::invalid_limit;
   if (request.kind == Kind::lock && request.limit != 1) return Outcome::invalid_limit;
   return Outcome::ok;
+}
+
+ClientIdentity client_of_session(const Holder& holder) {
+  const Session* session = holder.session();
+  return session == nullptr || session->client == nullptr ? ClientIdentity{} : *session->client;
+}
+
+ClientIdentity client_of(const AcquireRequest& request) {
+  if (request.holder.is_secret()) return client_of_session(request.holder);
+  return {"", std::string(request.peer), std::string(request.note)};
+}
+
+ClientIdentity client_of(const EnqueueRequest& request) {
+  return client_of_session(request.holder);
 }
 
 Held* find_hold(Key& key, Fence fence) {
@@ -77,8 +92,9 @@ Answer LockModel::grant_new(Key* key, const Request& request, bool has_spare) {
   if (key == nullptr) {
     key = &keys_.emplace_back(Key{.kind = request.kind, .name = std::string(request.key)});
   }
-  key->limit = request.limit;
-  return {Outcome::ok, grant(*key, Owner(request.holder), capped(request.ttl)).grant()};
+  if (key->idle()) key->limit = request.limit;
+  return {Outcome::ok,
+          grant(*key, Owner(request.holder), client_of(request), capped(request.ttl)).grant()};
 }
 
 Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* listener,
@@ -87,7 +103,7 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
   if (request.wait < Duration(0)) return refuse(now, Outcome::invalid_wait);
   Key* key = at(now, request.kind, request.key);
   if (key != nullptr && !key->idle()) {
-    if (key->limit != request.limit) return {Outcome::limit_mismatch};
+    if (!key->matches(request.limit)) return {Outcome::limit_mismatch};
     if (Held* own = key->find_named(Owner(request.holder))) {
       own->ttl = capped(request.ttl);
       return {Outcome::ok, refresh(*key, *own, own->ttl)};
@@ -96,7 +112,7 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
       if (request.wait == Duration(0)) return {Outcome::held};
       if (is_full(*key)) return {Outcome::max_waiters};
       if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
-      Place& place = join(*key, request.holder, request.ttl);
+      Place& place = join(*key, request);
       await(place, request.wait, listener, id);
       return {Outcome::queued};
     }
@@ -113,12 +129,12 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
     if (find_two_phase_hold(*key, session) || find_two_phase_place(*key, session)) {
       return {Outcome::already_enqueued};
     }
-    if (!key->idle() && key->limit != request.limit) return {Outcome::limit_mismatch};
+    if (!key->idle() && !key->matches(request.limit)) return {Outcome::limit_mismatch};
     if (!key->idle() && !key->has_room()) {
       if (is_full(*key)) return {Outcome::max_waiters};
       if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
       std::erase(key->lapsed, session);
-      join(*key, request.holder, request.ttl).two_phase = true;
+      join(*key, request).two_phase = true;
       return {Outcome::queued};
     }
   }
@@ -200,6 +216,36 @@ bool LockModel::cancel(Time now, const Listener* listener, std::uint64_t id) {
   return false;
 }
 
+Outcome LockModel::revoke(Time now, const LockTable::Revocation& revocation,
+                          std::vector<Fence>* ended) {
+  if (!is_name(revocation.key)) return refuse(now, Outcome::invalid_key).outcome;
+  Key* key = at(now, revocation.kind, revocation.key);
+  if (key == nullptr || key->holds.empty()) return Outcome::expired;
+  for (const Held& hold : key->holds) {
+    const bool is_meant = revocation.fence.has_value() ? hold.fence == *revocation.fence
+                                                       : hold.fence <= revocation.last;
+    if (is_meant) ended->push_back(hold.fence);
+  }
+  for (const Fence fence : *ended) {
+    end_hold(*key, fence, EndCause::revoked);
+    pass_on(*key);
+  }
+  return ended->empty() ? Outcome::stale : Outcome::ok;
+}
+
+Outcome LockModel::resize(Time now, std::string_view name, std::uint32_t limit) {
+  if (!is_name(name)) return refuse(now, Outcome::invalid_key).outcome;
+  if (limit < 1 || limit > kLimitMax) return refuse(now, Outcome::invalid_limit).outcome;
+  Key* key = at(now, Kind::semaphore, name);
+  if (key == nullptr || key->idle()) return Outcome::expired;
+  if (key->first_limit == 0) key->first_limit = key->limit;
+  key->limit = limit;
+  events_.emplace_back(Event{
+      .type = Event::Type::resized, .kind = Kind::semaphore, .limit = limit, .key = key->name});
+  pass_on(*key);
+  return Outcome::ok;
+}
+
 FenceStatus LockModel::fence(Time now, std::string_view name) {
   const Key* key = at(now, Kind::lock, name);
   if (key == nullptr) return {false, last_fence_};
@@ -214,6 +260,8 @@ std::optional<Conflict> LockModel::conflict(const Key* key) {
   if (key == nullptr || key->holds.empty()) return {};
   const Held& latest = key->holds.back();
   return Conflict{.holder = latest.owner.display_name(),
+                  .session = latest.owner.session,
+                  .client = std::make_shared<const ClientIdentity>(latest.client),
                   .fence = latest.fence,
                   .expires_at = latest.deadline,
                   .limit = key->limit,
@@ -252,6 +300,16 @@ void LockModel::end_waits(Outcome why) {
   for (Key& key : keys_) {
     while (!key.queue.empty()) settle(key, 0, why);
   }
+}
+
+Owned LockModel::owned(SessionId session) const {
+  const auto is_its = [&](const auto& item) { return item.session == session; };
+  Owned all;
+  for (const Key& key : keys_) {
+    all.holds += static_cast<std::uint64_t>(std::ranges::count_if(key.holds, is_its));
+    all.places += static_cast<std::uint64_t>(std::ranges::count_if(key.queue, is_its));
+  }
+  return all;
 }
 
 bool LockModel::knows_session(SessionId session) const {
@@ -429,11 +487,12 @@ bool LockModel::is_exhausted(Kind kind, std::string_view name) const {
   return last >= kFenceMax && next_fence(kind, name) == 0;
 }
 
-Held& LockModel::grant(Key& key, const Owner& owner, Duration ttl) {
+Held& LockModel::grant(Key& key, const Owner& owner, const ClientIdentity& client, Duration ttl) {
   const Fence fence = next_fence(key.kind, key.name);
   last_fence_ = std::max(last_fence_, fence);
   key.last_fence = std::max(key.last_fence, fence);
   key.holds.push_back({.owner = owner,
+                       .client = client,
                        .session = owner.session,
                        .fence = fence,
                        .ttl = ttl,
@@ -443,8 +502,10 @@ Held& LockModel::grant(Key& key, const Owner& owner, Duration ttl) {
   events_.emplace_back(Event{.type = Event::Type::granted,
                              .kind = key.kind,
                              .limit = key.limit,
+                             .first_limit = key.first_limit,
                              .key = key.name,
                              .holder = owner.view(),
+                             .client = client,
                              .fence = fence,
                              .ttl = ttl,
                              .expires_at = now_ + ttl});
@@ -467,7 +528,8 @@ Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
 // pass_on() must follow.
 void LockModel::end_hold(Key& key, Fence fence, EndCause cause) {
   const auto hold = std::ranges::find(key.holds, fence, &Held::fence);
-  if (hold->two_phase && cause == EndCause::expired) key.lapsed.push_back(hold->session);
+  const bool lapses = cause == EndCause::expired || cause == EndCause::revoked;
+  if (hold->two_phase && lapses) key.lapsed.push_back(hold->session);
   key.holds.erase(hold);
   events_.emplace_back(Event{.type = Event::Type::ended,
                              .kind = key.kind,
@@ -478,26 +540,23 @@ void LockModel::end_hold(Key& key, Fence fence, EndCause cause) {
 
 void LockModel::pass_on(Key& key) {
   while (key.has_room() && !key.queue.empty()) promote(key);
-  if (key.idle()) key.idle_since = now_;
+  if (!key.idle()) return;
+  key.idle_since = now_;
+  if (key.first_limit != 0) key.limit = std::exchange(key.first_limit, 0);
 }
 
-// Gives the first of the queue what it waits for.
+// Gives the first of the queue what it waits for, and the same grant to all that its name waits
+// for.
 void LockModel::promote(Key& key) {
   const Place first = key.queue.front();
-  Held* own = key.find_named(first.owner);
-  if (own != nullptr && own->deadline <= now_) {
-    end_hold(key, own->fence, EndCause::expired);
-    own = nullptr;
-  }
-  if (own != nullptr) {
-    own->ttl = first.ttl;
-    settle(key, 0, Outcome::ok, refresh(key, *own, first.ttl));
-  } else if (is_exhausted(key.kind, key.name)) {
-    settle(key, 0, Outcome::fences_exhausted);
-  } else {
-    Held& hold = grant(key, first.owner, first.ttl);
-    hold.two_phase = hold.untold = first.two_phase && first.listener == nullptr;
-    settle(key, 0, Outcome::ok, hold.grant());
+  if (is_exhausted(key.kind, key.name)) return settle(key, 0, Outcome::fences_exhausted);
+  Held& hold = grant(key, first.owner, first.client, first.ttl);
+  hold.two_phase = hold.untold = first.two_phase && first.listener == nullptr;
+  settle(key, 0, Outcome::ok, hold.grant());
+  for (std::size_t i = key.queue.size(); i-- > 0;) {
+    if (first.owner.is_secret || key.queue[i].owner != first.owner) continue;
+    hold.renewed = true;
+    settle(key, i, Outcome::ok, hold.grant());
   }
 }
 
@@ -540,9 +599,13 @@ Duration LockModel::capped(Duration ttl) const {
   return options_.ttl_max == Duration(0) ? ttl : std::min(ttl, options_.ttl_max);
 }
 
-Place& LockModel::join(Key& key, const Holder& holder, Duration ttl) {
-  key.queue.push_back(
-      {.owner = Owner(holder), .session = holder.session_id(), .ttl = capped(ttl), .since = now_});
+template <typename Request>
+Place& LockModel::join(Key& key, const Request& request) {
+  key.queue.push_back({.owner = Owner(request.holder),
+                       .client = client_of(request),
+                       .session = request.holder.session_id(),
+                       .ttl = capped(request.ttl),
+                       .since = now_});
   return key.queue.back();
 }
 
@@ -581,9 +644,12 @@ LockModel::Happened::Happened(const Event& event)
   }
   ttl = event.ttl;
   expires_at = event.expires_at;
+  if (type == Event::Type::granted || type == Event::Type::resized) limit = event.limit;
   if (type == Event::Type::granted) {
     owner = Owner(event.holder);
-    limit = event.limit;
+    client = {std::string(event.client.name), std::string(event.client.peer),
+              std::string(event.client.note)};
+    first_limit = event.first_limit;
   }
 }
 

@@ -8,7 +8,7 @@
 //   first-come              promote() takes the first of the queue, and places join at its end
 //   fences-rise             a grant takes only a fence above all earlier ones of its key
 //   settled-once            a place is settled where it is erased, and nowhere else
-//   lease-honoured          a hold is ended by its owner, or once its deadline has come
+//   lease-honoured          a hold is ended by its owner or an admin, or once its deadline has come
 //   no-idle-waiter          whatever ends a hold promotes the queue before it returns
 //   replay-equals           every change of a hold has its event
 //   failed-changes-nothing  every refusal returns before the first change
@@ -54,6 +54,7 @@ class LockModel {
 
   struct Held {
     Owner owner;
+    ClientIdentity client{};
     SessionId session = 0;  // 0 once it has left the hold to its lease
     Fence fence = 0;
     Duration ttl{};
@@ -69,6 +70,7 @@ class LockModel {
 
   struct Place {
     Owner owner;
+    ClientIdentity client{};
     SessionId session = 0;
     Duration ttl{};
     Time since{};
@@ -83,6 +85,10 @@ class LockModel {
   struct Key {
     bool idle() const { return holds.empty() && queue.empty(); }
     bool has_room() const { return holds.size() < limit; }
+    // Whether a request may name this limit.
+    bool matches(std::uint32_t asked) const {
+      return asked == limit || (first_limit != 0 && asked == first_limit);
+    }
     // Secrets are never found: each is made for one grant.
     Held* find_named(const Owner& owner);
     bool operator==(const Key&) const = default;
@@ -90,6 +96,7 @@ class LockModel {
     Kind kind;
     std::string name;
     std::uint32_t limit = 1;
+    std::uint32_t first_limit = 0;  // while it is resized: what its first acquirer asked for
     Fence last_fence = 0;
     Time idle_since{};
     std::vector<Held> holds{};        // in the order of their fences
@@ -108,7 +115,9 @@ class LockModel {
     Fence fence;
     Owner owner{Holder::of_secret(0)};
     EndCause cause = EndCause::released;
+    ClientIdentity client{};
     std::uint32_t limit = 0;
+    std::uint32_t first_limit = 0;
     Duration ttl{};
     Time expires_at{};
   };
@@ -131,6 +140,9 @@ class LockModel {
   Outcome release(Time now, const HoldId& hold);
   bool withdraw(Time now, const HoldId& hold);
   bool cancel(Time now, const Listener* listener, std::uint64_t id);
+  // All of the holds at once; adds to `ended` which those are.
+  Outcome revoke(Time now, const LockTable::Revocation& revocation, std::vector<Fence>* ended);
+  Outcome resize(Time now, std::string_view key, std::uint32_t limit);
   FenceStatus fence(Time now, std::string_view key);
   std::optional<Conflict> explain(Time now, Kind kind, std::string_view key);
   void end_session(Time now, SessionId session, bool keep_holds);
@@ -145,6 +157,7 @@ class LockModel {
   const std::vector<Key>& keys() const { return keys_; }
   const Key* find(Kind kind, std::string_view name) const;
   bool knows_session(SessionId session) const;
+  Owned owned(SessionId session) const;
   // How many holds and places there are: in all, and of a session, if the holder has one, or name.
   std::size_t count_holds() const;
   std::size_t count_holds(const Holder& holder) const;
@@ -181,7 +194,7 @@ class LockModel {
   Answer grant_new(Key* key, const Request& request, bool has_spare);
   Fence next_fence(Kind kind, std::string_view name) const;
   bool is_exhausted(Kind kind, std::string_view name) const;
-  Held& grant(Key& key, const Owner& owner, Duration ttl);
+  Held& grant(Key& key, const Owner& owner, const ClientIdentity& client, Duration ttl);
   Grant refresh(const Key& key, Held& hold, Duration ttl);
   void end_hold(Key& key, Fence fence, EndCause cause);
   void end_session(Key& key, SessionId session, bool keep_holds);
@@ -191,7 +204,8 @@ class LockModel {
   bool is_full(const Key& key) const;
   Outcome why_no_more(const Holder& holder) const;
   Duration capped(Duration ttl) const;
-  Place& join(Key& key, const Holder& holder, Duration ttl);
+  template <typename Request>
+  Place& join(Key& key, const Request& request);
   void await(Place& place, Duration wait, Listener* listener, std::uint64_t id);
   void settle(Key& key, std::size_t at, Outcome outcome, const Grant& grant = {});
 
@@ -209,8 +223,14 @@ class LockModel {
   Time earliest_ = Time::never();
 };
 
+// Of one that does not say: an empty one.
+inline ClientIdentity identity_of(const ClientRef& client) {
+  return client == nullptr ? ClientIdentity{} : *client;
+}
+
 // For people who read what a test has found.
 std::string text(Kind kind, std::string_view key);
 std::string text(const LockModel::Owner& owner);
+std::string text(const ClientIdentity& client);
 
 }  // namespace lockd

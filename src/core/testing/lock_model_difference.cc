@@ -14,14 +14,16 @@ using Place = LockModel::Place;
 using Owner = LockModel::Owner;
 using Happened = LockModel::Happened;
 
-Key key_of(const Semaphore& semaphore) {
+Key key_of(const LockTable& table, const Semaphore& semaphore) {
   Key key{.kind = semaphore.kind,
           .name = std::string(semaphore.key()),
           .limit = semaphore.limit,
+          .first_limit = table.first_limit(semaphore),
           .last_fence = semaphore.first.fence,
           .idle_since = semaphore.first.since};
   for (auto* h = semaphore.holds.front(); h != nullptr; h = semaphore.holds.next(h)) {
     key.holds.push_back({.owner = Owner(h->holder.view()),
+                         .client = identity_of(table.client_of(*h)),
                          .session = h->session_peers.linked() ? h->holder.session_id() : 0,
                          .fence = h->fence,
                          .ttl = h->ttl,
@@ -33,6 +35,7 @@ Key key_of(const Semaphore& semaphore) {
   }
   for (auto* w = semaphore.queue.front(); w != nullptr; w = semaphore.queue.next(w)) {
     key.queue.push_back({.owner = Owner(w->holder.view()),
+                         .client = identity_of(w->client),
                          .session = w->session_peers.linked() ? w->holder.session_id() : 0,
                          .ttl = w->ttl,
                          .since = w->since,
@@ -62,11 +65,12 @@ std::string text(const Grant& grant) {
 }
 
 std::string text(const LockModel::Happened& event) {
-  static constexpr const char* kTypes[] = {" granted to ", " renewed", " ended"};
+  static constexpr const char* kTypes[] = {" granted to ", " resized", " renewed", " ended"};
   return joined(text(event.kind, event.key), kTypes[static_cast<int>(event.type)],
-                event.type == Event::Type::granted ? text(event.owner) : "",
+                event.type == Event::Type::granted ? text(event.owner) : "", text(event.client),
                 text(Grant{event.fence, event.ttl, event.expires_at, event.owner.secret}),
-                " limit ", event.limit, " cause ", static_cast<int>(event.cause));
+                " limit ", event.limit, " first ", event.first_limit, " cause ",
+                static_cast<int>(event.cause));
 }
 
 std::string text(const WaitResult& settled) {
@@ -75,18 +79,19 @@ std::string text(const WaitResult& settled) {
 }
 
 std::string text(const Key& key) {
-  std::string all = joined(text(key.kind, key.name), " limit ", key.limit, " last #",
-                           key.last_fence, " idle since ", key.idle_since.ns);
+  std::string all =
+      joined(text(key.kind, key.name), " limit ", key.limit, " first ", key.first_limit, " last #",
+             key.last_fence, " idle since ", key.idle_since.ns);
   for (const Held& hold : key.holds) {
-    all += joined("\n      ", text(hold.owner), text(hold.grant()), " since ", hold.since.ns,
-                  " session ", hold.session, hold.two_phase ? " two-phase" : "",
+    all += joined("\n      ", text(hold.owner), text(hold.client), text(hold.grant()), " since ",
+                  hold.since.ns, " session ", hold.session, hold.two_phase ? " two-phase" : "",
                   hold.untold ? " untold" : "", hold.renewed ? " renewed" : "");
   }
   for (const Place& place : key.queue) {
-    all +=
-        joined("\n      wait ", place.id, ' ', text(place.owner), " ttl ", place.ttl.count(),
-               " until ", place.deadline.ns, " since ", place.since.ns, " session ", place.session,
-               place.two_phase ? " two-phase" : "", place.listener == nullptr ? " parked" : "");
+    all += joined("\n      wait ", place.id, ' ', text(place.owner), text(place.client), " ttl ",
+                  place.ttl.count(), " until ", place.deadline.ns, " since ", place.since.ns,
+                  " session ", place.session, place.two_phase ? " two-phase" : "",
+                  place.listener == nullptr ? " parked" : "");
   }
   return all;
 }
@@ -133,7 +138,7 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
   table.walk(cursor, SIZE_MAX, [&](const Semaphore& semaphore) {
     if (!difference.empty()) return;
     const Key* mine = find(semaphore.kind, semaphore.key());
-    Key its = key_of(semaphore);
+    Key its = key_of(table, semaphore);
     if (mine == nullptr) {
       difference = "a key that should not be: " + text(its);
       return;
@@ -160,10 +165,14 @@ std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
   std::vector<Key> mine;
   std::vector<Key> its;
   const auto strip = [](const Key& key) {
-    Key bare{.kind = key.kind, .name = key.name, .limit = key.limit};
+    Key bare{
+        .kind = key.kind, .name = key.name, .limit = key.limit, .first_limit = key.first_limit};
     for (const Held& hold : key.holds) {
-      bare.holds.push_back(
-          {.owner = hold.owner, .fence = hold.fence, .ttl = hold.ttl, .deadline = hold.deadline});
+      bare.holds.push_back({.owner = hold.owner,
+                            .client = hold.client,
+                            .fence = hold.fence,
+                            .ttl = hold.ttl,
+                            .deadline = hold.deadline});
     }
     return bare;
   };
@@ -171,7 +180,8 @@ std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
     if (!key.holds.empty()) mine.push_back(strip(key));
   }
   Cursor cursor;
-  rebuilt.walk(cursor, SIZE_MAX, [&](const Semaphore& s) { its.push_back(strip(key_of(s))); });
+  rebuilt.walk(cursor, SIZE_MAX,
+               [&](const Semaphore& s) { its.push_back(strip(key_of(rebuilt, s))); });
   for (std::vector<Key>* keys : {&mine, &its}) {
     std::ranges::sort(*keys, {}, [](const Key& key) { return std::tie(key.kind, key.name); });
   }
@@ -184,6 +194,11 @@ std::string text(Kind kind, std::string_view key) {
   const bool is_long = key.size() > 16;
   return joined(kind == Kind::lock ? "lock '" : "semaphore '", key.substr(0, 16),
                 is_long ? "...'" : "'");
+}
+
+std::string text(const ClientIdentity& client) {
+  if (client == ClientIdentity{}) return {};
+  return joined(" (", client.name, ' ', client.peer, ' ', client.note, ')');
 }
 
 std::string text(const LockModel::Owner& owner) {

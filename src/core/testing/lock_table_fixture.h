@@ -41,12 +41,15 @@ class LockTableTest : public ::testing::Test, public Listener {
     Duration ttl = kTtl;
     Duration wait = 0s;
     std::uint64_t id = 0;
+    std::string_view note{};
+    std::string_view peer{};
   };
 
   LockTable::Reply acquire(std::string_view key, const Holder& holder, Ask ask) {
     conflict_ = {};
-    const auto reply = table_->acquire(now_, {key, holder, ask.ttl, ask.wait, ask.kind, ask.limit},
-                                       this, ask.id, {}, &conflict_);
+    const AcquireRequest request{key,      holder,    ask.ttl,  ask.wait,
+                                 ask.kind, ask.limit, ask.note, ask.peer};
+    const auto reply = table_->acquire(now_, request, this, ask.id, {}, &conflict_);
     collect();
     return reply;
   }

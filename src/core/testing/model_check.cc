@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -10,6 +11,7 @@
 namespace lockd {
 namespace {
 
+constexpr std::array kNotes = {"", "", "deploy", "backup of the night"};
 constexpr std::array kPlain = {"ann", "bob", "a name that does not fit inside"};
 
 bool is_refusal(Outcome outcome) {
@@ -32,8 +34,8 @@ ModelCheck::ModelCheck(const Setup& setup, std::ostream* log)
       now_{setup.start},
       highest_(setup.last_fence()),
       standby_(setup.hash_seed + 1) {
-  table_.observe(true);
-  for (SessionId& session : sessions_) session = ++last_session_;
+  table_.observe(Observed::everything);
+  for (Session& session : sessions_) session = new_session();
   standby_.apply_floor(setup.last_fence());
   digest_ = digest();
 }
@@ -98,8 +100,19 @@ std::string ModelCheck::call(const Op& op, Time now) {
     case Verb::forget_idle:
     case Verb::reclaim_idle: return forget(op);
     case Verb::end_waits: return end_waits();
+    case Verb::revoke: return revoke(op, now);
+    case Verb::resize: return resize(op, now);
   }
   return "no such call";
+}
+
+// Some say who they are, and a few of those the same.
+Session ModelCheck::new_session() {
+  const SessionId id = ++last_session_;
+  if (id % 3 == 0) return {.id = id};
+  return {.id = id,
+          .client = std::make_shared<const ClientIdentity>(
+              ClientIdentity{"ann@build-" + std::to_string(id % 2), "10.0.0.7:1", ""})};
 }
 
 // A secret is a new one, or sometimes the session's first: that gives no claim to what it holds.
@@ -109,7 +122,8 @@ Holder ModelCheck::holder_of(const Op& op) {
                               : "";
   if (op.who < kNames || op.who >= kBadTexts) return Holder(name_);
   const std::uint64_t secret = op.pick % 8 == 0 ? op.who : ++last_secret_;
-  return Holder::of_secret(secret, op.who == kNoSession ? 0 : sessions_[op.who - kNames]);
+  if (op.who == kNoSession) return Holder::of_secret(secret);
+  return {&sessions_[op.who - kNames], secret};
 }
 
 // Sometimes a request comes with a unit of its own, if need be that of an idle key.
@@ -131,7 +145,9 @@ std::string ModelCheck::acquire(const Op& op, Time now) {
                                .ttl = Duration(op.ttl),
                                .wait = Duration(op.wait),
                                .kind = kind_of(op.key),
-                               .limit = op.limit};
+                               .limit = op.limit,
+                               .note = kNotes[op.pick % 4],
+                               .peer = op.pick % 8 == 3 ? "10.0.0.9:1" : ""};
   Listener* const listener = &listeners_[op.pick % 2];
   KeyUnit spare = spare_for(op);
   const bool has_spare{spare};
@@ -169,7 +185,7 @@ std::string ModelCheck::enqueue(const Op& op, Time now) {
 std::string ModelCheck::await_turn(const Op& op, Time now) {
   const std::string key = name_of(op.key);
   const Kind kind = kind_of(op.key);
-  const SessionId session = sessions_[op.who % kSessions];
+  const SessionId session = sessions_[op.who % kSessions].id;
   Listener* const listener = &listeners_[op.pick % 2];
   say(" by session ", session, " wait ", op.wait);
   const auto reply =
@@ -260,7 +276,7 @@ std::string ModelCheck::look(const Op& op, Time now) {
 
 // In a few small steps, with nothing between them: the session asks for nothing more.
 std::string ModelCheck::end_session(const Op& op, Time now) {
-  SessionId& session = sessions_[op.who % kSessions];
+  const SessionId session = sessions_[op.who % kSessions].id;
   const bool keep_holds = op.pick % 2 == 1;
   const int steps = 1 + static_cast<int>(op.pick / 2 % 8);
   say(": session ", session, keep_holds ? " keeps its holds" : "");
@@ -271,7 +287,7 @@ std::string ModelCheck::end_session(const Op& op, Time now) {
     budget = steps;
   }
   model_.end_session(now, session, keep_holds);
-  session = ++last_session_;
+  sessions_[op.who % kSessions] = new_session();
   return {};
 }
 
@@ -304,6 +320,34 @@ std::string ModelCheck::end_waits() {
   return {};
 }
 
+// One hold, or all of the key in pieces. Nobody comes in between, so nobody but those who held it
+// when it began may lose it.
+std::string ModelCheck::revoke(const Op& op, Time now) {
+  const LockModel::Happened chosen = choose_hold(op);
+  LockTable::Revocation revocation{chosen.kind, chosen.key, chosen.fence, table_.last_fence()};
+  if (op.who % 4 == 0) revocation.fence.reset();
+  const std::size_t holds_max = 1 + op.pick / 8 % 3;
+  say(": ", text(chosen.kind, chosen.key), " #", revocation.fence.value_or(0));
+  std::vector<Fence> its;
+  const auto note = [&](const Hold& hold) { its.push_back(hold.fence); };
+  const Outcome first = table_.revoke(now, revocation, holds_max, note);
+  while (!its.empty() && table_.revoke(now, revocation, holds_max, note) == Outcome::ok) {
+  }
+  std::vector<Fence> mine;
+  const Outcome outcome = model_.revoke(now, revocation, &mine);
+  if (its != mine) return "other holds are revoked";
+  revocations_ += its.size();
+  return compare({first}, {outcome});
+}
+
+std::string ModelCheck::resize(const Op& op, Time now) {
+  const std::string key = name_of(op.key);
+  const std::uint32_t limit = is_flawed(op) ? op.limit : 1 + op.pick % 4;
+  say(" to ", limit);
+  const LockTable::Reply reply{table_.resize(now, key, limit, {})};
+  return compare(reply, {model_.resize(now, key, limit)});
+}
+
 // Checking.
 
 std::string ModelCheck::compare(const LockTable::Reply& reply, const LockModel::Answer& answer) {
@@ -324,7 +368,9 @@ std::string ModelCheck::compare(const LockTable::Reply& reply, const LockModel::
 
 std::string ModelCheck::compare(const Conflict& its, const std::optional<Conflict>& mine) const {
   const auto fields = [](const Conflict& c) {
-    return std::tuple(c.holder, c.fence, c.expires_at, c.limit, c.holders, c.waiters);
+    const ClientIdentity client = identity_of(c.client);
+    return std::tuple(c.holder, c.session, client.name, client.peer, client.note, c.fence,
+                      c.expires_at, c.limit, c.holders, c.waiters);
   };
   return mine.has_value() && fields(its) == fields(*mine) ? "" : "another conflict";
 }
@@ -353,6 +399,7 @@ std::string ModelCheck::check_events() {
   for (const Event& event : effects.events) renewals_ += event.type == Event::Type::renewed;
   const Stats stats = table_.stats();
   if (stats.renewals != renewals_) return "counted: renewals";
+  if (stats.revocations != revocations_) return "counted: revocations";
   const Stats::Refusals& refusals = stats.refusals;
   if (refusals.held != refusals_.held || refusals.max_waiters != refusals_.max_waiters ||
       refusals.max_holds != refusals_.max_holds ||
@@ -372,8 +419,11 @@ std::string ModelCheck::check_state() {
     return "bounded: keys and units do not add up";
   }
   if (std::string wrong = check_holds(); !wrong.empty()) return wrong;
-  for (SessionId session : sessions_) {
-    if (table_.knows_session(session) != model_.knows_session(session)) {
+  for (const Session& session : sessions_) {
+    const Owned its = table_.owned(session.id);
+    const Owned mine = model_.owned(session.id);
+    if (its.holds != mine.holds || its.places != mine.places) return "what a session has";
+    if (table_.knows_session(session.id) != model_.knows_session(session.id)) {
       return "a session that is known, or not";
     }
   }
@@ -391,7 +441,7 @@ std::string ModelCheck::check_holds() {
   }
   if (setup_.holds_per_client_max == 0) return {};
   std::vector<Holder> clients(kPlain.begin(), kPlain.end());
-  for (SessionId session : sessions_) clients.push_back(Holder::of_secret(0, session));
+  for (const Session& session : sessions_) clients.push_back(Holder::of_secret(0, session.id));
   for (const Holder& client : clients) {
     if (holds_.clients().count(client) != model_.count_holds(client)) {
       return "bounded: a client's holds are miscounted";

@@ -51,7 +51,10 @@ class ModelCheck {
   std::string advance(const Op& op, Time now);
   std::string forget(const Op& op);
   std::string end_waits();
+  std::string revoke(const Op& op, Time now);
+  std::string resize(const Op& op, Time now);
 
+  Session new_session();
   Holder holder_of(const Op& op);
   KeyUnit spare_for(const Op& op);
   LockModel::Happened choose_hold(const Op& op) const;
@@ -87,7 +90,7 @@ class ModelCheck {
 
   // Who calls, and what about.
   std::array<Deaf, 2> listeners_;
-  std::array<SessionId, kSessions> sessions_{};
+  std::array<Session, kSessions> sessions_{};
   SessionId last_session_ = 0;
   std::uint64_t last_secret_ = 100;
   std::string name_;                       // of the holder in use
@@ -99,6 +102,7 @@ class ModelCheck {
   bool refused_ = false;  // by the call just made
   EventModel onlooker_;
   std::uint64_t renewals_ = 0;
+  std::uint64_t revocations_ = 0;
   Stats::Refusals refusals_;
   const LockModel::IsLeft is_left_ = [this](const LockModel::Key& key) {
     bool found = false;

@@ -90,9 +90,14 @@ std::vector<Event> ForgetfulJournal::events() const {
 }
 
 void ForgetfulJournal::keep(const Event& event) {
-  Kept& kept =
-      kept_.emplace_back(Kept{event, std::string(event.key), std::string(event.holder.name())});
+  const ClientView& client = event.client;
+  Kept& kept = kept_.emplace_back(
+      Kept{event,
+           std::string(event.key),
+           std::string(event.holder.name()),
+           {std::string(client.name), std::string(client.peer), std::string(client.note)}});
   kept.event.key = kept.key;
+  kept.event.client = kept.client;
   if (!event.holder.is_secret()) kept.event.holder = Holder(std::string_view(kept.holder));
 }
 

@@ -57,6 +57,7 @@ class ForgetfulJournal final : public Journal {
     Event event;
     std::string key;
     std::string holder;
+    ClientIdentity client;
   };
 
   void keep(const Event& event) REQUIRES(mutex_);

@@ -10,8 +10,8 @@
 #include "base/json_text.h"
 #include "base/text.h"
 #include "loadgen/load.h"
+#include "lockctl/api/json.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 

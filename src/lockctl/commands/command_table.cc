@@ -46,12 +46,15 @@ constexpr auto kConnection = in_group(
              "Instead of --server: the servers of one cluster, one by one or with commas between, "
              "in any order. The one that leads is looked for among them, for --connect-timeout at "
              "most, and again when another takes over; nobody else is asked, whomever they name."),
-        text("http", "HOST:PORT",
-             {.alias = "http-addr", .variables = {"LOCKD_HTTP_ADDR"}, .repeats = true},
-             "Where the server's HTTP port is, for the commands that need it. https://HOST:PORT "
-             "and http://HOST:PORT say whether it speaks TLS; otherwise it does when --tls is on. "
-             "Of a cluster, those of all servers, one by one or with commas between: the one that "
-             "leads is asked."),
+        text(
+            "http", "HOST:PORT",
+            {.alias = "http-addr", .variables = {"LOCKD_HTTP_ADDR"}, .repeats = true},
+            "Where the server's HTTP port is. None is needed: what goes over it goes over the line "
+            "port as well, unless the server is one that lacks the command `api`. "
+            "https://HOST:PORT and http://HOST:PORT say whether it speaks TLS; otherwise it does "
+            "when --tls is on. Of a cluster, those of all servers, one by one or with commas "
+            "between: the one that leads is asked. A --server or --cluster that is given in a "
+            "stronger place, such as the command line over a variable, wins over it."),
         file("token-file", {.alias = "auth-token-file", .variables = {"LOCKD_AUTH_TOKEN_FILE"}},
              "A file with the shared secret. Keep it readable by its owner only."),
         text("token", "TOKEN",
@@ -117,8 +120,7 @@ constexpr Option kWholeLease = duration(
     "one is noticed sooner when this machine dies; a longer one outlives a longer pause.");
 constexpr Option kVerbose =
     boolean("verbose", {.letter = 'v'},
-            "Say on standard error who holds it while it is waited for, and for how long it was. "
-            "With --http as well as --server that is told by name.");
+            "Say on standard error who holds it while it is waited for, and for how long it was.");
 
 // What shells ask the server for, quickly, when a key is typed.
 constexpr std::string_view kLiveKeys = "list --keys --limit 200 --connect-timeout 500ms";
@@ -228,13 +230,47 @@ constexpr auto kAcquireOptions = std::to_array<Option>({
     kJson,
 });
 constexpr auto kRenewOptions = std::to_array<Option>({kIsSemaphore, kLease, kHolder, kJson});
-constexpr auto kReleaseOptions = std::to_array<Option>({kIsSemaphore, kHolder, kJson});
+constexpr Option kReason =
+    text("reason", "TEXT", {},
+         "Why, for those who ask later: it is kept in the log and in the history.");
+constexpr auto kReleaseOptions = std::to_array<Option>({
+    kIsSemaphore,
+    kHolder,
+    boolean("force", {},
+            "End somebody else's hold, which needs the right to: show who holds it, ask, and "
+            "release that hold and no later one. Needs --reason."),
+    kReason,
+    whole("fence", 1, kFenceMax, {.value = "FENCE"},
+          "With --force: which one, where several hold a semaphore."),
+    boolean("all", {}, "With --force: all of them."),
+    boolean("yes", {.letter = 'y'}, "With --force: do not ask."),
+    kJson,
+});
+constexpr auto kAdminOptions = std::to_array<Option>({kReason, kJson});
 
 constexpr Operand kKey{.name = "KEY", .help = "The key.", .listed_by = kLiveKeys};
 constexpr auto kKeyOperand = std::to_array<Operand>({kKey});
 constexpr auto kHandleOperands = std::to_array<Operand>({
     kKey,
     {.name = "HANDLE", .help = "What acquire printed, or a token of the line protocol."},
+});
+constexpr auto kReleaseOperands = std::to_array<Operand>({
+    kKey,
+    {.name = "HANDLE",
+     .count = Operand::Count::optional,
+     .help = "What acquire printed, or a token of the line protocol. None with --force."},
+});
+constexpr auto kClientOperand = std::to_array<Operand>({
+    {.name = "CLIENT", .help = "Its id, as lockctl clients lists it: 17, or tcp:17."},
+});
+constexpr auto kResizeOperands = std::to_array<Operand>({
+    kKey,
+    {.name = "LIMIT", .help = "How many may hold it at once, from now on."},
+});
+constexpr auto kReleaseExamples = std::to_array<Example>({
+    {"lockctl release deploy \"$handle\"", "Give back what acquire reserved."},
+    {"lockctl release --force deploy --reason 'the runner is dead'",
+     "See who holds it, and free it after a yes."},
 });
 
 constexpr auto kAcquireExamples = std::to_array<Example>({
@@ -248,22 +284,32 @@ constexpr std::string_view kAcquireText =
     "renew and lockctl release need, from any process on any machine. The fence is a number that "
     "rises with every grant of the key. Two calls are two holders, whoever makes them, unless "
     "--holder gives both one name. The reservation lives by its lease alone; no connection keeps "
-    "it, and nobody renews it but you. To hold a lock while a command runs, use lockctl run.\n"
-    "\n"
-    "Needs the server's HTTP port (--http): a lock that is taken over the line port ends with the "
-    "connection.";
+    "it, and nobody renews it but you. To hold a lock while a command runs, use lockctl run.";
 constexpr std::string_view kByHandle =
-    "HANDLE is what lockctl acquire printed, and goes to the HTTP port (--http). Whether it is a "
-    "lock's or a semaphore's is found out. A token of 32 hex digits, as LOCKD_TOKEN is one, names "
-    "a grant of the line port and goes there; a semaphore's needs --semaphore then. A number is a "
-    "fence, and needs --holder.";
+    "HANDLE is what lockctl acquire printed. Whether it is a lock's or a semaphore's is found out. "
+    "A token of 32 hex digits, as LOCKD_TOKEN is one, names a grant of lockctl run; a semaphore's "
+    "needs --semaphore then. A number is a fence, and needs --holder.";
+constexpr std::string_view kReleaseText =
+    "HANDLE is what lockctl acquire printed, or else what lockctl renew takes.\n"
+    "\n"
+    "With --force it ends what somebody else holds: it shows who that is, asks, and names that "
+    "hold's fence to the server. Of two who force the same lock the second gets a 1, and whoever "
+    "holds it by then keeps it.";
 
 // --- looking ---
 
+constexpr std::string_view kKeyOrders = "key waiters wait held";
+
 constexpr auto kListOptions = std::to_array<Option>({
     kJsonLines,
-    boolean("waiters", {.letter = 'w'},
-            "Those with the longest lines first; over HTTP at most 1,000."),
+    boolean("waiters", {.letter = 'w'}, "The same as --sort waiters."),
+    text("sort", "ORDER", {.letter = 'o', .choices = kKeyOrders, .by_default = "key"},
+         "What comes first: the names, the longest queues, the longest wait, or what is held for "
+         "longest. By an order other than the names, at most 1,000 of a server are listed."),
+    text("contains", "TEXT", {.letter = 'c'}, "Only keys that have this in them, anywhere."),
+    text("holder", "NAME", {},
+         "Only what this holder, or the client of this name, has or waits for."),
+    text("client-id", "CLIENT", {}, "Only what this client has or waits for: 17, or tcp:17."),
     boolean("idle", {}, "Also the keys that nobody holds and the server has not forgotten yet."),
     whole("limit", 1, 1'000'000'000, {.letter = 'l'}, "At most so many."),
     boolean("keys", {.letter = 'k'}, "Print the keys alone, one a line, as they are."),
@@ -274,10 +320,47 @@ constexpr auto kPrefixOperand = std::to_array<Operand>({
      .help = "Only keys that begin so.",
      .listed_by = kLiveKeys},
 });
+constexpr auto kDescribeOptions = std::to_array<Option>({
+    text("client", "CLIENT", {},
+         "Instead of a key: everything that this client has or waits for: 17, or tcp:17."),
+    kJson,
+});
+constexpr auto kDescribeOperands = std::to_array<Operand>({
+    {.name = "KEY", .count = Operand::Count::optional, .help = "The key.", .listed_by = kLiveKeys},
+});
+constexpr auto kNameOperand = std::to_array<Operand>({
+    {.name = "PREFIX",
+     .count = Operand::Count::optional,
+     .help = "Only clients whose name begins so."},
+});
+constexpr auto kClientsOptions = std::to_array<Option>({
+    whole("limit", 1, 1'000'000'000, {.letter = 'l'}, "At most so many."),
+    kJsonLines,
+});
+constexpr auto kHistoryOptions = std::to_array<Option>({
+    text("holder", "NAME", {}, "Only of this holder."),
+    text("client", "NAME", {}, "Only of clients of this name."),
+    text("client-id", "CLIENT", {}, "Only of this client: 17, or tcp:17."),
+    text("event", "EVENT",
+         {.letter = 'e',
+          .choices = "queued granted released expired disconnected revoked gave_up refused "
+                     "auth_failed slow_wait slow_hold resized kicked started"},
+         "Only of this kind."),
+    text("since", "TIME", {},
+         "Not older than this: how long ago (90s, 10m, 2h), or a time of this machine's clock "
+         "(14:05, 2026-01-31, 2026-01-31T14:05)."),
+    whole("limit", 1, 1000, {.letter = 'l', .by_default = "100"}, "At most so many, the latest."),
+    kJsonLines,
+});
+constexpr auto kHistoryExamples = std::to_array<Example>({
+    {"lockctl history deploy", "What happened to one key."},
+    {"lockctl history --event expired --since 1h", "Leases that ran out within the hour."},
+});
 constexpr auto kTopOptions = std::to_array<Option>({
     duration("interval", kMayBeZero, {.letter = 'i', .by_default = "1"}, "How often to look."),
-    text("sort", "ORDER", {.letter = 'o', .choices = "waiters key held", .by_default = "waiters"},
-         "What comes first: the longest queues, the names, or what is held for longest."),
+    text("sort", "ORDER", {.letter = 'o', .choices = kKeyOrders, .by_default = "waiters"},
+         "What comes first: the names, the longest queues, the longest wait, or what is held for "
+         "longest."),
     text("filter", "TEXT", {.letter = 'f'}, "Only keys that have this in them, anywhere."),
 });
 
@@ -366,6 +449,39 @@ constexpr auto kWalCommands = std::to_array<Command>({
                     "crash leaves and a start cuts off, is not damage.",
      .operands = kDirectoryOperand,
      .options = kJsonOnly,
+     .see_also = "lockctl"},
+});
+
+constexpr auto kTokenNameOperand = std::to_array<Operand>({
+    {.name = "NAME",
+     .help = "What the token is called, in the log and wherever clients are shown."},
+});
+constexpr auto kTokenOptions = std::to_array<Option>({
+    text("rights", "RIGHTS", {.by_default = "lock,signal,read"},
+         "What its clients may do, with commas between: lock, signal, read, admin."),
+    text("key", "PREFIX", {.repeats = true, .default_note = "all keys"},
+         "A prefix of the keys and channels that they may use. May be given several times."),
+    text("expires", "DATE", {.default_note = "never"},
+         "From 00:00 UTC of that day on it is good no more: 2027-01-01."),
+    file("secret-file", {},
+         "Write the secret into this file, which must not exist and which only its owner can read, "
+         "instead of printing it."),
+    kJson,
+});
+constexpr auto kTokenExamples = std::to_array<Example>({
+    {"lockctl token new billing --rights lock,signal --key billing/ \\\n"
+     "  --secret-file billing.token >> access.toml",
+     "A secret for one service, and what the server has to know of it:"},
+});
+constexpr auto kTokenCommands = std::to_array<Command>({
+    {.name = "new",
+     .summary = "Make a secret, and the table for the file of --access",
+     .description = "Prints a random secret, for the client, and the table by which the server "
+                    "knows it: its SHA-256 and what it lets a client do. Asks no server, and keeps "
+                    "nothing: the secret is seen here only.",
+     .operands = kTokenNameOperand,
+     .options = kTokenOptions,
+     .examples = kTokenExamples,
      .see_also = "lockctl"},
 });
 
@@ -467,23 +583,24 @@ constexpr auto kCommands = std::to_array<Command>({
      .see_also = "lockctl"},
     {.name = "release",
      .summary = "Give a key back",
-     .description = kByHandle,
-     .operands = kHandleOperands,
+     .description = kReleaseText,
+     .operands = kReleaseOperands,
      .options = kReleaseOptions,
      .shared = kConnection,
+     .examples = kReleaseExamples,
      .see_also = "lockctl"},
     {.name = "fence",
      .summary = "Print the fence of the last grant of a key",
      .description = "Prints the largest fence that has been granted for the key, or may have been. "
-                    "Who writes under a smaller one comes too late. Needs the HTTP port (--http).",
+                    "Who writes under a smaller one comes too late.",
      .operands = kKeyOperand,
      .options = kJsonOnly,
      .shared = kConnection,
      .see_also = "lockctl"},
     {.name = "list",
      .summary = "List keys, who holds them, and how many wait",
-     .description = "Over the HTTP port (--http) with holders, fences and times; without it from "
-                    "the statistics of the line port, which know less.",
+     .description = "With holders, fences and times; of servers that lack the command `api`, and "
+                    "whose HTTP port is not named, from their statistics, which know less.",
      .operands = kPrefixOperand,
      .options = kListOptions,
      .shared = kConnection,
@@ -491,18 +608,53 @@ constexpr auto kCommands = std::to_array<Command>({
     {.name = "describe",
      .summary = "Show one key: its holders, and its queue",
      .description =
-         "Shows every holder with its lease and everybody in the queue with the time waited. "
-         "Needs the HTTP port (--http).",
-     .operands = kKeyOperand,
-     .options = kJsonOnly,
+         "Shows every holder with its lease and everybody in the queue with the time waited; or "
+         "all that one client has to do with.",
+     .operands = kDescribeOperands,
+     .options = kDescribeOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
     {.name = "watch",
      .summary = "Show what happens to keys, as it happens",
-     .description = "Prints a line for every grant, release, expiry and wait. Needs the HTTP port "
-                    "(--http).",
+     .description = "Prints a line for every grant, release, expiry and wait.",
      .operands = kPrefixOperand,
      .options = kJsonLinesOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
+    {.name = "history",
+     .summary = "Print what has happened, the latest last",
+     .description = "Prints what the server remembers: of one key, or of all. Beside what watch "
+                    "shows there are refusals, failed authentication, waits and holds that were "
+                    "slow, and what admins did. The server keeps it in memory, and the latest of "
+                    "it: a restart is the first entry.",
+     .operands = kDescribeOperands,
+     .options = kHistoryOptions,
+     .shared = kConnection,
+     .examples = kHistoryExamples,
+     .see_also = "lockctl"},
+    {.name = "clients",
+     .summary = "List who is connected",
+     .description = "Shows every connection: its id, where it comes from, who it says it is, what "
+                    "it has, and how long it has been silent.",
+     .operands = kNameOperand,
+     .options = kClientsOptions,
+     .shared = kConnection,
+     .see_also = "lockctl"},
+    {.name = "disconnect",
+     .summary = "Close the connection of a client",
+     .description = "What it holds goes as with any connection that ends. Needs the right to, and "
+                    "--reason.",
+     .operands = kClientOperand,
+     .options = kAdminOptions,
+     .shared = kConnection,
+     .see_also = "lockctl"},
+    {.name = "resize",
+     .summary = "Change the limit of a semaphore that is in use",
+     .description = "A larger limit grants to those who wait; a smaller one takes nothing away, "
+                    "and grants nothing until enough was released. It is in force until nobody "
+                    "holds or waits for the key. Needs the right to.",
+     .operands = kResizeOperands,
+     .options = kAdminOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
     {.name = "stats",
@@ -540,11 +692,11 @@ constexpr auto kCommands = std::to_array<Command>({
     {.name = "top",
      .summary = "Watch hot keys, queues and rates, full screen",
      .description =
-         "Keys with the longest queues first. Over the HTTP port (--http) with rates and times; "
-         "without it from the statistics of the line port, which do not say since when a key is "
-         "held. k, w and h sort by key, by waiters and by how long it is held; / takes a filter, "
-         "which Enter keeps and Esc drops; q ends it. Sorted otherwise than by waiters, or "
-         "filtered, it looks through the first 10,000 keys.",
+         "Keys with the longest queues first, with rates and times; of servers that lack the "
+         "command `api`, and whose HTTP port is not named, from their statistics, which do not say "
+         "since when a key is held. k, w, t and h sort by key, by waiters, by the time waited and "
+         "by how long it is held; / takes a filter, which Enter keeps and Esc drops; q ends it. "
+         "Sorted otherwise than by waiters, or filtered, it looks through the first 10,000 keys.",
      .options = kTopOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
@@ -561,6 +713,19 @@ constexpr auto kCommands = std::to_array<Command>({
      .summary = "Look at a journal",
      .description = "Reads the journal of a server, and changes nothing.",
      .commands = kWalCommands,
+     .see_also = "lockctl"},
+    {.name = "whoami",
+     .summary = "Say who we are to the server, and what we may do",
+     .description = "Prints the name of the auth token or certificate, its rights, the prefixes of "
+                    "the keys that they are for, when it expires, and where we come from. "
+                    "Needs no right. Of several servers the first is asked.",
+     .options = kJsonOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
+    {.name = "token",
+     .summary = "Make auth tokens",
+     .description = "Makes what clients show, and what the server's file of --access has of it.",
+     .commands = kTokenCommands,
      .see_also = "lockctl"},
     {.name = "connection",
      .summary = "Say how any command is told where the server is",
@@ -617,6 +782,10 @@ constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"list", execute_list},
     {"describe", execute_describe},
     {"watch", execute_watch},
+    {"history", execute_history},
+    {"clients", execute_clients},
+    {"disconnect", execute_disconnect},
+    {"resize", execute_resize},
     {"stats", execute_stats},
     {"ping", execute_ping},
     {"listen", execute_listen},
@@ -625,6 +794,8 @@ constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"bench", execute_bench},
     {"inspect", execute_wal_inspect},
     {"verify", execute_wal_verify},
+    {"whoami", execute_whoami},
+    {"new", execute_token_new},
     {"connection", execute_connection},
     {"completion", execute_completion},
     {"man", execute_man},

@@ -171,7 +171,7 @@ TEST(CommandTable, MistakesAreNamed) {
       {{"run", "-w"},
        "--wait needs a value: it takes seconds, from 0 to 9223372036, such as 5 or 0.5, or with a "
        "unit: 500ms, 5s, 2m, 1h"},
-      {{"release", "k"}, "lockctl release needs HANDLE"},
+      {{"renew", "k"}, "lockctl renew needs HANDLE"},
       {{"listen"}, "lockctl listen needs PATTERN"},
       {{"ping", "x"}, "unexpected argument 'x'"},
       {{"completion", "tcsh"}, "SHELL is 'tcsh': it takes bash, zsh or fish"},

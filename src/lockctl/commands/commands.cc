@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "base/text.h"
+#include "lockctl/api/http_api.h"
+#include "lockctl/api/line_api.h"
 #include "lockctl/output/failure.h"
 #include "lockd/client/client.h"
 #include "lockd/client/connection.h"
@@ -17,14 +20,58 @@ std::optional<std::chrono::seconds> whole_seconds(const Arguments& arguments,
   throw Failure(kExitUsage, "--" + std::string(option) + ": whole seconds, over the line port");
 }
 
-std::unique_ptr<HttpCluster> require_http(const Invocation& invocation) {
-  if (!invocation.settings.http.empty()) {
-    return std::make_unique<HttpCluster>(invocation.settings.http, invocation.settings.connect);
+std::string key_of(const Arguments& arguments) {
+  const std::string& key = arguments.operands().front();
+  if (is_name(key)) return key;
+  throw Failure(kExitUsage, "a key is 1 to 256 bytes of UTF-8 without control characters");
+}
+
+namespace {
+
+bool shares_keys(const Settings& settings) {
+  return settings.http.empty() && !settings.is_cluster && settings.servers.size() > 1;
+}
+
+std::unique_ptr<Api> api_at(const Invocation& invocation, const client::Address& server) {
+  const client::ClientOptions options{.servers = {server}, .connect = invocation.settings.connect};
+  return std::make_unique<LineApi>(options, invocation.place.path);
+}
+
+}  // namespace
+
+std::unique_ptr<Api> api_of(const Invocation& invocation, std::string_view key) {
+  const Settings& settings = invocation.settings;
+  if (shares_keys(settings)) {
+    return api_at(invocation, settings.servers[client::shard_of(key, settings.servers.size())]);
   }
-  throw Failure(kExitConfig,
-                invocation.place.path +
-                    " needs the server's HTTP port: give --http HOST:PORT, set LOCKD_HTTP_ADDR, "
-                    "or write http = \"HOST:PORT\" into lockd.toml");
+  if (settings.http.empty()) {
+    return std::make_unique<LineApi>(settings.client(), invocation.place.path);
+  }
+  return std::make_unique<HttpApi>(settings.http, settings.connect);
+}
+
+std::vector<std::unique_ptr<Api>> apis_of(const Invocation& invocation) {
+  std::vector<std::unique_ptr<Api>> apis;
+  if (!shares_keys(invocation.settings)) {
+    apis.push_back(api_of(invocation, ""));
+    return apis;
+  }
+  for (const client::Address& server : invocation.settings.servers) {
+    apis.push_back(api_at(invocation, server));
+  }
+  return apis;
+}
+
+std::unique_ptr<Api> only_api_of(const Invocation& invocation) {
+  if (!shares_keys(invocation.settings)) return api_of(invocation, "");
+  throw Failure(kExitUsage, "a client's id is that of one server: name this one by --server");
+}
+
+std::uint64_t client_id_of(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.starts_with("tcp:")) digits.remove_prefix(4);
+  if (const auto id = parse_whole(digits, 1, kSessionIdMax)) return *id;
+  throw Failure(kExitUsage, in_quotes(text) + " is no client: it is 17, or tcp:17");
 }
 
 std::vector<client::Address> servers_to_ask(const Settings& settings, std::stop_token stop) {

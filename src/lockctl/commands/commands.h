@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "config/arguments.h"
-#include "lockctl/http/http_cluster.h"
+#include "lockctl/api/api.h"
 #include "lockctl/output/output.h"
 #include "lockctl/settings.h"
 #include "lockd/client/address.h"
@@ -36,9 +36,16 @@ int execute_renew(const Invocation& invocation);
 int execute_release(const Invocation& invocation);
 int execute_fence(const Invocation& invocation);
 
+// `lockctl release --force`.
+int release_by_force(const Invocation& invocation);
+int execute_disconnect(const Invocation& invocation);
+int execute_resize(const Invocation& invocation);
+
 int execute_list(const Invocation& invocation);
 int execute_describe(const Invocation& invocation);
 int execute_watch(const Invocation& invocation);
+int execute_clients(const Invocation& invocation);
+int execute_history(const Invocation& invocation);
 int execute_stats(const Invocation& invocation);
 int execute_top(const Invocation& invocation);
 
@@ -51,16 +58,22 @@ int execute_bench(const Invocation& invocation);
 int execute_wal_inspect(const Invocation& invocation);
 int execute_wal_verify(const Invocation& invocation);
 
+int execute_whoami(const Invocation& invocation);
+int execute_token_new(const Invocation& invocation);
+
 int execute_connection(const Invocation& invocation);
 int execute_completion(const Invocation& invocation);
 int execute_man(const Invocation& invocation);
 int execute_version(const Invocation& invocation);
 
-// --- times ---
+// --- what is given ---
 
 // Of an option that the line protocol carries. Throws Failure when it is not whole.
 std::optional<std::chrono::seconds> whole_seconds(const Arguments& arguments,
                                                   std::string_view option);
+
+// A key that is named on the command line. Throws Failure when it cannot be one.
+std::string key_of(const Arguments& arguments);
 
 // --- -n and -w, which mean the same to every command that waits ---
 
@@ -79,10 +92,19 @@ inline Duration whole_if_endless(Duration left) {
   return left > kNearlyEndless ? kEndless : std::max(left, Duration::zero());
 }
 
-// --- asking a server, for commands that change nothing ---
+// --- asking a server ---
 
-// The HTTP port. Throws Failure, with what is missing and where to say it, when there is none.
-std::unique_ptr<HttpCluster> require_http(const Invocation& invocation);
+// The API of the server that has the key, of a cluster that of the one that leads: over HTTP where
+// --http says so, else over the line port.
+std::unique_ptr<Api> api_of(const Invocation& invocation, std::string_view key);
+// Those of all servers that share the keys.
+std::vector<std::unique_ptr<Api>> apis_of(const Invocation& invocation);
+// That of the only server. Throws Failure when several share the keys: the id of a client means
+// something to its own server alone.
+std::unique_ptr<Api> only_api_of(const Invocation& invocation);
+
+// "17", "tcp:17". Throws Failure.
+std::uint64_t client_id_of(std::string_view text);
 
 // Those who know all there is to know: of servers that share the keys all, of a cluster the one
 // that leads. Throws Failure.

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "lockctl/api/json.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockd/client/client.h"

@@ -14,9 +14,9 @@
 #include "base/json_text.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "lockctl/api/api.h"
+#include "lockctl/api/json.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/http/http_client.h"
-#include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockd/client/client.h"
@@ -50,12 +50,6 @@ std::string new_holder(const Arguments& arguments) {
   throw Failure(kExitUsage, "--holder: no spaces, so that the handle is one word");
 }
 
-std::string key_of(const Arguments& arguments) {
-  const std::string& key = arguments.operands().front();
-  if (is_name(key)) return key;
-  throw Failure(kExitUsage, "a key is 1 to 256 bytes of UTF-8 without control characters");
-}
-
 std::uint64_t ms_of_option(Duration time, const char* option) {
   if (time > Duration::zero() && time < std::chrono::milliseconds(1)) {
     throw Failure(kExitUsage, std::string(option) + ": at least 0.001");
@@ -63,11 +57,11 @@ std::uint64_t ms_of_option(Duration time, const char* option) {
   return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(time).count());
 }
 
-void add_lease(JsonObject& body, const Arguments& arguments) {
+void add_lease(Parameters& body, const Arguments& arguments) {
   const auto ttl = arguments.seconds("ttl");
   if (!ttl) return;
   if (*ttl == Duration::zero()) throw Failure(kExitUsage, "--ttl: more than 0");
-  body.add("ttl_ms", ms_of_option(*ttl, "--ttl"));
+  body.push_back({"ttl_ms", ms_of_option(*ttl, "--ttl")});
 }
 
 std::string path_of(bool semaphore, const char* call) {
@@ -83,19 +77,19 @@ struct Handle {
 };
 
 // A grant as it was answered, and its handle.
-std::string grant_json(const HttpReply& reply, const std::string& handle) {
+std::string grant_json(const ApiReply& reply, const std::string& handle) {
   auto grant = parse_json(reply.body, "the server");
   if (grant.is_object()) grant.as_object()["handle"] = handle;
   return boost::json::serialize(grant);
 }
 
 // Who else has it, for programs.
-void print_conflict(const Invocation& invocation, const HttpReply& reply) {
+void print_conflict(const Invocation& invocation, const ApiReply& reply) {
   if (invocation.arguments.has("json")) invocation.output.line(trimmed(reply.body));
 }
 
 // Throws what a refusal means.
-void require_done(const Invocation& invocation, const HttpReply& reply) {
+void require_done(const Invocation& invocation, const ApiReply& reply) {
   if (!reply.is_ok() && refusal_of(reply).code == kExitConflict) print_conflict(invocation, reply);
   require(reply);
 }
@@ -192,38 +186,32 @@ Handle handle_of(const Arguments& arguments) {
 
 // A handle does not say whether it is a lock's or a semaphore's: what is not held as the one may be
 // as the other.
-HttpReply post_by_handle(const Invocation& invocation, const char* call, const std::string& body) {
-  const auto http = require_http(invocation);
+ApiReply post_by_handle(const Invocation& invocation, const char* call, const Parameters& body) {
+  const auto api = api_of(invocation, key_of(invocation.arguments));
   const bool semaphore = invocation.arguments.has("semaphore");
-  const HttpReply reply = http->post(path_of(semaphore, call), body);
+  const ApiReply reply = api->post(path_of(semaphore, call), body);
   if (reply.is_ok() || semaphore || refusal_of(reply).code != kExitConflict) return reply;
-  const HttpReply other = http->post(path_of(true, call), body);
+  const ApiReply other = api->post(path_of(true, call), body);
   return other.is_ok() ? other : reply;
 }
 
-JsonObject named_hold(const Arguments& arguments, const Handle& handle) {
-  JsonObject body;
-  body.add("key", key_of(arguments));
-  body.add("holder", handle.holder);
-  body.add("token", handle.fence);
-  return body;
+Parameters named_hold(const Arguments& arguments, const Handle& handle) {
+  return {{"key", key_of(arguments)}, {"holder", handle.holder}, {"token", handle.fence}};
 }
 
 }  // namespace
 
 int execute_acquire(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
-  const auto http = require_http(invocation);
   const Duration wait = wait_of(arguments);
+  const std::string key = key_of(arguments);
   const std::string holder = new_holder(arguments);
-  JsonObject body;
-  body.add("key", key_of(arguments));
-  body.add("holder", holder);
-  if (const auto limit = arguments.whole("semaphore")) body.add("limit", *limit);
+  Parameters body{{"key", key}, {"holder", holder}};
+  if (const auto limit = arguments.whole("semaphore")) body.push_back({"limit", *limit});
   add_lease(body, arguments);
-  body.add("wait_ms", ms_of_option(wait, "--wait"));
-  const HttpReply reply =
-      http->post(path_of(arguments.has("semaphore"), "acquire"), body.finish(), wait);
+  body.push_back({"wait_ms", ms_of_option(wait, "--wait")});
+  const ApiReply reply =
+      api_of(invocation, key)->post(path_of(arguments.has("semaphore"), "acquire"), body, wait);
   if (!reply.is_ok() && refusal_of(reply).is_conflict()) {
     print_conflict(invocation, reply);
     std::fprintf(stderr, "lockctl: %s\n", refusal_of(reply).line.c_str());
@@ -240,9 +228,9 @@ int execute_renew(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
   if (is_line_token(arguments.operands()[1])) return renew_line(invocation);
   const Handle handle = handle_of(arguments);
-  JsonObject body = named_hold(arguments, handle);
+  Parameters body = named_hold(arguments, handle);
   add_lease(body, arguments);
-  const HttpReply reply = post_by_handle(invocation, "renew", body.finish());
+  const ApiReply reply = post_by_handle(invocation, "renew", body);
   require_done(invocation, reply);
   if (arguments.has("json")) invocation.output.line(grant_json(reply, handle.to_string()));
   return kExitOk;
@@ -250,17 +238,21 @@ int execute_renew(const Invocation& invocation) {
 
 int execute_release(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
+  if (arguments.has("force")) return release_by_force(invocation);
+  if (arguments.operands().size() < 2) {
+    throw Failure(kExitUsage, "lockctl release needs HANDLE, or --force");
+  }
   if (is_line_token(arguments.operands()[1])) return release_line(invocation);
-  const HttpReply reply =
-      post_by_handle(invocation, "release", named_hold(arguments, handle_of(arguments)).finish());
+  const ApiReply reply =
+      post_by_handle(invocation, "release", named_hold(arguments, handle_of(arguments)));
   require_done(invocation, reply);
   if (arguments.has("json")) invocation.output.line(trimmed(reply.body));
   return kExitOk;
 }
 
 int execute_fence(const Invocation& invocation) {
-  const HttpReply reply =
-      require_http(invocation)->get("/v1/fence?key=" + url_encoded(key_of(invocation.arguments)));
+  const std::string key = key_of(invocation.arguments);
+  const ApiReply reply = api_of(invocation, key)->get("/v1/fence", {{"key", key}});
   require(reply);
   if (invocation.arguments.has("json")) {
     invocation.output.line(trimmed(reply.body));

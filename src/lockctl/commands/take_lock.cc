@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "lockctl/http/http_cluster.h"
-#include "lockctl/http/json.h"
+#include "lockctl/api/json.h"
+#include "lockctl/api/line_api.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockctl/output/view.h"
@@ -51,20 +51,20 @@ Kind kind_of(const Arguments& arguments) {
   return arguments.has("semaphore") ? Kind::semaphore : Kind::lock;
 }
 
-// The key as the server tells of it: over HTTP, which knows more, if there is an address. Throws
-// Failure.
+// The key as the server tells of it: by its statistics, which know less, where it lacks the API.
+// Throws Failure.
 std::optional<KeyView> look_at_key(const Invocation& invocation, const client::Address& server,
                                    const std::stop_token& stop) {
   const std::string& key = invocation.arguments.operands().front();
   std::vector<KeyView> keys;
-  if (!invocation.settings.http.empty()) {
-    const auto http = require_http(invocation);
-    const std::stop_callback interrupt(stop, [&] { http->interrupt(); });
-    const HttpReply reply = http->get("/v1/locks?key=" + url_encoded(key));
+  try {
+    const auto api = api_of(invocation, key);
+    const std::stop_callback interrupt(stop, [&] { api->interrupt(); });
+    const ApiReply reply = api->get("/v1/locks", {{"key", key}});
     require(reply);
     const auto page = parse_json(reply.body, "the server");
     for (const auto& one : array_of(page, "locks")) keys.push_back(key_view(one));
-  } else {
+  } catch (const NoApi&) {
     const auto stats = parse_json(fetch_stats(invocation.settings, server, stop), "the server");
     keys = keys_of_stats(stats);
   }
@@ -72,17 +72,6 @@ std::optional<KeyView> look_at_key(const Invocation& invocation, const client::A
     return one.key == key && one.kind == kind_of(invocation.arguments) && one.holders > 0;
   });
   return found == keys.end() ? std::nullopt : std::optional(std::move(*found));
-}
-
-// "held by 'ana' for 3s, 1 waiting"
-std::string holders_text(const KeyView& key) {
-  const HoldView none;
-  const HoldView& hold = key.holds.empty() ? none : key.holds.front();
-  std::string text = "held by " + (hold.holder.empty() ? "somebody else" : in_quotes(hold.holder));
-  if (key.holders > 1) text += " and " + std::to_string(key.holders - 1) + " more";
-  if (hold.held_for) text += " for " + human(*hold.held_for);
-  if (key.waiters > 0) text += ", " + std::to_string(key.waiters) + " waiting";
-  return text;
 }
 
 // As far as the server tells: what it cannot be asked is no reason to fail.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "lockctl/api/json.h"
+#include "lockctl/api/line_api.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/http/http_cluster.h"
-#include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockctl/output/terminal.h"
@@ -33,26 +34,20 @@ constexpr std::size_t kKeysMax = 500;
 // How many keys are looked through for those that are chosen: not all of a crowd, every second.
 constexpr std::size_t kLookedAtMax = 10'000;
 
-// Takes snapshots of the server: over HTTP if there is an address, else over the line port.
+// Takes snapshots of the servers: by their statistics, which know less, where they lack the API.
 class Observer {
  public:
-  explicit Observer(const Settings& settings) : settings_(settings) {
-    if (!settings.http.empty()) {
-      http_ = std::make_unique<HttpCluster>(settings.http, settings.connect);
-    }
-  }
+  explicit Observer(const Invocation& invocation)
+      : settings_(invocation.settings), apis_(apis_of(invocation)) {}
 
   std::string server() const {
-    if (http_ != nullptr) return http_->address().to_string();
     std::string names;
-    for (const client::Address& server : settings_.servers) {
-      names += (names.empty() ? "" : ",") + server.to_string();
-    }
+    for (const auto& api : apis_) names += (names.empty() ? "" : ",") + api->server();
     return names;
   }
 
-  Snapshot take(const TopChoice& choice, std::stop_token stop) {
-    Snapshot taken = http_ != nullptr ? over_http(choice) : over_line(std::move(stop));
+  Snapshot take(const TopChoice& choice, const std::stop_token& stop) {
+    Snapshot taken = look(choice, stop);
     choose(taken.keys, choice);
     if (taken.keys.size() > kKeysMax) taken.keys.resize(kKeysMax);
     taken.at = std::chrono::steady_clock::now();
@@ -60,69 +55,62 @@ class Observer {
   }
 
   void interrupt() {
-    if (http_ != nullptr) http_->interrupt();
+    for (const auto& api : apis_) api->interrupt();
   }
 
  private:
-  Snapshot over_http(const TopChoice& choice) {
-    const HttpReply overview = http_->get("/v1/overview");
-    require(overview);
-    Snapshot taken;
-    taken.view = overview_view(parse_json(overview.body, server()));
-    if (choice.is_hottest()) {
-      add_page(taken.keys, "order=waiters&limit=" + std::to_string(kKeysMax));
-      return taken;
+  Snapshot look(const TopChoice& choice, const std::stop_token& stop) {
+    std::vector<Snapshot> all;
+    try {
+      for (const auto& api : apis_) all.push_back(look_at(*api, choice));
+    } catch (const NoApi&) {
+      all = by_statistics(stop);
     }
-    std::string next;
-    do {
-      const std::string from = next.empty() ? "" : "&after=" + url_encoded(next);
-      next = add_page(taken.keys, "limit=1000" + from);
-    } while (!next.empty() && taken.keys.size() < kLookedAtMax);
-    taken.is_partial = !next.empty();
+    for (auto one = all.begin() + 1; one != all.end(); ++one) add(all.front(), std::move(*one));
+    return std::move(all.front());
+  }
+
+  static Snapshot look_at(Api& api, const TopChoice& choice) {
+    const ApiReply overview = api.get("/v1/overview");
+    require(overview);
+    Snapshot taken{.view = overview_view(parse_json(overview.body, api.server()))};
+    const bool is_hottest = choice.is_hottest();
+    const std::size_t keys_max = is_hottest ? kKeysMax : kLookedAtMax;
+    for_each_listed(
+        api, "/v1/locks", is_hottest ? Parameters{{"order", "waiters"}} : Parameters{}, "locks",
+        [&] { return keys_max - std::min(keys_max, taken.keys.size()); },
+        [&](const auto& lock) { taken.keys.push_back(key_view(lock)); });
+    taken.is_partial = !is_hottest && taken.keys.size() >= keys_max;
     return taken;
   }
 
-  // What the next page begins after; empty when that was the last.
-  std::string add_page(std::vector<KeyView>& keys, const std::string& query) {
-    const HttpReply locks = http_->get("/v1/locks?" + query);
-    require(locks);
-    const auto page = parse_json(locks.body, server());
-    for (const auto& lock : array_of(page, "locks")) keys.push_back(key_view(lock));
-    return text_of(page, "next");
-  }
-
-  Snapshot over_line(std::stop_token stop) {
-    Snapshot taken;
+  std::vector<Snapshot> by_statistics(const std::stop_token& stop) const {
+    std::vector<Snapshot> all;
     for (const client::Address& server : servers_to_ask(settings_, stop)) {
       const auto json = parse_json(fetch_stats(settings_, server, stop), server.to_string());
-      add(taken.view, stats_view(json));
+      Snapshot& taken = all.emplace_back(Snapshot{.view = stats_view(json)});
       for (KeyView& key : keys_of_stats(json)) {
         if (!key.idle_for) taken.keys.push_back(std::move(key));
       }
     }
-    return taken;
+    return all;
   }
 
-  static void add(ServerView& sum, const ServerView& one) {
-    sum.connections += one.connections;
-    sum.keys += one.keys;
-    sum.keys_idle += one.keys_idle;
-    sum.locks_held += one.locks_held;
-    sum.lock_waiters += one.lock_waiters;
-    sum.semaphore_holders += one.semaphore_holders;
-    sum.semaphore_waiters += one.semaphore_waiters;
-    sum.listeners += one.listeners;
+  static void add(Snapshot& sum, Snapshot one) {
+    cli::add(sum.view, one.view);
+    std::move(one.keys.begin(), one.keys.end(), std::back_inserter(sum.keys));
+    sum.is_partial = sum.is_partial || one.is_partial;
   }
 
   const Settings& settings_;
-  std::unique_ptr<HttpCluster> http_;
+  const std::vector<std::unique_ptr<Api>> apis_;
 };
 
 // Keeps the picture up to date, on a thread of its own.
 class Sampler {
  public:
-  Sampler(const Settings& settings, Duration interval, TopChoice choice)
-      : observer_(settings),
+  Sampler(const Invocation& invocation, Duration interval, TopChoice choice)
+      : observer_(invocation),
         interval_(interval),
         choice_(std::move(choice)),
         thread_([this](std::stop_token stop) { run(stop); }) {}
@@ -212,10 +200,7 @@ std::optional<int> take(const ReceivedSignal& signal, FullScreen& screen) {
 }
 
 TopChoice choice_of(const Arguments& arguments) {
-  const std::string_view order = arguments.text("sort").value_or("waiters");
-  return {.order = order == "key"    ? TopOrder::key
-                   : order == "held" ? TopOrder::held
-                                     : TopOrder::waiters,
+  return {.order = key_order_of(arguments.text("sort").value_or("waiters")),
           .filter = std::string(arguments.text("filter").value_or(""))};
 }
 
@@ -236,7 +221,7 @@ int execute_top(const Invocation& invocation) {
   const SignalSource signals;
   FullScreen screen;
   TopControls controls(choice_of(invocation.arguments));
-  Sampler sampler(invocation.settings, interval, controls.choice());
+  Sampler sampler(invocation, interval, controls.choice());
   TopPicture picture;
   for (;;) {
     picture.footer = controls.text();

@@ -1,15 +1,15 @@
-// What shows people and programs who holds and who waits: list, describe, stats, watch.
+// What shows people and programs who holds and who waits: list, describe, clients, stats.
 #include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "lockctl/api/json.h"
+#include "lockctl/api/line_api.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/http/json.h"
 #include "lockctl/output/output.h"
 #include "lockctl/output/view.h"
 
@@ -21,95 +21,136 @@ namespace json = boost::json;
 
 namespace {
 
-void sort(std::vector<KeyView>& keys, bool by_waiters) {
-  if (by_waiters) return sort_by_waiters(keys);
-  std::stable_sort(keys.begin(), keys.end(),
-                   [](const KeyView& a, const KeyView& b) { return a.key < b.key; });
+KeyOrder order_of(const Arguments& arguments) {
+  if (arguments.has("waiters")) return KeyOrder::waiters;
+  return key_order_of(arguments.text("sort").value_or("key"));
 }
 
-// Prints keys: for programs as they come, for people sorted.
+// Prints keys: for programs as they come, unless they are to be sorted; for people sorted.
 class Listing {
  public:
   explicit Listing(const Invocation& invocation)
       : invocation_(invocation),
-        json_(invocation.arguments.has("json")),
-        keys_only_(invocation.arguments.has("keys")),
-        left_(invocation.arguments.whole("limit").value_or(UINT64_MAX)) {}
+        order_(order_of(invocation.arguments)),
+        is_table_(!invocation.arguments.has("json") && !invocation.arguments.has("keys")),
+        limit_(invocation.arguments.whole("limit").value_or(UINT64_MAX)) {}
 
-  std::uint64_t left() const { return left_; }
+  // How many more a server may tell of. Any may have those that come first.
+  std::uint64_t wanted() const { return order_ == KeyOrder::key ? limit_ - count_ : limit_; }
 
-  void add(KeyView key, std::string_view as_json) {
-    if (left_ == 0) return;
-    --left_;
-    if (keys_only_) {
-      invocation_.output.line(key.key);
-    } else if (json_) {
-      invocation_.output.line(as_json);
+  void add(KeyView key, std::string as_json) {
+    if (wanted() == 0) return;
+    ++count_;
+    Row row{std::move(key), std::move(as_json)};
+    if (is_table_ || order_ != KeyOrder::key) {
+      rows_.push_back(std::move(row));
     } else {
-      keys_.push_back(std::move(key));
+      print(row);
     }
   }
 
   void finish() {
-    if (json_ || keys_only_) return;
-    if (keys_.empty()) return say_that_there_is_none();
-    sort(keys_, invocation_.arguments.has("waiters"));
+    if (is_table_ && rows_.empty()) return say_that_there_is_none();
+    std::stable_sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) {
+      return comes_before(a.key, b.key, order_);
+    });
+    if (rows_.size() > limit_) rows_.resize(limit_);
+    if (!is_table_) {
+      for (const Row& row : rows_) print(row);
+      return;
+    }
     KeyTable table;
-    for (const KeyView& key : keys_) table.add(key);
+    for (const Row& row : rows_) table.add(row.key);
     invocation_.output.write(table.text(invocation_.output.style()));
   }
 
  private:
+  struct Row {
+    KeyView key{};
+    std::string as_json{};
+  };
+
+  void print(const Row& row) const {
+    invocation_.output.line(invocation_.arguments.has("keys") ? row.key.key : row.as_json);
+  }
+
   // Where it does not disturb those who count lines.
   void say_that_there_is_none() const {
-    const std::string prefix = invocation_.arguments.operand_or(0, "");
+    const Arguments& arguments = invocation_.arguments;
+    const std::string prefix = arguments.operand_or(0, "");
+    const bool is_chosen =
+        arguments.has("contains") || arguments.has("holder") || arguments.has("client-id");
     std::string line = prefix.empty() ? "nothing is held" : "no key that begins with ";
     if (!prefix.empty()) line += in_quotes(prefix) + " is held";
-    if (invocation_.arguments.has("idle")) line += ", nor idle";
+    if (is_chosen) line = "no such key is held";
+    if (arguments.has("idle")) line += ", nor idle";
     std::fprintf(stderr, "lockctl: %s\n", line.c_str());
   }
 
   const Invocation& invocation_;
-  const bool json_;
-  const bool keys_only_;
-  std::uint64_t left_;
-  std::vector<KeyView> keys_;
+  const KeyOrder order_;
+  const bool is_table_;
+  const std::uint64_t limit_;
+  std::uint64_t count_ = 0;
+  std::vector<Row> rows_;
 };
 
-// Page after page, in no order; the longest queues are one page.
-void list_over_http(const Invocation& invocation, Listing& listing) {
-  constexpr std::uint64_t kPage = 1000;
-  const auto http = require_http(invocation);
-  std::string fixed = "/v1/locks?prefix=" + url_encoded(invocation.arguments.operand_or(0, ""));
-  if (invocation.arguments.has("idle")) fixed += "&idle=true";
-  if (invocation.arguments.has("waiters")) fixed += "&order=waiters";
-  for (std::string after; listing.left() > 0;) {
-    std::string target = fixed + "&limit=" + std::to_string(std::min(kPage, listing.left()));
-    if (!after.empty()) target += "&after=" + url_encoded(after);
-    const HttpReply reply = http->get(target);
-    require(reply);
-    const json::value page = parse_json(reply.body, "the server");
-    for (const json::value& lock : array_of(page, "locks")) {
-      listing.add(key_view(lock), json::serialize(lock));
-    }
-    std::string next = text_of(page, "next");
-    if (next.empty() || next == after) return;
-    after = std::move(next);
+// Which keys, and in what order.
+Parameters question_of(const Arguments& arguments) {
+  Parameters question;
+  const auto add = [&](const char* name, std::optional<std::string_view> value) {
+    if (value) question.push_back({name, std::string(*value)});
+  };
+  if (const std::string prefix = arguments.operand_or(0, ""); !prefix.empty()) {
+    add("prefix", prefix);
+  }
+  add("contains", arguments.text("contains"));
+  add("holder", arguments.text("holder"));
+  if (const auto id = arguments.text("client-id")) {
+    question.push_back({"client_id", client_id_of(*id)});
+  }
+  if (arguments.has("idle")) question.push_back({"idle", true});
+  switch (order_of(arguments)) {
+    case KeyOrder::key: break;
+    case KeyOrder::waiters: add("order", "waiters"); break;
+    case KeyOrder::wait: add("order", "longest_wait"); break;
+    case KeyOrder::held: add("order", "longest_hold"); break;
+  }
+  return question;
+}
+
+// Page after page, in no order; those that come first by an order are one page.
+void list_by_api(const Invocation& invocation, Listing& listing) {
+  const Parameters question = question_of(invocation.arguments);
+  std::vector<std::unique_ptr<Api>> apis;
+  if (invocation.arguments.has("client-id")) {
+    apis.push_back(only_api_of(invocation));
+  } else {
+    apis = apis_of(invocation);
+  }
+  for (const auto& api : apis) {
+    for_each_listed(
+        *api, "/v1/locks", question, "locks", [&] { return listing.wanted(); },
+        [&](const json::value& lock) { listing.add(key_view(lock), json::serialize(lock)); });
   }
 }
 
-void list_over_line(const Invocation& invocation, Listing& listing) {
-  const std::string prefix = invocation.arguments.operand_or(0, "");
+void list_by_statistics(const Invocation& invocation, Listing& listing) {
+  const Arguments& arguments = invocation.arguments;
+  const std::string prefix = arguments.operand_or(0, "");
+  const std::string_view part = arguments.text("contains").value_or("");
   std::vector<KeyView> keys;
   for (const client::Address& server : servers_to_ask(invocation.settings)) {
     const json::value stats =
         parse_json(fetch_stats(invocation.settings, server), server.to_string());
     for (KeyView& key : keys_of_stats(stats)) {
-      if (key.idle_for && !invocation.arguments.has("idle")) continue;
-      if (key.key.starts_with(prefix)) keys.push_back(std::move(key));
+      if (key.idle_for && !arguments.has("idle")) continue;
+      if (!key.key.starts_with(prefix) || key.key.find(part) == std::string::npos) continue;
+      keys.push_back(std::move(key));
     }
   }
-  sort(keys, invocation.arguments.has("waiters"));
+  std::sort(keys.begin(), keys.end(),
+            [](const KeyView& a, const KeyView& b) { return comes_before(a, b, KeyOrder::key); });
   for (const KeyView& key : keys) listing.add(key, json_of(key));
 }
 
@@ -117,10 +158,12 @@ void list_over_line(const Invocation& invocation, Listing& listing) {
 
 int execute_list(const Invocation& invocation) {
   Listing listing(invocation);
-  if (!invocation.settings.http.empty()) {
-    list_over_http(invocation, listing);
-  } else {
-    list_over_line(invocation, listing);
+  try {
+    list_by_api(invocation, listing);
+  } catch (const NoApi&) {
+    // Statistics do not say who holds what by which name.
+    if (invocation.arguments.has("holder") || invocation.arguments.has("client-id")) throw;
+    list_by_statistics(invocation, listing);
   }
   listing.finish();
   return kExitOk;
@@ -137,42 +180,126 @@ std::string description_of(const KeyView& key, const Style& style) {
          std::to_string(key.waiters) + " waiting";
   if (key.idle_for) out += ", idle for " + human(*key.idle_for);
   out += '\n';
-  Table holds({"HOLDER", "FENCE>", "HELD>", "EXPIRES>"});
+  Table holds({"HOLDER", "CLIENT?", "PEER?", "NOTE?", "FENCE>", "HELD>", "EXPIRES>"});
   for (const HoldView& hold : key.holds) {
-    holds.add(
-        {hold.holder, fence_text(hold.fence), if_known(hold.held_for), if_known(hold.expires_in)});
+    const IdentityView& who = hold.identity;
+    holds.add({hold.holder, who.client, who.peer, who.note, fence_text(hold.fence),
+               if_known(hold.held_for), if_known(hold.expires_in)});
   }
   if (!holds.empty()) out += '\n' + holds.text(style);
-  Table queue({"#>", "WAITER", "WAITED>"});
+  Table queue({"#>", "WAITER", "CLIENT?", "PEER?", "NOTE?", "WAITED>"});
   for (std::size_t i = 0; i < key.queue.size(); ++i) {
-    queue.add({std::to_string(i + 1), key.queue[i].holder, human(key.queue[i].waited)});
+    const WaiterView& waiter = key.queue[i];
+    const IdentityView& who = waiter.identity;
+    queue.add({std::to_string(i + 1), waiter.holder, who.client, who.peer, who.note,
+               human(waiter.waited)});
   }
   if (!queue.empty()) out += '\n' + queue.text(style);
   return out;
 }
 
+// Prints keys one behind the other.
+class Descriptions {
+ public:
+  explicit Descriptions(const Invocation& invocation) : invocation_(invocation) {}
+
+  void add(const json::value& lock) {
+    Output& output = invocation_.output;
+    if (invocation_.arguments.has("json")) {
+      output.line(json::serialize(lock));
+    } else {
+      output.write((empty_ ? "" : "\n") + description_of(key_view(lock), output.style()));
+    }
+    empty_ = false;
+  }
+
+  // The status to exit with.
+  int finish(const std::string& line_if_none) const {
+    if (!empty_) return kExitOk;
+    std::fprintf(stderr, "lockctl: %s\n", line_if_none.c_str());
+    return kExitConflict;
+  }
+
+ private:
+  const Invocation& invocation_;
+  bool empty_ = true;
+};
+
+int describe_key(const Invocation& invocation) {
+  const std::string key = key_of(invocation.arguments);
+  const ApiReply reply = api_of(invocation, key)->get("/v1/locks", {{"idle", true}, {"key", key}});
+  require(reply);
+  const json::value page = parse_json(reply.body, "the server");
+  Descriptions descriptions(invocation);
+  for (const json::value& lock : array_of(page, "locks")) {
+    if (text_of(lock, "key") == key) descriptions.add(lock);
+  }
+  return descriptions.finish("the server knows no key " + in_quotes(key) + ": it is free");
+}
+
+int describe_client(const Invocation& invocation, std::uint64_t id) {
+  Descriptions descriptions(invocation);
+  for_each_listed(
+      *only_api_of(invocation), "/v1/locks", {{"client_id", id}}, "locks",
+      [] { return UINT64_MAX; }, [&](const json::value& lock) { descriptions.add(lock); });
+  return descriptions.finish("client " + std::to_string(id) +
+                             " holds nothing, and waits for nothing");
+}
+
 }  // namespace
 
 int execute_describe(const Invocation& invocation) {
-  const std::string& key = invocation.arguments.operands().front();
-  const HttpReply reply =
-      require_http(invocation)->get("/v1/locks?idle=true&key=" + url_encoded(key));
-  require(reply);
-  const json::value page = parse_json(reply.body, "the server");
-  bool found = false;
-  for (const json::value& lock : array_of(page, "locks")) {
-    if (text_of(lock, "key") != key) continue;
-    if (invocation.arguments.has("json")) {
-      invocation.output.line(json::serialize(lock));
-    } else {
-      invocation.output.write((found ? "\n" : "") +
-                              description_of(key_view(lock), invocation.output.style()));
-    }
-    found = true;
+  const auto client = invocation.arguments.text("client");
+  if (client.has_value() == !invocation.arguments.operands().empty()) {
+    throw Failure(kExitUsage, "lockctl describe needs KEY or --client, one of them");
   }
-  if (found) return kExitOk;
-  std::fprintf(stderr, "lockctl: the server knows no key %s: it is free\n", in_quotes(key).c_str());
-  return kExitConflict;
+  return client ? describe_client(invocation, client_id_of(*client)) : describe_key(invocation);
+}
+
+// --- clients ---
+
+namespace {
+
+std::vector<std::string> row_of(const json::value& client, const std::string& server) {
+  const IdentityView who = identity_of(client);
+  const auto count = [&](const char* name) { return std::to_string(number_of(client, name)); };
+  return {server,
+          count("client_id"),
+          text_of(client, "protocol"),
+          who.peer,
+          who.client,
+          who.note,
+          text_of(client, "token_name"),
+          human(ms_of(client, "connected_ms")),
+          human(ms_of(client, "idle_ms")),
+          count("holds"),
+          count("places"),
+          count("subscriptions"),
+          count("unsent_bytes")};
+}
+
+}  // namespace
+
+int execute_clients(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  std::uint64_t left = arguments.whole("limit").value_or(UINT64_MAX);
+  Parameters question;
+  if (!arguments.operands().empty()) question.push_back({"prefix", arguments.operands().front()});
+  Table table({"SERVER?", "ID>", "PROTOCOL", "PEER", "NAME?", "NOTE?", "TOKEN?", "CONNECTED>",
+               "IDLE>", "HOLDS>", "PLACES>", "SUBSCRIPTIONS>", "UNSENT>"});
+  const auto apis = apis_of(invocation);
+  for (const auto& api : apis) {
+    const std::string server = apis.size() > 1 ? api->server() : "";
+    for_each_listed(
+        *api, "/v1/clients", question, "clients", [&] { return left; },
+        [&](const json::value& client) {
+          left -= left > 0 ? 1 : 0;
+          if (arguments.has("json")) return invocation.output.line(json::serialize(client));
+          table.add(row_of(client, server));
+        });
+  }
+  if (!table.empty()) invocation.output.write(table.text(invocation.output.style()));
+  return kExitOk;
 }
 
 // --- stats ---
@@ -221,70 +348,6 @@ int execute_stats(const Invocation& invocation) {
     first = false;
     invocation.output.write(stats_text(parsed, invocation.output.style()));
   }
-  return kExitOk;
-}
-
-// --- watch ---
-
-namespace {
-
-std::string clock_text(std::uint64_t unix_ms) {
-  const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
-  std::tm local{};
-  ::localtime_r(&seconds, &local);
-  char text[32];
-  std::snprintf(text, sizeof text, "%02d:%02d:%02d.%03d", local.tm_hour, local.tm_min, local.tm_sec,
-                static_cast<int>(unix_ms % 1000));
-  return text;
-}
-
-std::string marked(const Style& style, const std::string& name) {
-  std::string padded = name;
-  padded.resize(std::max(padded.size(), std::size_t{12}), ' ');
-  if (name == "granted") return style.green(padded);
-  if (name == "expired" || name == "disconnected" || name == "missed") return style.red(padded);
-  if (name == "queued" || name == "gave_up") return style.yellow(padded);
-  return padded;
-}
-
-std::string event_line(const StreamEvent& event, const Style& style) {
-  const json::value data = parse_json(event.data, "the server");
-  const std::string name = printable(event.name);
-  if (name == "missed") {
-    return marked(style, name) + " some events: we read too slowly";
-  }
-  std::string line = style.dim(clock_text(number_of(data, "at_unix_ms"))) + "  " +
-                     marked(style, name) + "  " + style.bold(printable(text_of(data, "key"))) +
-                     "  " + printable(text_of(data, "holder"));
-  if (has(data, "token")) line += "  fence " + std::to_string(number_of(data, "token"));
-  if (has(data, "waited_ms")) line += "  waited " + human(ms_of(data, "waited_ms"));
-  if (has(data, "held_ms")) line += "  held " + human(ms_of(data, "held_ms"));
-  if (has(data, "reason")) line += "  " + printable(text_of(data, "reason"));
-  line += "  " + std::to_string(number_of(data, "holders")) + '/' +
-          std::to_string(number_of(data, "limit")) + ", " +
-          std::to_string(number_of(data, "waiters")) + " waiting";
-  return line;
-}
-
-// As the server says it, with the event's name in it.
-std::string event_json(const StreamEvent& event) {
-  json::value data = parse_json(event.data, "the server");
-  if (data.is_object()) data.as_object()["event"] = event.name;
-  return json::serialize(data);
-}
-
-}  // namespace
-
-int execute_watch(const Invocation& invocation) {
-  const std::string prefix = invocation.arguments.operand_or(0, "");
-  const bool as_json = invocation.arguments.has("json");
-  const HttpReply refused =
-      require_http(invocation)
-          ->follow("/v1/events?prefix=" + url_encoded(prefix), [&](const StreamEvent& event) {
-            invocation.output.line(as_json ? event_json(event)
-                                           : event_line(event, invocation.output.style()));
-          });
-  require(refused);
   return kExitOk;
 }
 

@@ -7,8 +7,8 @@
 #include "base/json_text.h"
 #include "journal/format.h"
 #include "journal/inspect.h"
+#include "lockctl/api/json.h"
 #include "lockctl/commands/commands.h"
-#include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockd/file_journal.h"
@@ -48,6 +48,7 @@ const char* cause_text(EndCause cause) {
     case EndCause::released: return "released";
     case EndCause::expired: return "expired";
     case EndCause::disconnected: return "disconnected";
+    case EndCause::revoked: return "revoked";
   }
   return "";
 }
@@ -55,11 +56,30 @@ const char* cause_text(EndCause cause) {
 const char* type_text(Event::Type type) {
   switch (type) {
     case Event::Type::granted: return "granted";
+    case Event::Type::resized: return "resized";
     case Event::Type::renewed: return "renewed";
     case Event::Type::ended: return "ended";
     case Event::Type::fence_floor: return "fence_floor";
   }
   return "";
+}
+
+// ", holder tcp:0, client ann@build-7:4711 at 10.0.0.7:51234 (deploy)": what is known of it.
+std::string holder_phrase(const Event& event) {
+  const ClientView& client = event.client;
+  std::string phrase = ", holder " + printable(holder_text(event.holder));
+  if (!client.name.empty()) phrase += ", client " + printable(client.name);
+  if (!client.peer.empty()) phrase += " at " + printable(client.peer);
+  if (!client.note.empty()) phrase += " (" + printable(client.note) + ")";
+  return phrase;
+}
+
+void add_holder(JsonObject& json, const Event& event) {
+  const ClientView& client = event.client;
+  json.add("holder", holder_text(event.holder));
+  if (!client.name.empty()) json.add("client", client.name);
+  if (!client.peer.empty()) json.add("peer", client.peer);
+  if (!client.note.empty()) json.add("note", client.note);
 }
 
 std::uint64_t ms(Duration time) { return static_cast<std::uint64_t>(time.count()) / 1'000'000; }
@@ -101,11 +121,12 @@ class JsonInspector final : public Inspector {
       json.add("kind", kind_text(event.kind));
       json.add("key", event.key);
     }
-    json.add("fence", event.fence);
-    if (event.type == Event::Type::granted) {
-      json.add("holder", holder_text(event.holder));
+    if (event.type != Event::Type::resized) json.add("fence", event.fence);
+    if (event.type == Event::Type::granted) add_holder(json, event);
+    if (event.type == Event::Type::granted || event.type == Event::Type::resized) {
       json.add("limit", event.limit);
     }
+    if (event.first_limit != 0) json.add("first_limit", event.first_limit);
     if (event.type == Event::Type::granted || event.type == Event::Type::renewed) {
       json.add("ttl_ms", ms(event.ttl));
       json.add("expires_at_ns", event.expires_at.ns);
@@ -158,9 +179,12 @@ class TextInspector final : public Inspector {
     if (event.type != Event::Type::fence_floor) {
       line += ' ' + kind_text(event.kind) + ' ' + in_quotes(event.key);
     }
-    line += ", fence " + std::to_string(event.fence);
-    if (event.type == Event::Type::granted)
-      line += ", holder " + printable(holder_text(event.holder));
+    if (event.type == Event::Type::resized) {
+      line += ", limit " + std::to_string(event.limit);
+    } else {
+      line += ", fence " + std::to_string(event.fence);
+    }
+    if (event.type == Event::Type::granted) line += holder_phrase(event);
     if (event.type == Event::Type::granted || event.type == Event::Type::renewed) {
       line += ", for " + human(event.ttl) + " until " + date(event.expires_at);
     }

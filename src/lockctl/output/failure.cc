@@ -21,6 +21,7 @@ ExitCode exit_code_of(client::Outcome outcome) {
     case Outcome::not_leader:
     case Outcome::draining: return kExitTemporary;
     case Outcome::limit_mismatch: return kExitData;
+    case Outcome::denied:
     case Outcome::unauthorized:
     case Outcome::untrusted: return kExitNoPermission;
     case Outcome::lost:

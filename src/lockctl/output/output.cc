@@ -51,8 +51,9 @@ void Output::write(std::string_view text) {
 
 Table::Table(std::vector<std::string> headings) : headings_(std::move(headings)) {
   for (std::string& heading : headings_) {
-    right_.push_back(heading.ends_with('>'));
-    if (right_.back()) heading.pop_back();
+    const bool is_marked = heading.ends_with('>') || heading.ends_with('?');
+    marks_.push_back(is_marked ? heading.back() : '\0');
+    if (is_marked) heading.pop_back();
   }
 }
 
@@ -65,7 +66,7 @@ void Table::add(std::vector<std::string> cells) {
 std::string Table::text(const Style& style) const {
   std::vector<std::size_t> widths;
   for (std::size_t column = 0; column < headings_.size(); ++column) {
-    std::size_t width = columns_of(headings_[column]);
+    std::size_t width = is_shown(column) ? columns_of(headings_[column]) : 0;
     for (const auto& row : rows_) width = std::max(width, columns_of(row[column]));
     widths.push_back(width);
   }
@@ -74,14 +75,21 @@ std::string Table::text(const Style& style) const {
   return out;
 }
 
+bool Table::is_shown(std::size_t column) const {
+  return marks_[column] != '?' || std::any_of(rows_.begin(), rows_.end(), [&](const auto& row) {
+           return !row[column].empty();
+         });
+}
+
 std::string Table::row_text(const std::vector<std::string>& cells,
                             const std::vector<std::size_t>& widths) const {
   constexpr std::size_t kGap = 2;
   std::string line;
   for (std::size_t column = 0; column < cells.size(); ++column) {
+    if (widths[column] == 0) continue;
     const std::string space(widths[column] - columns_of(cells[column]), ' ');
-    if (column != 0) line.append(kGap, ' ');
-    line += right_[column] ? space + cells[column] : cells[column] + space;
+    if (!line.empty()) line.append(kGap, ' ');
+    line += marks_[column] == '>' ? space + cells[column] : cells[column] + space;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;

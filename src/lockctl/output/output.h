@@ -55,7 +55,11 @@ class Output {
 
 // Rows under a heading, each column as wide as its widest cell.
 //
-//   Table table({"KEY", "WAITERS>"});   // a column whose heading ends with > is aligned right
+//   Table table({"KEY", "WAITERS>", "NOTE?"});
+//
+// A column whose heading ends with > is aligned right; one whose heading ends with ? is left out
+// when nothing is in it.
+//
 //   table.add({"my-job", "3"});
 //   output.write(table.text(output.style()));
 class Table {
@@ -68,11 +72,12 @@ class Table {
   std::string text(const Style& style) const;
 
  private:
+  bool is_shown(std::size_t column) const;
   std::string row_text(const std::vector<std::string>& cells,
                        const std::vector<std::size_t>& widths) const;
 
   std::vector<std::string> headings_;
-  std::vector<bool> right_;
+  std::vector<char> marks_;  // how each heading ended: '>', '?' or 0
   std::vector<std::vector<std::string>> rows_;
 };
 

@@ -90,12 +90,14 @@ struct Layout {
   std::size_t holder;
 };
 
-std::optional<Duration> longest_hold(const KeyView& key) {
-  std::optional<Duration> longest;
-  for (const HoldView& hold : key.holds) {
-    if (hold.held_for) longest = std::max(longest.value_or(Duration::zero()), *hold.held_for);
+// The most telling first: there is not always room for all of it.
+std::string who_text(const HoldView& hold) {
+  const IdentityView& identity = hold.identity;
+  std::string text = text_or_dash(identity.client.empty() ? hold.holder : identity.client);
+  for (const std::string& more : {identity.note, identity.peer}) {
+    if (!more.empty()) text += ' ' + more;
   }
-  return longest;
+  return printable(text);
 }
 
 std::string key_row(const KeyView& key, const Layout& layout) {
@@ -103,8 +105,8 @@ std::string key_row(const KeyView& key, const Layout& layout) {
   const HoldView& hold = key.holds.empty() ? none : key.holds.front();
   std::string holders = std::to_string(key.holders);
   if (key.kind == Kind::semaphore) holders += '/' + std::to_string(key.limit);
-  return layout.row(printable(key.key), std::to_string(key.waiters), holders,
-                    text_or_dash(printable(hold.holder)), if_known(longest_hold(key)),
+  return layout.row(printable(key.key), std::to_string(key.waiters), holders, who_text(hold),
+                    if_known(longest_hold(key)),
                     key.queue.empty() ? "-" : human(key.queue.front().waited),
                     if_known(hold.expires_in));
 }
@@ -114,13 +116,8 @@ std::string key_row(const KeyView& key, const Layout& layout) {
 void choose(std::vector<KeyView>& keys, const TopChoice& choice) {
   std::erase_if(
       keys, [&](const KeyView& key) { return key.key.find(choice.filter) == std::string::npos; });
-  if (choice.order == TopOrder::waiters) return sort_by_waiters(keys);
   std::stable_sort(keys.begin(), keys.end(), [&](const KeyView& a, const KeyView& b) {
-    const auto a_held = longest_hold(a);
-    const auto b_held = longest_hold(b);
-    // An empty optional is less than any time.
-    if (choice.order == TopOrder::held && a_held != b_held) return a_held > b_held;
-    return a.key < b.key;
+    return comes_before(a, b, choice.order);
   });
 }
 
@@ -130,15 +127,16 @@ TopControls::Answer TopControls::press(char key) {
     case 'q':
     case 'Q':
     case '\x04': return Answer::quit;
-    case 'k': return sort(TopOrder::key);
-    case 'w': return sort(TopOrder::waiters);
-    case 'h': return sort(TopOrder::held);
+    case 'k': return sort(KeyOrder::key);
+    case 'w': return sort(KeyOrder::waiters);
+    case 't': return sort(KeyOrder::wait);
+    case 'h': return sort(KeyOrder::held);
     case '/': typing_ = true; return Answer::redraw;
     default: return Answer::nothing;
   }
 }
 
-TopControls::Answer TopControls::sort(TopOrder order) {
+TopControls::Answer TopControls::sort(KeyOrder order) {
   choice_.order = order;
   return Answer::redraw;
 }
@@ -164,12 +162,13 @@ TopControls::Answer TopControls::type(char key) {
 std::string TopControls::text() const {
   if (typing_)
     return "only keys with: " + printable(choice_.filter) + "_   (Enter, or Esc for all)";
-  const auto marked = [&](TopOrder order, const char* text) {
+  const auto marked = [&](KeyOrder order, const char* text) {
     return choice_.order == order ? '[' + std::string(text) + ']' : std::string(text);
   };
-  std::string text = "q quits   sort: " + marked(TopOrder::key, "k key") + ' ' +
-                     marked(TopOrder::waiters, "w waiters") + ' ' +
-                     marked(TopOrder::held, "h held") + "   / filters";
+  std::string text = "q quits   sort: " + marked(KeyOrder::key, "k key") + ' ' +
+                     marked(KeyOrder::waiters, "w waiters") + ' ' +
+                     marked(KeyOrder::wait, "t time waited") + ' ' +
+                     marked(KeyOrder::held, "h held") + "   / filters";
   if (!choice_.filter.empty()) text += ", now " + in_quotes(choice_.filter);
   return text;
 }

@@ -15,21 +15,18 @@
 
 namespace lockd::cli {
 
-enum class TopOrder : std::uint8_t { key, waiters, held };
-
 // Which keys are shown, and in what order.
 struct TopChoice {
-  TopOrder order = TopOrder::waiters;
+  KeyOrder order = KeyOrder::waiters;
   std::string filter{};  // what the key has in it, anywhere; empty: any key
 
   // Whether the keys with the longest queues are all that is asked for.
-  bool is_hottest() const { return order == TopOrder::waiters && filter.empty(); }
+  bool is_hottest() const { return order == KeyOrder::waiters && filter.empty(); }
 
   friend bool operator==(const TopChoice&, const TopChoice&) = default;
 };
 
-// Leaves those that are chosen, in their order: by name, the longest queues first, or those that
-// are held for longest first and those of which that is not known last.
+// Leaves those that are chosen, in their order.
 void choose(std::vector<KeyView>& keys, const TopChoice& choice);
 
 // What keys do that are pressed.
@@ -46,7 +43,7 @@ class TopControls {
 
  private:
   Answer type(char key);
-  Answer sort(TopOrder order);
+  Answer sort(KeyOrder order);
 
   TopChoice choice_;
   bool typing_ = false;

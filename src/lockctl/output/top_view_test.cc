@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "lockctl/http/json.h"
+#include "lockctl/api/json.h"
 #include "lockctl/output/output.h"
 
 namespace lockd::cli {
@@ -84,7 +84,7 @@ std::vector<std::string> names_of(const std::vector<KeyView>& keys) {
 TEST(TopView, KeysAreChosenAndSorted) {
   const std::vector<KeyView> all{
       {.key = "b/1", .holders = 1, .waiters = 1, .holds = {{.held_for = 5s}}},
-      {.key = "a/2", .holders = 1, .waiters = 3},
+      {.key = "a/2", .holders = 1, .waiters = 3, .queue = {{.waited = 2s}}},
       {.key = "a/1", .holders = 2, .holds = {{.held_for = 1s}, {.held_for = 9s}}}};
   const auto chosen = [&](const TopChoice& choice) {
     auto keys = all;
@@ -93,9 +93,10 @@ TEST(TopView, KeysAreChosenAndSorted) {
   };
   using Names = std::vector<std::string>;
   EXPECT_EQ(chosen({}), (Names{"a/2", "b/1", "a/1"}));
-  EXPECT_EQ(chosen({.order = TopOrder::key}), (Names{"a/1", "a/2", "b/1"}));
-  EXPECT_EQ(chosen({.order = TopOrder::held}), (Names{"a/1", "b/1", "a/2"}));
-  EXPECT_EQ(chosen({.order = TopOrder::key, .filter = "/1"}), (Names{"a/1", "b/1"}));
+  EXPECT_EQ(chosen({.order = KeyOrder::key}), (Names{"a/1", "a/2", "b/1"}));
+  EXPECT_EQ(chosen({.order = KeyOrder::held}), (Names{"a/1", "b/1", "a/2"}));
+  EXPECT_EQ(chosen({.order = KeyOrder::wait}), (Names{"a/2", "a/1", "b/1"}));
+  EXPECT_EQ(chosen({.order = KeyOrder::key, .filter = "/1"}), (Names{"a/1", "b/1"}));
   EXPECT_EQ(chosen({.filter = "none"}), Names{});
 }
 
@@ -108,10 +109,10 @@ void press(TopControls& controls, std::string_view keys) {
 TEST(TopView, KeysThatArePressed) {
   TopControls controls;
   press(controls, "h");
-  EXPECT_EQ(controls.choice().order, TopOrder::held);
+  EXPECT_EQ(controls.choice().order, KeyOrder::held);
   EXPECT_NE(controls.text().find("[h held]"), std::string::npos) << controls.text();
   press(controls, "k?");
-  EXPECT_EQ(controls.choice().order, TopOrder::key);
+  EXPECT_EQ(controls.choice().order, KeyOrder::key);
   press(controls, "/quéé\x7f\t");  // letters are letters while a filter is typed
   EXPECT_EQ(controls.choice().filter, "qué");
   EXPECT_NE(controls.text().find("qué_"), std::string::npos) << controls.text();
@@ -133,6 +134,52 @@ TEST(TopView, ARestartedServerHasNoRate) {
   EXPECT_NE(draw(restarted, {24, 100}, Style::plain()).find("grants -"), std::string::npos);
 }
 
+TEST(ServerView, ServersThatShareTheKeysAreAddedUp) {
+  ServerView sum{.version = "2",
+                 .uptime = 9s,
+                 .ready = true,
+                 .keys = 3,
+                 .locks_held = 1,
+                 .totals = TotalsView{.grants = 5}};
+  add(sum, {.version = "2",
+            .uptime = 4s,
+            .ready = false,
+            .draining = true,
+            .keys = 4,
+            .locks_held = 2,
+            .totals = TotalsView{.grants = 7, .cancels = 1}});
+  EXPECT_EQ(sum.version, "2");
+  EXPECT_EQ(sum.uptime, 4s);
+  EXPECT_EQ(sum.ready, false);
+  EXPECT_TRUE(sum.draining);
+  EXPECT_EQ(sum.keys, 7U);
+  EXPECT_EQ(sum.locks_held, 3U);
+  EXPECT_EQ(sum.totals->grants, 12U);
+  EXPECT_EQ(sum.totals->cancels, 1U);
+  add(sum, {.version = "3"});
+  EXPECT_EQ(sum.version, "");
+  EXPECT_FALSE(sum.totals.has_value());
+}
+
+TEST(KeyView, WhoHoldsItIsToldAsFarAsItIsKnown) {
+  const auto key = key_view(parse_json(
+      R"({"kind":"lock","key":"k","limit":1,"holders":1,"waiters":1,"holds":[{"holder":"tcp:17",
+          "client":"ann@build-7:4711","peer":"10.0.0.7:51234","note":"deploy","token":7,
+          "held_ms":3000}],"queue":[{"holder":"tcp:18","peer":"10.0.0.8:1","waited_ms":5}]})",
+      "test"));
+  EXPECT_EQ(holders_text(key),
+            "held by 'tcp:17' (client 'ann@build-7:4711', peer 10.0.0.7:51234, note 'deploy') "
+            "for 3s, 1 waiting");
+  EXPECT_EQ(identity_text(key.queue[0].identity), "peer 10.0.0.8:1");
+  KeyTable table;
+  table.add(key);
+  EXPECT_EQ(table.text(Style::plain()),
+            "KEY  KIND  HOLDERS  WAITERS  HOLDER  CLIENT            PEER            NOTE    FENCE  "
+            "HELD  EXPIRES\n"
+            "k    lock        1        1  tcp:17  ann@build-7:4711  10.0.0.7:51234  deploy      7  "
+            "  3s        -\n");
+}
+
 TEST(ServerView, StatisticsOfTheLinePortAreUnderstood) {
   const auto stats = parse_json(
       R"({"connections":2,"locks":[{"key":"a","owner_conn_id":3,"lease_expires_in_s":25.4,
@@ -147,7 +194,7 @@ TEST(ServerView, StatisticsOfTheLinePortAreUnderstood) {
   EXPECT_EQ(view.keys_idle, 1U);
   EXPECT_EQ(view.listeners, 2U);
   auto keys = keys_of_stats(stats);
-  sort_by_waiters(keys);
+  choose(keys, {});
   EXPECT_EQ(keys[0].key, "s");
   EXPECT_EQ(json_of(keys[1]), R"({"kind":"lock","key":"a","limit":1,"holders":1,"waiters":1,)"
                               R"("holds":[{"holder":"tcp:3","expires_in_ms":25400}],"queue":[]})");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json_text.h"
-#include "lockctl/http/json.h"
+#include "lockctl/api/json.h"
 #include "lockctl/output/output.h"
 
 namespace lockd::cli {
@@ -78,12 +78,14 @@ KeyView key_view(const json::value& value) {
               .idle_for = ms_if(value, "idle_ms")};
   for (const json::value& hold : array_of(value, "holds")) {
     key.holds.push_back({.holder = text_of(hold, "holder"),
+                         .identity = identity_of(hold),
                          .fence = number_of(hold, "token"),
                          .held_for = ms_if(hold, "held_ms"),
                          .expires_in = ms_if(hold, "expires_in_ms")});
   }
   for (const json::value& waiter : array_of(value, "queue")) {
-    key.queue.push_back({text_of(waiter, "holder"), ms_of(waiter, "waited_ms")});
+    key.queue.push_back(
+        {text_of(waiter, "holder"), identity_of(waiter), ms_of(waiter, "waited_ms")});
   }
   return key;
 }
@@ -153,10 +155,56 @@ std::vector<KeyView> keys_of_stats(const json::value& value) {
   return keys;
 }
 
-void sort_by_waiters(std::vector<KeyView>& keys) {
-  std::stable_sort(keys.begin(), keys.end(), [](const KeyView& a, const KeyView& b) {
-    return std::tie(b.waiters, b.holders, a.key) < std::tie(a.waiters, a.holders, b.key);
-  });
+void add(ServerView& sum, const ServerView& one) {
+  if (sum.version != one.version) sum.version.clear();
+  sum.uptime = std::min(sum.uptime, one.uptime);
+  sum.ready = std::min(sum.ready, one.ready);
+  sum.draining = sum.draining || one.draining;
+  for (const auto count :
+       {&ServerView::connections, &ServerView::keys, &ServerView::keys_idle, &ServerView::keys_max,
+        &ServerView::locks_held, &ServerView::lock_waiters, &ServerView::semaphore_holders,
+        &ServerView::semaphore_waiters, &ServerView::listeners}) {
+    sum.*count += one.*count;
+  }
+  if (!sum.totals || !one.totals) return sum.totals.reset();
+  for (const auto count : {&TotalsView::grants, &TotalsView::contended, &TotalsView::renewals,
+                           &TotalsView::releases, &TotalsView::expiries, &TotalsView::disconnects,
+                           &TotalsView::timeouts, &TotalsView::cancels}) {
+    *sum.totals.*count += *one.totals.*count;
+  }
+}
+
+KeyOrder key_order_of(std::string_view word) {
+  if (word == "waiters") return KeyOrder::waiters;
+  if (word == "wait") return KeyOrder::wait;
+  return word == "held" ? KeyOrder::held : KeyOrder::key;
+}
+
+namespace {
+
+std::optional<Duration> longest_wait(const KeyView& key) {
+  return key.queue.empty() ? std::nullopt : std::optional(key.queue.front().waited);
+}
+
+}  // namespace
+
+std::optional<Duration> longest_hold(const KeyView& key) {
+  std::optional<Duration> longest;
+  for (const HoldView& hold : key.holds) longest = std::max(longest, hold.held_for);
+  return longest;
+}
+
+bool comes_before(const KeyView& a, const KeyView& b, KeyOrder order) {
+  switch (order) {
+    case KeyOrder::key: break;
+    case KeyOrder::waiters:
+      return std::tie(b.waiters, b.holders, a.key) < std::tie(a.waiters, a.holders, b.key);
+    case KeyOrder::wait:
+      return std::tuple(longest_wait(b), a.key) < std::tuple(longest_wait(a), b.key);
+    case KeyOrder::held:
+      return std::tuple(longest_hold(b), a.key) < std::tuple(longest_hold(a), b.key);
+  }
+  return a.key < b.key;
 }
 
 std::string json_of(const KeyView& key) {
@@ -172,9 +220,35 @@ std::string json_of(const KeyView& key) {
   return out.finish();
 }
 
+std::string holders_text(const KeyView& key) {
+  const HoldView none;
+  const HoldView& hold = key.holds.empty() ? none : key.holds.front();
+  std::string text = "held by " + (hold.holder.empty() ? "somebody else" : in_quotes(hold.holder));
+  if (const auto who = identity_text(hold.identity); !who.empty()) text += " (" + who + ')';
+  if (key.holders > 1) text += " and " + std::to_string(key.holders - 1) + " more";
+  if (hold.held_for) text += " for " + human(*hold.held_for);
+  if (key.waiters > 0) text += ", " + std::to_string(key.waiters) + " waiting";
+  return text;
+}
+
+IdentityView identity_of(const json::value& value) {
+  return {text_of(value, "client"), text_of(value, "peer"), text_of(value, "note")};
+}
+
+std::string identity_text(const IdentityView& identity) {
+  std::string text;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) text += (text.empty() ? "" : ", ") + std::string(name) + value;
+  };
+  if (!identity.client.empty()) add("client ", in_quotes(identity.client));
+  add("peer ", printable(identity.peer));
+  if (!identity.note.empty()) add("note ", in_quotes(identity.note));
+  return text;
+}
+
 namespace {
 
-std::string holders_text(const KeyView& key) {
+std::string count_text(const KeyView& key) {
   if (key.kind == Kind::lock) return std::to_string(key.holders);
   return std::to_string(key.holders) + '/' + (key.limit == 0 ? "-" : std::to_string(key.limit));
 }
@@ -185,14 +259,24 @@ std::vector<std::string> row_of(const KeyView& key) {
   std::string holder = text_or_dash(hold.holder);
   if (key.holders > 1 && !key.holds.empty()) holder += " +" + std::to_string(key.holders - 1);
   if (key.idle_for) holder = "idle for " + human(*key.idle_for);
-  return {key.key, kind_text(key.kind),    holders_text(key),       std::to_string(key.waiters),
-          holder,  fence_text(hold.fence), if_known(hold.held_for), if_known(hold.expires_in)};
+  return {key.key,
+          kind_text(key.kind),
+          count_text(key),
+          std::to_string(key.waiters),
+          holder,
+          hold.identity.client,
+          hold.identity.peer,
+          hold.identity.note,
+          fence_text(hold.fence),
+          if_known(hold.held_for),
+          if_known(hold.expires_in)};
 }
 
 }  // namespace
 
 KeyTable::KeyTable()
-    : table_({"KEY", "KIND", "HOLDERS>", "WAITERS>", "HOLDER", "FENCE>", "HELD>", "EXPIRES>"}) {}
+    : table_({"KEY", "KIND", "HOLDERS>", "WAITERS>", "HOLDER", "CLIENT?", "PEER?", "NOTE?",
+              "FENCE>", "HELD>", "EXPIRES>"}) {}
 
 void KeyTable::add(const KeyView& key) { table_.add(row_of(key)); }
 

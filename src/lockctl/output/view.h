@@ -14,15 +14,28 @@
 
 namespace lockd::cli {
 
+// Who a client says it is, and where it came from; what is not known is empty.
+struct IdentityView {
+  std::string client{};
+  std::string peer{};
+  std::string note{};
+};
+
+IdentityView identity_of(const boost::json::value& json);
+// "client 'ann@build-7:4711', peer 10.0.0.7:51234, note 'deploy'"
+std::string identity_text(const IdentityView& identity);
+
 struct HoldView {
   std::string holder{};  // empty: not known
-  Fence fence = 0;       // 0: not known
+  IdentityView identity{};
+  Fence fence = 0;  // 0: not known
   std::optional<Duration> held_for{};
   std::optional<Duration> expires_in{};
 };
 
 struct WaiterView {
   std::string holder{};
+  IdentityView identity{};
   Duration waited{};
 };
 
@@ -76,8 +89,21 @@ ServerView overview_view(const boost::json::value& json);
 ServerView stats_view(const boost::json::value& json);
 std::vector<KeyView> keys_of_stats(const boost::json::value& json);
 
-// Those with the longest queues first, then those with most holders, then by name.
-void sort_by_waiters(std::vector<KeyView>& keys);
+// Of servers that share the keys. Of what cannot be added, the more worrying is kept.
+void add(ServerView& sum, const ServerView& one);
+
+// What comes first: the names, the longest queues, the longest wait, the longest hold.
+enum class KeyOrder : std::uint8_t { key, waiters, wait, held };
+
+// "key", "waiters", "wait" or "held", as the table of commands has them.
+KeyOrder key_order_of(std::string_view word);
+// Whether `a` comes before `b`. What is not known comes last; by name where all else is equal.
+bool comes_before(const KeyView& a, const KeyView& b, KeyOrder order);
+
+std::optional<Duration> longest_hold(const KeyView& key);
+
+// "held by 'ana' for 3s, 1 waiting"
+std::string holders_text(const KeyView& key);
 
 // A key as a JSON object, as /v1/locks would have it, as far as it is known.
 std::string json_of(const KeyView& key);

@@ -198,11 +198,13 @@ void RequestParser::on_field_impl(Field field, View name, View value, Code& code
       return take_once(has_authorization_, request_.authorization, "Authorization", value, code);
     case Field::origin:
       return take_once(request_.has_origin, request_.origin, "Origin", value, code);
+    case Field::forwarded: request_.is_forwarded = true; return;
     case Field::expect:
       expects_continue_ = boost::beast::iequals(value, "100-continue");
       if (!expects_continue_) refuse(code, 417, "Expect may only be 100-continue");
       return;
     default:
+      request_.is_forwarded |= boost::beast::iequals(name, "X-Forwarded-For");
       if (!boost::beast::iequals(name, "Sec-Fetch-Site")) return;
       request_.is_cross_site |= boost::beast::iequals(value, "cross-site");
       return;

@@ -93,12 +93,18 @@ std::string_view call_name(HttpCall call) {
     case HttpCall::listen: return "listen";
     case HttpCall::stats: return "stats";
     case HttpCall::locks: return "locks";
+    case HttpCall::clients: return "clients";
     case HttpCall::overview: return "overview";
+    case HttpCall::history: return "history";
     case HttpCall::events: return "events";
+    case HttpCall::admin_release: return "admin_release";
+    case HttpCall::admin_disconnect: return "admin_disconnect";
+    case HttpCall::admin_resize: return "admin_resize";
     case HttpCall::live: return "live";
     case HttpCall::ready: return "ready";
     case HttpCall::leader: return "leader";
     case HttpCall::metrics: return "metrics";
+    case HttpCall::whoami: return "whoami";
     case HttpCall::openapi: return "openapi";
     case HttpCall::page: return "page";
     case HttpCall::none: return "none";

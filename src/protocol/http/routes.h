@@ -36,12 +36,18 @@ enum class HttpCall : std::uint8_t {
   listen,
   stats,
   locks,
+  clients,
   overview,
   events,
+  admin_release,
+  admin_disconnect,
+  admin_resize,
+  history,
   live,
   ready,
   leader,
   metrics,
+  whoami,
   openapi,
   page,  // the dashboard's files
   none,
@@ -57,11 +63,18 @@ enum class Right : std::uint8_t {
   admin,         // end what others hold; and all of the above
 };
 
+// What a call tells of.
+enum class Scope : std::uint8_t {
+  keys,    // the keys and channels that the caller may see; or nothing of them
+  server,  // all of them, and all clients: for those who may see everything
+};
+
 struct Route {
   HttpCall call;
   HttpMethod method;      // HEAD is answered where GET is
   std::string_view path;  // "{channel}" stands for the rest of the path
   Right right;
+  Scope scope = Scope::keys;
 };
 
 // The one table: docs/openapi.json is held equal to it by a test, and the metrics are labelled by
@@ -78,8 +91,15 @@ inline constexpr auto kRoutes = std::to_array<Route>({
     {HttpCall::listen, HttpMethod::get, "/v1/signals", Right::signal},
     {HttpCall::stats, HttpMethod::get, "/v1/stats", Right::read},
     {HttpCall::locks, HttpMethod::get, "/v1/locks", Right::read},
+    {HttpCall::clients, HttpMethod::get, "/v1/clients", Right::read, Scope::server},
     {HttpCall::overview, HttpMethod::get, "/v1/overview", Right::read},
     {HttpCall::events, HttpMethod::get, "/v1/events", Right::read},
+    {HttpCall::whoami, HttpMethod::get, "/v1/whoami", Right::none},
+    {HttpCall::admin_release, HttpMethod::post, "/v1/admin/release", Right::admin},
+    {HttpCall::admin_disconnect, HttpMethod::post, "/v1/admin/disconnect", Right::admin,
+     Scope::server},
+    {HttpCall::admin_resize, HttpMethod::post, "/v1/admin/resize", Right::admin},
+    {HttpCall::history, HttpMethod::get, "/v1/history", Right::read},
     {HttpCall::openapi, HttpMethod::get, "/v1/openapi.json", Right::none},
     {HttpCall::live, HttpMethod::get, "/healthz", Right::none},
     {HttpCall::live, HttpMethod::get, "/livez", Right::none},
@@ -87,7 +107,7 @@ inline constexpr auto kRoutes = std::to_array<Route>({
     {HttpCall::ready, HttpMethod::get, "/readyz", Right::none},
     {HttpCall::ready, HttpMethod::get, "/ready", Right::none},
     {HttpCall::leader, HttpMethod::get, "/leader", Right::none},
-    {HttpCall::metrics, HttpMethod::get, "/metrics", Right::read},
+    {HttpCall::metrics, HttpMethod::get, "/metrics", Right::read, Scope::server},
 });
 
 struct RouteMatch {

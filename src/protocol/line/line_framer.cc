@@ -13,7 +13,7 @@ std::string_view strip_carriage_returns(std::string_view line) {
 }
 
 bool takes_long_argument(std::string_view command) {
-  return command == "signal" || command == "api" || command == "auth";
+  return command == "signal" || command == "api" || command == "auth" || command == "client";
 }
 
 }  // namespace

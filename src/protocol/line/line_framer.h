@@ -20,8 +20,8 @@
 
 namespace lockd {
 
-// The most bytes before the LF, trailing CRs included. The argument lines of `auth`, `signal`
-// and `api` may be long ones.
+// The most bytes before the LF, trailing CRs included. The argument lines of `auth`, `signal`,
+// `api` and `client` may be long ones: of the last, the parser says what is too long.
 inline constexpr std::size_t kLineSizeMax = 256;
 inline constexpr std::size_t kLongLineSizeMax = 65'536;
 

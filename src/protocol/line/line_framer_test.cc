@@ -167,6 +167,8 @@ const LimitCase kLimits[] = {
     {"argument of signal with CRs", "signal\r\r\na.b\r\n", "", 65'536},
     {"argument of listen", "listen\na.b\n", "", 256},
     {"argument of no command", "Signal\na.b\n", "", 256},
+    {"key of client", "client\n", "n\n", 256},
+    {"argument of client", "client\na@b:1\n", "", 65'536},
     {"argument of api", "api\nGET /v1/locks\n", "", 65'536},
     {"argument of signal and a space", "signal \na.b\n", "", 256},
     {"argument of the beginning of a command", "signa\na.b\n", "", 256},

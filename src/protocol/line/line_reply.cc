@@ -62,7 +62,8 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
     case Outcome::invalid_holder:
     case Outcome::invalid_ttl:
     case Outcome::invalid_wait:
-    case Outcome::invalid_limit: break;
+    case Outcome::invalid_limit:
+    case Outcome::invalid_note: break;
   }
   return kStatusError;
 }
@@ -85,6 +86,18 @@ void write_grant(std::string& out, Command command, const LineToken& token, Dura
 void write_remaining(std::string& out, Duration remaining) { write_ok(out, seconds_up(remaining)); }
 
 void write_count(std::string& out, std::uint64_t count) { write_ok(out, count); }
+
+void write_lost(std::string& out, const LineToken& token, std::string_view cause,
+                std::string_view key) {
+  const auto digits = token.format();
+  out += "lost ";
+  out.append(digits.data(), digits.size());
+  out += ' ';
+  out += cause;
+  out += ' ';
+  out += key;
+  out += '\n';
+}
 
 void write_call_answer(std::string& out, int status, std::string_view json) {
   while (json.ends_with('\n')) json.remove_suffix(1);

@@ -21,10 +21,12 @@
 namespace lockd {
 
 // The words that come from no outcome: done; a violation, or a token that names no grant; a wrong
-// auth token, or anything but `auth` first; and a request that came after the server began to stop.
+// auth token, or anything but `auth` first; what the client may not do; and a request that came
+// after the server began to stop.
 inline constexpr std::string_view kStatusOk = "ok";
 inline constexpr std::string_view kStatusError = "error";
 inline constexpr std::string_view kStatusErrorAuth = "error_auth";
+inline constexpr std::string_view kStatusErrorDenied = "error_denied";
 inline constexpr std::string_view kStatusErrorDraining = "error_draining";
 
 // The word that tells a client of `command` how it ended: the whole reply, or the first field of
@@ -45,6 +47,11 @@ void write_remaining(std::string& out, Duration remaining);
 
 // `ok <count>`
 void write_count(std::string& out, std::uint64_t count);
+
+// `lost <token> <cause> <key>`: no reply, but a line that comes by itself. The key is last, for it
+// may have spaces.
+void write_lost(std::string& out, const LineToken& token, std::string_view cause,
+                std::string_view key);
 
 // `ok <status> <json>`, the answer to a call of the API. Line ends in `json`, which are none of its
 // texts, become spaces.

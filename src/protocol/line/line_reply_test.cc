@@ -134,6 +134,7 @@ constexpr StatusCase kPlain[] = {
     {Outcome::invalid_ttl, "error"},
     {Outcome::invalid_wait, "error"},
     {Outcome::invalid_limit, "error"},
+    {Outcome::invalid_note, "error"},
 };
 
 constexpr StatusCase kDetailed[] = {
@@ -147,6 +148,12 @@ const StatusCase& detailed_case(const StatusCase& plain) {
     if (c.outcome == plain.outcome) return c;
   }
   return plain;
+}
+
+TEST(LineReply, ALossNamesItsKeyLast) {
+  std::string out = "ok\n";
+  write_lost(out, {.fence = 7, .secret = 0xab}, "revoked", "my job  of today");
+  EXPECT_EQ(out, "ok\nlost 000000000000000700000000000000ab revoked my job  of today\n");
 }
 
 TEST(LineReply, EveryOutcomeHasItsStatus) {

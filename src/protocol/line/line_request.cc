@@ -50,6 +50,7 @@ constexpr Rule kRules[] = {
     {"unlisten", Command::unlisten},
     {"stats", Command::stats},
     {"barrier", Command::barrier},
+    {"client", Command::client},
     {"api", Command::api},
     {"auth", Command::auth},
 };
@@ -155,6 +156,14 @@ Violation parse_signal(const RequestLines& lines, LineRequest& request) {
   return Violation::none;
 }
 
+Violation parse_client(const RequestLines& lines, LineRequest& request) {
+  if (!is_name(lines.key)) return Violation::bad_key;
+  request.key = lines.key;
+  request.text = trim(lines.argument);
+  const bool is_note = request.text.size() <= kNoteSizeMax && is_plain_text(request.text);
+  return is_note ? Violation::none : Violation::bad_arguments;
+}
+
 // Whether there is such a call is no matter of the protocol.
 Violation parse_call(const RequestLines& lines, LineRequest& request) {
   if (!is_name(lines.key)) return Violation::bad_key;
@@ -172,6 +181,7 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
     case Command::listen:
     case Command::unlisten: return parse_subscription(lines, request);
     case Command::signal: return parse_signal(lines, request);
+    case Command::client: return parse_client(lines, request);
     case Command::api: return parse_call(lines, request);
     case Command::acquire:
     case Command::release:
@@ -184,13 +194,31 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
 
 }  // namespace
 
+std::string_view describe(Violation violation) noexcept {
+  switch (violation) {
+    case Violation::none: return "none";
+    case Violation::unknown_command: return "unknown command";
+    case Violation::not_an_integer: return "not an integer";
+    case Violation::bad_key: return "bad key, channel, pattern or group";
+    case Violation::negative_timeout: return "negative timeout";
+    case Violation::empty_token: return "no token";
+    case Violation::bad_arguments: return "wrong arguments";
+    case Violation::bad_lease: return "lease of zero or less";
+    case Violation::read_timeout: return "silent for too long";
+    case Violation::disconnected: return "disconnected in the middle of a request";
+    case Violation::line_too_long: return "line too long";
+    case Violation::bad_limit: return "bad limit";
+  }
+  return "";
+}
+
 // One object from here to the caller: to copy what was just written, field by field, would stall.
 ParsedRequest parse_request(const RequestLines& lines, Phase phase) noexcept {
   ParsedRequest parsed{.violation = Violation::unknown_command};
   const Rule* rule = find_rule(lines.command);
-  if (rule == nullptr || (rule->command == Command::auth) != (phase == Phase::before_auth)) {
-    return parsed;
-  }
+  if (rule == nullptr) return parsed;
+  const Phase wrong = rule->command == Command::auth ? Phase::open : Phase::before_auth;
+  if (phase == wrong) return parsed;
   parsed.request.command = rule->command;
   parsed.request.kind = rule->kind;
   parsed.violation = parse_lines(lines, *rule, parsed.request);

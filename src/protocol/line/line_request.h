@@ -30,7 +30,7 @@ enum class Violation : std::uint8_t {
   bad_key = 5,         // or channel, pattern or group
   negative_timeout = 6,
   empty_token = 7,
-  bad_arguments = 8,  // too few, too many; a signal's payload blank or too long
+  bad_arguments = 8,  // too few, too many; a signal's payload blank or too long; a client's note
   bad_lease = 9,
   read_timeout = 10,   // 10 to 12 are found by the session and the framer
   disconnected = 11,   // nobody is left to reply to
@@ -38,6 +38,9 @@ enum class Violation : std::uint8_t {
   bad_limit = 13,
 };
 inline constexpr std::size_t kViolationCodes = 14;
+
+// A short phrase for people: "unknown command".
+std::string_view describe(Violation violation) noexcept;
 
 // Whether it is known where the next request begins.
 constexpr bool leaves_framing_intact(Violation violation) {
@@ -51,6 +54,7 @@ enum class Command : std::uint8_t {
   renew,       // n, sn
   enqueue,     // e, se
   await_turn,  // w, sw
+  client,
   auth,
   stats,
   ping,
@@ -63,8 +67,9 @@ enum class Command : std::uint8_t {
 
 // Whether the client has yet to send the auth token.
 enum class Phase : std::uint8_t {
-  before_auth,  // `auth` is the only command there is
-  open,         // and here it is none: sent already, or not asked for
+  before_auth,    // `auth` is the only command there is
+  auth_optional,  // it is one among others
+  open,           // and here it is none: sent already, or not asked for
 };
 
 struct LineRequest {
@@ -72,12 +77,13 @@ struct LineRequest {
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;
   std::string_view key{};            // the channel of signal, the pattern of listen and unlisten,
-                                     // the method and path of api
+                                     // the name of client, the method and path of api
   Duration wait{};                   // acquire, await_turn
   std::optional<Duration> ttl{};     // acquire, enqueue, renew; none named: the default's to choose
   std::optional<LineToken> token{};  // release, renew; none: it names no grant, answer `error`
   std::string_view text{};           // auth: the auth token; listen, unlisten: the group, or empty;
-                                     // signal: the payload; api: a JSON object, or blank
+                                     // signal: the payload; client: the note, or empty; api: a
+                                     // JSON object, or blank
 };
 
 struct ParsedRequest {

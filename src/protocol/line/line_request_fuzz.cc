@@ -50,7 +50,8 @@ void check_lines(std::string_view unread, const LineFramer::Framed& framed) {
   require(framed.size >= 3 && framed.size <= unread.size(),
           "a request is three lines of the bytes");
   require(request.ends_with('\n'), "a request ends with a line feed");
-  const bool is_long = framed.lines.command == "auth" || framed.lines.command == "signal";
+  const bool is_long = framed.lines.command == "auth" || framed.lines.command == "signal" ||
+                       framed.lines.command == "api" || framed.lines.command == "client";
   const std::pair<std::string_view, std::size_t> lines[] = {
       {framed.lines.command, kLineSizeMax},
       {framed.lines.key, kLineSizeMax},
@@ -71,6 +72,10 @@ void check_request(const RequestLines& lines, const LineRequest& request) {
   require(request.wait >= Duration::zero(), "no negative wait");
   require(!request.ttl || *request.ttl > Duration::zero(), "a lease is positive");
   require(request.limit >= 1 && request.limit <= kLimitMax, "a limit is in range");
+  if (request.command == Command::client) {
+    require(is_name(request.key), "a client's name is a name");
+    require(request.text.size() <= kNoteSizeMax && is_plain_text(request.text), "a note is plain");
+  }
   if (request.token) {
     check_token(*request.token);
     require(lines.argument.find(view_of(request.token->format())) != std::string_view::npos,

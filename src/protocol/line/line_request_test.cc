@@ -107,7 +107,7 @@ TEST(LineRequest, StatsPingAndBarrierIgnoreTheirOtherLines) {
 TEST(LineRequest, BeforeAuthThereIsNoOtherCommandAndAfterItNoAuth) {
   for (const std::string_view command :
        {"l"sv, "r"sv, "n"sv, "e"sv, "w"sv, "sl"sv, "sr"sv, "sn"sv, "se"sv, "sw"sv, "stats"sv,
-        "ping"sv, "barrier"sv, "listen"sv, "unlisten"sv, "signal"sv, "junk"sv, ""sv}) {
+        "ping"sv, "barrier"sv, "listen"sv, "unlisten"sv, "signal"sv, "client"sv, "junk"sv, ""sv}) {
     EXPECT_EQ(parse(command, "k", "1", Phase::before_auth).violation, Violation::unknown_command)
         << command;
   }
@@ -299,9 +299,9 @@ TEST(LineRequest, TheViolationsHaveTheNumbersOfTheTable) {
 
 // A valid argument for every command whose key counts.
 constexpr std::string_view kKeyed[][2] = {
-    {"l", "1"},     {"r", kToken},    {"n", kToken},   {"e", ""},   {"w", "1"},
-    {"sl", "1 1"},  {"sr", kToken},   {"sn", kToken},  {"se", "1"}, {"sw", "1"},
-    {"listen", ""}, {"unlisten", ""}, {"signal", "p"},
+    {"l", "1"},     {"r", kToken},    {"n", kToken},   {"e", ""},      {"w", "1"},
+    {"sl", "1 1"},  {"sr", kToken},   {"sn", kToken},  {"se", "1"},    {"sw", "1"},
+    {"listen", ""}, {"unlisten", ""}, {"signal", "p"}, {"client", ""},
 };
 
 TEST(LineRequestNames, KeysAreUtf8WithoutControls) {
@@ -432,6 +432,38 @@ TEST(LineRequestNames, AGroupIsTrimmedAndMayContainSpaces) {
       EXPECT_EQ(parsed.request.text, c.group);
     }
   }
+}
+
+TEST(LineRequestNames, AClientsNoteIsTrimmedPlainTextAndMayBeBlank) {
+  const std::string longest(kNoteSizeMax, 'n');
+  const struct {
+    std::string_view argument;
+    std::string_view note;
+    bool good = true;
+  } cases[] = {
+      {"", ""},
+      {" \t ", ""},
+      {"deploy", "deploy"},
+      {" \tnightly  backup \t", "nightly  backup"},
+      {"日本", "日本"},
+      {longest, longest},
+      {"a\tb", "", false},
+      {"a\rb", "", false},
+      {"\x1b[31m", "", false},
+      {"\x7f", "", false},
+      {"\xff", "", false},
+      {"\0"sv, "", false},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = parse("client", "ann@build-7:4711", c.argument);
+    EXPECT_EQ(parsed.violation, c.good ? Violation::none : Violation::bad_arguments) << c.argument;
+    if (!parsed) continue;
+    EXPECT_EQ(parsed.request.command, Command::client);
+    EXPECT_EQ(parsed.request.key, "ann@build-7:4711");
+    EXPECT_EQ(parsed.request.text, c.note);
+  }
+  EXPECT_EQ(violation("client", "a", longest + "n"), Violation::bad_arguments);
+  EXPECT_EQ(violation("client", "", "\xff"), Violation::bad_key) << "the key comes first";
 }
 
 TEST(LineRequestNames, APayloadIsUntouchedAndNotBlank) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "server/log.h"
+#include "server/reports/process_figures.h"
 #include "server/server_context.h"
 #include "server/settings/option_table.h"
 
@@ -96,6 +98,22 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
                  stats.semaphore_waiters);
 }
 
+void add_ages(Families& families, ServerContext& shared) {
+  const Ages ages = shared.engine.ages();
+  const auto seconds_of = [](Duration age) { return std::chrono::duration<double>(age).count(); };
+  families.gauge("dflockd_oldest_wait_seconds",
+                 "How long the first in any queue has waited by now; 0 when nobody waits.",
+                 seconds_of(ages.oldest_wait.age));
+  families.gauge("dflockd_oldest_hold_seconds",
+                 "How long ago the oldest hold was granted; 0 when nobody holds anything.",
+                 seconds_of(ages.oldest_hold.age));
+  families.gauge("dflockd_longest_queue", "How many wait in the longest queue of one key.",
+                 std::uint64_t{ages.longest_queue.waiters});
+  families.counter("dflockd_history_dropped_total",
+                   "Refusals and failed authentication that the history lacks: too many at once.",
+                   shared.history_dropped());
+}
+
 void add_engine(Families& families, const Stats& stats) {
   families.counter("dflockd_grants_total", "Grants of locks and permits.", stats.grants);
   families.counter("dflockd_contended_total", "Grants that had waited in a queue.",
@@ -105,6 +123,8 @@ void add_engine(Families& families, const Stats& stats) {
   families.add(static_cast<double>(stats.releases), {{"cause", "released"}});
   families.add(static_cast<double>(stats.expiries), {{"cause", "expired"}});
   families.add(static_cast<double>(stats.disconnects), {{"cause", "disconnected"}});
+  families.add(static_cast<double>(stats.revocations), {{"cause", "revoked"}});
+  families.counter("dflockd_forced_ends_total", "Holds that an admin ended.", stats.revocations);
   families.counter("dflockd_expiries_total", "Leases that ran out.", stats.expiries);
   families.counter("dflockd_queued_total", "Requests that joined a queue.", stats.queued);
   families.counter("dflockd_timeouts_total", "Waits that ran out.", stats.timeouts);
@@ -201,8 +221,28 @@ void add_signals(Families& families, const SignalHub& hub) {
                  std::uint64_t{hub.listeners()});
 }
 
-void add_journal(Families& families, const FileJournal* journal) {
+// Of the files in a directory, as far as they can be read.
+std::uint64_t bytes_in(const std::string& directory) {
+  std::error_code error;
+  std::uint64_t bytes = 0;
+  for (std::filesystem::directory_iterator it(directory, error), end; it != end && !error;
+       it.increment(error)) {
+    std::error_code gone;
+    const std::uint64_t size = it->file_size(gone);
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
+
+void add_journal(Families& families, const ServerContext& shared) {
+  const FileJournal* const journal = shared.file_journal.get();
   if (journal == nullptr) return;
+  // A disk that does not answer is asked nothing.
+  if (journal->storage_wait() < kStorageWaitMax) {
+    families.gauge("dflockd_journal_bytes",
+                   "The size of the journal's files, with the space that they have taken ahead.",
+                   bytes_in(shared.options.wal));
+  }
   const Histogram sync_time = journal->sync_time();
   families.counter("dflockd_journal_syncs_total", "Syncs of the journal.", sync_time.count());
   families.histogram("dflockd_journal_sync_seconds", "Time that a sync took.", sync_time);
@@ -257,18 +297,34 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
                    "Snapshots of the whole state that this server wrote.", stats.snapshots.value());
 }
 
+void add_process(Families& families) {
+  const ProcessFigures process = read_process_figures();
+  families.begin("process_cpu_seconds_total", "Processor time that the server has taken.",
+                 MetricType::Counter);
+  families.add(process.cpu_seconds);
+  families.gauge("process_resident_memory_bytes", "Memory that the server has.",
+                 process.resident_bytes);
+  families.gauge("process_virtual_memory_bytes", "Addresses that it has.", process.virtual_bytes);
+  families.gauge("process_open_fds", "Open descriptors.", process.open_files);
+  families.gauge("process_max_fds", "How many there may be.", process.open_files_max);
+  families.gauge("process_start_time_seconds", "When it started, since 1970.",
+                 process.started_unix_seconds);
+}
+
 }  // namespace
 
 std::string metrics_text(ServerContext& shared) {
   const Stats stats = shared.engine.stats();
   Families families;
   add_state(families, shared, stats);
+  add_ages(families, shared);
   add_engine(families, stats);
   add_workers(families, shared);
   add_http(families, shared);
   add_signals(families, shared.hub);
-  add_journal(families, shared.file_journal.get());
+  add_journal(families, shared);
   add_cluster(families, shared.cluster.get());
+  add_process(families);
   return families.text();
 }
 

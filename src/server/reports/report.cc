@@ -62,9 +62,12 @@ std::string keys_json(const Stats& stats, std::uint64_t keys_max) {
   return json.finish();
 }
 
-std::string signals_json(const SignalHub& hub) {
+std::string signals_json(const SignalHub& hub, const PermitPtr& confined_to) {
   JsonArray channels;
   std::vector<AudienceStatus> first = hub.list_some({});
+  std::erase_if(first, [&](const AudienceStatus& audience) {
+    return confined_to != nullptr && !confined_to->may_listen(audience.pattern);
+  });
   first.resize(std::min(first.size(), kChannelsMax));
   for (const AudienceStatus& audience : first) channels.add_json(audience_json(audience));
   JsonObject json;
@@ -73,19 +76,23 @@ std::string signals_json(const SignalHub& hub) {
   return json.finish();
 }
 
-// The state of the whole server in a few numbers: GET /v1/overview.
-std::string overview_json(ServerContext& shared) {
+// The state of the whole server in a few numbers, also for who may see some of its keys only: GET
+// /v1/overview.
+std::string overview_json(ServerContext& shared, const PermitPtr& confined_to) {
   const Stats stats = shared.engine.stats();
   JsonObject json;
   json.add("version", kVersion);
   json.add("now_unix_ms", unix_ms_now());
   json.add("uptime_ms", whole_ms(std::chrono::steady_clock::now() - shared.started));
+  json.add("started_unix_ms", whole_ms(shared.started_at.time_since_epoch()));
   json.add("ready", shared.why_not_ready().empty());
   json.add("draining", shared.draining.load());
   json.add("journal", shared.journal_state());
   if (shared.cluster != nullptr) {
     json.add_json("cluster", cluster_json(shared));
   }
+  if (shared.line_port != 0) json.add("line_port", shared.line_port);
+  if (shared.http_port != 0) json.add("http_port", shared.http_port);
   json.add("connections", shared.admission.connections());
   json.add_json("keys", keys_json(stats, shared.options.max_locks));
   json.add("locks_held", stats.locks_held);
@@ -95,7 +102,7 @@ std::string overview_json(ServerContext& shared) {
   json.add_json("totals", totals_json(stats));
   json.add_json("wait", histogram_json(stats.wait_time));
   json.add_json("hold", histogram_json(stats.hold_time));
-  json.add_json("signals", signals_json(shared.hub));
+  json.add_json("signals", signals_json(shared.hub, confined_to));
   return json.finish();
 }
 
@@ -129,9 +136,14 @@ std::string cluster_json(const ServerContext& shared) {
 ReportPiece make_report(ServerContext& shared, const ReportRequest& report) {
   if (report.rest != nullptr) return report.rest->next();
   switch (report.what) {
-    case ReportRequest::What::stats: return stats_report(shared)->next();
-    case ReportRequest::What::keys: return key_listing(shared.engine, report.keys)->next();
-    case ReportRequest::What::overview: return {overview_json(shared)};
+    case ReportRequest::What::stats:
+      return stats_report(shared, report.shows_clients, report.confined_to)->next();
+    case ReportRequest::What::keys:
+      return key_listing(shared.engine, shared.clients, report.keys, report.confined_to)->next();
+    case ReportRequest::What::clients: return client_listing(shared, report.clients)->next();
+    case ReportRequest::What::history:
+      return history_report(shared, report.history, report.confined_to);
+    case ReportRequest::What::overview: return {overview_json(shared, report.confined_to)};
     case ReportRequest::What::metrics: return {metrics_text(shared)};
   }
   return {};

@@ -110,7 +110,10 @@ ReportQueue::ReportPtr ReportQueue::find_equal(Lane lane, const ReportRequest& r
   if (!may_be_shared(request)) return nullptr;
   const auto& unbegun = lanes_[static_cast<std::size_t>(lane)].unbegun;
   const auto found = std::find_if(unbegun.rbegin(), unbegun.rend(), [&](const Report* report) {
-    return report->request.what == request.what && report->request.keys == request.keys;
+    return report->request.what == request.what && report->request.keys == request.keys &&
+           report->request.clients == request.clients &&
+           report->request.history == request.history &&
+           report->request.confined_to == request.confined_to;
   });
   if (found == unbegun.rend() || (*found)->askers.size() >= kAskersMax) return nullptr;
   return by_asker_.at((*found)->askers.front().id);

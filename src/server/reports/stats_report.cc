@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "server/reports/client_json.h"
 #include "server/reports/report.h"
 #include "server/server_context.h"
 
@@ -15,13 +16,17 @@ namespace {
 constexpr std::size_t kKeysPerStep = 256;
 constexpr std::size_t kStepsPerPiece = kKeysPerSlice / kKeysPerStep;
 
-std::string lock_json(const KeyStatus& key) {
+// `clients` is null where nobody is shown whose it is.
+std::string lock_json(const KeyStatus& key, const ClientRegistry* clients) {
   const HoldStatus hold = key.holds.empty() ? HoldStatus{} : key.holds[0];
   JsonObject json;
   json.add("key", key.key);
   json.add("owner_conn_id", hold.session);
   json.add("lease_expires_in_s", seconds(hold.remaining));
   json.add("waiters", key.waiters);
+  if (clients == nullptr || key.holds.empty()) return json.finish();
+  json.add("holder", hold.holder);
+  add_client(json, hold, clients);
   return json.finish();
 }
 
@@ -41,14 +46,18 @@ std::string idle_json(const KeyStatus& key) {
   return json.finish();
 }
 
-// The stats document of the line protocol: one line of compact JSON, valid for any key.
+// The stats document of the line protocol: one line of compact JSON, valid for any key. Over HTTP a
+// lock has its holder besides.
 //
 // It has an array for each sort of key, and the keys come in no order. One walk serves all arrays
 // as long as little has been gathered for those whose time is yet to come; for an array with much
 // the walk is taken up again from where its gathering stopped.
 class StatsReport final : public ReportRest, public std::enable_shared_from_this<StatsReport> {
  public:
-  explicit StatsReport(ServerContext& shared) : shared_(shared) {}
+  StatsReport(ServerContext& shared, bool shows_clients, PermitPtr confined_to)
+      : shared_(shared),
+        clients_(shows_clients ? &shared.clients : nullptr),
+        confined_to_(std::move(confined_to)) {}
 
   ReportPiece next() override {
     std::string text;
@@ -95,8 +104,8 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
     if (key.holders == 0 && key.waiters == 0) return is_lock ? idle_lock : idle_semaphore;
     return is_lock ? lock : semaphore;
   }
-  static std::string entry(Sort sort, const KeyStatus& key) {
-    if (sort == lock) return lock_json(key);
+  std::string entry(Sort sort, const KeyStatus& key) const {
+    if (sort == lock) return lock_json(key, clients_);
     return sort == semaphore ? semaphore_json(key) : idle_json(key);
   }
 
@@ -115,6 +124,7 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
     }
     ListPlace place = from;
     const auto visit = [&](const KeyStatus& key) {
+      if (confined_to_ != nullptr && !confined_to_->may_touch(key.key)) return;
       const Sort sort = sort_of(key);
       if (gathers[sort]) arrays_[sort].add(entry(sort, key));
     };
@@ -126,7 +136,10 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
 
   void add_channels(std::string& text) {
     const auto some = shared_.hub.list_some(last_channel_);
-    for (const AudienceStatus& audience : some) channels_.add(audience_json(audience));
+    for (const AudienceStatus& audience : some) {
+      if (confined_to_ != nullptr && !confined_to_->may_listen(audience.pattern)) continue;
+      channels_.add(audience_json(audience));
+    }
     channels_.hand_over(text);
     channels_.place.done = some.empty();
     if (some.empty()) {
@@ -142,6 +155,8 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
   }
 
   ServerContext& shared_;
+  const ClientRegistry* const clients_;
+  const PermitPtr confined_to_;
   bool has_begun_ = false;
   std::size_t sort_ = 0;  // whose array is being written
   std::array<Array, 4> arrays_{{{"locks"}, {"semaphores"}, {"idle_locks"}, {"idle_semaphores"}}};
@@ -152,8 +167,9 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
 
 }  // namespace
 
-std::shared_ptr<ReportRest> stats_report(ServerContext& shared) {
-  return std::make_shared<StatsReport>(shared);
+std::shared_ptr<ReportRest> stats_report(ServerContext& shared, bool shows_clients,
+                                         PermitPtr confined_to) {
+  return std::make_shared<StatsReport>(shared, shows_clients, std::move(confined_to));
 }
 
 }  // namespace lockd

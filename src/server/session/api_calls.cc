@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/pattern.h"
 #include "base/text.h"
+#include "server/reports/client_json.h"
 #include "server/reports/report.h"
 #include "server/session/session_host.h"
 
@@ -33,8 +34,8 @@ HttpError error_of(Outcome outcome) {
     case Outcome::stale: return {409, "stale_token", detail};
     case Outcome::not_holder: return {409, "not_holder", detail};
     case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
-    case Outcome::max_keys: return {429, "max_locks", detail};
-    case Outcome::max_waiters: return {429, "max_waiters", detail};
+    case Outcome::max_keys: return {429, "max_locks", detail + ": see --max-locks"};
+    case Outcome::max_waiters: return {429, "max_waiters", detail + ": see --max-waiters"};
     case Outcome::max_holds: return {429, "max_holds", detail + ": see --max-holds"};
     case Outcome::max_client_holds:
       return {429, "max_holds", detail + ": see --max-holds-per-client"};
@@ -57,6 +58,8 @@ HoldId hold_in(RequestParams& params, Kind kind) {
 
 constexpr std::int64_t kKeysPerPageMax = 1000;
 constexpr std::int64_t kKeysPerPage = 100;
+constexpr std::int64_t kEventsMax = 1000;
+constexpr std::int64_t kEventsUsual = 100;
 
 // A line client's payload may be any bytes; JSON may not.
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -81,7 +84,12 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
     case HttpCall::listen: return listen(params, out);
     case HttpCall::locks: return list_keys(params, out);
     case HttpCall::events: return watch_events(params, out);
-    case HttpCall::stats: return ask({.what = ReportRequest::What::stats});
+    case HttpCall::clients: return list_clients(params, out);
+    case HttpCall::admin_release: return revoke(params, out);
+    case HttpCall::admin_disconnect: return disconnect(params, out);
+    case HttpCall::admin_resize: return resize(params, out);
+    case HttpCall::history: return tell_history(params, out);
+    case HttpCall::stats: return ask({.what = ReportRequest::What::stats, .shows_clients = true});
     case HttpCall::overview: return ask({.what = ReportRequest::What::overview});
     case HttpCall::metrics:
       if (context_.options.metrics) return ask({.what = ReportRequest::What::metrics});
@@ -89,6 +97,8 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
     case HttpCall::live:
     case HttpCall::ready:
     case HttpCall::leader: return answer_health(call, out);
+    case HttpCall::whoami:
+      return replies_.answer(200, whoami_json(*session_.permit(), session_.peer()), out);
     case HttpCall::openapi:
       return replies_.answer(200, find_web_file("/v1/openapi.json")->content, out);
     case HttpCall::page:
@@ -97,6 +107,7 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
 }
 
 void ApiCalls::refuse(const HttpError& error, std::string& out, std::string_view fields) {
+  session_.log().comes_to(error.code);
   JsonObject json;
   json.add("error", error.code);
   json.add("detail", error.detail);
@@ -117,6 +128,31 @@ bool ApiCalls::refuse_params(const RequestParams& params, std::string& out) {
   return static_cast<bool>(error);
 }
 
+bool ApiCalls::refuse_unpermitted(const Route& route, std::string& out) {
+  const Permit& permit = *session_.permit();
+  if (!permit.may(route.right)) {
+    refuse({403, "denied", permit.lacks(route.right)}, out);
+    return true;
+  }
+  if (route.scope == Scope::keys || !permit.is_confined()) return false;
+  refuse({403, "denied", permit.is_confined_to() + "; this is about everything"}, out);
+  return true;
+}
+
+bool ApiCalls::refuse_name(std::string_view name, std::string& out) {
+  const Permit& permit = *session_.permit();
+  if (permit.may_touch(name)) return false;
+  refuse({403, "denied", permit.is_confined_to()}, out);
+  return true;
+}
+
+bool ApiCalls::refuse_pattern(std::string_view pattern, std::string& out) {
+  const Permit& permit = *session_.permit();
+  if (permit.may_listen(pattern)) return false;
+  refuse({403, "denied", permit.is_confined_to()}, out);
+  return true;
+}
+
 // Holds.
 
 // When to come again, or where to.
@@ -126,10 +162,9 @@ std::string ApiCalls::advice(const HttpError& error) const {
   return "X-Dflockd-Leader: " + context_.leader_address() + "\r\nRetry-After: 1\r\n";
 }
 
-// The wall clock now, and what is left: no change of the clock since the grant is in it.
-std::int64_t ApiCalls::unix_ms_of(Time time) const {
-  const Duration left = std::max(time - context_.engine.now(), Duration::zero());
-  return context_.unix_ms() + whole_ms(left);
+// What is left, to be added to the wall clock as it is now: no change of it since the grant counts.
+std::int64_t ApiCalls::ms_until(Time time) const {
+  return whole_ms(std::max(time - context_.engine.now(), Duration::zero()));
 }
 
 void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
@@ -138,7 +173,12 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   const auto wait_ms = params.number_if_given("wait_ms", 0, kMsMax);
   const std::int64_t limit = kind == Kind::lock ? 1 : params.number("limit", 1, kLimitMax);
-  if (refuse_params(params, out)) return;
+  const std::string_view note = params.text_if_given("note").value_or("");
+  if (note.size() > kNoteSizeMax || !is_plain_text(note)) {
+    params.refuse("note", "must be at most 256 bytes of UTF-8 without control characters");
+  }
+  if (refuse_params(params, out) || refuse_name(key, out)) return;
+  session_.log().about(key);
 
   Conflict conflict;
   const Answer answer =
@@ -147,7 +187,9 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
                               .ttl = ttl_ms ? of_ms(*ttl_ms) : context_.options.default_lease_ttl,
                               .wait = of_ms(wait_ms.value_or(0)),
                               .kind = kind,
-                              .limit = static_cast<std::uint32_t>(limit)},
+                              .limit = static_cast<std::uint32_t>(limit),
+                              .note = note,
+                              .peer = session_.peer().address},
                              &context_.host.listener(), session_.id(), &conflict);
   if (answer.outcome == Outcome::ok) return answer_grant(key, holder, answer.grant, out);
   if (answer.outcome != Outcome::queued) {
@@ -171,11 +213,15 @@ void ApiCalls::on_wait_done(const WaitResult& result, std::string& out) {
 
 void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
                             std::string& out) {
+  session_.log().about(grant.fence);
+  const std::int64_t left_ms = ms_until(grant.expires_at);
   JsonObject json;
   json.add("key", key);
   json.add("holder", holder);
   json.add("token", grant.fence);
-  json.add("expires_at_unix_ms", unix_ms_of(grant.expires_at));
+  json.add("ttl_ms", whole_ms(grant.ttl));
+  json.add("expires_in_ms", left_ms);
+  json.add("expires_at_unix_ms", context_.unix_ms() + left_ms);
   replies_.answer(200, json.finish(), out);
 }
 
@@ -183,6 +229,7 @@ void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const
 void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict,
                               std::string& out) {
   const HttpError error = error_of(outcome);
+  session_.log().comes_to(error.code);
   const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
   JsonObject json;
   json.add("error", error.code);
@@ -191,12 +238,13 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
     if (kind == Kind::lock) {
       json.add("holder", conflict.holder);
       json.add("token", conflict.fence);
-      json.add("expires_at_unix_ms", unix_ms_of(conflict.expires_at));
+      json.add("expires_at_unix_ms", context_.unix_ms() + ms_until(conflict.expires_at));
     } else {
       json.add("limit", conflict.limit);
       json.add("holders", conflict.holders);
     }
     json.add("waiters", conflict.waiters);
+    if (kind == Kind::lock) add_client(json, conflict, &context_.clients);
   }
   if (outcome == Outcome::limit_mismatch) json.add("limit", conflict.limit);
   replies_.answer(error.status, json.finish(), out, advice(error));
@@ -205,7 +253,8 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
 void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
   const HoldId hold = hold_in(params, kind);
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
+  session_.log().about(hold);
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = of_ms(*ttl_ms);
@@ -218,7 +267,8 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
 
 void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
   const HoldId hold = hold_in(params, kind);
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
+  session_.log().about(hold);
 
   const Outcome outcome = context_.batch.release(hold);
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
@@ -235,7 +285,8 @@ void ApiCalls::refuse_hold(Outcome outcome, std::string& out) {
 
 void ApiCalls::fence(RequestParams& params, std::string& out) {
   const std::string_view key = params.name("key");
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(key, out)) return;
+  session_.log().about(key);
   // Whoever asks wants to know what was granted last: only the leader does.
   if (context_.engine.journal_state() == Journal::State::following) {
     return refuse_hold(Outcome::not_leader, out);
@@ -257,7 +308,8 @@ void ApiCalls::publish(std::string_view channel, RequestParams& params, std::str
   if (!is_payload(channel, payload)) {
     params.refuse("payload", "must not be blank, nor have line feeds, nor be too long for a line");
   }
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_name(channel, out)) return;
+  session_.log().about(channel);
 
   const auto reached = context_.host.publish(session_, channel, payload);
   if (reached) return answer_published(*reached, out);
@@ -285,10 +337,13 @@ void ApiCalls::listen(RequestParams& params, std::string& out) {
   if (!group.empty() && !is_name(group)) {
     params.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
   }
-  if (refuse_params(params, out)) return;
+  if (refuse_params(params, out) || refuse_pattern(pattern, out)) return;
   if (!replies_.may_stream(out)) return;
   if (!context_.hub.listen(session_.subscriber(), pattern, group)) {
-    return refuse({429, "max_subscriptions", "the server has as many as it keeps"}, out);
+    return refuse({429, "max_subscriptions",
+                   "this connection has as many as --max-subscriptions allows, or all together "
+                   "have a million"},
+                  out);
   }
   listens_ = true;
   streams_ = true;
@@ -308,13 +363,19 @@ void ApiCalls::signalled(const Signal& signal, std::string& out) {
 void ApiCalls::list_keys(RequestParams& params, std::string& out) {
   KeyQuery query;
   query.prefix = params.text_if_given("prefix").value_or("");
+  query.contains = params.text_if_given("contains").value_or("");
   query.key = params.text_if_given("key").value_or("");
+  query.holder = params.text_if_given("holder").value_or("");
+  query.client_id =
+      static_cast<SessionId>(params.number_if_given("client_id", 1, kSessionIdMax).value_or(0));
   query.keys_max = static_cast<std::uint32_t>(
       params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
   query.with_idle = params.truth("idle");
   if (const auto order = params.text_if_given("order")) {
-    query.by_waiters = *order == "waiters";
-    if (!query.by_waiters) params.refuse("order", "must be waiters");
+    query.order = parse_key_order(*order).value_or(KeyOrder::none);
+    if (query.order == KeyOrder::none) {
+      params.refuse("order", "must be waiters, longest_wait or longest_hold");
+    }
   }
   if (const auto after = params.text_if_given("after")) {
     if (!parse_place(*after, &query.from)) {
@@ -322,7 +383,22 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
     }
   }
   if (refuse_params(params, out)) return;
+  if (!query.key.empty() && refuse_name(query.key, out)) return;
   ask({.what = ReportRequest::What::keys, .keys = std::move(query)});
+}
+
+void ApiCalls::list_clients(RequestParams& params, std::string& out) {
+  ClientQuery query;
+  query.prefix = params.text_if_given("prefix").value_or("");
+  query.clients_max = static_cast<std::uint32_t>(
+      params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
+  if (const auto after = params.text_if_given("after")) {
+    const auto id = parse_whole(*after, 1, kSessionIdMax);
+    if (!id) params.refuse("after", "must be the `next` of an earlier page");
+    query.after = id.value_or(0);
+  }
+  if (refuse_params(params, out)) return;
+  ask({.what = ReportRequest::What::clients, .clients = std::move(query)});
 }
 
 void ApiCalls::watch_events(RequestParams& params, std::string& out) {
@@ -330,10 +406,33 @@ void ApiCalls::watch_events(RequestParams& params, std::string& out) {
   if (refuse_params(params, out)) return;
   if (!replies_.may_stream(out)) return;
   if (!context_.host.watch_events(session_.id(), prefix)) {
-    return refuse({429, "max_watchers", "as many streams are open as --max-watchers allows"}, out);
+    return refuse({429, "max_watchers", "as many watch as may: see --max-watchers"}, out);
   }
   streams_ = true;
   replies_.begin_stream(out);
+}
+
+void ApiCalls::tell_history(RequestParams& params, std::string& out) {
+  HistoryRequest request;
+  HistoryQuery& query = request.of_keys;
+  query.key = params.text_if_given("key").value_or("");
+  query.holder = params.text_if_given("holder").value_or("");
+  query.client = params.text_if_given("client").value_or("");
+  query.session =
+      static_cast<SessionId>(params.number_if_given("client_id", 1, kSessionIdMax).value_or(0));
+  request.since_unix_ms = params.number_if_given("since_unix_ms", 0, kMsMax).value_or(0);
+  query.events_max = static_cast<std::size_t>(
+      params.number_if_given("limit", 1, kEventsMax).value_or(kEventsUsual));
+  request.event = params.text_if_given("event").value_or("");
+  query.type = key_event_type(request.event);
+  if (!request.event.empty() && !query.type && !server_event_type(request.event)) {
+    params.refuse("event", "must be the name of an event, such as granted or expired");
+  }
+  if (refuse_params(params, out)) return;
+  if (context_.options.history == 0) {
+    return refuse({404, "not_found", "no history is kept: see --history"}, out);
+  }
+  ask({.what = ReportRequest::What::history, .history = std::move(request)});
 }
 
 void ApiCalls::on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) {
@@ -348,8 +447,10 @@ void ApiCalls::on_key_event(const KeyEventJson& event, std::uint64_t missed, std
 
 void ApiCalls::ask(ReportRequest report) {
   state_ = State::reporting;
-  report.refusable =
-      report.what == ReportRequest::What::keys || report.what == ReportRequest::What::stats;
+  report.refusable = report.what == ReportRequest::What::keys ||
+                     report.what == ReportRequest::What::stats ||
+                     report.what == ReportRequest::What::clients ||
+                     report.what == ReportRequest::What::history;
   context_.host.ask(session_.id(), std::move(report));
 }
 

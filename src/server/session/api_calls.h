@@ -21,6 +21,8 @@
 
 namespace lockd {
 
+struct LogField;
+
 class ApiCalls {
  public:
   // How the session tells its peer.
@@ -51,6 +53,8 @@ class ApiCalls {
   void refuse_draining(std::string& out);
   void refuse_report(std::string& out);  // too many wait
   bool refuse_params(const RequestParams& params, std::string& out);
+  // Whether the client may not make such a call, whatever it is about; then it has been answered.
+  bool refuse_unpermitted(const Route& route, std::string& out);
 
   bool is_busy() const { return state_ != State::idle; }
   bool is_waiting() const { return state_ == State::waiting; }
@@ -74,6 +78,10 @@ class ApiCalls {
  private:
   enum class State : std::uint8_t { idle, waiting, reporting, publishing };
 
+  // Whether the client may not use this key, channel or pattern; then it has been answered.
+  bool refuse_name(std::string_view name, std::string& out);
+  bool refuse_pattern(std::string_view pattern, std::string& out);
+
   // Holds.
   void acquire(Kind kind, RequestParams& params, std::string& out);
   void renew(Kind kind, RequestParams& params, std::string& out);
@@ -84,16 +92,24 @@ class ApiCalls {
   void refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict, std::string& out);
   void refuse_hold(Outcome outcome, std::string& out);
   std::string advice(const HttpError& error) const;
-  std::int64_t unix_ms_of(Time time) const;
+  std::int64_t ms_until(Time time) const;
 
   // Signals.
   void publish(std::string_view channel, RequestParams& params, std::string& out);
   void answer_published(std::size_t reached, std::string& out);
   void listen(RequestParams& params, std::string& out);
 
+  // An admin's.
+  void revoke(RequestParams& params, std::string& out);
+  void disconnect(RequestParams& params, std::string& out);
+  void resize(RequestParams& params, std::string& out);
+  std::string admin_name() const;
+
   // Looking.
   void list_keys(RequestParams& params, std::string& out);
+  void list_clients(RequestParams& params, std::string& out);
   void watch_events(RequestParams& params, std::string& out);
+  void tell_history(RequestParams& params, std::string& out);
   void answer_health(HttpCall call, std::string& out);
   void ask(ReportRequest report);
 

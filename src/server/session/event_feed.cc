@@ -4,36 +4,65 @@
 #include <utility>
 
 #include "base/json_text.h"
+#include "server/reports/client_json.h"
 #include "server/reports/report.h"
+#include "server/session/key_event_log.h"
 
 namespace lockd {
 namespace {
 
 using Type = KeyEvent::Type;
 
-std::string_view event_name(Type type) {
+bool is_of_hold(Type type) {
   switch (type) {
-    case Type::queued: return "queued";
-    case Type::granted: return "granted";
-    case Type::released: return "released";
-    case Type::expired: return "expired";
-    case Type::disconnected: return "disconnected";
-    case Type::revoked: return "revoked";
-    case Type::gave_up: return "gave_up";
-    case Type::refused: return "refused";
-    case Type::slow_wait: return "slow_wait";
-    case Type::slow_hold: return "slow_hold";
-    case Type::resized: return "resized";
+    case Type::granted:
+    case Type::released:
+    case Type::expired:
+    case Type::disconnected:
+    case Type::revoked:
+    case Type::slow_hold: return true;
+    default: return false;
   }
-  return "";
 }
 
-std::string_view reason_of(Outcome outcome) {
+// Of `lasted`; empty: it has no meaning.
+std::string_view lasted_name(Type type) {
+  switch (type) {
+    case Type::granted:
+    case Type::gave_up:
+    case Type::slow_wait: return "waited_ms";
+    case Type::queued:
+    case Type::refused:
+    case Type::resized: return "";
+    default: return "held_ms";
+  }
+}
+
+std::string_view why_gave_up(Outcome outcome) {
   switch (outcome) {
     case Outcome::timeout: return "timeout";
     case Outcome::ok: return "granted_elsewhere";  // its name has a permit by another place
     default: return "cancelled";
   }
+}
+
+std::string_view why_refused(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::max_keys: return "max_locks";
+    case Outcome::max_waiters: return "max_waiters";
+    case Outcome::max_client_holds: return "max_holds_per_client";
+    default: return "max_holds";
+  }
+}
+
+std::string_view reason_of(const KeyEvent& event) {
+  if (event.type == Type::gave_up) return why_gave_up(event.outcome);
+  if (event.type == Type::refused) return why_refused(event.outcome);
+  return event.reason;
+}
+
+void add_if_known(JsonObject& json, std::string_view name, std::string_view text) {
+  if (!text.empty()) json.add(name, text);
 }
 
 }  // namespace
@@ -56,6 +85,9 @@ void EventFeed::remove_watcher() {
 
 // What takes time, to allocate and to free, is done while others may read.
 void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
+  for (const KeyEvent& event : key_events) log_key_event(event);
+  tell_losers(key_events, position);
+  if (!is_looking()) return;
   Entries entries;
   entries.reserve(key_events.size());
   for (const KeyEvent& event : key_events) {
@@ -68,6 +100,21 @@ void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position pos
   if (watchers_ == 0) return;
   if (ring_.empty()) ring_.resize(kEntriesMax);
   for (auto& entry : entries) ring_[end_++ % kEntriesMax].swap(entry);
+}
+
+void EventFeed::tell_losers(std::span<const KeyEvent> key_events, Position position) noexcept {
+  if (clients_ == nullptr) return;
+  for (const KeyEvent& event : key_events) {
+    const bool is_lost = event.type == Type::expired || event.type == Type::revoked;
+    const bool was_told = event.session != 0 && event.secret != 0;
+    if (!is_lost || !was_told) continue;
+    clients_->lose(event.session, {.cause = event_name(event.type),
+                                   .kind = event.kind,
+                                   .key = std::string(event.key),
+                                   .fence = event.fence,
+                                   .secret = event.secret,
+                                   .position = position});
+  }
 }
 
 std::uint64_t EventFeed::read(std::uint64_t place, Entries& entries,
@@ -85,26 +132,47 @@ std::uint64_t EventFeed::read(std::uint64_t place, Entries& entries,
   return missed;
 }
 
-KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms) {
-  const KeyEvent& event = entry.event;
+std::string_view event_name(Type type) {
+  switch (type) {
+    case Type::queued: return "queued";
+    case Type::granted: return "granted";
+    case Type::released: return "released";
+    case Type::expired: return "expired";
+    case Type::disconnected: return "disconnected";
+    case Type::revoked: return "revoked";
+    case Type::gave_up: return "gave_up";
+    case Type::refused: return "refused";
+    case Type::slow_wait: return "slow_wait";
+    case Type::slow_hold: return "slow_hold";
+    case Type::resized: return "resized";
+  }
+  return "";
+}
+
+std::optional<Type> key_event_type(std::string_view name) {
+  for (auto type = Type::queued; type <= Type::resized;
+       type = static_cast<Type>(static_cast<int>(type) + 1)) {
+    if (event_name(type) == name) return type;
+  }
+  return {};
+}
+
+KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRegistry* clients) {
   const Type type = event.type;
-  const bool of_hold = type != Type::queued && type != Type::gave_up;
   JsonObject json;
   json.add("at_unix_ms", at_unix_ms);
   json.add("kind", event.kind == Kind::lock ? "lock" : "semaphore");
-  json.add("key", entry.key);
-  json.add("holder", event.holder);
-  if (of_hold) json.add("token", event.fence);
+  json.add("key", event.key);
+  add_if_known(json, "holder", event.holder);
+  if (is_of_hold(type)) json.add("token", event.fence);
   json.add("limit", event.limit);
   json.add("holders", event.holders);
   json.add("waiters", event.waiters);
   if (type == Type::granted) json.add("ttl_ms", whole_ms(event.ttl));
-  if (type == Type::granted || type == Type::gave_up) {
-    json.add("waited_ms", whole_ms(event.lasted));
-  } else if (type != Type::queued) {
-    json.add("held_ms", whole_ms(event.lasted));
-  }
-  if (type == Type::gave_up) json.add("reason", reason_of(event.outcome));
+  if (const auto name = lasted_name(type); !name.empty()) json.add(name, whole_ms(event.lasted));
+  add_if_known(json, "reason", reason_of(event));
+  add_if_known(json, "by", event.by);
+  add_client(json, event, clients);
   return {event_name(type), json.finish()};
 }
 

@@ -2,7 +2,8 @@
 //
 // The engine leaves events here, under its locks; workers read them when they tick. The feed
 // is a ring: who does not read in time misses some, and is told how many. While nobody watches the
-// engine collects nothing.
+// engine collects only what is rare. A hold that a session has lost is told to that session's host
+// at once, whoever watches.
 //
 // Any thread may call anything.
 #pragma once
@@ -18,6 +19,7 @@
 
 #include "base/mutex.h"
 #include "lockd/observer.h"
+#include "server/client_registry.h"
 
 namespace lockd {
 
@@ -34,8 +36,11 @@ class EventFeed final : public Observer {
   static constexpr std::size_t kEntriesMax = 16 * 1024;
   static constexpr std::size_t kEntriesPerRead = 256;
 
-  // 0 is no limit.
-  explicit EventFeed(std::size_t watchers_max = 0) : watchers_max_(watchers_max) {}
+  // 0 is no limit. `clients` may be null: nobody hears of what it has lost.
+  explicit EventFeed(std::size_t watchers_max = 0, ClientRegistry* clients = nullptr)
+      : watchers_max_(watchers_max), clients_(clients) {}
+
+  const ClientRegistry* clients() const { return clients_; }
 
   // Somebody looks on, from the returned place on; none: there are as many as there may be.
   std::optional<std::uint64_t> add_watcher() EXCLUDES(mutex_);
@@ -51,7 +56,10 @@ class EventFeed final : public Observer {
   void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept override
       EXCLUDES(mutex_);
 
+  void tell_losers(std::span<const KeyEvent> key_events, Position position) noexcept;
+
   const std::size_t watchers_max_;
+  ClientRegistry* const clients_;
 
   mutable Mutex mutex_;
   std::size_t watchers_ GUARDED_BY(mutex_) = 0;
@@ -65,7 +73,11 @@ struct KeyEventJson {
   std::string data;        // JSON
 };
 
-// `at_unix_ms` is when it happened, by the wall clock.
-KeyEventJson show(const EventFeed::Entry& entry, std::int64_t at_unix_ms);
+// `at_unix_ms` is when it happened, by the wall clock. `clients` may be null: see add_client().
+KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRegistry* clients);
+
+// "granted", and back: none when there is no such event.
+std::string_view event_name(KeyEvent::Type type);
+std::optional<KeyEvent::Type> key_event_type(std::string_view name);
 
 }  // namespace lockd

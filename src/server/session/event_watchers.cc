@@ -23,13 +23,14 @@ std::size_t common_size(std::string_view a, std::string_view b) {
 
 // They come and go.
 
-bool EventWatchers::add(SessionId id, std::string_view prefix) {
+bool EventWatchers::add(SessionId id, std::string_view prefix, PermitPtr confined_to) {
   const std::optional<std::uint64_t> from = feed_.add_watcher();
   if (!from) return false;
   if (watchers_.empty()) place_ = *from;
   // No key is that long: whatever follows, it matches nothing.
   Node& node = node_of(prefix.substr(0, kKeySizeMax + 1));
-  Watcher& watcher = watchers_[id] = {.id = id, .from = *from, .node = &node};
+  Watcher& watcher = watchers_[id] = {
+      .id = id, .from = *from, .node = &node, .confined_to = std::move(confined_to)};
   node.watchers.push_back(&watcher);
   return true;
 }
@@ -153,8 +154,10 @@ std::size_t EventWatchers::tell_one(const EventFeed::Entry& entry, Now now, cons
     for (Watcher* w = watchers.front(); w != nullptr; w = watchers.next(w)) {
       ++cost;
       if (w->from > place_) continue;
+      if (w->confined_to != nullptr && !w->confined_to->may_touch(entry.key)) continue;
       if (!json) {
-        json = show(entry, now.unix_ms - whole_ms(now.time - entry.event.at));
+        json =
+            show(entry.event, now.unix_ms - whole_ms(now.time - entry.event.at), feed_.clients());
         cost += kCostOfJson;
       }
       w->missed = tell(w->id, *json, w->missed) ? 0 : w->missed + 1;

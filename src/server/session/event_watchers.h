@@ -25,6 +25,7 @@
 
 #include "base/list.h"
 #include "lockd/types.h"
+#include "server/access/permit.h"
 #include "server/session/event_feed.h"
 
 namespace lockd {
@@ -43,9 +44,9 @@ class EventWatchers {
   EventWatchers(const EventWatchers&) = delete;
   EventWatchers& operator=(const EventWatchers&) = delete;
 
-  // Watches from now on. False when as many watch, here and elsewhere, as the feed has room for.
-  // Precondition: it does not watch yet.
-  bool add(SessionId watcher, std::string_view prefix);
+  // Watches from now on, and is told of those keys alone that it may see. False when as many watch,
+  // here and elsewhere, as the feed has room for. Precondition: it does not watch yet.
+  bool add(SessionId watcher, std::string_view prefix, PermitPtr confined_to = nullptr);
   void remove(SessionId watcher);  // if it watches
 
   // Tells of what has happened and `may_tell` lets pass, as far as the budget of a turn goes. True
@@ -63,6 +64,7 @@ class EventWatchers {
     std::uint64_t from = 0;  // a place in the feed
     std::uint64_t missed = 0;
     Node* node = nullptr;
+    PermitPtr confined_to{};    // null: it may see all keys
     ListHook<Watcher> peers{};  // with the same prefix
   };
 

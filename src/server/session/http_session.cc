@@ -5,6 +5,7 @@
 #include <boost/beast/core/string.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "protocol/http/routes.h"
 #include "server/reports/report.h"
 #include "server/session/session_host.h"
@@ -46,6 +47,21 @@ bool is_own_name(std::string_view host) {
 // Less than a head may have.
 constexpr std::uint64_t kSmallBodyMax = 4096;
 
+// A path may be any bytes; the log is UTF-8.
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+
+// As the log begins the name of a call.
+std::string name_of(HttpMethod method) {
+  switch (method) {
+    case HttpMethod::get: return "GET ";
+    case HttpMethod::head: return "HEAD ";
+    case HttpMethod::post: return "POST ";
+    case HttpMethod::options: return "OPTIONS ";
+    case HttpMethod::other: break;
+  }
+  return "OTHER ";
+}
+
 constexpr std::string_view kStreamType = "text/event-stream";
 constexpr std::string_view kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr std::string_view kPageFields =
@@ -81,6 +97,7 @@ void HttpSession::go_on(bool is_all, std::string& out) {
   RequestParser& parser = incoming_->parser;
   if (parser.error()) {
     exchange_ = {};
+    if (logs(LogLevel::debug)) begin_log("unknown");
     refuse(parser.error(), out);
     return incoming_.reset();
   }
@@ -102,9 +119,11 @@ bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
                .http_1_0 = request.http_1_0,
                .with_body = request.method != HttpMethod::head};
   if (!parse_target(request.target, &incoming.target)) {
+    if (logs(LogLevel::debug)) begin_log("unknown");
     refuse({400, "bad_request", "a percent sign without two hex digits"}, out);
     return false;
   }
+  if (logs(LogLevel::debug)) begin_log(name_of(request.method) + incoming.target.path);
   incoming.match = match_route(request.method, incoming.target.path);
   if (incoming.match.route != nullptr) {
     exchange_.call = incoming.match.route->call;
@@ -112,11 +131,16 @@ bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
     exchange_.call = HttpCall::page;
   }
   if (!admit(request, exchange_.call, out) || !find_call(incoming, out) ||
-      !has_room_for_body(incoming, out)) {
+      !is_permitted(incoming, out) || !has_room_for_body(incoming, out)) {
     return false;
   }
   exchange_.keep_alive = request.keep_alive;
   return true;
+}
+
+// The query is left out.
+void HttpSession::begin_log(std::string_view request) {
+  log_.begin(as_utf8(request, kReplacement), {}, context_.engine.now());
 }
 
 bool HttpSession::find_call(Incoming& incoming, std::string& out) {
@@ -184,7 +208,7 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
   }
   // The page holds no secret, and is what asks for the token. A browser asks for leave without one.
   if (call == HttpCall::page || request.method == HttpMethod::options) return true;
-  if (!knows_token(request.authorization)) {
+  if (!find_permit(request)) {
     fail_attempt();
     return false;
   }
@@ -225,10 +249,36 @@ bool HttpSession::is_allowed_origin(const HttpRequest& request) {
   return false;
 }
 
-bool HttpSession::knows_token(std::string_view authorization) const {
+void HttpSession::on_certificate(const CertificateNames& certificate) {
+  by_certificate_ = context_.access.find(certificate, wall_time());
+  if (by_certificate_ == nullptr) return;
+  set_permit(by_certificate_);
+  has_shown_token_ = true;
+}
+
+// By the auth token, where one is shown or needed; else by its certificate. False: it is not let
+// in.
+bool HttpSession::find_permit(const HttpRequest& request) {
+  const Access& access = context_.access;
+  const std::string_view authorization = request.authorization;
+  const bool by_certificate = authorization.empty() && by_certificate_ != nullptr;
+  if (!by_certificate && !access.asks_for_token()) {
+    set_permit(access.permit_for(peer_, request.is_forwarded));
+    return true;
+  }
   const bool is_bearer = boost::beast::iequals(authorization.substr(0, kBearer.size()), kBearer);
   const std::string_view shown = is_bearer ? authorization.substr(kBearer.size()) : "";
-  return context_.tokens.accept(shown);
+  const PermitPtr found = by_certificate ? access.current(by_certificate_, wall_time())
+                                         : access.find(shown, wall_time());
+  if (found != nullptr) set_permit(found);
+  return found != nullptr;
+}
+
+// Whether it may make the call at all; else it is answered.
+bool HttpSession::is_permitted(const Incoming& incoming, std::string& out) {
+  const Route* const route = incoming.match.route;
+  const bool is_preflight = incoming.parser.request().method == HttpMethod::options;
+  return route == nullptr || is_preflight || !calls_.refuse_unpermitted(*route, out);
 }
 
 // It hears of it after a pause. What it sends behind that stays unread, or is dropped if the answer
@@ -303,12 +353,13 @@ void HttpSession::report(const ReportPiece& piece, std::string& out) {
   if (state_ == State::listening && (ends || piece.was_refused)) {
     calls_.end_report();
     if (piece.was_refused) return calls_.refuse_report(out);
-    return answer_with(200, piece.text, out, {}, report_type());
+    return answer_with(200, piece.text + std::string(report_end()), out, {}, report_type());
   }
   if (state_ == State::listening) begin_report(out);
   if (state_ != State::in_mid_report) return;
   write_stream_piece(out, !exchange_.http_1_0, piece.text);
   if (!ends) return;
+  write_stream_piece(out, !exchange_.http_1_0, report_end());
   calls_.end_report();
   write_stream_end(out, !exchange_.http_1_0);
   state_ = State::listening;
@@ -331,6 +382,11 @@ std::string_view HttpSession::report_type() const {
   return exchange_.call == HttpCall::metrics ? kMetricsType : kJsonType;
 }
 
+// The text of metrics has its own.
+std::string_view HttpSession::report_end() const {
+  return exchange_.call == HttpCall::metrics ? "" : "\n";
+}
+
 void HttpSession::answer_page(std::string_view path, std::string& out) {
   const WebFile* file = find_web_file(path);
   answer_with(200, file->content, out, kPageFields, file->type);
@@ -342,6 +398,7 @@ ReplyHead HttpSession::head(int status, std::string_view type, std::string_view 
   if (context_.draining) exchange_.keep_alive = false;  // also when that began after the request
   if (!exchange_.keep_alive) fate_ = Fate::closes;
   context_.stats.count_http(exchange_.call, status);
+  log_end("ok");
   return {.status = status,
           .content_type = type,
           .fields = fields,
@@ -367,7 +424,9 @@ std::string HttpSession::reply_fields(int status) const {
 
 void HttpSession::answer(int status, std::string_view json, std::string& out,
                          std::string_view fields) {
-  answer_with(status, json, out, fields, kJsonType);
+  std::string body(json);
+  if (!body.ends_with('\n')) body += '\n';
+  answer_with(status, body, out, fields, kJsonType);
 }
 
 void HttpSession::answer_with(int status, std::string_view body, std::string& out,
@@ -412,6 +471,7 @@ bool HttpSession::end(bool, int*) {
   incoming_.reset();
   if (calls_.listens()) context_.hub.drop(subscriber());
   calls_.end();
+  log_end("gone");
   return true;
 }
 

@@ -28,8 +28,10 @@ namespace lockd {
 class HttpSession final : public ServerSession, private ApiCalls::Replies {
  public:
   HttpSession(SessionContext& context, SessionId id, Peer peer = {})
-      : ServerSession(context, id, std::move(peer)), has_shown_token_(!context.tokens.are_used()) {}
+      : ServerSession(context, id, std::move(peer)),
+        has_shown_token_(!context.access.asks_for_token()) {}
 
+  Protocol protocol() const override { return Protocol::http; }
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
   bool blocked() const override { return state_ != State::listening || calls_.is_busy(); }
@@ -38,6 +40,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   bool may_be_silent() override { return blocked(); }
   std::uint64_t request_under_way() const override { return incoming_ == nullptr ? 0 : requests_; }
   bool has_proved() const override { return has_shown_token_ && !is_foreign_; }
+  void on_certificate(const CertificateNames& certificate) override;
   std::size_t buffered() const override;
   void end_pause(std::string& out) override;
 
@@ -95,6 +98,8 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
     std::string allowed_origin{};
   };
 
+  bool is_told_unasked() const override { return state_ == State::streaming; }
+
   // Getting to the call.
   void go_on(bool is_all, std::string& out);
   bool admit_head(Incoming& incoming, std::string& out);
@@ -102,10 +107,12 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   bool has_room_for_body(Incoming& incoming, std::string& out);
   bool admit(const HttpRequest& request, HttpCall call, std::string& out);
   bool is_too_late() const;
+  void begin_log(std::string_view request);
   void execute(const Incoming& incoming, std::string& out);
   bool is_allowed_host(std::string_view host) const;
   bool is_allowed_origin(const HttpRequest& request);
-  bool knows_token(std::string_view authorization) const;
+  bool find_permit(const HttpRequest& request);
+  bool is_permitted(const Incoming& incoming, std::string& out);
   void fail_attempt();
   void answer_options(const Route* route, std::string& out);
   void call(const Incoming& incoming, std::string& out);
@@ -125,13 +132,15 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   std::string usual_fields(std::string_view cache_control) const;
   std::string reply_fields(int status) const;
   std::string_view report_type() const;
+  std::string_view report_end() const;
   ReplyHead head(int status, std::string_view type, std::string_view fields);
 
   std::unique_ptr<Incoming> incoming_;  // while a request is being received
   std::uint64_t requests_ = 0;
   State state_ = State::listening;
   bool is_foreign_ = false;
-  bool has_shown_token_;  // with one of its requests, or none is asked for
+  bool has_shown_token_;      // with one of its requests, or none is asked for
+  PermitPtr by_certificate_;  // null: its certificate is not listed, or does not matter
   std::uint8_t failed_attempts_ = 0;
   Exchange exchange_;
   ApiCalls calls_{context_, *this, *this};

@@ -1,6 +1,7 @@
 #include "server/session/line_session.h"
 
 #include <chrono>
+#include <memory>
 #include <utility>
 
 #include "protocol/line/line_reply.h"
@@ -19,11 +20,38 @@ HttpMethod method_of(std::string_view name) {
   return name == "POST" ? HttpMethod::post : HttpMethod::other;
 }
 
+Right right_for(Command command) {
+  switch (command) {
+    case Command::acquire:
+    case Command::release:
+    case Command::renew:
+    case Command::enqueue:
+    case Command::await_turn: return Right::lock;
+    case Command::listen:
+    case Command::unlisten:
+    case Command::signal: return Right::signal;
+    case Command::stats: return Right::read;
+    case Command::auth:
+    case Command::ping:
+    case Command::barrier:
+    case Command::client:
+    case Command::api: return Right::none;  // the call needs its own
+  }
+  return Right::admin;
+}
+
 }  // namespace
 
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
     : ServerSession(context, id, std::move(peer)),
-      phase_(context.tokens.are_used() ? Phase::before_auth : Phase::open) {}
+      phase_(context.access.asks_for_token() ? Phase::before_auth : Phase::open) {}
+
+void LineSession::on_certificate(const CertificateNames& certificate) {
+  const PermitPtr permit = context_.access.find(certificate, wall_time());
+  if (permit == nullptr) return;
+  set_permit(permit);
+  phase_ = Phase::auth_optional;
+}
 
 std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
   std::size_t taken = 0;
@@ -41,16 +69,50 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     taken += framed.size;
     ++requests_;
     context_.stats.line_requests.add();
+    if (!renew_permit()) {
+      fate_ = Fate::closes;
+      break;
+    }
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
+    const std::size_t said = out.size();
+    if (logs(LogLevel::debug)) begin_log(framed.lines.command, parsed);
     if (is_too_late(parsed)) {
       refuse_draining(parsed, out);
-    } else if (parsed) {
-      execute(parsed.request, out);
-    } else {
+    } else if (!parsed) {
       refuse(parsed.violation, out);
+    } else if (!may(parsed.request)) {
+      write_status(out, kStatusErrorDenied);
+    } else {
+      execute(parsed.request, out);
     }
+    if (!blocked()) log_reply(std::string_view(out).substr(said));
   }
   return taken;
+}
+
+bool LineSession::may(const LineRequest& request) const {
+  const Permit& permit = *this->permit();
+  const Right right = right_for(request.command);
+  if (!permit.may(right)) return false;
+  if (!permit.is_confined()) return true;
+  switch (right) {
+    case Right::lock: return permit.may_touch(request.key);
+    case Right::signal:
+      return request.command == Command::signal ? permit.may_touch(request.key)
+                                                : permit.may_listen(request.key);
+    default: return true;
+  }
+}
+
+// Of a request that is none nothing is shown: the auth token may be in it.
+void LineSession::begin_log(std::string_view command, const ParsedRequest& parsed) {
+  log_.begin(parsed ? command : "unknown", parsed.request.key, context_.engine.now());
+  if (parsed.request.token.has_value()) log_.about(parsed.request.token->fence);
+}
+
+// The outcome is the first word of what the client is told.
+void LineSession::log_reply(std::string_view reply) {
+  log_end(reply.empty() ? "closed" : reply.substr(0, reply.find_first_of(" \n")));
 }
 
 void LineSession::execute(const LineRequest& request, std::string& out) {
@@ -60,6 +122,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::await_turn: return await_turn(request, out);
     case Command::release: return release(request, out);
     case Command::renew: return renew(request, out);
+    case Command::client: return name_client(request, out);
     case Command::auth: return authenticate(request, out);
     case Command::stats:
       blocked_on_ = BlockedOn::report;
@@ -133,12 +196,14 @@ void LineSession::reply_or_wait(const LineRequest& request, const Answer& answer
                                 std::string& out) {
   if (answer.outcome != Outcome::queued) return reply(request.command, answer, out);
   blocked_on_ = BlockedOn::wait;
+  lost_in_wait_ = 0;
   waiting_command_ = request.command;
   wait_ = {answer.wait, request.kind, std::string(request.key)};
 }
 
 void LineSession::reply(Command command, const Answer& answer, std::string& out) {
   if (answer.outcome == Outcome::ok) {
+    log_.about(answer.grant.fence);
     return write_grant(out, command, {answer.grant.fence, answer.grant.secret}, answer.grant.ttl);
   }
   say(command, answer.outcome, out);
@@ -174,7 +239,25 @@ void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
   if (call_waits()) return calls_->on_wait_done(result, out);
   if (blocked_on_ != BlockedOn::wait) return;
   blocked_on_ = BlockedOn::nothing;
+  const std::size_t said = out.size();
   reply(waiting_command_, {result.outcome, result.grant, {}}, out);
+  log_reply(std::string_view(out).substr(said));
+  if (result.outcome == Outcome::ok && result.grant.fence == lost_in_wait_) {
+    write_lost(out, {result.grant.fence, result.grant.secret}, lost_cause_, wait_.key);
+  }
+}
+
+// A grant may end before its session has taken in that there is one: then it is said again behind
+// the grant, whose token the client did not know before. Of a key's fences that is the largest.
+bool LineSession::on_lost(const LostHold& lost, std::string& out) {
+  const bool waits_for_it =
+      blocked_on_ == BlockedOn::wait && lost.kind == wait_.kind && lost.key == wait_.key;
+  if (waits_for_it && lost.fence > lost_in_wait_) {
+    lost_in_wait_ = lost.fence;
+    lost_cause_ = lost.cause;
+  }
+  write_lost(push_to(out), {lost.fence, lost.secret}, lost.cause, lost.key);
+  return held_pushes_.size() <= kHeldPushesMax;
 }
 
 void LineSession::report(const ReportPiece& piece, std::string& out) {
@@ -183,6 +266,7 @@ void LineSession::report(const ReportPiece& piece, std::string& out) {
   const bool ends = piece.rest == nullptr;
   write_stats(out, piece.text, !std::exchange(is_inside_line_, !ends), ends);
   if (!ends) return;
+  log_end(kStatusOk);
   blocked_on_ = BlockedOn::nothing;
   out += std::exchange(held_pushes_, {});
 }
@@ -211,6 +295,7 @@ void LineSession::call(const LineRequest& request, std::string& out) {
   if (const HttpError error = find_call(request, &target, &match)) {
     return calls_->refuse(error, out);
   }
+  if (calls_->refuse_unpermitted(*match.route, out)) return;
   const HttpCall call = match.route->call;
   if (ApiCalls::is_too_late(context_, call)) return calls_->refuse_draining(out);
   if (call == HttpCall::listen && listens_) {
@@ -260,6 +345,7 @@ void LineSession::report_to_call(const ReportPiece& piece, std::string& out) {
 
 void LineSession::answer(int status, std::string_view json, std::string& out, std::string_view) {
   write_call_answer(out, status, json);
+  log_end(kStatusOk);
 }
 
 bool LineSession::may_stream(std::string& out) {
@@ -277,13 +363,25 @@ void LineSession::push(std::string_view event, std::string_view json, std::strin
 // The rest.
 
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
-  if (!context_.tokens.accept(request.text)) {
+  const PermitPtr permit = context_.access.find(request.text, wall_time());
+  if (permit == nullptr) {
     context_.stats.line_auth_failures.add();
-    refuse(Violation::none, out);
-    pause_ = Pause::wrong_secret;
-    return;
+    return turn_out(Pause::wrong_secret, out);
   }
+  set_permit(permit);
   phase_ = Phase::open;
+  write_status(out, kStatusOk);
+}
+
+// What it asks for from now on is known by it. Who says the same again is known as before: what it
+// holds shares one identity.
+void LineSession::name_client(const LineRequest& request, std::string& out) {
+  ClientIdentity identity{
+      .name = std::string(request.key), .peer = peer_.address, .note = std::string(request.text)};
+  if (session_.client == nullptr || *session_.client != identity) {
+    session_.client = std::make_shared<const ClientIdentity>(std::move(identity));
+    context_.clients.name(id(), session_.client);
+  }
   write_status(out, kStatusOk);
 }
 
@@ -314,19 +412,21 @@ void LineSession::on_published(std::size_t reached, std::string& out) {
   }
   blocked_on_ = BlockedOn::nothing;
   write_count(out, reached);
+  log_end(kStatusOk);
 }
 
 void LineSession::refuse(Violation violation, std::string& out) {
   note(violation);
-  if (phase_ == Phase::before_auth) {
-    write_status(out, kStatusErrorAuth);
-    fate_ = Fate::refused;
-    pause_ = Pause::not_served;
-    return;
-  }
+  if (phase_ == Phase::before_auth) return turn_out(Pause::not_served, out);
   write_status(out, kStatusError);
   const bool goes_on = !context_.options.close_on_violation && leaves_framing_intact(violation);
   if (!goes_on) fate_ = Fate::closes;
+}
+
+void LineSession::turn_out(Pause pause, std::string& out) {
+  write_status(out, kStatusErrorAuth);
+  fate_ = Fate::refused;
+  pause_ = pause;
 }
 
 void LineSession::end_pause(std::string&) {
@@ -380,13 +480,18 @@ bool LineSession::end(bool keep_holds, int* budget) {
   std::string().swap(held_pushes_);
   std::string().swap(call_report_);
   blocked_on_ = BlockedOn::nothing;
+  log_end("gone");
   return context_.batch.end_session(session_, keep_holds, budget) &&
          (!listens || context_.hub.drop_some(subscriber(), budget));
 }
 
 bool LineSession::may_be_silent() {
-  return blocked() || (calls_ != nullptr && calls_->is_streaming()) ||
-         (listens_ && context_.hub.listens(subscriber())) || context_.batch.owns_anything(session_);
+  return blocked() || is_told_unasked() || context_.batch.owns_anything(session_);
+}
+
+bool LineSession::is_told_unasked() const {
+  return (calls_ != nullptr && calls_->is_streaming()) ||
+         (listens_ && context_.hub.listens(subscriber()));
 }
 
 }  // namespace lockd

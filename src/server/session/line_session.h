@@ -20,6 +20,7 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
  public:
   LineSession(SessionContext& context, SessionId id, Peer peer = {});
 
+  Protocol protocol() const override { return Protocol::line; }
   std::size_t take_in(std::string_view unread, std::string& out) override;
 
   bool blocked() const override {
@@ -33,7 +34,8 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   std::uint64_t request_under_way() const override {
     return is_inside_request_ && !blocked() ? requests_ + 1 : 0;
   }
-  bool has_proved() const override { return phase_ == Phase::open; }
+  bool has_proved() const override { return phase_ != Phase::before_auth; }
+  void on_certificate(const CertificateNames& certificate) override;
   std::size_t buffered() const override {
     return ServerSession::buffered() + held_pushes_.size() + call_report_.size();
   }
@@ -43,6 +45,7 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   void report(const ReportPiece& piece, std::string& out) override;
   void on_published(std::size_t reached, std::string& out) override;
   bool signalled(const Signal& signal, std::string& out) override;
+  bool on_lost(const LostHold& lost, std::string& out) override;
   void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) override;
 
   void turn_away(std::string& out) override;
@@ -56,6 +59,8 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
  private:
   enum class BlockedOn : std::uint8_t { nothing, wait, report, signal };
 
+  bool is_told_unasked() const override;
+  bool may(const LineRequest& request) const;
   void execute(const LineRequest& request, std::string& out);
   void acquire(const LineRequest& request, std::string& out);
   void enqueue(const LineRequest& request, std::string& out);
@@ -63,6 +68,7 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   void release(const LineRequest& request, std::string& out);
   void renew(const LineRequest& request, std::string& out);
   void authenticate(const LineRequest& request, std::string& out);
+  void name_client(const LineRequest& request, std::string& out);
   void listen(const LineRequest& request, std::string& out);
   void unlisten(const LineRequest& request, std::string& out);
   void publish(const LineRequest& request, std::string& out);
@@ -75,6 +81,9 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
   void refuse(Violation violation, std::string& out);
+  void turn_out(Pause pause, std::string& out);
+  void begin_log(std::string_view command, const ParsedRequest& parsed);
+  void log_reply(std::string_view reply);
   bool is_too_late(const ParsedRequest& parsed) const;
   void refuse_draining(const ParsedRequest& parsed, std::string& out);
   Duration lease(const LineRequest& request) const;
@@ -95,6 +104,8 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   bool listens_ = false;                        // it has, at some time
   bool is_inside_line_ = false;                 // of a report, whose next piece is to come
   std::string held_pushes_;                     // until it is not
+  Fence lost_in_wait_ = 0;                      // the latest of the key that it waits for
+  std::string_view lost_cause_;                 // of that
   std::unique_ptr<ApiCalls> calls_;             // from the first on
   std::string call_report_;                     // what has come of the report that its call awaits
 };

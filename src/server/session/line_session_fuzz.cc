@@ -27,11 +27,11 @@ std::string without_secrets(std::string said) {
 }
 
 // When they come depends on the pieces.
-std::string without_signals(std::string_view said) {
+std::string without_pushes(std::string_view said) {
   std::string rest;
   while (!said.empty()) {
     const std::string_view line = said.substr(0, said.find('\n') + 1);
-    if (!line.starts_with("sig ")) rest += line;
+    if (!line.starts_with("sig ") && !line.starts_with("lost ")) rest += line;
     said.remove_prefix(line.size());
   }
   return rest;
@@ -41,7 +41,7 @@ std::string play(std::string_view input, std::size_t piece, const std::string& s
   lockd::SessionHarness harness({.detailed_errors = true, .secret = secret});
   const std::string said = harness.play<lockd::LineSession>(input, piece);
   check(said.empty() || said.ends_with('\n'));
-  return without_secrets(without_signals(said));
+  return without_secrets(without_pushes(said));
 }
 
 }  // namespace

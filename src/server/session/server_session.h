@@ -6,6 +6,7 @@
 // is over, and when the server begins to stop.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,11 +21,14 @@
 #include "protocol/line/line_request.h"
 #include "pubsub/signal_hub.h"
 #include "replication/cluster_journal.h"
-#include "server/auth_tokens.h"
+#include "server/access/access.h"
 #include "server/buffer_budget.h"
+#include "server/client_registry.h"
 #include "server/reports/report_queue.h"
+#include "server/server_history.h"
 #include "server/session/event_feed.h"
 #include "server/session/peer.h"
+#include "server/session/request_log.h"
 #include "server/settings/options.h"
 #include "server/worker_stats.h"
 
@@ -39,7 +43,8 @@ struct HostSetup {
   SignalHub& hub;
   EventFeed& feed;
   TokenSource& secrets;
-  const AuthTokens& tokens;
+  const Access& access;
+  ClientRegistry& clients;
   WorkerStats& stats;
   std::function<std::int64_t()> unix_ms;
   ReportQueue& reports;
@@ -48,6 +53,7 @@ struct HostSetup {
   bool keeps_holds = false;                 // over a restart of the server
   const ClusterJournal* cluster = nullptr;  // null: the server is on its own
   const BufferBudget* buffers = nullptr;    // of all connections; null: none is kept
+  ServerHistory* history = nullptr;         // null: none is kept
 };
 
 // What the sessions of one host share. Outlives them.
@@ -78,6 +84,8 @@ class ServerSession {
     not_served,    // whatever it says
     wrong_secret,  // longer, for one who has tried often
   };
+
+  virtual Protocol protocol() const = 0;
 
   virtual ~ServerSession() = default;
   ServerSession(const ServerSession&) = delete;
@@ -119,6 +127,8 @@ class ServerSession {
   virtual void on_published(std::size_t reached, std::string& out) = 0;
   // Something it listens to, or watches. False: it has to be closed, for it cannot take any more.
   virtual bool signalled(const Signal& signal, std::string& out) = 0;
+  // A hold of its has ended without its doing. False as above.
+  virtual bool on_lost(const LostHold& /*lost*/, std::string& /*out*/) { return true; }
   // `missed`: so many before it, which it could not be told of.
   virtual void on_key_event(const KeyEventJson& /*event*/, std::uint64_t /*missed*/,
                             std::string& /*out*/) {}
@@ -164,16 +174,51 @@ class ServerSession {
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
   const Peer& peer() const { return peer_; }
+  // Who it says it is; null: it has not said.
+  const ClientRef& client() const { return session_.client; }
   SignalHub::Subscriber subscriber() const { return {context_.mailbox, session_.id}; }
+  RequestLog& log() { return log_; }
+
+  // What its client may do, as far as is known. Never null.
+  const PermitPtr& permit() const { return permit_; }
+  // Likewise, if there are keys that it may not see; else null.
+  PermitPtr confinement() const { return permit_->is_confined() ? permit_ : nullptr; }
+  // TLS has shaken hands: what the client's certificate says. Before anything is taken in.
+  virtual void on_certificate(const CertificateNames& certificate) = 0;
+  // Has its client's permit be what it is by now. False: there is none any more, or what it is told
+  // unasked is more than it may hear by now, and it is to be closed.
+  bool renew_permit();
 
  protected:
   ServerSession(SessionContext& context, SessionId id, Peer peer)
-      : context_(context), session_{.id = id}, peer_(std::move(peer)) {}
+      : context_(context),
+        session_{.id = id},
+        peer_(std::move(peer)),
+        permit_(context.access.permit_for(peer_, false)),
+        generation_(context.access.generation()) {}
+
+  // It listens, or watches.
+  virtual bool is_told_unasked() const = 0;
+  // Precondition: not null, and found just now. Who counts the owners of a permit counts on every
+  // thread: so not for nothing.
+  void set_permit(const PermitPtr& permit) {
+    if (permit_ == permit) return;
+    if (permit_->name != permit->name) context_.clients.authenticate(session_.id, permit->name);
+    permit_ = permit;
+  }
+  Access::Time wall_time() const {
+    return Access::Time(std::chrono::milliseconds(context_.unix_ms()));
+  }
 
   void note(Violation violation) {
     violation_ = violation;
     if (violation == Violation::none) return;
     context_.stats.violations[static_cast<std::size_t>(violation)].add();
+  }
+
+  // For the log: the request that is under way there has ended.
+  void log_end(std::string_view outcome) {
+    if (log_.is_under_way()) log_.end(session_.id, outcome, context_.engine.now());
   }
 
   // Whether a turn that has taken `taken` bytes for it may go on.
@@ -186,10 +231,25 @@ class ServerSession {
   const Peer peer_;
   Wait wait_;
   Unpublished unpublished_;
+  RequestLog log_;
   Fate fate_ = Fate::open;
   Pause pause_ = Pause::none;
   Violation violation_ = Violation::none;
+
+ private:
+  PermitPtr permit_;
+  std::uint64_t generation_;  // of the permit
 };
+
+inline bool ServerSession::renew_permit() {
+  const std::uint64_t generation = context_.access.generation();
+  if (generation == generation_) return true;
+  generation_ = generation;
+  PermitPtr current = context_.access.current(permit_, wall_time());
+  if (current == nullptr || (is_told_unasked() && !current->hears_all_of(*permit_))) return false;
+  permit_ = std::move(current);
+  return true;
+}
 
 // Why a server cannot be expected to serve, as /readyz, the overview and the metrics say; empty
 // when it can.

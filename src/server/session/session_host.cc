@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/log.h"
 #include "server/reports/report.h"
 
 namespace lockd {
@@ -32,12 +33,19 @@ SessionHost::SessionHost(const HostSetup& setup)
       watchers_(setup.feed),
       batch_(setup.engine) {}
 
+// Those that were never closed are told of nothing any more.
+SessionHost::~SessionHost() {
+  for (const auto& [id, hosted] : sessions_) context_.clients.leave(id);
+}
+
 // Clients come, speak and go.
 
 Transport& SessionHost::open(std::unique_ptr<ServerSession> session,
                              std::unique_ptr<Transport> transport) {
+  const SessionId id = session->id();
+  transport->activity_ = context_.clients.enter(id, session->protocol(), session->peer().address,
+                                                *this, context_.mailbox);
   transport->session_ = std::move(session);
-  const SessionId id = transport->session_->id();
   return *(sessions_[id] = std::move(transport));
 }
 
@@ -63,6 +71,10 @@ std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
     taken = session.take_in(unread, out);
   });
   return taken;
+}
+
+void SessionHost::on_certificate(Transport& hosted, const CertificateNames& certificate) {
+  hosted.session_->on_certificate(certificate);
 }
 
 // What was complete is answered first; what waits in the queue, or is half there, never will be.
@@ -106,6 +118,12 @@ void SessionHost::drain() {
 
 void SessionHost::look_again(Transport& hosted) {
   if (context_.draining && !hosted.is_over_) touch(hosted);
+}
+
+void SessionHost::finish_unpermitted() {
+  for (Transport* hosted : all()) {
+    if (!hosted->is_over_ && !hosted->session_->renew_permit()) finish(*hosted, Ender::server);
+  }
 }
 
 void SessionHost::finish_idle() {
@@ -161,6 +179,14 @@ void SessionHost::deliver_report(SessionId asker, std::shared_ptr<const ReportPi
 void SessionHost::deliver(std::span<const std::uint64_t> subscribers,
                           const std::shared_ptr<const Signal>& signal) noexcept {
   leave(&SessionHost::signal_inbox_, SignalFor{signal, {subscribers.begin(), subscribers.end()}});
+}
+
+void SessionHost::leave_loss(SessionId client, LostHold lost) noexcept {
+  leave(&SessionHost::inbox_, Delivery(LossFor{client, std::move(lost)}));
+}
+
+void SessionHost::leave_disconnect(SessionId client, OnGone on_gone) {
+  leave(&SessionHost::inbox_, Delivery(DisconnectOf{client, std::move(on_gone)}));
 }
 
 template <typename Item>
@@ -231,11 +257,35 @@ void SessionHost::take(const ReportFor& delivery) {
   continue_report(*hosted);
 }
 
+void SessionHost::take(const LossFor& delivery) {
+  Transport* const hosted = find_open(delivery.id);
+  if (hosted == nullptr) return;
+  hosted->rests_on_ = std::max(hosted->rests_on_, delivery.lost.position);
+  push(*hosted, [&](ServerSession& session, std::string& out) {
+    return session.on_lost(delivery.lost, out);
+  });
+}
+
+// One that has left meanwhile is gone as well.
+void SessionHost::take(const DisconnectOf& delivery) {
+  if (Transport* const hosted = find_open(delivery.id)) cut(*hosted, Ender::admin);
+  delivery.on_gone(batch_.commit());
+}
+
 void SessionHost::ask(SessionId id, ReportRequest request) {
   Transport& hosted = *find(id);
   hosted.awaits_report_ = true;
   request.may_be_gone = hosted.input_ended_;
+  request.confined_to = hosted.session_->confinement();
   context_.reports.ask(*this, id, std::move(request));
+}
+
+bool SessionHost::disconnect(SessionId asker, SessionId client, std::string reply) {
+  const auto tell = [this, asker, reply = std::move(reply)](Position position) {
+    const ReportPiece piece{.text = reply, .position = position};
+    deliver_report(asker, std::make_shared<const ReportPiece>(piece));
+  };
+  return context_.clients.disconnect(client, tell);
 }
 
 void SessionHost::continue_report(Transport& hosted) {
@@ -375,15 +425,26 @@ void SessionHost::hand_on_signals() {
 void SessionHost::hand_on(const Signal& signal, SessionId listener) {
   Transport* const hosted = find_open(listener);
   if (hosted == nullptr) return;
-  if (!hosted->has_room_for_signal()) {
-    cut(*hosted);
-  } else if (!hosted->is_over_) {  // which the transport may just have found out
-    const bool goes_on = hosted->session_->signalled(signal, hosted->output());
-    goes_on ? touch(*hosted) : cut(*hosted);
+  push(*hosted,
+       [&](ServerSession& session, std::string& out) { return session.signalled(signal, out); });
+}
+
+// What a session says unasked. Who does not take such things is closed.
+template <typename Call>
+void SessionHost::push(Transport& hosted, Call call) {
+  if (!hosted.has_room_for_signal()) {
+    cut(hosted);
+  } else if (!hosted.is_over_) {  // which the transport may just have found out
+    const bool goes_on = call(*hosted.session_, hosted.output());
+    goes_on ? touch(hosted) : cut(hosted);
   }
 }
 
 // Those who watch keys.
+
+bool SessionHost::watch_events(SessionId id, std::string_view prefix) {
+  return watchers_.add(id, prefix, find(id)->session_->confinement());
+}
 
 void SessionHost::tell_events() {
   if (!events_are_due_) return;
@@ -410,13 +471,27 @@ void SessionHost::end_turn() {
   take_in();
   ending_turn = nullptr;
   tell_events();
-  while (Transport* hosted = touched_.pop_front()) flush(*hosted);
+  send();
   open_gate();
   end_some(kStepsPerTurn);
   batch_.commit();  // what a session released whose peer was found to be gone
   forget_those_gone();
   visited_ = 0;
   if (is_anything_left()) context_.wake();
+}
+
+void SessionHost::send() {
+  std::size_t clients = 0;
+  Position position = 0;
+  while (Transport* hosted = touched_.pop_front()) {
+    flush(*hosted);
+    ++clients;
+    position = std::max(position, hosted->rests_on_);
+  }
+  if (clients > 0 && logs(LogLevel::trace)) {
+    log_event(LogLevel::trace, "batch",
+              {{"worker", context_.mailbox}, {"clients", clients}, {"position", position}});
+  }
 }
 
 // What can be done without anybody's doing. Signals that wait for room are told when there
@@ -526,9 +601,9 @@ void SessionHost::finish(Transport& hosted, Ender ender) {
   if (!waits) hosted.close_gently();
 }
 
-void SessionHost::cut(Transport& hosted) {
+void SessionHost::cut(Transport& hosted, Ender ender) {
   take_back_unsent(hosted);
-  end(hosted, Ender::server);
+  end(hosted, ender);
   hosted.close();
 }
 
@@ -537,6 +612,7 @@ void SessionHost::cut(Transport& hosted) {
 void SessionHost::end(Transport& hosted, Ender ender) {
   if (std::exchange(hosted.is_over_, true)) return;
   ServerSession& session = *hosted.session_;
+  context_.clients.leave(session.id());
   const bool is_open = session.fate() == ServerSession::Fate::open;
   if (ender == Ender::peer && is_open && hosted.has_half_a_request()) session.cut_short();
   const bool broke_a_rule = !is_open && session.violation() != Violation::none;

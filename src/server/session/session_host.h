@@ -2,7 +2,7 @@
 //
 // A turn: receive() hands bytes to sessions, which execute what is complete through the host's one
 // Batch. end_turn() commits that, takes in what came for the sessions from elsewhere (ends of
-// waits, reports, signals), and sends to each session once.
+// waits, lost holds, reports, signals), and sends to each session once.
 //
 // What others publish has a budget: leases depend on the length of a turn. Requests, grants and
 // reports come first; then as many signals go out, and are handed to sessions, as the budget
@@ -16,8 +16,8 @@
 // leaves with the sync that lets the releaser's answer leave.
 //
 // No socket, no thread, no clock: see Transport and HostSetup. Everything belongs to one thread,
-// but for on_wait_done(), deliver(), on_room(), deliver_report() and on_durable(), which any thread
-// may call.
+// but for on_wait_done(), deliver(), on_room(), deliver_report(), leave_loss(), leave_disconnect()
+// and on_durable(), which any thread may call.
 #pragma once
 
 #include <atomic>
@@ -44,9 +44,13 @@
 
 namespace lockd {
 
-class SessionHost final : private Listener, private Mailbox, private ReportReader {
+class SessionHost final : private Listener,
+                          private Mailbox,
+                          private ReportReader,
+                          private ClientHost {
  public:
   explicit SessionHost(const HostSetup& setup);
+  ~SessionHost();
 
   SessionContext& context() { return context_; }
   std::size_t size() const { return sessions_.size(); }
@@ -58,6 +62,8 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   // Executes what is complete in `unread`, as far as the session can go now, and returns how many
   // bytes were taken. While the journal is behind, a session that waits for it takes nothing.
   std::size_t receive(Transport& hosted, std::string_view unread);
+  // TLS has shaken hands, and the client's certificate says this. Before anything is received.
+  void on_certificate(Transport& hosted, const CertificateNames& certificate);
   // The peer has closed or half-closed: what was complete is answered first.
   void peer_closed(Transport& hosted);
   // Nothing can be read or written any more.
@@ -75,17 +81,20 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   // It may have something to say just to show that it is alive.
   void ping(Transport& hosted);
 
-  // Ends a session, sends what there is and closes; as the peer's doing, or the server's.
-  enum class Ender : std::uint8_t { peer, server, journal };
+  // Ends a session, sends what there is and closes; as the peer's doing, an admin's, or the
+  // server's.
+  enum class Ender : std::uint8_t { peer, admin, server, journal };
   void finish(Transport& hosted, Ender ender);
   // At once.
-  void cut(Transport& hosted);
+  void cut(Transport& hosted, Ender ender = Ender::server);
   void cut_all();  // those that are not over; what they had has ended when it returns
   // The server begins to stop: what blocks is given up, and who holds nothing is closed. Those who
   // hold are served on.
   void drain();
   // Whether it still holds anything: leases end unasked.
   void look_again(Transport& hosted);
+  // Permits have changed: closes whose client has none any more.
+  void finish_unpermitted();
   // Closes who is owed no answer.
   void finish_idle();
   // Closes who waits for an answer, and keeps what they hold: another server may lead by now.
@@ -98,7 +107,10 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   // For sessions. The report comes by ServerSession::report(), piece by piece as the peer takes it;
   // events by on_key_event().
   void ask(SessionId id, ReportRequest request);
-  bool watch_events(SessionId id, std::string_view prefix) { return watchers_.add(id, prefix); }
+  bool watch_events(SessionId id, std::string_view prefix);
+  // Has a client of any host disconnected. `asker` hears `reply` as a report then. False: it is not
+  // connected.
+  bool disconnect(SessionId asker, SessionId client, std::string reply);
   // How many the signal reached; none: it has to wait, and the session hears by on_published().
   std::optional<std::size_t> publish(ServerSession& publisher, std::string_view channel,
                                      std::string_view payload);
@@ -117,7 +129,15 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
     SessionId id;
     std::shared_ptr<const ReportPiece> piece;
   };
-  using Delivery = std::variant<WaitResult, ReportFor>;
+  struct LossFor {
+    SessionId id;
+    LostHold lost;
+  };
+  struct DisconnectOf {
+    SessionId id;
+    OnGone on_gone;
+  };
+  using Delivery = std::variant<WaitResult, ReportFor, LossFor, DisconnectOf>;
   struct SignalFor {
     std::shared_ptr<const Signal> signal;
     std::vector<SessionId> listeners;
@@ -143,12 +163,16 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
                const std::shared_ptr<const Signal>& signal) noexcept override;
   void on_room() noexcept override;
   void deliver_report(SessionId asker, std::shared_ptr<const ReportPiece> piece) override;
+  void leave_loss(SessionId client, LostHold lost) noexcept override;
+  void leave_disconnect(SessionId client, OnGone on_gone) override;
   template <typename Item>
   void leave(std::vector<Item> SessionHost::*inbox, Item item) EXCLUDES(inbox_mutex_);
   void take_in() EXCLUDES(inbox_mutex_);
   bool take_inbox() EXCLUDES(inbox_mutex_);
   void take(const WaitResult& result);
   void take(const ReportFor& delivery);
+  void take(const LossFor& delivery);
+  void take(const DisconnectOf& delivery);
   bool has_room() const;
   bool may_publish() const;
   bool begin_publishing(SessionId publisher, std::string_view channel, std::string_view payload);
@@ -157,6 +181,8 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   void publish_some();
   void hand_on_signals() EXCLUDES(inbox_mutex_);
   void hand_on(const Signal& signal, SessionId listener);
+  template <typename Call>
+  void push(Transport& hosted, Call call);
   void tell_events();
   bool tell(SessionId watcher, const KeyEventJson& event, std::uint64_t missed);
   bool is_anything_left() EXCLUDES(inbox_mutex_);
@@ -171,6 +197,7 @@ class SessionHost final : private Listener, private Mailbox, private ReportReade
   template <typename Call>
   void let_speak(Transport& hosted, Call call);
   void touch(Transport& hosted);
+  void send();  // to each session that was touched
   void flush(Transport& hosted);
   void send_or_cork(Transport& hosted);
   void uncork(Transport& hosted);

@@ -57,6 +57,8 @@ class Transport {
   virtual bool is_idle() const = 0;
 
   const ServerSession& session() const { return *session_; }
+  // What others are shown of it, once it is open.
+  ClientActivity& activity() { return *activity_; }
   // What was left unread is the beginning of a request, and not what waits behind one.
   bool has_half_a_request() const {
     return has_unread() && !input_pending() && !session_->blocked();
@@ -80,6 +82,7 @@ class Transport {
   };
 
   std::unique_ptr<ServerSession> session_;
+  std::shared_ptr<ClientActivity> activity_;
   Position rests_on_ = 0;           // the output as a whole
   std::uint64_t corked_until_ = 0;  // of what was said: the part that is corked
   std::vector<HandOff> hand_offs_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/access/access_file.h"
 #include "server/settings/token_file.h"
 
 namespace lockd {
@@ -90,11 +91,15 @@ Options options_of(const Settings& settings) {
   options.tls_client_ca = settings.text("tls-client-ca");
   options.auth_token = settings.text("auth-token");
   options.auth_token_file = settings.text("auth-token-file");
+  options.access = settings.text("access");
   options.auth_timeout = settings.seconds("auth-timeout");
   options.max_unauthenticated = whole("max-unauthenticated");
   options.wal = settings.text("wal");
   // `always` is no interval.
   options.wal_sync = config::parse_interval(settings.text("wal-sync")).value_or(Duration::zero());
+  options.history = settings.size("history");
+  options.slow_wait = settings.seconds("slow-wait");
+  options.slow_hold = settings.seconds("slow-hold");
   options.log_level = word_as<LogLevel>(
       std::to_array<std::string_view>({"trace", "debug", "info", "warn", "error"}),
       settings.text("log-level"));
@@ -111,9 +116,6 @@ constexpr std::uint64_t kReservedFiles = 64;
 constexpr std::uint64_t kFilesPerThread = 4;
 // What connections may have in buffers by default, however much memory there is.
 constexpr std::uint64_t kBufferMemoryMax = std::uint64_t{1} << 30;
-
-// Fewer characters can be tried one after the other.
-constexpr std::size_t kTokenSizeMin = 16;
 
 bool is_loopback(const std::string& host) {
   boost::system::error_code error;
@@ -141,7 +143,7 @@ class Loader {
     if (!fail(settings_.error)) return std::move(loaded_);
     derive();
     loaded_.options = options_of(settings_);
-    if (check_tls() && find_secret() && check_cluster()) {
+    if (check_tls() && find_secret() && check_access() && check_cluster()) {
       warn_of_useless();
       warn_of_unsafe();
     }
@@ -211,7 +213,10 @@ class Loader {
     Options& options = loaded_.options;
     options.secret = options.auth_token;
     const std::string& path = options.auth_token_file;
-    if (path.empty()) return true;
+    if (path.empty()) {
+      is_weak_ = !options.secret.empty() && is_weak_token(settings_.text("auth-token"));
+      return true;
+    }
     const TokenFile file = read_token_file(path, environment_);
     const std::string name = settings_.named("auth-token-file");
     if (!file.error.empty()) {
@@ -226,7 +231,14 @@ class Loader {
     if (file.open_to_others) warn(config::open_to_others(path));
     options.secret = tokens.front();
     if (tokens.size() > 1) options.second_secret = tokens.back();
+    is_weak_ = std::any_of(tokens.begin(), tokens.end(), is_weak_token);
     return true;
+  }
+
+  bool check_access() {
+    const Options& options = loaded_.options;
+    const std::array shared{options.secret, options.second_secret};
+    return fail(read_access_file(options, shared, environment_).error);
   }
 
   bool check_cluster() {
@@ -284,14 +296,15 @@ class Loader {
     const bool line_abroad = options.port && !is_loopback(options.host);
     const bool http_abroad = options.http_addr && !is_loopback(options.http_addr->host);
     const std::string serves_all =
-        " serves whoever can reach it: set --auth-token-file, or --tls-client-ca";
+        " serves whoever can reach it: set --auth-token-file, --access or --tls-client-ca";
     if (line_abroad && !options.demands_proof() && !options.line_is_protected()) {
       warn(settings_.named("host") + serves_all);
     }
     if (http_abroad && !options.demands_proof() && !options.http_is_protected()) {
       warn(settings_.named("http-addr") + serves_all);
     }
-    if (!options.secret.empty()) warn_of_weak_token(line_abroad || http_abroad);
+    const bool abroad = line_abroad || http_abroad;
+    if (!options.secret.empty() || !options.access.empty()) warn_of_weak_token(abroad);
     // Whether these can be read at all is seen when they are used.
     for (const std::string& path :
          {options.tls_key, options.etcd_key, options.etcd_password_file}) {
@@ -305,11 +318,7 @@ class Loader {
     if (abroad && options.tls_cert.empty()) {
       warn("the auth token crosses the network in plain text: set --tls-cert and --tls-key");
     }
-    for (const std::string& token : {options.secret, options.second_secret}) {
-      if (token.empty() || token.size() >= kTokenSizeMin) continue;
-      warn("an auth token of fewer than " + std::to_string(kTokenSizeMin) +
-           " characters can be guessed: make it longer, at random");
-    }
+    if (is_weak_) warn(std::string(kWeakToken));
   }
 
   void warn(std::string line) { loaded_.warnings.push_back(std::move(line)); }
@@ -323,6 +332,7 @@ class Loader {
   const Flavour flavour_;
   const config::Environment& environment_;
   Loaded loaded_;
+  bool is_weak_ = false;  // an auth token that all share
   Settings& settings_ = loaded_.settings;
 };
 
@@ -338,6 +348,10 @@ Options default_options(Flavour flavour) { return options_of(Settings(settings(f
 void scrub_secrets(Loaded& loaded) {
   config::scrub(loaded.secrets_outside);
   loaded.secrets_outside.clear();
+  for (const config::Option& option : loaded.settings.table()) {
+    std::string& text = loaded.settings.value(option.name).text;
+    if (option.secret && !text.empty()) text.assign(text.size(), '*');
+  }
 }
 
 std::string config_text(const Loaded& loaded) {

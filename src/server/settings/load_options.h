@@ -43,8 +43,9 @@ Loaded load_options(Flavour flavour, std::span<const char* const> arguments,
 // What applies when nothing is given, but for what follows from the machine: `threads`, `metrics`.
 Options default_options(Flavour flavour);
 
-// Overwrites the secrets in the arguments and the environment, which others can read in /proc.
-// Precondition: both are those of the process, or memory that may be written.
+// Overwrites the secrets in the settings, of which the options have hashes, and in the arguments
+// and the environment, which others can read in /proc. Precondition: both are those of the process,
+// or memory that may be written.
 void scrub_secrets(Loaded& loaded);
 
 // What --print-config prints. Precondition: `loaded` has no error.

@@ -209,6 +209,22 @@ TEST(LoadOptionsErrors, TokenAndTokenFileMustAgree) {
             "command line holds: give one of them");
 }
 
+TEST(LoadOptionsErrors, TheFileOfAccessIsLookedAt) {
+  FakeEnvironment machine{.files = {{"a", {.text = "[[token]]\nname = 'x'\n"}}}};
+  EXPECT_EQ(machine.load({"--access=a"}).error,
+            "--access is 'a': line 1: token 'x': sha256 is missing");
+  EXPECT_EQ(machine.load({"--access=b"}).error,
+            "--access is 'b': it cannot be read: No such file or directory");
+  machine.files["a"].text = "[[certificate]]\nname = 'x'\ncn = 'x'\nrights = []\n";
+  EXPECT_EQ(machine.load({"--access=a"}).error,
+            "--access is 'a': certificate 'x' needs --tls-client-ca: nobody is asked for "
+            "certificates");
+  const Loaded loaded =
+      machine.load({"--access=a", "--tls-cert=c", "--tls-key=k", "--tls-client-ca=ca"});
+  EXPECT_EQ(loaded.error, "");
+  EXPECT_EQ(loaded.options.access, "a");
+}
+
 TEST(LoadOptionsWarnings, SayWhatIsOfNoUse) {
   const FakeEnvironment machine;
   const struct {
@@ -251,7 +267,7 @@ TEST(LoadOptionsWarnings, SayWhatIsUnsafe) {
           {"key", {.text = "k", .open_to_others = true}},
       }};
   const std::string everybody =
-      " from the command line serves whoever can reach it: set --auth-token-file, or "
+      " from the command line serves whoever can reach it: set --auth-token-file, --access or "
       "--tls-client-ca";
   const std::string plain =
       "the auth token crosses the network in plain text: set --tls-cert and --tls-key";

@@ -271,6 +271,7 @@ TEST(LoadOptions, ScrubsSecretsFromArgumentsAndEnvironment) {
   EXPECT_EQ(two, "*******");
   EXPECT_EQ(three, "*******");
   EXPECT_EQ(loaded.options.secret, "hunter4");
+  EXPECT_EQ(value_of(loaded, "auth-token"), "*******");
 }
 
 }  // namespace

@@ -255,6 +255,10 @@ constexpr auto kAccess = in_group(
             "The file that holds the auth token; space around it does not count. Of two lines both "
             "are good, so that clients change one after the other. SIGHUP reads it "
             "again."),
+        optional_file("access", "DFLOCKD_ACCESS",
+                      "The file that says which auth tokens and client certificates may do what, "
+                      "with which keys: see docs/security.md. Ends protected mode. SIGHUP reads it "
+                      "again."),
         time("auth-timeout", {"DFLOCKD_AUTH_TIMEOUT_S"}, kMoreThanZero, "10",
              "How long a new connection has for its TLS handshake and, where one is asked for, to "
              "present a good auth token."),
@@ -278,6 +282,24 @@ constexpr auto kDurability = in_group(
               .parse = parse_wal_sync,
               .by_default = "always"},
              "When the log is made durable: before every reply, or at this interval."),
+    }));
+
+constexpr auto kWatching = in_group(
+    "Watching",
+    std::to_array<Option>({
+        size("history", 0,
+             {.variables = {"DFLOCKD_HISTORY"},
+              .rule = "a number of bytes, or one with KiB, MiB or GiB, where 0 is off",
+              .by_default = "16MiB"},
+             "How much is kept, in memory, of what happened to keys and to the server: "
+             "GET /v1/history. A quarter of it is for what is rare. Less than 1MiB counts as "
+             "that much."),
+        time("slow-wait", {"DFLOCKD_SLOW_WAIT_S"}, kMayBeZero, "0",
+             "How long a wait in a queue may last before it is logged and recorded as slow; 0 is "
+             "off."),
+        time("slow-hold", {"DFLOCKD_SLOW_HOLD_S"}, kMayBeZero, "0",
+             "How long a lock or permit may be held before that is logged and recorded as slow; 0 "
+             "is off."),
     }));
 
 constexpr auto kLogging = in_group(
@@ -362,7 +384,7 @@ constexpr auto kActions = in_group(
     }));
 
 constexpr auto kCommon =
-    joined(kListening, kKeys, kConnections, kAccess, kDurability, kLogging, kFile);
+    joined(kListening, kKeys, kConnections, kAccess, kDurability, kWatching, kLogging, kFile);
 constexpr auto kDflockd = joined(kCommon, kActions);
 constexpr auto kDflockdHa = joined(kCommon, kCluster, kActions);
 
@@ -410,7 +432,9 @@ constexpr auto kSignals = std::to_array<Note>({
      "Grant no more, and close connections that hold nothing; those that hold may renew and "
      "release. Stop when they are gone, or after --shutdown-timeout, or at a second signal."},
     {"SIGHUP",
-     "Read certificates and --auth-token-file again. Connections keep those they began with."},
+     "Read certificates, --auth-token-file and --access again. Connections keep the certificates "
+     "and "
+     "the --auth-token-file that they began with; what --access takes away is gone at once."},
 });
 
 constexpr auto kDflockdFiles = std::to_array<Note>({

@@ -59,6 +59,7 @@ const struct {
     {"tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, "none", ""},
     {"auth-token", {"DFLOCKD_AUTH_TOKEN"}, "none", ""},
     {"auth-token-file", {"DFLOCKD_AUTH_TOKEN_FILE"}, "none", ""},
+    {"access", {"DFLOCKD_ACCESS"}, "none", ""},
     {"auth-timeout", {"DFLOCKD_AUTH_TIMEOUT_S"}, "10", ""},
     {"max-unauthenticated", {"DFLOCKD_MAX_UNAUTHENTICATED"}, "1000", ""},
     {"threads", {"DFLOCKD_THREADS"}, "the number of cores", ""},
@@ -164,6 +165,9 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.etcd, plain.etcd);
   EXPECT_EQ(loaded.etcd_cluster, plain.etcd_cluster);
   EXPECT_EQ(loaded.etcd_detect, plain.etcd_detect);
+  EXPECT_EQ(loaded.history, plain.history);
+  EXPECT_EQ(loaded.slow_wait, plain.slow_wait);
+  EXPECT_EQ(loaded.slow_hold, plain.slow_hold);
   EXPECT_EQ(loaded.log_level, plain.log_level);
   EXPECT_EQ(loaded.log_format, plain.log_format);
 }
@@ -219,7 +223,7 @@ const Rule kRules[] = {
     {{"auto-release-on-disconnect", "close-on-violation", "detailed-errors", "metrics", "debug"},
      {"true", "false"},
      {"", "2", "t", "truee", "yes ", "enabled"}},
-    {{"tls-cert", "tls-key", "tls-client-ca", "auth-token-file", "wal", "config"},
+    {{"tls-cert", "tls-key", "tls-client-ca", "auth-token-file", "access", "wal", "config"},
      kPaths,
      kNotPaths},
     {{"auth-token"},
@@ -290,6 +294,7 @@ TEST(Options, ProtectedModeIsWhereNobodyChose) {
       {"a host", {.host = "0.0.0.0"}, false, false},
       {"a token", {.secret = "s"}, false, false},
       {"a client CA", {.tls_client_ca = "ca.pem"}, false, false},
+      {"a file of tokens", {.access = "access.toml"}, false, false},
       {"no line port", {.port = std::nullopt}, false, false},
       {"HTTP on every address", {.http_addr = Endpoint{"", 80}}, true, true},
       {"HTTP, and a host for the line port",

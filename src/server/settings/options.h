@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sha256.h"
 #include "config/values.h"
 #include "lockd/types.h"
 
@@ -68,10 +69,11 @@ struct Options {
   std::string tls_cert{};
   std::string tls_key{};
   std::string tls_client_ca{};
-  std::string auth_token{};
+  HashedSecret auth_token{};
   std::string auth_token_file{};
-  std::string secret{};  // the token, whichever of the two it came by; empty: no token is asked for
-  std::string second_secret{};  // as good as the first, while it takes its place; from the file
+  HashedSecret secret{};         // the token that all share, whichever of the two it came by
+  HashedSecret second_secret{};  // as good as the first, while it takes its place; from the file
+  std::string access{};          // the file of tokens and certificates, each with its rights
   Duration auth_timeout = std::chrono::seconds(10);
   std::uint32_t max_unauthenticated = 1000;  // 0: no limit
 
@@ -91,6 +93,11 @@ struct Options {
   std::string etcd_user{};
   std::string etcd_password_file{};
 
+  // Watching.
+  std::uint64_t history = 16 << 20;  // bytes of what happened; 0: nothing is kept
+  Duration slow_wait{};              // 0: none is slow
+  Duration slow_hold{};
+
   // Logging.
   LogLevel log_level = LogLevel::info;  // as loaded: `debug` is already in it
   LogFormat log_format = LogFormat::text;
@@ -99,7 +106,9 @@ struct Options {
   std::string config{};  // the file that was read, if one was
 
   // Whether a peer has to show that it may come in.
-  bool demands_proof() const { return !secret.empty() || !tls_client_ca.empty(); }
+  bool demands_proof() const {
+    return !secret.empty() || !tls_client_ca.empty() || !access.empty();
+  }
 
   // Protected mode: nobody chose where to listen or who may come in, so only loopback peers are
   // served. The line port and HTTP are in it, or not, each by itself.

@@ -27,6 +27,8 @@ std::vector<std::string> parse_tokens(std::string_view text) {
 
 }  // namespace
 
+bool is_weak_token(std::string_view token) { return token.size() < 16; }
+
 TokenFile read_token_file(const std::string& path, const config::Environment& environment) {
   const config::FileText file = environment.read_file(path);
   if (!file.error.empty()) return {.error = "it cannot be read: " + file.error};

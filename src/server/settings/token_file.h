@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/environment.h"
@@ -13,6 +14,11 @@ struct TokenFile {
   std::string error{};                // why there are none; no secret is in it
   bool open_to_others = false;
 };
+
+// Of fewer than 16 characters; and what is said of it.
+bool is_weak_token(std::string_view token);
+inline constexpr std::string_view kWeakToken =
+    "an auth token of fewer than 16 characters can be guessed: make it longer, at random";
 
 TokenFile read_token_file(const std::string& path, const config::Environment& environment);
 

@@ -79,7 +79,7 @@ func (h *history) add(e entry) {
 		h.failures[life{e.Srv, e.Life}] = e.Call
 	case "restart", "failover", "suspend":
 		h.weather[e.Srv] = append(h.weather[e.Srv], e)
-	case "acquire", "enqueue", "wait", "renew", "release":
+	case "acquire", "enqueue", "wait", "renew", "release", "revoke":
 		name := e.Kind + " " + e.Key
 		h.keys[name] = append(h.keys[name], e)
 	}
@@ -143,7 +143,7 @@ func (s *slice) take(e entry) {
 		s.wait(e)
 	case "renew":
 		s.followUp(e, e.Fence, renew, maybeRenew)
-	case "release":
+	case "release", "revoke":
 		s.followUp(e, e.Fence, release, maybeRelease)
 	}
 }

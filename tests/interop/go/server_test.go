@@ -19,7 +19,7 @@ import (
 // How long to wait for what must happen. Generous: only a failure takes that long.
 const patience = 60 * time.Second
 
-var listening = regexp.MustCompile(`listening .*\bport="(\d+)"`)
+var listening = regexp.MustCompile(`listening .*\bport=(\d+)`)
 
 // A server of a test's own, on a port that the system chose. It ends with the test, which fails if
 // it does not end well.

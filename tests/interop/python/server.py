@@ -27,7 +27,7 @@ class Server:
     def _read_port(self):
         for line in self._process.stderr:
             self._log.append(line)
-            if listening := re.search(r'listening .*\bport="(\d+)"', line):
+            if listening := re.search(r'listening .*\bport=(\d+)', line):
                 return int(listening[1])
         raise RuntimeError(f"the server did not start: {''.join(self._log)}")
 

@@ -6,18 +6,54 @@ const { EventLog } = await pure('event_log.js');
 const { EventParser } = await pure('event_stream.js');
 const { GrantTally } = await pure('grant_tally.js');
 const { Poll } = await pure('poll.js');
-const { keyAddress, readRoute, searchAddress } = await pure('route.js');
+const { isAbout, keyAddress, noSearch, readRoute, searchAddress, whoAddress } =
+  await pure('route.js');
 const { ServerClock } = await pure('server_clock.js');
 
 test('an address says what it was made from', () => {
   for (const name of ['stone-42', 'a&b=c', '50% off+1', '#key=x', ' ', '<script>', '日本']) {
     assert.equal(readRoute(keyAddress(name)).key, name);
-    assert.equal(readRoute(searchAddress(name)).prefix, name);
+    for (const by of ['contains', 'prefix', 'holder']) {
+      const search = { by, text: name };
+      assert.deepEqual(readRoute(searchAddress(search)).search, search);
+    }
   }
-  assert.deepEqual(readRoute(''), { key: null, prefix: '' });
-  assert.deepEqual(readRoute('#key='), { key: null, prefix: '' });
+  const start = { key: null, search: noSearch, view: 'keys' };
+  assert.deepEqual(readRoute(''), start);
+  assert.deepEqual(readRoute('#key='), start);
+  assert.deepEqual(readRoute('#prefix='), start);
   assert.equal(readRoute('#key=%E0%A4%A').key, '%E0%A4%A');
   assert.equal(readRoute('#__proto__=1&key=a').key, 'a');
+  assert.equal(readRoute('#key=a').view, 'key');
+  assert.equal(readRoute('#clients').view, 'clients');
+});
+
+test('whoever holds leads to what else is theirs', () => {
+  assert.equal(whoAddress({ holder: 'cart-7' }), '#holder=cart-7');
+  assert.equal(whoAddress({ holder: 'tcp:17', client_id: 17 }), '#client_id=17');
+  assert.equal(whoAddress({ holder: 'tcp:17' }), '#holder=tcp%3A17');
+  assert.equal(whoAddress({ holder: 'tcp:0', client: 'ann@b:1' }), '#holder=ann%40b%3A1');
+  assert.equal(whoAddress({ holder: 'cart-7', client: 'ann@b:1' }), '#holder=cart-7');
+});
+
+test('a search chooses events as it chooses keys', () => {
+  const event = { key: 'orders/42', holder: 'tcp:17', client: 'ann' };
+  const cases = [
+    ['contains', '/4', true],
+    ['contains', '7', false],
+    ['prefix', 'orders', true],
+    ['prefix', '42', false],
+    ['holder', 'tcp:17', true],
+    ['holder', 'ann', true],
+    ['holder', 'an', false],
+    ['client_id', '17', true],
+    ['client_id', '1', false],
+  ];
+  for (const [by, text, expected] of cases) {
+    assert.equal(isAbout({ by, text }, event), expected, `${by} ${text}`);
+    assert.equal(isAbout({ by, text }, { type: 'started' }), false);
+  }
+  assert.equal(isAbout(noSearch, { type: 'started' }), true);
 });
 
 test('a stream may be cut anywhere', () => {
@@ -64,6 +100,27 @@ test('the log keeps the newest', () => {
     [9996, 9998],
   );
   assert.ok(log.recent(() => true, Infinity).length <= 3000);
+});
+
+test('the log puts the past before what it knows, and nothing twice', () => {
+  const log = new EventLog();
+  const event = (type, token, at) => ({ type, key: 'a', token, at_unix_ms: at });
+  log.add([event('granted', 2, 2000), { type: 'missed', count: 3, at_unix_ms: 2100 }]);
+  log.add([event('released', 2, 2200)]);
+  log.addHistory([
+    event('released', 2, 2201),
+    event('granted', 2, 2001),
+    event('released', 1, 1500),
+    event('granted', 1, 1000),
+  ]);
+  assert.deepEqual(
+    log.recent(() => true, 9).map(({ at_unix_ms: at }) => at),
+    [1000, 1500, 2000, 2100, 2200],
+  );
+  const many = Array.from({ length: 5000 }, (_, i) => event('granted', 9000 - i, 900 - i));
+  log.addHistory(many);
+  assert.ok(log.recent(() => true, Infinity).length <= 2000);
+  assert.equal(log.recent(() => true, 1)[0].at_unix_ms, 2200);
 });
 
 test('the clock trusts the shortest round trip, and a jump more than the past', () => {

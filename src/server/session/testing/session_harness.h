@@ -32,8 +32,9 @@ class SessionHarness {
 
   // One session, and what it has said.
   template <typename Kind>
-  Transport& open(SessionId id = 1) {
-    return host_.open(std::make_unique<Kind>(host_.context(), id), std::make_unique<Memory>());
+  Transport& open(SessionId id = 1, Peer peer = {}) {
+    return host_.open(std::make_unique<Kind>(host_.context(), id, std::move(peer)),
+                      std::make_unique<Memory>());
   }
   static const std::string& said_by(const Transport& hosted) { return memory(hosted).heard; }
   // Its peer closes, or half-closes.
@@ -43,12 +44,22 @@ class SessionHarness {
   }
   // Whether its peer takes what is sent: if not, a report stops there.
   static void set_room(Transport& hosted, bool room) { static_cast<Memory&>(hosted).room = room; }
+  // Whether it takes what it is sent unasked: if not, it is closed.
+  static void set_room_for_signals(Transport& hosted, bool room) {
+    static_cast<Memory&>(hosted).room_for_signals = room;
+  }
   // What every report says. It is made when it is asked for, or left to the test.
   std::vector<std::string> report{"{", "", "}"};
   bool makes_reports = true;
   ReportQueue& reports() { return reports_; }
   const WorkerStats& stats() const { return stats_; }
   Engine& engine() { return engine_; }
+  Access& access() { return access_; }
+  ClientRegistry& clients() { return clients_; }
+  // Something happens to a key, as the engine would say.
+  void happens(const KeyEvent& event, Position position = 0) {
+    static_cast<Observer&>(feed_).on_key_events({&event, 1}, position);
+  }
 
   // Everything that a new session says when `input` comes in pieces of `piece` bytes.
   template <typename Kind>
@@ -77,10 +88,12 @@ class SessionHarness {
     std::string heard;
     bool peer_left = false;
     bool room = true;
+    bool room_for_signals = true;
 
     void sent(std::string_view bytes) override { heard += bytes; }
     bool peer_has_left() const override { return peer_left; }
     bool has_room_for_report() const override { return room; }
+    bool has_room_for_signal() override { return room_for_signals; }
     void close() override {}
     bool is_idle() const override { return false; }  // a test may still ask what it said
   };
@@ -115,7 +128,8 @@ class SessionHarness {
   const Options options_;
   Journal* const journal_;
   ManualClock clock_;
-  EventFeed feed_;
+  ClientRegistry clients_;
+  EventFeed feed_{0, &clients_};
   Engine engine_{{.shards = 1,
                   .keys_max = 4,
                   .clock = &clock_,
@@ -125,7 +139,7 @@ class SessionHarness {
                   .hash_seed = 1}};
   SignalHub hub_;
   TokenSource secrets_;
-  const AuthTokens tokens_{options_};
+  Access access_{options_};
   WorkerStats stats_;
   ReportQueue reports_{
       [this](const ReportRequest& request) { return PiecedReport::answer(request, report); },
@@ -137,7 +151,8 @@ class SessionHarness {
                      .hub = hub_,
                      .feed = feed_,
                      .secrets = secrets_,
-                     .tokens = tokens_,
+                     .access = access_,
+                     .clients = clients_,
                      .stats = stats_,
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
                      .reports = reports_,

@@ -1,4 +1,4 @@
-#include "lockctl/http/http_client.h"
+#include "lockctl/api/http_client.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

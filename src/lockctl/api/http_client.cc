@@ -1,10 +1,9 @@
-#include "lockctl/http/http_client.h"
+#include "lockctl/api/http_client.h"
 
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
-#include <boost/json/parse.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,9 +17,7 @@
 #include "client/socket.h"
 #include "client/stoppable_wait.h"
 #include "lockctl/commands/command_table.h"
-#include "lockctl/http/json.h"
 #include "lockctl/output/failure.h"
-#include "lockctl/output/output.h"
 
 namespace lockd::cli {
 namespace {
@@ -141,10 +138,10 @@ class HttpClient::Impl {
   }
 
   // Connects within `patience`, and has the whole reply within `wait` and `more`.
-  HttpReply exchange(Duration patience, const std::string& request, Duration wait, Duration more) {
+  ApiReply exchange(Duration patience, const std::string& request, Duration wait, Duration more) {
     const std::unique_ptr<client::Socket> socket = open(patience);
     socket->send(request);
-    HttpReply reply;
+    ApiReply reply;
     ReplyParser parser([&](unsigned, std::string_view bytes) { reply.body += bytes; },
                        kReplySizeMax);
     const Time deadline = after(wait, more);
@@ -153,11 +150,11 @@ class HttpClient::Impl {
     return reply;
   }
 
-  HttpReply follow(const std::string& request, const EventStreamParser::Sink& sink) {
+  ApiReply follow(const std::string& request, const EventStreamParser::Sink& sink) {
     const std::unique_ptr<client::Socket> socket = open(options_.connect_timeout);
     socket->send(request);
     EventStreamParser events;
-    HttpReply reply;
+    ApiReply reply;
     const auto take = [&](unsigned status, std::string_view bytes) {
       reply.status = status;
       if (!reply.is_ok()) {
@@ -250,49 +247,27 @@ HttpClient::HttpClient(HttpAddress address, client::ConnectOptions options)
     : impl_(std::make_unique<Impl>(std::move(address), std::move(options))) {}
 HttpClient::~HttpClient() = default;
 
-HttpReply HttpClient::get(const std::string& target) {
+ApiReply HttpClient::get(const std::string& target) {
   return impl_->exchange(impl_->options().connect_timeout, impl_->get_request(target), {},
                          impl_->options().reply_timeout);
 }
 
-HttpReply HttpClient::get_within(Duration patience, const std::string& target) {
+ApiReply HttpClient::get_within(Duration patience, const std::string& target) {
   return impl_->exchange(patience, impl_->get_request(target), {}, patience);
 }
 
-HttpReply HttpClient::post(const std::string& target, const std::string& json, Duration wait) {
+ApiReply HttpClient::post(const std::string& target, const std::string& json, Duration wait) {
   return impl_->exchange(impl_->options().connect_timeout, impl_->post_request(target, json), wait,
                          impl_->options().reply_timeout);
 }
 
-HttpReply HttpClient::follow(const std::string& target, const EventStreamParser::Sink& sink) {
+ApiReply HttpClient::follow(const std::string& target, const EventStreamParser::Sink& sink) {
   return impl_->follow(impl_->get_request(target), sink);
 }
 
 void HttpClient::interrupt() { impl_->interrupt(); }
 
 const HttpAddress& HttpClient::address() const { return impl_->address(); }
-
-std::string url_encoded(std::string_view text) {
-  constexpr const char* kHex = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
-    }
-  }
-  return out;
-}
-
-void require(const HttpReply& reply) {
-  if (reply.is_ok()) return;
-  const HttpRefusal refusal = refusal_of(reply);
-  throw Failure(refusal.code, refusal.line);
-}
 
 bool EventStreamParser::feed(std::string_view bytes, const Sink& sink) {
   unread_ += bytes;
@@ -325,38 +300,6 @@ void EventStreamParser::take_line(std::string_view line, const Sink& sink) {
     has_data_ = true;
   }
   // An empty field is a comment, which keeps the connection alive; others are none of ours.
-}
-
-namespace {
-
-ExitCode code_of(std::string_view error, unsigned status) {
-  for (const char* one : {"held", "wait_timeout", "expired", "stale_token", "not_holder"}) {
-    if (error == one) return kExitConflict;
-  }
-  if (error == "bad_request" || error == "limit_mismatch") return kExitData;
-  if (status == 401 || status == 403) return kExitNoPermission;
-  if (status == 429 || status == 503) return kExitTemporary;
-  return kExitProtocol;
-}
-
-}  // namespace
-
-HttpRefusal refusal_of(const HttpReply& reply) {
-  HttpRefusal refusal;
-  boost::system::error_code no_json;
-  const auto body = boost::json::parse(reply.body, no_json);
-  if (!no_json) {
-    refusal.error = text_of(body, "error");
-    refusal.line = printable(text_of(body, "detail"));
-    if (refusal.line.empty()) refusal.line = printable(refusal.error);
-    const std::string holder = text_of(body, "holder");
-    if (!holder.empty()) refusal.line += " (holder " + in_quotes(holder) + ")";
-  }
-  if (refusal.line.empty()) {
-    refusal.line = "the server answers with HTTP status " + std::to_string(reply.status);
-  }
-  refusal.code = code_of(refusal.error, reply.status);
-  return refusal;
 }
 
 }  // namespace lockd::cli

@@ -1,10 +1,8 @@
-// The HTTP API of a server, or of a cluster's servers: then of the one that leads.
+// The API over HTTP, of a server or of a cluster's servers: then of the one that leads.
 //
 // Of several addresses it looks for the one whose /leader says so, before each request and for
 // ConnectOptions::connect_timeout at most. A request that was sent is sent to nobody else, unless
-// the answer is that nothing was done. With one address it is an HttpClient.
-//
-// Throws Failure when there is no answer. Used by one thread at a time, except interrupt().
+// the answer is that nothing was done.
 #pragma once
 
 #include <chrono>
@@ -17,31 +15,29 @@
 #include <string>
 #include <vector>
 
-#include "lockctl/http/http_client.h"
+#include "lockctl/api/api.h"
+#include "lockctl/api/http_client.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/settings.h"
 #include "lockd/types.h"
 
 namespace lockd::cli {
 
-class HttpCluster {
+class HttpApi final : public Api {
  public:
   // Precondition: there is an address.
-  HttpCluster(const std::vector<HttpAddress>& addresses, const client::ConnectOptions& options);
+  HttpApi(const std::vector<HttpAddress>& addresses, const client::ConnectOptions& options);
 
-  // As with an HttpClient.
-  HttpReply get(const std::string& target);
-  HttpReply post(const std::string& target, const std::string& json, Duration wait = {});
-  HttpReply follow(const std::string& target, const EventStreamParser::Sink& sink);
-  void interrupt();
-
-  // Who was asked last.
-  const HttpAddress& address() const { return servers_[here_]->address(); }
+  ApiReply get(const std::string& path, const Parameters& parameters) override;
+  ApiReply post(const std::string& path, const Parameters& parameters, Duration wait) override;
+  ApiReply follow(const std::string& path, const Parameters& parameters, const Sink& sink) override;
+  void interrupt() override;
+  std::string server() const override { return servers_[here_]->address().to_string(); }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  HttpReply at_leader(const std::function<HttpReply(HttpClient&)>& ask);
+  ApiReply at_leader(const std::function<ApiReply(HttpClient&)>& ask);
   void find_leader(Clock::time_point deadline);
   // Nothing when it leads.
   std::optional<Failure> why_not_leader(Duration patience);

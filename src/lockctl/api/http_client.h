@@ -1,4 +1,4 @@
-// The HTTP API of a server: one request at a time, each on a connection of its own.
+// The HTTP port of a server: one request at a time, each on a connection of its own.
 //
 // Blocks, for a bounded time. Throws Failure when there is no answer; an answer that says no is
 // one. Used by one thread at a time, except interrupt().
@@ -10,34 +10,11 @@
 #include <string>
 #include <string_view>
 
-#include "lockctl/output/failure.h"
+#include "lockctl/api/api.h"
 #include "lockctl/settings.h"
 #include "lockd/types.h"
 
 namespace lockd::cli {
-
-struct HttpReply {
-  unsigned status = 0;
-  std::string body{};
-
-  bool is_ok() const { return status / 100 == 2; }
-};
-
-// What a refusal over HTTP means: {"error":"held","detail":"..."}. Pure.
-struct HttpRefusal {
-  std::string error{};  // the stable code, or empty when there is none
-  std::string line{};   // for people
-  ExitCode code = kExitProtocol;
-
-  // Somebody else has it, and the wait is over.
-  bool is_conflict() const { return error == "held" || error == "wait_timeout"; }
-};
-
-// Precondition: the reply is not ok.
-HttpRefusal refusal_of(const HttpReply& reply);
-
-// Throws what a refusal means. Returns when the reply is ok.
-void require(const HttpReply& reply);
 
 struct StreamEvent {
   std::string name;
@@ -73,14 +50,14 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   // `target` is a path with its query. `wait` is what the server was asked to take its time for.
-  HttpReply get(const std::string& target);
+  ApiReply get(const std::string& target);
   // The same, with so long to connect, and again so long for the reply.
-  HttpReply get_within(Duration patience, const std::string& target);
-  HttpReply post(const std::string& target, const std::string& json, Duration wait = {});
+  ApiReply get_within(Duration patience, const std::string& target);
+  ApiReply post(const std::string& target, const std::string& json, Duration wait = {});
 
   // Passes on server-sent events until the server ends the stream, which is a Failure too. Returns
   // a refusal; never an ok one.
-  HttpReply follow(const std::string& target, const EventStreamParser::Sink& sink);
+  ApiReply follow(const std::string& target, const EventStreamParser::Sink& sink);
 
   // Any thread: what is under way, and everything after it, fails.
   void interrupt();
@@ -92,8 +69,5 @@ class HttpClient {
 
   std::unique_ptr<Impl> impl_;
 };
-
-// A value within a query.
-std::string url_encoded(std::string_view text);
 
 }  // namespace lockd::cli

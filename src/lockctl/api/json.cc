@@ -1,4 +1,4 @@
-#include "lockctl/http/json.h"
+#include "lockctl/api/json.h"
 
 #include <algorithm>
 #include <boost/json/parse.hpp>

@@ -1,8 +1,9 @@
-#include "lockctl/http/http_cluster.h"
+#include "lockctl/api/http_api.h"
 
 #include <algorithm>
 
-#include "lockctl/http/http_client.h"
+#include "lockctl/api/http_client.h"
+#include "lockctl/api/json.h"
 
 namespace lockd::cli {
 namespace {
@@ -15,27 +16,34 @@ constexpr Duration kPatienceMax = std::chrono::hours(24);
 
 }  // namespace
 
-HttpCluster::HttpCluster(const std::vector<HttpAddress>& addresses,
-                         const client::ConnectOptions& options)
+HttpApi::HttpApi(const std::vector<HttpAddress>& addresses, const client::ConnectOptions& options)
     : patience_(std::min<Duration>(options.connect_timeout, kPatienceMax)) {
   for (const HttpAddress& address : addresses) {
     servers_.push_back(std::make_unique<HttpClient>(address, options));
   }
 }
 
-HttpReply HttpCluster::get(const std::string& target) {
+ApiReply HttpApi::get(const std::string& path, const Parameters& parameters) {
+  const std::string target = path + query_of(parameters);
   return at_leader([&](HttpClient& server) { return server.get(target); });
 }
 
-HttpReply HttpCluster::post(const std::string& target, const std::string& json, Duration wait) {
-  return at_leader([&](HttpClient& server) { return server.post(target, json, wait); });
+ApiReply HttpApi::post(const std::string& path, const Parameters& parameters, Duration wait) {
+  const std::string json = object_of(parameters);
+  return at_leader([&](HttpClient& server) { return server.post(path, json, wait); });
 }
 
-HttpReply HttpCluster::follow(const std::string& target, const EventStreamParser::Sink& sink) {
-  return at_leader([&](HttpClient& server) { return server.follow(target, sink); });
+ApiReply HttpApi::follow(const std::string& path, const Parameters& parameters, const Sink& sink) {
+  const std::string target = path + query_of(parameters);
+  const auto take = [&](const StreamEvent& event) {
+    auto json = parse_json(event.data, server());
+    if (json.is_object()) json.as_object()["event"] = event.name;
+    sink(json);
+  };
+  return at_leader([&](HttpClient& server) { return server.follow(target, take); });
 }
 
-void HttpCluster::interrupt() {
+void HttpApi::interrupt() {
   const std::lock_guard lock(mutex_);
   interrupted_ = true;
   interruption_.notify_all();
@@ -43,19 +51,19 @@ void HttpCluster::interrupt() {
 }
 
 // Whoever has said that it leads may say otherwise a moment later: the next is looked for.
-HttpReply HttpCluster::at_leader(const std::function<HttpReply(HttpClient&)>& ask) {
+ApiReply HttpApi::at_leader(const std::function<ApiReply(HttpClient&)>& ask) {
   if (servers_.size() == 1) return ask(*servers_.front());
   const auto deadline = Clock::now() + patience_;
   for (;;) {
     find_leader(deadline);
-    HttpReply reply = ask(*servers_[here_]);
+    ApiReply reply = ask(*servers_[here_]);
     const bool leads = reply.is_ok() || refusal_of(reply).error != "not_leader";
     if (leads || Clock::now() >= deadline) return reply;
   }
 }
 
 // One after the other, beginning with who was asked last, and all of them again after a pause.
-void HttpCluster::find_leader(Clock::time_point deadline) {
+void HttpApi::find_leader(Clock::time_point deadline) {
   const auto parts = static_cast<Duration::rep>(servers_.size() + 1);
   // Whoever has said once that it does not lead is there: the last look may be too short to hear
   // it.
@@ -75,16 +83,16 @@ void HttpCluster::find_leader(Clock::time_point deadline) {
   }
 }
 
-std::optional<Failure> HttpCluster::why_not_leader(Duration patience) {
+std::optional<Failure> HttpApi::why_not_leader(Duration patience) {
   try {
     if (servers_[here_]->get_within(patience, "/leader").is_ok()) return std::nullopt;
-    return Failure(kExitTemporary, address().to_string() + " does not");
+    return Failure(kExitTemporary, server() + " does not");
   } catch (const Failure& failure) {
     return failure;
   }
 }
 
-void HttpCluster::rest(Duration pause) {
+void HttpApi::rest(Duration pause) {
   std::unique_lock lock(mutex_);
   if (interruption_.wait_for(lock, pause, [&] { return interrupted_; })) {
     throw Failure(kExitUnavailable, "interrupted");

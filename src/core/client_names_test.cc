@@ -1,0 +1,178 @@
+// Who a client says it is, kept with its holds and places and shown beside them.
+#include "core/client_names.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/testing/lock_table_fixture.h"
+
+namespace lockd {
+namespace {
+
+ClientRef make_client(std::string name, std::string note = {}) {
+  return std::make_shared<const ClientIdentity>(
+      ClientIdentity{std::move(name), "10.0.0.7:51234", std::move(note)});
+}
+
+class ClientNamesTest : public LockTableTest {
+ protected:
+  void SetUp() override {
+    LockTableTest::SetUp();
+    table_->observe(Observed::everything);
+  }
+
+  const Semaphore& key(std::string_view name, Kind kind = Kind::lock) {
+    const Semaphore* found = table_->look_up(now_, kind, name);
+    EXPECT_NE(found, nullptr);
+    return *found;
+  }
+  ClientRef client_of(std::string_view name, Kind kind = Kind::lock) {
+    return table_->client_of(*key(name, kind).holds.front());
+  }
+
+  Session ann_{.id = 17, .client = make_client("ann@build-7:4711", "deploy")};
+};
+
+TEST_F(ClientNamesTest, AHoldSharesWhatItsSessionSays) {
+  grant("k", Holder(&ann_, 1));
+  EXPECT_EQ(client_of("k"), ann_.client);  // the very same
+  EXPECT_EQ(occurrences_.back().client, ann_.client);
+  EXPECT_EQ(occurrences_.back().session, 17u);
+}
+
+TEST_F(ClientNamesTest, AWaiterTakesItAlong) {
+  const Fence first = grant("k", "bob");
+  EXPECT_EQ(client_of("k"), nullptr);
+  queue("k", Holder(&ann_, 1), 1);
+  EXPECT_EQ(key("k").queue.front()->client, ann_.client);
+  EXPECT_EQ(occurrences_.back().client, ann_.client);
+  const ClientRef before = ann_.client;
+  ann_.client = make_client("ann, later");  // is of what is asked for from now on
+  release("k", "bob", first);
+  EXPECT_EQ(client_of("k"), before);
+  EXPECT_EQ(occurrences_.back().type, KeyEvent::Type::granted);
+  EXPECT_EQ(occurrences_.back().client, before);
+}
+
+TEST_F(ClientNamesTest, SoDoesATwoPhasePlace) {
+  const Fence first = grant("k", "bob");
+  enqueue("k", Holder(&ann_, 1));
+  release("k", "bob", first);
+  EXPECT_EQ(client_of("k"), ann_.client);
+  EXPECT_EQ(await_turn("k", 17).outcome, Outcome::ok);
+  EXPECT_EQ(client_of("k"), ann_.client);
+}
+
+TEST_F(ClientNamesTest, ANamesRequestSaysWhereFromAndWhatFor) {
+  grant("k", "bob", {.note = "deploy", .peer = "10.0.0.9:1"});
+  EXPECT_EQ(*client_of("k"), (ClientIdentity{"", "10.0.0.9:1", "deploy"}));
+  acquire("k", "cid");
+  EXPECT_EQ(conflict_.client, client_of("k"));
+  EXPECT_EQ(conflict_.session, 0u);
+  // Who asks again keeps what it said first.
+  grant("k", "bob", {.note = "something else"});
+  EXPECT_EQ(client_of("k")->note, "deploy");
+}
+
+TEST_F(ClientNamesTest, AConflictNamesTheSession) {
+  grant("k", Holder(&ann_, 1));
+  acquire("k", "cid");
+  EXPECT_EQ(conflict_.session, 17u);
+  EXPECT_EQ(conflict_.client, ann_.client);
+}
+
+TEST_F(ClientNamesTest, WhatManySayIsKeptOnceUntilTheLastHasGone) {
+  ClientNames names(HashKey{1, 2});
+  const std::unique_ptr<Semaphore> semaphore = Semaphore::create(Kind::semaphore, "s");
+  Hold a(semaphore.get());
+  Hold b(semaphore.get());
+  names.keep(a, names.share({"", "10.0.0.9:1", "deploy"}));
+  names.keep(b, names.share({"", "10.0.0.9:1", "deploy"}));
+  EXPECT_EQ(names.of(a), names.of(b));
+  EXPECT_EQ(names.texts(), 1u);
+  // Where one text ends and the next begins makes a difference.
+  const KnownClient other = names.share({"", "10.0.0.9:1d", "eploy"});
+  EXPECT_EQ(names.texts(), 2u);
+  names.drop(other);
+  const ClientRef seen = names.of(a);  // as a listing has it: it keeps the texts, not the entry
+  names.forget(a);
+  EXPECT_EQ(names.texts(), 1u);
+  EXPECT_EQ(names.of(a), nullptr);
+  names.forget(b);
+  EXPECT_EQ(names.texts(), 0u);
+  EXPECT_EQ(names.holds(), 0u);
+  EXPECT_EQ(seen->note, "deploy");
+}
+
+TEST_F(ClientNamesTest, WhoeverSaysNothingCostsNothing) {
+  ClientNames names(HashKey{1, 2});
+  const std::unique_ptr<Semaphore> semaphore = Semaphore::create(Kind::semaphore, "s");
+  Hold hold(semaphore.get());
+  names.keep(hold, names.share({}));
+  const Session silent{.id = 1};
+  names.keep(hold, ClientNames::of_session(&silent));
+  names.keep(hold, ClientNames::of_session(nullptr));
+  EXPECT_EQ(names.holds(), 0u);
+  EXPECT_EQ(names.of(hold), nullptr);
+}
+
+TEST_F(ClientNamesTest, AnEndForgetsIt) {
+  const std::weak_ptr<const ClientIdentity> there = ann_.client;
+  const Fence fence = grant("k", Holder(&ann_, 1));
+  queue("k", Holder(&ann_, 2), 1);
+  ann_.client = nullptr;
+  occurrences_.clear();
+  EXPECT_FALSE(there.expired());
+  release("k", secret(17, 1), fence);
+  end_session(17);
+  occurrences_.clear();
+  EXPECT_TRUE(there.expired());
+}
+
+TEST_F(ClientNamesTest, ANoteIsPlainAndBounded) {
+  const std::string longest(kNoteSizeMax, 'n');
+  EXPECT_EQ(acquire("k", "a", {.note = longest, .peer = std::string(kPeerSizeMax, 'p')}).outcome,
+            Outcome::ok);
+  const std::vector<std::string> bad = {longest + "n", "two\nlines", "\xff", std::string(1, '\0')};
+  for (const std::string& note : bad) {
+    EXPECT_EQ(acquire("other", "a", {.note = note}).outcome, Outcome::invalid_note) << note;
+  }
+  EXPECT_EQ(acquire("other", "a", {.peer = std::string(kPeerSizeMax + 1, 'p')}).outcome,
+            Outcome::invalid_note);
+  EXPECT_EQ(table_->look_up(now_, Kind::lock, "other"), nullptr);
+}
+
+TEST_F(ClientNamesTest, ASessionThatSaysTooMuchIsRefused) {
+  Session session{.id = 3, .client = make_client(std::string(kHolderSizeMax + 1, 'n'))};
+  EXPECT_EQ(acquire("k", Holder(&session, 1)).outcome, Outcome::invalid_note);
+  EXPECT_EQ(enqueue("k", Holder(&session, 1)).outcome, Outcome::invalid_note);
+  EXPECT_EQ(table_->keys(), 0u);
+}
+
+TEST_F(ClientNamesTest, CountsWhatASessionHas) {
+  grant("k", secret(1, 1));
+  grant("l", secret(1, 2));
+  grant("m", "bob");
+  queue("m", secret(1, 3), 1);
+  enqueue("m", secret(1, 4));
+  EXPECT_EQ(table_->owned(1).holds, 2u);
+  EXPECT_EQ(table_->owned(1).places, 2u);
+  EXPECT_EQ(table_->owned(2).holds, 0u);
+  end_session(1, /*keep_holds=*/true);
+  EXPECT_EQ(table_->owned(1).holds, 0u);
+  EXPECT_EQ(table_->owned(1).places, 0u);
+}
+
+TEST_F(ClientNamesTest, AHoldThatItsSessionLeftIsOfNoSession) {
+  grant("k", Holder(&ann_, 1), {.ttl = 5s});
+  end_session(17, /*keep_holds=*/true);
+  pass(5s);
+  EXPECT_EQ(occurrences_.back().type, KeyEvent::Type::expired);
+  EXPECT_EQ(occurrences_.back().holder, "tcp:17");
+  EXPECT_EQ(occurrences_.back().session, 0u);
+  EXPECT_EQ(occurrences_.back().client, ann_.client);
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,386 @@
+// What is kept of what happened: how it is written and read, what pushes out what, and what a
+// table writes.
+#include "core/history.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/rate_limit.h"
+#include "core/testing/lock_table_fixture.h"
+
+namespace lockd {
+namespace {
+
+using Type = KeyEvent::Type;
+using Sort = History::Sort;
+
+// Of one ring, the oldest first.
+std::vector<std::string> read_all(const HistoryRing& ring) {
+  std::vector<std::string> blocks;
+  std::string block;
+  for (std::uint64_t n = ring.newest(); ring.copy(n, block); --n) {
+    blocks.insert(blocks.begin(), block);
+    if (n == 0) break;
+  }
+  std::vector<std::string> entries;
+  for (const std::string& bytes : blocks) {
+    for (std::string_view rest = bytes; !rest.empty();) {
+      const PastEvent event(rest);
+      entries.emplace_back(rest.substr(0, event.facts.size));
+      rest.remove_prefix(event.facts.size);
+    }
+  }
+  return entries;
+}
+
+std::vector<std::string> keys_of(const HistoryRing& ring) {
+  std::vector<std::string> keys;
+  for (const std::string& entry : read_all(ring)) keys.emplace_back(PastEvent(entry).key);
+  return keys;
+}
+
+TEST(RateLimitTest, IsPerSecondOverAllWhoShareIt) {
+  RateLimit limit(2);
+  const Time second{5'000'000'000};
+  EXPECT_TRUE(limit.admit(second.ns));
+  EXPECT_TRUE(limit.admit((second + 999ms).ns));
+  EXPECT_FALSE(limit.admit((second + 999ms).ns));
+  EXPECT_TRUE(limit.admit((second + 1s).ns));
+  EXPECT_TRUE(limit.admit(second.ns)) << "late, it counts with the rest";
+  EXPECT_FALSE(limit.admit((second + 1s).ns));
+}
+
+TEST(HistoryTest, GivesBackWhatItWasGiven) {
+  History history(64 * 1024);
+  const Occurrence facts{.at = Time{77},
+                         .fence = kFenceMax,
+                         .ttl = 30s,
+                         .lasted = 5s,
+                         .place = 3,
+                         .limit = kLimitMax,
+                         .holders = 4,
+                         .waiters = 5,
+                         .type = Type::revoked,
+                         .kind = Kind::semaphore,
+                         .outcome = Outcome::timeout};
+  const std::string longest(256, 'x');
+  history.add(facts, {.key = longest,
+                      .holder = longest,
+                      .client = {longest, "10.0.0.7:51234", longest},
+                      .reason = longest,
+                      .by = "ann"});
+  const auto entries = read_all(history.ring(Sort::rare));
+  ASSERT_EQ(entries.size(), 1u);
+  const KeyEvent event = PastEvent(entries[0]).event();
+  EXPECT_EQ(event.type, Type::revoked);
+  EXPECT_EQ(event.kind, Kind::semaphore);
+  EXPECT_EQ(event.outcome, Outcome::timeout);
+  EXPECT_EQ(event.key, longest);
+  EXPECT_EQ(event.holder, longest);
+  EXPECT_EQ(event.session, 0u);
+  ASSERT_NE(event.client, nullptr);
+  EXPECT_EQ(*event.client, (ClientIdentity{longest, "10.0.0.7:51234", longest}));
+  EXPECT_EQ(event.fence, kFenceMax);
+  EXPECT_EQ(event.ttl, 30s);
+  EXPECT_EQ(event.lasted, 5s);
+  EXPECT_EQ(event.place, 3u);
+  EXPECT_EQ(event.at, Time{77});
+  EXPECT_EQ(event.reason, longest);
+  EXPECT_EQ(event.by, "ann");
+  EXPECT_EQ(event.limit, kLimitMax);
+  EXPECT_EQ(event.holders, 4u);
+  EXPECT_EQ(event.waiters, 5u);
+}
+
+TEST(HistoryTest, KnowsSessionsAndNeverTheirSecrets) {
+  History history(64 * 1024);
+  history.add({.type = Type::granted}, {"k", Holder::of_secret(0x5ec2e7, 17)});
+  const auto entries = read_all(history.ring(Sort::common));
+  ASSERT_EQ(entries.size(), 1u);
+  const KeyEvent event = PastEvent(entries[0]).event();
+  EXPECT_EQ(event.holder, "tcp:17");
+  EXPECT_EQ(event.session, 17u);
+  EXPECT_EQ(event.client, nullptr);
+  EXPECT_EQ(entries[0].find("\xe7\xc2\x5e"), std::string::npos);
+}
+
+TEST(HistoryTest, TheShortWayWritesTheSame) {
+  const Occurrence facts{.at = Time{5}, .fence = 6, .ttl = 7s, .waiters = 3, .type = Type::queued};
+  for (const Holder& holder : {Holder("a name, and a long one"), Holder::of_secret(1, 17)}) {
+    History two_ways(64 * 1024);
+    two_ways.add(facts, {"key", holder});
+    Occurrence& begun = two_ways.begin(Type::queued, "key", StoredHolder(holder));
+    begun.at = facts.at;
+    begun.fence = facts.fence;
+    begun.ttl = facts.ttl;
+    begun.waiters = facts.waiters;
+    auto entries = read_all(two_ways.ring(Sort::common));
+    ASSERT_EQ(entries.size(), 2u);
+    const KeyEvent a = PastEvent(entries[0]).event();
+    const KeyEvent b = PastEvent(entries[1]).event();
+    EXPECT_EQ(a.key, "key");
+    EXPECT_EQ(b.key, "key");
+    EXPECT_EQ(a.holder, b.holder);
+    EXPECT_EQ(a.session, b.session);
+    EXPECT_EQ(b.at, Time{5});
+    EXPECT_EQ(b.fence, 6u);
+    EXPECT_EQ(b.ttl, 7s);
+    EXPECT_EQ(b.waiters, 3u);
+    EXPECT_EQ(b.type, Type::queued);
+  }
+}
+
+TEST(HistoryTest, CutsLongReasonsBetweenCharacters) {
+  History history(64 * 1024);
+  std::string reason(255, 'x');
+  reason += "\xc3\xa4";  // a character of two bytes, of which only one would fit
+  history.add({.type = Type::revoked}, {.key = "k", .holder = "a", .reason = reason});
+  const auto entries = read_all(history.ring(Sort::rare));
+  EXPECT_EQ(PastEvent(entries.at(0)).reason, std::string(255, 'x'));
+}
+
+// Whatever was pushed out, what is left is the latest, whole and in order.
+TEST(HistoryTest, TheOldestGoFirst) {
+  for (const std::size_t capacity : {1UL, 64UL * 1024, 1024UL * 1024, 4096UL * 1024}) {
+    History history(capacity);
+    constexpr std::size_t kCount = 100'000;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const std::string key = std::to_string(i);
+      if (i % 2 == 0) {
+        const std::string name(1 + i % 256, 'h');
+        history.begin(Type::granted, key, StoredHolder(Holder(name)));
+      } else {
+        history.add({.type = Type::granted}, {key, "h", {"name", "peer", "note"}});
+      }
+    }
+    const auto keys = keys_of(history.ring(Sort::common));
+    ASSERT_GT(keys.size(), 1u) << capacity;
+    ASSERT_LT(keys.size(), kCount) << capacity;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_EQ(keys[i], std::to_string(kCount - keys.size() + i)) << capacity;
+    }
+  }
+}
+
+TEST(HistoryTest, WhatIsCommonDoesNotPushOutWhatIsRare) {
+  History history(64 * 1024);
+  history.add({.type = Type::expired}, {"lost", "a"});
+  for (int i = 0; i < 100'000; ++i) {
+    history.add({.type = Type::granted}, {"busy", "a"});
+    history.add({.type = Type::released}, {"busy", "a"});
+    history.add({.type = Type::refused}, {"crowded", "a"});
+  }
+  EXPECT_EQ(keys_of(history.ring(Sort::rare)), std::vector<std::string>{"lost"});
+}
+
+TEST(HistoryTest, AFifthIsForWhatIsRare) {
+  History history(1024 * 1024);
+  for (int i = 0; i < 100'000; ++i) {
+    history.add({.type = Type::granted}, {"k", "a"});
+    history.add({.type = Type::expired}, {"k", "a"});
+    history.add({.type = Type::refused}, {"k", "a"});
+  }
+  const auto bytes = [&](Sort sort) {
+    std::size_t sum = 0;
+    for (const std::string& entry : read_all(history.ring(sort))) sum += entry.size();
+    return static_cast<double>(sum) / (1024 * 1024);
+  };
+  EXPECT_NEAR(bytes(Sort::common), 0.8, 0.06);
+  EXPECT_NEAR(bytes(Sort::rare), 0.15, 0.03);
+  EXPECT_NEAR(bytes(Sort::refused), 0.05, 0.01);
+}
+
+// What a table writes.
+class TableHistoryTest : public LockTableTest {
+ protected:
+  static constexpr TableOptions kKept{.history_size = 64 * 1024};
+
+  void SetUp() override { reset(kKept); }
+
+  // "granted a #1", of all sorts in the order in which they happened.
+  std::vector<std::string> kept() const {
+    std::vector<std::string> entries;
+    for (const Sort sort : {Sort::common, Sort::rare, Sort::refused}) {
+      for (auto& entry : read_all(table_->history().ring(sort))) entries.push_back(entry);
+    }
+    std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
+      return PastEvent(a).facts.number < PastEvent(b).facts.number;
+    });
+    std::vector<std::string> texts;
+    for (const std::string& entry : entries) texts.push_back(text_of(PastEvent(entry).event()));
+    return texts;
+  }
+  static std::string text_of(const KeyEvent& e) {
+    static constexpr const char* kNames[] = {"queued",       "granted",   "released", "expired",
+                                             "disconnected", "revoked",   "gave_up",  "refused",
+                                             "slow_wait",    "slow_hold", "resized"};
+    std::string text = std::string(kNames[static_cast<int>(e.type)]) + ' ' + e.holder;
+    if (e.fence != 0) text += " #" + std::to_string(e.fence);
+    if (e.lasted != 0s) text += " ~" + std::to_string(e.lasted / 1s);
+    if (e.type == Type::refused) text += std::string(": ") + std::string(describe(e.outcome));
+    return text;
+  }
+  using Told = std::vector<std::string>;
+};
+
+TEST_F(TableHistoryTest, HasWhatHappenedThoughNobodyLooks) {
+  const Fence a = grant("k", "a");
+  queue("k", secret(7, 1), 1);
+  pass(2s);
+  release("k", "a", a);
+  pass(kTtl);
+  EXPECT_EQ(kept(), (Told{"granted a #1", "queued tcp:7", "released a #1 ~2", "granted tcp:7 #2 ~2",
+                          "expired tcp:7 #2 ~30"}));
+  EXPECT_TRUE(occurrences_.empty());
+}
+
+TEST_F(TableHistoryTest, KeepsNothingUnlessItIsTo) {
+  reset({});
+  grant("k", "a");
+  EXPECT_EQ(kept(), Told{});
+}
+
+TEST_F(TableHistoryTest, AnObserverHearsOfWhatIsRareThoughNobodyLooks) {
+  reset({});
+  table_->observe(Observed::what_is_rare);
+  grant("k", "a");
+  grant("l", "b");
+  release("l", "b", 2);
+  pass(kTtl);
+  ASSERT_EQ(occurrences_.size(), 1u);
+  EXPECT_EQ(text_of(occurrences_[0]), "expired a #1 ~30");
+}
+
+TEST_F(TableHistoryTest, HasRefusalsByCapsAndNoOthers) {
+  TableOptions options = kKept;
+  options.waiters_max = 1;
+  reset(options);
+  grant("k", "a");
+  queue("k", "b", 1);
+  acquire("k", "c");                         // held
+  acquire("k", "c", {.wait = 5s, .id = 2});  // too many
+  enqueue("k", secret(7, 1), {.kind = kSemaphore, .limit = 3});
+  enqueue("k", secret(7, 1));
+  const Told told = kept();
+  EXPECT_EQ(Told(told.begin() + 2, told.end()),
+            (Told{"refused c: no room for another waiter", "granted tcp:7 #2",
+                  "refused tcp:7: no room for another waiter"}));
+}
+
+TEST_F(TableHistoryTest, RefusalsAreLimitedInRateAndCounted) {
+  RateLimit limit(3);
+  TableOptions options = kKept;
+  options.waiters_max = 1;
+  options.refusals = &limit;
+  reset(options);
+  grant("k", "a");
+  queue("k", "b", 1);
+  for (std::uint64_t i = 2; i < 10; ++i) acquire("k", "c", {.wait = 5s, .id = i});
+  EXPECT_EQ(kept().size(), 2u + 3u);
+  EXPECT_EQ(table_->stats().history_dropped, 5u);
+  EXPECT_EQ(table_->stats().refusals.max_waiters, 8u) << "all are counted";
+}
+
+TEST_F(TableHistoryTest, HasWhatAServerFollowsAndNotWhatItRecovers) {
+  const auto granted = [&](Fence fence) {
+    return Event{.type = Event::Type::granted,
+                 .key = fence == 5 ? "old" : "new",
+                 .holder = "a",
+                 .fence = fence,
+                 .ttl = 20s,
+                 .expires_at = Time{} + 20s};
+  };
+  ASSERT_TRUE(table_->apply(granted(5)));
+  ASSERT_TRUE(table_->apply(granted(6), now_));
+  ASSERT_TRUE(table_->apply(
+      {.type = Event::Type::ended, .cause = EndCause::expired, .key = "new", .fence = 6},
+      now_ + 3s));
+  EXPECT_EQ(kept(), (Told{"granted a #6", "expired a #6 ~3"}));
+}
+
+// Slow waits and holds.
+
+class AgesTest : public TableHistoryTest {
+ protected:
+  void SetUp() override {
+    TableOptions options = kKept;
+    options.slow_wait = 5s;
+    options.slow_hold = 10s;
+    reset(options);
+    table_->observe(Observed::what_is_rare);
+  }
+  LongestLasting look() {
+    LongestLasting found;
+    for (AgeCursor cursor; !cursor.done;) table_->look_at_ages(now_, cursor, 2, found);
+    pass(0s);
+    return found;
+  }
+  Told slow() const {
+    Told told;
+    for (const std::string& text : kept()) {
+      if (text.starts_with("slow")) told.push_back(text);
+    }
+    return told;
+  }
+};
+
+TEST_F(AgesTest, AreToldOnceAndNeverEarly) {
+  grant("k", "a", {.ttl = 100s});
+  queue("k", "b", 1, 100s);
+  pass(5s - 1ns);
+  look();
+  EXPECT_EQ(slow(), Told{});
+  pass(1ns);
+  look();
+  look();
+  EXPECT_EQ(slow(), Told{"slow_wait b ~5"});
+  pass(5s);
+  look();
+  look();
+  EXPECT_EQ(slow(), (Told{"slow_wait b ~5", "slow_hold a #1 ~10"}));
+  EXPECT_EQ(occurrences_.size(), 2u) << "the observer hears of it, too";
+}
+
+// The hold that lies inside its key is used again.
+TEST_F(AgesTest, TheNextHoldIsSlowAnew) {
+  const Fence a = grant("k", "a", {.ttl = 100s});
+  pass(10s);
+  look();
+  release("k", "a", a);
+  grant("k", "b", {.ttl = 100s});
+  look();
+  pass(10s);
+  look();
+  EXPECT_EQ(slow(), (Told{"slow_hold a #1 ~10", "slow_hold b #2 ~10"}));
+}
+
+TEST_F(AgesTest, FindsWhatLastsLongest) {
+  const Ask permit{.kind = kSemaphore, .limit = 2, .ttl = 1000s};
+  grant("s", "x", permit);
+  const Time first = now_;
+  pass(1s);
+  grant("s", "y", permit);
+  for (int i = 0; i < 20; ++i) grant("k" + std::to_string(i), "a", {.ttl = 1000s});
+  queue("k7", "b", 1, 1000s);
+  const Time waits = now_;
+  pass(1s);
+  for (std::uint64_t id = 2; id < 5; ++id) queue("k3", secret(id, id), id, 1000s);
+  const LongestLasting found = look();
+  EXPECT_EQ(found.hold.key, "s");
+  EXPECT_EQ(found.hold.since, first);
+  EXPECT_EQ(found.wait.key, "k7");
+  EXPECT_EQ(found.wait.since, waits);
+  EXPECT_EQ(found.queue.key, "k3");
+  EXPECT_EQ(found.queue.waiters, 3u);
+}
+
+TEST_F(AgesTest, FindsNothingWhereNothingIs) {
+  release("k", "a", grant("k", "a"));
+  const LongestLasting found = look();
+  EXPECT_EQ(found.hold.key + found.wait.key + found.queue.key, "");
+}
+
+}  // namespace
+}  // namespace lockd

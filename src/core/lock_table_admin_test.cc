@@ -1,0 +1,268 @@
+// What an admin does against others' will: ending holds, and resizing semaphores.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/testing/lock_table_fixture.h"
+
+namespace lockd {
+namespace {
+
+class AdminTest : public LockTableTest {
+ protected:
+  static constexpr AdminNote kNote{"stuck for hours", "ops"};
+
+  void SetUp() override {
+    LockTableTest::SetUp();
+    table_->observe(Observed::everything);
+  }
+
+  // Asks for a permit, as one of `limit`.
+  LockTable::Reply permit(const Holder& holder, std::uint32_t limit, std::uint64_t id = 0) {
+    return acquire("s", holder,
+                   {.kind = kSemaphore, .limit = limit, .wait = id == 0 ? 0s : 10s, .id = id});
+  }
+  Outcome revoke(std::string_view key, std::optional<Fence> fence, Kind kind = Kind::lock,
+                 std::size_t holds_max = 100) {
+    ended_.clear();
+    const LockTable::Revocation revocation{kind, key, fence, table_->last_fence(), kNote};
+    const Outcome outcome = table_->revoke(now_, revocation, holds_max,
+                                           [&](const Hold& hold) { ended_.push_back(hold.fence); });
+    pass(0s);  // collects the effects
+    return outcome;
+  }
+  Outcome resize(std::uint32_t limit, std::string_view key = "s") {
+    const Outcome outcome = table_->resize(now_, key, limit, kNote);
+    pass(0s);
+    return outcome;
+  }
+  // A table that was told of what there is, and of nothing else.
+  void restart_from_snapshot() {
+    std::vector<Event> events;
+    Cursor cursor;
+    table_->describe(cursor, SIZE_MAX, events);
+    copy_budget_.emplace(1'000);
+    copy_.emplace(TableOptions{}, *copy_budget_);
+    for (const Event& event : events) ASSERT_TRUE(copy_->apply(event));
+    EXPECT_EQ(copy_->check(), "");
+  }
+  Outcome ask_copy(const Holder& holder, std::uint32_t limit) {
+    return copy_->acquire(now_, {"s", holder, kTtl, 0s, kSemaphore, limit}, nullptr, 0).outcome;
+  }
+
+  std::vector<Fence> ended_;
+  std::optional<KeyBudget> copy_budget_;
+  std::optional<LockTable> copy_;
+};
+
+TEST_F(AdminTest, AHoldIsRevokedAndPassedOnWithALargerFence) {
+  const Fence a = grant("k", "a");
+  queue("k", "b", 1);
+  pass(3s);
+  EXPECT_EQ(revoke("k", a), Outcome::ok);
+  EXPECT_EQ(ended_, std::vector{a});
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+  EXPECT_GT(fence_of(1), a);
+  EXPECT_EQ(renew("k", "a", a).outcome, Outcome::stale);
+  EXPECT_EQ(release("k", "a", a), Outcome::stale);
+  EXPECT_EQ(table_->stats().revocations, 1u);
+  EXPECT_EQ(table_->stats().expiries, 0u);
+}
+
+TEST_F(AdminTest, ItIsToldWithWhyAndByWhom) {
+  Session ann{.id = 7};
+  const Fence a = grant("k", Holder(&ann, 0xabc));
+  pass(3s);
+  occurrences_.clear();
+  revoke("k", a);
+  ASSERT_EQ(occurrences_.size(), 1u);
+  const KeyEvent& told = occurrences_[0];
+  EXPECT_EQ(told.type, KeyEvent::Type::revoked);
+  EXPECT_EQ(told.reason, "stuck for hours");
+  EXPECT_EQ(told.by, "ops");
+  EXPECT_EQ(told.session, 7u);
+  EXPECT_EQ(told.secret, 0xabcu);
+  EXPECT_EQ(told.lasted, 3s);
+  EXPECT_EQ(told.holders, 0u);
+  EXPECT_EQ(events_.back().cause, EndCause::revoked);
+}
+
+TEST_F(AdminTest, AFenceThatNobodyHoldsItUnderHurtsNobody) {
+  EXPECT_EQ(revoke("k", 5), Outcome::expired);
+  const Fence a = grant("k", "a");
+  EXPECT_EQ(revoke("k", a + 1), Outcome::stale);
+  EXPECT_EQ(revoke("k", a - 1), Outcome::stale);
+  EXPECT_EQ(revoke("k", a), Outcome::ok);
+  EXPECT_EQ(revoke("k", a), Outcome::expired) << "of two people who force it";
+  const Fence b = grant("k", "b");
+  EXPECT_EQ(revoke("k", a), Outcome::stale) << "the second hurts nobody";
+  EXPECT_EQ(renew("k", "b", b).outcome, Outcome::ok);
+  EXPECT_EQ(revoke("", 1), Outcome::invalid_key);
+}
+
+TEST_F(AdminTest, AllHoldersLoseItButNotThoseWhoGetIt) {
+  for (const char* name : {"a", "b", "c"}) permit(name, 3);
+  for (std::uint64_t id : {1u, 2u, 3u, 4u}) permit("w" + std::to_string(id), 3, id);
+  EXPECT_EQ(revoke("s", {}, kSemaphore), Outcome::ok);
+  EXPECT_EQ(ended_, (std::vector<Fence>{1, 2, 3}));
+  for (std::uint64_t id : {1u, 2u, 3u}) EXPECT_EQ(outcome_of(id), Outcome::ok);
+  EXPECT_EQ(outcome_of(4), Outcome::queued);
+  EXPECT_EQ(revoke("free", {}, kSemaphore), Outcome::expired);
+}
+
+TEST_F(AdminTest, InPiecesTooThoseWhoCameMeanwhileKeepIt) {
+  for (const char* name : {"a", "b", "c"}) permit(name, 3);
+  const LockTable::Revocation all{kSemaphore, "s", {}, table_->last_fence(), kNote};
+  std::vector<Fence> ended;
+  const auto note = [&](const Hold& hold) { ended.push_back(hold.fence); };
+  EXPECT_EQ(table_->revoke(now_, all, 2, note), Outcome::ok);
+  permit("new", 3);
+  EXPECT_EQ(table_->revoke(now_, all, 2, note), Outcome::ok);
+  EXPECT_EQ(ended, (std::vector<Fence>{1, 2, 3}));
+  EXPECT_EQ(table_->revoke(now_, all, 2, note), Outcome::stale);
+  EXPECT_EQ(table_->look_up(now_, kSemaphore, "s")->holders, 1u);
+}
+
+TEST_F(AdminTest, AGrantThatWasRevokedBeforeItWasAwaitedHasLapsed) {
+  enqueue("k", secret(1, 1));
+  EXPECT_EQ(revoke("k", 1), Outcome::ok);
+  EXPECT_EQ(await_turn("k", 1).outcome, Outcome::expired);
+  EXPECT_EQ(await_turn("k", 1).outcome, Outcome::not_enqueued);
+}
+
+TEST_F(AdminTest, ItsReasonIsPlainAndBounded) {
+  grant("k", "a");
+  const std::string too_long(kNoteSizeMax + 1, 'x');
+  const auto refused = [&](const AdminNote& note) {
+    const LockTable::Revocation revocation{Kind::lock, "k", 1, 1, note};
+    return table_->revoke(now_, revocation, 1, [](const Hold&) {}) == Outcome::invalid_note &&
+           table_->resize(now_, "s", 2, note) == Outcome::invalid_note;
+  };
+  EXPECT_TRUE(refused({too_long, "ops"}));
+  EXPECT_TRUE(refused({"why", too_long}));
+  EXPECT_TRUE(refused({"two\nlines", "ops"}));
+}
+
+TEST_F(AdminTest, GrowthGrantsToThoseWhoWait) {
+  permit("a", 1);
+  permit("b", 1, 1);
+  permit("c", 1, 2);
+  permit("d", 1, 3);
+  occurrences_.clear();
+  EXPECT_EQ(resize(3), Outcome::ok);
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+  EXPECT_EQ(outcome_of(2), Outcome::ok);
+  EXPECT_EQ(outcome_of(3), Outcome::queued);
+  const KeyEvent& told = occurrences_.front();
+  EXPECT_EQ(told.type, KeyEvent::Type::resized);
+  EXPECT_EQ(told.limit, 3u);
+  EXPECT_EQ(told.holders, 1u);
+  EXPECT_EQ(told.by, "ops");
+  EXPECT_EQ(occurrences_.back().limit, 3u);
+}
+
+TEST_F(AdminTest, ShrinkingTakesNothingAwayAndWaitsForReleases) {
+  for (const char* name : {"a", "b", "c"}) permit(name, 3);
+  EXPECT_EQ(resize(1), Outcome::ok);
+  EXPECT_EQ(table_->look_up(now_, kSemaphore, "s")->holders, 3u);
+  permit("d", 1, 1);
+  release("s", "a", 1, kSemaphore);
+  release("s", "b", 2, kSemaphore);
+  EXPECT_EQ(outcome_of(1), Outcome::queued) << "one is left, and that is the limit";
+  release("s", "c", 3, kSemaphore);
+  EXPECT_EQ(outcome_of(1), Outcome::ok);
+}
+
+TEST_F(AdminTest, ARequestNamesTheLimitInForceOrTheFirst) {
+  permit("a", 2);
+  resize(5);
+  resize(4);
+  EXPECT_EQ(permit("b", 2).outcome, Outcome::ok);
+  EXPECT_EQ(permit("c", 4).outcome, Outcome::ok);
+  EXPECT_EQ(permit("d", 5).outcome, Outcome::limit_mismatch);
+  EXPECT_EQ(enqueue("s", secret(1, 1), {.kind = kSemaphore, .limit = 2}).outcome, Outcome::ok);
+  EXPECT_EQ(permit("e", 2).outcome, Outcome::held);
+}
+
+TEST_F(AdminTest, AResizeEndsWhenTheKeyIsIdle) {
+  const Fence a = permit("a", 2).grant.fence;
+  resize(5);
+  release("s", "a", a, kSemaphore);
+  EXPECT_EQ(table_->look_up(now_, kSemaphore, "s")->limit, 2u);
+  EXPECT_EQ(resize(7), Outcome::expired);
+  EXPECT_EQ(permit("a", 3).outcome, Outcome::ok);
+  EXPECT_EQ(permit("b", 5).outcome, Outcome::limit_mismatch);
+}
+
+TEST_F(AdminTest, OnlyASemaphoreInUseIsResized) {
+  EXPECT_EQ(resize(2, "nobody's"), Outcome::expired);
+  grant("k", "a");
+  EXPECT_EQ(resize(2, "k"), Outcome::expired) << "a lock, not a semaphore";
+  permit("a", 2);
+  EXPECT_EQ(resize(0), Outcome::invalid_limit);
+  EXPECT_EQ(resize(kLimitMax + 1), Outcome::invalid_limit);
+  EXPECT_EQ(resize(2, ""), Outcome::invalid_key);
+}
+
+TEST_F(AdminTest, ASnapshotHasTheLimitInForceAndTheFirst) {
+  permit("a", 2);
+  permit("b", 2);
+  resize(3);
+  restart_from_snapshot();
+  EXPECT_EQ(ask_copy("c", 2), Outcome::ok) << "as the running clients know it";
+  EXPECT_EQ(ask_copy("d", 3), Outcome::held);
+  EXPECT_EQ(ask_copy("d", 4), Outcome::limit_mismatch);
+}
+
+TEST_F(AdminTest, ASnapshotMayHaveMoreHoldersThanTheLimit) {
+  for (const char* name : {"a", "b", "c", "d"}) permit(name, 4);
+  resize(1);
+  restart_from_snapshot();
+  EXPECT_EQ(copy_->look_up(now_, kSemaphore, "s")->holders, 4u);
+  EXPECT_EQ(ask_copy("e", 4), Outcome::held);
+}
+
+TEST_F(AdminTest, AJournalThatContradictsItselfIsRefused) {
+  KeyBudget budget(10);
+  LockTable copy({}, budget);
+  Event granted{.type = Event::Type::granted,
+                .kind = kSemaphore,
+                .limit = 3,
+                .first_limit = 2,
+                .key = "s",
+                .holder = "a",
+                .fence = 1,
+                .ttl = 1s,
+                .expires_at = now_ + 1s};
+  ASSERT_TRUE(copy.apply(granted));
+  granted.fence = 2;
+  granted.first_limit = 1;
+  EXPECT_FALSE(copy.apply(granted)) << "another first limit";
+  EXPECT_TRUE(
+      copy.apply({.type = Event::Type::resized, .kind = kSemaphore, .limit = 9, .key = "s"}));
+  granted.first_limit = 2;
+  EXPECT_FALSE(copy.apply(granted)) << "resized since";
+  granted.limit = 9;
+  EXPECT_TRUE(copy.apply(granted));
+  EXPECT_FALSE(copy.apply({.type = Event::Type::resized, .limit = 9, .key = "l"})) << "a lock";
+  EXPECT_TRUE(copy.apply({.type = Event::Type::resized, .kind = kSemaphore, .key = "not there"}));
+  EXPECT_EQ(copy.keys(), 1u);
+  EXPECT_EQ(copy.check(), "");
+}
+
+// The rare kinds are recorded whenever there is an observer.
+TEST_F(AdminTest, WhatIsRareIsToldThoughNobodyLooks) {
+  table_->observe(Observed::what_is_rare);
+  const Fence a = grant("k", secret(3, 33));
+  revoke("k", a);
+  grant("l", "b", {.ttl = 1s});
+  pass(1s);
+  std::vector<KeyEvent::Type> types;
+  for (const KeyEvent& event : occurrences_) types.push_back(event.type);
+  EXPECT_EQ(types, (std::vector{KeyEvent::Type::revoked, KeyEvent::Type::expired}));
+  EXPECT_EQ(occurrences_[0].secret, 33u);
+  EXPECT_EQ(occurrences_[1].secret, 0u);
+}
+
+}  // namespace
+}  // namespace lockd

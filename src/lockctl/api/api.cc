@@ -1,0 +1,119 @@
+#include "lockctl/api/api.h"
+
+#include <algorithm>
+#include <boost/json/parse.hpp>
+#include <utility>
+
+#include "base/json_text.h"
+#include "lockctl/api/json.h"
+#include "lockctl/output/output.h"
+#include "lockctl/output/view.h"
+
+namespace lockd::cli {
+namespace {
+
+std::string url_encoded(std::string_view text) {
+  constexpr const char* kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += {'%', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+struct QueryValue {
+  std::string operator()(const std::string& text) const { return url_encoded(text); }
+  std::string operator()(std::uint64_t number) const { return std::to_string(number); }
+  std::string operator()(bool truth) const { return truth ? "true" : "false"; }
+};
+
+}  // namespace
+
+std::string query_of(const Parameters& parameters) {
+  std::string query;
+  for (const Parameter& one : parameters) {
+    query += (query.empty() ? '?' : '&') + std::string(one.name) + '=' +
+             std::visit(QueryValue{}, one.value);
+  }
+  return query;
+}
+
+std::string object_of(const Parameters& parameters) {
+  JsonObject object;
+  for (const Parameter& one : parameters) {
+    std::visit([&](const auto& value) { object.add(one.name, value); }, one.value);
+  }
+  return object.finish();
+}
+
+void for_each_listed(Api& api, const std::string& path, const Parameters& question,
+                     std::string_view list, const std::function<std::uint64_t()>& wanted,
+                     const std::function<void(const boost::json::value&)>& take) {
+  std::uint64_t size = 1000;  // as much as a server gives at once
+  for (std::string after; wanted() > 0;) {
+    Parameters parameters = question;
+    parameters.push_back({"limit", std::min(size, wanted())});
+    if (!after.empty()) parameters.push_back({"after", after});
+    const ApiReply reply = api.get(path, parameters);
+    if (size > 1 && !reply.is_ok() && refusal_of(reply).error == "too_large") {
+      size /= 2;
+      continue;
+    }
+    require(reply);
+    const auto page = parse_json(reply.body, api.server());
+    for (const auto& one : array_of(page, list)) take(one);
+    std::string next = text_of(page, "next");
+    if (next.empty() || next == after) return;
+    after = std::move(next);
+  }
+}
+
+void require(const ApiReply& reply) {
+  if (reply.is_ok()) return;
+  const Refusal refusal = refusal_of(reply);
+  throw Failure(refusal.code, refusal.line);
+}
+
+namespace {
+
+ExitCode code_of(std::string_view error, unsigned status) {
+  for (const char* one : {"held", "wait_timeout", "expired", "stale_token", "not_holder"}) {
+    if (error == one) return kExitConflict;
+  }
+  if (error == "bad_request" || error == "limit_mismatch") return kExitData;
+  if (status == 401 || status == 403) return kExitNoPermission;
+  if (status == 429 || status == 503) return kExitTemporary;
+  return kExitProtocol;
+}
+
+}  // namespace
+
+Refusal refusal_of(const ApiReply& reply) {
+  Refusal refusal;
+  boost::system::error_code no_json;
+  const auto body = boost::json::parse(reply.body, no_json);
+  if (!no_json) {
+    refusal.error = text_of(body, "error");
+    refusal.line = printable(text_of(body, "detail"));
+    if (refusal.line.empty()) refusal.line = printable(refusal.error);
+    const std::string holder = text_of(body, "holder");
+    const std::string who = identity_text(identity_of(body));
+    if (!holder.empty()) {
+      refusal.line += " (holder " + in_quotes(holder) + (who.empty() ? "" : ", " + who) + ')';
+    }
+  }
+  if (refusal.line.empty()) {
+    refusal.line = "the server answers with HTTP status " + std::to_string(reply.status);
+  }
+  refusal.code = code_of(refusal.error, reply.status);
+  return refusal;
+}
+
+}  // namespace lockd::cli

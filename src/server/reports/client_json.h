@@ -1,0 +1,45 @@
+// Who a client is, as every document of the server shows it.
+//
+// `holder` is what it always was: a name, or "tcp:<session>". At the end of what has a holder is
+// what is known of its client: `client_id` of a session, `client` as it names itself, `peer` and
+// `note`. What is not known is left out.
+#pragma once
+
+#include "base/json_text.h"
+#include "lockd/types.h"
+#include "server/client_registry.h"
+
+namespace lockd {
+
+// `Held` has a session and a client: a HoldStatus, a WaiterStatus, a Conflict, a KeyEvent. One that
+// has not said who it is is shown with the address that `clients` knows; null: none.
+template <typename Held>
+void add_client(JsonObject& json, const Held& held, const ClientRegistry* clients) {
+  static const ClientIdentity nobody;
+  const ClientIdentity& client = held.client == nullptr ? nobody : *held.client;
+  if (held.session != 0) json.add("client_id", held.session);
+  if (!client.name.empty()) json.add("client", client.name);
+  if (!client.peer.empty()) {
+    json.add("peer", client.peer);
+  } else if (held.session != 0 && clients != nullptr) {
+    const auto origin = clients->find(held.session);
+    if (origin && !origin->peer.empty()) json.add("peer", origin->peer);
+  }
+  if (!client.note.empty()) json.add("note", client.note);
+}
+
+// A client that is connected: the members by which it is known, to which others may be added.
+inline JsonObject client_json(const ClientStatus& client) {
+  JsonObject json;
+  json.add("client_id", client.id);
+  json.add("protocol", client.protocol == Protocol::line ? "line" : "http");
+  json.add("peer", client.peer);
+  if (client.client != nullptr) json.add("client", client.client->name);
+  if (client.client != nullptr && !client.client->note.empty()) {
+    json.add("note", client.client->note);
+  }
+  if (!client.token_name.empty()) json.add("token_name", client.token_name);
+  return json;
+}
+
+}  // namespace lockd
