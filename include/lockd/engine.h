@@ -83,7 +83,7 @@ struct EngineOptions {
 };
 
 // What acquire() and renew() return: a grant, or why there is none.
-struct GrantResult {
+struct [[nodiscard]] GrantResult {
   Outcome outcome = Outcome::ok;
   Grant grant{};
   Conflict conflict{};  // who was in the way, when that is the reason

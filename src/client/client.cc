@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -88,15 +89,15 @@ Result<HeldLock> take_over(const std::shared_ptr<Renewer>& renewer,
   return Renewer::keep(renewer, std::move(hold), std::move(connection));
 }
 
-// Whether another server of the cluster may be asked for the same: nothing was done, or it is a
-// grant that nobody has heard of, and that its lease ends.
-bool asks_again(const Cluster& cluster, Outcome outcome) {
-  return !cluster.is_alone() && (outcome == Outcome::not_leader || outcome == Outcome::draining ||
-                                 outcome == Outcome::disconnected);
+// Whether it is worth asking for the same again, there or at another server of the cluster: nothing
+// was done, or it is a grant that nobody has heard of, and that its lease ends.
+bool may_pass(Outcome outcome) {
+  return outcome == Outcome::not_leader || outcome == Outcome::draining ||
+         outcome == Outcome::disconnected || outcome == Outcome::unreachable;
 }
 
-// What a refusal to take was. A leader that is asked to stop ends the waits at it by a plain
-// `error`, and says why to whoever asks next.
+// What a refusal to take was. A server that is asked to stop ends the waits at it by a plain
+// `error`, and says why to whoever asks next, or is gone by then.
 Status explained(const Status& refusal, LineConnection& connection, std::stop_token stop) {
   const auto reply = ask(connection, {.lines = kBarrierLines}, std::move(stop));
   Status status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
@@ -159,25 +160,31 @@ class Client::Impl {
     return clusters[shard_of(key, clusters.size())];
   }
 
-  // Calls `ask` with a connection at whoever leads, and with what is left of the wait, which
-  // begins when one is there. When that server stops to lead meanwhile, the next is asked, until
-  // the wait and then the time for one more search are over.
+  // Calls `ask` with a connection at whoever leads, and with what is left of the wait, which begins
+  // when one is there. While the server is down, stops, or does not lead any more, it is asked
+  // again, it or the next: until the wait is over, and in a cluster the time for one more search.
   template <class Ask>
   auto at_leader(const std::shared_ptr<Cluster>& cluster, Duration wait,
-                 const std::stop_token& stop, const Ask& ask) const
+                 const std::stop_token& stop, const Ask& ask,
+                 const std::function<void(const Status&)>& on_interrupted = {}) const
       -> decltype(ask(nullptr, wait)) {
     LeaderSearch search(cluster);
+    const auto patience = cluster->is_alone() ? Duration(0) : cluster->options().connect_timeout;
     std::optional<BootClock::time_point> began;
+    const auto start = BootClock::now();
     for (;;) {
       auto connection = open_at_leader(search, stop);
-      if (!connection) return Status(std::move(connection));
       const auto asked_at = BootClock::now();
-      if (!began) began = asked_at;
-      auto answer = ask(std::move(*connection), std::max(wait - (asked_at - *began), Duration(0)));
-      const auto now = BootClock::now();
-      const auto deadline = later(later(*began, wait), cluster->options().connect_timeout);
-      if (!asks_again(*cluster, answer.outcome) || now >= deadline) return answer;
-      search.move_on(answer, now);
+      if (!began) began = connection ? asked_at : start;
+      const Duration left = std::max(wait - (asked_at - *began), Duration(0));
+      auto answer = connection ? ask(std::move(*connection), left)
+                               : decltype(ask(nullptr, wait))(Status(std::move(connection)));
+      const auto deadline = later(later(*began, wait), patience);
+      if (!may_pass(answer.outcome) || BootClock::now() >= deadline) return answer;
+      if (on_interrupted) on_interrupted(answer);
+      search.move_on(answer, BootClock::now());
+      Status paused = pause_until(std::min(search.not_before(), deadline), stop);
+      if (!paused) return paused;
     }
   }
 
@@ -206,17 +213,22 @@ Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token sto
   }
   const auto& cluster = impl_->cluster_of(request.key);
   if (!cluster) return static_cast<const Status&>(cluster);
-  return impl_->at_leader(
-      *cluster, request.wait, stop,
-      [&](std::unique_ptr<LineConnection> connection, Duration wait) -> Result<HeldLock> {
-        auto grant = acquire_over(*connection, request, wait, stop);
-        if (grant.outcome == Outcome::refused && !(*cluster)->is_alone()) {
-          return explained(grant, *connection, stop);
-        }
-        if (!grant) return Status(std::move(grant));
-        return take_over(impl_->renewer, std::move(connection), impl_->terms_of(request, *cluster),
-                         std::move(*grant), stop);
-      });
+  Hold::Terms terms = impl_->terms_of(request, *cluster);
+  bool has_asked = false;
+  const auto take = [&](std::unique_ptr<LineConnection> connection,
+                        Duration wait) -> Result<HeldLock> {
+    terms.queued_again = std::exchange(has_asked, true);
+    auto grant = acquire_over(*connection, request, wait, stop);
+    if (grant.outcome == Outcome::refused) return explained(grant, *connection, stop);
+    if (!grant) return Status(std::move(grant));
+    return take_over(impl_->renewer, std::move(connection), terms, std::move(*grant), stop);
+  };
+  auto held = impl_->at_leader(*cluster, request.wait, stop, take, request.on_interrupted);
+  // It was there, and has not come back in time.
+  const bool is_gone =
+      held.outcome == Outcome::unreachable || held.outcome == Outcome::disconnected;
+  if (is_gone && has_asked && request.wait > Duration(0)) held.outcome = Outcome::draining;
+  return held;
 }
 
 Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) {

@@ -44,6 +44,10 @@ std::optional<Status> HeldLock::loss() const {
   return Status{Outcome::unsure};
 }
 
+bool HeldLock::queued_again() const noexcept {
+  return hold_ != nullptr && hold_->terms.queued_again;
+}
+
 const std::string& HeldLock::key() const noexcept {
   static const std::string none;
   return hold_ == nullptr ? none : hold_->terms.key;

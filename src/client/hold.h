@@ -25,6 +25,7 @@ class Hold {
     std::string key;
     Kind kind = Kind::lock;
     std::function<void(const Status&)> on_lost{};
+    bool queued_again = false;
   };
 
   Hold(Terms agreed, LineGrant granted)

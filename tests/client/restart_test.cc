@@ -64,6 +64,89 @@ TEST(Restart, OfAServerWithAJournalLosesNothing) {
   EXPECT_TRUE(scene.client->acquire({.key = "k"}));
 }
 
+// Restarts the server while somebody waits behind a hold of `Scene`.
+struct WaitingScene : Scene {
+  using Scene::Scene;
+
+  void restart_behind_a_waiter(const Options& options) {
+    waiter = std::thread([this] {
+      Client other(server_options);
+      LockRequest request{.key = "k", .wait = 120s};
+      request.on_interrupted = [this](const Status&) { interrupted = true; };
+      got = other.acquire(request);
+    });
+    ASSERT_TRUE(eventually(
+        [&] { return server->open().stats()->find("\"waiters\":1") != std::string::npos; }));
+    restart(options);
+  }
+  ~WaitingScene() { waiter.join(); }
+
+  const ClientOptions server_options = server->client_options();
+  std::atomic<bool> interrupted = false;
+  Result<HeldLock> got;
+  std::thread waiter;
+};
+
+TEST(Restart, AWaitGoesOnBehindWhatIsHeldStill) {
+  const TemporaryDirectory journal;
+  Options options = line_options();
+  options.wal = journal.path();
+  WaitingScene scene(options);
+  scene.restart_behind_a_waiter(options);
+  ASSERT_TRUE(eventually(
+      [&] { return scene.server->open().stats()->find("\"waiters\":1") != std::string::npos; }));
+  EXPECT_TRUE(scene.interrupted);
+  EXPECT_TRUE(scene.lock.is_held());
+  EXPECT_TRUE(scene.lock.release());
+  ASSERT_TRUE(eventually(
+      [&] { return scene.server->open().stats()->find("\"waiters\":0") != std::string::npos; }));
+}
+
+TEST(Restart, AWaitIsGrantedByTheServerThatCameBack) {
+  if (::getenv("LOCKD_TEST_WAL") != nullptr) GTEST_SKIP() << "the servers here keep a journal";
+  WaitingScene scene(line_options());
+  scene.restart_behind_a_waiter(line_options());
+  scene.waiter.join();
+  ASSERT_TRUE(scene.got) << describe(scene.got);
+  EXPECT_TRUE(scene.got->queued_again());
+  EXPECT_TRUE(scene.got->is_held());
+  scene.waiter = std::thread([] {});
+}
+
+TEST(Restart, AWaitBeginsWhileTheServerIsDown) {
+  std::optional<TestServer> server(line_options());
+  Options options = line_options();
+  options.port = server->port();
+  Client client(server->client_options());
+  server.reset();
+  EXPECT_EQ(client.acquire({.key = "k"}).outcome, Outcome::unreachable);
+  EXPECT_EQ(client.acquire({.key = "k", .wait = 100ms}).outcome, Outcome::unreachable);
+  std::thread later([&] {
+    std::this_thread::sleep_for(300ms);
+    server.emplace(options);
+  });
+  const auto lock = client.acquire({.key = "k", .wait = 120s});
+  later.join();
+  ASSERT_TRUE(lock) << describe(lock);
+  EXPECT_FALSE(lock->queued_again());
+}
+
+TEST(Restart, AWaitThatEndsBeforeTheServerIsBackSaysThatItStopped) {
+  std::optional<TestServer> server(line_options());
+  Client client(server->client_options());
+  const auto held = client.acquire({.key = "k", .lease = kLongLease});
+  Result<HeldLock> got;
+  std::thread waiter([&] {
+    Client other(server->client_options());
+    got = other.acquire({.key = "k", .wait = 3s});
+  });
+  ASSERT_TRUE(eventually(
+      [&] { return server->open().stats()->find("\"waiters\":1") != std::string::npos; }));
+  server.reset();
+  waiter.join();
+  EXPECT_EQ(got.outcome, Outcome::draining) << describe(got);
+}
+
 TEST(Restart, ReleasesByTokenWhatTheOldConnectionHeld) {
   const TemporaryDirectory journal;
   Options options = line_options();

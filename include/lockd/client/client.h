@@ -11,7 +11,8 @@
 //      looked for. A connection is opened, for this lock alone, so that a crash of ours releases at
 //      once.
 //   2. The request waits in the queue on it. A stop token that fires closes it: there is no other
-//      way to leave a queue.
+//      way to leave a queue. When the server goes away meanwhile, it is asked again until the wait
+//      is over.
 //   3. A grant that comes after half of its lease, counted from the request, is renewed before it
 //      is handed out: nobody gets one that ran out while this process was stopped.
 //   4. The client's one background thread takes over, renews and watches, until it is released.
@@ -58,13 +59,17 @@ struct ClientOptions {
 
 struct LockRequest {
   std::string_view key;
-  Duration wait{};  // in the queue, once connected; zero is a try
+  // In the queue, once connected; zero is a try. A wait goes on while the server is down, restarts
+  // or stops: the place in the queue is lost then (HeldLock::queued_again), and asked for again.
+  Duration wait{};
   Lease lease{};
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;  // how many may hold a semaphore at once; 1 for a lock
   // Called at most once, with `lost` or `unsure`, on the background thread: it must not block, as
   // all renewals of the client wait for it, nor throw. It may release or destroy the HeldLock.
   std::function<void(const Status&)> on_lost{};
+  // Called by acquire() itself, before it asks again: why the wait was interrupted.
+  std::function<void(const Status&)> on_interrupted{};
 };
 
 // Acquisition in two phases: a place in the queue, which is given up when it is destroyed. Moves

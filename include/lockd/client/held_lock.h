@@ -63,6 +63,10 @@ class HeldLock {
   // How it was lost: `lost`, `unsure`. Nothing while it is held, and after a release.
   std::optional<Status> loss() const;
 
+  // Whether its place in the queue was lost on the way to the grant, with a server that went away:
+  // others may have gone first.
+  bool queued_again() const noexcept;
+
   const std::string& key() const noexcept;  // empty when nothing is held
   Kind kind() const noexcept;
   std::chrono::seconds lease() const noexcept;

@@ -67,7 +67,7 @@ std::string describe(const Status& status);
 
 // A value when the outcome is ok, and why there is none when it is not.
 template <class T>
-struct Result : Status {
+struct [[nodiscard]] Result : Status {
   T value{};
 
   Result() = default;

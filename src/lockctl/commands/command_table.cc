@@ -136,6 +136,9 @@ constexpr auto kRunOptions = std::to_array<Option>({
     duration(
         "grace", kMayBeZero, {.by_default = "10"},
         "How long a command whose lock is lost may take to end after SIGTERM, before SIGKILL."),
+    duration("at-least", kMayBeZero, {.by_default = "0"},
+             "Keep the lock for at least so long, also when the command is done before: a job that "
+             "many machines start at the same time, by clocks that differ, then runs once."),
     text("command", "COMMAND", {.letter = 'c'},
          "Have the shell ($SHELL, or /bin/sh) run this, instead of a command and its arguments. "
          "May stand behind KEY, as with flock."),

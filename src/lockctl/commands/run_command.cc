@@ -1,10 +1,16 @@
 // lockctl run: a command that runs while a lock is held.
+#include <poll.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "client/stoppable_wait.h"
 #include "lockctl/commands/commands.h"
 #include "lockctl/commands/take_lock.h"
 #include "lockctl/output/failure.h"
@@ -49,8 +55,27 @@ std::vector<std::string> words_of(const Arguments& arguments) {
   return {known ? shell : "/bin/sh", "-c", std::string(*for_shell)};
 }
 
+// Until then, unless the lock is lost or a signal comes: which is returned, or 0.
+int keep_until(BootClock::time_point until, const SignalSource& signals, const EventFd& lost) {
+  for (;;) {
+    while (const auto signal = signals.next()) {
+      if (!is_harmless(signal->number)) return signal->number;
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - BootClock::now());
+    if (left.count() <= 0) return 0;
+    pollfd watched[] = {{.fd = signals.descriptor(), .events = POLLIN, .revents = 0},
+                        {.fd = lost.descriptor(), .events = POLLIN, .revents = 0}};
+    constexpr std::int64_t kSleepMaxMs = 1000;  // poll's clock stands still in a suspended machine
+    ::poll(watched, std::size(watched),
+           static_cast<int>(std::min<std::int64_t>(left.count(), kSleepMaxMs)));
+    if ((watched[1].revents & POLLIN) != 0) return 0;
+  }
+}
+
 int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSource& signals,
                    const EventFd& lost) {
+  const auto until =
+      client::later(BootClock::now(), arguments.seconds("at-least").value_or(Duration::zero()));
   adopt_orphans();
   const pid_t child = start_child({words_of(arguments), environment_of(lock, arguments)}, signals);
   const LockGuard guard{.is_held = [&lock] { return lock.is_held(); },
@@ -65,13 +90,14 @@ int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSourc
   const ChildExit child_exit =
       supervise(child, signals, guard, arguments.seconds("grace").value_or(kGrace));
   if (child_exit.lost) return kExitLost;
+  const int signal = keep_until(until, signals, lost);
   const client::Status released = lock.release();
   if (released.outcome == client::Outcome::lost || released.outcome == client::Outcome::unsure) {
     say("the lock on " + in_quotes(arguments.operands().front()) +
         " was lost before the command ended: " + client::describe(released));
     return kExitLost;
   }
-  return exit_status_of(child_exit.status);
+  return signal == 0 ? exit_status_of(child_exit.status) : kExitSignal + signal;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <thread>
@@ -23,6 +24,13 @@ namespace {
 using client::BootClock;
 using client::HeldLock;
 
+// Tells people, once, that the wait goes on although the server does not answer.
+std::function<void(const client::Status&)> tell_once() {
+  return [told = false](const client::Status& status) mutable {
+    if (!std::exchange(told, true)) say(client::describe(status) + "; asking again");
+  };
+}
+
 client::LockRequest request_of(const Arguments& arguments, Duration wait, const EventFd& lost) {
   client::LockRequest request{.key = arguments.operands().front(), .wait = wait};
   request.lease = whole_seconds(arguments, "ttl");
@@ -31,6 +39,7 @@ client::LockRequest request_of(const Arguments& arguments, Duration wait, const 
     request.limit = static_cast<std::uint32_t>(*limit);
   }
   request.on_lost = [&lost](const client::Status&) { lost.set(); };
+  request.on_interrupted = tell_once();
   return request;
 }
 
