@@ -83,7 +83,7 @@ struct EngineOptions {
 };
 
 // What acquire() and renew() return: a grant, or why there is none.
-struct [[nodiscard]] GrantResult {
+struct GrantResult {
   Outcome outcome = Outcome::ok;
   Grant grant{};
   Conflict conflict{};  // who was in the way, when that is the reason

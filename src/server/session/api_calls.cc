@@ -447,10 +447,9 @@ void ApiCalls::on_key_event(const KeyEventJson& event, std::uint64_t missed, std
 
 void ApiCalls::ask(ReportRequest report) {
   state_ = State::reporting;
-  report.refusable = report.what == ReportRequest::What::keys ||
-                     report.what == ReportRequest::What::stats ||
-                     report.what == ReportRequest::What::clients ||
-                     report.what == ReportRequest::What::history;
+  report.refusable =
+      report.what == ReportRequest::What::keys || report.what == ReportRequest::What::stats ||
+      report.what == ReportRequest::What::clients || report.what == ReportRequest::What::history;
   context_.host.ask(session_.id(), std::move(report));
 }
 
