@@ -75,16 +75,24 @@ Status confirm(const Hold::Terms& terms, LineConnection& connection, LineGrant& 
   return {};
 }
 
+// Whether the server has taken back, unasked, what nobody watches yet.
+std::optional<Status> loss_of(const LineGrant& grant, LineConnection& connection) {
+  connection.advance(BootClock::now());
+  const auto loss = connection.take_loss_of(grant.token);
+  if (!loss) return {};
+  return loss->cause == Loss::Cause::expired ? Status{Outcome::lease_expired} : status_of(*loss);
+}
+
 // Hands a grant to the renewer. One that is due for renewal already is renewed first, so that
 // nobody is given what ran out while the reply was under way or this process was stopped:
-// `lease_expired`.
+// `lease_expired`. Nor is anybody given what the server has taken back: `lost`.
 Result<HeldLock> take_over(const std::shared_ptr<Renewer>& renewer,
                            std::unique_ptr<LineConnection> connection, Hold::Terms terms,
                            LineGrant grant, std::stop_token stop) {
-  if (BootClock::now() >= Renewal::due(grant.sent_at, grant.lease)) {
-    Status status = confirm(terms, *connection, grant, std::move(stop));
-    if (!status) return status;
-  }
+  const bool is_due = BootClock::now() >= Renewal::due(grant.sent_at, grant.lease);
+  Status status = is_due ? confirm(terms, *connection, grant, std::move(stop)) : Status{};
+  if (auto loss = loss_of(grant, *connection)) return std::move(*loss);
+  if (!status) return status;
   auto hold = std::make_shared<Hold>(std::move(terms), std::move(grant));
   return Renewer::keep(renewer, std::move(hold), std::move(connection));
 }

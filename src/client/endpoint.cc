@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "client/identity.h"
 #include "client/request_lines.h"
 
 namespace lockd::client {
@@ -49,11 +50,19 @@ Result<std::shared_ptr<const Endpoint>> Endpoint::make(const Address& address,
   if (options.connect_timeout < Duration(0) || options.reply_timeout < Duration(0)) {
     return {Outcome::invalid, "a timeout is not negative"};
   }
-  const auto made = std::make_shared<Endpoint>(Endpoint{.address = address, .options = options});
+  const auto made = std::make_shared<Endpoint>();
+  made->address = address;
+  made->options = options;
   if (!options.auth_token.empty()) {
     auto handshake = auth_lines(options.auth_token);
     if (!handshake) return Status(std::move(handshake));
     made->handshake = std::move(*handshake);
+  }
+  if (!options.name || !options.name->empty()) {
+    auto introduction = client_lines(options.name ? *options.name : default_name(),
+                                     options.note ? *options.note : default_note());
+    if (!introduction) return Status(std::move(introduction));
+    made->introduction = std::move(*introduction);
   }
   if (options.tls) {
     auto tls = TlsClient::load(*options.tls);

@@ -1,10 +1,11 @@
 // One server, as its connections are opened: where it is, how it is spoken to, whom it must be.
 //
-// Made once and never changed; any thread may use it.
+// Made once and never changed, but for what is learnt of the server; any thread may use it.
 #pragma once
 
 #include <sys/socket.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -33,10 +34,14 @@ using SocketAddresses = std::vector<SocketAddress>;
 struct Endpoint {
   Address address;
   ConnectOptions options;
-  std::string handshake;  // the lines that send the auth token; empty when there is none
+  std::string handshake;     // the lines that send the auth token; empty when there is none
+  std::string introduction;  // and those that say who we are
   std::shared_ptr<const TlsClient> tls{};  // null: plain text
+  // Whether the server takes an introduction: one that knows none closes the connection.
+  mutable std::atomic<bool> takes_introduction = true;
 
-  // `invalid` when the auth token cannot be sent or the files for TLS cannot be used.
+  // `invalid` when the auth token, the name or the note cannot be sent, or the files for TLS cannot
+  // be used.
   static Result<std::shared_ptr<const Endpoint>> make(const Address& address,
                                                       const ConnectOptions& options);
 };

@@ -12,28 +12,40 @@ LineConnection::LineConnection(std::shared_ptr<const Endpoint> endpoint,
     : endpoint_(std::move(endpoint)),
       addresses_(addresses),
       deadline_(deadline),
-      socket_(endpoint_, addresses_, now, deadline),
+      socket_(std::in_place, endpoint_, addresses_, now, deadline),
       heard_at_(now) {}
 
 void LineConnection::advance(Time now) {
-  socket_.advance(now);
-  if (state_ == State::connecting && socket_.is_open()) greet();
+  socket_->advance(now);
+  if (state_ == State::connecting && socket_->is_open()) greet();
   take_lines(now);
-  if (state_ == State::handshake && now >= deadline_) {
-    close({Outcome::unreachable,
-           endpoint_->address.to_string() + " did not answer to the secret in time"});
+  if (state_ == State::refused) connect_again(now);
+  const bool shakes_hands = state_ == State::authenticating || state_ == State::introducing;
+  if (shakes_hands && now >= deadline_) {
+    close({Outcome::unreachable, endpoint_->address.to_string() + " did not answer in time"});
   }
 }
 
+// In one piece, so that a server that refuses the first has read all of it, and ends the connection
+// in order: a reset could overtake its answer.
 void LineConnection::greet() {
-  state_ = endpoint_->handshake.empty() ? State::ready : State::handshake;
-  if (state_ == State::handshake) socket_.send(endpoint_->handshake);
+  introduces_ = !endpoint_->introduction.empty() && endpoint_->takes_introduction;
+  const std::string said = endpoint_->handshake + (introduces_ ? endpoint_->introduction : "");
+  state_ = endpoint_->handshake.empty() ? State::introducing : State::authenticating;
+  if (said.empty()) state_ = State::ready;
+  socket_->send(said);
+}
+
+void LineConnection::connect_again(Time now) {
+  state_ = State::connecting;
+  searched_ = 0;
+  socket_.emplace(endpoint_, addresses_, now, deadline_);
 }
 
 void LineConnection::take_lines(Time now) {
-  std::string& input = socket_.input();
+  std::string& input = socket_->input();
   std::size_t start = 0;
-  while (!verdict_) {
+  while (!verdict_ && state_ != State::refused) {
     const std::size_t end = input.find('\n', std::max(start, searched_));
     if (end == std::string::npos) break;
     std::string_view line(input.data() + start, end - start);
@@ -61,8 +73,12 @@ void LineConnection::take_line(std::string_view line) {
     signals_.put(signal_of(line));
   } else if (is_event(line)) {
     events_.put(event_of(line));
-  } else if (state_ == State::handshake) {
-    take_handshake(line);
+  } else if (is_loss(line)) {
+    losses_.put(loss_of(line));
+  } else if (state_ == State::authenticating) {
+    take_authentication(line);
+  } else if (state_ == State::introducing) {
+    take_introduction(line);
   } else if (!awaited_.empty()) {
     awaited_.pop_front();
     replies_.emplace_back(line);
@@ -74,10 +90,10 @@ void LineConnection::take_line(std::string_view line) {
   }
 }
 
-void LineConnection::take_handshake(std::string_view reply) {
+void LineConnection::take_authentication(std::string_view reply) {
   const Status status = status_of(reply);
   if (status) {
-    state_ = State::ready;
+    state_ = introduces_ ? State::introducing : State::ready;
   } else if (status.outcome == Outcome::garbled || status.outcome == Outcome::draining) {
     end(status);
   } else {
@@ -88,6 +104,20 @@ void LineConnection::take_handshake(std::string_view reply) {
   }
 }
 
+void LineConnection::take_introduction(std::string_view reply) {
+  const Status status = status_of(reply);
+  if (status.outcome == Outcome::refused) {
+    endpoint_->takes_introduction = false;
+    state_ = State::refused;
+  } else if (status.outcome == Outcome::garbled || status.outcome == Outcome::draining) {
+    end(status);
+  } else if (status.outcome == Outcome::unauthorized) {
+    end({Outcome::unauthorized, "the server asks for a secret"});
+  } else {
+    state_ = State::ready;  // whatever it made of it
+  }
+}
+
 void LineConnection::end(Status verdict) {
   verdict_ = std::move(verdict);
   close(*verdict_);
@@ -95,7 +125,7 @@ void LineConnection::end(Status verdict) {
 
 void LineConnection::ask(std::string_view lines, ReplySize size) {
   awaited_.push_back(size);
-  socket_.send(lines);
+  socket_->send(lines);
 }
 
 std::optional<std::string> LineConnection::take_reply() {
@@ -103,6 +133,13 @@ std::optional<std::string> LineConnection::take_reply() {
   std::string reply = std::move(replies_.front());
   replies_.pop_front();
   return reply;
+}
+
+std::optional<Loss> LineConnection::take_loss_of(std::string_view token) {
+  while (auto loss = losses_.take()) {
+    if (loss->token == token) return loss;
+  }
+  return {};
 }
 
 }  // namespace lockd::client

@@ -1,9 +1,12 @@
 // One connection with a server: requests out, replies and signals in, without waiting.
 //
-// On top of a Socket, it sends the auth token, cuts what comes into lines, and tells replies from
-// pushes. Whoever owns it waits as for a Socket and calls advance():
+// On top of a Socket, it sends the auth token, says who we are, cuts what comes into lines, and
+// tells replies from pushes. Whoever owns it waits as for a Socket and calls advance():
 //
 //   not ready ──> ready ──> closed            ask() when ready; replies come in the same order
+//
+// The auth token and who we are leave together: they cost one round trip. A server that knows no
+// `client` closes the connection at it: it is then connected to again, and never told it again.
 //
 // Replies that came before the end can still be taken after it. Used by one thread at a time.
 #pragma once
@@ -19,6 +22,7 @@
 #include <string_view>
 
 #include "client/endpoint.h"
+#include "client/reply.h"
 #include "client/socket.h"
 #include "lockd/client/connection.h"
 #include "lockd/client/outcome.h"
@@ -51,6 +55,7 @@ class Inbox {
   static std::size_t size_of(const Signal& signal) {
     return signal.channel.size() + signal.payload.size();
   }
+  static std::size_t size_of(const Loss& loss) { return loss.token.size(); }
 
   const std::size_t count_max_;
   const std::size_t bytes_max_;
@@ -68,12 +73,12 @@ class LineConnection {
   LineConnection(std::shared_ptr<const Endpoint> endpoint, const SocketAddresses& addresses,
                  Time now, Time deadline);
 
-  bool is_ready() const { return state_ == State::ready && !socket_.is_closed(); }
-  bool is_closed() const { return socket_.is_closed(); }
+  bool is_ready() const { return state_ == State::ready && !socket_->is_closed(); }
+  bool is_closed() const { return socket_->is_closed(); }
   // Why it is closed. What the server said last explains more than that it then closed.
-  const Status& failure() const { return verdict_ ? *verdict_ : socket_.failure(); }
+  const Status& failure() const { return verdict_ ? *verdict_ : socket_->failure(); }
 
-  pollfd interest() const { return socket_.interest(); }
+  pollfd interest() const { return socket_->interest(); }
   Time deadline() const { return state_ == State::ready ? kNever : deadline_of_opening(); }
   void advance(Time now);
 
@@ -89,11 +94,14 @@ class LineConnection {
   std::optional<Signal> take_signal() { return signals_.take(); }
   std::uint64_t signals_dropped() const { return signals_.dropped(); }
   std::optional<std::string> take_event() { return events_.take(); }
+  // Whether the server has said that what the token names is lost. What it has said of others until
+  // now is forgotten.
+  std::optional<Loss> take_loss_of(std::string_view token);
 
   void give_up_unacknowledged_after(Duration patience) {
-    socket_.give_up_unacknowledged_after(patience);
+    socket_->give_up_unacknowledged_after(patience);
   }
-  void close(Status why) { socket_.close(std::move(why)); }
+  void close(Status why) { socket_->close(std::move(why)); }
 
   // Where it is, to go there again.
   const std::shared_ptr<const Endpoint>& endpoint() const { return endpoint_; }
@@ -104,27 +112,34 @@ class LineConnection {
   static constexpr std::size_t kLineSizeMax = 1025 * 1024;
 
  private:
-  enum class State : unsigned char { connecting, handshake, ready };
+  enum class State : unsigned char { connecting, authenticating, introducing, refused, ready };
 
-  Time deadline_of_opening() const { return std::min(socket_.deadline(), deadline_); }
+  static constexpr std::size_t kLossesMax = 64;
+  static constexpr std::size_t kLossBytesMax = 64 * 1024;
+
+  Time deadline_of_opening() const { return std::min(socket_->deadline(), deadline_); }
   void greet();
+  void connect_again(Time now);
   void take_lines(Time now);
   void take_line(std::string_view line);
-  void take_handshake(std::string_view reply);
+  void take_authentication(std::string_view reply);
+  void take_introduction(std::string_view reply);
   void end(Status verdict);
   std::size_t line_size_max() const;
 
   const std::shared_ptr<const Endpoint> endpoint_;
   const SocketAddresses addresses_;
-  const Time deadline_;  // of becoming ready
-  Socket socket_;
+  const Time deadline_;           // of becoming ready
+  std::optional<Socket> socket_;  // never none
   State state_ = State::connecting;
+  bool introduces_ = false;
   Time heard_at_;
   std::size_t searched_ = 0;  // of the socket's input: there is no LF up to here
   std::deque<ReplySize> awaited_;
   std::deque<std::string> replies_;
   Inbox<Signal> signals_{Connection::kSignalsMax, Connection::kSignalBytesMax};
   Inbox<std::string> events_{SIZE_MAX, Connection::kEventBytesMax};
+  Inbox<Loss> losses_{kLossesMax, kLossBytesMax};
   std::optional<Status> verdict_;  // what it ended by, when that was something the server said
 };
 

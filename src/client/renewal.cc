@@ -50,6 +50,10 @@ std::optional<Status> Renewal::advance(Time now) {
 std::optional<Status> Renewal::hear(Talk& talk, Time now) {
   if (talk.connection == nullptr) return {};
   talk.connection->advance(now);
+  if (const auto loss = talk.connection->take_loss_of(hold_->grant.token)) {
+    hold_->certainty.end(now);
+    return status_of(*loss);
+  }
   if (const auto reply = talk.connection->take_reply()) {
     if (auto loss = judge(talk, *reply, now)) return loss;
   }

@@ -11,8 +11,9 @@
 // is given up. In a cluster a leader may hang and another take over: when its answer is overdue the
 // others are asked as well, and home is kept open, in case it answers after all.
 //
-// It ends when a server that leads says that the token names nothing any more (`lost`), or when the
-// hold's certainty ends before a renewal was confirmed (`unsure`).
+// It ends when a server that leads says that the token names nothing any more, or a server,
+// unasked, that it has ended the hold (`lost`); or when the hold's certainty ends before a renewal
+// was confirmed (`unsure`).
 //
 // Used by one thread at a time.
 #pragma once

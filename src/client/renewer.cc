@@ -206,6 +206,8 @@ Status Renewer::tell_server(Hold& hold, std::unique_ptr<LineConnection> connecti
       ask_by_token(cluster, connection.get(), {.lines = *lines}, reply_until, deadline, {});
   Status status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
   if (status.outcome != Outcome::refused) return status;
+  const auto loss = connection ? connection->take_loss_of(hold.grant.token) : std::nullopt;
+  if (loss) return status_of(*loss);
   return {Outcome::lost, "the server says that " + hold.terms.key + " was held no more"};
 }
 

@@ -12,6 +12,7 @@ using std::chrono::seconds;
 
 constexpr std::string_view kSignal = "sig ";
 constexpr std::string_view kEvent = "event ";
+constexpr std::string_view kLoss = "lost ";
 constexpr std::size_t kFenceDigits = 16;
 constexpr std::size_t kTokenSizeMax = 240;  // what fits a request's line, its lease behind it
 constexpr std::size_t kShownMax = 80;
@@ -133,6 +134,8 @@ bool is_signal(std::string_view line) noexcept { return line.starts_with(kSignal
 
 bool is_event(std::string_view line) noexcept { return line.starts_with(kEvent); }
 
+bool is_loss(std::string_view line) noexcept { return line.starts_with(kLoss); }
+
 Signal signal_of(std::string_view push) {
   push.remove_prefix(kSignal.size());
   const std::string_view channel = take_word(push);
@@ -140,6 +143,24 @@ Signal signal_of(std::string_view push) {
 }
 
 std::string event_of(std::string_view push) { return std::string(push.substr(kEvent.size())); }
+
+Loss loss_of(std::string_view push) {
+  push.remove_prefix(kLoss.size());
+  Loss loss{.token = std::string(take_word(push))};
+  const std::string_view cause = take_word(push);
+  if (cause == "expired") loss.cause = Loss::Cause::expired;
+  if (cause == "revoked") loss.cause = Loss::Cause::revoked;
+  return loss;
+}
+
+Status status_of(const Loss& loss) {
+  switch (loss.cause) {
+    case Loss::Cause::expired: return {Outcome::lost, "the lease ran out"};
+    case Loss::Cause::revoked: return {Outcome::lost, "an admin has ended it"};
+    case Loss::Cause::unknown: break;
+  }
+  return {Outcome::lost, "the server says that it is held no more"};
+}
 
 std::string shown(std::string_view text) {
   std::string safe(text.substr(0, kShownMax));

@@ -39,5 +39,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     require(status && answer->status >= 100 && answer->status < 600 && !answer->json.empty());
   }
   if (is_event(line)) require(event_of(line).size() < size);
+  if (is_loss(line)) require(loss_of(line).token.find(' ') == std::string::npos);
   return 0;
 }

@@ -122,6 +122,20 @@ TEST(Reply, APushIsNoReply) {
   EXPECT_EQ(event_of("event {\"key\":\"a b\"}"), "{\"key\":\"a b\"}");
 }
 
+TEST(Reply, ALossNamesTheTokenAndTheCause) {
+  EXPECT_TRUE(is_loss("lost "));
+  EXPECT_FALSE(is_loss("lost"));
+  EXPECT_FALSE(is_loss("losts t expired k"));
+  const Loss expired = loss_of("lost t expired revoked k");
+  EXPECT_EQ(expired.token, "t");
+  EXPECT_EQ(expired.cause, Loss::Cause::expired);
+  EXPECT_EQ(loss_of("lost t revoked k").cause, Loss::Cause::revoked);
+  EXPECT_EQ(loss_of("lost t REVOKED k").cause, Loss::Cause::unknown);
+  EXPECT_EQ(loss_of("lost t").token, "t");
+  EXPECT_EQ(loss_of("lost ").token, "");
+  EXPECT_EQ(status_of(expired).outcome, Outcome::lost);
+}
+
 TEST(Reply, AnAnswerOfTheApiHasAStatusAndJson) {
   const auto answer = api_answer_of("ok 409 {\"error\":\"held\", \"holder\":\"a b\"}");
   ASSERT_TRUE(answer);

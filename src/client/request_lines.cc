@@ -159,4 +159,9 @@ Result<std::string> auth_lines(std::string_view secret) {
   return invalid("the auth token must be one line of at most 65536 bytes");
 }
 
+Result<std::string> client_lines(std::string_view name, std::string_view note) {
+  if (is_name(name) && (note.empty() || is_name(note))) return lines("client", name, note);
+  return invalid("a client's name and note are at most 256 bytes without control characters");
+}
+
 }  // namespace lockd::client

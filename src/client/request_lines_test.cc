@@ -111,6 +111,8 @@ TEST(RequestLines, SignalsAndTheRest) {
   const Understood signal(publish_lines("orders.42", " ready,  with blanks "));
   EXPECT_EQ(signal->text, " ready,  with blanks ");
   EXPECT_EQ(Understood(auth_lines("s3cret"), Phase::before_auth)->text, "s3cret");
+  EXPECT_EQ(Understood(client_lines("ann@build-7:4711", "a note"))->text, "a note");
+  EXPECT_EQ(Understood(client_lines("ann@build-7:4711", ""))->key, "ann@build-7:4711");
   EXPECT_EQ(Understood(std::string(kStatsLines))->command, Command::stats);
   EXPECT_EQ(Understood(std::string(kPingLines))->command, Command::ping);
   EXPECT_EQ(Understood(std::string(kBarrierLines))->command, Command::barrier);
@@ -154,6 +156,9 @@ TEST(RequestLines, WhatNoServerTakesIsNotSent) {
       api_lines({.method = "POST", .path = "/v1/acquire", .json = std::string(65'537, ' ')}),
       auth_lines("two\nlines"),
       auth_lines(std::string(65'537, 's')),
+      client_lines("", "note"),
+      client_lines("two\nlines", "note"),
+      client_lines("name", std::string(257, 'n')),
   };
   for (const auto& lines : refused) {
     const auto at = &lines - std::begin(refused);

@@ -40,6 +40,15 @@ TEST_F(HoldTest, TheRestOfAScriptHasIt) {
   expect_let_go("k");
 }
 
+TEST_F(HoldTest, AnAdminEndsIt) {
+  Lockctl holder({"hold", "-s", address_of(server_), "--ttl", "3600", "--name", "ann", "k"});
+  holder.await_output("\n");
+  EXPECT_TRUE(has(lockctl({"clients", "-s", address_of(server_)}).output, "ann"));
+  lockctl({"release", "-s", address_of(server_), "--force", "k", "--reason", "x", "--yes"});
+  EXPECT_EQ(holder.await_exit(), 79);
+  EXPECT_EQ(holder.errors(), "lockctl: the lock on 'k' is lost: an admin has ended it\n");
+}
+
 TEST_F(HoldTest, ItIsLetGoWithTheDescriptor) {
   const Finished closed = bash(kTake +
                                "$LOCKCTL run -n k true; echo $?; exec 9<&-; wait $!; echo $?; "

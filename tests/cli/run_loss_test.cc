@@ -32,6 +32,28 @@ TEST(RunLoss, AServerThatIsGoneForLongerThanTheLease) {
       << process.errors();
 }
 
+// Long before the lease is over.
+TEST(RunLoss, AnAdminWhoEndsIt) {
+  ServerProcess server;
+  const std::string address = address_of(server);
+  Lockctl process(
+      run(server, {"--ttl", "3600", "--name", "ann@build-7", "--note", "nightly", "k", "-c",
+                   "trap 'echo told; exit 0' TERM; echo ready; "
+                   "while :; do sleep 0.02; done"}));
+  process.await_output("ready");
+  const Finished shown = lockctl({"describe", "-s", address, "k"});
+  EXPECT_TRUE(has(shown.output, "ann@build-7")) << shown.output;
+  EXPECT_TRUE(has(shown.output, "nightly")) << shown.output;
+  const Finished clients = lockctl({"clients", "-s", address, "ann@"});
+  EXPECT_TRUE(has(clients.output, "ann@build-7")) << clients.output;
+  EXPECT_EQ(lockctl({"release", "-s", address, "--force", "k", "--reason", "x", "--yes"}).status,
+            0);
+  process.await_output("told");
+  EXPECT_EQ(process.await_exit(), 79);
+  EXPECT_TRUE(has(process.errors(), "the lock on 'k' is lost: an admin has ended it"))
+      << process.errors();
+}
+
 TEST(RunLoss, WhatTheCommandStartedIsStoppedToo) {
   ServerProcess server;
   // The shell waits for a child of its own; another has left it, and has a session of its own.

@@ -174,8 +174,11 @@ TEST(Connection, SaysTheSecret) {
   wrong.auth_token = "guess";
   const auto refused = Connection::open(server.address(), wrong);
   EXPECT_EQ(refused.outcome, Outcome::unauthorized) << describe(refused);
-  // Who says none is let in no further than the first request.
-  Connection silent = server.open(connect_options());
+  EXPECT_EQ(Connection::open(server.address(), connect_options()).outcome, Outcome::unauthorized);
+  // Who says nothing at all is let in no further than the first request.
+  ConnectOptions nobody = connect_options();
+  nobody.name = "";
+  Connection silent = server.open(nobody);
   EXPECT_EQ(silent.ping().outcome, Outcome::unauthorized);
   EXPECT_FALSE(silent.is_open());
 }

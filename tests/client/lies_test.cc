@@ -183,6 +183,14 @@ TEST(Lies, WhoNeverAnswersTheSecretIsGivenUp) {
   EXPECT_GE(BootClock::now() - before, 100ms);
 }
 
+TEST(Lies, WhoNeverAnswersWhoWeAreIsGivenUp) {
+  const LyingServer server([](Peer& peer) { peer.stay_silent(); }, LyingServer::Hears::all);
+  const auto before = BootClock::now();
+  const auto opened = Connection::open(server.address(), {.connect_timeout = 100ms});
+  EXPECT_EQ(opened.outcome, Outcome::unreachable);
+  EXPECT_GE(BootClock::now() - before, 100ms);
+}
+
 TEST(Lies, WhoNeverShakesHandsIsGivenUp) {
   const LyingServer server([](Peer& peer) { peer.stay_silent(); });
   const auto before = BootClock::now();
@@ -199,7 +207,8 @@ TEST(Lies, WhoTakesNoConnectionIsGivenUp) {
   Outcome last = Outcome::ok;
   for (int i = 0; i < 8 && last == Outcome::ok; ++i) {
     const auto before = BootClock::now();
-    auto opened = Connection::open({"127.0.0.1", port_of(listener)}, {.connect_timeout = 100ms});
+    auto opened =
+        Connection::open({"127.0.0.1", port_of(listener)}, {.name = "", .connect_timeout = 100ms});
     last = opened.outcome;
     if (!opened) {
       EXPECT_GE(BootClock::now() - before, 100ms);

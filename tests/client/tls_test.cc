@@ -121,7 +121,7 @@ TEST(ClientTls, PlainTextOnTheOtherSideIsNotTls) {
   }());
   EXPECT_EQ(Connection::open(plain.address(), with(trusting_tls())).outcome, Outcome::unreachable);
   const TestServer server(tls_server());
-  EXPECT_FALSE(server.open(connect_options(false)).ping());
+  EXPECT_FALSE(Connection::open(server.address(), connect_options(false)));
 }
 
 }  // namespace

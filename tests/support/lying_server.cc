@@ -41,6 +41,17 @@ std::optional<std::string> Peer::read_line() {
   }
 }
 
+// Reads no further than what says who the client is.
+void Peer::answer_introduction() {
+  constexpr std::string_view kCommand = "client\n";
+  std::array<char, kCommand.size()> begin{};
+  const ssize_t size = ::recv(socket_, begin.data(), begin.size(), MSG_PEEK | MSG_WAITALL);
+  if (size <= 0 || std::string_view(begin.data(), static_cast<std::size_t>(size)) != kCommand)
+    return;
+  read_request();
+  send("ok\n");
+}
+
 bool Peer::send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t size = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -76,8 +87,9 @@ void Peer::end_by_reset() {
 
 void Peer::cut() const { ::shutdown(socket_, SHUT_RDWR); }
 
-LyingServer::LyingServer(Script script, std::uint16_t port)
+LyingServer::LyingServer(Script script, std::uint16_t port, Hears hears)
     : script_(std::move(script)),
+      hears_(hears),
       listener_(listen_on_loopback(port)),
       port_(port_of(listener_)),
       thread_([this] { accept_all(); }) {}
@@ -101,6 +113,7 @@ void LyingServer::accept_all() {
     const std::lock_guard lock(mutex_);
     Guest& guest = guests_.emplace_back(socket, connections_++);
     guest.thread = std::thread([this, &guest] {
+      if (hears_ == Hears::requests) guest.peer.answer_introduction();
       script_(guest.peer);
       const std::lock_guard closing(mutex_);
       guest.peer.close();

@@ -4,7 +4,8 @@
 //     while (auto asked = peer.read_request()) peer.send(asked->command == "ping" ? "ok\n" : "e");
 //   });
 //
-// At the end of its scope every connection is cut, and the scripts have ended.
+// Who the client is it is told before the script begins, and answers `ok`; unless the script is to
+// hear of it. At the end of its scope every connection is cut, and the scripts have ended.
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/testing/eventually.h"
 #include "lockd/client/address.h"
@@ -59,6 +61,7 @@ class Peer {
   friend class LyingServer;
 
   std::optional<std::string> read_line();
+  void answer_introduction();
   void close();
 
   int socket_;
@@ -70,8 +73,11 @@ class LyingServer {
  public:
   using Script = std::function<void(Peer&)>;
 
+  enum class Hears : unsigned char { requests, all };
+
   // Port 0 picks a free one.
-  explicit LyingServer(Script script, std::uint16_t port = 0);
+  explicit LyingServer(Script script, std::uint16_t port = 0, Hears hears = Hears::requests);
+  LyingServer(Script script, Hears hears) : LyingServer(std::move(script), 0, hears) {}
   ~LyingServer();
   LyingServer(const LyingServer&) = delete;
   LyingServer& operator=(const LyingServer&) = delete;
@@ -89,6 +95,7 @@ class LyingServer {
   void accept_all();
 
   const Script script_;
+  const Hears hears_;
   const int listener_;
   std::uint16_t port_ = 0;
   std::atomic<int> connections_ = 0;

@@ -14,7 +14,8 @@
 //      way to leave a queue. When the server goes away meanwhile, it is asked again until the wait
 //      is over.
 //   3. A grant that comes after half of its lease, counted from the request, is renewed before it
-//      is handed out: nobody gets one that ran out while this process was stopped.
+//      is handed out: nobody gets one that ran out while this process was stopped. Nor one that
+//      the server says it has taken back: `lost`.
 //   4. The client's one background thread takes over, renews and watches, until it is released.
 //
 // Any thread may call anything at any time, except the destructor. What was acquired may outlive
@@ -84,8 +85,8 @@ class Place {
   // Whether it was granted at once. The lease is running, and nobody renews it before wait().
   bool is_granted() const noexcept;
   // Waits for its turn. Whatever the outcome, the place is used up. `lease_expired`: the turn came
-  // and its lease ran out before this was called. `refused`: that, or the server is stopping; it
-  // tells them apart only with --detailed-errors.
+  // and its lease ran out before this was called. `lost`: the server has taken it back. `refused`:
+  // any of these, or the server is stopping; it tells them apart only with --detailed-errors.
   Result<HeldLock> wait(Duration wait, std::stop_token stop = {});
 
  private:

@@ -48,7 +48,12 @@ struct TlsOptions {
 struct ConnectOptions {
   std::optional<TlsOptions> tls{};  // none is plain text
   std::string auth_token{};         // the secret of all clients; empty: none is sent
-  // For the name, TCP, TLS and the auth token together.
+  // Who we say we are, for those who look at the server: 1 to 256 bytes of plain text. By default
+  // "user@host:pid", and the program's base name. An empty name says nothing, and then the server
+  // does not say either when it takes a lock away. A server that knows no names works all the same.
+  std::optional<std::string> name{};
+  std::optional<std::string> note{};
+  // For the host's name, TCP, TLS, the auth token and who we are together.
   Duration connect_timeout = std::chrono::seconds(10);
   // How long a reply may take, beyond what the request asked to wait.
   Duration reply_timeout = std::chrono::seconds(10);
@@ -130,7 +135,7 @@ class Connection {
  public:
   using Options = ConnectOptions;
 
-  // Connects, verifies the server, sends the auth token if there is one.
+  // Connects, verifies the server, sends the auth token if there is one, and says who we are.
   static Result<Connection> open(const Address& address, const Options& options = {},
                                  std::stop_token stop = {});
 

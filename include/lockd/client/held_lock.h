@@ -8,8 +8,9 @@
 //   }                                              // released
 //
 // It is renewed in the background, a little before half of its lease has passed. When that is no
-// longer possible its owner is told, once, in every way there is: is_held() turns false, the stop
-// token fires, and the callback that was given to acquire() is called.
+// longer possible, or the server says that an admin has ended it, its owner is told, once, in every
+// way there is: is_held() turns false, the stop token fires, and the callback that was given to
+// acquire() is called.
 //
 // What it is certain of. A lease that was granted or renewed runs at least from the moment at which
 // the request was *sent*; expires_at() is that moment plus the lease, by a clock that also runs

@@ -122,6 +122,12 @@ constexpr Option kVerbose =
     boolean("verbose", {.letter = 'v'},
             "Say on standard error who holds it while it is waited for, and for how long it was.");
 
+constexpr Option kName =
+    text("name", "NAME", {.default_note = "USER@HOST:PID"},
+         "Who we say we are, to those who look at the server: 1 to 256 bytes of plain text.");
+constexpr Option kNote = text("note", "TEXT", {.default_note = "lockctl"},
+                              "A note beside the name, such as what the lock is for.");
+
 // What shells ask the server for, quickly, when a key is typed.
 constexpr std::string_view kLiveKeys = "list --keys --limit 200 --connect-timeout 500ms";
 
@@ -144,6 +150,8 @@ constexpr auto kRunOptions = std::to_array<Option>({
          "May stand behind KEY, as with flock."),
     boolean("keep-auth", {},
             "Leave LOCKD_AUTH_TOKEN and LOCKD_AUTH_TOKEN_FILE in the command's environment."),
+    kName,
+    kNote,
     kVerbose,
 });
 
@@ -193,6 +201,8 @@ constexpr auto kHoldOptions = std::to_array<Option>({
     kWholeLease,
     whole("kill", 1, INT32_MAX, {.value = "PID"},
           "Send SIGTERM to this process when the lock is lost: $$ is the script."),
+    kName,
+    kNote,
     kVerbose,
 });
 constexpr auto kHoldOperands = std::to_array<Operand>({

@@ -43,6 +43,13 @@ client::LockRequest request_of(const Arguments& arguments, Duration wait, const 
   return request;
 }
 
+client::ClientOptions options_of(const Invocation& invocation) {
+  client::ClientOptions options = invocation.settings.client();
+  options.connect.name = invocation.arguments.text("name");
+  options.connect.note = invocation.arguments.text("note");
+  return options;
+}
+
 // If lockctl was stopped for so long that its grant came and expired, it queues again.
 client::Result<HeldLock> wait_in_queue(client::Client& client, const Arguments& arguments,
                                        const EventFd& lost, std::stop_token stop) {
@@ -123,7 +130,7 @@ TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, c
                     int pipe) {
   const Arguments& arguments = invocation.arguments;
   const std::string& key = arguments.operands().front();
-  client::Client client(invocation.settings.client());
+  client::Client client(options_of(invocation));
   const client::Address& server = client.server_of(key);
   const bool verbose = arguments.has("verbose");
   if (verbose) say("asking " + server.to_string() + " for " + in_quotes(key));
