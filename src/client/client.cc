@@ -91,9 +91,9 @@ Result<HeldLock> take_over(const std::shared_ptr<Renewer>& renewer,
 
 // Whether it is worth asking for the same again, there or at another server of the cluster: nothing
 // was done, or it is a grant that nobody has heard of, and that its lease ends.
-bool may_pass(Outcome outcome) {
-  return outcome == Outcome::not_leader || outcome == Outcome::draining ||
-         outcome == Outcome::disconnected || outcome == Outcome::unreachable;
+bool may_pass(const Cluster& cluster, Outcome outcome) {
+  return outcome == Outcome::draining || outcome == Outcome::disconnected ||
+         outcome == Outcome::unreachable || (outcome == Outcome::not_leader && !cluster.is_alone());
 }
 
 // What a refusal to take was. A server that is asked to stop ends the waits at it by a plain
@@ -180,7 +180,7 @@ class Client::Impl {
       auto answer = connection ? ask(std::move(*connection), left)
                                : decltype(ask(nullptr, wait))(Status(std::move(connection)));
       const auto deadline = later(later(*began, wait), patience);
-      if (!may_pass(answer.outcome) || BootClock::now() >= deadline) return answer;
+      if (!may_pass(*cluster, answer.outcome) || BootClock::now() >= deadline) return answer;
       if (on_interrupted) on_interrupted(answer);
       search.move_on(answer, BootClock::now());
       Status paused = pause_until(std::min(search.not_before(), deadline), stop);

@@ -249,7 +249,8 @@ class LockTable {
   // what has become slow, once each. A key is looked at whole.
   void look_at_ages(Time now, AgeCursor& cursor, std::size_t steps, LongestLasting& found) noexcept;
 
-  // What the calls since the last clear() have caused. The views in it live until the next call.
+  // What the calls since the last clear() have caused. The views in it live until the next call,
+  // but for the key of what was refused: that is the request's.
   Effects& effects() { return effects_; }
 
   // Which key_events are recorded.

@@ -148,10 +148,7 @@ void TableStats::record_refusal(const Refused& refused, const Semaphore* semapho
                    .type = Type::refused,
                    .kind = refused.kind,
                    .outcome = why};
-  if (semaphore != nullptr) {
-    facts.holders = semaphore->holders;
-    facts.waiters = semaphore->waiters;
-  }
+  if (semaphore != nullptr) fill_in(facts, *semaphore, now);
   record(facts, {refused.key, refused.holder, refused.client});
 }
 

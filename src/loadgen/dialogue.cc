@@ -123,7 +123,7 @@ bool Dialogue::take(std::string_view reply) {
       break;
     case Protocol::http:
       good = reply.starts_with("HTTP/1.1 200 ") &&
-             (releases_ ? reply.ends_with("\"released\":true}") : take_http_grant(reply));
+             (releases_ ? reply.ends_with("\"released\":true}\n") : take_http_grant(reply));
       break;
     case Protocol::redis: good = without_end(reply) == (releases_ ? ":1" : "+OK"); break;
   }

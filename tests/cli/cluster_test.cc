@@ -56,8 +56,8 @@ TEST(LockctlCluster, SaysThatNobodyLeads) {
   FakeCluster cluster(2);
   cluster.lead_none();
   cluster.name("10.0.0.7:6388");
-  const Finished run = lockctl(
-      {"run", "--cluster", list_of(cluster), "--connect-timeout", "3", "k", "--", "echo", "never"});
+  const Finished run = lockctl({"run", "-n", "--cluster", list_of(cluster), "--connect-timeout",
+                                "3", "k", "--", "echo", "never"});
   EXPECT_EQ(run.status, 75);
   EXPECT_EQ(run.output, "");
   EXPECT_NE(run.errors.find("no leader was found among 127.0.0.1:"), std::string::npos);

@@ -118,7 +118,7 @@ TEST_P(LiveApi, AWaitEndsWithTheGrantOrTheCaller) {
 TEST_P(LiveApi, RunSaysWhoIsWaitedForByName) {
   const Finished granted = run({"acquire", "k", "--holder", "ana"});
   Lockctl waiting(with_server({"run", "-v", "k", "true"}));
-  waiting.await_errors("waiting for 'k', held by 'ana' for ");
+  waiting.await_errors("waiting for 'k', held by 'ana' (peer 127.0.0.1:");
   EXPECT_EQ(run({"release", "k", line_of(granted.output)}).status, 0);
   EXPECT_EQ(waiting.await_exit(), 0);
 }

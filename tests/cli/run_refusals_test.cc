@@ -28,7 +28,7 @@ TEST(Refusals, UsageIs64) {
 TEST(Refusals, NoServerIs69) {
   const SilentPort silent;
   const std::string at = "127.0.0.1:" + std::to_string(silent.number());
-  const Finished finished = lockctl({"run", "-s", at, "k", "true"});
+  const Finished finished = lockctl({"run", "-n", "-s", at, "k", "true"});
   EXPECT_EQ(finished.status, 69);
   EXPECT_NE(finished.errors.find(at), std::string::npos) << finished.errors;
 }

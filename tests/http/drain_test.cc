@@ -169,7 +169,7 @@ TEST(HttpDrain, TheLastAnswerIsSentToItsEnd) {
   while (!(more = slow.read_end()).starts_with('<')) body += more;
   EXPECT_EQ(more, kEnd);
   EXPECT_EQ(head.field("Transfer-Encoding"), "chunked");
-  EXPECT_TRUE(body.ends_with("}\r\n0\r\n\r\n")) << body.substr(body.size() - 50);
+  EXPECT_TRUE(body.ends_with("}\r\n1\r\n\n\r\n0\r\n\r\n")) << body.substr(body.size() - 50);
   slow.close();
   const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
   while (!server.server().is_drained() && HttpClient::Clock::now() < deadline) {

@@ -13,6 +13,7 @@ bool is_same(const Histogram& a, const Histogram& b) {
 }  // namespace
 
 std::string EventModel::see(const KeyEvent& o) {
+  if (o.type == KeyEvent::Type::refused) return {};  // nothing has changed
   const std::pair name(o.kind, std::string(o.key));
   Key& key = keys_[name];
   std::string wrong;
@@ -27,7 +28,7 @@ std::string EventModel::see(const KeyEvent& o) {
     case KeyEvent::Type::expired:
     case KeyEvent::Type::disconnected:
     case KeyEvent::Type::revoked: wrong = end(key, o); break;
-    case KeyEvent::Type::refused:
+    case KeyEvent::Type::refused: break;
     case KeyEvent::Type::slow_wait:
     case KeyEvent::Type::slow_hold: break;
     case KeyEvent::Type::resized: key.limit = o.limit; break;

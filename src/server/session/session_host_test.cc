@@ -336,12 +336,12 @@ TEST_F(SessionHostTest, AReportOverHttpHasALengthOrChunks) {
   harness_.report = {"{}"};
   ASSERT_EQ(harness_.host().receive(browser, get), get.size());
   end_turn();
-  EXPECT_TRUE(heard(browser).ends_with("Content-Length: 2\r\n\r\n{}")) << heard(browser);
+  EXPECT_TRUE(heard(browser).ends_with("Content-Length: 3\r\n\r\n{}\n")) << heard(browser);
   harness_.report = {"{", "", "}"};
   ASSERT_EQ(harness_.host().receive(browser, get), get.size());
   end_turn();
-  EXPECT_TRUE(
-      heard(browser).ends_with("Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n"))
+  EXPECT_TRUE(heard(browser).ends_with(
+      "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n1\r\n\n\r\n0\r\n\r\n"))
       << heard(browser);
   const std::string head = "HEAD" + get.substr(3);
   ASSERT_EQ(harness_.host().receive(browser, head + get), head.size());
