@@ -108,7 +108,7 @@ std::string commented_entry(const Option& option) {
   const std::string_view value = option.default_note.empty() ? option.by_default
                                  : option.takes_value()      ? option.value
                                                              : "BOOL";
-  const char* const quote = option.kind >= Option::Kind::text ? "\"" : "";
+  const char* const quote = option.kind >= Option::Kind::size ? "\"" : "";
   return '#' + std::string(option.name) + " = " + quote + std::string(value) + quote + '\n';
 }
 

@@ -29,9 +29,9 @@ namespace {
 
 constexpr const char* kPath = "docs/protocol.md";
 
-constexpr std::array kCommands = {"auth", "l",      "r",        "n",      "e",     "w",
-                                  "sl",   "sr",     "sn",       "se",     "sw",    "stats",
-                                  "ping", "listen", "unlisten", "signal", "client"};
+constexpr std::array kCommands = {"auth", "l",      "r",        "n",      "e",      "w",
+                                  "sl",   "sr",     "sn",       "se",     "sw",     "stats",
+                                  "ping", "listen", "unlisten", "signal", "client", "api"};
 
 const std::string& page() {
   static const std::string text = [] {
@@ -80,7 +80,8 @@ TEST(ProtocolPage, EveryCommandIsShown) {
 // Every word that the code can reply with.
 std::set<std::string_view> reply_words() {
   std::set<std::string_view> words = {
-      kStatusOk, kStatusError, kStatusErrorAuth, kStatusErrorDraining, "sig", "lost"};
+      kStatusOk, kStatusError, kStatusErrorAuth, kStatusErrorDenied, kStatusErrorDraining,
+      "sig",     "lost",       "event"};
   for (const Command command : {Command::acquire, Command::release, Command::renew,
                                 Command::enqueue, Command::await_turn}) {
     for (int i = 0; i <= static_cast<int>(Outcome::invalid_note); ++i) {

@@ -94,7 +94,8 @@ TEST(HttpHistory, AnswersWhatIsAskedFor) {
 TEST(HttpHistory, RefusesWhatItDoesNotKnow) {
   HttpServer server;
   HttpClient client = server.browse();
-  for (const char* query : {"?event=nothing", "?limit=0", "?limit=1001", "?client_id=x", "?k=v"}) {
+  for (const char* query :
+       {"?event=nothing", "?event=", "?limit=0", "?limit=1001", "?client_id=x", "?k=v"}) {
     EXPECT_EQ(client.get(std::string("/v1/history") + query).status, 400) << query;
   }
 }

@@ -423,10 +423,12 @@ void ApiCalls::tell_history(RequestParams& params, std::string& out) {
   request.since_unix_ms = params.number_if_given("since_unix_ms", 0, kMsMax).value_or(0);
   query.events_max = static_cast<std::size_t>(
       params.number_if_given("limit", 1, kEventsMax).value_or(kEventsUsual));
-  request.event = params.text_if_given("event").value_or("");
-  query.type = key_event_type(request.event);
-  if (!request.event.empty() && !query.type && !server_event_type(request.event)) {
-    params.refuse("event", "must be the name of an event, such as granted or expired");
+  if (const auto event = params.text_if_given("event")) {
+    request.event = *event;
+    query.type = key_event_type(request.event);
+    if (!query.type && !server_event_type(request.event)) {
+      params.refuse("event", "must be the name of an event, such as granted or expired");
+    }
   }
   if (refuse_params(params, out)) return;
   if (context_.options.history == 0) {
