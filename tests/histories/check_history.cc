@@ -13,6 +13,7 @@
 
 #include "histories/checker.h"
 #include "histories/history_file.h"
+#include "histories/history_names.h"
 
 namespace {
 
@@ -23,9 +24,10 @@ constexpr std::size_t kSlices = 240;
 constexpr std::size_t kSliceSize = 2000;
 
 void print_table(const History& history) {
-  std::array<std::array<std::size_t, 4>, 6> counts{};
+  constexpr std::size_t kAskable = static_cast<std::size_t>(Function::stats) + 1;
+  std::array<std::array<std::size_t, kViaNames.size()>, kAskable> counts{};
   std::map<std::string, std::size_t> faults;
-  std::array<std::size_t, 9> results{};
+  std::array<std::size_t, kResultNames.size()> results{};
   std::size_t all = 0;
   std::size_t broken = 0;
   for (const Operation& operation : history.operations) {
