@@ -54,7 +54,8 @@ std::string_view get_sized(const char*& from) {
 
 HistoryRing::HistoryRing(std::size_t capacity) {
   if (capacity == 0) return;
-  block_ = std::clamp(capacity / kBlocks, kEntryMax, kBlockMax);
+  constexpr std::size_t kAlignment = alignof(Occurrence);
+  block_ = std::clamp(capacity / kBlocks / kAlignment * kAlignment, aligned(kEntryMax), kBlockMax);
   sizes_.resize(std::max<std::size_t>(capacity / block_, 2));
   bytes_ = std::make_unique_for_overwrite<char[]>(block_ * sizes_.size());
   next_ = start_of(0);
@@ -87,8 +88,9 @@ void History::add(Occurrence facts, const Texts& texts) noexcept {
                   cut(texts.reason), cut(texts.by)};
   const std::size_t more_size = size_of(more);
   facts.is_session = texts.holder.is_secret();
-  const std::size_t size = aligned(sizeof(facts) + texts.key.size() + more_size +
-                                   (facts.is_session ? sizeof(SessionId) : name.size()));
+  const std::size_t size =
+      HistoryRing::aligned(sizeof(facts) + texts.key.size() + more_size +
+                           (facts.is_session ? sizeof(SessionId) : name.size()));
   facts.key_size_less_1 = static_cast<std::uint8_t>(texts.key.size() - 1);
   facts.holder_size = static_cast<std::uint16_t>(name.size());
   facts.size = static_cast<std::uint16_t>(size);

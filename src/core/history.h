@@ -84,15 +84,18 @@ class HistoryRing {
  public:
   // The largest occurrence: whatever is longer is cut.
   static constexpr std::size_t kTextMax = 256;
-  static constexpr std::size_t kAlignment = alignof(Occurrence);
+  static constexpr std::size_t aligned(std::size_t size) {
+    constexpr std::size_t kAlignment = alignof(Occurrence);
+    return (size + kAlignment - 1) / kAlignment * kAlignment;
+  }
   static constexpr std::size_t kEntryMax =
-      sizeof(Occurrence) + kKeySizeMax + kHolderSizeMax + 5 * (2 + kTextMax) + kAlignment;
+      sizeof(Occurrence) + kKeySizeMax + kHolderSizeMax + 5 * (2 + kTextMax);
 
   // Of about `capacity` bytes, and at least two blocks; 0: it keeps nothing, and make_room() must
   // not be called.
   explicit HistoryRing(std::size_t capacity);
 
-  // Where so many bytes are to be written: at most kEntryMax, and a multiple of kAlignment.
+  // Where so many bytes are to be written: at most kEntryMax, and aligned().
   char* make_room(std::size_t size) {
     if (static_cast<std::size_t>(block_end_ - next_) < size) begin_block();
     char* const room = next_;
@@ -150,9 +153,6 @@ class History {
   const HistoryRing& ring(Sort sort) const { return rings_[static_cast<std::size_t>(sort)]; }
 
  private:
-  static constexpr std::size_t aligned(std::size_t size) {
-    return (size + HistoryRing::kAlignment - 1) & ~(HistoryRing::kAlignment - 1);
-  }
   HistoryRing& ring_of(KeyEvent::Type type) {
     return rings_[static_cast<std::size_t>(sort_of(type))];
   }
@@ -166,8 +166,8 @@ inline Occurrence& History::begin(KeyEvent::Type type, std::string_view key,
                                   const StoredHolder& holder) noexcept {
   const bool is_session = holder.is_secret();
   const std::string_view name = is_session ? std::string_view() : holder.view().name();
-  const std::size_t size =
-      aligned(sizeof(Occurrence) + key.size() + (is_session ? sizeof(SessionId) : name.size()));
+  const std::size_t size = HistoryRing::aligned(sizeof(Occurrence) + key.size() +
+                                                (is_session ? sizeof(SessionId) : name.size()));
   char* const to = ring_of(type).make_room(size);
   char* const texts = to + sizeof(Occurrence);
   std::memcpy(texts, key.data(), key.size());
