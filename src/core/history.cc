@@ -79,8 +79,8 @@ bool HistoryRing::copy(std::uint64_t number, std::string& bytes) const {
 
 History::History(std::size_t capacity)
     : is_kept_(capacity > 0),
-      rings_{HistoryRing(capacity - capacity / 5), HistoryRing(capacity / 20 * 3),
-             HistoryRing(capacity / 20)} {}
+      rings_{HistoryRing(capacity - capacity / 5), HistoryRing(capacity / 8),
+             HistoryRing(capacity / 40), HistoryRing(capacity / 20)} {}
 
 void History::add(Occurrence facts, const Texts& texts) noexcept {
   const std::string_view name = texts.holder.name();

@@ -4,10 +4,11 @@
 // anyway: into memory that is there, without an allocation and without another lock. So it is
 // always on, and costs a copy of about a hundred bytes an occurrence.
 //
-// There is a ring for each of three sorts, so that none pushes out another: what is common; what is
-// rare, and asked about later (leases that ran out, forced ends, slow waits); and refusals, which a
-// client can cause at will. A ring is cut into blocks. Occurrences lie in a block one behind the
-// other; a block that is begun anew loses all that it had, so none is ever half overwritten.
+// There is a ring for each of four sorts, so that none pushes out another: what is common; what is
+// rare, and asked about later (leases that ran out, slow waits); refusals, which a client can cause
+// at will; and what admins did, which no client can. A ring is cut into blocks. Occurrences lie in
+// a block one behind the other; a block that is begun anew loses all that it had, so none is ever
+// half overwritten.
 //
 // Not thread-safe. A block is copied under the lock, and read without it.
 #pragma once
@@ -125,21 +126,21 @@ class HistoryRing {
 
 class History {
  public:
-  enum class Sort : std::uint8_t { common, rare, refused };
-  static constexpr std::size_t kSorts = 3;
+  enum class Sort : std::uint8_t { common, rare, refused, admin };
+  static constexpr std::size_t kSorts = 4;
   static constexpr Sort sort_of(KeyEvent::Type type) {
     switch (type) {
       case KeyEvent::Type::expired:
-      case KeyEvent::Type::revoked:
       case KeyEvent::Type::slow_wait:
-      case KeyEvent::Type::slow_hold:
-      case KeyEvent::Type::resized: return Sort::rare;
+      case KeyEvent::Type::slow_hold: return Sort::rare;
+      case KeyEvent::Type::revoked:
+      case KeyEvent::Type::resized: return Sort::admin;
       case KeyEvent::Type::refused: return Sort::refused;
       default: return Sort::common;
     }
   }
 
-  // Of `capacity` bytes a fifth is for what is rare or refused. 0: nothing is kept.
+  // Of `capacity` bytes a fifth is for all that is not common. 0: nothing is kept.
   explicit History(std::size_t capacity);
 
   bool is_kept() const { return is_kept_; }

@@ -118,7 +118,8 @@ class alignas(64) TableStats {
  private:
   bool is_told(KeyEvent::Type type) const {
     if (observed_ != Observed::what_is_rare) return observed_ == Observed::everything;
-    return History::sort_of(type) == History::Sort::rare;
+    const History::Sort sort = History::sort_of(type);
+    return sort == History::Sort::rare || sort == History::Sort::admin;
   }
   template <typename Fill>
   void record(KeyEvent::Type type, const Hold& hold, Fill fill, const AdminNote& note = {});

@@ -25,7 +25,9 @@ void ClientRegistry::leave(SessionId id) {
   const auto found = connected_.find(id);
   if (found == connected_.end()) return;
   Entry& entry = found->second;
-  gone_.emplace(id, ClientOrigin{.peer = std::move(entry.peer), .client = std::move(entry.client)});
+  gone_.emplace(id, ClientOrigin{.peer = std::move(entry.peer),
+                                 .client = std::move(entry.client),
+                                 .token_name = std::move(entry.token_name)});
   gone_in_order_.push_back(id);
   connected_.erase(found);
   if (gone_in_order_.size() <= kGoneMax) return;
@@ -48,8 +50,10 @@ void ClientRegistry::authenticate(SessionId id, std::string_view token_name) {
 std::optional<ClientOrigin> ClientRegistry::find(SessionId id) const {
   MutexLock lock(mutex_);
   if (const auto found = connected_.find(id); found != connected_.end()) {
-    return ClientOrigin{
-        .peer = found->second.peer, .client = found->second.client, .is_connected = true};
+    return ClientOrigin{.peer = found->second.peer,
+                        .client = found->second.client,
+                        .token_name = found->second.token_name,
+                        .is_connected = true};
   }
   const auto found = gone_.find(id);
   if (found == gone_.end()) return {};

@@ -77,6 +77,7 @@ struct ClientStatus {
 struct ClientOrigin {
   std::string peer{};
   ClientRef client{};
+  std::string token_name{};
   bool is_connected = false;
 };
 

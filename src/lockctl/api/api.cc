@@ -75,6 +75,14 @@ void for_each_listed(Api& api, const std::string& path, const Parameters& questi
   }
 }
 
+ApiReply ask_about_key(Api& api, const Parameters& question) {
+  ApiReply reply = api.get("/v1/locks", question);
+  if (reply.is_ok() || refusal_of(reply).error != "too_large") return reply;
+  Parameters of_less = question;
+  of_less.push_back({"limit", std::uint64_t{100}});
+  return api.get("/v1/locks", of_less);
+}
+
 void require(const ApiReply& reply) {
   if (reply.is_ok()) return;
   const Refusal refusal = refusal_of(reply);

@@ -79,6 +79,9 @@ class Api {
   virtual std::string server() const = 0;
 };
 
+// Who holds and waits for one key; the first of them, where that is too much for a line.
+ApiReply ask_about_key(Api& api, const Parameters& question);
+
 // Takes what is in the list of that name, page after page, for as long as more are wanted.
 void for_each_listed(Api& api, const std::string& path, const Parameters& question,
                      std::string_view list, const std::function<std::uint64_t()>& wanted,

@@ -43,7 +43,7 @@ struct Target {
 
 // The lock of that name, or the semaphore: whichever is held.
 KeyView held_key(const Invocation& invocation, Api& api, const std::string& key) {
-  const ApiReply reply = api.get("/v1/locks", {{"key", key}});
+  const ApiReply reply = ask_about_key(api, {{"key", key}});
   require(reply);
   std::optional<KeyView> found;
   const auto page = parse_json(reply.body, api.server());

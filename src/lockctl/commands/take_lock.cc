@@ -76,7 +76,7 @@ std::optional<KeyView> look_at_key(const Invocation& invocation, const client::A
   try {
     const auto api = api_of(invocation, key);
     const std::stop_callback interrupt(stop, [&] { api->interrupt(); });
-    const ApiReply reply = api->get("/v1/locks", {{"key", key}});
+    const ApiReply reply = ask_about_key(*api, {{"key", key}});
     require(reply);
     const auto page = parse_json(reply.body, "the server");
     for (const auto& one : array_of(page, "locks")) keys.push_back(key_view(one));

@@ -227,7 +227,7 @@ class Descriptions {
 
 int describe_key(const Invocation& invocation) {
   const std::string key = key_of(invocation.arguments);
-  const ApiReply reply = api_of(invocation, key)->get("/v1/locks", {{"idle", true}, {"key", key}});
+  const ApiReply reply = ask_about_key(*api_of(invocation, key), {{"idle", true}, {"key", key}});
   require(reply);
   const json::value page = parse_json(reply.body, "the server");
   Descriptions descriptions(invocation);

@@ -19,13 +19,12 @@ void add_client(JsonObject& json, const Held& held, const ClientRegistry* client
   const ClientIdentity& client = held.client == nullptr ? nobody : *held.client;
   if (held.session != 0) json.add("client_id", held.session);
   if (!client.name.empty()) json.add("client", client.name);
-  if (!client.peer.empty()) {
-    json.add("peer", client.peer);
-  } else if (held.session != 0 && clients != nullptr) {
-    const auto origin = clients->find(held.session);
-    if (origin && !origin->peer.empty()) json.add("peer", origin->peer);
-  }
+  const bool may_be_known = held.session != 0 && clients != nullptr;
+  const auto origin = may_be_known ? clients->find(held.session) : std::nullopt;
+  const std::string& peer = client.peer.empty() && origin ? origin->peer : client.peer;
+  if (!peer.empty()) json.add("peer", peer);
   if (!client.note.empty()) json.add("note", client.note);
+  if (origin && !origin->token_name.empty()) json.add("token_name", origin->token_name);
 }
 
 // A client that is connected: the members by which it is known, to which others may be added.

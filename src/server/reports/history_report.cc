@@ -71,9 +71,13 @@ ReportPiece history_report(ServerContext& shared, const HistoryRequest& request,
   const auto unix_ms_of = [&](Time at) { return now_unix_ms - whole_ms(now - at); };
   HistoryQuery query = request.of_keys;
   if (confined_to != nullptr) query.prefixes = confined_to->prefixes;
-  const std::int64_t ago_ms = std::max<std::int64_t>(now_unix_ms - request.since_unix_ms, 0);
   const Duration since_start = now - Time{};
-  if (ago_ms < whole_ms(since_start)) query.since = now - std::chrono::milliseconds(ago_ms);
+  // An event's time is told by two clocks, and may differ by a millisecond from one reply to the
+  // next: whoever asks for what followed an event must not miss it.
+  const std::int64_t from_ms = now_unix_ms - request.since_unix_ms + 2;
+  if (from_ms < 0) query.since = Time::never();
+  if (from_ms >= 0 && from_ms < whole_ms(since_start))
+    query.since = now - std::chrono::milliseconds(from_ms);
 
   std::vector<Shown> shown;
   Position position = 0;

@@ -15,9 +15,8 @@
 namespace lockd {
 namespace {
 
-// Of each key, in a list; and of one key that was asked for by name.
+// Of each key, in a list.
 constexpr std::size_t kEntriesInList = 16;
-constexpr std::size_t kEntriesOfOne = 1000;
 // Of a whole page: with more than that it ends before it has the keys that were asked for.
 constexpr std::size_t kEntriesOfPage = 4096;
 constexpr std::size_t kKeysPerStep = 64;
@@ -150,7 +149,7 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
     place_.done = true;
     if (!may_show(query_.key)) return;
     for (const Kind kind : {Kind::lock, Kind::semaphore}) {
-      auto key = read_one(kind, query_.key, kEntriesOfOne);
+      auto key = read_one(kind, query_.key, query_.entries_max);
       if (key && (!is_of_someone(query_) || keep_theirs(query_, *key))) add(std::move(*key));
     }
   }

@@ -33,7 +33,8 @@ std::optional<KeyOrder> parse_key_order(std::string_view name);
 struct KeyQuery {
   std::string prefix{};
   std::string contains{};
-  std::string key{};  // this one only, with its whole queue
+  std::string key{};  // this one only, with so much of its queue
+  std::size_t entries_max = 1000;
   // Keys that this one holds or waits for, each with those holds and places alone. A holder as it
   // is shown, or the name that its client gave itself.
   std::string holder{};

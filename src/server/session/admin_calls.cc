@@ -1,5 +1,7 @@
 // The calls by which an admin takes from others what they have. Each is logged, and in the history,
 // with who asked for it, from where, and why.
+#include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,12 @@
 #include "server/session/session_host.h"
 
 namespace lockd {
+namespace {
+
+// Of what was released so many are listed: with the longest names that is half a line's length.
+constexpr std::size_t kReleasedMax = 256;
+
+}  // namespace
 
 // "ops from 10.0.0.7:51234": by its auth token or certificate, and where it is.
 std::string ApiCalls::admin_name() const {
@@ -44,8 +52,19 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
     return refuse({409, "stale_token", "nobody holds it under this fence"}, out);
   }
   if (!revoked) return refuse_hold(revoked.outcome, out);
+  const HoldStatus& first = revoked.holds.front();
+  log_event(LogLevel::warn, "forced end",
+            {{"key", key},
+             {"holds", revoked.count},
+             {"holder", first.holder},
+             {"client", first.client == nullptr ? "" : first.client->name},
+             {"fence", first.fence},
+             {"held_ms", whole_ms(first.held)},
+             {"by", by},
+             {"reason", reason}});
+  const std::size_t listed = std::min(revoked.holds.size(), kReleasedMax);
   JsonArray released;
-  for (const HoldStatus& hold : revoked.holds) {
+  for (const HoldStatus& hold : std::span(revoked.holds).first(listed)) {
     JsonObject json;
     json.add("holder", hold.holder);
     json.add("token", hold.fence);
@@ -56,6 +75,7 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
   JsonObject json;
   json.add("key", key);
   json.add_json("released", released.finish());
+  if (revoked.count > listed) json.add("count", revoked.count);
   replies_.answer(200, json.finish(), out);
 }
 
@@ -69,7 +89,15 @@ void ApiCalls::resize(RequestParams& params, std::string& out) {
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
 
-  const Outcome outcome = context_.batch.resize(key, limit, reason, admin_name());
+  const std::string by = admin_name();
+  const Outcome outcome = context_.batch.resize(key, limit, reason, by);
+  if (outcome == Outcome::expired) {
+    return refuse({409, "expired", "nobody holds it or waits for it"}, out);
+  }
+  if (outcome == Outcome::ok) {
+    log_event(LogLevel::warn, "resized",
+              {{"key", key}, {"limit", limit}, {"by", by}, {"reason", reason}});
+  }
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
   JsonObject json;
   json.add("key", key);

@@ -368,8 +368,9 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
   query.holder = params.text_if_given("holder").value_or("");
   query.client_id =
       static_cast<SessionId>(params.number_if_given("client_id", 1, kSessionIdMax).value_or(0));
-  query.keys_max = static_cast<std::uint32_t>(
-      params.number_if_given("limit", 1, kKeysPerPageMax).value_or(kKeysPerPage));
+  const auto limit = params.number_if_given("limit", 1, kKeysPerPageMax);
+  query.keys_max = static_cast<std::uint32_t>(limit.value_or(kKeysPerPage));
+  if (limit) query.entries_max = static_cast<std::size_t>(*limit);
   query.with_idle = params.truth("idle");
   if (const auto order = params.text_if_given("order")) {
     query.order = parse_key_order(*order).value_or(KeyOrder::none);

@@ -178,7 +178,13 @@ void HttpSession::execute(const Incoming& incoming, std::string& out) {
   const HttpRequest& request = incoming.parser.request();
   if (request.method == HttpMethod::options) return answer_options(incoming.match.route, out);
   if (exchange_.call == HttpCall::page) return answer_page(incoming.target.path, out);
-  if (is_too_late()) return calls_.refuse_draining(out);  // that may have begun since the head
+  // What may have changed since the head.
+  if (is_too_late()) return calls_.refuse_draining(out);
+  if (!renew_permit()) {
+    fate_ = Fate::closes;
+    return;
+  }
+  if (!is_permitted(incoming, out)) return;
   call(incoming, out);
 }
 

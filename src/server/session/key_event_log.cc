@@ -9,8 +9,6 @@ namespace {
 using Type = KeyEvent::Type;
 
 PeerEvent lease_ran_out(LogLevel::warn, "lease ran out");
-PeerEvent forced_end(LogLevel::warn, "forced end");
-PeerEvent resized(LogLevel::warn, "resized");
 PeerEvent slow_wait(LogLevel::warn, "slow wait");
 PeerEvent slow_hold(LogLevel::warn, "slow hold");
 
@@ -18,8 +16,6 @@ PeerEvent slow_hold(LogLevel::warn, "slow hold");
 PeerEvent* line_of(Type type) {
   switch (type) {
     case Type::expired: return &lease_ran_out;
-    case Type::revoked: return &forced_end;
-    case Type::resized: return &resized;
     case Type::slow_wait: return &slow_wait;
     case Type::slow_hold: return &slow_hold;
     default: return nullptr;
@@ -40,15 +36,9 @@ LogFields fields_of(const KeyEvent& event) {
   LogFields fields{{"kind", event.kind == Kind::lock ? "lock" : "semaphore"}, {"key", event.key}};
   add_client(fields, event);
   if (event.fence != 0) fields.emplace_back("fence", event.fence);
-  if (event.type == Type::resized) {
-    fields.emplace_back("limit", event.limit);
-  } else {
-    const bool waits = event.type == Type::slow_wait;
-    fields.emplace_back(waits ? "waited_ms" : "held_ms", whole_ms(event.lasted));
-  }
+  const bool waits = event.type == Type::slow_wait;
+  fields.emplace_back(waits ? "waited_ms" : "held_ms", whole_ms(event.lasted));
   fields.emplace_back("waiters", event.waiters);
-  if (!event.by.empty()) fields.emplace_back("by", event.by);
-  if (!event.reason.empty()) fields.emplace_back("reason", event.reason);
   return fields;
 }
 

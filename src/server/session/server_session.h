@@ -247,7 +247,7 @@ inline bool ServerSession::renew_permit() {
   generation_ = generation;
   PermitPtr current = context_.access.current(permit_, wall_time());
   if (current == nullptr || (is_told_unasked() && !current->hears_all_of(*permit_))) return false;
-  permit_ = std::move(current);
+  set_permit(current);
   return true;
 }
 

@@ -266,10 +266,20 @@ void SessionHost::take(const LossFor& delivery) {
   });
 }
 
-// One that has left meanwhile is gone as well.
 void SessionHost::take(const DisconnectOf& delivery) {
   if (Transport* const hosted = find_open(delivery.id)) cut(*hosted, Ender::admin);
-  delivery.on_gone(batch_.commit());
+  disconnecting_.push_back({delivery.id, delivery.on_gone, batch_.commit()});
+}
+
+// Who had much ends over many turns. One that has left meanwhile is gone as well.
+void SessionHost::tell_of_those_gone(Position committed) {
+  std::erase_if(disconnecting_, [&](DisconnectOf& one) {
+    one.rests_on = std::max(one.rests_on, committed);
+    const Transport* const hosted = find(one.id);
+    if (hosted != nullptr && hosted->is_ending_) return false;
+    one.on_gone(one.rests_on);
+    return true;
+  });
 }
 
 void SessionHost::ask(SessionId id, ReportRequest request) {
@@ -474,7 +484,8 @@ void SessionHost::end_turn() {
   send();
   open_gate();
   end_some(kStepsPerTurn);
-  batch_.commit();  // what a session released whose peer was found to be gone
+  // What sessions released whose peers were found to be gone.
+  tell_of_those_gone(batch_.commit());
   forget_those_gone();
   visited_ = 0;
   if (is_anything_left()) context_.wake();

@@ -136,6 +136,7 @@ class SessionHost final : private Listener,
   struct DisconnectOf {
     SessionId id;
     OnGone on_gone;
+    Position rests_on = 0;
   };
   using Delivery = std::variant<WaitResult, ReportFor, LossFor, DisconnectOf>;
   struct SignalFor {
@@ -208,6 +209,7 @@ class SessionHost final : private Listener,
   void close_when_over(Transport& hosted);
   void end(Transport& hosted, Ender ender);
   void end_some(int budget);
+  void tell_of_those_gone(Position committed);
   void forget_those_gone();
   std::vector<Transport*> all() const;
 
@@ -229,6 +231,8 @@ class SessionHost final : private Listener,
   std::atomic<bool> wants_room_{false};  // a signal waits for it
   std::deque<SignalFor> signals_;        // that were taken from the inbox
   std::size_t handed_on_ = 0;            // of the first of them: to so many of its listeners
+
+  std::vector<DisconnectOf> disconnecting_;  // by admins, who wait to hear of it
 
   Mutex inbox_mutex_;
   std::vector<Delivery> inbox_ GUARDED_BY(inbox_mutex_);
