@@ -18,6 +18,7 @@ struct Fields {
   bool wait = false;
   bool limit = false;
   bool ttl = false;
+  bool secret = false;  // may come last: as=<16 hex digits>
 
   constexpr std::size_t required() const {
     return std::size_t{token} + std::size_t{wait} + std::size_t{limit};
@@ -34,15 +35,18 @@ struct Rule {
 
 // Searched from the front: the busiest come first.
 constexpr Rule kRules[] = {
-    {"l", Command::acquire, Kind::lock, {.wait = true, .ttl = true}},
+    {"l", Command::acquire, Kind::lock, {.wait = true, .ttl = true, .secret = true}},
     {"r", Command::release, Kind::lock, {.token = true}},
     {"n", Command::renew, Kind::lock, {.token = true, .ttl = true}},
-    {"e", Command::enqueue, Kind::lock, {.ttl = true}},
+    {"e", Command::enqueue, Kind::lock, {.ttl = true, .secret = true}},
     {"w", Command::await_turn, Kind::lock, {.wait = true}},
-    {"sl", Command::acquire, Kind::semaphore, {.wait = true, .limit = true, .ttl = true}},
+    {"sl",
+     Command::acquire,
+     Kind::semaphore,
+     {.wait = true, .limit = true, .ttl = true, .secret = true}},
     {"sr", Command::release, Kind::semaphore, {.token = true}},
     {"sn", Command::renew, Kind::semaphore, {.token = true, .ttl = true}},
-    {"se", Command::enqueue, Kind::semaphore, {.limit = true, .ttl = true}},
+    {"se", Command::enqueue, Kind::semaphore, {.limit = true, .ttl = true, .secret = true}},
     {"sw", Command::await_turn, Kind::semaphore, {.wait = true}},
     {"signal", Command::signal},
     {"ping", Command::ping},
@@ -72,7 +76,7 @@ std::string_view trim(std::string_view text) {
 
 // The words of an argument, up to one more than any command takes.
 struct Words {
-  std::array<std::string_view, 4> word;
+  std::array<std::string_view, 5> word;
   std::size_t count = 0;
 };
 
@@ -107,6 +111,23 @@ bool parse_seconds(std::string_view text, std::int64_t* seconds) {
   return parse_integer(text, seconds) && *seconds <= kSecondsMax;
 }
 
+// Takes the client's own secret from the end, if it is there. False when it is malformed.
+bool take_secret(Words& words, LineRequest& request) {
+  constexpr std::string_view kPrefix = "as=";
+  constexpr std::size_t kDigits = 16;
+  if (words.count == 0) return true;
+  std::string_view last = words.word[words.count - 1];
+  if (!last.starts_with(kPrefix)) return true;
+  last.remove_prefix(kPrefix.size());
+  const bool is_lower = last.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (last.size() != kDigits || !is_lower) return false;
+  std::uint64_t secret = 0;
+  std::from_chars(last.data(), last.data() + last.size(), secret, 16);
+  request.secret = secret;
+  --words.count;
+  return true;
+}
+
 Violation parse_fields(const Words& words, const Fields& fields, LineRequest& request) {
   // A range is looked at only when every number is one; until then these hold what passes.
   std::int64_t wait = 0;
@@ -132,7 +153,8 @@ Violation parse_lock_request(const RequestLines& lines, const Fields& fields,
                              LineRequest& request) {
   if (!is_name(lines.key)) return Violation::bad_key;
   request.key = lines.key;
-  const Words words = split(lines.argument);
+  Words words = split(lines.argument);
+  if (fields.secret && !take_secret(words, request)) return Violation::bad_arguments;
   if (fields.token && words.count == 0) return Violation::empty_token;
   if (words.count < fields.required() || words.count > fields.most()) {
     return Violation::bad_arguments;

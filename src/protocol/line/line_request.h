@@ -76,14 +76,15 @@ struct LineRequest {
   Command command = Command::ping;
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;
-  std::string_view key{};            // the channel of signal, the pattern of listen and unlisten,
-                                     // the name of client, the method and path of api
-  Duration wait{};                   // acquire, await_turn
-  std::optional<Duration> ttl{};     // acquire, enqueue, renew; none named: the default's to choose
-  std::optional<LineToken> token{};  // release, renew; none: it names no grant, answer `error`
-  std::string_view text{};           // auth: the auth token; listen, unlisten: the group, or empty;
-                                     // signal: the payload; client: the note, or empty; api: a
-                                     // JSON object, or blank
+  std::string_view key{};         // the channel of signal, the pattern of listen and unlisten,
+                                  // the name of client, the method and path of api
+  Duration wait{};                // acquire, await_turn
+  std::optional<Duration> ttl{};  // acquire, enqueue, renew; none named: the default's to choose
+  std::optional<std::uint64_t> secret{};  // acquire, enqueue: the client's own, of the token
+  std::optional<LineToken> token{};       // release, renew; none: it names no grant, answer `error`
+  std::string_view text{};  // auth: the auth token; listen, unlisten: the group, or empty;
+                            // signal: the payload; client: the note, or empty; api: a
+                            // JSON object, or blank
 };
 
 struct ParsedRequest {

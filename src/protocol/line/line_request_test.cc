@@ -490,5 +490,27 @@ TEST(LineRequestNames, ASignalsLineIsAsLongAsALineMayBe) {
   }
 }
 
+TEST(LineRequest, AClientMayBringItsOwnSecret) {
+  const auto parse = [](const char* command, const char* argument) {
+    return parse_request({command, "k", argument}, Phase::open);
+  };
+  for (const auto& [command, argument] :
+       {std::pair("l", "5 as=00000000000000ff"), std::pair("l", "5 7 as=00000000000000ff"),
+        std::pair("e", "as=00000000000000ff"), std::pair("sl", "5 3 7 as=00000000000000ff"),
+        std::pair("se", "3 as=00000000000000ff")}) {
+    const ParsedRequest parsed = parse(command, argument);
+    ASSERT_TRUE(parsed) << command << " " << argument;
+    EXPECT_EQ(parsed.request.secret, 0xffu);
+  }
+  EXPECT_FALSE(parse("l", "5").request.secret.has_value());
+  for (const char* argument :
+       {"5 as=", "5 as=ff", "5 as=00000000000000FF", "5 as=0000000000000x00",
+        "5 as=00000000000000ff 7", "as=00000000000000ff", "5 7 9 as=00000000000000ff"}) {
+    EXPECT_EQ(parse("l", argument).violation == Violation::none, false) << argument;
+  }
+  EXPECT_EQ(parse("n", "0123456789abcdef0123456789abcdef as=00000000000000ff").violation,
+            Violation::not_an_integer);
+}
+
 }  // namespace
 }  // namespace lockd

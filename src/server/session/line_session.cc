@@ -142,10 +142,14 @@ Duration LineSession::lease(const LineRequest& request) const {
   return std::chrono::ceil<std::chrono::seconds>(context_.options.default_lease_ttl);
 }
 
+std::uint64_t LineSession::secret_of(const LineRequest& request) {
+  return request.secret.has_value() ? *request.secret : context_.secrets.next();
+}
+
 void LineSession::acquire(const LineRequest& request, std::string& out) {
   reply_or_wait(request,
                 context_.batch.acquire({.key = request.key,
-                                        .holder = {&session_, context_.secrets.next()},
+                                        .holder = {&session_, secret_of(request)},
                                         .ttl = lease(request),
                                         .wait = request.wait,
                                         .kind = request.kind,
@@ -157,7 +161,7 @@ void LineSession::acquire(const LineRequest& request, std::string& out) {
 void LineSession::enqueue(const LineRequest& request, std::string& out) {
   reply(request.command,
         context_.batch.enqueue({.key = request.key,
-                                .holder = {&session_, context_.secrets.next()},
+                                .holder = {&session_, secret_of(request)},
                                 .ttl = lease(request),
                                 .kind = request.kind,
                                 .limit = request.limit}),

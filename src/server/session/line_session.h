@@ -87,6 +87,7 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   bool is_too_late(const ParsedRequest& parsed) const;
   void refuse_draining(const ParsedRequest& parsed, std::string& out);
   Duration lease(const LineRequest& request) const;
+  std::uint64_t secret_of(const LineRequest& request);
   std::string& push_to(std::string& out) { return is_inside_line_ ? held_pushes_ : out; }
 
   // Of a call.
