@@ -48,6 +48,9 @@ class Hold:
         for tell in self.on_loss:
             tell(loss)
 
+    def is_held_for_max(self, time: float) -> bool:
+        return self.held_until_max is not None and time >= self.held_until_max
+
     def why_over(self) -> LockLost | None:
         """Nothing while it is held, by the clock of this moment; a new exception each time."""
         time = now()
@@ -57,7 +60,7 @@ class Hold:
             return LockLost(str(self.loss), key=self.loss.key, cause=self.loss.cause)
         if self.is_released:
             return self.lost("its owner released it", "released")
-        if self.held_until_max is not None and time >= self.held_until_max:
+        if self.is_held_for_max(time):
             return self.lost("it was not renewed for longer than max_hold", "max_hold")
         return self.lost("its lease ran out without a confirmed renewal", "unsure")
 

@@ -232,6 +232,8 @@ class Renewal:
     def _take_loss(self, token: str, cause: str) -> None:
         if token == self._hold.grant.token and not self._told.done():
             loss = self._hold.lost(f"the server says that it was {cause}", cause)
+            if cause == "expired" and self._hold.is_held_for_max(now()):
+                loss = self._hold.lost("it was not renewed for longer than max_hold", "max_hold")
             self._told.set_result(loss)
             self._hold.lose(loss)
 
