@@ -36,6 +36,10 @@ class JsonObject {
     }
   }
   void add(std::string_view name, double number) { append_json_number(member(name), number); }
+  // An empty text is one that is not known, and is left out.
+  void add_if_known(std::string_view name, std::string_view text) {
+    if (!text.empty()) add(name, text);
+  }
   // `json` is a value already.
   void add_json(std::string_view name, std::string_view json) { member(name) += json; }
 

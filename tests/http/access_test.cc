@@ -34,19 +34,6 @@ class AccessReload : public testing::Test {
  protected:
   void write(const std::string& text) const { std::ofstream(path_) << text; }
 
-  // SIGHUP, and what the log says of it.
-  std::string reload() {
-    const std::size_t before = server_.log().size();
-    ::kill(server_.pid(), SIGHUP);
-    const auto deadline = SteadyClock::now() + ClientSocket::kPatience;
-    while (SteadyClock::now() < deadline) {
-      const std::string said = server_.log(before);
-      if (said.find("reloaded") != std::string::npos && said.ends_with('\n')) return said;
-      std::this_thread::sleep_for(5ms);
-    }
-    return "";
-  }
-
   LineClient enter(const std::string& secret) const {
     LineClient client(server_.port(), 0, false);
     EXPECT_EQ(client.ask(request("auth", "", secret)), "ok") << secret;
@@ -104,12 +91,12 @@ TEST_F(AccessReload, ASecretIsReplacedWithoutAGap) {
   const std::string rest = "rights = ['lock']";
   LineClient early = enter(kBilling);
   write(table("billing", kBilling, rest) + table("billing", "the next one", rest));
-  EXPECT_NE(reload().find(" reloaded"), std::string::npos);
+  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   EXPECT_EQ(masked(early.ask(request("l", "k", "0"))), "ok <token> 33");
   LineClient late = enter("the next one");
 
   write(table("billing", "the next one", rest));
-  EXPECT_NE(reload().find(" reloaded"), std::string::npos);
+  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   EXPECT_EQ(early.read_to_end(), Lines{std::string(kEnd)}) << "without a word from it";
   EXPECT_EQ(masked(late.ask(request("l", "k", "5"))), "ok <token> 33") << "it has let go";
   LineClient again(server_.port(), 0, false);
@@ -120,7 +107,7 @@ TEST_F(AccessReload, FewerRightsHoldFromTheNextRequestOn) {
   LineClient billing = enter(kBilling);
   EXPECT_EQ(masked(billing.ask(request("l", "billing/1", "0"))), "ok <token> 33");
   write(kOpsTable + table("billing", kBilling, "rights = ['read']"));
-  EXPECT_NE(reload().find(" reloaded"), std::string::npos);
+  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   EXPECT_EQ(billing.ask(request("l", "billing/2", "0")), "error_denied");
   EXPECT_EQ(billing.ask(request("ping", "", "")), "ok");
 }
@@ -128,7 +115,7 @@ TEST_F(AccessReload, FewerRightsHoldFromTheNextRequestOn) {
 TEST_F(AccessReload, AFileThatIsNoGoodLeavesTheOldOneInForce) {
   LineClient billing = enter(kBilling);
   write(kOpsTable + "[[token]]\nname = 'x'\nsha256 = '" + kBilling + "'\nrights = ['lock']\n");
-  const std::string said = reload();
+  const std::string said = server_.reload();
   EXPECT_NE(said.find("not reloaded: all stays as it was"), std::string::npos) << said;
   EXPECT_NE(said.find("line 7: token 'x': sha256 must be 64 hex digits"), std::string::npos)
       << said;
@@ -150,7 +137,7 @@ TEST_F(AccessReload, WhatExpiresIsClosedThen) {
   std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   write(kOpsTable +
         table("billing", kBilling, std::string("rights = ['lock']\nexpires = ") + text.data()));
-  EXPECT_NE(reload().find(" reloaded"), std::string::npos);
+  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   LineClient idle = enter(kBilling);
   EXPECT_EQ(get(kBilling, "/v1/whoami").text("expires"), text.data());
   EXPECT_EQ(idle.read_to_end(), Lines{std::string(kEnd)});
@@ -166,7 +153,7 @@ TEST_F(AccessReload, AStreamEndsWithItsToken) {
   http.fields = "Authorization: Bearer " + kBilling + "\r\n";
   ASSERT_EQ(http.open_stream("/v1/events").status, 200);
   write(kOpsTable);
-  EXPECT_NE(reload().find(" reloaded"), std::string::npos);
+  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   EXPECT_NE(http.read_event(10s), kSilence);
 }
 

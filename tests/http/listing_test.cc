@@ -267,10 +267,8 @@ TEST(HttpListing, WhatOneClientHasAndWaitsFor) {
   EXPECT_EQ(client.get("/v1/locks?client_id=tcp:1").status, 400);
 }
 
-// A list shows 16 holds of a key; who is behind them is found, and shown.
-TEST(HttpListing, AHolderBehindManyOthersIsFound) {
-  HttpServer server;
-  HttpClient client = server.browse();
+// Permits of "s", by h0 to h39.
+void take_forty(HttpClient& client) {
   for (int i = 0; i < 40; ++i) {
     ASSERT_EQ(client
                   .post("/v1/semaphores/acquire",
@@ -278,6 +276,13 @@ TEST(HttpListing, AHolderBehindManyOthersIsFound) {
                   .status,
               200);
   }
+}
+
+// A list shows 16 holds of a key; who is behind them is found, and shown.
+TEST(HttpListing, AHolderBehindManyOthersIsFound) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  ASSERT_NO_FATAL_FAILURE(take_forty(client));
   const boost::json::value found = client.get("/v1/locks?holder=h37").json().at("locks");
   ASSERT_EQ(found.as_array().size(), 1U);
   EXPECT_EQ(found.at(0).at("holders").as_int64(), 40);
@@ -301,13 +306,7 @@ TEST(HttpListing, IdleKeysAreShownWhenAskedFor) {
 TEST(HttpListing, OfAKeyWithManyHoldsSomeAreShown) {
   HttpServer server;
   HttpClient client = server.browse();
-  for (int i = 0; i < 40; ++i) {
-    ASSERT_EQ(client
-                  .post("/v1/semaphores/acquire",
-                        hold_json("s", "h" + std::to_string(i), R"("limit":100)"))
-                  .status,
-              200);
-  }
+  ASSERT_NO_FATAL_FAILURE(take_forty(client));
   const boost::json::value listed = client.get("/v1/locks").json().at("locks").at(0);
   EXPECT_EQ(listed.at("holders").as_int64(), 40);
   EXPECT_EQ(listed.at("holds").as_array().size(), 16U);

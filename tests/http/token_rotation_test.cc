@@ -21,19 +21,6 @@ class TokenRotation : public testing::Test {
  protected:
   void write(std::string_view tokens) const { std::ofstream(path_) << tokens; }
 
-  // SIGHUP, and what the log says of it.
-  std::string reload() {
-    const std::size_t before = server_.log().size();
-    ::kill(server_.pid(), SIGHUP);
-    const auto deadline = SteadyClock::now() + ClientSocket::kPatience;
-    while (SteadyClock::now() < deadline) {
-      const std::string said = server_.log(before);
-      if (said.find("reloaded") != std::string::npos && said.ends_with('\n')) return said;
-      std::this_thread::sleep_for(5ms);
-    }
-    return "";
-  }
-
   // On both ports alike.
   bool opens(const std::string& token) const {
     LineClient line(server_.port(), 0, false);
@@ -59,14 +46,14 @@ TEST_F(TokenRotation, BothOfTwoAreGoodAndWhoIsInStays) {
   EXPECT_FALSE(opens("the second of them"));
 
   write(" the first of them \r\n\tthe second of them\n");
-  EXPECT_NE(reload().find(" reloaded"), std::string::npos);
+  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   EXPECT_TRUE(opens("the first of them"));
   EXPECT_TRUE(opens("the second of them"));
   EXPECT_FALSE(opens("the first of themthe second of them"));
   EXPECT_FALSE(opens(""));
 
   write("the second of them\n");
-  EXPECT_NE(reload().find(" reloaded"), std::string::npos);
+  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   EXPECT_FALSE(opens("the first of them"));
   EXPECT_TRUE(opens("the second of them"));
   EXPECT_EQ(early.ask(request("n", "job", token)), "ok 60");
@@ -74,7 +61,7 @@ TEST_F(TokenRotation, BothOfTwoAreGoodAndWhoIsInStays) {
 
 TEST_F(TokenRotation, AFileThatIsNoGoodChangesNothingAndTheLogSaysSo) {
   const auto expect_old = [this](std::string_view why) {
-    const std::string said = reload();
+    const std::string said = server_.reload();
     EXPECT_NE(said.find("not reloaded: all stays as it was"), std::string::npos) << said;
     EXPECT_NE(said.find("--auth-token-file is '" + path_ + "': " + std::string(why)),
               std::string::npos)
@@ -92,7 +79,7 @@ TEST_F(TokenRotation, AFileThatIsNoGoodChangesNothingAndTheLogSaysSo) {
   std::filesystem::remove(path_);
   expect_old("it cannot be read: No such file or directory");
   write("the second of them\n");
-  EXPECT_NE(reload().find(" reloaded"), std::string::npos);
+  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   EXPECT_TRUE(opens("the second of them"));
   EXPECT_FALSE(opens("the first of them"));
 }

@@ -239,6 +239,18 @@ std::size_t ServerProcess::descriptor_limit() const {
 
 std::string ServerProcess::log(std::size_t from) const { return read_file(log_, from); }
 
+std::string ServerProcess::reload() const {
+  const std::size_t before = log().size();
+  ::kill(pid_, SIGHUP);
+  const auto deadline = SteadyClock::now() + ClientSocket::kPatience;
+  while (SteadyClock::now() < deadline) {
+    const std::string said = log(before);
+    if (said.find("reloaded") != std::string::npos && said.ends_with('\n')) return said;
+    std::this_thread::sleep_for(5ms);
+  }
+  return "";
+}
+
 bool ServerProcess::comes_to_log(std::string_view words) const {
   const auto deadline = SteadyClock::now() + LineClient::kPatience;
   while (log().find(words) == std::string::npos) {

@@ -75,6 +75,8 @@ class ServerProcess {
   std::string log(std::size_t from = 0) const;
   // Whether it logs this: a line is written a little later than what it tells of.
   bool comes_to_log(std::string_view words) const;
+  // SIGHUP, and what the log says of it; nothing when it says nothing.
+  std::string reload() const;
 
  private:
   void start(const std::vector<std::string>& flags, const Launch& launch, const Descriptors* limit);

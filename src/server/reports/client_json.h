@@ -18,13 +18,13 @@ void add_client(JsonObject& json, const Held& held, const ClientRegistry* client
   static const ClientIdentity nobody;
   const ClientIdentity& client = held.client == nullptr ? nobody : *held.client;
   if (held.session != 0) json.add("client_id", held.session);
-  if (!client.name.empty()) json.add("client", client.name);
+  json.add_if_known("client", client.name);
   const bool may_be_known = held.session != 0 && clients != nullptr;
   const auto origin = may_be_known ? clients->find(held.session) : std::nullopt;
   const std::string& peer = client.peer.empty() && origin ? origin->peer : client.peer;
-  if (!peer.empty()) json.add("peer", peer);
-  if (!client.note.empty()) json.add("note", client.note);
-  if (origin && !origin->token_name.empty()) json.add("token_name", origin->token_name);
+  json.add_if_known("peer", peer);
+  json.add_if_known("note", client.note);
+  if (origin) json.add_if_known("token_name", origin->token_name);
 }
 
 // A client that is connected: the members by which it is known, to which others may be added.
@@ -34,10 +34,8 @@ inline JsonObject client_json(const ClientStatus& client) {
   json.add("protocol", client.protocol == Protocol::line ? "line" : "http");
   json.add("peer", client.peer);
   if (client.client != nullptr) json.add("client", client.client->name);
-  if (client.client != nullptr && !client.client->note.empty()) {
-    json.add("note", client.client->note);
-  }
-  if (!client.token_name.empty()) json.add("token_name", client.token_name);
+  if (client.client != nullptr) json.add_if_known("note", client.client->note);
+  json.add_if_known("token_name", client.token_name);
   return json;
 }
 

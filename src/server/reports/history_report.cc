@@ -25,10 +25,6 @@ std::string with_name(KeyEventJson shown) {
   return json;
 }
 
-void add_if_known(JsonObject& json, std::string_view name, std::string_view text) {
-  if (!text.empty()) json.add(name, text);
-}
-
 std::string server_event_json(const ServerEvent& event, std::int64_t at_unix_ms) {
   JsonObject json;
   json.add("event", event_name(event.type));
@@ -39,12 +35,12 @@ std::string server_event_json(const ServerEvent& event, std::int64_t at_unix_ms)
     json.add("recovered_holds", event.holds);
   }
   if (event.client_id != 0) json.add("client_id", event.client_id);
-  add_if_known(json, "protocol", event.protocol);
-  add_if_known(json, "client", event.client);
-  add_if_known(json, "peer", event.peer);
-  add_if_known(json, "note", event.note);
-  add_if_known(json, "reason", event.reason);
-  add_if_known(json, "by", event.by);
+  json.add_if_known("protocol", event.protocol);
+  json.add_if_known("client", event.client);
+  json.add_if_known("peer", event.peer);
+  json.add_if_known("note", event.note);
+  json.add_if_known("reason", event.reason);
+  json.add_if_known("by", event.by);
   return json.finish();
 }
 

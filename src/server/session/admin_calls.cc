@@ -94,11 +94,9 @@ void ApiCalls::resize(RequestParams& params, std::string& out) {
   if (outcome == Outcome::expired) {
     return refuse({409, "expired", "nobody holds it or waits for it"}, out);
   }
-  if (outcome == Outcome::ok) {
-    log_event(LogLevel::warn, "resized",
-              {{"key", key}, {"limit", limit}, {"by", by}, {"reason", reason}});
-  }
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
+  log_event(LogLevel::warn, "resized",
+            {{"key", key}, {"limit", limit}, {"by", by}, {"reason", reason}});
   JsonObject json;
   json.add("key", key);
   json.add("limit", limit);

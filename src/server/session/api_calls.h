@@ -21,8 +21,6 @@
 
 namespace lockd {
 
-struct LogField;
-
 class ApiCalls {
  public:
   // How the session tells its peer.

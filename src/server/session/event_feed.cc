@@ -61,10 +61,6 @@ std::string_view reason_of(const KeyEvent& event) {
   return event.reason;
 }
 
-void add_if_known(JsonObject& json, std::string_view name, std::string_view text) {
-  if (!text.empty()) json.add(name, text);
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> EventFeed::add_watcher() {
@@ -163,15 +159,15 @@ KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRe
   json.add("at_unix_ms", at_unix_ms);
   json.add("kind", event.kind == Kind::lock ? "lock" : "semaphore");
   json.add("key", event.key);
-  add_if_known(json, "holder", event.holder);
+  json.add_if_known("holder", event.holder);
   if (is_of_hold(type)) json.add("token", event.fence);
   json.add("limit", event.limit);
   json.add("holders", event.holders);
   json.add("waiters", event.waiters);
   if (type == Type::granted) json.add("ttl_ms", whole_ms(event.ttl));
   if (const auto name = lasted_name(type); !name.empty()) json.add(name, whole_ms(event.lasted));
-  add_if_known(json, "reason", reason_of(event));
-  add_if_known(json, "by", event.by);
+  json.add_if_known("reason", reason_of(event));
+  json.add_if_known("by", event.by);
   add_client(json, event, clients);
   return {event_name(type), json.finish()};
 }
