@@ -248,7 +248,7 @@ LockTable::Reply LockTable::renew(At at, const HoldId& id, std::optional<Duratio
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
 
   const Semaphore* semaphore = find_at(at, id.kind, id.key);
-  Hold* hold = find_hold(semaphore, id.fence);
+  Hold* hold = find_known(semaphore, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return {why_not(semaphore, id)};
   refresh(*hold, ttl.value_or(hold->ttl));
   Grant grant = grant_of(*hold);
@@ -258,7 +258,7 @@ LockTable::Reply LockTable::renew(At at, const HoldId& id, std::optional<Duratio
 
 Outcome LockTable::release(At at, const HoldId& id) noexcept {
   Semaphore* semaphore = find_at(at, id.kind, id.key);
-  Hold* hold = find_hold(semaphore, id.fence);
+  Hold* hold = find_known(semaphore, id.fence);
   if (hold == nullptr || !hold->holder.equals(id.holder)) return why_not(semaphore, id);
   end_hold(*hold, EndCause::released);
   pass_on(*semaphore);
@@ -291,7 +291,7 @@ Outcome LockTable::resize(At at, std::string_view key, std::uint32_t limit,
 
 bool LockTable::withdraw(At at, const HoldId& id) noexcept {
   Semaphore* semaphore = find_at(at, id.kind, id.key);
-  Hold* hold = find_hold(semaphore, id.fence);
+  Hold* hold = find_known(semaphore, id.fence);
   if (hold == nullptr || hold->renewed || !hold->holder.equals(id.holder)) return false;
   end_hold(*hold, EndCause::disconnected);
   pass_on(*semaphore);
@@ -307,7 +307,7 @@ Outcome LockTable::why_not(const Semaphore* semaphore, const HoldId& id) const {
 
 // The next hold that an admin ends.
 Hold* LockTable::find_revoked(const Semaphore* semaphore, const Revocation& revocation) const {
-  if (revocation.fence.has_value()) return find_hold(semaphore, *revocation.fence);
+  if (revocation.fence.has_value()) return find_known(semaphore, *revocation.fence);
   if (semaphore == nullptr || semaphore->holds.empty()) return nullptr;
   Hold* oldest = semaphore->holds.front();
   return oldest->fence <= revocation.last ? oldest : nullptr;
@@ -390,6 +390,7 @@ bool LockTable::advance(Time now, int budget) noexcept {
 }
 
 Semaphore* LockTable::find_at(At at, Kind kind, std::string_view key) {
+  known_ = fence_;
   advance(at.now, kStepsPerCall);
   const std::uint64_t hash = at.key_hash.has_value() ? *at.key_hash : index_.hash_of(key);
   Semaphore* semaphore = index_.find(kind, key, hash);
@@ -752,6 +753,11 @@ template void LockTable::record_refusal(const EnqueueRequest&, const Semaphore*,
 
 Duration LockTable::capped(Duration ttl) const {
   return options_.ttl_max == Duration::zero() ? ttl : std::min(ttl, options_.ttl_max);
+}
+
+// The hold that a caller means.
+Hold* LockTable::find_known(const Semaphore* semaphore, Fence fence) const {
+  return fence <= known_ ? find_hold(semaphore, fence) : nullptr;
 }
 
 Hold* LockTable::find_hold(const Semaphore* semaphore, Fence fence) const {

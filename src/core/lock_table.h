@@ -295,6 +295,7 @@ class LockTable {
   void pass_on(Semaphore& semaphore);
 
   // Holds.
+  Hold* find_known(const Semaphore* semaphore, Fence fence) const;
   Hold* find_hold(const Semaphore* semaphore, Fence fence) const;
   Hold* find_named(const Semaphore& semaphore, const Holder& holder) const;
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
@@ -369,6 +370,9 @@ class LockTable {
   std::uint64_t idlings_ = 0;
   std::uint64_t idle_keys_ = 0;
   Fence fence_;
+  // The last one when the call began: no caller knows a larger one. So what a call grants does not
+  // end in it, and the texts of its event, which are the hold's, last until they are read.
+  Fence known_ = 0;
   Time now_;
   bool behind_ = false;  // advance() left something that is due
   // While it is behind: until when nothing falls due in keys that were brought up to date.

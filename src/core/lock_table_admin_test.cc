@@ -1,4 +1,5 @@
 // What an admin does against others' will: ending holds, and resizing semaphores.
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -54,6 +55,21 @@ class AdminTest : public LockTableTest {
   std::optional<KeyBudget> copy_budget_;
   std::optional<LockTable> copy_;
 };
+
+// The events of one call are read when it is over, and their texts are the holds'.
+TEST_F(AdminTest, WhatACallGrantsDoesNotEndInIt) {
+  const std::vector<std::function<bool(Fence)>> ends{
+      [&](Fence fence) { return revoke("k", fence) == Outcome::ok; },
+      [&](Fence fence) { return release("k", "b", fence) == Outcome::ok; },
+      [&](Fence fence) { return withdraw("k", "b", fence); }};
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const Fence a = grant("k", "a");
+    queue("k", "b", i, 100s);
+    now_ = now_ + kTtl;  // and nobody has looked since
+    EXPECT_FALSE(ends[i](a + 1));
+    EXPECT_EQ(release("k", "b", a + 1), Outcome::ok);
+  }
+}
 
 TEST_F(AdminTest, AHoldIsRevokedAndPassedOnWithALargerFence) {
   const Fence a = grant("k", "a");

@@ -41,11 +41,11 @@ std::size_t await_memory(const ServerProcess& server, std::size_t kib) {
 
 TEST(TransientKeys, AMillionLeaveNoMemoryBehind) {
   const ServerProcess server(
-      {"--max-locks", "2000000", "--gc-max-idle", "1", "--gc-interval", "1"});
+      {"--max-locks", "2000000", "--gc-max-idle", "1", "--gc-interval", "1", "--history", "1MiB"});
   LineClient observer = server.connect();
   const std::size_t keys = scaled(1'000'000);
 
-  // What the first few leave behind is the server's own: its arenas, its buffers.
+  // What the first few leave behind is the server's own: its arenas, its buffers, its history.
   use_keys(server, 0, keys / 100);
   await_stats(observer, "\"idle_locks\":[],");
   const std::size_t before_kib = server.memory_kib();

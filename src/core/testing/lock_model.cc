@@ -65,16 +65,6 @@ std::optional<std::size_t> find_two_phase_place(const Key& key, SessionId sessio
 }
 
 // Why the hold cannot be renewed or released, or ok.
-Outcome why_not(Key* key, const HoldId& id) {
-  if (key == nullptr || key->holds.empty()) return Outcome::expired;
-  if (const Held* hold = find_hold(*key, id.fence)) {
-    return hold->owner == Owner(id.holder) ? Outcome::ok : Outcome::not_holder;
-  }
-  const bool is_older =
-      std::ranges::any_of(key->holds, [&](const Held& hold) { return hold.fence > id.fence; });
-  return is_older ? Outcome::stale : Outcome::not_holder;
-}
-
 bool has_session(const Key& key, SessionId session) {
   const auto is_its = [&](const auto& item) { return item.session == session; };
   return std::ranges::any_of(key.holds, is_its) || std::ranges::any_of(key.queue, is_its);
@@ -181,6 +171,18 @@ Answer LockModel::renew(Time now, const HoldId& id, std::optional<Duration> ttl)
   return {Outcome::ok, grant};
 }
 
+// Nobody knows the fence that is granted as they ask.
+Outcome LockModel::why_not(Key* key, const HoldId& id) const {
+  if (key == nullptr || key->holds.empty()) return Outcome::expired;
+  if (const Held* hold = find_hold(*key, id.fence)) {
+    const bool is_its = hold->owner == Owner(id.holder) && hold->fence <= known_;
+    return is_its ? Outcome::ok : Outcome::not_holder;
+  }
+  const bool is_older =
+      std::ranges::any_of(key->holds, [&](const Held& hold) { return hold.fence > id.fence; });
+  return is_older ? Outcome::stale : Outcome::not_holder;
+}
+
 Outcome LockModel::release(Time now, const HoldId& id) {
   if (!is_name(id.key)) return refuse(now, Outcome::invalid_key).outcome;
   Key* key = at(now, id.kind, id.key);
@@ -224,7 +226,7 @@ Outcome LockModel::revoke(Time now, const LockTable::Revocation& revocation,
   for (const Held& hold : key->holds) {
     const bool is_meant = revocation.fence.has_value() ? hold.fence == *revocation.fence
                                                        : hold.fence <= revocation.last;
-    if (is_meant) ended->push_back(hold.fence);
+    if (is_meant && hold.fence <= known_) ended->push_back(hold.fence);
   }
   for (const Fence fence : *ended) {
     end_hold(*key, fence, EndCause::revoked);
@@ -389,6 +391,7 @@ void LockModel::run_all(Key& key) {
 
 // The key that a call is about, with everything that is due there ended.
 Key* LockModel::at(Time now, Kind kind, std::string_view name) {
+  known_ = last_fence_;
   follow(now);
   Key* key = find_key(kind, name);
   if (key != nullptr) run_all(*key);

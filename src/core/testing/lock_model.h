@@ -180,6 +180,7 @@ class LockModel {
  private:
   Key* find_key(Kind kind, std::string_view name);
   Key* at(Time now, Kind kind, std::string_view name);
+  Outcome why_not(Key* key, const HoldId& id) const;
   std::vector<Key>::iterator longest_idle(const IsLeft& is_left);
 
   Answer refuse(Time now, Outcome flaw);
@@ -214,6 +215,7 @@ class LockModel {
   const HoldBudget::Caps holds_;
   std::vector<Key> keys_;
   Fence last_fence_;
+  Fence known_ = 0;  // the last one when the call began
   Time now_{};
 
   // Of the last call.

@@ -213,6 +213,10 @@ LockModel::Happened ModelCheck::choose_hold(const Op& op) const {
   } else if (choice < 7 && !past_.empty()) {
     chosen = past_[past_.size() - 1 - which % past_.size()];
     if (choice == 6) chosen.key = name;
+  } else if (choice == 7 && key != nullptr && !key->queue.empty()) {
+    // What may be granted as the call is made.
+    chosen.fence = table_.last_fence() + 1 + which % 2;
+    chosen.owner = key->queue.front().owner;
   }
   return chosen;
 }
