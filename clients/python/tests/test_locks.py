@@ -123,7 +123,9 @@ class Locks(unittest.TestCase):
 
     def test_ctrl_c_gives_up_a_wait(self) -> None:
         program = (
-            "import lockd, sys\n"
+            "import lockd, signal, sys\n"
+            # Whoever runs this may ignore it, and that is inherited.
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             f"locks = lockd.Client({self.server.address!r})\n"
             "try:\n"
             f"    locks.acquire({self.key!r})\n"
