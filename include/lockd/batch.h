@@ -58,6 +58,15 @@ class Batch {
   Answer renew(const HoldId& hold, std::optional<Duration> ttl = {});
   Outcome release(const HoldId& hold);
 
+  // Several keys in one step: as Engine's. A wait is settled through the listener as one, and given
+  // up by cancel() as one. `conflicts`, if given, tells of each key that is in the way.
+  Answer acquire_all(const AcquireSetRequest& request, Listener* listener = nullptr,
+                     std::uint64_t id = 0, std::vector<SetConflict>* conflicts = nullptr);
+  SetResult renew_all(const SetId& holds, std::optional<Duration> ttl = {});
+  ReleaseSetResult release_all(const SetId& holds);
+  // As withdraw(), whole or not at all.
+  bool withdraw_all(const SetId& holds);
+
   // For an admin: as Engine's. With very many holders it lets others in between; whoever is granted
   // the key meanwhile keeps it.
   RevokeResult revoke(const RevokeRequest& request);

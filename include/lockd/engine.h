@@ -57,9 +57,11 @@ struct EngineOptions {
   // limit; one of 262,144 or more may refuse up to 0.1 % early.
   std::uint64_t holds_max = 0;
   std::uint32_t holds_per_client_max = 0;
-  Duration ttl_max{};                            // a longer lease is cut to this; zero is no limit
-  Duration idle_max = std::chrono::seconds(60);  // a key that nobody uses is forgotten after this
-  Duration gc_interval = std::chrono::seconds(5);     // how often that is looked after
+  Duration ttl_max{};  // a longer lease is cut to this; zero is no limit
+  // How long a request for several keys may stand in their queues: a longer wait is cut to this.
+  Duration set_wait_max = std::chrono::seconds(600);
+  Duration idle_max = std::chrono::seconds(60);    // a key that nobody uses is forgotten after this
+  Duration gc_interval = std::chrono::seconds(5);  // how often that is looked after
   Duration sweep_interval = std::chrono::seconds(1);  // the longest sleep between deadlines
   // How often it is looked for what lasts longest: see ages(). Zero is never.
   Duration age_interval{};
@@ -92,6 +94,25 @@ struct GrantResult {
   const Grant* operator->() const { return &grant; }
 };
 
+// What acquire_all() and renew_all() return: one grant for all, or what stands in the way. To
+// renew_all() that is the first key that is not held.
+struct SetResult {
+  Outcome outcome = Outcome::ok;
+  Grant grant{};
+  std::vector<SetConflict> conflicts{};
+
+  explicit operator bool() const { return outcome == Outcome::ok; }
+  const Grant* operator->() const { return &grant; }
+};
+
+// What release_all() returns: ok when it looked, and what has become of each key.
+struct ReleaseSetResult {
+  Outcome outcome = Outcome::ok;
+  std::vector<bool> released{};  // one for each key of the request; false: it was not held
+
+  explicit operator bool() const { return outcome == Outcome::ok; }
+};
+
 // What fence() returns. Not ok: the journal has failed, and what there is to tell may be lost.
 struct FenceResult {
   Outcome outcome = Outcome::ok;
@@ -109,6 +130,8 @@ struct HoldStatus {
   SessionId session = 0;
   ClientRef client{};
   Fence fence = 0;
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
   Duration held{};
   Duration ttl{};  // the lease as asked for
   Duration remaining{};
@@ -128,6 +151,9 @@ struct WaiterStatus {
   std::string holder;
   SessionId session = 0;
   ClientRef client{};
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
+  std::uint32_t keys = 1;  // how many it waits for together
   Duration waited{};
 };
 
@@ -137,6 +163,7 @@ struct KeyStatus {
   std::uint32_t limit = 1;
   std::uint32_t holders = 0;
   std::uint32_t waiters = 0;
+  std::uint32_t permits = 0;  // in use, of a semaphore
   // Of the latest grant that is in force; when none is, of an earlier one: of a lock, the last.
   Fence fence = 0;
   Duration idle{};                    // when there are neither
@@ -216,6 +243,15 @@ class Engine {
   // the queue at once, and the outcome is cancelled. A name that holds the key already gets its
   // grant back with the lease refreshed: to ask twice is safe.
   GrantResult acquire(const AcquireRequest& request, std::stop_token stop = {});
+
+  // Several keys in one step, all or none: see AcquireSetRequest. A name that holds all of them
+  // under one fence gets that grant back, with the lease refreshed; one that holds some of them is
+  // refused. After the grant each is a hold like any other, that can be renewed and released alone.
+  SetResult acquire_all(const AcquireSetRequest& request, std::stop_token stop = {});
+  // All of them or none.
+  SetResult renew_all(const SetId& holds, std::optional<Duration> ttl = {});
+  // Those that are held.
+  ReleaseSetResult release_all(const SetId& holds);
 
   // Moves the end of the lease to `ttl` from now, or to the grant's own lease from now. Fails once
   // the lease is over: nothing is resurrected.

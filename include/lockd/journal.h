@@ -42,6 +42,8 @@ struct Event {
   std::string_view key{};
   Holder holder = Holder::of_secret(0);
   ClientView client{};  // who the holder's client says it is
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
   Fence fence = 0;
   Duration ttl{};
   Time expires_at{};
@@ -70,10 +72,10 @@ class Journal {
   // anything is appended. Returns false if there was nothing: the journal is new.
   virtual bool recover(const std::function<void(const Event&)>& apply) = 0;
 
-  // Takes a copy of `events` and returns the position behind them. Called with a shard's lock held,
-  // by any thread: it must not wait for storage, nor call back into the engine. Events of one key
-  // arrive in the order in which they happened. To throw is to end the process: what they tell has
-  // happened.
+  // Takes a copy of `events` and returns the position behind them. Of up to kKeysPerSetMax events
+  // a crash leaves all or none. Called with the locks of their shards held, by any thread: it must
+  // not wait for storage, nor call back into the engine. Events of one key arrive in the order in
+  // which they happened. To throw is to end the process: what they tell has happened.
   virtual Position append(std::span<const Event> events) = 0;
 
   // Somebody waits for `position`: make it durable soon. Called with no lock held.

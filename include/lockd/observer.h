@@ -43,13 +43,15 @@ struct KeyEvent {
   // Of `gave_up`: timeout, cancelled, closed, or ok when its name got a permit by another place.
   // Of `refused`: max_keys, max_waiters, max_holds or max_client_holds.
   Outcome outcome = Outcome::ok;
-  std::string_view key{};  // valid during the call that passes it
-  std::string holder{};    // a name, or "tcp:<session>"
-  ClientRef client{};      // who that says it is; null: it does not
-  SessionId session = 0;   // of a session that is there: which
-  Fence fence = 0;         // of a hold
-  Duration ttl{};          // the lease as asked for
-  Duration lasted{};       // the wait or the hold that is over
+  std::string_view key{};       // valid during the call that passes it
+  std::string holder{};         // a name, or "tcp:<session>"
+  ClientRef client{};           // who that says it is; null: it does not
+  SessionId session = 0;        // of a session that is there: which
+  Fence fence = 0;              // of a hold
+  Mode mode = Mode::exclusive;  // of a lock's hold or place
+  std::uint32_t permits = 1;    // of a semaphore's
+  Duration ttl{};               // the lease as asked for
+  Duration lasted{};            // the wait or the hold that is over
   // Tells the places of a key's queue apart while they last: of `queued` and `gave_up`, and of
   // `granted`, where 0 is a grant without a wait.
   std::uint32_t place = 0;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockd/journal.h"
 #include "lockd/types.h"
@@ -23,6 +24,8 @@ struct AcquireRequest {
   // Session::client tells instead.
   std::string_view note{};
   std::string_view peer{};
+  Mode mode = Mode::exclusive;  // of a lock
+  std::uint32_t permits = 1;    // of a semaphore: how many of its limit the hold takes
 };
 
 // Two-phase acquisition joins the queue now and waits later, or never. Only sessions may: the
@@ -34,6 +37,43 @@ struct EnqueueRequest {
   Duration ttl;
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
+};
+
+// One of the keys that a request for several names.
+struct SetItem {
+  SetItem(std::string_view key) : key(key) {}    // NOLINT: a key alone is a lock, held alone
+  SetItem(const char* key) : key(key) {}         // NOLINT
+  SetItem(const std::string& key) : key(key) {}  // NOLINT
+  SetItem(std::string_view key, Kind kind, Mode mode = Mode::exclusive, std::uint32_t limit = 1,
+          std::uint32_t permits = 1)
+      : key(key), kind(kind), mode(mode), limit(limit), permits(permits) {}
+
+  std::string_view key;
+  Kind kind = Kind::lock;
+  Mode mode = Mode::exclusive;
+  std::uint32_t limit = 1;
+  std::uint32_t permits = 1;
+};
+
+// Several keys in one step: all of them or none, under one fence and one lease. The holder is a
+// name. With a wait it joins every queue at once, and is granted when it is the first in all of
+// them and all have room.
+struct AcquireSetRequest {
+  std::vector<SetItem> keys;  // 1 to kKeysPerSetMax; no kind and key twice
+  Holder holder;
+  Duration ttl;
+  Duration wait{};  // at most EngineOptions::set_wait_max
+  std::string_view note{};
+  std::string_view peer{};
+};
+
+// Names holds that a name has of several keys, under one fence.
+struct SetId {
+  std::vector<SetItem> keys;  // modes, limits and permits do not matter
+  Holder holder;
+  Fence fence;
 };
 
 // Names one possession. Whoever can name it may renew it and release it.
@@ -65,6 +105,15 @@ struct Conflict {
   std::uint32_t limit = 0;
   std::uint32_t holders = 0;
   std::uint32_t waiters = 0;
+  Mode mode = Mode::exclusive;  // of a lock that is held
+  std::uint32_t permits = 0;    // of a semaphore: how many are in use
+};
+
+// One key that stands in the way of a request for several.
+struct SetConflict {
+  std::size_t item = 0;  // which of the request's
+  bool own = false;      // held by the very holder that asks
+  Conflict conflict{};   // without a holder: the first of its queue waits for other keys too
 };
 
 // What `fence` answers: the grant in force; or, when there is none, the largest fence that can have

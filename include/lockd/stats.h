@@ -39,6 +39,7 @@ struct Stats {
   // Now.
   std::uint64_t locks_held = 0;
   std::uint64_t semaphore_holders = 0;
+  std::uint64_t shared_holds = 0;  // of the locks held: by those who share them
   std::uint64_t lock_waiters = 0;
   std::uint64_t semaphore_waiters = 0;
   std::uint64_t keys = 0;

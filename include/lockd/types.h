@@ -44,6 +44,9 @@ struct Time {
 // Locks and semaphores are separate namespaces: the same name may be both.
 enum class Kind : std::uint8_t { lock, semaphore };
 
+// How a lock is held: alone, or by any number who share it. A semaphore is held by permits.
+enum class Mode : std::uint8_t { exclusive, shared };
+
 // The fencing token: a number that strictly increases with every grant of a key, across expiry and
 // restarts. Hand it to whatever the lock protects; that refuses a smaller one than it has seen.
 using Fence = std::uint64_t;
@@ -56,6 +59,8 @@ inline constexpr std::size_t kHolderSizeMax = 256;
 inline constexpr std::size_t kNoteSizeMax = 256;
 inline constexpr std::size_t kPeerSizeMax = 64;
 inline constexpr std::uint32_t kLimitMax = 2'147'483'647;
+// How many keys one request may name.
+inline constexpr std::size_t kKeysPerSetMax = 64;
 
 // What a holder receives.
 struct Grant {
@@ -91,6 +96,11 @@ enum class Outcome : std::uint8_t {
   invalid_ttl,       // zero or negative
   invalid_wait,      // negative
   invalid_limit,     // zero, more than 2,147,483,647, or not 1 for a lock
+  mode_mismatch,     // this name holds the lock in the other mode
+  permits_mismatch,  // this name holds the semaphore with another number of permits
+  invalid_mode,      // a semaphore is not held shared or alone
+  invalid_permits,   // zero, more than the limit, or not 1 for a lock
+  invalid_set,       // no key, more than 64, or one twice
   invalid_note,      // longer than 256 bytes, not UTF-8, or with a control character; or the peer,
                      // of more than 64, or what the session's client says of itself, or an admin's
                      // reason or name

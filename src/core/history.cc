@@ -92,7 +92,7 @@ void History::add(Occurrence facts, const Texts& texts) noexcept {
       HistoryRing::aligned(sizeof(facts) + texts.key.size() + more_size +
                            (facts.is_session ? sizeof(SessionId) : name.size()));
   facts.key_size_less_1 = static_cast<std::uint8_t>(texts.key.size() - 1);
-  facts.holder_size = static_cast<std::uint16_t>(name.size());
+  facts.holder_size = name.size() & 0x1fff;
   facts.size = static_cast<std::uint16_t>(size);
   facts.has_more = more_size > 0;
   facts.number = ++last_number_;
@@ -147,6 +147,8 @@ KeyEvent PastEvent::event() const {
                  .holder = is_session() ? "tcp:" + std::to_string(session) : std::string(holder),
                  .session = session,
                  .fence = facts.fence,
+                 .mode = mode_of(facts.kind, facts.takes),
+                 .permits = permits_of(facts.kind, facts.takes),
                  .ttl = facts.ttl,
                  .lasted = facts.lasted,
                  .place = facts.place,

@@ -47,17 +47,18 @@ struct Occurrence {
   std::uint32_t limit = 1;
   std::uint32_t holders = 0;
   std::uint32_t waiters = 0;
+  std::uint32_t takes = kWhole;  // of the key's capacity
   KeyEvent::Type type{};
   Kind kind = Kind::lock;
   Outcome outcome = Outcome::ok;
 
   // Written by History.
   std::uint8_t key_size_less_1 = 0;
-  std::uint16_t size = 0;         // with its texts, and rounded up
-  std::uint16_t holder_size = 0;  // of a name; else a session's id follows
-  std::uint32_t number = 0;       // tells the order of those that happened at one instant
-  bool is_session = false;
-  bool has_more = false;  // texts than the key and the holder
+  std::uint32_t number = 0;            // tells the order of those that happened at one instant
+  std::uint16_t size = 0;              // with its texts, and rounded up
+  std::uint16_t holder_size : 13 = 0;  // of a name; else a session's id follows
+  bool is_session : 1 = false;
+  bool has_more : 1 = false;  // texts than the key and the holder
 };
 static_assert(sizeof(Occurrence) == 64);
 
@@ -182,7 +183,7 @@ inline Occurrence& History::begin(KeyEvent::Type type, std::string_view key,
   begun.type = type;
   begun.key_size_less_1 = static_cast<std::uint8_t>(key.size() - 1);
   begun.size = static_cast<std::uint16_t>(size);
-  begun.holder_size = static_cast<std::uint16_t>(name.size());
+  begun.holder_size = name.size() & 0x1fff;
   begun.number = ++last_number_;
   begun.is_session = is_session;
   return begun;

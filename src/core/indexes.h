@@ -32,7 +32,7 @@ struct NameAtKey {
   };
 };
 
-// Finds one of a semaphore's many holds, by fence or by name. Locks do not need it: they have one.
+// Finds one of a key's many holds, by fence or by name. A lock that is held alone does not need it.
 class HoldIndex {
  public:
   explicit HoldIndex(const HashKey& hash_key) : by_name_(0, Hash{{hash_key}}) {}

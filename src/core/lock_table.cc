@@ -33,6 +33,13 @@ bool is_sound(const ClientView& client) {
          is_text(client.note, kNoteSizeMax);
 }
 
+// Of a semaphore that was made smaller a hold may have more permits than its limit.
+bool is_sound(const Event& granted) {
+  if (granted.kind == Kind::lock) return granted.permits == 1;
+  return granted.mode == Mode::exclusive && granted.permits >= 1 &&
+         granted.permits <= std::max(granted.limit, granted.first_limit);
+}
+
 Outcome check_texts(const AcquireRequest& request) {
   const bool good = is_text(request.note, kNoteSizeMax) && is_text(request.peer, kPeerSizeMax);
   return good ? Outcome::ok : Outcome::invalid_note;
@@ -50,7 +57,16 @@ Outcome check_request(const Request& request) {
   if (request.ttl <= Duration::zero()) return Outcome::invalid_ttl;
   const std::uint32_t limit_max = request.kind == Kind::lock ? 1 : kLimitMax;
   if (request.limit < 1 || request.limit > limit_max) return Outcome::invalid_limit;
+  if (request.kind == Kind::semaphore && request.mode != Mode::exclusive) {
+    return Outcome::invalid_mode;
+  }
+  if (request.permits < 1 || request.permits > request.limit) return Outcome::invalid_permits;
   return check_texts(request);
+}
+
+// The name holds it, but not as it asks now.
+Outcome mismatch(Kind kind) {
+  return kind == Kind::lock ? Outcome::mode_mismatch : Outcome::permits_mismatch;
 }
 
 // Hands over what the place knows of its client.
@@ -107,18 +123,23 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
   if (request.wait < Duration::zero()) return {Outcome::invalid_wait};
 
+  const std::uint32_t takes = takes_of(request);
   Semaphore* semaphore = find_at(at, request.kind, request.key);
   if (semaphore != nullptr && !semaphore->idle()) {
-    if (!matches(*semaphore, request.limit)) {
+    if (!matches(*semaphore, request.limit, takes)) {
       fill_in(*semaphore, conflict);
       return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (Hold* own = find_named(*semaphore, request.holder)) {
+      if (own->takes != takes) {
+        fill_in(*semaphore, conflict);
+        return {mismatch(request.kind)};
+      }
       own->ttl = capped(request.ttl);
       refresh(*own, own->ttl);
       return {Outcome::ok, grant_of(*own)};
     }
-    if (!semaphore->has_room()) {
+    if (!may_enter(*semaphore, takes)) {
       if (Outcome no = no_place(*semaphore, request, listener); no != Outcome::ok) {
         fill_in(*semaphore, conflict);
         return {no};
@@ -154,10 +175,10 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUni
   if (semaphore != nullptr) {
     lapsed = enqueued_.find(session, semaphore);
     if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
-    if (!semaphore->idle() && !matches(*semaphore, request.limit)) {
+    if (!semaphore->idle() && !matches(*semaphore, request.limit, takes_of(request))) {
       return {stats_.refused(Outcome::limit_mismatch)};
     }
-    if (!semaphore->idle() && !semaphore->has_room()) {
+    if (!semaphore->idle() && !may_enter(*semaphore, takes_of(request))) {
       if (queue_is_full(*semaphore)) return {refuse(request, semaphore, Outcome::max_waiters)};
       if (Outcome no = admit(request, semaphore); no != Outcome::ok) return {no};
       if (lapsed != nullptr) drop(*lapsed);
@@ -176,7 +197,7 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUni
   return {Outcome::ok, grant_of(*hold)};
 }
 
-// Takes what nobody holds: a key that is idle, or has room, or is not there yet.
+// Takes what has room: a key that is idle, or nobody waits for, or is not there yet.
 template <typename Request>
 Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold) {
   if (fence_ >= kFenceMax) return Outcome::fences_exhausted;
@@ -190,7 +211,8 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
   StoredHolder holder(request.holder);
   if (semaphore == nullptr) semaphore = &create(request.kind, request.key, std::move(unit));
   if (semaphore->idle()) semaphore->limit = request.limit;
-  *hold = &grant(*semaphore, std::move(holder), client_of(request), capped(request.ttl));
+  *hold = &grant(*semaphore, std::move(holder), client_of(request), takes_of(request),
+                 capped(request.ttl));
   stats_.granted_at_once(**hold, now_);
   return Outcome::ok;
 }
@@ -217,7 +239,7 @@ LockTable::Reply LockTable::await_turn(At at, SessionId session, Kind kind, std:
   }
   if (waiter->listener != nullptr) return {Outcome::not_enqueued};  // somebody awaits it already
   if (wait == Duration::zero()) {
-    give_up(*waiter, Outcome::timeout);
+    leave_queue(*waiter, Outcome::timeout);
     return {Outcome::timeout};
   }
   waiter->listener = listener;
@@ -238,7 +260,7 @@ bool LockTable::cancel(Time now, std::uint32_t slot, const Listener* listener,
     waiter = slots_.find(slot);
     if (waiter == nullptr) return false;
   }
-  give_up(*waiter, Outcome::cancelled);
+  leave_queue(*waiter, Outcome::cancelled);
   return true;
 }
 
@@ -285,7 +307,8 @@ Outcome LockTable::resize(At at, std::string_view key, std::uint32_t limit,
                                .key = semaphore->key()});
   }
   stats_.resized(*semaphore, note, now_);
-  promote(*semaphore);
+  end_oversized(*semaphore);
+  pass_on(*semaphore);
   return Outcome::ok;
 }
 
@@ -328,16 +351,13 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* b
     const auto found = sessions_.find(session);
     if (found == sessions_.end()) return true;
     SessionItems& items = found->second;
-    // Places go before holds: a slot that is passed on must not fall to the session that ends.
-    if (Enqueued* enqueued = items.enqueued.front()) {
+    // Places go before holds, and the last of a queue first: what is passed on must not fall to the
+    // session that ends.
+    if (Waiter* waiter = items.waiters.back()) {
+      leave_queue(*waiter, Outcome::cancelled);
+    } else if (Enqueued* enqueued = items.enqueued.front()) {
       if (enqueued->hold != nullptr) enqueued->hold->two_phase = false;
-      if (Waiter* waiter = enqueued->waiter) {
-        give_up(*waiter, Outcome::cancelled);
-      } else {
-        drop(*enqueued);
-      }
-    } else if (Waiter* waiter = items.waiters.front()) {
-      give_up(*waiter, Outcome::cancelled);
+      drop(*enqueued);
     } else if (Hold* hold = items.holds.front()) {
       Semaphore& semaphore = *hold->semaphore;
       if (keep_holds && !hold->untold) {
@@ -375,7 +395,9 @@ bool LockTable::holds_anything(SessionId session) const {
 
 void LockTable::end_waits(Cursor& cursor, Outcome why) noexcept {
   index_.walk(cursor, kKeysPerStep, [&](Semaphore& semaphore) {
+    if (semaphore.queue.empty()) return;
     while (Waiter* waiter = semaphore.queue.front()) give_up(*waiter, why);
+    pass_on(semaphore);
   });
 }
 
@@ -454,7 +476,7 @@ void LockTable::end_due(Semaphore& semaphore) {
 
 void LockTable::run_out(Timer& timer) {
   if (timer.what == Timer::What::wait) {
-    give_up(static_cast<Waiter&>(timer), Outcome::timeout);
+    leave_queue(static_cast<Waiter&>(timer), Outcome::timeout);
     return;
   }
   Hold& hold = static_cast<Hold&>(timer);
@@ -482,6 +504,7 @@ template <typename Request>
 Waiter& LockTable::join(Semaphore& semaphore, const Request& request) {
   auto waiter = std::make_unique<Waiter>();
   waiter->semaphore = &semaphore;
+  waiter->takes = takes_of(request);
   waiter->ttl = capped(request.ttl);
   waiter->since = now_;
   waiter->holder = StoredHolder(request.holder);
@@ -506,7 +529,7 @@ bool LockTable::queue_is_full(const Semaphore& semaphore) const {
   return options_.waiters_max != 0 && semaphore.waiters >= options_.waiters_max;
 }
 
-// After a hold has ended: the queue moves up, or the key is idle.
+// After a hold has ended, or the first has left the queue: that moves up, or the key is idle.
 void LockTable::pass_on(Semaphore& semaphore) {
   promote(semaphore);
   if (semaphore.idle()) {
@@ -518,9 +541,9 @@ void LockTable::pass_on(Semaphore& semaphore) {
   }
 }
 
-// Whoever is first comes in, as long as there is room.
+// Whoever is first comes in, as long as there is room for them.
 void LockTable::promote(Semaphore& semaphore) {
-  while (semaphore.has_room() && !semaphore.queue.empty()) {
+  while (!semaphore.queue.empty() && fits(semaphore, semaphore.queue.front()->takes)) {
     Waiter& waiter = *semaphore.queue.front();
     if (fence_ >= kFenceMax) {
       give_up(waiter, Outcome::fences_exhausted);
@@ -532,7 +555,8 @@ void LockTable::promote(Semaphore& semaphore) {
       waiter.two_phase = false;  // it will be the hold's
     }
     leave_owner(waiter);
-    Hold& hold = grant(semaphore, std::move(waiter.holder), take_client(waiter), waiter.ttl);
+    Hold& hold =
+        grant(semaphore, std::move(waiter.holder), take_client(waiter), waiter.takes, waiter.ttl);
     if (parked != nullptr) {
       parked->waiter = nullptr;
       parked->hold = &hold;
@@ -546,13 +570,26 @@ void LockTable::promote(Semaphore& semaphore) {
 }
 
 // Nobody waits behind their own hold: the other places of a name that was granted the key have that
-// grant. It is more than one caller's then, so none of them can withdraw it.
+// grant, if they ask for the same. It is more than one caller's then, so none of them can withdraw
+// it.
 void LockTable::settle_namesakes(Hold& hold) {
   if (hold.holder.is_secret()) return;
   while (Waiter* other = places_.find(hold.semaphore, hold.holder.view().name())) {
+    if (other->takes != hold.takes) {
+      give_up(*other, mismatch(hold.semaphore->kind));
+      continue;
+    }
     hold.renewed = true;
     give_up(*other, Outcome::ok, grant_of(hold));
   }
+}
+
+// Whoever was behind the first may fit where that did not.
+void LockTable::leave_queue(Waiter& waiter, Outcome why) {
+  Semaphore& semaphore = *waiter.semaphore;
+  const bool was_first = semaphore.queue.front() == &waiter;
+  give_up(waiter, why);
+  if (was_first) pass_on(semaphore);
 }
 
 // Leaves the queue without a grant of its own.
@@ -609,8 +646,8 @@ void LockTable::drop(Enqueued& enqueued) {
 // Holds.
 
 Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, KnownClient client,
-                       Duration ttl) {
-  Hold& hold = add_hold(semaphore, std::move(holder), ++fence_, ttl);
+                       std::uint32_t takes, Duration ttl) {
+  Hold& hold = add_hold(semaphore, std::move(holder), takes, ++fence_, ttl);
   clients_.keep(hold, std::move(client));
   arm(hold, ttl);
   if (options_.events) effects_.events.push_back(granted(hold));
@@ -652,7 +689,8 @@ void LockTable::end_hold(Hold& hold, EndCause cause, const AdminNote& note) {
   remove_hold(hold);
 }
 
-Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl) {
+Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, std::uint32_t takes,
+                          Fence fence, Duration ttl) {
   const bool first_is_free = !semaphore.first.in_use;
   Hold* hold = first_is_free ? &semaphore.first : new Hold(&semaphore);
   if (semaphore.first.peers.linked() && first_is_free) {
@@ -660,6 +698,7 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
     --idle_keys_;
   }
   hold->in_use = true;
+  hold->takes = takes;
   hold->fence = fence;
   hold->ttl = ttl;
   hold->since = now_;
@@ -678,7 +717,7 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
     semaphore.holds.insert_before(hold, successor);
   }
   ++semaphore.holders;
-  if (semaphore.kind == Kind::semaphore) hold_index_.insert(hold);
+  if (semaphore.has_several()) count_room(*hold, /*is_taken=*/true);
   if (const SessionId session = hold->holder.session_id(); session != 0) {
     SessionItems& items = sessions_[session];
     items.holds.push_back(hold);
@@ -689,7 +728,8 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence
 }
 
 void LockTable::mark(Hold& hold, bool untold) {
-  if (std::exchange(hold.untold, untold) == untold) return;
+  if (hold.untold == untold) return;
+  hold.untold = untold;
   std::size_t& told = sessions_[hold.holder.session_id()].told;
   untold ? --told : ++told;
 }
@@ -697,7 +737,7 @@ void LockTable::mark(Hold& hold, bool untold) {
 void LockTable::remove_hold(Hold& hold) {
   Semaphore& semaphore = *hold.semaphore;
   timers_.disarm(hold);
-  if (semaphore.kind == Kind::semaphore) hold_index_.remove(&hold);
+  if (semaphore.has_several()) count_room(hold, /*is_taken=*/false);
   units_.give_back(owner_of(hold));
   clients_.forget(hold);
   if (hold.session_peers.linked()) {
@@ -707,6 +747,7 @@ void LockTable::remove_hold(Hold& hold) {
     if (!hold.untold) --items.told;
   }
   semaphore.holds.remove(&hold);
+  if (hold.mode() == Mode::shared) keep_fence(hold);
   if (replayed_ == &hold) replayed_ = nullptr;
   --semaphore.holders;
   if (&hold != &semaphore.first) {
@@ -764,8 +805,7 @@ Hold* LockTable::find_hold(const Semaphore* semaphore, Fence fence) const {
   if (semaphore == nullptr || semaphore->holds.empty()) return nullptr;
   Hold* hold = semaphore->holds.front();
   if (hold->fence == fence) return hold;
-  if (semaphore->kind == Kind::lock) return nullptr;
-  return hold_index_.find(semaphore, fence);
+  return semaphore->has_several() ? hold_index_.find(semaphore, fence) : nullptr;
 }
 
 // The hold of a name. Secrets are made for one grant each, so a secret has none before it.
@@ -773,8 +813,7 @@ Hold* LockTable::find_named(const Semaphore& semaphore, const Holder& holder) co
   if (holder.is_secret() || semaphore.holds.empty()) return nullptr;
   Hold* first = semaphore.holds.front();
   if (first->holder.equals(holder)) return first;
-  if (semaphore.kind == Kind::lock) return nullptr;
-  return hold_index_.find(&semaphore, holder.name());
+  return semaphore.has_several() ? hold_index_.find(&semaphore, holder.name()) : nullptr;
 }
 
 Grant LockTable::grant_of(const Hold& hold) {
@@ -802,6 +841,8 @@ void LockTable::fill_in(const Semaphore& semaphore, Conflict* conflict) const {
   conflict->limit = semaphore.limit;
   conflict->holders = semaphore.holders;
   conflict->waiters = semaphore.waiters;
+  conflict->mode = latest.mode();
+  conflict->permits = permits_in_use(semaphore);
 }
 
 Event LockTable::granted(const Hold& hold) const {
@@ -812,6 +853,8 @@ Event LockTable::granted(const Hold& hold) const {
           .key = hold.semaphore->key(),
           .holder = hold.holder.view(),
           .client = clients_.view_of(hold),
+          .mode = hold.mode(),
+          .permits = hold.permits(),
           .fence = hold.fence,
           .ttl = hold.ttl,
           .expires_at = hold.deadline};
@@ -860,12 +903,82 @@ void LockTable::forget(Semaphore& semaphore) {
   delete &semaphore;
 }
 
+// Room. What hardly anybody uses is kept beside the keys, so that the others take no more memory.
+
+std::uint64_t LockTable::in_use(const Semaphore& semaphore) const {
+  if (semaphore.kind == Kind::lock) {
+    return semaphore.holders == 0 || semaphore.is_shared() ? semaphore.holders : kWhole;
+  }
+  return semaphore.holders + (semaphore.has_extra ? extra_permits_.find(&semaphore)->second : 0);
+}
+
+bool LockTable::fits(const Semaphore& semaphore, std::uint32_t takes) const {
+  return in_use(semaphore) + takes <= semaphore.capacity();
+}
+
+// Nobody is overtaken.
+bool LockTable::may_enter(const Semaphore& semaphore, std::uint32_t takes) const {
+  return semaphore.queue.empty() && fits(semaphore, takes);
+}
+
+// Of a key that several may hold.
+void LockTable::count_room(Hold& hold, bool is_taken) {
+  Semaphore& semaphore = *hold.semaphore;
+  is_taken ? hold_index_.insert(&hold) : hold_index_.remove(&hold);
+  if (semaphore.kind == Kind::lock) {
+    is_taken ? ++shared_holds_ : --shared_holds_;
+    return;
+  }
+  if (hold.takes == 1) return;
+  std::uint64_t& extra = extra_permits_[&semaphore];
+  is_taken ? extra += hold.takes - 1 : extra -= hold.takes - 1;
+  semaphore.has_extra = extra > 0;
+  if (!semaphore.has_extra) extra_permits_.erase(&semaphore);
+}
+
+// The largest fence of a lock is that of its first hold, in use or not; but of several that share
+// it another may have had a larger one.
+void LockTable::keep_fence(const Hold& ended) {
+  Semaphore& semaphore = *ended.semaphore;
+  if (&ended != &semaphore.first) {
+    if (ended.fence < semaphore.first.fence) return;
+    if (!semaphore.first.in_use) {
+      semaphore.first.fence = ended.fence;
+      return;
+    }
+    Fence& past = past_fences_[&semaphore];
+    past = std::max(past, ended.fence);
+  } else if (const auto past = past_fences_.find(&semaphore); past != past_fences_.end()) {
+    semaphore.first.fence = std::max(semaphore.first.fence, past->second);
+    past_fences_.erase(past);
+  }
+}
+
+Fence LockTable::largest_fence(const Semaphore& semaphore) const {
+  if (!semaphore.is_shared()) return semaphore.first.fence;
+  const auto past = past_fences_.find(&semaphore);
+  return std::max({semaphore.first.fence, semaphore.holds.back()->fence,
+                   past == past_fences_.end() ? 0 : past->second});
+}
+
 // Limits. A resize is in force until the key is idle; a side map has what was before it, so that
 // the many keys that nobody resizes take no more memory.
 
-// Whether a request may name this limit: what is in force, or what the running clients know of.
-bool LockTable::matches(const Semaphore& semaphore, std::uint32_t limit) const {
-  return limit == semaphore.limit || (semaphore.resized && limit == first_limit(semaphore));
+// Whether a request may name this limit: what is in force, or what the running clients know of; and
+// whether it could ever be granted what it takes.
+bool LockTable::matches(const Semaphore& semaphore, std::uint32_t limit,
+                        std::uint32_t takes) const {
+  if (limit == semaphore.limit) return true;
+  return semaphore.resized && limit == first_limit(semaphore) && takes <= semaphore.limit;
+}
+
+// A place that asks for more than there will ever be would stand in everybody's way.
+void LockTable::end_oversized(Semaphore& semaphore) {
+  for (Waiter* waiter = semaphore.queue.front(); waiter != nullptr;) {
+    Waiter* const next = semaphore.queue.next(waiter);
+    if (waiter->takes > semaphore.limit) give_up(*waiter, Outcome::limit_mismatch);
+    waiter = next;
+  }
 }
 
 // Takes over what a grant that a journal tells of says of its key. False if that contradicts what
@@ -880,7 +993,7 @@ bool LockTable::adopt_limits(Semaphore& semaphore, const Event& granted) {
   if (semaphore.limit != granted.limit || first_limit(semaphore) != granted.first_limit) {
     return false;
   }
-  return semaphore.resized || semaphore.has_room();
+  return semaphore.resized || fits(semaphore, takes_of(granted));
 }
 
 void LockTable::set_limit(Semaphore& semaphore, std::uint32_t limit) {
@@ -901,7 +1014,7 @@ void LockTable::end_resize(Semaphore& semaphore) {
 FenceStatus LockTable::fence(At at, std::string_view key) noexcept {
   const Semaphore* semaphore = find_at(at, Kind::lock, key);
   if (semaphore == nullptr) return {false, fence_};
-  return {semaphore->holders > 0, semaphore->first.fence};
+  return {semaphore->holders > 0, largest_fence(*semaphore)};
 }
 
 bool LockTable::explain(At at, Kind kind, std::string_view key, Conflict* conflict) noexcept {
@@ -913,7 +1026,8 @@ bool LockTable::explain(At at, Kind kind, std::string_view key, Conflict* confli
 
 Stats LockTable::stats() const {
   Stats stats = stats_.stats();
-  stats.semaphore_holders = hold_index_.size();
+  stats.shared_holds = shared_holds_;
+  stats.semaphore_holders = hold_index_.size() - shared_holds_;
   stats.locks_held = stats_.holders() - stats.semaphore_holders;
   stats.keys = index_.size();
   stats.idle_keys = idle_keys_;
@@ -943,7 +1057,10 @@ void LockTable::look_at_holds(Semaphore& semaphore, Time now, LongestLasting& fo
     if (hold->since < oldest->since) oldest = hold;
     const bool is_slow =
         options_.slow_hold > Duration::zero() && hold->held_at(now) >= options_.slow_hold;
-    if (is_slow && !std::exchange(hold->slow, true)) stats_.slow(*hold, now);
+    if (is_slow && !hold->slow) {
+      hold->slow = true;
+      stats_.slow(*hold, now);
+    }
   }
   if (oldest->since < found.hold.since) {
     found.hold = {semaphore.kind, std::string(semaphore.key()), oldest->since};
@@ -978,7 +1095,7 @@ bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
   switch (event.type) {
     case Event::Type::granted: {
       if (hold == nullptr) {
-        if (event.limit < 1 || !is_sound(event.client)) return false;
+        if (event.limit < 1 || !is_sound(event.client) || !is_sound(event)) return false;
         if (semaphore == nullptr) {
           if (!is_name(event.key)) return false;
           semaphore = &create(event.kind, event.key, budget_.take_beyond());
@@ -988,7 +1105,7 @@ bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
         const Holder owner =
             event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
         units_.take_beyond(owner);
-        hold = &add_hold(*semaphore, StoredHolder(owner), event.fence, event.ttl);
+        hold = &add_hold(*semaphore, StoredHolder(owner), takes_of(event), event.fence, event.ttl);
         clients_.keep(*hold, clients_.share(event.client));
         stats_.replayed_grant(*hold, at);
         // Or of its last renewal: all that is known.

@@ -7,11 +7,13 @@
 //
 // Its invariants, asserted by check():
 //   holders-bounded      no grant makes the permits in use exceed the limit
-//   first-come           a key's grants leave in the order of its queue
+//   shares-or-alone      a lock has one hold, or all that it has share it
+//   first-come           a key's grants leave in the order of its queue, and nobody who comes later
+//                        is granted it before them
 //   fences-rise          every grant's fence is larger than all before it in this table
 //   settled-once         a queued request ends exactly once
 //   lease-honoured       no hold ends before its deadline unless its owner or an admin ends it
-//   no-idle-waiter       a key with room has an empty queue
+//   no-idle-waiter       a key with room for the first of its queue has an empty queue
 //   replay-equals        apply() of all events gives the table that caused them, queues aside
 //   failed-changes-nothing
 //   bounded              keys by the budget, waiters per key by waiters_max, holds and places
@@ -267,6 +269,11 @@ class LockTable {
   // Who the client of a hold here says it is; null if it does not.
   ClientRef client_of(const Hold& hold) const { return clients_.of(hold); }
 
+  // Of a semaphore: how many of its permits are taken.
+  std::uint32_t permits_in_use(const Semaphore& semaphore) const {
+    return semaphore.kind == Kind::lock ? 0 : static_cast<std::uint32_t>(in_use(semaphore));
+  }
+
   // Of a semaphore that was resized what its first acquirer asked for, else 0.
   std::uint32_t first_limit(const Semaphore& semaphore) const {
     return semaphore.resized ? first_limits_.find(&semaphore)->second : 0;
@@ -298,7 +305,8 @@ class LockTable {
   Hold* find_known(const Semaphore* semaphore, Fence fence) const;
   Hold* find_hold(const Semaphore* semaphore, Fence fence) const;
   Hold* find_named(const Semaphore& semaphore, const Holder& holder) const;
-  Hold& add_hold(Semaphore& semaphore, StoredHolder holder, Fence fence, Duration ttl);
+  Hold& add_hold(Semaphore& semaphore, StoredHolder holder, std::uint32_t takes, Fence fence,
+                 Duration ttl);
   void mark(Hold& hold, bool untold);
   void remove_hold(Hold& hold);
   static Holder owner_of(const Hold& hold);
@@ -309,7 +317,8 @@ class LockTable {
   template <typename Request>
   void record_refusal(const Request& request, const Semaphore* semaphore, Outcome why, Time now);
   Duration capped(Duration ttl) const;
-  Hold& grant(Semaphore& semaphore, StoredHolder holder, KnownClient client, Duration ttl);
+  Hold& grant(Semaphore& semaphore, StoredHolder holder, KnownClient client, std::uint32_t takes,
+              Duration ttl);
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
@@ -325,10 +334,19 @@ class LockTable {
 
   static bool is_good(const AdminNote& note);
 
+  // Room.
+  std::uint64_t in_use(const Semaphore& semaphore) const;
+  bool fits(const Semaphore& semaphore, std::uint32_t takes) const;
+  bool may_enter(const Semaphore& semaphore, std::uint32_t takes) const;
+  void count_room(Hold& hold, bool is_taken);
+  void keep_fence(const Hold& ended);
+  Fence largest_fence(const Semaphore& semaphore) const;
+
   // Limits.
   bool adopt_limits(Semaphore& semaphore, const Event& granted);
-  bool matches(const Semaphore& semaphore, std::uint32_t limit) const;
+  bool matches(const Semaphore& semaphore, std::uint32_t limit, std::uint32_t takes) const;
   void set_limit(Semaphore& semaphore, std::uint32_t limit);
+  void end_oversized(Semaphore& semaphore);
   void end_resize(Semaphore& semaphore);
 
   // Ages.
@@ -342,6 +360,7 @@ class LockTable {
   template <typename Request>
   Waiter& join(Semaphore& semaphore, const Request& request);
   void promote(Semaphore& semaphore);
+  void leave_queue(Waiter& waiter, Outcome why);
   void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
   void settle(Waiter& waiter, Outcome outcome, const Grant& grant);
   void leave(Waiter& waiter);
@@ -364,6 +383,12 @@ class LockTable {
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
   // Of semaphores that were resized, and are not idle yet: what their first acquirers asked for.
   boost::unordered_flat_map<const Semaphore*, std::uint32_t> first_limits_;
+  // Of semaphores of which a hold takes more than one permit: how many more than one a hold.
+  boost::unordered_flat_map<const Semaphore*, std::uint64_t> extra_permits_;
+  // Of locks that are shared: the fence of a hold that has ended, if it is larger than that of the
+  // first hold, where it would be kept.
+  boost::unordered_flat_map<const Semaphore*, Fence> past_fences_;
+  std::uint64_t shared_holds_ = 0;
   Effects effects_;
   TableStats stats_{effects_.key_events, clients_, {options_.history_size, options_.refusals}};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of

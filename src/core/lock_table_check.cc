@@ -11,20 +11,24 @@ std::string complaint(const char* invariant, const Semaphore& semaphore, const c
   return std::string(invariant) + ": key '" + std::string(semaphore.key()) + "': " + what;
 }
 
+std::uint64_t taken_of(const Semaphore& s) {
+  std::uint64_t taken = 0;
+  for (const Hold* h = s.holds.front(); h != nullptr; h = s.holds.next(h)) taken += h->takes;
+  return taken;
+}
+
 // What belongs to one key, by its own account.
 std::string check_key(const Semaphore& s, Fence last_fence, std::uint32_t waiters_max) {
   // What was made smaller may have more, until they have gone.
-  if (s.holders > s.limit && !s.resized)
-    return complaint("holders-bounded", s, "more holders than its limit");
   if (s.resized && (s.kind == Kind::lock || s.idle()))
     return complaint("holders-bounded", s, "resized, and idle or a lock");
   if (s.kind == Kind::lock && s.limit != 1)
     return complaint("holders-bounded", s, "a lock's limit");
-  if (s.has_room() && !s.queue.empty()) return complaint("no-idle-waiter", s, "room and a queue");
   if (waiters_max != 0 && s.waiters > waiters_max)
     return complaint("bounded", s, "a queue too long");
 
   std::uint32_t holders = 0;
+  const std::uint64_t taken = taken_of(s);
   Fence before = 0;
   for (const Hold* h = s.holds.front(); h != nullptr; h = s.holds.next(h), ++holders) {
     if (h->fence <= before) return complaint("fences-rise", s, "holds out of order");
@@ -32,6 +36,12 @@ std::string check_key(const Semaphore& s, Fence last_fence, std::uint32_t waiter
     if (!h->in_use || !h->armed()) return complaint("lease-honoured", s, "a hold without a lease");
     before = h->fence;
   }
+  if (taken > s.capacity() && !s.resized) {
+    return s.kind == Kind::lock ? complaint("shares-or-alone", s, "held alone and by others")
+                                : complaint("holders-bounded", s, "more permits than its limit");
+  }
+  if (!s.queue.empty() && taken + s.queue.front()->takes <= s.capacity())
+    return complaint("no-idle-waiter", s, "room and a queue");
   if (holders != s.holders) return complaint("holders-bounded", s, "miscounted holders");
   if (s.first.in_use != (s.first.armed())) return complaint("lease-honoured", s, "a stray lease");
 
@@ -59,6 +69,8 @@ std::string LockTable::check() const {
   std::size_t named_holds = 0;
   std::size_t idle = 0;
   std::size_t resized = 0;
+  std::size_t extra = 0;
+  std::size_t shared = 0;
   Stats there;
   Cursor cursor;
   index_.walk(cursor, SIZE_MAX, [&](const Semaphore& s) {
@@ -98,6 +110,11 @@ std::string LockTable::check() const {
     }
     ++keys;
     waiters += s.waiters;
+    extra += s.has_extra;
+    shared += s.is_shared() ? s.holders : 0;
+    if (broken.empty() && in_use(s) != taken_of(s)) {
+      broken = complaint("holders-bounded", s, "miscounted permits");
+    }
     const bool is_lock = s.kind == Kind::lock;
     (is_lock ? there.locks_held : there.semaphore_holders) += s.holders;
     (is_lock ? there.lock_waiters : there.semaphore_waiters) += s.waiters;
@@ -106,6 +123,8 @@ std::string LockTable::check() const {
   if (keys != index_.size()) return "bounded: miscounted keys";
   if (resized != first_limits_.size())
     return "holders-bounded: limits of keys that are not resized";
+  if (extra != extra_permits_.size()) return "holders-bounded: permits of keys that have none";
+  if (shared != shared_holds_) return "counted: shared holds";
   if (named_holds != clients_.holds()) return "counted: clients of holds that are over";
   if (waiters != slots_.size()) return "settled-once: miscounted waiters";
   const Stats told = stats();

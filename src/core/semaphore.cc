@@ -11,7 +11,7 @@ namespace {
 
 // The memory a key and a waiter may take rests on these: a field more is a decision.
 static_assert(sizeof(Hold) == 112);
-static_assert(sizeof(Waiter) == 152);
+static_assert(sizeof(Waiter) == 160);
 static_assert(sizeof(Semaphore) == 152);
 static_assert(kKeySizeMax == kNameSizeMax && kHolderSizeMax == kNameSizeMax);
 

@@ -89,6 +89,22 @@ static_assert(sizeof(StoredHolder) == 16);
 struct Semaphore;
 struct Enqueued;
 
+// A key has a capacity, and a hold takes some of it: of a semaphore's limit so many permits; of a
+// lock one share, beside which any number of others fit, or the whole.
+inline constexpr std::uint32_t kWhole = UINT32_MAX;
+
+inline Mode mode_of(Kind kind, std::uint32_t takes) {
+  return kind == Kind::lock && takes != kWhole ? Mode::shared : Mode::exclusive;
+}
+inline std::uint32_t permits_of(Kind kind, std::uint32_t takes) {
+  return kind == Kind::lock ? 1 : takes;
+}
+template <typename Request>  // AcquireRequest, EnqueueRequest, SetItem, or an Event of a grant
+std::uint32_t takes_of(const Request& request) {
+  if (request.kind == Kind::semaphore) return request.permits;
+  return request.mode == Mode::shared ? 1 : kWhole;
+}
+
 // Where it is known from who the client of a hold or a place says it is: see ClientNames.
 enum class ClientFrom : std::uint8_t { nowhere, session, texts };
 
@@ -104,12 +120,16 @@ struct Hold : Timer {
   // The grant of a hold that was recovered may seem to lie ahead: see LockTable::apply.
   Duration held_at(Time now) const { return now > since ? now - since : Duration::zero(); }
 
-  bool in_use = false;
-  bool two_phase = false;  // its session has an Enqueued for it
-  bool untold = false;     // granted to a place in the queue that nobody has awaited yet
-  bool renewed = false;    // its lease was moved since the grant, or may have been
+  Mode mode() const;
+  std::uint32_t permits() const;
+
+  bool in_use : 1 = false;
+  bool two_phase : 1 = false;  // its session has an Enqueued for it
+  bool untold : 1 = false;     // granted to a place in the queue that nobody has awaited yet
+  bool renewed : 1 = false;    // its lease was moved since the grant, or may have been
+  bool slow : 1 = false;       // it was found to be, and that is recorded
   ClientFrom client_from = ClientFrom::nowhere;
-  bool slow = false;  // it was found to be, and that is recorded
+  std::uint32_t takes = 0;  // of its key's capacity
   Semaphore* const semaphore;
   ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
   ListHook<Hold> session_peers;
@@ -127,6 +147,7 @@ struct Waiter : Timer {
   bool slow : 1 = false;       // it was found to be, and that is recorded
   ClientFrom client_from = ClientFrom::nowhere;
   std::uint32_t slot = 0;
+  std::uint32_t takes = kWhole;  // of its key's capacity, when granted
   Semaphore* semaphore = nullptr;
   ListHook<Waiter> peers;
   ListHook<Waiter> session_peers;
@@ -172,7 +193,11 @@ struct Semaphore {
     return {reinterpret_cast<const char*>(this + 1), std::size_t{key_size_less_1} + 1};
   }
   bool idle() const { return holders == 0 && waiters == 0; }
-  bool has_room() const { return holders < limit; }
+  std::uint32_t capacity() const { return kind == Kind::lock ? kWhole : limit; }
+  // Of a lock: held by those who share it.
+  bool is_shared() const { return !holds.empty() && holds.front()->mode() == Mode::shared; }
+  // Several may hold it at once.
+  bool has_several() const { return kind == Kind::semaphore || is_shared(); }
 
   // The memory is larger than the structure: it comes from create() and goes by this.
   static void operator delete(void* memory);
@@ -185,12 +210,16 @@ struct Semaphore {
   std::uint32_t holders = 0;
   std::uint32_t waiters = 0;
   const Kind kind;
-  bool has_lapsed = false;  // an Enqueued that has lapsed points here
-  bool resized = false;     // `limit` is not what its first acquirer asked for: see LockTable
+  bool has_lapsed : 1 = false;  // an Enqueued that has lapsed points here
+  bool resized : 1 = false;     // `limit` is not what its first acquirer asked for: see LockTable
+  bool has_extra : 1 = false;   // a hold takes more than one permit: see LockTable
   const std::uint8_t key_size_less_1;
 
  private:
   Semaphore(Kind kind, std::string_view key);
 };
+
+inline Mode Hold::mode() const { return mode_of(semaphore->kind, takes); }
+inline std::uint32_t Hold::permits() const { return permits_of(semaphore->kind, takes); }
 
 }  // namespace lockd

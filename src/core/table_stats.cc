@@ -30,11 +30,13 @@ void fill_in(Occurrence& facts, const Semaphore& semaphore, Time at) {
 void fill_in(Occurrence& facts, const Hold& hold, Time at) {
   fill_in(facts, *hold.semaphore, at);
   facts.fence = hold.fence;
+  facts.takes = hold.takes;
   facts.ttl = hold.ttl;
 }
 
 void fill_in(Occurrence& facts, const Waiter& waiter, Time at) {
   fill_in(facts, *waiter.semaphore, at);
+  facts.takes = waiter.takes;
   facts.ttl = waiter.ttl;
   facts.place = place_of(waiter);
 }

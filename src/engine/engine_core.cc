@@ -370,6 +370,8 @@ HoldStatus EngineCore::status_of(const LockTable& table, const Hold& hold, Time 
           .session = hold.holder.session_id(),
           .client = table.client_of(hold),
           .fence = hold.fence,
+          .mode = hold.mode(),
+          .permits = hold.permits(),
           .held = hold.held_at(now),
           .ttl = hold.ttl,
           .remaining = std::max(hold.deadline - now, Duration::zero())};
@@ -382,6 +384,7 @@ KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time
                    .limit = s.limit,
                    .holders = s.holders,
                    .waiters = s.waiters,
+                   .permits = table.permits_in_use(s),
                    .fence = s.holds.empty() ? s.first.fence : s.holds.back()->fence};
   entries_max = std::min(entries_max, kEntriesMax);
   if (s.idle()) status.idle = now - s.first.since;
@@ -394,6 +397,8 @@ KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time
     status.queue.push_back({.holder = waiter->holder.display_name(),
                             .session = waiter->holder.session_id(),
                             .client = waiter->client,
+                            .mode = mode_of(s.kind, waiter->takes),
+                            .permits = permits_of(s.kind, waiter->takes),
                             .waited = now - waiter->since});
   }
   return status;

@@ -44,6 +44,11 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::invalid_ttl: return "a lease is longer than zero";
     case Outcome::invalid_wait: return "a wait is not negative";
     case Outcome::invalid_limit: return "a limit is 1 to 2147483647, and 1 for a lock";
+    case Outcome::mode_mismatch: return "held by this holder in the other mode";
+    case Outcome::permits_mismatch: return "held by this holder with other permits";
+    case Outcome::invalid_mode: return "a semaphore has no mode";
+    case Outcome::invalid_permits: return "permits are 1 to the limit, and 1 for a lock";
+    case Outcome::invalid_set: return "a set is 1 to 64 different keys";
     case Outcome::invalid_note:
       return "a note is at most 256 bytes of UTF-8 without control characters, a peer at most 64";
   }
@@ -69,6 +74,7 @@ Stats& Stats::operator+=(const Stats& other) noexcept {
   history_dropped += other.history_dropped;
   locks_held += other.locks_held;
   semaphore_holders += other.semaphore_holders;
+  shared_holds += other.shared_holds;
   lock_waiters += other.lock_waiters;
   semaphore_waiters += other.semaphore_waiters;
   keys += other.keys;

@@ -136,11 +136,14 @@ enum class Tag : unsigned char {
 constexpr std::uint8_t kOfSecret = 1;
 constexpr std::uint8_t kOfClient = 2;
 constexpr std::uint8_t kOfResized = 4;
-constexpr std::uint8_t kBesides = kOfClient | kOfResized;
+constexpr std::uint8_t kOfShared = 8;    // of a lock
+constexpr std::uint8_t kOfPermits = 16;  // of a semaphore: more than one
+constexpr std::uint8_t kBesides = kOfClient | kOfResized | kOfShared | kOfPermits;
 
 std::uint8_t flags_of(const Event& event) {
   return (event.holder.is_secret() ? kOfSecret : 0) | (event.client.empty() ? 0 : kOfClient) |
-         (event.first_limit == 0 ? 0 : kOfResized);
+         (event.first_limit == 0 ? 0 : kOfResized) | (event.mode == Mode::shared ? kOfShared : 0) |
+         (event.permits == 1 ? 0 : kOfPermits);
 }
 
 char* store_text(char* to, std::string_view text) {
@@ -233,6 +236,14 @@ bool take_client(std::string_view& bytes, ClientView* client) {
          take_any_text(bytes, kNoteSizeMax, &client->note) && !client->empty();
 }
 
+bool take_share(std::string_view& bytes, std::uint8_t flags, Event* event) {
+  const bool is_shared = (flags & kOfShared) != 0;
+  if (is_shared) event->mode = Mode::shared;
+  if ((flags & kOfPermits) == 0) return !is_shared || event->kind == Kind::lock;
+  return event->kind == Kind::semaphore && !is_shared && take_limit(bytes, &event->permits) &&
+         event->permits > 1;
+}
+
 // A grant is written in one way: as the first two tags, unless there is more to tell.
 bool take_besides(std::string_view& bytes, Event* event) {
   std::uint8_t flags = 0;
@@ -241,7 +252,8 @@ bool take_besides(std::string_view& bytes, Event* event) {
   }
   return take_holder(bytes, (flags & kOfSecret) != 0, &event->holder) &&
          ((flags & kOfClient) == 0 || take_client(bytes, &event->client)) &&
-         ((flags & kOfResized) == 0 || take_limit(bytes, &event->first_limit));
+         ((flags & kOfResized) == 0 || take_limit(bytes, &event->first_limit)) &&
+         take_share(bytes, flags, event);
 }
 
 bool take_fields(std::string_view& bytes, Tag tag, Event* event) {
@@ -309,7 +321,8 @@ char* encode(const Event& event, char* to) {
   if (tag == Tag::granted_besides) *to++ = static_cast<char>(flags_of(event));
   to = store_holder(to, event.holder);
   if (!event.client.empty()) to = store_client(to, event.client);
-  return event.first_limit == 0 ? to : store_varint(to, event.first_limit);
+  if (event.first_limit != 0) to = store_varint(to, event.first_limit);
+  return event.permits == 1 ? to : store_varint(to, event.permits);
 }
 
 bool take_event(std::string_view& bytes, Event* event) {

@@ -45,6 +45,8 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
     case Outcome::max_holds:
     case Outcome::max_client_holds: return "error_max_holds";
     case Outcome::limit_mismatch: return "error_limit_mismatch";
+    case Outcome::mode_mismatch: return "error_mode_mismatch";
+    case Outcome::permits_mismatch: return "error_permits_mismatch";
     case Outcome::storage: return "error_storage";
     case Outcome::not_leader: return "error_not_leader -";
     case Outcome::already_enqueued: return in_detail("error_already_enqueued");
@@ -63,6 +65,9 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
     case Outcome::invalid_ttl:
     case Outcome::invalid_wait:
     case Outcome::invalid_limit:
+    case Outcome::invalid_mode:
+    case Outcome::invalid_permits:
+    case Outcome::invalid_set:
     case Outcome::invalid_note: break;
   }
   return kStatusError;

@@ -124,6 +124,8 @@ constexpr StatusCase kPlain[] = {
     {Outcome::max_holds, "error_max_holds"},
     {Outcome::max_client_holds, "error_max_holds"},
     {Outcome::limit_mismatch, "error_limit_mismatch"},
+    {Outcome::mode_mismatch, "error_mode_mismatch"},
+    {Outcome::permits_mismatch, "error_permits_mismatch"},
     {Outcome::already_enqueued, "error"},
     {Outcome::not_enqueued, "error"},
     {Outcome::storage, "error_storage"},
@@ -134,6 +136,9 @@ constexpr StatusCase kPlain[] = {
     {Outcome::invalid_ttl, "error"},
     {Outcome::invalid_wait, "error"},
     {Outcome::invalid_limit, "error"},
+    {Outcome::invalid_mode, "error"},
+    {Outcome::invalid_permits, "error"},
+    {Outcome::invalid_set, "error"},
     {Outcome::invalid_note, "error"},
 };
 
