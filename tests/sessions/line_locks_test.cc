@@ -97,6 +97,74 @@ TEST(LineLocks, AWaiterBlocksUntilTheReleaseOfASemaphore) {
   EXPECT_EQ(masked(b.read_line()), "ok <token> 40");
 }
 
+// Who shares waits behind who wants the lock alone, and is let in with all who share behind it.
+TEST(LineLocks, SharedWaitersAreLetInTogetherAndOvertakeNobody) {
+  LineServer server;
+  LineClient reader = server.connect();
+  LineClient writer = server.connect();
+  LineClient first = server.connect();
+  LineClient second = server.connect();
+  LineClient last = server.connect();
+  const std::string read = token_of(reader.ask(request("l", "k", "0 shared")));
+  writer.send(request("l", "k", "60"));
+  await_stats(reader, "\"waiters\":1");
+  first.send(request("l", "k", "60 shared"));
+  await_stats(reader, "\"waiters\":2");
+  second.send(request("l", "k", "60 shared"));
+  await_stats(reader, "\"waiters\":3");
+  last.send(request("l", "k", "60"));
+  await_stats(reader, "\"waiters\":4");
+
+  EXPECT_EQ(reader.ask(request("r", "k", read)), "ok");
+  const std::string written = writer.read_line();
+  EXPECT_EQ(masked(written), "ok <token> 33");
+  EXPECT_EQ(first.read_line(50ms), kSilence);
+  EXPECT_EQ(writer.ask(request("r", "k", token_of(written))), "ok");
+  const std::string one = first.read_line();
+  const std::string two = second.read_line();
+  EXPECT_EQ(masked(one), "ok <token> 33");
+  EXPECT_EQ(masked(two), "ok <token> 33");
+  EXPECT_LT(token_of(one), token_of(two));
+  EXPECT_EQ(first.ask(request("r", "k", token_of(one))), "ok");
+  EXPECT_EQ(last.read_line(50ms), kSilence);
+  EXPECT_EQ(second.ask(request("r", "k", token_of(two))), "ok");
+  EXPECT_EQ(masked(last.read_line()), "ok <token> 33");
+}
+
+TEST(LineLocks, ARequestForOnePermitWaitsBehindOneForSeveral) {
+  LineServer server;
+  LineClient holder = server.connect();
+  LineClient large = server.connect();
+  LineClient small = server.connect();
+  const std::string two = token_of(holder.ask(request("sl", "k", "0 5 60 2")));
+  const std::string other_two = token_of(holder.ask(request("sl", "k", "0 5 60 2")));
+  large.send(request("sl", "k", "60 5 60 4"));
+  await_stats(holder, "\"waiters\":1");
+  small.send(request("sl", "k", "60 5"));
+  await_stats(holder, "\"waiters\":2");
+  EXPECT_EQ(holder.ask(request("sr", "k", two)), "ok");
+  EXPECT_EQ(small.read_line(50ms), kSilence);
+  EXPECT_EQ(holder.ask(request("sr", "k", other_two)), "ok");
+  EXPECT_EQ(masked(large.read_line()), "ok <token> 60");
+  EXPECT_EQ(masked(small.read_line()), "ok <token> 33");
+}
+
+TEST(LineLocks, ADisconnectGivesBackAllPermitsAndOneShare) {
+  LineServer server;
+  LineClient waiter = server.connect();
+  LineClient reader = server.connect();
+  ASSERT_EQ(masked(reader.ask(request("l", "k", "0 shared"))), "ok <token> 33");
+  {
+    LineClient gone = server.connect();
+    ASSERT_EQ(masked(gone.ask(request("l", "k", "0 shared"))), "ok <token> 33");
+    ASSERT_EQ(masked(gone.ask(request("sl", "k", "0 5 60 5"))), "ok <token> 60");
+    waiter.send(request("sl", "k", "60 5 60 5"));
+    await_stats(reader, "\"waiters\":1");
+  }
+  EXPECT_EQ(masked(waiter.read_line()), "ok <token> 60");
+  EXPECT_EQ(waiter.ask(request("l", "k", "0")), "timeout");  // the other reader is still there
+}
+
 TEST(LineLocks, LeasesPassOnNeverEarly) {
   LineServer server;
   LineClient holder = server.connect();

@@ -86,7 +86,12 @@ const Case kNumbers[] = {
     {"sl\nk\n0 9223372036854775808\n"},
     {"sl\nk\n-1 1\n"},
     {"sl\nk\n0 1 0\n"},
+    {"sl\nk\n0 3 1 0\n"},
+    {"sl\nk\n0 3 1 -1\n"},
+    {"sl\nk\n0 3 1 4\n"},
+    {"sl\nk\n0 3 1 x\n"},
     {"se\nk\n0\n"},
+    {"se\nk\n3 1 4\n"},
     {"se\nk\n2147483648\n"},
     {"se\nk\n1 0\n"},
     {"sw\nk\n-1\n"},
@@ -99,6 +104,7 @@ const Case kNumbers[] = {
     {"l\nk\n10\t60\n", "ok <token> 60"},
     {"l\nk\n0 0000000000000000000000000000001\n", "ok <token> 1"},
     {"sl\nk\n+0 +2 +5\n", "ok <token> 5"},
+    {"sl\nk\n+0 +2 +5 +2\n", "ok <token> 5"},
     {"e\nk\n 9223372036 \n", "acquired <token> 9223372036"},
 };
 
@@ -109,13 +115,15 @@ const Case kArguments[] = {
     {"n\nk\n\n"},          {"n\nk\n" + kToken + " 1 2\n"},
     {"e\nk\n1 2\n"},       {"w\nk\n\n"},
     {"w\nk\n1 2\n"},       {"sl\nk\n\n"},
-    {"sl\nk\n0\n"},        {"sl\nk\n0 1 2 3\n"},
+    {"sl\nk\n0\n"},        {"sl\nk\n0 1 2 1 1\n"},
     {"sr\nk\n\n"},         {"sr\nk\na b\n"},
     {"sn\nk\n\n"},         {"se\nk\n\n"},
-    {"se\nk\n1 2 3\n"},    {"sw\nk\n\n"},
+    {"se\nk\n1 2 1 1\n"},  {"sw\nk\n\n"},
     {"sw\nk\n1 2\n"},      {"signal\na\n\n"},
     {"signal\na\n \t \n"}, {"signal\na\n\r\n"},
     {"client\na\nx\ty\n"}, {"client\na\n\xff\n"},
+    {"l\nk\nshared\n"},    {"l\nk\n0 shared 1\n"},
+    {"l\nk\n0 SHARED\n"},  {"sl\nk\n0 1 shared\n"},
 };
 
 const Case kKeys[] = {

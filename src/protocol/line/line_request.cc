@@ -12,18 +12,24 @@
 namespace lockd {
 namespace {
 
-// What an argument consists of, in this order. A ttl may always be left out.
+// What an argument consists of, in this order. From the ttl on all may be left out; permits only
+// follow a ttl.
 struct Fields {
   bool token = false;
   bool wait = false;
   bool limit = false;
   bool ttl = false;
-  bool secret = false;  // may come last: as=<16 hex digits>
+  bool permits = false;
+  bool mode = false;    // the word `shared`
+  bool secret = false;  // as=<16 hex digits>
 
   constexpr std::size_t required() const {
     return std::size_t{token} + std::size_t{wait} + std::size_t{limit};
   }
-  constexpr std::size_t most() const { return required() + std::size_t{ttl}; }
+  // Without the words that are taken from the end before.
+  constexpr std::size_t most() const {
+    return required() + std::size_t{ttl} + std::size_t{permits};
+  }
 };
 
 struct Rule {
@@ -35,18 +41,21 @@ struct Rule {
 
 // Searched from the front: the busiest come first.
 constexpr Rule kRules[] = {
-    {"l", Command::acquire, Kind::lock, {.wait = true, .ttl = true, .secret = true}},
+    {"l", Command::acquire, Kind::lock, {.wait = true, .ttl = true, .mode = true, .secret = true}},
     {"r", Command::release, Kind::lock, {.token = true}},
     {"n", Command::renew, Kind::lock, {.token = true, .ttl = true}},
-    {"e", Command::enqueue, Kind::lock, {.ttl = true, .secret = true}},
+    {"e", Command::enqueue, Kind::lock, {.ttl = true, .mode = true, .secret = true}},
     {"w", Command::await_turn, Kind::lock, {.wait = true}},
     {"sl",
      Command::acquire,
      Kind::semaphore,
-     {.wait = true, .limit = true, .ttl = true, .secret = true}},
+     {.wait = true, .limit = true, .ttl = true, .permits = true, .secret = true}},
     {"sr", Command::release, Kind::semaphore, {.token = true}},
     {"sn", Command::renew, Kind::semaphore, {.token = true, .ttl = true}},
-    {"se", Command::enqueue, Kind::semaphore, {.limit = true, .ttl = true, .secret = true}},
+    {"se",
+     Command::enqueue,
+     Kind::semaphore,
+     {.limit = true, .ttl = true, .permits = true, .secret = true}},
     {"sw", Command::await_turn, Kind::semaphore, {.wait = true}},
     {"signal", Command::signal},
     {"ping", Command::ping},
@@ -76,8 +85,10 @@ std::string_view trim(std::string_view text) {
 
 // The words of an argument, up to one more than any command takes.
 struct Words {
-  std::array<std::string_view, 5> word;
+  std::array<std::string_view, 6> word;
   std::size_t count = 0;
+
+  std::string_view last() const { return count == 0 ? std::string_view() : word[count - 1]; }
 };
 
 Words split(std::string_view argument) {
@@ -115,8 +126,7 @@ bool parse_seconds(std::string_view text, std::int64_t* seconds) {
 bool take_secret(Words& words, LineRequest& request) {
   constexpr std::string_view kPrefix = "as=";
   constexpr std::size_t kDigits = 16;
-  if (words.count == 0) return true;
-  std::string_view last = words.word[words.count - 1];
+  std::string_view last = words.last();
   if (!last.starts_with(kPrefix)) return true;
   last.remove_prefix(kPrefix.size());
   const bool is_lower = last.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -128,23 +138,35 @@ bool take_secret(Words& words, LineRequest& request) {
   return true;
 }
 
+// Takes the mode from the end, if it is named.
+void take_mode(Words& words, LineRequest& request) {
+  if (words.last() != "shared") return;
+  request.mode = Mode::shared;
+  --words.count;
+}
+
 Violation parse_fields(const Words& words, const Fields& fields, LineRequest& request) {
   // A range is looked at only when every number is one; until then these hold what passes.
   std::int64_t wait = 0;
   std::int64_t limit = 1;
   std::int64_t ttl = 1;
+  std::int64_t permits = 1;
   const bool names_ttl = words.count > fields.required();
+  const bool names_permits = words.count > fields.required() + 1;
   const std::string_view* next = words.word.data();
   if (fields.token) request.token = LineToken::parse(*next++);
   if (fields.wait && !parse_seconds(*next++, &wait)) return Violation::not_an_integer;
   if (fields.limit && !parse_integer(*next++, &limit)) return Violation::not_an_integer;
-  if (names_ttl && !parse_seconds(*next, &ttl)) return Violation::not_an_integer;
+  if (names_ttl && !parse_seconds(*next++, &ttl)) return Violation::not_an_integer;
+  if (names_permits && !parse_integer(*next, &permits)) return Violation::not_an_integer;
 
   if (wait < 0) return Violation::negative_timeout;
   if (limit < 1 || limit > kLimitMax) return Violation::bad_limit;
   if (ttl < 1) return Violation::bad_lease;
+  if (permits < 1 || permits > limit) return Violation::bad_limit;
   request.wait = std::chrono::seconds(wait);
   request.limit = static_cast<std::uint32_t>(limit);
+  request.permits = static_cast<std::uint32_t>(permits);
   if (names_ttl) request.ttl = std::chrono::seconds(ttl);
   return Violation::none;
 }
@@ -155,6 +177,7 @@ Violation parse_lock_request(const RequestLines& lines, const Fields& fields,
   request.key = lines.key;
   Words words = split(lines.argument);
   if (fields.secret && !take_secret(words, request)) return Violation::bad_arguments;
+  if (fields.mode) take_mode(words, request);
   if (fields.token && words.count == 0) return Violation::empty_token;
   if (words.count < fields.required() || words.count > fields.most()) {
     return Violation::bad_arguments;
@@ -229,7 +252,7 @@ std::string_view describe(Violation violation) noexcept {
     case Violation::read_timeout: return "silent for too long";
     case Violation::disconnected: return "disconnected in the middle of a request";
     case Violation::line_too_long: return "line too long";
-    case Violation::bad_limit: return "bad limit";
+    case Violation::bad_limit: return "bad limit or permits";
   }
   return "";
 }

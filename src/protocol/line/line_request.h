@@ -35,7 +35,7 @@ enum class Violation : std::uint8_t {
   read_timeout = 10,   // 10 to 12 are found by the session and the framer
   disconnected = 11,   // nobody is left to reply to
   line_too_long = 12,  // LineFramer::Status::line_too_long
-  bad_limit = 13,
+  bad_limit = 13,      // or permits: none, or more than the limit
 };
 inline constexpr std::size_t kViolationCodes = 14;
 
@@ -75,7 +75,9 @@ enum class Phase : std::uint8_t {
 struct LineRequest {
   Command command = Command::ping;
   Kind kind = Kind::lock;
-  std::uint32_t limit = 1;
+  Mode mode = Mode::exclusive;    // acquire, enqueue, of a lock
+  std::uint32_t limit = 1;        // acquire, enqueue, of a semaphore
+  std::uint32_t permits = 1;      // likewise; at most the limit
   std::string_view key{};         // the channel of signal, the pattern of listen and unlisten,
                                   // the name of client, the method and path of api
   Duration wait{};                // acquire, await_turn

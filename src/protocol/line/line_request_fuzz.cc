@@ -72,6 +72,11 @@ void check_request(const RequestLines& lines, const LineRequest& request) {
   require(request.wait >= Duration::zero(), "no negative wait");
   require(!request.ttl || *request.ttl > Duration::zero(), "a lease is positive");
   require(request.limit >= 1 && request.limit <= kLimitMax, "a limit is in range");
+  require(request.permits >= 1 && request.permits <= request.limit, "permits are within the limit");
+  if (request.mode == Mode::shared) {
+    require(request.kind == Kind::lock, "only a lock is shared");
+    require(lines.argument.find("shared") != std::string_view::npos, "who shares has said so");
+  }
   if (request.command == Command::client) {
     require(is_name(request.key), "a client's name is a name");
     require(request.text.size() <= kNoteSizeMax && is_plain_text(request.text), "a note is plain");
@@ -90,7 +95,8 @@ std::string shown(const ParsedRequest& parsed) {
   if (!parsed) return text;
   for (const std::int64_t number :
        {static_cast<std::int64_t>(r.command), static_cast<std::int64_t>(r.kind),
-        static_cast<std::int64_t>(r.limit), std::int64_t{r.wait.count()},
+        static_cast<std::int64_t>(r.mode), static_cast<std::int64_t>(r.limit),
+        static_cast<std::int64_t>(r.permits), std::int64_t{r.wait.count()},
         std::int64_t{r.ttl.value_or(Duration(-1)).count()}, std::int64_t{r.token.has_value()}}) {
     text += std::to_string(number) + ' ';
   }

@@ -227,11 +227,11 @@ TEST(LineRequest, TheNumberOfArgumentsIsExact) {
     bool token = false;
   } cases[] = {
       {"l", 1, 2},  {"r", 1, 1, true},  {"n", 1, 2, true},  {"e", 0, 1},  {"w", 1, 1},
-      {"sl", 2, 3}, {"sr", 1, 1, true}, {"sn", 1, 2, true}, {"se", 1, 2}, {"sw", 1, 1},
+      {"sl", 2, 4}, {"sr", 1, 1, true}, {"sn", 1, 2, true}, {"se", 1, 3}, {"sw", 1, 1},
   };
   for (const auto& c : cases) {
     std::string argument;
-    for (std::size_t count = 0; count <= 6; ++count, argument += " 1") {
+    for (std::size_t count = 0; count <= 7; ++count, argument += " 1") {
       const bool good = count >= c.fewest && count <= c.most;
       const Violation bad =
           c.token && count == 0 ? Violation::empty_token : Violation::bad_arguments;
@@ -274,6 +274,8 @@ TEST(LineRequest, OfSeveralViolationsTheFirstCounts) {
        Violation::not_an_integer},
       {"timeout before limit", "sl", "k", "-1 0 0", Violation::negative_timeout},
       {"limit before lease", "sl", "k", "0 0 0", Violation::bad_limit},
+      {"lease before permits", "sl", "k", "0 2 0 3", Violation::bad_lease},
+      {"permits as an integer before all ranges", "sl", "k", "-1 0 0 x", Violation::not_an_integer},
       {"lease of a token that is none", "n", "k", "abc 0", Violation::bad_lease},
       {"channel before payload", "signal", "a.*", "", Violation::bad_key},
       {"channel's bytes before payload", "signal", "\xff", "", Violation::bad_key},
@@ -510,6 +512,94 @@ TEST(LineRequest, AClientMayBringItsOwnSecret) {
   }
   EXPECT_EQ(parse("n", "0123456789abcdef0123456789abcdef as=00000000000000ff").violation,
             Violation::not_an_integer);
+}
+
+TEST(LineRequest, ALockMayBeAskedForShared) {
+  const struct {
+    std::string_view command, argument;
+    Mode mode;
+    Duration wait = 0s;
+    std::optional<Duration> ttl{};
+  } cases[] = {
+      {"l", "5", Mode::exclusive, 5s},
+      {"l", "5 shared", Mode::shared, 5s},
+      {"l", "5 7 shared", Mode::shared, 5s, 7s},
+      {"l", " 5\t7  shared\t", Mode::shared, 5s, 7s},
+      {"l", "5 7 shared as=00000000000000ff", Mode::shared, 5s, 7s},
+      {"e", "", Mode::exclusive},
+      {"e", "shared", Mode::shared},
+      {"e", "7 shared", Mode::shared, 0s, 7s},
+      {"e", "shared as=00000000000000ff", Mode::shared},
+  };
+  for (const auto& c : cases) {
+    const ParsedRequest parsed = parse(c.command, "k", c.argument);
+    ASSERT_TRUE(parsed) << c.command << ' ' << c.argument;
+    EXPECT_EQ(parsed.request.mode, c.mode) << c.command << ' ' << c.argument;
+    EXPECT_EQ(parsed.request.wait, c.wait) << c.command << ' ' << c.argument;
+    EXPECT_EQ(parsed.request.ttl, c.ttl) << c.command << ' ' << c.argument;
+  }
+}
+
+TEST(LineRequest, SharedIsTheLastWordOfALockAndOfNothingElse) {
+  const struct {
+    std::string_view command, argument;
+    Violation violation;
+  } cases[] = {
+      {"l", "shared", Violation::bad_arguments},
+      {"l", "shared 5", Violation::not_an_integer},
+      {"l", "5 shared 7", Violation::bad_arguments},
+      {"l", "5 shared shared", Violation::not_an_integer},
+      {"l", "5 7 shared shared", Violation::bad_arguments},
+      {"l", "5 7 9 shared", Violation::bad_arguments},
+      {"l", "5 as=00000000000000ff shared", Violation::not_an_integer},
+      {"l", "5 Shared", Violation::not_an_integer},
+      {"l", "5 exclusive", Violation::not_an_integer},
+      {"l", "5 7 x", Violation::bad_arguments},
+      {"e", "7 9 shared", Violation::bad_arguments},
+      {"w", "shared", Violation::not_an_integer},
+      {"w", "5 shared", Violation::bad_arguments},
+      {"r", "00000000000000070123456789abcdef shared", Violation::bad_arguments},
+      {"n", "00000000000000070123456789abcdef shared", Violation::not_an_integer},
+      {"sl", "5 3 shared", Violation::not_an_integer},
+      {"se", "3 7 shared", Violation::not_an_integer},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(violation(c.command, "k", c.argument), c.violation) << c.command << ' ' << c.argument;
+  }
+}
+
+TEST(LineRequest, PermitsFollowTheLeaseAndAreAtMostTheLimit) {
+  const struct {
+    std::string_view permits;
+    Violation violation;
+    std::uint32_t value = 1;
+  } cases[] = {
+      {"", Violation::none, 1},
+      {"1", Violation::none, 1},
+      {"+3", Violation::none, 3},
+      {"0", Violation::bad_limit},
+      {"-1", Violation::bad_limit},
+      {"4", Violation::bad_limit},
+      {"2147483648", Violation::bad_limit},
+      {"4294967297", Violation::bad_limit},
+      {"9223372036854775808", Violation::not_an_integer},
+      {"all", Violation::not_an_integer},
+      {"1 1", Violation::bad_arguments},
+  };
+  for (const auto& c : cases) {
+    for (const std::string secret : {"", " as=00000000000000ff"}) {
+      const std::string limit_on = "3 60 " + std::string(c.permits) + secret;
+      for (const auto& parsed : {parse("sl", "k", "0 " + limit_on), parse("se", "k", limit_on)}) {
+        EXPECT_EQ(parsed.violation, c.violation) << limit_on;
+        if (!parsed) continue;
+        EXPECT_EQ(parsed.request.permits, c.value) << limit_on;
+        EXPECT_EQ(parsed.request.limit, 3u);
+        EXPECT_EQ(parsed.request.ttl, 60s);
+        EXPECT_EQ(parsed.request.secret.has_value(), !secret.empty());
+      }
+    }
+  }
+  EXPECT_EQ(parse("sl", "k", "0 2147483647 1 2147483647").request.permits, 2'147'483'647u);
 }
 
 }  // namespace

@@ -153,7 +153,9 @@ void LineSession::acquire(const LineRequest& request, std::string& out) {
                                         .ttl = lease(request),
                                         .wait = request.wait,
                                         .kind = request.kind,
-                                        .limit = request.limit},
+                                        .limit = request.limit,
+                                        .mode = request.mode,
+                                        .permits = request.permits},
                                        &context_.host.listener(), session_.id),
                 out);
 }
@@ -164,7 +166,9 @@ void LineSession::enqueue(const LineRequest& request, std::string& out) {
                                 .holder = {&session_, secret_of(request)},
                                 .ttl = lease(request),
                                 .kind = request.kind,
-                                .limit = request.limit}),
+                                .limit = request.limit,
+                                .mode = request.mode,
+                                .permits = request.permits}),
         out);
 }
 
