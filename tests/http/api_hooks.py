@@ -5,6 +5,12 @@ import schemathesis
 
 WAIT_MS_MAX = 9_223_372_036_000  # of the API
 PATIENCE_MS = 50
+LIMIT_MAX = 2_147_483_647
+
+
+def is_limit(number):
+    is_whole = isinstance(number, int) and not isinstance(number, bool)
+    return is_whole and 1 <= number <= LIMIT_MAX
 
 
 # A wait is as long as it says, and what it waits for may be held for a century. One that is out of
@@ -13,6 +19,9 @@ PATIENCE_MS = 50
 def map_body(context, body):
     if not isinstance(body, dict):
         return body
+    limit, permits = body.get("limit"), body.get("permits")
+    if is_limit(limit) and is_limit(permits):  # a schema cannot say that it is at most the other
+        body = {**body, "permits": min(limit, permits)}
     wait_ms = body.get("wait_ms")
     is_number = isinstance(wait_ms, (int, float)) and not isinstance(wait_ms, bool)
     if is_number and PATIENCE_MS < wait_ms <= WAIT_MS_MAX and wait_ms == int(wait_ms):

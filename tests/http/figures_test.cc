@@ -137,7 +137,7 @@ TEST(HttpFigures, TheMetricsThatPeopleKnow) {
   HttpClient client = server.browse();
   const Exposition metrics = metrics_of(client);
   for (const char* name :
-       {"dflockd_connections", "dflockd_locks_held", "dflockd_lock_waiters",
+       {"dflockd_connections", "dflockd_locks_held", "dflockd_shared_holds", "dflockd_lock_waiters",
         "dflockd_semaphore_holders", "dflockd_semaphore_waiters", "dflockd_signal_listeners",
         "dflockd_uptime_seconds", "dflockd_ready", "dflockd_oldest_wait_seconds",
         "dflockd_oldest_hold_seconds", "dflockd_longest_queue", "process_resident_memory_bytes",

@@ -58,7 +58,7 @@ TEST(HttpReservations, AHeldKeyIsRefusedWithWhoHoldsIt) {
     const HttpReply held = client.post("/v1/acquire", hold_json("k", "b", wait));
     EXPECT_EQ(shown(held),
               R"(409 {"error":"held","holder":"a","token":<token>,"expires_at_unix_ms":<time>,)"
-              R"("waiters":0})");
+              R"("mode":"exclusive","holders":1,"waiters":0})");
     EXPECT_FALSE(held.text("detail").empty());
     EXPECT_EQ(held.number("token"), grant.number("token"));
     EXPECT_NEAR(static_cast<double>(held.number("expires_at_unix_ms")),
@@ -201,7 +201,7 @@ TEST(HttpReservations, AHoldOfALineClientIsOutOfReach) {
   EXPECT_EQ(
       shown(held),
       R"(409 {"error":"held","holder":"tcp:<id>","token":<token>,"expires_at_unix_ms":<time>,)"
-      R"("waiters":0})");
+      R"("mode":"exclusive","holders":1,"waiters":0})");
   EXPECT_EQ(std::stoll(token.substr(0, 16), nullptr, 16), held.number("token"));
   EXPECT_EQ(held.body.find(token.substr(16)), std::string::npos);  // its secret
   for (const std::string& name : {held.text("holder"), token, token.substr(16), std::string("b")}) {

@@ -1,9 +1,11 @@
-// Who a client is, as every document of the server shows it.
+// Who a client is, and how much it has of a key, as every document of the server shows it.
 //
 // `holder` is what it always was: a name, or "tcp:<session>". At the end of what has a holder is
 // what is known of its client: `client_id` of a session, `client` as it names itself, `peer` and
 // `note`. What is not known is left out.
 #pragma once
+
+#include <string_view>
 
 #include "base/json_text.h"
 #include "lockd/types.h"
@@ -25,6 +27,18 @@ void add_client(JsonObject& json, const Held& held, const ClientRegistry* client
   json.add_if_known("peer", peer);
   json.add_if_known("note", client.note);
   if (origin) json.add_if_known("token_name", origin->token_name);
+}
+
+inline std::string_view mode_name(Mode mode) {
+  return mode == Mode::shared ? "shared" : "exclusive";
+}
+
+// What is not as it usually is: `mode` of a lock that is shared, `permits` of a semaphore if there
+// are several. `Held` is a HoldStatus, a WaiterStatus or a KeyEvent.
+template <typename Held>
+void add_share(JsonObject& json, const Held& held) {
+  if (held.mode != Mode::exclusive) json.add("mode", mode_name(held.mode));
+  if (held.permits > 1) json.add("permits", held.permits);
 }
 
 // A client that is connected: the members by which it is known, to which others may be added.

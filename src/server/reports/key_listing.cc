@@ -29,6 +29,7 @@ std::string hold_json(const HoldStatus& hold, const ClientRegistry& clients,
   JsonObject json;
   json.add("holder", hold.holder);
   json.add("token", hold.fence);
+  add_share(json, hold);
   json.add("held_ms", whole_ms(hold.held));
   json.add("ttl_ms", whole_ms(hold.ttl));
   json.add("expires_in_ms", remaining);
@@ -40,6 +41,8 @@ std::string hold_json(const HoldStatus& hold, const ClientRegistry& clients,
 std::string waiter_json(const WaiterStatus& waiter, const ClientRegistry& clients) {
   JsonObject json;
   json.add("holder", waiter.holder);
+  add_share(json, waiter);
+  if (waiter.keys > 1) json.add("keys", waiter.keys);
   json.add("waited_ms", whole_ms(waiter.waited));
   add_client(json, waiter, &clients);
   return json.finish();
@@ -58,6 +61,7 @@ std::string key_json(const KeyStatus& key, const ClientRegistry& clients,
   json.add("key", key.key);
   json.add("limit", key.limit);
   json.add("holders", key.holders);
+  if (key.permits > key.holders) json.add("permits", key.permits);
   json.add("waiters", key.waiters);
   json.add("token", key.fence);
   if (is_idle(key)) json.add("idle_ms", whole_ms(key.idle));

@@ -92,8 +92,10 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
   families.gauge("dflockd_keys_idle", "Keys that nobody holds or waits for.", stats.idle_keys);
   families.gauge("dflockd_keys_max", "Keys there may be: --max-locks.", shared.options.max_locks);
   families.gauge("dflockd_locks_held", "Locks held.", stats.locks_held);
+  families.gauge("dflockd_shared_holds", "Holds of locks by those who share them.",
+                 stats.shared_holds);
   families.gauge("dflockd_lock_waiters", "Requests queued for a lock.", stats.lock_waiters);
-  families.gauge("dflockd_semaphore_holders", "Permits held.", stats.semaphore_holders);
+  families.gauge("dflockd_semaphore_holders", "Holders of semaphores.", stats.semaphore_holders);
   families.gauge("dflockd_semaphore_waiters", "Requests queued for a permit.",
                  stats.semaphore_waiters);
 }

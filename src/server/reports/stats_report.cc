@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,6 +25,10 @@ std::string lock_json(const KeyStatus& key, const ClientRegistry* clients) {
   json.add("owner_conn_id", hold.session);
   json.add("lease_expires_in_s", seconds(hold.remaining));
   json.add("waiters", key.waiters);
+  if (hold.mode == Mode::shared) {
+    json.add("mode", mode_name(hold.mode));
+    json.add("holders", key.holders);
+  }
   if (clients == nullptr || key.holds.empty()) return json.finish();
   json.add("holder", hold.holder);
   add_client(json, hold, clients);
@@ -36,6 +41,7 @@ std::string semaphore_json(const KeyStatus& key) {
   json.add("limit", key.limit);
   json.add("holders", key.holders);
   json.add("waiters", key.waiters);
+  if (key.permits > key.holders) json.add("permits", key.permits);
   return json.finish();
 }
 
@@ -99,10 +105,12 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
     }
   };
 
-  static Sort sort_of(const KeyStatus& key) {
+  // None: it is free, and the first of its queue waits for other keys too.
+  static std::optional<Sort> sort_of(const KeyStatus& key) {
     const bool is_lock = key.kind == Kind::lock;
-    if (key.holders == 0 && key.waiters == 0) return is_lock ? idle_lock : idle_semaphore;
-    return is_lock ? lock : semaphore;
+    if (key.holders > 0) return is_lock ? lock : semaphore;
+    if (key.waiters > 0) return {};
+    return is_lock ? idle_lock : idle_semaphore;
   }
   std::string entry(Sort sort, const KeyStatus& key) const {
     if (sort == lock) return lock_json(key, clients_);
@@ -125,8 +133,8 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
     ListPlace place = from;
     const auto visit = [&](const KeyStatus& key) {
       if (confined_to_ != nullptr && !confined_to_->may_touch(key.key)) return;
-      const Sort sort = sort_of(key);
-      if (gathers[sort]) arrays_[sort].add(entry(sort, key));
+      const std::optional<Sort> sort = sort_of(key);
+      if (sort && gathers[*sort]) arrays_[*sort].add(entry(*sort, key));
     };
     position_ = std::max(position_, shared_.engine.list_some(place, kKeysPerStep, visit, 1));
     for (std::size_t i = 0; i < arrays_.size(); ++i) {

@@ -68,6 +68,7 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
     JsonObject json;
     json.add("holder", hold.holder);
     json.add("token", hold.fence);
+    add_share(json, hold);
     json.add("held_ms", whole_ms(hold.held));
     add_client(json, hold, &context_.clients);
     released.add_json(json.finish());

@@ -34,6 +34,8 @@ HttpError error_of(Outcome outcome) {
     case Outcome::stale: return {409, "stale_token", detail};
     case Outcome::not_holder: return {409, "not_holder", detail};
     case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
+    case Outcome::mode_mismatch: return {409, "mode_mismatch", detail};
+    case Outcome::permits_mismatch: return {409, "permits_mismatch", detail};
     case Outcome::max_keys: return {429, "max_locks", detail + ": see --max-locks"};
     case Outcome::max_waiters: return {429, "max_waiters", detail + ": see --max-waiters"};
     case Outcome::max_holds: return {429, "max_holds", detail + ": see --max-holds"};
@@ -48,7 +50,44 @@ HttpError error_of(Outcome outcome) {
   }
 }
 
-// The hold that a renewal or a release names. Views into `members`.
+Mode mode_in(RequestParams& params) {
+  const std::string_view mode = params.text_if_given("mode").value_or("exclusive");
+  if (mode != "exclusive" && mode != "shared") {
+    params.refuse("mode", "must be exclusive or shared");
+  }
+  return mode == "shared" ? Mode::shared : Mode::exclusive;
+}
+
+// The key that is asked for, and how much of it. Views into `params`.
+SetItem item_in(RequestParams& params, Kind kind) {
+  const std::string_view key = params.name("key");
+  if (kind == Kind::lock) return {key, kind, mode_in(params)};
+  const std::int64_t limit = params.number("limit", 1, kLimitMax);
+  const std::int64_t permits = params.number_if_given("permits", 1, limit).value_or(1);
+  return {key, kind, Mode::exclusive, static_cast<std::uint32_t>(limit),
+          static_cast<std::uint32_t>(permits)};
+}
+
+// What an acquisition says besides of which keys it is. Views likewise.
+struct Terms {
+  std::string_view holder{};
+  std::optional<std::int64_t> ttl_ms{};
+  Duration wait{};
+  std::string_view note{};
+};
+
+Terms terms_in(RequestParams& params) {
+  Terms terms{.holder = params.name("holder"),
+              .ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax),
+              .wait = of_ms(params.number_if_given("wait_ms", 0, kMsMax).value_or(0)),
+              .note = params.text_if_given("note").value_or("")};
+  if (terms.note.size() > kNoteSizeMax || !is_plain_text(terms.note)) {
+    params.refuse("note", "must be at most 256 bytes of UTF-8 without control characters");
+  }
+  return terms;
+}
+
+// The hold that a renewal or a release names. Likewise.
 HoldId hold_in(RequestParams& params, Kind kind) {
   const std::string_view key = params.name("key");
   const std::string_view holder = params.name("holder");
@@ -168,35 +207,31 @@ std::int64_t ApiCalls::ms_until(Time time) const {
 }
 
 void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
-  const std::string_view key = params.name("key");
-  const std::string_view holder = params.name("holder");
-  const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
-  const auto wait_ms = params.number_if_given("wait_ms", 0, kMsMax);
-  const std::int64_t limit = kind == Kind::lock ? 1 : params.number("limit", 1, kLimitMax);
-  const std::string_view note = params.text_if_given("note").value_or("");
-  if (note.size() > kNoteSizeMax || !is_plain_text(note)) {
-    params.refuse("note", "must be at most 256 bytes of UTF-8 without control characters");
-  }
-  if (refuse_params(params, out) || refuse_name(key, out)) return;
-  session_.log().about(key);
+  const SetItem item = item_in(params, kind);
+  const Terms terms = terms_in(params);
+  if (refuse_params(params, out) || refuse_name(item.key, out)) return;
+  session_.log().about(item.key);
 
   Conflict conflict;
-  const Answer answer =
-      context_.batch.acquire({.key = key,
-                              .holder = holder,
-                              .ttl = ttl_ms ? of_ms(*ttl_ms) : context_.options.default_lease_ttl,
-                              .wait = of_ms(wait_ms.value_or(0)),
-                              .kind = kind,
-                              .limit = static_cast<std::uint32_t>(limit),
-                              .note = note,
-                              .peer = session_.peer().address},
-                             &context_.host.listener(), session_.id(), &conflict);
-  if (answer.outcome == Outcome::ok) return answer_grant(key, holder, answer.grant, out);
+  const Answer answer = context_.batch.acquire({.key = item.key,
+                                                .holder = terms.holder,
+                                                .ttl = lease(terms.ttl_ms),
+                                                .wait = terms.wait,
+                                                .kind = kind,
+                                                .limit = item.limit,
+                                                .note = terms.note,
+                                                .peer = session_.peer().address,
+                                                .mode = item.mode,
+                                                .permits = item.permits},
+                                               &context_.host.listener(), session_.id(), &conflict);
+  if (answer.outcome == Outcome::ok) {
+    return answer_grant(item.key, terms.holder, answer.grant, out);
+  }
   if (answer.outcome != Outcome::queued) {
     return refuse_acquire(kind, answer.outcome, conflict, out);
   }
   state_ = State::waiting;
-  session_.set_wait({answer.wait, kind, std::string(key), std::string(holder)});
+  session_.set_wait({answer.wait, kind, std::string(item.key), std::string(terms.holder)});
 }
 
 void ApiCalls::on_wait_done(const WaitResult& result, std::string& out) {
@@ -225,6 +260,10 @@ void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const
   replies_.answer(200, json.finish(), out);
 }
 
+Duration ApiCalls::lease(std::optional<std::int64_t> ttl_ms) const {
+  return ttl_ms ? of_ms(*ttl_ms) : context_.options.default_lease_ttl;
+}
+
 // With who is in the way, if somebody still is.
 void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict,
                               std::string& out) {
@@ -239,14 +278,16 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
       json.add("holder", conflict.holder);
       json.add("token", conflict.fence);
       json.add("expires_at_unix_ms", context_.unix_ms() + ms_until(conflict.expires_at));
+      json.add("mode", mode_name(conflict.mode));
     } else {
       json.add("limit", conflict.limit);
-      json.add("holders", conflict.holders);
+      json.add("permits", conflict.permits);
     }
+    json.add("holders", conflict.holders);
     json.add("waiters", conflict.waiters);
     if (kind == Kind::lock) add_client(json, conflict, &context_.clients);
   }
-  if (outcome == Outcome::limit_mismatch) json.add("limit", conflict.limit);
+  if (outcome == Outcome::limit_mismatch && conflict.limit > 0) json.add("limit", conflict.limit);
   replies_.answer(error.status, json.finish(), out, advice(error));
 }
 

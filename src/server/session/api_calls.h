@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -90,6 +91,7 @@ class ApiCalls {
   void refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict, std::string& out);
   void refuse_hold(Outcome outcome, std::string& out);
   std::string advice(const HttpError& error) const;
+  Duration lease(std::optional<std::int64_t> ttl_ms) const;
   std::int64_t ms_until(Time time) const;
 
   // Signals.

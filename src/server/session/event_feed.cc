@@ -41,7 +41,10 @@ std::string_view lasted_name(Type type) {
 std::string_view why_gave_up(Outcome outcome) {
   switch (outcome) {
     case Outcome::timeout: return "timeout";
-    case Outcome::ok: return "granted_elsewhere";  // its name has a permit by another place
+    case Outcome::ok:  // its name has a hold by another place; or one of another mode or permits
+    case Outcome::mode_mismatch:
+    case Outcome::permits_mismatch: return "granted_elsewhere";
+    case Outcome::limit_mismatch: return "limit_mismatch";  // an admin's, below what it asks for
     default: return "cancelled";
   }
 }
@@ -161,6 +164,7 @@ KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRe
   json.add("key", event.key);
   json.add_if_known("holder", event.holder);
   if (is_of_hold(type)) json.add("token", event.fence);
+  add_share(json, event);
   json.add("limit", event.limit);
   json.add("holders", event.holders);
   json.add("waiters", event.waiters);
