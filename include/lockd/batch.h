@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,8 @@
 
 namespace lockd {
 
+struct KeySet;
+
 namespace detail {
 
 // What a thread has done and not yet committed, over all shards.
@@ -33,6 +36,8 @@ struct Turn {
   Position answers = 0;                    // what its answers since take_position() rest on
   Time earliest = Time::never();           // the earliest deadline that it set
   std::vector<WaitResult> wait_results{};  // the waits that it ended
+  // Requests for several keys that it has brought nearer to their turn, or ended in one of them.
+  std::vector<std::shared_ptr<KeySet>> sets{};
 };
 
 }  // namespace detail
@@ -66,6 +71,8 @@ class Batch {
   ReleaseSetResult release_all(const SetId& holds);
   // As withdraw(), whole or not at all.
   bool withdraw_all(const SetId& holds);
+  // Which keys stand in the way of such a request by now.
+  std::vector<SetConflict> explain_all(const AcquireSetRequest& request);
 
   // For an admin: as Engine's. With very many holders it lets others in between; whoever is granted
   // the key meanwhile keeps it.
@@ -120,6 +127,8 @@ class Batch {
  private:
   template <typename Look>
   bool any_shard(const Session& session, Look look);
+  template <typename Result, typename Operation>
+  Result with_all(const std::vector<SetItem>& keys, Operation operation);
   template <typename Request, typename Operation>
   Answer take(const Request& request, Operation operation);
 

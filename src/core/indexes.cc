@@ -43,9 +43,13 @@ void PlaceIndex::remove(Waiter* waiter) {
   if (!left.empty()) places_.emplace(name_of(left.front()), std::move(left));
 }
 
-Waiter* PlaceIndex::find(const Semaphore* semaphore, std::string_view name) const {
+std::vector<Waiter*> PlaceIndex::all(const Semaphore* semaphore, std::string_view name) const {
+  std::vector<Waiter*> all;
   const auto found = places_.find({semaphore, name});
-  return found == places_.end() ? nullptr : found->second.front();
+  if (found == places_.end()) return all;
+  const Places& places = found->second;
+  for (Waiter* w = places.front(); w != nullptr; w = places.next(w)) all.push_back(w);
+  return all;
 }
 
 EnqueuedIndex::~EnqueuedIndex() {

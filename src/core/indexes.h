@@ -76,8 +76,7 @@ class PlaceIndex {
   void insert(Waiter* waiter);
   // Does nothing if it is not here.
   void remove(Waiter* waiter);
-  // The first of them, or null.
-  Waiter* find(const Semaphore* semaphore, std::string_view name) const;
+  std::vector<Waiter*> all(const Semaphore* semaphore, std::string_view name) const;
   std::size_t names() const { return places_.size(); }
 
  private:

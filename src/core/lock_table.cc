@@ -10,8 +10,6 @@
 namespace lockd {
 namespace {
 
-// How much of what has fallen due elsewhere an operation clears away in passing.
-constexpr int kStepsPerCall = 16;
 constexpr std::size_t kKeysPerStep = 64;
 // And at most, before it walks through all that a key has.
 constexpr std::uint64_t kStepsPerWalkMax = 128 * 1024;
@@ -47,7 +45,7 @@ Outcome check_texts(const AcquireRequest& request) {
 Outcome check_texts(const EnqueueRequest&) { return Outcome::ok; }
 
 template <typename Request>  // AcquireRequest or EnqueueRequest
-Outcome check_request(const Request& request) {
+Outcome check_form(const Request& request) {
   const Holder& holder = request.holder;
   if (const Session* session = holder.session(); session != nullptr && session->client != nullptr) {
     if (Outcome bad = check_client(*session->client); bad != Outcome::ok) return bad;
@@ -62,11 +60,6 @@ Outcome check_request(const Request& request) {
   }
   if (request.permits < 1 || request.permits > request.limit) return Outcome::invalid_permits;
   return check_texts(request);
-}
-
-// The name holds it, but not as it asks now.
-Outcome mismatch(Kind kind) {
-  return kind == Kind::lock ? Outcome::mode_mismatch : Outcome::permits_mismatch;
 }
 
 // Hands over what the place knows of its client.
@@ -118,6 +111,13 @@ LockTable::~LockTable() {
 
 // Taking and waiting.
 
+Outcome LockTable::check_request(const AcquireRequest& request) { return check_form(request); }
+
+// A name holds it, but not as it asks now.
+Outcome LockTable::mismatch(Kind kind) {
+  return kind == Kind::lock ? Outcome::mode_mismatch : Outcome::permits_mismatch;
+}
+
 LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listener* listener,
                                     std::uint64_t id, KeyUnit spare, Conflict* conflict) noexcept {
   if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
@@ -166,7 +166,7 @@ Outcome LockTable::no_place(const Semaphore& semaphore, const AcquireRequest& re
 }
 
 LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUnit spare) noexcept {
-  if (Outcome bad = check_request(request); bad != Outcome::ok) return {bad};
+  if (Outcome bad = check_form(request); bad != Outcome::ok) return {bad};
   const SessionId session = request.holder.session_id();
   if (session == 0) return {Outcome::invalid_holder};
 
@@ -212,7 +212,7 @@ Outcome LockTable::take(Semaphore* semaphore, const Request& request, KeyUnit sp
   if (semaphore == nullptr) semaphore = &create(request.kind, request.key, std::move(unit));
   if (semaphore->idle()) semaphore->limit = request.limit;
   *hold = &grant(*semaphore, std::move(holder), client_of(request), takes_of(request),
-                 capped(request.ttl));
+                 capped(request.ttl), fence_ + 1);
   stats_.granted_at_once(**hold, now_);
   return Outcome::ok;
 }
@@ -518,6 +518,7 @@ Waiter& LockTable::join(Semaphore& semaphore, const Request& request) {
     ++items.places;
   }
   places_.insert(waiter.get());
+  if (semaphore.idle()) leave_idle(semaphore);
   semaphore.queue.push_back(waiter.get());
   ++semaphore.waiters;
   ++stats_.waiters(semaphore.kind);
@@ -541,10 +542,18 @@ void LockTable::pass_on(Semaphore& semaphore) {
   }
 }
 
+// Does nothing to a key that was made just now.
+void LockTable::leave_idle(Semaphore& semaphore) {
+  if (!semaphore.first.peers.linked()) return;
+  idle_.remove(&semaphore.first);
+  --idle_keys_;
+}
+
 // Whoever is first comes in, as long as there is room for them.
 void LockTable::promote(Semaphore& semaphore) {
   while (!semaphore.queue.empty() && fits(semaphore, semaphore.queue.front()->takes)) {
     Waiter& waiter = *semaphore.queue.front();
+    if (waiter.of_set) return stir(waiter);
     if (fence_ >= kFenceMax) {
       give_up(waiter, Outcome::fences_exhausted);
       continue;
@@ -554,16 +563,13 @@ void LockTable::promote(Semaphore& semaphore) {
       parked = enqueued_.find(waiter.holder.session_id(), &semaphore);
       waiter.two_phase = false;  // it will be the hold's
     }
-    leave_owner(waiter);
-    Hold& hold =
-        grant(semaphore, std::move(waiter.holder), take_client(waiter), waiter.takes, waiter.ttl);
+    Hold& hold = grant(waiter, fence_ + 1);
     if (parked != nullptr) {
       parked->waiter = nullptr;
       parked->hold = &hold;
       hold.two_phase = true;
       mark(hold, /*untold=*/true);
     }
-    stats_.granted_from_queue(hold, waiter, now_);
     settle(waiter, Outcome::ok, grant_of(hold));
     settle_namesakes(hold);
   }
@@ -574,14 +580,28 @@ void LockTable::promote(Semaphore& semaphore) {
 // it.
 void LockTable::settle_namesakes(Hold& hold) {
   if (hold.holder.is_secret()) return;
-  while (Waiter* other = places_.find(hold.semaphore, hold.holder.view().name())) {
-    if (other->takes != hold.takes) {
+  for (Waiter* other : places_.all(hold.semaphore, hold.holder.view().name())) {
+    if (other->of_set) {
+      stir(*other);
+    } else if (other->takes != hold.takes) {
       give_up(*other, mismatch(hold.semaphore->kind));
-      continue;
+    } else {
+      hold.renewed = true;
+      give_up(*other, Outcome::ok, grant_of(hold));
     }
-    hold.renewed = true;
-    give_up(*other, Outcome::ok, grant_of(hold));
   }
+}
+
+// What becomes of a set is not for one table to say.
+void LockTable::stir(const Waiter& waiter) {
+  effects_.sets.push_back(sets_.find(&waiter)->second.set);
+}
+
+// False if it had ended before. Else its other places have to go, too.
+bool LockTable::end_set(const Waiter& waiter, Outcome why) {
+  if (!sets_.find(&waiter)->second.set->end(why)) return false;
+  stir(waiter);
+  return true;
 }
 
 // Whoever was behind the first may fit where that did not.
@@ -600,7 +620,7 @@ void LockTable::give_up(Waiter& waiter, Outcome why, const Grant& grant) {
 
 // The wait is over: whoever waits is told, and the place is gone.
 void LockTable::settle(Waiter& waiter, Outcome outcome, const Grant& grant) {
-  if (waiter.listener != nullptr) {
+  if (waiter.listener != nullptr && (!waiter.of_set || end_set(waiter, outcome))) {
     effects_.wait_results.push_back(
         {waiter.listener, waiter.id, outcome, grant, now_ - waiter.since});
   }
@@ -609,6 +629,11 @@ void LockTable::settle(Waiter& waiter, Outcome outcome, const Grant& grant) {
 
 void LockTable::leave(Waiter& waiter) {
   Semaphore& semaphore = *waiter.semaphore;
+  if (waiter.of_set) {
+    const auto place = sets_.find(&waiter);
+    place->second.set->parts[place->second.part].waiter = nullptr;
+    sets_.erase(place);
+  }
   leave_owner(waiter);
   timers_.disarm(waiter);
   semaphore.queue.remove(&waiter);
@@ -646,11 +671,21 @@ void LockTable::drop(Enqueued& enqueued) {
 // Holds.
 
 Hold& LockTable::grant(Semaphore& semaphore, StoredHolder holder, KnownClient client,
-                       std::uint32_t takes, Duration ttl) {
-  Hold& hold = add_hold(semaphore, std::move(holder), takes, ++fence_, ttl);
+                       std::uint32_t takes, Duration ttl, Fence fence) {
+  fence_ = fence;
+  Hold& hold = add_hold(semaphore, std::move(holder), takes, fence, ttl);
   clients_.keep(hold, std::move(client));
   arm(hold, ttl);
   if (options_.events) effects_.events.push_back(granted(hold));
+  return hold;
+}
+
+// To the first of a queue. Its place is still there: it has to leave.
+Hold& LockTable::grant(Waiter& waiter, Fence fence) {
+  leave_owner(waiter);
+  Hold& hold = grant(*waiter.semaphore, std::move(waiter.holder), take_client(waiter), waiter.takes,
+                     waiter.ttl, fence);
+  stats_.granted_from_queue(hold, waiter, now_);
   return hold;
 }
 
@@ -693,10 +728,7 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, std::uint32
                           Fence fence, Duration ttl) {
   const bool first_is_free = !semaphore.first.in_use;
   Hold* hold = first_is_free ? &semaphore.first : new Hold(&semaphore);
-  if (semaphore.first.peers.linked() && first_is_free) {
-    idle_.remove(&semaphore.first);
-    --idle_keys_;
-  }
+  if (semaphore.idle()) leave_idle(semaphore);
   hold->in_use = true;
   hold->takes = takes;
   hold->fence = fence;
@@ -791,6 +823,10 @@ void LockTable::record_refusal(const Request& request, const Semaphore* semaphor
 }
 template void LockTable::record_refusal(const AcquireRequest&, const Semaphore*, Outcome, Time);
 template void LockTable::record_refusal(const EnqueueRequest&, const Semaphore*, Outcome, Time);
+// And for SetRules.
+template Outcome LockTable::admit(const AcquireRequest&, const Semaphore*);
+template Outcome LockTable::refuse(const AcquireRequest&, const Semaphore*, Outcome);
+template Waiter& LockTable::join(Semaphore&, const AcquireRequest&);
 
 Duration LockTable::capped(Duration ttl) const {
   return options_.ttl_max == Duration::zero() ? ttl : std::min(ttl, options_.ttl_max);
@@ -831,18 +867,19 @@ KnownClient LockTable::client_of(const EnqueueRequest& request) {
 }
 
 void LockTable::fill_in(const Semaphore& semaphore, Conflict* conflict) const {
-  if (conflict == nullptr || semaphore.holds.empty()) return;
+  if (conflict == nullptr) return;
+  conflict->limit = semaphore.limit;
+  conflict->holders = semaphore.holders;
+  conflict->waiters = semaphore.waiters;
+  conflict->permits = permits_in_use(semaphore);
+  if (semaphore.holds.empty()) return;
   const Hold& latest = *semaphore.holds.back();
   conflict->holder = latest.holder.display_name();
   conflict->session = latest.holder.session_id();
   conflict->client = clients_.of(latest);
   conflict->fence = latest.fence;
   conflict->expires_at = latest.deadline;
-  conflict->limit = semaphore.limit;
-  conflict->holders = semaphore.holders;
-  conflict->waiters = semaphore.waiters;
   conflict->mode = latest.mode();
-  conflict->permits = permits_in_use(semaphore);
 }
 
 Event LockTable::granted(const Hold& hold) const {
@@ -893,10 +930,7 @@ void LockTable::forget(Semaphore& semaphore) {
     if (lapsed == nullptr) break;
     drop(*lapsed);
   }
-  if (semaphore.first.peers.linked()) {
-    idle_.remove(&semaphore.first);
-    --idle_keys_;
-  }
+  leave_idle(semaphore);
   end_resize(semaphore);
   index_.remove(&semaphore);
   quiet_until_.erase(&semaphore);

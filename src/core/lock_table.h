@@ -10,10 +10,12 @@
 //   shares-or-alone      a lock has one hold, or all that it has share it
 //   first-come           a key's grants leave in the order of its queue, and nobody who comes later
 //                        is granted it before them
-//   fences-rise          every grant's fence is larger than all before it in this table
+//   fences-rise          every grant's fence is larger than all before it in this table; keys that
+//                        are granted in one step have one
 //   settled-once         a queued request ends exactly once
 //   lease-honoured       no hold ends before its deadline unless its owner or an admin ends it
-//   no-idle-waiter       a key with room for the first of its queue has an empty queue
+//   no-idle-waiter       a key with room for the first of its queue has an empty queue, or that
+//                        waits for other keys too
 //   replay-equals        apply() of all events gives the table that caused them, queues aside
 //   failed-changes-nothing
 //   bounded              keys by the budget, waiters per key by waiters_max, holds and places
@@ -44,6 +46,7 @@
 #include "core/indexes.h"
 #include "core/key_budget.h"
 #include "core/key_index.h"
+#include "core/key_set.h"
 #include "core/table_stats.h"
 #include "core/timer_queue.h"
 #include "lockd/journal.h"
@@ -71,12 +74,16 @@ struct Effects {
   std::vector<Event> events;             // for the journal, in order
   std::vector<WaitResult> wait_results;  // waits that ended; to be told once the events are durable
   std::vector<KeyEvent> key_events;      // for onlookers, in order; none while nobody looks
-  Time earliest = Time::never();         // the earliest deadline that was set
+  // Sets whose turn may have come, or that are over: for SetRules::settle(), with the locks of all
+  // their tables.
+  std::vector<std::shared_ptr<KeySet>> sets;
+  Time earliest = Time::never();  // the earliest deadline that was set
 
   void clear() {
     events.clear();
     wait_results.clear();
     key_events.clear();
+    sets.clear();
     earliest = Time::never();
   }
 };
@@ -287,6 +294,14 @@ class LockTable {
   std::string check() const;
 
  private:
+  friend class SetRules;
+
+  // How much of what has fallen due elsewhere an operation clears away in passing.
+  static constexpr int kStepsPerCall = 16;
+
+  static Outcome check_request(const AcquireRequest& request);
+  static Outcome mismatch(Kind kind);
+
   // Time.
   Semaphore* find_at(At at, Kind kind, std::string_view key);
   void catch_up(Semaphore& semaphore);
@@ -300,6 +315,7 @@ class LockTable {
   Semaphore& create(Kind kind, std::string_view key, KeyUnit unit);
   void forget(Semaphore& semaphore);
   void pass_on(Semaphore& semaphore);
+  void leave_idle(Semaphore& semaphore);
 
   // Holds.
   Hold* find_known(const Semaphore* semaphore, Fence fence) const;
@@ -318,7 +334,8 @@ class LockTable {
   void record_refusal(const Request& request, const Semaphore* semaphore, Outcome why, Time now);
   Duration capped(Duration ttl) const;
   Hold& grant(Semaphore& semaphore, StoredHolder holder, KnownClient client, std::uint32_t takes,
-              Duration ttl);
+              Duration ttl, Fence fence);
+  Hold& grant(Waiter& waiter, Fence fence);
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
@@ -366,6 +383,8 @@ class LockTable {
   void leave(Waiter& waiter);
   void leave_owner(Waiter& waiter);
   void settle_namesakes(Hold& hold);
+  void stir(const Waiter& waiter);
+  bool end_set(const Waiter& waiter, Outcome why);
   Enqueued& begin_two_phase(SessionId session, Semaphore& semaphore);
   void drop(Enqueued& enqueued);
 
@@ -389,6 +408,7 @@ class LockTable {
   // first hold, where it would be kept.
   boost::unordered_flat_map<const Semaphore*, Fence> past_fences_;
   std::uint64_t shared_holds_ = 0;
+  boost::unordered_flat_map<const Waiter*, PlaceInSet> sets_;  // of the places that are of one
   Effects effects_;
   TableStats stats_{effects_.key_events, clients_, {options_.history_size, options_.refusals}};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of

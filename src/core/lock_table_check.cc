@@ -40,7 +40,8 @@ std::string check_key(const Semaphore& s, Fence last_fence, std::uint32_t waiter
     return s.kind == Kind::lock ? complaint("shares-or-alone", s, "held alone and by others")
                                 : complaint("holders-bounded", s, "more permits than its limit");
   }
-  if (!s.queue.empty() && taken + s.queue.front()->takes <= s.capacity())
+  if (!s.queue.empty() && !s.queue.front()->of_set &&
+      taken + s.queue.front()->takes <= s.capacity())
     return complaint("no-idle-waiter", s, "room and a queue");
   if (holders != s.holders) return complaint("holders-bounded", s, "miscounted holders");
   if (s.first.in_use != (s.first.armed())) return complaint("lease-honoured", s, "a stray lease");
@@ -96,7 +97,8 @@ std::string LockTable::check() const {
       if (broken.empty() && w->namesakes.linked() == w->holder.is_secret()) {
         broken = complaint("settled-once", s, "a place that its name does not know");
       }
-      if (broken.empty() && find_named(s, w->holder.view()) != nullptr) {
+      if (broken.empty() && w->of_set != sets_.contains(w)) broken = "all-or-none: a stray place";
+      if (broken.empty() && !w->of_set && find_named(s, w->holder.view()) != nullptr) {
         broken = complaint("no-idle-waiter", s, "a name waits behind its own hold");
       }
       if (broken.empty() && !behind_ && w->armed() && w->deadline <= now_) {

@@ -145,6 +145,7 @@ struct Waiter : Timer {
 
   bool two_phase : 1 = false;  // its session has an Enqueued for it
   bool slow : 1 = false;       // it was found to be, and that is recorded
+  bool of_set : 1 = false;     // it is one of several that belong together: see KeySet
   ClientFrom client_from = ClientFrom::nowhere;
   std::uint32_t slot = 0;
   std::uint32_t takes = kWhole;  // of its key's capacity, when granted

@@ -15,15 +15,16 @@ using AsksFor = EngineCore::AsksFor;
 Batch::Batch(Engine& engine) : core_(*engine.core_) {}
 
 Batch::~Batch() {
-  while (turn_.position != 0 || !turn_.wait_results.empty()) commit();  // listeners may add to it
+  // Listeners may add to it.
+  while (turn_.position != 0 || !turn_.wait_results.empty() || !turn_.sets.empty()) commit();
 }
 
 // Executes what may need a new key, and finds it a unit among the idle keys, of any shard, when the
-// budget has none left. No two shards are ever locked at once.
+// budget has none left.
 template <typename Request, typename Operation>
 Answer Batch::take(const Request& request, Operation operation) {
   if (core_.has_no_room(AsksFor::grant)) return {Outcome::storage};
-  const EngineCore::Place place = core_.place_of(request.key);
+  const EngineCore::Place place = core_.place_of(request.key, turn_);
   if (Session* session = request.holder.session())
     session->shards |= std::uint64_t{1} << place.number;
   LockTable::Reply reply;
@@ -51,6 +52,87 @@ Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::ui
   return answer;
 }
 
+// Several keys. Executes with the locks of all their shards: the operation is given the rules and
+// where the keys live.
+template <typename Result, typename Operation>
+Result Batch::with_all(const std::vector<SetItem>& keys, Operation operation) {
+  std::vector<SetRules::Place> places;
+  std::vector<std::uint32_t> numbers;
+  for (const SetItem& item : keys) {
+    const EngineCore::Place place = core_.place_of(item.key, turn_);
+    places.push_back({&ShardLocks::table_of(place.shard), place.number, place.key_hash});
+    numbers.push_back(place.number);
+  }
+  ShardLocks locks(core_.shards_at(std::move(numbers)), turn_);
+  SetRules rules(core_.time(), [&] { locks.flush(); });
+  return operation(rules, places);
+}
+
+Answer Batch::acquire_all(const AcquireSetRequest& asked, Listener* listener, std::uint64_t id,
+                          std::vector<SetConflict>* conflicts) {
+  if (Outcome bad = SetRules::check(asked); bad != Outcome::ok) return {bad};
+  if (core_.has_no_room(AsksFor::grant)) return {Outcome::storage};
+  AcquireSetRequest request = asked;
+  request.wait = std::min(request.wait, core_.set_wait_max());
+  std::vector<KeyUnit> units;
+  LockTable::Reply reply;
+  const auto ask = [&](SetRules& rules, const std::vector<SetRules::Place>& places) {
+    if (Outcome no = core_.refusal(AsksFor::grant); no != Outcome::ok) return LockTable::Reply{no};
+    return rules.acquire(request, places, listener, id, units, conflicts);
+  };
+  while (true) {
+    reply = with_all<LockTable::Reply>(request.keys, ask);
+    if (reply.outcome != Outcome::max_keys) break;
+    KeyUnit unit = core_.find_unit_at_once();
+    if (!unit) break;
+    units.push_back(std::move(unit));
+  }
+  if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
+  const std::uint32_t shard = core_.place_of(request.keys.front().key, turn_).number;
+  return {reply.outcome, reply.grant, {listener, id, reply.slot, shard}};
+}
+
+SetResult Batch::renew_all(const SetId& holds, std::optional<Duration> ttl) {
+  if (Outcome bad = SetRules::check(holds); bad != Outcome::ok) return {bad};
+  if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
+  if (core_.has_no_room(AsksFor::renewal)) return {Outcome::storage};
+  return with_all<SetResult>(holds.keys, [&](SetRules& rules, const auto& places) -> SetResult {
+    if (Outcome no = core_.refusal(AsksFor::renewal); no != Outcome::ok) return {no};
+    SetConflict missing;
+    const LockTable::Reply reply = rules.renew(holds, places, ttl, &missing.item);
+    SetResult result{reply.outcome, reply.grant};
+    if (!result) result.conflicts.push_back(std::move(missing));
+    return result;
+  });
+}
+
+ReleaseSetResult Batch::release_all(const SetId& holds) {
+  if (Outcome bad = SetRules::check(holds); bad != Outcome::ok) return {bad};
+  if (core_.has_no_room(AsksFor::release)) return {Outcome::storage};
+  using Result = ReleaseSetResult;
+  return with_all<Result>(holds.keys, [&](SetRules& rules, const auto& places) -> Result {
+    if (Outcome no = core_.refusal(AsksFor::release); no != Outcome::ok) return {no};
+    return {Outcome::ok, rules.release(holds, places)};
+  });
+}
+
+bool Batch::withdraw_all(const SetId& holds) {
+  if (SetRules::check(holds) != Outcome::ok) return false;
+  return with_all<bool>(holds.keys, [&](SetRules& rules, const auto& places) {
+    return core_.refusal(AsksFor::nothing) == Outcome::ok && rules.withdraw(holds, places);
+  });
+}
+
+std::vector<SetConflict> Batch::explain_all(const AcquireSetRequest& request) {
+  using Result = std::vector<SetConflict>;
+  if (SetRules::check(request) != Outcome::ok) return {};
+  return with_all<Result>(request.keys, [&](SetRules& rules, const auto& places) {
+    Result conflicts;
+    rules.explain(request, places, conflicts);
+    return conflicts;
+  });
+}
+
 Answer Batch::enqueue(const EnqueueRequest& request) {
   return take(request, [&](LockTable& table, LockTable::At at, KeyUnit unit) {
     return table.enqueue(at, request, std::move(unit));
@@ -60,7 +142,7 @@ Answer Batch::enqueue(const EnqueueRequest& request) {
 Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Duration wait,
                          Listener* listener, std::uint64_t id) {
   if (core_.has_no_room(AsksFor::turn)) return {Outcome::storage};
-  const EngineCore::Place place = core_.place_of(key);
+  const EngineCore::Place place = core_.place_of(key, turn_);
   const LockTable::At at = core_.now_at(place);
   Shard::Access table(place.shard, turn_);
   const Outcome refusal = core_.refusal(AsksFor::turn);
@@ -71,7 +153,7 @@ Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Dura
 
 Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
   if (core_.has_no_room(AsksFor::renewal)) return {Outcome::storage};
-  const EngineCore::Place place = core_.place_of(hold.key);
+  const EngineCore::Place place = core_.place_of(hold.key, turn_);
   const LockTable::At at = core_.now_at(place);
   Shard::Access table(place.shard, turn_);
   const Outcome refusal = core_.refusal(AsksFor::renewal);
@@ -82,7 +164,7 @@ Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
 
 Outcome Batch::release(const HoldId& hold) {
   if (core_.has_no_room(AsksFor::release)) return Outcome::storage;
-  const EngineCore::Place place = core_.place_of(hold.key);
+  const EngineCore::Place place = core_.place_of(hold.key, turn_);
   const LockTable::At at = core_.now_at(place);
   Shard::Access table(place.shard, turn_);
   const Outcome refusal = core_.refusal(AsksFor::release);
@@ -94,7 +176,7 @@ Outcome Batch::release(const HoldId& hold) {
 RevokeResult Batch::revoke(const RevokeRequest& request) {
   if (core_.has_no_room(AsksFor::release)) return {Outcome::storage};
   constexpr std::size_t kHoldsPerPiece = EngineCore::kStepsPerHold;
-  const EngineCore::Place place = core_.place_of(request.key);
+  const EngineCore::Place place = core_.place_of(request.key, turn_);
   LockTable::Revocation revocation{
       request.kind, request.key, request.fence, kFenceMax, {request.reason, request.by}};
   RevokeResult result;
@@ -122,7 +204,7 @@ RevokeResult Batch::revoke(const RevokeRequest& request) {
 Outcome Batch::resize(std::string_view key, std::uint32_t limit, std::string_view reason,
                       std::string_view by) {
   if (core_.has_no_room(AsksFor::grant)) return Outcome::storage;
-  const EngineCore::Place place = core_.place_of(key);
+  const EngineCore::Place place = core_.place_of(key, turn_);
   const LockTable::At at = core_.now_at(place);
   Shard::Access table(place.shard, turn_);
   const Outcome refusal = core_.refusal(AsksFor::grant);
@@ -130,7 +212,7 @@ Outcome Batch::resize(std::string_view key, std::uint32_t limit, std::string_vie
 }
 
 bool Batch::withdraw(const HoldId& hold) {
-  const EngineCore::Place place = core_.place_of(hold.key);
+  const EngineCore::Place place = core_.place_of(hold.key, turn_);
   const LockTable::At at = core_.now_at(place);
   Shard::Access table(place.shard, turn_);
   return core_.refusal(AsksFor::nothing) == Outcome::ok && table->withdraw(at, hold);
@@ -189,17 +271,17 @@ bool Batch::holds_anything(const Session& session) {
 }
 
 FenceStatus Batch::fence(std::string_view key) {
-  const EngineCore::Place place = core_.place_of(key);
+  const EngineCore::Place place = core_.place_of(key, turn_);
   return Shard::Access(place.shard, turn_)->fence(core_.now_at(place), key);
 }
 
 bool Batch::explain(Kind kind, std::string_view key, Conflict* conflict) {
-  const EngineCore::Place place = core_.place_of(key);
+  const EngineCore::Place place = core_.place_of(key, turn_);
   return Shard::Access(place.shard, turn_)->explain(core_.now_at(place), kind, key, conflict);
 }
 
 std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::size_t entries_max) {
-  const EngineCore::Place place = core_.place_of(key);
+  const EngineCore::Place place = core_.place_of(key, turn_);
   Shard::Access table(place.shard, turn_);
   const Semaphore* semaphore = table->look_up(core_.now_at(place), kind, key);
   if (semaphore == nullptr) return {};

@@ -86,6 +86,38 @@ GrantResult Engine::acquire_in_queue(const AcquireRequest& request, std::stop_to
   return when_durable(*this, batch, std::move(result));
 }
 
+SetResult Engine::acquire_all(const AcquireSetRequest& request, std::stop_token stop) {
+  if (stop.stop_requested()) return {Outcome::cancelled};
+  const InFlight::Call blocked(core_->blocked_calls());  // outlives all that uses the engine
+  SetResult result;
+  BlockedCall call;
+  Batch batch(*this);
+  const Answer answer = batch.acquire_all(request, &call, 0, &result.conflicts);
+  if (answer.outcome != Outcome::queued) {
+    result.outcome = answer.outcome;
+    result.grant = answer.grant;
+    return when_durable(*this, batch, std::move(result));
+  }
+  batch.commit();
+  const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
+  const WaitResult ended = call.wait();
+  result.outcome = ended.outcome;
+  result.grant = ended.grant;
+  if (ended.outcome != Outcome::timeout && ended.outcome != Outcome::held) return result;
+  result.conflicts = batch.explain_all(request);
+  return when_durable(*this, batch, std::move(result));
+}
+
+SetResult Engine::renew_all(const SetId& holds, std::optional<Duration> ttl) {
+  Batch batch(*this);
+  return when_durable(*this, batch, batch.renew_all(holds, ttl));
+}
+
+ReleaseSetResult Engine::release_all(const SetId& holds) {
+  Batch batch(*this);
+  return when_durable(*this, batch, batch.release_all(holds));
+}
+
 GrantResult Engine::renew(const HoldId& hold, std::optional<Duration> ttl) {
   Batch batch(*this);
   const Answer answer = batch.renew(hold, ttl);

@@ -136,6 +136,13 @@ KeyUnit EngineCore::find_unit() {
   return {};
 }
 
+KeyUnit EngineCore::find_unit_at_once() {
+  for (const auto& shard : shards_) {
+    if (KeyUnit unit = reclaim_idle(*shard)) return unit;
+  }
+  return budget_.take();
+}
+
 // While there are more keys than there may be, it takes more than one. The lock is let go between
 // them.
 KeyUnit EngineCore::reclaim_idle(Shard& shard) {
@@ -156,8 +163,34 @@ std::uint64_t EngineCore::idlings() const {
   return sum;
 }
 
+// One may bring another's turn.
+void EngineCore::settle_sets(Turn& turn) noexcept {
+  while (!turn.sets.empty()) {
+    const std::shared_ptr<KeySet> set = std::move(turn.sets.back());
+    turn.sets.pop_back();
+    std::vector<std::uint32_t> numbers;
+    for (const KeySet::Part& part : set->parts) numbers.push_back(part.table);
+    ShardLocks locks(shards_at(numbers), turn);
+    std::vector<SetRules::Place> places;
+    for (const std::uint32_t n : numbers) {
+      places.push_back({&ShardLocks::table_of(*shards_[n]), n});
+    }
+    SetRules(time(), [&] { locks.flush(); }).settle(*set, places);
+  }
+}
+
+std::vector<Shard*> EngineCore::shards_at(std::vector<std::uint32_t> numbers) const {
+  std::ranges::sort(numbers);
+  const auto repeated = std::ranges::unique(numbers);
+  numbers.erase(repeated.begin(), repeated.end());
+  std::vector<Shard*> shards;
+  for (const std::uint32_t n : numbers) shards.push_back(shards_[n].get());
+  return shards;
+}
+
 // With no lock held: whom this wakes may want one.
 Position EngineCore::commit(Turn& turn) noexcept {
+  settle_sets(turn);
   const Position position = std::exchange(turn.position, 0);
   turn.answers = 0;
   notifier_.post(position, turn.wait_results);
@@ -470,7 +503,15 @@ std::string EngineCore::check() {
     std::string broken = shard->look([](const LockTable& table) { return table.check(); });
     if (!broken.empty()) return broken;
   }
-  return {};
+  std::vector<Shard*> all;
+  std::vector<const LockTable*> tables;
+  for (const auto& shard : shards_) {
+    all.push_back(shard.get());
+    tables.push_back(&ShardLocks::table_of(*shard));
+  }
+  Turn turn;
+  const ShardLocks locks(std::move(all), turn);
+  return SetRules::check_all(tables);
 }
 
 }  // namespace lockd::detail

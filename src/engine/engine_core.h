@@ -14,9 +14,11 @@
 #include "base/rate_limit.h"
 #include "core/hold_budget.h"
 #include "core/key_budget.h"
+#include "core/set_rules.h"
 #include "engine/durable_notifier.h"
 #include "engine/in_flight.h"
 #include "engine/shard.h"
+#include "engine/shard_locks.h"
 #include "engine/sweeper.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
@@ -43,7 +45,11 @@ class EngineCore final : private Journal::Source {
   // How many are recorded: nobody may push out others' by being refused.
   static constexpr std::uint32_t kRefusalsPerSecond = 10;
 
-  // For Batch.
+  // For Batch. Where a request goes; before it, sets have their turn whose turn `turn` has brought.
+  Place place_of(std::string_view key, Turn& turn) {
+    if (!turn.sets.empty()) settle_sets(turn);
+    return place_of(key);
+  }
   Place place_of(std::string_view key);
   Shard* shard_at(std::uint32_t number) {  // null: there is none
     return number < shards_.size() ? shards_[number].get() : nullptr;
@@ -59,8 +65,15 @@ class EngineCore final : private Journal::Source {
   bool has_no_room(AsksFor what) const {
     return Journal::is_full(journal_state()) && refusal(what) == Outcome::storage;
   }
+  // In the order of their numbers, each once.
+  std::vector<Shard*> shards_at(std::vector<std::uint32_t> numbers) const;
   KeyUnit find_unit();
+  // The same for whoever has units in hand already: it waits for nobody else who has.
+  KeyUnit find_unit_at_once();
+  // Grants sets whose turn has come, and has those leave their queues that are over.
+  void settle_sets(Turn& turn) noexcept;
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
+  Duration set_wait_max() const { return options_.set_wait_max; }
   Position leads_from() const { return leads_from_.load(std::memory_order_acquire); }
   static HoldStatus status_of(const LockTable& table, const Hold& hold, Time now);
   static KeyStatus status_of(const LockTable& table, const Semaphore& s, Time now,

@@ -26,6 +26,10 @@ void Shard::collect(detail::Turn& turn) noexcept {
     turn.wait_results.push_back(result);
   }
   effects.wait_results.clear();
+  if (!effects.sets.empty()) {
+    turn.sets.insert(turn.sets.end(), effects.sets.begin(), effects.sets.end());
+    effects.sets.clear();
+  }
   turn.position = std::max(turn.position, last_append_);
   turn.answers = std::max(turn.answers, last_append_);
   turn.earliest = std::min(turn.earliest, effects.earliest);

@@ -82,6 +82,8 @@ class alignas(64) Shard {
   bool may_have_idle() const { return may_have_idle_.load(std::memory_order_relaxed); }
 
  private:
+  friend class ShardLocks;
+
   void collect(detail::Turn& turn) noexcept REQUIRES(mutex_);
   Observed observed() const {
     if (observer_ == nullptr) return Observed::nothing;

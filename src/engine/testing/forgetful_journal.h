@@ -15,7 +15,7 @@
 
 namespace lockd {
 
-class ForgetfulJournal final : public Journal {
+class ForgetfulJournal : public Journal {
  public:
   enum class Sync { at_once, by_hand };
 

@@ -1,0 +1,438 @@
+#include "core/set_rules.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+
+namespace lockd {
+namespace {
+
+bool has_twins(const std::vector<SetItem>& keys) {
+  std::vector<std::pair<Kind, std::string_view>> names;
+  names.reserve(keys.size());
+  for (const SetItem& item : keys) names.emplace_back(item.kind, item.key);
+  std::ranges::sort(names);
+  return std::ranges::adjacent_find(names) != names.end();
+}
+
+Outcome check_keys(const std::vector<SetItem>& keys) {
+  if (keys.empty() || keys.size() > kKeysPerSetMax || has_twins(keys)) return Outcome::invalid_set;
+  const bool good = std::ranges::all_of(keys, [](const SetItem& i) { return is_name(i.key); });
+  return good ? Outcome::ok : Outcome::invalid_key;
+}
+
+// What is asked of each key, but for the key itself.
+AcquireRequest common_of(const AcquireSetRequest& request) {
+  return {.key = {},
+          .holder = request.holder,
+          .ttl = request.ttl,
+          .wait = request.wait,
+          .note = request.note,
+          .peer = request.peer};
+}
+
+AcquireRequest common_of(const SetId& id) { return {.key = {}, .holder = id.holder, .ttl = {}}; }
+
+// As it was asked for.
+AcquireRequest request_of(const Waiter& waiter) {
+  const Kind kind = waiter.semaphore->kind;
+  return {.key = waiter.semaphore->key(),
+          .holder = waiter.holder.view(),
+          .ttl = waiter.ttl,
+          .kind = kind,
+          .mode = mode_of(kind, waiter.takes),
+          .permits = permits_of(kind, waiter.takes)};
+}
+
+AcquireRequest request_of(AcquireRequest common, const SetItem& item) {
+  common.key = item.key;
+  common.kind = item.kind;
+  common.mode = item.mode;
+  common.limit = item.limit;
+  common.permits = item.permits;
+  return common;
+}
+
+}  // namespace
+
+Outcome SetRules::check(const AcquireSetRequest& request) {
+  if (Outcome bad = check_keys(request.keys); bad != Outcome::ok) return bad;
+  if (request.holder.is_secret()) return Outcome::invalid_holder;
+  if (request.wait < Duration::zero()) return Outcome::invalid_wait;
+  for (const SetItem& item : request.keys) {
+    const Outcome bad = LockTable::check_request(request_of(common_of(request), item));
+    if (bad != Outcome::ok) return bad;
+  }
+  return Outcome::ok;
+}
+
+Outcome SetRules::check(const SetId& id) { return check_keys(id.keys); }
+
+// Asking and waiting.
+
+LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<const Place> places,
+                                   Listener* listener, std::uint64_t id,
+                                   std::vector<KeyUnit>& units,
+                                   std::vector<SetConflict>* conflicts) {
+  find(places, request.keys, common_of(request));
+  for (const Part& part : parts_) {
+    if (!part.fits_limit()) {
+      list(conflicts);
+      return {part.table->stats_.refused(Outcome::limit_mismatch)};
+    }
+  }
+  if (const std::optional<LockTable::Reply> reply = ask_again(conflicts)) return *reply;
+  const bool enters = std::ranges::all_of(parts_, &Part::may_enter);
+  if (!enters) {
+    if (Outcome no = no_places(listener); no != Outcome::ok) {
+      list(conflicts);
+      return {no};
+    }
+  }
+  if (enters && next_fence() > kFenceMax) return {Outcome::fences_exhausted};
+  if (Outcome no = admit(units); no != Outcome::ok) return {no};
+  make_keys(units);
+  return enters ? LockTable::Reply{Outcome::ok, grant()} : join(places, listener, id);
+}
+
+void SetRules::explain(const AcquireSetRequest& request, std::span<const Place> places,
+                       std::vector<SetConflict>& conflicts) {
+  find(places, request.keys, common_of(request));
+  list(&conflicts);
+}
+
+// Ends what has fallen due, and has the tables agree on the time: their leases end together.
+void SetRules::find(std::span<const Place> places, const std::vector<SetItem>& keys,
+                    const AcquireRequest& common) {
+  for (const Place& place : places) now_ = std::max(now_, place.table->now());
+  parts_.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    LockTable::At at(now_);
+    at.key_hash = places[i].key_hash;
+    LockTable& table = *places[i].table;
+    parts_.emplace_back(&table, request_of(common, keys[i]),
+                        table.find_at(at, keys[i].kind, keys[i].key));
+  }
+  flush_();
+}
+
+bool SetRules::Part::fits_limit() const {
+  return semaphore == nullptr || semaphore->idle() ||
+         table->matches(*semaphore, request.limit, takes_of(request));
+}
+
+bool SetRules::Part::may_enter() const {
+  return semaphore == nullptr || semaphore->idle() ||
+         table->may_enter(*semaphore, takes_of(request));
+}
+
+Hold* SetRules::Part::own() const {
+  return semaphore == nullptr ? nullptr : table->find_named(*semaphore, request.holder);
+}
+
+// A name that has all of the keys under one fence has its grant again. One that has a part would
+// wait behind itself. Nothing if it has none.
+std::optional<LockTable::Reply> SetRules::ask_again(std::vector<SetConflict>* conflicts) {
+  std::vector<Hold*> holds;
+  for (const Part& part : parts_) {
+    if (Hold* own = part.own()) holds.push_back(own);
+  }
+  if (holds.empty()) return {};
+  if (!are_one_grant(holds)) {
+    list(conflicts);
+    return LockTable::Reply{parts_.front().table->stats_.refused(Outcome::held)};
+  }
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (holds[i]->takes == takes_of(parts_[i].request)) continue;
+    list(conflicts);
+    return LockTable::Reply{LockTable::mismatch(parts_[i].request.kind)};
+  }
+  return LockTable::Reply{Outcome::ok, refresh(holds, parts_.front().request.ttl)};
+}
+
+bool SetRules::are_one_grant(const std::vector<Hold*>& holds) const {
+  return holds.size() == parts_.size() && std::ranges::all_of(holds, [&](const Hold* hold) {
+           return hold->fence == holds.front()->fence;
+         });
+}
+
+Grant SetRules::refresh(const std::vector<Hold*>& holds, std::optional<Duration> ttl) {
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    LockTable& table = *parts_[i].table;
+    if (ttl.has_value()) holds[i]->ttl = table.capped(*ttl);
+    table.refresh(*holds[i], holds[i]->ttl);
+  }
+  flush_();
+  return LockTable::grant_of(*holds.front());
+}
+
+// Why the request gets no places, or ok.
+Outcome SetRules::no_places(const Listener* listener) {
+  const Part& first = parts_.front();
+  if (first.request.wait == Duration::zero()) return first.table->stats_.refused(Outcome::held);
+  if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
+  for (const Part& part : parts_) {
+    if (part.semaphore == nullptr || !part.table->queue_is_full(*part.semaphore)) continue;
+    return part.table->refuse(part.request, part.semaphore, Outcome::max_waiters);
+  }
+  return Outcome::ok;
+}
+
+// A unit for each key that is not there, and one for each hold or place: all of them, or why there
+// are none.
+Outcome SetRules::admit(std::vector<KeyUnit>& units) {
+  const auto missing = std::ranges::count(parts_, nullptr, &Part::semaphore);
+  while (std::ssize(units) < missing) {
+    KeyUnit unit = parts_.front().table->budget_.take();
+    if (!unit) return Outcome::max_keys;
+    units.push_back(std::move(unit));
+  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    const Outcome no = part.table->admit(part.request, part.semaphore);
+    if (no == Outcome::ok) continue;
+    while (i-- > 0) parts_[i].table->units_.give_back(parts_[i].request.holder);
+    return no;
+  }
+  return Outcome::ok;
+}
+
+void SetRules::make_keys(std::vector<KeyUnit>& units) {
+  for (Part& part : parts_) {
+    const AcquireRequest& request = part.request;
+    if (part.semaphore == nullptr) {
+      part.semaphore = &part.table->create(request.kind, request.key, std::move(units.back()));
+      part.semaphore->first.fence = part.table->fence_;  // if it was there before, no larger one
+      units.pop_back();
+    }
+    if (part.semaphore->idle()) part.semaphore->limit = request.limit;
+  }
+}
+
+Fence SetRules::next_fence() const {
+  Fence last = 0;
+  for (const Part& part : parts_) last = std::max(last, part.table->fence_);
+  return last + 1;
+}
+
+Grant SetRules::grant() {
+  const Fence fence = next_fence();
+  Grant grant;
+  for (const Part& part : parts_) {
+    LockTable& table = *part.table;
+    const AcquireRequest& request = part.request;
+    Hold& hold =
+        table.grant(*part.semaphore, StoredHolder(request.holder), table.client_of(request),
+                    takes_of(request), table.capped(request.ttl), fence);
+    table.stats_.granted_at_once(hold, now_);
+    grant = LockTable::grant_of(hold);
+  }
+  flush_();
+  return grant;
+}
+
+LockTable::Reply SetRules::join(std::span<const Place> places, Listener* listener,
+                                std::uint64_t id) {
+  const auto set = std::make_shared<KeySet>();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    LockTable& table = *parts_[i].table;
+    Waiter& waiter = table.join(*parts_[i].semaphore, parts_[i].request);
+    waiter.listener = listener;
+    waiter.id = id;
+    waiter.of_set = true;
+    table.sets_.emplace(&waiter, PlaceInSet{set, i});
+    set->parts.push_back({places[i].number, &waiter});
+    table.arm(waiter, parts_[i].request.wait);
+  }
+  return {Outcome::queued, {}, set->parts.front().waiter->slot};
+}
+
+// What is in the way of the request.
+void SetRules::list(std::vector<SetConflict>* conflicts) const {
+  if (conflicts == nullptr) return;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    const bool is_own = part.own() != nullptr;
+    if (!is_own && part.fits_limit() && part.may_enter()) continue;
+    SetConflict& conflict = conflicts->emplace_back();
+    conflict.item = i;
+    conflict.own = is_own;
+    part.table->fill_in(*part.semaphore, &conflict.conflict);
+  }
+}
+
+// Renewing and ending.
+
+// Of each key the hold that is meant, or null.
+std::vector<Hold*> SetRules::find_holds(const SetId& id, std::span<const Place> places) {
+  find(places, id.keys, common_of(id));
+  std::vector<Hold*> holds;
+  for (const Part& part : parts_) {
+    Hold* const hold = part.table->find_hold(part.semaphore, id.fence);
+    holds.push_back(hold != nullptr && hold->holder.equals(id.holder) ? hold : nullptr);
+  }
+  return holds;
+}
+
+LockTable::Reply SetRules::renew(const SetId& id, std::span<const Place> places,
+                                 std::optional<Duration> ttl, std::size_t* item) {
+  const std::vector<Hold*> holds = find_holds(id, places);
+  const auto missing = std::ranges::find(holds, nullptr);
+  if (missing == holds.end()) return {Outcome::ok, refresh(holds, ttl)};
+  *item = static_cast<std::size_t>(missing - holds.begin());
+  const Part& part = parts_[*item];
+  return {part.table->why_not(part.semaphore,
+                              HoldId{part.request.key, id.holder, id.fence, part.request.kind})};
+}
+
+std::vector<bool> SetRules::release(const SetId& id, std::span<const Place> places) {
+  const std::vector<Hold*> holds = find_holds(id, places);
+  std::vector<bool> released;
+  for (const Hold* hold : holds) released.push_back(hold != nullptr);
+  end(holds, EndCause::released);
+  return released;
+}
+
+bool SetRules::withdraw(const SetId& id, std::span<const Place> places) {
+  const std::vector<Hold*> holds = find_holds(id, places);
+  const auto is_kept = [](const Hold* hold) { return hold == nullptr || hold->renewed; };
+  if (std::ranges::any_of(holds, is_kept)) return false;
+  end(holds, EndCause::disconnected);
+  return true;
+}
+
+// All end before any is passed on.
+void SetRules::end(const std::vector<Hold*>& holds, EndCause cause) {
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (holds[i] != nullptr) parts_[i].table->end_hold(*holds[i], cause);
+  }
+  flush_();
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (holds[i] != nullptr) parts_[i].table->pass_on(*parts_[i].semaphore);
+  }
+}
+
+// Settling.
+
+void SetRules::settle(KeySet& set, std::span<const Place> places) {
+  for (const Place& place : places) now_ = std::max(now_, place.table->now());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    LockTable& table = *places[i].table;
+    table.advance(now_, LockTable::kStepsPerCall);
+    if (const Waiter* waiter = set.parts[i].waiter; waiter != nullptr && table.behind_) {
+      table.catch_up(*waiter->semaphore);
+    }
+  }
+  flush_();
+  if (!set.is_over()) decide(set, places);
+  if (!set.is_over()) return;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (Waiter* left = set.parts[i].waiter) places[i].table->leave_queue(*left, set.outcome);
+  }
+}
+
+// It waits, so all of its places are there.
+void SetRules::decide(KeySet& set, std::span<const Place> places) {
+  std::vector<Hold*> holds;
+  bool has_turn = true;
+  bool takes_the_same = true;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    LockTable& table = *places[i].table;
+    const Waiter& waiter = *set.parts[i].waiter;
+    Semaphore& semaphore = *waiter.semaphore;
+    const Part& part = parts_.emplace_back(&table, request_of(waiter), &semaphore);
+    if (Hold* own = part.own()) {
+      holds.push_back(own);
+      takes_the_same = takes_the_same && own->takes == waiter.takes;
+    }
+    has_turn =
+        has_turn && semaphore.queue.front() == &waiter && table.fits(semaphore, waiter.takes);
+  }
+  if (!holds.empty()) {
+    // Its name has them by another way, and would wait behind itself.
+    const bool has_all = takes_the_same && are_one_grant(holds);
+    const Grant again = has_all ? refresh(holds, parts_.front().request.ttl) : Grant{};
+    end(set, has_all ? Outcome::ok : Outcome::held, again);
+  } else if (has_turn && next_fence() > kFenceMax) {
+    end(set, Outcome::fences_exhausted, {});
+  } else if (has_turn) {
+    grant(set);
+  }
+}
+
+void SetRules::grant(KeySet& set) {
+  const Fence fence = next_fence();
+  std::vector<Hold*> holds;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    holds.push_back(&parts_[i].table->grant(*set.parts[i].waiter, fence));
+  }
+  end(set, Outcome::ok, LockTable::grant_of(*holds.front()));
+  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].table->leave(*set.parts[i].waiter);
+  flush_();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    parts_[i].table->settle_namesakes(*holds[i]);
+    parts_[i].table->promote(*parts_[i].semaphore);
+  }
+}
+
+// Whoever waits is told. The places are still there.
+void SetRules::end(KeySet& set, Outcome why, const Grant& grant) {
+  set.end(why);
+  const Waiter& waiter = *set.parts.front().waiter;
+  parts_.front().table->effects_.wait_results.push_back(
+      {waiter.listener, waiter.id, why, grant, now_ - waiter.since});
+}
+
+// Checking.
+
+namespace {
+
+using Sets = std::map<const KeySet*, std::set<const KeySet*>>;  // whom each has right before it
+
+bool is_in_circle(const KeySet* set, const Sets& before, std::set<const KeySet*>& path,
+                  std::set<const KeySet*>& done) {
+  if (done.contains(set)) return false;
+  if (!path.insert(set).second) return true;
+  const auto found = before.find(set);
+  if (found == before.end()) return false;
+  for (const KeySet* earlier : found->second) {
+    if (is_in_circle(earlier, before, path, done)) return true;
+  }
+  path.erase(set);
+  done.insert(set);
+  return false;
+}
+
+}  // namespace
+
+std::string SetRules::check_all(std::span<const LockTable* const> tables) {
+  Sets before;
+  for (const LockTable* table : tables) {
+    for (const auto& [waiter, place] : table->sets_) {
+      const KeySet& set = *place.set;
+      if (set.is_over()) continue;  // whoever ended it has yet to have its places go
+      if (set.parts[place.part].waiter != waiter) return "all-or-none: a place of another set";
+      if (std::ranges::find(set.parts, nullptr, &KeySet::Part::waiter) != set.parts.end()) {
+        return "all-or-none: a set waits with a part of its places";
+      }
+      std::set<const KeySet*>& its = before[&set];
+      const WaitQueue& queue = waiter->semaphore->queue;
+      const KeySet* last = nullptr;
+      for (const Waiter* w = queue.front(); w != waiter; w = queue.next(w)) {
+        if (w->of_set) last = table->sets_.find(w)->second.set.get();
+      }
+      if (last != nullptr) its.insert(last);
+    }
+  }
+  std::set<const KeySet*> done;
+  for (const auto& [set, earlier] : before) {
+    std::set<const KeySet*> path;
+    if (is_in_circle(set, before, path, done)) return "no-circle: sets wait for each other";
+  }
+  return {};
+}
+
+}  // namespace lockd

@@ -1,0 +1,387 @@
+// Several keys in one step: all of them or none, in order, under one fence.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/testing/forgetful_journal.h"
+#include "lockd/batch.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SetListener final : public Listener {
+ public:
+  SetListener() : Listener(Called::at_commit) {}
+  void on_wait_done(const WaitResult& result) noexcept override {
+    EXPECT_TRUE(results.emplace(result.id, result).second) << "settled-once";
+  }
+  Outcome outcome_of(std::uint64_t id) const {
+    const auto found = results.find(id);
+    return found == results.end() ? Outcome::queued : found->second.outcome;
+  }
+
+  std::map<std::uint64_t, WaitResult> results;
+};
+
+class KeySetTest : public ::testing::Test {
+ protected:
+  EngineOptions options() { return {.clock = &clock_, .sweeper = false, .hash_seed = 1}; }
+
+  Answer ask(std::vector<SetItem> keys, const char* holder, Duration wait = 0s,
+             std::uint64_t id = 0) {
+    conflicts_.clear();
+    Batch batch(*engine_);
+    return batch.acquire_all({.keys = std::move(keys), .holder = holder, .ttl = 30s, .wait = wait},
+                             &listener_, id, &conflicts_);
+  }
+  Answer ask_one(const char* key, const char* holder, Duration wait = 0s, std::uint64_t id = 0,
+                 Mode mode = Mode::exclusive) {
+    Batch batch(*engine_);
+    return batch.acquire({.key = key, .holder = holder, .ttl = 30s, .wait = wait, .mode = mode},
+                         &listener_, id);
+  }
+  Outcome release(const char* key, const char* holder, Fence fence) {
+    return engine_->release({.key = key, .holder = holder, .fence = fence});
+  }
+  void pass(Duration time) {
+    clock_.advance(time);
+    engine_->sweep();
+  }
+  std::uint32_t holders(const char* key, Kind kind = Kind::lock) {
+    const StatusResult status = engine_->status(kind, key);
+    return status ? status->holders : 0;
+  }
+  std::uint32_t waiters(const char* key) {
+    const StatusResult status = engine_->status(Kind::lock, key);
+    return status ? status->waiters : 0;
+  }
+  void TearDown() override {
+    if (!engine_.has_value()) return;
+    EXPECT_EQ(engine_->check(), "");
+  }
+
+  ManualClock clock_;
+  SetListener listener_;
+  std::vector<SetConflict> conflicts_;
+  std::optional<Engine> engine_{std::in_place, options()};
+};
+
+TEST_F(KeySetTest, AllAreGrantedUnderOneFenceThatIsAboveTheirs) {
+  const Fence earlier = ask_one("a", "x").grant.fence;
+  release("a", "x", earlier);
+  const Answer set = ask({"a", "b", "c"}, "cart");
+  ASSERT_EQ(set.outcome, Outcome::ok);
+  EXPECT_GT(set.grant.fence, earlier);
+  for (const char* key : {"a", "b", "c"}) {
+    const StatusResult status = engine_->status(Kind::lock, key);
+    ASSERT_EQ(status->holders, 1u);
+    EXPECT_EQ(status->holds[0].fence, set.grant.fence);
+    EXPECT_EQ(status->holds[0].remaining, 30s);
+  }
+  // After that each is a hold like any other.
+  EXPECT_EQ(release("b", "cart", set.grant.fence), Outcome::ok);
+  EXPECT_GT(ask_one("b", "y").grant.fence, set.grant.fence);
+}
+
+TEST_F(KeySetTest, NoneIsGrantedIfOneIsHeldAndTheConflictNamesIt) {
+  ask_one("b", "x");
+  EXPECT_EQ(ask({"a", "b", "c"}, "cart").outcome, Outcome::held);
+  ASSERT_EQ(conflicts_.size(), 1u);
+  EXPECT_EQ(conflicts_[0].item, 1u);
+  EXPECT_EQ(conflicts_[0].conflict.holder, "x");
+  EXPECT_FALSE(conflicts_[0].own);
+  EXPECT_FALSE(engine_->status(Kind::lock, "a"));
+  EXPECT_EQ(ask_one("a", "y").outcome, Outcome::ok);
+}
+
+TEST_F(KeySetTest, ASetIsOfOneTo64DifferentKeys) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 65; ++i) names.push_back("k" + std::to_string(i));
+  std::vector<SetItem> keys(names.begin(), names.end());
+  EXPECT_EQ(ask(keys, "cart").outcome, Outcome::invalid_set);
+  keys.pop_back();
+  EXPECT_EQ(ask(keys, "cart").outcome, Outcome::ok);
+  EXPECT_EQ(ask({}, "cart").outcome, Outcome::invalid_set);
+  EXPECT_EQ(ask({"a", "a"}, "cart").outcome, Outcome::invalid_set);
+  EXPECT_EQ(ask({"a", {"a", Kind::semaphore}}, "cart").outcome, Outcome::ok);
+  EXPECT_EQ(ask({"b", ""}, "cart").outcome, Outcome::invalid_key);
+  EXPECT_EQ(ask({"b", {"s", Kind::semaphore, Mode::exclusive, 2, 3}}, "cart").outcome,
+            Outcome::invalid_permits);
+  EXPECT_FALSE(engine_->status(Kind::lock, "b"));
+}
+
+TEST_F(KeySetTest, WaitsInEveryQueueAndIsGrantedWhenItIsFirstInAll) {
+  const Fence a = ask_one("a", "x").grant.fence;
+  const Fence b = ask_one("b", "y").grant.fence;
+  ask_one("a", "z", 60s, 1);
+  EXPECT_EQ(ask({"a", "b", "c"}, "cart", 60s, 2).outcome, Outcome::queued);
+  EXPECT_EQ(waiters("c"), 1u);
+  release("b", "y", b);
+  EXPECT_EQ(listener_.outcome_of(2), Outcome::queued);
+  release("a", "x", a);
+  EXPECT_EQ(listener_.outcome_of(1), Outcome::ok);
+  EXPECT_EQ(listener_.outcome_of(2), Outcome::queued);
+  release("a", "z", listener_.results.at(1).grant.fence);
+  EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
+  EXPECT_EQ(holders("a"), 1u);
+  EXPECT_EQ(holders("b"), 1u);
+  EXPECT_EQ(holders("c"), 1u);
+}
+
+TEST_F(KeySetTest, NobodyOvertakesIt) {
+  ask_one("a", "x");
+  ask({"a", "b"}, "cart", 60s, 1);
+  Batch batch(*engine_);
+  Conflict conflict;
+  EXPECT_EQ(batch.acquire({.key = "b", .holder = "y", .ttl = 1s}, nullptr, 0, &conflict).outcome,
+            Outcome::held);
+  EXPECT_EQ(conflict.holder, "");
+  EXPECT_EQ(conflict.waiters, 1u);
+  EXPECT_EQ(ask_one("b", "y", 60s, 2).outcome, Outcome::queued);
+  EXPECT_FALSE(engine_->fence("b")->held);
+}
+
+TEST_F(KeySetTest, WhatEndsItLetsThoseBehindItIn) {
+  for (const bool by_cancel : {true, false}) {
+    const Fence a = ask_one("a", "x").grant.fence;
+    const std::uint64_t id = by_cancel ? 10 : 20;
+    const Answer set = ask({"a", "b"}, "cart", 10s, id);
+    ask_one("b", "y", 60s, id + 1);
+    if (by_cancel) {
+      EXPECT_TRUE(Batch(*engine_).cancel(set.wait));
+    } else {
+      pass(10s);
+    }
+    EXPECT_EQ(listener_.outcome_of(id), by_cancel ? Outcome::cancelled : Outcome::timeout);
+    EXPECT_EQ(listener_.outcome_of(id + 1), Outcome::ok);
+    EXPECT_EQ(waiters("a"), 0u);
+    release("a", "x", a);
+    release("b", "y", listener_.results.at(id + 1).grant.fence);
+    EXPECT_EQ(ask({"a", "b"}, "other").outcome, Outcome::ok);
+    pass(30s);
+  }
+}
+
+TEST_F(KeySetTest, AWaitIsCut) {
+  engine_.emplace(
+      EngineOptions{.set_wait_max = 5s, .clock = &clock_, .sweeper = false, .hash_seed = 1});
+  ask_one("a", "x");
+  ask({"a", "b"}, "cart", 60s, 1);
+  pass(5s - 1ns);
+  EXPECT_EQ(listener_.outcome_of(1), Outcome::queued);
+  pass(1ns);
+  EXPECT_EQ(listener_.outcome_of(1), Outcome::timeout);
+}
+
+TEST_F(KeySetTest, ToAskAgainIsSafe) {
+  const Answer first = ask({"a", "b"}, "cart");
+  clock_.advance(10s);
+  const Answer again = ask({"b", "a"}, "cart", 60s);
+  EXPECT_EQ(again.outcome, Outcome::ok);
+  EXPECT_EQ(again.grant.fence, first.grant.fence);
+  EXPECT_EQ(again.grant.expires_at, first.grant.expires_at + 10s);
+  // A part, or more than it has, or under two fences: at once, with or without a wait.
+  EXPECT_EQ(ask({"a", "c"}, "cart", 60s).outcome, Outcome::held);
+  EXPECT_TRUE(conflicts_[0].own);
+  for (const char* name : {"x", "y", "z"}) release("c", name, ask_one("c", name).grant.fence);
+  ask_one("c", "cart");
+  EXPECT_EQ(ask({"a", "c"}, "cart", 60s).outcome, Outcome::held);
+  EXPECT_EQ(ask({{"a", Kind::lock, Mode::shared}, "b"}, "cart").outcome, Outcome::mode_mismatch);
+  EXPECT_EQ(ask({"a"}, "cart").grant.fence, first.grant.fence);
+}
+
+TEST_F(KeySetTest, TwiceInTheQueueIsOneGrant) {
+  const Fence a = ask_one("a", "x").grant.fence;
+  ask({"a", "b"}, "cart", 60s, 1);
+  ask({"b", "a"}, "cart", 60s, 2);
+  ask({"b", "c"}, "cart", 60s, 3);
+  ask_one("b", "cart", 60s, 4);
+  release("a", "x", a);
+  ASSERT_EQ(listener_.outcome_of(1), Outcome::ok);
+  const Fence fence = listener_.results.at(1).grant.fence;
+  EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
+  EXPECT_EQ(listener_.results.at(2).grant.fence, fence);
+  EXPECT_EQ(listener_.outcome_of(3), Outcome::held);
+  EXPECT_EQ(listener_.outcome_of(4), Outcome::ok);
+  EXPECT_EQ(listener_.results.at(4).grant.fence, fence);
+  EXPECT_FALSE(engine_->fence("c")->held);
+}
+
+TEST_F(KeySetTest, SharesAndPermitsMayBeMixed) {
+  ask_one("page", "reader", 0s, 0, Mode::shared);
+  const std::vector<SetItem> keys{{"page", Kind::lock, Mode::shared},
+                                  {"pool", Kind::semaphore, Mode::exclusive, 8, 5}};
+  ASSERT_EQ(ask(keys, "job").outcome, Outcome::ok);
+  EXPECT_EQ(engine_->status(Kind::semaphore, "pool")->permits, 5u);
+  EXPECT_EQ(holders("page"), 2u);
+  EXPECT_EQ(ask(keys, "job-2", 60s, 1).outcome, Outcome::queued);
+  // A reader behind the set waits: it stands in the page's queue.
+  EXPECT_EQ(ask_one("page", "late", 60s, 2, Mode::shared).outcome, Outcome::queued);
+  engine_->release({.key = "pool",
+                    .holder = "job",
+                    .fence = engine_->status(Kind::semaphore, "pool")->fence,
+                    .kind = Kind::semaphore});
+  EXPECT_EQ(listener_.outcome_of(1), Outcome::ok);
+  EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
+}
+
+TEST_F(KeySetTest, RenewsAllOrNoneAndReleasesWhatIsHeld) {
+  const Fence fence = ask({"a", "b", "c"}, "cart").grant.fence;
+  const SetId all{{"a", "b", "c"}, "cart", fence};
+  clock_.advance(10s);
+  const SetResult renewed = engine_->renew_all(all, 60s);
+  ASSERT_TRUE(renewed);
+  EXPECT_EQ(renewed->ttl, 60s);
+  EXPECT_EQ(engine_->status(Kind::lock, "c")->holds[0].remaining, 60s);
+  release("b", "cart", fence);
+  const SetResult refused = engine_->renew_all(all, 90s);
+  EXPECT_EQ(refused.outcome, Outcome::expired);
+  ASSERT_EQ(refused.conflicts.size(), 1u);
+  EXPECT_EQ(refused.conflicts[0].item, 1u);
+  EXPECT_EQ(engine_->status(Kind::lock, "a")->holds[0].remaining, 60s);
+  const ReleaseSetResult released = engine_->release_all(all);
+  ASSERT_TRUE(released);
+  EXPECT_EQ(released.released, (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(holders("a") + holders("c"), 0u);
+}
+
+TEST_F(KeySetTest, IsWithdrawnWholeUnlessItsLeaseWasMoved) {
+  const Fence first = ask({"a", "b"}, "cart").grant.fence;
+  const SetId set{{"a", "b"}, "cart", first};
+  engine_->renew({.key = "b", .holder = "cart", .fence = first});
+  EXPECT_FALSE(Batch(*engine_).withdraw_all(set));
+  EXPECT_EQ(holders("a"), 1u);
+  engine_->release_all(set);
+  const Fence second = ask({"a", "b"}, "cart").grant.fence;
+  EXPECT_TRUE(Batch(*engine_).withdraw_all({{"a", "b"}, "cart", second}));
+  EXPECT_EQ(holders("a") + holders("b"), 0u);
+}
+
+TEST_F(KeySetTest, AtACapNoneIsJoinedAndNothingIsLeftBehind) {
+  engine_.emplace(EngineOptions{.keys_max = 3,
+                                .waiters_max = 1,
+                                .holds_max = 4,
+                                .clock = &clock_,
+                                .sweeper = false,
+                                .hash_seed = 1});
+  EXPECT_EQ(ask({"a", "b", "c", "d"}, "cart").outcome, Outcome::max_keys);
+  EXPECT_EQ(engine_->stats().keys, 0u);
+  ask_one("a", "x");
+  ask_one("a", "y", 60s, 1);
+  EXPECT_EQ(ask({"a", "b"}, "cart", 60s).outcome, Outcome::max_waiters);
+  EXPECT_EQ(engine_->stats().lock_waiters, 1u);
+  EXPECT_EQ(ask({"b", "c", {"s", Kind::semaphore}}, "cart").outcome, Outcome::max_keys);
+  ask_one("b", "z");
+  EXPECT_EQ(ask({"c", "b"}, "cart", 60s).outcome, Outcome::max_holds);
+  EXPECT_EQ(engine_->stats().keys, 2u);
+  EXPECT_EQ(engine_->stats().lock_waiters, 1u);
+}
+
+TEST_F(KeySetTest, IdleKeysMakeRoom) {
+  engine_.emplace(EngineOptions{.keys_max = 4, .clock = &clock_, .sweeper = false});
+  for (const char* key : {"1", "2", "3", "4"}) {
+    release(key, "x", ask_one(key, "x").grant.fence);
+  }
+  EXPECT_EQ(ask({"a", "b", "c", "1"}, "cart").outcome, Outcome::ok);
+}
+
+TEST_F(KeySetTest, ClosingEndsIt) {
+  ask_one("a", "x");
+  ask({"a", "b"}, "cart", 60s, 1);
+  engine_->close();
+  EXPECT_EQ(listener_.outcome_of(1), Outcome::closed);
+  EXPECT_EQ(engine_->check(), "");
+}
+
+TEST_F(KeySetTest, ASmallerSemaphoreEndsWhatCanNeverBe) {
+  const std::vector<SetItem> keys{{"pool", Kind::semaphore, Mode::exclusive, 8, 8}, "a"};
+  Batch(*engine_).acquire(
+      {.key = "pool", .holder = "x", .ttl = 30s, .kind = Kind::semaphore, .limit = 8});
+  ask(keys, "cart", 60s, 1);
+  ask_one("a", "y", 60s, 2);
+  EXPECT_EQ(engine_->resize("pool", 4, "", ""), Outcome::ok);
+  EXPECT_EQ(listener_.outcome_of(1), Outcome::limit_mismatch);
+  EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
+}
+
+TEST_F(KeySetTest, BlocksUntilItIsGranted) {
+  engine_.emplace();
+  const GrantResult held = engine_->acquire({.key = "a", .holder = "x", .ttl = 60s});
+  std::thread other([&] {
+    std::this_thread::sleep_for(20ms);
+    engine_->release({.key = "a", .holder = "x", .fence = held->fence});
+  });
+  const SetResult set =
+      engine_->acquire_all({.keys = {"a", "b"}, .holder = "cart", .ttl = 60s, .wait = 60s});
+  other.join();
+  ASSERT_TRUE(set);
+  EXPECT_GT(set->fence, held->fence);
+  const SetResult late =
+      engine_->acquire_all({.keys = {"b", "c"}, .holder = "late", .ttl = 60s, .wait = 5ms});
+  EXPECT_EQ(late.outcome, Outcome::timeout);
+  ASSERT_EQ(late.conflicts.size(), 1u);
+  EXPECT_EQ(late.conflicts[0].conflict.holder, "cart");
+}
+
+// Two of each set are the same at least half of the time: were they taken one by one in the order
+// given, the threads would soon wait for each other.
+TEST_F(KeySetTest, ThreadsWhoseSetsOverlapNeverWaitInACircle) {
+  engine_.emplace();
+  std::map<std::string, std::atomic<int>> inside;
+  for (int i = 0; i < 6; ++i) inside["k" + std::to_string(i)] = 0;
+  std::atomic<bool> broken{false};
+  const auto work = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    const std::string name = "t" + std::to_string(seed);
+    std::vector<std::string> names{"k0", "k1", "k2", "k3", "k4", "k5"};
+    for (int round = 0; round < 400; ++round) {
+      std::ranges::shuffle(names, random);
+      const std::size_t size = 1 + random() % 4;
+      const std::vector<SetItem> keys(names.begin(), names.begin() + static_cast<int>(size));
+      const SetResult set =
+          engine_->acquire_all({.keys = keys, .holder = name, .ttl = 60s, .wait = 60s});
+      if (!set) broken = true;
+      for (std::size_t i = 0; i < size; ++i) {
+        if (inside.at(names[i])++ != 0) broken = true;
+      }
+      for (std::size_t i = 0; i < size; ++i) --inside.at(names[i]);
+      if (!engine_->release_all({keys, name, set->fence})) broken = true;
+    }
+  };
+  std::vector<std::jthread> threads;
+  for (unsigned i = 0; i < 4; ++i) threads.emplace_back(work, i);
+  threads.clear();
+  EXPECT_FALSE(broken);
+}
+
+// One append of the journal, of which a crash leaves all or none.
+TEST_F(KeySetTest, IsDurableAsOne) {
+  class Appends final : public ForgetfulJournal {
+   public:
+    Position append(std::span<const Event> events) override {
+      sizes.push_back(events.size());
+      return ForgetfulJournal::append(events);
+    }
+    std::vector<std::size_t> sizes;
+  } journal;
+  engine_.emplace(EngineOptions{.clock = &clock_, .journal = &journal, .sweeper = false});
+  const Answer set = ask({"a", "b", "c"}, "cart");
+  EXPECT_EQ(journal.sizes, (std::vector<std::size_t>{3}));
+  Batch(*engine_).release_all({{"a", "b", "c"}, "cart", set.grant.fence});
+  EXPECT_EQ(journal.sizes, (std::vector<std::size_t>{3, 3}));
+  engine_.reset();
+}
+
+}  // namespace
+}  // namespace lockd
