@@ -31,11 +31,11 @@ bool is_sound(const ClientView& client) {
          is_text(client.note, kNoteSizeMax);
 }
 
-// Of a semaphore that was made smaller a hold may have more permits than its limit.
+// Of a semaphore that was made larger, and then smaller, a hold may have more permits than any
+// limit that is still known.
 bool is_sound(const Event& granted) {
   if (granted.kind == Kind::lock) return granted.permits == 1;
-  return granted.mode == Mode::exclusive && granted.permits >= 1 &&
-         granted.permits <= std::max(granted.limit, granted.first_limit);
+  return granted.mode == Mode::exclusive && granted.permits >= 1 && granted.permits <= kLimitMax;
 }
 
 Outcome check_texts(const AcquireRequest& request) {
@@ -126,11 +126,12 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
   const std::uint32_t takes = takes_of(request);
   Semaphore* semaphore = find_at(at, request.kind, request.key);
   if (semaphore != nullptr && !semaphore->idle()) {
-    if (!matches(*semaphore, request.limit, takes)) {
+    Hold* own = find_named(*semaphore, request.holder);
+    if (!matches(*semaphore, request.limit, own == nullptr ? takes : 0)) {
       fill_in(*semaphore, conflict);
       return {stats_.refused(Outcome::limit_mismatch)};
     }
-    if (Hold* own = find_named(*semaphore, request.holder)) {
+    if (own != nullptr) {
       if (own->takes != takes) {
         fill_in(*semaphore, conflict);
         return {mismatch(request.kind)};
@@ -999,7 +1000,7 @@ Fence LockTable::largest_fence(const Semaphore& semaphore) const {
 // the many keys that nobody resizes take no more memory.
 
 // Whether a request may name this limit: what is in force, or what the running clients know of; and
-// whether it could ever be granted what it takes.
+// whether it could ever be granted what it takes, which is nothing of one that has its grant.
 bool LockTable::matches(const Semaphore& semaphore, std::uint32_t limit,
                         std::uint32_t takes) const {
   if (limit == semaphore.limit) return true;
