@@ -19,7 +19,7 @@ std::string EventModel::see(const KeyEvent& o) {
   std::string wrong;
   switch (o.type) {
     case KeyEvent::Type::queued:
-      key.queue.push_back({o.place, {o.holder, identity_of(o.client), o.at}});
+      key.queue.push_back({o.place, entry_of(o, o.at)});
       ++stats_.queued;
       break;
     case KeyEvent::Type::granted: wrong = begin(key, o); break;
@@ -36,11 +36,25 @@ std::string EventModel::see(const KeyEvent& o) {
   if (!wrong.empty()) return wrong;
   if (o.holders != key.holds.size()) return "an occurrence with another number of holders";
   if (o.waiters != key.queue.size()) return "an occurrence with another number of waiters";
-  if (o.type == KeyEvent::Type::granted && o.holders > o.limit) {
-    return "holders-bounded: in an occurrence";
-  }
   if (key.holds.empty() && key.queue.empty()) keys_.erase(name);
   return {};
+}
+
+EventModel::Entry EventModel::entry_of(const KeyEvent& o, Time since) {
+  return {o.holder, identity_of(o.client), o.mode, o.permits, since};
+}
+
+// An empty string where there is.
+std::string EventModel::why_no_room(const Key& key, const KeyEvent& o) {
+  std::uint64_t permits = o.permits;
+  bool is_shared = o.mode == Mode::shared;
+  for (const auto& [fence, hold] : key.holds) {
+    permits += hold.permits;
+    is_shared = is_shared && hold.mode == Mode::shared;
+  }
+  if (o.kind == Kind::semaphore)
+    return permits > o.limit ? "holders-bounded: in an occurrence" : "";
+  return key.holds.empty() || is_shared ? "" : "shares-or-alone: in an occurrence";
 }
 
 std::string EventModel::begin(Key& key, const KeyEvent& o) {
@@ -49,7 +63,7 @@ std::string EventModel::begin(Key& key, const KeyEvent& o) {
     return "holders-bounded: another limit, and nobody has seen it resized";
   }
   if (o.place != 0) {
-    const std::pair first(o.place, Entry{o.holder, identity_of(o.client), o.at - o.lasted});
+    const std::pair first(o.place, entry_of(o, o.at - o.lasted));
     if (key.queue.empty() || key.queue.front() != first) {
       return "first-come: granted, and not the first of the queue";
     }
@@ -60,16 +74,15 @@ std::string EventModel::begin(Key& key, const KeyEvent& o) {
     return "first-come: granted at once, past a queue";
   }
   if (!key.holds.empty() && key.holds.rbegin()->first >= o.fence) return "fences-rise: not larger";
-  key.holds.emplace(o.fence, Entry{o.holder, identity_of(o.client), o.at});
+  if (std::string wrong = why_no_room(key, o); !wrong.empty()) return wrong;
+  key.holds.emplace(o.fence, entry_of(o, o.at));
   return {};
 }
 
 std::string EventModel::end(Key& key, const KeyEvent& o) {
   const auto hold = key.holds.find(o.fence);
   if (hold == key.holds.end()) return "the end of a hold that nobody has seen begin";
-  if (hold->second != Entry{o.holder, identity_of(o.client), o.at - o.lasted}) {
-    return "the end of another hold";
-  }
+  if (hold->second != entry_of(o, o.at - o.lasted)) return "the end of another hold";
   key.holds.erase(hold);
   stats_.releases += o.type == KeyEvent::Type::released;
   stats_.expiries += o.type == KeyEvent::Type::expired;
@@ -80,8 +93,7 @@ std::string EventModel::end(Key& key, const KeyEvent& o) {
 }
 
 std::string EventModel::leave(Key& key, const KeyEvent& o) {
-  const auto place = std::ranges::find(
-      key.queue, std::pair(o.place, Entry{o.holder, identity_of(o.client), o.at - o.lasted}));
+  const auto place = std::ranges::find(key.queue, std::pair(o.place, entry_of(o, o.at - o.lasted)));
   if (place == key.queue.end()) return "settled-once: a place that nobody has seen taken";
   key.queue.erase(place);
   stats_.timeouts += o.outcome == Outcome::timeout;
@@ -98,11 +110,13 @@ std::string EventModel::difference(const LockModel& model) const {
     if (seen == keys_.end()) return "nothing was seen of " + text(key.kind, key.name);
     std::map<Fence, Entry> holds;
     for (const LockModel::Held& hold : key.holds) {
-      holds.emplace(hold.fence, Entry{hold.owner.display_name(), hold.client, hold.since});
+      holds.emplace(hold.fence, Entry{hold.owner.display_name(), hold.client, hold.mode,
+                                      hold.permits, hold.since});
     }
     const bool is_same_line = std::ranges::equal(
         seen->second.queue, key.queue, [](const auto& mine, const LockModel::Place& its) {
-          return mine.second == Entry{its.owner.display_name(), its.client, its.since};
+          return mine.second ==
+                 Entry{its.owner.display_name(), its.client, its.mode, its.permits, its.since};
         });
     if (seen->second.holds != holds || !is_same_line) {
       return "the key_events tell otherwise of " + text(key.kind, key.name);
@@ -117,6 +131,7 @@ std::string EventModel::difference(const Stats& its) const {
     const bool is_lock = name.first == Kind::lock;
     (is_lock ? mine.locks_held : mine.semaphore_holders) += key.holds.size();
     (is_lock ? mine.lock_waiters : mine.semaphore_waiters) += key.queue.size();
+    for (const auto& [fence, hold] : key.holds) mine.shared_holds += hold.mode == Mode::shared;
   }
   using Field = std::uint64_t Stats::*;
   const std::pair<Field, const char*> fields[] = {
@@ -131,6 +146,7 @@ std::string EventModel::difference(const Stats& its) const {
       {&Stats::cancels, "cancels"},
       {&Stats::locks_held, "locks_held"},
       {&Stats::semaphore_holders, "semaphore_holders"},
+      {&Stats::shared_holds, "shared_holds"},
       {&Stats::lock_waiters, "lock_waiters"},
       {&Stats::semaphore_waiters, "semaphore_waiters"},
   };

@@ -29,6 +29,8 @@ class EventModel {
   struct Entry {  // a hold or a place in the queue
     std::string holder;
     ClientIdentity client;
+    Mode mode;
+    std::uint32_t permits;
     Time since;
     bool operator==(const Entry&) const = default;
   };
@@ -38,6 +40,8 @@ class EventModel {
     std::vector<std::pair<std::uint32_t, Entry>> queue;  // by place, the first to wait first
   };
 
+  static Entry entry_of(const KeyEvent& event, Time since);
+  static std::string why_no_room(const Key& key, const KeyEvent& granted);
   std::string begin(Key& key, const KeyEvent& granted);
   std::string end(Key& key, const KeyEvent& ended);
   std::string leave(Key& key, const KeyEvent& gave_up);

@@ -1,5 +1,6 @@
 #include "core/testing/history_generator.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <numeric>
@@ -41,6 +42,9 @@ struct Mood {
     moves = crowd ? 2 + dice.roll(6) : std::array{3u, 10u, 30u, 60u}[dice.roll(4)];
     lasting = std::array{0u, 15u, 50u, 80u}[dice.roll(4)];
     tries = std::array{2u, 10u, 30u, 70u}[dice.roll(4)];
+    sharing = std::array{0u, 30u, 60u, 90u}[dice.roll(4)];
+    agreeing = dice.chance(70) ? 94 : 60;
+    greed = std::array{0u, 20u, 60u}[dice.roll(3)];
     owners = dice.chance(40) ? kNames : kNoSession + 1;
     favourite = dice.roll(owners);
     favourite_key = dice.chance(50) ? 1 : dice.roll(4);
@@ -51,6 +55,9 @@ struct Mood {
   unsigned moves;      // percent of the calls that come later than the one before
   unsigned lasting;    // percent of the leases and waits that are long
   unsigned tries;      // percent of the requests that do not wait
+  unsigned sharing;    // percent of the requests for a lock that would share it
+  unsigned agreeing;   // percent of the requests for a semaphore that name its usual limit
+  unsigned greed;      // percent of the requests for a semaphore that ask for several permits
   unsigned owners;     // how many there are: some names, or everybody
   unsigned favourite;  // who asks most
   unsigned favourite_key;
@@ -74,7 +81,9 @@ Verb some_verb(Dice& dice, const Mood& mood) {
 void spoil(Dice& dice, Op& op) {
   const bool is_lock = kind_of(op.key) == Kind::lock;
   op.who %= kNoSession;
-  switch (dice.roll(5)) {
+  op.permits = 1;
+  op.shared = false;
+  switch (dice.roll(7)) {
     case 0:
       op.key = kBadTexts + dice.roll(5);
       op.limit = 1;
@@ -83,11 +92,13 @@ void spoil(Dice& dice, Op& op) {
     case 2: op.ttl = -std::int64_t{dice.roll(2)}; break;
     case 3: op.wait = -1 - std::int64_t{dice.roll(2)}; break;
     case 4: op.limit = is_lock ? 2 : dice.roll(2) * (kLimitMax + 1); break;
+    case 5: op.permits = dice.roll(2) * (op.limit + 1); break;
+    case 6: (is_lock ? op.ttl = 0 : op.shared = true); break;
   }
 }
 
 std::uint32_t usual_limit(unsigned key) {
-  return kind_of(key) == Kind::lock ? 1 : 1 + (key / 2 + 1) % 3;
+  return kind_of(key) == Kind::lock ? 1 : std::array{2u, 5u, 3u, 1u}[key / 2 % 4];
 }
 
 Op some_op(Dice& dice, const Setup& setup, const Mood& mood) {
@@ -100,8 +111,15 @@ Op some_op(Dice& dice, const Setup& setup, const Mood& mood) {
   if (dice.chance(2)) op.step = -1 - std::int64_t{dice.roll(5)};
   op.ttl = mood.crowd && dice.chance(60) ? 10 : some_duration(dice, mood);
   op.wait = dice.chance(mood.tries) ? 0 : some_duration(dice, mood);
-  op.limit = dice.chance(94) ? usual_limit(op.key) : dice.chance(90) ? 1 + dice.roll(3) : kLimitMax;
-  if (kind_of(op.key) == Kind::lock) op.limit = 1;
+  op.limit = dice.chance(mood.agreeing) ? usual_limit(op.key)
+             : dice.chance(90)          ? 1 + dice.roll(6)
+                                        : kLimitMax;
+  if (kind_of(op.key) == Kind::lock) {
+    op.limit = 1;
+    op.shared = dice.chance(mood.sharing);
+  } else if (dice.chance(mood.greed)) {
+    op.permits = dice.chance(95) ? 1 + dice.roll(std::min(op.limit, 4u)) : op.limit;
+  }
   op.pick = dice.roll(256);
   if (dice.chance(2) && setup.fences_left == kPlenty) spoil(dice, op);
   return op;
@@ -142,6 +160,11 @@ rc::Seq<Op> simpler_ops(const Op& op) {
   simplify(simpler, op, &Op::key, 0u);
   simplify(simpler, op, &Op::who, 0u);
   simplify(simpler, op, &Op::limit, std::uint32_t{1});
+  simplify(simpler, op, &Op::permits, std::uint32_t{1});
+  if (op.shared) {
+    simpler.push_back(op);
+    simpler.back().shared = false;
+  }
   simplify(simpler, op, &Op::pick, 0u);
   return rc::seq::fromContainer(std::move(simpler));
 }

@@ -16,8 +16,11 @@ std::string name_of(unsigned key) {
 
 bool is_flawed(const Op& op) {
   const std::uint32_t limit_max = kind_of(op.key) == Kind::lock ? 1 : kLimitMax;
-  return op.key >= kBadTexts || op.who >= kBadTexts || op.ttl < 1 || op.wait < 0 || op.limit < 1 ||
-         op.limit > limit_max || (op.verb == Verb::enqueue && op.who == kNoSession);
+  const bool has_good_terms = op.limit >= 1 && op.limit <= limit_max && op.permits >= 1 &&
+                              op.permits <= op.limit &&
+                              (kind_of(op.key) == Kind::lock || !op.shared);
+  return op.key >= kBadTexts || op.who >= kBadTexts || op.ttl < 1 || op.wait < 0 ||
+         !has_good_terms || (op.verb == Verb::enqueue && op.who == kNoSession);
 }
 
 void showValue(const LockHistory& history, std::ostream& out) {
@@ -28,8 +31,9 @@ void showValue(const LockHistory& history, std::ostream& out) {
       << ", hash_seed " << s.hash_seed;
   for (const Op& op : history.ops) {
     out << "\n  " << kVerbNames[static_cast<std::size_t>(op.verb)] << " key " << op.key << " who "
-        << op.who << " ttl " << op.ttl << " wait " << op.wait << " limit " << op.limit << " pick "
-        << op.pick << " step " << op.step;
+        << op.who << " ttl " << op.ttl << " wait " << op.wait << " limit " << op.limit
+        << " permits " << op.permits << (op.shared ? " shared" : "") << " pick " << op.pick
+        << " step " << op.step;
   }
 }
 

@@ -63,6 +63,8 @@ struct Op {
   std::int64_t ttl = 1;
   std::int64_t wait = 0;
   std::uint32_t limit = 1;
+  std::uint32_t permits = 1;
+  bool shared = false;
   unsigned pick = 0;  // whatever else there is to choose
 
   bool operator==(const Op&) const = default;

@@ -26,6 +26,8 @@ Outcome flaw_of(const Request& request) {
   if (request.ttl < Duration(1)) return Outcome::invalid_ttl;
   if (request.limit < 1 || request.limit > kLimitMax) return Outcome::invalid_limit;
   if (request.kind == Kind::lock && request.limit != 1) return Outcome::invalid_limit;
+  if (request.kind == Kind::semaphore && request.mode == Mode::shared) return Outcome::invalid_mode;
+  if (request.permits < 1 || request.permits > request.limit) return Outcome::invalid_permits;
   return Outcome::ok;
 }
 
@@ -64,7 +66,12 @@ std::optional<std::size_t> find_two_phase_place(const Key& key, SessionId sessio
   return {};
 }
 
-// Why the hold cannot be renewed or released, or ok.
+// Whether a name that has the one may be told that it has the other; or why not.
+Outcome compare_terms(Mode held, std::uint32_t permits_held, Mode asked, std::uint32_t permits) {
+  if (asked != held) return Outcome::mode_mismatch;
+  return permits == permits_held ? Outcome::ok : Outcome::permits_mismatch;
+}
+
 bool has_session(const Key& key, SessionId session) {
   const auto is_its = [&](const auto& item) { return item.session == session; };
   return std::ranges::any_of(key.holds, is_its) || std::ranges::any_of(key.queue, is_its);
@@ -83,8 +90,7 @@ Answer LockModel::grant_new(Key* key, const Request& request, bool has_spare) {
     key = &keys_.emplace_back(Key{.kind = request.kind, .name = std::string(request.key)});
   }
   if (key->idle()) key->limit = request.limit;
-  return {Outcome::ok,
-          grant(*key, Owner(request.holder), client_of(request), capped(request.ttl)).grant()};
+  return {Outcome::ok, grant(*key, place_of(request)).grant()};
 }
 
 Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* listener,
@@ -95,15 +101,18 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
   if (key != nullptr && !key->idle()) {
     if (!key->matches(request.limit)) return {Outcome::limit_mismatch};
     if (Held* own = key->find_named(Owner(request.holder))) {
+      const Outcome no = compare_terms(own->mode, own->permits, request.mode, request.permits);
+      if (no != Outcome::ok) return {no};
       own->ttl = capped(request.ttl);
       return {Outcome::ok, refresh(*key, *own, own->ttl)};
     }
-    if (!key->has_room()) {
+    if (request.permits > key->limit) return {Outcome::limit_mismatch};
+    if (!key->queue.empty() || !key->has_room(request.mode, request.permits)) {
       if (request.wait == Duration(0)) return {Outcome::held};
       if (is_full(*key)) return {Outcome::max_waiters};
       if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
-      Place& place = join(*key, request);
-      await(place, request.wait, listener, id);
+      key->queue.push_back(place_of(request));
+      await(key->queue.back(), request.wait, listener, id);
       return {Outcome::queued};
     }
   }
@@ -119,12 +128,15 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
     if (find_two_phase_hold(*key, session) || find_two_phase_place(*key, session)) {
       return {Outcome::already_enqueued};
     }
-    if (!key->idle() && !key->matches(request.limit)) return {Outcome::limit_mismatch};
-    if (!key->idle() && !key->has_room()) {
+    const bool matches = key->matches(request.limit) && request.permits <= key->limit;
+    if (!key->idle() && !matches) return {Outcome::limit_mismatch};
+    const bool has_room = key->queue.empty() && key->has_room(request.mode, request.permits);
+    if (!key->idle() && !has_room) {
       if (is_full(*key)) return {Outcome::max_waiters};
       if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
       std::erase(key->lapsed, session);
-      join(*key, request).two_phase = true;
+      key->queue.push_back(place_of(request));
+      key->queue.back().two_phase = true;
       return {Outcome::queued};
     }
   }
@@ -152,7 +164,7 @@ Answer LockModel::await_turn(Time now, SessionId session, Kind kind, std::string
   if (!place.has_value()) return {Outcome::not_enqueued};
   if (key->queue[*place].listener != nullptr) return {Outcome::not_enqueued};
   if (wait == Duration(0)) {
-    settle(*key, *place, Outcome::timeout);
+    leave_queue(*key, *place, Outcome::timeout);
     return {Outcome::timeout};
   }
   await(key->queue[*place], wait, listener, id);
@@ -212,7 +224,7 @@ bool LockModel::cancel(Time now, const Listener* listener, std::uint64_t id) {
     run_all(key);
     const auto place = find_place(key);
     if (place == key.queue.end()) return false;
-    settle(key, static_cast<std::size_t>(place - key.queue.begin()), Outcome::cancelled);
+    leave_queue(key, static_cast<std::size_t>(place - key.queue.begin()), Outcome::cancelled);
     return true;
   }
   return false;
@@ -244,6 +256,9 @@ Outcome LockModel::resize(Time now, std::string_view name, std::uint32_t limit) 
   key->limit = limit;
   events_.emplace_back(Event{
       .type = Event::Type::resized, .kind = Kind::semaphore, .limit = limit, .key = key->name});
+  for (std::size_t i = key->queue.size(); i-- > 0;) {
+    if (key->queue[i].permits > limit) settle(*key, i, Outcome::limit_mismatch);
+  }
   pass_on(*key);
   return Outcome::ok;
 }
@@ -261,14 +276,17 @@ std::optional<Conflict> LockModel::explain(Time now, Kind kind, std::string_view
 std::optional<Conflict> LockModel::conflict(const Key* key) {
   if (key == nullptr || key->holds.empty()) return {};
   const Held& latest = key->holds.back();
-  return Conflict{.holder = latest.owner.display_name(),
-                  .session = latest.owner.session,
-                  .client = std::make_shared<const ClientIdentity>(latest.client),
-                  .fence = latest.fence,
-                  .expires_at = latest.deadline,
-                  .limit = key->limit,
-                  .holders = static_cast<std::uint32_t>(key->holds.size()),
-                  .waiters = static_cast<std::uint32_t>(key->queue.size())};
+  return Conflict{
+      .holder = latest.owner.display_name(),
+      .session = latest.owner.session,
+      .client = std::make_shared<const ClientIdentity>(latest.client),
+      .fence = latest.fence,
+      .expires_at = latest.deadline,
+      .limit = key->limit,
+      .holders = static_cast<std::uint32_t>(key->holds.size()),
+      .waiters = static_cast<std::uint32_t>(key->queue.size()),
+      .mode = latest.mode,
+      .permits = static_cast<std::uint32_t>(key->kind == Kind::lock ? 0 : key->permits_in_use())};
 }
 
 void LockModel::end_session(Time now, SessionId session, bool keep_holds) {
@@ -279,12 +297,13 @@ void LockModel::end_session(Time now, SessionId session, bool keep_holds) {
   }
 }
 
-// Places go first: what a hold leaves behind must not fall to the session that ends.
+// Places go first, all of them: what is left behind must not fall to the session that ends.
 void LockModel::end_session(Key& key, SessionId session, bool keep_holds) {
   run_all(key);
   for (std::size_t i = key.queue.size(); i-- > 0;) {
     if (key.queue[i].session == session) settle(key, i, Outcome::cancelled);
   }
+  pass_on(key);
   std::vector<Fence> ending;
   for (Held& hold : key.holds) {
     if (hold.session != session) continue;
@@ -339,8 +358,11 @@ void LockModel::follow(Time now) {
 
 // Whether the table has ended something of this key that is still here.
 bool LockModel::is_ahead(const Key& key) const {
+  const auto has_settled = [&](const Place& place) {
+    return turn_of(place) < seen_->wait_results.size();
+  };
   return std::ranges::any_of(key.holds, [&](const Held& hold) { return has_ended(hold); }) ||
-         std::ranges::any_of(key.queue, [&](const Place& place) { return has_settled(place); });
+         std::ranges::any_of(key.queue, has_settled);
 }
 
 bool LockModel::has_ended(const Held& hold) const {
@@ -349,18 +371,22 @@ bool LockModel::has_ended(const Held& hold) const {
   });
 }
 
-bool LockModel::has_settled(const Place& place) const {
-  return place.listener != nullptr &&
-         std::ranges::any_of(seen_->wait_results, [&](const WaitResult& settled) {
-           return settled.listener == place.listener && settled.id == place.id;
-         });
+// When the table has settled it: after how many others. Behind all of them if it has not.
+std::size_t LockModel::turn_of(const Place& place) const {
+  const auto is_its = [&](const WaitResult& settled) {
+    return settled.listener == place.listener && settled.id == place.id;
+  };
+  const auto found = place.listener == nullptr ? seen_->wait_results.end()
+                                               : std::ranges::find_if(seen_->wait_results, is_its);
+  return static_cast<std::size_t>(found - seen_->wait_results.begin());
 }
 
-// Ends what comes first of all that is due: by deadline, leases before waits, and among equals one
-// that the table has ended. False when nothing is due.
+// Ends what comes first of all that is due: by deadline, leases before waits; among equals, leases
+// that the table has ended first, and waits as the table has: who leaves first may let in the next.
+// False when nothing is due.
 bool LockModel::run_next(Key& key) {
-  using Rank = std::tuple<Time, bool, bool>;
-  Rank first{Time::never(), true, true};
+  using Rank = std::tuple<Time, bool, std::size_t>;
+  Rank first{Time::never(), true, SIZE_MAX};
   std::optional<Fence> lease;
   std::optional<std::size_t> wait;
   for (const Held& hold : key.holds) {
@@ -370,13 +396,13 @@ bool LockModel::run_next(Key& key) {
     lease = hold.fence;
   }
   for (std::size_t i = 0; i < key.queue.size(); ++i) {
-    const Rank rank{key.queue[i].deadline, true, !has_settled(key.queue[i])};
+    const Rank rank{key.queue[i].deadline, true, turn_of(key.queue[i])};
     if (key.queue[i].deadline > now_ || rank >= first) continue;
     first = rank;
     wait = i;
   }
   if (wait.has_value()) {
-    settle(key, *wait, Outcome::timeout);
+    leave_queue(key, *wait, Outcome::timeout);
   } else if (lease.has_value()) {
     end_hold(key, *lease, EndCause::expired);
     pass_on(key);
@@ -471,6 +497,18 @@ Held* LockModel::Key::find_named(const Owner& owner) {
   return nullptr;
 }
 
+std::uint64_t LockModel::Key::permits_in_use() const {
+  std::uint64_t permits = 0;
+  for (const Held& hold : holds) permits += hold.permits;
+  return permits;
+}
+
+bool LockModel::Key::has_room(Mode mode, std::uint32_t permits) const {
+  if (kind == Kind::semaphore) return permits_in_use() + permits <= limit;
+  const auto shares = [](const Held& hold) { return hold.mode == Mode::shared; };
+  return holds.empty() || (mode == Mode::shared && std::ranges::all_of(holds, shares));
+}
+
 // Fences are the table's to number; a 0 is none, and no table grants it.
 Fence LockModel::next_fence(Kind kind, std::string_view name) const {
   const Key* key = find(kind, name);
@@ -490,28 +528,32 @@ bool LockModel::is_exhausted(Kind kind, std::string_view name) const {
   return last >= kFenceMax && next_fence(kind, name) == 0;
 }
 
-Held& LockModel::grant(Key& key, const Owner& owner, const ClientIdentity& client, Duration ttl) {
+Held& LockModel::grant(Key& key, const Place& asked) {
   const Fence fence = next_fence(key.kind, key.name);
   last_fence_ = std::max(last_fence_, fence);
   key.last_fence = std::max(key.last_fence, fence);
-  key.holds.push_back({.owner = owner,
-                       .client = client,
-                       .session = owner.session,
+  key.holds.push_back({.owner = asked.owner,
+                       .client = asked.client,
+                       .session = asked.session,
+                       .mode = asked.mode,
+                       .permits = asked.permits,
                        .fence = fence,
-                       .ttl = ttl,
-                       .deadline = now_ + ttl,
+                       .ttl = asked.ttl,
+                       .deadline = now_ + asked.ttl,
                        .since = now_});
-  earliest_ = std::min(earliest_, now_ + ttl);
+  earliest_ = std::min(earliest_, now_ + asked.ttl);
   events_.emplace_back(Event{.type = Event::Type::granted,
                              .kind = key.kind,
                              .limit = key.limit,
                              .first_limit = key.first_limit,
                              .key = key.name,
-                             .holder = owner.view(),
-                             .client = client,
+                             .holder = asked.owner.view(),
+                             .client = asked.client,
+                             .mode = asked.mode,
+                             .permits = asked.permits,
                              .fence = fence,
-                             .ttl = ttl,
-                             .expires_at = now_ + ttl});
+                             .ttl = asked.ttl,
+                             .expires_at = now_ + asked.ttl});
   return key.holds.back();
 }
 
@@ -542,24 +584,26 @@ void LockModel::end_hold(Key& key, Fence fence, EndCause cause) {
 }
 
 void LockModel::pass_on(Key& key) {
-  while (key.has_room() && !key.queue.empty()) promote(key);
+  while (!key.queue.empty() && key.has_room(key.queue[0].mode, key.queue[0].permits)) promote(key);
   if (!key.idle()) return;
   key.idle_since = now_;
   if (key.first_limit != 0) key.limit = std::exchange(key.first_limit, 0);
 }
 
-// Gives the first of the queue what it waits for, and the same grant to all that its name waits
-// for.
+// Gives the first of the queue what it waits for. The other places of its name have that grant too;
+// or end, where they ask for it in another way.
 void LockModel::promote(Key& key) {
   const Place first = key.queue.front();
   if (is_exhausted(key.kind, key.name)) return settle(key, 0, Outcome::fences_exhausted);
-  Held& hold = grant(key, first.owner, first.client, first.ttl);
+  Held& hold = grant(key, first);
   hold.two_phase = hold.untold = first.two_phase && first.listener == nullptr;
   settle(key, 0, Outcome::ok, hold.grant());
   for (std::size_t i = key.queue.size(); i-- > 0;) {
-    if (first.owner.is_secret || key.queue[i].owner != first.owner) continue;
-    hold.renewed = true;
-    settle(key, i, Outcome::ok, hold.grant());
+    const Place& other = key.queue[i];
+    if (first.owner.is_secret || other.owner != first.owner) continue;
+    const Outcome no = compare_terms(hold.mode, hold.permits, other.mode, other.permits);
+    hold.renewed = hold.renewed || no == Outcome::ok;
+    settle(key, i, no, no == Outcome::ok ? hold.grant() : Grant{});
   }
 }
 
@@ -603,13 +647,14 @@ Duration LockModel::capped(Duration ttl) const {
 }
 
 template <typename Request>
-Place& LockModel::join(Key& key, const Request& request) {
-  key.queue.push_back({.owner = Owner(request.holder),
-                       .client = client_of(request),
-                       .session = request.holder.session_id(),
-                       .ttl = capped(request.ttl),
-                       .since = now_});
-  return key.queue.back();
+Place LockModel::place_of(const Request& request) const {
+  return {.owner = Owner(request.holder),
+          .client = client_of(request),
+          .session = request.holder.session_id(),
+          .mode = request.mode,
+          .permits = request.permits,
+          .ttl = capped(request.ttl),
+          .since = now_};
 }
 
 void LockModel::await(Place& place, Duration wait, Listener* listener, std::uint64_t id) {
@@ -617,6 +662,12 @@ void LockModel::await(Place& place, Duration wait, Listener* listener, std::uint
   place.id = id;
   place.deadline = now_ + wait;
   earliest_ = std::min(earliest_, place.deadline);
+}
+
+// Whoever was behind it may fit where it did not.
+void LockModel::leave_queue(Key& key, std::size_t at, Outcome why) {
+  settle(key, at, why);
+  pass_on(key);
 }
 
 // The place is gone; whoever waited is told.
@@ -653,6 +704,8 @@ LockModel::Happened::Happened(const Event& event)
     client = {std::string(event.client.name), std::string(event.client.peer),
               std::string(event.client.note)};
     first_limit = event.first_limit;
+    mode = event.mode;
+    permits = event.permits;
   }
 }
 

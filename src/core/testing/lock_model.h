@@ -4,12 +4,14 @@
 // is quick it can be wrong, and then the two differ.
 //
 // Its invariants, and where they come from here:
-//   holders-bounded         only grant() adds a hold, and only where the key has room
-//   first-come              promote() takes the first of the queue, and places join at its end
+//   holders-bounded         only grant() adds a hold, and only where its permits fit
+//   shares-or-alone         likewise: a hold that shares fits beside others that do, and no other
+//   first-come              promote() takes the first of the queue, places join at its end, and
+//                           nobody is granted at once while there is a queue
 //   fences-rise             a grant takes only a fence above all earlier ones of its key
 //   settled-once            a place is settled where it is erased, and nowhere else
 //   lease-honoured          a hold is ended by its owner or an admin, or once its deadline has come
-//   no-idle-waiter          whatever ends a hold promotes the queue before it returns
+//   no-idle-waiter          whatever ends a hold or a place promotes the queue before it returns
 //   replay-equals           every change of a hold has its event
 //   failed-changes-nothing  every refusal returns before the first change
 //   bounded                 keys by keys_max, queues by waiters_max, holds and places by holds_max
@@ -56,6 +58,8 @@ class LockModel {
     Owner owner;
     ClientIdentity client{};
     SessionId session = 0;  // 0 once it has left the hold to its lease
+    Mode mode = Mode::exclusive;
+    std::uint32_t permits = 1;
     Fence fence = 0;
     Duration ttl{};
     Time deadline{};
@@ -72,6 +76,8 @@ class LockModel {
     Owner owner;
     ClientIdentity client{};
     SessionId session = 0;
+    Mode mode = Mode::exclusive;
+    std::uint32_t permits = 1;
     Duration ttl{};
     Time since{};
     bool two_phase = false;
@@ -84,7 +90,9 @@ class LockModel {
 
   struct Key {
     bool idle() const { return holds.empty() && queue.empty(); }
-    bool has_room() const { return holds.size() < limit; }
+    std::uint64_t permits_in_use() const;
+    // Whether a hold like that may begin beside those that there are.
+    bool has_room(Mode mode, std::uint32_t permits) const;
     // Whether a request may name this limit.
     bool matches(std::uint32_t asked) const {
       return asked == limit || (first_limit != 0 && asked == first_limit);
@@ -118,6 +126,8 @@ class LockModel {
     ClientIdentity client{};
     std::uint32_t limit = 0;
     std::uint32_t first_limit = 0;
+    Mode mode = Mode::exclusive;
+    std::uint32_t permits = 1;
     Duration ttl{};
     Time expires_at{};
   };
@@ -187,7 +197,7 @@ class LockModel {
   void follow(Time now);
   bool is_ahead(const Key& key) const;
   bool has_ended(const Held& hold) const;
-  bool has_settled(const Place& place) const;
+  std::size_t turn_of(const Place& place) const;
   bool run_next(Key& key);
   void run_all(Key& key);
 
@@ -195,7 +205,7 @@ class LockModel {
   Answer grant_new(Key* key, const Request& request, bool has_spare);
   Fence next_fence(Kind kind, std::string_view name) const;
   bool is_exhausted(Kind kind, std::string_view name) const;
-  Held& grant(Key& key, const Owner& owner, const ClientIdentity& client, Duration ttl);
+  Held& grant(Key& key, const Place& asked);
   Grant refresh(const Key& key, Held& hold, Duration ttl);
   void end_hold(Key& key, Fence fence, EndCause cause);
   void end_session(Key& key, SessionId session, bool keep_holds);
@@ -206,9 +216,10 @@ class LockModel {
   Outcome why_no_more(const Holder& holder) const;
   Duration capped(Duration ttl) const;
   template <typename Request>
-  Place& join(Key& key, const Request& request);
+  Place place_of(const Request& request) const;
   void await(Place& place, Duration wait, Listener* listener, std::uint64_t id);
   void settle(Key& key, std::size_t at, Outcome outcome, const Grant& grant = {});
+  void leave_queue(Key& key, std::size_t at, Outcome why);
 
   const TableOptions options_;
   const std::uint64_t keys_max_;

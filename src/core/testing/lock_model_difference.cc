@@ -25,6 +25,8 @@ Key key_of(const LockTable& table, const Semaphore& semaphore) {
     key.holds.push_back({.owner = Owner(h->holder.view()),
                          .client = identity_of(table.client_of(*h)),
                          .session = h->session_peers.linked() ? h->holder.session_id() : 0,
+                         .mode = h->mode(),
+                         .permits = h->permits(),
                          .fence = h->fence,
                          .ttl = h->ttl,
                          .deadline = h->deadline,
@@ -37,6 +39,8 @@ Key key_of(const LockTable& table, const Semaphore& semaphore) {
     key.queue.push_back({.owner = Owner(w->holder.view()),
                          .client = identity_of(w->client),
                          .session = w->session_peers.linked() ? w->holder.session_id() : 0,
+                         .mode = mode_of(semaphore.kind, w->takes),
+                         .permits = permits_of(semaphore.kind, w->takes),
                          .ttl = w->ttl,
                          .since = w->since,
                          .two_phase = w->two_phase,
@@ -59,6 +63,11 @@ std::string joined(const Parts&... parts) {
   return all.str();
 }
 
+std::string text(Mode mode, std::uint32_t permits) {
+  const std::string of = permits == 1 ? "" : joined(" permits ", permits);
+  return mode == Mode::shared ? of + " shared" : of;
+}
+
 std::string text(const Grant& grant) {
   return joined(" #", grant.fence, " ttl ", grant.ttl.count(), " until ", grant.expires_at.ns,
                 " secret ", grant.secret);
@@ -69,8 +78,8 @@ std::string text(const LockModel::Happened& event) {
   return joined(text(event.kind, event.key), kTypes[static_cast<int>(event.type)],
                 event.type == Event::Type::granted ? text(event.owner) : "", text(event.client),
                 text(Grant{event.fence, event.ttl, event.expires_at, event.owner.secret}),
-                " limit ", event.limit, " first ", event.first_limit, " cause ",
-                static_cast<int>(event.cause));
+                text(event.mode, event.permits), " limit ", event.limit, " first ",
+                event.first_limit, " cause ", static_cast<int>(event.cause));
 }
 
 std::string text(const WaitResult& settled) {
@@ -83,15 +92,16 @@ std::string text(const Key& key) {
       joined(text(key.kind, key.name), " limit ", key.limit, " first ", key.first_limit, " last #",
              key.last_fence, " idle since ", key.idle_since.ns);
   for (const Held& hold : key.holds) {
-    all += joined("\n      ", text(hold.owner), text(hold.client), text(hold.grant()), " since ",
-                  hold.since.ns, " session ", hold.session, hold.two_phase ? " two-phase" : "",
-                  hold.untold ? " untold" : "", hold.renewed ? " renewed" : "");
+    all += joined("\n      ", text(hold.owner), text(hold.client), text(hold.mode, hold.permits),
+                  text(hold.grant()), " since ", hold.since.ns, " session ", hold.session,
+                  hold.two_phase ? " two-phase" : "", hold.untold ? " untold" : "",
+                  hold.renewed ? " renewed" : "");
   }
   for (const Place& place : key.queue) {
-    all += joined("\n      wait ", place.id, ' ', text(place.owner), text(place.client), " ttl ",
-                  place.ttl.count(), " until ", place.deadline.ns, " since ", place.since.ns,
-                  " session ", place.session, place.two_phase ? " two-phase" : "",
-                  place.listener == nullptr ? " parked" : "");
+    all += joined("\n      wait ", place.id, ' ', text(place.owner), text(place.client),
+                  text(place.mode, place.permits), " ttl ", place.ttl.count(), " until ",
+                  place.deadline.ns, " since ", place.since.ns, " session ", place.session,
+                  place.two_phase ? " two-phase" : "", place.listener == nullptr ? " parked" : "");
   }
   return all;
 }
@@ -145,7 +155,8 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
     }
     // What cannot be seen from outside, or means nothing just now.
     its.lapsed = mine->lapsed;
-    if (its.kind == Kind::semaphore) its.last_fence = mine->last_fence;
+    const bool is_known = its.kind == Kind::lock && !semaphore.is_shared();
+    if (!is_known) its.last_fence = mine->last_fence;
     if (its.idle()) its.limit = mine->limit;
     if (!its.idle()) its.idle_since = mine->idle_since;
     if (its != *mine) difference = "state\n  model: " + text(*mine) + "\n  table: " + text(its);
@@ -170,6 +181,8 @@ std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
     for (const Held& hold : key.holds) {
       bare.holds.push_back({.owner = hold.owner,
                             .client = hold.client,
+                            .mode = hold.mode,
+                            .permits = hold.permits,
                             .fence = hold.fence,
                             .ttl = hold.ttl,
                             .deadline = hold.deadline});

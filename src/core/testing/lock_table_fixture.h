@@ -43,12 +43,14 @@ class LockTableTest : public ::testing::Test, public Listener {
     std::uint64_t id = 0;
     std::string_view note{};
     std::string_view peer{};
+    Mode mode = Mode::exclusive;
+    std::uint32_t permits = 1;
   };
 
   LockTable::Reply acquire(std::string_view key, const Holder& holder, Ask ask) {
     conflict_ = {};
-    const AcquireRequest request{key,      holder,    ask.ttl,  ask.wait,
-                                 ask.kind, ask.limit, ask.note, ask.peer};
+    const AcquireRequest request{key,       holder,   ask.ttl,  ask.wait, ask.kind,
+                                 ask.limit, ask.note, ask.peer, ask.mode, ask.permits};
     const auto reply = table_->acquire(now_, request, this, ask.id, {}, &conflict_);
     collect();
     return reply;
@@ -70,7 +72,8 @@ class LockTableTest : public ::testing::Test, public Listener {
     return reply.slot;
   }
   LockTable::Reply enqueue(std::string_view key, const Holder& holder, Ask ask) {
-    const auto reply = table_->enqueue(now_, {key, holder, ask.ttl, ask.kind, ask.limit});
+    const EnqueueRequest request{key, holder, ask.ttl, ask.kind, ask.limit, ask.mode, ask.permits};
+    const auto reply = table_->enqueue(now_, request);
     collect();
     return reply;
   }

@@ -18,6 +18,13 @@ bool is_refusal(Outcome outcome) {
   return outcome != Outcome::ok && outcome != Outcome::queued && outcome != Outcome::timeout;
 }
 
+// Refused for what others, or its own name, have: it is told what that is.
+bool is_in_the_way(Outcome outcome) {
+  return outcome == Outcome::held || outcome == Outcome::max_waiters ||
+         outcome == Outcome::limit_mismatch || outcome == Outcome::mode_mismatch ||
+         outcome == Outcome::permits_mismatch;
+}
+
 }  // namespace
 
 ModelCheck::ModelCheck(const Setup& setup, std::ostream* log)
@@ -138,6 +145,11 @@ KeyUnit ModelCheck::spare_for(const Op& op) {
   return unit;
 }
 
+void ModelCheck::say_terms(const Op& op, bool has_spare) {
+  say(" limit ", op.limit, " permits ", op.permits, op.shared ? " shared" : "",
+      has_spare ? " with a spare unit" : "");
+}
+
 std::string ModelCheck::acquire(const Op& op, Time now) {
   const std::string key = name_of(op.key);
   const AcquireRequest request{.key = key,
@@ -147,21 +159,21 @@ std::string ModelCheck::acquire(const Op& op, Time now) {
                                .kind = kind_of(op.key),
                                .limit = op.limit,
                                .note = kNotes[op.pick % 4],
-                               .peer = op.pick % 8 == 3 ? "10.0.0.9:1" : ""};
+                               .peer = op.pick % 8 == 3 ? "10.0.0.9:1" : "",
+                               .mode = op.shared ? Mode::shared : Mode::exclusive,
+                               .permits = op.permits};
   Listener* const listener = &listeners_[op.pick % 2];
   KeyUnit spare = spare_for(op);
   const bool has_spare{spare};
-  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait, " limit ",
-      op.limit, has_spare ? " with a spare unit" : "");
+  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait);
+  say_terms(op, has_spare);
   Conflict conflict;
   const auto reply =
       table_.acquire(now, request, listener, waits_.size(), std::move(spare), &conflict);
   const auto answer = model_.acquire(now, request, listener, waits_.size(), has_spare);
   if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
   if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
-  const bool in_the_way = reply.outcome == Outcome::held || reply.outcome == Outcome::max_waiters ||
-                          reply.outcome == Outcome::limit_mismatch;
-  if (!in_the_way) return {};
+  if (!is_in_the_way(reply.outcome)) return {};
   return compare(conflict, LockModel::conflict(model_.find(request.kind, key)));
 }
 
@@ -173,11 +185,13 @@ std::string ModelCheck::enqueue(const Op& op, Time now) {
                                .holder = holder_of(mine),
                                .ttl = Duration(op.ttl),
                                .kind = kind_of(op.key),
-                               .limit = op.limit};
+                               .limit = op.limit,
+                               .mode = op.shared ? Mode::shared : Mode::exclusive,
+                               .permits = op.permits};
   KeyUnit spare = spare_for(op);
   const bool has_spare{spare};
-  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " limit ", op.limit,
-      has_spare ? " with a spare unit" : "");
+  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl);
+  say_terms(op, has_spare);
   const auto reply = table_.enqueue(now, request, std::move(spare));
   return compare(reply, model_.enqueue(now, request, has_spare));
 }
@@ -346,7 +360,7 @@ std::string ModelCheck::revoke(const Op& op, Time now) {
 
 std::string ModelCheck::resize(const Op& op, Time now) {
   const std::string key = name_of(op.key);
-  const std::uint32_t limit = is_flawed(op) ? op.limit : 1 + op.pick % 4;
+  const std::uint32_t limit = is_flawed(op) ? op.limit : 1 + op.pick % 6;
   say(" to ", limit);
   const LockTable::Reply reply{table_.resize(now, key, limit, {})};
   return compare(reply, {model_.resize(now, key, limit)});
@@ -374,7 +388,7 @@ std::string ModelCheck::compare(const Conflict& its, const std::optional<Conflic
   const auto fields = [](const Conflict& c) {
     const ClientIdentity client = identity_of(c.client);
     return std::tuple(c.holder, c.session, client.name, client.peer, client.note, c.fence,
-                      c.expires_at, c.limit, c.holders, c.waiters);
+                      c.expires_at, c.limit, c.holders, c.waiters, c.mode, c.permits);
   };
   return mine.has_value() && fields(its) == fields(*mine) ? "" : "another conflict";
 }
@@ -491,12 +505,14 @@ std::uint64_t ModelCheck::digest() const {
     add(s.first.since.ns);
     for (const Hold* h = s.holds.front(); h != nullptr; h = s.holds.next(h)) {
       add(h->fence);
+      add(h->takes);
       add(h->deadline.ns);
       add(static_cast<std::uint64_t>(h->ttl.count()));
       add(h->two_phase + 2u * h->untold);
     }
     for (const Waiter* w = s.queue.front(); w != nullptr; w = s.queue.next(w)) {
       add(w->id);
+      add(w->takes);
       add(w->armed() ? w->deadline.ns : 0);
       add(w->since.ns);
     }

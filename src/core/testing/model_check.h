@@ -58,6 +58,7 @@ class ModelCheck {
   Holder holder_of(const Op& op);
   KeyUnit spare_for(const Op& op);
   LockModel::Happened choose_hold(const Op& op) const;
+  void say_terms(const Op& op, bool has_spare);
   void note_wait(std::uint32_t slot, unsigned listener) {
     pending_.insert(waits_.size());
     waits_.push_back({slot, listener});
