@@ -975,25 +975,32 @@ void LockTable::count_room(Hold& hold, bool is_taken) {
 // it another may have had a larger one.
 void LockTable::keep_fence(const Hold& ended) {
   Semaphore& semaphore = *ended.semaphore;
-  if (&ended != &semaphore.first) {
-    if (ended.fence < semaphore.first.fence) return;
-    if (!semaphore.first.in_use) {
-      semaphore.first.fence = ended.fence;
-      return;
+  const Fence fence = largest_beside(ended);
+  if (&ended == &semaphore.first) {
+    semaphore.first.fence = fence;
+    if (const auto past = past_fences_.find(&semaphore); past != past_fences_.end()) {
+      semaphore.first.fence = std::max(fence, past->second);
+      past_fences_.erase(past);
     }
+  } else if (!semaphore.first.in_use) {
+    semaphore.first.fence = std::max(semaphore.first.fence, fence);
+  } else if (fence > semaphore.first.fence) {
     Fence& past = past_fences_[&semaphore];
-    past = std::max(past, ended.fence);
-  } else if (const auto past = past_fences_.find(&semaphore); past != past_fences_.end()) {
-    semaphore.first.fence = std::max(semaphore.first.fence, past->second);
-    past_fences_.erase(past);
+    past = std::max(past, fence);
   }
 }
 
 Fence LockTable::largest_fence(const Semaphore& semaphore) const {
   if (!semaphore.is_shared()) return semaphore.first.fence;
   const auto past = past_fences_.find(&semaphore);
-  return std::max({semaphore.first.fence, semaphore.holds.back()->fence,
-                   past == past_fences_.end() ? 0 : past->second});
+  return std::max({semaphore.first.fence, largest_beside(*semaphore.holds.front()),
+                   semaphore.holds.back()->fence, past == past_fences_.end() ? 0 : past->second});
+}
+
+// Of a hold that a journal told of nobody knows whether others shared the lock under a larger fence
+// and ended before: a snapshot tells nothing of them. Theirs was one of those granted by then.
+Fence LockTable::largest_beside(const Hold& shared) const {
+  return shared.fence <= raised_fence_ ? raised_fence_ : shared.fence;
 }
 
 // Limits. A resize is in force until the key is idle; a side map has what was before it, so that
@@ -1185,7 +1192,9 @@ void LockTable::restart_leases(Time now) noexcept {
   });
 }
 
-void LockTable::raise_fence(Fence floor) noexcept { fence_ = std::max(fence_, floor); }
+void LockTable::raise_fence(Fence floor) noexcept {
+  fence_ = raised_fence_ = std::max(fence_, floor);
+}
 
 void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const {
   index_.walk(cursor, keys_max, [&](const Semaphore& semaphore) {

@@ -358,6 +358,7 @@ class LockTable {
   void count_room(Hold& hold, bool is_taken);
   void keep_fence(const Hold& ended);
   Fence largest_fence(const Semaphore& semaphore) const;
+  Fence largest_beside(const Hold& shared) const;
 
   // Limits.
   bool adopt_limits(Semaphore& semaphore, const Event& granted);
@@ -415,6 +416,7 @@ class LockTable {
   std::uint64_t idlings_ = 0;
   std::uint64_t idle_keys_ = 0;
   Fence fence_;
+  Fence raised_fence_ = 0;  // what it was when a journal told of it last
   // The last one when the call began: no caller knows a larger one. So what a call grants does not
   // end in it, and the texts of its event, which are the hold's, last until they are read.
   Fence known_ = 0;

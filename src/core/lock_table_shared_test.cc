@@ -326,6 +326,23 @@ TEST_F(SharedTest, TheLargestFenceIsToldThoughItsHoldHasEnded) {
   EXPECT_EQ(fence(), w);
 }
 
+// The snapshot has nothing of the hold that had the largest.
+TEST_F(SharedTest, NoSmallerFenceIsToldAfterARestart) {
+  const Fence a = grant("k", "a", shared());
+  const Fence b = grant("k", "b", shared());
+  release("k", "b", b);
+  std::vector<Event> events;
+  Cursor cursor;
+  table_->describe(cursor, SIZE_MAX, events);
+  KeyBudget budget(10);
+  LockTable copy({}, budget);
+  for (const Event& event : events) ASSERT_TRUE(copy.apply(event));
+  ASSERT_TRUE(copy.apply({.type = Event::Type::fence_floor, .fence = table_->last_fence()}));
+  EXPECT_EQ(copy.fence(now_, "k").fence, b);
+  EXPECT_EQ(copy.release(now_, {"k", "a", a}), Outcome::ok);
+  EXPECT_EQ(copy.fence(now_, "k").fence, b) << "though nobody holds it";
+}
+
 // Sessions, and two phases.
 
 TEST_F(SharedTest, ASessionThatEndsIsGrantedNothing) {

@@ -28,9 +28,15 @@ struct TableReplica {
   bool apply_floor(Fence fence) {
     return table.apply({.type = Event::Type::fence_floor, .fence = fence});
   }
-  std::string difference(const LockModel& model) const {
+  std::string difference(const LockModel& model) {
     const std::string broken = table.check();
-    return broken.empty() ? model.difference_of_holds(table) : broken;
+    if (!broken.empty()) return broken;
+    for (const LockModel::Key& key : model.keys()) {
+      if (key.kind == Kind::semaphore || key.holds.empty()) continue;
+      // At a time before all others, so that it ends nothing.
+      if (table.fence(Time{}, key.name).fence < key.last_fence) return "a fence that goes back";
+    }
+    return model.difference_of_holds(table);
   }
   // The next few keys of `other`. A walk comes to a key once, however the table grows or shrinks.
   std::string describe(const LockTable& other, std::size_t keys_max) {
