@@ -72,6 +72,9 @@ std::size_t find_frame_mark(std::string_view bytes);
 inline constexpr std::size_t kRecordSizeMax =
     kKeySizeMax + 2 * kHolderSizeMax + kPeerSizeMax + kNoteSizeMax + 64;
 
+// So all of a set fits into one frame, of which a crash leaves all or none.
+static_assert(kKeysPerSetMax * kRecordSizeMax <= kPayloadMax);
+
 // Writes at `to`, which has room for kRecordSizeMax, and returns the end of it. The event's texts
 // are within their limits.
 char* encode(const Event& event, char* to);

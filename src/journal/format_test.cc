@@ -118,12 +118,19 @@ std::vector<Event> samples() {
   Event resized = semaphore;
   resized.first_limit = 3;
   static const std::string peer(kPeerSizeMax, 'p');
+  Event shared = granted("page", 6);
+  shared.mode = Mode::shared;
+  Event permits = semaphore;
+  permits.permits = 4;
   Event everything = resized;
   everything.key = longest;
+  everything.permits = kLimitMax;
   everything.client = {longest, peer, longest};
   return {told,
           session,
           resized,
+          shared,
+          permits,
           everything,
           {.type = Event::Type::resized, .kind = Kind::semaphore, .limit = 7, .key = "s"},
           ended("k", 303, EndCause::revoked),
@@ -160,6 +167,8 @@ void expect_same(const Event& a, const Event& b) {
   EXPECT_EQ(a.holder, b.holder);
   EXPECT_EQ(a.client, b.client);
   EXPECT_EQ(a.first_limit, b.first_limit);
+  EXPECT_EQ(a.mode, b.mode);
+  EXPECT_EQ(a.permits, b.permits);
 }
 
 TEST(Record, EventsComeBack) {
@@ -193,6 +202,15 @@ Record besides(char flags, const std::string& rest) {
   record[0] = 6;
   record.resize(record.size() - 2);  // the holder
   return record + flags + rest;
+}
+
+Record share_of_semaphore(char flags, const std::string& rest) {
+  Record record = besides(flags,
+                          "\x06"
+                          "cart-7" +
+                              rest);
+  record[1] = 1;
+  return record;
 }
 
 TEST(Record, AGrantWithMoreToTellIsATagOfItsOwn) {
@@ -243,6 +261,18 @@ TEST(Record, RefusesWhatIsBeyondItsLimits) {
       besides(0,
               "\x06"
               "cart-7"),  // nothing besides: that is another tag's
+      besides(16,
+              "\x06"
+              "cart-7\x02"),  // permits of a lock
+      besides(24,
+              "\x06"
+              "cart-7\x02"),  // which is shared
+      besides(32,
+              "\x06"
+              "cart-7"),               // a flag that is not known
+      share_of_semaphore(8, ""),       // a semaphore that is shared
+      share_of_semaphore(16, "\x01"),  // one permit: that is another tag's
+      share_of_semaphore(16, ""),      // none
       besides(2,
               "\x06"
               "cart-7\x00\x00\x00"s),  // a client that says nothing
@@ -253,9 +283,6 @@ TEST(Record, RefusesWhatIsBeyondItsLimits) {
       besides(4,
               "\x06"
               "cart-7\x00"s),  // no first limit
-      besides(8,
-              "\x06"
-              "cart-7"),  // a flag that is not known
       "\x04\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s + std::string(600, 'k'),
   };
   for (const Record& record : refused) {

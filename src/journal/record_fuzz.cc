@@ -16,6 +16,7 @@ void check_same(const lockd::Event& a, const lockd::Event& b) {
   check(a.type == b.type && a.kind == b.kind && a.key == b.key && a.fence == b.fence);
   check(a.ttl == b.ttl && a.expires_at == b.expires_at);
   check(a.limit == b.limit && a.first_limit == b.first_limit && a.client == b.client);
+  check(a.mode == b.mode && a.permits == b.permits);
   if (a.type == lockd::Event::Type::granted) check(a.holder == b.holder);
   if (a.type == lockd::Event::Type::ended) check(a.cause == b.cause);
 }

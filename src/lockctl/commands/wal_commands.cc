@@ -127,6 +127,8 @@ class JsonInspector final : public Inspector {
       json.add("limit", event.limit);
     }
     if (event.first_limit != 0) json.add("first_limit", event.first_limit);
+    if (event.mode == Mode::shared) json.add("mode", "shared");
+    if (event.permits != 1) json.add("permits", event.permits);
     if (event.type == Event::Type::granted || event.type == Event::Type::renewed) {
       json.add("ttl_ms", ms(event.ttl));
       json.add("expires_at_ns", event.expires_at.ns);
@@ -185,6 +187,8 @@ class TextInspector final : public Inspector {
       line += ", fence " + std::to_string(event.fence);
     }
     if (event.type == Event::Type::granted) line += holder_phrase(event);
+    if (event.mode == Mode::shared) line += ", shared";
+    if (event.permits != 1) line += ", " + std::to_string(event.permits) + " permits";
     if (event.type == Event::Type::granted || event.type == Event::Type::renewed) {
       line += ", for " + human(event.ttl) + " until " + date(event.expires_at);
     }
