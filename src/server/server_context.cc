@@ -71,6 +71,7 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
               .holds_max = options.max_holds,
               .holds_per_client_max = options.max_holds_per_client,
               .ttl_max = options.max_lease_ttl,
+              .set_wait_max = options.max_set_wait,
               .idle_max = options.gc_max_idle,
               .gc_interval = options.gc_interval,
               .sweep_interval = options.lease_sweep_interval,

@@ -1,5 +1,6 @@
 #include "protocol/http/request_params.h"
 
+#include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/error.hpp>
 #include <boost/json/string_view.hpp>
@@ -14,7 +15,8 @@
 
 namespace lockd {
 
-// Takes what Boost.JSON's parser finds in a body, and refuses all but one flat object.
+// Takes what Boost.JSON's parser finds in a body, and refuses all but one object. Of what lies in
+// it the members are kept, the elements of their arrays, and the members of objects among those.
 class RequestParamsBuilder {
  public:
   // As the parser wants them.
@@ -26,24 +28,24 @@ class RequestParamsBuilder {
   using Code = boost::json::error_code;
   using View = boost::json::string_view;
 
-  explicit RequestParamsBuilder(RequestParams& params) : members_(params) {}
+  explicit RequestParamsBuilder(RequestParams& params) : params_(params) {}
 
   bool on_document_begin(Code&) { return true; }
   bool on_document_end(Code& code) { return depth_ == 0 && has_object_ ? true : stop(code); }
   bool on_object_begin(Code& code);
   bool on_object_end(std::size_t, Code&);
   bool on_array_begin(Code& code);
-  bool on_array_end(std::size_t, Code&);
+  bool on_array_end(std::size_t, Code& code) { return on_object_end(0, code); }
   bool on_key_part(View part, std::size_t, Code&);
   bool on_key(View part, std::size_t, Code& code);
   bool on_string_part(View part, std::size_t, Code&);
   bool on_string(View part, std::size_t, Code& code);
   bool on_number_part(View, Code&) { return true; }
   bool on_int64(std::int64_t number, View, Code& code);
-  bool on_uint64(std::uint64_t, View, Code& code) { return take(RequestParams::Kind::other, code); }
+  bool on_uint64(std::uint64_t, View, Code& code) { return take_other(code); }
   bool on_double(double, View text, Code& code);
   bool on_bool(bool truth, Code& code);
-  bool on_null(Code& code) { return take(RequestParams::Kind::other, code); }
+  bool on_null(Code& code) { return take_other(code); }
   bool on_comment_part(View, Code&) { return true; }
   bool on_comment(View, Code&) { return true; }
 
@@ -51,14 +53,27 @@ class RequestParamsBuilder {
   std::string_view problem() const { return problem_; }
 
  private:
-  // Marks the present member; false, and the end, when there is none: the body is no object.
-  bool take(RequestParams::Kind kind, Code& code);
+  using Kind = RequestParams::Kind;
+  using Member = RequestParams::Member;
+
+  // Within the array that is the body's latest member, and in no element of it.
+  bool is_in_array() const { return depth_ == 2 && array_ != nullptr; }
+  // Whose members are being read: the body's, or those of an object in such an array; null: what
+  // is read lies deeper, and is looked over. Its member is refused as a whole.
+  RequestParams* object();
+  // Where the present value goes; null: nowhere. What is in an array goes nowhere but as a text or
+  // an object, and spoils the array otherwise.
+  Member* take(Kind kind);
+  bool take_other(Code& code);
+  void add_element(Kind kind);
   bool stop(Code& code, std::string_view problem = "the body must be a JSON object");
 
-  RequestParams& members_;
+  RequestParams& params_;
   std::size_t depth_ = 0;
   bool has_object_ = false;
-  std::string part_;  // of a name or a text that came in pieces
+  Member* array_ = nullptr;           // the member that is being read, when it is an array
+  RequestParams* element_ = nullptr;  // the object in it that is being read
+  std::string part_;                  // of a name or a text that came in pieces
   std::string problem_;
 };
 
@@ -68,15 +83,41 @@ bool RequestParamsBuilder::stop(Code& code, std::string_view problem) {
   return false;
 }
 
-// What lies deeper than the object's own members is looked over: its member is refused as a whole.
-bool RequestParamsBuilder::take(RequestParams::Kind kind, Code& code) {
+RequestParams* RequestParamsBuilder::object() {
+  if (depth_ == 1) return &params_;
+  return depth_ == 3 ? element_ : nullptr;
+}
+
+void RequestParamsBuilder::add_element(Kind kind) {
+  if (array_->elements++ == 0) array_->kind = kind;
+  if (array_->kind != kind) array_->kind = Kind::other;
+}
+
+RequestParamsBuilder::Member* RequestParamsBuilder::take(Kind kind) {
+  if (is_in_array()) add_element(kind == Kind::text ? Kind::texts : Kind::other);
+  RequestParams* const object = this->object();
+  if (object == nullptr) return nullptr;
+  object->members_.back().kind = kind;
+  return &object->members_.back();
+}
+
+bool RequestParamsBuilder::take_other(Code& code) {
   if (depth_ == 0) return stop(code);
-  if (depth_ == 1) members_.members_.back().kind = kind;
+  take(Kind::other);
   return true;
 }
 
-bool RequestParamsBuilder::on_object_begin(Code& code) {
-  if (depth_ > 0 && !take(RequestParams::Kind::other, code)) return false;
+bool RequestParamsBuilder::on_object_begin(Code&) {
+  if (is_in_array()) {
+    add_element(Kind::objects);
+    element_ =
+        array_->elements <= RequestParams::kElementsMax ? &array_->objects.emplace_back() : nullptr;
+    if (element_ != nullptr) {
+      element_->path_ = array_->name + "[" + std::to_string(array_->elements - 1) + "].";
+    }
+  } else if (depth_ > 0) {
+    take(Kind::other);
+  }
   has_object_ = true;
   ++depth_;
   return true;
@@ -84,17 +125,16 @@ bool RequestParamsBuilder::on_object_begin(Code& code) {
 
 bool RequestParamsBuilder::on_object_end(std::size_t, Code&) {
   --depth_;
+  if (depth_ == 2) element_ = nullptr;
+  if (depth_ == 1) array_ = nullptr;
   return true;
 }
 
 bool RequestParamsBuilder::on_array_begin(Code& code) {
-  if (!take(RequestParams::Kind::other, code)) return false;
+  if (depth_ == 0) return stop(code);
+  Member* const member = take(Kind::other);
+  if (depth_ == 1) array_ = member;
   ++depth_;
-  return true;
-}
-
-bool RequestParamsBuilder::on_array_end(std::size_t, Code&) {
-  --depth_;
   return true;
 }
 
@@ -105,12 +145,10 @@ bool RequestParamsBuilder::on_key_part(View part, std::size_t, Code&) {
 
 bool RequestParamsBuilder::on_key(View part, std::size_t, Code& code) {
   part_.append(part.data(), part.size());
-  if (depth_ == 1) {
-    for (const RequestParams::Member& member : members_.members_) {
-      if (member.name == part_) return stop(code, "a member is given twice");
-    }
+  if (RequestParams* const object = this->object()) {
+    if (object->has(part_)) return stop(code, "a member is given twice");
     if (!is_name(part_)) return stop(code, "a member has no proper name");
-    members_.members_.push_back({.name = part_});
+    object->members_.push_back({.name = part_});
   }
   part_.clear();
   return true;
@@ -123,15 +161,19 @@ bool RequestParamsBuilder::on_string_part(View part, std::size_t, Code&) {
 
 bool RequestParamsBuilder::on_string(View part, std::size_t, Code& code) {
   part_.append(part.data(), part.size());
-  if (!take(RequestParams::Kind::text, code)) return false;
-  if (depth_ == 1) members_.members_.back().text = part_;
+  if (depth_ == 0) return stop(code);
+  if (Member* const member = take(Kind::text)) {
+    member->text = part_;
+  } else if (is_in_array() && array_->elements <= RequestParams::kElementsMax) {
+    array_->texts.push_back(part_);
+  }
   part_.clear();
   return true;
 }
 
 bool RequestParamsBuilder::on_int64(std::int64_t number, View, Code& code) {
-  if (!take(RequestParams::Kind::number, code)) return false;
-  if (depth_ == 1) members_.members_.back().number = number;
+  if (depth_ == 0) return stop(code);
+  if (Member* const member = take(Kind::number)) member->number = number;
   return true;
 }
 
@@ -145,12 +187,12 @@ bool RequestParamsBuilder::on_double(double, View text, Code& code) {
   const bool is_whole = parsed.ec == std::errc() && parsed.ptr == end &&
                         std::abs(number) <= kExactMax && std::trunc(number) == number;
   if (is_whole) return on_int64(static_cast<std::int64_t>(number), text, code);
-  return take(RequestParams::Kind::other, code);
+  return take_other(code);
 }
 
 bool RequestParamsBuilder::on_bool(bool truth, Code& code) {
-  if (!take(RequestParams::Kind::truth, code)) return false;
-  if (depth_ == 1) members_.members_.back().truth = truth;
+  if (depth_ == 0) return stop(code);
+  if (Member* const member = take(Kind::truth)) member->truth = truth;
   return true;
 }
 
@@ -192,6 +234,11 @@ RequestParams::Member* RequestParams::ask(std::string_view name) {
     return &member;
   }
   return nullptr;
+}
+
+bool RequestParams::has(std::string_view member) const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [&](const Member& given) { return given.name == member; });
 }
 
 std::string_view RequestParams::name(std::string_view member) {
@@ -239,6 +286,31 @@ std::int64_t RequestParams::number(std::string_view member, std::int64_t min, st
   return value.value_or(min);
 }
 
+RequestParams::Member* RequestParams::ask_array(std::string_view name, Kind kind,
+                                                std::string_view what) {
+  Member* const found = ask(name);
+  const bool is_good = found != nullptr && found->kind == kind && found->elements <= kElementsMax;
+  if (is_good) return found;
+  refuse(name, found == nullptr ? "is missing" : what);
+  return nullptr;
+}
+
+std::vector<std::string_view> RequestParams::names(std::string_view member) {
+  const Member* const found = ask_array(member, Kind::texts, "must be an array of 1 to 64 names");
+  if (found == nullptr) return {};
+  for (const std::string& text : found->texts) {
+    if (!is_name(text)) {
+      refuse(member, "must be names: 1 to 256 bytes of UTF-8 without control characters each");
+    }
+  }
+  return {found->texts.begin(), found->texts.end()};
+}
+
+std::span<RequestParams> RequestParams::objects(std::string_view member) {
+  Member* const found = ask_array(member, Kind::objects, "must be an array of 1 to 64 objects");
+  return found == nullptr ? std::span<RequestParams>() : std::span(found->objects);
+}
+
 bool RequestParams::truth(std::string_view member) {
   const Member* found = ask(member);
   if (found == nullptr) return false;
@@ -250,13 +322,16 @@ bool RequestParams::truth(std::string_view member) {
 }
 
 void RequestParams::refuse(std::string_view member, std::string_view problem) {
-  if (problem_.empty()) problem_ = std::string(member) + " " + std::string(problem);
+  if (problem_.empty()) problem_ = path_ + std::string(member) + " " + std::string(problem);
 }
 
 HttpError RequestParams::error() const {
   std::string problem = problem_;
   for (const Member& member : members_) {
-    if (problem.empty() && !member.asked) problem = "unknown member: " + member.name;
+    if (problem.empty() && !member.asked) problem = "unknown member: " + path_ + member.name;
+    for (const RequestParams& object : member.objects) {
+      if (problem.empty()) problem = object.error().detail;
+    }
   }
   if (problem.empty()) return {};
   return {400, "bad_request", std::move(problem)};

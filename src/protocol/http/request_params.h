@@ -9,11 +9,14 @@
 //   const auto ttl_ms = params.number("ttl_ms", 1, kMsMax);  // none: absent
 //   if (const HttpError error = params.error()) return refuse(error);
 //
-// Values live as long as the RequestParams.
+// A member may also be an array of texts, or of objects, whose members are asked for likewise.
+//
+// Values live as long as the RequestParams, also when that is moved.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,12 +29,16 @@ namespace lockd {
 class RequestParams {
  public:
   static constexpr std::size_t kCountMax = 16;
+  // So many elements of an array are kept; of the rest it is known that they were there.
+  static constexpr std::size_t kElementsMax = 64;
 
-  // The body as one JSON object of texts, whole numbers (5, 5.0, 5e0) and truth values; no member
-  // twice.
+  // The body as one JSON object of texts, whole numbers (5, 5.0, 5e0), truth values and arrays; no
+  // member twice.
   static RequestParams of_json(std::string_view body);
   static RequestParams of_query(const std::vector<std::pair<std::string, std::string>>& query);
 
+  // Whether there is such a member, whatever it is.
+  bool has(std::string_view member) const;
   // A key or a holder: must be there, and be a name (see base/text.h).
   std::string_view name(std::string_view member);
   // Any text that must be there.
@@ -43,6 +50,10 @@ class RequestParams {
   std::int64_t number(std::string_view member, std::int64_t min, std::int64_t max);
   // Absent is false.
   bool truth(std::string_view member);
+  // An array that must be there, of 1 to kElementsMax names.
+  std::vector<std::string_view> names(std::string_view member);
+  // Likewise of objects. What is found wrong with one of them is wrong with the whole.
+  std::span<RequestParams> objects(std::string_view member);
 
   // For rules of the caller's own.
   void refuse(std::string_view member, std::string_view problem);
@@ -53,7 +64,7 @@ class RequestParams {
  private:
   friend class RequestParamsBuilder;
 
-  enum class Kind : std::uint8_t { text, number, truth, other };
+  enum class Kind : std::uint8_t { text, number, truth, texts, objects, other };
   struct Member {
     std::string name;
     Kind kind = Kind::other;
@@ -61,12 +72,18 @@ class RequestParams {
     std::int64_t number = 0;
     bool truth = false;
     bool asked = false;
+    std::vector<std::string> texts{};
+    std::vector<RequestParams> objects{};
+    std::size_t elements = 0;  // of its array, those included that are not kept
   };
 
   Member* ask(std::string_view name);
+  // An array of that kind, and not too long; else null.
+  Member* ask_array(std::string_view name, Kind kind, std::string_view what);
 
   std::vector<Member> members_;
   bool from_query_ = false;
+  std::string path_;     // of an object in an array: "items[3]."
   std::string problem_;  // the first
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "protocol/http/request_params.h"
 
@@ -11,6 +12,27 @@ namespace {
 
 void check(bool condition) {
   if (!condition) __builtin_trap();
+}
+
+void check_arrays(std::string_view text) {
+  lockd::RequestParams params = lockd::RequestParams::of_json(text);
+  const auto names = params.names("keys");
+  const auto items = params.objects("items");
+  std::vector<std::string_view> keys;
+  for (lockd::RequestParams& item : items) keys.push_back(item.name("key"));
+  if (params.error()) return;
+  boost::system::error_code error;
+  const boost::json::value document = boost::json::parse(text, error);
+  check(!error && document.is_object());
+  const boost::json::array& named = document.at("keys").as_array();
+  const boost::json::array& objects = document.at("items").as_array();
+  check(names.size() == named.size() && keys.size() == objects.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    check(std::string_view(named[i].as_string()) == names[i]);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    check(std::string_view(objects[i].at("key").as_string()) == keys[i]);
+  }
 }
 
 void check_body(std::string_view text) {
@@ -37,5 +59,6 @@ void check_body(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check_body(text);
+  check_arrays(text);
   return 0;
 }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "protocol/http/routes.h"
@@ -144,6 +146,79 @@ TEST(Target, RefusesBrokenEscapes) {
   Target target;
   ASSERT_TRUE(parse_target("/a+b%2fc", &target));
   EXPECT_EQ(target.path, "/a+b/c");
+}
+
+// What a body of {"names"?, "objects": [{"key", "n"?}]?} is refused for; empty when it is taken.
+std::string array_problem_of(std::string_view body) {
+  RequestParams params = RequestParams::of_json(body);
+  if (params.has("names")) params.names("names");
+  if (params.has("objects")) {
+    for (RequestParams& object : params.objects("objects")) {
+      object.name("key");
+      object.number_if_given("n", 1, 9);
+    }
+  }
+  return params.error().detail;
+}
+
+std::string array_of(std::size_t count, std::string_view element) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) (text += i == 0 ? "" : ",") += element;
+  return "[" + text + "]";
+}
+
+TEST(RequestParams, TakesArraysOfNamesAndOfObjects) {
+  RequestParams params = RequestParams::of_json(
+      R"({"names":["a","\u00e9"],"objects":[{"key":"x","n":5},{"key":"y"}],"after":"z"})");
+  EXPECT_EQ(params.names("names"), (std::vector<std::string_view>{"a", "\u00e9"}));
+  const std::span<RequestParams> objects = params.objects("objects");
+  ASSERT_EQ(objects.size(), 2U);
+  EXPECT_EQ(objects[0].name("key"), "x");
+  EXPECT_EQ(objects[0].number("n", 1, 9), 5);
+  EXPECT_EQ(objects[1].name("key"), "y");
+  EXPECT_EQ(params.text("after"), "z");
+  EXPECT_FALSE(params.error());
+}
+
+TEST(RequestParams, SaysWhatIsWrongWithAnArray) {
+  const std::string names = "names must be an array of 1 to 64 names";
+  const std::string objects = "objects must be an array of 1 to 64 objects";
+  const struct {
+    std::string body, problem;
+  } cases[] = {
+      {R"({"names":)" + array_of(64, R"("a")") + "}", ""},
+      {R"({"objects":)" + array_of(64, R"({"key":"a"})") + "}", ""},
+      {R"({"names":)" + array_of(65, R"("a")") + "}", names},
+      {R"({"names":)" + array_of(100'000, R"("a")") + "}", names},
+      {R"({"objects":)" + array_of(65, R"({"key":"a"})") + "}", objects},
+      {R"({"objects":)" + array_of(100'000, "{}") + "}", objects},
+      {R"({"names":[]})", names},
+      {R"({"names":"a"})", names},
+      {R"({"names":["a",1]})", names},
+      {R"({"names":[1,"a"]})", names},
+      {R"({"names":["a",null]})", names},
+      {R"({"names":["a",["b"]]})", names},
+      {R"({"names":["a",{"key":"b"}]})", names},
+      {R"({"names":{"a":"b"}})", names},
+      {R"({"names":["a",""]})",
+       "names must be names: 1 to 256 bytes of UTF-8 without control characters each"},
+      {R"({"objects":[]})", objects},
+      {R"({"objects":[{"key":"a"},"b"]})", objects},
+      {R"({"objects":[[{"key":"a"}]]})", objects},
+      {R"({"objects":{"key":"a"}})", objects},
+      {R"({"objects":[{"key":"a"},{}]})", "objects[1].key is missing"},
+      {R"({"objects":[{"key":["a"]}]})", "objects[0].key must be a text"},
+      {R"({"objects":[{"key":{"key":"a"}}]})", "objects[0].key must be a text"},
+      {R"({"objects":[{"key":"a","n":10}]})", "objects[0].n must be a whole number from 1 to 9"},
+      {R"({"objects":[{"key":"a","m":1}]})", "unknown member: objects[0].m"},
+      {R"({"objects":[{"key":"a","m":[{"n":1}]}]})", "unknown member: objects[0].m"},
+      {R"({"objects":[{"key":"a","key":"a"}]})", "a member is given twice"},
+      {R"({"objects":[{"key":"a"},{"key":"a"}]})", ""},
+      {R"({"other":["a"]})", "unknown member: other"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(array_problem_of(c.body), c.problem) << c.body.substr(0, 100);
+  }
 }
 
 }  // namespace

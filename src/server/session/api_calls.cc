@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "server/reports/client_json.h"
 #include "server/reports/report.h"
+#include "server/session/hold_params.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
@@ -20,80 +21,7 @@ bool takes_or_waits(HttpCall call) {
          call == HttpCall::listen || call == HttpCall::events;
 }
 
-constexpr std::int64_t kMsMax = 9'223'372'036'000;
-
 Duration of_ms(std::int64_t ms) { return std::chrono::milliseconds(ms); }
-
-// What an engine's refusal is called. Those that depend on the call come before this.
-HttpError error_of(Outcome outcome) {
-  const std::string detail(describe(outcome));
-  switch (outcome) {
-    case Outcome::held: return {409, "held", detail};
-    case Outcome::timeout: return {409, "wait_timeout", detail};
-    case Outcome::expired: return {409, "expired", detail};
-    case Outcome::stale: return {409, "stale_token", detail};
-    case Outcome::not_holder: return {409, "not_holder", detail};
-    case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
-    case Outcome::mode_mismatch: return {409, "mode_mismatch", detail};
-    case Outcome::permits_mismatch: return {409, "permits_mismatch", detail};
-    case Outcome::max_keys: return {429, "max_locks", detail + ": see --max-locks"};
-    case Outcome::max_waiters: return {429, "max_waiters", detail + ": see --max-waiters"};
-    case Outcome::max_holds: return {429, "max_holds", detail + ": see --max-holds"};
-    case Outcome::max_client_holds:
-      return {429, "max_holds", detail + ": see --max-holds-per-client"};
-    case Outcome::cancelled:
-    case Outcome::closed: return {503, "draining", "the server is stopping"};
-    case Outcome::not_leader: return {503, "not_leader", detail};
-    case Outcome::storage:
-    case Outcome::fences_exhausted: return {503, "storage", detail};
-    default: return {400, "bad_request", detail};
-  }
-}
-
-Mode mode_in(RequestParams& params) {
-  const std::string_view mode = params.text_if_given("mode").value_or("exclusive");
-  if (mode != "exclusive" && mode != "shared") {
-    params.refuse("mode", "must be exclusive or shared");
-  }
-  return mode == "shared" ? Mode::shared : Mode::exclusive;
-}
-
-// The key that is asked for, and how much of it. Views into `params`.
-SetItem item_in(RequestParams& params, Kind kind) {
-  const std::string_view key = params.name("key");
-  if (kind == Kind::lock) return {key, kind, mode_in(params)};
-  const std::int64_t limit = params.number("limit", 1, kLimitMax);
-  const std::int64_t permits = params.number_if_given("permits", 1, limit).value_or(1);
-  return {key, kind, Mode::exclusive, static_cast<std::uint32_t>(limit),
-          static_cast<std::uint32_t>(permits)};
-}
-
-// What an acquisition says besides of which keys it is. Views likewise.
-struct Terms {
-  std::string_view holder{};
-  std::optional<std::int64_t> ttl_ms{};
-  Duration wait{};
-  std::string_view note{};
-};
-
-Terms terms_in(RequestParams& params) {
-  Terms terms{.holder = params.name("holder"),
-              .ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax),
-              .wait = of_ms(params.number_if_given("wait_ms", 0, kMsMax).value_or(0)),
-              .note = params.text_if_given("note").value_or("")};
-  if (terms.note.size() > kNoteSizeMax || !is_plain_text(terms.note)) {
-    params.refuse("note", "must be at most 256 bytes of UTF-8 without control characters");
-  }
-  return terms;
-}
-
-// The hold that a renewal or a release names. Likewise.
-HoldId hold_in(RequestParams& params, Kind kind) {
-  const std::string_view key = params.name("key");
-  const std::string_view holder = params.name("holder");
-  const std::int64_t token = params.number("token", 1, kFenceMax);
-  return {.key = key, .holder = holder, .fence = static_cast<Fence>(token), .kind = kind};
-}
 
 constexpr std::int64_t kKeysPerPageMax = 1000;
 constexpr std::int64_t kKeysPerPage = 100;
@@ -146,11 +74,7 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
 }
 
 void ApiCalls::refuse(const HttpError& error, std::string& out, std::string_view fields) {
-  session_.log().comes_to(error.code);
-  JsonObject json;
-  json.add("error", error.code);
-  json.add("detail", error.detail);
-  replies_.answer(error.status, json.finish(), out, fields);
+  replies_.answer(error.status, refusal(error).finish(), out, fields);
 }
 
 void ApiCalls::refuse_draining(std::string& out) {
@@ -194,6 +118,32 @@ bool ApiCalls::refuse_pattern(std::string_view pattern, std::string& out) {
 
 // Holds.
 
+// What an engine's refusal is called. Those that depend on the call come before this.
+HttpError ApiCalls::error_of(Outcome outcome) {
+  const std::string detail(describe(outcome));
+  switch (outcome) {
+    case Outcome::held: return {409, "held", detail};
+    case Outcome::timeout: return {409, "wait_timeout", detail};
+    case Outcome::expired: return {409, "expired", detail};
+    case Outcome::stale: return {409, "stale_token", detail};
+    case Outcome::not_holder: return {409, "not_holder", detail};
+    case Outcome::limit_mismatch: return {409, "limit_mismatch", detail};
+    case Outcome::mode_mismatch: return {409, "mode_mismatch", detail};
+    case Outcome::permits_mismatch: return {409, "permits_mismatch", detail};
+    case Outcome::max_keys: return {429, "max_locks", detail + ": see --max-locks"};
+    case Outcome::max_waiters: return {429, "max_waiters", detail + ": see --max-waiters"};
+    case Outcome::max_holds: return {429, "max_holds", detail + ": see --max-holds"};
+    case Outcome::max_client_holds:
+      return {429, "max_holds", detail + ": see --max-holds-per-client"};
+    case Outcome::cancelled:
+    case Outcome::closed: return {503, "draining", "the server is stopping"};
+    case Outcome::not_leader: return {503, "not_leader", detail};
+    case Outcome::storage:
+    case Outcome::fences_exhausted: return {503, "storage", detail};
+    default: return {400, "bad_request", detail};
+  }
+}
+
 // When to come again, or where to.
 std::string ApiCalls::advice(const HttpError& error) const {
   if (error.status != 503) return {};
@@ -207,6 +157,7 @@ std::int64_t ApiCalls::ms_until(Time time) const {
 }
 
 void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
+  if (kind == Kind::lock && NamedKeys::are_in(params)) return acquire_all(params, out);
   const SetItem item = item_in(params, kind);
   const Terms terms = terms_in(params);
   if (refuse_params(params, out) || refuse_name(item.key, out)) return;
@@ -238,6 +189,7 @@ void ApiCalls::on_wait_done(const WaitResult& result, std::string& out) {
   if (state_ != State::waiting) return;
   state_ = State::idle;
   const ServerSession::Wait& wait = session_.wait();
+  if (wait.all != nullptr) return end_wait_for_all(result, out);
   if (result.outcome == Outcome::ok) {
     return answer_grant(wait.key, wait.holder, result.grant, out);
   }
@@ -248,10 +200,15 @@ void ApiCalls::on_wait_done(const WaitResult& result, std::string& out) {
 
 void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
                             std::string& out) {
-  session_.log().about(grant.fence);
-  const std::int64_t left_ms = ms_until(grant.expires_at);
   JsonObject json;
   json.add("key", key);
+  answer_grant(std::move(json), holder, grant, out);
+}
+
+void ApiCalls::answer_grant(JsonObject json, std::string_view holder, const Grant& grant,
+                            std::string& out) {
+  session_.log().about(grant.fence);
+  const std::int64_t left_ms = ms_until(grant.expires_at);
   json.add("holder", holder);
   json.add("token", grant.fence);
   json.add("ttl_ms", whole_ms(grant.ttl));
@@ -264,15 +221,21 @@ Duration ApiCalls::lease(std::optional<std::int64_t> ttl_ms) const {
   return ttl_ms ? of_ms(*ttl_ms) : context_.options.default_lease_ttl;
 }
 
-// With who is in the way, if somebody still is.
-void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict,
-                              std::string& out) {
-  const HttpError error = error_of(outcome);
+JsonObject ApiCalls::refusal(const HttpError& error) {
   session_.log().comes_to(error.code);
-  const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
   JsonObject json;
   json.add("error", error.code);
   json.add("detail", error.detail);
+  return json;
+}
+
+// With who is in the way, if somebody still is. A key that is free is refused to who does not wait,
+// while the first of its queue waits for other keys too.
+void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict,
+                              std::string& out) {
+  const HttpError error = error_of(outcome);
+  const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
+  JsonObject json = refusal(error);
   if (names_others && conflict.holders > 0) {
     if (kind == Kind::lock) {
       json.add("holder", conflict.holder);
@@ -286,12 +249,15 @@ void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& confli
     json.add("holders", conflict.holders);
     json.add("waiters", conflict.waiters);
     if (kind == Kind::lock) add_client(json, conflict, &context_.clients);
+  } else if (names_others && conflict.waiters > 0) {
+    json.add("waiters", conflict.waiters);
   }
   if (outcome == Outcome::limit_mismatch && conflict.limit > 0) json.add("limit", conflict.limit);
   replies_.answer(error.status, json.finish(), out, advice(error));
 }
 
 void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
+  if (kind == Kind::lock && NamedKeys::are_in(params)) return renew_all(params, out);
   const HoldId hold = hold_in(params, kind);
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
@@ -307,6 +273,7 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
 }
 
 void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
+  if (kind == Kind::lock && NamedKeys::are_in(params)) return release_all(params, out);
   const HoldId hold = hold_in(params, kind);
   if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
   session_.log().about(hold);

@@ -13,7 +13,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/json_text.h"
 #include "lockd/batch.h"
 #include "protocol/http/http_request.h"
 #include "protocol/http/request_params.h"
@@ -86,13 +88,28 @@ class ApiCalls {
   void renew(Kind kind, RequestParams& params, std::string& out);
   void release(Kind kind, RequestParams& params, std::string& out);
   void fence(RequestParams& params, std::string& out);
+  // `json` names the keys; the rest is added.
+  void answer_grant(JsonObject json, std::string_view holder, const Grant& grant, std::string& out);
   void answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
                     std::string& out);
   void refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict, std::string& out);
   void refuse_hold(Outcome outcome, std::string& out);
+  static HttpError error_of(Outcome outcome);
+  JsonObject refusal(const HttpError& error);
   std::string advice(const HttpError& error) const;
   Duration lease(std::optional<std::int64_t> ttl_ms) const;
   std::int64_t ms_until(Time time) const;
+
+  // Several keys in one step.
+  bool refuse_names(const NamedKeys& keys, std::string& out);
+  void acquire_all(RequestParams& params, std::string& out);
+  void renew_all(RequestParams& params, std::string& out);
+  void release_all(RequestParams& params, std::string& out);
+  void end_wait_for_all(const WaitResult& result, std::string& out);
+  void answer_grant(const NamedKeys& keys, std::string_view holder, const Grant& grant,
+                    std::string& out);
+  void refuse_all(const NamedKeys& keys, Outcome outcome, const std::vector<SetConflict>& conflicts,
+                  std::string& out);
 
   // Signals.
   void publish(std::string_view channel, RequestParams& params, std::string& out);

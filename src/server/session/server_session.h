@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,7 @@
 
 namespace lockd {
 
+class NamedKeys;
 class SessionHost;
 
 // What a host and its sessions are given from outside. All of it outlives them.
@@ -157,6 +159,7 @@ class ServerSession {
     Kind kind = Kind::lock;
     std::string key{};
     std::string holder{};
+    std::shared_ptr<const NamedKeys> all{};  // of a wait for several keys: `key` is the first
   };
   const Wait& wait() const { return wait_; }
   void set_wait(Wait wait) { wait_ = std::move(wait); }

@@ -5,6 +5,7 @@
 
 #include "server/log.h"
 #include "server/reports/report.h"
+#include "server/session/hold_params.h"
 
 namespace lockd {
 namespace {
@@ -316,6 +317,10 @@ void SessionHost::take_back(const WaitResult& result) {
 }
 
 void SessionHost::take_back(const ServerSession::Wait& wait, const Grant& grant) {
+  if (wait.all != nullptr) {
+    batch_.withdraw_all({.keys = wait.all->items(), .holder = wait.holder, .fence = grant.fence});
+    return;
+  }
   const Holder by_secret(nullptr, grant.secret);
   batch_.withdraw({.key = wait.key,
                    .holder = wait.holder.empty() ? by_secret : Holder(wait.holder),

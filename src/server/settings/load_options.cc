@@ -75,6 +75,7 @@ Options options_of(const Settings& settings) {
   options.max_holds = whole("max-holds");
   options.max_holds_per_client = whole("max-holds-per-client");
   options.max_lease_ttl = std::chrono::seconds(settings.whole("max-lease-ttl"));
+  options.max_set_wait = settings.seconds("max-set-wait");
   options.auto_release_on_disconnect = settings.is_on("auto-release-on-disconnect");
   options.max_connections = whole("max-connections");
   options.max_connections_per_ip = whole("max-connections-per-ip");

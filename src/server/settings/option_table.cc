@@ -190,6 +190,10 @@ constexpr auto kKeys = in_group(
               "Likewise, of one connection of the line port, or one holder's name over HTTP."),
         whole_seconds("max-lease-ttl", "DFLOCKD_MAX_LEASE_TTL_S",
                       "The longest lease: a longer one that is asked for is granted this much."),
+        time(
+            "max-set-wait", {"DFLOCKD_MAX_SET_WAIT_S"}, kMoreThanZero, "600",
+            "How long a request for several keys may wait in their queues: a longer wait is cut to "
+            "this."),
         on_or_off("auto-release-on-disconnect", "DFLOCKD_AUTO_RELEASE_ON_DISCONNECT", "true",
                   "Release what a client holds when it disconnects."),
     }));

@@ -152,6 +152,7 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.max_holds, plain.max_holds);
   EXPECT_EQ(loaded.max_holds_per_client, plain.max_holds_per_client);
   EXPECT_EQ(loaded.max_lease_ttl, plain.max_lease_ttl);
+  EXPECT_EQ(loaded.max_set_wait, plain.max_set_wait);
   EXPECT_EQ(loaded.auto_release_on_disconnect, plain.auto_release_on_disconnect);
   EXPECT_EQ(loaded.max_connections, plain.max_connections);
   EXPECT_EQ(loaded.max_connections_per_ip, plain.max_connections_per_ip);

@@ -104,6 +104,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "max-holds = 10000000                    # default\n"
             "max-holds-per-client = 0                # default\n"
             "max-lease-ttl = 0                       # default\n"
+            "max-set-wait = 600                      # default\n"
             "auto-release-on-disconnect = true       # default\n"
             "\n"
             "# Connections\n"

@@ -51,6 +51,7 @@ struct Options {
   std::uint32_t max_holds = 10'000'000;
   std::uint32_t max_holds_per_client = 0;
   Duration max_lease_ttl{};
+  Duration max_set_wait = std::chrono::seconds(600);  // this has no "no limit"
   bool auto_release_on_disconnect = true;
 
   // Connections.
