@@ -276,6 +276,12 @@ class LockTable {
   // Who the client of a hold here says it is; null if it does not.
   ClientRef client_of(const Hold& hold) const { return clients_.of(hold); }
 
+  // How many keys a place waits for together.
+  std::uint32_t keys_of(const Waiter& waiter) const {
+    if (!waiter.of_set) return 1;
+    return static_cast<std::uint32_t>(sets_.find(&waiter)->second.set->parts.size());
+  }
+
   // Of a semaphore: how many of its permits are taken.
   std::uint32_t permits_in_use(const Semaphore& semaphore) const {
     return semaphore.kind == Kind::lock ? 0 : static_cast<std::uint32_t>(in_use(semaphore));

@@ -166,8 +166,8 @@ std::uint64_t EngineCore::idlings() const {
 // One may bring another's turn.
 void EngineCore::settle_sets(Turn& turn) noexcept {
   while (!turn.sets.empty()) {
-    const std::shared_ptr<KeySet> set = std::move(turn.sets.back());
-    turn.sets.pop_back();
+    const std::shared_ptr<KeySet> set = turn.sets.back();
+    std::erase(turn.sets, set);  // several of its keys may have become free
     std::vector<std::uint32_t> numbers;
     for (const KeySet::Part& part : set->parts) numbers.push_back(part.table);
     ShardLocks locks(shards_at(numbers), turn);
@@ -432,6 +432,7 @@ KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time
                             .client = waiter->client,
                             .mode = mode_of(s.kind, waiter->takes),
                             .permits = permits_of(s.kind, waiter->takes),
+                            .keys = table.keys_of(*waiter),
                             .waited = now - waiter->since});
   }
   return status;

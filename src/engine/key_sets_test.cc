@@ -127,6 +127,7 @@ TEST_F(KeySetTest, WaitsInEveryQueueAndIsGrantedWhenItIsFirstInAll) {
   ask_one("a", "z", 60s, 1);
   EXPECT_EQ(ask({"a", "b", "c"}, "cart", 60s, 2).outcome, Outcome::queued);
   EXPECT_EQ(waiters("c"), 1u);
+  EXPECT_EQ(engine_->status(Kind::lock, "c")->queue[0].keys, 3u);
   release("b", "y", b);
   EXPECT_EQ(listener_.outcome_of(2), Outcome::queued);
   release("a", "x", a);
