@@ -31,6 +31,7 @@ const std::vector<Key>& keys() {
       {Kind::lock, "q", 1},
       {Kind::semaphore, "k", 1},
       {Kind::semaphore, "pool", 3},
+      {Kind::semaphore, "crowd", 300},
       {Kind::semaphore, "pool/" + std::string(100, 'z'), 2},
   };
   return all;
@@ -84,6 +85,8 @@ void Clients::acquire(Batch& batch) {
   if (waits(owner, hold)) return;
 
   const Duration wait = chance_.percent(50) ? Duration::zero() : random_ms(chance_, 20, 400);
+  const bool is_shared = key.kind == Kind::lock && chance_.percent(50);
+  const std::uint64_t permits = chance_.percent(50) ? 1 : chance_.between(1, key.limit);
   const std::uint64_t id = ++last_wait_;
   const AcquireRequest request{.key = key.name,
                                .holder = holder,
@@ -92,7 +95,9 @@ void Clients::acquire(Batch& batch) {
                                .kind = key.kind,
                                .limit = key.limit,
                                .note = chance_.percent(30) ? "deploy" : "",
-                               .peer = chance_.percent(30) ? "10.0.0.9:51235" : ""};
+                               .peer = chance_.percent(30) ? "10.0.0.9:51235" : "",
+                               .mode = is_shared ? Mode::shared : Mode::exclusive,
+                               .permits = static_cast<std::uint32_t>(permits)};
   const Answer answer = batch.acquire(request, this, id);
   const SessionId of = session == nullptr ? 0 : session->id;
   if (answer.outcome == Outcome::queued) waits_[id] = {answer.wait, hold, owner, of};

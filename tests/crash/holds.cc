@@ -11,8 +11,10 @@ constexpr std::string_view kSecret = "secret ";
 
 std::string show(const Held& held) {
   return held.owner + crash::show(held.client) + ", limit " + std::to_string(held.limit) +
-         " (first " + std::to_string(held.first_limit) + "), ttl " +
-         std::to_string(held.ttl.count()) + ", until " + std::to_string(held.expires_at.ns);
+         " (first " + std::to_string(held.first_limit) + "), " +
+         (held.mode == Mode::shared ? "shared" : "permits " + std::to_string(held.permits)) +
+         ", ttl " + std::to_string(held.ttl.count()) + ", until " +
+         std::to_string(held.expires_at.ns);
 }
 
 ClientIdentity copy_of(const ClientView& client) {
@@ -48,9 +50,14 @@ void Holds::apply(const Event& event) {
   if (event.type == Event::Type::fence_floor) return;
   const HoldKey key{event.kind, std::string(event.key), event.fence};
   if (event.type == Event::Type::granted) {
-    all_[key] = {
-        owner_of(event.holder), copy_of(event.client), event.limit, event.first_limit, event.ttl,
-        event.expires_at};
+    all_[key] = {owner_of(event.holder),
+                 copy_of(event.client),
+                 event.limit,
+                 event.first_limit,
+                 event.mode,
+                 event.permits,
+                 event.ttl,
+                 event.expires_at};
     return;
   }
   if (event.type == Event::Type::resized) return resize(event);

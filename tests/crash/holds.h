@@ -23,6 +23,8 @@ struct Held {
   ClientIdentity client;
   std::uint32_t limit;
   std::uint32_t first_limit;  // 0 unless it was resized
+  Mode mode;
+  std::uint32_t permits;
   Duration ttl;
   Time expires_at;
 

@@ -11,10 +11,10 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::string json_of(std::string_view name, std::string_view value) {
+std::string member(std::string_view name, std::string_view value) {
   return "\"" + std::string(name) + "\":\"" + std::string(value) + "\"";
 }
-std::string json_of(std::string_view name, std::uint64_t value) {
+std::string member(std::string_view name, std::uint64_t value) {
   return "\"" + std::string(name) + "\":" + std::to_string(value);
 }
 std::uint64_t ms_of(Duration length) {
@@ -75,6 +75,24 @@ std::optional<Key> Client::free_key() {
   return key;
 }
 
+Terms Client::some_terms(Key key) {
+  if (key.kind == Kind::lock) {
+    return {.mode = chance_.percent(swarm_.shared_percent) ? Mode::shared : Mode::exclusive};
+  }
+  if (!chance_.percent(swarm_.several_percent)) return {};
+  return {.permits = static_cast<std::uint32_t>(chance_.between(1, swarm_.limit))};
+}
+
+std::string Client::line_of(const Terms& terms) {
+  if (terms.mode == Mode::shared) return " shared";
+  return terms.permits == 1 ? "" : " " + std::to_string(terms.permits);
+}
+
+std::string Client::json_of(const Terms& terms) {
+  if (terms.mode == Mode::shared) return "," + member("mode", "shared");
+  return terms.permits == 1 ? "" : "," + member("permits", terms.permits);
+}
+
 Known* Client::pick_hold() {
   std::vector<Known*> mine = promises_.of_client(number_);
   std::erase_if(mine, [this](const Known* known) { return is_busy(known->key); });
@@ -117,6 +135,7 @@ void Client::acquire() {
   Request request{.what = Asked::acquire, .key = *key};
   Duration asked = seconds(chance_.between(1, swarm_.lease_s_max));
   request.ttl = granted(asked);
+  request.terms = some_terms(*key);
   if (!chance_.percent(30)) request.wait = seconds(chance_.between(1, swarm_.wait_s_max));
   const bool is_lock = key->kind == Kind::lock;
   if (is_http_) {
@@ -124,19 +143,22 @@ void Client::acquire() {
     request.ttl = granted(asked);
     request.holder = holder_;
     for (const Known* known : promises_.of_client(number_)) {
-      if (known->key == *key && known->holder == holder_) put_in_question(request, *known);
+      if (known->key != *key || known->holder != holder_) continue;
+      put_in_question(request, *known);
+      if (chance_.percent(70)) request.terms = known->terms;
     }
-    std::string body = "{" + json_of("key", key->name()) + "," + json_of("holder", holder_) + "," +
-                       json_of("ttl_ms", ms_of(asked)) + "," +
-                       json_of("wait_ms", ms_of(request.wait));
-    if (!is_lock) body += "," + json_of("limit", swarm_.limit);
-    ask_http(std::move(request), "acquire", body + "}");
+    std::string body = "{" + member("key", key->name()) + "," + member("holder", holder_) + "," +
+                       member("ttl_ms", ms_of(asked)) + "," +
+                       member("wait_ms", ms_of(request.wait));
+    if (!is_lock) body += "," + member("limit", swarm_.limit);
+    body += json_of(request.terms) + "}";
+    ask_http(std::move(request), "acquire", body);
     return;
   }
   std::string text = is_lock ? "l\n" : "sl\n";
   text += key->name() + "\n" + std::to_string(s_of(request.wait)) + " ";
   if (!is_lock) text += std::to_string(swarm_.limit) + " ";
-  text += std::to_string(s_of(asked)) + "\n";
+  text += std::to_string(s_of(asked)) + line_of(request.terms) + "\n";
   ask(std::move(request), text);
 }
 
@@ -149,7 +171,8 @@ void Client::enqueue() {
   std::string text = key->kind == Kind::lock ? "e\n" : "se\n";
   text += key->name() + "\n";
   if (key->kind == Kind::semaphore) text += std::to_string(swarm_.limit) + " ";
-  text += std::to_string(s_of(asked)) + "\n";
+  request.terms = some_terms(*key);
+  text += std::to_string(s_of(asked)) + line_of(request.terms) + "\n";
   ask(std::move(request), text);
 }
 
@@ -160,6 +183,7 @@ bool Client::await_turn() {
   Request request{.what = Asked::await_turn, .key = {picked->first.first, picked->first.second}};
   if (is_busy(request.key)) return false;
   request.ttl = picked->second.ttl;
+  request.terms = picked->second.terms;
   if (!chance_.percent(30)) request.wait = seconds(chance_.between(1, swarm_.wait_s_max));
   if (picked->second.granted) {
     for (const Known* known : promises_.of_client(number_)) {
@@ -186,9 +210,9 @@ void Client::renew() {
   request.ttl = granted(asked);
   put_in_question(request, *known);
   if (is_http_) {
-    std::string body = "{" + json_of("key", known->key.name()) + "," +
-                       json_of("holder", known->holder) + "," + json_of("token", known->fence);
-    if (names_ttl) body += "," + json_of("ttl_ms", ms_of(asked));
+    std::string body = "{" + member("key", known->key.name()) + "," +
+                       member("holder", known->holder) + "," + member("token", known->fence);
+    if (names_ttl) body += "," + member("ttl_ms", ms_of(asked));
     ask_http(std::move(request), "renew", body + "}");
     return;
   }
@@ -204,9 +228,9 @@ void Client::release() {
   Request request{.what = Asked::release, .key = known->key, .holder = known->holder};
   put_in_question(request, *known);
   if (is_http_) {
-    const std::string body = "{" + json_of("key", known->key.name()) + "," +
-                             json_of("holder", known->holder) + "," +
-                             json_of("token", known->fence) + "}";
+    const std::string body = "{" + member("key", known->key.name()) + "," +
+                             member("holder", known->holder) + "," + member("token", known->fence) +
+                             "}";
     ask_http(std::move(request), "release", body);
     return;
   }
@@ -245,8 +269,8 @@ void Client::lie() {
   const bool renews = chance_.percent(50);
   if (is_http_) {
     ask_http({.what = Asked::lie, .key = key}, renews ? "renew" : "release",
-             "{" + json_of("key", key.name()) + "," + json_of("holder", "liar") + "," +
-                 json_of("token", std::max<Fence>(fence, 1)) + "}");
+             "{" + member("key", key.name()) + "," + member("holder", "liar") + "," +
+                 member("token", std::max<Fence>(fence, 1)) + "}");
     return;
   }
   if (chance_.percent(20)) {

@@ -69,6 +69,7 @@ class Client {
   };
   struct Enqueued {
     bool granted = false;  // else it is a place in line
+    Terms terms{};
     Duration ttl{};
     Fence largest_told = 0;  // of the key, when it was asked
   };
@@ -79,6 +80,7 @@ class Client {
     Key key{};
     Fence fence = 0;       // of the hold it is about
     std::string holder{};  // in whose name
+    Terms terms{};
     Duration ttl{};
     Duration wait{};
     Time call{};
@@ -110,6 +112,11 @@ class Client {
   void ask_http(Request request, std::string_view path, const std::string& body);
   void put_in_question(Request& request, const Known& known);
   std::optional<Key> free_key();
+  Terms some_terms(Key key);
+  // As the line protocol and JSON say them, behind what else a request has; nothing of what goes
+  // without saying.
+  static std::string line_of(const Terms& terms);
+  static std::string json_of(const Terms& terms);
   Known* pick_hold();
   bool is_busy(Key key) const;
 
@@ -120,6 +127,7 @@ class Client {
   void hear(const Request& request, const Reply& reply);
   void hear_grant(const Request& request, const Reply& reply);
   void hear_refusal(const Request& request, const Reply& reply);
+  bool asked_otherwise(const Request& request, const Reply& reply);
   bool says_full(const Request& request, const Reply& reply) const;
   void hear_about_hold(const Request& request, const Reply& reply);
   void hear_enqueued(const Request& request, const Reply& reply);

@@ -156,6 +156,10 @@ void Client::hear(const Request& request, const Reply& reply) {
 }
 
 void Client::hear_grant(const Request& request, const Reply& reply) {
+  if (const Known* own = promises_.find(request.key, reply.fence);
+      own != nullptr && own->client == number_ && own->terms != request.terms) {
+    complain("own-terms", request, reply.word);
+  }
   if (request.what == Asked::await_turn) enqueued_.erase({request.key.kind, request.key.number});
   if (request.fence != 0 && request.fence != reply.fence) {  // another grant: the old one was over
     if (request.certain_until > outside_.now() && !is_revoked(request))
@@ -167,6 +171,7 @@ void Client::hear_grant(const Request& request, const Reply& reply) {
       {.key = request.key,
        .client = number_,
        .holder = std::string(is_http_ ? std::string_view(request.holder) : reply.token),
+       .terms = request.terms,
        .fence = reply.fence,
        .ttl = request.ttl,
        .certain_until = holds_may_go() ? outside_.now() : request.call + request.ttl,
@@ -181,13 +186,24 @@ bool Client::says_full(const Request& request, const Reply& reply) const {
          !outside_.server_failed_since(request.call);
 }
 
+// It has the key already, in another way than it asks for now. A session never asks twice.
+bool Client::asked_otherwise(const Request& request, const Reply& reply) {
+  const bool is_said =
+      reply.word.ends_with("mode_mismatch") || reply.word.ends_with("permits_mismatch");
+  if (is_said && !is_http_) complain("own-terms", request, reply.word);
+  const Known* own = request.fence == 0 ? nullptr : promises_.find(request.key, request.fence);
+  return is_said && own != nullptr && own->terms != request.terms;
+}
+
 void Client::hear_refusal(const Request& request, const Reply& reply) {
-  const bool unchanged =
-      reply.word == "error_draining" || reply.word == "draining" || says_full(request, reply);
+  const bool unchanged = reply.word == "error_draining" || reply.word == "draining" ||
+                         says_full(request, reply) || asked_otherwise(request, reply);
   if (request.what == Asked::await_turn && !unchanged)
     enqueued_.erase({request.key.kind, request.key.number});
-  // All name one limit, and whatever an admin sets, that one goes on to be good.
-  if (reply.word == "error_limit_mismatch" || reply.word == "limit_mismatch") {
+  // All name one limit, and whatever an admin sets, that one goes on to be good; but for more
+  // permits than there were at any time.
+  const bool is_too_many = request.terms.permits > promises_.least_limit(request.key);
+  if (reply.word.ends_with("limit_mismatch") && (!is_too_many || request.fence != 0)) {
     complain("first-limit", request, reply.word);
   }
   const bool timed_out = reply.word == "timeout" || reply.word == "wait_timeout";
@@ -210,9 +226,9 @@ void Client::hear_refusal(const Request& request, const Reply& reply) {
 void Client::hear_enqueued(const Request& request, const Reply& reply) {
   const std::pair key{request.key.kind, request.key.number};
   if (reply.word == "queued") {
-    enqueued_[key] = {false, request.ttl, request.largest_told};
+    enqueued_[key] = {false, request.terms, request.ttl, request.largest_told};
   } else if (reply.ok) {
-    enqueued_[key] = {true, request.ttl, request.largest_told};
+    enqueued_[key] = {true, request.terms, request.ttl, request.largest_told};
     hear_grant(request, reply);
     promises_.find(request.key, reply.fence)->two_phase = true;
   } else if ((reply.word == "error" || reply.word == "error_already_enqueued") && !doomed_ &&

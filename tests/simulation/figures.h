@@ -45,6 +45,8 @@ struct Figures {
   std::uint64_t checks = 0;  // of every invariant
   std::uint64_t grants_told = 0;
   std::uint64_t granted = 0;
+  std::uint64_t granted_shared = 0;   // beside others
+  std::uint64_t granted_several = 0;  // permits
   std::uint64_t expired = 0;
   std::uint64_t revoked = 0;
   std::uint64_t resized = 0;
@@ -63,6 +65,8 @@ struct Figures {
     checks += other.checks;
     grants_told += other.grants_told;
     granted += other.granted;
+    granted_shared += other.granted_shared;
+    granted_several += other.granted_several;
     expired += other.expired;
     revoked += other.revoked;
     resized += other.resized;

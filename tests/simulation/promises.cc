@@ -13,7 +13,9 @@ using crash::violated;
 std::string show(const Known& known) {
   return (known.key.kind == Kind::lock ? "lock " : "semaphore ") + known.key.name() + " fence " +
          std::to_string(known.fence) + " of client " + std::to_string(known.client) + " (" +
-         known.holder + "), certain until " + std::to_string(known.certain_until.ns);
+         known.holder + ")" + (known.terms.mode == Mode::shared ? ", shared" : "") + ", permits " +
+         std::to_string(known.terms.permits) + ", certain until " +
+         std::to_string(known.certain_until.ns);
 }
 
 }  // namespace
@@ -40,17 +42,28 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
   kept.over_at = now + known.ttl;
   if (is_revoked(known.key, known.fence)) kept.certain_until = std::min(kept.certain_until, now);
   if (kept.certain_until <= now) return;
-  std::uint32_t certain = 0;
+  if (const Known* other = too_many(kept, now)) {
+    violated("exclusion",
+             "at " + std::to_string(now.ns) + " " + show(known) + ", and " + show(*other));
+  }
+}
+
+// One that is certain and cannot be, now that `known` is; null if all can. Of a semaphore, the last
+// of those who have more than there is.
+const Known* Promises::too_many(const Known& known, Time now) const {
+  const Told& told = told_[index(known.key)];
+  std::uint64_t permits = 0;
   const Known* other = nullptr;
   for (const Known& each : told.known) {
     if (each.certain_until <= now) continue;
-    ++certain;
-    if (each.fence != known.fence) other = &each;
+    permits += each.terms.permits;
+    const bool share = each.terms.mode == Mode::shared && known.terms.mode == Mode::shared;
+    const bool fit = known.key.kind == Kind::semaphore || share || each.fence == known.fence;
+    if (!fit) return &each;
+    other = &each;
   }
-  if (certain > limit_of(known.key)) {
-    violated("exclusion", "at " + std::to_string(now.ns) + " " + show(known) + ", and " +
-                              (other == nullptr ? "itself" : show(*other)));
-  }
+  if (known.key.kind == Kind::lock) return nullptr;
+  return permits > std::max(limit_, told.limit_max) ? other : nullptr;
 }
 
 std::vector<Known*> Promises::of_client(std::uint32_t client) {
@@ -102,8 +115,9 @@ bool Promises::was_revoked_before(Key key, Fence fence, Time then) const {
 }
 
 void Promises::resized(Key key, std::uint32_t limit) {
-  std::uint32_t& limit_max = told_[index(key)].limit_max;
-  limit_max = std::max(limit_max, limit);
+  Told& told = told_[index(key)];
+  told.limit_max = std::max(told.limit_max, limit);
+  told.limit_min = std::min(told.limit_min, limit);
 }
 
 void Promises::connection_lost(std::uint64_t connection, bool holds_go, Time now) {

@@ -6,7 +6,8 @@
 // of one lock at the same moment are a broken promise, and so is a renewal that is refused to one
 // who is certain. What is asserted never rests on what the server knows, only on what it said.
 //
-//   exclusion              no more are certain at once than the limit
+//   exclusion              no more permits are certain at once than the limit; of a lock one is, or
+//                          all who are share it
 //   acknowledged-in-force  who is certain can renew and release, also after a crash
 //   fences-rise            a grant's fence is larger than every fence told before it was asked for
 //   one-grant-one-holder   no fence of a key is told to two holders
@@ -33,11 +34,20 @@ struct Key {
   friend bool operator==(const Key&, const Key&) = default;
 };
 
+// What a hold takes of its key.
+struct Terms {
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
+
+  friend bool operator==(const Terms&, const Terms&) = default;
+};
+
 // One hold, as its holder knows it.
 struct Known {
   Key key{};
   std::uint32_t client = 0;
   std::string holder{};  // a name, or a token
+  Terms terms{};
   Fence fence = 0;
   Duration ttl{};                // its own lease
   Time certain_until{};          // in the past once it is not
@@ -76,6 +86,8 @@ class Promises {
   // An admin sets a semaphore's limit. Whoever was granted it under the larger one may be heard of
   // at any later time.
   void resized(Key key, std::uint32_t limit);
+  // That was ever in force.
+  std::uint32_t least_limit(Key key) const { return std::min(limit_, told_[index(key)].limit_min); }
 
   // What may have ended with a connection that is no more.
   void connection_lost(std::uint64_t connection, bool holds_go, Time now);
@@ -89,7 +101,8 @@ class Promises {
  private:
   struct Told {
     Fence largest = 0;
-    std::uint32_t limit_max = 0;  // that an admin ever set
+    std::uint32_t limit_max = 0;           // that an admin ever set
+    std::uint32_t limit_min = UINT32_MAX;  // likewise
     std::vector<Known> known{};
     std::map<Fence, Time> revoked{};  // and when the admin was told
   };
@@ -97,9 +110,7 @@ class Promises {
   std::size_t index(Key key) const {
     return key.number + (key.kind == Kind::semaphore ? keys_ : 0);
   }
-  std::uint32_t limit_of(Key key) const {
-    return key.kind == Kind::lock ? 1 : std::max(limit_, told_[index(key)].limit_max);
-  }
+  const Known* too_many(const Known& known, Time now) const;
 
   const std::uint32_t keys_;
   const std::uint32_t limit_;

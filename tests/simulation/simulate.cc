@@ -126,6 +126,8 @@ class Run {
     row("checks of everything", static_cast<double>(figures_.checks));
     row("virtual hours", figures_.virtual_seconds / 3600);
     row("grants", static_cast<double>(figures_.granted));
+    row("of them shared", static_cast<double>(figures_.granted_shared));
+    row("of several permits", static_cast<double>(figures_.granted_several));
     row("grants told", static_cast<double>(figures_.grants_told));
     row("leases expired", static_cast<double>(figures_.expired));
     row("holds revoked", static_cast<double>(figures_.revoked));

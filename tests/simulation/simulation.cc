@@ -65,6 +65,8 @@ void Simulation::run() {
   figures_.operations = operations();
   figures_.grants_told = promises_.grants();
   figures_.granted = witness_.count(KeyEvent::Type::granted);
+  figures_.granted_shared = witness_.granted_shared();
+  figures_.granted_several = witness_.granted_several();
   figures_.expired = witness_.count(KeyEvent::Type::expired);
   figures_.revoked = witness_.count(KeyEvent::Type::revoked);
   figures_.resized = witness_.count(KeyEvent::Type::resized);
@@ -249,7 +251,11 @@ void Simulation::start_server() {
     agenda_.enter(now_ + 100ms, What::server_starts);
     return;
   }
-  if (server_->has_journal()) log_.recovered(server_->durable(), server_->holds());
+  if (server_->has_journal()) {
+    const crash::Holds holds = server_->holds();
+    log_.recovered(server_->durable(), holds);
+    witness_.recovered(holds);
+  }
   turn_is_due_ = false;
   journal_turn_is_due_ = server_->has_journal();  // its thread begins with one
   if (journal_turn_is_due_) agenda_.enter(now_ + delay(), What::journal_turns, life_);

@@ -42,6 +42,8 @@ TEST(Simulation, EveryFaultStrikes) {
   }
   for (std::size_t i = 0; i < kFaultKinds; ++i) EXPECT_GT(sum.faults[i], 0U) << kFaultNames[i];
   EXPECT_GT(sum.granted, 0U);
+  EXPECT_GT(sum.granted_shared, 0U);
+  EXPECT_GT(sum.granted_several, 0U);
   EXPECT_GT(sum.expired, 0U);
   EXPECT_GT(sum.revoked, 0U);
   EXPECT_GT(sum.resized, 0U);
@@ -97,6 +99,29 @@ TEST_F(PromisesTest, AsManyAsTheLimit) {
   EXPECT_EQ(grant(known(3, 2, Kind::semaphore)), "exclusion");
 }
 
+TEST_F(PromisesTest, ThoseWhoShareALock) {
+  Known reader = known(1, 0);
+  Known other = known(2, 1);
+  reader.terms = other.terms = {.mode = Mode::shared};
+  EXPECT_EQ(grant(reader), "");
+  EXPECT_EQ(grant(other), "");
+  EXPECT_EQ(grant(known(3, 2)), "exclusion") << "a writer beside them";
+}
+
+TEST_F(PromisesTest, AReaderBesideAWriter) {
+  Known reader = known(2, 1);
+  reader.terms.mode = Mode::shared;
+  EXPECT_EQ(grant(known(1, 0)), "");
+  EXPECT_EQ(grant(reader), "exclusion");
+}
+
+TEST_F(PromisesTest, MorePermitsThanTheLimit) {
+  Known large = known(1, 0, Kind::semaphore);
+  large.terms.permits = 2;
+  EXPECT_EQ(grant(large), "");
+  EXPECT_EQ(grant(known(2, 1, Kind::semaphore)), "exclusion");
+}
+
 TEST_F(PromisesTest, AConnectionThatIsLostMayHaveLostItsHolds) {
   EXPECT_EQ(grant(known(1, 0)), "");
   promises_.connection_lost(1, true, kNow);
@@ -128,10 +153,14 @@ class WitnessTest : public testing::Test {
   void tell(Type type, Fence fence, std::uint32_t place, std::uint32_t holders,
             std::uint32_t waiters) {
     const KeyEvent occurrence{.type = type,
+                              .kind = kind_,
                               .key = "key",
                               .holder = "tcp:3",
                               .fence = fence,
+                              .mode = terms_.mode,
+                              .permits = terms_.permits,
                               .place = place,
+                              .limit = kind_ == Kind::lock ? 1u : 3u,
                               .holders = holders,
                               .waiters = waiters};
     static_cast<Observer&>(witness_).on_key_events({&occurrence, 1}, 0);
@@ -141,6 +170,8 @@ class WitnessTest : public testing::Test {
   }
 
   Witness witness_{2};
+  Kind kind_ = Kind::lock;  // of what is told; a semaphore has three permits
+  Terms terms_{};
 };
 
 TEST_F(WitnessTest, ALineInOrder) {
@@ -170,10 +201,66 @@ TEST_F(WitnessTest, PastALine) {
   EXPECT_EQ(check(), "first-come");
 }
 
-TEST_F(WitnessTest, MoreThanTheLimit) {
+TEST_F(WitnessTest, TwoWriters) {
   tell(Type::granted, 1, 0, 1, 0);
   tell(Type::granted, 2, 0, 2, 0);
+  EXPECT_EQ(check(), "shares-or-alone");
+}
+
+TEST_F(WitnessTest, Readers) {
+  terms_.mode = Mode::shared;
+  tell(Type::granted, 1, 0, 1, 0);
+  tell(Type::granted, 2, 0, 2, 0);
+  EXPECT_EQ(check(), "");
+  terms_.mode = Mode::exclusive;
+  tell(Type::granted, 3, 0, 3, 0);
+  EXPECT_EQ(check(), "shares-or-alone");
+}
+
+TEST_F(WitnessTest, AReaderPastAWriterThatWaits) {
+  terms_.mode = Mode::shared;
+  tell(Type::granted, 1, 0, 1, 0);
+  terms_.mode = Mode::exclusive;
+  tell(Type::queued, 0, 1, 1, 1);
+  EXPECT_EQ(check(), "");
+  terms_.mode = Mode::shared;
+  tell(Type::granted, 2, 0, 2, 1);
+  EXPECT_EQ(check(), "first-come");
+}
+
+TEST_F(WitnessTest, AReaderThatWaitsBehindNobody) {
+  terms_.mode = Mode::shared;
+  tell(Type::granted, 1, 0, 1, 0);
+  tell(Type::queued, 0, 1, 1, 1);
+  EXPECT_EQ(check(), "conserved");
+}
+
+TEST_F(WitnessTest, MorePermitsThanTheLimit) {
+  kind_ = Kind::semaphore;
+  terms_.permits = 2;
+  tell(Type::granted, 1, 0, 1, 0);
+  EXPECT_EQ(check(), "");
+  tell(Type::granted, 2, 0, 2, 0);
   EXPECT_EQ(check(), "bounded");
+}
+
+TEST_F(WitnessTest, ALargeRequestWaitsForAllThatItAsksFor) {
+  kind_ = Kind::semaphore;
+  tell(Type::granted, 1, 0, 1, 0);
+  terms_.permits = 3;
+  tell(Type::queued, 0, 1, 1, 1);
+  EXPECT_EQ(check(), "");
+  tell(Type::released, 1, 0, 0, 1);
+  EXPECT_EQ(check(), "conserved");
+}
+
+TEST_F(WitnessTest, BesideOneThatWasRecovered) {
+  crash::Holds holds;
+  holds.apply({.type = Event::Type::granted, .key = "key", .holder = "a", .fence = 1});
+  witness_.recovered(holds);
+  terms_.mode = Mode::shared;
+  tell(Type::granted, 2, 0, 2, 0);
+  EXPECT_EQ(check(), "shares-or-alone");
 }
 
 TEST_F(WitnessTest, MoreInLineThanMay) {

@@ -45,6 +45,8 @@ Swarm Swarm::draw(Chance& chance) {
   swarm.acquire = number(5, 20);
   swarm.enqueue = weight(chance, 10);
   swarm.semaphore_percent = chance.percent(40) ? 0 : number(10, 90);
+  swarm.shared_percent = chance.percent(30) ? 0 : number(10, 90);
+  swarm.several_percent = chance.percent(30) ? 0 : number(10, 90);
   swarm.renew = weight(chance, 20, 20);
   swarm.release = number(3, 25);
   swarm.signal = weight(chance, 4, 70);
@@ -98,6 +100,8 @@ std::string Swarm::describe() const {
   add("acquire", acquire);
   add("enqueue", enqueue);
   add("semaphore%", semaphore_percent);
+  add("shared%", shared_percent);
+  add("several%", several_percent);
   add("renew", renew);
   add("release", release);
   add("signal", signal);

@@ -34,7 +34,9 @@ void Witness::note(const KeyEvent& occurrence) {
   State& state = at->second;
   state.limit = occurrence.limit;
   switch (occurrence.type) {
-    case KeyEvent::Type::queued: state.line.push_back(occurrence.place); break;
+    case KeyEvent::Type::queued:
+      state.line.push_back({occurrence.place, occurrence.mode, occurrence.permits});
+      break;
     case KeyEvent::Type::granted: granted(state, occurrence); break;
     case KeyEvent::Type::released:
     case KeyEvent::Type::expired:
@@ -46,9 +48,10 @@ void Witness::note(const KeyEvent& occurrence) {
     case KeyEvent::Type::slow_hold:
     case KeyEvent::Type::resized: break;
   }
-  state.holders = occurrence.holders;
-  if (occurrence.type == KeyEvent::Type::granted && occurrence.holders > occurrence.limit) {
-    broken("bounded", occurrence, std::to_string(occurrence.holders) + " hold it");
+  if (occurrence.holders != state.holds.size()) {
+    broken("counted", occurrence,
+           std::to_string(occurrence.holders) + " hold it, it says, and " +
+               std::to_string(state.holds.size()) + " do");
   }
   if (waiters_max_ != 0 && occurrence.waiters > waiters_max_) {
     broken("bounded", occurrence, std::to_string(occurrence.waiters) + " wait for it");
@@ -61,37 +64,63 @@ void Witness::note(const KeyEvent& occurrence) {
   if (std::find(touched_.begin(), touched_.end(), &*at) == touched_.end()) touched_.push_back(&*at);
 }
 
+// Whether one like that may hold it too.
+bool Witness::has_room(Kind kind, const State& state, Mode mode, std::uint32_t permits) {
+  std::uint64_t in_use = permits;
+  bool share = mode == Mode::shared;
+  for (const Held& held : state.holds) {
+    in_use += held.permits;
+    share = share && held.mode == Mode::shared;
+  }
+  return kind == Kind::lock ? state.holds.empty() || share : in_use <= state.limit;
+}
+
+void Witness::recovered(const crash::Holds& holds) {
+  for (const auto& [key, held] : holds.all()) {
+    State& state = keys_[{key.kind, key.key}];
+    state.holds.push_back({key.fence, 0, held.mode, held.permits});
+    state.limit = held.limit;
+  }
+}
+
 void Witness::granted(State& state, const KeyEvent& occurrence) {
   if (occurrence.fence <= state.last_fence) {
     broken("fences-rise", occurrence, "after " + std::to_string(state.last_fence));
   }
   state.last_fence = occurrence.fence;
-  state.holds.push_back({occurrence.fence, session_of(occurrence.holder)});
+  if (!has_room(occurrence.kind, state, occurrence.mode, occurrence.permits)) {
+    broken(occurrence.kind == Kind::lock ? "shares-or-alone" : "bounded", occurrence,
+           "beside " + std::to_string(state.holds.size()) + " who hold it");
+  }
+  if (occurrence.mode == Mode::shared && !state.holds.empty()) ++granted_shared_;
+  if (occurrence.permits > 1) ++granted_several_;
+  state.holds.push_back(
+      {occurrence.fence, session_of(occurrence.holder), occurrence.mode, occurrence.permits});
   if (occurrence.place == 0) {
     if (!state.line.empty()) broken("first-come", occurrence, "granted past a line");
     return;
   }
-  if (state.line.empty() || state.line.front() != occurrence.place) {
+  if (state.line.empty() || state.line.front().place != occurrence.place) {
     broken("first-come", occurrence, "granted, and not the first in line");
     return;
   }
   state.line.pop_front();
 }
 
-// Those of holds that were recovered began before the witness came.
 void Witness::ended(State& state, const KeyEvent& occurrence) {
   const auto found = std::find_if(state.holds.begin(), state.holds.end(),
                                   [&](const Held& held) { return held.fence == occurrence.fence; });
   if (found != state.holds.end()) {
     state.holds.erase(found);
-  } else if (occurrence.fence <= state.last_fence && state.last_fence != 0 &&
-             occurrence.kind == Kind::lock && !state.holds.empty()) {
+  } else {
     broken("settled-once", occurrence, "it had ended before");
   }
 }
 
 void Witness::left_line(State& state, const KeyEvent& occurrence) {
-  const auto found = std::find(state.line.begin(), state.line.end(), occurrence.place);
+  const auto found =
+      std::find_if(state.line.begin(), state.line.end(),
+                   [&](const Waiting& waiting) { return waiting.place == occurrence.place; });
   if (found == state.line.end()) {
     broken("settled-once", occurrence, "left a place that nobody had");
   } else {
@@ -114,7 +143,9 @@ void Witness::complain_of_session(const std::string& key, const Held& held) {
 void Witness::check() {
   for (const auto* key : touched_) {
     const State& state = key->second;
-    if (state.holders < state.limit && !state.line.empty() && broken_.empty()) {
+    if (state.line.empty() || !broken_.empty()) continue;
+    const Waiting& first = state.line.front();
+    if (has_room(key->first.kind, state, first.mode, first.permits)) {
       broken_ = "conserved: " + key->first.key + " has room, and " +
                 std::to_string(state.line.size()) + " wait";
     }

@@ -1,12 +1,13 @@
 // The server's own account of what happens, checked against the rules as it comes.
 //
-//   first-come     whoever is granted from a line stands first in it; nobody passes a line
-//   bounded        no grant lets more hold than the limit, no more wait than may
-//   conserved      nobody waits for what is free
-//   fences-rise    within a life of the server, fences of a key rise
-//   settled-once   what ends had begun, and ends once
-//   counted        how many hold and wait is as told
-//   released       what a session holds goes with it
+//   first-come       whoever is granted from a line stands first in it; nobody passes a line
+//   bounded          no grant makes the permits in use more than the limit, no more wait than may
+//   shares-or-alone  a lock has one hold, or all that it has share it
+//   conserved        the first in line waits for what is taken, and for nothing else
+//   fences-rise      within a life of the server, fences of a key rise
+//   settled-once     what ends had begun, and ends once
+//   counted          how many hold and wait is as told
+//   released         what a session holds goes with it
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "crash/holds.h"
 #include "lockd/observer.h"
 
 namespace lockd::simulation {
@@ -36,16 +38,19 @@ class Witness final : public Observer {
       }
     }
   }
-  // The server begins anew, with holds that may have been recovered.
+  // The server begins anew, with what it has recovered.
   void restart() {
     keys_.clear();
     touched_.clear();
   }
+  void recovered(const crash::Holds& holds);
   // From now on what happens is the ruin of a server that is gone.
   void look_away(bool away) { away_ = away; }
 
   std::uint64_t hash() const { return hash_; }
   std::uint64_t count(KeyEvent::Type type) const { return counts_[static_cast<std::size_t>(type)]; }
+  std::uint64_t granted_shared() const { return granted_shared_; }
+  std::uint64_t granted_several() const { return granted_several_; }
 
  private:
   struct Name {
@@ -56,17 +61,24 @@ class Witness final : public Observer {
   struct Held {
     Fence fence;
     SessionId session;  // 0: it lives by its lease alone
+    Mode mode;
+    std::uint32_t permits;
+  };
+  struct Waiting {
+    std::uint32_t place;
+    Mode mode;
+    std::uint32_t permits;
   };
   struct State {
-    std::deque<std::uint32_t> line{};  // places
-    std::vector<Held> holds{};         // as far as seen: recovered ones are not
+    std::deque<Waiting> line{};
+    std::vector<Held> holds{};
     Fence last_fence = 0;
     std::uint32_t limit = 1;
-    std::uint32_t holders = 0;  // as told
   };
 
   void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept override;
   void note(const KeyEvent& occurrence);
+  static bool has_room(Kind kind, const State& state, Mode mode, std::uint32_t permits);
   void granted(State& state, const KeyEvent& occurrence);
   void ended(State& state, const KeyEvent& occurrence);
   void left_line(State& state, const KeyEvent& occurrence);
@@ -78,6 +90,8 @@ class Witness final : public Observer {
   std::vector<const std::map<Name, State>::value_type*> touched_;  // since the last check
   std::string broken_;
   bool away_ = false;
+  std::uint64_t granted_shared_ = 0;   // grants of a lock that was shared already
+  std::uint64_t granted_several_ = 0;  // and those of several permits
   std::uint64_t hash_ = 0;
   std::uint64_t counts_[static_cast<std::size_t>(KeyEvent::Type::resized) + 1] = {};
 };
