@@ -82,9 +82,11 @@ void Actor::ask_next() {
                       .proc = proc_,
                       .key = request->key,
                       .limit = request->limit,
+                      .permits = request->permits,
                       .server = role_.subject->settings().number,
                       .function = request->function,
                       .kind = request->kind,
+                      .mode = request->mode,
                       .via = via()};
   operation.call = now();
   channel_->send(text);

@@ -56,9 +56,11 @@ void Caller::call(const Request& request) {
                       .life = visit.life(),
                       .key = request.key,
                       .limit = request.limit,
+                      .permits = request.permits,
                       .server = server_.settings().number,
                       .function = request.function,
                       .kind = request.kind,
+                      .mode = request.mode,
                       .via = Via::lib};
   operation.call = now();
   const Reply reply = execute(*engine, request);
@@ -83,7 +85,9 @@ Reply Caller::execute(Engine& engine, const Request& request) {
                                                     .ttl = Duration(request.ttl),
                                                     .wait = Duration(request.timeout),
                                                     .kind = request.kind,
-                                                    .limit = request.limit});
+                                                    .limit = request.limit,
+                                                    .mode = request.mode,
+                                                    .permits = request.permits});
   return {.result = result_of(granted.outcome), .fence = granted ? granted->fence : 0, .token = {}};
 }
 

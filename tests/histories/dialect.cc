@@ -22,15 +22,18 @@ class LineDialect : public Dialect {
     const std::string timeout = std::to_string(request.timeout / kSecond);
     const bool sem = request.kind == Kind::semaphore;
     const std::string limit = sem ? std::to_string(request.limit) + " " : "";
+    const std::string terms = request.mode == Mode::shared ? " shared"
+                              : request.permits == 1       ? ""
+                                                           : " " + std::to_string(request.permits);
     std::string argument;
     switch (request.function) {
       case Function::acquire:
         text += 'l';
-        argument = timeout + " " + limit + ttl;
+        argument = timeout + " " + limit + ttl + terms;
         break;
       case Function::enqueue:
         text += 'e';
-        argument = limit + ttl;
+        argument = limit + ttl + terms;
         break;
       case Function::wait:
         text += 'w';
@@ -89,6 +92,8 @@ class HttpDialect : public Dialect {
       call = "acquire";
       body += ",\"wait_ms\":" + std::to_string(request.timeout / 1'000'000);
       if (request.kind == Kind::semaphore) body += ",\"limit\":" + std::to_string(request.limit);
+      if (request.mode == Mode::shared) body += R"(,"mode":"shared")";
+      if (request.permits != 1) body += ",\"permits\":" + std::to_string(request.permits);
     } else {
       body += ",\"token\":" + std::to_string(request.fence);
     }

@@ -15,6 +15,8 @@ struct Request {
   std::string_view key_name;
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
   Instant ttl = 0;
   Instant timeout = 0;
   Fence fence = 0;

@@ -59,6 +59,8 @@ class Reader {
       o.server = server_of(value.text);
     else if (name == "kind")
       o.kind = value.text == "sem" ? Kind::semaphore : Kind::lock;
+    else if (name == "mode")
+      o.mode = value.text == "shared" ? Mode::shared : Mode::exclusive;
     else if (name == "via")
       o.via = static_cast<Via>(index_of(kViaNames, value.text) % kViaNames.size());
     else if (name == "rid")
@@ -94,6 +96,8 @@ class Reader {
       o.life = small();
     else if (name == "limit")
       o.limit = std::max(small(), 1U);
+    else if (name == "permits")
+      o.permits = std::max(small(), 1U);
     else if (name == "waiters")
       o.waiters = small();
     // Other members are for people.

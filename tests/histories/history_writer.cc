@@ -65,6 +65,8 @@ class Printer {
     word(",\"key\":", history_.keys[o.key]);
     word(",\"kind\":", o.kind == Kind::lock ? "lock" : "sem");
     member(",\"limit\":", o.limit);
+    if (o.mode == Mode::shared) word(",\"mode\":", "shared");
+    if (o.permits != 1) member(",\"permits\":", o.permits);
     if (o.rid != 0) word(",\"rid\":", "r" + std::to_string(o.rid));
     if (o.ttl != 0) text_ += ",\"ttl\":" + in_seconds(o.ttl);
     if (o.function < Function::renew || o.function > Function::revoke) {

@@ -19,6 +19,14 @@ namespace lockd::histories {
 // long beside a free slot was forgotten.
 inline constexpr Instant kLateMax = 10 * kSecond;
 
+// A key has a capacity, and a hold takes some of it: of a semaphore's limit so many permits, of a
+// lock one share of many, or all.
+inline constexpr std::int64_t kShares = 1 << 20;
+inline std::int64_t takes_of(const Operation& asked) {
+  if (asked.kind == Kind::semaphore) return asked.permits;
+  return asked.mode == Mode::shared ? 1 : kShares;
+}
+
 class Hold {
  public:
   // What is wrong, and the operation that shows it.
@@ -33,6 +41,7 @@ class Hold {
   void add(const Operation& operation, const Complain& complain);
 
   Fence fence() const { return told_->fence; }
+  std::int64_t takes() const { return takes_of(*told_); }
   const Operation& told() const { return *told_; }
   Instant asked() const { return asked_; }
   Instant queued_by() const { return queued_by_; }

@@ -1,7 +1,7 @@
 #include "histories/key_checks.h"
 
 #include <algorithm>
-#include <functional>
+#include <map>
 #include <queue>
 
 namespace lockd::histories {
@@ -30,124 +30,187 @@ void check_overlaps(const KeyHistory& key, std::vector<Violation>& violations) {
     return a->held_until() > b->held_until();
   };
   std::priority_queue<const Hold*, std::vector<const Hold*>, decltype(ends_later)> held(ends_later);
+  std::int64_t taken = 0;
   for (const Hold* hold : by_time) {
-    while (!held.empty() && held.top()->held_until() <= hold->told().ret) held.pop();
-    if (held.size() >= key.limit()) {
+    while (!held.empty() && held.top()->held_until() <= hold->told().ret) {
+      taken -= held.top()->takes();
+      held.pop();
+    }
+    taken += hold->takes();
+    if (taken > key.capacity()) {
       violations.push_back(violation(key, "I1",
                                      show(*hold) + " and " + show(*held.top()) +
                                          " are held at once" +
-                                         (key.limit() == 1 ? "" : ", and others too"),
+                                         (held.size() == 1 ? "" : ", and others too"),
                                      {held.top()->told().line, hold->told().line}));
     }
     held.push(hold);
   }
 }
 
-// In the order of fences: of the holds before it all but limit - 1 are over when one is granted,
+// In the order of fences: what is left of the holds before it when one is granted fits beside it;
 // and it was granted by the time its client was told.
 void check_hand_over(const KeyHistory& key, std::vector<Violation>& violations) {
-  const auto ends_later = [](const Hold* a, const Hold* b) {
-    return a->held_until() > b->held_until();
-  };
-  // The `limit` holds that end last, the first of them to end on top.
-  std::priority_queue<const Hold*, std::vector<const Hold*>, decltype(ends_later)> last(ends_later);
+  std::multimap<Instant, const Hold*> before;  // by their ends
   for (const Hold& hold : key.holds()) {
-    if (last.size() == key.limit() && hold.told().ret < last.top()->held_until()) {
-      const Hold& before = *last.top();
-      const bool restarted = key.timeline().restarted(hold.told().server, before.told().ret,
-                                                      std::max(hold.told().ret, before.told().ret));
+    std::int64_t taken = hold.takes();
+    for (auto last = before.rbegin(); last != before.rend(); ++last) {
+      if (last->first <= hold.told().ret) break;
+      const Hold& other = *last->second;
+      taken += other.takes();
+      if (taken <= key.capacity()) continue;
+      const bool restarted = key.timeline().restarted(hold.told().server, other.told().ret,
+                                                      std::max(hold.told().ret, other.told().ret));
       violations.push_back(violation(key, restarted ? "I8" : "I3",
                                      show(hold) + " was granted " +
-                                         ms(before.held_until() - hold.told().ret) +
-                                         " or more before " + show(before) + " could be over",
-                                     {before.told().line, hold.told().line}));
+                                         ms(other.held_until() - hold.told().ret) +
+                                         " or more before " + show(other) + " could be over",
+                                     {other.told().line, hold.told().line}));
+      break;
     }
-    last.push(&hold);
-    if (last.size() > key.limit()) last.pop();
+    before.emplace(hold.held_until(), &hold);
   }
 }
 
-// The times at which slots may have been taken, sorted for counting.
+// When the key may have been taken, and by how much, sorted for counting.
 class Occupation {
  public:
-  explicit Occupation(const KeyHistory& key) : limit_(key.limit()) {
-    for (const Possible& possible : key.untold()) add(possible.from, possible.from, possible.to);
+  explicit Occupation(const KeyHistory& key) : capacity_(key.capacity()) {
+    for (const Possible& possible : key.untold()) add(possible, possible.from);
     for (const Hold& hold : key.holds()) {
       const bool waited_once = hold.told().function == Function::acquire;
       const Instant told = hold.told().ret - kLateMax;
-      add(hold.asked(), waited_once ? std::max(hold.asked(), told) : hold.asked(), hold.over_by());
+      add({hold.asked(), hold.over_by(), hold.takes()},
+          waited_once ? std::max(hold.asked(), told) : hold.asked());
     }
-    std::sort(begins_.begin(), begins_.end());
-    std::sort(ends_.begin(), ends_.end());
-    find_room();
+    sum_up(begins_);
+    sum_up(ends_);
+    for (const KeyHistory::Wait& wait : key.waits()) {
+      if (!wait.is_try) waits_.push_back(wait);
+    }
   }
 
-  // Whether every slot may have been taken at some instant between.
-  bool may_be_full(Instant from, Instant to) const {
-    const auto begun = std::upper_bound(begins_.begin(), begins_.end(), to) - begins_.begin();
-    const auto ended = std::lower_bound(ends_.begin(), ends_.end(), from) - ends_.begin();
-    return begun - ended >= static_cast<std::ptrdiff_t>(limit_);
+  // Whether at some instant between there may have been no room for so much: it was taken, or
+  // whoever was first in line waited for what was.
+  bool may_refuse(std::int64_t takes, Instant from, Instant to) const {
+    if (is_full(takes, from, to)) return true;
+    const auto later =
+        std::upper_bound(waits_.begin(), waits_.end(), to,
+                         [](Instant at, const KeyHistory::Wait& wait) { return at < wait.call; });
+    // The latest first: whoever is in line has mostly come not long ago.
+    return std::any_of(std::reverse_iterator(later), waits_.rend(), [&](const auto& wait) {
+      return wait.ret >= from &&
+             is_full(wait.takes, std::max(from, wait.call), std::min(to, wait.ret));
+    });
+  }
+
+  // The most that anybody can have waited for between.
+  std::int64_t most_waited_for(Instant from, Instant to) const {
+    std::int64_t most = 1;
+    for (const KeyHistory::Wait& wait : waits_) {
+      if (wait.call <= to && wait.ret >= from) most = std::max(most, wait.takes);
+    }
+    return most;
   }
 
   // When the last of those ended that ended before; 0 if there was none.
   Instant last_end(Instant before) const {
-    const auto ended = std::lower_bound(ends_.begin(), ends_.end(), before);
-    return ended == ends_.begin() ? 0 : *std::prev(ended);
+    const auto ended =
+        std::lower_bound(ends_.begin(), ends_.end(), before,
+                         [](const Change& change, Instant at) { return change.at < at; });
+    return ended == ends_.begin() ? 0 : std::prev(ended)->at;
   }
 
-  // For how long there was certainly room without a break, between the two.
-  Instant room(Instant from, Instant to) const {
+  // For how long there was certainly room for so much without a break, between the two.
+  Instant room(std::int64_t takes, Instant from, Instant to) {
+    auto [found, is_new] = room_.try_emplace(takes);
+    std::vector<Span>& spans = found->second;
+    if (is_new) spans = find_room(takes);
     Instant longest = 0;
-    auto span = std::partition_point(room_.begin(), room_.end(),
-                                     [from](const Possible& free) { return free.to < from; });
-    for (; span != room_.end() && span->from < to; ++span) {
+    auto span = std::partition_point(spans.begin(), spans.end(),
+                                     [from](const Span& free) { return free.to < from; });
+    for (; span != spans.end() && span->from < to; ++span) {
       longest = std::max(longest, std::min(span->to, to) - std::max(span->from, from));
     }
     return longest;
   }
 
  private:
-  void add(Instant from, Instant late_from, Instant to) {
-    begins_.push_back(from);
-    ends_.push_back(to);
-    late_.push_back({std::min(late_from, to), to});
+  struct Span {
+    Instant from;
+    Instant to;
+  };
+  struct Change {
+    Instant at;
+    std::int64_t takes;  // and, once they are summed up, all before it
+  };
+
+  void add(const Possible& possible, Instant late_from) {
+    begins_.push_back({possible.from, possible.takes});
+    ends_.push_back({possible.to, possible.takes});
+    late_.push_back({std::min(late_from, possible.to), possible.to, possible.takes});
+  }
+
+  static void sum_up(std::vector<Change>& changes) {
+    std::sort(changes.begin(), changes.end(),
+              [](const Change& a, const Change& b) { return a.at < b.at; });
+    std::int64_t sum = 0;
+    for (Change& change : changes) change.takes = sum += change.takes;
+  }
+
+  // Whether all that may have been taken at some time between leaves no room for so much.
+  bool is_full(std::int64_t takes, Instant from, Instant to) const {
+    const auto begun =
+        std::upper_bound(begins_.begin(), begins_.end(), to,
+                         [](Instant at, const Change& change) { return at < change.at; });
+    const auto ended =
+        std::lower_bound(ends_.begin(), ends_.end(), from,
+                         [](const Change& change, Instant at) { return change.at < at; });
+    const std::int64_t before = ended == ends_.begin() ? 0 : std::prev(ended)->takes;
+    const std::int64_t by_then = begun == begins_.begin() ? 0 : std::prev(begun)->takes;
+    return by_then - before + takes > capacity_;
   }
 
   // Only what is longer than kLateMax matters. There, a grant is taken to have been told within
   // that time.
-  void find_room() {
-    std::vector<std::pair<Instant, int>> changes;
+  std::vector<Span> find_room(std::int64_t takes) const {
+    std::vector<Change> changes;
     for (const Possible& possible : late_) {
-      changes.emplace_back(possible.from, 1);
-      changes.emplace_back(possible.to, -1);
+      changes.push_back({possible.from, possible.takes});
+      changes.push_back({possible.to, -possible.takes});
     }
     // What begins comes before what ends at that time: no room in between.
-    std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
-      return a.first != b.first ? a.first < b.first : a.second > b.second;
+    std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+      return a.at != b.at ? a.at < b.at : a.takes > b.takes;
     });
+    std::vector<Span> spans;
     Instant free_since = 0;
     std::int64_t taken = 0;
-    for (const auto& [at, change] : changes) {
-      const bool was_full = taken >= limit_;
-      taken += change;
-      const bool is_full = taken >= limit_;
-      if (!was_full && is_full && at - free_since > kLateMax) room_.push_back({free_since, at});
-      if (was_full && !is_full) free_since = at;
+    for (const Change& change : changes) {
+      const bool was_full = taken + takes > capacity_;
+      taken += change.takes;
+      const bool is_full = taken + takes > capacity_;
+      if (!was_full && is_full && change.at - free_since > kLateMax) {
+        spans.push_back({free_since, change.at});
+      }
+      if (was_full && !is_full) free_since = change.at;
     }
-    if (taken < limit_) room_.push_back({free_since, kNever});
+    if (taken + takes <= capacity_) spans.push_back({free_since, kNever});
+    return spans;
   }
 
-  const std::int64_t limit_;
-  std::vector<Instant> begins_;
-  std::vector<Instant> ends_;
+  const std::int64_t capacity_;
+  std::vector<Change> begins_;
+  std::vector<Change> ends_;
   std::vector<Possible> late_;
-  std::vector<Possible> room_;
+  std::vector<KeyHistory::Wait> waits_;
+  std::map<std::int64_t, std::vector<Span>> room_;  // by what it is for
 };
 
 // Refused at once, though there can have been nobody.
 void check_try(const KeyHistory& key, const Occupation& occupation, const Operation& operation,
                std::vector<Violation>& violations) {
-  if (occupation.may_be_full(operation.call, operation.ret)) return;
+  if (occupation.may_refuse(takes_of(operation), operation.call, operation.ret)) return;
   const bool restarted = key.timeline().restarted(
       operation.server, occupation.last_end(operation.call), operation.call);
   violations.push_back(violation(key, restarted ? "I8" : "I5",
@@ -155,8 +218,9 @@ void check_try(const KeyHistory& key, const Occupation& occupation, const Operat
                                  {operation.line}));
 }
 
-// In line for long, though there can have been nobody in the way.
-void check_wait(const KeyHistory& key, const Occupation& occupation, const Operation& operation,
+// In line for long, though there can have been nobody in the way: not of it, nor of whoever may
+// have been before it.
+void check_wait(const KeyHistory& key, Occupation& occupation, const Operation& operation,
                 std::vector<Violation>& violations) {
   const bool timed_out = operation.result == Result::timeout;
   // When it came is not known to the last moment; that it waited `timeout` long is.
@@ -166,12 +230,14 @@ void check_wait(const KeyHistory& key, const Occupation& occupation, const Opera
     from = std::max(from, operation.ret - operation.timeout);
     to = std::min(operation.ret, operation.call + operation.timeout);
   }
-  if (to - from <= kLateMax || occupation.room(from, to) <= kLateMax) return;
+  if (to - from <= kLateMax) return;
+  const std::int64_t most = std::max(takes_of(operation), occupation.most_waited_for(from, to));
+  const Instant room = occupation.room(most, from, to);
+  if (room <= kLateMax) return;
   if (key.timeline().interrupted(operation.server, operation.call, operation.ret)) return;
   violations.push_back(violation(key, operation.call > key.timeline().healed() ? "I12" : "I5",
                                  "waited for " + ms(operation.ret - operation.call) +
-                                     " beside a slot that was free for " +
-                                     ms(occupation.room(from, to)),
+                                     " beside room that was free for " + ms(room),
                                  {operation.line}));
 }
 
@@ -197,7 +263,7 @@ void check_exclusion(const KeyHistory& key, std::vector<Violation>& violations) 
 }
 
 void check_conservation(const KeyHistory& key, std::vector<Violation>& violations) {
-  const Occupation occupation(key);
+  Occupation occupation(key);
   for (const Operation* operation : key.operations()) {
     const bool asks =
         operation->function == Function::acquire || operation->function == Function::wait;

@@ -12,12 +12,13 @@ namespace lockd::histories {
 // fence.
 void check_order(const KeyHistory& key, std::vector<Violation>& violations);
 
-// I1, and I3 or, over a restart, I8: no more than the limit hold at once, and nobody is granted
-// before enough of those before it are certainly over.
+// I1, and I3 or, over a restart, I8: of a semaphore no more permits than the limit are held at
+// once, and a lock by one or by those who share it; and nobody is granted before enough of those
+// before it are certainly over.
 void check_exclusion(const KeyHistory& key, std::vector<Violation>& violations);
 
 // I5, over a restart I8, after the faults I12: who was turned away, or waited for long, had
-// somebody in the way.
+// somebody in the way, or behind whom to wait.
 void check_conservation(const KeyHistory& key, std::vector<Violation>& violations);
 
 }  // namespace lockd::histories

@@ -9,6 +9,14 @@ Instant end_of(const Operation& operation) {
   return operation.result == Result::info ? operation.gave_up : operation.ret;
 }
 
+KeyHistory::Wait wait_of(const Operation& operation, Instant since) {
+  return {.call = since,
+          .ret = operation.ret,
+          .hold = KeyHistory::kNone,
+          .takes = takes_of(operation),
+          .is_try = operation.function == Function::acquire && operation.timeout == 0};
+}
+
 }  // namespace
 
 KeyHistory::KeyHistory(const Timeline& timeline, std::string name,
@@ -26,7 +34,8 @@ KeyHistory::KeyHistory(const Timeline& timeline, std::string name,
 }
 
 void KeyHistory::take(const Operation& operation) {
-  limit_ = std::max(limit_, operation.limit);
+  const std::int64_t capacity = operation.kind == Kind::lock ? kShares : operation.limit;
+  capacity_ = std::max(capacity_, capacity);
   switch (operation.function) {
     case Function::acquire: return take_acquire(operation);
     case Function::enqueue: return take_enqueue(operation);
@@ -48,7 +57,7 @@ void KeyHistory::take_acquire(const Operation& operation) {
   }
   if (operation.result == Result::ok) return grant(operation, asked, operation.ret, asked);
   if (operation.result == Result::not_leader) return;
-  waits_.push_back({operation.call, operation.ret, kNone});
+  waits_.push_back(wait_of(operation, operation.call));
   if (operation.result != Result::timeout) may_hold(operation, end_of(operation));
 }
 
@@ -62,7 +71,7 @@ void KeyHistory::take_enqueue(const Operation& operation) {
     return grant(operation, operation.call, operation.ret, operation.call);
   }
   if (operation.result != Result::queued && operation.result != Result::not_leader) {
-    waits_.push_back({operation.call, operation.ret, kNone});
+    waits_.push_back(wait_of(operation, operation.call));
     may_hold(operation, end_of(operation));
   }
 }
@@ -87,9 +96,10 @@ void KeyHistory::take_wait(const Operation& operation) {
   if (operation.result == Result::ok) {
     return grant(operation, enqueue.call, enqueue.ret, enqueue.call);
   }
-  waits_.push_back({enqueue.call, operation.ret, kNone});
+  waits_.push_back(wait_of(operation, enqueue.call));
   if (operation.result == Result::not_held) {
-    untold_.push_back({enqueue.call, operation.ret});  // granted, and over before it was awaited
+    // Granted, and over before it was awaited.
+    untold_.push_back({enqueue.call, operation.ret, takes_of(enqueue)});
   } else if (operation.result != Result::timeout) {
     may_hold(operation, end_of(operation));
     untold_.back().from = enqueue.call;
@@ -114,7 +124,8 @@ void KeyHistory::grant(const Operation& operation, Instant asked, Instant queued
                        Instant line_since) {
   const auto [found, is_new] = by_fence_.try_emplace(operation.fence, holds_.size());
   if (is_new) {
-    waits_.push_back({line_since, operation.ret, holds_.size()});
+    waits_.push_back(wait_of(operation, line_since));
+    waits_.back().hold = holds_.size();
     holds_.emplace_back(timeline_, operation, asked, queued_by);
     return;
   }
@@ -127,15 +138,17 @@ void KeyHistory::grant(const Operation& operation, Instant asked, Instant queued
 // It may have been granted until its client was gone, and last for a lease from then.
 void KeyHistory::may_hold(const Operation& operation, Instant ended) {
   const Instant until = sum(sum(ended, operation.ttl), kLateMax);
-  untold_.push_back({operation.call, timeline_.armed_until(operation.server, operation.call, until,
-                                                           operation.ttl)});
+  const Instant armed =
+      timeline_.armed_until(operation.server, operation.call, until, operation.ttl);
+  untold_.push_back({operation.call, armed, takes_of(operation)});
 }
 
 // Nobody came back for it: its place ends with its connection.
 void KeyHistory::abandon(const Ticket& ticket) {
   if (ticket.granted) return;
   const Operation& enqueue = *ticket.enqueue;
-  waits_.push_back({enqueue.call, kNever, kNone});
+  waits_.push_back(wait_of(enqueue, enqueue.call));
+  waits_.back().ret = kNever;
   may_hold(enqueue, timeline_.over(enqueue.conn));
 }
 

@@ -22,27 +22,32 @@ class KeyHistory {
   KeyHistory(const Timeline& timeline, std::string name,
              std::span<const Operation* const> operations, std::vector<Violation>& violations);
 
-  // A time during which a request may have held a slot, known or not.
+  // A time during which a request may have held the key, known or not.
   struct Possible {
     Instant from;
     Instant to;
+    std::int64_t takes;
   };
   // A request in line, or on its way there and back, and what it came to.
   struct Wait {
     Instant call;
     Instant ret;
     std::size_t hold;  // kNone: it was not granted
+    std::int64_t takes;
+    bool is_try;  // it is in nobody's way
   };
   static constexpr std::size_t kNone = SIZE_MAX;
 
   const std::string& name() const { return name_; }
-  std::uint32_t limit() const { return limit_; }
+  std::int64_t capacity() const { return capacity_; }
   const Timeline& timeline() const { return timeline_; }
   std::span<const Operation* const> operations() const { return operations_; }
   // In the order of their fences.
   const std::vector<Hold>& holds() const { return holds_; }
   // What nobody was told of, and may have been granted all the same.
   const std::vector<Possible>& untold() const { return untold_; }
+  // In the order of calls.
+  const std::vector<Wait>& waits() const { return waits_; }
 
  private:
   struct Ticket {
@@ -66,7 +71,7 @@ class KeyHistory {
   const std::string name_;
   const std::span<const Operation* const> operations_;
   std::vector<Violation>& violations_;
-  std::uint32_t limit_ = 1;
+  std::int64_t capacity_ = 1;
   std::vector<Hold> holds_;
   std::vector<Possible> untold_;
   std::vector<Wait> waits_;

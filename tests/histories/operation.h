@@ -69,12 +69,14 @@ struct Operation {
   std::uint32_t life = 0;  // of the server; of a cluster, the epoch of the leader that answered
   std::uint32_t key = 0;   // of History::keys
   std::uint32_t limit = 1;
+  std::uint32_t permits = 1;
   std::uint32_t waiters = 0;  // of `stats`
   std::uint16_t server = 0;   // of History::servers
   std::uint16_t fault = 0;    // of History::faults
   Function function = Function::acquire;
   Result result = Result::info;
   Kind kind = Kind::lock;
+  Mode mode = Mode::exclusive;
   Via via = Via::tcp;
 };
 

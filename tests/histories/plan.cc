@@ -44,6 +44,7 @@ Request Plan::ask() {
                   .ttl = choose_ttl(),
                   .timeout = choose_timeout(is_own),
                   .token = {}};
+  choose_terms(request);
   // A second lock is not waited for: two who wait for each other would do so for long.
   if (!held_.empty()) request.timeout = 0;
   if (traits_.named) {
@@ -52,6 +53,15 @@ Request Plan::ask() {
     request.function = Function::enqueue;
   }
   return request;
+}
+
+// Who shares a lock, and who takes how many permits, is the same to the rest of the plan.
+void Plan::choose_terms(Request& request) {
+  if (request.kind == Kind::lock) {
+    if (one_in(3)) request.mode = Mode::shared;
+  } else if (one_in(2)) {
+    request.permits = 1 + static_cast<std::uint32_t>(random_() % request.limit);
+  }
 }
 
 const PlannedKey& Plan::choose_key() {

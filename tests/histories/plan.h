@@ -62,6 +62,7 @@ class Plan {
   };
 
   Request ask();
+  void choose_terms(Request& request);
   Request follow_up(Function function, const Held& held);
   const PlannedKey& choose_key();
   Instant choose_ttl();

@@ -58,6 +58,8 @@ void ask_by_line(LineClient& client, const Recording& recording, Operation& oper
                         .key_name = recording.key(operation.key),
                         .kind = operation.kind,
                         .limit = operation.limit,
+                        .mode = operation.mode,
+                        .permits = operation.permits,
                         .ttl = operation.ttl,
                         .timeout = operation.timeout,
                         .token = {}};

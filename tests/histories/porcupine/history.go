@@ -16,7 +16,9 @@ type entry struct {
 	Proc        int     `json:"proc"`
 	Key         string  `json:"key"`
 	Kind        string  `json:"kind"`
-	Limit       int     `json:"limit"`
+	Limit       int64   `json:"limit"`
+	Mode        string  `json:"mode"`
+	Permits     int64   `json:"permits"`
 	Rid         string  `json:"rid"`
 	TTL         float64 `json:"ttl"`
 	Call        int64   `json:"call"`
@@ -31,6 +33,17 @@ type entry struct {
 }
 
 func (e entry) ttl() int64 { return int64(e.TTL*1e9 + 0.5) }
+
+// What a hold takes of its key: so many permits, or of a lock one share of many, or all.
+func (e entry) takes() int64 {
+	switch {
+	case e.Kind == "sem":
+		return max(e.Permits, 1)
+	case e.Mode == "shared":
+		return 1
+	}
+	return shares
+}
 
 type life struct {
 	server string
@@ -89,26 +102,31 @@ func (h *history) add(e entry) {
 // constrains nobody, for it may have been given up at any time: it is left out, and so is who was
 // turned away.
 type slice struct {
-	h       *history
-	cut     int64 // what had not returned by then is unknown: what came after is not in the slice
-	limit   int
-	steps   []step
-	asked   map[string]int64 // the first call, by request id
-	told    map[uint64]entry // by fence
-	tickets map[int]entry    // by process
+	h        *history
+	cut      int64 // what had not returned by then is unknown: what came after is not in the slice
+	capacity int64
+	steps    []step
+	asked    map[string]int64 // the first call, by request id
+	told     map[uint64]entry // by fence
+	tickets  map[int]entry    // by process
 }
 
 func (h *history) slice(entries []entry, entriesMax int) []porcupine.Operation {
 	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Call < entries[j].Call })
 	s := slice{
-		h: h, cut: never, limit: 1,
+		h: h, cut: never, capacity: shares,
 		asked: map[string]int64{}, told: map[uint64]entry{}, tickets: map[int]entry{},
 	}
 	if len(entries) >= entriesMax {
 		s.cut = entries[len(entries)-1].Call
 	}
+	if entries[0].Kind == "sem" {
+		s.capacity = 1
+	}
 	for _, e := range entries {
-		s.limit = max(s.limit, e.Limit)
+		if e.Kind == "sem" {
+			s.capacity = max(s.capacity, e.Limit)
+		}
 		if e.Res == "info" || e.Ret > s.cut {
 			e.Res, e.Ret = "info", never
 		}
@@ -171,7 +189,8 @@ func (s *slice) grant(e entry, asked int64) {
 	}
 	s.told[e.Fence] = e
 	s.steps = append(s.steps, step{
-		verb: grant, fence: e.Fence, call: asked, ret: e.Ret, leaseCall: e.Call, ttl: e.ttl(),
+		verb: grant, fence: e.Fence, takes: e.takes(),
+		call: asked, ret: e.Ret, leaseCall: e.Call, ttl: e.ttl(),
 	})
 	left, gone := s.h.disconnects[e.Conn]
 	if gone && s.h.servers[e.Srv] && (e.Via == "tcp" || e.Via == "tls") {
@@ -213,7 +232,7 @@ func (s *slice) finish() []porcupine.Operation {
 	over := s.over()
 	var operations []porcupine.Operation
 	for _, op := range s.steps {
-		op.limit = s.limit
+		op.capacity = s.capacity
 		if op.verb == maybeRenew || op.verb == maybeRelease {
 			by := over(op.fence)
 			if by < op.call {
@@ -226,7 +245,8 @@ func (s *slice) finish() []porcupine.Operation {
 	return operations
 }
 
-// By when a hold is over: the server said so, or, of a lock, a later fence was told.
+// By when a hold is over: the server said so, or, of a lock, a later fence was told that cannot be
+// beside it.
 func (s *slice) over() func(fence uint64) int64 {
 	said := map[uint64]int64{}
 	var grants []step
@@ -241,20 +261,24 @@ func (s *slice) over() func(fence uint64) int64 {
 		}
 	}
 	sort.Slice(grants, func(i, j int) bool { return grants[i].fence < grants[j].fence })
-	told := make([]int64, len(grants)+1) // the first return of this or a later fence
-	told[len(grants)] = never
+	told := make([]int64, len(grants)+1)  // the first return of this or a later fence
+	alone := make([]int64, len(grants)+1) // of those that take all
+	told[len(grants)], alone[len(grants)] = never, never
 	for i := len(grants) - 1; i >= 0; i-- {
-		told[i] = min(told[i+1], grants[i].ret)
+		told[i], alone[i] = min(told[i+1], grants[i].ret), alone[i+1]
+		if grants[i].takes == s.capacity {
+			alone[i] = min(alone[i], grants[i].ret)
+		}
 	}
 	return func(fence uint64) int64 {
 		by, known := said[fence]
 		if !known {
 			by = never
 		}
-		if s.limit == 1 {
-			later := sort.Search(len(grants), func(i int) bool { return grants[i].fence > fence })
-			by = min(by, told[later])
+		later := sort.Search(len(grants), func(i int) bool { return grants[i].fence > fence })
+		if later > 0 && grants[later-1].fence == fence && grants[later-1].takes == s.capacity {
+			return min(by, told[later])
 		}
-		return by
+		return min(by, alone[later])
 	}
 }

@@ -11,7 +11,8 @@ import (
 
 const (
 	never      = math.MaxInt64
-	holdersMax = 4
+	holdersMax = 32
+	shares     = 1 << 20 // of a lock: any number who share it
 )
 
 type verb uint8
@@ -29,7 +30,8 @@ const (
 
 type step struct {
 	verb      verb
-	limit     int
+	capacity  int64
+	takes     int64 // of a grant
 	fence     uint64
 	call, ret int64
 	leaseCall int64 // the lease of a grant runs from here at the earliest
@@ -38,6 +40,7 @@ type step struct {
 
 type hold struct {
 	fence    uint64
+	takes    int64
 	ttl      int64
 	from, by int64 // the lease ends no earlier, and no later
 }
@@ -46,8 +49,17 @@ type hold struct {
 type state struct {
 	last  uint64 // the largest fence
 	now   int64  // no step that comes is earlier
+	lost  bool   // more hold it than there is room for here: anything is legal
 	count int
 	holds [holdersMax]hold
+}
+
+func (s state) taken() int64 {
+	var taken int64
+	for i := 0; i < s.count; i++ {
+		taken += s.holds[i].takes
+	}
+	return taken
 }
 
 func (s state) find(fence uint64) int {
@@ -75,6 +87,9 @@ func after(at, length int64) int64 {
 }
 
 func take(s state, op step) []state {
+	if s.lost {
+		return []state{s}
+	}
 	at := max(s.now, op.call)
 	if at > op.ret {
 		return nil
@@ -102,33 +117,46 @@ func take(s state, op step) []state {
 	return []state{moved}
 }
 
-// Legal if there is room, or if a lease can have ended by the return.
+// Legal if there is room, or if leases can have ended by the return that leave some.
 func takeGrant(s state, op step) []state {
 	if op.fence <= s.last {
 		return nil
 	}
-	add := func(s state) state {
-		s.last = op.fence
-		s.holds[s.count] = hold{
-			fence: op.fence,
-			ttl:   op.ttl,
-			from:  after(max(s.now, op.leaseCall), op.ttl),
-			by:    after(op.ret, op.ttl),
-		}
-		s.count++
-		return s
-	}
-	if s.count < op.limit {
-		return []state{add(s)}
-	}
 	var next []state
-	for i := 0; i < s.count; i++ {
-		if s.holds[i].from > op.ret {
+	for _, freed := range makeRoom(s, op, 0) {
+		if freed.count == holdersMax {
+			next = append(next, state{lost: true})
 			continue
 		}
-		freed := s.without(i)
-		freed.now = max(s.now, s.holds[i].from)
-		next = append(next, add(freed))
+		freed.last = op.fence
+		freed.holds[freed.count] = hold{
+			fence: op.fence,
+			takes: op.takes,
+			ttl:   op.ttl,
+			from:  after(max(freed.now, op.leaseCall), op.ttl),
+			by:    after(op.ret, op.ttl),
+		}
+		freed.count++
+		next = append(next, freed)
+	}
+	return next
+}
+
+// Every way to end leases, from that of the number `first` on, until there is room for the grant.
+func makeRoom(s state, op step, first int) []state {
+	if s.taken()+op.takes <= op.capacity {
+		return []state{s}
+	}
+	var next []state
+	for i := first; i < s.count; i++ {
+		if s.holds[i].from <= op.ret {
+			freed := s.without(i)
+			freed.now = max(s.now, s.holds[i].from)
+			next = append(next, makeRoom(freed, op, i)...)
+		}
+		if op.takes == op.capacity {
+			break // all of them must have ended, in whatever order
+		}
 	}
 	return next
 }
