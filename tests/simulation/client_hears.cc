@@ -203,7 +203,7 @@ void Client::hear_refusal(const Request& request, const Reply& reply) {
   // All name one limit, and whatever an admin sets, that one goes on to be good; but for more
   // permits than there were at any time.
   const bool is_too_many = request.terms.permits > promises_.least_limit(request.key);
-  if (reply.word.ends_with("limit_mismatch") && (!is_too_many || request.fence != 0)) {
+  if (reply.word.ends_with("limit_mismatch") && !is_too_many) {
     complain("first-limit", request, reply.word);
   }
   const bool timed_out = reply.word == "timeout" || reply.word == "wait_timeout";
