@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -311,15 +312,20 @@ void EngineCore::close() {
   if (!closed_.exchange(true, std::memory_order_acq_rel)) end_waits(Outcome::closed);
 }
 
-// Precondition: by now refusal() keeps others from joining a queue.
+// Precondition: by now refusal() keeps others from joining a queue. What is left of sets goes when
+// nobody waits any more: before, it would let in those behind it.
 void EngineCore::end_waits(Outcome why) {
   Turn turn;
+  std::vector<std::shared_ptr<KeySet>> sets;
   for (const auto& shard : shards_) {
     for (Cursor cursor; !cursor.done;) {
       Shard::Access(*shard, turn)->end_waits(cursor, why);
+      std::ranges::move(std::exchange(turn.sets, {}), std::back_inserter(sets));
       commit(turn);
     }
   }
+  turn.sets = std::move(sets);
+  commit(turn);
 }
 
 // What the journal asks: to take over what it tells, to follow, to lead, to describe itself.

@@ -305,6 +305,21 @@ TEST_F(KeySetTest, ClosingEndsIt) {
   EXPECT_EQ(engine_->check(), "");
 }
 
+// Whatever the order in which the shards are closed: many keys, so that some are in a later one.
+TEST_F(KeySetTest, ClosingGrantsNothingToThoseBehindIt) {
+  ask_one("a", "x");
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    ask({"a", key}, ("cart-" + key).c_str(), 60s, 100 + i);
+    ask_one(key.c_str(), "y", 60s, i);
+  }
+  engine_->close();
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(listener_.outcome_of(i), Outcome::closed);
+    EXPECT_EQ(listener_.outcome_of(100 + i), Outcome::closed);
+  }
+}
+
 TEST_F(KeySetTest, ASmallerSemaphoreEndsWhatCanNeverBe) {
   const std::vector<SetItem> keys{{"pool", Kind::semaphore, Mode::exclusive, 8, 8}, "a"};
   Batch(*engine_).acquire(
