@@ -66,7 +66,8 @@ void Clients::act(Engine& engine, Position durable) {
 
 void Clients::act_once(Batch& batch, Position durable) {
   const std::uint64_t what = chance_.below(100);
-  if (what < 55) return acquire(batch);
+  if (what < 45) return acquire(batch);
+  if (what < 55) return acquire_all(batch);
   if (what < 75) return renew(batch, durable);
   if (what < 92) return release(batch, durable);
   if (what < 94) return cancel(batch);
@@ -100,10 +101,46 @@ void Clients::acquire(Batch& batch) {
                                .permits = static_cast<std::uint32_t>(permits)};
   const Answer answer = batch.acquire(request, this, id);
   const SessionId of = session == nullptr ? 0 : session->id;
-  if (answer.outcome == Outcome::queued) waits_[id] = {answer.wait, hold, owner, of};
+  const bool is_queued = answer.outcome == Outcome::queued;
+  if (is_queued) waits_[id] = {answer.wait, {hold}, owner, of};
+  if (is_queued || answer.outcome == Outcome::ok) ledger_.touched(owner, hold);
   if (answer.outcome != Outcome::ok) return;
   hold.fence = answer.grant.fence;
   ledger_.granted(hold, owner, of, answer.grant.expires_at);
+}
+
+// From the key that was drawn on, every other one or each.
+void Clients::acquire_all(Batch& batch) {
+  const std::string name = "cart-" + std::to_string(chance_.below(6));
+  const std::string owner = owner_of(Holder(name));
+  const std::size_t step = chance_.between(1, 2);
+  std::size_t at = chance_.below(keys().size());
+  AcquireSetRequest request{.keys = {}, .holder = name, .ttl = random_ms(chance_, 20, 1500)};
+  if (chance_.percent(60)) request.wait = random_ms(chance_, 20, 400);
+  std::vector<HoldKey> asked;
+  for (std::uint64_t left = chance_.between(2, 4); left > 0; --left, at += step) {
+    const Key& key = keys()[at % keys().size()];
+    const bool is_shared = key.kind == Kind::lock && chance_.percent(30);
+    const std::uint64_t permits = chance_.percent(50) ? 1 : chance_.between(1, key.limit);
+    request.keys.emplace_back(key.name, key.kind, is_shared ? Mode::shared : Mode::exclusive,
+                              key.limit, static_cast<std::uint32_t>(permits));
+    asked.push_back({key.kind, key.name, 0});
+    if (waits(owner, asked.back())) return;
+  }
+  const std::uint64_t id = ++last_wait_;
+  const Answer answer = batch.acquire_all(request, this, id);
+  const bool is_granted = answer.outcome == Outcome::ok;
+  if (!is_granted && answer.outcome != Outcome::queued) return;
+  for (const HoldKey& key : asked) ledger_.touched(owner, key);
+  ledger_.asked_for_all(owner, asked);
+  if (!is_granted) {
+    waits_[id] = {answer.wait, asked, owner, 0};
+    return;
+  }
+  for (HoldKey& key : asked) {
+    key.fence = answer.grant.fence;
+    ledger_.granted(key, owner, 0, answer.grant.expires_at);
+  }
 }
 
 void Clients::renew(Batch& batch, Position durable) {
@@ -113,16 +150,34 @@ void Clients::renew(Batch& batch, Position durable) {
   std::optional<Duration> ttl;
   if (chance_.percent(50)) ttl = random_ms(chance_, 20, 1500);
   const Answer answer = batch.renew({key.key, holder_of(entry.owner), key.fence, key.kind}, ttl);
-  if (answer.outcome == Outcome::ok) ledger_.renewed(key, answer.grant.expires_at);
+  if (answer.outcome != Outcome::ok) return;
+  ledger_.touched(entry.owner, key);
+  ledger_.renewed(key, answer.grant.expires_at);
 }
 
 void Clients::release(Batch& batch, Position durable) {
   const auto* const picked = ledger_.pick(chance_, durable);
   if (picked == nullptr) return;
   const auto& [key, entry] = *picked;
+  if (chance_.percent(50)) return release_all(batch, key, entry.owner, durable);
   ledger_.asked_to_end(key);
   const Outcome outcome = batch.release({key.key, holder_of(entry.owner), key.fence, key.kind});
   if (outcome == Outcome::ok) ledger_.ended(key);
+}
+
+// All that its owner has under that fence, whether or not it came together.
+void Clients::release_all(Batch& batch, const HoldKey& picked, const std::string& owner,
+                          Position durable) {
+  const std::vector<HoldKey> keys = ledger_.granted_with(picked, durable);
+  SetId id{.keys = {}, .holder = holder_of(owner), .fence = picked.fence};
+  for (const HoldKey& key : keys) {
+    id.keys.emplace_back(key.key, key.kind);
+    ledger_.asked_to_end(key);
+  }
+  const ReleaseSetResult released = batch.release_all(id);
+  for (std::size_t i = 0; i < released.released.size(); ++i) {
+    if (released.released[i]) ledger_.ended(keys[i]);
+  }
 }
 
 void Clients::cancel(Batch& batch) {
@@ -159,7 +214,8 @@ void Clients::end_session(Batch& batch) {
 
 bool Clients::waits(const std::string& owner, const HoldKey& key) const {
   return std::any_of(waits_.begin(), waits_.end(), [&](const auto& wait) {
-    return wait.second.owner == owner && wait.second.key == key;
+    const std::vector<HoldKey>& keys = wait.second.keys;
+    return wait.second.owner == owner && std::find(keys.begin(), keys.end(), key) != keys.end();
   });
 }
 
@@ -175,9 +231,11 @@ void Clients::on_wait_done(const WaitResult& settled) noexcept {
   Wait wait = std::move(found->second);
   waits_.erase(found);
   if (settled.outcome != Outcome::ok) return;
-  wait.key.fence = settled.grant.fence;
-  ledger_.granted(wait.key, wait.owner, wait.session, settled.grant.expires_at, Ledger::kTold);
-  if (!is_alive(wait.session)) ledger_.asked_to_end(wait.key);
+  for (HoldKey& key : wait.keys) {
+    key.fence = settled.grant.fence;
+    ledger_.granted(key, wait.owner, wait.session, settled.grant.expires_at, Ledger::kTold);
+    if (!is_alive(wait.session)) ledger_.asked_to_end(key);
+  }
 }
 
 }  // namespace lockd::crash

@@ -1,6 +1,6 @@
-// Clients that act at random: names and sessions, locks and semaphores, waits, renewals, releases,
-// connections that break, and an admin who ends their holds and resizes semaphores. All they learn
-// is in the ledger.
+// Clients that act at random: names and sessions, locks and semaphores, one key or several at once,
+// waits, renewals, releases, connections that break, and an admin who ends their holds and resizes
+// semaphores. All they learn is in the ledger.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Clients final : private Listener {
  private:
   struct Wait {
     WaitId id;
-    HoldKey key;  // the fence is yet to come
+    std::vector<HoldKey> keys;  // the fence is yet to come
     std::string owner;
     SessionId session;
   };
@@ -34,8 +34,10 @@ class Clients final : private Listener {
   Session new_session();
   void act_once(Batch& batch, Position durable);
   void acquire(Batch& batch);
+  void acquire_all(Batch& batch);
   void renew(Batch& batch, Position durable);
   void release(Batch& batch, Position durable);
+  void release_all(Batch& batch, const HoldKey& picked, const std::string& owner, Position durable);
   void cancel(Batch& batch);
   void revoke(Batch& batch, Position durable);
   void resize(Batch& batch);

@@ -1,6 +1,7 @@
 #include "crash/ledger.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "crash/violation.h"
 
@@ -8,6 +9,9 @@ namespace lockd::crash {
 namespace {
 
 constexpr std::size_t kEndedKept = 20;
+constexpr std::size_t kSetsKept = 20;
+
+bool is_same_key(const HoldKey& a, const HoldKey& b) { return a.kind == b.kind && a.key == b.key; }
 
 }  // namespace
 
@@ -17,6 +21,34 @@ void Ledger::granted(const HoldKey& key, const std::string& owner, SessionId ses
   entry.owner = owner;
   entry.session = session;
   entry.leases.push_back({told_at, expires_at});
+}
+
+void Ledger::asked_for_all(const std::string& owner, const std::vector<HoldKey>& keys) {
+  Fence last = 0;
+  for (const auto& [other, entry] : entries_) {
+    const auto is_it = [&other = other](const HoldKey& key) { return is_same_key(key, other); };
+    const bool is_its = entry.owner == owner && std::ranges::any_of(keys, is_it);
+    if (is_its) last = std::max(last, other.fence);
+  }
+  sets_.push_back({owner, keys, last});
+  if (sets_.size() > kSetsKept) sets_.erase(sets_.begin());
+}
+
+void Ledger::touched(const std::string& owner, const HoldKey& key) {
+  std::erase_if(sets_, [&](const SetAsked& set) {
+    return set.owner == owner && std::ranges::any_of(set.keys, [&](const HoldKey& each) {
+             return is_same_key(each, key);
+           });
+  });
+}
+
+std::vector<HoldKey> Ledger::granted_with(const HoldKey& key, Position durable) const {
+  std::vector<HoldKey> keys;
+  for (const auto& [other, entry] : entries_) {
+    const bool is_its = other.fence == key.fence && entry.owner == entries_.at(key).owner;
+    if (is_its && !entry.end_asked && entry.is_known(durable)) keys.push_back(other);
+  }
+  return keys;
 }
 
 void Ledger::renewed(const HoldKey& key, Time expires_at) {
@@ -62,6 +94,24 @@ void Ledger::check(const Holds& recovered, Position durable, Time now) const {
   for (const auto& [key, entry] : entries_) {
     if (entry.is_known(durable)) check(key, entry, recovered.find(key), durable, now);
   }
+  for (const SetAsked& set : sets_) check(set, recovered, now);
+}
+
+// What has run out may end one by one.
+void Ledger::check(const SetAsked& set, const Holds& recovered, Time now) {
+  std::vector<Fence> fences;
+  for (const auto& [key, held] : recovered.all()) {
+    const auto is_it = [&key = key](const HoldKey& each) { return is_same_key(each, key); };
+    const bool is_its = held.owner == set.owner && std::ranges::any_of(set.keys, is_it);
+    if (!is_its || key.fence <= set.last) continue;
+    if (held.expires_at <= now) return;
+    fences.push_back(key.fence);
+  }
+  const bool is_one = std::ranges::adjacent_find(fences, std::not_equal_to()) == fences.end();
+  if (fences.empty() || (fences.size() == set.keys.size() && is_one)) return;
+  violated("all-or-none", std::to_string(fences.size()) + " of " + std::to_string(set.keys.size()) +
+                              " keys are held by " + set.owner + ", among them " +
+                              show(set.keys.front()));
 }
 
 void Ledger::check(const HoldKey& key, const Entry& entry, const Held* held, Position durable,
@@ -113,6 +163,7 @@ void Ledger::restart(Position durable) {
 void Ledger::forget(Position durable) {
   largest_pruned_ = largest_fence(durable);
   entries_.clear();
+  sets_.clear();
   end_told_now_.clear();
 }
 

@@ -45,13 +45,22 @@ class Ledger {
   void granted(const HoldKey& key, const std::string& owner, SessionId session, Time expires_at,
                Position told_at = kNotCommitted);
   void renewed(const HoldKey& key, Time expires_at);
-  void asked_to_end(const HoldKey& key) { entries_.at(key).end_asked = true; }
+  void asked_to_end(const HoldKey& key) {
+    entries_.at(key).end_asked = true;
+    touched(entries_.at(key).owner, key);
+  }
   void ended(const HoldKey& key) { end_told_now_.push_back(key); }
+  // Several keys in one step, whether it is granted at once, later or never. The fences of the keys
+  // are yet to come. Until one of them is touched alone, all are held or none.
+  void asked_for_all(const std::string& owner, const std::vector<HoldKey>& keys);
+  void touched(const std::string& owner, const HoldKey& key);
   // Everything of it, told or not.
   void session_ends(SessionId session);
   // The answers of the open batch rest on `position`.
   void commit(Position position);
 
+  // What its owner has under the fence of `key`, and knows of.
+  std::vector<HoldKey> granted_with(const HoldKey& key, Position durable) const;
   // A hold that its owner knows of and has not given up.
   const std::pair<const HoldKey, Entry>* pick(Chance& chance, Position durable) const;
 
@@ -71,7 +80,15 @@ class Ledger {
   static void check(const HoldKey& key, const Entry& entry, const Held* held, Position durable,
                     Time now);
 
+  struct SetAsked {
+    std::string owner;
+    std::vector<HoldKey> keys;
+    Fence last;  // that it had before of any of them, and whose end may be undone
+  };
+  static void check(const SetAsked& set, const Holds& recovered, Time now);
+
   std::map<HoldKey, Entry> entries_;
+  std::vector<SetAsked> sets_;  // the latest
   std::vector<HoldKey> end_told_now_;
   Fence largest_pruned_ = 0;
 };

@@ -3,6 +3,7 @@
 //
 //   acknowledged-in-force  what was acknowledged is there: grants, leases, ends
 //   all-or-nothing         of what was not acknowledged a prefix is there, whole operations only
+//   all-or-none            of keys that were granted in one step all are held, or none
 //   nothing-invented       and nothing that was never appended
 //   replay-equals          what is recovered is what a naive model holds at that position
 //   fences-rise            the next fence is larger than every fence that anybody was told
