@@ -117,21 +117,52 @@ Result<std::string> lines_of(const LockRequest& request, Duration wait) {
                         .wait = seconds_to_name(wait),
                         .lease = request.lease,
                         .kind = request.kind,
-                        .limit = request.limit});
+                        .limit = request.limit,
+                        .mode = request.mode,
+                        .permits = request.permits});
+}
+
+// --- words that older servers do not know ---
+
+bool has_new_words(const LockRequest& request) {
+  return request.mode != Mode::exclusive || request.permits != 1;
+}
+
+Status too_old(const LockRequest& request) {
+  return {Outcome::refused, std::string("the server is too old for ") +
+                                (request.permits != 1 ? "several permits" : "shared locks")};
+}
+
+// A server that does not know who we are is older than any that knows these words.
+Status check_server(const LockRequest& request, const LineConnection& connection) {
+  if (connection.endpoint()->takes_introduction || !has_new_words(request)) return {};
+  return too_old(request);
+}
+
+// Waits, once. A server that stops ends a wait by the `error` with which an old one refuses words
+// that it does not know; to a try it says why, so there the `error` can mean the words alone.
+Result<LineGrant> ask_once(LineConnection& connection, const LockRequest& request, Duration wait,
+                           const std::stop_token& stop) {
+  auto grant = wait_in_queue(connection, *lines_of(request, wait), wait, request.lease, stop);
+  if (grant.outcome != Outcome::refused) return grant;
+  if (has_new_words(request) && wait == Duration(0)) return too_old(request);
+  Status status = explained(grant, connection, stop);
+  const bool is_too_old = has_new_words(request) && status.outcome == Outcome::refused;
+  return is_too_old ? too_old(request) : status;
 }
 
 // A wait that is shorter than the way there and back would be over before any answer: so a short
-// one begins with a try.
+// one begins with a try. So does one with new words that was interrupted, to learn by what.
 Result<LineGrant> acquire_over(LineConnection& connection, const LockRequest& request,
-                               Duration wait, const std::stop_token& stop) {
-  const auto queue = [&](Duration left) {
-    return wait_in_queue(connection, *lines_of(request, left), left, request.lease, stop);
-  };
-  if (wait >= std::chrono::seconds(1) || wait == Duration(0)) return queue(wait);
+                               Duration wait, bool asks_again, const std::stop_token& stop) {
+  const bool learns = asks_again && has_new_words(request);
+  const bool is_short = wait < std::chrono::seconds(1) && wait != Duration(0);
+  if (!learns && !is_short) return ask_once(connection, request, wait, stop);
   const auto until = later(BootClock::now(), wait);
-  auto tried = queue(Duration(0));
+  auto tried = ask_once(connection, request, Duration(0), stop);
   const Duration left = until - BootClock::now();
-  return tried.outcome == Outcome::timeout && left > Duration(0) ? queue(left) : tried;
+  const bool goes_on = tried.outcome == Outcome::timeout && left > Duration(0);
+  return goes_on ? ask_once(connection, request, left, stop) : tried;
 }
 
 }  // namespace
@@ -225,9 +256,9 @@ Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token sto
   bool has_asked = false;
   const auto take = [&](std::unique_ptr<LineConnection> connection,
                         Duration wait) -> Result<HeldLock> {
+    if (Status unfit = check_server(request, *connection); !unfit) return unfit;
     terms.queued_again = std::exchange(has_asked, true);
-    auto grant = acquire_over(*connection, request, wait, stop);
-    if (grant.outcome == Outcome::refused) return explained(grant, *connection, stop);
+    auto grant = acquire_over(*connection, request, wait, terms.queued_again, stop);
     if (!grant) return Status(std::move(grant));
     return take_over(impl_->renewer, std::move(connection), terms, std::move(*grant), stop);
   };
@@ -240,15 +271,22 @@ Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token sto
 }
 
 Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) {
-  const auto lines = enqueue_lines(
-      {.key = request.key, .lease = request.lease, .kind = request.kind, .limit = request.limit});
+  const auto lines = enqueue_lines({.key = request.key,
+                                    .lease = request.lease,
+                                    .kind = request.kind,
+                                    .limit = request.limit,
+                                    .mode = request.mode,
+                                    .permits = request.permits});
   if (!lines) return static_cast<const Status&>(lines);
   const auto& cluster = impl_->cluster_of(request.key);
   if (!cluster) return static_cast<const Status&>(cluster);
   const auto join = [&](std::unique_ptr<LineConnection> connection, Duration) -> Result<Place> {
+    if (Status unfit = check_server(request, *connection); !unfit) return unfit;
     auto reply = ask(*connection, {.lines = *lines}, stop);
     if (!reply) return Status(std::move(reply));
     auto grant = grant_of(reply->line, request.lease);
+    // Nobody is in a queue already on a connection that is new.
+    if (grant.outcome == Outcome::refused && has_new_words(request)) return too_old(request);
     if (!grant && grant.outcome != Outcome::queued) return Status(std::move(grant));
     auto place = std::make_unique<Place::Impl>();
     place->renewer = impl_->renewer;

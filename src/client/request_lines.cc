@@ -33,10 +33,24 @@ Status check_lease(Lease lease) {
   return invalid("a lease is 1 to 9223372036 seconds");
 }
 
-Status check_limit(Kind kind, std::uint32_t limit) {
-  if (kind == Kind::lock && limit != 1) return invalid("a lock has one holder: its limit is 1");
-  if (limit >= 1 && limit <= kLimitMax) return {};
-  return invalid("a semaphore's limit is 1 to 2147483647");
+// How much of its key a LineAcquire or a LineEnqueue asks for.
+Status check_share(const auto& request) {
+  if (request.kind == Kind::lock) {
+    if (request.limit != 1) return invalid("a lock has no slots: its limit is 1");
+    if (request.permits != 1) return invalid("a lock has no permits: it is held alone or shared");
+    return {};
+  }
+  if (request.limit < 1 || request.limit > kLimitMax) {
+    return invalid("a semaphore's limit is 1 to 2147483647");
+  }
+  if (request.mode != Mode::exclusive) {
+    return invalid("a semaphore is not held shared: it is held by permits");
+  }
+  if (request.permits < 1 || request.permits > request.limit) {
+    return invalid("permits are 1 to the semaphore's limit");
+  }
+  if (request.permits == 1 || request.lease) return {};
+  return invalid("several permits need a lease: they are named behind it");
 }
 
 // A word of whatever form: other servers have tokens of their own.
@@ -75,8 +89,13 @@ std::string number(seconds value) { return std::to_string(value.count()); }
 
 std::string behind_blank(Lease lease) { return lease ? " " + number(*lease) : ""; }
 
-std::string limit_of(Kind kind, std::uint32_t limit) {
-  return kind == Kind::semaphore ? std::to_string(limit) : "";
+// The limit, the lease, and what not every server knows only where it is asked for: each behind a
+// blank.
+std::string terms_of(const auto& request) {
+  const bool semaphore = request.kind == Kind::semaphore;
+  return (semaphore ? " " + std::to_string(request.limit) : "") + behind_blank(request.lease) +
+         (request.mode == Mode::shared ? " shared" : "") +
+         (request.permits > 1 ? " " + std::to_string(request.permits) : "");
 }
 
 }  // namespace
@@ -85,11 +104,8 @@ Result<std::string> acquire_lines(const LineAcquire& request) {
   if (Status bad = check_key(request.key); !bad) return bad;
   if (Status bad = check_wait(request.wait); !bad) return bad;
   if (Status bad = check_lease(request.lease); !bad) return bad;
-  if (Status bad = check_limit(request.kind, request.limit); !bad) return bad;
-  const std::string limit = limit_of(request.kind, request.limit);
-  return lines(
-      of_kind(request.kind, "l"), request.key,
-      number(request.wait) + (limit.empty() ? "" : " " + limit) + behind_blank(request.lease));
+  if (Status bad = check_share(request); !bad) return bad;
+  return lines(of_kind(request.kind, "l"), request.key, number(request.wait) + terms_of(request));
 }
 
 Result<std::string> release_lines(const LineHold& hold) {
@@ -108,10 +124,9 @@ Result<std::string> renew_lines(const LineHold& hold, Lease lease) {
 Result<std::string> enqueue_lines(const LineEnqueue& request) {
   if (Status bad = check_key(request.key); !bad) return bad;
   if (Status bad = check_lease(request.lease); !bad) return bad;
-  if (Status bad = check_limit(request.kind, request.limit); !bad) return bad;
-  // The blank in front of a lock's lease is trimmed.
-  return lines(of_kind(request.kind, "e"), request.key,
-               limit_of(request.kind, request.limit) + behind_blank(request.lease));
+  if (Status bad = check_share(request); !bad) return bad;
+  const std::string terms = terms_of(request);
+  return lines(of_kind(request.kind, "e"), request.key, terms.empty() ? "" : terms.substr(1));
 }
 
 Result<std::string> await_lines(const LineAwait& request) {

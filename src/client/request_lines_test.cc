@@ -102,6 +102,19 @@ TEST(RequestLines, TwoPhases) {
   EXPECT_EQ(turn->wait, 9s);
 }
 
+TEST(RequestLines, WordsThatNotEveryServerKnowsStandLast) {
+  EXPECT_EQ(*acquire_lines({.key = "k", .wait = 9s, .mode = Mode::shared}), "l\nk\n9 shared\n");
+  EXPECT_EQ(*acquire_lines({.key = "k", .lease = 7s, .mode = Mode::shared}), "l\nk\n0 7 shared\n");
+  EXPECT_EQ(*enqueue_lines({.key = "k", .mode = Mode::shared}), "e\nk\nshared\n");
+  EXPECT_EQ(*enqueue_lines({.key = "k", .lease = 7s, .mode = Mode::shared}), "e\nk\n7 shared\n");
+  const LineAcquire most{
+      .key = "k", .lease = 7s, .kind = Kind::semaphore, .limit = kLimitMax, .permits = kLimitMax};
+  EXPECT_EQ(*acquire_lines(most), "sl\nk\n0 2147483647 7 2147483647\n");
+  EXPECT_EQ(
+      *enqueue_lines({.key = "k", .lease = 7s, .kind = Kind::semaphore, .limit = 8, .permits = 4}),
+      "se\nk\n8 7 4\n");
+}
+
 TEST(RequestLines, SignalsAndTheRest) {
   const Understood listen(listen_lines("orders.>", "the packers"));
   EXPECT_EQ(listen->command, Command::listen);
@@ -133,6 +146,12 @@ TEST(RequestLines, WhatNoServerTakesIsNotSent) {
       acquire_lines({.key = "k", .limit = 2}),
       acquire_lines({.key = "k", .kind = Kind::semaphore, .limit = 0}),
       acquire_lines({.key = "k", .kind = Kind::semaphore, .limit = kLimitMax + 1}),
+      acquire_lines({.key = "k", .lease = 7s, .permits = 2}),
+      acquire_lines({.key = "k", .permits = 0}),
+      acquire_lines({.key = "k", .kind = Kind::semaphore, .mode = Mode::shared}),
+      acquire_lines({.key = "k", .lease = 7s, .kind = Kind::semaphore, .limit = 2, .permits = 3}),
+      acquire_lines({.key = "k", .lease = 7s, .kind = Kind::semaphore, .limit = 2, .permits = 0}),
+      acquire_lines({.key = "k", .kind = Kind::semaphore, .limit = 2, .permits = 2}),
       release_lines({.key = "k", .token = ""}),
       release_lines({.key = "k", .token = "two words"}),
       release_lines({.key = "k", .token = "t\nping\n\n"}),
@@ -140,6 +159,8 @@ TEST(RequestLines, WhatNoServerTakesIsNotSent) {
       renew_lines({.key = "k", .token = "t"}, 0s),
       enqueue_lines({.key = "k", .lease = 0s}),
       enqueue_lines({.key = "k", .kind = Kind::semaphore, .limit = 0}),
+      enqueue_lines({.key = "k", .kind = Kind::semaphore, .mode = Mode::shared}),
+      enqueue_lines({.key = "k", .kind = Kind::semaphore, .limit = 2, .permits = 2}),
       await_lines({.key = "k", .wait = -1s}),
       listen_lines("a*", ""),
       listen_lines("", ""),

@@ -67,7 +67,10 @@ struct LineAcquire {
   std::chrono::seconds wait{};  // in the queue; zero is a try
   Lease lease{};
   Kind kind = Kind::lock;
-  std::uint32_t limit = 1;  // how many may hold a semaphore at once; 1 for a lock
+  std::uint32_t limit = 1;  // how many permits a semaphore has; 1 for a lock
+  // Older servers refuse what these add, and close: a plain `refused`.
+  Mode mode = Mode::exclusive;  // of a lock: alone, or with others who share it
+  std::uint32_t permits = 1;    // of a semaphore: how many to take; several need a lease named
 };
 
 struct LineEnqueue {
@@ -75,6 +78,8 @@ struct LineEnqueue {
   Lease lease{};
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
 };
 
 struct LineAwait {
