@@ -98,7 +98,16 @@ constexpr Option kConflictCode =
           "What to exit with when it cannot be had.");
 constexpr Option kSemaphore =
     whole("semaphore", 1, INT32_MAX, {},
-          "Take one of N slots of a semaphore, rather than a lock. Everybody must say the same N.");
+          "Take one of N permits of a semaphore, rather than a lock. Everybody must say the same "
+          "N.");
+constexpr Option kShared =
+    boolean("shared", {.letter = 'S'},
+            "Hold the lock together with all others who share it. Who wants it alone waits until "
+            "they are gone, and who wants to share it waits behind who came before and wants it "
+            "alone.");
+constexpr Option kPermits =
+    whole("permits", 1, INT32_MAX, {.by_default = "1"},
+          "With --semaphore: take so many of its permits, all of them or none.");
 constexpr Option kIsSemaphore =
     boolean("semaphore", {}, "The key is a semaphore's, and no lock's.");
 constexpr Option kNewHolder =
@@ -115,7 +124,7 @@ constexpr auto kJsonOnly = std::to_array<Option>({kJson});
 constexpr auto kJsonLinesOnly = std::to_array<Option>({kJsonLines});
 
 constexpr Option kWholeLease = duration(
-    "ttl", kOneSecond, {.default_note = "the server's"},
+    "ttl", kOneSecond, {.default_note = "the server's, or 30 with several permits"},
     "The lease, in whole seconds. It is renewed for as long as the lock is held. A shorter "
     "one is noticed sooner when this machine dies; a longer one outlives a longer pause.");
 constexpr Option kVerbose =
@@ -137,7 +146,9 @@ constexpr auto kRunOptions = std::to_array<Option>({
     kNonblock,
     kWait,
     kConflictCode,
+    kShared,
     kSemaphore,
+    kPermits,
     kWholeLease,
     duration(
         "grace", kMayBeZero, {.by_default = "10"},
@@ -166,14 +177,16 @@ constexpr auto kRunOperands = std::to_array<Operand>({
 constexpr auto kRunExamples = std::to_array<Example>({
     {"lockctl run nightly-report -- make report", "One at a time; others wait their turn."},
     {"lockctl run -n -E 75 nightly-report make report", "Not now if somebody is at it."},
+    {"lockctl run -S prices.csv -- ./report", "With all others who only read."},
     {"lockctl run --semaphore 4 encoders -- ffmpeg -i in.mov out.mp4", "Four at a time."},
+    {"lockctl run --semaphore 8 --permits 4 cores -- make -j4", "A job that counts for four."},
     {"lockctl run -w 10 db -c 'pg_dump app | gzip > app.gz'", "With a shell's help."},
 });
 
 constexpr std::string_view kRunText =
     "Takes the lock, runs the command, and releases the lock when the command ends. Who comes "
-    "first is served first. The letters and habits are those of flock(1); of its options -s, -x, "
-    "-o and -u have no meaning here, and -s is the server.\n"
+    "first is served first. The letters and habits are those of flock(1), but that its -s is -S "
+    "here, since -s is the server; -x, -o and -u have no meaning.\n"
     "\n"
     "The command keeps standard input, the terminal and what descriptors lockctl was started with. "
     "It sees LOCKD_KEY, LOCKD_TOKEN (the token of the line protocol), LOCKD_FENCE (the number of "
@@ -197,7 +210,9 @@ constexpr auto kHoldOptions = std::to_array<Option>({
     kNonblock,
     kWait,
     kConflictCode,
+    kShared,
     kSemaphore,
+    kPermits,
     kWholeLease,
     whole("kill", 1, INT32_MAX, {.value = "PID"},
           "Send SIGTERM to this process when the lock is lost: $$ is the script."),
@@ -237,7 +252,9 @@ constexpr auto kAcquireOptions = std::to_array<Option>({
     kNonblock,
     kWait,
     kConflictCode,
+    kShared,
     kSemaphore,
+    kPermits,
     kLease,
     kNewHolder,
     kJson,
@@ -254,7 +271,7 @@ constexpr auto kReleaseOptions = std::to_array<Option>({
             "release that hold and no later one. Needs --reason."),
     kReason,
     whole("fence", 1, kFenceMax, {.value = "FENCE"},
-          "With --force: which one, where several hold a semaphore."),
+          "With --force: which one, where several hold it."),
     boolean("all", {}, "With --force: all of them."),
     boolean("yes", {.letter = 'y'}, "With --force: do not ask."),
     kJson,

@@ -26,6 +26,24 @@ std::string key_of(const Arguments& arguments) {
   throw Failure(kExitUsage, "a key is 1 to 256 bytes of UTF-8 without control characters");
 }
 
+Share share_of(const Arguments& arguments) {
+  const auto limit = arguments.whole("semaphore");
+  const std::uint64_t permits = arguments.whole("permits").value_or(1);
+  if (limit && arguments.has("shared")) {
+    throw Failure(kExitUsage, "--shared is for locks: a semaphore is shared by its permits");
+  }
+  if (!limit && arguments.has("permits")) {
+    throw Failure(kExitUsage, "--permits needs --semaphore N: a lock has no permits");
+  }
+  if (permits > limit.value_or(1)) {
+    throw Failure(kExitUsage, "--permits: at most as many as --semaphore says there are");
+  }
+  return {.kind = limit ? Kind::semaphore : Kind::lock,
+          .limit = static_cast<std::uint32_t>(limit.value_or(1)),
+          .mode = arguments.has("shared") ? Mode::shared : Mode::exclusive,
+          .permits = static_cast<std::uint32_t>(permits)};
+}
+
 namespace {
 
 bool shares_keys(const Settings& settings) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -74,6 +75,17 @@ std::optional<std::chrono::seconds> whole_seconds(const Arguments& arguments,
 
 // A key that is named on the command line. Throws Failure when it cannot be one.
 std::string key_of(const Arguments& arguments);
+
+// How much of a key to take: --semaphore, --shared and --permits.
+struct Share {
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
+};
+
+// Throws Failure when they do not fit each other.
+Share share_of(const Arguments& arguments);
 
 // --- -n and -w, which mean the same to every command that waits ---
 

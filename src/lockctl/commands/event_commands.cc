@@ -72,6 +72,7 @@ std::string details_of(const json::value& event, const Style& style) {
   named("", "holder");
   if (const auto who = identity_text(identity_of(event)); !who.empty()) add('(' + who + ')');
   if (has(event, "token")) add("fence " + std::to_string(number_of(event, "token")));
+  add(share_text(mode_of(event), permits_of(event)));
   if (has(event, "waited_ms")) add("waited " + human(ms_of(event, "waited_ms")));
   if (has(event, "held_ms")) add("held " + human(ms_of(event, "held_ms")));
   named("", "reason");

@@ -206,12 +206,15 @@ int execute_acquire(const Invocation& invocation) {
   const Duration wait = wait_of(arguments);
   const std::string key = key_of(arguments);
   const std::string holder = new_holder(arguments);
+  const Share share = share_of(arguments);
   Parameters body{{"key", key}, {"holder", holder}};
-  if (const auto limit = arguments.whole("semaphore")) body.push_back({"limit", *limit});
+  if (share.kind == Kind::semaphore) body.push_back({"limit", std::uint64_t{share.limit}});
+  if (share.mode == Mode::shared) body.push_back({"mode", "shared"});
+  if (share.permits > 1) body.push_back({"permits", std::uint64_t{share.permits}});
   add_lease(body, arguments);
   body.push_back({"wait_ms", ms_of_option(wait, "--wait")});
   const ApiReply reply =
-      api_of(invocation, key)->post(path_of(arguments.has("semaphore"), "acquire"), body, wait);
+      api_of(invocation, key)->post(path_of(share.kind == Kind::semaphore, "acquire"), body, wait);
   if (!reply.is_ok() && refusal_of(reply).is_conflict()) {
     print_conflict(invocation, reply);
     std::fprintf(stderr, "lockctl: %s\n", refusal_of(reply).line.c_str());

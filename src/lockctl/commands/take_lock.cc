@@ -31,13 +31,21 @@ std::function<void(const client::Status&)> tell_once() {
   };
 }
 
+// The line port names several permits behind a lease, so there has to be one. It is renewed.
+client::Lease lease_of(const Arguments& arguments, const Share& share) {
+  constexpr std::chrono::seconds kLeaseOfSeveral{30};
+  const client::Lease named = whole_seconds(arguments, "ttl");
+  return named || share.permits == 1 ? named : kLeaseOfSeveral;
+}
+
 client::LockRequest request_of(const Arguments& arguments, Duration wait, const EventFd& lost) {
+  const Share share = share_of(arguments);
   client::LockRequest request{.key = arguments.operands().front(), .wait = wait};
-  request.lease = whole_seconds(arguments, "ttl");
-  if (const auto limit = arguments.whole("semaphore")) {
-    request.kind = Kind::semaphore;
-    request.limit = static_cast<std::uint32_t>(*limit);
-  }
+  request.lease = lease_of(arguments, share);
+  request.kind = share.kind;
+  request.limit = share.limit;
+  request.mode = share.mode;
+  request.permits = share.permits;
   request.on_lost = [&lost](const client::Status&) { lost.set(); };
   request.on_interrupted = tell_once();
   return request;

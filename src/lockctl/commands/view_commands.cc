@@ -173,26 +173,35 @@ int execute_list(const Invocation& invocation) {
 
 namespace {
 
+// "semaphore of 8, 2 holders with 5 permits, 1 waiting"
+std::string summary_of(const KeyView& key) {
+  const bool is_semaphore = key.kind == Kind::semaphore;
+  std::string text = kind_text(key.kind);
+  if (is_semaphore) text += " of " + std::to_string(key.limit);
+  text += ", " + std::to_string(key.holders) + (key.holders == 1 ? " holder" : " holders");
+  if (is_semaphore && key.permits != key.holders) {
+    text += " with " + std::to_string(key.permits) + " permits";
+  }
+  text += ", " + std::to_string(key.waiters) + " waiting";
+  if (key.idle_for) text += ", idle for " + human(*key.idle_for);
+  return text;
+}
+
 std::string description_of(const KeyView& key, const Style& style) {
-  std::string out = style.bold(printable(key.key)) + "  " + kind_text(key.kind);
-  if (key.kind == Kind::semaphore) out += " of " + std::to_string(key.limit);
-  out += ", " + std::to_string(key.holders) + (key.holders == 1 ? " holder, " : " holders, ") +
-         std::to_string(key.waiters) + " waiting";
-  if (key.idle_for) out += ", idle for " + human(*key.idle_for);
-  out += '\n';
-  Table holds({"HOLDER", "CLIENT?", "PEER?", "NOTE?", "FENCE>", "HELD>", "EXPIRES>"});
+  std::string out = style.bold(printable(key.key)) + "  " + summary_of(key) + '\n';
+  Table holds({"HOLDER", "SHARE?", "CLIENT?", "PEER?", "NOTE?", "FENCE>", "HELD>", "EXPIRES>"});
   for (const HoldView& hold : key.holds) {
     const IdentityView& who = hold.identity;
-    holds.add({hold.holder, who.client, who.peer, who.note, fence_text(hold.fence),
-               if_known(hold.held_for), if_known(hold.expires_in)});
+    holds.add({hold.holder, share_text(hold.mode, hold.permits), who.client, who.peer, who.note,
+               fence_text(hold.fence), if_known(hold.held_for), if_known(hold.expires_in)});
   }
   if (!holds.empty()) out += '\n' + holds.text(style);
-  Table queue({"#>", "WAITER", "CLIENT?", "PEER?", "NOTE?", "WAITED>"});
+  Table queue({"#>", "WAITER", "SHARE?", "CLIENT?", "PEER?", "NOTE?", "WAITED>"});
   for (std::size_t i = 0; i < key.queue.size(); ++i) {
     const WaiterView& waiter = key.queue[i];
     const IdentityView& who = waiter.identity;
-    queue.add({std::to_string(i + 1), waiter.holder, who.client, who.peer, who.note,
-               human(waiter.waited)});
+    queue.add({std::to_string(i + 1), waiter.holder, share_text(waiter.mode, waiter.permits),
+               who.client, who.peer, who.note, human(waiter.waited)});
   }
   if (!queue.empty()) out += '\n' + queue.text(style);
   return out;

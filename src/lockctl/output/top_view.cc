@@ -94,7 +94,8 @@ struct Layout {
 std::string who_text(const HoldView& hold) {
   const IdentityView& identity = hold.identity;
   std::string text = text_or_dash(identity.client.empty() ? hold.holder : identity.client);
-  for (const std::string& more : {identity.note, identity.peer}) {
+  for (const std::string& more :
+       {share_text(hold.mode, hold.permits), identity.note, identity.peer}) {
     if (!more.empty()) text += ' ' + more;
   }
   return printable(text);
@@ -103,10 +104,8 @@ std::string who_text(const HoldView& hold) {
 std::string key_row(const KeyView& key, const Layout& layout) {
   const HoldView none;
   const HoldView& hold = key.holds.empty() ? none : key.holds.front();
-  std::string holders = std::to_string(key.holders);
-  if (key.kind == Kind::semaphore) holders += '/' + std::to_string(key.limit);
-  return layout.row(printable(key.key), std::to_string(key.waiters), holders, who_text(hold),
-                    if_known(longest_hold(key)),
+  return layout.row(printable(key.key), std::to_string(key.waiters), count_text(key),
+                    who_text(hold), if_known(longest_hold(key)),
                     key.queue.empty() ? "-" : human(key.queue.front().waited),
                     if_known(hold.expires_in));
 }

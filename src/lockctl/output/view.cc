@@ -22,6 +22,11 @@ std::uint64_t ms(Duration time) {
   return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(time).count());
 }
 
+// A server that does not say it knows holds of one permit only.
+std::uint64_t permits_in_use(const json::value& key) {
+  return number_of(key, has(key, "permits") ? "permits" : "holders");
+}
+
 KeyView lock_of_stats(const json::value& lock) {
   HoldView hold{.expires_in = seconds_of(lock, "lease_expires_in_s")};
   const std::uint64_t owner = number_of(lock, "owner_conn_id");
@@ -37,6 +42,7 @@ KeyView semaphore_of_stats(const json::value& semaphore) {
           .key = text_of(semaphore, "key"),
           .limit = number_of(semaphore, "limit"),
           .holders = number_of(semaphore, "holders"),
+          .permits = permits_in_use(semaphore),
           .waiters = number_of(semaphore, "waiters")};
 }
 
@@ -74,18 +80,24 @@ KeyView key_view(const json::value& value) {
               .key = text_of(value, "key"),
               .limit = number_of(value, "limit"),
               .holders = number_of(value, "holders"),
+              .permits = permits_in_use(value),
               .waiters = number_of(value, "waiters"),
               .idle_for = ms_if(value, "idle_ms")};
   for (const json::value& hold : array_of(value, "holds")) {
     key.holds.push_back({.holder = text_of(hold, "holder"),
                          .identity = identity_of(hold),
                          .fence = number_of(hold, "token"),
+                         .mode = mode_of(hold),
+                         .permits = permits_of(hold),
                          .held_for = ms_if(hold, "held_ms"),
                          .expires_in = ms_if(hold, "expires_in_ms")});
   }
   for (const json::value& waiter : array_of(value, "queue")) {
-    key.queue.push_back(
-        {text_of(waiter, "holder"), identity_of(waiter), ms_of(waiter, "waited_ms")});
+    key.queue.push_back({.holder = text_of(waiter, "holder"),
+                         .identity = identity_of(waiter),
+                         .waited = ms_of(waiter, "waited_ms"),
+                         .mode = mode_of(waiter),
+                         .permits = permits_of(waiter)});
   }
   return key;
 }
@@ -223,9 +235,12 @@ std::string json_of(const KeyView& key) {
 std::string holders_text(const KeyView& key) {
   const HoldView none;
   const HoldView& hold = key.holds.empty() ? none : key.holds.front();
-  std::string text = "held by " + (hold.holder.empty() ? "somebody else" : in_quotes(hold.holder));
+  const bool is_shared = hold.mode == Mode::shared;
+  std::string text = (is_shared ? "shared by " : "held by ") +
+                     (hold.holder.empty() ? "somebody else" : in_quotes(hold.holder));
   if (const auto who = identity_text(hold.identity); !who.empty()) text += " (" + who + ')';
   if (key.holders > 1) text += " and " + std::to_string(key.holders - 1) + " more";
+  if (hold.permits > 1) text += " with " + share_text(hold.mode, hold.permits);
   if (hold.held_for) text += " for " + human(*hold.held_for);
   if (key.waiters > 0) text += ", " + std::to_string(key.waiters) + " waiting";
   return text;
@@ -246,12 +261,25 @@ std::string identity_text(const IdentityView& identity) {
   return text;
 }
 
-namespace {
-
 std::string count_text(const KeyView& key) {
   if (key.kind == Kind::lock) return std::to_string(key.holders);
-  return std::to_string(key.holders) + '/' + (key.limit == 0 ? "-" : std::to_string(key.limit));
+  return std::to_string(key.permits) + '/' + (key.limit == 0 ? "-" : std::to_string(key.limit));
 }
+
+std::string share_text(Mode mode, std::uint64_t permits) {
+  if (mode == Mode::shared) return "shared";
+  return permits == 1 ? "" : std::to_string(permits) + " permits";
+}
+
+Mode mode_of(const json::value& value) {
+  return text_of(value, "mode") == "shared" ? Mode::shared : Mode::exclusive;
+}
+
+std::uint64_t permits_of(const json::value& value) {
+  return has(value, "permits") ? number_of(value, "permits") : 1;
+}
+
+namespace {
 
 std::vector<std::string> row_of(const KeyView& key) {
   const HoldView none;
@@ -264,6 +292,7 @@ std::vector<std::string> row_of(const KeyView& key) {
           count_text(key),
           std::to_string(key.waiters),
           holder,
+          share_text(hold.mode, hold.permits),
           hold.identity.client,
           hold.identity.peer,
           hold.identity.note,
@@ -275,8 +304,8 @@ std::vector<std::string> row_of(const KeyView& key) {
 }  // namespace
 
 KeyTable::KeyTable()
-    : table_({"KEY", "KIND", "HOLDERS>", "WAITERS>", "HOLDER", "CLIENT?", "PEER?", "NOTE?",
-              "FENCE>", "HELD>", "EXPIRES>"}) {}
+    : table_({"KEY", "KIND", "HOLDERS>", "WAITERS>", "HOLDER", "SHARE?", "CLIENT?", "PEER?",
+              "NOTE?", "FENCE>", "HELD>", "EXPIRES>"}) {}
 
 void KeyTable::add(const KeyView& key) { table_.add(row_of(key)); }
 

@@ -29,6 +29,8 @@ struct HoldView {
   std::string holder{};  // empty: not known
   IdentityView identity{};
   Fence fence = 0;  // 0: not known
+  Mode mode = Mode::exclusive;
+  std::uint64_t permits = 1;
   std::optional<Duration> held_for{};
   std::optional<Duration> expires_in{};
 };
@@ -37,6 +39,8 @@ struct WaiterView {
   std::string holder{};
   IdentityView identity{};
   Duration waited{};
+  Mode mode = Mode::exclusive;
+  std::uint64_t permits = 1;
 };
 
 struct KeyView {
@@ -44,6 +48,7 @@ struct KeyView {
   std::string key{};
   std::uint64_t limit = 1;
   std::uint64_t holders = 0;
+  std::uint64_t permits = 0;  // in use, of a semaphore
   std::uint64_t waiters = 0;
   std::optional<Duration> idle_for{};  // nobody holds it
   std::vector<HoldView> holds{};       // may be fewer than `holders`
@@ -123,6 +128,13 @@ class KeyTable {
 };
 
 std::string kind_text(Kind kind);
+// "shared" or "4 permits"; nothing where it is held alone, or by one permit.
+std::string share_text(Mode mode, std::uint64_t permits);
+// How many hold a lock; how many permits of a semaphore are in use, of how many: "5/8".
+std::string count_text(const KeyView& key);
+// How an object of the API, or an event, says that it is held, or is to be.
+Mode mode_of(const boost::json::value& json);
+std::uint64_t permits_of(const boost::json::value& json);
 // What is not known is "-".
 std::string fence_text(Fence fence);
 std::string if_known(const std::optional<Duration>& time);
