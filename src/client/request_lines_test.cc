@@ -102,6 +102,17 @@ TEST(RequestLines, TwoPhases) {
   EXPECT_EQ(turn->wait, 9s);
 }
 
+TEST(RequestLines, HowMuchOfItsKeyARequestTakes) {
+  const Understood shared(acquire_lines({.key = "k", .lease = 7s, .mode = Mode::shared}));
+  EXPECT_EQ(shared->mode, Mode::shared);
+  EXPECT_EQ(shared->ttl, 7s);
+  EXPECT_EQ(Understood(enqueue_lines({.key = "k", .mode = Mode::shared}))->mode, Mode::shared);
+  EXPECT_EQ(Understood(enqueue_lines({.key = "k"}))->mode, Mode::exclusive);
+  const LineEnqueue four{
+      .key = "k", .lease = 7s, .kind = Kind::semaphore, .limit = 8, .permits = 4};
+  EXPECT_EQ(Understood(enqueue_lines(four))->permits, 4u);
+}
+
 TEST(RequestLines, WordsThatNotEveryServerKnowsStandLast) {
   EXPECT_EQ(*acquire_lines({.key = "k", .wait = 9s, .mode = Mode::shared}), "l\nk\n9 shared\n");
   EXPECT_EQ(*acquire_lines({.key = "k", .lease = 7s, .mode = Mode::shared}), "l\nk\n0 7 shared\n");

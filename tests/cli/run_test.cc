@@ -74,6 +74,36 @@ TEST_F(RunTest, AConflictHasItsOwnCodeAndRunsNothing) {
   EXPECT_EQ(lockctl(run({"-nE0", "k", "false"})).status, 0);
 }
 
+TEST_F(RunTest, ALockMayBeShared) {
+  LineClient reader = server_.connect();
+  const std::string token = token_of(reader.ask(request("l", "k", "0 600 shared")));
+  for (const Words& options : {Words{"-S"}, Words{"--shared"}, Words{"-nS"}}) {
+    Words words = options;
+    words.insert(words.end(), {"k", "echo", "read"});
+    const Finished finished = lockctl(run(words));
+    EXPECT_EQ(finished.output, "read\n") << finished.errors;
+  }
+  EXPECT_EQ(lockctl(run({"-n", "k", "true"})).status, 1) << "alone";
+  const Finished inner = lockctl(run({"-S", "k", path_of_lockctl(), "run", "-s",
+                                      address_of(server_), "-nS", "k", "echo", "both"}));
+  EXPECT_EQ(inner.output, "both\n") << inner.errors;
+  EXPECT_EQ(reader.ask(request("r", "k", token)), "ok");
+  EXPECT_EQ(lockctl(run({"-n", "k", "true"})).status, 0);
+}
+
+TEST_F(RunTest, SeveralPermitsOfASemaphore) {
+  LineClient other = server_.connect();
+  EXPECT_EQ(masked(other.ask(request("sl", "k", "0 8 600 3"))), "ok <token> 600");
+  const auto take = [&](const char* permits) {
+    return lockctl(run({"-n", "--semaphore", "8", "--permits", permits, "k", "true"})).status;
+  };
+  EXPECT_EQ(take("5"), 0);
+  EXPECT_EQ(take("6"), 1);
+  EXPECT_EQ(take("9"), 64) << "more than there are";
+  EXPECT_EQ(lockctl(run({"--permits", "2", "k", "true"})).status, 64) << "of a lock";
+  EXPECT_EQ(lockctl(run({"-S", "--semaphore", "8", "k", "true"})).status, 64);
+}
+
 TEST_F(RunTest, WhoIsWaitedForIsSaid) {
   LineClient holder = server_.connect();
   const std::string token = token_of(holder.ask(request("l", "k", "0 600")));

@@ -180,6 +180,36 @@ TEST(KeyView, WhoHoldsItIsToldAsFarAsItIsKnown) {
             "  3s        -\n");
 }
 
+TEST(KeyView, WhatIsNotHeldAloneOrByOnePermitIsShown) {
+  const auto lock = key_view(parse_json(
+      R"({"kind":"lock","key":"file","limit":1,"holders":3,"waiters":2,
+          "holds":[{"holder":"ana","mode":"shared","token":7,"held_ms":3000}],
+          "queue":[{"holder":"bob","waited_ms":9},
+                   {"holder":"cat","mode":"shared","waited_ms":5}]})",
+      "test"));
+  EXPECT_EQ(holders_text(lock), "shared by 'ana' and 2 more for 3s, 2 waiting");
+  EXPECT_EQ(lock.queue[0].mode, Mode::exclusive);
+  EXPECT_EQ(lock.queue[1].mode, Mode::shared);
+  const auto pool = key_view(parse_json(
+      R"({"kind":"semaphore","key":"pool","limit":8,"holders":2,"permits":5,"waiters":0,
+          "holds":[{"holder":"ana","permits":4,"token":8,"held_ms":3000},
+                   {"holder":"bob","token":9,"held_ms":1000}],"queue":[]})",
+      "test"));
+  EXPECT_EQ(holders_text(pool), "held by 'ana' with 4 permits and 1 more for 3s");
+  KeyTable table;
+  table.add(lock);
+  table.add(pool);
+  EXPECT_EQ(table.text(Style::plain()),
+            "KEY   KIND       HOLDERS  WAITERS  HOLDER  SHARE      FENCE  HELD  EXPIRES\n"
+            "file  lock             3        2  ana +2  shared         7    3s        -\n"
+            "pool  semaphore      5/8        0  ana +1  4 permits      8    3s        -\n");
+  TopPicture shown = picture();
+  shown.now->keys = {lock, pool};
+  const std::string frame = draw(shown, {24, 100}, Style::plain());
+  EXPECT_NE(frame.find("ana shared"), std::string::npos) << frame;
+  EXPECT_NE(frame.find("5/8  ana 4 permits"), std::string::npos) << frame;
+}
+
 TEST(ServerView, StatisticsOfTheLinePortAreUnderstood) {
   const auto stats = parse_json(
       R"({"connections":2,"locks":[{"key":"a","owner_conn_id":3,"lease_expires_in_s":25.4,

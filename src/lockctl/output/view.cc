@@ -239,8 +239,8 @@ std::string holders_text(const KeyView& key) {
   std::string text = (is_shared ? "shared by " : "held by ") +
                      (hold.holder.empty() ? "somebody else" : in_quotes(hold.holder));
   if (const auto who = identity_text(hold.identity); !who.empty()) text += " (" + who + ')';
-  if (key.holders > 1) text += " and " + std::to_string(key.holders - 1) + " more";
   if (hold.permits > 1) text += " with " + share_text(hold.mode, hold.permits);
+  if (key.holders > 1) text += " and " + std::to_string(key.holders - 1) + " more";
   if (hold.held_for) text += " for " + human(*hold.held_for);
   if (key.waiters > 0) text += ", " + std::to_string(key.waiters) + " waiting";
   return text;
