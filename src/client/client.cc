@@ -129,8 +129,8 @@ bool has_new_words(const LockRequest& request) {
 }
 
 Status too_old(const LockRequest& request) {
-  return {Outcome::refused, std::string("the server is too old for ") +
-                                (request.permits != 1 ? "several permits" : "shared locks")};
+  return {Outcome::unsupported, std::string("the server is too old for ") +
+                                    (request.permits != 1 ? "several permits" : "shared locks")};
 }
 
 // A server that does not know who we are is older than any that knows these words.

@@ -18,6 +18,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::storage: return "the server's disk is full";
     case Outcome::not_leader: return "the server does not lead its cluster";
     case Outcome::denied: return "the server denies us that: we lack the right, or the key";
+    case Outcome::unsupported: return "the server is too old for that";
     case Outcome::draining: return "the server is stopping";
     case Outcome::unauthorized: return "the server did not let us in";
     case Outcome::lost: return "the lock is held no more";

@@ -77,14 +77,14 @@ TEST(OldServers, ThatDoNotKnowTheWordsAreToldFromThoseThatStop) {
     });
     Client client(options_for(server));
     const auto shared = client.acquire(kShared);
-    EXPECT_EQ(shared.outcome, Outcome::refused);
+    EXPECT_EQ(shared.outcome, Outcome::unsupported);
     EXPECT_EQ(shared.detail, "the server is too old for shared locks");
     EXPECT_EQ(client.acquire(kFour).detail, "the server is too old for several permits");
     LockRequest tried = kShared;
     tried.wait = 0s;
     EXPECT_EQ(client.acquire(tried).detail, "the server is too old for shared locks");
     EXPECT_EQ(client.enqueue(kShared).detail, "the server is too old for shared locks");
-    EXPECT_EQ(client.enqueue(kFour).outcome, Outcome::refused);
+    EXPECT_EQ(client.enqueue(kFour).outcome, Outcome::unsupported);
     EXPECT_TRUE(client.acquire({.key = "k", .wait = 3600s, .lease = 30s})) << "an old word";
   }
 }

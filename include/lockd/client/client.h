@@ -67,7 +67,7 @@ struct LockRequest {
   Kind kind = Kind::lock;
   std::uint32_t limit = 1;  // how many permits a semaphore has; 1 for a lock
   // Of a lock: alone, or with others who share it. Of a semaphore: how many permits to take, all at
-  // once; several need a lease named. A server that is too old for them is `refused`.
+  // once; several need a lease named. A server that is too old for them: `unsupported`.
   Mode mode = Mode::exclusive;
   std::uint32_t permits = 1;
   // Called at most once, with `lost` or `unsure`, on the background thread: it must not block, as

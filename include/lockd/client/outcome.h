@@ -32,6 +32,7 @@ enum class Outcome : std::uint8_t {
   storage,           // the server's disk is full
   not_leader,        // another server of the cluster leads: see Status::leader
   denied,            // the auth token, or the certificate, has no right to it
+  unsupported,       // the server is too old for what the request asks for
   draining,          // the server is stopping; it closes a connection that holds nothing
   unauthorized,      // the auth token is wrong or missing; the connection is closed
 

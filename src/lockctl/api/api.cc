@@ -95,7 +95,9 @@ ExitCode code_of(std::string_view error, unsigned status) {
   for (const char* one : {"held", "wait_timeout", "expired", "stale_token", "not_holder"}) {
     if (error == one) return kExitConflict;
   }
-  if (error == "bad_request" || error == "limit_mismatch") return kExitData;
+  for (const char* one : {"bad_request", "limit_mismatch", "mode_mismatch", "permits_mismatch"}) {
+    if (error == one) return kExitData;
+  }
   if (status == 401 || status == 403) return kExitNoPermission;
   if (status == 429 || status == 503) return kExitTemporary;
   return kExitProtocol;

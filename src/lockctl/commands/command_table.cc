@@ -535,7 +535,9 @@ constexpr auto kFailures = std::to_array<Note>({
     {"75",
      "The server cannot do it now: too many keys or waiters, a full disk, it is stopping, or it "
      "does not lead its cluster. Try again later (EX_TEMPFAIL)."},
-    {"76", "What the server answered makes no sense (EX_PROTOCOL)."},
+    {"76",
+     "What the server answered makes no sense, or it is too old for what was asked "
+     "(EX_PROTOCOL)."},
     {"77", "The token is wrong or missing, or the certificate cannot be trusted (EX_NOPERM)."},
     {"78", "A setting is wrong or missing: a variable, the file, an address (EX_CONFIG)."},
 });

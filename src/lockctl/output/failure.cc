@@ -30,6 +30,7 @@ ExitCode exit_code_of(client::Outcome outcome) {
     case Outcome::disconnected:
     case Outcome::no_reply:
     case Outcome::cancelled: return kExitUnavailable;
+    case Outcome::unsupported:
     case Outcome::garbled: return kExitProtocol;
     case Outcome::invalid: return kExitUsage;
   }

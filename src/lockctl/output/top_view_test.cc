@@ -213,7 +213,8 @@ TEST(KeyView, WhatIsNotHeldAloneOrByOnePermitIsShown) {
 TEST(ServerView, StatisticsOfTheLinePortAreUnderstood) {
   const auto stats = parse_json(
       R"({"connections":2,"locks":[{"key":"a","owner_conn_id":3,"lease_expires_in_s":25.4,
-          "waiters":1}],"semaphores":[{"key":"s","limit":3,"holders":2,"waiters":4}],
+          "waiters":1}],"semaphores":[{"key":"s","limit":3,"holders":2,"permits":3,
+          "waiters":4}],
           "idle_locks":[{"key":"old","idle_s":12.5}],"idle_semaphores":[],
           "signal_channels":[{"pattern":"a.>","listeners":2}]})",
       "test");
@@ -225,9 +226,15 @@ TEST(ServerView, StatisticsOfTheLinePortAreUnderstood) {
   EXPECT_EQ(view.listeners, 2U);
   auto keys = keys_of_stats(stats);
   choose(keys, {});
-  EXPECT_EQ(keys[0].key, "s");
+  EXPECT_EQ(json_of(keys[0]), R"({"kind":"semaphore","key":"s","limit":3,"holders":2,"permits":3,)"
+                              R"("waiters":4,"holds":[],"queue":[]})");
   EXPECT_EQ(json_of(keys[1]), R"({"kind":"lock","key":"a","limit":1,"holders":1,"waiters":1,)"
                               R"("holds":[{"holder":"tcp:3","expires_in_ms":25400}],"queue":[]})");
+  const auto shared = keys_of_stats(parse_json(
+      R"({"locks":[{"key":"a","owner_conn_id":3,"lease_expires_in_s":25.4,"mode":"shared",
+          "holders":4,"waiters":0}]})",
+      "test"));
+  EXPECT_EQ(holders_text(shared[0]), "shared by 'tcp:3' and 3 more");
 }
 
 }  // namespace

@@ -28,11 +28,11 @@ std::uint64_t permits_in_use(const json::value& key) {
 }
 
 KeyView lock_of_stats(const json::value& lock) {
-  HoldView hold{.expires_in = seconds_of(lock, "lease_expires_in_s")};
+  HoldView hold{.mode = mode_of(lock), .expires_in = seconds_of(lock, "lease_expires_in_s")};
   const std::uint64_t owner = number_of(lock, "owner_conn_id");
   if (owner != 0) hold.holder = "tcp:" + std::to_string(owner);
   return {.key = text_of(lock, "key"),
-          .holders = 1,
+          .holders = has(lock, "holders") ? number_of(lock, "holders") : 1,
           .waiters = number_of(lock, "waiters"),
           .holds = {std::move(hold)}};
 }
@@ -54,6 +54,7 @@ std::string hold_json(const HoldView& hold) {
   JsonObject out;
   if (!hold.holder.empty()) out.add("holder", hold.holder);
   if (hold.fence != 0) out.add("token", hold.fence);
+  if (hold.mode == Mode::shared) out.add("mode", "shared");
   if (hold.held_for) out.add("held_ms", ms(*hold.held_for));
   if (hold.expires_in) out.add("expires_in_ms", ms(*hold.expires_in));
   return out.finish();
@@ -225,6 +226,7 @@ std::string json_of(const KeyView& key) {
   out.add("key", key.key);
   out.add("limit", key.limit);
   out.add("holders", key.holders);
+  if (key.permits > key.holders) out.add("permits", key.permits);
   out.add("waiters", key.waiters);
   if (key.idle_for) out.add("idle_ms", ms(*key.idle_for));
   out.add_json("holds", json_list(key.holds, hold_json));
