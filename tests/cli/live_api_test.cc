@@ -89,6 +89,41 @@ TEST_P(LiveApi, AReservationFromBeginningToEnd) {
   EXPECT_GT(std::stoull(next.output), std::stoull(fence)) << "fences rise";
 }
 
+TEST_P(LiveApi, AReservationMayBeSharedAndIsShownSo) {
+  ASSERT_EQ(run({"acquire", "-S", "file", "--holder", "ana"}).status, 0);
+  ASSERT_EQ(run({"acquire", "-nS", "file", "--holder", "bob"}).status, 0);
+  const Finished alone = run({"acquire", "-n", "file", "--holder", "cat"});
+  EXPECT_EQ(alone.status, 1);
+  EXPECT_TRUE(has(alone.errors, "(holder '")) << alone.errors;
+  EXPECT_EQ(run({"acquire", "-n", "file", "--holder", "bob"}).status, 65) << "there is no upgrade";
+  const std::string list = run({"list"}).output;
+  EXPECT_TRUE(has(list, "SHARE")) << list;
+  EXPECT_TRUE(has(list, "+1  shared")) << list;
+  const std::string described = run({"describe", "file"}).output;
+  EXPECT_TRUE(has(described, "file  lock, 2 holders, 0 waiting\n")) << described;
+  EXPECT_TRUE(has(described, "ana     shared  ")) << described;
+  EXPECT_TRUE(has(described, "bob     shared  ")) << described;
+  EXPECT_TRUE(has(run({"history", "file"}).output, "  shared  "));
+}
+
+TEST_P(LiveApi, AReservationMayHaveSeveralPermitsAndIsShownSo) {
+  const auto take = [&](const char* permits, const char* holder) {
+    return run(
+        {"acquire", "-n", "--semaphore", "8", "--permits", permits, "pool", "--holder", holder});
+  };
+  ASSERT_EQ(take("4", "ana").status, 0);
+  ASSERT_EQ(take("1", "bob").status, 0);
+  EXPECT_EQ(take("4", "cat").status, 1);
+  EXPECT_EQ(take("2", "bob").status, 65) << "another number than it has";
+  const std::string list = run({"list"}).output;
+  EXPECT_TRUE(has(list, " 5/8 ")) << list;
+  const std::string described = run({"describe", "pool"}).output;
+  EXPECT_TRUE(has(described, "pool  semaphore of 8, 2 holders with 5 permits, 0 waiting\n"))
+      << described;
+  EXPECT_TRUE(has(described, "ana     4 permits  ")) << described;
+  EXPECT_TRUE(has(run({"history", "pool"}).output, "  4 permits  "));
+}
+
 TEST_P(LiveApi, OfFourThatOneShellStartsAtOnceOneGetsIt) {
   Lockctl shell({"-c", "seq 4 | xargs -P4 -I{} " + path_of_lockctl() + " acquire -n x"},
                 {.environment = {GetParam() == "http" ? "LOCKD_HTTP_ADDR=" + http_

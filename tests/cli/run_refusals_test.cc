@@ -7,6 +7,7 @@
 
 #include "cli/lockctl.h"
 #include "journal/testing/temporary_directory.h"
+#include "support/lying_server.h"
 #include "support/silent_port.h"
 #include "support/test_authority.h"
 
@@ -31,6 +32,16 @@ TEST(Refusals, NoServerIs69) {
   const Finished finished = lockctl({"run", "-n", "-s", at, "k", "true"});
   EXPECT_EQ(finished.status, 69);
   EXPECT_NE(finished.errors.find(at), std::string::npos) << finished.errors;
+}
+
+TEST(Refusals, AServerThatIsTooOldIs76) {
+  const client::LyingServer old([](client::Peer& peer) {
+    if (peer.read_request()) peer.send("error\n");
+  });
+  const Finished finished =
+      lockctl({"run", "-S", "-w", "60", "-s", old.address().to_string(), "k", "true"});
+  EXPECT_EQ(finished.status, 76);
+  EXPECT_TRUE(has(finished.errors, "the server is too old for shared locks")) << finished.errors;
 }
 
 TEST(Refusals, AWrongTokenIs77) {
