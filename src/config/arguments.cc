@@ -88,10 +88,12 @@ class ArgumentReader {
   std::vector<std::string>& operands() { return parsed_.arguments.operands_; }
 
   void read_word(std::string_view word) {
+    if (word == "--" && takes_several()) return take_rest();
     if (word == "--" && !command().operands.empty()) return read_operands();
     if (looks_like_option(word) && word != "--") return read_flag(word);
     if (!command().commands.empty()) return descend(word);
     read_operand(word);
+    if (takes_several()) return;
     if (operand_to_run(command()) != nullptr && operands().size() == operands_max(command())) {
       read_command_to_run();
     }
@@ -124,8 +126,16 @@ class ArgumentReader {
 
   // --- operands ---
 
+  // Whether several operands were asked for before a command.
+  bool takes_several() const {
+    if (operand_to_run(command()) == nullptr || operands_max(command()) == 0) return false;
+    const std::string_view by = command().operands[operands_max(command()) - 1].several_by;
+    return !by.empty() && parsed_.arguments.has(by);
+  }
+
   void read_operand(std::string_view word) {
-    if (operands().size() >= operands_max(command()) && !takes_many(command())) {
+    const bool any_number = takes_many(command()) || takes_several();
+    if (operands().size() >= operands_max(command()) && !any_number) {
       return refuse_stray(word);
     }
     operands().emplace_back(word);

@@ -85,6 +85,9 @@ struct Operand {
   Option::Kind kind = Option::Kind::text;
   std::string_view choices = {};  // as of an option
   std::string_view instead = {};  // of a command: the option that may stand for it
+  // Of the operand before a command: the boolean with which there may be several of it; then -- or
+  // the option that stands for the command ends them.
+  std::string_view several_by = {};
   // Of a first operand: the words behind the program's name by which the program itself lists what
   // it may be, one a line, given its beginning as the last word. Shells ask when they complete it.
   std::string_view listed_by = {};

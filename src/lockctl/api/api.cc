@@ -32,7 +32,24 @@ struct QueryValue {
   std::string operator()(const std::string& text) const { return url_encoded(text); }
   std::string operator()(std::uint64_t number) const { return std::to_string(number); }
   std::string operator()(bool truth) const { return truth ? "true" : "false"; }
+  std::string operator()(const JsonText& json) const { return url_encoded(json.text); }
 };
+
+struct Member {
+  JsonObject& object;
+  std::string_view name;
+
+  void operator()(const auto& value) const { object.add(name, value); }
+  void operator()(const JsonText& json) const { object.add_json(name, json.text); }
+};
+
+// "'seat-12' is held by 'cart-7'", of one of the keys that are in the way of a request for several.
+std::string conflict_text(const boost::json::value& conflict) {
+  const std::string key = in_quotes(text_of(conflict, "key"));
+  const std::string holder = text_of(conflict, "holder");
+  if (truth_of(conflict, "own")) return key + " is held by us already";
+  return key + (holder.empty() ? " is waited for" : " is held by " + in_quotes(holder));
+}
 
 }  // namespace
 
@@ -48,7 +65,7 @@ std::string query_of(const Parameters& parameters) {
 std::string object_of(const Parameters& parameters) {
   JsonObject object;
   for (const Parameter& one : parameters) {
-    std::visit([&](const auto& value) { object.add(one.name, value); }, one.value);
+    std::visit(Member{object, one.name}, one.value);
   }
   return object.finish();
 }
@@ -117,6 +134,11 @@ Refusal refusal_of(const ApiReply& reply) {
     const std::string who = identity_text(identity_of(body));
     if (!holder.empty()) {
       refusal.line += " (holder " + in_quotes(holder) + (who.empty() ? "" : ", " + who) + ')';
+    }
+    std::string_view before = ": ";
+    for (const auto& conflict : array_of(body, "conflicts")) {
+      refusal.line += std::exchange(before, ", ");
+      refusal.line += conflict_text(conflict);
     }
   }
   if (refusal.line.empty()) {

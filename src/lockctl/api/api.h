@@ -21,10 +21,15 @@
 
 namespace lockd::cli {
 
+// JSON as it stands: an array, or an object.
+struct JsonText {
+  std::string text;
+};
+
 // What a call asks for by name: a part of a query to HTTP, a member of an object to the line port.
 struct Parameter {
   std::string_view name;
-  std::variant<std::string, std::uint64_t, bool> value;
+  std::variant<std::string, std::uint64_t, bool, JsonText> value;
 };
 using Parameters = std::vector<Parameter>;
 

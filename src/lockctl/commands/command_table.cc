@@ -143,6 +143,9 @@ constexpr std::string_view kLiveKeys = "list --keys --limit 200 --connect-timeou
 // --- run ---
 
 constexpr auto kRunOptions = std::to_array<Option>({
+    boolean("all", {},
+            "Take several keys in one step: all of them or none. They are held by a name, rather "
+            "than by a connection: when lockctl is killed, their lease ends them."),
     kNonblock,
     kWait,
     kConflictCode,
@@ -167,7 +170,10 @@ constexpr auto kRunOptions = std::to_array<Option>({
 });
 
 constexpr auto kRunOperands = std::to_array<Operand>({
-    {.name = "KEY", .help = "The lock.", .listed_by = kLiveKeys},
+    {.name = "KEY",
+     .help = "The lock. With --all there may be several, with -- behind them.",
+     .several_by = "all",
+     .listed_by = kLiveKeys},
     {.name = "COMMAND",
      .count = Operand::Count::command,
      .help = "What to run, and its arguments.",
@@ -180,6 +186,7 @@ constexpr auto kRunExamples = std::to_array<Example>({
     {"lockctl run -S prices.csv -- ./report", "With all others who only read."},
     {"lockctl run --semaphore 4 encoders -- ffmpeg -i in.mov out.mp4", "Four at a time."},
     {"lockctl run --semaphore 8 --permits 4 cores -- make -j4", "A job that counts for four."},
+    {"lockctl run --all seat-12 seat-13 -- ./book", "Two keys at once, or neither."},
     {"lockctl run -w 10 db -c 'pg_dump app | gzip > app.gz'", "With a shell's help."},
 });
 
@@ -280,6 +287,12 @@ constexpr auto kAdminOptions = std::to_array<Option>({kReason, kJson});
 
 constexpr Operand kKey{.name = "KEY", .help = "The key.", .listed_by = kLiveKeys};
 constexpr auto kKeyOperand = std::to_array<Operand>({kKey});
+constexpr auto kAcquireOperands = std::to_array<Operand>({
+    {.name = "KEY",
+     .count = Operand::Count::many,
+     .help = "The key; or several, which are taken in one step: all of them or none.",
+     .listed_by = kLiveKeys},
+});
 constexpr auto kHandleOperands = std::to_array<Operand>({
     kKey,
     {.name = "HANDLE", .help = "What acquire printed, or a token of the line protocol."},
@@ -306,6 +319,7 @@ constexpr auto kReleaseExamples = std::to_array<Example>({
 constexpr auto kAcquireExamples = std::to_array<Example>({
     {"handle=$(lockctl acquire deploy --ttl 600) || exit", "Hold it over several commands."},
     {"lockctl release deploy \"$handle\"", "And give it back, on whatever machine."},
+    {"lockctl acquire seat-12 seat-13 seat-14", "Three keys in one step, under one handle."},
     {"fence=${handle%%.*}", "What to hand to whatever the lock protects."},
 });
 
@@ -314,7 +328,10 @@ constexpr std::string_view kAcquireText =
     "renew and lockctl release need, from any process on any machine. The fence is a number that "
     "rises with every grant of the key. Two calls are two holders, whoever makes them, unless "
     "--holder gives both one name. The reservation lives by its lease alone; no connection keeps "
-    "it, and nobody renews it but you. To hold a lock while a command runs, use lockctl run.";
+    "it, and nobody renews it but you. To hold a lock while a command runs, use lockctl run.\n"
+    "\n"
+    "Several keys are taken in one step, all of them or none, and have one handle. From then on "
+    "each is renewed and released as if it had been taken alone.";
 constexpr std::string_view kByHandle =
     "HANDLE is what lockctl acquire printed. Whether it is a lock's or a semaphore's is found out. "
     "A token of 32 hex digits, as LOCKD_TOKEN is one, names a grant of lockctl run; a semaphore's "
@@ -601,7 +618,7 @@ constexpr auto kCommands = std::to_array<Command>({
     {.name = "acquire",
      .summary = "Reserve a key, and print its handle",
      .description = kAcquireText,
-     .operands = kKeyOperand,
+     .operands = kAcquireOperands,
      .options = kAcquireOptions,
      .shared = kConnection,
      .examples = kAcquireExamples,

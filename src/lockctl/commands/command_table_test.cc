@@ -46,6 +46,23 @@ TEST(CommandTable, AnOptionMayBeSpeltInManyWays) {
   }
 }
 
+TEST(CommandTable, SeveralKeysEndWithDashesOrAnOptionForTheCommand) {
+  const config::Parsed several =
+      parse({"run", "--all", "a", "-w", "5", "b", "--", "make", "--", "-n"});
+  EXPECT_EQ(several.error, "");
+  EXPECT_EQ(several.arguments.operands(), (Words{"a", "b"}));
+  EXPECT_EQ(several.arguments.command(), (Words{"make", "--", "-n"}));
+  EXPECT_EQ(several.arguments.seconds("wait"), 5s);
+  const config::Parsed shell = parse({"run", "--all", "a", "b", "-c", "make"});
+  EXPECT_EQ(shell.error, "");
+  EXPECT_EQ(shell.arguments.operands(), (Words{"a", "b"}));
+  EXPECT_EQ(parse({"run", "--all", "a", "b", "make"}).error, "lockctl run needs COMMAND");
+  EXPECT_EQ(parse({"run", "--all", "--", "make"}).error, "lockctl run needs KEY");
+  const config::Parsed one = parse({"run", "a", "b", "--", "make"});
+  EXPECT_EQ(one.arguments.operands(), Words{"a"});
+  EXPECT_EQ(one.arguments.command(), (Words{"b", "--", "make"}));
+}
+
 TEST(CommandTable, EveryTimeMayHaveAUnit) {
   int times = 0;
   for (const config::Place& place : places_of(config::place_of(program()))) {

@@ -1,7 +1,17 @@
 #include "lockctl/commands/commands.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <set>
 #include <utility>
 
+#include "base/json_text.h"
+#include "base/secret.h"
 #include "base/text.h"
 #include "lockctl/api/http_api.h"
 #include "lockctl/api/line_api.h"
@@ -20,10 +30,42 @@ std::optional<std::chrono::seconds> whole_seconds(const Arguments& arguments,
   throw Failure(kExitUsage, "--" + std::string(option) + ": whole seconds, over the line port");
 }
 
-std::string key_of(const Arguments& arguments) {
-  const std::string& key = arguments.operands().front();
+namespace {
+
+const std::string& checked_key(const std::string& key) {
   if (is_name(key)) return key;
   throw Failure(kExitUsage, "a key is 1 to 256 bytes of UTF-8 without control characters");
+}
+
+}  // namespace
+
+std::string key_of(const Arguments& arguments) { return checked_key(arguments.operands().front()); }
+
+std::vector<std::string> keys_of(const Arguments& arguments) {
+  const std::vector<std::string>& keys = arguments.operands();
+  if (keys.size() > kKeysPerSetMax) {
+    throw Failure(kExitUsage, "at most " + std::to_string(kKeysPerSetMax) + " keys at once");
+  }
+  std::set<std::string_view> seen;
+  for (const std::string& key : keys) {
+    if (!seen.insert(checked_key(key)).second) {
+      throw Failure(kExitUsage, in_quotes(key) + " is named twice");
+    }
+  }
+  return keys;
+}
+
+// The name is made printable, and a handle is to be one word.
+std::string random_holder() {
+  const passwd* const user = ::getpwuid(::geteuid());
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  std::string name = user == nullptr ? std::to_string(::geteuid()) : user->pw_name;
+  name = printable(name + '@' + host.data()).substr(0, 200);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  std::array<char, 17> random{};
+  std::snprintf(random.data(), random.size(), "%016" PRIx64, TokenSource().next());
+  return as_utf8(name) + ':' + random.data();
 }
 
 Share share_of(const Arguments& arguments) {
@@ -66,6 +108,39 @@ std::unique_ptr<Api> api_of(const Invocation& invocation, std::string_view key) 
     return std::make_unique<LineApi>(settings.client(), invocation.place.path);
   }
   return std::make_unique<HttpApi>(settings.http, settings.connect);
+}
+
+std::unique_ptr<Api> api_of_all(const Invocation& invocation,
+                                const std::vector<std::string>& keys) {
+  const std::size_t servers = invocation.settings.servers.size();
+  for (const std::string& key : keys) {
+    const bool together = !shares_keys(invocation.settings) ||
+                          client::shard_of(key, servers) == client::shard_of(keys[0], servers);
+    if (together) continue;
+    throw Failure(kExitUsage, in_quotes(keys[0]) + " and " + in_quotes(key) +
+                                  " are on different servers: keys that are taken at once must "
+                                  "be on one");
+  }
+  return api_of(invocation, keys[0]);
+}
+
+Parameter named_keys(const std::vector<std::string>& keys, const Share& share) {
+  const bool plain = share.kind == Kind::lock && share.mode == Mode::exclusive;
+  JsonArray list;
+  for (const std::string& key : keys) {
+    if (plain) {
+      append_json_string(list.next(), key);
+      continue;
+    }
+    JsonObject item;
+    item.add("key", key);
+    item.add("kind", share.kind == Kind::lock ? "lock" : "semaphore");
+    if (share.mode == Mode::shared) item.add("mode", "shared");
+    if (share.kind == Kind::semaphore) item.add("limit", share.limit);
+    if (share.permits > 1) item.add("permits", share.permits);
+    list.add_json(item.finish());
+  }
+  return {plain ? "keys" : "items", JsonText{list.finish()}};
 }
 
 std::vector<std::unique_ptr<Api>> apis_of(const Invocation& invocation) {

@@ -75,6 +75,12 @@ std::optional<std::chrono::seconds> whole_seconds(const Arguments& arguments,
 
 // A key that is named on the command line. Throws Failure when it cannot be one.
 std::string key_of(const Arguments& arguments);
+// All that are named. Throws Failure when one is there twice, or there are more than one request
+// may name.
+std::vector<std::string> keys_of(const Arguments& arguments);
+
+// USER@HOST:RANDOM: people see whose it is, and no two calls are one holder.
+std::string random_holder();
 
 // How much of a key to take: --semaphore, --shared and --permits.
 struct Share {
@@ -109,6 +115,12 @@ inline Duration whole_if_endless(Duration left) {
 // The API of the server that has the key, of a cluster that of the one that leads: over HTTP where
 // --http says so, else over the line port.
 std::unique_ptr<Api> api_of(const Invocation& invocation, std::string_view key);
+// The same of several keys. Throws Failure, before anybody is asked, when they are on several
+// servers: none of those could grant them in one step.
+std::unique_ptr<Api> api_of_all(const Invocation& invocation, const std::vector<std::string>& keys);
+// Several keys as a call of the API names them: by `keys`, or by `items` where they are not locks
+// that are held alone.
+Parameter named_keys(const std::vector<std::string>& keys, const Share& share);
 // Those of all servers that share the keys.
 std::vector<std::unique_ptr<Api>> apis_of(const Invocation& invocation);
 // That of the only server. Throws Failure when several share the keys: the id of a client means

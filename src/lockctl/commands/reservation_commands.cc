@@ -1,18 +1,13 @@
 // acquire, renew, release, fence: reservations, which live by their lease alone.
-#include <pwd.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
-#include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/json_text.h"
-#include "base/secret.h"
 #include "base/text.h"
 #include "lockctl/api/api.h"
 #include "lockctl/api/json.h"
@@ -23,19 +18,6 @@
 
 namespace lockd::cli {
 namespace {
-
-// USER@HOST:RANDOM: people see whose it is, and no two calls are one holder.
-std::string random_holder() {
-  const passwd* const user = ::getpwuid(::geteuid());
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  std::string name = user == nullptr ? std::to_string(::geteuid()) : user->pw_name;
-  name = printable(name + '@' + host.data()).substr(0, 200);
-  std::replace(name.begin(), name.end(), ' ', '_');
-  std::array<char, 17> random{};
-  std::snprintf(random.data(), random.size(), "%016" PRIx64, TokenSource().next());
-  return as_utf8(name) + ':' + random.data();
-}
 
 std::string checked_holder(std::string_view holder) {
   if (is_name(holder)) return std::string(holder);
@@ -201,20 +183,41 @@ Parameters named_hold(const Arguments& arguments, const Handle& handle) {
 
 }  // namespace
 
-int execute_acquire(const Invocation& invocation) {
-  const Arguments& arguments = invocation.arguments;
-  const Duration wait = wait_of(arguments);
-  const std::string key = key_of(arguments);
-  const std::string holder = new_holder(arguments);
-  const Share share = share_of(arguments);
-  Parameters body{{"key", key}, {"holder", holder}};
+namespace {
+
+// One key, which has calls of its own for either kind.
+ApiReply post_acquire(const Invocation& invocation, Parameters body, const Parameters& times,
+                      Duration wait) {
+  const std::string key = key_of(invocation.arguments);
+  const Share share = share_of(invocation.arguments);
+  body.insert(body.begin(), {"key", key});
   if (share.kind == Kind::semaphore) body.push_back({"limit", std::uint64_t{share.limit}});
   if (share.mode == Mode::shared) body.push_back({"mode", "shared"});
   if (share.permits > 1) body.push_back({"permits", std::uint64_t{share.permits}});
-  add_lease(body, arguments);
-  body.push_back({"wait_ms", ms_of_option(wait, "--wait")});
-  const ApiReply reply =
-      api_of(invocation, key)->post(path_of(share.kind == Kind::semaphore, "acquire"), body, wait);
+  body.insert(body.end(), times.begin(), times.end());
+  return api_of(invocation, key)
+      ->post(path_of(share.kind == Kind::semaphore, "acquire"), body, wait);
+}
+
+ApiReply post_acquire_all(const Invocation& invocation, Parameters body, const Parameters& times,
+                          Duration wait) {
+  const std::vector<std::string> keys = keys_of(invocation.arguments);
+  body.insert(body.begin(), named_keys(keys, share_of(invocation.arguments)));
+  body.insert(body.end(), times.begin(), times.end());
+  return api_of_all(invocation, keys)->post("/v1/acquire", body, wait);
+}
+
+}  // namespace
+
+int execute_acquire(const Invocation& invocation) {
+  const Arguments& arguments = invocation.arguments;
+  const Duration wait = wait_of(arguments);
+  const std::string holder = new_holder(arguments);
+  Parameters times;
+  add_lease(times, arguments);
+  times.push_back({"wait_ms", ms_of_option(wait, "--wait")});
+  const auto post = arguments.operands().size() == 1 ? post_acquire : post_acquire_all;
+  const ApiReply reply = post(invocation, {{"holder", holder}}, times, wait);
   if (!reply.is_ok() && refusal_of(reply).is_conflict()) {
     print_conflict(invocation, reply);
     std::fprintf(stderr, "lockctl: %s\n", refusal_of(reply).line.c_str());

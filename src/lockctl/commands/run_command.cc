@@ -1,13 +1,13 @@
-// lockctl run: a command that runs while a lock is held.
+// lockctl run: a command that runs while a lock, or several keys, are held.
 #include <poll.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <ctime>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/stoppable_wait.h"
@@ -16,35 +16,25 @@
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockctl/run/child_process.h"
+#include "lockctl/run/held.h"
+#include "lockctl/run/held_set.h"
 #include "lockctl/run/signals.h"
 #include "lockctl/run/supervision.h"
-#include "lockd/client/client.h"
 
 namespace lockd::cli {
 namespace {
 
 using client::BootClock;
-using client::HeldLock;
 
 constexpr Duration kGrace = std::chrono::seconds(10);
 
-// Unix time in whole seconds, rounded down, so that nobody counts on more than there is.
-std::int64_t expiry_of(const HeldLock& lock) {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const auto wall = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-  return std::chrono::floor<std::chrono::seconds>(wall + (lock.expires_at() - BootClock::now()))
-      .count();
-}
-
-// What the command sees of the lock; and what it does not see of us.
-std::vector<std::string> environment_of(const HeldLock& lock, const Arguments& arguments) {
-  std::vector<std::string> left_out;
-  if (!arguments.has("keep-auth")) left_out = {"LOCKD_AUTH_TOKEN", "LOCKD_AUTH_TOKEN_FILE"};
-  return environment_with({"LOCKD_KEY=" + lock.key(), "LOCKD_TOKEN=" + lock.token(),
-                           "LOCKD_FENCE=" + std::to_string(lock.fence()),
-                           "LOCKD_EXPIRES_AT=" + std::to_string(expiry_of(lock))},
-                          left_out);
+// What the command sees of what is held; and what it does not see of us, or of a run around us.
+std::vector<std::string> environment_of(const Held& held, const Arguments& arguments) {
+  std::vector<std::string> left_out{"LOCKD_KEY", "LOCKD_KEYS", "LOCKD_TOKEN"};
+  if (!arguments.has("keep-auth")) {
+    left_out.insert(left_out.end(), {"LOCKD_AUTH_TOKEN", "LOCKD_AUTH_TOKEN_FILE"});
+  }
+  return environment_with(held.variables(), left_out);
 }
 
 std::vector<std::string> words_of(const Arguments& arguments) {
@@ -72,29 +62,26 @@ int keep_until(BootClock::time_point until, const SignalSource& signals, const E
   }
 }
 
-int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSource& signals,
+int run_while_held(const Arguments& arguments, Held& held, const SignalSource& signals,
                    const EventFd& lost) {
   const auto until =
       client::later(BootClock::now(), arguments.seconds("at-least").value_or(Duration::zero()));
   adopt_orphans();
-  const pid_t child = start_child({words_of(arguments), environment_of(lock, arguments)}, signals);
-  const LockGuard guard{.is_held = [&lock] { return lock.is_held(); },
-                        .lost = lost,
-                        .on_loss =
-                            [&lock] {
-                              const auto loss = lock.loss();
-                              say("the lock on " + in_quotes(lock.key()) + " is lost" +
-                                  (loss ? ": " + client::describe(*loss) : "") +
-                                  "; the command is stopped");
-                            }};
+  const pid_t child = start_child({words_of(arguments), environment_of(held, arguments)}, signals);
+  const LockGuard guard{
+      .is_held = [&held] { return held.is_held(); },
+      .lost = lost,
+      .on_loss =
+          [&held] {
+            const auto loss = held.loss();
+            say(held.name() + " is lost" + (loss ? ": " + *loss : "") + "; the command is stopped");
+          }};
   const ChildExit child_exit =
       supervise(child, signals, guard, arguments.seconds("grace").value_or(kGrace));
   if (child_exit.lost) return kExitLost;
   const int signal = keep_until(until, signals, lost);
-  const client::Status released = lock.release();
-  if (released.outcome == client::Outcome::lost || released.outcome == client::Outcome::unsure) {
-    say("the lock on " + in_quotes(arguments.operands().front()) +
-        " was lost before the command ended: " + client::describe(released));
+  if (const auto loss = held.release()) {
+    say(held.name() + " was lost before the command ended: " + *loss);
     return kExitLost;
   }
   return signal == 0 ? exit_status_of(child_exit.status) : kExitSignal + signal;
@@ -105,9 +92,15 @@ int run_while_held(const Arguments& arguments, HeldLock& lock, const SignalSourc
 int execute_run(const Invocation& invocation) {
   const SignalSource signals;  // before the client has its thread
   const EventFd lost;
+  if (invocation.arguments.has("all")) {
+    const TakenSet taken = take_set(invocation, signals, lost);
+    if (!taken.set) return taken.status;
+    return run_while_held(invocation.arguments, *taken.set, signals, lost);
+  }
   TakenLock taken = take_lock(invocation, signals, lost);
   if (!taken.lock) return taken.status;
-  return run_while_held(invocation.arguments, *taken.lock, signals, lost);
+  HeldKey held(std::move(*taken.lock));
+  return run_while_held(invocation.arguments, held, signals, lost);
 }
 
 }  // namespace lockd::cli

@@ -3,10 +3,12 @@
 // For the first thread, before there are others.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "lockctl/commands/commands.h"
+#include "lockctl/run/held_set.h"
 #include "lockctl/run/signals.h"
 #include "lockd/client/held_lock.h"
 
@@ -21,6 +23,14 @@ struct TakenLock {
 // end of everybody who reads from `pipe`, if it is one. Throws Failure.
 TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, const EventFd& lost,
                     int pipe = -1);
+
+struct TakenSet {
+  std::unique_ptr<HeldSet> set{};
+  int status = 0;  // what to exit with when there is none
+};
+
+// The same for several keys, in one step.
+TakenSet take_set(const Invocation& invocation, const SignalSource& signals, const EventFd& lost);
 
 // A line on standard error.
 void say(const std::string& line);
