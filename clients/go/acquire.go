@@ -116,25 +116,31 @@ func (a *acquisition) left() time.Duration {
 // take asks for a grant. A wait that is shorter than the way there and back would be over before
 // any answer: so a short one begins with a try.
 func (a *acquisition) take(ctx context.Context, on *conn) (grant, error) {
+	as, err := a.wordFor(on)
+	if err != nil {
+		return grant{}, err
+	}
+	lines := func(seconds int64) string { return a.request.acquireLines(seconds, as) }
 	if left := a.left(); 0 < left && left < time.Second {
-		given, err := a.ask(ctx, on, 0, a.acquireLines(on))
+		given, err := a.ask(ctx, on, 0, lines)
 		if !errors.Is(err, errEarly) {
 			return given, err
 		}
 	}
-	return a.ask(ctx, on, a.left(), a.acquireLines(on))
+	return a.ask(ctx, on, a.left(), lines)
 }
 
-func (a *acquisition) acquireLines(on *conn) func(int64) string {
-	return func(seconds int64) string { return a.request.acquireLines(seconds, a.wordFor(on)) }
-}
-
-// wordFor is empty for servers that would take the word for a mistake.
-func (a *acquisition) wordFor(on *conn) string {
-	if on.isIdentified {
-		return a.as
+// wordFor is empty for servers that would take the word for a mistake. Those are not asked at all
+// for what else they do not know.
+func (a *acquisition) wordFor(on *conn) (string, error) {
+	switch {
+	case on.isIdentified:
+		return a.as, nil
+	case a.request.isPlain():
+		return "", nil
+	default:
+		return "", failure(ErrUnsupported, "shared locks, and more than one permit")
 	}
-	return ""
 }
 
 // ask waits in the queue, or tries when nothing is left of the wait. A wait that is no whole number

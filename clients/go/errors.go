@@ -22,6 +22,8 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrInvalid is that of what can be sent to no server. Nothing was.
 	ErrInvalid = errors.New("invalid")
+	// ErrUnsupported is that of what this server does not know. It was not asked.
+	ErrUnsupported = errors.New("the server does not know this")
 
 	// ErrRefused is the server's plain "error", or one that this package does not know.
 	ErrRefused = errors.New("the server refused")
@@ -33,6 +35,11 @@ var (
 	ErrMaxWaiters = errors.New("the key has as many waiters as it may")
 	// ErrLimitMismatch says that the semaphore is in use with another limit.
 	ErrLimitMismatch = errors.New("the semaphore is in use with another limit")
+	// ErrModeMismatch says that it was asked for before in the other mode, shared or not. There is no
+	// upgrade: release it, and ask again.
+	ErrModeMismatch = errors.New("it was asked for in the other mode before")
+	// ErrPermitsMismatch says that it was asked for before with another number of permits.
+	ErrPermitsMismatch = errors.New("it was asked for with other permits before")
 	// ErrStorage says that the server's disk is full.
 	ErrStorage = errors.New("the server's disk is full")
 	// ErrAlreadyEnqueued says that the connection has a place in that queue.

@@ -106,6 +106,48 @@ func ExampleClient_Enqueue() {
 	// granted: true <nil>
 }
 
+// Many read together, and one writes alone.
+func ExampleShared() {
+	ctx := context.Background()
+	client, err := lockd.New(lockd.Servers(os.Getenv("LOCKD_SERVERS")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	reader, err := client.Acquire(ctx, "report", lockd.Shared())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := client.TryAcquire(ctx, "report", lockd.Shared()); err == nil {
+		fmt.Println("two read")
+	}
+	_, err = client.TryAcquire(ctx, "report")
+	fmt.Println("one writes meanwhile:", !errors.Is(err, lockd.ErrNotAcquired), reader.Release())
+	// Output:
+	// two read
+	// one writes meanwhile: false <nil>
+}
+
+// A job that needs four of eight.
+func ExamplePermits() {
+	ctx := context.Background()
+	client, err := lockd.New(lockd.Servers(os.Getenv("LOCKD_SERVERS")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	job, err := client.Acquire(ctx, "gpus", lockd.Semaphore(8), lockd.Permits(4),
+		lockd.Wait(10*time.Second), lockd.Lease(30*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("four of eight:", job.Check() == nil, job.Release())
+	// Output:
+	// four of eight: true <nil>
+}
+
 // Listens to what happens to orders, and says that something has.
 func ExampleClient_Listen() {
 	ctx := context.Background()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Held is a lock, or a slot of a semaphore, that is held. It is renewed in the background until it
+// Held is a lock, or permits of a semaphore, that is held. It is renewed in the background until it
 // is released or lost. Any goroutine may use it.
 //
 // When it is lost its owner is told in every way there is: [Held.Check] returns a [*LostError], the

@@ -269,6 +269,8 @@ const forever time.Duration = -1
 type request struct {
 	key          string
 	limit        int64 // of a semaphore; 0: a lock
+	permits      int64 // of the limit; 0: one, and nothing is said of it
+	isShared     bool  // a lock that is not held alone
 	leaseSeconds int64 // 0: the server's default
 	wait         time.Duration
 	maxHold      time.Duration // 0: none
@@ -311,13 +313,36 @@ func MaxHold(d time.Duration) AcquireOption {
 	}
 }
 
-// Semaphore asks for one of the slots of a semaphore, which so many may hold at once. Locks and
-// semaphores of the same key have nothing to do with each other.
+// Shared asks for a lock that any number may hold together, while nobody holds it alone. Whoever
+// waits to hold it alone is overtaken by nobody. Servers that are not of this project do not know
+// it: [ErrUnsupported].
+func Shared() AcquireOption {
+	return func(r *request) error {
+		r.isShared = true
+		return nil
+	}
+}
+
+// Semaphore asks for one of the permits of a semaphore, of which there are so many; for more than
+// one with [Permits]. Locks and semaphores of the same key have nothing to do with each other.
 func Semaphore(limit int) AcquireOption {
 	return func(r *request) error {
 		r.limit = int64(limit)
 		if limit < 1 || int64(limit) > limitMax {
 			return invalid("a semaphore's limit is 1 to 2147483647")
+		}
+		return nil
+	}
+}
+
+// Permits is how many permits of a [Semaphore] to ask for, 1 to its limit: one without it. More than
+// one cannot be asked for without a lease: it is 33 seconds unless [Lease] says otherwise. Servers
+// that are not of this project know of one only: [ErrUnsupported].
+func Permits(count int) AcquireOption {
+	return func(r *request) error {
+		r.permits = int64(count)
+		if count < 1 {
+			return invalid("permits are 1 to the limit of the semaphore")
 		}
 		return nil
 	}
@@ -342,5 +367,28 @@ func newRequest(key string, options []AcquireOption) (*request, error) {
 	for _, option := range options {
 		failures = append(failures, option(r))
 	}
+	failures = append(failures, r.completeShare())
 	return r, errors.Join(failures...)
 }
+
+// completeShare is for what is wanted of the key, once all of it was said.
+func (r *request) completeShare() error {
+	switch {
+	case r.isShared && r.limit > 0:
+		return invalid("a semaphore is shared by its permits: give Semaphore or Shared")
+	case r.permits > 1 && r.limit == 0:
+		return invalid("permits are those of a semaphore: give Semaphore, too")
+	case r.permits > 1 && r.permits > r.limit:
+		return invalid("permits are 1 to the limit of the semaphore")
+	}
+	if r.permits == 1 {
+		r.permits = 0
+	}
+	if r.permits > 0 && r.leaseSeconds == 0 {
+		r.leaseSeconds = leaseBesidePermits
+	}
+	return nil
+}
+
+// isPlain says whether every server of the protocol understands it, dflockd's own too.
+func (r *request) isPlain() bool { return !r.isShared && r.permits == 0 }

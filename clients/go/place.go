@@ -42,8 +42,12 @@ func (c *Client) Enqueue(
 
 func (p *Place) join(ctx context.Context, on *conn) error {
 	a := p.acquisition
+	as, err := a.wordFor(on)
+	if err != nil {
+		return err
+	}
 	until := now().add(a.client.settings.replyTimeout)
-	answer, err := on.ask(ctx, a.request.enqueueLines(a.wordFor(on)), until)
+	answer, err := on.ask(ctx, a.request.enqueueLines(as), until)
 	if err != nil {
 		return err
 	}

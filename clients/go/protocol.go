@@ -24,6 +24,9 @@ const (
 	fenceDigits   = 16
 	secondsMax    = 9_223_372_036
 	limitMax      = math.MaxInt32
+	// leaseBesidePermits is named, in seconds, where none was given: on the wire permits stand
+	// behind a lease. It is what servers have by default.
+	leaseBesidePermits = 33
 )
 
 // Requests that are always the same, and the beginnings of pushed lines.
@@ -53,6 +56,8 @@ var statusKinds = map[string]error{
 	"error_max_locks":        ErrMaxLocks,
 	"error_max_waiters":      ErrMaxWaiters,
 	"error_limit_mismatch":   ErrLimitMismatch,
+	"error_mode_mismatch":    ErrModeMismatch,
+	"error_permits_mismatch": ErrPermitsMismatch,
 	"error_storage":          ErrStorage,
 	"error_not_leader":       ErrNotLeader,
 	"error_draining":         ErrDraining,
@@ -93,11 +98,20 @@ func (r *request) command(name string) string {
 
 func (r *request) acquireLines(waitSeconds int64, as string) string {
 	wait := strconv.FormatInt(waitSeconds, 10)
-	return lines(r.command("l"), r.key, words(wait, number(r.limit), number(r.leaseSeconds), as))
+	return lines(r.command("l"), r.key, words(wait, r.share(), as))
 }
 
 func (r *request) enqueueLines(as string) string {
-	return lines(r.command("e"), r.key, words(number(r.limit), number(r.leaseSeconds), as))
+	return lines(r.command("e"), r.key, words(r.share(), as))
+}
+
+// share is what is wanted of the key, and for how long.
+func (r *request) share() string {
+	mode := ""
+	if r.isShared {
+		mode = "shared"
+	}
+	return words(number(r.limit), number(r.leaseSeconds), number(r.permits), mode)
 }
 
 func (r *request) awaitLines(waitSeconds int64) string {

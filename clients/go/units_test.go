@@ -51,6 +51,8 @@ func TestCertaintyIsOverForGood(t *testing.T) {
 func TestRequestsOnTheWire(t *testing.T) {
 	lock := &request{key: "a b"}
 	slot := &request{key: "k", limit: 3, leaseSeconds: 20}
+	reader := &request{key: "k", isShared: true, leaseSeconds: 20}
+	job := &request{key: "k", limit: 5, permits: 4, leaseSeconds: 20}
 	given := grant{token: "t", lease: 20 * time.Second}
 	for want, got := range map[string]string{
 		"l\na b\n0\n":               lock.acquireLines(0, ""),
@@ -58,6 +60,10 @@ func TestRequestsOnTheWire(t *testing.T) {
 		"sl\nk\n5 3 20 as=0\n":      slot.acquireLines(5, "as=0"),
 		"e\na b\n\n":                lock.enqueueLines(""),
 		"se\nk\n3 20\n":             slot.enqueueLines(""),
+		"l\nk\n5 20 shared as=0\n":  reader.acquireLines(5, "as=0"),
+		"e\nk\n20 shared\n":         reader.enqueueLines(""),
+		"sl\nk\n5 5 20 4\n":         job.acquireLines(5, ""),
+		"se\nk\n5 20 4 as=0\n":      job.enqueueLines("as=0"),
 		"w\na b\n7\n":               lock.awaitLines(7),
 		"sn\nk\nt 20\n":             slot.renewLines(given),
 		"r\na b\nt\n":               lock.releaseLines(given),
@@ -155,14 +161,26 @@ func TestWhatCannotBeAskedForIsInvalid(t *testing.T) {
 	}
 	client := newClient(t)
 	for name, ask := range map[string]func() error{
-		"key":       func() error { return errOf(client.Acquire(context.Background(), "")) },
-		"long key":  func() error { return errOf(client.Acquire(context.Background(), strings.Repeat("k", 257))) },
-		"line":      func() error { return errOf(client.Acquire(context.Background(), "a\nb")) },
-		"UTF-8":     func() error { return errOf(client.Acquire(context.Background(), "\xff")) },
-		"wait":      func() error { return errOf(client.Acquire(context.Background(), "k", Wait(-1))) },
-		"lease":     func() error { return errOf(client.Acquire(context.Background(), "k", Lease(0))) },
-		"max hold":  func() error { return errOf(client.Acquire(context.Background(), "k", MaxHold(0))) },
-		"limit":     func() error { return errOf(client.Enqueue(context.Background(), "k", Semaphore(0))) },
+		"key":      func() error { return errOf(client.Acquire(context.Background(), "")) },
+		"long key": func() error { return errOf(client.Acquire(context.Background(), strings.Repeat("k", 257))) },
+		"line":     func() error { return errOf(client.Acquire(context.Background(), "a\nb")) },
+		"UTF-8":    func() error { return errOf(client.Acquire(context.Background(), "\xff")) },
+		"wait":     func() error { return errOf(client.Acquire(context.Background(), "k", Wait(-1))) },
+		"lease":    func() error { return errOf(client.Acquire(context.Background(), "k", Lease(0))) },
+		"max hold": func() error { return errOf(client.Acquire(context.Background(), "k", MaxHold(0))) },
+		"limit":    func() error { return errOf(client.Enqueue(context.Background(), "k", Semaphore(0))) },
+		"permits": func() error {
+			return errOf(client.Enqueue(context.Background(), "k", Semaphore(4), Permits(0)))
+		},
+		"many permits": func() error {
+			return errOf(client.Acquire(context.Background(), "k", Permits(5), Semaphore(4)))
+		},
+		"whose permits": func() error {
+			return errOf(client.Acquire(context.Background(), "k", Permits(2)))
+		},
+		"shared semaphore": func() error {
+			return errOf(client.Acquire(context.Background(), "k", Semaphore(4), Shared()))
+		},
 		"channel":   func() error { return errOf(client.Publish(context.Background(), "a.*", "x")) },
 		"payload":   func() error { return errOf(client.Publish(context.Background(), "a", " ")) },
 		"two lines": func() error { return errOf(client.Publish(context.Background(), "a", "x\ny")) },

@@ -25,6 +25,16 @@ def share(locks: lockd.Client) -> None:
         place.wait(10).release()
 
 
+def read_and_write(locks: lockd.Client) -> None:
+    with locks.lock("report", shared=True, wait=10), locks.lock("report", shared=True, wait=10):
+        print("two read")
+    with locks.lock("report", wait=10):
+        print("one writes")
+
+    with locks.semaphore("gpus", limit=8, permits=4, wait=10, lease=30):
+        print("a job of four")
+
+
 def signal(locks: lockd.Client) -> None:
     with locks.listen("orders.>") as orders:  # group="..." shares them among its members
         print("reached", locks.publish("orders.42", "ready"))
@@ -38,4 +48,5 @@ if __name__ == "__main__":
     with lockd.Client(sys.argv[1] if len(sys.argv) > 1 else "127.0.0.1") as locks:
         hold(locks)
         share(locks)
+        read_and_write(locks)
         signal(locks)

@@ -56,7 +56,7 @@ class Server:
         log = []
         for line in self._process.stderr:
             log.append(line)
-            found = re.search(r'listening .*port=(\d+)', line)
+            found = re.search(r"listening .*port=(\d+)", line)
             if found:
                 self.port = int(found.group(1))
                 self._reader = threading.Thread(target=_drain, args=(self._process.stderr,))
@@ -225,6 +225,8 @@ def grants(lease: int = 30) -> Script:
             command, _, _ = peer.request()
             if command in ("l", "sl", "w", "sw"):
                 peer.send(f"ok {TOKEN} {lease}\n")
+            elif command in ("e", "se"):
+                peer.send("queued\n")
             elif command in ("n", "sn"):
                 peer.send(f"ok {lease}\n")
             else:

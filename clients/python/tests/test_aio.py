@@ -126,6 +126,18 @@ class Aio(unittest.IsolatedAsyncioTestCase):
                 await held.release()
                 await (await place.wait(PATIENCE)).release()
 
+    async def test_readers_and_jobs(self) -> None:
+        async with self.locks.lock(self.key, shared=True), self.locks.lock(self.key, shared=True):
+            writer = asyncio.create_task(self.locks.acquire(self.key))
+            await self.queue(1)
+            with self.assertRaises(lockd.NotAcquired):
+                await self.locks.acquire(self.key, shared=True, wait=0)
+        await (await writer).release()
+        async with self.locks.semaphore(self.key, 5, permits=4):
+            place = await self.locks.enqueue(self.key, limit=5, permits=2)
+            self.assertFalse(place.is_granted)
+        await (await place.wait(PATIENCE)).release()
+
     async def test_signals(self) -> None:
         async with await self.locks.listen("a.*") as subscription:
             self.assertEqual(await self.locks.publish("a.b", "x"), 1)

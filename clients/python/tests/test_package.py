@@ -103,8 +103,9 @@ class Examples(unittest.TestCase):
     def test_tour(self) -> None:
         lines = self.shown("tour.py").splitlines()
         self.assertRegex(lines[0], r"^my-job \d+ 30 [12]\d\.\d+ True False$")
-        self.assertEqual(lines[1:4], ["queued", "reached 1", "orders.42: ready"])
-        self.assertEqual(len(lines), 5)
+        self.assertEqual(lines[1:5], ["queued", "two read", "one writes", "a job of four"])
+        self.assertEqual(lines[5:7], ["reached 1", "orders.42: ready"])
+        self.assertEqual(len(lines), 8)
 
 
 @unittest.skipUnless(GUIDE.exists(), "the guide is not beside the package")

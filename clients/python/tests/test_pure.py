@@ -51,6 +51,21 @@ class Requests(unittest.TestCase):
         self.assertEqual(slot.enqueue("0123456789abcdef"), b"se\npool\n3 as=0123456789abcdef\n")
         self.assertEqual(slot.release("t"), b"sr\npool\nt\n")
 
+    def test_say_what_they_share(self) -> None:
+        reader = Wanted("k", 30, shared=True)
+        self.assertEqual(
+            reader.acquire(1, "0123456789abcdef"), b"l\nk\n1 30 shared as=0123456789abcdef\n"
+        )
+        self.assertEqual(reader.enqueue(), b"e\nk\n30 shared\n")
+        self.assertEqual(reader.renew("t", 30), b"n\nk\nt 30\n")
+        job = Wanted("pool", 30, 5, permits=4)
+        self.assertEqual(job.acquire(1), b"sl\npool\n1 5 30 4\n")
+        self.assertEqual(job.enqueue("0123456789abcdef"), b"se\npool\n5 30 4 as=0123456789abcdef\n")
+        self.assertEqual(job.release("t"), b"sr\npool\nt\n")
+        self.assertEqual(
+            [w.is_plain for w in (reader, job, Wanted("k", 1, 5, permits=1))], [False, False, True]
+        )
+
     def test_name_never_less_than_the_wait(self) -> None:
         self.assertEqual([seconds_to_name(wait) for wait in (0, 0.1, 1, 1.5)], [0, 1, 1, 2])
         self.assertEqual(seconds_to_name(float("inf")), 9_223_372_036)
@@ -109,6 +124,8 @@ class Replies(unittest.TestCase):
             "error_max_locks": errors.TooManyKeys,
             "error_max_waiters": errors.TooManyWaiters,
             "error_limit_mismatch": errors.LimitMismatch,
+            "error_mode_mismatch": errors.ModeMismatch,
+            "error_permits_mismatch": errors.PermitsMismatch,
             "error_storage": errors.StorageFull,
             "error_lease_expired": errors.LeaseExpired,
             "error_not_enqueued": errors.NotEnqueued,

@@ -32,6 +32,18 @@ async function share(): Promise<void> {
   await (await place.wait({ wait: 10_000 })).release();
 }
 
+async function readAndWrite(): Promise<void> {
+  {
+    await using one = await locks.acquire("report", { shared: true, wait: 10_000 });
+    await using two = await locks.acquire("report", { shared: true, wait: 10_000 });
+    console.log("two read", one.fence < two.fence);
+  }
+  await locks.using("report", { wait: 10_000 }, () => console.log("one writes"));
+
+  const job = { limit: 8, permits: 4, wait: 10_000, lease: 30_000 };
+  await locks.using("gpus", job, () => console.log("a job of four"));
+}
+
 async function signal(): Promise<void> {
   await using orders = await locks.listen("orders.>"); // { group } shares them among its members
   console.log("reached", await locks.publish("orders.42", "ready"));
@@ -42,4 +54,5 @@ async function signal(): Promise<void> {
 
 await hold();
 await share();
+await readAndWrite();
 await signal();

@@ -13,6 +13,7 @@ import {
   NoReply,
   NotAcquired,
   Refused,
+  Unsupported,
 } from "./errors.js";
 import { Hold } from "./hold.js";
 import type { Link } from "./link.js";
@@ -39,9 +40,14 @@ export class Terms {
     }
   }
 
-  /** Only a server that knows `client` knows it. */
+  /**
+   * Only a server that knows `client` knows it. Throws `Unsupported` for another server that would
+   * misunderstand the rest, too.
+   */
   secretFor(link: Link): string | undefined {
-    return link.knowsClient ? this.#secret : undefined;
+    if (link.knowsClient) return this.#secret;
+    if (this.wanted.isPlain) return undefined;
+    throw new Unsupported(`${link.endpoint.address} knows no shared locks and no permits`);
   }
 }
 

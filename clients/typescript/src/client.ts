@@ -11,8 +11,18 @@ import type { Stats } from "./values.js";
 export interface EnqueueOptions {
   /** A whole number of seconds, renewed at a third of it; without it, the server's default. */
   lease?: number | undefined;
-  /** Makes it a semaphore of so many slots, of which one is asked for. */
+  /**
+   * Any number hold the lock together, and nobody alone meanwhile. Who waits to hold it alone is
+   * overtaken by no one.
+   */
+  shared?: boolean | undefined;
+  /** Makes it a semaphore of so many permits. */
   limit?: number | undefined;
+  /**
+   * How many of the limit: 1 without it. More than one needs a lease on the wire: without `lease` it
+   * is 33 seconds.
+   */
+  permits?: number | undefined;
   /**
    * So long after the grant it is no longer renewed, and ends with its lease: a program that is stuck
    * does not hold it for ever.
@@ -54,7 +64,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Waits for the lock, or for a slot of a semaphore when a limit is given.
+   * Waits for the lock, or for permits of a semaphore when a limit is given.
    *
    * Rejects with `NotAcquired` when the wait is over; the other errors say why.
    */

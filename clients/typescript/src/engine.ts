@@ -21,7 +21,7 @@ import { Listening, PING_INTERVAL_MS } from "./listening.js";
 import { Options } from "./options.js";
 import { Renewal } from "./renewal.js";
 import { check, countOf, statsOf } from "./replies.js";
-import { publishLines, STATS, Wanted } from "./requests.js";
+import { publishLines, type Share, STATS, Wanted } from "./requests.js";
 import { shardOf } from "./shard.js";
 import type { Signal, Stats } from "./values.js";
 import { Awake, Latch, Scope, waitUntil } from "./waiting.js";
@@ -147,9 +147,7 @@ export class KeptPlace {
 }
 
 /** What may be said of a lock that is wanted. */
-export interface Wish {
-  lease?: number | undefined;
-  limit?: number | undefined;
+export interface Wish extends Share {
   maxHold?: number | undefined;
   onLost?: OnLost | undefined;
   signal?: AbortSignal | undefined;
@@ -368,8 +366,7 @@ export class Engine {
   }
 
   #terms(key: string, wish: Wish): Terms {
-    const wanted = new Wanted(key, wish.lease, wish.limit);
-    return new Terms(this.#clusterOf(key), wanted, wish.maxHold);
+    return new Terms(this.#clusterOf(key), new Wanted(key, wish), wish.maxHold);
   }
 
   #clusterOf(key: string): Cluster {

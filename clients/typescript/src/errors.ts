@@ -17,6 +17,9 @@ export class LockdError extends Error {
 /** The request can be sent to no server, and was not. */
 export class InvalidRequest extends LockdError {}
 
+/** The server does not know what was asked for, and was not asked. */
+export class Unsupported extends LockdError {}
+
 /** The wait is over, and somebody else has the lock. No place in the queue is left. */
 export class NotAcquired extends LockdError {
   readonly key: string;
@@ -129,6 +132,12 @@ export class TooManyWaiters extends Refused {}
 
 /** The semaphore is in use with another limit. */
 export class LimitMismatch extends Refused {}
+
+/** It was asked for before, in the other mode. There is no upgrade: release, and ask again. */
+export class ModeMismatch extends Refused {}
+
+/** It was asked for before, with another number of permits. */
+export class PermitsMismatch extends Refused {}
 
 /** The server's disk is full. */
 export class StorageFull extends Refused {}

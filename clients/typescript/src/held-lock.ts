@@ -5,7 +5,7 @@ import { LockLost } from "./errors.js";
 import { fenceOf } from "./replies.js";
 
 /**
- * A lock, or a slot of a semaphore, that is held and renews itself until it is released.
+ * A lock, or permits of a semaphore, that is held and renews itself until it is released.
  *
  * It does not keep the process alive: when a program ends, its connections end, and the server
  * releases what they hold. One that nobody refers to any more, and whose `signal` nobody asked for,

@@ -6,19 +6,33 @@ const LINE_SIZE_MAX = 256;
 const LONG_LINE_SIZE_MAX = 65_536;
 const SECONDS_MAX = 9_223_372_036;
 const LIMIT_MAX = 2_147_483_647;
+/** As a server's own by default: on the wire permits stand behind a lease. */
+const LEASE_MS_BESIDE_PERMITS = 33_000;
 
 export const PING = "ping\n_\n\n";
 export const STATS = "stats\n_\n\n";
 export const BARRIER = "barrier\n_\n\n";
 
-/** A lock, or a slot of a semaphore when a limit is given: what to ask for, and how. */
+/** What of a key is wanted, and for how long. */
+export interface Share {
+  /** In milliseconds. */
+  readonly lease?: number | undefined;
+  readonly limit?: number | undefined;
+  readonly permits?: number | undefined;
+  readonly shared?: boolean | undefined;
+}
+
+/** A lock, or permits of a semaphore when a limit is given: what to ask for, and how. */
 export class Wanted {
   readonly key: string;
   /** In milliseconds. */
   readonly lease: number | undefined;
   readonly limit: number | undefined;
+  readonly #permits: number | undefined;
+  readonly #mode: "shared" | undefined;
 
-  constructor(key: string, lease?: number, limit?: number) {
+  constructor(key: string, share: Share = {}) {
+    const { lease, limit, permits = 1, shared = false } = share;
     checkName(key, "a key");
     if (lease !== undefined && !isWhole(lease / 1000, SECONDS_MAX)) {
       throw new InvalidRequest(
@@ -28,9 +42,17 @@ export class Wanted {
     if (limit !== undefined && !isWhole(limit, LIMIT_MAX)) {
       throw new InvalidRequest(`a limit is a whole number from 1 to ${LIMIT_MAX}, not ${limit}`);
     }
+    checkShare(limit, permits, shared);
     this.key = key;
-    this.lease = lease;
+    this.lease = lease ?? (permits > 1 ? LEASE_MS_BESIDE_PERMITS : undefined);
     this.limit = limit;
+    this.#permits = permits > 1 ? permits : undefined;
+    this.#mode = shared ? "shared" : undefined;
+  }
+
+  /** Whether every server of the protocol understands it, dflockd's own too. */
+  get isPlain(): boolean {
+    return this.#permits === undefined && this.#mode === undefined;
   }
 
   toString(): string {
@@ -39,11 +61,11 @@ export class Wanted {
 
   /** `secret`: for servers that know `as=`; asking twice with one is asking once. */
   acquire(seconds: number, secret?: string): string {
-    return this.#lines("l", seconds, this.limit, this.#leaseSeconds(), as(secret));
+    return this.#lines("l", seconds, ...this.#share(), as(secret));
   }
 
   enqueue(secret?: string): string {
-    return this.#lines("e", this.limit, this.#leaseSeconds(), as(secret));
+    return this.#lines("e", ...this.#share(), as(secret));
   }
 
   awaitTurn(seconds: number): string {
@@ -58,8 +80,9 @@ export class Wanted {
     return this.#lines("r", token);
   }
 
-  #leaseSeconds(): number | undefined {
-    return this.lease === undefined ? undefined : this.lease / 1000;
+  #share(): (number | string | undefined)[] {
+    const lease = this.lease === undefined ? undefined : this.lease / 1000;
+    return [this.limit, lease, this.#permits, this.#mode];
   }
 
   #lines(command: string, ...words: (number | string | undefined)[]): string {
@@ -130,6 +153,18 @@ function checkName(name: string, what: string): void {
     throw new InvalidRequest(
       `${what} is 1 to ${LINE_SIZE_MAX} bytes of UTF-8 without control characters`,
     );
+  }
+}
+
+function checkShare(limit: number | undefined, permits: number, shared: boolean): void {
+  if (shared && limit !== undefined) {
+    throw new InvalidRequest("a semaphore is shared by its permits: give a limit or shared");
+  }
+  if (limit === undefined && permits !== 1) {
+    throw new InvalidRequest("permits are a semaphore's: give its limit, too");
+  }
+  if (!isWhole(permits, limit ?? 1)) {
+    throw new InvalidRequest(`permits are a whole number from 1 to the limit, not ${permits}`);
   }
 }
 

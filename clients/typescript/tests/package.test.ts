@@ -114,8 +114,10 @@ describe("examples", () => {
   test("tour", async () => {
     const lines = (await shown("tour.js")).split("\n");
     assert.match(lines[0] ?? "", /^my-job \d+n 30000 [12]\d{4}\.\d+ true false$/);
-    assert.deepEqual(lines.slice(1, 4), ["true queued", "reached 1", "orders.42 ready"]);
-    assert.match(lines[4] ?? "", /^\d connections$/);
+    assert.equal(lines[1], "true queued");
+    assert.deepEqual(lines.slice(2, 5), ["two read true", "one writes", "a job of four"]);
+    assert.deepEqual(lines.slice(5, 7), ["reached 1", "orders.42 ready"]);
+    assert.match(lines[7] ?? "", /^\d connections$/);
   });
 });
 

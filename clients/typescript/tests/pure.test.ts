@@ -26,7 +26,7 @@ const SECRET = "0123456789abcdef";
 
 describe("requests", () => {
   test("are three lines", () => {
-    const lock = new Wanted("a key", 30_000);
+    const lock = new Wanted("a key", { lease: 30_000 });
     assert.equal(lock.acquire(10), "l\na key\n10 30\n");
     assert.equal(lock.acquire(0, SECRET), `l\na key\n0 30 as=${SECRET}\n`);
     assert.equal(lock.enqueue(), "e\na key\n30\n");
@@ -34,10 +34,27 @@ describe("requests", () => {
     assert.equal(lock.renew("t", 30_000), "n\na key\nt 30\n");
     assert.equal(lock.release("t"), "r\na key\nt\n");
     assert.equal(new Wanted("k").enqueue(), "e\nk\n\n");
-    const slot = new Wanted("pool", undefined, 3);
+    const slot = new Wanted("pool", { limit: 3 });
     assert.equal(slot.acquire(1), "sl\npool\n1 3\n");
     assert.equal(slot.enqueue(SECRET), `se\npool\n3 as=${SECRET}\n`);
     assert.equal(slot.release("t"), "sr\npool\nt\n");
+  });
+
+  test("say what they share", () => {
+    const reader = new Wanted("k", { lease: 30_000, shared: true });
+    assert.equal(reader.acquire(1, SECRET), `l\nk\n1 30 shared as=${SECRET}\n`);
+    assert.equal(reader.enqueue(), "e\nk\n30 shared\n");
+    assert.equal(reader.renew("t", 30_000), "n\nk\nt 30\n");
+    const job = new Wanted("pool", { limit: 5, permits: 4 });
+    assert.equal(job.acquire(1), "sl\npool\n1 5 33 4\n");
+    assert.equal(job.enqueue(SECRET), `se\npool\n5 33 4 as=${SECRET}\n`);
+    assert.equal(job.release("t"), "sr\npool\nt\n");
+    const one = new Wanted("pool", { limit: 5, permits: 1 });
+    assert.equal(one.acquire(1), "sl\npool\n1 5\n");
+    assert.deepEqual(
+      [reader, job, one].map((wanted) => wanted.isPlain),
+      [false, false, true],
+    );
   });
 
   test("name never less than the wait", () => {
@@ -51,10 +68,16 @@ describe("requests", () => {
       () => new Wanted("a\nb"),
       () => new Wanted("é".repeat(129)),
       () => new Wanted("\ud800"),
-      () => new Wanted("k", 0),
-      () => new Wanted("k", 1500),
-      () => new Wanted("k", Number.NaN),
-      () => new Wanted("k", undefined, 0),
+      () => new Wanted("k", { lease: 0 }),
+      () => new Wanted("k", { lease: 1500 }),
+      () => new Wanted("k", { lease: Number.NaN }),
+      () => new Wanted("k", { limit: 0 }),
+      () => new Wanted("k", { limit: 4, permits: 0 }),
+      () => new Wanted("k", { limit: 4, permits: 5 }),
+      () => new Wanted("k", { limit: 4, permits: 1.5 }),
+      () => new Wanted("k", { limit: 4, permits: Number.NaN }),
+      () => new Wanted("k", { permits: 2 }),
+      () => new Wanted("k", { limit: 4, shared: true }),
       () => authLines(" "),
       () => clientLines("", ""),
       () => listenLines("a.>.b"),
@@ -66,7 +89,7 @@ describe("requests", () => {
     ]) {
       assert.throws(make, errors.InvalidRequest, String(make));
     }
-    assert.ok(new Wanted("\u0085 😀", 1000));
+    assert.ok(new Wanted("\u0085 😀", { lease: 1000 }));
   });
 
   test("of signals", () => {
@@ -104,6 +127,8 @@ describe("replies", () => {
       error_max_locks: errors.TooManyKeys,
       error_max_waiters: errors.TooManyWaiters,
       error_limit_mismatch: errors.LimitMismatch,
+      error_mode_mismatch: errors.ModeMismatch,
+      error_permits_mismatch: errors.PermitsMismatch,
       error_storage: errors.StorageFull,
       error_lease_expired: errors.LeaseExpired,
       error_not_enqueued: errors.NotEnqueued,

@@ -22,6 +22,7 @@ from .errors import (
     NoReply,
     NotAcquired,
     Refused,
+    Unsupported,
 )
 
 __all__ = ["Acquisition", "Joined", "Taken", "Terms", "join"]
@@ -46,8 +47,13 @@ class Terms(NamedTuple):
         return cls(cluster, wanted, max_hold, secrets.token_hex(8))
 
     def secret_for(self, link: Link) -> str | None:
-        """Only a server that knows `client` knows it."""
-        return self.secret if link.knows_client else None
+        """Only a server that knows ``client`` knows it. Raises ``Unsupported`` for another server
+        that would misunderstand the rest, too."""
+        if link.knows_client:
+            return self.secret
+        if not self.wanted.is_plain:
+            raise Unsupported(f"{link.endpoint.address} knows no shared locks and no permits")
+        return None
 
 
 class Taken(NamedTuple):

@@ -162,11 +162,8 @@ class Engine:
 
     # --- locks
 
-    def terms(
-        self, key: str, lease: int | None, limit: int | None, max_hold: float | None
-    ) -> Terms:
-        wanted = Wanted(key, lease, limit)
-        return Terms.of(self._cluster_of(key), wanted, max_hold)
+    def terms(self, wanted: Wanted, max_hold: float | None) -> Terms:
+        return Terms.of(self._cluster_of(wanted.key), wanted, max_hold)
 
     async def acquire(self, terms: Terms, wait: float | None, on_lost: OnLost | None) -> Kept:
         self._check_open()

@@ -31,6 +31,11 @@ _REFUSALS: dict[str, tuple[Callable[..., Refused], str]] = {
     "error_max_locks": (errors.TooManyKeys, "the server has as many keys as it may"),
     "error_max_waiters": (errors.TooManyWaiters, "the key has as many waiters as it may"),
     "error_limit_mismatch": (errors.LimitMismatch, "the semaphore is in use with another limit"),
+    "error_mode_mismatch": (errors.ModeMismatch, "it was asked for in the other mode before"),
+    "error_permits_mismatch": (
+        errors.PermitsMismatch,
+        "it was asked for with other permits before",
+    ),
     "error_storage": (errors.StorageFull, "the server's disk is full"),
     "error_already_enqueued": (errors.AlreadyEnqueued, "there is a place in the queue already"),
     "error_not_enqueued": (errors.NotEnqueued, "there is no place in the queue"),

@@ -22,6 +22,7 @@ _LINE_SIZE_MAX = 256
 _LONG_LINE_SIZE_MAX = 65_536
 _SECONDS_MAX = 9_223_372_036
 _LIMIT_MAX = 2_147_483_647
+_LEASE_BESIDE_PERMITS = 33  # as a server's own by default: on the wire permits stand behind a lease
 
 PING = b"ping\n_\n\n"
 STATS = b"stats\n_\n\n"
@@ -29,27 +30,45 @@ BARRIER = b"barrier\n_\n\n"
 
 
 class Wanted:
-    """A lock, or a slot of a semaphore when a limit is given: what to ask for, and how."""
+    """A lock, or permits of a semaphore when a limit is given: what to ask for, and how."""
 
-    def __init__(self, key: str, lease: int | None = None, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        key: str,
+        lease: int | None = None,
+        limit: int | None = None,
+        *,
+        shared: bool = False,
+        permits: int = 1,
+    ) -> None:
         _check_name(key, "a key")
         if lease is not None and not _is_whole(lease, 1, _SECONDS_MAX):
             raise InvalidRequest(f"a lease is a whole number of seconds from 1, not {lease!r}")
         if limit is not None and not _is_whole(limit, 1, _LIMIT_MAX):
             raise InvalidRequest(f"a limit is a whole number from 1 to {_LIMIT_MAX}, not {limit!r}")
+        _check_share(limit, shared, permits)
+        if permits > 1 and lease is None:
+            lease = _LEASE_BESIDE_PERMITS
         self.key = key
         self.lease = None if lease is None else int(lease)
         self.limit = None if limit is None else int(limit)
+        self._mode = "shared" if shared else None
+        self._permits = int(permits) if permits > 1 else None
 
     def __str__(self) -> str:
         return f"lock {self.key!r}" if self.limit is None else f"semaphore {self.key!r}"
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether every server of the protocol understands it, dflockd's own too."""
+        return self._mode is None and self._permits is None
+
     def acquire(self, wait: int, secret: str | None = None) -> bytes:
         """``secret``: for servers that know ``as=``; asking twice with one is asking once."""
-        return self._lines("l", wait, self.limit, self.lease, _as(secret))
+        return self._lines("l", wait, *self._share(), _as(secret))
 
     def enqueue(self, secret: str | None = None) -> bytes:
-        return self._lines("e", self.limit, self.lease, _as(secret))
+        return self._lines("e", *self._share(), _as(secret))
 
     def await_turn(self, wait: int) -> bytes:
         return self._lines("w", wait)
@@ -59,6 +78,10 @@ class Wanted:
 
     def release(self, token: str) -> bytes:
         return self._lines("r", token)
+
+    def _share(self) -> tuple[int | str | None, ...]:
+        """What of the key, and for how long."""
+        return self.limit, self.lease, self._permits, self._mode
 
     def _lines(self, command: str, *words: int | str | None) -> bytes:
         prefix = "" if self.limit is None else "s"
@@ -122,6 +145,15 @@ def _check_name(name: str, what: str) -> None:
         raise InvalidRequest(
             f"{what} is 1 to {_LINE_SIZE_MAX} bytes of UTF-8 without control characters"
         )
+
+
+def _check_share(limit: int | None, shared: bool, permits: int) -> None:
+    if shared and limit is not None:
+        raise InvalidRequest("a semaphore is shared by its permits: give a limit or shared")
+    if limit is None and permits != 1:
+        raise InvalidRequest("permits are a semaphore's: give its limit, too")
+    if limit is not None and not _is_whole(permits, 1, int(limit)):
+        raise InvalidRequest(f"permits are a whole number from 1 to the limit, not {permits!r}")
 
 
 def _is_whole(number: float, least: int, most: int) -> bool:

@@ -25,6 +25,7 @@ from ._engine import Addresses, Engine, Kept, KeptPlace, OnLost
 from ._hold import HoldView
 from ._options import TLS, Options
 from ._replies import Signal
+from ._requests import Wanted
 from ._subscription import Listening
 from .errors import LockLost
 
@@ -32,7 +33,7 @@ __all__ = ["Client", "HeldLock", "Place", "Subscription"]
 
 
 class HeldLock(HoldView):
-    """A lock, or a slot of a semaphore, that is held and renews itself until it is released."""
+    """A lock, or permits of a semaphore, that is held and renews itself until it is released."""
 
     def __init__(self, kept: Kept) -> None:
         super().__init__(kept.hold)
@@ -188,13 +189,16 @@ class Client:
         self,
         key: str,
         *,
+        shared: bool = False,
         wait: float | None = None,
         lease: int | None = None,
         max_hold: float | None = None,
         on_lost: OnLost | None = None,
     ) -> AsyncIterator[HeldLock]:
-        """Holds the lock for the block."""
-        held = await self.acquire(key, wait=wait, lease=lease, max_hold=max_hold, on_lost=on_lost)
+        """Holds the lock for the block, alone or shared."""
+        held = await self.acquire(
+            key, shared=shared, wait=wait, lease=lease, max_hold=max_hold, on_lost=on_lost
+        )
         async with held:
             yield held
 
@@ -204,14 +208,21 @@ class Client:
         key: str,
         limit: int,
         *,
+        permits: int = 1,
         wait: float | None = None,
         lease: int | None = None,
         max_hold: float | None = None,
         on_lost: OnLost | None = None,
     ) -> AsyncIterator[HeldLock]:
-        """Holds a slot of the semaphore for the block."""
+        """Holds permits of the semaphore for the block."""
         held = await self.acquire(
-            key, limit=limit, wait=wait, lease=lease, max_hold=max_hold, on_lost=on_lost
+            key,
+            limit=limit,
+            permits=permits,
+            wait=wait,
+            lease=lease,
+            max_hold=max_hold,
+            on_lost=on_lost,
         )
         async with held:
             yield held
@@ -222,12 +233,15 @@ class Client:
         *,
         wait: float | None = None,
         lease: int | None = None,
+        shared: bool = False,
         limit: int | None = None,
+        permits: int = 1,
         max_hold: float | None = None,
         on_lost: OnLost | None = None,
     ) -> HeldLock:
-        """Waits for the lock, or for a slot when a limit is given."""
-        terms = self._engine.terms(key, lease, limit, max_hold)
+        """Waits for the lock, or for permits of a semaphore when a limit is given."""
+        wanted = Wanted(key, lease, limit, shared=shared, permits=permits)
+        terms = self._engine.terms(wanted, max_hold)
         return HeldLock(await self._engine.acquire(terms, wait, on_lost))
 
     async def enqueue(
@@ -235,12 +249,15 @@ class Client:
         key: str,
         *,
         lease: int | None = None,
+        shared: bool = False,
         limit: int | None = None,
+        permits: int = 1,
         max_hold: float | None = None,
         on_lost: OnLost | None = None,
     ) -> Place:
         """Joins the queue, and returns at once."""
-        terms = self._engine.terms(key, lease, limit, max_hold)
+        wanted = Wanted(key, lease, limit, shared=shared, permits=permits)
+        terms = self._engine.terms(wanted, max_hold)
         return Place(await self._engine.enqueue(terms, on_lost))
 
     async def listen(self, pattern: str, *, group: str | None = None) -> Subscription:

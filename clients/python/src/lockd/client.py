@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class HeldLock(HoldView):
-    """A lock, or a slot of a semaphore, that is held and renews itself until it is released."""
+    """A lock, or permits of a semaphore, that is held and renews itself until it is released."""
 
     def __init__(self, background: Background, held: aio.HeldLock) -> None:
         super().__init__(held._hold)
@@ -184,6 +184,7 @@ class Client:
         self,
         key: str,
         *,
+        shared: bool = False,
         wait: float | None = None,
         lease: int | None = None,
         max_hold: float | None = None,
@@ -192,7 +193,13 @@ class Client:
     ) -> Iterator[HeldLock]:
         """Holds the lock for the block; the parameters are those of ``acquire``."""
         with self.acquire(
-            key, wait=wait, lease=lease, max_hold=max_hold, on_lost=on_lost, stop=stop
+            key,
+            shared=shared,
+            wait=wait,
+            lease=lease,
+            max_hold=max_hold,
+            on_lost=on_lost,
+            stop=stop,
         ) as held:
             yield held
 
@@ -202,15 +209,23 @@ class Client:
         key: str,
         limit: int,
         *,
+        permits: int = 1,
         wait: float | None = None,
         lease: int | None = None,
         max_hold: float | None = None,
         on_lost: OnLost | None = None,
         stop: Stop | None = None,
     ) -> Iterator[HeldLock]:
-        """Holds one of ``limit`` slots for the block; the parameters are those of ``acquire``."""
+        """Holds ``permits`` of ``limit`` for the block; the parameters are those of ``acquire``."""
         with self.acquire(
-            key, limit=limit, wait=wait, lease=lease, max_hold=max_hold, on_lost=on_lost, stop=stop
+            key,
+            limit=limit,
+            permits=permits,
+            wait=wait,
+            lease=lease,
+            max_hold=max_hold,
+            on_lost=on_lost,
+            stop=stop,
         ) as held:
             yield held
 
@@ -220,18 +235,26 @@ class Client:
         *,
         wait: float | None = None,
         lease: int | None = None,
+        shared: bool = False,
         limit: int | None = None,
+        permits: int = 1,
         max_hold: float | None = None,
         on_lost: OnLost | None = None,
         stop: Stop | None = None,
     ) -> HeldLock:
-        """Waits for the lock, or for a slot of a semaphore when a limit is given.
+        """Waits for the lock, or for permits of a semaphore when a limit is given.
 
         ``wait``: at most so many seconds, from this call on; 0 is a try; ``None`` is without bound.
         A server that is down, or goes down meanwhile, is asked again until then. A try, and the
         first connection, may take ``connect_timeout``.
 
         ``lease``: whole seconds, renewed at a third of it; without it, the server's default.
+
+        ``shared``: any number hold the lock together, and nobody alone meanwhile. Who waits to hold
+        it alone is overtaken by no one.
+
+        ``permits``: how many of the ``limit``. More than one needs a lease on the wire: without
+        ``lease`` it is 33 seconds.
 
         ``max_hold``: so many seconds after the grant it is no longer renewed, and ends with its
         lease: a program that is stuck does not hold it for ever.
@@ -244,7 +267,9 @@ class Client:
             key,
             wait=wait,
             lease=lease,
+            shared=shared,
             limit=limit,
+            permits=permits,
             max_hold=max_hold,
             on_lost=_on_own_thread(on_lost),
         )
@@ -255,14 +280,22 @@ class Client:
         key: str,
         *,
         lease: int | None = None,
+        shared: bool = False,
         limit: int | None = None,
+        permits: int = 1,
         max_hold: float | None = None,
         on_lost: OnLost | None = None,
         stop: Stop | None = None,
     ) -> Place:
         """Joins the queue, and returns at once: the first of two phases."""
         joining = self._client.enqueue(
-            key, lease=lease, limit=limit, max_hold=max_hold, on_lost=_on_own_thread(on_lost)
+            key,
+            lease=lease,
+            shared=shared,
+            limit=limit,
+            permits=permits,
+            max_hold=max_hold,
+            on_lost=_on_own_thread(on_lost),
         )
         return Place(self._background, self._call(joining, stop))
 

@@ -20,16 +20,19 @@ __all__ = [
     "LimitMismatch",
     "LockLost",
     "LockdError",
+    "ModeMismatch",
     "NoReply",
     "NotAcquired",
     "NotEnqueued",
     "NotLeader",
+    "PermitsMismatch",
     "Refused",
     "StorageFull",
     "TooManyKeys",
     "TooManyWaiters",
     "Unauthorized",
     "Unreachable",
+    "Unsupported",
     "Untrusted",
 ]
 
@@ -40,6 +43,10 @@ class LockdError(Exception):
 
 class InvalidRequest(LockdError, ValueError):
     """The request can be sent to no server, and was not."""
+
+
+class Unsupported(LockdError):
+    """The server does not know what was asked for, and was not asked."""
 
 
 class NotAcquired(LockdError, TimeoutError):
@@ -106,6 +113,14 @@ class TooManyWaiters(Refused):
 
 class LimitMismatch(Refused):
     """The semaphore is in use with another limit."""
+
+
+class ModeMismatch(Refused):
+    """It was asked for before, in the other mode. There is no upgrade: release, and ask again."""
+
+
+class PermitsMismatch(Refused):
+    """It was asked for before, with another number of permits."""
 
 
 class StorageFull(Refused):
