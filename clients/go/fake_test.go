@@ -170,6 +170,31 @@ func TestALossThatTheServerTells(t *testing.T) {
 	}
 }
 
+func TestALeaseThatNobodyRenewedAnyMoreIsNoSurprise(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]LossCause{"expired": LossMaxHold, "revoked": LossRevoked} {
+		said, want := said, want
+		t.Run(said, func(t *testing.T) {
+			t.Parallel()
+			server := startFake(t, func(p *peer) {
+				p.greet()
+				p.expect("l")
+				p.grants("60")
+				time.Sleep(silence)
+				p.say("lost " + fakeToken + " " + said + " job")
+				p.stay()
+			})
+			client := newClient(t, Servers(server.address()), ReleaseTimeout(100*time.Millisecond))
+			held := mustAcquire(t, client, "job", MaxHold(time.Millisecond))
+			await(t, "the loss", held.Context().Done())
+			var loss *LostError
+			if !errors.As(held.Check(), &loss) || loss.Cause != want {
+				t.Errorf("%v, and not %s", loss, want)
+			}
+		})
+	}
+}
+
 func TestALossThatIsToldBeforeItsGrant(t *testing.T) {
 	t.Parallel()
 	server := startFake(t, func(p *peer) {

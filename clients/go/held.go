@@ -196,8 +196,10 @@ func (h *Held) lost(cause LossCause) *LostError {
 
 // lossByClock is how it was lost if nobody but the clock says so.
 func (h *Held) lossByClock() LossCause {
-	if now() >= h.stopAt {
+	if h.isPastMaxHold() {
 		return LossMaxHold
 	}
 	return LossUnsure
 }
+
+func (h *Held) isPastMaxHold() bool { return now() >= h.stopAt }

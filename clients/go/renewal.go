@@ -121,7 +121,11 @@ func (r *renewal) toldLoss() (LossCause, bool) {
 		if talk.conn == nil {
 			continue
 		}
-		if cause, isLost := talk.conn.lossOf(r.held.grant.token); isLost {
+		cause, isLost := talk.conn.lossOf(r.held.grant.token)
+		if cause == LossExpired && r.held.isPastMaxHold() {
+			return LossMaxHold, true
+		}
+		if isLost {
 			return cause, true
 		}
 	}

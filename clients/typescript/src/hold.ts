@@ -97,16 +97,30 @@ export class Hold {
     this.#end(this.#released());
   }
 
+  /** Ends it by the server's word. */
+  loseAsTold(cause: string): void {
+    const isOwn = cause === "expired" && this.#isHeldForMax(now());
+    this.lose(
+      isOwn ? this.#heldForMax() : this.lost(`the server says that it was ${cause}`, cause),
+    );
+  }
+
   /** Nothing while it is held, by the clock of this moment. */
   whyOver(): LockLost | undefined {
     const time = now();
     if (this.certainty.lasts(time)) return undefined;
     if (this.#loss !== undefined) return this.#loss;
     if (this.#isReleased) return this.#released();
-    if (this.heldUntilMax !== undefined && time >= this.heldUntilMax) {
-      return this.lost("it was not renewed for longer than maxHold", "max_hold");
-    }
+    if (this.#isHeldForMax(time)) return this.#heldForMax();
     return this.lost("its lease ran out without a confirmed renewal", "unsure");
+  }
+
+  #isHeldForMax(time: number): boolean {
+    return this.heldUntilMax !== undefined && time >= this.heldUntilMax;
+  }
+
+  #heldForMax(): LockLost {
+    return this.lost("it was not renewed for longer than maxHold", "max_hold");
   }
 
   #released(): LockLost {

@@ -262,7 +262,7 @@ export class Renewal {
 
   #takeLoss(token: string, cause: string): void {
     if (token !== this.#hold.grant.token || this.#told.isSet) return;
-    this.#hold.lose(this.#hold.lost(`the server says that it was ${cause}`, cause));
+    this.#hold.loseAsTold(cause);
     this.#told.set();
   }
 

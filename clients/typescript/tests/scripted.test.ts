@@ -116,6 +116,7 @@ describe("losses", () => {
   async function told(
     lines: string[],
     wait = PATIENCE,
+    options: lockd.AcquireOptions = {},
   ): Promise<{ held: lockd.HeldLock; losses: lockd.LockLost[] }> {
     await using server = await FakeServer.begin(
       grantsOnce(3000, async (peer) => {
@@ -126,10 +127,22 @@ describe("losses", () => {
     );
     await using locks = clientOf(server, { releaseTimeout: 100 });
     const losses: lockd.LockLost[] = [];
-    const held = await locks.acquire("a key", { onLost: (loss) => losses.push(loss) });
+    const onLost = (loss: lockd.LockLost) => losses.push(loss);
+    const held = await locks.acquire("a key", { ...options, onLost });
     await lossOf(held, wait);
     return { held, losses };
   }
+
+  test("by a lease that nobody renewed any more are no surprise", async () => {
+    for (const [cause, reason] of [
+      ["expired", "max_hold"],
+      ["revoked", "revoked"],
+    ]) {
+      const lines = [`lost ${TOKEN} ${cause} a key`];
+      const { losses } = await told(lines, PATIENCE, { maxHold: 1 });
+      assert.equal(losses[0]?.reason, reason);
+    }
+  });
 
   test("are told by the server", async () => {
     for (const cause of ["expired", "revoked", "by-some-cause-of-tomorrow"]) {
