@@ -13,15 +13,37 @@ def is_limit(number):
     return is_whole and 1 <= number <= LIMIT_MAX
 
 
+# What a schema cannot say: permits are at most the limit.
+def within_limit(body):
+    if not isinstance(body, dict):
+        return body
+    limit, permits = body.get("limit"), body.get("permits")
+    if is_limit(limit) and is_limit(permits):
+        return {**body, "permits": min(limit, permits)}
+    return body
+
+
+# Nor that no kind and key come twice.
+def different(items):
+    seen = set()
+    kept = []
+    for item in items:
+        name = repr((item.get("kind", "lock"), item.get("key"))) if isinstance(item, dict) else None
+        if name is None or name not in seen:
+            kept.append(item)
+        seen.add(name)
+    return kept
+
+
 # A wait is as long as it says, and what it waits for may be held for a century. One that is out of
 # range stays as it is: it has to be refused.
 @schemathesis.hook
 def map_body(context, body):
     if not isinstance(body, dict):
         return body
-    limit, permits = body.get("limit"), body.get("permits")
-    if is_limit(limit) and is_limit(permits):  # a schema cannot say that it is at most the other
-        body = {**body, "permits": min(limit, permits)}
+    body = within_limit(body)
+    if isinstance(body.get("items"), list):
+        body = {**body, "items": different([within_limit(item) for item in body["items"]])}
     wait_ms = body.get("wait_ms")
     is_number = isinstance(wait_ms, (int, float)) and not isinstance(wait_ms, bool)
     if is_number and PATIENCE_MS < wait_ms <= WAIT_MS_MAX and wait_ms == int(wait_ms):
