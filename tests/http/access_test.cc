@@ -87,6 +87,25 @@ TEST_F(AccessReload, ByTheLineProtocolsCallsToo) {
   EXPECT_EQ(billing.ask(request("ping", "", "")), "ok");
 }
 
+// One key that it may not touch is enough: nothing has happened to the others.
+TEST_F(AccessReload, OfSeveralKeysEachMustBeAllowed) {
+  HttpClient http({.port = server_.http_port(), .tls = false});
+  http.fields = "Authorization: Bearer " + kBilling + "\r\n";
+  const auto body = [](std::string_view keys, std::string_view more = "") {
+    return R"({"keys":)" + std::string(keys) + R"(,"holder":"h")" + std::string(more) + "}";
+  };
+  constexpr std::string_view kBoth = R"(["billing/1","other"])";
+  const HttpReply denied = http.post("/v1/acquire", body(kBoth));
+  EXPECT_EQ(shown(denied), R"(403 {"error":"denied"})");
+  const HttpReply taken = http.post("/v1/acquire", body(R"(["billing/1","billing/2"])"));
+  ASSERT_EQ(taken.status, 200) << taken.body;
+  const std::string token = R"(,"token":)" + std::to_string(taken.number("token"));
+  EXPECT_EQ(http.post("/v1/renew", body(kBoth, token)).status, 403);
+  EXPECT_EQ(http.post("/v1/release", body(kBoth, token)).status, 403);
+  EXPECT_EQ(shown(http.post("/v1/release", body(R"(["billing/1"])", token))),
+            R"(200 {"released":["billing/1"],"not_held":[]})");
+}
+
 TEST_F(AccessReload, ASecretIsReplacedWithoutAGap) {
   const std::string rest = "rights = ['lock']";
   LineClient early = enter(kBilling);

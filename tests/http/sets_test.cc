@@ -6,6 +6,7 @@
 #include <string_view>
 #include <thread>
 
+#include "server/server.h"
 #include "support/http_client.h"
 
 namespace lockd {
@@ -159,6 +160,31 @@ TEST_F(HttpSets, AHalfClosedClientIsGrantedNothing) {
   EXPECT_EQ(take(R"(["a","b"])", "late", R"("wait_ms":60000)").status, 200);
 }
 
+// The server may hear of the release before it hears that the set's client has left.
+TEST_F(HttpSets, ASetGrantedToOneThatHasLeftIsTakenBackWhole) {
+  constexpr std::string_view kLong = R"("ttl_ms":600000,"wait_ms":600000)";
+  std::int64_t token = take(R"(["a","b","c"])", "first").number("token");
+  std::string holder = "first";
+  for (int round = 0; round < 50; ++round) {
+    HttpClient leaver = server_.browse();
+    HttpClient next = server_.browse();
+    const std::string successor = "next" + std::to_string(round);
+    begin(leaver, keys_json(R"(["c","a"])", "leaver", kLong));
+    ASSERT_TRUE(await_line(client_, "c", 1));
+    begin(next, keys_json(R"(["a","b","c"])", successor, kLong));
+    ASSERT_TRUE(await_line(client_, "c", 2));
+    round % 2 == 0 ? leaver.reset() : leaver.close();
+    ASSERT_EQ(client_.post("/v1/release", keys_json(R"(["a","b","c"])", holder, with_token(token)))
+                  .status,
+              200);
+    const HttpReply grant = next.read_reply();
+    ASSERT_EQ(grant.status, 200) << "round " << round << ": " << grant.body;
+    ASSERT_GT(grant.number("token"), token);
+    token = grant.number("token");
+    holder = successor;
+  }
+}
+
 TEST_F(HttpSets, ItemsMixLocksAndSemaphores) {
   constexpr std::string_view kItems =
       R"([{"key":"page","mode":"shared"},{"key":"pool","kind":"semaphore","limit":5,"permits":3},)"
@@ -293,6 +319,26 @@ TEST(HttpSetLimits, ACapRefusesTheWholeSet) {
   EXPECT_EQ(full.status, 429);
   EXPECT_EQ(full.text("error"), "max_waiters");
   EXPECT_EQ(client.get("/v1/locks?key=b").json().at("locks").at(0).at("waiters").as_int64(), 0);
+}
+
+TEST(HttpSetLimits, WhileTheServerStopsNoneIsTakenAndWhatIsHeldIsServed) {
+  HttpServer server;
+  HttpClient client = server.browse();
+  HttpClient waiter = server.browse();
+  LineClient line = server.connect();
+  ASSERT_EQ(masked(line.ask(request("l", "stays", "0"))), "ok <token> 33");
+  const std::int64_t token =
+      client.post("/v1/acquire", keys_json(R"(["a","b"])", "cart")).number("token");
+  waiter.send(waiter.written("POST", "/v1/acquire",
+                             keys_json(R"(["b","c"])", "late", R"("wait_ms":60000)")));
+  ASSERT_TRUE(await_line(client, "c", 1));
+  server.server().drain();
+  EXPECT_EQ(waiter.read_reply().text("error"), "draining");
+  HttpClient renewer = server.browse();
+  EXPECT_EQ(renewer.post("/v1/renew", keys_json(R"(["a","b"])", "cart", with_token(token))).status,
+            200);
+  HttpClient taker = server.browse();
+  EXPECT_EQ(taker.post("/v1/acquire", keys_json(R"(["c"])", "late")).text("error"), "draining");
 }
 
 TEST(HttpSetLimits, AWaitIsCutToMaxSetWait) {

@@ -179,6 +179,33 @@ TEST_F(SessionHostTest, AGrantToOneWhoseConnectionBreaksIsTakenBack) {
   EXPECT_TRUE(heard(next).starts_with("ok ")) << heard(next);
 }
 
+// By whichever the host hears of it: nothing of the set is kept.
+TEST_F(SessionHostTest, AGrantOfSeveralKeysIsTakenBackWhole) {
+  for (const bool breaks : {false, true}) {
+    Transport& holder = connect();
+    Transport& browser = browse();
+    Transport& next = connect();
+    const std::string token = take(holder, "k");
+    post(browser, "/v1/acquire", R"({"keys":["a","k","z"],"holder":"h","wait_ms":60000})");
+    end_turn();
+    say(holder, "r", "k", token);
+    end_turn();
+    EXPECT_EQ(harness_.engine().stats().locks_held, 3U);
+    breaks ? harness_.host().broken(browser) : harness_.leave(browser);
+    end_turn();
+    EXPECT_EQ(harness_.engine().stats().locks_held, 0U);
+    for (const char* key : {"a", "k", "z"}) say(next, "l", key, "0 30");
+    end_turn();
+    sync();
+    const std::string said = heard(next);
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3) << said;
+    EXPECT_EQ(said.find("timeout"), std::string::npos) << said;
+    EXPECT_EQ(heard(browser), "");
+    harness_.host().broken(next);
+    end_turn();
+  }
+}
+
 // What was told stays.
 TEST_F(SessionHostTest, AGrantThatHasLeftOutlivesItsPeer) {
   Transport& holder = connect();
