@@ -18,55 +18,62 @@ namespace {
 
 using client::BootClock;
 
+// Worth asking again for: nothing was done, or the server has cut the wait short.
+bool may_pass(const Refusal& refusal) {
+  return refusal.error == "wait_timeout" || refusal.error == "draining" ||
+         refusal.error == "not_leader";
+}
+
 // One wait for several keys. The server may cut it short, stop, or be gone for a while: then it is
 // asked again until the wait is over, under the same name, which gets its own grant back.
 class SetWait {
  public:
-  SetWait(const Invocation& invocation, Api& api, const SetTerms& terms)
-      : arguments_(invocation.arguments),
-        api_(api),
-        terms_(terms),
-        wait_(wait_of(invocation.arguments)) {}
+  SetWait(const Arguments& arguments, Api& api, const SetTerms& terms)
+      : arguments_(arguments), api_(api), terms_(terms), wait_(wait_of(arguments)) {}
 
   // Nothing when somebody else has a part of it. Throws Failure.
   std::optional<SetGrant> run(const std::stop_token& stop) {
     for (;;) {
-      const Duration left = this->left();
       const auto sent_at = BootClock::now();
-      const std::optional<ApiReply> reply = ask(left, stop);
-      if (reply && reply->is_ok()) {
-        if (auto grant = confirmed(set_grant_of(*reply, sent_at))) return grant;
-      } else if (reply && refusal_of(*reply).is_conflict()) {
-        const bool was_cut = refusal_of(*reply).error == "wait_timeout";
-        if (!was_cut || this->left() <= std::chrono::milliseconds(1)) return std::nullopt;
-      } else if (reply && refusal_of(*reply).code != kExitTemporary) {
-        require(*reply);
-      } else if (left <= Duration::zero()) {
-        throw failure_ ? *failure_ : Failure(kExitTemporary, refusal_of(*reply).line);
-      } else {
-        tell_once(failure_ ? failure_->what() : refusal_of(*reply).line);
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      const ApiReply reply = ask(stop);
+      if (reply.is_ok()) {
+        if (auto grant = confirmed(set_grant_of(reply, sent_at))) return grant;
+        continue;
       }
+      const Refusal refusal = refusal_of(reply);
+      const bool asks_again = may_pass(refusal) && left() > Duration::zero();
+      if (!asks_again && refusal.is_conflict()) return std::nullopt;
+      if (!asks_again) throw Failure(refusal.code, refusal.line);
+      pause(refusal.line);
     }
   }
 
  private:
   Duration left() const { return whole_if_endless(wait_ - (BootClock::now() - start_)); }
 
-  // Nothing when there was no answer.
-  std::optional<ApiReply> ask(Duration left, const std::stop_token& stop) {
+  ApiReply ask(const std::stop_token& stop) {
+    for (;;) {
+      const Duration wait = left();
+      try {
+        return api_.post("/v1/acquire", body_of(wait), wait);
+      } catch (const Failure& failure) {
+        const bool is_over = stop.stop_requested() || left() == Duration::zero();
+        if (is_over || failure.code() != kExitUnavailable) throw;
+        pause(failure.what());
+      }
+    }
+  }
+
+  Parameters body_of(Duration wait) const {
+    const auto ms_of = [](Duration time) {
+      return static_cast<std::uint64_t>(
+          std::chrono::floor<std::chrono::milliseconds>(time).count());
+    };
     Parameters body = terms_.naming;
     if (const auto ttl = arguments_.seconds("ttl")) body.push_back({"ttl_ms", ms_of(*ttl)});
     if (const auto note = arguments_.text("note")) body.push_back({"note", std::string(*note)});
-    body.push_back({"wait_ms", ms_of(left)});
-    failure_.reset();
-    try {
-      return api_.post("/v1/acquire", body, left);
-    } catch (const Failure& failure) {
-      if (failure.code() != kExitUnavailable || stop.stop_requested()) throw;
-      failure_.emplace(failure);
-      return std::nullopt;
-    }
+    body.push_back({"wait_ms", ms_of(wait)});
+    return body;
   }
 
   // A grant that was under way for long is renewed before anybody counts on it.
@@ -75,12 +82,10 @@ class SetWait {
     return renew_set(api_, terms_, grant.fence);
   }
 
-  static std::uint64_t ms_of(Duration time) {
-    return static_cast<std::uint64_t>(std::chrono::floor<std::chrono::milliseconds>(time).count());
-  }
-
-  void tell_once(const std::string& line) {
-    if (!std::exchange(told_, true)) say(line + "; asking again");
+  // Says once why it is asked again.
+  void pause(const std::string& why) {
+    if (!std::exchange(told_, true)) say(why + "; asking again");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 
   const Arguments& arguments_;
@@ -88,7 +93,6 @@ class SetWait {
   const SetTerms& terms_;
   const Duration wait_;
   const BootClock::time_point start_ = BootClock::now();
-  std::optional<Failure> failure_;  // why there was no answer
   bool told_ = false;
 };
 
@@ -107,7 +111,7 @@ TakenSet take_set(const Invocation& invocation, const SignalSource& signals, con
   {
     const std::stop_callback interrupt(stopper.token(), [&] { api->interrupt(); });
     try {
-      grant = SetWait(invocation, *api, terms).run(stopper.token());
+      grant = SetWait(arguments, *api, terms).run(stopper.token());
     } catch (const Failure&) {
       if (const int signal = stopper.finish(); signal != 0) return {.status = kExitSignal + signal};
       throw;

@@ -196,12 +196,13 @@ std::string description_of(const KeyView& key, const Style& style) {
                fence_text(hold.fence), if_known(hold.held_for), if_known(hold.expires_in)});
   }
   if (!holds.empty()) out += '\n' + holds.text(style);
-  Table queue({"#>", "WAITER", "SHARE?", "CLIENT?", "PEER?", "NOTE?", "WAITED>"});
+  Table queue({"#>", "WAITER", "SHARE?", "KEYS?", "CLIENT?", "PEER?", "NOTE?", "WAITED>"});
   for (std::size_t i = 0; i < key.queue.size(); ++i) {
     const WaiterView& waiter = key.queue[i];
     const IdentityView& who = waiter.identity;
     queue.add({std::to_string(i + 1), waiter.holder, share_text(waiter.mode, waiter.permits),
-               who.client, who.peer, who.note, human(waiter.waited)});
+               waiter.keys > 1 ? std::to_string(waiter.keys) : "", who.client, who.peer, who.note,
+               human(waiter.waited)});
   }
   if (!queue.empty()) out += '\n' + queue.text(style);
   return out;

@@ -98,7 +98,8 @@ KeyView key_view(const json::value& value) {
                          .identity = identity_of(waiter),
                          .waited = ms_of(waiter, "waited_ms"),
                          .mode = mode_of(waiter),
-                         .permits = permits_of(waiter)});
+                         .permits = permits_of(waiter),
+                         .keys = has(waiter, "keys") ? number_of(waiter, "keys") : 1});
   }
   return key;
 }

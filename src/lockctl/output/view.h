@@ -41,6 +41,7 @@ struct WaiterView {
   Duration waited{};
   Mode mode = Mode::exclusive;
   std::uint64_t permits = 1;
+  std::uint64_t keys = 1;  // for how many it waits, to be granted all of them at once
 };
 
 struct KeyView {
