@@ -124,6 +124,60 @@ TEST_P(LiveApi, AReservationMayHaveSeveralPermitsAndIsShownSo) {
   EXPECT_TRUE(has(run({"history", "pool"}).output, "  4 permits  "));
 }
 
+TEST_P(LiveApi, SeveralKeysAreReservedAtOnceAndReleasedOneByOne) {
+  const Finished granted = run({"acquire", "a", "b", "c", "--ttl", "600", "--holder", "ana"});
+  ASSERT_EQ(granted.status, 0) << granted.errors;
+  const std::string handle = line_of(granted.output);
+  EXPECT_EQ(run({"acquire", "a", "b", "c", "-n", "--holder", "ana"}).output, granted.output)
+      << "the same holder";
+  const Finished other = run({"acquire", "c", "d", "-n"});
+  EXPECT_EQ(other.status, 1);
+  EXPECT_TRUE(has(other.errors, "'c' is held by 'ana'")) << other.errors;
+  EXPECT_EQ(run({"acquire", "d", "-n", "--holder", "x"}).status, 0) << "no part was taken";
+  EXPECT_EQ(run({"release", "b", handle}).status, 0);
+  EXPECT_EQ(run({"renew", "a", handle}).status, 0);
+  EXPECT_EQ(run({"acquire", "b", "-n", "--holder", "x"}).status, 0);
+  EXPECT_EQ(run({"release", "c", handle}).status, 0);
+}
+
+TEST_P(LiveApi, ACommandRunsUnderSeveralKeys) {
+  LineClient other = server_.connect();
+  Lockctl process(with_server({"run", "--all", "a", "b", "--", "/bin/sh", "-c",
+                               "echo ready; while :; do sleep 0.02; done"}));
+  process.await_output("ready");
+  EXPECT_EQ(other.ask(request("l", "a", "0 5")), "timeout");
+  EXPECT_EQ(other.ask(request("l", "b", "0 5")), "timeout");
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.await_exit(), 128 + SIGTERM) << process.errors();
+  EXPECT_EQ(masked(other.ask(request("l", "a", "0 5"))), "ok <token> 5") << "released";
+  EXPECT_EQ(masked(other.ask(request("l", "b", "0 5"))), "ok <token> 5");
+}
+
+TEST_P(LiveApi, ASignalEndsTheWaitForSeveralKeys) {
+  LineClient holder = server_.connect();
+  EXPECT_EQ(masked(holder.ask(request("l", "b", "0 600"))), "ok <token> 600");
+  LineClient watcher = server_.connect();
+  Lockctl waiting(with_server({"run", "--all", "a", "b", "--", "true"}));
+  await_stats(watcher, "\"waiters\":1");
+  EXPECT_EQ(watcher.ask(request("l", "a", "0 5")), "timeout") << "it is free, and waited for";
+  waiting.signal(SIGINT);
+  EXPECT_EQ(waiting.await_exit(), 128 + SIGINT);
+  await_stats(watcher, "\"waiters\":0");
+  EXPECT_EQ(masked(watcher.ask(request("l", "a", "0 5"))), "ok <token> 5");
+}
+
+TEST_P(LiveApi, TheLossOfOneOfSeveralKeysEndsTheCommand) {
+  Lockctl process(with_server({"run", "--ttl", "6", "--all", "a", "b", "--", "/bin/sh", "-c",
+                               "trap 'echo told; exit 0' TERM; echo ready; "
+                               "while :; do sleep 0.02; done"}));
+  process.await_output("ready");
+  EXPECT_EQ(run({"release", "--force", "b", "--reason", "x", "--yes"}).status, 0);
+  process.await_output("told");
+  EXPECT_EQ(process.await_exit(), 79);
+  EXPECT_TRUE(has(process.errors(), "the lock on 'a', 'b' is lost: the server says"))
+      << process.errors();
+}
+
 TEST_P(LiveApi, OfFourThatOneShellStartsAtOnceOneGetsIt) {
   Lockctl shell({"-c", "seq 4 | xargs -P4 -I{} " + path_of_lockctl() + " acquire -n x"},
                 {.environment = {GetParam() == "http" ? "LOCKD_HTTP_ADDR=" + http_

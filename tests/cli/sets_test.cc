@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/fake_http.h"
 #include "cli/lockctl.h"
+#include "journal/testing/temporary_directory.h"
 #include "lockd/client/client.h"
 #include "support/silent_port.h"
 
@@ -159,6 +163,27 @@ TEST(Sets, ThatWereLostBeforeTheReleaseWereLost) {
     return json_reply("200 OK", R"({"released":["a"],"not_held":["b"]})");
   });
   EXPECT_EQ(lockctl(run_all(http, {"a", "b", "--", "true"})).status, 79);
+}
+
+TEST(Sets, AreHeldOnThroughARestartOfAServerWithAJournal) {
+  const TemporaryDirectory directory;
+  const Words journal{"--wal", directory.path()};
+  std::uint16_t port = 0;
+  std::optional<ServerProcess> server(std::in_place, journal);
+  port = server->port();
+  Lockctl process(
+      {"run", "-s", address_of(*server), "--ttl", "60", "--all", "a", "b", "--", "/bin/sh", "-c",
+       "echo ready; while [ ! -e " + directory.path() + "/enough ]; do sleep 0.02; done"});
+  process.await_output("ready");
+  server->kill();
+  Words again = journal;
+  again.insert(again.end(), {"--port", std::to_string(port)});
+  server.emplace(again);
+  EXPECT_EQ(server->connect().ask(request("l", "a", "0 5")), "timeout");
+  EXPECT_EQ(server->connect().ask(request("l", "b", "0 5")), "timeout");
+  std::ofstream(directory.path() + "/enough");
+  EXPECT_EQ(process.await_exit(), 0) << process.errors();
+  EXPECT_EQ(masked(server->connect().ask(request("l", "b", "0 5"))), "ok <token> 5");
 }
 
 // A server cuts a long wait: the place is lost, and asked for again.
