@@ -29,7 +29,11 @@ const (
 //
 // The context is also the parent of [Held.Context].
 func (c *Client) Acquire(ctx context.Context, key string, options ...AcquireOption) (*Held, error) {
-	a, err := c.newAcquisition(ctx, key, options)
+	request, err := newRequest(key, options)
+	if err != nil {
+		return nil, named(err, "acquire", key)
+	}
+	a, err := c.newAcquisition(ctx, request, request)
 	if err != nil {
 		return nil, named(err, "acquire", key)
 	}
@@ -48,29 +52,28 @@ type acquisition struct {
 	client    *Client
 	ctx       context.Context // the caller's
 	request   *request
+	wish      wish
 	cluster   *cluster
 	as        string // the word by which a server knows it when it is asked again
 	startedAt instant
 	deadline  instant
 
 	joined    int     // how often it has joined a queue
+	isInDoubt bool    // it was asked for, and the answer did not come
 	refusedAt instant // when it was last refused by a plain error
 	conflict  conflict
 	held      *Held // once it has succeeded
 }
 
 func (c *Client) newAcquisition(
-	ctx context.Context, key string, options []AcquireOption,
+	ctx context.Context, request *request, wish wish,
 ) (*acquisition, error) {
-	request, err := newRequest(key, options)
-	if err != nil {
-		return nil, err
-	}
 	as, err := newAcquisitionWord()
 	if err != nil {
 		return nil, err
 	}
-	a := &acquisition{client: c, request: request, cluster: c.clusterOf(key), as: as}
+	cluster := c.clusterOf(request.key)
+	a := &acquisition{client: c, request: request, wish: wish, cluster: cluster, as: as}
 	a.begin(ctx)
 	return a, nil
 }
@@ -96,6 +99,7 @@ func (a *acquisition) run() (*Held, error) {
 	}
 	err := a.cluster.atLeader(ctx, errand{ask: ask, giveUpAt: a.giveUpAt()})
 	if err != nil {
+		a.withdraw()
 		return nil, a.explained(err)
 	}
 	return a.held, nil
@@ -120,7 +124,7 @@ func (a *acquisition) take(ctx context.Context, on *conn) (grant, error) {
 	if err != nil {
 		return grant{}, err
 	}
-	lines := func(seconds int64) string { return a.request.acquireLines(seconds, as) }
+	lines := func(wait time.Duration) string { return a.wish.acquireLines(wait, as) }
 	if left := a.left(); 0 < left && left < time.Second {
 		given, err := a.ask(ctx, on, 0, lines)
 		if !errors.Is(err, errEarly) {
@@ -136,55 +140,61 @@ func (a *acquisition) wordFor(on *conn) (string, error) {
 	switch {
 	case on.isIdentified:
 		return a.as, nil
-	case a.request.isPlain():
+	case a.wish.isPlain():
 		return "", nil
 	default:
-		return "", failure(ErrUnsupported, "shared locks, and more than one permit")
+		return "", failure(ErrUnsupported, "shared locks, several permits, several keys")
 	}
 }
 
-// ask waits in the queue, or tries when nothing is left of the wait. A wait that is no whole number
-// of seconds is ended here, by leaving.
+// ask waits in the queue, or tries when nothing is left of the wait. A wait that cannot be named
+// exactly is ended here, by leaving.
 func (a *acquisition) ask(
-	ctx context.Context, on *conn, left time.Duration, lines func(seconds int64) string,
+	ctx context.Context, on *conn, left time.Duration, lines func(time.Duration) string,
 ) (grant, error) {
-	seconds := min(wholeSeconds(left), waitSecondsMax)
-	if seconds > 0 {
+	wait := a.wish.nameWait(left)
+	if wait > 0 {
 		a.joined++
 	}
-	answer, err := on.ask(ctx, lines(seconds), a.leaveAt(left, seconds))
-	if errors.Is(err, ErrNoReply) && seconds > 0 {
+	answer, err := on.ask(ctx, lines(wait), a.leaveAt(left, wait))
+	if err != nil {
+		a.isInDoubt = true
+	}
+	if errors.Is(err, ErrNoReply) && wait > 0 {
 		return grant{}, failure(errTimeout, "")
 	}
 	if err != nil {
 		return grant{}, err
 	}
-	given, err := parseGrant(answer, a.request.leaseSeconds)
+	given, err := a.wish.parseGrant(answer)
+	if err == nil || !movesOn(err) {
+		a.isInDoubt = false
+	}
 	if err != nil {
-		return grant{}, a.judged(ctx, on, err)
+		return grant{}, a.judged(ctx, on, answer, err)
 	}
 	return given, nil
 }
 
 // leaveAt is when the reply is waited for no longer.
-func (a *acquisition) leaveAt(left time.Duration, seconds int64) instant {
-	if seconds == 0 {
+func (a *acquisition) leaveAt(left, named time.Duration) instant {
+	if named == 0 {
 		return now().add(a.client.settings.replyTimeout)
 	}
-	if a.deadline == never || time.Duration(seconds)*time.Second-left > serverEndsWithin {
+	if a.deadline == never || named-left > serverEndsWithin {
 		return a.deadline
 	}
 	return a.deadline.add(serverEndsWithin + timeoutGrace)
 }
 
 // judged is what a refusal means to somebody who is ready to wait.
-func (a *acquisition) judged(ctx context.Context, on *conn, refusal error) error {
+func (a *acquisition) judged(ctx context.Context, on *conn, answer reply, refusal error) error {
 	hasTime := now() < a.deadline
 	switch {
 	case errors.Is(refusal, errTimeout) && hasTime:
 		return failure(errEarly, "")
 	case errors.Is(refusal, errTimeout):
-		a.conflict = askConflict(ctx, on, a.request)
+		a.conflict = a.wish.conflict(ctx, on, answer)
 	case errors.Is(refusal, ErrRefused) && hasTime:
 		// A server that stops ends the waits at it so. One that refuses the request itself does so
 		// again, and at once.
@@ -221,11 +231,13 @@ func (a *acquisition) confirmed(ctx context.Context, on *conn, given grant) (gra
 	}
 	settings := a.client.settings
 	deadline := now().add(settings.replyTimeout).add(settings.connectTimeout)
-	answer, err := a.cluster.askByToken(ctx, on, a.request.renewLines(given), deadline)
+	question := question{a.wish.renewLines(given), deadline, a.wish.check}
+	answer, err := a.cluster.askByToken(ctx, on, question)
 	if err != nil {
+		a.isInDoubt = true
 		return grant{}, err
 	}
-	remaining, err := parseRenewal(answer, given.lease)
+	remaining, err := a.wish.parseRenewal(answer, given)
 	if saysGone(err) {
 		return grant{}, failure(ErrLeaseExpired, "")
 	}
@@ -262,8 +274,8 @@ type conflict struct {
 	waiters        int
 }
 
-// askConflict asks a server that is new enough to know. Without an answer nothing is known.
-func askConflict(ctx context.Context, on *conn, r *request) conflict {
+// conflict asks a server that is new enough to know. Without an answer nothing is known.
+func (r *request) conflict(ctx context.Context, on *conn, _ reply) conflict {
 	if !on.isIdentified {
 		return conflict{}
 	}

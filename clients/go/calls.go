@@ -79,22 +79,27 @@ func (c *cluster) attemptTimeout(whole time.Duration) time.Duration {
 	return whole / time.Duration(len(c.members)+1)
 }
 
-// askByToken asks what any connection may ask and whoever leads may answer, first on the one that
-// is there, if there is one, and then on others until the deadline.
-func (c *cluster) askByToken(
-	ctx context.Context, home *conn, lines string, deadline instant,
-) (reply, error) {
+// question is what any connection may ask, and whoever leads may answer.
+type question struct {
+	lines    string
+	deadline instant
+	check    func(reply) error // what an answer says if it is no success
+}
+
+// askByToken asks, first on the connection that is there, if there is one, and then on others until
+// the deadline.
+func (c *cluster) askByToken(ctx context.Context, home *conn, q question) (reply, error) {
 	way := newSearch(c)
 	if home != nil && home.isOpen() {
-		until := deadline
+		until := q.deadline
 		if !c.isAlone() {
-			until = now().add(deadline.sub(now()) / 2)
+			until = now().add(q.deadline.sub(now()) / 2)
 		}
-		answer, err := askIfItLeads(ctx, home, lines, until)
+		answer, err := q.askIfItLeads(ctx, home, until)
 		if err == nil || ctx.Err() != nil || !movesOn(err) {
 			return answer, err
 		}
-		if now() >= deadline {
+		if now() >= q.deadline {
 			return reply{}, err
 		}
 		way = newSearchAt(c, c.indexOf(home.server))
@@ -104,36 +109,34 @@ func (c *cluster) askByToken(
 		if err := pause(ctx, way.notBefore); err != nil {
 			return reply{}, err
 		}
-		answer, err := c.askOnce(ctx, way.member(), lines, deadline)
+		answer, err := c.askOnce(ctx, way.member(), q)
 		if err == nil || ctx.Err() != nil || !movesOn(err) {
 			return answer, err
 		}
 		way.moveOn(err, now())
-		if way.isHopeless || max(now(), way.notBefore) >= deadline {
+		if way.isHopeless || max(now(), way.notBefore) >= q.deadline {
 			return reply{}, way.verdict()
 		}
 	}
 }
 
-func (c *cluster) askOnce(
-	ctx context.Context, member *endpoint, lines string, deadline instant,
-) (reply, error) {
-	until := now().add(c.attemptTimeout(deadline.sub(now())))
+func (c *cluster) askOnce(ctx context.Context, member *endpoint, q question) (reply, error) {
+	until := now().add(c.attemptTimeout(q.deadline.sub(now())))
 	opened, err := member.open(ctx, until, nil)
 	if err != nil {
 		return reply{}, err
 	}
 	defer opened.close()
-	return askIfItLeads(ctx, opened, lines, until)
+	return q.askIfItLeads(ctx, opened, until)
 }
 
 // askIfItLeads takes a reply for none when its server does not lead.
-func askIfItLeads(ctx context.Context, on *conn, lines string, until instant) (reply, error) {
-	answer, err := on.ask(ctx, lines, until)
+func (q question) askIfItLeads(ctx context.Context, on *conn, until instant) (reply, error) {
+	answer, err := on.ask(ctx, q.lines, until)
 	if err != nil {
 		return reply{}, err
 	}
-	if _, err := parseStatus(answer.line); err != nil && movesOn(err) {
+	if err := q.check(answer); err != nil && movesOn(err) {
 		return reply{}, on.at(err)
 	}
 	return answer, nil

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	lineSizeMax  = 128 << 10
+	lineSizeMax  = 1 << 20
 	statsSizeMax = 256 << 20
 	// writeTimeout bounds a write that the system has no room for, which of a peer that reads
 	// nothing it has not for long.

@@ -148,6 +148,25 @@ func ExamplePermits() {
 	// four of eight: true <nil>
 }
 
+// Two seats, or none.
+func ExampleClient_AcquireAll() {
+	ctx := context.Background()
+	client, err := lockd.New(lockd.Servers(os.Getenv("LOCKD_SERVERS")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	seats, err := client.AcquireAll(ctx, []string{"seat-12", "seat-13"}, lockd.Wait(10*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.AcquireAll(ctx, []string{"seat-13", "seat-14"}, lockd.Wait(0))
+	fmt.Println(seats.Keys(), errors.Is(err, lockd.ErrNotAcquired), seats.Release())
+	// Output:
+	// [seat-12 seat-13] true <nil>
+}
+
 // Listens to what happens to orders, and says that something has.
 func ExampleClient_Listen() {
 	ctx := context.Background()

@@ -3,6 +3,7 @@ package lockd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -20,6 +21,7 @@ type Held struct {
 	renewer        *renewer
 	cluster        *cluster
 	request        *request
+	wish           wish
 	grant          grant
 	queuedAgain    int
 	stopAt         instant // when nobody renews any more
@@ -44,6 +46,7 @@ func newHeld(a *acquisition, given grant) *Held {
 		renewer:        a.client.renewer,
 		cluster:        a.cluster,
 		request:        a.request,
+		wish:           a.wish,
 		grant:          given,
 		queuedAgain:    a.queuedAgain(),
 		stopAt:         never,
@@ -62,10 +65,14 @@ func (h *Held) String() string {
 	return fmt.Sprintf("%q under fence %d", h.request.key, h.grant.fence)
 }
 
-// Key is what is held.
+// Key is what is held; of several keys, the first.
 func (h *Held) Key() string { return h.request.key }
 
-// Fence is the fencing token: a number that rises with every grant of the key. Hand it to whatever
+// Keys are what is held.
+func (h *Held) Keys() []string { return slices.Clone(h.request.keys) }
+
+// Fence is the fencing token: a number that rises with every grant of the key. Several keys that
+// were acquired at once have one. Hand it to whatever
 // the lock protects, and let that refuse one smaller than the largest it has seen. Of servers whose
 // tokens are random it means nothing.
 func (h *Held) Fence() uint64 { return h.grant.fence }
@@ -127,16 +134,16 @@ func (h *Held) Release() error {
 func (h *Held) tellServer() error {
 	connections := h.renewer.withdraw(h)
 	defer connections.close()
-	lines := h.request.releaseLines(h.grant)
+	lines := h.wish.releaseLines(h.grant)
 	if loss := h.endByOwner(); loss != nil {
 		// The server may keep it a little longer than we believed in it.
 		connections.say(lines)
 		return loss
 	}
-	deadline := now().add(h.releaseTimeout)
-	answer, err := h.cluster.askByToken(context.Background(), connections.current, lines, deadline)
+	question := question{lines, now().add(h.releaseTimeout), h.wish.check}
+	answer, err := h.cluster.askByToken(context.Background(), connections.current, question)
 	if err == nil {
-		_, err = parseStatus(answer.line)
+		err = h.wish.check(answer)
 	}
 	if saysGone(err) {
 		return h.lost(LossRefused)

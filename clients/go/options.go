@@ -268,10 +268,11 @@ const forever time.Duration = -1
 // request is what is asked for. It is constant once it is made.
 type request struct {
 	key          string
-	limit        int64 // of a semaphore; 0: a lock
-	permits      int64 // of the limit; 0: one, and nothing is said of it
-	isShared     bool  // a lock that is not held alone
-	leaseSeconds int64 // 0: the server's default
+	keys         []string // all of them: key is the first
+	limit        int64    // of a semaphore; 0: a lock
+	permits      int64    // of the limit; 0: one, and nothing is said of it
+	isShared     bool     // a lock that is not held alone
+	leaseSeconds int64    // 0: the server's default
 	wait         time.Duration
 	maxHold      time.Duration // 0: none
 	onLost       func(error)
@@ -358,7 +359,7 @@ func OnLost(call func(error)) AcquireOption {
 }
 
 func newRequest(key string, options []AcquireOption) (*request, error) {
-	r := &request{key: key, wait: forever}
+	r := &request{key: key, keys: []string{key}, wait: forever}
 	var failures []error
 	if !isName(key) {
 		why := "a key is 1 to 256 bytes of UTF-8 without control characters"
@@ -389,6 +390,3 @@ func (r *request) completeShare() error {
 	}
 	return nil
 }
-
-// isPlain says whether every server of the protocol understands it, dflockd's own too.
-func (r *request) isPlain() bool { return !r.isShared && r.permits == 0 }

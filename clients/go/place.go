@@ -24,7 +24,11 @@ type Place struct {
 func (c *Client) Enqueue(
 	ctx context.Context, key string, options ...AcquireOption,
 ) (*Place, error) {
-	a, err := c.newAcquisition(ctx, key, options)
+	request, err := newRequest(key, options)
+	if err != nil {
+		return nil, named(err, "enqueue", key)
+	}
+	a, err := c.newAcquisition(ctx, request, request)
 	if err != nil {
 		return nil, named(err, "enqueue", key)
 	}
@@ -51,7 +55,7 @@ func (p *Place) join(ctx context.Context, on *conn) error {
 	if err != nil {
 		return err
 	}
-	given, err := parseGrant(answer, a.request.leaseSeconds)
+	given, err := a.wish.parseGrant(answer)
 	if err != nil && !errors.Is(err, errQueued) {
 		return err
 	}

@@ -1,6 +1,7 @@
 package lockd
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -67,6 +68,24 @@ var statusKinds = map[string]error{
 
 // --- requests ---
 
+// wish is what is asked for: how, and what the answers mean. It is constant.
+type wish interface {
+	// isPlain says whether every server of the protocol understands it, dflockd's own too.
+	isPlain() bool
+	// nameWait is what a request names for a wait: never less.
+	nameWait(left time.Duration) time.Duration
+	acquireLines(wait time.Duration, as string) string
+	renewLines(grant) string
+	releaseLines(grant) string
+
+	// check is what the answer says if it is no success.
+	check(reply) error
+	parseGrant(reply) (grant, error)
+	parseRenewal(reply, grant) (time.Duration, error)
+	// conflict is who was in the way, according to the answer or asked of the server.
+	conflict(context.Context, *conn, reply) conflict
+}
+
 func lines(command, key, argument string) string {
 	return command + "\n" + key + "\n" + argument + "\n"
 }
@@ -96,9 +115,16 @@ func (r *request) command(name string) string {
 	return name
 }
 
-func (r *request) acquireLines(waitSeconds int64, as string) string {
-	wait := strconv.FormatInt(waitSeconds, 10)
-	return lines(r.command("l"), r.key, words(wait, r.share(), as))
+// isPlain is false of what dflockd's own server does not know.
+func (r *request) isPlain() bool { return !r.isShared && r.permits == 0 }
+
+// nameWait rounds up to whole seconds.
+func (r *request) nameWait(left time.Duration) time.Duration {
+	return time.Duration(min(wholeSeconds(left), waitSecondsMax)) * time.Second
+}
+
+func (r *request) acquireLines(wait time.Duration, as string) string {
+	return lines(r.command("l"), r.key, words(seconds(wait), r.share(), as))
 }
 
 func (r *request) enqueueLines(as string) string {
@@ -114,8 +140,8 @@ func (r *request) share() string {
 	return words(number(r.limit), number(r.leaseSeconds), number(r.permits), mode)
 }
 
-func (r *request) awaitLines(waitSeconds int64) string {
-	return lines(r.command("w"), r.key, strconv.FormatInt(waitSeconds, 10))
+func (r *request) awaitLines(wait time.Duration) string {
+	return lines(r.command("w"), r.key, seconds(wait))
 }
 
 // The lease is named, since there are servers that forget what was granted.
@@ -127,15 +153,33 @@ func (r *request) releaseLines(g grant) string {
 	return lines(r.command("r"), r.key, g.token)
 }
 
+func (r *request) check(answer reply) error {
+	_, err := parseStatus(answer.line)
+	return err
+}
+
+func (r *request) parseGrant(answer reply) (grant, error) {
+	return parseGrant(answer, r.leaseSeconds)
+}
+
+func (r *request) parseRenewal(answer reply, g grant) (time.Duration, error) {
+	return parseRenewal(answer, g.lease)
+}
+
 // newAcquisitionWord makes the secret by which a server knows an acquisition that is asked for
 // again.
 func newAcquisitionWord() (string, error) {
-	var secret [8]byte
-	if _, err := rand.Read(secret[:]); err != nil {
-		return "", err
-	}
-	return "as=" + hex.EncodeToString(secret[:]), nil
+	secret, err := newSecret()
+	return "as=" + secret, err
 }
+
+func newSecret() (string, error) {
+	var secret [8]byte
+	_, err := rand.Read(secret[:])
+	return hex.EncodeToString(secret[:]), err
+}
+
+func seconds(d time.Duration) string { return strconv.FormatInt(int64(d/time.Second), 10) }
 
 // wholeSeconds rounds up.
 func wholeSeconds(d time.Duration) int64 {

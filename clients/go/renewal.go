@@ -88,7 +88,7 @@ func (r *renewal) advance(now instant) (cause LossCause, isLost bool) {
 		r.goAway(failure(ErrNoReply, ""), now)
 	}
 	if talk := r.current(); talk.conn != nil && talk.asked == nil && now >= r.renewAt {
-		talk.asked = talk.conn.begin(r.held.request.renewLines(r.held.grant), lineSizeMax)
+		talk.asked = talk.conn.begin(r.held.wish.renewLines(r.held.grant), lineSizeMax)
 	}
 	return "", false
 }
@@ -154,11 +154,13 @@ func (r *renewal) judge(talk *talk, answer reply, now instant) (cause LossCause,
 	if answer.sentAt < r.confirmedAt {
 		return "", false
 	}
-	remaining, err := parseRenewal(answer, r.held.grant.lease)
+	remaining, err := r.held.wish.parseRenewal(answer, r.held.grant)
 	switch {
 	case err == nil:
 		return r.confirm(talk, answer.sentAt, remaining, now)
 	case saysGone(err):
+		// Of several keys the others may be held.
+		r.sayRelease()
 		return LossRefused, true
 	case movesOn(err) && !(errors.Is(err, ErrNotLeader) && r.held.cluster.isAlone()):
 		talk.conn.end(err)
@@ -291,8 +293,12 @@ func (a *attempt) abandon() {
 
 // giveUp releases what the server may keep a little longer than we believed in it.
 func (r *renewal) giveUp() LossCause {
-	r.connections().say(r.held.request.releaseLines(r.held.grant))
+	r.sayRelease()
 	return r.held.lossByClock()
+}
+
+func (r *renewal) sayRelease() {
+	r.connections().say(r.held.wish.releaseLines(r.held.grant))
 }
 
 // overdueAt is when others are asked as well.

@@ -56,15 +56,15 @@ func TestRequestsOnTheWire(t *testing.T) {
 	given := grant{token: "t", lease: 20 * time.Second}
 	for want, got := range map[string]string{
 		"l\na b\n0\n":               lock.acquireLines(0, ""),
-		"l\na b\n5 as=0\n":          lock.acquireLines(5, "as=0"),
-		"sl\nk\n5 3 20 as=0\n":      slot.acquireLines(5, "as=0"),
+		"l\na b\n5 as=0\n":          lock.acquireLines(5*time.Second, "as=0"),
+		"sl\nk\n5 3 20 as=0\n":      slot.acquireLines(5*time.Second, "as=0"),
 		"e\na b\n\n":                lock.enqueueLines(""),
 		"se\nk\n3 20\n":             slot.enqueueLines(""),
-		"l\nk\n5 20 shared as=0\n":  reader.acquireLines(5, "as=0"),
+		"l\nk\n5 20 shared as=0\n":  reader.acquireLines(5*time.Second, "as=0"),
 		"e\nk\n20 shared\n":         reader.enqueueLines(""),
-		"sl\nk\n5 5 20 4\n":         job.acquireLines(5, ""),
+		"sl\nk\n5 5 20 4\n":         job.acquireLines(5*time.Second, ""),
 		"se\nk\n5 20 4 as=0\n":      job.enqueueLines("as=0"),
-		"w\na b\n7\n":               lock.awaitLines(7),
+		"w\na b\n7\n":               lock.awaitLines(7 * time.Second),
 		"sn\nk\nt 20\n":             slot.renewLines(given),
 		"r\na b\nt\n":               lock.releaseLines(given),
 		"sr\nk\nt\n":                slot.releaseLines(given),
@@ -88,7 +88,7 @@ func TestRepliesThatMakeNoSense(t *testing.T) {
 }
 
 func FuzzReplies(f *testing.F) {
-	for _, line := range []string{"ok " + fakeToken + " 30", "timeout", "error_not_leader a:1", "ok 200 {}"} {
+	for _, line := range []string{"ok " + fakeToken + " 30", "timeout", "error_not_leader a:1", "ok 200 {}", `ok 200 {"token":1,"ttl_ms":9000}`} {
 		f.Add(line)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
@@ -101,6 +101,11 @@ func FuzzReplies(f *testing.F) {
 		}
 		parseCount(reply{line: line})
 		parseConflict(line, &request{})
+		if given, err := (&set{request: &request{leaseSeconds: 30}}).parseGrant(reply{line: line}); err == nil {
+			if given.lease < time.Second || given.lease > 30*time.Second {
+				t.Errorf("%q is a lease of %v", line, given.lease)
+			}
+		}
 		parseLost(line)
 		parseSignal(line)
 	})

@@ -35,6 +35,11 @@ def read_and_write(locks: lockd.Client) -> None:
         print("a job of four")
 
 
+def hold_several(locks: lockd.Client) -> None:
+    with locks.acquire_all(["seat-12", "seat-13"], wait=10, lease=30) as seats:
+        print(*seats.keys, "under one fence" if seats.fence else "")
+
+
 def signal(locks: lockd.Client) -> None:
     with locks.listen("orders.>") as orders:  # group="..." shares them among its members
         print("reached", locks.publish("orders.42", "ready"))
@@ -49,4 +54,5 @@ if __name__ == "__main__":
         hold(locks)
         share(locks)
         read_and_write(locks)
+        hold_several(locks)
         signal(locks)

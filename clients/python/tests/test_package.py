@@ -104,8 +104,9 @@ class Examples(unittest.TestCase):
         lines = self.shown("tour.py").splitlines()
         self.assertRegex(lines[0], r"^my-job \d+ 30 [12]\d\.\d+ True False$")
         self.assertEqual(lines[1:5], ["queued", "two read", "one writes", "a job of four"])
-        self.assertEqual(lines[5:7], ["reached 1", "orders.42: ready"])
-        self.assertEqual(len(lines), 8)
+        self.assertEqual(lines[5], "seat-12 seat-13 under one fence")
+        self.assertEqual(lines[6:8], ["reached 1", "orders.42: ready"])
+        self.assertEqual(len(lines), 9)
 
 
 @unittest.skipUnless(GUIDE.exists(), "the guide is not beside the package")

@@ -15,7 +15,6 @@ from lockd._requests import (
     client_lines,
     listen_lines,
     publish_lines,
-    seconds_to_name,
 )
 
 
@@ -67,8 +66,9 @@ class Requests(unittest.TestCase):
         )
 
     def test_name_never_less_than_the_wait(self) -> None:
-        self.assertEqual([seconds_to_name(wait) for wait in (0, 0.1, 1, 1.5)], [0, 1, 1, 2])
-        self.assertEqual(seconds_to_name(float("inf")), 9_223_372_036)
+        named = Wanted("k").wait_to_name
+        self.assertEqual([named(wait) for wait in (0, 0.1, 1, 1.5)], [0, 1, 1, 2])
+        self.assertEqual(named(float("inf")), 9_223_372_036)
 
     def test_that_no_server_takes_are_not_sent(self) -> None:
         for make in (

@@ -344,6 +344,17 @@ class Waits(unittest.TestCase):
         secrets = {seen[2].split(" ")[-1] for seen in server.seen if seen[0] == "l"}
         self.assertEqual(len(secrets), 1, "it is one acquisition")
 
+    def test_that_the_server_cuts_are_asked_for_again(self) -> None:
+        def cuts(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("l", "timeout")
+            peer.answer("l", f"ok {TOKEN} 30")
+            peer.wait_closed()
+
+        with FakeServer(cuts) as server, client(server) as locks:
+            with locks.lock("k", wait=20) as held:
+                self.assertTrue(held.queued_again)
+
     def test_ask_for_what_is_left(self) -> None:
         def closes(peer: Peer) -> None:
             peer.answer("client", "ok")

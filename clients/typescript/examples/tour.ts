@@ -44,6 +44,11 @@ async function readAndWrite(): Promise<void> {
   await locks.using("gpus", job, () => console.log("a job of four"));
 }
 
+async function holdSeveral(): Promise<void> {
+  await using seats = await locks.acquireAll(["seat-12", "seat-13"], { wait: 10_000 });
+  console.log(...seats.keys, seats.fence > 0n ? "under one fence" : "");
+}
+
 async function signal(): Promise<void> {
   await using orders = await locks.listen("orders.>"); // { group } shares them among its members
   console.log("reached", await locks.publish("orders.42", "ready"));
@@ -55,4 +60,5 @@ async function signal(): Promise<void> {
 await hold();
 await share();
 await readAndWrite();
+await holdSeveral();
 await signal();

@@ -8,6 +8,7 @@ import type { Cluster } from "./cluster.js";
 import {
   ConnectionFailed,
   Disconnected,
+  Draining,
   InvalidRequest,
   LeaseExpired,
   NoReply,
@@ -16,13 +17,15 @@ import {
   Unsupported,
 } from "./errors.js";
 import { Hold } from "./hold.js";
-import type { Link } from "./link.js";
+import type { Link, Reply } from "./link.js";
 import { renewalDue, saysGone } from "./renewal.js";
-import { type Grant, grantOf, remainingOf } from "./replies.js";
-import { secondsToName, type Wanted } from "./requests.js";
-import { deadlineOf, type Scope } from "./waiting.js";
+import type { Grant } from "./replies.js";
+import type { Wanted, Wish } from "./requests.js";
+import type { WantedSet } from "./sets.js";
+import { deadlineOf, type Scope, waitUntil } from "./waiting.js";
 
 const REFUSALS_MAX = 3; // of one request in a row: then it is meant
+const CUT_PAUSE_MS = 50; // after a wait that the server has cut
 const ROUNDING_MS = 100; // what the server's count of a wait may exceed the client's by
 
 /** What is wanted, and where. */
@@ -32,7 +35,7 @@ export class Terms {
 
   constructor(
     readonly cluster: Cluster,
-    readonly wanted: Wanted,
+    readonly wanted: Wish,
     readonly maxHold: number | undefined,
   ) {
     if (maxHold !== undefined && !(maxHold > 0)) {
@@ -47,7 +50,8 @@ export class Terms {
   secretFor(link: Link): string | undefined {
     if (link.knowsClient) return this.#secret;
     if (this.wanted.isPlain) return undefined;
-    throw new Unsupported(`${link.endpoint.address} knows no shared locks and no permits`);
+    const { address } = link.endpoint;
+    throw new Unsupported(`${address} knows no shared locks, several permits or several keys`);
   }
 }
 
@@ -59,17 +63,37 @@ export interface Taken {
 
 /** A place in the queue, and its connection; the grant, if it came at once. */
 export interface Joined {
+  readonly wanted: Wanted;
   readonly link: Link;
   readonly grant: Grant | undefined;
 }
 
 /** Joins the queue, and returns. */
-export function join(scope: Scope, terms: Terms): Promise<Joined> {
-  const { cluster, wanted } = terms;
+export function join(scope: Scope, terms: Terms, wanted: Wanted): Promise<Joined> {
+  const { cluster } = terms;
   return atLeader(scope, cluster, now(), async (link) => {
     const until = now() + cluster.options.replyTimeout;
     const reply = await link.ask(scope, wanted.enqueue(terms.secretFor(link)), until);
-    return { link, grant: grantOf(reply.line, reply.sentAt, wanted.lease) };
+    return { wanted, link, grant: wanted.readGrant(reply.line, reply.sentAt) };
+  });
+}
+
+/**
+ * Releases what may have been granted to an acquisition that ended before it heard of it. No other
+ * hold has this holder: whatever else is in force stays so.
+ */
+export async function withdraw(scope: Scope, cluster: Cluster, wanted: WantedSet): Promise<void> {
+  const until = now() + cluster.options.releaseTimeout;
+  const fence = await askByToken(scope, cluster, undefined, {
+    lines: wanted.askFence(),
+    until,
+    read: (reply) => wanted.readFence(reply.line),
+  });
+  if (fence === undefined) return;
+  await askByToken(scope, cluster, undefined, {
+    lines: wanted.release(fence),
+    until,
+    read: (reply) => wanted.readRelease(reply.line),
   });
 }
 
@@ -77,12 +101,13 @@ export function join(scope: Scope, terms: Terms): Promise<Joined> {
 export class Acquisition {
   readonly #scope: Scope;
   readonly #terms: Terms;
-  readonly #wanted: Wanted;
+  readonly #wanted: Wish;
   readonly #replyTimeout: number;
   readonly #deadline: number;
   #wasQueued = false; // and is so no more
   #queuedAgain = false;
   #refusals = 0;
+  #isInDoubt = false;
 
   constructor(scope: Scope, terms: Terms, wait: number | undefined) {
     if (wait !== undefined && !(wait >= 0)) {
@@ -95,6 +120,11 @@ export class Acquisition {
     this.#deadline = deadlineOf(wait);
   }
 
+  /** Whether it was asked for, and the answer did not come. */
+  get isInDoubt(): boolean {
+    return this.#isInDoubt;
+  }
+
   run(): Promise<Taken> {
     return atLeader(this.#scope, this.#terms.cluster, this.#deadline, (link) =>
       this.#acquire(link),
@@ -104,7 +134,7 @@ export class Acquisition {
   /** Goes on from a place in the queue; joins it again, at its end, if the place is lost. */
   async runFrom(place: Joined): Promise<Taken> {
     try {
-      const grant = place.grant ?? (await this.#awaitTurn(place.link));
+      const grant = place.grant ?? (await this.#awaitTurn(place));
       return await this.#take(place.link, grant);
     } catch (failure) {
       place.link.abort();
@@ -119,37 +149,59 @@ export class Acquisition {
     const left = this.#left();
     // A wait may be shorter than the way there and back: so it begins with a try.
     const tried = left > 0 && left < 1000 ? await this.#ask(link, 0) : undefined;
-    return this.#take(link, tried ?? (await this.#ask(link, this.#left())));
+    let grant = tried ?? (await this.#ask(link, this.#left()));
+    while (grant === undefined && now() < this.#deadline) {
+      // A server may cut a wait.
+      this.#queuedAgain = true;
+      await waitUntil(this.#scope, Math.min(now() + CUT_PAUSE_MS, this.#deadline));
+      grant = await this.#ask(link, this.#left());
+    }
+    return this.#take(link, grant);
   }
 
   #ask(link: Link, wait: number): Promise<Grant | undefined> {
     const secret = this.#terms.secretFor(link);
-    return this.#wait(link, wait, (seconds) => this.#wanted.acquire(seconds, secret));
+    return this.#wait(link, wait, (named) => this.#wanted.acquire(named, secret));
   }
 
-  #awaitTurn(link: Link): Promise<Grant | undefined> {
-    return this.#wait(link, this.#left(), (seconds) => this.#wanted.awaitTurn(seconds));
+  #awaitTurn({ link, wanted }: Joined): Promise<Grant | undefined> {
+    return this.#wait(link, this.#left(), (named) => wanted.awaitTurn(named));
   }
 
-  /** Waits in the queue. A wait that is no whole number of seconds is ended by leaving. */
+  /** Waits in the queue. A wait that cannot be named exactly is ended by leaving. */
   async #wait(
     link: Link,
     wait: number,
-    lines: (seconds: number) => string,
+    lines: (named: number) => string,
   ): Promise<Grant | undefined> {
-    const named = secondsToName(wait);
-    const leaves = wait !== NEVER && 1000 * named - wait > ROUNDING_MS;
+    const named = this.#wanted.waitToName(wait);
+    const leaves = wait !== NEVER && named - wait > ROUNDING_MS;
     const askedAt = now();
     const until = askedAt + wait + (leaves ? 0 : this.#replyTimeout);
     try {
-      const reply = await link.ask(this.#scope, lines(named), until);
-      return grantOf(reply.line, reply.sentAt, this.#wanted.lease);
+      return await this.#answer(link, lines(named), until);
     } catch (failure) {
       if (failure instanceof NoReply && leaves) return undefined;
-      if (failure instanceof Disconnected) this.#wasQueued = named > 0;
+      const isEnded = failure instanceof Disconnected || failure instanceof Draining;
+      if (isEnded) this.#wasQueued = named > 0;
       if (!(failure instanceof Refused)) throw failure;
       this.#judge(failure, named, askedAt);
       throw new Disconnected("the server ended the wait", { cause: failure });
+    }
+  }
+
+  async #answer(link: Link, lines: string, until: number): Promise<Grant | undefined> {
+    const wasInDoubt = this.#isInDoubt;
+    this.#isInDoubt = true;
+    const reply = await link.ask(this.#scope, lines, until);
+    this.#isInDoubt = wasInDoubt;
+    try {
+      const grant = this.#wanted.readGrant(reply.line, reply.sentAt);
+      this.#isInDoubt = false;
+      return grant;
+    } catch (failure) {
+      if (failure instanceof Refused) this.#isInDoubt = false;
+      throw failure;
     }
   }
 
@@ -180,14 +232,17 @@ export class Acquisition {
 
   async #confirm(link: Link, grant: Grant): Promise<Grant> {
     const { cluster } = this.#terms;
-    const lines = this.#wanted.renew(grant.token, grant.lease);
     const until = now() + Math.min(grant.lease, this.#replyTimeout);
+    const lines = this.#wanted.renew(grant.token, grant.lease);
+    const read = ({ line, sentAt }: Reply) => {
+      return { ...grant, lease: this.#wanted.readRenewal(line, grant.lease), sentAt };
+    };
     try {
-      const reply = await askByToken(this.#scope, cluster, link, lines, until);
-      return { ...grant, lease: remainingOf(reply.line, grant.lease), sentAt: reply.sentAt };
+      return await askByToken(this.#scope, cluster, link, { lines, until, read });
     } catch (failure) {
       // It may be in force: it is released as well as can be without waiting.
       link.send(this.#wanted.release(grant.token));
+      this.#isInDoubt = link.isClosed;
       link.close();
       throw saysGone(failure) ? this.#lapsed() : failure;
     }

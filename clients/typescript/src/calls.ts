@@ -41,22 +41,29 @@ export async function atLeader<T>(
   }
 }
 
+/** A request that any connection may ask and whoever leads may answer, and what that means. */
+export interface Question<T> {
+  readonly lines: string;
+  readonly until: number;
+  readonly read: (reply: Reply) => T;
+}
+
 /**
- * The answer to a renewal or a release, on this connection or, when it ends, on another. The
- * connection stays open when the caller is cancelled.
+ * What the answer to a renewal or a release means, which is asked on this connection or, when it
+ * ends, on another. The connection stays open when the caller is cancelled.
  */
-export async function askByToken(
+export async function askByToken<T>(
   scope: Scope,
   cluster: Cluster,
-  link: Link,
-  lines: string,
-  until: number,
-): Promise<Reply> {
-  if (!link.isClosed) {
+  link: Link | undefined,
+  question: Question<T>,
+): Promise<T> {
+  const { lines, until, read } = question;
+  if (link !== undefined && !link.isClosed) {
     // Of a cluster another may lead by now: not all the time is for this one.
     const share = (until - now()) / (cluster.isAlone ? 1 : 2);
     try {
-      return toldByLeader(await link.ask(scope, lines, now() + share, { staysOpen: true }));
+      return read(await link.ask(scope, lines, now() + share, { staysOpen: true }));
     } catch (failure) {
       if (!movesOn(failure) || now() >= until) throw failure;
     }
@@ -65,7 +72,7 @@ export async function askByToken(
   for (;;) {
     await waitUntil(scope, Math.min(search.notBefore, until));
     try {
-      return await askVisiting(scope, search, lines, until);
+      return await askVisiting(scope, search, question);
     } catch (failure) {
       if (!movesOn(failure)) throw failure;
       search.moveOn(failure, now());
@@ -95,18 +102,17 @@ async function askLeader<T>(
   }
 }
 
-async function askVisiting(
+async function askVisiting<T>(
   scope: Scope,
   search: LeaderSearch,
-  lines: string,
-  until: number,
-): Promise<Reply> {
+  { lines, until, read }: Question<T>,
+): Promise<T> {
   const { cluster, here } = search;
   const link = await Link.open(scope, cluster.member(here), attemptUntilOf(cluster, until));
   try {
-    const reply = toldByLeader(await link.ask(scope, lines, until));
+    const answer = read(await link.ask(scope, lines, until));
     cluster.leader = here;
-    return reply;
+    return answer;
   } finally {
     link.close();
   }
@@ -117,14 +123,4 @@ function attemptUntilOf(cluster: Cluster, until: number | undefined): number {
   const parts = cluster.isAlone ? 1 : cluster.members.length + 1;
   const limit = now() + cluster.options.connectTimeout / parts;
   return until === undefined ? limit : Math.min(limit, until);
-}
-
-/** A reply is none when its server does not lead. */
-function toldByLeader(reply: Reply): Reply {
-  try {
-    check(reply.line);
-  } catch (failure) {
-    if (movesOn(failure)) throw failure;
-  }
-  return reply;
 }

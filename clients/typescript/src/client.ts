@@ -4,13 +4,28 @@ import { Engine } from "./engine.js";
 import type { LockLost } from "./errors.js";
 import { HeldLock } from "./held-lock.js";
 import { Place } from "./place.js";
+import { Wanted } from "./requests.js";
+import { WantedSet } from "./sets.js";
 import { Subscription } from "./subscription.js";
 import type { Stats } from "./values.js";
 
-/** What there is to say of a lock that is joined the queue for. All times are in milliseconds. */
-export interface EnqueueOptions {
+/** What there is to say of whatever is held. All times are in milliseconds. */
+export interface HoldOptions {
   /** A whole number of seconds, renewed at a third of it; without it, the server's default. */
   lease?: number | undefined;
+  /**
+   * So long after the grant it is no longer renewed, and ends with its lease: a program that is stuck
+   * does not hold it for ever.
+   */
+  maxHold?: number | undefined;
+  /** Called when it is lost. */
+  onLost?: ((loss: LockLost) => void) | undefined;
+  /** Gives up the call, and the place in the queue, at once. Has no say once the call is done. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What there is to say of a lock that is joined the queue for. All times are in milliseconds. */
+export interface EnqueueOptions extends HoldOptions {
   /**
    * Any number hold the lock together, and nobody alone meanwhile. Who waits to hold it alone is
    * overtaken by no one.
@@ -23,19 +38,10 @@ export interface EnqueueOptions {
    * is 33 seconds.
    */
   permits?: number | undefined;
-  /**
-   * So long after the grant it is no longer renewed, and ends with its lease: a program that is stuck
-   * does not hold it for ever.
-   */
-  maxHold?: number | undefined;
-  /** Called when it is lost. */
-  onLost?: ((loss: LockLost) => void) | undefined;
-  /** Gives up the call, and the place in the queue, at once. Has no say once the call is done. */
-  signal?: AbortSignal | undefined;
 }
 
-/** What there is to say of a lock that is waited for. All times are in milliseconds. */
-export interface AcquireOptions extends EnqueueOptions {
+/** How long to wait for it. All times are in milliseconds. */
+export interface WaitBound {
   /**
    * At most so long, from the call on; 0 is a try; without it there is no bound. A server that is
    * down, or goes down meanwhile, is asked again until then. A try, and the first connection, may
@@ -43,6 +49,12 @@ export interface AcquireOptions extends EnqueueOptions {
    */
   wait?: number | undefined;
 }
+
+/** What there is to say of a lock that is waited for. */
+export interface AcquireOptions extends EnqueueOptions, WaitBound {}
+
+/** What there is to say of several locks that are waited for at once. */
+export interface AcquireAllOptions extends HoldOptions, WaitBound {}
 
 /**
  * Locks on one server, on several that share the keys, or on a cluster.
@@ -69,7 +81,20 @@ export class Client implements AsyncDisposable {
    * Rejects with `NotAcquired` when the wait is over; the other errors say why.
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<HeldLock> {
-    return new HeldLock(await this.#engine.acquire(key, options.wait, options));
+    const wanted = new Wanted(key, options);
+    return new HeldLock(await this.#engine.acquire(wanted, options.wait, options));
+  }
+
+  /**
+   * Waits for all of several locks at once, 1 to 64; no part of them is ever held.
+   *
+   * They have one fence, larger than any that was granted for one of them before, and are renewed,
+   * lost and released together. They are held by a name: should the program die, they end with their
+   * lease, and not before. Of several servers, one must have all the keys.
+   */
+  async acquireAll(keys: readonly string[], options: AcquireAllOptions = {}): Promise<HeldLock> {
+    const wanted = new WantedSet(keys, options.lease, this.#engine.options.name);
+    return new HeldLock(await this.#engine.acquire(wanted, options.wait, options));
   }
 
   /**
@@ -96,7 +121,7 @@ export class Client implements AsyncDisposable {
 
   /** Joins the queue, and returns at once: the first of two phases. */
   async enqueue(key: string, options: EnqueueOptions = {}): Promise<Place> {
-    return new Place(await this.#engine.enqueue(key, options));
+    return new Place(await this.#engine.enqueue(new Wanted(key, options), options));
   }
 
   /**

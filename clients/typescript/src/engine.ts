@@ -1,6 +1,6 @@
 /** Everything that a client does, behind the types that its users see. */
 
-import { Acquisition, type Joined, join, type Taken, Terms } from "./acquisition.js";
+import { Acquisition, type Joined, join, type Taken, Terms, withdraw } from "./acquisition.js";
 import { askByToken, atLeader } from "./calls.js";
 import type { ClientOptions } from "./client-options.js";
 import { now } from "./clock.js";
@@ -21,7 +21,8 @@ import { Listening, PING_INTERVAL_MS } from "./listening.js";
 import { Options } from "./options.js";
 import { Renewal } from "./renewal.js";
 import { check, countOf, statsOf } from "./replies.js";
-import { publishLines, type Share, STATS, Wanted } from "./requests.js";
+import { publishLines, STATS, type Wanted, type Wish } from "./requests.js";
+import { WantedSet } from "./sets.js";
 import { shardOf } from "./shard.js";
 import type { Signal, Stats } from "./values.js";
 import { Awake, Latch, Scope, waitUntil } from "./waiting.js";
@@ -87,9 +88,12 @@ export class Kept {
     const { cluster, wanted, grant } = this.hold;
     const wasOpen = !link.isClosed;
     const until = now() + cluster.options.releaseTimeout;
-    const reply = await askByToken(scope, cluster, link, wanted.release(grant.token), until);
     try {
-      check(reply.line);
+      await askByToken(scope, cluster, link, {
+        lines: wanted.release(grant.token),
+        until,
+        read: (reply) => wanted.readRelease(reply.line),
+      });
     } catch (refusal) {
       // A first release whose answer was lost may have been what released it.
       const mayHaveBeen = wasOpen && link.isClosed;
@@ -130,10 +134,10 @@ export class KeptPlace {
   /** The end of the connection gives up the place; a grant is released by name, too. */
   giveUp(): void {
     if (this.#joined === undefined) return;
-    const { link, grant } = this.#joined;
+    const { wanted, link, grant } = this.#joined;
     this.#useUp();
     if (grant !== undefined && !link.isClosed) {
-      link.send(this.#terms.wanted.release(grant.token));
+      link.send(wanted.release(grant.token));
       link.close();
     } else {
       link.abort();
@@ -146,8 +150,8 @@ export class KeptPlace {
   }
 }
 
-/** What may be said of a lock that is wanted. */
-export interface Wish extends Share {
+/** What may be said of a hold, whatever is held. */
+export interface Manner {
   maxHold?: number | undefined;
   onLost?: OnLost | undefined;
   signal?: AbortSignal | undefined;
@@ -162,6 +166,7 @@ export class Engine {
   readonly #pingInterval: number;
   readonly #kept = new Set<Kept>();
   readonly #listening = new Set<Listening>();
+  readonly #withdrawals = new Set<Promise<void>>();
   readonly #calls = new Set<Scope>();
   readonly #awake = new Awake();
   readonly #small = new Map<Cluster, Link>(); // for small calls
@@ -215,17 +220,26 @@ export class Engine {
 
   // --- locks
 
-  acquire(key: string, wait: number | undefined, wish: Wish): Promise<Kept> {
-    return this.call(wish.signal, async (scope) => {
-      const acquisition = new Acquisition(scope, this.#terms(key, wish), wait);
-      return this.keep(await acquisition.run(), wish.onLost);
+  acquire(wanted: Wish, wait: number | undefined, manner: Manner): Promise<Kept> {
+    return this.call(manner.signal, async (scope) => {
+      const terms = this.#terms(wanted, manner.maxHold);
+      const acquisition = new Acquisition(scope, terms, wait);
+      try {
+        return this.keep(await acquisition.run(), manner.onLost);
+      } catch (failure) {
+        if (acquisition.isInDoubt && wanted instanceof WantedSet) {
+          this.#withdraw(terms.cluster, wanted);
+        }
+        throw failure;
+      }
     });
   }
 
-  enqueue(key: string, wish: Wish): Promise<KeptPlace> {
-    return this.call(wish.signal, async (scope) => {
-      const terms = this.#terms(key, wish);
-      const place = new KeptPlace(this, terms, await join(scope, terms), wish.onLost);
+  enqueue(wanted: Wanted, manner: Manner): Promise<KeptPlace> {
+    return this.call(manner.signal, async (scope) => {
+      const terms = this.#terms(wanted, manner.maxHold);
+      const joined = await join(scope, terms, wanted);
+      const place = new KeptPlace(this, terms, joined, manner.onLost);
       this.places.add(place);
       if (this.#isClosed) place.giveUp();
       this.#checkOpen();
@@ -234,7 +248,10 @@ export class Engine {
   }
 
   keep(taken: Taken, onLost: OnLost | undefined): Kept {
-    if (this.#isClosed) taken.link.abort();
+    if (this.#isClosed) {
+      taken.link.send(taken.hold.wanted.release(taken.hold.grant.token));
+      taken.link.close();
+    }
     this.#checkOpen();
     const kept = new Kept(this, taken, onLost);
     this.#kept.add(kept);
@@ -313,6 +330,7 @@ export class Engine {
     for (const place of this.places) place.giveUp();
     for (const listening of this.#listening) listening.end(why);
     await Promise.allSettled([...this.#kept].map((kept) => kept.leave()));
+    await Promise.all(this.#withdrawals);
     for (const link of this.#small.values()) link.close();
     this.#small.clear();
   }
@@ -365,8 +383,19 @@ export class Engine {
     return line;
   }
 
-  #terms(key: string, wish: Wish): Terms {
-    return new Terms(this.#clusterOf(key), new Wanted(key, wish), wish.maxHold);
+  #terms(wanted: Wish, maxHold: number | undefined): Terms {
+    const cluster = this.#clusterOf(wanted.key);
+    if (wanted.keys.some((key) => this.#clusterOf(key) !== cluster)) {
+      throw new InvalidRequest(`the keys of a ${wanted} live on different servers`);
+    }
+    return new Terms(cluster, wanted, maxHold);
+  }
+
+  /** Does not wait for it. What cannot be told is left to the lease. */
+  #withdraw(cluster: Cluster, wanted: WantedSet): void {
+    const withdrawal = this.during((scope) => withdraw(scope, cluster, wanted)).catch(() => {});
+    this.#withdrawals.add(withdrawal);
+    void withdrawal.then(() => this.#withdrawals.delete(withdrawal));
   }
 
   #clusterOf(key: string): Cluster {

@@ -21,8 +21,13 @@ export class HeldLock implements AsyncDisposable {
     endWhenForgotten(this, () => abandon(kept));
   }
 
+  /** Of several, the first. */
   get key(): string {
     return this.#kept.hold.wanted.key;
+  }
+
+  get keys(): readonly string[] {
+    return this.#kept.hold.wanted.keys;
   }
 
   /** Names the grant to the server. Whoever knows it may release it. */
@@ -31,9 +36,9 @@ export class HeldLock implements AsyncDisposable {
   }
 
   /**
-   * The fencing token: it rises with every grant of the key. Hand it to whatever the lock protects,
-   * and let that refuse one smaller than it has seen. It has 64 bits, more than a `number` can tell
-   * apart.
+   * The fencing token: it rises with every grant of the key. Several keys have one. Hand it to
+   * whatever the lock protects, and let that refuse one smaller than it has seen. It has 64 bits,
+   * more than a `number` can tell apart.
    */
   get fence(): bigint {
     return fenceOf(this.token);

@@ -4,7 +4,7 @@ import { MARGIN_MS, now } from "./clock.js";
 import type { Cluster } from "./cluster.js";
 import { LockLost, type LossReason } from "./errors.js";
 import type { Grant } from "./replies.js";
-import type { Wanted } from "./requests.js";
+import type { Wish } from "./requests.js";
 
 /** The end of a lease of so many milliseconds, for one who asked for it at `sentAt`. */
 export function certainUntil(sentAt: number, lease: number): number {
@@ -62,7 +62,7 @@ export class Hold {
 
   constructor(
     readonly cluster: Cluster,
-    readonly wanted: Wanted,
+    readonly wanted: Wish,
     readonly grant: Grant,
     readonly queuedAgain: boolean,
     maxHold: number | undefined,

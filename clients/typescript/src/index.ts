@@ -1,7 +1,14 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Locks and semaphores of a lockd or dflockd server. `Client` is where to begin. */
 
-export { type AcquireOptions, Client, type EnqueueOptions } from "./client.js";
+export {
+  type AcquireAllOptions,
+  type AcquireOptions,
+  Client,
+  type EnqueueOptions,
+  type HoldOptions,
+  type WaitBound,
+} from "./client.js";
 export type { ClientOptions, TlsOptions } from "./client-options.js";
 export * from "./errors.js";
 export { HeldLock } from "./held-lock.js";

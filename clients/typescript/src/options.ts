@@ -20,6 +20,7 @@ export interface Tls {
 /** The checked options of a client. Constant. */
 export class Options {
   readonly auth: string | undefined;
+  readonly name: string;
   readonly identity: string;
   readonly tls: Tls | undefined;
   readonly connectTimeout: number;
@@ -33,7 +34,8 @@ export class Options {
     }
     const token = given.tokenFile === undefined ? given.token : readToken(given.tokenFile);
     this.auth = token === undefined ? undefined : authLines(token);
-    this.identity = clientLines(given.name ?? defaultName(), given.note ?? defaultNote());
+    this.name = given.name ?? defaultName();
+    this.identity = clientLines(this.name, given.note ?? defaultNote());
     this.tls = given.tls ? tlsOf(given.tls === true ? {} : given.tls) : undefined;
     this.connectTimeout = timeout(given.connectTimeout, 10_000);
     this.replyTimeout = timeout(given.replyTimeout, 10_000);

@@ -27,7 +27,6 @@ import {
 } from "./errors.js";
 import { certainUntil, type Hold } from "./hold.js";
 import { Link } from "./link.js";
-import { remainingOf } from "./replies.js";
 import { Latch, Scope, Task, waitUntil } from "./waiting.js";
 
 const PAUSE_MS_MIN = 50;
@@ -220,10 +219,11 @@ export class Renewal {
 
   async #ask(scope: Scope, link: Link, until: number): Promise<Confirmation> {
     // The lease is named, since there are servers that forget what was granted.
-    const { token, lease } = this.#hold.grant;
-    const lines = this.#hold.wanted.renew(token, lease);
+    const { wanted, grant } = this.#hold;
+    const lines = wanted.renew(grant.token, grant.lease);
     const reply = await link.ask(scope, lines, until, { staysOpen: true });
-    return { link, askedAt: reply.sentAt, remaining: remainingOf(reply.line, lease) };
+    const remaining = wanted.readRenewal(reply.line, grant.lease);
+    return { link, askedAt: reply.sentAt, remaining };
   }
 
   /** Of two that were asked, the one whose answer nobody needs any more. */

@@ -51,7 +51,7 @@ export function check(reply: string): string[] {
   const fields = reply.split(" ");
   const word = fields[0] ?? "";
   if (["ok", "acquired", "queued", "timeout"].includes(word)) return fields;
-  throw failureOf(word, fields, reply);
+  throw failureOf(reply);
 }
 
 /** The grant; nothing for `queued` and `timeout`. `asked` is the lease that was asked for. */
@@ -113,7 +113,10 @@ export function shown(text: string): string {
   return text.length > SHOWN_MAX ? `"${safe}..."` : `"${safe}"`;
 }
 
-function failureOf(word: string, fields: string[], reply: string): LockdError {
+/** What a reply stands for that is no success. */
+export function failureOf(reply: string): LockdError {
+  const fields = reply.split(" ");
+  const word = fields[0] ?? "";
   const refusal = Object.hasOwn(REFUSALS, word) ? REFUSALS[word] : undefined;
   if (refusal !== undefined) return new refusal[0](refusal[1], word);
   if (word === "error_not_leader") {
@@ -132,7 +135,7 @@ function whole(word: string | undefined, reply: string): number {
   return Number(word);
 }
 
-function garbled(reply: string): Garbled {
+export function garbled(reply: string): Garbled {
   return new Garbled(`the server's answer makes no sense: ${shown(reply)}`);
 }
 

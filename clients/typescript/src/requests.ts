@@ -1,6 +1,7 @@
 /** Requests as they are on the wire: three lines, in which no server finds a fault. */
 
 import { InvalidRequest } from "./errors.js";
+import { check, type Grant, grantOf, remainingOf } from "./replies.js";
 
 const LINE_SIZE_MAX = 256;
 const LONG_LINE_SIZE_MAX = 65_536;
@@ -13,6 +14,34 @@ export const PING = "ping\n_\n\n";
 export const STATS = "stats\n_\n\n";
 export const BARRIER = "barrier\n_\n\n";
 
+/** What to ask for, how, and what the answers mean. Constant. All times are in milliseconds. */
+export abstract class Wish {
+  constructor(
+    readonly keys: readonly [string, ...string[]],
+    readonly lease: number | undefined,
+  ) {}
+
+  get key(): string {
+    return this.keys[0];
+  }
+
+  /** Whether every server of the protocol understands it, dflockd's own too. */
+  abstract get isPlain(): boolean;
+  abstract toString(): string;
+  /** What to name on the wire for a wait: never less. */
+  abstract waitToName(wait: number): number;
+  /** `secret`: for servers that know `as=`; asking twice with one is asking once. */
+  abstract acquire(wait: number, secret?: string): string;
+  abstract renew(token: string, lease: number): string;
+  abstract release(token: string): string;
+  /** The grant; nothing when others hold it. */
+  abstract readGrant(line: string, sentAt: number): Grant | undefined;
+  /** For how long it was renewed. */
+  abstract readRenewal(line: string, lease: number): number;
+  /** Throws what the answer stands for, when it is no release. */
+  abstract readRelease(line: string): void;
+}
+
 /** What of a key is wanted, and for how long. */
 export interface Share {
   /** In milliseconds. */
@@ -22,35 +51,26 @@ export interface Share {
   readonly shared?: boolean | undefined;
 }
 
-/** A lock, or permits of a semaphore when a limit is given: what to ask for, and how. */
-export class Wanted {
-  readonly key: string;
-  /** In milliseconds. */
-  readonly lease: number | undefined;
+/** A lock, or permits of a semaphore when a limit is given. */
+export class Wanted extends Wish {
   readonly limit: number | undefined;
   readonly #permits: number | undefined;
   readonly #mode: "shared" | undefined;
 
   constructor(key: string, share: Share = {}) {
     const { lease, limit, permits = 1, shared = false } = share;
-    checkName(key, "a key");
-    if (lease !== undefined && !isWhole(lease / 1000, SECONDS_MAX)) {
-      throw new InvalidRequest(
-        `a lease is a whole number of seconds from 1, in milliseconds: not ${lease}`,
-      );
-    }
+    checkKey(key);
+    checkLease(lease);
     if (limit !== undefined && !isWhole(limit, LIMIT_MAX)) {
       throw new InvalidRequest(`a limit is a whole number from 1 to ${LIMIT_MAX}, not ${limit}`);
     }
     checkShare(limit, permits, shared);
-    this.key = key;
-    this.lease = lease ?? (permits > 1 ? LEASE_MS_BESIDE_PERMITS : undefined);
+    super([key], lease ?? (permits > 1 ? LEASE_MS_BESIDE_PERMITS : undefined));
     this.limit = limit;
     this.#permits = permits > 1 ? permits : undefined;
     this.#mode = shared ? "shared" : undefined;
   }
 
-  /** Whether every server of the protocol understands it, dflockd's own too. */
   get isPlain(): boolean {
     return this.#permits === undefined && this.#mode === undefined;
   }
@@ -59,17 +79,20 @@ export class Wanted {
     return `${this.limit === undefined ? "lock" : "semaphore"} ${JSON.stringify(this.key)}`;
   }
 
-  /** `secret`: for servers that know `as=`; asking twice with one is asking once. */
-  acquire(seconds: number, secret?: string): string {
-    return this.#lines("l", seconds, ...this.#share(), as(secret));
+  waitToName(wait: number): number {
+    return 1000 * Math.min(Math.ceil(wait / 1000), SECONDS_MAX);
+  }
+
+  acquire(wait: number, secret?: string): string {
+    return this.#lines("l", wait / 1000, ...this.#share(), as(secret));
   }
 
   enqueue(secret?: string): string {
     return this.#lines("e", ...this.#share(), as(secret));
   }
 
-  awaitTurn(seconds: number): string {
-    return this.#lines("w", seconds);
+  awaitTurn(wait: number): string {
+    return this.#lines("w", wait / 1000);
   }
 
   renew(token: string, lease: number): string {
@@ -78,6 +101,18 @@ export class Wanted {
 
   release(token: string): string {
     return this.#lines("r", token);
+  }
+
+  readGrant(line: string, sentAt: number): Grant | undefined {
+    return grantOf(line, sentAt, this.lease);
+  }
+
+  readRenewal(line: string, lease: number): number {
+    return remainingOf(line, lease);
+  }
+
+  readRelease(line: string): void {
+    check(line);
   }
 
   #share(): (number | string | undefined)[] {
@@ -90,11 +125,6 @@ export class Wanted {
     const argument = words.filter((word) => word !== undefined).join(" ");
     return `${prefix}${command}\n${this.key}\n${argument}\n`;
   }
-}
-
-/** The whole seconds to name on the wire for a wait in milliseconds: never less. */
-export function secondsToName(wait: number): number {
-  return Math.min(Math.ceil(wait / 1000), SECONDS_MAX);
 }
 
 /** The secret is trimmed, as the server does with it. */
@@ -143,6 +173,18 @@ export function publishLines(channel: string, payload: string | Uint8Array): Buf
     throw new InvalidRequest(`a payload is one line, not blank, of at most ${sizeMax} bytes`);
   }
   return Buffer.concat([Buffer.from(`signal\n${channel}\n`), bytes, Buffer.from("\n")]);
+}
+
+export function checkKey(key: string): void {
+  checkName(key, "a key");
+}
+
+export function checkLease(lease: number | undefined): void {
+  if (lease !== undefined && !isWhole(lease / 1000, SECONDS_MAX)) {
+    throw new InvalidRequest(
+      `a lease is a whole number of seconds from 1, in milliseconds: not ${lease}`,
+    );
+  }
 }
 
 function checkName(name: string, what: string): void {

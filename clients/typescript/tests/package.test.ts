@@ -116,8 +116,9 @@ describe("examples", () => {
     assert.match(lines[0] ?? "", /^my-job \d+n 30000 [12]\d{4}\.\d+ true false$/);
     assert.equal(lines[1], "true queued");
     assert.deepEqual(lines.slice(2, 5), ["two read true", "one writes", "a job of four"]);
-    assert.deepEqual(lines.slice(5, 7), ["reached 1", "orders.42 ready"]);
-    assert.match(lines[7] ?? "", /^\d connections$/);
+    assert.equal(lines[5], "seat-12 seat-13 under one fence");
+    assert.deepEqual(lines.slice(6, 8), ["reached 1", "orders.42 ready"]);
+    assert.match(lines[8] ?? "", /^\d connections$/);
   });
 });
 

@@ -11,14 +11,7 @@ import { Certainty } from "../src/hold.js";
 import { PING_INTERVAL_MS } from "../src/listening.js";
 import { Options } from "../src/options.js";
 import { check, fenceOf, grantOf, lossOf, remainingOf, signalOf, statsOf } from "../src/replies.js";
-import {
-  authLines,
-  clientLines,
-  listenLines,
-  publishLines,
-  secondsToName,
-  Wanted,
-} from "../src/requests.js";
+import { authLines, clientLines, listenLines, publishLines, Wanted } from "../src/requests.js";
 import { shardOf } from "../src/shard.js";
 import { Awake, Latch, Scope, waitUntil } from "../src/waiting.js";
 
@@ -27,30 +20,30 @@ const SECRET = "0123456789abcdef";
 describe("requests", () => {
   test("are three lines", () => {
     const lock = new Wanted("a key", { lease: 30_000 });
-    assert.equal(lock.acquire(10), "l\na key\n10 30\n");
+    assert.equal(lock.acquire(10_000), "l\na key\n10 30\n");
     assert.equal(lock.acquire(0, SECRET), `l\na key\n0 30 as=${SECRET}\n`);
     assert.equal(lock.enqueue(), "e\na key\n30\n");
-    assert.equal(lock.awaitTurn(5), "w\na key\n5\n");
+    assert.equal(lock.awaitTurn(5000), "w\na key\n5\n");
     assert.equal(lock.renew("t", 30_000), "n\na key\nt 30\n");
     assert.equal(lock.release("t"), "r\na key\nt\n");
     assert.equal(new Wanted("k").enqueue(), "e\nk\n\n");
     const slot = new Wanted("pool", { limit: 3 });
-    assert.equal(slot.acquire(1), "sl\npool\n1 3\n");
+    assert.equal(slot.acquire(1000), "sl\npool\n1 3\n");
     assert.equal(slot.enqueue(SECRET), `se\npool\n3 as=${SECRET}\n`);
     assert.equal(slot.release("t"), "sr\npool\nt\n");
   });
 
   test("say what they share", () => {
     const reader = new Wanted("k", { lease: 30_000, shared: true });
-    assert.equal(reader.acquire(1, SECRET), `l\nk\n1 30 shared as=${SECRET}\n`);
+    assert.equal(reader.acquire(1000, SECRET), `l\nk\n1 30 shared as=${SECRET}\n`);
     assert.equal(reader.enqueue(), "e\nk\n30 shared\n");
     assert.equal(reader.renew("t", 30_000), "n\nk\nt 30\n");
     const job = new Wanted("pool", { limit: 5, permits: 4 });
-    assert.equal(job.acquire(1), "sl\npool\n1 5 33 4\n");
+    assert.equal(job.acquire(1000), "sl\npool\n1 5 33 4\n");
     assert.equal(job.enqueue(SECRET), `se\npool\n5 33 4 as=${SECRET}\n`);
     assert.equal(job.release("t"), "sr\npool\nt\n");
     const one = new Wanted("pool", { limit: 5, permits: 1 });
-    assert.equal(one.acquire(1), "sl\npool\n1 5\n");
+    assert.equal(one.acquire(1000), "sl\npool\n1 5\n");
     assert.deepEqual(
       [reader, job, one].map((wanted) => wanted.isPlain),
       [false, false, true],
@@ -58,8 +51,10 @@ describe("requests", () => {
   });
 
   test("name never less than the wait", () => {
-    assert.deepEqual([0, 100, 1000, 1500].map(secondsToName), [0, 1, 1, 2]);
-    assert.equal(secondsToName(Number.POSITIVE_INFINITY), 9_223_372_036);
+    const lock = new Wanted("k");
+    const named = [0, 100, 1000, 1500].map((wait) => lock.waitToName(wait));
+    assert.deepEqual(named, [0, 1000, 1000, 2000]);
+    assert.equal(lock.waitToName(Number.POSITIVE_INFINITY), 9_223_372_036_000);
   });
 
   test("that no server takes are not sent", () => {

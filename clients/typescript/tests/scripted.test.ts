@@ -457,6 +457,17 @@ describe("waits", () => {
     assert.equal(new Set(secrets).size, 1, "it is one acquisition");
   });
 
+  test("that the server cuts are asked for again", async () => {
+    await using server = await FakeServer.begin(async (peer) => {
+      await peer.answer("client", "ok");
+      await peer.answer("l", "timeout");
+      await peer.answer("l", `ok ${TOKEN} 30`);
+      await peer.answer("r", "ok");
+    });
+    await using locks = clientOf(server);
+    await locks.using("k", { wait: 20_000 }, (held) => assert.ok(held.queuedAgain));
+  });
+
   test("ask for what is left", async () => {
     const later: Script = async (peer) => {
       await peer.answer("client", "ok");

@@ -6,16 +6,18 @@ import secrets
 from typing import Callable, NamedTuple
 
 from ._calls import ask_by_token, at_leader
-from ._clock import NEVER, now
+from ._clock import NEVER, now, wait_until
 from ._cluster import Cluster
 from ._hold import Hold
-from ._link import Link
+from ._link import Link, Reply
 from ._renewal import due, says_gone
-from ._replies import Grant, grant_of, remaining_of
-from ._requests import Wanted, seconds_to_name
+from ._replies import Grant
+from ._requests import Wanted, Wish
+from ._sets import WantedSet
 from .errors import (
     ConnectionFailed,
     Disconnected,
+    Draining,
     InvalidRequest,
     LeaseExpired,
     LockdError,
@@ -25,23 +27,24 @@ from .errors import (
     Unsupported,
 )
 
-__all__ = ["Acquisition", "Joined", "Taken", "Terms", "join"]
+__all__ = ["Acquisition", "Joined", "Taken", "Terms", "join", "withdraw"]
 
 _REFUSALS_MAX = 3  # of one request in a row: then it is meant
 _ROUNDING = 0.1  # what the server's count of a wait may exceed the client's by
-_Lines = Callable[[int], bytes]
+_PAUSE_AFTER_CUT = 0.05
+_Lines = Callable[[float], bytes]
 
 
 class Terms(NamedTuple):
     """What is wanted, and where. A secret of its own: asking twice with it is asking once."""
 
     cluster: Cluster
-    wanted: Wanted
+    wanted: Wish
     max_hold: float | None
     secret: str
 
     @classmethod
-    def of(cls, cluster: Cluster, wanted: Wanted, max_hold: float | None) -> Terms:
+    def of(cls, cluster: Cluster, wanted: Wish, max_hold: float | None) -> Terms:
         if max_hold is not None and not max_hold > 0:
             raise InvalidRequest("max_hold is more than 0 seconds")
         return cls(cluster, wanted, max_hold, secrets.token_hex(8))
@@ -52,7 +55,9 @@ class Terms(NamedTuple):
         if link.knows_client:
             return self.secret
         if not self.wanted.is_plain:
-            raise Unsupported(f"{link.endpoint.address} knows no shared locks and no permits")
+            raise Unsupported(
+                f"{link.endpoint.address} knows no shared locks, several permits or several keys"
+            )
         return None
 
 
@@ -66,20 +71,36 @@ class Taken(NamedTuple):
 class Joined(NamedTuple):
     """A place in the queue, and its connection; the grant, if it came at once."""
 
+    wanted: Wanted
     link: Link
     grant: Grant | None
 
 
-async def join(terms: Terms) -> Joined:
+async def join(terms: Terms, wanted: Wanted) -> Joined:
     """Joins the queue, and returns."""
-    wanted = terms.wanted
 
     async def ask(link: Link) -> Joined:
         until = now() + terms.cluster.options.reply_timeout
         reply = await link.ask(wanted.enqueue(terms.secret_for(link)), until)
-        return Joined(link, grant_of(reply.line, reply.sent_at, wanted.lease))
+        return Joined(wanted, link, wanted.read_grant(reply.line, reply.sent_at))
 
     return await at_leader(terms.cluster, now(), ask)
+
+
+async def withdraw(cluster: Cluster, wanted: WantedSet) -> None:
+    """Releases what may have been granted to an acquisition that ended before it heard of it.
+
+    No other hold has this holder: whatever else is in force stays so.
+    """
+    until = now() + cluster.options.release_timeout
+    fence = await ask_by_token(
+        cluster, None, wanted.ask_fence(), until, lambda reply: wanted.read_fence(reply.line)
+    )
+    if fence is not None:
+        lines = wanted.release(fence)
+        await ask_by_token(
+            cluster, None, lines, until, lambda reply: wanted.read_release(reply.line)
+        )
 
 
 class Acquisition:
@@ -95,6 +116,8 @@ class Acquisition:
         self._was_queued = False  # and is so no more
         self._queued_again = False
         self._refusals = 0
+        self.is_in_doubt = False
+        """Whether it was asked for, and the answer did not come."""
 
     async def run(self) -> Taken:
         return await at_leader(self._terms.cluster, self._deadline, self._acquire)
@@ -116,7 +139,7 @@ class Acquisition:
     async def _take_place(self, place: Joined) -> Taken:
         grant = place.grant
         if grant is None:
-            grant = await self._wait(place.link, self._left(), self._wanted.await_turn)
+            grant = await self._wait(place.link, self._left(), place.wanted.await_turn)
         return await self._take(place.link, grant)
 
     async def _acquire(self, link: Link) -> Taken:
@@ -129,33 +152,42 @@ class Acquisition:
             left = self._left()
         if grant is None:
             grant = await self._ask(link, left)
+        while grant is None and now() < self._deadline:  # a server may cut a wait
+            self._queued_again = True
+            await wait_until(min(now() + _PAUSE_AFTER_CUT, self._deadline))
+            grant = await self._ask(link, self._left())
         return await self._take(link, grant)
 
     async def _ask(self, link: Link, wait: float) -> Grant | None:
         secret = self._terms.secret_for(link)
-        return await self._wait(link, wait, lambda seconds: self._wanted.acquire(seconds, secret))
+        return await self._wait(link, wait, lambda named: self._wanted.acquire(named, secret))
 
     async def _wait(self, link: Link, wait: float, lines: _Lines) -> Grant | None:
-        """Waits in the queue. A wait that is no whole number of seconds is ended by leaving."""
-        named = seconds_to_name(wait)
+        """Waits in the queue. A wait that cannot be named exactly is ended by leaving."""
+        named = self._wanted.wait_to_name(wait)
         leaves = wait != NEVER and named - wait > _ROUNDING
         asked_at = now()
         until = asked_at + wait + (0 if leaves else self._reply_timeout)
+        was_in_doubt, self.is_in_doubt = self.is_in_doubt, True
         try:
             reply = await link.ask(lines(named), until)
-            return grant_of(reply.line, reply.sent_at, self._wanted.lease)
+            self.is_in_doubt = was_in_doubt
+            grant = self._wanted.read_grant(reply.line, reply.sent_at)
+            self.is_in_doubt = False
         except NoReply:
             if leaves:
                 return None
             raise
-        except Disconnected:
+        except (Disconnected, Draining):
             self._was_queued = named > 0
             raise
         except Refused as refusal:
+            self.is_in_doubt = False
             self._judge(refusal, named, asked_at)
             raise Disconnected("the server ended the wait") from refusal
+        return grant
 
-    def _judge(self, refusal: Refused, named: int, asked_at: float) -> None:
+    def _judge(self, refusal: Refused, named: float, asked_at: float) -> None:
         """Raises it, unless it may be the plain ``error`` by which a stopping server ends waits."""
         self._refusals = 1 if now() - asked_at > 1 else self._refusals + 1
         if refusal.reply != "error" or named == 0 or self._refusals >= _REFUSALS_MAX:
@@ -186,16 +218,20 @@ class Acquisition:
     async def _confirm(self, link: Link, grant: Grant) -> Grant:
         lines = self._wanted.renew(grant.token, grant.lease)
         until = now() + min(grant.lease, self._reply_timeout)
+
+        def read(reply: Reply) -> Grant:
+            remaining = self._wanted.read_renewal(reply.line, grant.lease)
+            return grant._replace(lease=remaining, sent_at=reply.sent_at)
+
         try:
-            reply = await ask_by_token(self._terms.cluster, link, lines, until)
-            remaining = remaining_of(reply.line, grant.lease)
+            return await ask_by_token(self._terms.cluster, link, lines, until, read)
         except BaseException as failure:
             # It may be in force: it is released as well as can be without waiting.
             link.send(self._wanted.release(grant.token))
+            self.is_in_doubt = link.is_closed
             if isinstance(failure, LockdError) and says_gone(failure):
                 self._lapse()
             raise
-        return grant._replace(lease=remaining, sent_at=reply.sent_at)
 
     def _lapse(self) -> None:
         """The turn came and went. There may be time to ask again."""

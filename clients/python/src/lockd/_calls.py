@@ -51,17 +51,24 @@ async def at_leader(cluster: Cluster, deadline: float, ask: Callable[[Link], Awa
             failures += 1
 
 
-async def ask_by_token(cluster: Cluster, link: Link, lines: bytes, until: float) -> Reply:
-    """The answer to a renewal or a release, on this connection or, when it ends, on another.
+async def ask_by_token(
+    cluster: Cluster,
+    link: Link | None,
+    lines: bytes,
+    until: float,
+    read: Callable[[Reply], _T],
+) -> _T:
+    """What the answer to a renewal or a release means, which is asked on this connection or, when
+    it ends, on another.
 
     The connection stays open when the caller is cancelled.
     """
-    if not link.is_closed:
+    if link is not None and not link.is_closed:
         # Of a cluster another may lead by now: not all the time is for this one.
         left = until - now()
         share = left if cluster.is_alone else left / 2
         try:
-            return _told_by_leader(await link.ask(lines, now() + share, stays_open=True))
+            return read(await link.ask(lines, now() + share, stays_open=True))
         except LockdError as failure:
             if not moves_on(failure) or now() >= until:
                 raise
@@ -71,9 +78,10 @@ async def ask_by_token(cluster: Cluster, link: Link, lines: bytes, until: float)
         visit: Link | None = None
         try:
             visit = await Link.open(cluster.members[search.here], _attempt_until(cluster, until))
-            reply = _told_by_leader(await visit.ask(lines, until))
+            reply = await visit.ask(lines, until)
+            answer = read(reply)
             cluster.leader = search.here
-            return reply
+            return answer
         except LockdError as failure:
             if not moves_on(failure):
                 raise
@@ -104,13 +112,3 @@ def _attempt_until(cluster: Cluster, until: float | None) -> float:
     parts = 1 if cluster.is_alone else len(cluster.members) + 1
     limit = now() + cluster.options.connect_timeout / parts
     return limit if until is None else min(limit, until)
-
-
-def _told_by_leader(reply: Reply) -> Reply:
-    """A reply is none when its server does not lead."""
-    try:
-        check(reply.line)
-    except LockdError as failure:
-        if moves_on(failure):
-            raise
-    return reply

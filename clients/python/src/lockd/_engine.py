@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Callable, Union
 
-from ._acquisition import Acquisition, Joined, Taken, Terms, join
+from ._acquisition import Acquisition, Joined, Taken, Terms, join, withdraw
 from ._calls import ask_by_token, at_leader, log
 from ._clock import now
 from ._cluster import Address, Cluster, shard_of
@@ -18,7 +18,8 @@ from ._link import STATS_SIZE_MAX, Link
 from ._options import Options
 from ._renewal import Renewal
 from ._replies import check, count_of, stats_of
-from ._requests import STATS, Wanted, publish_lines
+from ._requests import STATS, Wanted, Wish, publish_lines
+from ._sets import WantedSet
 from ._subscription import Listening
 from .errors import (
     Cancelled,
@@ -88,9 +89,10 @@ class Kept:
         was_open = not link.is_closed
         lines = hold.wanted.release(hold.grant.token)
         until = now() + hold.cluster.options.release_timeout
-        reply = await ask_by_token(hold.cluster, link, lines, until)
         try:
-            check(reply.line)
+            await ask_by_token(
+                hold.cluster, link, lines, until, lambda reply: hold.wanted.read_release(reply.line)
+            )
         except Refused as refusal:
             # A first release whose answer was lost may have been what released it.
             if not (was_open and link.is_closed):
@@ -126,10 +128,10 @@ class KeptPlace:
         """The end of the connection gives up the place; a grant is released by name, too."""
         if self._joined is None:
             return
-        link, grant = self._joined
+        wanted, link, grant = self._joined
         self._use_up()
         if grant is not None and not link.is_closed:
-            link.send(self.terms.wanted.release(grant.token))
+            link.send(wanted.release(grant.token))
             link.close()
         else:
             link.abort()
@@ -156,33 +158,57 @@ class Engine:
         self._kept: set[Kept] = set()
         self.places: set[KeptPlace] = set()
         self._listening: set[Listening] = set()
+        self._withdrawals: set[asyncio.Future[None]] = set()
         self._small: dict[Cluster, Link] = {}  # for small calls
         self._opening: dict[Cluster, asyncio.Lock] = {}
         self._is_closed = False
 
     # --- locks
 
-    def terms(self, wanted: Wanted, max_hold: float | None) -> Terms:
-        return Terms.of(self._cluster_of(wanted.key), wanted, max_hold)
-
-    async def acquire(self, terms: Terms, wait: float | None, on_lost: OnLost | None) -> Kept:
+    async def acquire(
+        self, wanted: Wish, wait: float | None, max_hold: float | None, on_lost: OnLost | None
+    ) -> Kept:
+        terms = self._terms(wanted, max_hold)
         self._check_open()
-        return self.keep(await Acquisition(terms, wait).run(), on_lost)
+        acquisition = Acquisition(terms, wait)
+        try:
+            return self.keep(await acquisition.run(), on_lost)
+        except BaseException:
+            if acquisition.is_in_doubt and isinstance(wanted, WantedSet):
+                self._withdraw(terms.cluster, wanted)
+            raise
 
-    async def enqueue(self, terms: Terms, on_lost: OnLost | None) -> KeptPlace:
+    async def enqueue(
+        self, wanted: Wanted, max_hold: float | None, on_lost: OnLost | None
+    ) -> KeptPlace:
+        terms = self._terms(wanted, max_hold)
         self._check_open()
-        place = KeptPlace(self, terms, await join(terms), on_lost)
+        place = KeptPlace(self, terms, await join(terms, wanted), on_lost)
         self.places.add(place)
         return place
 
     def keep(self, taken: Taken, on_lost: OnLost | None) -> Kept:
         if self._is_closed:
-            taken.link.abort()
+            taken.link.send(taken.hold.wanted.release(taken.hold.grant.token))
+            taken.link.close()
         self._check_open()
         kept = Kept(taken, on_lost)
         self._kept.add(kept)
         kept.ended.add_done_callback(lambda _: self._kept.discard(kept))
         return kept
+
+    def _terms(self, wanted: Wish, max_hold: float | None) -> Terms:
+        cluster = self._cluster_of(wanted.key)
+        if any(self._cluster_of(key) is not cluster for key in wanted.keys):
+            raise InvalidRequest(f"the keys of a {wanted} live on different servers")
+        return Terms.of(cluster, wanted, max_hold)
+
+    def _withdraw(self, cluster: Cluster, wanted: WantedSet) -> None:
+        """Does not wait for it. What cannot be told is left to the lease."""
+        task = asyncio.ensure_future(withdraw(cluster, wanted))
+        self._withdrawals.add(task)
+        task.add_done_callback(self._withdrawals.discard)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     # --- signals and statistics
 
@@ -226,7 +252,8 @@ class Engine:
             place.give_up()
         for listening in list(self._listening):
             listening.end(Cancelled("the client was closed"))
-        await asyncio.gather(*(kept.leave() for kept in self._kept), return_exceptions=True)
+        leaving = (kept.leave() for kept in self._kept)
+        await asyncio.gather(*leaving, *self._withdrawals, return_exceptions=True)
         for link in self._small.values():
             link.close()
         self._small.clear()

@@ -8,7 +8,7 @@ from ._certainty import Certainty
 from ._clock import now
 from ._cluster import Cluster
 from ._replies import Grant, fence_of
-from ._requests import Wanted
+from ._requests import Wish
 from .errors import LockLost
 
 __all__ = ["Hold", "HoldView"]
@@ -20,7 +20,7 @@ class Hold:
     def __init__(
         self,
         cluster: Cluster,
-        wanted: Wanted,
+        wanted: Wish,
         grant: Grant,
         *,
         queued_again: bool = False,
@@ -73,7 +73,12 @@ class HoldView:
 
     @property
     def key(self) -> str:
+        """Of several, the first."""
         return self._hold.wanted.key
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self._hold.wanted.keys
 
     @property
     def token(self) -> str:
@@ -82,7 +87,7 @@ class HoldView:
 
     @property
     def fence(self) -> int:
-        """The fencing token: it rises with every grant of the key.
+        """The fencing token: it rises with every grant of the key. Several keys have one.
 
         Hand it to whatever the lock protects, and let that refuse one smaller than it has seen.
         """

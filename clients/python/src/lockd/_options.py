@@ -76,10 +76,8 @@ class Options:
         self.tls = TLS() if tls is True else (tls or None)
         self.tls_context = self.tls.context() if self.tls else None
         self.auth = None if token is None else auth_lines(token)
-        self.identity = client_lines(
-            _default_name() if name is None else name,
-            _default_note() if note is None else note,
-        )
+        self.name = _default_name() if name is None else name
+        self.identity = client_lines(self.name, _default_note() if note is None else note)
         self.connect_timeout = connect_timeout
         self.reply_timeout = reply_timeout
         self.release_timeout = release_timeout

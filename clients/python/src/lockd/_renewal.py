@@ -20,7 +20,6 @@ from ._clock import NEVER, now, wait_until
 from ._cluster import LeaderSearch, moves_on
 from ._hold import Hold
 from ._link import Link
-from ._replies import remaining_of
 from .errors import (
     Denied,
     LeaseExpired,
@@ -208,7 +207,8 @@ class Renewal:
         lines = self._hold.wanted.renew(self._hold.grant.token, lease)
         link.give_up_unacknowledged_after(self._patience())
         reply = await link.ask(lines, until, stays_open=True)
-        return _Confirmation(link, reply.sent_at, remaining_of(reply.line, lease))
+        remaining = self._hold.wanted.read_renewal(reply.line, lease)
+        return _Confirmation(link, reply.sent_at, remaining)
 
     def _discard(self, task: asyncio.Task[_Confirmation]) -> None:
         """Of two that were asked, the one whose answer nobody needs any more."""

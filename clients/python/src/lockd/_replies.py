@@ -13,7 +13,9 @@ __all__ = [
     "Signal",
     "check",
     "count_of",
+    "failure_of",
     "fence_of",
+    "garbled",
     "grant_of",
     "loss_of",
     "remaining_of",
@@ -70,10 +72,9 @@ def check(reply: str) -> list[str]:
     Raises what any other reply stands for.
     """
     fields = reply.split(" ")
-    word = fields[0]
-    if word in ("ok", "acquired", "queued", "timeout"):
+    if fields[0] in ("ok", "acquired", "queued", "timeout"):
         return fields
-    raise _failure_of(word, fields, reply)
+    raise failure_of(reply)
 
 
 def grant_of(reply: str, sent_at: float, asked: int | None) -> Grant | None:
@@ -82,10 +83,10 @@ def grant_of(reply: str, sent_at: float, asked: int | None) -> Grant | None:
     if fields[0] in ("queued", "timeout"):
         return None
     if len(fields) < 3 or not fields[1] or len(fields[1]) > _TOKEN_SIZE_MAX:
-        raise _garbled(reply)
+        raise garbled(reply)
     lease = _whole(fields[2], reply)
     if lease < 1:
-        raise _garbled(reply)
+        raise garbled(reply)
     return Grant(fields[1], lease if asked is None else min(lease, asked), sent_at)
 
 
@@ -93,14 +94,14 @@ def remaining_of(reply: str, asked: int) -> int:
     """The seconds of a renewal. A server that rounds down calls a lease of one second 0."""
     fields = check(reply)
     if fields[0] != "ok" or len(fields) < 2:
-        raise _garbled(reply)
+        raise garbled(reply)
     return min(max(_whole(fields[1], reply), 1), asked)
 
 
 def count_of(reply: str) -> int:
     fields = check(reply)
     if fields[0] != "ok" or len(fields) < 2:
-        raise _garbled(reply)
+        raise garbled(reply)
     return _whole(fields[1], reply)
 
 
@@ -109,9 +110,9 @@ def stats_of(reply: str) -> dict[str, Any]:
     try:
         stats = json.loads(reply[len("ok ") :])
     except ValueError:
-        raise _garbled(reply) from None
+        raise garbled(reply) from None
     if not isinstance(stats, dict):
-        raise _garbled(reply)
+        raise garbled(reply)
     return stats
 
 
@@ -144,7 +145,10 @@ def shown(text: str) -> str:
     return f'"{safe}..."' if len(text) > _SHOWN_MAX else f'"{safe}"'
 
 
-def _failure_of(word: str, fields: list[str], reply: str) -> LockdError:
+def failure_of(reply: str) -> LockdError:
+    """What a reply stands for that is no success."""
+    fields = reply.split(" ")
+    word = fields[0]
     if word in _REFUSALS:
         kind, message = _REFUSALS[word]
         return kind(message, reply=word)
@@ -158,14 +162,14 @@ def _failure_of(word: str, fields: list[str], reply: str) -> LockdError:
         return errors.Unauthorized("the server asks for another auth token")
     if word.startswith("error"):
         return Refused(f"the server says {shown(reply)}", reply=word)
-    return _garbled(reply)
+    return garbled(reply)
 
 
 def _whole(word: str, reply: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= 20):
-        raise _garbled(reply)
+        raise garbled(reply)
     return int(word)
 
 
-def _garbled(reply: str) -> Garbled:
+def garbled(reply: str) -> Garbled:
     return Garbled(f"the server's answer makes no sense: {shown(reply)}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 
+from ._replies import Grant, check, grant_of, remaining_of
 from .errors import InvalidRequest
 
 __all__ = [
@@ -11,11 +13,13 @@ __all__ = [
     "PING",
     "STATS",
     "Wanted",
+    "Wish",
     "auth_lines",
+    "check_key",
+    "check_lease",
     "client_lines",
     "listen_lines",
     "publish_lines",
-    "seconds_to_name",
 ]
 
 _LINE_SIZE_MAX = 256
@@ -29,8 +33,51 @@ STATS = b"stats\n_\n\n"
 BARRIER = b"barrier\n_\n\n"
 
 
-class Wanted:
-    """A lock, or permits of a semaphore when a limit is given: what to ask for, and how."""
+class Wish(ABC):
+    """What to ask for, how, and what the answers mean. Constant."""
+
+    is_plain = False
+    """Whether every server of the protocol understands it, dflockd's own too."""
+    outlives_link = False
+    """Whether it is held by a name, which the end of a connection does not release."""
+
+    def __init__(self, keys: tuple[str, ...], lease: int | None) -> None:
+        self.keys = keys
+        self.lease = None if lease is None else int(lease)
+
+    @property
+    def key(self) -> str:
+        return self.keys[0]
+
+    @abstractmethod
+    def wait_to_name(self, wait: float) -> float:
+        """The seconds to name on the wire for a wait: never less."""
+
+    @abstractmethod
+    def acquire(self, wait: float, secret: str | None = None) -> bytes:
+        """``secret``: for servers that know ``as=``; asking twice with one is asking once."""
+
+    @abstractmethod
+    def renew(self, token: str, lease: int) -> bytes: ...
+
+    @abstractmethod
+    def release(self, token: str) -> bytes: ...
+
+    @abstractmethod
+    def read_grant(self, line: str, sent_at: float) -> Grant | None:
+        """The grant; nothing when others hold it."""
+
+    @abstractmethod
+    def read_renewal(self, line: str, lease: int) -> int:
+        """For how many seconds it was renewed."""
+
+    @abstractmethod
+    def read_release(self, line: str) -> None:
+        """Raises what the answer stands for, when it is no release."""
+
+
+class Wanted(Wish):
+    """A lock, or permits of a semaphore when a limit is given."""
 
     def __init__(
         self,
@@ -41,43 +88,48 @@ class Wanted:
         shared: bool = False,
         permits: int = 1,
     ) -> None:
-        _check_name(key, "a key")
-        if lease is not None and not _is_whole(lease, 1, _SECONDS_MAX):
-            raise InvalidRequest(f"a lease is a whole number of seconds from 1, not {lease!r}")
+        check_key(key)
+        check_lease(lease)
         if limit is not None and not _is_whole(limit, 1, _LIMIT_MAX):
             raise InvalidRequest(f"a limit is a whole number from 1 to {_LIMIT_MAX}, not {limit!r}")
         _check_share(limit, shared, permits)
         if permits > 1 and lease is None:
             lease = _LEASE_BESIDE_PERMITS
-        self.key = key
-        self.lease = None if lease is None else int(lease)
+        super().__init__((key,), lease)
         self.limit = None if limit is None else int(limit)
         self._mode = "shared" if shared else None
         self._permits = int(permits) if permits > 1 else None
+        self.is_plain = self._mode is None and self._permits is None
 
     def __str__(self) -> str:
         return f"lock {self.key!r}" if self.limit is None else f"semaphore {self.key!r}"
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether every server of the protocol understands it, dflockd's own too."""
-        return self._mode is None and self._permits is None
+    def wait_to_name(self, wait: float) -> int:
+        return _SECONDS_MAX if wait >= _SECONDS_MAX else math.ceil(wait)
 
-    def acquire(self, wait: int, secret: str | None = None) -> bytes:
-        """``secret``: for servers that know ``as=``; asking twice with one is asking once."""
-        return self._lines("l", wait, *self._share(), _as(secret))
+    def acquire(self, wait: float, secret: str | None = None) -> bytes:
+        return self._lines("l", int(wait), *self._share(), _as(secret))
 
     def enqueue(self, secret: str | None = None) -> bytes:
         return self._lines("e", *self._share(), _as(secret))
 
-    def await_turn(self, wait: int) -> bytes:
-        return self._lines("w", wait)
+    def await_turn(self, wait: float) -> bytes:
+        return self._lines("w", int(wait))
 
     def renew(self, token: str, lease: int) -> bytes:
         return self._lines("n", token, lease)
 
     def release(self, token: str) -> bytes:
         return self._lines("r", token)
+
+    def read_grant(self, line: str, sent_at: float) -> Grant | None:
+        return grant_of(line, sent_at, self.lease)
+
+    def read_renewal(self, line: str, lease: int) -> int:
+        return remaining_of(line, lease)
+
+    def read_release(self, line: str) -> None:
+        check(line)
 
     def _share(self) -> tuple[int | str | None, ...]:
         """What of the key, and for how long."""
@@ -87,11 +139,6 @@ class Wanted:
         prefix = "" if self.limit is None else "s"
         argument = " ".join(str(word) for word in words if word is not None)
         return f"{prefix}{command}\n{self.key}\n{argument}\n".encode()
-
-
-def seconds_to_name(wait: float) -> int:
-    """The whole seconds to name on the wire for a wait: never less."""
-    return _SECONDS_MAX if wait >= _SECONDS_MAX else math.ceil(wait)
 
 
 def auth_lines(secret: str) -> bytes:
@@ -134,6 +181,15 @@ def publish_lines(channel: str, payload: str | bytes) -> bytes:
     if not encoded.strip() or b"\n" in encoded or len(encoded) > size_max:
         raise InvalidRequest(f"a payload is one line, not blank, of at most {size_max} bytes")
     return f"signal\n{channel}\n".encode() + encoded + b"\n"
+
+
+def check_key(key: str) -> None:
+    _check_name(key, "a key")
+
+
+def check_lease(lease: int | None) -> None:
+    if lease is not None and not _is_whole(lease, 1, _SECONDS_MAX):
+        raise InvalidRequest(f"a lease is a whole number of seconds from 1, not {lease!r}")
 
 
 def _check_name(name: str, what: str) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import os
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
@@ -26,6 +26,7 @@ from ._hold import HoldView
 from ._options import TLS, Options
 from ._replies import Signal
 from ._requests import Wanted
+from ._sets import WantedSet
 from ._subscription import Listening
 from .errors import LockLost
 
@@ -241,8 +242,20 @@ class Client:
     ) -> HeldLock:
         """Waits for the lock, or for permits of a semaphore when a limit is given."""
         wanted = Wanted(key, lease, limit, shared=shared, permits=permits)
-        terms = self._engine.terms(wanted, max_hold)
-        return HeldLock(await self._engine.acquire(terms, wait, on_lost))
+        return HeldLock(await self._engine.acquire(wanted, wait, max_hold, on_lost))
+
+    async def acquire_all(
+        self,
+        keys: Iterable[str],
+        *,
+        wait: float | None = None,
+        lease: int | None = None,
+        max_hold: float | None = None,
+        on_lost: OnLost | None = None,
+    ) -> HeldLock:
+        """Waits for all of several locks at once."""
+        wanted = WantedSet(keys, lease, self._engine.options.name)
+        return HeldLock(await self._engine.acquire(wanted, wait, max_hold, on_lost))
 
     async def enqueue(
         self,
@@ -257,8 +270,7 @@ class Client:
     ) -> Place:
         """Joins the queue, and returns at once."""
         wanted = Wanted(key, lease, limit, shared=shared, permits=permits)
-        terms = self._engine.terms(wanted, max_hold)
-        return Place(await self._engine.enqueue(terms, on_lost))
+        return Place(await self._engine.enqueue(wanted, max_hold, on_lost))
 
     async def listen(self, pattern: str, *, group: str | None = None) -> Subscription:
         """Listens to the channels that match. Of a group each signal reaches one member."""

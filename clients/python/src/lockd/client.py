@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Callable, TypeVar
@@ -272,6 +272,28 @@ class Client:
             permits=permits,
             max_hold=max_hold,
             on_lost=_on_own_thread(on_lost),
+        )
+        return HeldLock(self._background, self._call(acquiring, stop))
+
+    def acquire_all(
+        self,
+        keys: Iterable[str],
+        *,
+        wait: float | None = None,
+        lease: int | None = None,
+        max_hold: float | None = None,
+        on_lost: OnLost | None = None,
+        stop: Stop | None = None,
+    ) -> HeldLock:
+        """Waits for all of several locks at once, 1 to 64; no part of them is ever held.
+
+        They have one fence, larger than any that was granted for one of them before, and are
+        renewed, lost and released together. The other parameters are those of ``acquire``. They are
+        held by a name: should the program die, they end with their lease, and not before. Of
+        several servers, one must have all the keys.
+        """
+        acquiring = self._client.acquire_all(
+            keys, wait=wait, lease=lease, max_hold=max_hold, on_lost=_on_own_thread(on_lost)
         )
         return HeldLock(self._background, self._call(acquiring, stop))
 

@@ -1,0 +1,444 @@
+package lockd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Several keys at once: all of them or none, under one fence.
+
+func mustAcquireAll(t *testing.T, c *Client, keys []string, options ...AcquireOption) *Held {
+	t.Helper()
+	held, err := c.AcquireAll(testContext(t), keys, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+func acquireAllInBackground(ctx context.Context, c *Client, keys []string, options ...AcquireOption) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		held, err := c.AcquireAll(ctx, keys, options...)
+		done <- outcome{held, err}
+	}()
+	return done
+}
+
+// mustBeFree fails the test if a try is refused.
+func mustBeFree(t *testing.T, c *Client, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		mustAcquire(t, c, key, Wait(0)).Release()
+	}
+}
+
+func TestASetIsHeldWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()), Name("billing"))
+	before := mustAcquire(t, client, "b")
+	before.Release()
+	held := mustAcquireAll(t, client, []string{"a", "b"}, Wait(0), Lease(15*time.Second))
+	if !reflect.DeepEqual(held.Keys(), []string{"a", "b"}) || held.Lease() != 15*time.Second || held.Check() != nil {
+		t.Error(held.Keys(), held.Lease(), held.Check())
+	}
+	mustBeHeld(t, client, "a")
+	mustBeHeld(t, client, "b")
+	for _, keys := range [][]string{{"c", "b"}, {"a", "b"}} {
+		_, err := client.AcquireAll(testContext(t), keys, Wait(0))
+		var over *NotAcquiredError
+		if !errors.As(err, &over) || !strings.HasPrefix(over.Holder, "billing#") {
+			t.Error(err)
+		}
+	}
+	mustBeFree(t, client, "c")
+	if err := held.Release(); err != nil {
+		t.Error(err)
+	}
+	mustBeFree(t, client, "b")
+	after := mustAcquire(t, client, "a", Wait(0))
+	if !(before.Fence() < held.Fence() && held.Fence() < after.Fence()) {
+		t.Errorf("fences %d, %d and %d do not rise", before.Fence(), held.Fence(), after.Fence())
+	}
+}
+
+func TestASetIsWaitedForUntilAllAreFree(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()))
+	first, second := mustAcquire(t, client, "a"), mustAcquire(t, client, "b")
+	waiting := acquireAllInBackground(testContext(t), client, []string{"a", "b"})
+	eventually(t, "a waiter", func() bool {
+		return server.waiters(t, "a") == 1 && server.waiters(t, "b") == 1
+	})
+	first.Release()
+	mustBeHeld(t, client, "a") // free, and not for who came later
+	select {
+	case got := <-waiting:
+		t.Fatal("a part was enough:", got)
+	case <-time.After(silence):
+	}
+	second.Release()
+	if got := await(t, "the grant", waiting); got.err != nil || got.held.Fence() <= second.Fence() {
+		t.Error(got.err)
+	}
+}
+
+func TestSetsThatCrossDoNotBlockEachOther(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()))
+	var mu sync.Mutex
+	inside := map[string]bool{}
+	enter := func(keys []string, isIn bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, key := range keys {
+			if inside[key] == isIn {
+				t.Errorf("%q is held twice", key)
+			}
+			inside[key] = isIn
+		}
+	}
+	var workers sync.WaitGroup
+	for _, keys := range [][]string{{"a", "b"}, {"b", "a"}, {"b", "c"}, {"c", "a", "b"}} {
+		workers.Add(1)
+		go func(keys []string) {
+			defer workers.Done()
+			for i := 0; i < 10; i++ {
+				held, err := client.AcquireAll(testContext(t), keys)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				enter(keys, true)
+				time.Sleep(time.Millisecond)
+				enter(keys, false)
+				held.Release()
+			}
+		}(keys)
+	}
+	workers.Wait()
+	mustBeFree(t, client, "a", "b", "c")
+}
+
+func TestTheWaitForASetIsNeverOverEarlyAndGivenUpAtOnce(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()))
+	mustAcquire(t, client, "b")
+	for _, wait := range []time.Duration{300 * time.Millisecond, 1300 * time.Millisecond} {
+		began := now()
+		_, err := client.AcquireAll(testContext(t), []string{"a", "b"}, Wait(wait))
+		if !errors.Is(err, ErrNotAcquired) || now().sub(began) < wait {
+			t.Errorf("after %v: %v", now().sub(began), err)
+		}
+	}
+	ctx, cancel := context.WithCancel(testContext(t))
+	waiting := acquireAllInBackground(ctx, client, []string{"a", "b"})
+	eventually(t, "a waiter", func() bool { return server.waiters(t, "b") == 1 })
+	cancel()
+	if got := await(t, "the end of the wait", waiting); !errors.Is(got.err, context.Canceled) {
+		t.Error(got.err)
+	}
+	eventually(t, "no waiter", func() bool { return server.waiters(t, "b") == 0 })
+	mustBeFree(t, client, "a")
+}
+
+func TestASetWhoseWaitTheServerCutsIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	server := startServer(t, "--max-set-wait", "1")
+	client := newClient(t, Servers(server.address()))
+	mustAcquire(t, client, "b")
+	began := now()
+	_, err := client.AcquireAll(testContext(t), []string{"a", "b"}, Wait(2500*time.Millisecond))
+	var over *NotAcquiredError
+	if !errors.As(err, &over) || now().sub(began) < 2500*time.Millisecond || over.QueuedAgain == 0 {
+		t.Errorf("after %v: %v", now().sub(began), err)
+	}
+}
+
+func TestASetRenewsItselfUntilOneIsTakenAway(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()))
+	held := mustAcquireAll(t, client, []string{"a", "b"}, Lease(time.Second))
+	for began := now(); now().sub(began) < 2500*time.Millisecond; time.Sleep(10 * time.Millisecond) {
+		if err := held.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustBeHeld(t, client, "a")
+	server.revoke(t, "b")
+	await(t, "the loss", held.Context().Done())
+	var loss *LostError
+	if !errors.As(held.Check(), &loss) || loss.Cause != LossRefused {
+		t.Error(held.Check())
+	}
+	mustAcquire(t, client, "a", Wait(patience)).Release()
+	other := mustAcquireAll(t, client, []string{"a", "b"})
+	server.revoke(t, "b")
+	if err := other.Release(); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+	mustBeFree(t, client, "a", "b")
+}
+
+// revoke ends a hold as an operator does.
+func (s *realServer) revoke(t *testing.T, key string) {
+	t.Helper()
+	admin, err := net.Dial("tcp", s.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	fmt.Fprintf(admin, "api\nPOST /v1/admin/release\n{\"key\":%q,\"all\":true,\"reason\":\"a test\"}\n", key)
+	said := make([]byte, 7)
+	if _, err := admin.Read(said); err != nil || string(said) != "ok 200 " {
+		t.Fatalf("%q: %v", said, err)
+	}
+}
+
+func TestASetSurvivesAKilledServerWhileHeldAndWhileWaitedFor(t *testing.T) {
+	t.Parallel()
+	server := startServer(t, "--wal", filepath.Join(t.TempDir(), "wal"))
+	client := newClient(t, Servers(server.address()))
+	held := mustAcquireAll(t, client, []string{"a", "b"}, Lease(3*time.Second))
+	waiting := acquireAllInBackground(testContext(t), client, []string{"b", "c"})
+	eventually(t, "a waiter", func() bool { return server.waiters(t, "b") == 1 })
+	server.stop(syscall.SIGKILL)
+	server.startAgain(t)
+	time.Sleep(3500 * time.Millisecond)
+	if err := held.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := held.Release(); err != nil {
+		t.Error(err)
+	}
+	if got := await(t, "the grant", waiting); got.err != nil || got.held.QueuedAgain() == 0 {
+		t.Error(got.err)
+	}
+}
+
+func TestClosingTheClientReleasesSets(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	other := newClient(t, Servers(server.address()))
+	held := mustAcquireAll(t, other, []string{"a", "b"}, Lease(time.Minute))
+	if err := other.Close(); err != nil || held.Check() == nil {
+		t.Error(err)
+	}
+	mustBeFree(t, newClient(t, Servers(server.address())), "a", "b")
+}
+
+func TestASetThatNoServerTakesIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	script := func(p *peer) { t.Error("somebody was asked") }
+	one, two := startFake(t, script), startFake(t, script)
+	client := newClient(t, Servers(one.address(), two.address()))
+	if ShardOf("a", 2) == ShardOf("d", 2) {
+		t.Fatal("the keys live together")
+	}
+	var many []string
+	for i := 0; i < 65; i++ {
+		many = append(many, fmt.Sprint(i))
+	}
+	for _, keys := range [][]string{nil, {"a", "a"}, {"a", ""}, many, {"a", "d"}} {
+		if _, err := client.AcquireAll(testContext(t), keys); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q: %v", keys, err)
+		}
+	}
+	for _, option := range []AcquireOption{Lease(0), Semaphore(2), Shared(), Permits(2)} {
+		if _, err := client.AcquireAll(testContext(t), []string{"a"}, option); !errors.Is(err, ErrInvalid) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestASetIsNotAskedOfAServerThatWouldMisunderstand(t *testing.T) {
+	t.Parallel()
+	server := startFake(t, func(p *peer) {
+		if p.number == 0 {
+			p.expect("client")
+			p.say("error")
+			return
+		}
+		if command, _, argument := p.request(); command != "" {
+			t.Errorf("%q with %q came", command, argument)
+		}
+	})
+	client := newClient(t, Servers(server.address()))
+	if _, err := client.AcquireAll(testContext(t), []string{"a", "b"}); !errors.Is(err, ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// expectCall reads a call of the API, and returns its members.
+func (p *peer) expectCall(route string) map[string]any {
+	command, got, argument := p.request()
+	var members map[string]any
+	err := json.Unmarshal([]byte(argument), &members)
+	if command != "api" || got != route || err != nil {
+		p.server.t.Errorf("connection %d: %q %q %q came instead of %q", p.number, command, got, argument, route)
+	}
+	return members
+}
+
+func TestASetNamesOneHolder(t *testing.T) {
+	t.Parallel()
+	calls := make(chan map[string]any, 2)
+	server := startFake(t, func(p *peer) {
+		p.greet()
+		calls <- p.expectCall("POST /v1/acquire")
+		p.say(`ok 200 {"token":7,"ttl_ms":9000}`)
+		calls <- p.expectCall("POST /v1/release")
+		p.say(`ok 200 {"released":["<é>","b"],"not_held":[]}`)
+	})
+	client := newClient(t, Servers(server.address()), Name(strings.Repeat("é", 128)))
+	held := mustAcquireAll(t, client, []string{"<é>", "b"}, Wait(1500*time.Millisecond), Lease(9*time.Second))
+	if held.Fence() != 7 || held.Lease() != 9*time.Second || held.Release() != nil {
+		t.Error(held, held.Lease())
+	}
+	acquire, release := <-calls, <-calls
+	holder, _ := acquire["holder"].(string)
+	if !regexp.MustCompile(`^é{119}#[0-9a-f]{16}$`).MatchString(holder) {
+		t.Errorf("%q", holder)
+	}
+	keys := []any{"<é>", "b"}
+	wait, _ := acquire["wait_ms"].(float64)
+	want := map[string]any{"keys": keys, "holder": holder, "ttl_ms": 9000.0, "wait_ms": wait}
+	if !reflect.DeepEqual(acquire, want) || wait < 1 || wait > 1500 {
+		t.Errorf("%v", acquire)
+	}
+	if want := map[string]any{"keys": keys, "holder": holder, "token": 7.0}; !reflect.DeepEqual(release, want) {
+		t.Errorf("%v", release)
+	}
+}
+
+func TestTheAnswerForASetSaysWhy(t *testing.T) {
+	t.Parallel()
+	refusal := `ok %d {"error":"%s","detail":"because"}`
+	for line, want := range map[string]error{
+		fmt.Sprintf(refusal, 429, "max_locks"):    ErrMaxLocks,
+		fmt.Sprintf(refusal, 429, "max_waiters"):  ErrMaxWaiters,
+		fmt.Sprintf(refusal, 429, "max_holds"):    ErrRefused,
+		fmt.Sprintf(refusal, 503, "storage"):      ErrStorage,
+		fmt.Sprintf(refusal, 503, "draining"):     ErrDraining,
+		fmt.Sprintf(refusal, 503, "not_leader"):   ErrNotLeader,
+		fmt.Sprintf(refusal, 403, "denied"):       ErrDenied,
+		fmt.Sprintf(refusal, 401, "unauthorized"): ErrUnauthorized,
+		fmt.Sprintf(refusal, 400, "bad_request"):  ErrRefused,
+		fmt.Sprintf(refusal, 409, "held"):         errTimeout,
+		fmt.Sprintf(refusal, 409, "wait_timeout"): errTimeout,
+		"ok": ErrGarbled, "ok 200": ErrGarbled, "ok 200 {": ErrGarbled, "ok 200 []": ErrGarbled,
+		`ok 200 {"token":1}`: ErrGarbled, "ok x {}": ErrGarbled, `ok 200 {"ttl_ms":9000}`: ErrGarbled,
+	} {
+		if _, err := (&set{request: &request{}}).parseGrant(reply{line: line}); !errors.Is(err, want) {
+			t.Errorf("%q is %v, and not %v", line, err, want)
+		}
+	}
+}
+
+// The grant was under way when its client left: nobody heard of it.
+func TestASetThatWasGivenUpIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	calls := make(chan map[string]any, 3)
+	server := startFake(t, func(p *peer) {
+		p.greet()
+		switch p.number {
+		case 0:
+			calls <- p.expectCall("POST /v1/acquire")
+		case 1:
+			calls <- p.expectCall("GET /v1/fence")
+			p.say(`ok 200 {"key":"a","held":true,"token":7}`)
+		case 2:
+			calls <- p.expectCall("POST /v1/release")
+			p.say(`ok 200 {"released":["a","b"],"not_held":[]}`)
+		}
+		p.stay()
+	})
+	client := newClient(t, Servers(server.address()))
+	ctx, cancel := context.WithCancel(testContext(t))
+	waiting := acquireAllInBackground(ctx, client, []string{"a", "b"})
+	acquire := await(t, "the request", calls)
+	cancel()
+	if got := await(t, "the end of the wait", waiting); !errors.Is(got.err, context.Canceled) {
+		t.Error(got.err)
+	}
+	await(t, "the question for the fence", calls)
+	release := await(t, "the release", calls)
+	want := map[string]any{"keys": []any{"a", "b"}, "holder": acquire["holder"], "token": 7.0}
+	if !reflect.DeepEqual(release, want) {
+		t.Errorf("%v, and not %v", release, want)
+	}
+}
+
+func TestOfASetThatIsLostTheRestIsGivenBack(t *testing.T) {
+	t.Parallel()
+	released := make(chan map[string]any, 1)
+	server := startFake(t, func(p *peer) {
+		p.greet()
+		p.expectCall("POST /v1/acquire")
+		p.say(`ok 200 {"token":7,"ttl_ms":1000}`)
+		p.expectCall("POST /v1/renew")
+		p.say(`ok 409 {"error":"expired","key":"b"}`)
+		released <- p.expectCall("POST /v1/release")
+		p.stay()
+	})
+	client := newClient(t, Servers(server.address()))
+	held := mustAcquireAll(t, client, []string{"a", "b"}, Lease(time.Second))
+	await(t, "the release", released)
+	await(t, "the loss", held.Context().Done())
+	var loss *LostError
+	if !errors.As(held.Check(), &loss) || loss.Cause != LossRefused {
+		t.Error(held.Check())
+	}
+}
+
+func TestASetIsHeldOnByTheNextLeader(t *testing.T) {
+	t.Parallel()
+	one := startFake(t, func(p *peer) {
+		p.greet()
+		p.expect("barrier")
+		p.say("ok")
+		p.expectCall("POST /v1/acquire")
+		p.say(`ok 200 {"token":7,"ttl_ms":3000}`)
+		p.expectCall("POST /v1/renew")
+		p.say(`ok 503 {"error":"not_leader","detail":"it follows"}`)
+		p.stay()
+	})
+	renewed := make(chan bool, 8)
+	two := startFake(t, func(p *peer) {
+		p.greet()
+		for {
+			command, route, _ := p.request()
+			if command == "" {
+				return
+			}
+			p.say(`ok 200 {"token":7,"ttl_ms":3000}`)
+			renewed <- route == "POST /v1/renew"
+		}
+	})
+	client := newClient(t, Cluster(one.address(), two.address()))
+	held := mustAcquireAll(t, client, []string{"a", "b"}, Lease(3*time.Second))
+	for i := 0; i < 3; i++ {
+		if !await(t, "a renewal by the next leader", renewed) {
+			t.Error("something else was asked")
+		}
+	}
+	if err := held.Check(); err != nil {
+		t.Error(err)
+	}
+}

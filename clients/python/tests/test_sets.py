@@ -1,0 +1,368 @@
+"""Several keys at once: all of them or none, under one fence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import tempfile
+import threading
+import time
+import unittest
+from typing import ClassVar
+
+import lockd
+from lockd import aio
+
+from .support import PATIENCE, FakeServer, Peer, Server, eventually, grants, now
+
+
+class Case(unittest.TestCase):
+    server: ClassVar[Server]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = Server()
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.server.__exit__()
+
+    def setUp(self) -> None:
+        self.locks = lockd.Client(self.server.address)
+        self.addCleanup(self.locks.close)
+        self.a, self.b, self.c = (f"{self.id()}/{letter}" for letter in "abc")
+
+    def waiters(self, key: str) -> int:
+        for lock in self.locks.stats()["locks"]:
+            if lock["key"] == key:
+                return int(lock["waiters"])
+        return 0
+
+    def assert_held(self, *keys: str) -> None:
+        """By others: a try is refused."""
+        for key in keys:
+            with self.assertRaises(lockd.NotAcquired):
+                self.locks.acquire(key, wait=0)
+
+    def assert_free(self, *keys: str) -> None:
+        for key in keys:
+            self.locks.acquire(key, wait=0).release()
+
+
+class Sets(Case):
+    def test_are_held_whole_or_not_at_all(self) -> None:
+        with self.locks.acquire_all([self.a, self.b], wait=0, lease=15) as held:
+            self.assertEqual((held.keys, held.key, held.lease), ((self.a, self.b), self.a, 15))
+            held.check()
+            self.assert_held(self.a, self.b)
+            with self.assertRaises(lockd.NotAcquired) as raised:
+                self.locks.acquire_all([self.c, self.b], wait=0)
+            self.assertIn(self.c, str(raised.exception))
+            self.assert_free(self.c)
+        self.assertFalse(held.is_held)
+        self.assert_free(self.a, self.b)
+
+    def test_have_one_fence_larger_than_all_before(self) -> None:
+        fences = []
+        for _ in range(3):
+            with self.locks.lock(self.b) as one:
+                fences.append(one.fence)
+        with self.locks.acquire_all([self.a, self.b]) as held:
+            self.assertGreater(held.fence, max(fences))
+        with self.locks.lock(self.a) as one:
+            self.assertGreater(one.fence, held.fence)
+
+    def test_two_of_one_client_exclude_each_other(self) -> None:
+        with self.locks.acquire_all([self.a, self.b], wait=0):
+            with self.assertRaises(lockd.NotAcquired):
+                self.locks.acquire_all([self.a, self.b], wait=0)
+
+    def test_wait_until_all_are_free(self) -> None:
+        first, second = self.locks.acquire(self.a), self.locks.acquire(self.b)
+        granted: list[lockd.HeldLock] = []
+        waiter = threading.Thread(
+            target=lambda: granted.append(self.locks.acquire_all([self.a, self.b], wait=PATIENCE))
+        )
+        waiter.start()
+        eventually(lambda: self.waiters(self.a) == self.waiters(self.b) == 1, "a waiter")
+        first.release()
+        self.assert_held(self.a)  # free, and not for who came later
+        self.assertEqual(granted, [])
+        second.release()
+        waiter.join(PATIENCE)
+        self.assertGreater(granted[0].fence, second.fence)
+        granted[0].release()
+
+    def test_that_cross_do_not_block_each_other(self) -> None:
+        inside: list[str] = []
+
+        def work(*keys: str) -> None:
+            for _ in range(10):
+                with self.locks.acquire_all(keys, wait=PATIENCE):
+                    self.assertFalse(set(keys) & set(inside))
+                    inside.extend(keys)
+                    time.sleep(0.001)
+                    for key in keys:
+                        inside.remove(key)
+
+        orders = ((self.a, self.b), (self.b, self.a), (self.b, self.c), (self.c, self.a, self.b))
+        workers = [threading.Thread(target=work, args=order) for order in orders]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(PATIENCE)
+            self.assertFalse(worker.is_alive())
+        self.assertEqual(inside, [])
+        self.assert_free(self.a, self.b, self.c)
+
+    def test_a_bounded_wait_is_never_over_early(self) -> None:
+        with self.locks.lock(self.b):
+            for wait in (0.3, 1.3):
+                began = now()
+                with self.assertRaises(lockd.NotAcquired):
+                    self.locks.acquire_all([self.a, self.b], wait=wait)
+                self.assertGreaterEqual(now() - began, wait)
+            self.assert_free(self.a)
+
+    def test_a_wait_is_given_up_at_once(self) -> None:
+        stop = lockd.Stop()
+        failures: list[BaseException] = []
+
+        def wait() -> None:
+            try:
+                self.locks.acquire_all([self.a, self.b], stop=stop)
+            except lockd.LockdError as failure:
+                failures.append(failure)
+
+        with self.locks.lock(self.b):
+            waiter = threading.Thread(target=wait)
+            waiter.start()
+            eventually(lambda: self.waiters(self.b) == 1, "a waiter")
+            stop.set()
+            waiter.join(PATIENCE)
+            self.assertIsInstance(failures[0], lockd.Cancelled)
+            eventually(lambda: self.waiters(self.b) == 0, "an empty queue")
+            self.assert_free(self.a)
+
+    def test_renew_themselves(self) -> None:
+        with self.locks.acquire_all([self.a, self.b], lease=1) as held:
+            deadline = now() + 2.5
+            while now() < deadline:
+                held.check()
+                time.sleep(0.01)
+            self.assert_held(self.a, self.b)
+
+    def test_max_hold_ends_with_the_lease_and_not_before(self) -> None:
+        began = now()
+        held = self.locks.acquire_all([self.a, self.b], lease=1, max_hold=1.5)
+        loss = held.wait_lost(PATIENCE)
+        assert loss is not None
+        self.assertGreaterEqual(now() - began, 1.5)
+        self.assertEqual(loss.cause, "max_hold")
+
+    def test_one_that_is_taken_away_is_a_loss(self) -> None:
+        losses: list[lockd.LockLost] = []
+        held = self.locks.acquire_all([self.a, self.b], lease=2, on_lost=losses.append)
+        self.revoke(self.b)
+        loss = held.wait_lost(PATIENCE)
+        assert loss is not None
+        self.assertEqual(loss.cause, "refused")
+        self.assertIn(self.b, str(loss))
+        eventually(lambda: bool(losses), "the callback")
+        eventually(lambda: self.is_free(self.a), "the rest is given back")
+
+    def test_leaving_the_block_is_the_last_check(self) -> None:
+        with self.assertRaises(lockd.LockLost), self.locks.acquire_all([self.a, self.b]):
+            self.revoke(self.b)
+        self.assert_free(self.a, self.b)
+
+    def revoke(self, key: str) -> None:
+        call = {"key": key, "all": True, "reason": "a test"}
+        with socket.create_connection(("127.0.0.1", self.server.port)) as admin:
+            admin.sendall(f"api\nPOST /v1/admin/release\n{json.dumps(call)}\n".encode())
+            self.assertTrue(admin.recv(10).startswith(b"ok 200 "))
+
+    def is_free(self, key: str) -> bool:
+        try:
+            self.locks.acquire(key, wait=0).release()
+        except lockd.NotAcquired:
+            return False
+        return True
+
+    def test_closing_the_client_releases(self) -> None:
+        other = lockd.Client(self.server.address)
+        held = other.acquire_all([self.a, self.b], lease=60)
+        other.close()
+        self.assertFalse(held.is_held)
+        self.assert_free(self.a, self.b)
+
+    def test_of_asyncio(self) -> None:
+        async def work() -> None:
+            async with aio.Client(self.server.address) as locks:
+                async with await locks.acquire_all([self.a, self.b], wait=0) as held:
+                    held.check()
+                    with self.assertRaises(lockd.NotAcquired):
+                        await locks.acquire_all([self.b, self.c], wait=0)
+            self.assertFalse(held.is_held)
+
+        asyncio.run(work())
+        self.assert_free(self.a, self.b)
+
+
+class Restarts(unittest.TestCase):
+    def test_are_survived_while_holding_and_while_waiting(self) -> None:
+        with tempfile.TemporaryDirectory() as journal, Server("--wal", journal) as server:
+            with lockd.Client(server.address) as locks:
+                held = locks.acquire_all(["a", "b"], lease=3)
+                granted: list[lockd.HeldLock] = []
+                waiter = threading.Thread(
+                    target=lambda: granted.append(locks.acquire_all(["b", "c"], wait=60))
+                )
+                waiter.start()
+                eventually(lambda: locks.stats()["locks"][-1]["waiters"] == 1, "a waiter")
+                server.kill()
+                server.start()
+                time.sleep(3.5)
+                held.check()
+                held.release()
+                waiter.join(PATIENCE)
+                self.assertTrue(granted[0].queued_again)
+                granted[0].release()
+
+    def test_a_server_that_cuts_waits_is_asked_again(self) -> None:
+        with Server("--max-set-wait", "1") as server, lockd.Client(server.address) as locks:
+            with locks.lock("a"):
+                began = now()
+                with self.assertRaises(lockd.NotAcquired) as raised:
+                    locks.acquire_all(["a", "b"], wait=2.5)
+                self.assertGreaterEqual(now() - began, 2.5)
+                self.assertTrue(raised.exception.queued_again)
+
+
+class Requests(unittest.TestCase):
+    def test_that_no_server_takes_are_not_sent(self) -> None:
+        with FakeServer(grants()) as server, FakeServer(grants()) as other:
+            with lockd.Client([server.address, other.address]) as locks:
+                self.assertNotEqual(locks.server_of("a"), locks.server_of("d"))
+                for keys in ([], ["a", "a"], ["a", ""], [str(n) for n in range(65)], ["a", "d"]):
+                    with self.assertRaises(lockd.InvalidRequest):
+                        locks.acquire_all(keys)
+                with self.assertRaises(lockd.InvalidRequest):
+                    locks.acquire_all(["a"], lease=0)
+        self.assertEqual(server.seen + other.seen, [])
+
+    def test_are_not_sent_to_a_server_that_would_misunderstand(self) -> None:
+        with FakeServer(Peer.refuse_client, Peer.wait_closed) as server:
+            with lockd.Client(server.address) as locks:
+                with self.assertRaises(lockd.Unsupported):
+                    locks.acquire_all(["a", "b"])
+        self.assertEqual(server.commands(), ["client"])
+
+    def test_name_one_holder(self) -> None:
+        def script(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("api", 'ok 200 {"token":7,"ttl_ms":9000}')
+            peer.answer("api", 'ok 200 {"released":["é","b"],"not_held":[]}')
+
+        with FakeServer(script) as server:
+            with lockd.Client(server.address, name="é" * 128) as locks:
+                held = locks.acquire_all(["é", "b"], wait=1.5, lease=9)
+                self.assertEqual((held.fence, held.lease), (7, 9))
+                held.release()
+        acquire, release = ((call, json.loads(members)) for _, call, members in server.seen[1:])
+        holder = acquire[1].pop("holder")
+        self.assertRegex(holder, r"^é{119}#[0-9a-f]{16}$")
+        self.assertEqual(acquire[0], "POST /v1/acquire")
+        self.assertLessEqual(acquire[1].pop("wait_ms"), 1500)
+        self.assertEqual(acquire[1], {"keys": ["é", "b"], "ttl_ms": 9000})
+        self.assertEqual(
+            release, ("POST /v1/release", {"keys": ["é", "b"], "holder": holder, "token": 7})
+        )
+
+    def test_answers_say_why(self) -> None:
+        for status, code, kind in (
+            (429, "max_locks", lockd.TooManyKeys),
+            (429, "max_waiters", lockd.TooManyWaiters),
+            (429, "max_holds", lockd.Refused),
+            (503, "storage", lockd.StorageFull),
+            (503, "draining", lockd.Draining),
+            (503, "not_leader", lockd.NotLeader),
+            (403, "denied", lockd.Denied),
+            (401, "unauthorized", lockd.Unauthorized),
+            (400, "bad_request", lockd.Refused),
+            (409, "held", lockd.NotAcquired),
+        ):
+            self.assertIs(
+                type(self.failure(f'ok {status} {{"error":"{code}","detail":"because"}}')), kind
+            )
+        for line in ("ok", "ok 200", "ok 200 {", "ok 200 []", 'ok 200 {"token":1}', "ok x {}"):
+            self.assertIsInstance(self.failure(line), lockd.Garbled, line)
+
+    def failure(self, line: str) -> lockd.LockdError:
+        def script(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("api", line)
+            peer.wait_closed()
+
+        with FakeServer(script) as server, lockd.Client(server.address) as locks:
+            with self.assertRaises(lockd.LockdError) as raised:
+                locks.acquire_all(["a", "b"], wait=0)
+        return raised.exception
+
+    def test_that_were_given_up_are_withdrawn(self) -> None:
+        """The grant was under way when its client left: nobody heard of it."""
+
+        def granted_late(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.expect("api")
+            peer.wait_closed()
+
+        def tells(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("api", 'ok 200 {"key":"a","held":true,"token":7}')
+            peer.wait_closed()
+
+        def releases(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("api", 'ok 200 {"released":["a","b"],"not_held":[]}')
+            peer.wait_closed()
+
+        stop = lockd.Stop()
+        with FakeServer(granted_late, tells, releases) as server:
+            with lockd.Client(server.address) as locks:
+                threading.Timer(0.2, stop.set).start()
+                with self.assertRaises(lockd.Cancelled):
+                    locks.acquire_all(["a", "b"], stop=stop)
+                eventually(lambda: server.commands().count("api") == 3, "a release")
+        calls = [
+            (call, json.loads(said)) for command, call, said in server.seen if command == "api"
+        ]
+        self.assertEqual(calls[1], ("GET /v1/fence", {"key": "a"}))
+        self.assertEqual(calls[2][0], "POST /v1/release")
+        self.assertEqual((calls[2][1]["holder"], calls[2][1]["token"]), (calls[0][1]["holder"], 7))
+
+    def test_are_kept_by_the_next_leader(self) -> None:
+        def first(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("barrier", "ok")
+            peer.answer("api", 'ok 200 {"token":7,"ttl_ms":3000}')
+            peer.answer("api", 'ok 503 {"error":"not_leader","detail":"it follows"}')
+            peer.wait_closed()
+
+        def second(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            while True:
+                peer.answer("api", 'ok 200 {"token":7,"ttl_ms":3000}')
+
+        with FakeServer(first) as one, FakeServer(second) as two:
+            with lockd.Client(cluster=[one.address, two.address]) as locks:
+                held = locks.acquire_all(["a", "b"], lease=3)
+                eventually(lambda: "api" in two.commands(), "a renewal by the next leader")
+                self.assertEqual(two.seen[1][1], "POST /v1/renew")
+                time.sleep(2.5)
+                held.check()
+
+
+if __name__ == "__main__":
+    unittest.main()
