@@ -1,6 +1,7 @@
 // Lets an admin end a hold, close a connection or set a semaphore's limit: says what will happen,
 // asks for the reason, and shows the outcome. The buttons that lead here are shown to those who
 // may; the server decides.
+import { firstWithRoom, permitsInUse, without } from './capacity.js';
 import { byId, element, setHidden, setText } from './dom.js';
 import { formatCount, formatDuration, plural, visibleName } from './format.js';
 import { describeWho } from './who.js';
@@ -26,16 +27,13 @@ export class AdminDialog {
   }
 
   release(lock, hold) {
-    const next = lock.queue[0];
     this.#open({
       title: `Release ${visibleName(lock.key)}`,
       confirm: 'Release it',
       effects: [
         `${nameOf(hold)} loses it at once, whatever it is doing. It has held it for ` +
           `${formatDuration(hold.held_ms)}.`,
-        next
-          ? `${nameOf(next)}, who is first in the queue, gets it under a larger fence.`
-          : 'Nobody waits for it: it is free then, and the next grant has a larger fence.',
+        whatFollows(lock, hold),
         `What the old holder still writes can be told by its fence, ${hold.token}.`,
       ],
       path: 'v1/admin/release',
@@ -71,10 +69,13 @@ export class AdminDialog {
       confirm: 'Set the limit',
       limit: lock.limit,
       effects: [
-        `Now ${formatCount(lock.holders)} of ${formatCount(lock.limit)} permits are held, and ` +
-          `${plural(lock.waiters, 'request')} wait.`,
+        `Now ${formatCount(permitsInUse(lock))} of ${formatCount(lock.limit)} permits are held, ` +
+          `and ${plural(lock.waiters, 'request')} wait.`,
         'A larger limit is granted to those who wait at once. A smaller one takes nothing away: ' +
           'it waits for releases.',
+        ...(lock.queue.some(({ permits }) => permits > 1)
+          ? ['Who waits for more permits than the new limit is refused.']
+          : []),
         'It is in force until nobody holds or waits for the key.',
       ],
       path: 'v1/admin/resize',
@@ -125,6 +126,25 @@ export class AdminDialog {
       this.#showState('asking', refusals[error.code] ?? `It was not done: ${error.message}.`);
     }
   }
+}
+
+// What becomes of the queue when `hold` ends.
+function whatFollows(lock, hold) {
+  const [next] = lock.queue;
+  if (next === undefined) {
+    return lock.holders > 1
+      ? 'Nobody waits for it, and the others keep what they have of it.'
+      : 'Nobody waits for it: it is free then, and the next grant has a larger fence.';
+  }
+  const first = `${nameOf(next)}, who is first in the queue,`;
+  if (firstWithRoom(without(lock, hold)) === null) {
+    return `${first} goes on waiting: what the others have of it leaves too little room.`;
+  }
+  const others = (next.keys ?? 1) - 1;
+  return (
+    `${first} gets it under a larger fence` +
+    (others > 0 ? ` as soon as it can have ${plural(others, 'other key')} too.` : '.')
+  );
 }
 
 const refusals = {

@@ -1,5 +1,6 @@
 // One key: its holders with their leases, its queue in order, who held it lately, and what its
 // holders wait for themselves. A lock and a semaphore may share a name; then both are shown.
+import { firstWithRoom, isShared, permitsInUse } from './capacity.js';
 import { arrange, byId, element, setHidden, setName, setText } from './dom.js';
 import { formatCount, plural, spellOut } from './format.js';
 import { Age, fitLines, LeaseMeter, repliedAt } from './lease.js';
@@ -101,6 +102,7 @@ class DetailPart {
     () => new HoldEntry((hold) => this.#admin.release(this.#lock, hold)),
   );
   #queue = new Lines('Queue', 'ol', () => new WaitEntry());
+  #kept = element('span', { class: 'kept quiet' });
   #idle = element('span', { class: 'quiet' }, 'idle for ');
   #idleAge = new Age();
 
@@ -120,6 +122,7 @@ class DetailPart {
         'p',
         { class: 'detail-state' },
         this.#what,
+        this.#kept,
         this.#idle,
         kind === 'semaphore' ? this.#resize : '',
       ),
@@ -145,15 +148,29 @@ class DetailPart {
   }
 
   #showState(lock, replied) {
-    const what =
-      lock.kind === 'semaphore'
-        ? `Semaphore, ${formatCount(lock.holders)} of ${formatCount(lock.limit)} held`
-        : `Lock, ${lock.holders > 0 ? 'held' : 'free'}`;
-    setText(this.#what, what);
+    setText(this.#what, describeState(lock));
+    const first = firstWithRoom(lock);
+    setHidden(this.#kept, first === null);
+    if (first !== null) {
+      setText(
+        this.#kept,
+        'has room for the first in the queue, who waits for ' +
+          `${plural((first.keys ?? 1) - 1, 'other key')} too`,
+      );
+    }
     setHidden(this.#idle, lock.idle_ms === undefined);
     this.#idleAge.show(replied - (lock.idle_ms ?? 0));
     this.#resize.disabled = lock.holders + lock.waiters === 0; // there is nothing to resize
   }
+}
+
+function describeState(lock) {
+  const { kind, holders, limit } = lock;
+  if (kind === 'semaphore') {
+    return `Semaphore, ${formatCount(permitsInUse(lock))} of ${formatCount(limit)} held`;
+  }
+  if (isShared(lock)) return `Lock, shared by ${plural(holders, 'holder')}`;
+  return `Lock, ${holders > 0 ? 'held' : 'free'}`;
 }
 
 // A list under a heading, of which a part is shown until the reader asks for more.

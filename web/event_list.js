@@ -1,7 +1,14 @@
 // What happened, newest first. It may be paused: then what comes is counted, and shown when
 // it goes on.
 import { byId, element, nameElement, setHidden, setText } from './dom.js';
-import { formatCount, formatLatency, formatTime, plural, visibleName } from './format.js';
+import {
+  describeShare,
+  formatCount,
+  formatLatency,
+  formatTime,
+  plural,
+  visibleName,
+} from './format.js';
 import { keyAddress, whoAddress } from './route.js';
 import { describeWho } from './who.js';
 
@@ -135,6 +142,8 @@ function describeHolder(event) {
 
 function describeEvent(event) {
   const parts = [];
+  const share = describeShare(event);
+  if (share !== '') parts.push(share);
   if (event.waited_ms > 0) parts.push(`waited ${formatLatency(event.waited_ms)}`);
   if (event.held_ms !== undefined) parts.push(`held ${formatLatency(event.held_ms)}`);
   if (event.type === 'resized') parts.push(`limit ${formatCount(event.limit)}`);

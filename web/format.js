@@ -60,6 +60,16 @@ export function plural(count, one, many = `${one}s`) {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
+// What a hold, a place in a queue or an event has of its key, in words: none when it has a lock
+// alone, or one permit, and no other key with it.
+export function describeShare({ mode, permits = 1, keys = 1 }) {
+  const words = [];
+  if (mode === 'shared') words.push('shared');
+  if (permits > 1) words.push(plural(permits, 'permit'));
+  if (keys > 1) words.push(`${plural(keys - 1, 'key')} more`);
+  return words.join(', ');
+}
+
 const invisible = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 const joiners = /[\u200c\u200d\p{Variation_Selector}]/u; // scripts and emoji need them
 

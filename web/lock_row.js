@@ -1,5 +1,6 @@
 // One key in the table: its name, who holds it, since when and for how much longer, and who waits.
 // A search for somebody's keys shows what is theirs, and how many others there are.
+import { permitsInUse } from './capacity.js';
 import { arrange, element, nameElement, setHidden, setText } from './dom.js';
 import { formatCount, plural } from './format.js';
 import { Age, fitLines, HoldLine, repliedAt, WaitLine } from './lease.js';
@@ -11,6 +12,11 @@ const waitersShown = 4;
 export class LockRow {
   #permits = element('span', { class: 'permits' });
   #idle = element('span', { class: 'quiet' });
+  #free = element(
+    'span',
+    { class: 'quiet' },
+    'free: the first in the queue waits for other keys too',
+  );
   #moreHolds = element('span', { class: 'quiet' });
   #holdCell = element('td', { role: 'cell', class: 'holds' });
   #count = element('span', { class: 'queue-count' });
@@ -43,7 +49,9 @@ export class LockRow {
     const replied = repliedAt(lock, now);
     setText(
       this.#permits,
-      lock.kind === 'semaphore' ? `${formatCount(lock.holders)} of ${formatCount(lock.limit)}` : '',
+      lock.kind === 'semaphore'
+        ? `${formatCount(permitsInUse(lock))} of ${formatCount(lock.limit)}`
+        : '',
     );
     this.#showHolds(lock, replied);
     this.#showQueue(lock, replied);
@@ -65,6 +73,7 @@ export class LockRow {
     const hidden = lock.holders - shown.length;
     if (hidden > 0) parts.push(this.#moreHolds);
     setText(this.#moreHolds, `${shown.length > 0 ? 'and ' : ''}${plural(hidden, 'other')}`);
+    if (lock.holders === 0 && lock.waiters > 0) parts.push(this.#free);
     if (lock.idle_ms !== undefined) {
       this.#idleAge.show(replied - lock.idle_ms);
       parts.push(this.#idle);

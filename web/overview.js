@@ -106,6 +106,6 @@ export class Overview {
   }
 }
 
-function split(locks, permits) {
-  return `locks ${formatCount(locks)} · permits ${formatCount(permits)}`;
+function split(locks, semaphores) {
+  return `locks ${formatCount(locks)} · semaphores ${formatCount(semaphores)}`;
 }

@@ -1,8 +1,8 @@
-// Who held one key in the last minutes, as far as events tell: a lane for each permit, a
-// bar for each hold, with a mark at its end when it was not released but expired, was revoked or
-// was lost with its connection.
+// Who held one key in the last minutes, as far as events tell: a lane for each of those
+// who held it at once, a bar for each hold, with a mark at its end when it was not released but
+// expired, was revoked or was lost with its connection.
 import { element, svg } from './dom.js';
-import { formatDuration, visibleName } from './format.js';
+import { describeShare, formatDuration, visibleName } from './format.js';
 
 const spanMs = 120_000;
 const laneHeight = 18;
@@ -56,6 +56,7 @@ function collectSpans(events, holds, now) {
     if (event.held_ms === undefined || event.type === 'slow_hold') continue;
     spans.set(event.token, {
       holder: event.holder,
+      share: describeShare(event),
       token: event.token,
       end: event.type,
       from: event.at_unix_ms - event.held_ms,
@@ -66,6 +67,7 @@ function collectSpans(events, holds, now) {
     if (spans.has(hold.token)) continue;
     spans.set(hold.token, {
       holder: hold.holder,
+      share: describeShare(hold),
       token: hold.token,
       end: null,
       from: hold.expires_at_unix_ms - hold.expires_in_ms - hold.held_ms,
@@ -98,7 +100,8 @@ function drawBar(span, x, y) {
       'title',
       {},
       `${visibleName(span.holder)}: ${formatDuration(span.to - span.from)}, ` +
-        `${span.end ?? 'still held'}, fence ${span.token}`,
+        `${span.share === '' ? '' : `${span.share}, `}${span.end ?? 'still held'}, ` +
+        `fence ${span.token}`,
     ),
     svg('rect', { x: left, y, width: Math.max(width - 1, 1), height: laneHeight, rx: 2 }),
   );

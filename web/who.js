@@ -1,10 +1,12 @@
-// Who holds or waits: the holder, and beside it who its client says it is. Links to what else it
-// has.
-import { arrange, element, nameElement, setName } from './dom.js';
+// Who holds or waits: the holder, how much of the key it has where that is not as usual, and who
+// its client says it is. Links to what else it has.
+import { arrange, element, nameElement, setName, setText } from './dom.js';
+import { describeShare } from './format.js';
 import { whoAddress } from './route.js';
 
 export class Who {
   #holder = nameElement('a', '', { class: 'holder' });
+  #share = element('span', { class: 'share' });
   #client = nameElement('span', '', { class: 'client' });
   #peer = nameElement('span', '', { class: 'peer' });
   #note = nameElement('span', '', { class: 'note' });
@@ -21,6 +23,8 @@ export class Who {
     const shown = [this.#holder];
     setName(this.#holder, entry.holder);
     this.#holder.href = whoAddress(entry);
+    setText(this.#share, describeShare(entry));
+    if (this.#share.textContent !== '') shown.push(this.#share);
     const parts = [
       [this.#client, entry.client],
       [this.#peer, entry.peer],

@@ -7,9 +7,12 @@ test.describe('on a phone', () => {
   test('everything fits, and nothing has to be pushed aside', async ({ page, server }) => {
     await server.acquire('k'.repeat(256), 'h'.repeat(256));
     server.queue('k'.repeat(256), 'w'.repeat(256));
+    await server.acquire('catalog', 'r'.repeat(256), { mode: 'shared' });
     await server.acquire('stone-42', 'cart-7');
     await open(page, server);
     await expect(row(page, 'stone-42')).toContainText('cart-7');
+    await row(page, 'catalog').locator('.share').scrollIntoViewIfNeeded();
+    await expect(row(page, 'catalog').locator('.share')).toBeInViewport({ ratio: 1 });
     const overhang = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect(await overhang()).toBeLessThanOrEqual(0);
     await row(page, 'k'.repeat(256)).locator('.key').click();
@@ -61,8 +64,10 @@ test('colours follow the system, or the choice, which stays', async ({ page, ser
 test('text can be told from its ground', async ({ page, server }) => {
   const grant = await server.acquire('stone-42', 'cart-7', { ttl_ms: 600_000 });
   server.queue('stone-42', 'cart-8');
+  await server.acquire('catalog', 'reader-1', { mode: 'shared' });
   await open(page, server);
   await expect(row(page, 'stone-42')).toContainText('cart-8');
+  await expect(row(page, 'catalog').locator('.share')).toHaveText('shared');
   await server.release(grant);
   await expect(page.locator('.event')).not.toHaveCount(0);
   for (const colorScheme of ['light', 'dark']) {

@@ -2,9 +2,9 @@
 //
 //   node tests/web/mock_server.mjs [--http-addr 127.0.0.1:8080] [--auth-token T] [--max-locks 1024]
 //
-// The flags are the server's. Locks and semaphores are taken, waited for, expire and pass on as
-// with the real one; there is no journal and no line protocol. Serves web/ under the headers of the
-// real server.
+// The flags are the server's. Locks and semaphores are taken, one or several at once, waited for,
+// expire and pass on as with the real one; there is no journal and no line protocol. Serves web/
+// under the headers of the real server.
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
@@ -87,17 +87,39 @@ function tell(event, entry, fields) {
   }
 }
 
-function grant(entry, { holder, who, ttl }, waited) {
-  const now = Date.now();
-  const made = { holder, who, token: ++entry.token, since: now, ttl, expiresAt: now + ttl };
-  entry.holds.push(made);
-  arm(entry, made);
-  totals.grants++;
+// What is not as usual, as the server says it.
+const shareOf = ({ mode, permits }) => ({
+  ...(mode === 'shared' && { mode }),
+  ...(permits > 1 && { permits }),
+});
+
+const permitsIn = (entry) => entry.holds.reduce((sum, { permits }) => sum + permits, 0);
+
+function fits({ entry, mode, permits }) {
+  if (entry.kind === 'semaphore') return permitsIn(entry) + permits <= entry.limit;
+  return entry.holds.length === 0 || (mode === 'shared' && entry.holds[0].mode === 'shared');
+}
+
+// All that was asked for, under one fence. `asked` has the holder and its `items`, each a key with
+// what is to be taken of it.
+function grant(asked, waited) {
+  const token = 1 + Math.max(...asked.items.map(({ entry }) => entry.token));
   if (waited !== null) {
     totals.contended++;
     observe(wait, waited);
   }
-  const more = { token: made.token, waited_ms: waited ?? 0, ttl_ms: ttl };
+  const made = asked.items.map((item) => grantItem(asked, item, token, waited ?? 0));
+  return made[0];
+}
+
+function grantItem({ holder, who, ttl }, { entry, mode, permits }, token, waited) {
+  const now = Date.now();
+  entry.token = token;
+  const made = { holder, who, mode, permits, token, since: now, ttl, expiresAt: now + ttl };
+  entry.holds.push(made);
+  arm(entry, made);
+  totals.grants++;
+  const more = { token, ...shareOf(made), waited_ms: waited, ttl_ms: ttl };
   tell('granted', entry, { holder, ...who, ...more });
   return made;
 }
@@ -121,17 +143,26 @@ function end(entry, held, how, more = {}) {
   const heldFor = Date.now() - held.since;
   observe(hold, heldFor);
   const { holder, who, token } = held;
-  tell(how, entry, { holder, ...who, token, held_ms: heldFor, ...more });
+  tell(how, entry, { holder, ...who, token, ...shareOf(held), held_ms: heldFor, ...more });
   passOn(entry);
   if (entry.holds.length === 0) entry.idleSince = Date.now();
 }
 
+// Grants what is first in all its queues and has room in all its keys.
 function passOn(entry) {
-  while (entry.holds.length < entry.limit && entry.queue.length > 0) {
-    const next = entry.queue.shift();
-    clearTimeout(next.timer);
-    next.settle(grant(entry, next, Date.now() - next.since));
+  const isReady = (one) =>
+    one.items.every((item) => item.entry.queue[0] === one && fits(item));
+  while (entry.queue.length > 0 && isReady(entry.queue[0])) {
+    const [next] = entry.queue;
+    leaveQueues(next);
+    next.settle(grant(next, Date.now() - next.since));
+    for (const other of next.items) if (other.entry !== entry) passOn(other.entry);
   }
+}
+
+function leaveQueues(waiter) {
+  clearTimeout(waiter.timer);
+  for (const { entry } of waiter.items) entry.queue.splice(entry.queue.indexOf(waiter), 1);
 }
 
 class Refusal extends Error {
@@ -149,48 +180,64 @@ const granted = (entry, held) => ({
   expires_at_unix_ms: held.expiresAt,
 });
 
+function entryOf(kind, key, limit) {
+  const name = `${kind}:${key}`;
+  const entry = keys.get(name);
+  if (entry) return entry;
+  if (keys.size >= Number(options['max-locks'])) throw new Refusal(429, 'max_locks');
+  const made = { kind, key, limit, holds: [], queue: [], token: 0, idleSince: Date.now() };
+  keys.set(name, made);
+  return made;
+}
+
+// What the body asks for: a key, or several.
+function itemsOf(kind, { key, keys: names = [key], items, ...share }) {
+  return (items ?? names.map((name) => ({ kind, key: name, ...share }))).map((item) => ({
+    entry: entryOf(item.kind ?? 'lock', item.key, item.limit ?? 1),
+    mode: item.mode ?? 'exclusive',
+    permits: item.permits ?? 1,
+  }));
+}
+
 async function acquire(kind, body, request) {
-  const { key, holder, ttl_ms: ttl = 33000, wait_ms: patience = 0, limit = 1, note } = body;
-  if (!key || !holder)
+  const { holder, ttl_ms: ttl = 33000, wait_ms: patience = 0, note } = body;
+  if (!(body.key || body.keys || body.items) || !holder)
     throw new Refusal(400, 'bad_request', { detail: 'key and holder are needed' });
   const who = { peer: peerOf(request.socket), ...(note && { note }) };
-  const name = `${kind}:${key}`;
-  let entry = keys.get(name);
-  if (!entry) {
-    if (keys.size >= Number(options['max-locks'])) throw new Refusal(429, 'max_locks');
-    entry = { kind, key, limit, holds: [], queue: [], token: 0 };
-    keys.set(name, entry);
-  }
+  const items = itemsOf(kind, body);
+  const [{ entry }] = items;
+  const answer = (held) => ({ ...granted(entry, held), ...(body.keys && { keys: body.keys }) });
   const own = entry.holds.find((held) => held.holder === holder);
-  if (own) return granted(entry, refresh(entry, own, ttl));
-  if (entry.holds.length < entry.limit) {
-    return granted(entry, grant(entry, { holder, who, ttl }, null));
+  if (own) return answer(refresh(entry, own, ttl));
+  const asked = { holder, who, ttl, items };
+  if (items.every((item) => item.entry.queue.length === 0 && fits(item))) {
+    return answer(grant(asked, null));
   }
-  const holding = entry.holds[0];
   const refusal = (code) =>
-    new Refusal(409, code, { ...granted(entry, holding), waiters: entry.queue.length });
+    new Refusal(409, code, {
+      ...(entry.holds.length > 0 && granted(entry, entry.holds[0])),
+      waiters: entry.queue.length,
+    });
   if (patience === 0) throw refusal('held');
   return new Promise((resolve, reject) => {
-    const waiter = {
-      holder,
-      who,
-      ttl,
-      since: Date.now(),
-      settle: (held) => resolve(granted(entry, held)),
-    };
+    const waiter = { ...asked, since: Date.now(), settle: (held) => resolve(answer(held)) };
     const leave = (reason, count) => {
-      const at = entry.queue.indexOf(waiter);
-      if (at < 0) return;
-      clearTimeout(waiter.timer);
-      entry.queue.splice(at, 1);
+      if (!entry.queue.includes(waiter)) return;
+      leaveQueues(waiter);
       totals[count]++;
-      tell('gave_up', entry, { holder, ...who, waited_ms: Date.now() - waiter.since, reason });
+      const waited = { waited_ms: Date.now() - waiter.since, reason };
+      for (const item of items) {
+        tell('gave_up', item.entry, { holder, ...who, ...shareOf(item), ...waited });
+      }
+      for (const item of items) passOn(item.entry);
       reject(refusal('wait_timeout'));
     };
     waiter.timer = setTimeout(() => leave('timeout', 'timeouts'), patience);
     request.socket.once('close', () => leave('cancelled', 'cancels'));
-    entry.queue.push(waiter);
-    tell('queued', entry, { holder, ...who });
+    for (const item of items) {
+      item.entry.queue.push(waiter);
+      tell('queued', item.entry, { holder, ...who, ...shareOf(item) });
+    }
   });
 }
 
@@ -218,12 +265,14 @@ function describe(entry, most, isTheirs = () => true) {
     key: entry.key,
     limit: entry.limit,
     holders: entry.holds.length,
+    ...(permitsIn(entry) > entry.holds.length && { permits: permitsIn(entry) }),
     waiters: entry.queue.length,
     ...(busy ? {} : { idle_ms: now - entry.idleSince }),
     holds: entry.holds.filter(isTheirs).slice(0, most).map((held) => ({
       holder: held.holder,
       ...held.who,
       token: held.token,
+      ...shareOf(held),
       held_ms: now - held.since,
       ttl_ms: held.ttl,
       expires_in_ms: held.expiresAt - now,
@@ -232,7 +281,17 @@ function describe(entry, most, isTheirs = () => true) {
     queue: entry.queue
       .filter(isTheirs)
       .slice(0, most)
-      .map((one) => ({ holder: one.holder, ...one.who, waited_ms: now - one.since })),
+      .map((one) => describePlace(entry, one)),
+  };
+}
+
+function describePlace(entry, { holder, who, items, since }) {
+  return {
+    holder,
+    ...who,
+    ...shareOf(items.find((item) => item.entry === entry)),
+    ...(items.length > 1 && { keys: items.length }),
+    waited_ms: Date.now() - since,
   };
 }
 

@@ -2,8 +2,9 @@
 //
 //   node tests/web/scene.mjs http://127.0.0.1:8080 [token]
 //
-// Carts reserve stones, workers share printers, a report is stuck and expires, two deployments wait
-// for each other. Ends with Ctrl-C.
+// Carts reserve stones, workers share printers and some take two at once, readers share a catalog
+// with an editor who wants it alone, a report is stuck and expires, two deployments wait for each
+// other. Ends with Ctrl-C.
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
@@ -72,11 +73,41 @@ export function playScene(base, token = '') {
     forever(() =>
       reserve(
         '/v1/semaphores',
-        { key: 'printers', holder: `worker-${worker}`, limit: 3, wait_ms: 30000, ttl_ms: 12000 },
+        {
+          key: 'printers',
+          holder: `worker-${worker}`,
+          limit: 4,
+          permits: worker > 5 ? 2 : 1,
+          wait_ms: 30000,
+          ttl_ms: 12000,
+        },
         () => sleep(between(1000, 7000)),
       ),
     );
   }
+  for (let reader = 1; reader <= 4; reader++) {
+    forever(() =>
+      reserve(
+        '/v1',
+        {
+          key: 'catalog',
+          holder: `reader-${reader}`,
+          mode: 'shared',
+          wait_ms: 20000,
+          ttl_ms: 15000,
+        },
+        () => sleep(between(2000, 6000)),
+      ),
+    );
+  }
+  forever(async () => {
+    await sleep(between(3000, 6000));
+    await reserve(
+      '/v1',
+      { key: 'catalog', holder: 'editor', wait_ms: 20000, ttl_ms: 15000 },
+      () => sleep(between(1000, 2000)),
+    );
+  });
   for (let loop = 0; loop < 6; loop++) {
     forever(() =>
       reserve(

@@ -64,11 +64,27 @@ export class Server {
     return this.call('/v1/acquire', { key, holder, ttl_ms: 600_000, ...more });
   }
 
+  acquirePermits(key, holder, permits, limit) {
+    const request = { key, holder, permits, limit, ttl_ms: 600_000 };
+    return this.call('/v1/semaphores/acquire', request);
+  }
+
   // A place in the queue that the test does not wait for; it may end with the server.
   queue(key, holder, more = {}) {
-    this.ask('/v1/acquire', { key, holder, ttl_ms: 600_000, wait_ms: 600_000, ...more }).catch(
-      () => {},
-    );
+    this.#wait('/v1/acquire', { key, holder, ...more });
+  }
+
+  // A place in the queues of all of them.
+  queueForAll(keys, holder) {
+    this.#wait('/v1/acquire', { keys, holder });
+  }
+
+  queueForPermits(key, holder, permits, limit) {
+    this.#wait('/v1/semaphores/acquire', { key, holder, permits, limit });
+  }
+
+  #wait(path, request) {
+    this.ask(path, { ttl_ms: 600_000, wait_ms: 600_000, ...request }).catch(() => {});
   }
 
   renew({ key, holder, token }, more = {}) {

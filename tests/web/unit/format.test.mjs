@@ -2,8 +2,15 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { pure } from './pure.mjs';
 
-const { formatCount, formatDuration, formatLatency, formatRate, spellOut, visibleName } =
-  await pure('format.js');
+const {
+  describeShare,
+  formatCount,
+  formatDuration,
+  formatLatency,
+  formatRate,
+  spellOut,
+  visibleName,
+} = await pure('format.js');
 const secondMs = 1000;
 const hourMs = 3600 * secondMs;
 
@@ -53,6 +60,19 @@ test('rates keep a decimal while it matters', () => {
 test('counts are grouped, and short when they are large', () => {
   assert.equal(formatCount(100_000), '100,000');
   assert.equal(formatCount(1_250_000), '1.3M');
+});
+
+test('of a share only what is unusual is said', () => {
+  const cases = [
+    [{}, ''],
+    [{ mode: 'exclusive', permits: 1, keys: 1 }, ''],
+    [{ mode: 'shared' }, 'shared'],
+    [{ permits: 2500 }, '2,500 permits'],
+    [{ keys: 2 }, '1 key more'],
+    [{ mode: 'shared', keys: 64 }, 'shared, 63 keys more'],
+    [{ permits: 2, keys: 3 }, '2 permits, 2 keys more'],
+  ];
+  for (const [entry, words] of cases) assert.equal(describeShare(entry), words);
 });
 
 test('what cannot be seen is spelled out; what scripts and emoji need is left alone', () => {
