@@ -5,8 +5,10 @@ import { byId, element, setHidden } from './dom.js';
 export function showFirstSteps(hasToken, linePort, journal) {
   const auth = hasToken ? " -H 'Authorization: Bearer TOKEN'" : '';
   const login = hasToken ? 'auth\\n_\\nTOKEN\\n' : '';
-  const request = '{"key":"stone-42","holder":"cart-7","ttl_ms":30000}';
-  fillStep('step-curl', `curl${auth} -d '${request}' ${location.origin}/v1/acquire`);
+  const acquire = (what) =>
+    `curl${auth} -d '{${what},"holder":"cart-7","ttl_ms":30000}' ${location.origin}/v1/acquire`;
+  fillStep('step-curl', acquire('"key":"stone-42"'));
+  fillStep('step-several', acquire('"keys":["seat-12","seat-13"]'));
   fillStep(
     'step-nc',
     `(printf '${login}l\\nstone-42\\n60 30\\n'; sleep 20) | nc ${location.hostname} ${linePort}`,

@@ -14,6 +14,20 @@ test('an empty server says how to make a first lock, until there is one', async 
   await expect(page.locator('#first-steps')).toBeHidden();
 });
 
+test('what the first steps say is granted', async ({ page, server }) => {
+  await open(page, server);
+  for (const [step, key] of [
+    ['#step-curl', 'stone-42'],
+    ['#step-several', 'seat-13'],
+  ]) {
+    const [, body, path] = /-d '(.*)' \S*(\/v1\S*)$/.exec(
+      await page.locator(`${step} code`).textContent(),
+    );
+    await server.call(path, JSON.parse(body));
+    await expect(row(page, key).locator('.hold .holder')).toHaveText('cart-7');
+  }
+});
+
 test('a lock is taken, waited for, expires and passes on', async ({ page, server }) => {
   await open(page, server);
   const grant = await server.acquire('stone-42', 'cart-7');

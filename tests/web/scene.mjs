@@ -2,9 +2,9 @@
 //
 //   node tests/web/scene.mjs http://127.0.0.1:8080 [token]
 //
-// Carts reserve stones, workers share printers and some take two at once, readers share a catalog
-// with an editor who wants it alone, a report is stuck and expires, two deployments wait for each
-// other. Ends with Ctrl-C.
+// Carts reserve stones, families book seats side by side, workers share printers and some take two
+// at once, readers share a catalog with an editor who wants it alone, a report is stuck and
+// expires, two deployments wait for each other. Ends with Ctrl-C.
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
@@ -59,6 +59,18 @@ export function playScene(base, token = '') {
         () => sleep(between(500, 6000)),
       ),
     );
+  }
+  for (let family = 1; family <= 4; family++) {
+    forever(async () => {
+      const first = 11 + Math.floor(between(0, 4));
+      const seats = [`seat-${first}`, `seat-${first + 1}`, `seat-${first + 2}`];
+      const holder = `family-${family}`;
+      const request = { keys: seats, holder, wait_ms: 30000, ttl_ms: 15000 };
+      const grant = await post('/v1/acquire', request);
+      if (!grant.ok) return sleep(between(200, 900));
+      await sleep(between(2000, 6000));
+      for (const key of seats) await post('/v1/release', { key, holder, token: grant.token });
+    });
   }
   for (let clerk = 1; clerk <= 9; clerk++) {
     forever(() =>
