@@ -29,12 +29,13 @@ void add_client(JsonObject& json, const Held& held, const ClientRegistry* client
   if (origin) json.add_if_known("token_name", origin->token_name);
 }
 
+inline std::string_view kind_name(Kind kind) { return kind == Kind::lock ? "lock" : "semaphore"; }
 inline std::string_view mode_name(Mode mode) {
   return mode == Mode::shared ? "shared" : "exclusive";
 }
 
 // What is not as it usually is: `mode` of a lock that is shared, `permits` of a semaphore if there
-// are several. `Held` is a HoldStatus, a WaiterStatus or a KeyEvent.
+// are several. `Held` is a HoldStatus, a WaiterStatus, a KeyEvent or a SetItem.
 template <typename Held>
 void add_share(JsonObject& json, const Held& held) {
   if (held.mode != Mode::exclusive) json.add("mode", mode_name(held.mode));

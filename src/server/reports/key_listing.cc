@@ -57,7 +57,7 @@ std::string key_json(const KeyStatus& key, const ClientRegistry& clients,
   JsonArray queue;
   for (const WaiterStatus& waiter : key.queue) queue.add_json(waiter_json(waiter, clients));
   JsonObject json;
-  json.add("kind", key.kind == Kind::lock ? "lock" : "semaphore");
+  json.add("kind", kind_name(key.kind));
   json.add("key", key.key);
   json.add("limit", key.limit);
   json.add("holders", key.holders);

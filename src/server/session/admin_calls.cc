@@ -11,6 +11,7 @@
 #include "server/log.h"
 #include "server/reports/client_json.h"
 #include "server/session/api_calls.h"
+#include "server/session/hold_params.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
@@ -32,20 +33,16 @@ std::string ApiCalls::admin_name() const {
 // Ends holds against their holders' will.
 void ApiCalls::revoke(RequestParams& params, std::string& out) {
   const std::string_view key = params.name("key");
-  const std::string_view kind = params.text_if_given("kind").value_or("lock");
+  const Kind kind = kind_in(params);
   const auto token = params.number_if_given("token", 1, kFenceMax);
   const bool all = params.truth("all");
   const std::string_view reason = params.name("reason");
-  if (kind != "lock" && kind != "semaphore") params.refuse("kind", "must be lock or semaphore");
   if (token.has_value() == all) params.refuse("token", "must be given, or all must be true");
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
 
   const std::string by = admin_name();
-  RevokeRequest request{.key = key,
-                        .kind = kind == "lock" ? Kind::lock : Kind::semaphore,
-                        .reason = reason,
-                        .by = by};
+  RevokeRequest request{.key = key, .kind = kind, .reason = reason, .by = by};
   if (token) request.fence = static_cast<Fence>(*token);
   const RevokeResult revoked = context_.batch.revoke(request);
   if (revoked.outcome == Outcome::stale) {

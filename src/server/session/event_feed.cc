@@ -160,7 +160,7 @@ KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRe
   const Type type = event.type;
   JsonObject json;
   json.add("at_unix_ms", at_unix_ms);
-  json.add("kind", event.kind == Kind::lock ? "lock" : "semaphore");
+  json.add("kind", kind_name(event.kind));
   json.add("key", event.key);
   json.add_if_known("holder", event.holder);
   if (is_of_hold(type)) json.add("token", event.fence);

@@ -16,12 +16,6 @@ Mode mode_in(RequestParams& params) {
   return mode == "shared" ? Mode::shared : Mode::exclusive;
 }
 
-Kind kind_in(RequestParams& params) {
-  const std::string_view kind = params.text_if_given("kind").value_or("lock");
-  if (kind != "lock" && kind != "semaphore") params.refuse("kind", "must be lock or semaphore");
-  return kind == "semaphore" ? Kind::semaphore : Kind::lock;
-}
-
 // As it may be said again, of what is held; it changes nothing.
 SetItem held_item_in(RequestParams& params) {
   const SetItem item(params.name("key"), kind_in(params));
@@ -32,6 +26,12 @@ SetItem held_item_in(RequestParams& params) {
 }
 
 }  // namespace
+
+Kind kind_in(RequestParams& params) {
+  const std::string_view kind = params.text_if_given("kind").value_or("lock");
+  if (kind != "lock" && kind != "semaphore") params.refuse("kind", "must be lock or semaphore");
+  return kind == "semaphore" ? Kind::semaphore : Kind::lock;
+}
 
 SetItem item_in(RequestParams& params, Kind kind) {
   const std::string_view key = params.name("key");

@@ -18,6 +18,9 @@ namespace lockd {
 // The longest time that may be said: see kDurationMax.
 inline constexpr std::int64_t kMsMax = 9'223'372'036'000;
 
+// A lock, unless it says otherwise.
+Kind kind_in(RequestParams& params);
+
 // The key of an acquisition, and how much of it.
 SetItem item_in(RequestParams& params, Kind kind);
 

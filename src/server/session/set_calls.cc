@@ -17,8 +17,6 @@
 namespace lockd {
 namespace {
 
-std::string_view kind_name(Kind kind) { return kind == Kind::lock ? "lock" : "semaphore"; }
-
 // What names a key where some of a set are told of.
 std::string name_json(const NamedKeys& keys, const SetItem& item) {
   std::string name;
