@@ -8,9 +8,9 @@ PATIENCE_MS = 50
 LIMIT_MAX = 2_147_483_647
 
 
-def is_limit(number):
-    is_whole = isinstance(number, int) and not isinstance(number, bool)
-    return is_whole and 1 <= number <= LIMIT_MAX
+def is_limit(number):  # 5.0 is one too
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    return is_number and 1 <= number <= LIMIT_MAX and number == int(number)
 
 
 # What a schema cannot say: permits are at most the limit.
