@@ -4,7 +4,8 @@
 //
 // Carts reserve stones, families book seats side by side, workers share printers and some take two
 // at once, readers share a catalog with an editor who wants it alone, a report is stuck and
-// expires, two deployments wait for each other. Ends with Ctrl-C.
+// expires, a band waits for the stage and keeps the lights free meanwhile, two deployments wait for
+// each other. Ends with Ctrl-C.
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
@@ -164,6 +165,14 @@ export function playScene(base, token = '') {
       for await (const _ of reply.body) if (over) break;
     });
   }
+  post('/v1/acquire', { key: 'stage', holder: 'choir', ttl_ms: 3.6e6 }).catch(() => {});
+  setTimeout(() => {
+    const band = { keys: ['stage', 'lights', 'sound'], holder: 'band', wait_ms: 600000 };
+    forever(() => post('/v1/acquire', band));
+  }, 500);
+  setTimeout(() => {
+    forever(() => post('/v1/acquire', { key: 'lights', holder: 'painter', wait_ms: 600000 }));
+  }, 1500);
   const deploy = (holder, note, key) =>
     post('/v1/acquire', { key, holder, note, ttl_ms: 3.6e6, wait_ms: 3.6e6 }).catch(() => {});
   deploy('ann', 'release 4.2', 'deploy/prod');

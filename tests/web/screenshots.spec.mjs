@@ -24,6 +24,14 @@ const pictures = [
     hash: '#key=deploy%2Fprod',
   },
   {
+    name: 'dashboard_free',
+    width: 1440,
+    height: 800,
+    colorScheme: 'light',
+    settleMs: 5000,
+    hash: '#key=lights',
+  },
+  {
     name: 'dashboard_release',
     width: 1440,
     height: 800,
@@ -75,7 +83,7 @@ test('pictures of a busy server', async ({ browser, server }) => {
 });
 
 test('a picture of an empty server', async ({ page, server }) => {
-  await page.setViewportSize({ width: 1440, height: 640 });
+  await page.setViewportSize({ width: 1440, height: 800 });
   await open(page, server);
   await expect(page.locator('#first-steps')).toBeVisible();
   await page.screenshot({ path: `${folder}dashboard_empty.png` });
