@@ -819,6 +819,7 @@ void LockTable::record_refusal(const Request& request, const Semaphore* semaphor
                          .holder = request.holder,
                          .client = view_of(request),
                          .limit = request.limit,
+                         .takes = takes_of(request),
                          .ttl = request.ttl},
                         semaphore, why, now);
 }

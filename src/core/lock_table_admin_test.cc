@@ -171,6 +171,7 @@ TEST_F(AdminTest, GrowthGrantsToThoseWhoWait) {
   EXPECT_EQ(outcome_of(3), Outcome::queued);
   const KeyEvent& told = occurrences_.front();
   EXPECT_EQ(told.type, KeyEvent::Type::resized);
+  EXPECT_EQ(told.permits, 1u);
   EXPECT_EQ(told.limit, 3u);
   EXPECT_EQ(told.holders, 1u);
   EXPECT_EQ(told.by, "ops");

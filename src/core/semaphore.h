@@ -97,7 +97,7 @@ inline Mode mode_of(Kind kind, std::uint32_t takes) {
   return kind == Kind::lock && takes != kWhole ? Mode::shared : Mode::exclusive;
 }
 inline std::uint32_t permits_of(Kind kind, std::uint32_t takes) {
-  return kind == Kind::lock ? 1 : takes;
+  return kind == Kind::lock || takes == kWhole ? 1 : takes;
 }
 template <typename Request>  // AcquireRequest, EnqueueRequest, SetItem, or an Event of a grant
 std::uint32_t takes_of(const Request& request) {

@@ -147,6 +147,7 @@ void TableStats::record_refusal(const Refused& refused, const Semaphore* semapho
   Occurrence facts{.at = now,
                    .ttl = refused.ttl,
                    .limit = refused.limit,
+                   .takes = refused.takes,
                    .type = Type::refused,
                    .kind = refused.kind,
                    .outcome = why};

@@ -95,6 +95,7 @@ class alignas(64) TableStats {
     Holder holder;
     ClientView client;
     std::uint32_t limit;
+    std::uint32_t takes;
     Duration ttl;
   };
   void record_refusal(const Refused& refused, const Semaphore* semaphore, Outcome why, Time now);
