@@ -121,7 +121,7 @@ void SetRules::find(std::span<const Place> places, const std::vector<SetItem>& k
 
 bool SetRules::Part::fits_limit() const {
   return semaphore == nullptr || semaphore->idle() ||
-         table->matches(*semaphore, request.limit, takes_of(request));
+         table->matches(*semaphore, request.limit, own() == nullptr ? takes_of(request) : 0);
 }
 
 bool SetRules::Part::may_enter() const {
@@ -150,7 +150,7 @@ std::optional<LockTable::Reply> SetRules::ask_again(std::vector<SetConflict>* co
     list(conflicts);
     return LockTable::Reply{LockTable::mismatch(parts_[i].request.kind)};
   }
-  return LockTable::Reply{Outcome::ok, refresh(holds, parts_.front().request.ttl)};
+  return LockTable::Reply{Outcome::ok, grant_again(holds, parts_.front().request.ttl)};
 }
 
 bool SetRules::are_one_grant(const std::vector<Hold*>& holds) const {
@@ -159,14 +159,21 @@ bool SetRules::are_one_grant(const std::vector<Hold*>& holds) const {
          });
 }
 
+// Moves the leases; without a length, each by its own.
 Grant SetRules::refresh(const std::vector<Hold*>& holds, std::optional<Duration> ttl) {
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    LockTable& table = *parts_[i].table;
-    if (ttl.has_value()) holds[i]->ttl = table.capped(*ttl);
-    table.refresh(*holds[i], holds[i]->ttl);
+    parts_[i].table->refresh(*holds[i], ttl.value_or(holds[i]->ttl));
   }
   flush_();
-  return LockTable::grant_of(*holds.front());
+  Grant grant = LockTable::grant_of(*holds.front());
+  grant.ttl = grant.expires_at - parts_.front().table->now();
+  return grant;
+}
+
+// As a request that is granted: from now on the lease that it names is theirs.
+Grant SetRules::grant_again(const std::vector<Hold*>& holds, Duration ttl) {
+  for (std::size_t i = 0; i < holds.size(); ++i) holds[i]->ttl = parts_[i].table->capped(ttl);
+  return refresh(holds, {});
 }
 
 // Why the request gets no places, or ok.
@@ -354,7 +361,7 @@ void SetRules::decide(KeySet& set, std::span<const Place> places) {
   if (!holds.empty()) {
     // Its name has them by another way, and would wait behind itself.
     const bool has_all = takes_the_same && are_one_grant(holds);
-    const Grant again = has_all ? refresh(holds, parts_.front().request.ttl) : Grant{};
+    const Grant again = has_all ? grant_again(holds, parts_.front().request.ttl) : Grant{};
     end(set, has_all ? Outcome::ok : Outcome::held, again);
   } else if (has_turn && next_fence() > kFenceMax) {
     end(set, Outcome::fences_exhausted, {});

@@ -96,6 +96,7 @@ class SetRules {
   std::optional<LockTable::Reply> ask_again(std::vector<SetConflict>* conflicts);
   bool are_one_grant(const std::vector<Hold*>& holds) const;
   Grant refresh(const std::vector<Hold*>& holds, std::optional<Duration> ttl);
+  Grant grant_again(const std::vector<Hold*>& holds, Duration ttl);
   Outcome no_places(const Listener* listener);
   Outcome admit(std::vector<KeyUnit>& units);
   void make_keys(std::vector<KeyUnit>& units);
