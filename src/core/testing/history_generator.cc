@@ -13,8 +13,8 @@ namespace lockd {
 namespace {
 
 // Out of a thousand.
-constexpr std::array<unsigned, kVerbNames.size()> kShares = {340, 105, 105, 65, 110, 20, 40, 20,
-                                                             10,  35,  40,  30, 20,  5,  30, 25};
+constexpr std::array<unsigned, kVerbNames.size()> kShares = {
+    340, 105, 105, 65, 110, 20, 40, 20, 10, 35, 40, 30, 20, 5, 30, 25, 90, 10, 25, 5};
 
 // Splitmix64: RapidCheck's own numbers are too slow to take eight for every operation.
 class Dice {
@@ -95,10 +95,6 @@ void spoil(Dice& dice, Op& op) {
     case 5: op.permits = dice.roll(2) * (op.limit + 1); break;
     case 6: (is_lock ? op.ttl = 0 : op.shared = true); break;
   }
-}
-
-std::uint32_t usual_limit(unsigned key) {
-  return kind_of(key) == Kind::lock ? 1 : std::array{2u, 5u, 3u, 1u}[key / 2 % 4];
 }
 
 Op some_op(Dice& dice, const Setup& setup, const Mood& mood) {

@@ -14,6 +14,10 @@ std::string name_of(unsigned key) {
   return key / 2 == 2 ? std::string(256, 'k') : "k" + std::to_string(key / 2);
 }
 
+std::uint32_t usual_limit(unsigned key) {
+  return kind_of(key) == Kind::lock ? 1 : std::array{2u, 5u, 3u, 1u}[key / 2 % 4];
+}
+
 bool is_flawed(const Op& op) {
   const std::uint32_t limit_max = kind_of(op.key) == Kind::lock ? 1 : kLimitMax;
   const bool has_good_terms = op.limit >= 1 && op.limit <= limit_max && op.permits >= 1 &&

@@ -31,12 +31,16 @@ enum class Verb : std::uint8_t {
   reclaim_idle,
   end_waits,
   revoke,
-  resize
+  resize,
+  acquire_set,
+  renew_set,
+  release_set,
+  withdraw_set
 };
 inline constexpr std::array kVerbNames = {
-    "acquire",      "enqueue",   "await_turn", "renew",       "release", "withdraw",
-    "cancel",       "fence",     "explain",    "end_session", "advance", "forget_idle",
-    "reclaim_idle", "end_waits", "revoke",     "resize"};
+    "acquire", "enqueue", "await_turn",  "renew",     "release",     "withdraw",     "cancel",
+    "fence",   "explain", "end_session", "advance",   "forget_idle", "reclaim_idle", "end_waits",
+    "revoke",  "resize",  "acquire_set", "renew_set", "release_set", "withdraw_set"};
 
 inline constexpr unsigned kPlenty = 1000;  // of fences: more than any history uses
 
@@ -87,6 +91,8 @@ std::string bad_text(unsigned which);
 inline Kind kind_of(unsigned key) { return key % 2 == 0 ? Kind::lock : Kind::semaphore; }
 
 std::string name_of(unsigned key);
+// What most requests for it name.
+std::uint32_t usual_limit(unsigned key);
 
 // Whether the operation is refused for its form.
 bool is_flawed(const Op& op);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -216,7 +217,7 @@ bool LockModel::cancel(Time now, const Listener* listener, std::uint64_t id) {
   follow(now);
   const auto find_place = [&](const Key& key) {
     return std::ranges::find_if(key.queue, [&](const Place& place) {
-      return place.listener == listener && place.id == id;
+      return place.listener == listener && place.id == id && place.part == 0;
     });
   };
   for (Key& key : keys_) {
@@ -257,7 +258,11 @@ Outcome LockModel::resize(Time now, std::string_view name, std::uint32_t limit) 
   events_.emplace_back(Event{
       .type = Event::Type::resized, .kind = Kind::semaphore, .limit = limit, .key = key->name});
   for (std::size_t i = key->queue.size(); i-- > 0;) {
-    if (key->queue[i].permits > limit) settle(*key, i, Outcome::limit_mismatch);
+    const Place place = key->queue[i];
+    if (place.permits <= limit) continue;
+    place.of_set ? end_set(place.id, Outcome::limit_mismatch)
+                 : settle(*key, i, Outcome::limit_mismatch);
+    i = std::min(i, key->queue.size());
   }
   pass_on(*key);
   return Outcome::ok;
@@ -270,23 +275,28 @@ FenceStatus LockModel::fence(Time now, std::string_view name) {
 }
 
 std::optional<Conflict> LockModel::explain(Time now, Kind kind, std::string_view name) {
-  return conflict(at(now, kind, name));
+  const Key* key = at(now, kind, name);
+  if (key == nullptr || key->holds.empty()) return {};
+  return conflict(*key);
 }
 
-std::optional<Conflict> LockModel::conflict(const Key* key) {
-  if (key == nullptr || key->holds.empty()) return {};
-  const Held& latest = key->holds.back();
-  return Conflict{
-      .holder = latest.owner.display_name(),
-      .session = latest.owner.session,
-      .client = std::make_shared<const ClientIdentity>(latest.client),
-      .fence = latest.fence,
-      .expires_at = latest.deadline,
-      .limit = key->limit,
-      .holders = static_cast<std::uint32_t>(key->holds.size()),
-      .waiters = static_cast<std::uint32_t>(key->queue.size()),
-      .mode = latest.mode,
-      .permits = static_cast<std::uint32_t>(key->kind == Kind::lock ? 0 : key->permits_in_use())};
+Conflict LockModel::conflict(const Key& key) {
+  Conflict conflict;
+  conflict.limit = key.limit;
+  conflict.holders = static_cast<std::uint32_t>(key.holds.size());
+  conflict.waiters = static_cast<std::uint32_t>(key.queue.size());
+  if (key.kind == Kind::semaphore) {
+    conflict.permits = static_cast<std::uint32_t>(key.permits_in_use());
+  }
+  if (key.holds.empty()) return conflict;
+  const Held& latest = key.holds.back();
+  conflict.holder = latest.owner.display_name();
+  conflict.session = latest.owner.session;
+  conflict.client = std::make_shared<const ClientIdentity>(latest.client);
+  conflict.fence = latest.fence;
+  conflict.expires_at = latest.deadline;
+  conflict.mode = latest.mode;
+  return conflict;
 }
 
 void LockModel::end_session(Time now, SessionId session, bool keep_holds) {
@@ -319,8 +329,15 @@ void LockModel::end_session(Key& key, SessionId session, bool keep_holds) {
 
 void LockModel::end_waits(Outcome why) {
   for (Key& key : keys_) {
-    while (!key.queue.empty()) settle(key, 0, why);
+    if (key.queue.empty()) continue;
+    for (const Place& place : key.queue) {
+      if (place.listener == nullptr || place.part != 0) continue;
+      settled_.push_back({place.listener, place.id, why, {}, now_ - place.since});
+    }
+    key.queue.clear();
+    pass_on(key);
   }
+  follow(now_);
 }
 
 Owned LockModel::owned(SessionId session) const {
@@ -341,33 +358,45 @@ bool LockModel::knows_session(SessionId session) const {
 
 void LockModel::watch(const Effects& seen) {
   seen_ = &seen;
+  broken_.clear();
   events_.clear();
   settled_.clear();
   earliest_ = Time::never();
 }
 
-// What the table has ended by itself ends here too, as far as the table has come.
+// What the table has ended by itself ends here too, as far as the table has come; over all keys in
+// the order of the deadlines, since the end of a set is felt in several.
 void LockModel::follow(Time now) {
   now_ = std::max(now_, now);
   if (seen_->events.empty() && seen_->wait_results.empty()) return;
-  for (Key& key : keys_) {
-    while (is_ahead(key) && run_next(key)) {
+  while (true) {
+    std::optional<Due> first;
+    Key* of = nullptr;
+    for (Key& key : keys_) {
+      if (key.was_left && is_let_in(key)) pass_on_if_left(key);
+      const std::optional<Due> due = is_ahead(key) ? next_due(key) : next_end_of_set(key);
+      if (!due.has_value() || (first.has_value() && first->rank <= due->rank)) continue;
+      first = due;
+      of = &key;
     }
+    if (!first.has_value()) return;
+    run(*of, *first);
   }
 }
 
 // Whether the table has ended something of this key that is still here.
 bool LockModel::is_ahead(const Key& key) const {
   const auto has_settled = [&](const Place& place) {
-    return turn_of(place) < seen_->wait_results.size();
+    return !place.of_set && turn_of(place) < seen_->wait_results.size();
   };
-  return std::ranges::any_of(key.holds, [&](const Held& hold) { return has_ended(hold); }) ||
+  return std::ranges::any_of(key.holds, [&](const Held& hold) { return has_ended(key, hold); }) ||
          std::ranges::any_of(key.queue, has_settled);
 }
 
-bool LockModel::has_ended(const Held& hold) const {
+bool LockModel::has_ended(const Key& key, const Held& hold) const {
   return std::ranges::any_of(seen_->events, [&](const Event& event) {
-    return event.type == Event::Type::ended && event.fence == hold.fence;
+    return event.type == Event::Type::ended && event.fence == hold.fence &&
+           event.kind == key.kind && event.key == key.name;
   });
 }
 
@@ -383,36 +412,41 @@ std::size_t LockModel::turn_of(const Place& place) const {
 
 // Ends what comes first of all that is due: by deadline, leases before waits; among equals, leases
 // that the table has ended first, and waits as the table has: who leaves first may let in the next.
-// False when nothing is due.
-bool LockModel::run_next(Key& key) {
-  using Rank = std::tuple<Time, bool, std::size_t>;
-  Rank first{Time::never(), true, SIZE_MAX};
-  std::optional<Fence> lease;
-  std::optional<std::size_t> wait;
+// None when nothing is due.
+std::optional<LockModel::Due> LockModel::next_due(const Key& key) const {
+  std::optional<Due> first;
   for (const Held& hold : key.holds) {
-    const Rank rank{hold.deadline, false, !has_ended(hold)};
-    if (hold.deadline > now_ || rank >= first) continue;
-    first = rank;
-    lease = hold.fence;
+    const Due due{{hold.deadline, false, !has_ended(key, hold)}, hold.fence, 0};
+    if (hold.deadline <= now_ && (!first.has_value() || due.rank < first->rank)) first = due;
   }
   for (std::size_t i = 0; i < key.queue.size(); ++i) {
-    const Rank rank{key.queue[i].deadline, true, turn_of(key.queue[i])};
-    if (key.queue[i].deadline > now_ || rank >= first) continue;
-    first = rank;
-    wait = i;
+    const Due due{{key.queue[i].deadline, true, turn_of(key.queue[i])}, 0, i};
+    if (due.deadline() <= now_ && (!first.has_value() || due.rank < first->rank)) first = due;
   }
-  if (wait.has_value()) {
-    leave_queue(key, *wait, Outcome::timeout);
-  } else if (lease.has_value()) {
-    end_hold(key, *lease, EndCause::expired);
-    pass_on(key);
+  return first;
+}
+
+// A place whose set the table has ended, perhaps by way of another key.
+std::optional<LockModel::Due> LockModel::next_end_of_set(const Key& key) const {
+  std::optional<Due> first;
+  for (std::size_t i = 0; i < key.queue.size(); ++i) {
+    const Place& place = key.queue[i];
+    const Due due{{place.deadline, true, turn_of(place)}, 0, i};
+    const bool has_ended = place.of_set && turn_of(place) < seen_->wait_results.size();
+    if (!has_ended || place.deadline > now_) continue;
+    if (!first.has_value() || due.rank < first->rank) first = due;
   }
-  return wait.has_value() || lease.has_value();
+  return first;
+}
+
+void LockModel::run(Key& key, const Due& due) {
+  if (due.is_wait()) return leave_queue(key, due.place, Outcome::timeout);
+  end_hold(key, due.lease, EndCause::expired);
+  pass_on(key);
 }
 
 void LockModel::run_all(Key& key) {
-  while (run_next(key)) {
-  }
+  while (const std::optional<Due> due = next_due(key)) run(key, *due);
 }
 
 // The key that a call is about, with everything that is due there ended.
@@ -420,7 +454,10 @@ Key* LockModel::at(Time now, Kind kind, std::string_view name) {
   known_ = last_fence_;
   follow(now);
   Key* key = find_key(kind, name);
-  if (key != nullptr) run_all(*key);
+  if (key != nullptr) {
+    run_all(*key);
+    pass_on_if_left(*key);
+  }
   return key;
 }
 
@@ -584,10 +621,29 @@ void LockModel::end_hold(Key& key, Fence fence, EndCause cause) {
 }
 
 void LockModel::pass_on(Key& key) {
-  while (!key.queue.empty() && key.has_room(key.queue[0].mode, key.queue[0].permits)) promote(key);
+  const auto may_come_in = [&](const Place& first) {
+    return !first.of_set && key.has_room(first.mode, first.permits);
+  };
+  while (!key.queue.empty() && may_come_in(key.queue[0])) promote(key);
   if (!key.idle()) return;
   key.idle_since = now_;
   if (key.first_limit != 0) key.limit = std::exchange(key.first_limit, 0);
+}
+
+// Whether the table has come to the first of the queue, and would have granted it the key.
+bool LockModel::is_let_in(const Key& key) const {
+  if (key.queue.empty()) return false;
+  const std::size_t turn = turn_of(key.queue.front());
+  if (turn < seen_->wait_results.size()) {
+    const Outcome outcome = seen_->wait_results[turn].outcome;
+    return outcome == Outcome::ok || outcome == Outcome::fences_exhausted;
+  }
+  return key.queue.front().listener == nullptr && next_fence(key.kind, key.name) != 0;
+}
+
+// A set has left its queue since the last time.
+void LockModel::pass_on_if_left(Key& key) {
+  if (std::exchange(key.was_left, false)) pass_on(key);
 }
 
 // Gives the first of the queue what it waits for. The other places of its name have that grant too;
@@ -598,9 +654,14 @@ void LockModel::promote(Key& key) {
   Held& hold = grant(key, first);
   hold.two_phase = hold.untold = first.two_phase && first.listener == nullptr;
   settle(key, 0, Outcome::ok, hold.grant());
+  settle_namesakes(key, hold);
+}
+
+// Of a set settle_sets() decides.
+void LockModel::settle_namesakes(Key& key, Held& hold) {
   for (std::size_t i = key.queue.size(); i-- > 0;) {
     const Place& other = key.queue[i];
-    if (first.owner.is_secret || other.owner != first.owner) continue;
+    if (hold.owner.is_secret || other.owner != hold.owner || other.of_set) continue;
     const Outcome no = compare_terms(hold.mode, hold.permits, other.mode, other.permits);
     hold.renewed = hold.renewed || no == Outcome::ok;
     settle(key, i, no, no == Outcome::ok ? hold.grant() : Grant{});
@@ -666,6 +727,7 @@ void LockModel::await(Place& place, Duration wait, Listener* listener, std::uint
 
 // Whoever was behind it may fit where it did not.
 void LockModel::leave_queue(Key& key, std::size_t at, Outcome why) {
+  if (key.queue[at].of_set) return end_set(key.queue[at].id, why);
   settle(key, at, why);
   pass_on(key);
 }
@@ -676,6 +738,283 @@ void LockModel::settle(Key& key, std::size_t at, Outcome outcome, const Grant& g
   key.queue.erase(key.queue.begin() + static_cast<std::ptrdiff_t>(at));
   if (place.listener == nullptr) return;
   settled_.push_back({place.listener, place.id, outcome, grant, now_ - place.since});
+}
+
+// Several keys in one step.
+
+Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
+                              std::uint64_t id, Fence last, std::vector<std::size_t>* in_the_way) {
+  const Owner owner(request.holder);
+  const std::vector<Key*> keys = at_all(now, request.keys);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const SetItem& item = request.keys[i];
+    const bool is_own = keys[i] != nullptr && keys[i]->find_named(owner) != nullptr;
+    if (is_own || !fits_limit(keys[i], item, owner) || !may_enter(keys[i], item)) {
+      in_the_way->push_back(i);
+    }
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!fits_limit(keys[i], request.keys[i], owner)) return {Outcome::limit_mismatch};
+  }
+  if (const std::optional<Answer> again = ask_again(keys, request)) return *again;
+  if (Outcome no = why_not_all(keys, request); no != Outcome::ok) return {no};
+  const bool enters = in_the_way->empty();
+  make_keys(request, enters ? 0 : last);
+  join_all(request, listener, id);
+  if (!enters) {
+    earliest_ = std::min(earliest_, now_ + request.wait);
+    return {Outcome::queued};
+  }
+  // Nobody is before it, and everything fits.
+  const std::vector<WaitResult> before = settled_;
+  grant_set(id);
+  const Answer answer{Outcome::ok, settled_.back().grant};
+  settled_ = before;
+  return answer;
+}
+
+// The keys of a call, with everything that is due there ended; null where there is none.
+std::vector<Key*> LockModel::at_all(Time now, const std::vector<SetItem>& items) {
+  std::vector<Key*> keys;
+  for (const SetItem& item : items) keys.push_back(at(now, item.kind, item.key));
+  return keys;
+}
+
+bool LockModel::fits_limit(const Key* key, const SetItem& item, const Owner& owner) const {
+  if (key == nullptr || key->idle()) return true;
+  const auto is_its = [&](const Held& hold) { return hold.owner == owner; };
+  return key->matches(item.limit) &&
+         (item.permits <= key->limit || std::ranges::any_of(key->holds, is_its));
+}
+
+bool LockModel::may_enter(const Key* key, const SetItem& item) {
+  if (key == nullptr || key->idle()) return true;
+  return key->queue.empty() && key->has_room(item.mode, item.permits);
+}
+
+// A name that has all of them under one fence has that grant; one that has a part, nothing.
+std::optional<Answer> LockModel::ask_again(const std::vector<Key*>& keys,
+                                           const AcquireSetRequest& request) {
+  std::vector<Held*> own;
+  for (Key* key : keys) {
+    Held* hold = key == nullptr ? nullptr : key->find_named(Owner(request.holder));
+    if (hold != nullptr) own.push_back(hold);
+  }
+  if (own.empty()) return {};
+  const auto is_one = [&](const Held* hold) { return hold->fence == own.front()->fence; };
+  if (own.size() < keys.size() || !std::ranges::all_of(own, is_one)) return Answer{Outcome::held};
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const SetItem& item = request.keys[i];
+    const Outcome no = compare_terms(own[i]->mode, own[i]->permits, item.mode, item.permits);
+    if (no != Outcome::ok) return Answer{no};
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    own[i]->ttl = capped(request.ttl);
+    refresh(*keys[i], *own[i], own[i]->ttl);
+  }
+  return Answer{Outcome::ok, own.front()->grant()};
+}
+
+// Why it gets neither holds nor places, or ok.
+Outcome LockModel::why_not_all(const std::vector<Key*>& keys,
+                               const AcquireSetRequest& request) const {
+  bool enters = true;
+  bool is_full_somewhere = false;
+  std::size_t made = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    enters = enters && may_enter(keys[i], request.keys[i]);
+    is_full_somewhere = is_full_somewhere || (keys[i] != nullptr && is_full(*keys[i]));
+    made += keys[i] == nullptr;
+  }
+  if (!enters && request.wait == Duration(0)) return Outcome::held;
+  if (!enters && is_full_somewhere) return Outcome::max_waiters;
+  const SetItem& first = request.keys.front();
+  if (enters && is_exhausted(first.kind, first.key)) return Outcome::fences_exhausted;
+  if (made > 0 && keys_.size() + made > keys_max_) return Outcome::max_keys;
+  const std::size_t its = count_holds(request.holder);
+  for (std::size_t more = 0; more < keys.size(); ++more) {
+    const std::uint32_t client_max = holds_.holds_per_client_max;
+    if (client_max != 0 && its + more >= client_max) return Outcome::max_client_holds;
+    if (holds_.holds_max != 0 && count_holds() + more >= holds_.holds_max) {
+      return Outcome::max_holds;
+    }
+  }
+  return Outcome::ok;
+}
+
+// One that was there before had no larger fence than the last.
+void LockModel::make_keys(const AcquireSetRequest& request, Fence last) {
+  for (const SetItem& item : request.keys) {
+    Key* key = find_key(item.kind, item.key);
+    if (key == nullptr) {
+      key = &keys_.emplace_back(Key{.kind = item.kind, .name = std::string(item.key)});
+      key->last_fence = last;
+    }
+    if (key->idle()) key->limit = item.limit;
+  }
+}
+
+void LockModel::join_all(const AcquireSetRequest& request, Listener* listener, std::uint64_t id) {
+  for (std::size_t i = 0; i < request.keys.size(); ++i) {
+    const SetItem& item = request.keys[i];
+    const AcquireRequest one{.key = item.key,
+                             .holder = request.holder,
+                             .ttl = request.ttl,
+                             .kind = item.kind,
+                             .limit = item.limit,
+                             .note = request.note,
+                             .peer = request.peer,
+                             .mode = item.mode,
+                             .permits = item.permits};
+    Place place = place_of(one);
+    place.of_set = true;
+    place.part = i;
+    place.listener = listener;
+    place.id = id;
+    place.deadline = now_ + request.wait;
+    find_key(item.kind, item.key)->queue.push_back(place);
+  }
+}
+
+// Where the places of a set are, in the order of its parts.
+std::vector<std::pair<Key*, std::size_t>> LockModel::places_of(std::uint64_t id) {
+  std::vector<std::pair<Key*, std::size_t>> places;
+  for (Key& key : keys_) {
+    for (std::size_t i = 0; i < key.queue.size(); ++i) {
+      if (key.queue[i].of_set && key.queue[i].id == id) places.emplace_back(&key, i);
+    }
+  }
+  std::ranges::sort(places, {}, [](const auto& p) { return p.first->queue[p.second].part; });
+  return places;
+}
+
+// In the order in which the table has: of several that have one grant the last sets its lease.
+void LockModel::settle_sets(Time now) {
+  follow(now);
+  for (Key& key : keys_) pass_on_if_left(key);
+  for (bool has_changed = true; std::exchange(has_changed, false);) {
+    std::set<std::pair<std::size_t, std::uint64_t>> turns;
+    for (const Key& key : keys_) {
+      for (const Place& place : key.queue) {
+        if (place.of_set) turns.emplace(turn_of(place), place.id);
+      }
+    }
+    for (const auto& [turn, id] : turns) has_changed = decide(id) || has_changed;
+    for (Key& key : keys_) pass_on_if_left(key);
+  }
+}
+
+// What becomes of a set that waits. False: it waits on.
+bool LockModel::decide(std::uint64_t id) {
+  const auto places = places_of(id);
+  if (places.empty()) return false;
+  std::vector<Key*> keys;
+  AcquireSetRequest asked{.keys = {}, .holder = "", .ttl = {}};
+  const Place first = places[0].first->queue[places[0].second];
+  asked.holder = first.owner.view();
+  asked.ttl = first.ttl;
+  bool has_turn = true;
+  for (const auto& [key, at] : places) {
+    const Place& place = key->queue[at];
+    keys.push_back(key);
+    asked.keys.emplace_back(key->name, key->kind, place.mode, key->limit, place.permits);
+    has_turn = has_turn && at == 0 && key->has_room(place.mode, place.permits);
+  }
+  if (const std::optional<Answer> again = ask_again(keys, asked)) {
+    const bool has_all = again->outcome == Outcome::ok;
+    end_set(id, has_all ? Outcome::ok : Outcome::held, again->grant);
+    return true;
+  }
+  if (!has_turn) return false;
+  if (is_exhausted(keys[0]->kind, keys[0]->name)) {
+    end_set(id, Outcome::fences_exhausted);
+  } else {
+    grant_set(id);
+  }
+  return true;
+}
+
+// All parts, before anybody behind them comes in.
+void LockModel::grant_set(std::uint64_t id) {
+  const auto places = places_of(id);
+  std::set<Fence> fences;
+  Grant told;
+  for (const auto& [key, at] : places) {
+    const Held& hold = grant(*key, key->queue[at]);
+    fences.insert(hold.fence);
+    if (key->queue[at].part == 0) told = hold.grant();
+  }
+  if (fences.size() != 1) broken_ = "all-or-none: granted in one step under several fences";
+  const Place first = places[0].first->queue[places[0].second];
+  settled_.push_back({first.listener, first.id, Outcome::ok, told, now_ - first.since});
+  for (const auto& [key, at] : places) key->queue.erase(key->queue.begin() + std::ptrdiff_t(at));
+  for (const auto& [key, at] : places) {
+    settle_namesakes(*key, key->holds.back());
+    pass_on(*key);
+  }
+}
+
+// All places go at once; those behind them come in when the call is done, or when it is about their
+// key.
+void LockModel::end_set(std::uint64_t id, Outcome why, const Grant& grant) {
+  const auto places = places_of(id);
+  const Place first = places[0].first->queue[places[0].second];
+  settled_.push_back({first.listener, first.id, why, grant, now_ - first.since});
+  for (const auto& [key, at] : places) {
+    key->queue.erase(key->queue.begin() + std::ptrdiff_t(at));
+    key->was_left = true;
+  }
+}
+
+// Of each key the hold that is meant, or null.
+std::vector<Held*> LockModel::holds_of(const SetId& set, const std::vector<Key*>& keys) const {
+  std::vector<Held*> holds;
+  for (Key* key : keys) {
+    Held* hold = key == nullptr ? nullptr : find_hold(*key, set.fence);
+    const bool is_its = hold != nullptr && hold->owner == Owner(set.holder);
+    holds.push_back(is_its ? hold : nullptr);
+  }
+  return holds;
+}
+
+Answer LockModel::renew_set(Time now, const SetId& set, std::optional<Duration> ttl) {
+  const std::vector<Key*> keys = at_all(now, set.keys);
+  const std::vector<Held*> holds = holds_of(set, keys);
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (holds[i] != nullptr) continue;
+    return {why_not(keys[i], {set.keys[i].key, set.holder, set.fence, set.keys[i].kind})};
+  }
+  Answer answer;
+  for (std::size_t i = holds.size(); i-- > 0;) {
+    const Duration lease = capped(ttl.value_or(holds[i]->ttl));
+    answer.grant = refresh(*keys[i], *holds[i], lease);
+    answer.grant.ttl = lease;
+  }
+  return answer;
+}
+
+// All end before any is passed on.
+std::vector<bool> LockModel::release_set(Time now, const SetId& set) {
+  const std::vector<Key*> keys = at_all(now, set.keys);
+  std::vector<bool> released;
+  for (const Held* hold : holds_of(set, keys)) released.push_back(hold != nullptr);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (released[i]) end_hold(*keys[i], set.fence, EndCause::released);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (released[i]) pass_on(*keys[i]);
+  }
+  return released;
+}
+
+bool LockModel::withdraw_set(Time now, const SetId& set) {
+  const std::vector<Key*> keys = at_all(now, set.keys);
+  for (const Held* hold : holds_of(set, keys)) {
+    if (hold == nullptr || hold->renewed) return false;
+  }
+  for (Key* key : keys) end_hold(*key, set.fence, EndCause::disconnected);
+  for (Key* key : keys) pass_on(*key);
+  return true;
 }
 
 // What it is told in.

@@ -9,6 +9,8 @@
 //   first-come              promote() takes the first of the queue, places join at its end, and
 //                           nobody is granted at once while there is a queue
 //   fences-rise             a grant takes only a fence above all earlier ones of its key
+//   all-or-none             grant_set() grants every part, end_set() ends every place
+//   no-circle               a set joins all of its queues in one call, each at its end
 //   settled-once            a place is settled where it is erased, and nowhere else
 //   lease-honoured          a hold is ended by its owner or an admin, or once its deadline has come
 //   no-idle-waiter          whatever ends a hold or a place promotes the queue before it returns
@@ -29,6 +31,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/lock_table.h"
@@ -81,6 +85,8 @@ class LockModel {
     Duration ttl{};
     Time since{};
     bool two_phase = false;
+    bool of_set = false;           // one of the places that have its id
+    std::size_t part = 0;          // which
     Listener* listener = nullptr;  // null while nobody waits
     std::uint64_t id = 0;
     Time deadline = Time::never();
@@ -107,6 +113,7 @@ class LockModel {
     std::uint32_t first_limit = 0;  // while it is resized: what its first acquirer asked for
     Fence last_fence = 0;
     Time idle_since{};
+    bool was_left = false;            // by a set: whoever is behind it may come in
     std::vector<Held> holds{};        // in the order of their fences
     std::vector<Place> queue{};       // the first to wait first
     std::vector<SessionId> lapsed{};  // whose two-phase grant ran out before it was awaited
@@ -157,6 +164,17 @@ class LockModel {
   std::optional<Conflict> explain(Time now, Kind kind, std::string_view key);
   void end_session(Time now, SessionId session, bool keep_holds);
   void end_waits(Outcome why);
+
+  // Several keys in one step, as in SetRules. `last` is the table's last fence when it was done;
+  // `in_the_way` tells, if it was not granted, which keys are.
+  Answer acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
+                     std::uint64_t id, Fence last, std::vector<std::size_t>* in_the_way);
+  Answer renew_set(Time now, const SetId& set, std::optional<Duration> ttl);
+  std::vector<bool> release_set(Time now, const SetId& set);
+  bool withdraw_set(Time now, const SetId& set);
+  // Goes behind every call: what it has left of sets goes, those whose turn has come are granted,
+  // and whoever is behind them comes in.
+  void settle_sets(Time now);
   // Ends what the table has ended; what the table left is left here.
   void advance(Time now);
   // `is_left` tells whether the table still has a key.
@@ -171,8 +189,8 @@ class LockModel {
   // How many holds and places there are: in all, and of a session, if the holder has one, or name.
   std::size_t count_holds() const;
   std::size_t count_holds(const Holder& holder) const;
-  // Who holds the key and how many wait; none when nobody holds it.
-  static std::optional<Conflict> conflict(const Key* key);
+  // Who holds the key and how many wait.
+  static Conflict conflict(const Key& key);
   Time now() const { return now_; }
   Time next_deadline() const;
 
@@ -196,9 +214,21 @@ class LockModel {
   Answer refuse(Time now, Outcome flaw);
   void follow(Time now);
   bool is_ahead(const Key& key) const;
-  bool has_ended(const Held& hold) const;
+  bool has_ended(const Key& key, const Held& hold) const;
   std::size_t turn_of(const Place& place) const;
-  bool run_next(Key& key);
+  // A lease or a wait that has come to its end.
+  struct Due {
+    using Rank = std::tuple<Time, bool, std::size_t>;  // when; whether it is a wait; among equals
+    Time deadline() const { return std::get<0>(rank); }
+    bool is_wait() const { return std::get<1>(rank); }
+
+    Rank rank;
+    Fence lease = 0;
+    std::size_t place = 0;
+  };
+  std::optional<Due> next_due(const Key& key) const;
+  std::optional<Due> next_end_of_set(const Key& key) const;
+  void run(Key& key, const Due& due);
   void run_all(Key& key);
 
   template <typename Request>
@@ -210,7 +240,23 @@ class LockModel {
   void end_hold(Key& key, Fence fence, EndCause cause);
   void end_session(Key& key, SessionId session, bool keep_holds);
   void pass_on(Key& key);
+  bool is_let_in(const Key& key) const;
+  void pass_on_if_left(Key& key);
   void promote(Key& key);
+  void settle_namesakes(Key& key, Held& hold);
+
+  std::vector<Key*> at_all(Time now, const std::vector<SetItem>& items);
+  std::vector<Held*> holds_of(const SetId& set, const std::vector<Key*>& keys) const;
+  bool fits_limit(const Key* key, const SetItem& item, const Owner& owner) const;
+  static bool may_enter(const Key* key, const SetItem& item);
+  Outcome why_not_all(const std::vector<Key*>& keys, const AcquireSetRequest& request) const;
+  void make_keys(const AcquireSetRequest& request, Fence last);
+  void join_all(const AcquireSetRequest& request, Listener* listener, std::uint64_t id);
+  std::optional<Answer> ask_again(const std::vector<Key*>& keys, const AcquireSetRequest& request);
+  std::vector<std::pair<Key*, std::size_t>> places_of(std::uint64_t id);
+  bool decide(std::uint64_t id);
+  void grant_set(std::uint64_t id);
+  void end_set(std::uint64_t id, Outcome why, const Grant& grant = {});
 
   bool is_full(const Key& key) const;
   Outcome why_no_more(const Holder& holder) const;
@@ -231,6 +277,7 @@ class LockModel {
 
   // Of the last call.
   const Effects* seen_ = nullptr;
+  std::string broken_;  // what no table may do
   std::vector<Happened> events_;
   std::vector<WaitResult> settled_;
   Time earliest_ = Time::never();

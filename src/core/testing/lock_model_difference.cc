@@ -44,6 +44,7 @@ Key key_of(const LockTable& table, const Semaphore& semaphore) {
                          .ttl = w->ttl,
                          .since = w->since,
                          .two_phase = w->two_phase,
+                         .of_set = w->of_set,
                          .listener = w->listener,
                          .id = w->id,
                          .deadline = w->armed() ? w->deadline : Time::never()});
@@ -101,7 +102,8 @@ std::string text(const Key& key) {
     all += joined("\n      wait ", place.id, ' ', text(place.owner), text(place.client),
                   text(place.mode, place.permits), " ttl ", place.ttl.count(), " until ",
                   place.deadline.ns, " since ", place.since.ns, " session ", place.session,
-                  place.two_phase ? " two-phase" : "", place.listener == nullptr ? " parked" : "");
+                  place.two_phase ? " two-phase" : "", place.of_set ? " of a set" : "",
+                  place.listener == nullptr ? " parked" : "");
   }
   return all;
 }
@@ -118,15 +120,18 @@ std::string compared(std::string what, const std::vector<Item>& mine,
 
 }  // namespace
 
-// Of one key the grants and renewals come in the order of its queue. Between keys there is no
-// order, nor between the ends of leases that are due at one instant.
+// Of one key the grants come in the order of its queue, and the renewals in theirs. Between keys
+// there is no order, nor between the ends of leases that are due at one instant.
 std::string LockModel::difference_of_effects(const Effects& seen) const {
+  if (!broken_.empty()) return broken_;
   std::vector<Happened> mine = events_;
   std::vector<Happened> its(seen.events.begin(), seen.events.end());
   for (std::vector<Happened>* events : {&mine, &its}) {
     std::ranges::stable_sort(*events, {}, [](const Happened& event) {
       const bool is_end = event.type == Event::Type::ended;
-      return std::tuple(event.kind, std::string_view(event.key), is_end, is_end ? event.fence : 0);
+      const bool is_renewal = event.type == Event::Type::renewed;
+      return std::tuple(event.kind, std::string_view(event.key), is_end, is_renewal,
+                        is_end ? event.fence : 0);
     });
   }
   if (mine != its) return compared("events", mine, its);
@@ -155,6 +160,9 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
     }
     // What cannot be seen from outside, or means nothing just now.
     its.lapsed = mine->lapsed;
+    for (std::size_t i = 0; i < std::min(its.queue.size(), mine->queue.size()); ++i) {
+      its.queue[i].part = mine->queue[i].part;
+    }
     const bool is_known = its.kind == Kind::lock && !semaphore.is_shared();
     if (!is_known) its.last_fence = mine->last_fence;
     if (its.idle()) its.limit = mine->limit;

@@ -1,6 +1,7 @@
 #include "core/testing/model_check.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <memory>
 #include <tuple>
@@ -12,6 +13,9 @@ namespace lockd {
 namespace {
 
 constexpr std::array kNotes = {"", "", "deploy", "backup of the night"};
+// Longer than a history lasts. How the end of a set's wait falls among others of one instant, in
+// several keys, is left open.
+constexpr Duration kSetWait = std::chrono::hours(24 * 365 * 100);
 constexpr std::array kPlain = {"ann", "bob", "a name that does not fit inside"};
 
 bool is_refusal(Outcome outcome) {
@@ -59,7 +63,9 @@ std::string ModelCheck::step(const Op& op) {
   table_.effects().clear();
   model_.watch(table_.effects());
   say("\n  ", now.ns, ": ");
+  called_ = now;
   std::string wrong = call(op, now);
+  settle_sets();
   for (const Event& event : table_.effects().events) {
     if (event.type == Event::Type::granted) past_.emplace_back(event);
   }
@@ -109,6 +115,10 @@ std::string ModelCheck::call(const Op& op, Time now) {
     case Verb::end_waits: return end_waits();
     case Verb::revoke: return revoke(op, now);
     case Verb::resize: return resize(op, now);
+    case Verb::acquire_set: return acquire_set(op, now);
+    case Verb::renew_set:
+    case Verb::release_set:
+    case Verb::withdraw_set: return follow_up_set(op, now);
   }
   return "no such call";
 }
@@ -171,10 +181,12 @@ std::string ModelCheck::acquire(const Op& op, Time now) {
   const auto reply =
       table_.acquire(now, request, listener, waits_.size(), std::move(spare), &conflict);
   const auto answer = model_.acquire(now, request, listener, waits_.size(), has_spare);
+  const LockModel::Key* asked = model_.find(request.kind, key);
+  const Conflict told = asked == nullptr ? Conflict{} : LockModel::conflict(*asked);
   if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
   if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
   if (!is_in_the_way(reply.outcome)) return {};
-  return compare(conflict, LockModel::conflict(model_.find(request.kind, key)));
+  return compare(conflict, told);
 }
 
 std::string ModelCheck::enqueue(const Op& op, Time now) {
@@ -333,6 +345,7 @@ std::string ModelCheck::forget(const Op& op) {
 }
 
 std::string ModelCheck::end_waits() {
+  called_ = table_.now();  // the time of it does not matter
   for (Cursor cursor; !cursor.done;) table_.end_waits(cursor, Outcome::closed);
   model_.end_waits(Outcome::closed);
   return {};
@@ -366,6 +379,110 @@ std::string ModelCheck::resize(const Op& op, Time now) {
   return compare(reply, {model_.resize(now, key, limit)});
 }
 
+// One to four of the keys.
+std::vector<unsigned> ModelCheck::choose_keys(const Op& op) const {
+  std::vector<unsigned> keys;
+  const unsigned step = 1 + op.pick / 4 % 2;
+  for (unsigned i = 0; i <= op.pick % 4; ++i) {
+    const unsigned key = i == 0 ? op.key : (op.key + i * step) % setup_.keys;
+    if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+  }
+  return keys;
+}
+
+// As the engine does before it is done with a call.
+void ModelCheck::settle_sets() {
+  std::vector<std::shared_ptr<KeySet>>& sets = table_.effects().sets;
+  const Time now = sets.empty() ? model_.now() : called_;
+  while (!sets.empty()) {
+    const std::shared_ptr<KeySet> set = std::move(sets.back());
+    sets.pop_back();
+    const std::vector<SetRules::Place> places(set->parts.size(), {&table_, 0});
+    SetRules(called_, [] {}).settle(*set, places);
+  }
+  model_.settle_sets(now);
+}
+
+// The operation's own terms are those of its own key; the others are asked for as usual.
+std::string ModelCheck::acquire_set(const Op& op, Time now) {
+  std::vector<std::string> names;
+  const std::vector<unsigned> keys = choose_keys(op);
+  for (const unsigned key : keys) names.push_back(name_of(key));
+  Op asker = op;
+  if (op.who < kBadTexts && op.pick % 16 != 15) asker.who = op.who % kNames;
+  AcquireSetRequest request{.keys = {},
+                            .holder = holder_of(asker),
+                            .ttl = Duration(op.ttl),
+                            .wait = op.wait <= 0 ? Duration(op.wait) : kSetWait,
+                            .note = kNotes[op.pick / 8 % 4]};
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const bool is_lock = kind_of(keys[i]) == Kind::lock;
+    const std::uint32_t limit = i == 0 ? op.limit : usual_limit(keys[i]);
+    const bool is_shared = i == 0 ? op.shared : is_lock && (op.pick >> i) % 2 == 1;
+    request.keys.emplace_back(names[i], kind_of(keys[i]),
+                              is_shared ? Mode::shared : Mode::exclusive, limit,
+                              i == 0    ? op.permits
+                              : is_lock ? 1
+                                        : std::min(limit, op.permits));
+    say(" + ", text(kind_of(keys[i]), names[i]), is_shared ? " shared" : "");
+  }
+  say(" by ", text(LockModel::Owner(request.holder)), " ttl ", op.ttl, " wait ", op.wait);
+  if (const Outcome flaw = SetRules::check(request); flaw != Outcome::ok) {
+    const bool is_known = is_flawed(op) || asker.who >= kNames;
+    return is_known ? "" : "the model sees nothing wrong with it";
+  }
+  const std::vector<SetRules::Place> places(keys.size(), {&table_, 0});
+  std::vector<KeyUnit> units;
+  std::vector<SetConflict> conflicts;
+  Listener* const listener = &listeners_[op.pick % 2];
+  const auto reply =
+      SetRules(now, [] {}).acquire(request, places, listener, waits_.size(), units, &conflicts);
+  const Fence last = table_.last_fence();
+  std::vector<std::size_t> in_the_way;
+  const auto answer = model_.acquire_set(now, request, listener, waits_.size(), last, &in_the_way);
+  if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
+  if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
+  if (!is_in_the_way(reply.outcome)) return {};
+  const bool is_same = std::ranges::equal(in_the_way, conflicts, {}, {}, &SetConflict::item);
+  return is_same ? "" : "other keys are in the way";
+}
+
+// Of what came together, mostly; sometimes with a key that did not.
+std::string ModelCheck::follow_up_set(const Op& op, Time now) {
+  if (is_flawed(op)) return {};
+  const LockModel::Key* picked = model_.find(kind_of(op.key), name_of(op.key));
+  if (picked == nullptr || picked->holds.empty()) return {};
+  const LockModel::Held chosen = picked->holds[op.pick / 8 % picked->holds.size()];
+  std::vector<std::pair<Kind, std::string>> names;
+  for (const LockModel::Key& key : model_.keys()) {
+    const auto is_its = [&](const LockModel::Held& hold) { return hold.fence == chosen.fence; };
+    const bool is_one = std::ranges::any_of(key.holds, is_its);
+    if (is_one || (op.pick % 8 == 7 && names.size() < 4)) names.emplace_back(key.kind, key.name);
+  }
+  SetId id{.keys = {}, .holder = chosen.owner.view(), .fence = chosen.fence};
+  for (const auto& [kind, name] : names) id.keys.emplace_back(name, kind);
+  const std::vector<SetRules::Place> places(names.size(), {&table_, 0});
+  say(": ", names.size(), " keys #", id.fence, " of ", text(chosen.owner));
+  SetRules rules(now, [] {});
+  if (op.verb == Verb::release_set) {
+    const std::vector<bool> its = rules.release(id, places);
+    const std::vector<bool> mine = model_.release_set(now, id);
+    return its == mine ? "" : "other keys are released";
+  }
+  if (op.verb == Verb::withdraw_set) {
+    const bool done = rules.withdraw(id, places);
+    const bool is_same = done == model_.withdraw_set(now, id);
+    refused_ = !done;
+    return is_same ? "" : "another answer to withdraw";
+  }
+  std::optional<Duration> ttl;
+  if (op.wait != 0) ttl = Duration(op.ttl);
+  std::size_t missing = 0;
+  const LockTable::Reply reply = rules.renew(id, places, ttl, &missing);
+  const LockModel::Answer answer = model_.renew_set(now, id, ttl);
+  return compare(reply, answer);
+}
+
 // Checking.
 
 std::string ModelCheck::compare(const LockTable::Reply& reply, const LockModel::Answer& answer) {
@@ -397,8 +514,13 @@ std::string ModelCheck::check_effects() {
   const Effects& effects = table_.effects();
   for (const Event& event : effects.events) {
     if (event.type != Event::Type::granted) continue;
-    if (event.fence <= highest_) return "fences-rise: a fence that is not larger than all before";
+    const LockModel::Owner owner(event.holder);
+    const bool is_of_set = event.fence == highest_ && owner == highest_of_ && !owner.is_secret;
+    if (event.fence <= highest_ && !is_of_set) {
+      return "fences-rise: a fence that is not larger than all before";
+    }
     highest_ = event.fence;
+    highest_of_ = owner;
   }
   for (const WaitResult& settled : effects.wait_results) {
     if (pending_.erase(settled.id) != 1) return "settled-once: a wait that nobody waits";
@@ -432,6 +554,8 @@ std::string ModelCheck::check_events() {
 
 std::string ModelCheck::check_state() {
   if (std::string broken = table_.check(); !broken.empty()) return broken;
+  const LockTable* const all[] = {&table_};
+  if (std::string broken = SetRules::check_all(all); !broken.empty()) return broken;
   const auto keys = static_cast<std::int64_t>(table_.keys());
   if (budget_.left() != static_cast<std::int64_t>(setup_.keys_max) - keys) {
     return "bounded: keys and units do not add up";

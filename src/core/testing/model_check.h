@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/lock_table.h"
+#include "core/set_rules.h"
 #include "core/testing/event_model.h"
 #include "core/testing/lock_history.h"
 #include "core/testing/lock_model.h"
@@ -53,11 +54,15 @@ class ModelCheck {
   std::string end_waits();
   std::string revoke(const Op& op, Time now);
   std::string resize(const Op& op, Time now);
+  std::string acquire_set(const Op& op, Time now);
+  std::string follow_up_set(const Op& op, Time now);
 
   Session new_session();
   Holder holder_of(const Op& op);
   KeyUnit spare_for(const Op& op);
   LockModel::Happened choose_hold(const Op& op) const;
+  std::vector<unsigned> choose_keys(const Op& op) const;
+  void settle_sets();
   void say_terms(const Op& op, bool has_spare);
   void note_wait(std::uint32_t slot, unsigned listener) {
     pending_.insert(waits_.size());
@@ -95,6 +100,7 @@ class ModelCheck {
   SessionId last_session_ = 0;
   std::uint64_t last_secret_ = 100;
   std::string name_;                       // of the holder in use
+  Time called_;                            // when the call is made
   std::vector<LockModel::Happened> past_;  // grants
   std::vector<Wait> waits_;                // by id
   std::set<std::uint64_t> pending_;        // ids
@@ -114,6 +120,7 @@ class ModelCheck {
     return found;
   };
   Fence highest_;
+  LockModel::Owner highest_of_{Holder::of_secret(0)};
   std::uint64_t digest_ = 0;
   unsigned steps_ = 0;
   TableReplica standby_;                    // has applied every event

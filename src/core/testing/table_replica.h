@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/lock_table.h"
@@ -43,7 +44,9 @@ struct TableReplica {
     std::vector<Event> events;
     other.describe(cursor, keys_max, events);
     for (const Event& event : events) {
-      if (!described.insert(event.fence).second) return "a hold is described twice";
+      if (!described.emplace(event.kind, std::string(event.key), event.fence).second) {
+        return "a hold is described twice";
+      }
     }
     return apply(events) ? "" : "a description is refused";
   }
@@ -52,7 +55,7 @@ struct TableReplica {
   HoldBudget holds{{.holds_max = 1, .holds_per_client_max = 1}};  // less than there is
   LockTable table;
   Cursor cursor;
-  std::set<Fence> described;
+  std::set<std::tuple<Kind, std::string, Fence>> described;
 };
 
 }  // namespace lockd
