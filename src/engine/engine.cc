@@ -41,6 +41,24 @@ Result when_durable(Engine& engine, Batch& batch, Result result) {
   return {Outcome::storage};
 }
 
+// The end of a request that was answered so: at once, or when it has waited. `explain` tells in the
+// result who is in the way of one that was not granted.
+template <typename Result, typename Explain>
+Result when_settled(Engine& engine, Batch& batch, BlockedCall& call, const Answer& answer,
+                    std::stop_token stop, Result result, Explain explain) {
+  result.outcome = answer.outcome;
+  result.grant = answer.grant;
+  if (answer.outcome != Outcome::queued) return when_durable(engine, batch, std::move(result));
+  batch.commit();
+  const std::stop_callback on_stop(std::move(stop), [&] { Batch(engine).cancel(answer.wait); });
+  const WaitResult ended = call.wait();
+  result.outcome = ended.outcome;
+  result.grant = ended.grant;
+  if (ended.outcome != Outcome::timeout && ended.outcome != Outcome::held) return result;
+  explain(result);
+  return when_durable(engine, batch, std::move(result));
+}
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options)
@@ -71,41 +89,20 @@ GrantResult Engine::acquire_in_queue(const AcquireRequest& request, std::stop_to
   BlockedCall call;
   Batch batch(*this);
   const Answer answer = batch.acquire(request, &call, 0, &result.conflict);
-  if (answer.outcome != Outcome::queued) {
-    result.outcome = answer.outcome;
-    result.grant = answer.grant;
-    return when_durable(*this, batch, std::move(result));
-  }
-  batch.commit();
-  const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
-  const WaitResult ended = call.wait();
-  result.outcome = ended.outcome;
-  result.grant = ended.grant;
-  if (ended.outcome != Outcome::timeout) return result;
-  batch.explain(request.kind, request.key, &result.conflict);
-  return when_durable(*this, batch, std::move(result));
+  return when_settled(
+      *this, batch, call, answer, std::move(stop), std::move(result),
+      [&](GrantResult& late) { batch.explain(request.kind, request.key, &late.conflict); });
 }
 
 SetResult Engine::acquire_all(const AcquireSetRequest& request, std::stop_token stop) {
   if (stop.stop_requested()) return {Outcome::cancelled};
-  const InFlight::Call blocked(core_->blocked_calls());  // outlives all that uses the engine
+  const InFlight::Call blocked(core_->blocked_calls());
   SetResult result;
   BlockedCall call;
   Batch batch(*this);
   const Answer answer = batch.acquire_all(request, &call, 0, &result.conflicts);
-  if (answer.outcome != Outcome::queued) {
-    result.outcome = answer.outcome;
-    result.grant = answer.grant;
-    return when_durable(*this, batch, std::move(result));
-  }
-  batch.commit();
-  const std::stop_callback on_stop(std::move(stop), [&] { Batch(*this).cancel(answer.wait); });
-  const WaitResult ended = call.wait();
-  result.outcome = ended.outcome;
-  result.grant = ended.grant;
-  if (ended.outcome != Outcome::timeout && ended.outcome != Outcome::held) return result;
-  result.conflicts = batch.explain_all(request);
-  return when_durable(*this, batch, std::move(result));
+  return when_settled(*this, batch, call, answer, std::move(stop), std::move(result),
+                      [&](SetResult& late) { late.conflicts = batch.explain_all(request); });
 }
 
 SetResult Engine::renew_all(const SetId& holds, std::optional<Duration> ttl) {
