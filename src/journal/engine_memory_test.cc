@@ -73,8 +73,10 @@ class EngineStory final : private Listener {
       return Fence{0};
     });
     look();
-    const ScarceMemory scarce;
-    durable_.turn();
+    {
+      const ScarceMemory scarce;
+      durable_.turn();
+    }
     return show_last();
   }
 

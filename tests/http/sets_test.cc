@@ -122,6 +122,8 @@ TEST_F(HttpSets, AFreeKeyWhoseFirstWaitsForOthersIsInNoArrayOfStats) {
   HttpClient waiter = server_.browse();
   LineClient line = server_.connect();
   ASSERT_EQ(take_one("b", "bob").status, 200);
+  const HttpReply earlier = take_one("a", "ann");  // so that it has had a fence
+  give_back("a", "ann", earlier.number("token"));
   begin(waiter, keys_json(R"(["a","b"])", "cart", R"("wait_ms":60000)"));
   ASSERT_TRUE(await_line(client_, "a", 1));
   EXPECT_EQ(shown(take_one("a", "late")), R"(409 {"error":"held","waiters":1})");
