@@ -167,7 +167,7 @@ std::uint64_t EngineCore::idlings() const {
 // One may bring another's turn.
 void EngineCore::settle_sets(Turn& turn) noexcept {
   while (!turn.sets.empty()) {
-    const std::shared_ptr<KeySet> set = turn.sets.back();
+    const std::shared_ptr<KeySet> set = turn.sets.front();
     std::erase(turn.sets, set);  // several of its keys may have become free
     std::vector<std::uint32_t> numbers;
     for (const KeySet::Part& part : set->parts) numbers.push_back(part.table);
