@@ -182,8 +182,7 @@ void EngineCore::settle_sets(Turn& turn) noexcept {
 
 std::vector<Shard*> EngineCore::shards_at(std::vector<std::uint32_t> numbers) const {
   std::ranges::sort(numbers);
-  const auto repeated = std::ranges::unique(numbers);
-  numbers.erase(repeated.begin(), repeated.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::vector<Shard*> shards;
   for (const std::uint32_t n : numbers) shards.push_back(shards_[n].get());
   return shards;
