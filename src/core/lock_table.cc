@@ -868,20 +868,21 @@ KnownClient LockTable::client_of(const EnqueueRequest& request) {
   return ClientNames::of_session(request.holder.session());
 }
 
-void LockTable::fill_in(const Semaphore& semaphore, Conflict* conflict) const {
+// With the latest hold, or the one that is meant.
+void LockTable::fill_in(const Semaphore& semaphore, Conflict* conflict, const Hold* whose) const {
   if (conflict == nullptr) return;
   conflict->limit = semaphore.limit;
   conflict->holders = semaphore.holders;
   conflict->waiters = semaphore.waiters;
   conflict->permits = permits_in_use(semaphore);
   if (semaphore.holds.empty()) return;
-  const Hold& latest = *semaphore.holds.back();
-  conflict->holder = latest.holder.display_name();
-  conflict->session = latest.holder.session_id();
-  conflict->client = clients_.of(latest);
-  conflict->fence = latest.fence;
-  conflict->expires_at = latest.deadline;
-  conflict->mode = latest.mode();
+  const Hold& hold = whose == nullptr ? *semaphore.holds.back() : *whose;
+  conflict->holder = hold.holder.display_name();
+  conflict->session = hold.holder.session_id();
+  conflict->client = clients_.of(hold);
+  conflict->fence = hold.fence;
+  conflict->expires_at = hold.deadline;
+  conflict->mode = hold.mode();
 }
 
 Event LockTable::granted(const Hold& hold) const {

@@ -348,7 +348,7 @@ class LockTable {
   void end_hold(Hold& hold, EndCause cause, const AdminNote& note = {});
   static Grant grant_of(const Hold& hold);
   Event granted(const Hold& hold) const;
-  void fill_in(const Semaphore& semaphore, Conflict* conflict) const;
+  void fill_in(const Semaphore& semaphore, Conflict* conflict, const Hold* whose = nullptr) const;
   KnownClient client_of(const AcquireRequest& request);
   KnownClient client_of(const EnqueueRequest& request);
   Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;

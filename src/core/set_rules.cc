@@ -262,12 +262,12 @@ void SetRules::list(std::vector<SetConflict>* conflicts) const {
   if (conflicts == nullptr) return;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
-    const bool is_own = part.own() != nullptr;
-    if (!is_own && part.fits_limit() && part.may_enter()) continue;
+    const Hold* const own = part.own();
+    if (own == nullptr && part.fits_limit() && part.may_enter()) continue;
     SetConflict& conflict = conflicts->emplace_back();
     conflict.item = i;
-    conflict.own = is_own;
-    part.table->fill_in(*part.semaphore, &conflict.conflict);
+    conflict.own = own != nullptr;
+    part.table->fill_in(*part.semaphore, &conflict.conflict, own);
   }
 }
 

@@ -202,6 +202,15 @@ TEST_F(KeySetTest, ToAskAgainIsSafe) {
   EXPECT_EQ(ask({"a"}, "cart").grant.fence, first.grant.fence);
 }
 
+TEST_F(KeySetTest, AmongThoseWhoShareTheAskerIsNamed) {
+  for (const char* name : {"x", "cart", "y"}) ask_one("page", name, 0s, 0, Mode::shared);
+  EXPECT_EQ(ask({{"page", Kind::lock, Mode::shared}, "b"}, "cart").outcome, Outcome::held);
+  ASSERT_EQ(conflicts_.size(), 1u);
+  EXPECT_TRUE(conflicts_[0].own);
+  EXPECT_EQ(conflicts_[0].conflict.holder, "cart");
+  EXPECT_EQ(conflicts_[0].conflict.holders, 3u);
+}
+
 TEST_F(KeySetTest, TwiceInTheQueueIsOneGrant) {
   const Fence a = ask_one("a", "x").grant.fence;
   ask({"a", "b"}, "cart", 60s, 1);

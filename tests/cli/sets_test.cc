@@ -9,6 +9,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cli/fake_http.h"
@@ -126,6 +127,32 @@ TEST(Sets, ACommandSeesThemAndTheyAreReleasedBehindIt) {
   EXPECT_TRUE(has(requests[0].body, R"(,"ttl_ms":600000,"wait_ms":)")) << requests[0].body;
   EXPECT_TRUE(asks_for(requests[1], "release"));
   EXPECT_TRUE(has(requests[1].body, R"("token":7})")) << requests[1].body;
+}
+
+bool is_released(FakeHttp& http) {
+  const auto requests = http.requests();
+  return std::ranges::any_of(requests, [](const FakeRequest& r) { return asks_for(r, "release"); });
+}
+
+TEST(Sets, AreReleasedWhenTheCommandCannotBeStarted) {
+  FakeHttp http(renewing(10min, grant_of(10min)));
+  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "--", "/nonexistent"})).status, 127);
+  EXPECT_TRUE(is_released(http));
+}
+
+TEST(Sets, WhatIsLeftOfThemIsGivenBackWhenAPartWasLost) {
+  FakeHttp http(renewing(600ms, json_reply("409 Conflict", R"({"error":"expired","key":"b"})")));
+  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "--", "sleep", "60"})).status, 79);
+  EXPECT_TRUE(is_released(http));
+}
+
+TEST(Sets, AWaitThatIsOverIsNotBegunAgain) {
+  FakeHttp http([](const FakeRequest&) {
+    std::this_thread::sleep_for(300ms);
+    return json_reply("409 Conflict", R"({"error":"wait_timeout","conflicts":[]})");
+  });
+  EXPECT_EQ(lockctl(run_all(http, {"-w", "0.3", "a", "b", "--", "true"})).status, 1);
+  EXPECT_EQ(http.requests().size(), 1U);
 }
 
 TEST(Sets, AreRenewedWhileTheCommandRuns) {

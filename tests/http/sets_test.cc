@@ -205,7 +205,10 @@ TEST_F(HttpSets, ItemsMixLocksAndSemaphores) {
             R"({"key":"pool","kind":"semaphore","holder":"job","token":<token>,"waiters":0},)"
             R"({"key":"seat","kind":"lock","holder":"job","token":<token>,"waiters":0}]})");
   const std::string token = with_token(set.number("token"));
-  EXPECT_EQ(client_.post("/v1/renew", items_json(kItems, "job", token)).status, 200);
+  EXPECT_EQ(shown(client_.post("/v1/renew", items_json(kItems, "job", token))),
+            R"(200 {"items":[{"key":"page","kind":"lock"},{"key":"pool","kind":"semaphore"},)"
+            R"({"key":"seat","kind":"lock"}],"holder":"job","token":<token>,"ttl_ms":33000,)"
+            R"("expires_in_ms":<ms>,"expires_at_unix_ms":<time>})");
   EXPECT_EQ(shown(client_.post("/v1/release",
                                items_json(R"([{"key":"seat"},{"key":"pool"},{"key":"page"},)"
                                           R"({"key":"pool","kind":"semaphore"}])",

@@ -18,6 +18,8 @@ namespace {
 
 using client::BootClock;
 
+constexpr Duration kWayBack = std::chrono::milliseconds(100);
+
 // Worth asking again for: nothing was done, or the server has cut the wait short.
 bool may_pass(const Refusal& refusal) {
   return refusal.error == "wait_timeout" || refusal.error == "draining" ||
@@ -41,10 +43,12 @@ class SetWait {
         continue;
       }
       const Refusal refusal = refusal_of(reply);
-      const bool asks_again = may_pass(refusal) && left() > Duration::zero();
+      // What is left of a wait that was not cut short is what was rounded, and the way back.
+      const bool was_cut = refusal.error == "wait_timeout";
+      const bool asks_again = may_pass(refusal) && left() > (was_cut ? kWayBack : Duration::zero());
       if (!asks_again && refusal.is_conflict()) return std::nullopt;
       if (!asks_again) throw Failure(refusal.code, refusal.line);
-      pause(refusal.line);
+      was_cut ? tell(refusal.line) : pause(refusal.line);
     }
   }
 
@@ -83,8 +87,11 @@ class SetWait {
   }
 
   // Says once why it is asked again.
-  void pause(const std::string& why) {
+  void tell(const std::string& why) {
     if (!std::exchange(told_, true)) say(why + "; asking again");
+  }
+  void pause(const std::string& why) {
+    tell(why);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 

@@ -15,6 +15,12 @@ namespace lockd::cli {
 using client::BootClock;
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr const char* kHeldNoMore = "the server says that it is held no more";
+
+}  // namespace
+
 BootClock::time_point SetGrant::certain_until() const { return client::later(sent_at, ttl); }
 
 SetGrant set_grant_of(const ApiReply& reply, BootClock::time_point sent_at) {
@@ -45,7 +51,9 @@ HeldSet::HeldSet(std::unique_ptr<Api> api, SetTerms terms, const SetGrant& grant
       keeper_([this](const std::stop_token& stop) { keep(stop); }),
       watcher_([this](const std::stop_token& stop) { watch(stop); }) {}
 
-HeldSet::~HeldSet() { api_->interrupt(); }
+HeldSet::~HeldSet() {
+  if (!is_released_) release();
+}
 
 bool HeldSet::is_held() const { return certainty_.lasts(BootClock::now()); }
 
@@ -70,21 +78,32 @@ std::vector<std::string> HeldSet::variables() const {
 }
 
 std::optional<std::string> HeldSet::release() {
+  is_released_ = true;
+  const bool was_held = is_held();
+  // If nobody answers, a renewal that hangs is for nothing any more, and the lease has run out.
+  const bool is_answered = was_held || was_refused_;
+  if (!is_answered) api_->interrupt();
   keeper_ = {};
   watcher_ = {};
-  if (!is_held()) return loss().value_or("the lease ran out");
+  if (!is_answered) return loss().value_or("the lease ran out");
   certainty_.end(BootClock::now());
+  const bool had_all = give_back();
+  if (!was_held) return loss();
+  return had_all ? std::nullopt : std::optional<std::string>(kHeldNoMore);
+}
+
+bool HeldSet::give_back() {
   Parameters body = terms_.naming;
   body.push_back({"token", grant_.fence});
   try {
     const ApiReply reply = api_->post("/v1/release", body);
     require(reply);
     const auto told = parse_json(reply.body, "the server");
-    if (!array_of(told, "not_held").empty()) return "the server says that it is held no more";
+    return array_of(told, "not_held").empty();
   } catch (const Failure&) {
     // Whoever cannot be told, or makes no sense, has the lease to go by.
+    return true;
   }
-  return std::nullopt;
 }
 
 // At a third of the lease, so that there is time to ask again.
@@ -94,7 +113,8 @@ void HeldSet::keep(const std::stop_token& stop) {
   while (pause_until(due, stop)) {
     try {
       const auto renewal = renew_set(*api_, terms_, grant_.fence);
-      if (!renewal) return lose("the server says that it is held no more");
+      was_refused_ = !renewal;
+      if (!renewal) return lose(kHeldNoMore);
       certainty_.extend(BootClock::now(), renewal->certain_until());
       due = client::later(renewal->sent_at, renewal->ttl / 3);
     } catch (const Failure&) {

@@ -6,6 +6,7 @@
 // renewal may hang.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -48,7 +49,7 @@ class HeldSet final : public Held {
  public:
   // `lost` is set when they are held no more, and outlives it.
   HeldSet(std::unique_ptr<Api> api, SetTerms terms, const SetGrant& grant, const EventFd& lost);
-  ~HeldSet() override;
+  ~HeldSet() override;  // releases, if that was not done
 
   bool is_held() const override;
   std::optional<std::string> loss() const override;
@@ -60,6 +61,8 @@ class HeldSet final : public Held {
   using Time = client::BootClock::time_point;
 
   void keep(const std::stop_token& stop);
+  // False when the server says that a part was not held.
+  bool give_back();
   void watch(const std::stop_token& stop);
   void lose(const std::string& how);
   // False when the token fires first.
@@ -77,6 +80,9 @@ class HeldSet final : public Held {
   mutable std::mutex mutex_;
   std::condition_variable_any woken_;
   std::optional<std::string> loss_;  // guarded by the mutex
+
+  std::atomic<bool> was_refused_{false};  // the server says that a part is held no more
+  bool is_released_ = false;              // the owner's
 
   std::jthread keeper_;  // last: they use the others
   std::jthread watcher_;

@@ -38,11 +38,19 @@ std::string item_json(const SetItem& item) {
   return json.finish();
 }
 
-std::string names_json(const NamedKeys& keys) {
+// What was granted, as it was asked for.
+std::string granted_json(const NamedKeys& keys) {
   JsonArray names;
   for (const SetItem& item : keys.items()) {
     names.add_json(keys.by_items() ? item_json(item) : name_json(keys, item));
   }
+  return names.finish();
+}
+
+// What was renewed: who renews does not say what it was granted.
+std::string renewed_json(const NamedKeys& keys) {
+  JsonArray names;
+  for (const SetItem& item : keys.items()) names.add_json(name_json(keys, item));
   return names.finish();
 }
 
@@ -126,7 +134,11 @@ void ApiCalls::renew_all(RequestParams& params, std::string& out) {
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = std::chrono::milliseconds(*ttl_ms);
   const SetResult renewed = context_.batch.renew_all(set_of(keys, holder, token), ttl);
-  if (renewed) return answer_grant(keys, holder, renewed.grant, out);
+  if (renewed) {
+    JsonObject json;
+    json.add_json(keys.member(), renewed_json(keys));
+    return answer_grant(std::move(json), holder, renewed.grant, out);
+  }
   if (renewed.conflicts.empty()) return refuse_hold(renewed.outcome, out);
   const SetItem& missing = keys.items()[renewed.conflicts.front().item];
   const HttpError error = error_of(renewed.outcome);
@@ -158,7 +170,7 @@ void ApiCalls::release_all(RequestParams& params, std::string& out) {
 void ApiCalls::answer_grant(const NamedKeys& keys, std::string_view holder, const Grant& grant,
                             std::string& out) {
   JsonObject json;
-  json.add_json(keys.member(), names_json(keys));
+  json.add_json(keys.member(), granted_json(keys));
   answer_grant(std::move(json), holder, grant, out);
 }
 
