@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "crash/violation.h"
+#include "simulation/promises.h"
 
 namespace lockd::simulation {
 namespace {
@@ -24,8 +25,29 @@ void AppendedLog::appended(Position begin, Position end, std::span<const Event> 
     apply(after, append);
     const std::string difference = after.differs_from(before);
     if (!difference.empty()) violated("snapshot-tells-truth", difference);
+  } else {
+    check_sets_are_whole(append);
   }
   unsettled_.push_back(std::move(append));
+}
+
+void AppendedLog::check_sets_are_whole(const Append& append) const {
+  for (const OwnEvent& own : append.events) {
+    const Event& granted = own.event;
+    const bool is_of_set = granted.type == Event::Type::granted && !granted.holder.is_secret() &&
+                           own.owner.find(kSetHolder) != std::string::npos;
+    if (!is_of_set) continue;
+    for (const Append& before : unsettled_) {
+      for (const OwnEvent& other : before.events) {
+        const bool is_same_set = other.event.type == Event::Type::granted &&
+                                 other.owner == own.owner && other.event.fence == granted.fence;
+        if (is_same_set && (other.key != own.key || other.event.kind != granted.kind)) {
+          violated("durable-as-one", own.owner + " fence " + std::to_string(granted.fence) +
+                                         " was granted in two appends");
+        }
+      }
+    }
+  }
 }
 
 void AppendedLog::apply(crash::Holds& holds, const Append& append) {

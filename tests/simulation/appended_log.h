@@ -16,7 +16,8 @@ namespace lockd::simulation {
 
 class AppendedLog final : public crash::Scribe {
  public:
-  // Throws crash::Violation when a description tells of something else than was appended before it.
+  // Throws crash::Violation when a description tells of something else than was appended before it,
+  // and when the grants of one set are in two appends: a crash between them leaves a part.
   void appended(Position begin, Position end, std::span<const Event> events, bool is_description,
                 Time now) override;
 
@@ -40,6 +41,7 @@ class AppendedLog final : public crash::Scribe {
     std::vector<OwnEvent> events{};
   };
 
+  void check_sets_are_whole(const Append& append) const;
   static void apply(crash::Holds& holds, const Append& append);
 
   crash::Holds settled_;  // as of the last append that was settled

@@ -1,9 +1,12 @@
-// What a client asks for. What it makes of the answers is in client_hears.cc.
+// What a client asks for. What it makes of the answers is in client_hears.cc, and all of sets in
+// client_sets.cc.
 #include "simulation/client.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
+
+#include "simulation/json.h"
 
 namespace lockd::simulation {
 namespace {
@@ -11,15 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::string member(std::string_view name, std::string_view value) {
-  return "\"" + std::string(name) + "\":\"" + std::string(value) + "\"";
-}
-std::string member(std::string_view name, std::uint64_t value) {
-  return "\"" + std::string(name) + "\":" + std::to_string(value);
-}
-std::uint64_t ms_of(Duration length) {
-  return static_cast<std::uint64_t>(length / milliseconds(1));
-}
 std::uint64_t s_of(Duration length) { return static_cast<std::uint64_t>(length / seconds(1)); }
 
 }  // namespace
@@ -42,8 +36,9 @@ void Client::act() {
   }
   if (!can_act()) return;
   const std::uint32_t observe = 1;
+  const std::uint32_t sets = is_http_ ? swarm_.sets : 0;
   Lot lot(chance_, swarm_.acquire + swarm_.enqueue + swarm_.renew + swarm_.release + swarm_.signal +
-                       swarm_.lie + swarm_.leave + observe);
+                       swarm_.lie + swarm_.leave + sets + observe);
   if (lot.falls_on(swarm_.acquire)) {
     acquire();
   } else if (lot.falls_on(swarm_.enqueue)) {
@@ -58,6 +53,8 @@ void Client::act() {
     lie();
   } else if (lot.falls_on(swarm_.leave)) {
     if (chance_.percent(20)) leave();
+  } else if (lot.falls_on(sets)) {
+    ask_for_set();
   } else {
     ask_fence();
   }
@@ -65,7 +62,12 @@ void Client::act() {
 
 bool Client::is_busy(Key key) const {
   return std::any_of(asked_.begin(), asked_.end(),
-                     [&](const Request& request) { return request.key == key; });
+                     [&](const Request& request) { return is_asked_of(request, key); });
+}
+
+bool Client::is_asked_of(const Request& request, Key key) {
+  if (request.parts.empty()) return request.key == key;
+  return std::ranges::any_of(request.parts, [&](const Request& part) { return part.key == key; });
 }
 
 std::optional<Key> Client::free_key() {
@@ -102,6 +104,10 @@ Known* Client::pick_hold() {
 void Client::ask(Request request, std::string_view text) {
   request.call = outside_.now();
   request.largest_told = promises_.largest_told(request.key);
+  for (Request& part : request.parts) {
+    part.call = request.call;
+    part.largest_told = promises_.largest_told(part.key);
+  }
   ++requests_;
   asked_.push_back(std::move(request));
   outside_.send(*wire_, text);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "simulation/promises.h"
 #include "simulation/swarm.h"
@@ -87,6 +88,10 @@ class Client {
     Fence largest_told = 0;  // of the key, when it was asked
     Time certain_until{};    // of the hold it is about, when it was asked
     Time over_at{};          // likewise
+    // Of several keys in one step: what it asks of each, and whether it names them with their
+    // kinds.
+    std::vector<Request> parts{};
+    bool by_items = false;
   };
 
   // A reply, whatever the protocol.
@@ -95,6 +100,7 @@ class Client {
     std::string_view word{};   // the status, or the error's code
     std::string_view token{};  // of a grant
     Fence fence = 0;
+    std::string_view body{};  // of HTTP
   };
 
   // Asking.
@@ -119,6 +125,17 @@ class Client {
   static std::string json_of(const Terms& terms);
   Known* pick_hold();
   bool is_busy(Key key) const;
+  static bool is_asked_of(const Request& request, Key key);
+
+  // Asking for several keys in one step, each time under a name of its own.
+  void ask_for_set();
+  void acquire_set();
+  void act_on_set(Asked what);
+  void ask_about_set(Request set, std::string_view path, const std::string& members);
+  void add_part(Request& set, Key key);
+  std::string set_names() const { return std::string(kSetHolder) + holder_ + "."; }
+  const Known* pick_hold_of_set(std::string_view names);
+  std::vector<Key> some_of_set(const Known& known);
 
   // Hearing.
   void hear_line(std::string_view line);
@@ -131,6 +148,10 @@ class Client {
   bool says_full(const Request& request, const Reply& reply) const;
   void hear_about_hold(const Request& request, const Reply& reply);
   void hear_enqueued(const Request& request, const Reply& reply);
+  void hear_about_set(const Request& set, const Reply& reply);
+  void hear_set_refused(const Request& set, const Reply& reply);
+  static bool is_named_missing(const Request& part, const Request& set, const Reply& reply);
+  void leave_as_it_was(const Request& part);
   // An admin has ended the hold that it is about.
   bool is_revoked(const Request& request) const {
     return promises_.is_revoked(request.key, request.fence);
@@ -158,6 +179,7 @@ class Client {
   std::map<std::pair<Kind, std::uint32_t>, Enqueued> enqueued_;
   bool listens_ = false;
   bool doomed_ = false;  // it has said what ends the connection
+  std::uint64_t sets_named_ = 0;
   std::uint64_t signals_sent_ = 0;
   std::map<std::string, std::uint64_t, std::less<>> signals_heard_;  // by channel
   std::uint64_t requests_ = 0;

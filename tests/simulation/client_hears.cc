@@ -70,9 +70,13 @@ void Client::receive_end() {
 
 // Of what was on its way nobody knows: it is not asked for again.
 void Client::lose_connection() {
-  for (const Request& request : asked_) {
-    if (request.fence == 0) continue;
+  const auto forget = [this](const Request& request) {
+    if (request.fence == 0) return;
     if (const Known* known = promises_.find(request.key, request.fence)) promises_.forget(*known);
+  };
+  for (const Request& request : asked_) {
+    std::ranges::for_each(request.parts, forget);
+    if (request.parts.empty()) forget(request);
   }
   asked_.clear();
   enqueued_.clear();
@@ -128,12 +132,14 @@ std::size_t Client::hear_http(std::string_view text) {
   hear(request, {.ok = ok,
                  .word = ok ? "ok" : text_in(body, "error"),
                  .token = request.holder,
-                 .fence = number_in(body, "token")});
+                 .fence = number_in(body, "token"),
+                 .body = body});
   return head + 4 + size;
 }
 
 void Client::hear(const Request& request, const Reply& reply) {
   if (reply.word == "draining") doomed_ = true;
+  if (!request.parts.empty()) return hear_about_set(request, reply);
   switch (request.what) {
     case Asked::acquire:
     case Asked::await_turn:

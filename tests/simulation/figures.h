@@ -45,8 +45,10 @@ struct Figures {
   std::uint64_t checks = 0;  // of every invariant
   std::uint64_t grants_told = 0;
   std::uint64_t granted = 0;
-  std::uint64_t granted_shared = 0;   // beside others
-  std::uint64_t granted_several = 0;  // permits
+  std::uint64_t granted_shared = 0;     // beside others
+  std::uint64_t granted_several = 0;    // permits
+  std::uint64_t granted_sets = 0;       // of keys, in one step
+  std::uint64_t granted_sets_late = 0;  // that had waited
   std::uint64_t expired = 0;
   std::uint64_t revoked = 0;
   std::uint64_t resized = 0;
@@ -67,6 +69,8 @@ struct Figures {
     granted += other.granted;
     granted_shared += other.granted_shared;
     granted_several += other.granted_several;
+    granted_sets += other.granted_sets;
+    granted_sets_late += other.granted_sets_late;
     expired += other.expired;
     revoked += other.revoked;
     resized += other.resized;

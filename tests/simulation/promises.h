@@ -19,11 +19,16 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockd/types.h"
 
 namespace lockd::simulation {
+
+// How the names begin under which clients ask for several keys in one step. Each such name is of
+// one client, and waits for one set at a time.
+inline constexpr std::string_view kSetHolder = "set-";
 
 // One of the few keys that everybody wants.
 struct Key {

@@ -90,6 +90,7 @@ Server::Server(const Place& place, std::uint64_t life)
                     .holds_max = swarm.options.max_holds,
                     .holds_per_client_max = swarm.options.max_holds_per_client,
                     .ttl_max = swarm.options.max_lease_ttl,
+                    .set_wait_max = swarm.options.max_set_wait,
                     .idle_max = swarm.options.gc_max_idle,
                     .gc_interval = swarm.options.gc_interval,
                     .clock = clock_.get(),
@@ -158,15 +159,18 @@ void Server::open(std::uint64_t wire, bool is_http) {
 }
 
 void Server::receive(std::uint64_t wire, std::string_view bytes) {
+  is_in_turn_ = true;
   if (WireTransport* const transport = find(wire)) transport->receive(bytes);
 }
 
 void Server::receive_end(std::uint64_t wire) {
+  is_in_turn_ = true;
   if (WireTransport* const transport = find(wire)) transport->receive_end();
 }
 
 // Also after the session is over: nothing that is corked will be heard any more.
 void Server::receive_reset(std::uint64_t wire) {
+  is_in_turn_ = true;
   if (const auto found = wires_.find(wire); found != wires_.end()) found->second->receive_reset();
 }
 
@@ -178,6 +182,7 @@ void Server::turn() {
     host_->end_turn();
     end_pauses();
   } while (resume_held_back());
+  is_in_turn_ = false;
 }
 
 // Those whose journal is behind no more, or who have been told something. Whether there was one.
@@ -224,11 +229,12 @@ Outcome Server::resize(std::string_view key, std::uint32_t limit) {
 }
 
 void Server::drain() {
-  is_draining_ = true;
+  is_draining_ = is_in_turn_ = true;
   host_->drain();
 }
 
 void Server::look_again() {
+  is_in_turn_ = true;
   for (const auto& [id, wire] : wires_) host_->look_again(*wire);
 }
 

@@ -46,6 +46,8 @@ class Server {
 
   // Ends the turn in which all that has arrived since the last was executed.
   void turn();
+  // Whether something was executed, and not yet committed.
+  bool is_in_turn() const { return is_in_turn_; }
   // How long it may be until the journal's next turn.
   Duration journal_turn() { return log_->turn(); }
   // Ends what has fallen due. False if nothing can have.
@@ -132,6 +134,7 @@ class Server {
   std::unique_ptr<SessionHost> host_;
   Time next_sweep_{};  // unless something was done since
   bool turned_ = true;
+  bool is_in_turn_ = false;
   bool is_draining_ = false;
 };
 

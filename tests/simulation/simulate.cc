@@ -128,6 +128,8 @@ class Run {
     row("grants", static_cast<double>(figures_.granted));
     row("of them shared", static_cast<double>(figures_.granted_shared));
     row("of several permits", static_cast<double>(figures_.granted_several));
+    row("sets granted", static_cast<double>(figures_.granted_sets));
+    row("of them after a wait", static_cast<double>(figures_.granted_sets_late));
     row("grants told", static_cast<double>(figures_.grants_told));
     row("leases expired", static_cast<double>(figures_.expired));
     row("holds revoked", static_cast<double>(figures_.revoked));

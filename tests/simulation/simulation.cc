@@ -67,6 +67,8 @@ void Simulation::run() {
   figures_.granted = witness_.count(KeyEvent::Type::granted);
   figures_.granted_shared = witness_.granted_shared();
   figures_.granted_several = witness_.granted_several();
+  figures_.granted_sets = witness_.granted_sets();
+  figures_.granted_sets_late = witness_.granted_sets_late();
   figures_.expired = witness_.count(KeyEvent::Type::expired);
   figures_.revoked = witness_.count(KeyEvent::Type::revoked);
   figures_.resized = witness_.count(KeyEvent::Type::resized);
@@ -125,7 +127,7 @@ void Simulation::pass(Duration by) {
 // After each step in which the server did something.
 void Simulation::check() {
   ++figures_.checks;
-  witness_.check();
+  witness_.check(server_->is_in_turn());
   // What it cannot say to its clients while it stops, it leaves to the next life.
   const bool leaves_holds = server_->is_draining() && server_->has_failed();
   if (swarm_.options.auto_release_on_disconnect && !leaves_holds) {

@@ -44,6 +44,8 @@ TEST(Simulation, EveryFaultStrikes) {
   EXPECT_GT(sum.granted, 0U);
   EXPECT_GT(sum.granted_shared, 0U);
   EXPECT_GT(sum.granted_several, 0U);
+  EXPECT_GT(sum.granted_sets, sum.granted_sets_late);
+  EXPECT_GT(sum.granted_sets_late, 0U);
   EXPECT_GT(sum.expired, 0U);
   EXPECT_GT(sum.revoked, 0U);
   EXPECT_GT(sum.resized, 0U);
@@ -154,8 +156,8 @@ class WitnessTest : public testing::Test {
             std::uint32_t waiters) {
     const KeyEvent occurrence{.type = type,
                               .kind = kind_,
-                              .key = "key",
-                              .holder = "tcp:3",
+                              .key = key_,
+                              .holder = holder_,
                               .fence = fence,
                               .mode = terms_.mode,
                               .permits = terms_.permits,
@@ -170,7 +172,9 @@ class WitnessTest : public testing::Test {
   }
 
   Witness witness_{2};
-  Kind kind_ = Kind::lock;  // of what is told; a semaphore has three permits
+  std::string key_ = "key";       // of what is told
+  std::string holder_ = "tcp:3";  // likewise
+  Kind kind_ = Kind::lock;        // likewise; a semaphore has three permits
   Terms terms_{};
 };
 
@@ -283,6 +287,79 @@ TEST_F(WitnessTest, AFenceThatFalls) {
   EXPECT_EQ(check(), "fences-rise");
 }
 
+// Of sets.
+
+class SetWitnessTest : public WitnessTest {
+ protected:
+  // Somebody holds the key "a"; a set waits for it and for "b", which is free.
+  SetWitnessTest() {
+    tell_of("a", "tcp:3", Type::granted, 1, 0, 1, 0);
+    tell_of("a", kSet, Type::queued, 0, 1, 1, 1);
+    tell_of("b", kSet, Type::queued, 0, 1, 0, 1);
+    EXPECT_EQ(check(), "") << "its first waits for another key";
+  }
+
+  void tell_of(const std::string& key, const std::string& holder, Type type, Fence fence,
+               std::uint32_t place, std::uint32_t holders, std::uint32_t waiters) {
+    key_ = key;
+    holder_ = holder;
+    tell(type, fence, place, holders, waiters);
+  }
+  void release_a() { tell_of("a", "tcp:3", Type::released, 1, 0, 0, 1); }
+
+  static constexpr auto kSet = "set-c1.1";
+};
+
+TEST_F(SetWitnessTest, GrantedWhole) {
+  release_a();
+  tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
+  tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
+  EXPECT_EQ(check(), "");
+  EXPECT_EQ(witness_.granted_sets_late(), 1U);
+}
+
+TEST_F(SetWitnessTest, APartIsGranted) {
+  tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
+  EXPECT_EQ(check(), "all-or-none");
+}
+
+TEST_F(SetWitnessTest, APartIsGrantedAndAPartGivenUp) {
+  tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
+  tell_of("a", kSet, Type::gave_up, 0, 1, 1, 0);
+  EXPECT_EQ(check(), "all-or-none");
+}
+
+TEST_F(SetWitnessTest, TwoFences) {
+  release_a();
+  tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
+  tell_of("b", kSet, Type::granted, 3, 1, 1, 0);
+  EXPECT_EQ(check(), "all-or-none");
+}
+
+TEST_F(SetWitnessTest, APlaceIsLeft) {
+  tell_of("a", kSet, Type::gave_up, 0, 1, 1, 0);
+  EXPECT_EQ(broken_by([&] { witness_.check(true); }), "") << "amid a turn";
+  EXPECT_EQ(check(), "all-or-none");
+}
+
+TEST_F(SetWitnessTest, AllAreFreeAndWaitedFor) {
+  release_a();
+  EXPECT_EQ(check(), "conserved");
+}
+
+TEST_F(SetWitnessTest, AFreeKeyIsGrantedPastIt) {
+  tell_of("b", "tcp:4", Type::granted, 2, 0, 1, 1);
+  EXPECT_EQ(check(), "first-come");
+}
+
+TEST_F(SetWitnessTest, APartIsWithdrawn) {
+  release_a();
+  tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
+  tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
+  tell_of("a", kSet, Type::disconnected, 2, 0, 0, 0);
+  EXPECT_EQ(check(), "all-or-none");
+}
+
 TEST_F(WitnessTest, APlaceThatNobodyHad) {
   tell(Type::gave_up, 0, 9, 0, 0);
   EXPECT_EQ(check(), "settled-once");
@@ -348,6 +425,15 @@ TEST_F(AppendedLogTest, NoAppendIsThereInHalf) {
 TEST_F(AppendedLogTest, NothingElseIsThere) {
   append(100, granted(1));
   EXPECT_EQ(recover(100, {}), "replay-equals");
+}
+
+TEST_F(AppendedLogTest, ASetIsInOneAppend) {
+  Event first = granted(1);
+  Event second = granted(1);
+  first.holder = second.holder = std::string_view("set-c1.1");
+  second.key = "other";
+  append(100, first);
+  EXPECT_EQ(broken_by([&] { append(200, second); }), "durable-as-one");
 }
 
 TEST_F(AppendedLogTest, AnAccountTellsTheTruth) {

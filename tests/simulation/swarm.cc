@@ -22,7 +22,7 @@ Swarm Swarm::draw(Chance& chance) {
   };
 
   swarm.clients = number(2, 12);
-  swarm.http_percent = chance.percent(50) ? 0 : number(5, 60);
+  swarm.http_percent = chance.percent(40) ? 0 : number(5, 90);
   swarm.keys = number(1, 5);
   swarm.limit = number(1, 4);
   swarm.pipeline = chance.percent(40) ? number(2, 6) : 1;
@@ -33,6 +33,7 @@ Swarm Swarm::draw(Chance& chance) {
   options.max_holds = chance.percent(15) ? number(2, 8) : 0;
   options.max_holds_per_client = chance.percent(15) ? number(1, 4) : 0;
   options.max_lease_ttl = std::chrono::seconds(chance.percent(15) ? number(1, 4) : 0);
+  if (chance.percent(15)) options.max_set_wait = std::chrono::milliseconds(number(100, 2000));
   options.auto_release_on_disconnect = !chance.percent(25);
   options.default_lease_ttl = 4s;
   options.detailed_errors = chance.percent(50);
@@ -47,6 +48,7 @@ Swarm Swarm::draw(Chance& chance) {
   swarm.semaphore_percent = chance.percent(40) ? 0 : number(10, 90);
   swarm.shared_percent = chance.percent(30) ? 0 : number(10, 90);
   swarm.several_percent = chance.percent(30) ? 0 : number(10, 90);
+  swarm.sets = weight(chance, 15, 25);
   swarm.renew = weight(chance, 20, 20);
   swarm.release = number(3, 25);
   swarm.signal = weight(chance, 4, 70);
@@ -93,6 +95,7 @@ std::string Swarm::describe() const {
   add("max_holds", options.max_holds);
   add("max_holds_per_client", options.max_holds_per_client);
   add("max_lease_s", static_cast<std::uint64_t>(options.max_lease_ttl / 1s));
+  add("max_set_wait_ms", static_cast<std::uint64_t>(options.max_set_wait / 1ms));
   add("auto_release", options.auto_release_on_disconnect ? 1 : 0);
   add("shards", shards);
   add("journal", journal ? 1 : 0);
@@ -102,6 +105,7 @@ std::string Swarm::describe() const {
   add("semaphore%", semaphore_percent);
   add("shared%", shared_percent);
   add("several%", several_percent);
+  add("sets", sets);
   add("renew", renew);
   add("release", release);
   add("signal", signal);

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "crash/violation.h"
+#include "simulation/promises.h"
 
 namespace lockd::simulation {
 namespace {
@@ -16,6 +17,10 @@ SessionId session_of(std::string_view holder) {
   if (!holder.starts_with("tcp:")) return 0;
   std::from_chars(holder.data() + 4, holder.data() + holder.size(), session);
   return session;
+}
+
+std::string set_of(std::string_view holder) {
+  return std::string(holder.starts_with(kSetHolder) ? holder : "");
 }
 
 }  // namespace
@@ -35,7 +40,8 @@ void Witness::note(const KeyEvent& occurrence) {
   state.limit = occurrence.limit;
   switch (occurrence.type) {
     case KeyEvent::Type::queued:
-      state.line.push_back({occurrence.place, occurrence.mode, occurrence.permits});
+      state.line.push_back(
+          {occurrence.place, occurrence.mode, occurrence.permits, set_of(occurrence.holder)});
       break;
     case KeyEvent::Type::granted: granted(state, occurrence); break;
     case KeyEvent::Type::released:
@@ -47,6 +53,13 @@ void Witness::note(const KeyEvent& occurrence) {
     case KeyEvent::Type::slow_wait:
     case KeyEvent::Type::slow_hold:
     case KeyEvent::Type::resized: break;
+  }
+  const bool is_of_request = occurrence.type == KeyEvent::Type::granted ||
+                             occurrence.type == KeyEvent::Type::gave_up ||
+                             occurrence.type == KeyEvent::Type::disconnected;
+  if (is_of_request && occurrence.holder.starts_with(kSetHolder)) {
+    set_events_.push_back(
+        {occurrence.holder, occurrence.type, occurrence.fence, occurrence.place != 0});
   }
   if (occurrence.holders != state.holds.size()) {
     broken("counted", occurrence,
@@ -94,8 +107,8 @@ void Witness::granted(State& state, const KeyEvent& occurrence) {
   }
   if (occurrence.mode == Mode::shared && !state.holds.empty()) ++granted_shared_;
   if (occurrence.permits > 1) ++granted_several_;
-  state.holds.push_back(
-      {occurrence.fence, session_of(occurrence.holder), occurrence.mode, occurrence.permits});
+  state.holds.push_back({occurrence.fence, session_of(occurrence.holder), occurrence.mode,
+                         occurrence.permits, set_of(occurrence.holder)});
   if (occurrence.place == 0) {
     if (!state.line.empty()) broken("first-come", occurrence, "granted past a line");
     return;
@@ -140,17 +153,73 @@ void Witness::complain_of_session(const std::string& key, const Held& held) {
                       " is held by a session that is over: " + std::to_string(held.session));
 }
 
-void Witness::check() {
+// Whether it is not the first of another line, or finds no room there.
+bool Witness::waits_elsewhere(const std::string& set) const {
+  return std::ranges::any_of(keys_, [&](const auto& entry) {
+    const State& state = entry.second;
+    const auto found = std::ranges::find(state.line, set, &Waiting::set);
+    if (found == state.line.end()) return false;
+    return found != state.line.begin() ||
+           !has_room(entry.first.kind, state, found->mode, found->permits);
+  });
+}
+
+bool Witness::has_place(const std::string& set) const {
+  return std::ranges::any_of(keys_, [&](const auto& entry) {
+    return std::ranges::find(entry.second.line, set, &Waiting::set) != entry.second.line.end();
+  });
+}
+
+bool Witness::has_hold(const std::string& set, Fence fence) const {
+  return std::ranges::any_of(keys_, [&](const auto& entry) {
+    return std::ranges::any_of(entry.second.holds, [&](const Held& held) {
+      return held.set == set && held.fence == fence;
+    });
+  });
+}
+
+// Whatever became of one of a set's keys in this step, became of all.
+void Witness::check_sets() {
+  std::map<std::string, const SetEvent*> settled;
+  for (const SetEvent& event : set_events_) {
+    std::string part;
+    if (event.type == KeyEvent::Type::disconnected) {
+      if (has_hold(event.set, event.fence)) part = "a part was withdrawn";
+    } else {
+      const auto [first, is_first] = settled.try_emplace(event.set, &event);
+      const SetEvent& other = *first->second;
+      if (other.type != event.type) part = "a part was granted";
+      if (other.fence != event.fence) part = "granted under two fences";
+      if (has_place(event.set)) part = "it still waits for a part";
+      if (is_first && event.type == KeyEvent::Type::granted) {
+        ++granted_sets_;
+        if (event.waited) ++granted_sets_late_;
+      }
+    }
+    if (!part.empty() && broken_.empty()) {
+      broken_ = "all-or-none: " + event.set + " fence " + std::to_string(event.fence) + ": " + part;
+    }
+  }
+  set_events_.clear();
+}
+
+void Witness::check(bool is_in_turn) {
+  if (!is_in_turn) check_sets();
+  const auto is_for_later = [&](const auto* key) {
+    const State& state = key->second;
+    return is_in_turn && !state.line.empty() && !state.line.front().set.empty();
+  };
   for (const auto* key : touched_) {
     const State& state = key->second;
-    if (state.line.empty() || !broken_.empty()) continue;
+    if (state.line.empty() || !broken_.empty() || is_for_later(key)) continue;
     const Waiting& first = state.line.front();
+    if (!first.set.empty() && waits_elsewhere(first.set)) continue;
     if (has_room(key->first.kind, state, first.mode, first.permits)) {
       broken_ = "conserved: " + key->first.key + " has room, and " +
                 std::to_string(state.line.size()) + " wait";
     }
   }
-  touched_.clear();
+  std::erase_if(touched_, [&](const auto* key) { return !is_for_later(key); });
   if (!broken_.empty()) throw crash::Violation(std::exchange(broken_, {}));
 }
 

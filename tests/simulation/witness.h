@@ -3,7 +3,12 @@
 //   first-come       whoever is granted from a line stands first in it; nobody passes a line
 //   bounded          no grant makes the permits in use more than the limit, no more wait than may
 //   shares-or-alone  a lock has one hold, or all that it has share it
-//   conserved        the first in line waits for what is taken, and for nothing else
+//   conserved        the first in line waits for what is taken, or asks for other keys too and
+//   waits
+//                    for one of those; and for nothing else
+//   all-or-none      a request for several keys is granted all of them in one step and under one
+//                    fence, or leaves all lines in one step; one that nobody was told of is
+//                    withdrawn whole
 //   fences-rise      within a life of the server, fences of a key rise
 //   settled-once     what ends had begun, and ends once
 //   counted          how many hold and wait is as told
@@ -27,8 +32,9 @@ class Witness final : public Observer {
   // So many may wait for a key; 0: any number.
   explicit Witness(std::uint32_t waiters_max = 0) : waiters_max_(waiters_max) { look(true); }
 
-  // Throws crash::Violation for the first rule that was broken since the last call.
-  void check();
+  // Throws crash::Violation for the first rule that was broken since the last call. Amid a turn of
+  // the server a set may have ended in one line, and in the others not yet.
+  void check(bool is_in_turn = false);
   // Throws it unless each session that holds anything is there, as `is_there` says.
   template <typename IsThere>
   void check_sessions(IsThere is_there) const {
@@ -42,6 +48,7 @@ class Witness final : public Observer {
   void restart() {
     keys_.clear();
     touched_.clear();
+    set_events_.clear();
   }
   void recovered(const crash::Holds& holds);
   // From now on what happens is the ruin of a server that is gone.
@@ -51,6 +58,8 @@ class Witness final : public Observer {
   std::uint64_t count(KeyEvent::Type type) const { return counts_[static_cast<std::size_t>(type)]; }
   std::uint64_t granted_shared() const { return granted_shared_; }
   std::uint64_t granted_several() const { return granted_several_; }
+  std::uint64_t granted_sets() const { return granted_sets_; }
+  std::uint64_t granted_sets_late() const { return granted_sets_late_; }
 
  private:
   struct Name {
@@ -63,11 +72,20 @@ class Witness final : public Observer {
     SessionId session;  // 0: it lives by its lease alone
     Mode mode;
     std::uint32_t permits;
+    std::string set{};  // if it asked for several keys: its name
   };
   struct Waiting {
     std::uint32_t place;
     Mode mode;
     std::uint32_t permits;
+    std::string set{};  // likewise
+  };
+  // That a set was granted one of its keys, or left its line, or lost it as nobody was told.
+  struct SetEvent {
+    std::string set;
+    KeyEvent::Type type;
+    Fence fence;
+    bool waited;
   };
   struct State {
     std::deque<Waiting> line{};
@@ -82,16 +100,23 @@ class Witness final : public Observer {
   void granted(State& state, const KeyEvent& occurrence);
   void ended(State& state, const KeyEvent& occurrence);
   void left_line(State& state, const KeyEvent& occurrence);
+  bool waits_elsewhere(const std::string& set) const;
+  bool has_place(const std::string& set) const;
+  bool has_hold(const std::string& set, Fence fence) const;
+  void check_sets();
   [[noreturn]] static void complain_of_session(const std::string& key, const Held& held);
   void broken(std::string_view rule, const KeyEvent& occurrence, const std::string& how);
 
   const std::uint32_t waiters_max_;
   std::map<Name, State> keys_;
   std::vector<const std::map<Name, State>::value_type*> touched_;  // since the last check
+  std::vector<SetEvent> set_events_;                               // likewise
   std::string broken_;
   bool away_ = false;
   std::uint64_t granted_shared_ = 0;   // grants of a lock that was shared already
   std::uint64_t granted_several_ = 0;  // and those of several permits
+  std::uint64_t granted_sets_ = 0;
+  std::uint64_t granted_sets_late_ = 0;  // those that had waited
   std::uint64_t hash_ = 0;
   std::uint64_t counts_[static_cast<std::size_t>(KeyEvent::Type::resized) + 1] = {};
 };
