@@ -102,7 +102,7 @@ void Actor::take(const Reply& reply) {
   operation.life = role_.subject->life_told(node_, life_);
   operation.result = reply.result;
   if (reply.fence != 0) operation.fence = reply.fence;
-  scribe_.note(operation);
+  for (const Operation& one : operations_of(operation, pending.request, reply)) scribe_.note(one);
   alive_at_ = operation.call;
   // A server that stops goes on serving a line by which something is held.
   server_ends_ = reply.ends && (role_.http || !plan_.holds_anything());
@@ -143,8 +143,9 @@ void Actor::note_unknown() {
   const std::uint32_t life = life_ != 0 ? life_ : role_.subject->place(node_).life;
   operation.life = role_.subject->life_told(node_, life);
   operation.result = Result::info;
-  scribe_.note(operation);
-  plan_.heard(pending.request, {.token = {}});
+  const Reply none{.token = {}};
+  for (const Operation& one : operations_of(operation, pending.request, none)) scribe_.note(one);
+  plan_.heard(pending.request, none);
   proc_ = recording_.new_proc();
 }
 

@@ -63,11 +63,12 @@ void Caller::call(const Request& request) {
                       .mode = request.mode,
                       .via = Via::lib};
   operation.call = now();
-  const Reply reply = execute(*engine, request);
+  const Reply reply =
+      request.parts.empty() ? execute(*engine, request) : execute_set(*engine, request);
   operation.ret = now();
   operation.result = reply.result;
   if (reply.fence != 0) operation.fence = reply.fence;
-  scribe_.note(operation);
+  for (const Operation& one : operations_of(operation, request, reply)) scribe_.note(one);
   plan_.heard(request, reply);
 }
 
@@ -89,6 +90,36 @@ Reply Caller::execute(Engine& engine, const Request& request) {
                                                     .mode = request.mode,
                                                     .permits = request.permits});
   return {.result = result_of(granted.outcome), .fence = granted ? granted->fence : 0, .token = {}};
+}
+
+Reply Caller::execute_set(Engine& engine, const Request& request) {
+  const std::string holder = holder_of(request.rid);
+  SetId holds{.keys = {}, .holder = holder, .fence = request.fence};
+  for (const RequestPart& part : request.parts) {
+    holds.keys.emplace_back(part.key_name, part.kind, part.mode, part.limit, part.permits);
+  }
+  Reply reply{.token = {}};
+  if (request.function == Function::release) {
+    const ReleaseSetResult released = engine.release_all(holds);
+    reply.result = result_of(released.outcome);
+    for (const bool is_held : released.released) {
+      reply.parts.push_back(is_held ? Result::ok : Result::not_held);
+    }
+    return reply;
+  }
+  const bool renews = request.function == Function::renew;
+  const SetResult granted = renews ? engine.renew_all(holds, Duration(request.ttl))
+                                   : engine.acquire_all({.keys = holds.keys,
+                                                         .holder = holder,
+                                                         .ttl = Duration(request.ttl),
+                                                         .wait = Duration(request.timeout)});
+  reply.result = result_of(granted.outcome);
+  if (granted) reply.fence = granted->fence;
+  if (renews && reply.result == Result::not_held) {
+    reply.parts.assign(request.parts.size(), Result::refused);
+    reply.parts[granted.conflicts.front().item] = Result::not_held;
+  }
+  return reply;
 }
 
 }  // namespace lockd::histories

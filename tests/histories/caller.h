@@ -23,6 +23,7 @@ class Caller {
   void run();
   void call(const Request& request);
   Reply execute(Engine& engine, const Request& request);
+  Reply execute_set(Engine& engine, const Request& request);
 
   Recording& recording_;
   Recording::Scribe& scribe_;

@@ -1,6 +1,7 @@
 #include "histories/checker.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 
@@ -74,6 +75,25 @@ void check_epochs(const History& history, const Timeline& timeline,
   }
 }
 
+// I15: what was asked of several keys in one step has one answer, and a grant one fence. A release
+// gives back what there is.
+void check_sets(const History& history, std::vector<Violation>& violations) {
+  std::map<SetName, const Operation*> first;
+  for (const Operation& operation : history.operations) {
+    const bool is_one =
+        operation.function == Function::acquire || operation.function == Function::renew;
+    if (!is_one || operation.keys == 1) continue;
+    const Operation& other = *first.try_emplace(set_of(operation), &operation).first->second;
+    const bool both = (other.result == Result::ok) == (operation.result == Result::ok);
+    if (both && other.fence == operation.fence) continue;
+    violations.push_back({"I15",
+                          history.keys[operation.key],
+                          both ? "was granted under another fence than the rest"
+                               : "was answered otherwise than the rest",
+                          {other.line, operation.line}});
+  }
+}
+
 std::vector<const Operation*> by_key(const History& history) {
   std::vector<const Operation*> operations;
   operations.reserve(history.operations.size());
@@ -95,6 +115,9 @@ std::vector<Violation> check(const History& history) {
   check_failures(history, timeline, violations);
   check_epochs(history, timeline, violations);
   check_stops(history, timeline, violations);
+  check_sets(history, violations);
+  SetTries tries;
+  SetGrants grants;
   const std::vector<const Operation*> operations = by_key(history);
   for (auto first = operations.begin(); first != operations.end();) {
     const auto last = std::find_if(first, operations.end(), [&](const Operation* operation) {
@@ -103,9 +126,12 @@ std::vector<Violation> check(const History& history) {
     const KeyHistory key(timeline, history.keys[(*first)->key], std::span(first, last), violations);
     check_order(key, violations);
     check_exclusion(key, violations);
-    check_conservation(key, violations);
+    check_conservation(key, tries, violations);
+    note_set_grants(key, grants);
     first = last;
   }
+  check_tries_for_sets(tries, violations);
+  check_set_grants(grants, violations);
   return violations;
 }
 

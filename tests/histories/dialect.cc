@@ -82,18 +82,31 @@ class LineDialect : public Dialect {
   }
 };
 
+// As replies name one of several keys.
+std::string item_of(const RequestPart& part) {
+  const std::string_view kind = part.kind == Kind::lock ? "lock" : "semaphore";
+  return R"("key":")" + std::string(part.key_name) + R"(","kind":")" + std::string(kind) + '"';
+}
+
+// The terms of a lock or a semaphore, behind what else there is.
+template <typename Asked>
+std::string terms_of(const Asked& asked) {
+  std::string text;
+  if (asked.kind == Kind::semaphore) text += ",\"limit\":" + std::to_string(asked.limit);
+  if (asked.mode == Mode::shared) text += R"(,"mode":"shared")";
+  if (asked.permits != 1) text += ",\"permits\":" + std::to_string(asked.permits);
+  return text;
+}
+
 class HttpDialect : public Dialect {
  public:
   std::string write(const Request& request) const override {
-    std::string body = R"({"key":")";
-    body.append(request.key_name) += R"(","holder":")" + holder_of(request.rid) + '"';
+    std::string body = "{" + keys_of(request) + R"(,"holder":")" + holder_of(request.rid) + '"';
     std::string_view call = "release";
     if (request.function == Function::acquire) {
       call = "acquire";
       body += ",\"wait_ms\":" + std::to_string(request.timeout / 1'000'000);
-      if (request.kind == Kind::semaphore) body += ",\"limit\":" + std::to_string(request.limit);
-      if (request.mode == Mode::shared) body += R"(,"mode":"shared")";
-      if (request.permits != 1) body += ",\"permits\":" + std::to_string(request.permits);
+      if (request.parts.empty()) body += terms_of(request);
     } else {
       body += ",\"token\":" + std::to_string(request.fence);
     }
@@ -102,12 +115,13 @@ class HttpDialect : public Dialect {
       body += ",\"ttl_ms\":" + std::to_string(request.ttl / 1'000'000);
     }
     body += '}';
-    std::string text = request.kind == Kind::lock ? "POST /v1/" : "POST /v1/semaphores/";
+    const bool is_semaphore = request.parts.empty() && request.kind == Kind::semaphore;
+    std::string text = is_semaphore ? "POST /v1/semaphores/" : "POST /v1/";
     text.append(call) += " HTTP/1.1\r\nHost: localhost\r\nContent-Length: ";
     return text + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
 
-  bool read(const Request&, std::string& received, Reply& reply) const override {
+  bool read(const Request& request, std::string& received, Reply& reply) const override {
     const std::size_t head = received.find("\r\n\r\n");
     if (head == std::string::npos) return false;
     const std::size_t length = received.find("Content-Length: ");
@@ -118,6 +132,7 @@ class HttpDialect : public Dialect {
     reply = {.token = {}};
     reply.result = result_of(number_at(std::string_view(received).substr(9, 3)), body);
     if (reply.result == Result::ok) reply.fence = number_behind(body, "\"token\":");
+    if (!request.parts.empty()) reply.parts = results_of(request, reply.result, body);
     reply.ends = received.find("Connection: close") < head;
     if (const std::size_t leader = received.find(kLeaderField); leader < head) {
       const std::size_t from = leader + kLeaderField.size();
@@ -128,6 +143,35 @@ class HttpDialect : public Dialect {
   }
 
  private:
+  static std::string keys_of(const Request& request) {
+    if (request.parts.empty()) return R"("key":")" + std::string(request.key_name) + '"';
+    std::string items;
+    for (const RequestPart& part : request.parts) {
+      if (!items.empty()) items += ',';
+      items += "{" + item_of(part);
+      if (request.function == Function::acquire) items += terms_of(part);
+      items += '}';
+    }
+    return "\"items\":[" + items + "]";
+  }
+
+  // A release says of each key what it found. A renewal that was refused names the first that is
+  // not held, and of the others it says nothing.
+  static std::vector<Result> results_of(const Request& request, Result whole,
+                                        std::string_view body) {
+    const bool releases = request.function == Function::release && whole == Result::ok;
+    const bool names_one = request.function == Function::renew && whole == Result::not_held;
+    if (!releases && !names_one) return {};
+    const std::string_view released = body.substr(0, body.find("\"not_held\":"));
+    std::vector<Result> results;
+    for (const RequestPart& part : request.parts) {
+      const bool is_named = (releases ? released : body).find(item_of(part)) != body.npos;
+      if (releases) results.push_back(is_named ? Result::ok : Result::not_held);
+      if (names_one) results.push_back(is_named ? Result::not_held : Result::refused);
+    }
+    return results;
+  }
+
   static std::uint64_t number_behind(std::string_view text, std::string_view name) {
     const std::size_t at = text.find(name);
     return at == std::string_view::npos ? 0 : number_at(text.substr(at + name.size()));
@@ -152,6 +196,24 @@ class HttpDialect : public Dialect {
 };
 
 }  // namespace
+
+std::vector<Operation> operations_of(const Operation& whole, const Request& request,
+                                     const Reply& reply) {
+  if (request.parts.empty()) return {whole};
+  std::vector<Operation> operations;
+  for (std::size_t i = 0; i < request.parts.size(); ++i) {
+    const RequestPart& part = request.parts[i];
+    Operation& operation = operations.emplace_back(whole);
+    operation.key = part.key;
+    operation.kind = part.kind;
+    operation.limit = part.limit;
+    operation.mode = part.mode;
+    operation.permits = part.permits;
+    operation.keys = static_cast<std::uint32_t>(request.parts.size());
+    operation.result = reply.of_part(i);
+  }
+  return operations;
+}
 
 std::string holder_of(std::uint64_t rid) { return "r" + std::to_string(rid); }
 

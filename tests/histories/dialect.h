@@ -4,10 +4,21 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "histories/operation.h"
 
 namespace lockd::histories {
+
+// One of the keys that a request for several names.
+struct RequestPart {
+  std::uint32_t key = 0;
+  std::string_view key_name{};
+  Kind kind = Kind::lock;
+  std::uint32_t limit = 1;
+  Mode mode = Mode::exclusive;
+  std::uint32_t permits = 1;
+};
 
 struct Request {
   Function function = Function::acquire;
@@ -20,8 +31,9 @@ struct Request {
   Instant ttl = 0;
   Instant timeout = 0;
   Fence fence = 0;
-  std::string token;      // of the line protocol
-  std::uint64_t rid = 0;  // where holders have names
+  std::string token;                 // of the line protocol
+  std::uint64_t rid = 0;             // where holders have names
+  std::vector<RequestPart> parts{};  // several keys in one step, by name, in place of the one above
 };
 
 struct Reply {
@@ -30,7 +42,15 @@ struct Reply {
   std::string token;
   bool ends = false;     // the server closes after it
   std::string leader{};  // not_leader: its host:port of the line protocol, or "-"
+  // Of a request for several keys, where they fared differently: what became of each.
+  std::vector<Result> parts{};
+
+  Result of_part(std::size_t i) const { return parts.empty() ? result : parts[i]; }
 };
+
+// What is noted of a request: an operation for each of its keys.
+std::vector<Operation> operations_of(const Operation& whole, const Request& request,
+                                     const Reply& reply);
 
 class Dialect {
  public:

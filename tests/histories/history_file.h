@@ -6,6 +6,8 @@
 //   {"f":"restart","srv":"p","life":3,"call":123,"ret":456}
 //   {"f":"failover","srv":"c","life":1741,"call":123,"ret":456}
 //
+// A request for several keys in one step is a line for each, with `keys`, how many those are, and
+// `rid`, `call` and `srv` in common.
 // Of a cluster, which is one server here, `life` is the epoch of the leader that answered.
 // Objects are flat. `res` is ok, queued, timeout, error:<code> or info; of info there is no `ret`,
 // for its effect may come at any time, but `gave_up`, when the client stopped waiting. An unknown
@@ -27,9 +29,9 @@ History parse_history(std::string_view text, const std::string& name);
 // Sorts the operations by their calls, numbers them, and writes all. Throws std::runtime_error.
 void write_history(History& history, const std::string& path);
 
-// Copies the lines of up to `keys_max` keys, spread over all there are, of each up to `operations_
-// max` in the order of calls without statistics, and every line that is not about a key. Throws
-// std::runtime_error.
+// Copies the lines of up to `keys_max` keys, spread over all there are, and of those that were
+// asked for several in one step; of each up to `operations_max` in the order of calls without
+// statistics, and every line that is not about a key. Throws std::runtime_error.
 void write_slices(const History& history, const std::string& path, std::size_t keys_max,
                   std::size_t operations_max);
 

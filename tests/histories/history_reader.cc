@@ -98,6 +98,8 @@ class Reader {
       o.limit = std::max(small(), 1U);
     else if (name == "permits")
       o.permits = std::max(small(), 1U);
+    else if (name == "keys")
+      o.keys = std::max(small(), 1U);
     else if (name == "waiters")
       o.waiters = small();
     // Other members are for people.

@@ -67,6 +67,7 @@ class Printer {
     member(",\"limit\":", o.limit);
     if (o.mode == Mode::shared) word(",\"mode\":", "shared");
     if (o.permits != 1) member(",\"permits\":", o.permits);
+    if (o.keys != 1) member(",\"keys\":", o.keys);
     if (o.rid != 0) word(",\"rid\":", "r" + std::to_string(o.rid));
     if (o.ttl != 0) text_ += ",\"ttl\":" + in_seconds(o.ttl);
     if (o.function < Function::renew || o.function > Function::revoke) {
@@ -122,11 +123,16 @@ void write_slices(const History& history, const std::string& path, std::size_t k
   Printer printer(file.get(), history);
   const std::size_t step =
       std::max<std::size_t>(1, (history.keys.size() + keys_max - 1) / keys_max);
+  std::vector<bool> is_chosen(history.keys.size());
+  for (std::size_t key = 0; key < is_chosen.size(); key += step) is_chosen[key] = true;
+  for (const Operation& operation : history.operations) {
+    if (operation.keys > 1) is_chosen[operation.key] = true;
+  }
   std::vector<std::size_t> printed(history.keys.size() * 2);
   for (const Operation& operation : history.operations) {
     if (operation.function == Function::stats) continue;
     if (operation.function < Function::stats) {
-      if (operation.key % step != 0) continue;
+      if (!is_chosen[operation.key]) continue;
       const std::size_t kind = operation.kind == Kind::lock ? 0 : 1;
       if (++printed[operation.key * 2 + kind] > operations_max) continue;
     }

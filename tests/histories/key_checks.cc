@@ -72,6 +72,16 @@ void check_hand_over(const KeyHistory& key, std::vector<Violation>& violations) 
   }
 }
 
+// When enough of those before it, by their ends, are over that there is room for so much.
+Instant room_from(const std::multimap<Instant, const Hold*>& before, std::int64_t takes,
+                  std::int64_t capacity) {
+  for (auto last = before.rbegin(); last != before.rend(); ++last) {
+    takes += last->second->takes();
+    if (takes > capacity) return last->first;
+  }
+  return 0;
+}
+
 // When the key may have been taken, and by how much, sorted for counting.
 class Occupation {
  public:
@@ -82,6 +92,10 @@ class Occupation {
       const Instant told = hold.told().ret - kLateMax;
       add({hold.asked(), hold.over_by(), hold.takes()},
           waited_once ? std::max(hold.asked(), told) : hold.asked());
+    }
+    for (const KeyHistory::Wait& wait : key.waits()) {
+      const bool blocks = !wait.is_try && wait.blocks_until > wait.call;
+      if (blocks) add({wait.call, wait.blocks_until, capacity_}, wait.call);
     }
     sum_up(begins_);
     sum_up(ends_);
@@ -262,14 +276,58 @@ void check_exclusion(const KeyHistory& key, std::vector<Violation>& violations) 
   check_hand_over(key, violations);
 }
 
-void check_conservation(const KeyHistory& key, std::vector<Violation>& violations) {
+void note_set_grants(const KeyHistory& key, SetGrants& grants) {
+  const std::vector<Hold>& holds = key.holds();
+  if (std::ranges::none_of(holds, [](const Hold& hold) { return hold.told().keys > 1; })) return;
+  std::multimap<Instant, const Hold*> before;  // by their ends
+  for (const Hold& hold : holds) {
+    if (hold.told().keys > 1) {
+      SetGrant& grant = grants[set_of(hold.told())];
+      const Instant from = room_from(before, hold.takes(), key.capacity());
+      if (from > grant.from) grant.from = from, grant.from_key = key.name();
+      grant.line = hold.told().line;
+    }
+    before.emplace(hold.held_until(), &hold);
+  }
+  Instant told = kNever;  // the first of those after it
+  for (auto hold = holds.rbegin(); hold != holds.rend(); ++hold) {
+    told = std::min(told, hold->told().ret);
+    if (hold->told().keys == 1) continue;
+    SetGrant& grant = grants[set_of(hold->told())];
+    if (told < grant.to) grant.to = told, grant.to_key = key.name();
+  }
+}
+
+void check_set_grants(const SetGrants& grants, std::vector<Violation>& violations) {
+  for (const auto& [name, grant] : grants) {
+    if (grant.from <= grant.to) continue;
+    violations.push_back({"I15",
+                          grant.from_key,
+                          "can have been granted " + ms(grant.from - grant.to) + " later than " +
+                              grant.to_key + " at the earliest",
+                          {grant.line}});
+  }
+}
+
+void check_conservation(const KeyHistory& key, SetTries& tries,
+                        std::vector<Violation>& violations) {
   Occupation occupation(key);
   for (const Operation* operation : key.operations()) {
     const bool asks =
         operation->function == Function::acquire || operation->function == Function::wait;
     if (!asks) continue;
-    if (operation->result == Result::timeout && operation->timeout == 0 &&
-        operation->function == Function::acquire) {
+    const bool answered = operation->result == Result::timeout || operation->result == Result::ok;
+    if (operation->keys > 1 && answered) {
+      if (operation->result == Result::ok || operation->timeout != 0) continue;
+      SetTry& attempt = tries[set_of(*operation)];
+      ++attempt.keys_seen;
+      attempt.keys = operation->keys;
+      attempt.key = key.name();
+      attempt.line = operation->line;
+      attempt.may_be_refused |=
+          occupation.may_refuse(takes_of(*operation), operation->call, operation->ret);
+    } else if (operation->result == Result::timeout && operation->timeout == 0 &&
+               operation->function == Function::acquire) {
       check_try(key, occupation, *operation, violations);
     } else if (operation->result == Result::timeout || operation->result == Result::ok) {
       check_wait(key, occupation, *operation, violations);
@@ -277,6 +335,16 @@ void check_conservation(const KeyHistory& key, std::vector<Violation>& violation
                operation->gave_up > operation->call + operation->timeout + kLateMax) {
       violations.push_back(violation(key, "I12", "never had an answer", {operation->line}));
     }
+  }
+}
+
+void check_tries_for_sets(const SetTries& tries, std::vector<Violation>& violations) {
+  for (const auto& [name, attempt] : tries) {
+    if (attempt.may_be_refused || attempt.keys_seen < attempt.keys) continue;
+    violations.push_back({"I5",
+                          attempt.key,
+                          "a try for several keys was turned away though all certainly had room",
+                          {attempt.line}});
   }
 }
 

@@ -9,12 +9,20 @@ Instant end_of(const Operation& operation) {
   return operation.result == Result::info ? operation.gave_up : operation.ret;
 }
 
+// Its place is gone by then, whether or not the server has noticed that its client was.
+Instant blocks_until(const Operation& operation) {
+  if (operation.keys == 1) return 0;
+  if (operation.result != Result::info) return operation.ret;
+  return sum(operation.gave_up, operation.timeout + kLateMax);
+}
+
 KeyHistory::Wait wait_of(const Operation& operation, Instant since) {
   return {.call = since,
           .ret = operation.ret,
           .hold = KeyHistory::kNone,
           .takes = takes_of(operation),
-          .is_try = operation.function == Function::acquire && operation.timeout == 0};
+          .is_try = operation.function == Function::acquire && operation.timeout == 0,
+          .blocks_until = blocks_until(operation)};
 }
 
 }  // namespace
@@ -131,7 +139,10 @@ void KeyHistory::grant(const Operation& operation, Instant asked, Instant queued
   }
   const Operation& first = holds_[found->second].told();
   const bool asked_again = operation.rid != 0 && operation.rid == first.rid;
-  if (asked_again) return follow_up(operation.fence, operation);
+  if (asked_again) {
+    if (operation.keys > 1) waits_.push_back(wait_of(operation, operation.call));
+    return follow_up(operation.fence, operation);
+  }
   complain("I6", "was granted a fence that another has", operation, &first);
 }
 

@@ -35,6 +35,8 @@ class KeyHistory {
     std::size_t hold;  // kNone: it was not granted
     std::int64_t takes;
     bool is_try;  // it is in nobody's way
+    // Of one that waits for other keys too: until then whoever is behind it may wait for those.
+    Instant blocks_until;
   };
   static constexpr std::size_t kNone = SIZE_MAX;
 

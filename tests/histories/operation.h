@@ -4,6 +4,7 @@
 // leases run by (CLOCK_BOOTTIME). A history as a file is in history_file.h.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -38,6 +39,15 @@ enum class Function : std::uint8_t {
   heal,
 };
 
+// Which operations were one request for several keys: they have the name, the call and the server
+// in common.
+struct SetName {
+  std::uint16_t server;
+  std::uint64_t rid;
+  Instant call;
+  friend auto operator<=>(const SetName&, const SetName&) = default;
+};
+
 // Whether it asks for, moves or ends a hold.
 inline bool is_about_hold(Function function) { return function <= Function::revoke; }
 
@@ -70,6 +80,7 @@ struct Operation {
   std::uint32_t key = 0;   // of History::keys
   std::uint32_t limit = 1;
   std::uint32_t permits = 1;
+  std::uint32_t keys = 1;  // in one step with others, each of which is an operation too: how many
   std::uint32_t waiters = 0;  // of `stats`
   std::uint16_t server = 0;   // of History::servers
   std::uint16_t fault = 0;    // of History::faults
@@ -79,6 +90,8 @@ struct Operation {
   Mode mode = Mode::exclusive;
   Via via = Via::tcp;
 };
+
+inline SetName set_of(const Operation& part) { return {part.server, part.rid, part.call}; }
 
 struct HistoryServer {
   std::string name;

@@ -45,6 +45,7 @@ Request Plan::ask() {
                   .timeout = choose_timeout(is_own),
                   .token = {}};
   choose_terms(request);
+  if (traits_.named && !keys_.groups.empty() && one_in(5)) choose_set(request);
   // A second lock is not waited for: two who wait for each other would do so for long.
   if (!held_.empty()) request.timeout = 0;
   if (traits_.named) {
@@ -56,15 +57,40 @@ Request Plan::ask() {
 }
 
 // Who shares a lock, and who takes how many permits, is the same to the rest of the plan.
-void Plan::choose_terms(Request& request) {
-  if (request.kind == Kind::lock) {
-    if (one_in(3)) request.mode = Mode::shared;
+template <typename Asked>
+void Plan::choose_terms(Asked& asked) {
+  if (asked.kind == Kind::lock) {
+    if (one_in(3)) asked.mode = Mode::shared;
   } else if (one_in(2)) {
-    request.permits = 1 + static_cast<std::uint32_t>(random_() % request.limit);
+    asked.permits = 1 + static_cast<std::uint32_t>(random_() % asked.limit);
   }
 }
 
+// Some of a group, in any order. While a set waits its keys may stand free, so none waits for long.
+void Plan::choose_set(Request& request) {
+  std::vector<PlannedKey> keys = keys_.groups[random_() % keys_.groups.size()];
+  std::shuffle(keys.begin(), keys.end(), random_);
+  keys.resize(2 + random_() % (keys.size() - 1));
+  for (const PlannedKey& key : keys) {
+    RequestPart& part = request.parts.emplace_back(RequestPart{
+        .key = key.key, .key_name = recording_.key(key.key), .kind = key.kind, .limit = key.limit});
+    choose_terms(part);
+  }
+  request.timeout = one_in(2) ? 0 : one_in(2) ? 2 * kSecond : 50 * kMillisecond;
+}
+
+// All, or some of them.
+void Plan::choose_some(std::vector<RequestPart>& parts) {
+  if (parts.empty() || !one_in(4)) return;
+  std::shuffle(parts.begin(), parts.end(), random_);
+  parts.resize(1 + random_() % parts.size());
+}
+
 const PlannedKey& Plan::choose_key() {
+  if (!keys_.groups.empty() && one_in(8)) {
+    const auto& group = keys_.groups[random_() % keys_.groups.size()];
+    return group[random_() % group.size()];
+  }
   const auto& ring = one_in(12) ? keys_.wanted : keys_.shared;
   return ring[random_() % ring.size()];
 }
@@ -85,6 +111,8 @@ Instant Plan::choose_timeout(bool is_own) {
 Request Plan::follow_up(Function function, const Held& held) {
   // A renewal may also shorten.
   const bool other_lease = function == Function::renew && one_in(4);
+  std::vector<RequestPart> parts = held.parts;
+  choose_some(parts);
   return {.function = function,
           .key = held.key.key,
           .key_name = recording_.key(held.key.key),
@@ -94,7 +122,8 @@ Request Plan::follow_up(Function function, const Held& held) {
           .timeout = 0,
           .fence = held.fence,
           .token = held.token,
-          .rid = held.rid};
+          .rid = held.rid,
+          .parts = std::move(parts)};
 }
 
 void Plan::heard(const Request& request, const Reply& reply) {
@@ -119,6 +148,7 @@ void Plan::heard(const Request& request, const Reply& reply) {
     }
     case Function::renew:
     case Function::release: {
+      if (!request.parts.empty()) return heard_of_set(request, reply);
       const bool let_go = request.function == Function::release && reply.result == Result::ok;
       if (let_go && one_in(20)) {
         const auto held = std::find_if(held_.begin(), held_.end(),
@@ -134,6 +164,23 @@ void Plan::heard(const Request& request, const Reply& reply) {
   }
 }
 
+// What is over of a set is forgotten, one by one.
+void Plan::heard_of_set(const Request& request, const Reply& reply) {
+  const auto held = std::find_if(held_.begin(), held_.end(),
+                                 [&](const Held& one) { return one.rid == request.rid; });
+  if (held == held_.end()) return;
+  for (std::size_t i = 0; i < request.parts.size(); ++i) {
+    const Result result = reply.of_part(i);
+    const bool let_go = request.function == Function::release && result == Result::ok;
+    const bool unsure = request.function == Function::release && result != Result::not_leader;
+    if (!let_go && result != Result::not_held && !(unsure && one_in(3))) continue;
+    std::erase_if(held->parts, [&](const RequestPart& part) {
+      return part.key == request.parts[i].key && part.kind == request.parts[i].kind;
+    });
+  }
+  if (held->parts.empty()) held_.erase(held);
+}
+
 // Now and then it never comes back: the lease ends.
 void Plan::granted(const Request& request, const Reply& reply) {
   if (one_in(traits_.named ? 40 : 500)) return;
@@ -141,7 +188,8 @@ void Plan::granted(const Request& request, const Reply& reply) {
                    reply.fence,
                    reply.token,
                    request.rid,
-                   request.ttl});
+                   request.ttl,
+                   request.parts});
 }
 
 void Plan::over(Fence fence) {

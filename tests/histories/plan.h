@@ -22,8 +22,9 @@ struct PlannedKey {
 
 // The keys of one server.
 struct KeyRing {
-  std::vector<PlannedKey> shared;  // many, a little wanted
-  std::vector<PlannedKey> wanted;  // few, and everybody wants them
+  std::vector<PlannedKey> shared;                 // many, a little wanted
+  std::vector<PlannedKey> wanted;                 // few, and everybody wants them
+  std::vector<std::vector<PlannedKey>> groups{};  // of which several are asked for in one step
 };
 
 class Plan {
@@ -55,6 +56,7 @@ class Plan {
     std::string token;
     std::uint64_t rid = 0;
     Instant ttl = 0;
+    std::vector<RequestPart> parts{};  // that came in one step, and are held still
   };
   struct Ticket {
     Request request;
@@ -62,7 +64,11 @@ class Plan {
   };
 
   Request ask();
-  void choose_terms(Request& request);
+  template <typename Asked>
+  void choose_terms(Asked& asked);
+  void choose_set(Request& request);
+  void choose_some(std::vector<RequestPart>& parts);
+  void heard_of_set(const Request& request, const Reply& reply);
   Request follow_up(Function function, const Held& held);
   const PlannedKey& choose_key();
   Instant choose_ttl();

@@ -113,6 +113,11 @@ class Run {
     for (int i = 0; i < 2; ++i) {
       ring.wanted.push_back({.key = add("wanted-sem", i), .kind = Kind::semaphore, .limit = 2});
     }
+    for (int i = 0; i < 6; ++i) {
+      auto& group = ring.groups.emplace_back();
+      for (int seat = 0; seat < 3; ++seat) group.push_back({.key = add("seat", 3 * i + seat)});
+      group.push_back({.key = add("seat-sem", i), .kind = Kind::semaphore, .limit = 2});
+    }
     for (int i = 0; i < 8; ++i) ring.ladder.push_back(add("ladder", i));
     for (int i = 0; i < 80; ++i) ring.own.push_back({.key = add("own", i)});
   }
@@ -178,7 +183,9 @@ class Run {
     LineClient client(subject.place().line_port, 0, subject.settings().tls);
     const std::uint64_t conn = recording_.new_conn();
     const std::uint32_t proc = recording_.new_proc();
-    for (const std::vector<PlannedKey>& keys : {ring.shared, ring.wanted, ring.own}) {
+    std::vector<std::vector<PlannedKey>> all = ring.groups;
+    all.insert(all.end(), {ring.shared, ring.wanted, ring.own});
+    for (const std::vector<PlannedKey>& keys : all) {
       for (const PlannedKey& key : keys) {
         Operation operation{.ttl = kSecond,
                             .timeout = 30 * kSecond,

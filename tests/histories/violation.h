@@ -17,6 +17,7 @@ namespace lockd::histories {
 //   I8   what was acknowledged survives the server
 //   I11  after a failure of its storage a server promises nothing
 //   I12  once the faults are over everybody is served
+//   I15  several keys in one step: all or none, under one fence
 struct Violation {
   std::string invariant;
   std::string key;

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sort"
-
-	"github.com/anishathalye/porcupine"
 )
 
 // One line of a history; see history_file.h.
@@ -19,6 +17,7 @@ type entry struct {
 	Limit       int64   `json:"limit"`
 	Mode        string  `json:"mode"`
 	Permits     int64   `json:"permits"`
+	Keys        int     `json:"keys"`
 	Rid         string  `json:"rid"`
 	TTL         float64 `json:"ttl"`
 	Call        int64   `json:"call"`
@@ -43,6 +42,14 @@ func (e entry) takes() int64 {
 		return 1
 	}
 	return shares
+}
+
+// Names a request for several keys in one step, of which each is an entry; empty of all others.
+func (e entry) set() string {
+	if e.Keys <= 1 {
+		return ""
+	}
+	return fmt.Sprint(e.Srv, " ", e.F, " ", e.Rid, " ", e.Call)
 }
 
 type life struct {
@@ -111,7 +118,7 @@ type slice struct {
 	tickets  map[int]entry    // by process
 }
 
-func (h *history) slice(entries []entry, entriesMax int) []porcupine.Operation {
+func (h *history) slice(entries []entry, entriesMax int) []step {
 	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Call < entries[j].Call })
 	s := slice{
 		h: h, cut: never, capacity: shares,
@@ -189,7 +196,7 @@ func (s *slice) grant(e entry, asked int64) {
 	}
 	s.told[e.Fence] = e
 	s.steps = append(s.steps, step{
-		verb: grant, fence: e.Fence, takes: e.takes(),
+		verb: grant, set: e.set(), fence: e.Fence, takes: e.takes(),
 		call: asked, ret: e.Ret, leaseCall: e.Call, ttl: e.ttl(),
 	})
 	left, gone := s.h.disconnects[e.Conn]
@@ -205,9 +212,9 @@ func (s *slice) followUp(e entry, fence uint64, confirmed, unknown verb) {
 	op := step{verb: unknown, fence: fence, call: e.Call, ret: never, ttl: e.ttl()}
 	switch e.Res {
 	case "ok":
-		op.verb, op.ret = confirmed, e.Ret
+		op.verb, op.ret, op.set = confirmed, e.Ret, e.set()
 	case "error:not_held":
-		op.verb, op.ret = absent, e.Ret
+		op.verb, op.ret, op.set = absent, e.Ret, e.set()
 	}
 	s.steps = append(s.steps, op)
 }
@@ -221,16 +228,17 @@ func (s *slice) addWeather(server string, until int64) {
 		if e.F != "suspend" {
 			verb = restart
 		}
-		s.steps = append(s.steps, step{verb: verb, call: e.Call, ret: e.Ret})
+		set := fmt.Sprint(e.F, " ", e.Call) // to all keys of a group it is one
+		s.steps = append(s.steps, step{verb: verb, set: set, call: e.Call, ret: e.Ret})
 	}
 }
 
 // What may or may not have happened to a hold has no effect once it is certainly over, so it can be
 // taken to have returned by then, or be left out. Without that, each would be open for ever, and the
 // search would try them in every order.
-func (s *slice) finish() []porcupine.Operation {
+func (s *slice) finish() []step {
 	over := s.over()
-	var operations []porcupine.Operation
+	var steps []step
 	for _, op := range s.steps {
 		op.capacity = s.capacity
 		if op.verb == maybeRenew || op.verb == maybeRelease {
@@ -240,9 +248,9 @@ func (s *slice) finish() []porcupine.Operation {
 			}
 			op.ret = by
 		}
-		operations = append(operations, porcupine.Operation{Input: op, Call: op.call, Return: op.ret})
+		steps = append(steps, op)
 	}
-	return operations
+	return steps
 }
 
 // By when a hold is over: the server said so, or, of a lock, a later fence was told that cannot be

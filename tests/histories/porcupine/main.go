@@ -35,15 +35,14 @@ func judge(h *history) []verdict {
 	var mutex sync.Mutex
 	var running sync.WaitGroup
 	room := make(chan struct{}, atOnce)
-	for key, entries := range h.keys {
+	for _, keys := range h.groups() {
 		running.Add(1)
 		room <- struct{}{}
 		go func() {
 			defer running.Done()
-			operations := h.slice(entries, entriesMax)
-			result := porcupine.CheckOperationsTimeout(model.ToModel(), operations, patience)
+			v := h.judge(keys)
 			mutex.Lock()
-			verdicts = append(verdicts, verdict{key, len(entries), result})
+			verdicts = append(verdicts, v)
 			mutex.Unlock()
 			<-room
 		}()
@@ -51,6 +50,24 @@ func judge(h *history) []verdict {
 	running.Wait()
 	sort.Slice(verdicts, func(i, j int) bool { return verdicts[i].key < verdicts[j].key })
 	return verdicts
+}
+
+// Keys that were asked for in one step are judged together, all others alone.
+func (h *history) judge(keys []string) verdict {
+	v := verdict{key: strings.Join(keys, ", ")}
+	var slices [][]step
+	for _, key := range keys {
+		v.operations += len(h.keys[key])
+		slices = append(slices, h.slice(h.keys[key], entriesMax))
+	}
+	if len(keys) == 1 {
+		v.result = porcupine.CheckOperationsTimeout(model.ToModel(), ofKey(slices[0]), patience)
+	} else if h.contradicts(keys) {
+		v.result = porcupine.Illegal
+	} else {
+		v.result = porcupine.CheckOperationsTimeout(groupModel.ToModel(), ofGroup(slices), patience)
+	}
+	return v
 }
 
 func judgeFile(path string) error {
@@ -70,8 +87,8 @@ func judgeFile(path string) error {
 			fmt.Printf("porcupine: %s: not decided within %v\n", v.key, patience)
 		}
 	}
-	fmt.Printf("porcupine: %d operations on %d keys: %d illegal, %d not decided\n",
-		operations, len(h.keys), illegal, unknown)
+	fmt.Printf("porcupine: %d operations on %d keys, %d of which in groups: %d illegal, %d not decided\n",
+		operations, len(h.keys), h.grouped(), illegal, unknown)
 	if illegal > 0 {
 		return fmt.Errorf("%s cannot be true", path)
 	}

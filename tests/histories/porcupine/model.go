@@ -30,6 +30,7 @@ const (
 
 type step struct {
 	verb      verb
+	set       string // those of several keys that have it in common are one
 	capacity  int64
 	takes     int64 // of a grant
 	fence     uint64
