@@ -52,13 +52,17 @@ func judge(h *history) []verdict {
 	return verdicts
 }
 
-// Keys that were asked for in one step are judged together, all others alone.
+// Keys that were asked for in one step are judged together, all others alone. The search is not
+// longer for many: each has a share of the entries.
 func (h *history) judge(keys []string) verdict {
 	v := verdict{key: strings.Join(keys, ", ")}
+	share := entriesMax / len(keys)
 	var slices [][]step
 	for _, key := range keys {
-		v.operations += len(h.keys[key])
-		slices = append(slices, h.slice(h.keys[key], entriesMax))
+		entries := h.keys[key]
+		entries = entries[:min(len(entries), share)]
+		v.operations += len(entries)
+		slices = append(slices, h.slice(entries, share))
 	}
 	if len(keys) == 1 {
 		v.result = porcupine.CheckOperationsTimeout(model.ToModel(), ofKey(slices[0]), patience)
