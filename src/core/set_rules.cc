@@ -397,15 +397,14 @@ void SetRules::end(KeySet& set, Outcome why, const Grant& grant) {
 
 namespace {
 
-using Sets = std::map<const KeySet*, std::set<const KeySet*>>;  // whom each has right before it
+// Of all that wait: which that wait too each has right before it.
+using Sets = std::map<const KeySet*, std::set<const KeySet*>>;
 
 bool is_in_circle(const KeySet* set, const Sets& before, std::set<const KeySet*>& path,
                   std::set<const KeySet*>& done) {
   if (done.contains(set)) return false;
   if (!path.insert(set).second) return true;
-  const auto found = before.find(set);
-  if (found == before.end()) return false;
-  for (const KeySet* earlier : found->second) {
+  for (const KeySet* earlier : before.at(set)) {
     if (is_in_circle(earlier, before, path, done)) return true;
   }
   path.erase(set);
@@ -429,7 +428,9 @@ std::string SetRules::check_all(std::span<const LockTable* const> tables) {
       const WaitQueue& queue = waiter->semaphore->queue;
       const KeySet* last = nullptr;
       for (const Waiter* w = queue.front(); w != waiter; w = queue.next(w)) {
-        if (w->of_set) last = table->sets_.find(w)->second.set.get();
+        if (!w->of_set) continue;
+        const KeySet* earlier = table->sets_.find(w)->second.set.get();
+        if (!earlier->is_over()) last = earlier;
       }
       if (last != nullptr) its.insert(last);
     }

@@ -390,6 +390,28 @@ TEST_F(KeySetTest, ThreadsWhoseSetsOverlapNeverWaitInACircle) {
   EXPECT_FALSE(broken);
 }
 
+// One that has ended, and whose places have yet to go, is waited for by nobody. The sets are looked
+// at in the order of their addresses, which is not that of their joining: others were there before.
+TEST_F(KeySetTest, NobodyIsInACircleThroughASetThatIsOver) {
+  const std::vector<std::string> keys{"k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"};
+  std::vector<SetItem> all{"common"};
+  std::vector<Answer> former;
+  ask_one("common", "x");
+  for (const std::string& key : keys) {
+    all.emplace_back(key);
+    former.push_back(ask({"common", key}, "former", 10s, former.size()));
+  }
+  for (const Answer& answer : former) {
+    Batch batch(*engine_);
+    ASSERT_TRUE(batch.cancel(answer.wait));
+  }
+  const Answer over = ask(all, "over", 10s, 100);
+  for (std::size_t i = 0; i < keys.size(); ++i) ask({"common", keys[i]}, "y", 10s, 101 + i);
+  Batch batch(*engine_);
+  ASSERT_TRUE(batch.cancel(over.wait));
+  EXPECT_EQ(engine_->check(), "");
+}
+
 // One append of the journal, of which a crash leaves all or none.
 TEST_F(KeySetTest, IsDurableAsOne) {
   class Appends final : public ForgetfulJournal {
