@@ -276,6 +276,7 @@ std::optional<std::int64_t> RequestParams::number_if_given(std::string_view memb
   if (!is_number || number < min || number > max) {
     refuse(member,
            "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+    number = min;  // whoever computes with it before the refusal is told stays in range
   }
   return number;
 }
