@@ -284,7 +284,10 @@ void note_set_grants(const KeyHistory& key, SetGrants& grants) {
     if (hold.told().keys > 1) {
       SetGrant& grant = grants[set_of(hold.told())];
       const Instant from = room_from(before, hold.takes(), key.capacity());
-      if (from > grant.from) grant.from = from, grant.from_key = key.name();
+      if (from > grant.from) {
+        grant.from = from;
+        grant.from_key = key.name();
+      }
       grant.line = hold.told().line;
     }
     before.emplace(hold.held_until(), &hold);
@@ -294,7 +297,10 @@ void note_set_grants(const KeyHistory& key, SetGrants& grants) {
     told = std::min(told, hold->told().ret);
     if (hold->told().keys == 1) continue;
     SetGrant& grant = grants[set_of(hold->told())];
-    if (told < grant.to) grant.to = told, grant.to_key = key.name();
+    if (told < grant.to) {
+      grant.to = told;
+      grant.to_key = key.name();
+    }
   }
 }
 
