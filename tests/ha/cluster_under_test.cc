@@ -4,7 +4,10 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstdio>
+#include <ctime>
 #include <stdexcept>
 #include <thread>
 
@@ -20,6 +23,18 @@ constexpr auto kPoll = 2ms;
 constexpr std::string_view kLeads = "cluster: this node leads, epoch ";
 constexpr std::string_view kDetect = "0.7";
 constexpr std::size_t kLogShown = 4000;
+
+// Now, as a server's log writes it: these compare as texts.
+std::string log_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  std::tm parts{};
+  ::gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 40> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text.data() + size, text.size() - size, ".%03ldZ", now.tv_nsec / 1'000'000);
+  return text.data();
+}
 
 std::string loopback_address(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
 
@@ -120,14 +135,18 @@ std::size_t ClusterUnderTest::node_at(const std::string& address) const {
 }
 
 // It said so in its log before it answered; but a thread of its own writes that. Where somebody has
-// led since, the line may be on its way.
+// led since, the line may be on its way. What it says it began later does not count.
 std::uint32_t ClusterUnderTest::life_told(std::size_t node, std::uint32_t) {
   constexpr int kLooks = 20;
+  const std::string answered = log_time();
   for (int look = 1;; ++look) {
     {
       const std::lock_guard lock(logs_mutex_);
       read_log(node);
-      const std::uint32_t epoch = servers_[node].epoch;
+      std::uint32_t epoch = 0;
+      for (const auto& [begun, led] : servers_[node].led) {
+        if (begun <= answered) epoch = led;
+      }
       const auto is_later = [&](const Node& other) { return other.epoch > epoch; };
       if (look == kLooks || std::ranges::none_of(servers_, is_later)) return epoch;
     }
@@ -145,6 +164,8 @@ void ClusterUnderTest::read_log(std::size_t number) {
   for (std::size_t at = 0; (at = text.find(kLeads, at)) != std::string::npos;) {
     at += kLeads.size();
     std::from_chars(text.data() + at, text.data() + text.size(), node.epoch);
+    const std::size_t line = text.rfind('\n', at) + 1;
+    node.led.emplace_back(text.substr(line, log_time().size()), node.epoch);
     reigns_.push_back({node.epoch, number, now()});
   }
 }

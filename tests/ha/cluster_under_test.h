@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ha/etcd_cluster.h"
@@ -74,6 +75,8 @@ class ClusterUnderTest : public ServerUnderTest {
     std::string log;          // of all its processes
     std::size_t read = 0;     // of the log of this one
     std::uint32_t epoch = 0;  // the last in which it led
+    // When it began to lead, as its log says it, and in which epoch.
+    std::vector<std::pair<std::string, std::uint32_t>> led;
   };
 
   std::vector<std::string> flags(const Node& node) const;
