@@ -11,8 +11,11 @@ import subprocess
 import tempfile
 import threading
 import time
+import unittest
 from pathlib import Path
-from typing import IO, Callable
+from typing import IO, Callable, ClassVar
+
+import lockd
 
 ROOT = Path(__file__).resolve().parents[3]
 DFLOCKD = os.environ.get("LOCKD_DFLOCKD", str(ROOT / "build" / "dflockd"))
@@ -96,6 +99,26 @@ def _drain(pipe: IO[str]) -> None:
     with pipe:
         for _ in pipe:
             pass
+
+
+class ServerCase(unittest.TestCase):
+    """Tests that share one server, each with a client of its own."""
+
+    flags: ClassVar[tuple[str, ...]] = ()
+    server: ClassVar[Server]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = Server(*cls.flags)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.server.__exit__()
+
+    def setUp(self) -> None:
+        self.locks = lockd.Client(self.server.address)
+        self.addCleanup(self.locks.close)
+        self.key = self.id()
 
 
 class Peer:

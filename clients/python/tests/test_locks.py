@@ -12,28 +12,14 @@ import threading
 import time
 import unittest
 import warnings
-from typing import ClassVar
 
 import lockd
 
-from .support import PATIENCE, Server, eventually, now
+from .support import PATIENCE, Server, ServerCase, eventually, now
 
 
-class Locks(unittest.TestCase):
-    server: ClassVar[Server]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = Server("--default-lease-ttl", "33")
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.server.__exit__()
-
-    def setUp(self) -> None:
-        self.locks = lockd.Client(self.server.address)
-        self.addCleanup(self.locks.close)
-        self.key = self.id()
+class Locks(ServerCase):
+    flags = ("--default-lease-ttl", "33")
 
     def waiters(self) -> int:
         for lock in self.locks.stats()["locks"]:

@@ -9,28 +9,16 @@ import tempfile
 import threading
 import time
 import unittest
-from typing import ClassVar
 
 import lockd
 from lockd import aio
 
-from .support import PATIENCE, FakeServer, Peer, Server, eventually, grants, now
+from .support import PATIENCE, FakeServer, Peer, Server, ServerCase, eventually, grants, now
 
 
-class Case(unittest.TestCase):
-    server: ClassVar[Server]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = Server()
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.server.__exit__()
-
+class Case(ServerCase):
     def setUp(self) -> None:
-        self.locks = lockd.Client(self.server.address)
-        self.addCleanup(self.locks.close)
+        super().setUp()
         self.a, self.b, self.c = (f"{self.id()}/{letter}" for letter in "abc")
 
     def waiters(self, key: str) -> int:

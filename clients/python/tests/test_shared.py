@@ -6,29 +6,14 @@ import tempfile
 import threading
 import time
 import unittest
-from typing import Any, ClassVar
+from typing import Any
 
 import lockd
 
-from .support import PATIENCE, FakeServer, Peer, Server, eventually, grants
+from .support import PATIENCE, FakeServer, Peer, Server, ServerCase, eventually, grants
 
 
-class Case(unittest.TestCase):
-    server: ClassVar[Server]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = Server()
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.server.__exit__()
-
-    def setUp(self) -> None:
-        self.locks = lockd.Client(self.server.address)
-        self.addCleanup(self.locks.close)
-        self.key = self.id()
-
+class Case(ServerCase):
     def waiters(self, kind: str) -> int:
         for one in self.locks.stats()[kind]:
             if one["key"] == self.key:

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import unittest
 import unittest.mock
-from typing import ClassVar
 
 import lockd
 
-from .support import PATIENCE, FakeServer, Peer, Server, eventually, now
+from .support import PATIENCE, FakeServer, Peer, Server, ServerCase, eventually, now
 
 
-class Signals(unittest.TestCase):
-    server: ClassVar[Server]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.server = Server()
-
-    @classmethod
-    def tearDownClass(cls) -> None:
-        cls.server.__exit__()
-
-    def setUp(self) -> None:
-        self.locks = lockd.Client(self.server.address)
-        self.addCleanup(self.locks.close)
-
+class Signals(ServerCase):
     def test_reach_those_who_listen(self) -> None:
         with self.locks.listen("orders.>") as orders, self.locks.listen("*.42") as answers:
             self.assertEqual(self.locks.publish("orders.42", "ready, ü"), 2)
