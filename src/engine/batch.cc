@@ -88,7 +88,7 @@ Answer Batch::acquire_all(const AcquireSetRequest& asked, Listener* listener, st
     units.push_back(std::move(unit));
   }
   if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
-  const std::uint32_t shard = core_.place_of(request.keys.front().key, turn_).number;
+  const std::uint32_t shard = core_.place_of(request.keys.front().key).number;
   return {reply.outcome, reply.grant, {listener, id, reply.slot, shard}};
 }
 
