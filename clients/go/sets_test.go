@@ -269,16 +269,7 @@ func TestASetThatNoServerTakesIsNotAskedFor(t *testing.T) {
 
 func TestASetIsNotAskedOfAServerThatWouldMisunderstand(t *testing.T) {
 	t.Parallel()
-	server := startFake(t, func(p *peer) {
-		if p.number == 0 {
-			p.expect("client")
-			p.say("error")
-			return
-		}
-		if command, _, argument := p.request(); command != "" {
-			t.Errorf("%q with %q came", command, argument)
-		}
-	})
+	server := startOldServer(t)
 	client := newClient(t, Servers(server.address()))
 	if _, err := client.AcquireAll(testContext(t), []string{"a", "b"}); !errors.Is(err, ErrUnsupported) {
 		t.Error(err)

@@ -175,16 +175,7 @@ func TestWhatIsSharedIsSaid(t *testing.T) {
 
 func TestAServerThatWouldMisunderstandIsNotAsked(t *testing.T) {
 	t.Parallel()
-	server := startFake(t, func(p *peer) {
-		if p.number == 0 {
-			p.expect("client")
-			p.say("error")
-			return
-		}
-		if command, _, argument := p.request(); command != "" {
-			t.Errorf("%q with %q came", command, argument)
-		}
-	})
+	server := startOldServer(t)
 	client := newClient(t, Servers(server.address()))
 	for _, options := range [][]AcquireOption{{Shared()}, {Semaphore(5), Permits(4)}} {
 		if _, err := client.Acquire(testContext(t), "job", options...); !errors.Is(err, ErrUnsupported) {
