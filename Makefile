@@ -63,7 +63,7 @@ test-clients: build ## test the clients in other languages; skips those whose la
 interop: build ## run published clients against the server; skips those it cannot get
 	@tests/interop/run build/dflockd build/interop
 
-package: ## .deb packages, a tarball, SBOMs and checksums, in build/packages
+package: ## .deb packages, a tarball, SBOMs, the clients and checksums, in build/packages
 	@scripts/setup build package ha
 	@scripts/package
 
@@ -74,8 +74,9 @@ test-package: package ## lint, install and use what `make package` made; skips w
 newcomer: package # what the README says, on a clean Debian 12 in a folder
 	@tests/newcomer/run build/packages
 
-histories: build ## record two million operations under faults, and have the history judged
+histories: build ## record two million operations under faults, and those of all clients, and have them judged
 	@tests/histories/run build/release/tests build/histories $(ARGS)
+	@tests/histories/languages build/release/tests build/histories/languages
 
 bench: build-release build-ha ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench

@@ -61,7 +61,8 @@ void renew(benchmark::State& state) {
   Walk walk(keys.size(), state.range(1) != 0);
   for (auto _ : state) {
     const std::size_t i = walk.next();
-    engine.renew({.key = keys[i], .holder = "holder-1", .fence = fences[i]});
+    benchmark::DoNotOptimize(
+        engine.renew({.key = keys[i], .holder = "holder-1", .fence = fences[i]}));
   }
   state.SetItemsProcessed(state.iterations());
 }

@@ -92,8 +92,8 @@ void watch() {
   lockd::Engine engine({.observer = &watcher});
   watcher.look(true);  // until then, nothing is collected
 
-  engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
-  std::printf("grants: %d\n", watcher.grants());
+  const auto grant = engine.acquire({.key = "stone-42", .holder = "cart-7", .ttl = 30s});
+  if (grant) std::printf("grants: %d\n", watcher.grants());
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ int main() {
               refused.conflict.holder.c_str());
 
   // The customer is still looking: thirty more seconds from now.
-  engine.renew({.key = "stone-42", .holder = "cart-7", .fence = grant->fence});
+  if (!engine.renew({.key = "stone-42", .holder = "cart-7", .fence = grant->fence})) return 1;
 
   // Whoever writes to the inventory checks this: a cart that slept through its lease has an old
   // one.

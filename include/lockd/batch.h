@@ -101,6 +101,13 @@ class Batch {
   // nothing is left; until then it is called again, each time alike, and the session asks for
   // nothing more.
   bool end_session(Session& session, bool keep_holds, int* budget);
+  // Likewise for a session that may come back: it leaves every queue, and its holds stay its own.
+  // Until resume() it asks for nothing; forget() is called now and then, until it returns true:
+  // leases have ended its holds.
+  bool end_places(Session& session, int* budget);
+  bool forget(Session& session);
+  // It is back, by its id, whoever had it before.
+  void resume(Session& session);
 
   // Whether the session holds or waits for anything.
   bool owns_anything(const Session& session);
@@ -114,7 +121,8 @@ class Batch {
   std::optional<KeyStatus> status(Kind kind, std::string_view key, std::size_t entries_max = 16);
 
   // Has the next answer rest on this engine's leading, where several share a journal: it is durable
-  // when the journal is certain that nobody else leads.
+  // when something that is appended from now on is in the journal. So whoever has been deposed,
+  // however long it stood still and whatever its clock says, never gives that answer.
   void barrier();
 
   // What the answers since the last call rest on: for who tells each client as soon as it can,

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -33,6 +34,7 @@
 #include <vector>
 
 #include "lockd/clock.h"
+#include "lockd/held.h"
 #include "lockd/journal.h"
 #include "lockd/observer.h"
 #include "lockd/requests.h"
@@ -57,7 +59,8 @@ struct EngineOptions {
   // limit; one of 262,144 or more may refuse up to 0.1 % early.
   std::uint64_t holds_max = 0;
   std::uint32_t holds_per_client_max = 0;
-  Duration ttl_max{};  // a longer lease is cut to this; zero is no limit
+  Duration ttl_max{};     // a longer lease is cut to this; zero is no limit
+  Fence fence_floor = 0;  // every grant's fence is larger, whatever the journal has
   // How long a request for several keys may stand in their queues: a longer wait is cut to this.
   Duration set_wait_max = std::chrono::seconds(600);
   Duration idle_max = std::chrono::seconds(60);    // a key that nobody uses is forgotten after this
@@ -85,7 +88,7 @@ struct EngineOptions {
 };
 
 // What acquire() and renew() return: a grant, or why there is none.
-struct GrantResult {
+struct [[nodiscard]] GrantResult {
   Outcome outcome = Outcome::ok;
   Grant grant{};
   Conflict conflict{};  // who was in the way, when that is the reason
@@ -96,7 +99,7 @@ struct GrantResult {
 
 // What acquire_all() and renew_all() return: one grant for all, or what stands in the way. To
 // renew_all() that is the first key that is not held.
-struct SetResult {
+struct [[nodiscard]] SetResult {
   Outcome outcome = Outcome::ok;
   Grant grant{};
   std::vector<SetConflict> conflicts{};
@@ -114,7 +117,7 @@ struct ReleaseSetResult {
 };
 
 // What fence() returns. Not ok: the journal has failed, and what there is to tell may be lost.
-struct FenceResult {
+struct [[nodiscard]] FenceResult {
   Outcome outcome = Outcome::ok;
   FenceStatus status{};
 
@@ -139,7 +142,7 @@ struct HoldStatus {
 
 // What revoke() returns: ok and what has ended; stale, held by others under other fences; expired,
 // nobody holds it.
-struct RevokeResult {
+struct [[nodiscard]] RevokeResult {
   Outcome outcome = Outcome::ok;
   std::vector<HoldStatus> holds{};  // as they were; at most kEntriesMax are listed
   std::uint64_t count = 0;          // how many that were in all
@@ -172,7 +175,7 @@ struct KeyStatus {
 };
 
 // What status() returns. ok and no key: nobody has held it lately. Not ok: as for FenceResult.
-struct StatusResult {
+struct [[nodiscard]] StatusResult {
   Outcome outcome = Outcome::ok;
   std::optional<KeyStatus> key{};
 
@@ -223,7 +226,8 @@ struct Ages {
 
 namespace detail {
 class EngineCore;
-}
+class HoldKeeper;
+}  // namespace detail
 
 class Engine {
  public:
@@ -232,8 +236,9 @@ class Engine {
   explicit Engine(const EngineOptions& options = {});
 
   // Closes, and waits until the calls that are blocked in a queue have returned. Other threads must
-  // be done with the engine, or blocked there. Listeners that have not heard by then, because the
-  // journal has not made durable what it rests on, are told closed.
+  // be done with the engine, or blocked there. What hold() gave is lost, and released. Listeners
+  // that have not heard by then, because the journal has not made durable what it rests on, are
+  // told closed.
   ~Engine();
 
   Engine(const Engine&) = delete;
@@ -252,6 +257,14 @@ class Engine {
   SetResult renew_all(const SetId& holds, std::optional<Duration> ttl = {});
   // Those that are held.
   ReleaseSetResult release_all(const SetId& holds);
+
+  // The same as acquire() and acquire_all(), and the engine keeps it: what is returned is renewed,
+  // tells of its loss and is released with its scope. The holder is a name, and should be one that
+  // nobody else has: who asks again under it shares the hold, and the first to let go ends it for
+  // all. Throw std::system_error when the system gives no thread.
+  HeldResult hold(const AcquireRequest& request, std::stop_token stop = {}, OnLost on_lost = {});
+  HeldResult hold_all(const AcquireSetRequest& request, std::stop_token stop = {},
+                      OnLost on_lost = {});
 
   // Moves the end of the lease to `ttl` from now, or to the grant's own lease from now. Fails once
   // the lease is over: nothing is resurrected.
@@ -340,8 +353,13 @@ class Engine {
   friend class Batch;
 
   GrantResult acquire_in_queue(const AcquireRequest& request, std::stop_token stop);
+  void start_keeper();
+  HeldResult kept(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,
+                  OnLost on_lost);
 
   std::unique_ptr<detail::EngineCore> core_;
+  std::once_flag keeper_started_;
+  std::shared_ptr<detail::HoldKeeper> keeper_;  // null until something is kept
 };
 
 }  // namespace lockd

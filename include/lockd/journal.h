@@ -31,7 +31,7 @@ struct Event {
     resized,      // a semaphore that is held has another limit, until it is idle: key, limit
     renewed,      // its lease was moved: kind, key, fence, ttl, expires_at
     ended,        // it ended: kind, key, fence, cause
-    fence_floor,  // every fence up to and including `fence` may have been granted
+    fence_floor,  // every fence up to and including `fence` may have been granted; of 0, a mark
   };
 
   Type type;
@@ -117,10 +117,11 @@ class Journal {
     // behind Time{}. False when it contradicts what is there: the journal is not to be trusted.
     virtual bool apply(const Event& event) = 0;
 
-    // Ends the following: from now on this engine appends. Every lease begins anew, for what was
-    // left of it when it was told, because time passed that nobody here has counted. All that it
-    // answers rests on `from`, at least. The state leaves `following` when this has returned.
-    virtual void lead(Position from) = 0;
+    // Ends the following: from now on this engine appends. Of every lease that much has passed as
+    // has since it was told; but `lease_min` is left of it, or all of it if that is less, so that
+    // whoever could not renew it meanwhile can. All that it answers rests on `from`, at least. The
+    // state leaves `following` when this has returned.
+    virtual void lead(Position from, Duration lease_min) = 0;
 
    protected:
     ~Source() = default;

@@ -2,7 +2,8 @@
 //
 // Events (lockd/journal.h) are outcomes, as few as rebuild the state. Key events are for people:
 // they tell of queues as well as of holds, who it was and how long it took, and leave out what is
-// frequent and dull: renewals, and a name that asks again and gets its own grant back.
+// frequent and dull: renewals, and who asks again and gets its own grant or place back. What a
+// secret has is then the session's that asked last.
 //
 // What is rare is passed to an observer always: `expired`, `revoked`, `refused`, `slow_wait` and
 // `slow_hold`. The rest only while somebody looks.

@@ -77,6 +77,7 @@ enum class Outcome : std::uint8_t {
   held,              // someone holds it, and the request did not want to wait
   timeout,           // the wait ended first
   cancelled,         // the wait was given up
+  taken_over,        // a session that came later has asked for it by the same secret
   closed,            // the engine is closed: nothing new is granted
   not_holder,        // held, by someone else
   stale,             // held, under a larger fence; to an admin, under another
@@ -152,8 +153,9 @@ struct Session {
 };
 
 // Who holds or wants to hold. Either a name, or the secret of one session. A name that already
-// holds a key and asks again gets its own grant back; a secret is made for one grant and never
-// asks twice. No name ever equals a secret. A view: it must not outlive the name it was made from.
+// holds a key and asks again gets its own grant back, and so does a secret that its client chose;
+// any other is made for one grant and never asks twice. No name ever equals a secret. A view: it
+// must not outlive the name it was made from.
 class Holder {
  public:
   Holder(std::string_view name) : name_(name) {}    // NOLINT: a name is a holder
@@ -170,7 +172,15 @@ class Holder {
     return holder;
   }
 
+  // The same, of a secret that the client chose.
+  Holder chosen() const {
+    Holder holder = *this;
+    holder.is_chosen_ = is_secret_;
+    return holder;
+  }
+
   bool is_secret() const { return is_secret_; }
+  bool may_ask_again() const { return !is_secret_ || is_chosen_; }
   std::string_view name() const { return name_; }
   std::uint64_t secret() const { return secret_; }
   SessionId session_id() const { return session_id_; }
@@ -186,6 +196,7 @@ class Holder {
   std::uint64_t secret_ = 0;
   SessionId session_id_ = 0;
   bool is_secret_ = false;
+  bool is_chosen_ = false;
 };
 
 }  // namespace lockd

@@ -1,6 +1,7 @@
 #include "base/sha256.h"
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include <new>
 
@@ -22,6 +23,17 @@ Sha256 sha256(std::string_view bytes) {
   Sha256 digest{};
   unsigned size = 0;
   if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, algorithm, nullptr) != 1) {
+    throw std::bad_alloc();
+  }
+  return digest;
+}
+
+Sha256 hmac_sha256(std::string_view key, std::string_view bytes) {
+  Sha256 digest{};
+  unsigned size = 0;
+  const auto* const text = reinterpret_cast<const unsigned char*>(bytes.data());
+  if (HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), text, bytes.size(),
+           digest.data(), &size) == nullptr) {
     throw std::bad_alloc();
   }
   return digest;

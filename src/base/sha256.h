@@ -15,6 +15,9 @@ using Sha256 = std::array<std::uint8_t, 32>;
 // Throws std::bad_alloc when OpenSSL has no memory for it.
 Sha256 sha256(std::string_view bytes);
 
+// HMAC-SHA256 of `bytes` under `key`. Throws likewise.
+Sha256 hmac_sha256(std::string_view key, std::string_view bytes);
+
 // 64 hex digits, in small letters; and back, in letters of either size. None when it is no digest.
 std::string hex_of(const Sha256& digest);
 std::optional<Sha256> parse_sha256(std::string_view hex);

@@ -11,6 +11,11 @@ TEST(Sha256, IsThatOfTheStandard) {
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
+TEST(Sha256, KeyedIsThatOfTheStandard) {  // RFC 4231, the second case
+  EXPECT_EQ(hex_of(hmac_sha256("Jefe", "what do ya want for nothing?")),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+}
+
 TEST(Sha256, HexIsReadInLettersOfEitherSize) {
   const Sha256 digest = sha256("abc");
   EXPECT_EQ(parse_sha256(hex_of(digest)), digest);

@@ -20,6 +20,10 @@ bool is_name(std::string_view text) noexcept;
 // Valid UTF-8 without control characters (U+0000 to U+001F, U+007F). Empty text is plain.
 // Overlong forms, surrogates and anything past U+10FFFF are not UTF-8.
 bool is_plain_text(std::string_view text) noexcept;
+// And no longer than that, in bytes.
+inline bool is_plain_text(std::string_view text, std::size_t size_max) noexcept {
+  return text.size() <= size_max && is_plain_text(text);
+}
 
 // With `instead` for every byte that belongs to no character of UTF-8. Control characters stay.
 std::string as_utf8(std::string_view text, std::string_view instead);

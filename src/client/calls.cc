@@ -114,7 +114,7 @@ Result<Reply> ask_if_it_leads(LineConnection& connection, const Request& request
                               std::stop_token stop) {
   auto reply = ask_until(connection, request, deadline, std::move(stop));
   if (!reply) return reply;
-  if (Status status = status_of(reply->line); moves_on(status.outcome)) return status;
+  if (Status status = request.read_status(reply->line); moves_on(status.outcome)) return status;
   return reply;
 }
 

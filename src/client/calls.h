@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "client/claim.h"
 #include "client/endpoint.h"
 #include "client/leader_search.h"
 #include "client/line_connection.h"
@@ -30,6 +31,7 @@ struct Request {
   LineConnection::ReplySize size = LineConnection::ReplySize::short_line;
   // What to say when the stop token fires, before the connection is closed.
   std::string_view on_cancel{};
+  ReadStatus read_status = status_of;  // for calls that look for who leads
 };
 
 struct Reply {

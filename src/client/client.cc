@@ -11,14 +11,18 @@
 #include <utility>
 
 #include "base/crc.h"
+#include "base/mutex.h"
+#include "base/secret.h"
 #include "client/calls.h"
 #include "client/cluster.h"
 #include "client/hold.h"
 #include "client/leader_search.h"
 #include "client/line_connection.h"
+#include "client/renewal.h"
 #include "client/renewer.h"
 #include "client/reply.h"
 #include "client/request_lines.h"
+#include "client/set_claim.h"
 #include "client/stoppable_wait.h"
 
 namespace lockd::client {
@@ -30,6 +34,8 @@ std::size_t shard_of(std::string_view key, std::size_t servers) noexcept {
 namespace {
 
 using std::chrono::seconds;
+
+constexpr Duration kPauseAfterCut = std::chrono::milliseconds(50);
 
 // The whole seconds to name on the wire for a wait: never less.
 seconds seconds_to_name(Duration wait) {
@@ -57,18 +63,21 @@ Result<LineGrant> wait_in_queue(LineConnection& connection, std::string_view lin
 // released as well as can be without waiting: it may be in force.
 Status confirm(const Hold::Terms& terms, LineConnection& connection, LineGrant& grant,
                std::stop_token stop) {
-  const LineHold hold{.key = terms.key, .token = grant.token, .kind = terms.kind};
-  const auto lines = renew_lines(hold, grant.lease);
-  const auto release = release_lines(hold);
+  const Claim& claim = *terms.claim;
+  const std::string lines = claim.renew_lines(grant);
+  const std::string release = claim.release_lines(grant);
   const ConnectOptions& options = terms.cluster->options();
   const auto reply_until = later(BootClock::now(), options.reply_timeout);
   auto reply =
-      ask_by_token(terms.cluster, &connection, {.lines = *lines, .on_cancel = *release},
+      ask_by_token(terms.cluster, &connection,
+                   {.lines = lines, .on_cancel = release, .read_status = claim.read_status()},
                    reply_until, later(reply_until, options.connect_timeout), std::move(stop));
   if (!reply) return reply;
-  const auto renewal = renewal_of(reply->line, grant.lease);
-  if (renewal.outcome == Outcome::refused) return {Outcome::lease_expired};
-  if (!renewal && connection.is_ready()) connection.ask(*release);
+  const auto renewal = claim.renewal_of(reply->line, grant.lease);
+  const bool is_gone = says_gone(renewal);
+  const bool gives_back = is_gone ? claim.may_be_left_over() : !renewal;
+  if (gives_back && connection.is_ready()) connection.ask(release);
+  if (is_gone) return {Outcome::lease_expired};
   if (!renewal) return renewal;
   grant.sent_at = reply->sent_at;
   grant.lease = renewal->remaining;
@@ -112,14 +121,33 @@ Status explained(const Status& refusal, LineConnection& connection, std::stop_to
   return moves_on(status.outcome) ? status : refusal;
 }
 
-Result<std::string> lines_of(const LockRequest& request, Duration wait) {
+// Of one acquisition, however often it is asked for: with the same secret that is asking once.
+using Secret = std::optional<std::uint64_t>;
+
+// None for a server that would refuse it.
+Secret secret_for(const LineConnection& connection, std::uint64_t secret) {
+  return connection.is_introduced() ? Secret(secret) : std::nullopt;
+}
+
+Result<std::string> lines_of(const LockRequest& request, Duration wait, Secret secret) {
   return acquire_lines({.key = request.key,
                         .wait = seconds_to_name(wait),
                         .lease = request.lease,
                         .kind = request.kind,
                         .limit = request.limit,
                         .mode = request.mode,
-                        .permits = request.permits});
+                        .permits = request.permits,
+                        .secret = secret});
+}
+
+Result<std::string> lines_of(const LockRequest& request, Secret secret) {
+  return enqueue_lines({.key = request.key,
+                        .lease = request.lease,
+                        .kind = request.kind,
+                        .limit = request.limit,
+                        .mode = request.mode,
+                        .permits = request.permits,
+                        .secret = secret});
 }
 
 // --- words that older servers do not know ---
@@ -139,31 +167,171 @@ Status check_server(const LockRequest& request, const LineConnection& connection
   return too_old(request);
 }
 
+// One acquisition, at however many servers.
+struct Acquisition {
+  LockRequest request;  // what it views lives as long
+  const std::uint64_t secret;
+  const std::stop_token stop;
+  bool has_asked = false;
+  unsigned joined = 0;  // how often it has asked for a place in the queue
+
+  bool queued_again() const { return joined > 1; }
+};
+
 // Waits, once. A server that stops ends a wait by the `error` with which an old one refuses words
 // that it does not know; to a try it says why, so there the `error` can mean the words alone.
-Result<LineGrant> ask_once(LineConnection& connection, const LockRequest& request, Duration wait,
-                           const std::stop_token& stop) {
-  auto grant = wait_in_queue(connection, *lines_of(request, wait), wait, request.lease, stop);
+Result<LineGrant> ask_once(LineConnection& connection, Acquisition& acquisition, Duration wait) {
+  const LockRequest& request = acquisition.request;
+  const auto lines = lines_of(request, wait, secret_for(connection, acquisition.secret));
+  acquisition.has_asked = true;
+  if (wait > Duration(0)) ++acquisition.joined;
+  auto grant = wait_in_queue(connection, *lines, wait, request.lease, acquisition.stop);
   if (grant.outcome != Outcome::refused) return grant;
   if (has_new_words(request) && wait == Duration(0)) return too_old(request);
-  Status status = explained(grant, connection, stop);
+  Status status = explained(grant, connection, acquisition.stop);
   const bool is_too_old = has_new_words(request) && status.outcome == Outcome::refused;
   return is_too_old ? too_old(request) : status;
 }
 
 // A wait that is shorter than the way there and back would be over before any answer: so a short
-// one begins with a try. So does one with new words that was interrupted, to learn by what.
-Result<LineGrant> acquire_over(LineConnection& connection, const LockRequest& request,
-                               Duration wait, bool asks_again, const std::stop_token& stop) {
-  const bool learns = asks_again && has_new_words(request);
-  const bool is_short = wait < std::chrono::seconds(1) && wait != Duration(0);
-  if (!learns && !is_short) return ask_once(connection, request, wait, stop);
+// one begins with a try. So does one with new words that was interrupted, to learn by what. A wait
+// that the server has cut is asked for again.
+Result<LineGrant> acquire_over(LineConnection& connection, Acquisition& acquisition,
+                               Duration wait) {
   const auto until = later(BootClock::now(), wait);
-  auto tried = ask_once(connection, request, Duration(0), stop);
-  const Duration left = until - BootClock::now();
-  const bool goes_on = tried.outcome == Outcome::timeout && left > Duration(0);
-  return goes_on ? ask_once(connection, request, left, stop) : tried;
+  const bool learns = acquisition.has_asked && has_new_words(acquisition.request);
+  Duration asked = learns || wait < std::chrono::seconds(1) ? Duration(0) : wait;
+  auto grant = ask_once(connection, acquisition, asked);
+  while (grant.outcome == Outcome::timeout && BootClock::now() < until) {
+    if (asked > Duration(0)) {
+      const auto pause = std::min(later(BootClock::now(), kPauseAfterCut), until);
+      if (Status waited = pause_until(pause, acquisition.stop); !waited) return waited;
+    }
+    asked = std::max<Duration>(until - BootClock::now(), std::chrono::nanoseconds(1));
+    grant = ask_once(connection, acquisition, asked);
+  }
+  return grant;
 }
+
+// Calls `ask` with a connection at whoever leads, and with what is left of the wait, which begins
+// when one is there. While the server is down, stops, or does not lead any more, it is asked again,
+// it or the next: until the wait is over, and in a cluster the time for one more search.
+template <class Ask>
+auto at_leader(const std::shared_ptr<Cluster>& cluster, Duration wait, const std::stop_token& stop,
+               const Ask& ask, const std::function<void(const Status&)>& on_interrupted = {})
+    -> decltype(ask(nullptr, wait)) {
+  LeaderSearch search(cluster);
+  const auto patience = cluster->is_alone() ? Duration(0) : cluster->options().connect_timeout;
+  std::optional<BootClock::time_point> began;
+  const auto start = BootClock::now();
+  for (;;) {
+    auto connection = open_at_leader(search, stop);
+    const auto asked_at = BootClock::now();
+    if (!began) began = connection ? asked_at : start;
+    const Duration left = std::max(wait - (asked_at - *began), Duration(0));
+    auto answer = connection ? ask(std::move(*connection), left)
+                             : decltype(ask(nullptr, wait))(Status(std::move(connection)));
+    const auto deadline = later(later(*began, wait), patience);
+    if (!may_pass(*cluster, answer.outcome) || BootClock::now() >= deadline) return answer;
+    if (on_interrupted) on_interrupted(answer);
+    search.move_on(answer, BootClock::now());
+    Status paused = pause_until(std::min(search.not_before(), deadline), stop);
+    if (!paused) return paused;
+  }
+}
+
+// It was there, and has not come back before the wait was over.
+Result<HeldLock> stopped_if_gone(Result<HeldLock> held, bool has_asked, Duration wait) {
+  const bool is_gone =
+      held.outcome == Outcome::unreachable || held.outcome == Outcome::disconnected;
+  if (is_gone && has_asked && wait > Duration(0)) held.outcome = Outcome::draining;
+  return held;
+}
+
+Result<HeldLock> acquire_at_leader(const std::shared_ptr<Renewer>& renewer, Hold::Terms terms,
+                                   Acquisition acquisition) {
+  const LockRequest& request = acquisition.request;
+  const auto take = [&](std::unique_ptr<LineConnection> connection,
+                        Duration wait) -> Result<HeldLock> {
+    if (Status unfit = check_server(request, *connection); !unfit) return unfit;
+    const auto until = later(BootClock::now(), wait);
+    auto grant = acquire_over(*connection, acquisition, wait);
+    if (!grant) return Status(std::move(grant));
+    terms.queued_again = acquisition.queued_again();
+    auto taken =
+        take_over(renewer, std::move(connection), terms, std::move(*grant), acquisition.stop);
+    // The turn came and went. There may be time to ask again.
+    const bool has_lapsed = taken.outcome == Outcome::lease_expired && wait > Duration(0);
+    if (has_lapsed && BootClock::now() < until) taken.outcome = Outcome::disconnected;
+    return taken;
+  };
+  auto held =
+      at_leader(terms.cluster, request.wait, acquisition.stop, take, request.on_interrupted);
+  return stopped_if_gone(std::move(held), acquisition.has_asked, request.wait);
+}
+
+// --- several keys ---
+
+// Asks for them until it is answered, over whatever connections; and makes sure that nothing is
+// left held when it never was.
+class SetAcquisition {
+ public:
+  SetAcquisition(const SetRequest& request, const SetClaim& claim, const std::stop_token& stop)
+      : request_(request), claim_(claim), stop_(stop) {}
+
+  // For so long at most. The server may cut a wait short.
+  Result<LineGrant> ask(LineConnection& connection, Duration wait) {
+    if (!connection.endpoint()->takes_introduction) {
+      return Status{Outcome::unsupported, "the server is too old for several keys"};
+    }
+    const auto until = later(BootClock::now(), wait);
+    for (;;) {
+      queued_again_ = std::exchange(has_asked_, true);
+      auto grant = ask_once(connection, std::max(until - BootClock::now(), Duration(0)));
+      if (grant.outcome != Outcome::timeout || BootClock::now() >= until) return grant;
+      if (request_.on_interrupted) request_.on_interrupted(grant);
+      const auto then = std::min(later(BootClock::now(), kPauseAfterCut), until);
+      if (Status paused = pause_until(then, stop_); !paused) return paused;
+    }
+  }
+
+  bool has_asked() const { return has_asked_; }
+  bool queued_again() const { return queued_again_; }
+
+  // Whoever asks again under the same name gets its own grant back. What it gets it releases.
+  void withdraw_if_unanswered(const std::shared_ptr<Cluster>& cluster, Duration patience) const {
+    if (!is_unanswered_) return;
+    const auto until = later(BootClock::now(), patience);
+    const auto tell = [&](const std::string& lines) {
+      return ask_by_token(cluster, nullptr, {.lines = lines, .read_status = claim_.read_status()},
+                          until, until, {});
+    };
+    const auto reply = tell(claim_.acquire_lines(Duration(0)));
+    if (!reply) return;
+    if (const auto grant = claim_.grant_of(reply->line)) {
+      static_cast<void>(tell(claim_.release_lines(*grant)));
+    }
+  }
+
+ private:
+  Result<LineGrant> ask_once(LineConnection& connection, Duration wait) {
+    const std::string lines = claim_.acquire_lines(wait);
+    is_unanswered_ = true;
+    auto reply = client::ask(connection, {.lines = lines, .wait = wait}, stop_);
+    if (!reply) return Status(std::move(reply));
+    is_unanswered_ = false;
+    auto grant = claim_.grant_of(reply->line);
+    grant->sent_at = reply->sent_at;
+    return grant;
+  }
+
+  const SetRequest& request_;
+  const SetClaim& claim_;
+  const std::stop_token& stop_;
+  bool has_asked_ = false;
+  bool queued_again_ = false;
+  bool is_unanswered_ = false;  // it may have been granted
+};
 
 }  // namespace
 
@@ -175,9 +343,13 @@ class Place::Impl {
   Impl& operator=(const Impl&) = delete;
 
   std::shared_ptr<Renewer> renewer;
+  Result<HeldLock> take_turn(Duration wait, const std::stop_token& stop);
+  Result<HeldLock> join_again(Duration wait, std::stop_token stop);
+
   std::unique_ptr<LineConnection> connection;
   Hold::Terms terms;
-  Lease lease;                     // as asked for
+  LockRequest request;  // its key is that of the terms
+  std::uint64_t secret = 0;
   std::optional<LineGrant> grant;  // when it was granted at once
 };
 
@@ -199,41 +371,33 @@ class Client::Impl {
     return clusters[shard_of(key, clusters.size())];
   }
 
-  // Calls `ask` with a connection at whoever leads, and with what is left of the wait, which begins
-  // when one is there. While the server is down, stops, or does not lead any more, it is asked
-  // again, it or the next: until the wait is over, and in a cluster the time for one more search.
-  template <class Ask>
-  auto at_leader(const std::shared_ptr<Cluster>& cluster, Duration wait,
-                 const std::stop_token& stop, const Ask& ask,
-                 const std::function<void(const Status&)>& on_interrupted = {}) const
-      -> decltype(ask(nullptr, wait)) {
-    LeaderSearch search(cluster);
-    const auto patience = cluster->is_alone() ? Duration(0) : cluster->options().connect_timeout;
-    std::optional<BootClock::time_point> began;
-    const auto start = BootClock::now();
-    for (;;) {
-      auto connection = open_at_leader(search, stop);
-      const auto asked_at = BootClock::now();
-      if (!began) began = connection ? asked_at : start;
-      const Duration left = std::max(wait - (asked_at - *began), Duration(0));
-      auto answer = connection ? ask(std::move(*connection), left)
-                               : decltype(ask(nullptr, wait))(Status(std::move(connection)));
-      const auto deadline = later(later(*began, wait), patience);
-      if (!may_pass(*cluster, answer.outcome) || BootClock::now() >= deadline) return answer;
-      if (on_interrupted) on_interrupted(answer);
-      search.move_on(answer, BootClock::now());
-      Status paused = pause_until(std::min(search.not_before(), deadline), stop);
-      if (!paused) return paused;
-    }
+  Hold::Terms terms_of(const LockRequest& request, const std::shared_ptr<Cluster>& cluster) const {
+    return {cluster, std::make_shared<KeyClaim>(std::string(request.key), request.kind),
+            request.on_lost};
   }
 
-  Hold::Terms terms_of(const LockRequest& request, const std::shared_ptr<Cluster>& cluster) const {
-    return {cluster, std::string(request.key), request.kind, request.on_lost};
+  Status check_together(const std::vector<SetItem>& keys) const {
+    for (const SetItem& item : keys) {
+      if (&cluster_of(item.key) == &cluster_of(keys.front().key)) continue;
+      return {Outcome::invalid, std::string(keys.front().key) + " and " + std::string(item.key) +
+                                    " are on different servers: keys that are taken at once must "
+                                    "be on one"};
+    }
+    return {};
+  }
+
+  std::uint64_t new_secret() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return secrets_.next();
   }
 
   const ClientOptions options;
   std::vector<Result<std::shared_ptr<Cluster>>> clusters;  // which share the keys
   const std::shared_ptr<Renewer> renewer;
+
+ private:
+  Mutex mutex_;
+  TokenSource secrets_ GUARDED_BY(mutex_);
 };
 
 Client::Client(ClientOptions options) {
@@ -247,41 +411,46 @@ Client::~Client() = default;
 
 Result<HeldLock> Client::acquire(const LockRequest& request, std::stop_token stop) {
   if (request.wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
-  if (const auto lines = lines_of(request, request.wait); !lines) {
+  if (const auto lines = lines_of(request, request.wait, {}); !lines) {
     return static_cast<const Status&>(lines);
   }
   const auto& cluster = impl_->cluster_of(request.key);
   if (!cluster) return static_cast<const Status&>(cluster);
-  Hold::Terms terms = impl_->terms_of(request, *cluster);
-  bool has_asked = false;
+  return acquire_at_leader(impl_->renewer, impl_->terms_of(request, *cluster),
+                           {request, impl_->new_secret(), std::move(stop)});
+}
+
+Result<HeldLock> Client::acquire_all(const SetRequest& request, std::stop_token stop) {
+  if (request.wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
+  const auto claim = SetClaim::make(request, impl_->options.connect);
+  if (!claim) return static_cast<const Status&>(claim);
+  if (Status apart = impl_->check_together(request.keys); !apart) return apart;
+  const auto& cluster = impl_->cluster_of(request.keys.front().key);
+  if (!cluster) return static_cast<const Status&>(cluster);
+  SetAcquisition acquisition(request, **claim, stop);
   const auto take = [&](std::unique_ptr<LineConnection> connection,
                         Duration wait) -> Result<HeldLock> {
-    if (Status unfit = check_server(request, *connection); !unfit) return unfit;
-    terms.queued_again = std::exchange(has_asked, true);
-    auto grant = acquire_over(*connection, request, wait, terms.queued_again, stop);
+    auto grant = acquisition.ask(*connection, wait);
     if (!grant) return Status(std::move(grant));
-    return take_over(impl_->renewer, std::move(connection), terms, std::move(*grant), stop);
+    Hold::Terms terms{*cluster, *claim, request.on_lost, acquisition.queued_again()};
+    return take_over(impl_->renewer, std::move(connection), std::move(terms), std::move(*grant),
+                     stop);
   };
-  auto held = impl_->at_leader(*cluster, request.wait, stop, take, request.on_interrupted);
-  // It was there, and has not come back in time.
-  const bool is_gone =
-      held.outcome == Outcome::unreachable || held.outcome == Outcome::disconnected;
-  if (is_gone && has_asked && request.wait > Duration(0)) held.outcome = Outcome::draining;
-  return held;
+  auto held = at_leader(*cluster, request.wait, stop, take, request.on_interrupted);
+  acquisition.withdraw_if_unanswered(*cluster, impl_->options.release_timeout);
+  return stopped_if_gone(std::move(held), acquisition.has_asked(), request.wait);
 }
 
 Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) {
-  const auto lines = enqueue_lines({.key = request.key,
-                                    .lease = request.lease,
-                                    .kind = request.kind,
-                                    .limit = request.limit,
-                                    .mode = request.mode,
-                                    .permits = request.permits});
-  if (!lines) return static_cast<const Status&>(lines);
+  if (const auto lines = lines_of(request, Secret()); !lines) {
+    return static_cast<const Status&>(lines);
+  }
   const auto& cluster = impl_->cluster_of(request.key);
   if (!cluster) return static_cast<const Status&>(cluster);
+  const std::uint64_t secret = impl_->new_secret();
   const auto join = [&](std::unique_ptr<LineConnection> connection, Duration) -> Result<Place> {
     if (Status unfit = check_server(request, *connection); !unfit) return unfit;
+    const auto lines = lines_of(request, secret_for(*connection, secret));
     auto reply = ask(*connection, {.lines = *lines}, stop);
     if (!reply) return Status(std::move(reply));
     auto grant = grant_of(reply->line, request.lease);
@@ -292,14 +461,16 @@ Result<Place> Client::enqueue(const LockRequest& request, std::stop_token stop) 
     place->renewer = impl_->renewer;
     place->connection = std::move(connection);
     place->terms = impl_->terms_of(request, *cluster);
-    place->lease = request.lease;
+    place->request = request;
+    place->request.key = place->terms.claim->keys().front();
+    place->secret = secret;
     if (grant) {
       grant->sent_at = reply->sent_at;
       place->grant = std::move(*grant);
     }
     return Place(std::move(place));
   };
-  return impl_->at_leader(*cluster, Duration(0), stop, join);
+  return at_leader(*cluster, Duration(0), stop, join);
 }
 
 const Address& Client::server_of(std::string_view key) const noexcept {
@@ -331,8 +502,7 @@ Place& Place::operator=(Place&&) noexcept = default;
 // server was told not to: so a release is sent. Nobody waits for the answer.
 Place::Impl::~Impl() {
   if (!grant || connection == nullptr || !connection->is_ready()) return;
-  const auto lines = release_lines({.key = terms.key, .token = grant->token, .kind = terms.kind});
-  if (lines) connection->ask(*lines);
+  connection->ask(terms.claim->release_lines(*grant));
 }
 
 bool Place::is_granted() const noexcept { return impl_ != nullptr && impl_->grant.has_value(); }
@@ -341,15 +511,36 @@ Result<HeldLock> Place::wait(Duration wait, std::stop_token stop) {
   if (impl_ == nullptr) return {Outcome::not_enqueued, "the place is used up"};
   if (wait < Duration(0)) return {Outcome::invalid, "a wait is not negative"};
   const std::unique_ptr<Impl> place = std::move(impl_);
-  if (!place->grant) {
-    const auto lines = await_lines(
-        {.key = place->terms.key, .wait = seconds_to_name(wait), .kind = place->terms.kind});
-    auto grant = wait_in_queue(*place->connection, *lines, wait, place->lease, stop);
-    if (!grant) return Status(std::move(grant));
-    place->grant = std::move(*grant);
+  const auto until = later(BootClock::now(), wait);
+  auto held = place->take_turn(wait, stop);
+  const Duration left = until - BootClock::now();
+  // A plain `error` says that there is no such place any more, or that the server is stopping.
+  const bool has_lapsed = held.outcome == Outcome::lease_expired && place->grant;
+  const bool is_lost = held.outcome == Outcome::refused || held.outcome == Outcome::timeout ||
+                       has_lapsed || may_pass(*place->terms.cluster, held.outcome);
+  if (!is_lost || left <= Duration(0)) return held;
+  if (place->request.on_interrupted) place->request.on_interrupted(held);
+  return place->join_again(left, std::move(stop));
+}
+
+Result<HeldLock> Place::Impl::take_turn(Duration wait, const std::stop_token& stop) {
+  if (!grant) {
+    const auto lines = await_lines({.key = terms.claim->keys().front(),
+                                    .wait = seconds_to_name(wait),
+                                    .kind = terms.claim->kind()});
+    auto granted = wait_in_queue(*connection, *lines, wait, request.lease, stop);
+    if (!granted) return Status(std::move(granted));
+    grant = std::move(*granted);
   }
-  return take_over(place->renewer, std::move(place->connection), std::move(place->terms),
-                   std::move(*place->grant), std::move(stop));
+  return take_over(renewer, std::move(connection), terms, std::move(*grant), stop);
+}
+
+// At the end of the queue, or where it was if the server still has the place.
+Result<HeldLock> Place::Impl::join_again(Duration wait, std::stop_token stop) {
+  connection.reset();
+  request.wait = wait;
+  return acquire_at_leader(renewer, terms,
+                           {request, secret, std::move(stop), /*has_asked=*/true, /*joined=*/1});
 }
 
 }  // namespace lockd::client

@@ -50,10 +50,17 @@ bool HeldLock::queued_again() const noexcept {
 
 const std::string& HeldLock::key() const noexcept {
   static const std::string none;
-  return hold_ == nullptr ? none : hold_->terms.key;
+  return hold_ == nullptr ? none : hold_->claim().keys().front();
 }
 
-Kind HeldLock::kind() const noexcept { return hold_ == nullptr ? Kind::lock : hold_->terms.kind; }
+const std::vector<std::string>& HeldLock::keys() const noexcept {
+  static const std::vector<std::string> none;
+  return hold_ == nullptr ? none : hold_->claim().keys();
+}
+
+Kind HeldLock::kind() const noexcept {
+  return hold_ == nullptr ? Kind::lock : hold_->claim().kind();
+}
 
 std::chrono::seconds HeldLock::lease() const noexcept {
   return hold_ == nullptr ? std::chrono::seconds(0) : hold_->grant.lease;

@@ -9,9 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "base/certainty.h"
 #include "base/mutex.h"
-#include "client/certainty.h"
+#include "client/claim.h"
 #include "client/cluster.h"
+#include "lockd/client/boot_clock.h"
 #include "lockd/client/connection.h"
 #include "lockd/client/outcome.h"
 
@@ -22,8 +24,7 @@ class Hold {
   // What its owner asked for, and of whom.
   struct Terms {
     std::shared_ptr<Cluster> cluster;
-    std::string key;
-    Kind kind = Kind::lock;
+    std::shared_ptr<const Claim> claim;  // never null
     std::function<void(const Status&)> on_lost{};
     bool queued_again = false;
   };
@@ -31,9 +32,7 @@ class Hold {
   Hold(Terms agreed, LineGrant granted)
       : terms(std::move(agreed)), grant(std::move(granted)), certainty(grant.certain_until()) {}
 
-  LineHold line_hold() const {
-    return {.key = terms.key, .token = grant.token, .kind = terms.kind};
-  }
+  const Claim& claim() const { return *terms.claim; }
 
   // How it was lost, if it was.
   std::optional<Status> loss() const EXCLUDES(mutex_) {
@@ -59,7 +58,7 @@ class Hold {
   const LineGrant grant;
 
   // With synchronization of their own.
-  Certainty certainty;
+  Certainty<BootClock::time_point> certainty;
   std::stop_source lost;
 
  private:

@@ -75,6 +75,8 @@ class LineConnection {
 
   bool is_ready() const { return state_ == State::ready && !socket_->is_closed(); }
   bool is_closed() const { return socket_->is_closed(); }
+  // Whether the server has taken who we are, and so knows what came with that. Once it is ready.
+  bool is_introduced() const { return introduces_; }
   // Why it is closed. What the server said last explains more than that it then closed.
   const Status& failure() const { return verdict_ ? *verdict_ : socket_->failure(); }
 

@@ -16,12 +16,6 @@ using namespace std::chrono_literals;
 constexpr Duration kPauseMin = 50ms;
 constexpr Duration kPauseMax = 1s;
 
-// Whether the answer to a renewal says that there is nothing left to renew.
-bool says_gone(Outcome outcome) {
-  return outcome == Outcome::refused || outcome == Outcome::lease_expired ||
-         outcome == Outcome::not_enqueued;
-}
-
 }  // namespace
 
 Renewal::Renewal(std::shared_ptr<Hold> hold, std::unique_ptr<LineConnection> connection)
@@ -65,7 +59,7 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
   const Time asked_at = *std::exchange(talk.asked_at, std::nullopt);
   // Home has answered after all, and somebody else has confirmed what was asked later.
   if (asked_at < confirmed_at_) return {};
-  const auto renewal = renewal_of(reply, hold_->grant.lease);
+  const auto renewal = hold_->claim().renewal_of(reply, hold_->grant.lease);
   if (renewal) {
     if (!hold_->certainty.extend(now, later(asked_at, renewal->remaining))) return give_up();
     confirmed_at_ = asked_at;
@@ -75,9 +69,11 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
     if (&talk == &home_ && std::exchange(is_away_, false)) visit_ = {};
     return {};
   }
-  if (says_gone(renewal.outcome)) {
+  if (says_gone(renewal)) {
     hold_->certainty.end(now);
-    return Status{Outcome::lost, "the server says that " + hold_->terms.key + " is held no more"};
+    if (hold_->claim().may_be_left_over()) give_back(talk);
+    return Status{Outcome::lost,
+                  "the server says that " + hold_->claim().gone_in(reply) + " is held no more"};
   }
   const bool stays = renewal.outcome == Outcome::not_leader && cluster().is_alone();
   if (moves_on(renewal.outcome) && !stays) {
@@ -129,22 +125,25 @@ void Renewal::visit(Time now) {
 }
 
 void Renewal::ask(Talk& talk, Time now) {
-  // The lease is named, since there are servers that forget what was granted.
-  const auto lines = renew_lines(hold_->line_hold(), hold_->grant.lease);
   talk.connection->give_up_unacknowledged_after(patience());
   talk.asked_at = now;
-  talk.connection->ask(*lines);
+  talk.connection->ask(hold_->claim().renew_lines(hold_->grant));
 }
 
 // The server may keep it a little longer than we believed in it. Nobody needs it any more.
 Status Renewal::give_up() {
   for (const Talk* const talk : {&home_, &visit_}) {
     if (talk->connection == nullptr || !talk->connection->is_ready()) continue;
-    talk->connection->ask(*release_lines(hold_->line_hold()));
+    give_back(*talk);
     talk->connection->close({Outcome::unsure});
   }
   return {Outcome::unsure,
-          "the lease of " + hold_->terms.key + " ran out without a confirmed renewal"};
+          "the lease of " + hold_->claim().name() + " ran out without a confirmed renewal"};
+}
+
+// Nobody waits for the answer. Precondition: the connection is ready.
+void Renewal::give_back(const Talk& talk) const {
+  talk.connection->ask(hold_->claim().release_lines(hold_->grant));
 }
 
 std::unique_ptr<LineConnection> Renewal::take_connection() {

@@ -1,6 +1,6 @@
 // Keeps one hold renewed, without waiting and without a thread: somebody calls advance().
 //
-//   at home ──(a little before half the lease)──> asking ──ok──> at home
+//   at home ──(at a third of the lease)──> asking ──ok──> at home
 //                                                   │
 //        the connection ends, or, in a cluster,     │
 //        the server does not lead or is overdue     v
@@ -33,6 +33,13 @@
 
 namespace lockd::client {
 
+// Whether the answer to a renewal, or to a release, says that the token names nothing any more. An
+// error that only a later server knows, which has a detail, does not.
+inline bool says_gone(const Status& status) {
+  return (status.outcome == Outcome::refused && status.detail.empty()) ||
+         status.outcome == Outcome::lease_expired || status.outcome == Outcome::not_enqueued;
+}
+
 class Renewal {
  public:
   using Time = BootClock::time_point;
@@ -41,7 +48,7 @@ class Renewal {
   Renewal(std::shared_ptr<Hold> hold, std::unique_ptr<LineConnection> connection);
 
   // When a lease that was asked for at `sent_at` is to be renewed.
-  static Time due(Time sent_at, Duration lease) { return later(sent_at, lease / 16 * 7); }
+  static Time due(Time sent_at, Duration lease) { return later(sent_at, lease / 3); }
 
   // Does what can be done now. Nothing while the hold is kept; else how it ended, and then this is
   // done with.
@@ -71,6 +78,7 @@ class Renewal {
   void visit(Time now);
   void ask(Talk& talk, Time now);
   Status give_up();
+  void give_back(const Talk& talk) const;
   Time deadline_of(const Talk& talk) const;
   // When others are asked as well.
   Time overdue_at(const Talk& talk) const;

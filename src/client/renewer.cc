@@ -199,16 +199,22 @@ std::unique_ptr<LineConnection> Renewer::withdraw(Hold& hold) {
 Status Renewer::tell_server(Hold& hold, std::unique_ptr<LineConnection> connection) const {
   const auto now = BootClock::now();
   const auto deadline = later(now, release_timeout_);
-  const auto lines = release_lines(hold.line_hold());
+  const auto lines = hold.claim().release_lines(hold.grant);
+  const ReadStatus read_status = hold.claim().read_status();
   const auto& cluster = hold.terms.cluster;
   const auto reply_until = cluster->is_alone() ? deadline : later(now, release_timeout_ / 2);
+  const bool was_ready = connection && connection->is_ready();
   const auto reply =
-      ask_by_token(cluster, connection.get(), {.lines = *lines}, reply_until, deadline, {});
-  Status status = reply ? status_of(reply->line) : static_cast<const Status&>(reply);
-  if (status.outcome != Outcome::refused) return status;
+      ask_by_token(cluster, connection.get(), {.lines = lines, .read_status = read_status},
+                   reply_until, deadline, {});
+  Status status = reply ? read_status(reply->line) : static_cast<const Status&>(reply);
+  if (!says_gone(status)) return status;
   const auto loss = connection ? connection->take_loss_of(hold.grant.token) : std::nullopt;
   if (loss) return status_of(*loss);
-  return {Outcome::lost, "the server says that " + hold.terms.key + " was held no more"};
+  // A first release whose answer was lost may have been what released it.
+  if (was_ready && connection->is_closed()) return {};
+  return {Outcome::lost,
+          "the server says that " + hold.claim().gone_in(reply->line) + " was held no more"};
 }
 
 }  // namespace lockd::client

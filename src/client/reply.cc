@@ -18,7 +18,7 @@ constexpr std::size_t kTokenSizeMax = 240;  // what fits a request's line, its l
 constexpr std::size_t kShownMax = 80;
 constexpr seconds kSecondsMax{9'223'372'036};
 
-constexpr std::array<std::pair<std::string_view, Outcome>, 16> kWords{{
+constexpr std::array<std::pair<std::string_view, Outcome>, 18> kWords{{
     {"ok", Outcome::ok},
     {"acquired", Outcome::ok},
     {"queued", Outcome::queued},
@@ -30,6 +30,8 @@ constexpr std::array<std::pair<std::string_view, Outcome>, 16> kWords{{
     {"error_max_waiters", Outcome::max_waiters},
     {"error_max_holds", Outcome::max_holds},
     {"error_limit_mismatch", Outcome::limit_mismatch},
+    {"error_mode_mismatch", Outcome::mode_mismatch},
+    {"error_permits_mismatch", Outcome::permits_mismatch},
     {"error_storage", Outcome::storage},
     {"error_not_leader", Outcome::not_leader},
     {"error_denied", Outcome::denied},
@@ -48,6 +50,12 @@ std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return word;
+}
+
+// A word that can be sent back as it came.
+bool is_token(std::string_view word) {
+  return !word.empty() && word.size() <= kTokenSizeMax &&
+         std::all_of(word.begin(), word.end(), [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
 template <class Number>
@@ -86,7 +94,7 @@ Result<LineGrant> grant_of(std::string_view reply, Lease asked) {
   take_word(rest);
   const std::string_view token = take_word(rest);
   const auto lease = seconds_of(take_word(rest));
-  if (token.empty() || token.size() > kTokenSizeMax || !lease || *lease < seconds(1)) {
+  if (!is_token(token) || !lease || *lease < seconds(1)) {
     return garbled(reply);
   }
   return LineGrant{.token = std::string(token),

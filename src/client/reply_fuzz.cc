@@ -2,9 +2,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "client/reply.h"
+#include "client/set_claim.h"
 
 namespace {
 
@@ -37,6 +39,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   if (const auto stats = stats_of(line)) require(status && stats->starts_with('{'));
   if (const auto answer = api_answer_of(line)) {
     require(status && answer->status >= 100 && answer->status < 600 && !answer->json.empty());
+  }
+  // Several keys, whose answers are JSON.
+  const Status set = api_status_of(line);
+  require(set.outcome != Outcome::ok || static_cast<bool>(status));
+  require(set.detail.size() < 4096 && set.detail.find('\n') == std::string::npos);
+  static const auto claim = *SetClaim::make({.keys = {"a", "b"}, .lease = 30s}, {});
+  require(!claim->gone_in(line).empty());
+  if (const auto grant = claim->grant_of(line)) {
+    require(set && grant->fence != 0 && grant->lease >= 1s && grant->lease <= 30s);
   }
   if (is_event(line)) require(event_of(line).size() < size);
   if (is_loss(line)) require(loss_of(line).token.find(' ') == std::string::npos);

@@ -27,6 +27,8 @@ TEST(Reply, WordsHaveOutcomes) {
       {"error_max_waiters", Outcome::max_waiters},
       {"error_max_holds", Outcome::max_holds},
       {"error_limit_mismatch", Outcome::limit_mismatch},
+      {"error_mode_mismatch", Outcome::mode_mismatch},
+      {"error_permits_mismatch", Outcome::permits_mismatch},
       {"error_storage", Outcome::storage},
       {"error_not_leader 10.0.0.1:6388", Outcome::not_leader},
       {"error_denied", Outcome::denied},

@@ -89,13 +89,22 @@ std::string number(seconds value) { return std::to_string(value.count()); }
 
 std::string behind_blank(Lease lease) { return lease ? " " + number(*lease) : ""; }
 
+// 16 hex digits.
+std::string as_word(std::uint64_t secret) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string word = " as=";
+  for (int shift = 60; shift >= 0; shift -= 4) word += kDigits[secret >> shift & 0xf];
+  return word;
+}
+
 // The limit, the lease, and what not every server knows only where it is asked for: each behind a
 // blank.
 std::string terms_of(const auto& request) {
   const bool semaphore = request.kind == Kind::semaphore;
   return (semaphore ? " " + std::to_string(request.limit) : "") + behind_blank(request.lease) +
          (request.mode == Mode::shared ? " shared" : "") +
-         (request.permits > 1 ? " " + std::to_string(request.permits) : "");
+         (request.permits > 1 ? " " + std::to_string(request.permits) : "") +
+         (request.secret ? as_word(*request.secret) : "");
 }
 
 }  // namespace

@@ -56,6 +56,23 @@ TEST(RequestLines, AcquireNamesAll) {
   EXPECT_EQ(leased->ttl, 5s);
 }
 
+TEST(RequestLines, TheSecretOfAnAcquisitionIsTheLastWord) {
+  EXPECT_EQ(*acquire_lines({.key = "k", .wait = 5s, .secret = 0xff}),
+            "l\nk\n5 as=00000000000000ff\n");
+  EXPECT_EQ(*enqueue_lines({.key = "k", .secret = 0x0123456789abcdef}),
+            "e\nk\nas=0123456789abcdef\n");
+  const Understood shared(
+      acquire_lines({.key = "k", .lease = 7s, .mode = Mode::shared, .secret = 1}));
+  EXPECT_EQ(shared->ttl, 7s);
+  const Understood permits(enqueue_lines({.key = "k",
+                                          .lease = 7s,
+                                          .kind = Kind::semaphore,
+                                          .limit = 3,
+                                          .permits = 2,
+                                          .secret = ~std::uint64_t{0}}));
+  EXPECT_TRUE(permits.text.ends_with(" as=ffffffffffffffff\n"));
+}
+
 TEST(RequestLines, ACallOfTheApiIsAMethodAPathAndJson) {
   const Understood call(
       api_lines({.method = "POST", .path = "/v1/acquire", .json = R"({"key":"a b"})"}));

@@ -15,9 +15,9 @@ bool looks_like_option(std::string_view word) { return word.size() > 1 && word.f
 std::string flag(const Option& option) { return "--" + std::string(option.name); }
 
 bool takes_many(const Command& command) {
-  if (command.operands.empty()) return false;
-  const Count count = command.operands.back().count;
-  return count == Count::many || count == Count::any;
+  return std::ranges::any_of(command.operands, [](const Operand& operand) {
+    return operand.count == Count::many || operand.count == Count::any;
+  });
 }
 
 // What runs other commands says so with its last operand.

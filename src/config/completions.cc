@@ -229,10 +229,13 @@ std::string zsh_option(const Option& option, const std::string& spelling) {
   return shell_quoted(text);
 }
 
+bool is_many(const Operand& operand) {
+  return operand.count == Count::many || operand.count == Count::any;
+}
+
 std::string zsh_operand(const Command& program, const Operand& operand, std::size_t number) {
   if (operand.count == Count::command) return shell_quoted("*::COMMAND:_normal");
-  const bool many = operand.count == Count::many || operand.count == Count::any;
-  std::string text = many ? "*" : std::to_string(number);
+  std::string text = is_many(operand) ? "*" : std::to_string(number);
   text += (operand.count == Count::optional ? "::" : ":") + zsh_escaped(operand.name) + ':';
   const std::string function = '_' + std::string(program.name);
   if (names_command(operand)) {
@@ -257,6 +260,7 @@ std::string zsh_arguments(const Command& program, const Command& command,
   std::size_t number = 1;
   for (const Operand& operand : command.operands) {
     out += " \\\n" + indent + zsh_operand(program, operand, number++);
+    if (is_many(operand)) break;  // where they end zsh cannot know
   }
   return out;
 }

@@ -124,6 +124,11 @@ class HoldUnits {
     if (budget_ != nullptr) budget_->clients().give_back(holder);
   }
 
+  // The client's from now on, whatever its cap: it was another's, or nobody's.
+  void own(const Holder& holder) {
+    if (budget_ != nullptr) budget_->clients().take_beyond(holder);
+  }
+
   bool counts() const { return budget_ != nullptr; }
   std::int64_t in_use() const { return taken_ - at_hand_; }
 

@@ -6,12 +6,12 @@ namespace lockd {
 
 void HoldIndex::insert(Hold* hold) {
   by_fence_.emplace(std::pair(hold->semaphore, hold->fence), hold);
-  if (!hold->holder.is_secret()) by_name_.insert(hold);
+  if (hold->holder.may_ask_again()) by_owner_.insert(hold);
 }
 
 void HoldIndex::remove(Hold* hold) {
   by_fence_.erase({hold->semaphore, hold->fence});
-  if (!hold->holder.is_secret()) by_name_.erase(hold);
+  if (hold->holder.may_ask_again()) by_owner_.erase(hold);
 }
 
 Hold* HoldIndex::find(const Semaphore* semaphore, Fence fence) const {
@@ -19,19 +19,19 @@ Hold* HoldIndex::find(const Semaphore* semaphore, Fence fence) const {
   return found == by_fence_.end() ? nullptr : found->second;
 }
 
-Hold* HoldIndex::find(const Semaphore* semaphore, std::string_view name) const {
-  const auto found = by_name_.find(Name{semaphore, name});
-  return found == by_name_.end() ? nullptr : *found;
+Hold* HoldIndex::find(const Semaphore* semaphore, const Holder& owner) const {
+  const auto found = by_owner_.find(OwnerAtKey(semaphore, owner));
+  return found == by_owner_.end() ? nullptr : *found;
 }
 
 void PlaceIndex::insert(Waiter* waiter) {
-  if (waiter->holder.is_secret()) return;
-  places_[name_of(waiter)].push_back(waiter);
+  if (!waiter->holder.may_ask_again()) return;
+  places_[owner_of(waiter)].push_back(waiter);
 }
 
 void PlaceIndex::remove(Waiter* waiter) {
   if (!waiter->namesakes.linked()) return;
-  const auto found = places_.find(name_of(waiter));
+  const auto found = places_.find(owner_of(waiter));
   Places left = std::move(found->second);
   const bool was_first = left.front() == waiter;
   left.remove(waiter);
@@ -39,13 +39,18 @@ void PlaceIndex::remove(Waiter* waiter) {
     found->second = std::move(left);
     return;
   }
-  places_.erase(found);  // the name it goes by is the waiter's own, which goes
-  if (!left.empty()) places_.emplace(name_of(left.front()), std::move(left));
+  places_.erase(found);  // what it goes by is the waiter's own, which goes
+  if (!left.empty()) places_.emplace(owner_of(left.front()), std::move(left));
 }
 
-std::vector<Waiter*> PlaceIndex::all(const Semaphore* semaphore, std::string_view name) const {
+Waiter* PlaceIndex::find(const Semaphore* semaphore, const Holder& owner) const {
+  const auto found = places_.find(OwnerAtKey(semaphore, owner));
+  return found == places_.end() ? nullptr : found->second.front();
+}
+
+std::vector<Waiter*> PlaceIndex::all(const Semaphore* semaphore, const Holder& owner) const {
   std::vector<Waiter*> all;
-  const auto found = places_.find({semaphore, name});
+  const auto found = places_.find(OwnerAtKey(semaphore, owner));
   if (found == places_.end()) return all;
   const Places& places = found->second;
   for (Waiter* w = places.front(); w != nullptr; w = places.next(w)) all.push_back(w);

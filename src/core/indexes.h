@@ -16,28 +16,35 @@
 
 namespace lockd {
 
-// A name that holds or waits for a key. Clients choose it, so its hash is keyed.
-struct NameAtKey {
+// A holder of a key, or one that waits for it, that may ask again. Clients choose names and these
+// secrets, so their hash is keyed.
+struct OwnerAtKey {
+  OwnerAtKey(const Semaphore* semaphore, const Holder& owner)
+      : semaphore(semaphore), name(owner.name()), secret(owner.secret()) {}
+  bool operator==(const OwnerAtKey&) const = default;
+
   const Semaphore* semaphore;
-  std::string_view name;
-  bool operator==(const NameAtKey&) const = default;
+  std::string_view name;  // empty: the secret counts
+  std::uint64_t secret;
 
   struct Hash {
     using is_avalanching = void;
-    std::size_t operator()(const NameAtKey& n) const {
-      return hash_bytes(n.name, key.at(n.semaphore));
+    std::size_t operator()(const OwnerAtKey& o) const {
+      const std::string_view digits(reinterpret_cast<const char*>(&o.secret), sizeof o.secret);
+      return hash_bytes(o.name.empty() ? digits : o.name, key.at(o.semaphore));
     }
 
     HashKey key;
   };
 };
 
-// Finds one of a key's many holds, by fence or by name. A lock that is held alone does not need it.
+// Finds one of a key's many holds, by fence or by who may ask again. A lock that is held alone does
+// not need it.
 class HoldIndex {
  public:
-  explicit HoldIndex(const HashKey& hash_key) : by_name_(0, Hash{{hash_key}}) {}
+  explicit HoldIndex(const HashKey& hash_key) : by_owner_(0, Hash{{hash_key}}) {}
 
-  // The hold's fence and holder must not change while it is here.
+  // The hold's fence and holder, its session aside, must not change while it is here.
   void insert(Hold* hold);
   void remove(Hold* hold);
   std::size_t size() const { return by_fence_.size(); }
@@ -45,46 +52,46 @@ class HoldIndex {
   // A fence is unique for its key only: keys that had been in several tables, each with fences of
   // its own, may be recovered into one.
   Hold* find(const Semaphore* semaphore, Fence fence) const;
-  Hold* find(const Semaphore* semaphore, std::string_view name) const;
+  Hold* find(const Semaphore* semaphore, const Holder& owner) const;
 
  private:
-  using Name = NameAtKey;
-  struct Hash : NameAtKey::Hash {
+  struct Hash : OwnerAtKey::Hash {
     using is_transparent = void;
-    using NameAtKey::Hash::operator();
-    std::size_t operator()(const Hold* h) const { return (*this)(name_of(h)); }
+    using OwnerAtKey::Hash::operator();
+    std::size_t operator()(const Hold* h) const { return (*this)(owner_of(h)); }
   };
   struct Equal {
     using is_transparent = void;
     bool operator()(const Hold* a, const Hold* b) const { return a == b; }
-    bool operator()(const Name& a, const Hold* b) const { return a == name_of(b); }
-    bool operator()(const Hold* a, const Name& b) const { return name_of(a) == b; }
+    bool operator()(const OwnerAtKey& a, const Hold* b) const { return a == owner_of(b); }
+    bool operator()(const Hold* a, const OwnerAtKey& b) const { return owner_of(a) == b; }
   };
-  static Name name_of(const Hold* h) { return {h->semaphore, h->holder.view().name()}; }
+  static OwnerAtKey owner_of(const Hold* h) { return {h->semaphore, h->holder.view()}; }
 
   boost::unordered_flat_map<std::pair<const Semaphore*, Fence>, Hold*> by_fence_;
-  boost::unordered_flat_set<Hold*, Hash, Equal> by_name_;
+  boost::unordered_flat_set<Hold*, Hash, Equal> by_owner_;
 };
 
-// Finds the places that one name has in one queue. Those of sessions are not here: each is the only
-// one of its secret.
+// Finds the places that one who may ask again has in one queue: a name any number, a secret one.
 class PlaceIndex {
  public:
-  explicit PlaceIndex(const HashKey& hash_key) : places_(0, NameAtKey::Hash{hash_key}) {}
+  explicit PlaceIndex(const HashKey& hash_key) : places_(0, OwnerAtKey::Hash{hash_key}) {}
 
   // The waiter's holder must not change while it is here.
   void insert(Waiter* waiter);
   // Does nothing if it is not here.
   void remove(Waiter* waiter);
-  std::vector<Waiter*> all(const Semaphore* semaphore, std::string_view name) const;
-  std::size_t names() const { return places_.size(); }
+  std::vector<Waiter*> all(const Semaphore* semaphore, const Holder& owner) const;
+  // The first of them, or null.
+  Waiter* find(const Semaphore* semaphore, const Holder& owner) const;
+  std::size_t owners() const { return places_.size(); }
 
  private:
   using Places = List<Waiter, &Waiter::namesakes>;
 
-  static NameAtKey name_of(const Waiter* w) { return {w->semaphore, w->holder.view().name()}; }
+  static OwnerAtKey owner_of(const Waiter* w) { return {w->semaphore, w->holder.view()}; }
 
-  boost::unordered_flat_map<NameAtKey, Places, NameAtKey::Hash> places_;  // by the first's name
+  boost::unordered_flat_map<OwnerAtKey, Places, OwnerAtKey::Hash> places_;  // by the first's holder
 };
 
 // Gives each waiter a small number by which it can be found as long as it waits.

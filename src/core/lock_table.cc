@@ -10,13 +10,8 @@
 namespace lockd {
 namespace {
 
-constexpr std::size_t kKeysPerStep = 64;
-// And at most, before it walks through all that a key has.
+// What a call spends at most on the table before it walks through all that a key has.
 constexpr std::uint64_t kStepsPerWalkMax = 128 * 1024;
-
-bool is_text(std::string_view text, std::size_t size_max) {
-  return text.size() <= size_max && is_plain_text(text);
-}
 
 // Of a session's client the sizes are looked at alone: it was looked at when it said so.
 Outcome check_client(const ClientView& client) {
@@ -25,21 +20,9 @@ Outcome check_client(const ClientView& client) {
   return fits ? Outcome::ok : Outcome::invalid_note;
 }
 
-// As a journal tells of it.
-bool is_sound(const ClientView& client) {
-  return is_text(client.name, kHolderSizeMax) && is_text(client.peer, kPeerSizeMax) &&
-         is_text(client.note, kNoteSizeMax);
-}
-
-// Of a semaphore that was made larger, and then smaller, a hold may have more permits than any
-// limit that is still known.
-bool is_sound(const Event& granted) {
-  if (granted.kind == Kind::lock) return granted.permits == 1;
-  return granted.mode == Mode::exclusive && granted.permits >= 1 && granted.permits <= kLimitMax;
-}
-
 Outcome check_texts(const AcquireRequest& request) {
-  const bool good = is_text(request.note, kNoteSizeMax) && is_text(request.peer, kPeerSizeMax);
+  const bool good =
+      is_plain_text(request.note, kNoteSizeMax) && is_plain_text(request.peer, kPeerSizeMax);
   return good ? Outcome::ok : Outcome::invalid_note;
 }
 Outcome check_texts(const EnqueueRequest&) { return Outcome::ok; }
@@ -113,7 +96,7 @@ LockTable::~LockTable() {
 
 Outcome LockTable::check_request(const AcquireRequest& request) { return check_form(request); }
 
-// A name holds it, but not as it asks now.
+// Who asks holds it, or waits for it, but not as it asks now.
 Outcome LockTable::mismatch(Kind kind) {
   return kind == Kind::lock ? Outcome::mode_mismatch : Outcome::permits_mismatch;
 }
@@ -126,20 +109,18 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
   const std::uint32_t takes = takes_of(request);
   Semaphore* semaphore = find_at(at, request.kind, request.key);
   if (semaphore != nullptr && !semaphore->idle()) {
-    Hold* own = find_named(*semaphore, request.holder);
-    if (!matches(*semaphore, request.limit, own == nullptr ? takes : 0)) {
+    Hold* own = find_own(*semaphore, request.holder);
+    Waiter* place = find_place(*semaphore, request.holder);
+    if (Outcome no = compare_terms(*semaphore, request.limit, takes, own, place);
+        no != Outcome::ok) {
       fill_in(*semaphore, conflict);
-      return {stats_.refused(Outcome::limit_mismatch)};
+      return {no};
     }
     if (own != nullptr) {
-      if (own->takes != takes) {
-        fill_in(*semaphore, conflict);
-        return {mismatch(request.kind)};
-      }
-      own->ttl = capped(request.ttl);
-      refresh(*own, own->ttl);
-      return {Outcome::ok, grant_of(*own)};
+      take_over(*own, request.holder);
+      return grant_again(*own, request.ttl);
     }
+    if (place != nullptr) return resume(*place, request, listener, id);
     if (!may_enter(*semaphore, takes)) {
       if (Outcome no = no_place(*semaphore, request, listener); no != Outcome::ok) {
         fill_in(*semaphore, conflict);
@@ -174,6 +155,7 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUni
   Semaphore* semaphore = find_at(at, request.kind, request.key);
   Enqueued* lapsed = nullptr;  // an earlier one, which is in nobody's way
   if (semaphore != nullptr) {
+    if (const std::optional<Reply> again = enqueue_again(*semaphore, request)) return *again;
     lapsed = enqueued_.find(session, semaphore);
     if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
     if (!semaphore->idle() && !matches(*semaphore, request.limit, takes_of(request))) {
@@ -289,7 +271,7 @@ Outcome LockTable::release(At at, const HoldId& id) noexcept {
 }
 
 bool LockTable::is_good(const AdminNote& note) {
-  return is_text(note.reason, kNoteSizeMax) && is_text(note.by, kHolderSizeMax);
+  return is_plain_text(note.reason, kNoteSizeMax) && is_plain_text(note.by, kHolderSizeMax);
 }
 
 Outcome LockTable::resize(At at, std::string_view key, std::uint32_t limit,
@@ -340,66 +322,6 @@ Hold* LockTable::find_revoked(const Semaphore* semaphore, const Revocation& revo
 Outcome LockTable::why_not(const Semaphore* semaphore, const Revocation& revocation) {
   if (semaphore == nullptr && !is_name(revocation.key)) return Outcome::invalid_key;
   return semaphore == nullptr || semaphore->holds.empty() ? Outcome::expired : Outcome::stale;
-}
-
-bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* budget) noexcept {
-  // What it gives up goes to those who still wait: whose wait is over must have left the queue.
-  if (!advance(now, *budget)) {
-    *budget = 0;
-    return false;
-  }
-  for (; *budget > 0; --*budget) {
-    const auto found = sessions_.find(session);
-    if (found == sessions_.end()) return true;
-    SessionItems& items = found->second;
-    // Places go before holds, and the last of a queue first: what is passed on must not fall to the
-    // session that ends.
-    if (Waiter* waiter = items.waiters.back()) {
-      leave_queue(*waiter, Outcome::cancelled);
-    } else if (Enqueued* enqueued = items.enqueued.front()) {
-      if (enqueued->hold != nullptr) enqueued->hold->two_phase = false;
-      drop(*enqueued);
-    } else if (Hold* hold = items.holds.front()) {
-      Semaphore& semaphore = *hold->semaphore;
-      if (keep_holds && !hold->untold) {
-        units_.disown(hold->holder.view());
-        items.holds.remove(hold);
-        --items.held;
-        --items.told;
-      } else {
-        end_hold(*hold, EndCause::disconnected);
-        pass_on(semaphore);
-      }
-    } else {
-      sessions_.erase(found);
-      return true;
-    }
-  }
-  return !sessions_.contains(session);
-}
-
-Owned LockTable::owned(SessionId session) const {
-  const auto found = sessions_.find(session);
-  if (found == sessions_.end()) return {};
-  return {.holds = found->second.held, .places = found->second.places};
-}
-
-bool LockTable::knows_session(SessionId session) const {
-  const Owned there = owned(session);
-  return there.holds > 0 || there.places > 0;
-}
-
-bool LockTable::holds_anything(SessionId session) const {
-  const auto found = sessions_.find(session);
-  return found != sessions_.end() && found->second.told > 0;
-}
-
-void LockTable::end_waits(Cursor& cursor, Outcome why) noexcept {
-  index_.walk(cursor, kKeysPerStep, [&](Semaphore& semaphore) {
-    if (semaphore.queue.empty()) return;
-    while (Waiter* waiter = semaphore.queue.front()) give_up(*waiter, why);
-    pass_on(semaphore);
-  });
 }
 
 // Time.
@@ -513,12 +435,7 @@ Waiter& LockTable::join(Semaphore& semaphore, const Request& request) {
   waiter->client = std::move(client.identity);
   waiter->client_from = client.from;
   slots_.insert(waiter.get());
-  if (const SessionId session = request.holder.session_id(); session != 0) {
-    SessionItems& items = sessions_[session];
-    items.waiters.push_back(waiter.get());
-    ++items.places;
-  }
-  places_.insert(waiter.get());
+  join_owner(*waiter);
   if (semaphore.idle()) leave_idle(semaphore);
   semaphore.queue.push_back(waiter.get());
   ++semaphore.waiters;
@@ -533,7 +450,7 @@ bool LockTable::queue_is_full(const Semaphore& semaphore) const {
 
 // After a hold has ended, or the first has left the queue: that moves up, or the key is idle.
 void LockTable::pass_on(Semaphore& semaphore) {
-  promote(semaphore);
+  if (!semaphore.queue.empty()) promote(semaphore);
   if (semaphore.idle()) {
     end_resize(semaphore);
     semaphore.first.since = now_;
@@ -555,6 +472,10 @@ void LockTable::promote(Semaphore& semaphore) {
   while (!semaphore.queue.empty() && fits(semaphore, semaphore.queue.front()->takes)) {
     Waiter& waiter = *semaphore.queue.front();
     if (waiter.of_set) return stir(waiter);
+    if (ending_ != 0 && waiter.holder.session_id() == ending_) {
+      give_up(waiter, Outcome::cancelled);
+      continue;
+    }
     if (fence_ >= kFenceMax) {
       give_up(waiter, Outcome::fences_exhausted);
       continue;
@@ -581,7 +502,7 @@ void LockTable::promote(Semaphore& semaphore) {
 // it.
 void LockTable::settle_namesakes(Hold& hold) {
   if (hold.holder.is_secret()) return;
-  for (Waiter* other : places_.all(hold.semaphore, hold.holder.view().name())) {
+  for (Waiter* other : places_.all(hold.semaphore, hold.holder.view())) {
     if (other->of_set) {
       stir(*other);
     } else if (other->takes != hold.takes) {
@@ -645,6 +566,15 @@ void LockTable::leave(Waiter& waiter) {
   if (!waiter.holder.is_nobody()) units_.give_back(waiter.holder.view());
   clients_.drop(take_client(waiter));
   delete &waiter;
+}
+
+void LockTable::join_owner(Waiter& waiter) {
+  places_.insert(&waiter);
+  const SessionId session = waiter.holder.session_id();
+  if (session == 0) return;
+  SessionItems& items = sessions_[session];
+  items.waiters.push_back(&waiter);
+  ++items.places;
 }
 
 // The place is none of its name's, or its session's, any more.
@@ -751,13 +681,25 @@ Hold& LockTable::add_hold(Semaphore& semaphore, StoredHolder holder, std::uint32
   }
   ++semaphore.holders;
   if (semaphore.has_several()) count_room(*hold, /*is_taken=*/true);
-  if (const SessionId session = hold->holder.session_id(); session != 0) {
-    SessionItems& items = sessions_[session];
-    items.holds.push_back(hold);
-    ++items.held;
-    ++items.told;
-  }
+  if (hold->holder.session_id() != 0) join_session(*hold);
   return *hold;
+}
+
+void LockTable::join_session(Hold& hold) {
+  const SessionId session = hold.holder.session_id();
+  if (session == 0) return;
+  SessionItems& items = sessions_[session];
+  items.holds.push_back(&hold);
+  ++items.held;
+  ++items.told;
+}
+
+void LockTable::leave_session(Hold& hold) {
+  if (!hold.session_peers.linked()) return;
+  SessionItems& items = sessions_[hold.holder.session_id()];
+  items.holds.remove(&hold);
+  --items.held;
+  if (!hold.untold) --items.told;
 }
 
 void LockTable::mark(Hold& hold, bool untold) {
@@ -773,12 +715,7 @@ void LockTable::remove_hold(Hold& hold) {
   if (semaphore.has_several()) count_room(hold, /*is_taken=*/false);
   units_.give_back(owner_of(hold));
   clients_.forget(hold);
-  if (hold.session_peers.linked()) {
-    SessionItems& items = sessions_[hold.holder.session_id()];
-    items.holds.remove(&hold);
-    --items.held;
-    if (!hold.untold) --items.told;
-  }
+  if (hold.session_peers.linked()) leave_session(hold);
   semaphore.holds.remove(&hold);
   if (hold.mode() == Mode::shared) keep_fence(hold);
   if (replayed_ == &hold) replayed_ = nullptr;
@@ -844,14 +781,6 @@ Hold* LockTable::find_hold(const Semaphore* semaphore, Fence fence) const {
   Hold* hold = semaphore->holds.front();
   if (hold->fence == fence) return hold;
   return semaphore->has_several() ? hold_index_.find(semaphore, fence) : nullptr;
-}
-
-// The hold of a name. Secrets are made for one grant each, so a secret has none before it.
-Hold* LockTable::find_named(const Semaphore& semaphore, const Holder& holder) const {
-  if (holder.is_secret() || semaphore.holds.empty()) return nullptr;
-  Hold* first = semaphore.holds.front();
-  if (first->holder.equals(holder)) return first;
-  return semaphore.has_several() ? hold_index_.find(&semaphore, holder.name()) : nullptr;
 }
 
 Grant LockTable::grant_of(const Hold& hold) {
@@ -1025,21 +954,6 @@ void LockTable::end_oversized(Semaphore& semaphore) {
   }
 }
 
-// Takes over what a grant that a journal tells of says of its key. False if that contradicts what
-// is there. A semaphore that was made smaller may have more holders than its limit.
-bool LockTable::adopt_limits(Semaphore& semaphore, const Event& granted) {
-  if (semaphore.kind == Kind::lock && granted.first_limit != 0) return false;
-  if (semaphore.idle()) {
-    const bool is_resized = granted.first_limit != 0;
-    semaphore.limit = is_resized ? granted.first_limit : granted.limit;
-    if (is_resized) set_limit(semaphore, granted.limit);
-  }
-  if (semaphore.limit != granted.limit || first_limit(semaphore) != granted.first_limit) {
-    return false;
-  }
-  return semaphore.resized || fits(semaphore, takes_of(granted));
-}
-
 void LockTable::set_limit(Semaphore& semaphore, std::uint32_t limit) {
   if (!semaphore.resized) first_limits_.emplace(&semaphore, semaphore.limit);
   semaphore.resized = true;
@@ -1076,135 +990,6 @@ Stats LockTable::stats() const {
   stats.keys = index_.size();
   stats.idle_keys = idle_keys_;
   return stats;
-}
-
-// Ages.
-
-void LockTable::look_at_ages(Time now, AgeCursor& cursor, std::size_t steps,
-                             LongestLasting& found) noexcept {
-  now = std::max(now, now_);
-  if (!cursor.keys.done) {
-    return index_.walk(cursor.keys, steps, [&](Semaphore& semaphore) {
-      if (!semaphore.holds.empty()) look_at_holds(semaphore, now, found);
-    });
-  }
-  for (; steps > 0 && cursor.slot < slots_.slots(); --steps, ++cursor.slot) {
-    if (Waiter* waiter = slots_.find(cursor.slot)) look_at_wait(*waiter, now, found);
-  }
-  cursor.done = cursor.slot >= slots_.slots();
-}
-
-void LockTable::look_at_holds(Semaphore& semaphore, Time now, LongestLasting& found) {
-  const Holds& holds = semaphore.holds;
-  const Hold* oldest = holds.front();
-  for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
-    if (hold->since < oldest->since) oldest = hold;
-    const bool is_slow =
-        options_.slow_hold > Duration::zero() && hold->held_at(now) >= options_.slow_hold;
-    if (is_slow && !hold->slow) {
-      hold->slow = true;
-      stats_.slow(*hold, now);
-    }
-  }
-  if (oldest->since < found.hold.since) {
-    found.hold = {semaphore.kind, std::string(semaphore.key()), oldest->since};
-  }
-}
-
-void LockTable::look_at_wait(Waiter& waiter, Time now, LongestLasting& found) {
-  const Semaphore& semaphore = *waiter.semaphore;
-  const bool is_slow =
-      options_.slow_wait > Duration::zero() && now - waiter.since >= options_.slow_wait;
-  if (is_slow && !waiter.slow) {
-    waiter.slow = true;
-    stats_.slow(waiter, now);
-  }
-  if (waiter.since < found.wait.since) {
-    found.wait = {semaphore.kind, std::string(semaphore.key()), waiter.since};
-  }
-  if (semaphore.waiters > found.queue.waiters) {
-    found.queue = {semaphore.kind, std::string(semaphore.key()), semaphore.waiters};
-  }
-}
-
-// Recovery, compaction and replication: a table from its events, and events from a table.
-
-bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
-  if (event.fence > kFenceMax) return false;
-  raise_fence(event.fence);
-  if (event.type == Event::Type::fence_floor) return true;
-
-  Semaphore* semaphore = index_.find(event.kind, event.key);
-  Hold* hold = find_hold(semaphore, event.fence);
-  switch (event.type) {
-    case Event::Type::granted: {
-      if (hold == nullptr) {
-        if (event.limit < 1 || !is_sound(event.client) || !is_sound(event)) return false;
-        if (semaphore == nullptr) {
-          if (!is_name(event.key)) return false;
-          semaphore = &create(event.kind, event.key, budget_.take_beyond());
-        }
-        if (!adopt_limits(*semaphore, event)) return false;
-        // Its session ended with the process that served it.
-        const Holder owner =
-            event.holder.is_secret() ? Holder::of_secret(event.holder.secret()) : event.holder;
-        units_.take_beyond(owner);
-        hold = &add_hold(*semaphore, StoredHolder(owner), takes_of(event), event.fence, event.ttl);
-        clients_.keep(*hold, clients_.share(event.client));
-        stats_.replayed_grant(*hold, at);
-        // Or of its last renewal: all that is known.
-        hold->since = at.value_or(event.expires_at - event.ttl);
-        hold->renewed = true;  // for all that is known
-      }
-      replayed_ = hold;
-      [[fallthrough]];
-    }
-    case Event::Type::renewed:
-      if (hold == nullptr) return true;
-      hold->ttl = event.ttl;
-      timers_.arm(*hold, event.expires_at);
-      return true;
-    case Event::Type::resized:
-      if (event.kind == Kind::lock || event.limit < 1) return false;
-      if (semaphore != nullptr) set_limit(*semaphore, event.limit);
-      return true;
-    case Event::Type::ended:
-      if (hold == nullptr) return true;
-      stats_.replayed_end(*hold, event.cause, at);
-      remove_hold(*hold);
-      if (semaphore->idle()) {
-        forget(*semaphore);
-        budget_.give_back();
-      }
-      return true;
-    case Event::Type::fence_floor: break;
-  }
-  return true;
-}
-
-void LockTable::restart_leases(Time now) noexcept {
-  now_ = std::max(now_, now);
-  Cursor all;
-  index_.walk(all, SIZE_MAX, [&](Semaphore& semaphore) {
-    const Holds& holds = semaphore.holds;
-    for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
-      timers_.arm(*hold, now_ + (hold->deadline - Time{}));
-      hold->since = now_;
-    }
-  });
-}
-
-void LockTable::raise_fence(Fence floor) noexcept {
-  fence_ = raised_fence_ = std::max(fence_, floor);
-}
-
-void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const {
-  index_.walk(cursor, keys_max, [&](const Semaphore& semaphore) {
-    const Holds& holds = semaphore.holds;
-    for (const Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
-      events.push_back(granted(*hold));
-    }
-  });
 }
 
 }  // namespace lockd

@@ -141,11 +141,16 @@ class LockTable {
   // settled; without a listener nothing is queued, and the answer is held. A new key takes `spare`
   // or, when that is empty, a unit of the budget. `conflict`, if given, tells who is in the way of
   // a request that was not granted.
+  //
+  // Whoever may ask again gets the grant that is in force, with the lease of this request; a secret
+  // also its place in the queue, with this request's wait, and whoever waited there is told that it
+  // is taken_over. Both are then the session's that asks, unless one that came later has them: it
+  // is told of the grant, or that the place is taken_over, and has neither.
   Reply acquire(At at, const AcquireRequest& request, Listener* listener, std::uint64_t id,
                 KeyUnit spare = {}, Conflict* conflict = nullptr) noexcept;
 
   // Joins the queue without waiting: ok is a grant, queued a place. The holder is a secret with a
-  // session, or it is invalid.
+  // session, or it is invalid. One that asks again is answered as by acquire().
   Reply enqueue(At at, const EnqueueRequest& request, KeyUnit spare = {}) noexcept;
 
   // Waits for what enqueue() began: ok with a fresh lease when the grant is there, queued until it
@@ -210,6 +215,11 @@ class LockTable {
   // `budget` steps, less those it took, and returns true when nothing is left. The session asks for
   // nothing more.
   bool end_session(Time now, SessionId session, bool keep_holds, int* budget) noexcept;
+  // Its places in the queue go, and its holds stay its own: it may come back. As above otherwise.
+  bool end_places(Time now, SessionId session, int* budget) noexcept;
+  // Forgets a session that has nothing; one that asks again is known again. False: it has
+  // something.
+  bool forget_session(SessionId session) noexcept;
 
   // What the session holds and waits for here.
   Owned owned(SessionId session) const;
@@ -241,8 +251,8 @@ class LockTable {
   // ignored. False if it contradicts what is there: the journal is not to be trusted. `at`, if
   // given, is when it was told, and the history has it then; without, it is a recovery.
   bool apply(const Event& event, std::optional<Time> at = {}) noexcept;
-  // Every lease begins anew at `now`: deadlines have counted from the telling. No effects.
-  void restart_leases(Time now) noexcept;
+  // No lease ends before `least` from `now`, or its own length if that is less. No effects.
+  void prolong_leases(Time now, Duration least) noexcept;
   // No grant will have a fence up to and including this one.
   void raise_fence(Fence floor) noexcept;
   Fence last_fence() const { return fence_; }
@@ -326,11 +336,12 @@ class LockTable {
   // Holds.
   Hold* find_known(const Semaphore* semaphore, Fence fence) const;
   Hold* find_hold(const Semaphore* semaphore, Fence fence) const;
-  Hold* find_named(const Semaphore& semaphore, const Holder& holder) const;
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, std::uint32_t takes, Fence fence,
                  Duration ttl);
   void mark(Hold& hold, bool untold);
   void remove_hold(Hold& hold);
+  void join_session(Hold& hold);
+  void leave_session(Hold& hold);
   static Holder owner_of(const Hold& hold);
   template <typename Request>
   Outcome admit(const Request& request, const Semaphore* semaphore);
@@ -356,6 +367,17 @@ class LockTable {
   static Outcome why_not(const Semaphore* semaphore, const Revocation& revocation);
 
   static bool is_good(const AdminNote& note);
+
+  // Asking again.
+  Hold* find_own(const Semaphore& semaphore, const Holder& holder) const;
+  Waiter* find_place(const Semaphore& semaphore, const Holder& holder) const;
+  Outcome compare_terms(const Semaphore& semaphore, std::uint32_t limit, std::uint32_t takes,
+                        const Hold* own, const Waiter* place);
+  Reply grant_again(Hold& own, Duration ttl);
+  Reply resume(Waiter& place, const AcquireRequest& request, Listener* listener, std::uint64_t id);
+  std::optional<Reply> enqueue_again(Semaphore& semaphore, const EnqueueRequest& request);
+  bool take_over(Hold& hold, const Holder& asker);
+  bool take_over(Waiter& place, const Holder& asker);
 
   // Room.
   std::uint64_t in_use(const Semaphore& semaphore) const;
@@ -388,6 +410,7 @@ class LockTable {
   void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
   void settle(Waiter& waiter, Outcome outcome, const Grant& grant);
   void leave(Waiter& waiter);
+  void join_owner(Waiter& waiter);
   void leave_owner(Waiter& waiter);
   void settle_namesakes(Hold& hold);
   void stir(const Waiter& waiter);
@@ -426,6 +449,7 @@ class LockTable {
   // The last one when the call began: no caller knows a larger one. So what a call grants does not
   // end in it, and the texts of its event, which are the hold's, last until they are read.
   Fence known_ = 0;
+  SessionId ending_ = 0;  // whose places are none any more
   Time now_;
   bool behind_ = false;  // advance() left something that is due
   // While it is behind: until when nothing falls due in keys that were brought up to date.

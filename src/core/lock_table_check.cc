@@ -94,12 +94,12 @@ std::string LockTable::check() const {
     for (const Waiter* w = s.queue.front(); w != nullptr; w = s.queue.next(w)) {
       session_waiters += w->session_peers.linked();
       if (broken.empty() && slots_.find(w->slot) != w) broken = "settled-once: a waiter not found";
-      if (broken.empty() && w->namesakes.linked() == w->holder.is_secret()) {
+      if (broken.empty() && w->namesakes.linked() != w->holder.may_ask_again()) {
         broken = complaint("settled-once", s, "a place that its name does not know");
       }
       if (broken.empty() && w->of_set != sets_.contains(w)) broken = "all-or-none: a stray place";
-      if (broken.empty() && !w->of_set && find_named(s, w->holder.view()) != nullptr) {
-        broken = complaint("no-idle-waiter", s, "a name waits behind its own hold");
+      if (broken.empty() && !w->of_set && find_own(s, w->holder.view()) != nullptr) {
+        broken = complaint("no-idle-waiter", s, "it waits behind its own hold");
       }
       if (broken.empty() && !behind_ && w->armed() && w->deadline <= now_) {
         broken = complaint("settled-once", s, "an overdue wait");

@@ -189,6 +189,32 @@ TEST_F(LockTableTest, KeptHoldsLiveOnByTheirLeasesButPlacesGo) {
   EXPECT_EQ(outcome_of(10), Outcome::ok);
 }
 
+TEST_F(LockTableTest, ASessionThatMayComeBackKeepsItsHoldsAndNoPlace) {
+  grant("k", secret(1, 1), {.ttl = 10s});
+  grant("other", "a");
+  queue("other", secret(1, 2), 11);
+  grant("third", "a");
+  enqueue("third", secret(1, 3));
+  int budget = 100;
+  EXPECT_TRUE(table_->end_places(now_, 1, &budget));
+  pass(0s);
+  EXPECT_EQ(outcome_of(11), Outcome::cancelled);
+  EXPECT_EQ(table_->owned(1).holds, 1U);
+  EXPECT_EQ(table_->owned(1).places, 0U);
+  EXPECT_FALSE(table_->forget_session(1));
+  end_session(1);  // it was back, and has gone
+  EXPECT_EQ(acquire("k", "b").outcome, Outcome::ok);
+}
+
+TEST_F(LockTableTest, ASessionThatDoesNotComeBackIsForgottenWithItsLeases) {
+  grant("k", secret(1, 1), {.ttl = 10s});
+  int budget = 100;
+  EXPECT_TRUE(table_->end_places(now_, 1, &budget));
+  pass(10s);
+  EXPECT_TRUE(table_->forget_session(1));
+  EXPECT_FALSE(table_->knows_session(1));
+}
+
 TEST_F(LockTableTest, AGrantThatItsSessionWasNeverToldOfGoesWithItAlways) {
   const Fence fence = grant("k", "a");
   enqueue("k", secret(1, 1));

@@ -29,7 +29,8 @@ class StoredHolder {
   explicit StoredHolder(const Holder& holder) {
     if (holder.is_secret()) {
       low_ = holder.secret();
-      high_ = kSecret << kTagShift | holder.session_id();
+      const std::uint64_t tag = holder.may_ask_again() ? kChosenSecret : kSecret;
+      high_ = tag << kTagShift | holder.session_id();
     } else {
       store_name(holder.name());
     }
@@ -46,7 +47,7 @@ class StoredHolder {
   }
 
   Holder view() const {
-    if (is_secret()) return Holder::of_secret(low_, session_id());
+    if (is_secret()) return secret_view();
     if (tag() == kOnHeap) return std::string_view(heap_name(), high_ & kPayload);
     return std::string_view(reinterpret_cast<const char*>(this), tag());
   }
@@ -55,7 +56,9 @@ class StoredHolder {
   std::string display_name() const;
 
   bool is_nobody() const { return high_ == 0; }
-  bool is_secret() const { return tag() == kSecret; }
+  bool is_secret() const { return tag() >= kChosenSecret; }
+  // As Holder's.
+  bool may_ask_again() const { return tag() != kSecret; }
   SessionId session_id() const { return is_secret() ? high_ & kPayload : 0; }
 
   // Whether it is the same. Secrets are compared in constant time: one word against one word.
@@ -71,13 +74,18 @@ class StoredHolder {
 
   // The last byte: the size of a name that lies inside, or one of these.
   static constexpr std::size_t kInlineMax = 15;
-  static constexpr std::uint64_t kOnHeap = 0xfe;  // an address, then a size
-  static constexpr std::uint64_t kSecret = 0xff;  // a secret, then a session
+  static constexpr std::uint64_t kOnHeap = 0xfd;        // an address, then a size
+  static constexpr std::uint64_t kChosenSecret = 0xfe;  // a secret, then a session
+  static constexpr std::uint64_t kSecret = 0xff;        // likewise
   static_assert(std::endian::native == std::endian::little, "the tag is the last byte");
   static_assert(kSessionIdMax == kPayload);
 
   std::uint64_t tag() const { return high_ >> kTagShift; }
   char* heap_name() const { return std::bit_cast<char*>(low_); }
+  Holder secret_view() const {
+    const Holder holder = Holder::of_secret(low_, session_id());
+    return tag() == kChosenSecret ? holder.chosen() : holder;
+  }
   void store_name(std::string_view name);
 
   std::uint64_t low_ = 0;
@@ -152,7 +160,7 @@ struct Waiter : Timer {
   Semaphore* semaphore = nullptr;
   ListHook<Waiter> peers;
   ListHook<Waiter> session_peers;
-  ListHook<Waiter> namesakes;    // the places of its name in this queue; of a session's, in no list
+  ListHook<Waiter> namesakes;    // the places of its name in this queue; see PlaceIndex
   Listener* listener = nullptr;  // null while nobody waits
   std::uint64_t id = 0;
   Duration ttl{};

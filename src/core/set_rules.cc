@@ -130,7 +130,7 @@ bool SetRules::Part::may_enter() const {
 }
 
 Hold* SetRules::Part::own() const {
-  return semaphore == nullptr ? nullptr : table->find_named(*semaphore, request.holder);
+  return semaphore == nullptr ? nullptr : table->find_own(*semaphore, request.holder);
 }
 
 // A name that has all of the keys under one fence has its grant again. One that has a part would

@@ -249,6 +249,36 @@ bool Batch::end_session(Session& session, bool keep_holds, int* budget) {
   return session.shards == 0;
 }
 
+bool Batch::end_places(Session& session, int* budget) {
+  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
+    Shard& shard = *core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left)));
+    bool is_done = false;
+    while (!is_done && *budget > 0) {
+      int steps = std::min(*budget, EngineCore::kStepsPerHold);
+      const int share = steps;
+      is_done = Shard::Access(shard, turn_)->end_places(core_.time(), session.id, &steps);
+      *budget -= std::max(share - steps, 1);
+    }
+    if (!is_done) return false;
+  }
+  return true;
+}
+
+bool Batch::forget(Session& session) {
+  for (std::uint64_t left = session.shards; left != 0; left &= left - 1) {
+    Shard& shard = *core_.shard_at(static_cast<std::uint32_t>(std::countr_zero(left)));
+    if (Shard::Access(shard, turn_)->forget_session(session.id)) session.shards &= ~(left & -left);
+  }
+  return session.shards == 0;
+}
+
+void Batch::resume(Session& session) {
+  session.shards = 0;
+  for (std::uint32_t number = 0; core_.shard_at(number) != nullptr; ++number) {
+    session.shards |= std::uint64_t{1} << number;
+  }
+}
+
 // Whether what is said of a table is true of any that the session has been at.
 template <typename Look>
 bool Batch::any_shard(const Session& session, Look look) {
@@ -285,11 +315,12 @@ std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::siz
   Shard::Access table(place.shard, turn_);
   const Semaphore* semaphore = table->look_up(core_.now_at(place), kind, key);
   if (semaphore == nullptr) return {};
-  return EngineCore::status_of(*table, *semaphore, table->now(), entries_max);
+  const Time now = std::max(table->now(), core_.now());
+  return EngineCore::status_of(*table, *semaphore, now, entries_max);
 }
 
 void Batch::barrier() {
-  turn_.answers = std::max(turn_.answers, core_.leads_from());
+  turn_.answers = std::max(turn_.answers, core_.append_mark());
   turn_.position = std::max(turn_.position, turn_.answers);
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/engine_core.h"
+#include "engine/hold_keeper.h"
 #include "lockd/batch.h"
 
 namespace lockd {
@@ -64,7 +65,11 @@ Result when_settled(Engine& engine, Batch& batch, BlockedCall& call, const Answe
 Engine::Engine(const EngineOptions& options)
     : core_(std::make_unique<detail::EngineCore>(options)) {}
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  core_->close();
+  core_->blocked_calls().wait_until_none();  // one may be about to have its grant kept
+  if (keeper_ != nullptr) keeper_->stop();
+}
 
 GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop) {
   if (stop.stop_requested()) return {Outcome::cancelled};

@@ -34,6 +34,7 @@ void check_options(const EngineOptions& options) {
           "keys_max must be from 1 to 2147483647");
   require(options.holds_max <= HoldBudget::kHoldsMax, "holds_max must be less than 2^62");
   require(options.ttl_max >= Duration::zero(), "ttl_max must not be negative");
+  require(options.fence_floor <= kFenceMax, "fence_floor must be less than 2^53");
   require(options.idle_max >= Duration::zero(), "idle_max must not be negative");
   require(options.gc_interval > Duration::zero(), "gc_interval must be more than zero");
   require(options.sweep_interval > Duration::zero(), "sweep_interval must be more than zero");
@@ -74,7 +75,7 @@ EngineCore::EngineCore(const EngineOptions& options)
   const TableOptions table{
       .waiters_max = options.waiters_max,
       .ttl_max = options.ttl_max,
-      .last_fence = journal_ == nullptr ? fence_from_clock(now) : 0,
+      .last_fence = std::max(options.fence_floor, journal_ == nullptr ? fence_from_clock(now) : 0),
       .hash_key = hash_key_,
       .events = journal_ != nullptr,
       .history_size = (options.history_size + options.shards - 1) / options.shards,
@@ -190,7 +191,7 @@ std::vector<Shard*> EngineCore::shards_at(std::vector<std::uint32_t> numbers) co
 
 // With no lock held: whom this wakes may want one.
 Position EngineCore::commit(Turn& turn) noexcept {
-  settle_sets(turn);
+  if (!turn.sets.empty()) settle_sets(turn);
   const Position position = std::exchange(turn.position, 0);
   turn.answers = 0;
   notifier_.post(position, turn.wait_results);
@@ -341,7 +342,7 @@ void EngineCore::recover() {
 bool EngineCore::replay(const Event& event, std::optional<Time> at) {
   largest_fence_ = std::max(largest_fence_, event.fence);
   if (event.type == Event::Type::fence_floor) {
-    raise_fences();
+    if (event.fence != 0) raise_fences();
     return true;
   }
   return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event, at); });
@@ -354,14 +355,30 @@ void EngineCore::raise_fences() {
   }
 }
 
-bool EngineCore::apply(const Event& event) { return replay(event, clock_.now()); }
+bool EngineCore::apply(const Event& event) {
+  const Time now = clock_.now();
+  Event here = event;
+  here.expires_at = now + (event.expires_at - Time{});
+  return replay(here, now);
+}
 
-void EngineCore::lead(Position from) {
+// Where nothing was ever granted, fences begin above those of a server that kept nothing: whoever
+// moves here from one has them at its resources.
+void EngineCore::lead(Position from, Duration lease_min) {
+  if (largest_fence_ == 0) largest_fence_ = fence_from_clock(clock_.now());
   raise_fences();
   leads_from_.store(from, std::memory_order_release);
-  for (const auto& shard : shards_) shard->lead(clock_.now(), from);
+  for (const auto& shard : shards_) shard->lead(clock_.now(), from, lease_min);
   following_.store(false, std::memory_order_release);
   if (sweeper_.has_value()) sweeper_->notice(Time{});
+}
+
+// While it follows nothing can be appended; nor does anything count that is appended later.
+Position EngineCore::append_mark() {
+  const Position from = leads_from_.load(std::memory_order_acquire);
+  if (from == 0 || is_following()) return from;
+  const Event mark{.type = Event::Type::fence_floor};
+  return journal_->append({&mark, 1});
 }
 
 void EngineCore::progressed() noexcept {
@@ -454,7 +471,7 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
     Cursor cursor{.rank = place.rank};
     {
       Shard::Access table(*shards_[place.shard], turn);
-      const Time now = std::max(table->now(), time());
+      const Time now = std::max(table->now(), clock_.now());
       table->walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
         some.push_back(status_of(*table, semaphore, now, entries_max));
       });

@@ -74,7 +74,8 @@ class EngineCore final : private Journal::Source {
   void settle_sets(Turn& turn) noexcept;
   void count_max_keys_refusal() { max_keys_refusals_.fetch_add(1, std::memory_order_relaxed); }
   Duration set_wait_max() const { return options_.set_wait_max; }
-  Position leads_from() const { return leads_from_.load(std::memory_order_acquire); }
+  // Appends, to a journal that is shared, what changes nothing; returns the position behind it.
+  Position append_mark();
   static HoldStatus status_of(const LockTable& table, const Hold& hold, Time now);
   static KeyStatus status_of(const LockTable& table, const Semaphore& s, Time now,
                              std::size_t entries_max);
@@ -138,7 +139,7 @@ class EngineCore final : private Journal::Source {
   bool describe_some(bool from_start) override;
   bool fits(std::size_t size) override;
   bool apply(const Event& event) override;
-  void lead(Position from) override;
+  void lead(Position from, Duration lease_min) override;
 
   const EngineOptions options_;
   const std::unique_ptr<Clock> own_clock_;

@@ -73,7 +73,7 @@ TEST(EngineKeys, ACapThatWasLoweredIsReachedAtOnceWhenKeysAreIdle) {
   {
     Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
     for (int i = 0; i < 2'000; ++i) {
-      engine.acquire({.key = "k" + std::to_string(i), .holder = "a", .ttl = 1s});
+      EXPECT_TRUE(engine.acquire({.key = "k" + std::to_string(i), .holder = "a", .ttl = 1s}));
     }
   }
   Engine engine({.keys_max = 8, .clock = &clock, .journal = &journal, .sweeper = false});

@@ -67,8 +67,8 @@ void look_around(Engine& engine) {
     engine.list_some(
         place, 3, [](const KeyStatus& s) { EXPECT_LE(s.holders, s.limit) << "holders-bounded"; });
   }
-  engine.fence("key-0");
-  engine.status(Kind::semaphore, "key-1");
+  EXPECT_TRUE(engine.fence("key-0"));
+  EXPECT_EQ(engine.status(Kind::semaphore, "key-1").outcome, Outcome::ok);
   const Stats stats = engine.stats();
   EXPECT_LE(stats.contended, stats.grants);
   EXPECT_LE(stats.idle_keys, stats.keys);

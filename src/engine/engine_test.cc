@@ -124,7 +124,7 @@ TEST(Engine, ALeaseThatRunsOutIsPassedOnWithoutAnybodyAsking) {
 
 TEST(Engine, AnEarlierDeadlineWakesTheSweeper) {
   Engine engine({.gc_interval = 3600s, .sweep_interval = 3600s});
-  engine.acquire({.key = "long", .holder = "a", .ttl = 3000s});
+  EXPECT_TRUE(engine.acquire({.key = "long", .holder = "a", .ttl = 3000s}));
   std::this_thread::sleep_for(20ms);  // it sleeps for the long one now
   for (int i = 0; i < 20; ++i) {
     const auto short_one = engine.acquire({.key = "k", .holder = "a", .ttl = 5ms});
@@ -150,7 +150,7 @@ TEST(Engine, IntervalsMayBeAsLongAsAnything) {
   Engine engine({.gc_interval = kDurationMax, .sweep_interval = kDurationMax, .clock = &clock});
   std::this_thread::sleep_for(50ms);  // a sweeper that does not sleep looks often meanwhile
   EXPECT_LT(clock.looks, 100);
-  engine.acquire({.key = "k", .holder = "a", .ttl = 5ms});
+  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5ms}));
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}));
 }
 
@@ -158,7 +158,7 @@ TEST(Engine, ALimitThatDoesNotMatchSaysWhoHoldsWhetherOneWouldWaitOrNot) {
   Engine engine;
   AcquireRequest request{.key = "k", .holder = "a", .ttl = 30s, .kind = Kind::semaphore};
   request.limit = 2;
-  engine.acquire(request);
+  EXPECT_TRUE(engine.acquire(request));
   request.holder = "b";
   request.limit = 3;
   for (const Duration wait : {Duration(0s), kSoon}) {
@@ -172,7 +172,7 @@ TEST(Engine, ALimitThatDoesNotMatchSaysWhoHoldsWhetherOneWouldWaitOrNot) {
 
 TEST(Engine, AWaitTimesOutAndSaysWhoHolds) {
   Engine engine;
-  engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}));
   const Time start = engine.now();
   const auto result = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = 30ms});
   EXPECT_EQ(result.outcome, Outcome::timeout);
@@ -255,7 +255,7 @@ TEST(Engine, AfterClosingASessionAwaitsNoTurn) {
 
 TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
   std::optional<Engine> engine(std::in_place);
-  engine->acquire({.key = "k", .holder = "a", .ttl = 30s});
+  EXPECT_TRUE(engine->acquire({.key = "k", .holder = "a", .ttl = 30s}));
   GrantResult result;
   std::thread thread(
       [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
@@ -271,7 +271,7 @@ TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
 TEST(Engine, MayBeDestroyedWhileCallsAreBlockedWithAJournal) {
   ForgetfulJournal journal;
   std::optional<Engine> engine(std::in_place, EngineOptions{.journal = &journal});
-  engine->acquire({.key = "k", .holder = "a", .ttl = 30s});
+  EXPECT_TRUE(engine->acquire({.key = "k", .holder = "a", .ttl = 30s}));
   GrantResult result;
   std::thread thread(
       [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });

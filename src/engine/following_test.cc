@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <stdexcept>
 #include <vector>
 
 #include "engine/testing/forgetful_journal.h"
+#include "lockd/batch.h"
 #include "lockd/clock.h"
 #include "lockd/engine.h"
 
@@ -54,11 +56,25 @@ TEST_F(FollowingTest, ShowsWhatIsHeldAndEndsNothing) {
   const auto status = engine_.status(Kind::lock, "k");
   ASSERT_TRUE(status);
   EXPECT_EQ(status->holds.at(0).fence, 7);
-  EXPECT_EQ(status->holds.at(0).remaining, 1s);
+  EXPECT_EQ(status->holds.at(0).remaining, 0s);
   EXPECT_TRUE(journal_.events().empty());
 
   ASSERT_TRUE(follow({{.type = Event::Type::ended, .key = "k", .fence = 7}}));
   EXPECT_FALSE(engine_.status(Kind::lock, "k"));
+}
+
+TEST_F(FollowingTest, ShowsWhatIsLeftOfALease) {
+  ASSERT_TRUE(follow({granted("k", 7, 10s)}));
+  clock_.advance(3s);
+  const auto status = engine_.status(Kind::lock, "k");
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->holds.at(0).remaining, 7s);
+  EXPECT_EQ(status->holds.at(0).held, 3s);
+  ListPlace place;
+  engine_.list_some(place, 10, [](const KeyStatus& key) {
+    EXPECT_EQ(key.holds.at(0).remaining, 7s);
+    EXPECT_EQ(key.holds.at(0).held, 3s);
+  });
 }
 
 TEST_F(FollowingTest, RefusesWhatContradicts) {
@@ -99,17 +115,36 @@ TEST_F(FollowingTest, AnAccountTellsOfALeaseThatWasRenewedForLonger) {
   EXPECT_EQ(engine_.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
 }
 
-TEST_F(FollowingTest, BeginsEveryLeaseAnewWhenItLeads) {
+// However often another leads: none begins it anew.
+TEST_F(FollowingTest, ALeaseEndsWhenItsTimeSinceTheTellingIsOver) {
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
+  clock_.advance(6s);
+  journal_.lead(0, 2s);
+  EXPECT_GT(expect_free_after(4s, "k"), 7);
+}
+
+TEST_F(FollowingTest, CountsFromTheLastRenewal) {
+  ASSERT_TRUE(follow({granted("k", 7, 10s)}));
+  clock_.advance(6s);
+  Event renewed = granted("k", 7, 10s);
+  renewed.type = Event::Type::renewed;
+  ASSERT_TRUE(follow({renewed}));
+  clock_.advance(5s);
+  journal_.lead(0, 2s);
+  expect_free_after(5s, "k");
+}
+
+// Whoever lives could not renew while nobody led.
+TEST_F(FollowingTest, LeavesEnoughOfALeaseToRenewIt) {
+  ASSERT_TRUE(follow({granted("long", 7, 10s), granted("short", 8, 1s)}));
   clock_.advance(1h);
-  journal_.lead();
+  journal_.lead(0, 2s);
+  expect_free_after(1s, "short");
+  clock_.advance(1s - 1ns);
+  EXPECT_EQ(engine_.acquire({.key = "long", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  EXPECT_EQ(engine_.renew({.key = "long", .holder = "a", .fence = 7}).outcome, Outcome::ok);
   clock_.advance(10s - 1ns);
-  engine_.sweep();
-  EXPECT_EQ(engine_.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
-  clock_.advance(1ns);
-  const GrantResult grant = engine_.acquire({.key = "k", .holder = "b", .ttl = 1s});
-  EXPECT_EQ(grant.outcome, Outcome::ok);
-  EXPECT_GT(grant->fence, 7);
+  EXPECT_EQ(engine_.acquire({.key = "long", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
 }
 
 TEST_F(FollowingTest, OwnersKeepWhatTheyHeld) {
@@ -127,11 +162,65 @@ TEST_F(FollowingTest, FencesGoOnAboveAllThatWereSeenOfAnyKey) {
   }
 }
 
+// Those of a server that keeps nothing begin with the clock too.
+TEST_F(FollowingTest, FencesOfAChainThatBeginsAreAboveThoseOfAServerWithoutOne) {
+  clock_.advance(std::chrono::hours(24 * 365 * 56));
+  Engine alone({.clock = &clock_, .sweeper = false});
+  const Fence before = alone.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence;
+  EXPECT_GT(before, Fence{1} << 48);
+  clock_.advance(1s);
+  journal_.lead(1);
+  EXPECT_GT(engine_.acquire({.key = "k", .holder = "a", .ttl = 1s})->fence, before);
+}
+
+TEST_F(FollowingTest, FencesOfAChainGoOnWhateverTheClockSays) {
+  clock_.advance(std::chrono::hours(24 * 365 * 56));
+  ASSERT_TRUE(follow({granted("k", 7, 10s)}));
+  journal_.lead(1);
+  EXPECT_EQ(engine_.acquire({.key = "x", .holder = "a", .ttl = 1s})->fence, 8);
+}
+
+TEST(FenceFloor, IsBelowEveryFence) {
+  ManualClock clock;
+  for (const bool has_journal : {false, true}) {
+    ForgetfulJournal journal;
+    Engine engine({.shards = 4,
+                   .fence_floor = 1000,
+                   .clock = &clock,
+                   .journal = has_journal ? &journal : nullptr,
+                   .sweeper = false});
+    for (const char* key : {"a", "b", "c", "d", "e", "f"}) {
+      EXPECT_GT(engine.acquire({.key = key, .holder = "b", .ttl = 1s})->fence, 1000) << key;
+    }
+  }
+  EXPECT_THROW(Engine({.fence_floor = kFenceMax + 1}), std::invalid_argument);
+}
+
 TEST_F(FollowingTest, KnowsOfNoKeyThatItsFenceIsLessThanTheFloor) {
   ASSERT_TRUE(follow({{.type = Event::Type::fence_floor, .fence = 90}}));
   for (const char* key : {"a", "b", "c", "d", "e", "f"}) {
     EXPECT_EQ(engine_.fence(key)->fence, 90) << key;
   }
+}
+
+// It appends something that changes nothing: only who still leads can.
+TEST_F(FollowingTest, ABarrierRestsOnWhatIsAppendedAfterIt) {
+  Batch batch(engine_);
+  batch.barrier();
+  EXPECT_EQ(batch.commit(), 0);
+  EXPECT_TRUE(journal_.events().empty());
+  ASSERT_TRUE(follow({granted("k", 7, 10s)}));
+  journal_.lead(5);
+  batch.barrier();
+  const Position first = batch.commit();
+  EXPECT_EQ(journal_.events().size(), 1U);
+  batch.barrier();
+  EXPECT_GT(batch.commit(), first);
+
+  ForgetfulJournal next;
+  next.set_state(Journal::State::following);
+  Engine follower({.clock = &clock_, .journal = &next, .sweeper = false});
+  EXPECT_TRUE(next.follow(journal_.events()));
 }
 
 // Nothing has been appended since it leads, and still its answers rest on that it does.

@@ -44,7 +44,7 @@ TEST_F(EngineHistoryTest, TellsTheLatestFirstOverAllShards) {
   for (int i = 0; i < 500; ++i) {
     clock_.advance(1ns);
     const std::string key = "k" + std::to_string(i);
-    engine.acquire({.key = key, .holder = "a", .ttl = 1h});
+    EXPECT_TRUE(engine.acquire({.key = key, .holder = "a", .ttl = 1h}));
     expected.insert(expected.begin(), key + " a");
   }
   expected.resize(100);
@@ -71,11 +71,11 @@ TEST_F(EngineHistoryTest, AnInstantHasItsOrder) {
 TEST_F(EngineHistoryTest, AnswersWhatIsAskedFor) {
   Engine engine(options());
   Session session{.id = 17};
-  engine.acquire({.key = "app/a", .holder = "ann", .ttl = 5s});
+  EXPECT_TRUE(engine.acquire({.key = "app/a", .holder = "ann", .ttl = 5s}));
   clock_.advance(1s);
   const Time later = clock_.now();
-  engine.acquire({.key = "app/b", .holder = Holder(&session, 1), .ttl = 1h});
-  engine.acquire({.key = "web/c", .holder = "ann", .ttl = 1h});
+  EXPECT_TRUE(engine.acquire({.key = "app/b", .holder = Holder(&session, 1), .ttl = 1h}));
+  EXPECT_TRUE(engine.acquire({.key = "web/c", .holder = "ann", .ttl = 1h}));
   clock_.advance(4s);
   engine.sweep();
   EXPECT_EQ(read(engine, {.key = "app/a"}), (Told{"app/a ann", "app/a ann"}));
@@ -95,7 +95,7 @@ TEST_F(EngineHistoryTest, ARefusalForWantOfKeysIsToldOnce) {
   EngineOptions few = options();
   few.keys_max = 1;
   Engine engine(few);
-  engine.acquire({.key = "k", .holder = "a", .ttl = 1h});
+  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1h}));
   EXPECT_EQ(engine.acquire({.key = "l", .holder = "b", .ttl = 1h}).outcome, Outcome::max_keys);
   std::vector<Outcome> why;
   engine.history({.type = Type::refused}, [&](const KeyEvent& e) { why.push_back(e.outcome); });
@@ -106,9 +106,9 @@ TEST_F(EngineHistoryTest, RefusalsBeyondSoManyASecondAreCounted) {
   EngineOptions few = options();
   few.keys_max = 1;
   Engine engine(few);
-  engine.acquire({.key = "k", .holder = "a", .ttl = 1h});
+  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1h}));
   for (int i = 0; i < 50; ++i) {
-    engine.acquire({.key = "l" + std::to_string(i), .holder = "b", .ttl = 1h});
+    EXPECT_FALSE(engine.acquire({.key = "l" + std::to_string(i), .holder = "b", .ttl = 1h}));
   }
   EXPECT_EQ(read(engine, {.type = Type::refused}).size() + engine.stats().history_dropped, 50u);
   EXPECT_EQ(engine.stats().history_dropped, 40u);
@@ -131,7 +131,7 @@ TEST_F(EngineHistoryTest, SaysWhatItRestsOn) {
 
 TEST_F(EngineHistoryTest, IsOffUnlessASizeIsGiven) {
   Engine engine({.clock = &clock_, .sweeper = false});
-  engine.acquire({.key = "k", .holder = "a", .ttl = 1h});
+  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1h}));
   EXPECT_EQ(read(engine), Told{});
 }
 

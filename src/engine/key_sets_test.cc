@@ -269,7 +269,7 @@ TEST_F(KeySetTest, RenewsAllOrNoneAndReleasesWhatIsHeld) {
 TEST_F(KeySetTest, IsWithdrawnWholeUnlessItsLeaseWasMoved) {
   const Fence first = ask({"a", "b"}, "cart").grant.fence;
   const SetId set{{"a", "b"}, "cart", first};
-  engine_->renew({.key = "b", .holder = "cart", .fence = first});
+  EXPECT_TRUE(engine_->renew({.key = "b", .holder = "cart", .fence = first}));
   EXPECT_FALSE(Batch(*engine_).withdraw_all(set));
   EXPECT_EQ(holders("a"), 1u);
   engine_->release_all(set);

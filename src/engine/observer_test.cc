@@ -60,13 +60,13 @@ class ObserverTest : public ::testing::Test {
 
 TEST_F(ObserverTest, SeesNothingWhileNobodyLooks) {
   Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
-  engine.acquire({.key = "k", .holder = "a", .ttl = 5s});
+  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), Told{});
   notes_.look(true);
-  engine.acquire({.key = "k2", .holder = "a", .ttl = 5s});
+  EXPECT_TRUE(engine.acquire({.key = "k2", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), (Told{{Type::granted, "k2", "a", 0}}));
   notes_.look(false);
-  engine.acquire({.key = "k3", .holder = "a", .ttl = 5s});
+  EXPECT_TRUE(engine.acquire({.key = "k3", .holder = "a", .ttl = 5s}));
   EXPECT_EQ(notes_.take(), Told{});
 }
 
@@ -111,8 +111,9 @@ TEST_F(ObserverTest, RecoveryIsNoOccurrence) {
   ForgetfulJournal journal;
   {
     Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
-    engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
-    engine.acquire({.key = "s", .holder = "a", .ttl = 30s, .kind = Kind::semaphore, .limit = 2});
+    EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}));
+    EXPECT_TRUE(engine.acquire(
+        {.key = "s", .holder = "a", .ttl = 30s, .kind = Kind::semaphore, .limit = 2}));
   }
   notes_.look(true);
   ForgetfulJournal recovered(journal);
@@ -190,9 +191,9 @@ TEST_F(ObserverTest, AWithdrawnGrantGoesToTheNext) {
 
 TEST_F(ObserverTest, SeesWhatIsRareThoughNobodyLooks) {
   Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
-  engine.acquire({.key = "k", .holder = "a", .ttl = 5s});
+  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5s}));
   const GrantResult grant = engine.acquire({.key = "l", .holder = "a", .ttl = 50s});
-  engine.revoke({.key = "l", .fence = grant->fence});
+  EXPECT_TRUE(engine.revoke({.key = "l", .fence = grant->fence}));
   clock_.advance(5s);
   engine.sweep();
   EXPECT_EQ(notes_.take(), (Told{{Type::revoked, "l", "a", 0}, {Type::expired, "k", "a", 0}}));

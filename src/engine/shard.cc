@@ -47,9 +47,9 @@ void Shard::advance(Time now, int budget, detail::Turn& turn) noexcept {
   due_ns_.store(table_.next_deadline().ns, std::memory_order_seq_cst);
 }
 
-void Shard::lead(Time now, Position from) noexcept {
+void Shard::lead(Time now, Position from, Duration lease_min) noexcept {
   MutexLock lock(mutex_);
-  table_.restart_leases(now);
+  table_.prolong_leases(now, lease_min);
   last_append_ = std::max(last_append_, from);
 }
 

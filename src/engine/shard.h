@@ -71,7 +71,7 @@ class alignas(64) Shard {
   std::size_t described_size(Cursor& cursor, std::size_t keys_max) EXCLUDES(mutex_);
 
   // Begins every lease anew, and bases every answer on `from`, at least.
-  void lead(Time now, Position from) noexcept EXCLUDES(mutex_);
+  void lead(Time now, Position from, Duration lease_min) noexcept EXCLUDES(mutex_);
 
   // No deadline here is earlier. Any thread may read it.
   Time due() const { return {due_ns_.load(std::memory_order_seq_cst)}; }

@@ -24,6 +24,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::held: return "held by someone else";
     case Outcome::timeout: return "the wait timed out";
     case Outcome::cancelled: return "the wait was cancelled";
+    case Outcome::taken_over: return "a later connection has taken it over";
     case Outcome::closed: return "the engine is closed";
     case Outcome::not_holder: return "held, but not by this holder with this token";
     case Outcome::stale: return "held under a larger fence";

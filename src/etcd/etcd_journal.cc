@@ -26,7 +26,9 @@ ReplicatedJournalOptions as_a_life_of_its_own(ReplicatedJournalOptions options) 
 class EtcdJournal::Impl {
  public:
   explicit Impl(EtcdJournalOptions options)
-      : etcd_(options.etcd),
+      : detect_(options.replication.detect),
+        read_again_(std::move(options.read_again)),
+        etcd_(options.etcd),
         journal_(etcd_, clock_, as_a_life_of_its_own(std::move(options.replication))) {}
 
   ~Impl() {
@@ -60,10 +62,22 @@ class EtcdJournal::Impl {
     std::erase_if(status.members, [&](const Member& member) {
       return now > member.heard + Membership::kSilenceMax;
     });
+    status.certain = status.leads && journal_.is_certain();
+    status.not_ready = why_not_ready(status, detect_, now);
     return status;
   }
 
   void wake() { etcd_.wake(); }
+
+  std::string reload() {
+    if (!read_again_) return {};
+    try {
+      etcd_.renew(read_again_());
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return {};
+  }
 
  private:
   // Until the journal is over, which is at the latest when it has resigned.
@@ -87,6 +101,10 @@ class EtcdJournal::Impl {
     status_.leader = journal_.leader();
     status_.applied = journal_.applied();
     status_.behind = journal_.behind();
+    status_.caught_up = journal_.has_caught_up();
+    status_.lags_since = journal_.lags_since();
+    status_.answered = journal_.answered();
+    status_.unreadable = journal_.unreadable();
     if (const Membership& members = journal_.membership(); answers_ != members.answers()) {
       answers_ = members.answers();
       status_.members = members.members();
@@ -95,6 +113,8 @@ class EtcdJournal::Impl {
     status_.refused = journal_.is_refused();
   }
 
+  const Duration detect_;
+  const std::function<GrpcEtcdOptions()> read_again_;
   SystemClock clock_;
   GrpcEtcd etcd_;
   ReplicatedJournal journal_;
@@ -140,6 +160,8 @@ void EtcdJournal::attach(Source* source) {
 void EtcdJournal::resign() { impl_->resign(); }
 
 bool EtcdJournal::is_cut_off() const noexcept { return impl_->journal().is_cut_off(); }
+
+std::string EtcdJournal::reload() { return impl_->reload(); }
 
 ClusterStatus EtcdJournal::status() const { return impl_->status(); }
 

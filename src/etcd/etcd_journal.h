@@ -10,7 +10,9 @@
 // A ReplicatedJournal on a GrpcEtcd, and the thread that takes its turns.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "etcd/grpc_etcd.h"
 #include "lockd/clock.h"
@@ -22,6 +24,8 @@ namespace lockd {
 
 struct EtcdJournalOptions {
   GrpcEtcdOptions etcd;
+  // The same as they are later, with certificates and passwords that may have changed. May throw.
+  std::function<GrpcEtcdOptions()> read_again{};
   ReplicatedJournalOptions replication;  // the incarnation and the seed are chosen here
 };
 
@@ -43,6 +47,7 @@ class EtcdJournal final : public ClusterJournal {
 
   void resign() override;
   bool is_cut_off() const noexcept override;
+  std::string reload() override;
   ClusterStatus status() const override;
   const ReplicationStats& stats() const override;
 

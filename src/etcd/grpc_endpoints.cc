@@ -7,8 +7,7 @@ namespace {
 
 namespace pb = etcdserverpb;
 
-// etcd takes its time over a password, on purpose: so it is given some, and not asked all the time.
-constexpr std::chrono::seconds kAuthenticateMax{2};
+// etcd takes its time over a password, on purpose: so it is not asked all the time.
 constexpr std::chrono::seconds kBetweenRefusals{1};
 
 std::shared_ptr<grpc::ChannelCredentials> credentials(const GrpcEtcdOptions& options) {
@@ -24,7 +23,8 @@ std::shared_ptr<grpc::Channel> connect(const std::string& endpoint,
                                        const GrpcEtcdOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // also how long connecting may take
+  // How long connecting may take: with TLS four round trips, and more when something is lost.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 10'000);  // etcd refuses less than 5 s
@@ -68,6 +68,7 @@ GrpcEndpoints::GrpcEndpoints(const GrpcEtcdOptions& options) : options_(options)
     made.kv = pb::KV::NewStub(made.channel);
     made.watch = pb::Watch::NewStub(made.channel);
     made.maintenance = pb::Maintenance::NewStub(made.channel);
+    made.auth = pb::Auth::NewStub(made.channel);
     made.channel->GetState(true);
   }
   keep_for_ever(endpoints_);
@@ -94,32 +95,25 @@ void GrpcEndpoints::pass_over(std::size_t endpoint) {
   if (endpoint == cursor_) cursor_ = (cursor_ + 1) % endpoints_.size();
 }
 
-bool GrpcEndpoints::authenticate(grpc::ClientContext& context) {
-  if (options_.user.empty()) return true;
-  if (token_.empty() && !fetch_token()) return false;
-  context.AddMetadata("token", token_);
-  return true;
+void GrpcEndpoints::add_token(grpc::ClientContext& context) const {
+  if (!token_.empty()) context.AddMetadata("token", token_);
 }
 
-bool GrpcEndpoints::fetch_token() {
-  if (std::chrono::steady_clock::now() < fetch_again_at_) return false;
-  grpc::ClientContext asking;
-  asking.set_deadline(std::chrono::system_clock::now() + kAuthenticateMax);
-  asking.set_wait_for_ready(true);
+pb::AuthenticateRequest GrpcEndpoints::token_request() const {
   pb::AuthenticateRequest request;
-  pb::AuthenticateResponse response;
   request.set_name(options_.user);
   request.set_password(options_.password);
-  const auto stub = pb::Auth::NewStub(choose().channel);
-  const grpc::Status status = stub->Authenticate(&asking, request, &response);
-  if (!status.ok()) {
-    failed(cursor_, status);
-    fetch_again_at_ = std::chrono::steady_clock::now() + kBetweenRefusals;
-    why_no_token_ = "the user " + options_.user + " gets no token: " + status.error_message();
-    return false;
+  return request;
+}
+
+void GrpcEndpoints::take_token(const grpc::Status& status,
+                               const pb::AuthenticateResponse& response) {
+  if (status.ok()) {
+    token_ = response.token();
+    return;
   }
-  token_ = response.token();
-  return true;
+  fetch_again_at_ = std::chrono::steady_clock::now() + kBetweenRefusals;
+  why_no_token_ = "the user " + options_.user + " gets no token: " + status.error_message();
 }
 
 }  // namespace lockd

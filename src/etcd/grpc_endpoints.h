@@ -1,6 +1,6 @@
 // The members of an etcd cluster: which of them is asked next, and with what token.
 //
-// The thread of the client that asks, and no other.
+// The thread of the client that asks, and no other. Nothing waits.
 #pragma once
 
 #include <etcd.grpc.pb.h>
@@ -24,6 +24,7 @@ class GrpcEndpoints {
     std::unique_ptr<etcdserverpb::KV::Stub> kv;
     std::unique_ptr<etcdserverpb::Watch::Stub> watch;
     std::unique_ptr<etcdserverpb::Maintenance::Stub> maintenance;
+    std::unique_ptr<etcdserverpb::Auth::Stub> auth;
   };
 
   explicit GrpcEndpoints(const GrpcEtcdOptions& options);
@@ -41,14 +42,17 @@ class GrpcEndpoints {
   // From now on this one does.
   void prefer(std::size_t endpoint) { cursor_ = endpoint; }
 
-  // Adds the token that a user needs. Waits for etcd, for a moment, when there is none yet. False
-  // if there is none to be had.
-  bool authenticate(grpc::ClientContext& context);
+  // A user has to have one, and has none yet.
+  bool lacks_token() const { return !options_.user.empty() && token_.empty(); }
+  // None is to be had, for a moment: the last that was asked for was refused.
+  bool is_refused_token() const { return std::chrono::steady_clock::now() < fetch_again_at_; }
   const std::string& why_no_token() const { return why_no_token_; }
+  etcdserverpb::AuthenticateRequest token_request() const;
+  void take_token(const grpc::Status& status, const etcdserverpb::AuthenticateResponse& response);
+  // If a user needs one.
+  void add_token(grpc::ClientContext& context) const;
 
  private:
-  bool fetch_token();
-
   const GrpcEtcdOptions options_;
   std::vector<Endpoint> endpoints_;
   std::size_t cursor_ = 0;

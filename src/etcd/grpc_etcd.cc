@@ -110,6 +110,12 @@ Answer to_answer(const grpc::Status& status) {
   return answer;
 }
 
+StoreSize size_in(const pb::StatusResponse& response) {
+  return {.taken = static_cast<std::uint64_t>(response.dbsize()),
+          .needed = static_cast<std::uint64_t>(response.dbsizeinuse()),
+          .quota = static_cast<std::uint64_t>(response.dbsizequota())};
+}
+
 std::vector<Change> to_changes(const pb::WatchResponse& response) {
   std::vector<Change> changes;
   changes.reserve(static_cast<std::size_t>(response.events_size()));
@@ -126,15 +132,18 @@ namespace {
 
 using etcd::Answer;
 using Done = etcd::Client::Done;
+using Measured = etcd::Client::Measured;
 using std::chrono::system_clock;
 
-constexpr std::chrono::seconds kQuestionMax{1};
+constexpr std::chrono::seconds kQuestionMax{5};
+constexpr std::chrono::seconds kAuthenticateMax{5};
 
 }  // namespace
 
 class GrpcEtcd::Impl {
  public:
-  explicit Impl(const GrpcEtcdOptions& options) : endpoints_(options) {}
+  explicit Impl(const GrpcEtcdOptions& options)
+      : endpoints_(std::make_unique<GrpcEndpoints>(options)) {}
 
   // gRPC's threads are done with this when nothing is open any more.
   ~Impl() {
@@ -144,24 +153,33 @@ class GrpcEtcd::Impl {
     while (!open_.empty()) changed_.wait(mutex_);
   }
 
+  void ask_another() { endpoints_->pass_over(endpoints_->cursor()); }
+
   void execute(const etcd::Txn& txn, Duration within, Done done) {
     const auto call = std::make_shared<Call<pb::TxnRequest, pb::TxnResponse>>(*this);
     call->request = etcd::to_message(txn);
     call->done = std::move(done);
-    if (!open(call, within)) return;
-    endpoints_.choose().kv->async()->Txn(
-        &call->context, &call->request, &call->response,
-        [call](const grpc::Status& status) { Impl::answered(call, status); });
+    open(call, within, [this, call] {
+      endpoints_->choose().kv->async()->Txn(
+          &call->context, &call->request, &call->response,
+          [call](const grpc::Status& status) { Impl::answered(call, status); });
+    });
   }
 
   void compact(etcd::Revision revision, Duration within, Done done) {
     const auto call = std::make_shared<Call<pb::CompactionRequest, pb::CompactionResponse>>(*this);
     call->request.set_revision(revision);
     call->done = std::move(done);
-    if (!open(call, within)) return;
-    endpoints_.choose().kv->async()->Compact(
-        &call->context, &call->request, &call->response,
-        [call](const grpc::Status& status) { Impl::answered(call, status); });
+    open(call, within, [this, call] {
+      endpoints_->choose().kv->async()->Compact(
+          &call->context, &call->request, &call->response,
+          [call](const grpc::Status& status) { Impl::answered(call, status); });
+    });
+  }
+
+  void measure(Duration within, Measured measured) {
+    endpoints_->choose();
+    ask_status(endpoints_->cursor(), within, std::move(measured));
   }
 
   void watch(const std::string& key, const std::string& range_end, etcd::Revision from,
@@ -178,10 +196,14 @@ class GrpcEtcd::Impl {
     stream_ = new WatchStream(
         std::move(request), [this, number](bool is_response) { came(number, is_response); },
         [this](grpc::ClientContext* context) { closed(context); });
-    if (!endpoints_.authenticate(stream_->context)) return came(number, false);
-    pb::Watch::Stub& stub = *endpoints_.choose().watch;
-    opened(&stream_->context);
-    stream_->start(stub, endpoints_.cursor());
+    with_token([this, number](bool has_token) {
+      if (number != watch_number_) return;
+      if (!has_token) return came(number, false);
+      endpoints_->add_token(stream_->context);
+      pb::Watch::Stub& stub = *endpoints_->choose().watch;
+      opened(&stream_->context);
+      stream_->start(stub, endpoints_->cursor());
+    });
   }
 
   // What it still sends is nobody's.
@@ -204,6 +226,11 @@ class GrpcEtcd::Impl {
     for (const Task& task : tasks) task();
   }
 
+  // Any thread.
+  void renew(const GrpcEtcdOptions& options) {
+    leave([this, options] { endpoints_ = std::make_unique<GrpcEndpoints>(options); });
+  }
+
   void wake() {
     MutexLock lock(mutex_);
     woken_ = true;
@@ -212,6 +239,7 @@ class GrpcEtcd::Impl {
 
  private:
   using Task = std::function<void()>;
+  using Authenticated = std::function<void(bool has_token)>;
 
   template <typename Request, typename Response>
   struct Call {
@@ -221,7 +249,7 @@ class GrpcEtcd::Impl {
       if (status.ok()) {
         body.note_term(response.header().raft_term());
       } else {
-        body.endpoints_.failed(endpoint, status);
+        body.endpoints_->failed(endpoint, status);
       }
       done(status.ok() ? answer_of(response) : body.failure(endpoint, status));
     }
@@ -234,13 +262,14 @@ class GrpcEtcd::Impl {
     std::size_t endpoint = 0;
   };
 
-  // Whether a member leads the others.
+  // How a member is: whether it leads the others, and what its store takes.
   struct Question {
     explicit Question(Impl& body) : body(body) {}
 
     void finish(const grpc::Status& status) const {
-      const bool leads = status.ok() && response.leader() == response.header().member_id();
-      if (leads) body.endpoints_.prefer(endpoint);
+      if (!status.ok()) return;
+      if (response.leader() == response.header().member_id()) body.endpoints_->prefer(endpoint);
+      if (measured) measured(etcd::size_in(response));
     }
 
     Impl& body;
@@ -248,22 +277,66 @@ class GrpcEtcd::Impl {
     pb::StatusResponse response;
     grpc::ClientContext context;
     std::size_t endpoint = 0;
+    Measured measured{};
   };
+
+  void ask_status(std::size_t endpoint, Duration within, Measured measured = {}) {
+    const auto question = std::make_shared<Question>(*this);
+    question->endpoint = endpoint;
+    question->measured = std::move(measured);
+    question->context.set_deadline(system_clock::now() +
+                                   std::chrono::duration_cast<system_clock::duration>(within));
+    with_token([this, question](bool has_token) {
+      if (!has_token) return;
+      endpoints_->add_token(question->context);
+      opened(&question->context);
+      endpoints_->all()[question->endpoint].maintenance->async()->Status(
+          &question->context, &question->request, &question->response,
+          [question](const grpc::Status& status) { Impl::answered(question, status); });
+    });
+  }
+
+  // For a token, whose coming those who need it wait for.
+  struct TokenCall {
+    explicit TokenCall(Impl& body) : body(body) {}
+
+    void finish(const grpc::Status& status) {
+      if (!status.ok()) body.endpoints_->failed(endpoint, status);
+      body.endpoints_->take_token(status, response);
+      body.fetching_token_ = false;
+      for (const Authenticated& go_on : std::exchange(body.want_token_, {})) go_on(status.ok());
+    }
+
+    Impl& body;
+    pb::AuthenticateRequest request;
+    pb::AuthenticateResponse response;
+    grpc::ClientContext context;
+    std::size_t endpoint = 0;
+  };
+
+  // Goes on when there is a token, if one is needed; or when there is none to be had.
+  void with_token(Authenticated go_on) {
+    if (!endpoints_->lacks_token()) return go_on(true);
+    if (endpoints_->is_refused_token()) return go_on(false);
+    want_token_.push_back(std::move(go_on));
+    if (std::exchange(fetching_token_, true)) return;
+    const auto call = std::make_shared<TokenCall>(*this);
+    call->request = endpoints_->token_request();
+    call->context.set_deadline(system_clock::now() + kAuthenticateMax);
+    call->context.set_wait_for_ready(true);
+    pb::Auth::Stub& stub = *endpoints_->choose().auth;
+    call->endpoint = endpoints_->cursor();
+    opened(&call->context);
+    stub.async()->Authenticate(
+        &call->context, &call->request, &call->response,
+        [call](const grpc::Status& status) { Impl::answered(call, status); });
+  }
 
   // With a new term of etcd's there is a new leader among its members. Everything that is asked
   // goes by way of the leader, so it is nearer if it is asked of it.
   void note_term(std::uint64_t term) {
-    if (std::exchange(term_, term) == term || endpoints_.all().size() == 1) return;
-    for (std::size_t i = 0; i < endpoints_.all().size(); ++i) {
-      const auto question = std::make_shared<Question>(*this);
-      question->endpoint = i;
-      question->context.set_deadline(system_clock::now() + kQuestionMax);
-      if (!endpoints_.authenticate(question->context)) return;
-      opened(&question->context);
-      endpoints_.all()[i].maintenance->async()->Status(
-          &question->context, &question->request, &question->response,
-          [question](const grpc::Status& status) { Impl::answered(question, status); });
-    }
+    if (std::exchange(term_, term) == term || endpoints_->all().size() == 1) return;
+    for (std::size_t i = 0; i < endpoints_->all().size(); ++i) ask_status(i, kQuestionMax);
   }
 
   // On a thread of gRPC's.
@@ -281,28 +354,30 @@ class GrpcEtcd::Impl {
   Answer failure(std::size_t endpoint, const grpc::Status& status) {
     Answer answer = etcd::to_answer(status);
     const bool connected =
-        endpoints_.all()[endpoint].channel->GetState(false) == GRPC_CHANNEL_READY;
-    answer.message = endpoints_.all()[endpoint].name + ": " +
+        endpoints_->all()[endpoint].channel->GetState(false) == GRPC_CHANNEL_READY;
+    answer.message = endpoints_->all()[endpoint].name + ": " +
                      (connected ? answer.message : "no connection: " + answer.message);
     return answer;
   }
 
-  // False if it is answered already: there is no token to ask with.
-  template <typename AnyCall>
-  bool open(const std::shared_ptr<AnyCall>& call, Duration within) {
-    endpoints_.choose();
-    call->endpoint = endpoints_.cursor();
+  // Has it `start`, or answers it at once: there is no token to ask with.
+  template <typename AnyCall, typename Start>
+  void open(const std::shared_ptr<AnyCall>& call, Duration within, Start start) {
     call->context.set_deadline(system_clock::now() +
                                std::chrono::duration_cast<system_clock::duration>(within));
     call->context.set_wait_for_ready(true);
-    if (!endpoints_.authenticate(call->context)) {
-      leave([call, why = endpoints_.why_no_token()] {
-        call->finish({grpc::StatusCode::UNAVAILABLE, why});
-      });
-      return false;
-    }
-    opened(&call->context);
-    return true;
+    with_token([this, call, start](bool has_token) {
+      endpoints_->choose();
+      call->endpoint = endpoints_->cursor();
+      if (!has_token) {
+        return leave([call, why = endpoints_->why_no_token()] {
+          call->finish({grpc::StatusCode::UNAVAILABLE, why});
+        });
+      }
+      endpoints_->add_token(call->context);
+      opened(&call->context);
+      start();
+    });
   }
 
   void opened(grpc::ClientContext* context) EXCLUDES(mutex_) {
@@ -345,14 +420,16 @@ class GrpcEtcd::Impl {
   void broken(std::uint64_t number) {
     if (number != watch_number_ || watcher_ == nullptr) return;
     etcd::Watcher& watcher = *watcher_;
-    if (stream_ != nullptr) endpoints_.pass_over(stream_->endpoint());
+    if (stream_ != nullptr) endpoints_->pass_over(stream_->endpoint());
     unwatch();
     watcher.ended(false, "the stream has ended");
   }
 
   // The client's thread's alone.
-  GrpcEndpoints endpoints_;
+  std::unique_ptr<GrpcEndpoints> endpoints_;
   std::uint64_t term_ = 0;  // of etcd's election
+  bool fetching_token_ = false;
+  std::vector<Authenticated> want_token_;
   WatchStream* stream_ = nullptr;
   etcd::Watcher* watcher_ = nullptr;
   std::uint64_t watch_number_ = 0;
@@ -368,12 +445,18 @@ GrpcEtcd::GrpcEtcd(const GrpcEtcdOptions& options) : impl_(std::make_unique<Impl
 
 GrpcEtcd::~GrpcEtcd() = default;
 
+void GrpcEtcd::ask_another() { impl_->ask_another(); }
+
 void GrpcEtcd::execute(const etcd::Txn& txn, Duration within, Done done) {
   impl_->execute(txn, within, std::move(done));
 }
 
 void GrpcEtcd::compact(etcd::Revision revision, Duration within, Done done) {
   impl_->compact(revision, within, std::move(done));
+}
+
+void GrpcEtcd::measure(Duration within, Measured measured) {
+  impl_->measure(within, std::move(measured));
 }
 
 void GrpcEtcd::watch(const std::string& key, const std::string& range_end, etcd::Revision from,
@@ -386,6 +469,8 @@ void GrpcEtcd::unwatch() { impl_->unwatch(); }
 void GrpcEtcd::run(Duration longest) { impl_->run(longest); }
 
 void GrpcEtcd::wake() { impl_->wake(); }
+
+void GrpcEtcd::renew(const GrpcEtcdOptions& options) { impl_->renew(options); }
 
 // What gRPC says by itself.
 

@@ -33,8 +33,10 @@ class GrpcEtcd final : public etcd::Client {
   explicit GrpcEtcd(const GrpcEtcdOptions& options);
   ~GrpcEtcd() override;
 
+  void ask_another() override;
   void execute(const etcd::Txn& txn, Duration within, Done done) override;
   void compact(etcd::Revision revision, Duration within, Done done) override;
+  void measure(Duration within, Measured measured) override;
   void watch(const std::string& key, const std::string& range_end, etcd::Revision from,
              etcd::Watcher& watcher) override;
   void unwatch() override;
@@ -43,6 +45,8 @@ class GrpcEtcd final : public etcd::Client {
   void run(Duration longest);
   // Any thread.
   void wake();
+  // What is asked from now on is asked over new channels. Any thread.
+  void renew(const GrpcEtcdOptions& options);
 
  private:
   class Impl;

@@ -43,7 +43,7 @@ TEST_F(FileJournalTest, ATornTailIsCutAndSaid) {
 TEST_F(FileJournalTest, DamageIsRefused) {
   start();
   for (int i = 0; i < 10; ++i) {
-    engine_->acquire({.key = std::to_string(i), .holder = "a", .ttl = 600s});
+    EXPECT_TRUE(engine_->acquire({.key = std::to_string(i), .holder = "a", .ttl = 600s}));
   }
   stop();
   std::fstream file(directory_ + "/journal-0000000000000001.log",

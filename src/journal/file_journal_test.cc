@@ -144,7 +144,8 @@ TEST_F(FileJournalTest, AfterAStartTheOldSegmentsGo) {
   for (int run = 0; run < 3; ++run) {
     start();
     for (int i = 0; i < 1000; ++i) {
-      engine_->acquire({.key = "k" + std::to_string(i % 10), .holder = "a", .ttl = 600s});
+      EXPECT_TRUE(
+          engine_->acquire({.key = "k" + std::to_string(i % 10), .holder = "a", .ttl = 600s}));
     }
     EXPECT_TRUE(eventually([&] { return segments() == 1; }));
   }

@@ -71,6 +71,11 @@ void Connection::start() {
   if (!loop_.watch(socket_.get(), *this)) break_off();
 }
 
+void Connection::start_connecting() {
+  start();
+  if (state_ == State::open && tls_ != nullptr) open_received();
+}
+
 void Connection::on_ready(unsigned events) {
   if (state_ == State::closed) return;
   if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) hung_up_ = true;

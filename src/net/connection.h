@@ -53,6 +53,8 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
   void bear_with_stalled_peer();
   // Begins to read.
   void start();
+  // Likewise, as the end that connects: the socket may be about to, and TLS speaks first.
+  void start_connecting();
   // Tries what was left unread again: the handler can take more now.
   void resume_input();
   // From on_input(), which takes nothing: no more is read, and what is unread is offered again,
@@ -113,6 +115,8 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
   bool established() const { return tls_ == nullptr || tls_->established(); }
   // What the peer's certificate says of whose it is. Precondition: TLS has shaken hands.
   CertificateNames peer_names() const { return tls_->peer_names(); }
+  // See TlsChannel; empty: there is no TLS. Likewise.
+  std::string tls_binding() const { return tls_ == nullptr ? "" : tls_->binding(); }
   // Why TLS could not go on; empty if it could.
   std::string_view tls_error() const { return tls_ == nullptr ? "" : tls_->error(); }
   // When it was opened; when bytes last came in; since when output has been waiting for the peer.

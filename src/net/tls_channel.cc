@@ -5,6 +5,7 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <array>
 #include <new>
 #include <utility>
 
@@ -123,6 +124,16 @@ void TlsChannel::collect() {
     sealed_.resize(before + static_cast<std::size_t>(std::max(taken, 0)));
     if (taken <= 0) return;
   }
+}
+
+std::string TlsChannel::binding() const {
+  constexpr std::string_view kLabel = "EXPORTER-Channel-Binding";
+  std::array<unsigned char, 32> bytes{};
+  if (SSL_export_keying_material(ssl_.get(), bytes.data(), bytes.size(), kLabel.data(),
+                                 kLabel.size(), nullptr, 0, 1) != 1) {
+    return {};
+  }
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace lockd

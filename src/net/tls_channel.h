@@ -68,6 +68,8 @@ class TlsChannel {
   // Of the certificate that the peer has shown; none: it has shown none. Precondition:
   // established().
   CertificateNames peer_names() const;
+  // What only its two ends know of this connection, and no other has (RFC 9266). Likewise.
+  std::string binding() const;
 
  private:
   void collect();

@@ -27,9 +27,13 @@ int no_password(char*, int, int, void*) { return 0; }
 
 }  // namespace
 
-TlsContext::TlsContext() : context_(SSL_CTX_new(TLS_server_method())) {
-  if (context_ == nullptr) throw std::bad_alloc();
-  SSL_CTX* const handle = context_.get();
+TlsContext::TlsContext()
+    : context_(make(TLS_server_method())), to_peers_(make(TLS_client_method())) {}
+
+TlsContext::Handle TlsContext::make(const SSL_METHOD* method) {
+  Handle made(SSL_CTX_new(method));
+  if (made == nullptr) throw std::bad_alloc();
+  SSL_CTX* const handle = made.get();
   SSL_CTX_set_min_proto_version(handle, TLS1_2_VERSION);
   SSL_CTX_set_options(handle, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
                                   SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
@@ -39,6 +43,7 @@ TlsContext::TlsContext() : context_(SSL_CTX_new(TLS_server_method())) {
   // An idle connection gives its buffers back.
   SSL_CTX_set_mode(handle, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_default_passwd_cb(handle, no_password);
+  return made;
 }
 
 std::shared_ptr<const TlsContext> TlsContext::load(const TlsFiles& files, std::string& error) {
@@ -53,8 +58,13 @@ std::unique_ptr<TlsChannel> TlsContext::open_channel() const {
   return std::make_unique<TlsChannel>(std::move(ssl));
 }
 
-std::string TlsContext::use(const TlsFiles& files) {
-  SSL_CTX* const handle = context_.get();
+std::unique_ptr<TlsChannel> TlsContext::open_channel_to_peer() const {
+  SslHandle ssl(SSL_new(to_peers_.get()));
+  if (ssl != nullptr) SSL_set_connect_state(ssl.get());
+  return std::make_unique<TlsChannel>(std::move(ssl));
+}
+
+std::string TlsContext::show_certificate(SSL_CTX* handle, const TlsFiles& files) {
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(handle, files.certificate.c_str()) != 1) {
     return cannot_use(files.certificate);
@@ -66,7 +76,14 @@ std::string TlsContext::use(const TlsFiles& files) {
   if (SSL_CTX_check_private_key(handle) != 1) {
     return "cannot use " + files.key + " for TLS: it is not the key of " + files.certificate;
   }
-  if (files.client_ca.empty()) return {};
+  return {};
+}
+
+std::string TlsContext::use(const TlsFiles& files) {
+  SSL_CTX* const handle = context_.get();
+  std::string error = show_certificate(handle, files);
+  if (error.empty()) error = show_certificate(to_peers_.get(), files);
+  if (!error.empty() || files.client_ca.empty()) return error;
   if (SSL_CTX_load_verify_file(handle, files.client_ca.c_str()) != 1) {
     return cannot_use(files.client_ca);
   }

@@ -28,16 +28,23 @@ class TlsContext {
 
   // The server's end of a new connection.
   std::unique_ptr<TlsChannel> open_channel() const;
+  // The other end, to a server that is known by something else than its certificate: see
+  // TlsChannel::binding(). Shows the same certificate if it is asked for one.
+  std::unique_ptr<TlsChannel> open_channel_to_peer() const;
 
  private:
-  TlsContext();
-  std::string use(const TlsFiles& files);
-
   struct Free {
     void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
   };
+  using Handle = std::unique_ptr<SSL_CTX, Free>;
 
-  const std::unique_ptr<SSL_CTX, Free> context_;
+  TlsContext();
+  static Handle make(const SSL_METHOD* method);
+  static std::string show_certificate(SSL_CTX* handle, const TlsFiles& files);
+  std::string use(const TlsFiles& files);
+
+  const Handle context_;
+  const Handle to_peers_;
 };
 
 }  // namespace lockd

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockd/clock.h"
@@ -18,13 +20,28 @@ namespace lockd {
 // What a node knows of its cluster.
 struct ClusterStatus {
   bool leads = false;
+  bool certain = false;      // and nobody else does
   CurrentLeader leader{};    // that it follows, or itself
   Position applied = 0;      // how far along the chain it is
   std::uint64_t behind = 0;  // changes of the chain that etcd had, when last looked, and it had not
-  std::vector<Member> members{};  // of the cluster, itself among them
-  std::string over{};             // why it is over; empty while it is not
-  bool refused = false;           // and another journal would fare no better
+  bool caught_up = false;    // it had everything that etcd had, once
+  std::optional<Time> lags_since{};  // it knows of something since then that it has not
+  Time answered{};                   // when etcd did last; zero: never
+  std::string unreadable{};          // what of the chain it cannot read; empty: it can
+  std::string_view not_ready{};      // why; empty: it is
+  std::vector<Member> members{};     // of the cluster, itself among them
+  std::string over{};                // why it is over; empty while it is not
+  bool refused = false;              // and another journal would fare no better
 };
+
+// Whether it could lead at once, should the leader die; and of a leader, whether etcd lets it.
+inline std::string_view why_not_ready(const ClusterStatus& status, Duration detect, Time now) {
+  if (!status.unreadable.empty()) return "unreadable";
+  if (!status.caught_up) return "catching_up";
+  if (now > status.answered + detect) return "no_etcd";
+  const bool lags = status.lags_since.has_value() && now > *status.lags_since + detect;
+  return lags ? "catching_up" : "";
+}
 
 class ClusterJournal : public Journal {
  public:
@@ -35,6 +52,8 @@ class ClusterJournal : public Journal {
   // It leads, as far as it knows, but could not make sure for so long that another may: whoever
   // waits for it to say anything may wait for ever, and should ask elsewhere.
   virtual bool is_cut_off() const noexcept = 0;
+  // Takes certificates and passwords as they are now. What is wrong with them; empty: nothing.
+  virtual std::string reload() = 0;
   virtual ClusterStatus status() const = 0;
   virtual const ReplicationStats& stats() const = 0;
 };

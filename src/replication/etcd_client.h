@@ -2,7 +2,8 @@
 // simulation.
 //
 // Three calls suffice. A transaction reads and writes any keys, guarded by what they are; a watch
-// tells of every change, in order, from a revision on; a compaction forgets old revisions.
+// tells of every change, in order, from a revision on; a compaction forgets old revisions. A
+// fourth, for people, measures the store.
 //
 // A client belongs to one thread. Nothing is called back from within a call, but later, on that
 // thread, when whoever drives the client lets it; and no more once the client is gone.
@@ -70,6 +71,13 @@ struct Answer {
   std::string message{};
 };
 
+// In bytes; 0 where etcd does not say.
+struct StoreSize {
+  std::uint64_t taken = 0;
+  std::uint64_t needed = 0;
+  std::uint64_t quota = 0;
+};
+
 struct Change {
   Entry entry;  // of an erased key, `modified` is when it was erased
   bool erased = false;
@@ -91,12 +99,18 @@ class Watcher {
 class Client {
  public:
   using Done = std::function<void(const Answer&)>;
+  using Measured = std::function<void(const StoreSize&)>;
 
   virtual ~Client() = default;
+
+  // The member that is asked at present has been silent for too long: from now on another is.
+  virtual void ask_another() = 0;
 
   // `done` is called once, not much later than `within` from now.
   virtual void execute(const Txn& txn, Duration within, Done done) = 0;
   virtual void compact(Revision revision, Duration within, Done done) = 0;
+  // Of one member, as they are much alike. `measured` is not called if there is no answer.
+  virtual void measure(Duration within, Measured measured) = 0;
 
   // Tells `watcher` of every change from `from` on of the keys from `key` up to `range_end`. One
   // watch at a time: this ends the one before, unheard.

@@ -1,6 +1,7 @@
 #include "replication/follower.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "journal/format.h"
@@ -15,6 +16,14 @@ using Status = Answer::Status;
 
 namespace {
 
+std::string newer_than_known(std::uint32_t version) {
+  return " is of version " + std::to_string(version) + ", and this program knows version " +
+         std::to_string(kChainVersion) +
+         "; run on every node the version of the leader, or a newer one";
+}
+
+constexpr Duration kRpcMax = std::chrono::seconds(20);
+
 // Of the lease, when its batch was made.
 Duration left(const Event& event, Time made_at) {
   const bool is_over = event.expires_at <= made_at;
@@ -25,7 +34,12 @@ Duration left(const Event& event, Time made_at) {
 
 Follower::Follower(etcd::Client& client, const EtcdKeys& keys, const FollowerOptions& options,
                    ReplicationStats& stats, EtcdErrorLog& errors)
-    : client_(client), keys_(keys), options_(options), stats_(stats), errors_(errors) {}
+    : client_(client),
+      keys_(keys),
+      options_(options),
+      stats_(stats),
+      errors_(errors),
+      rpc_(options.rpc) {}
 
 Time Follower::turn(Time now, const Apply& apply) {
   if (stage_ == Stage::over) return Time::never();
@@ -61,24 +75,22 @@ void Follower::stop() {
 void Follower::ask_for_beginning() {
   asking_ = true;
   client_.execute({.then = {etcd::get(keys_.leader), etcd::get(keys_.head), etcd::get(keys_.base)}},
-                  options_.rpc, [this](const Answer& answer) { take_beginning(answer); });
+                  rpc_, [this](const Answer& answer) { take_beginning(answer); });
 }
 
 void Follower::take_beginning(const Answer& answer) {
   asking_ = false;
   if (stage_ == Stage::over) return;
-  errors_.take(answer);
-  if (answer.status != Status::done) {
-    must_wait_ = true;
-    return;
-  }
+  if (!is_done(answer)) return;
   const auto batch_id_at = [&](std::size_t i) -> std::optional<BatchId> {
     if (answer.found[i].empty()) return BatchId{};
     return parse_batch_id(answer.found[i].front().value);
   };
   const std::optional<BatchId> head = batch_id_at(1);
   const std::optional<BatchId> base = batch_id_at(2);
-  if (!head.has_value() || !base.has_value()) return lose("the head or the base is no place");
+  if (!head.has_value() || !base.has_value()) {
+    return lose_unreadable("the head or the base is no place");
+  }
   for (const Entry& entry : answer.found[0]) heard_.push_back({entry});
   for (const Entry& entry : answer.found[2]) base_revision_ = entry.modified;
   head_ = *head;
@@ -89,25 +101,30 @@ void Follower::take_beginning(const Answer& answer) {
   stage_ = Stage::loads;
 }
 
+// A page of large batches over a thin line takes its time: whoever asked for it in vain waits twice
+// as long from then on.
+bool Follower::is_done(const Answer& answer) {
+  errors_.take(answer);
+  if (answer.status == Status::done) return true;
+  must_wait_ = true;
+  rpc_ = std::min(2 * rpc_, std::max(kRpcMax, options_.rpc));
+  return false;
+}
+
 void Follower::ask_for_page() {
   asking_ = true;
   etcd::Operation page = etcd::get(next_key_);
   page.range_end = keys_.batches_end;
   page.limit = options_.page;
   page.revision = loads_at_;
-  client_.execute({.then = {page}}, options_.rpc,
-                  [this](const Answer& answer) { take_page(answer); });
+  client_.execute({.then = {page}}, rpc_, [this](const Answer& answer) { take_page(answer); });
 }
 
 void Follower::take_page(const Answer& answer) {
   asking_ = false;
   if (stage_ == Stage::over) return;
   if (answer.status == Status::compacted) return lose("compacted while it was read");
-  errors_.take(answer);
-  if (answer.status != Status::done) {
-    must_wait_ = true;
-    return;
-  }
+  if (!is_done(answer)) return;
   const std::vector<Entry>& page = answer.found.front();
   for (const Entry& entry : page) heard_.push_back({entry});
   if (page.empty() || std::cmp_less(page.size(), options_.page)) {
@@ -157,8 +174,14 @@ void Follower::apply_leader(const Change& change) {
     return;
   }
   if (change.entry.modified < leader_.epoch) return;  // told again
+  const std::uint32_t version = version_of_record(change.entry.value);
+  if (version > kChainVersion) {
+    return lose_unreadable("the leader's record" + newer_than_known(version));
+  }
   auto record = leader_record_in(change.entry.value);
-  if (!record.has_value()) return lose("the leader's key says '" + change.entry.value + "'");
+  if (!record.has_value()) {
+    return lose_unreadable("the leader's key says '" + change.entry.value + "'");
+  }
   leader_ = {change.entry.modified, std::move(*record)};
 }
 
@@ -170,12 +193,10 @@ void Follower::apply_batch(const BatchId& id, const std::string& value, const Ap
   const std::string at = "batch " + to_text(id);
   BatchHeader header;
   std::string_view payload;
-  if (is_of_another_version(value)) {
-    return lose(at +
-                " is of another version, and this program knows version 1; run on every node " +
-                "the version of the leader, or a newer one");
+  if (const std::uint32_t version = version_of_batch(value); version > kChainVersion) {
+    return lose_unreadable(at + newer_than_known(version));
   }
-  if (!open(value, &header, &payload)) return lose(at + " is damaged");
+  if (!open(value, &header, &payload)) return lose_unreadable(at + " is damaged");
   const bool is_base = last_batch_.is_none() && id == base_;
   if (!is_base && (header.previous != last_batch_ || header.position != position_)) {
     return lose(at + " follows " + to_text(header.previous) + ", and the last one seen is " +
@@ -187,13 +208,20 @@ void Follower::apply_batch(const BatchId& id, const std::string& value, const Ap
   stats_.batches_followed.add();
   Event event{};
   while (!payload.empty()) {
-    if (!take_event(payload, &event)) return lose(at + " has a record that makes no sense");
+    if (!take_event(payload, &event)) {
+      return lose_unreadable(at + " has a record that makes no sense");
+    }
     event.expires_at = Time{} + left(event, header.made_at);
     if (!apply(event)) {
-      return lose(at + " contradicts what came before, at key '" + std::string(event.key) +
-                  "', fence " + std::to_string(event.fence));
+      return lose_unreadable(at + " contradicts what came before, at key '" +
+                             std::string(event.key) + "', fence " + std::to_string(event.fence));
     }
   }
+}
+
+void Follower::lose_unreadable(const std::string& why) {
+  unreadable_ = true;
+  lose(why);
 }
 
 void Follower::lose(const std::string& why) {

@@ -8,6 +8,7 @@
 // Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -22,7 +23,7 @@
 namespace lockd {
 
 struct FollowerOptions {
-  Duration rpc{};          // how long an answer may take
+  Duration rpc{};          // how long an answer may take; more, once it has taken longer
   Duration retry{};        // how long to wait after a failure
   std::int64_t page = 64;  // batches in one answer
 };
@@ -46,6 +47,8 @@ class Follower final : private etcd::Watcher {
   bool is_current() const { return stage_ == Stage::watching; }
   // Why it cannot go on; empty while it can.
   const std::string& lost() const { return lost_; }
+  // It is lost for as long as what is there stays as it is, or this program does.
+  bool is_unreadable() const { return unreadable_; }
 
   // As far as it has come.
   const CurrentLeader& leader() const { return leader_; }
@@ -57,6 +60,9 @@ class Follower final : private etcd::Watcher {
 
   // The watch tells too little: it is opened again.
   void watch_again() { must_watch_ = true; }
+  // Up to there nothing was watched for that is not here: a watch that is opened again need not
+  // begin earlier, where it may have been compacted.
+  void has_seen(etcd::Revision revision) { revision_ = std::max(revision_, revision); }
 
  private:
   enum class Stage : std::uint8_t { begins, loads, watching, over };
@@ -65,6 +71,7 @@ class Follower final : private etcd::Watcher {
   void take_beginning(const etcd::Answer& answer);
   void ask_for_page();
   void take_page(const etcd::Answer& answer);
+  bool is_done(const etcd::Answer& answer);
   void open_watch();
   void changed(const std::vector<etcd::Change>& changes) override;
   void ended(bool compacted, const std::string& why) override;
@@ -74,6 +81,7 @@ class Follower final : private etcd::Watcher {
   void apply_leader(const etcd::Change& change);
   void apply_batch(const BatchId& id, const std::string& value, const Apply& apply);
   void lose(const std::string& why);
+  void lose_unreadable(const std::string& why);
 
   etcd::Client& client_;
   const EtcdKeys& keys_;
@@ -83,6 +91,8 @@ class Follower final : private etcd::Watcher {
 
   Stage stage_ = Stage::begins;
   std::string lost_;
+  bool unreadable_ = false;
+  Duration rpc_;
   bool asking_ = false;     // an answer is on its way
   bool must_wait_ = false;  // the last one was none
   bool must_watch_ = false;

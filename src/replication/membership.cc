@@ -12,7 +12,8 @@ using etcd::Answer;
 std::string to_text(const NodeRecord& record) {
   return "node=" + record.node + "\naddress=" + record.address +
          "\nleads=" + (record.leads ? "1" : "0") + "\napplied=" + std::to_string(record.applied) +
-         "\nbehind=" + std::to_string(record.behind) + "\n";
+         "\nbehind=" + std::to_string(record.behind) +
+         "\nversion=" + std::to_string(record.version) + "\n";
 }
 
 std::optional<NodeRecord> node_record_in(std::string_view text) {
@@ -31,6 +32,7 @@ std::optional<NodeRecord> node_record_in(std::string_view text) {
   record.leads = leads == "1";
   record.applied = *applied_number;
   record.behind = *behind_number;
+  record.version = version_of_record(text);
   return record;
 }
 
@@ -46,11 +48,25 @@ Time Membership::turn(Time now, const NodeRecord& self) {
     const bool gone = now - heard.since > kSilenceMax && key != keys_.nodes + self.node;
     if (self.leads && gone) txn.then.push_back(etcd::erase(key));
   }
-  client_.execute(txn, rpc_, [this, now](const Answer& answer) {
+  client_.execute(txn, patience_.deadline(), [this, now](const Answer& answer) {
     asking_ = false;
+    tell(answer);
     if (answer.status == Answer::Status::done) take(answer.found.front(), now);
   });
   return Time::never();
+}
+
+// It is the first that a server puts, and one that may not put can never lead. Said once, until it
+// may.
+void Membership::tell(const Answer& answer) {
+  const bool refused = answer.status == Answer::Status::refused;
+  const bool is_known = refused_ || !refused;
+  if (refused || answer.status == Answer::Status::done) refused_ = refused;
+  if (is_known) return;
+  log_(Severity::error, "etcd: this server may not write there (" + answer.message +
+                            "), so it cannot lead; it needs the right to read and write all keys "
+                            "that begin with " +
+                            keys_.prefix);
 }
 
 // Somebody who says the same again is heard of all the same: the revision is another.
@@ -61,10 +77,25 @@ void Membership::take(const std::vector<etcd::Entry>& entries, Time now) {
     if (!record) continue;
     const auto before = heard_.find(entry.key);
     const bool silent = before != heard_.end() && before->second.modified == entry.modified;
-    heard[entry.key] = {*record, entry.modified, silent ? before->second.since : now};
+    heard[entry.key] = {*record, entry.modified, silent ? before->second.since : now,
+                        before != heard_.end() && (!silent || before->second.again)};
   }
   heard_ = std::move(heard);
   ++answers_;
+}
+
+std::uint32_t Membership::version() const {
+  std::uint32_t lowest = UINT32_MAX;
+  for (const auto& [key, heard] : heard_) lowest = std::min(lowest, heard.record.version);
+  return lowest;
+}
+
+std::string Membership::who_else_is_at(const NodeRecord& self) const {
+  for (const auto& [key, heard] : heard_) {
+    const NodeRecord& other = heard.record;
+    if (heard.again && other.address == self.address && other.node != self.node) return other.node;
+  }
+  return {};
 }
 
 std::vector<Member> Membership::members() const {

@@ -9,11 +9,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lockd/journal.h"
 #include "replication/etcd_client.h"
+#include "replication/patience.h"
 #include "replication/records.h"
+#include "replication/telemetry.h"
 
 namespace lockd {
 
@@ -22,8 +25,9 @@ struct NodeRecord {
   std::string node{};
   std::string address{};  // for clients
   bool leads = false;
-  Position applied = 0;      // how far along the chain it is
-  std::uint64_t behind = 0;  // changes that etcd had and it did not
+  Position applied = 0;                   // how far along the chain it is
+  std::uint64_t behind = 0;               // changes that etcd had and it did not
+  std::uint32_t version = kChainVersion;  // the latest that it reads
 
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
@@ -43,8 +47,8 @@ class Membership {
   static constexpr Duration kSilenceMax = std::chrono::minutes(1);
 
   // Both outlive it.
-  Membership(etcd::Client& client, const EtcdKeys& keys, Duration rpc)
-      : client_(client), keys_(keys), rpc_(rpc) {}
+  Membership(etcd::Client& client, const EtcdKeys& keys, const Patience& patience, ClusterLog log)
+      : client_(client), keys_(keys), patience_(patience), log_(std::move(log)) {}
 
   // Says what there is to say of this node, and returns when to call again.
   Time turn(Time now, const NodeRecord& self);
@@ -52,20 +56,28 @@ class Membership {
   // As of the last answer, by their names. Changes with the number of answers.
   std::vector<Member> members() const;
   std::uint64_t answers() const { return answers_; }
+  // The latest that all who were heard of read.
+  std::uint32_t version() const;
+  // Another node that says it is reached at that address, and still does; empty: none.
+  std::string who_else_is_at(const NodeRecord& self) const;
 
  private:
   struct Heard {
     NodeRecord record;
     etcd::Revision modified = 0;
     Time since{};
+    bool again = false;  // it was heard of more than once
   };
 
   void take(const std::vector<etcd::Entry>& entries, Time now);
+  void tell(const etcd::Answer& answer);
 
   etcd::Client& client_;
   const EtcdKeys& keys_;
-  const Duration rpc_;
+  const Patience& patience_;
+  const ClusterLog log_;
   bool asking_ = false;
+  bool refused_ = false;
   std::uint64_t answers_ = 0;
   Time next_{};
   std::map<std::string, Heard> heard_;  // by key

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "replication/testing/model_etcd.h"
@@ -31,10 +32,15 @@ class RosterTest : public testing::Test {
  protected:
   struct Node {
     Node(etcd::ModelEtcd& etcd, const EtcdKeys& keys, const std::string& name)
-        : record(record_of(name)), client(etcd.connect()), membership(*client, keys, 100ms) {}
+        : record(record_of(name)),
+          client(etcd.connect()),
+          membership(*client, keys, patience,
+                     [this](Severity, std::string_view line) { log.emplace_back(line); }) {}
 
     NodeRecord record;
     std::unique_ptr<etcd::ModelEtcd::Connection> client;
+    std::vector<std::string> log;
+    const Patience patience{100ms, 100ms};
     Membership membership;
   };
 
@@ -77,6 +83,43 @@ TEST_F(RosterTest, SaysHowLongANodeIsSilentAndForgetsItInTheEnd) {
   run(40s, {&a_});
   EXPECT_EQ(names(a_), std::vector<std::string>{"a"});
   EXPECT_EQ(etcd_.store.find(keys_.nodes + "b"), nullptr);  // a leads: it has cleaned up
+}
+
+TEST_F(RosterTest, SaysOnceThatItMayNotWrite) {
+  etcd_.store.read_only = true;
+  run(5s, {&a_});
+  ASSERT_EQ(a_.log.size(), 1u);
+  EXPECT_NE(a_.log[0].find("read and write all keys that begin with /t/"), std::string::npos)
+      << a_.log[0];
+  etcd_.store.read_only = false;
+  run(5s, {&a_});
+  etcd_.store.read_only = true;
+  run(5s, {&a_});
+  EXPECT_EQ(a_.log.size(), 2u);
+}
+
+TEST_F(RosterTest, KnowsTheLatestVersionThatAllRead) {
+  EXPECT_EQ(node_record_in("node=a\naddress=b\nleads=1\napplied=1\nbehind=0\n")->version, 1u);
+  a_.record.version = 3;
+  b_.record.version = 2;
+  run(3s, {&a_, &b_});
+  EXPECT_EQ(a_.membership.version(), 2u);
+}
+
+TEST_F(RosterTest, KnowsWhoElseIsAtAnAddress) {
+  run(3s, {&a_, &b_});
+  EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "");
+  b_.record.address = a_.record.address;
+  run(3s, {&a_, &b_});
+  EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "b");
+}
+
+// It may have been this server, under another name.
+TEST_F(RosterTest, AServerThatIsGoneIsAtNoAddress) {
+  b_.record.address = a_.record.address;
+  run(1s, {&b_});
+  run(5s, {&a_});
+  EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "");
 }
 
 TEST_F(RosterTest, PassesOverWhatItCannotRead) {

@@ -6,14 +6,15 @@
 
 #include "base/coding.h"
 #include "base/crc.h"
+#include "base/text.h"
 
 namespace lockd {
 namespace {
 
 constexpr std::size_t kDigits = 16;
 
-constexpr std::uint32_t kMark = 0x31426b4c;  // "LkB1"
-constexpr std::size_t kChecked = 8;          // what the CRC is of begins here
+constexpr std::string_view kMark = "LkB";
+constexpr std::size_t kChecked = 8;  // what the CRC is of begins here
 
 std::string to_hex(std::uint64_t number) {
   std::string text(kDigits, '0');
@@ -46,15 +47,16 @@ std::optional<BatchId> parse_batch_id(std::string_view text) {
 }
 
 EtcdKeys::EtcdKeys(const std::string& cluster)
-    : leader('/' + cluster + "/w/leader"),
-      head('/' + cluster + "/head"),
-      base('/' + cluster + "/base"),
-      heartbeat('/' + cluster + "/beat"),
-      batches('/' + cluster + "/w/j/"),
+    : prefix('/' + cluster + '/'),
+      leader(prefix + "w/leader"),
+      head(prefix + "head"),
+      base(prefix + "base"),
+      heartbeat(prefix + "beat"),
+      batches(prefix + "w/j/"),
       batches_end(end_of(batches)),
-      watched('/' + cluster + "/w/"),
+      watched(prefix + "w/"),
       watched_end(end_of(watched)),
-      nodes('/' + cluster + "/nodes/"),
+      nodes(prefix + "nodes/"),
       nodes_end(end_of(nodes)) {}
 
 std::optional<BatchId> EtcdKeys::batch_id_of(std::string_view key) const {
@@ -65,7 +67,8 @@ std::optional<BatchId> EtcdKeys::batch_id_of(std::string_view key) const {
 void seal(const BatchHeader& header, std::string& bytes) {
   assert(bytes.size() >= kBatchHeaderSize);
   char* const at = bytes.data();
-  store(at, kMark);
+  std::copy(kMark.begin(), kMark.end(), at);
+  at[kMark.size()] = static_cast<char>('0' + header.version);
   store(at + 8, header.previous.epoch);
   store(at + 16, header.previous.seq);
   store(at + 24, header.position);
@@ -75,7 +78,9 @@ void seal(const BatchHeader& header, std::string& bytes) {
 }
 
 bool open(std::string_view bytes, BatchHeader* header, std::string_view* payload) {
-  if (bytes.size() < kBatchHeaderSize || load<std::uint32_t>(bytes.data()) != kMark) return false;
+  header->version = version_of_batch(bytes);
+  if (bytes.size() < kBatchHeaderSize || header->version > kChainVersion) return false;
+  if (header->version == 0) return false;
   if (load<std::uint32_t>(bytes.data() + 4) != crc32c(bytes.substr(kChecked))) return false;
   header->previous = {load<std::uint64_t>(bytes.data() + 8),
                       load<std::uint64_t>(bytes.data() + 16)};
@@ -85,15 +90,16 @@ bool open(std::string_view bytes, BatchHeader* header, std::string_view* payload
   return true;
 }
 
-bool is_of_another_version(std::string_view bytes) {
-  constexpr std::string_view kAnyVersion = "LkB";
-  return bytes.size() >= sizeof kMark && bytes.starts_with(kAnyVersion) &&
-         load<std::uint32_t>(bytes.data()) != kMark;
+std::uint32_t version_of_batch(std::string_view bytes) {
+  if (!bytes.starts_with(kMark) || bytes.size() == kMark.size()) return 0;
+  const char digit = bytes[kMark.size()];
+  return digit >= '1' && digit <= '9' ? static_cast<std::uint32_t>(digit - '0') : 0;
 }
 
 std::string to_text(const LeaderRecord& record) {
   return "incarnation=" + record.incarnation + "\nnode=" + record.node +
-         "\naddress=" + record.address + "\npolicy=" + record.policy + "\n";
+         "\naddress=" + record.address + "\npolicy=" + record.policy + "\nhttp=" + record.http +
+         "\nversion=" + std::to_string(record.version) + "\n";
 }
 
 std::optional<LeaderRecord> leader_record_in(std::string_view text) {
@@ -102,7 +108,21 @@ std::optional<LeaderRecord> leader_record_in(std::string_view text) {
   if (!take_line(text, "node=", &record.node)) return {};
   if (!take_line(text, "address=", &record.address)) return {};
   if (!take_line(text, "policy=", &record.policy)) return {};
+  take_line(text, "http=", &record.http);  // an older version does not say it
+  record.version = version_of_record(text);
   return record;
+}
+
+std::uint32_t version_of_record(std::string_view text) {
+  constexpr std::string_view kName = "version=";
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(kName)) continue;
+    const auto version = parse_whole(line.substr(kName.size()), 1, UINT32_MAX);
+    return static_cast<std::uint32_t>(version.value_or(UINT32_MAX));
+  }
+  return 1;
 }
 
 }  // namespace lockd

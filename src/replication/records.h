@@ -45,6 +45,7 @@ struct EtcdKeys {
   // Of a batch's key; nothing for any other.
   std::optional<BatchId> batch_id_of(std::string_view key) const;
 
+  const std::string prefix;  // of all
   const std::string leader;
   const std::string head;
   const std::string base;
@@ -57,13 +58,17 @@ struct EtcdKeys {
   const std::string nodes_end;
 };
 
+// Of batches and of the leader's record. All from 1 up to this one are read. A leader writes the
+// latest that every server of the cluster reads, so that they can be replaced one after the other.
+inline constexpr std::uint32_t kChainVersion = 1;
+
 // What AppendBuffer leaves free in front of each chunk.
 inline constexpr std::size_t kBatchHeaderSize = kFrameHeaderSize;
 static_assert(kBatchHeaderSize == 48);
 
 // A batch as the value of its key: a header of 48 bytes, then events as the journal's records are.
 //
-//   0  u32  mark, "LkB1"          16  u64  its predecessor's seq
+//   0  u32  mark, "LkB<version>"  16  u64  its predecessor's seq
 //   4  u32  CRC32C of the rest    24  u64  position
 //   8  u64  predecessor's epoch   32  u64  the leader's time
 //                                 40       zeros
@@ -71,8 +76,9 @@ static_assert(kBatchHeaderSize == 48);
 // Every batch names its predecessor, so a reader that missed one knows. The first of an epoch has
 // no events: it says where the epoch begins.
 struct BatchHeader {
-  BatchId previous{};     // none: it is the first of all
-  Position position = 0;  // of its first event, over all epochs
+  std::uint32_t version = kChainVersion;  // a digit
+  BatchId previous{};                     // none: it is the first of all
+  Position position = 0;                  // of its first event, over all epochs
   // When it was made, by the clock of its deadlines. Whoever leads next does so later: a lease that
   // lasts from then for what was left of it now does not end early.
   Time made_at{};
@@ -86,10 +92,11 @@ inline Position end_of(const BatchHeader& header, std::size_t payload_size) {
 // Fills in the header at the front of `bytes`, behind which the events are.
 void seal(const BatchHeader& header, std::string& bytes);
 
-// False when it is no batch, or damaged. `payload` then points into `bytes`.
+// False when it is no batch, of a version that is not known, or damaged. Else `payload` points into
+// `bytes`.
 bool open(std::string_view bytes, BatchHeader* header, std::string_view* payload);
-// Whether it begins as a batch does, but one of a version that this program does not know.
-bool is_of_another_version(std::string_view bytes);
+// As it begins; 0 when it is no batch.
+std::uint32_t version_of_batch(std::string_view bytes);
 
 // Who leads, as the value of the leader's key. As all records in etcd it is lines of
 // "<name>=<value>", in a fixed order: whoever looks with etcdctl can read them. Lines that a later
@@ -99,12 +106,16 @@ struct LeaderRecord {
   std::string node;
   std::string address;  // for clients
   std::string policy;   // what must be the same on all nodes
+  std::string http{};   // for clients, over HTTP; empty: not there, or not known
+  std::uint32_t version = kChainVersion;
 
   friend bool operator==(const LeaderRecord&, const LeaderRecord&) = default;
 };
 
 std::string to_text(const LeaderRecord& record);
 std::optional<LeaderRecord> leader_record_in(std::string_view text);
+// Of a record's text, by the line that says it. One without is of version 1.
+std::uint32_t version_of_record(std::string_view text);
 
 // The one in force; of nobody when `epoch` is 0.
 struct CurrentLeader {

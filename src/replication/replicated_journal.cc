@@ -16,8 +16,14 @@ namespace {
 constexpr std::uint64_t kJitterNs = 50'000'000;
 constexpr int kLooksBehindMax = 4;
 // When a member of etcd dies the others need so long to agree, with its usual settings, and nobody
-// else can lead before they do.
+// else can lead before they do: who waits is kept, but not for much longer than detect.
 constexpr Duration kElectionAtEtcd = std::chrono::seconds(2);
+constexpr Duration kBeyondDetectMax = std::chrono::milliseconds(800);
+constexpr Duration kBetweenMeasures = std::chrono::seconds(10);
+constexpr Duration kBetweenComplaints = std::chrono::minutes(10);
+// After something in the chain that cannot be read: doubled each time.
+constexpr Duration kReadAgainMin = std::chrono::seconds(1);
+constexpr Duration kReadAgainMax = std::chrono::minutes(1);
 constexpr Duration kTimeToTell = std::chrono::milliseconds(20);
 constexpr Duration kTimeToFinish = std::chrono::milliseconds(500);
 
@@ -35,13 +41,18 @@ ReplicatedJournal::ReplicatedJournal(etcd::Client& client, const Clock& clock,
       clock_(clock),
       options_(std::move(options)),
       keys_(options_.cluster),
+      stats_(options_.stats != nullptr ? *options_.stats : own_stats_),
       errors_(options_.log),
+      patience_(options_.rpc, options_.detect),
       follower_(client, keys_,
-                {.rpc = 4 * options_.rpc, .retry = options_.retry, .page = options_.page}, stats_,
-                errors_),
+                {.rpc = patience_.deadline(), .retry = options_.retry, .page = options_.page},
+                stats_, errors_),
       detector_(options_.detect),
-      membership_(client, keys_, options_.rpc),
-      chance_(options_.seed) {}
+      membership_(client, keys_, patience_, options_.log),
+      compaction_(client, keys_, patience_, stats_, options_.log),
+      chance_(options_.seed) {
+  stats_.lives.add();
+}
 
 ReplicatedJournal::~ReplicatedJournal() = default;
 
@@ -50,8 +61,11 @@ Position ReplicatedJournal::append(std::span<const Event> events) {
 }
 
 Position ReplicatedJournal::durable() const noexcept {
-  const bool certain = clock_.now().ns < certain_until_ns_.load(std::memory_order_acquire);
-  return certain ? committed_.load(std::memory_order_acquire) : 0;
+  return is_certain() ? committed_.load(std::memory_order_acquire) : 0;
+}
+
+bool ReplicatedJournal::is_certain() const noexcept {
+  return clock_.now().ns < certain_until_ns_.load(std::memory_order_acquire);
 }
 
 Journal::State ReplicatedJournal::state() const noexcept {
@@ -66,8 +80,10 @@ bool ReplicatedJournal::is_behind() const noexcept {
 
 bool ReplicatedJournal::is_cut_off() const noexcept {
   const std::uint64_t certain_until = certain_until_ns_.load(std::memory_order_acquire);
-  const Duration patience = std::max(options_.detect, kElectionAtEtcd);
-  return certain_until != 0 && clock_.now() >= Time{certain_until} + patience;
+  const Duration detect = options_.detect;
+  const Duration patience = std::max(detect, std::min(kElectionAtEtcd, detect + kBeyondDetectMax));
+  // It was certain for the first four fifths of detect.
+  return certain_until != 0 && clock_.now() >= Time{certain_until} + patience - detect * 4 / 5;
 }
 
 bool ReplicatedJournal::is_wanted() const noexcept {
@@ -88,6 +104,13 @@ NodeRecord ReplicatedJournal::self() const {
           .behind = behind_};
 }
 
+// As every server of the cluster can read it.
+LeaderRecord ReplicatedJournal::candidate() const {
+  LeaderRecord record = options_.self;
+  record.version = std::min(kChainVersion, membership_.version());
+  return record;
+}
+
 BatchId ReplicatedJournal::last_batch() const { return follower_.last_batch(); }
 
 Duration ReplicatedJournal::turn() {
@@ -95,7 +118,8 @@ Duration ReplicatedJournal::turn() {
   Time next = Time::never();
   if (!term_.has_value() && resigns_.load(std::memory_order_acquire)) end("it was asked to stop");
   if (over_.empty()) next = term_.has_value() ? lead(now) : follow(now);
-  if (over_.empty()) next = std::min(next, membership_.turn(now, self()));
+  tell_of_slowness(now);
+  if (over_.empty()) next = std::min({next, membership_.turn(now, self()), measure_store(now)});
   tell_progress();
   if (next == Time::never()) return Duration::max();
   return next > now ? next - now : Duration::zero();
@@ -111,6 +135,7 @@ Time ReplicatedJournal::follow(Time now) {
     if (source == nullptr) return next;
     next = follower_.turn(now, [&](const Event& event) { return source->apply(event); });
   }
+  if (follower_.is_unreadable()) return wait_unreadable(now);
   if (!follower_.lost().empty()) end(follower_.lost());
   if (!over_.empty() || !follower_.is_current()) return next;
 
@@ -119,30 +144,88 @@ Time ReplicatedJournal::follow(Time now) {
     begin_term();
     return now;
   }
-  // One that is dead is replaced, whatever its settings were.
-  if (leader.record.policy != options_.self.policy && detector_.has_seen_alive(leader.epoch)) {
-    refused_ = true;
-    end("the leader, " + leader.record.node + ", has other settings: " + leader.record.policy +
-        "; here they are: " + options_.self.policy);
-    return next;
+  if (is_refused_here(leader)) return next;
+  tell_whom_it_follows(leader);
+  note_lag(newest_, now);
+  if (!std::exchange(rights_checked_, true)) {
+    compaction_.check_rights(follower_.revision(), now);
   }
-  if (!looking_ && now >= next_look_) look(now);
-  if (!looking_) next = std::min(next, next_look_);
+  look(now);
+  next = std::min(next, looks_since_ ? *looks_since_ + options_.detect / 2 : next_look_);
   return std::min(next, stand_for_election(now));
 }
 
+// Nothing will have changed in a moment, unless somebody acts.
+Time ReplicatedJournal::wait_unreadable(Time now) {
+  if (!reads_again_at_.has_value()) {
+    stats_.unreadable.add();
+    const std::uint32_t before = stats_.unreadable_in_a_row.fetch_add(1);
+    const Duration pause = std::min(kReadAgainMin * (1 << std::min(before, 6U)), kReadAgainMax);
+    reads_again_at_ = now + pause;
+    using std::chrono::seconds;
+    options_.log(Severity::error,
+                 "cluster: " + follower_.lost() +
+                     "; this server can neither follow nor lead, and reads it again in " +
+                     std::to_string(std::chrono::duration_cast<seconds>(pause).count()) + " s");
+  }
+  if (now >= *reads_again_at_) end("what could not be read is read again");
+  return *reads_again_at_;
+}
+
+// By settings that differ from those of a leader that lives: one that is dead is replaced, whatever
+// they were. Or because another server is where this one says it is.
+bool ReplicatedJournal::is_refused_here(const CurrentLeader& leader) {
+  std::string why;
+  if (leader.record.policy != options_.self.policy && detector_.has_seen_alive(leader.epoch)) {
+    why = "the leader, " + leader.record.node + ", has other settings: " + leader.record.policy +
+          "; here they are: " + options_.self.policy;
+  } else if (const std::string other = membership_.who_else_is_at(self()); !other.empty()) {
+    why = "another server, " + other + ", says that clients reach it at " + options_.self.address +
+          ", as this one does (--advertise-addr)";
+  }
+  if (why.empty()) return false;
+  refused_ = true;
+  end(why);
+  return true;
+}
+
+void ReplicatedJournal::tell_whom_it_follows(const CurrentLeader& leader) {
+  if (leader.epoch == 0 || leader.epoch == told_of_epoch_) return;
+  told_of_epoch_ = leader.epoch;
+  options_.log(Severity::info, "cluster: follows " + leader.record.node + " at " +
+                                   leader.record.address + ", epoch " +
+                                   std::to_string(leader.epoch));
+}
+
+// etcd was at `newest` when it was last looked at.
+void ReplicatedJournal::note_lag(etcd::Revision newest, Time now) {
+  if (follower_.revision() >= newest_) {
+    newest_ = newest;
+    lags_since_.reset();
+  }
+  if (follower_.revision() < newest_ && !lags_since_.has_value()) lags_since_ = now;
+}
+
+// One at a time. An answer that comes too late to count still tells how slow etcd is.
 void ReplicatedJournal::look(Time now) {
-  looking_ = true;
+  if (looks_since_.has_value() && now >= *looks_since_ + options_.detect / 2) {
+    looks_since_.reset();
+    detector_.saw_nothing();
+    client_.ask_another();
+  }
+  if (looks_since_.has_value() || now < next_look_) return;
+  looks_since_ = now;
   next_look_ = now + options_.detect / 5;
   client_.execute({.then = {get_key_only(keys_.leader), get_key_only(keys_.head),
                             get_key_only(keys_.heartbeat)}},
-                  options_.detect / 2, [this, now](const Answer& answer) {
-                    looking_ = false;
-                    take_look(answer, now);
-                  });
+                  patience_.deadline(),
+                  [this, now](const Answer& answer) { take_look(answer, now); });
 }
 
 void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
+  if (answer.status == Status::done) patience_.answered(asked, clock_.now());
+  if (looks_since_ != asked) return;
+  looks_since_.reset();
   errors_.take(answer);
   if (answer.status != Status::done) return detector_.saw_nothing();
   const auto modified = [&](std::size_t i) {
@@ -153,14 +236,48 @@ void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
   const etcd::Revision last = std::max(observation.leader, observation.head);
   behind_ = static_cast<std::uint64_t>(std::max(last - follower_.revision(), etcd::Revision{0}));
   const bool has_heard = behind_ == 0 && observation.leader == follower_.leader().epoch;
+  note_lag(last, clock_.now());
+  if (has_heard) follower_.has_seen(answer.revision);
+  if (has_heard && !std::exchange(caught_up_, true)) {
+    stats_.unreadable_in_a_row = 0;
+    options_.log(Severity::info,
+                 "cluster: has caught up, at revision " + std::to_string(follower_.revision()));
+  }
   looks_behind_ = has_heard ? 0 : looks_behind_ + 1;
   if (looks_behind_ < kLooksBehindMax) return;
   looks_behind_ = 0;
   follower_.watch_again();
 }
 
+Time ReplicatedJournal::measure_store(Time now) {
+  if (now < next_measure_) return next_measure_;
+  next_measure_ = now + kBetweenMeasures;
+  client_.measure(patience_.deadline(), [this](const etcd::StoreSize& size) {
+    stats_.store_bytes = size.taken;
+    stats_.store_bytes_needed = size.needed;
+    stats_.store_quota_bytes = size.quota;
+  });
+  return next_measure_;
+}
+
+// A standby counts an answer within half of `detect`; a leader is certain of leading all the time
+// if it has answers within 0.6 of it. Below that, less and less works.
+void ReplicatedJournal::tell_of_slowness(Time now) {
+  const Duration takes = patience_.usual();
+  if (takes <= options_.detect * 2 / 5) return;
+  if (told_of_slowness_.has_value() && now < *told_of_slowness_ + kBetweenComplaints) return;
+  told_of_slowness_ = now;
+  using std::chrono::milliseconds;
+  const auto in_ms = [](Duration time) {
+    return std::to_string(std::chrono::duration_cast<milliseconds>(time).count()) + " ms";
+  };
+  options_.log(Severity::warning, "etcd: takes " + in_ms(takes) + " to answer, which a detect of " +
+                                      in_ms(options_.detect) + " is too short for; it should be " +
+                                      in_ms(takes * 5 / 2) + " or more, on all servers");
+}
+
 // When nobody leads, or the leader that is followed is dead; then after a short delay, so that not
-// all do it at once. Whether it was won, the watch tells.
+// all do it at once, and those who are to lead do so first. Whether it was won, the watch tells.
 Time ReplicatedJournal::stand_for_election(Time now) {
   const etcd::Revision epoch = follower_.leader().epoch;
   if (epoch != campaigned_in_) next_campaign_ = {};  // the last one has been decided
@@ -172,7 +289,7 @@ Time ReplicatedJournal::stand_for_election(Time now) {
   }
   if (!campaign_at_.has_value()) {
     chance_ = chance_ * 6364136223846793005 + 1442695040888963407;
-    campaign_at_ = std::max(next_campaign_, now);
+    campaign_at_ = std::max(next_campaign_, now) + options_.ranks_below * (options_.detect / 5);
     if (epoch != 0) *campaign_at_ = *campaign_at_ + Duration((chance_ >> 33) % kJitterNs);
   }
   if (now < *campaign_at_) return *campaign_at_;
@@ -187,28 +304,31 @@ void ReplicatedJournal::campaign(const LeaderObservation& observation) {
   stats_.campaigns.add();
   campaigning_ = true;
   etcd::Txn txn{.compare = {{keys_.leader, observation.leader}},
-                .then = {etcd::put(keys_.leader, to_text(options_.self))}};
+                .then = {etcd::put(keys_.leader, to_text(candidate()))}};
   if (observation.leader != 0) {  // nothing has moved since it was found dead
     txn.compare.push_back({keys_.head, observation.head});
     txn.compare.push_back({keys_.heartbeat, observation.heartbeat});
   }
-  client_.execute(txn, options_.rpc, [this](const Answer&) { campaigning_ = false; });
+  client_.execute(txn, patience_.retry_after(), [this](const Answer&) { campaigning_ = false; });
 }
 
 // The watch has shown that this journal was elected, and so everything before that as well.
 void ReplicatedJournal::begin_term() {
   behind_ = 0;
+  lags_since_.reset();
+  looks_since_.reset();  // what is still answered says nothing of a leader
   follower_.stop();
-  term_.emplace(
-      client_, keys_,
-      TermOptions{.detect = options_.detect, .rpc = options_.rpc, .retry = options_.retry}, stats_,
-      errors_, follower_.leader().epoch, follower_.last_batch(), follower_.position());
+  term_.emplace(client_, keys_,
+                TermOptions{.detect = options_.detect,
+                            .retry = options_.retry,
+                            .version = follower_.leader().record.version},
+                patience_, stats_, errors_, follower_.leader().epoch, follower_.last_batch(),
+                follower_.position());
   truncation_.emplace(client_, keys_,
-                      TruncationOptions{.rpc = options_.rpc,
-                                        .retry = options_.retry,
+                      TruncationOptions{.retry = options_.retry,
                                         .batches_at_once = options_.erase_at_once,
                                         .revisions_max = options_.revisions_max},
-                      stats_, *term_, follower_.base_revision());
+                      patience_, compaction_, *term_, follower_.base_revision());
   chain_size_ = follower_.size_followed();
 }
 
@@ -252,7 +372,7 @@ void ReplicatedJournal::open_for_clients() {
   pending_.emplace(
       AppendBufferOptions{.size_max = options_.pending_max, .payload_max = options_.batch_max},
       term_->committed());
-  source_->lead(term_->committed());
+  source_->lead(term_->committed(), options_.detect);
   leads_ = true;
   options_.log(Severity::info, "cluster: this node leads, epoch " + std::to_string(term_->epoch()));
 }
@@ -302,8 +422,8 @@ Time ReplicatedJournal::hand_over(Time now) {
   handing_over_ = true;
   ++hand_over_tries_;
   certain_until_ns_.store(0, std::memory_order_release);
-  next_hand_over_ = now + options_.rpc + options_.retry;
-  client_.execute(term_->guarded({etcd::erase(keys_.leader)}), options_.rpc,
+  next_hand_over_ = now + patience_.retry_after() + options_.retry;
+  client_.execute(term_->guarded({etcd::erase(keys_.leader)}), patience_.deadline(),
                   [this](const Answer& answer) {
                     if (term_->take_guarded(answer)) end("it has handed over");
                   });

@@ -24,10 +24,12 @@
 #include "journal/append_buffer.h"
 #include "lockd/clock.h"
 #include "lockd/journal.h"
+#include "replication/compaction.h"
 #include "replication/detector.h"
 #include "replication/etcd_client.h"
 #include "replication/follower.h"
 #include "replication/membership.h"
+#include "replication/patience.h"
 #include "replication/records.h"
 #include "replication/telemetry.h"
 #include "replication/term.h"
@@ -39,10 +41,12 @@ struct ReplicatedJournalOptions {
   std::string cluster;
   LeaderRecord self;  // the incarnation is this journal's alone
   Duration detect = std::chrono::seconds(2);
-  Duration rpc = std::chrono::milliseconds(500);
+  Duration rpc = std::chrono::milliseconds(500);  // the least time that etcd is waited for
   Duration retry = std::chrono::milliseconds(50);
   std::uint64_t seed = 0;  // of the small delays before a campaign
+  int ranks_below = 0;     // the best: for each it stands for election that much later
   ClusterLog log = [](Severity, std::string_view) {};
+  ReplicationStats* stats = nullptr;  // outlives the journal, and others after it; null: its own
 
   std::size_t batch_max = std::size_t{256} << 10;
   // Nothing is granted beyond that. Renewals go on, up to twice as much: then it is over.
@@ -74,6 +78,9 @@ class ReplicatedJournal final : public Journal {
   // thread.
   bool is_cut_off() const noexcept;
 
+  // It leads, and nobody else can. Any thread.
+  bool is_certain() const noexcept;
+
   // Does what there is to do, and returns how long it may be until the next, unless something is
   // heard or appended before.
   Duration turn() EXCLUDES(source_mutex_);
@@ -98,6 +105,13 @@ class ReplicatedJournal final : public Journal {
   }
   // Changes that etcd had when it was last looked at, and that the watch had not shown.
   std::uint64_t behind() const { return behind_; }
+  // It had everything that etcd had, once; and since when it knows of something that it has not.
+  bool has_caught_up() const { return leads_ || caught_up_; }
+  std::optional<Time> lags_since() const { return lags_since_; }
+  // What of the chain it cannot read: it waits for a while, and is over then.
+  std::string unreadable() const { return follower_.is_unreadable() ? follower_.lost() : ""; }
+  // When etcd answered last.
+  Time answered() const { return patience_.last(); }
   const Membership& membership() const { return membership_; }
   BatchId last_batch() const;
   const ReplicationStats& stats() const { return stats_; }
@@ -108,10 +122,17 @@ class ReplicatedJournal final : public Journal {
   enum class Snapshot : std::uint8_t { none, begun, goes_on, described };
 
   NodeRecord self() const;
+  LeaderRecord candidate() const;
 
   Time follow(Time now);
+  Time wait_unreadable(Time now);
+  bool is_refused_here(const CurrentLeader& leader);
+  void tell_whom_it_follows(const CurrentLeader& leader);
+  void note_lag(etcd::Revision newest, Time now);
   void look(Time now);
   void take_look(const etcd::Answer& answer, Time asked);
+  Time measure_store(Time now);
+  void tell_of_slowness(Time now);
   Time stand_for_election(Time now);
   void campaign(const LeaderObservation& observation);
   void begin_term();
@@ -129,8 +150,10 @@ class ReplicatedJournal final : public Journal {
   const Clock& clock_;
   const ReplicatedJournalOptions options_;
   const EtcdKeys keys_;
-  ReplicationStats stats_;
+  ReplicationStats own_stats_;
+  ReplicationStats& stats_;
   EtcdErrorLog errors_;
+  Patience patience_;  // the turn's alone
 
   std::atomic<State> state_{State::following};
   std::atomic<Position> committed_{0};
@@ -145,10 +168,19 @@ class ReplicatedJournal final : public Journal {
   Follower follower_;
   Detector detector_;
   Membership membership_;
+  Compaction compaction_;
+  bool rights_checked_ = false;
+  Time next_measure_{};
   std::uint64_t chance_;
-  bool looking_ = false;
+  std::optional<Time> looks_since_{};  // while an answer is on its way
   Time next_look_{};
+  std::optional<Time> told_of_slowness_{};
   std::uint64_t behind_ = 0;
+  etcd::Revision newest_ = 0;  // that it lags behind
+  std::optional<Time> lags_since_{};
+  bool caught_up_ = false;
+  std::optional<Time> reads_again_at_{};
+  etcd::Revision told_of_epoch_ = 0;
   int looks_behind_ = 0;  // in a row, at which the watch had not told all that was seen
   bool campaigning_ = false;
   Time next_campaign_{};

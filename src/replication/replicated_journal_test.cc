@@ -3,15 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lockd/batch.h"
 #include "lockd/engine.h"
+#include "replication/cluster_journal.h"
 #include "replication/testing/model_etcd.h"
 
 namespace lockd {
@@ -34,8 +37,12 @@ class DeafClient final : public etcd::Client, private etcd::Watcher {
   void execute(const etcd::Txn& txn, Duration within, Done done) override {
     client_.execute(txn, within, std::move(done));
   }
+  void ask_another() override { client_.ask_another(); }
   void compact(etcd::Revision revision, Duration within, Done done) override {
     client_.compact(revision, within, std::move(done));
+  }
+  void measure(Duration within, Measured measured) override {
+    client_.measure(within, std::move(measured));
   }
   void watch(const std::string& key, const std::string& range_end, etcd::Revision from,
              etcd::Watcher& watcher) override {
@@ -60,18 +67,20 @@ class ReplicatedJournalTest : public testing::Test {
  protected:
   struct ModelClock final : Clock {
     explicit ModelClock(const etcd::ModelEtcd& model) : etcd(model) {}
-    Time now() const noexcept override { return etcd.now(); }
+    Time now() const noexcept override { return etcd.now() - stood_still; }
     const etcd::ModelEtcd& etcd;
+    Duration stood_still{};
   };
 
   ReplicatedJournalTest() { etcd_.move_to(Time{1'000'000'000}); }
 
-  static ReplicatedJournalOptions options() {
+  ReplicatedJournalOptions options() {
     ReplicatedJournalOptions options;
     options.cluster = "t";
     options.self = kSelf;
     options.detect = kDetect;
     options.pending_max = 1000;
+    options.log = [this](Severity, std::string_view line) { log_.emplace_back(line); };
     return options;
   }
 
@@ -98,6 +107,7 @@ class ReplicatedJournalTest : public testing::Test {
   bool is_leading() const { return journal_.is_leading(); }
 
   const EtcdKeys keys_{"t"};
+  std::vector<std::string> log_;
   etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   ModelClock clock_{etcd_};
   std::unique_ptr<etcd::ModelEtcd::Connection> connection_ = etcd_.connect();
@@ -144,6 +154,148 @@ TEST_F(ReplicatedJournalTest, AHandOverThatTheWatchConcealsIsNoticed) {
   client_.go_deaf();
   etcd_.store.execute({.then = {etcd::erase(keys_.leader)}});
   EXPECT_TRUE(run_until([this] { return is_leading(); }, 2 * kDetect)) << journal_.over();
+}
+
+TEST_F(ReplicatedJournalTest, WhatCannotBeReadIsNamedAndReadAgainLater) {
+  put(keys_.leader, to_text(kOther));
+  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  put(keys_.batch({5, 1}), "LkB7" + std::string(60, 'x'));
+  ASSERT_TRUE(run_until([this] { return !journal_.unreadable().empty(); }));
+  ASSERT_TRUE(journal_.over().empty());
+  ClusterStatus status{.caught_up = true, .answered = etcd_.now()};
+  status.unreadable = journal_.unreadable();
+  EXPECT_EQ(why_not_ready(status, kDetect, etcd_.now()), "unreadable");
+  EXPECT_NE(log_.back().find("batch " + to_text(BatchId{5, 1}) + " is of version 7"),
+            std::string::npos)
+      << log_.back();
+  const Time stuck = etcd_.now();
+  ASSERT_TRUE(run_until([this] { return !journal_.over().empty(); }));
+  EXPECT_GE(etcd_.now() - stuck, 900ms);
+  EXPECT_EQ(journal_.stats().unreadable.value(), 1u);
+  EXPECT_EQ(get(keys_.leader), to_text(kOther));
+}
+
+TEST_F(ReplicatedJournalTest, ReadyIsWhoHasCaughtUpAndHearsFromEtcd) {
+  const auto why = [this](Duration later = {}) {
+    const ClusterStatus status{.caught_up = journal_.has_caught_up(),
+                               .lags_since = journal_.lags_since(),
+                               .answered = journal_.answered()};
+    return why_not_ready(status, kDetect, etcd_.now() + later);
+  };
+  EXPECT_EQ(why(), "catching_up");
+  put(keys_.leader, to_text(kOther));
+  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  EXPECT_EQ(why(), "");
+  EXPECT_EQ(why(2 * kDetect), "no_etcd");
+  client_.go_deaf();
+  put(keys_.batch({5, 1}), "more than it hears of");
+  put(keys_.head, to_text(BatchId{5, 1}));
+  ASSERT_TRUE(run_until([this] { return journal_.lags_since().has_value(); }, kBeat * 2));
+  EXPECT_EQ(why(), "");
+  EXPECT_EQ(why(kDetect + 1ms), "no_etcd");
+}
+
+// The last that it had not heard of was that it is elected.
+TEST_F(ReplicatedJournalTest, ALeaderIsBehindNobody) {
+  ASSERT_TRUE(run_until([this] { return journal_.stats().campaigns.value() > 0; }));
+  client_.go_deaf();
+  ASSERT_TRUE(run_until([this] { return journal_.lags_since().has_value(); }));
+  ASSERT_TRUE(run_until([this] { return is_leading(); }));
+  run_for(kDetect);
+  EXPECT_FALSE(journal_.lags_since().has_value());
+  EXPECT_EQ(journal_.behind(), 0u);
+}
+
+TEST_F(ReplicatedJournalTest, AnAddressIsOneServersAlone) {
+  put(keys_.leader, to_text(kOther));
+  const NodeRecord other{.node = "n3", .address = kSelf.address};
+  for (int i = 0; i < 30 && journal_.over().empty(); ++i) {
+    put(keys_.heartbeat, std::to_string(i));
+    put(keys_.nodes + "n3", to_text(other));
+    run_for(kBeat);
+  }
+  EXPECT_TRUE(journal_.is_refused());
+  EXPECT_NE(journal_.over().find("n3, says that clients reach it at h:1"), std::string::npos)
+      << journal_.over();
+}
+
+// A machine of which even the clock stood still goes on when another has long led. By its clock it
+// is certain to lead, but what it has to prove it cannot.
+TEST_F(ReplicatedJournalTest, ABarrierIsNotDeceivedByAClockThatStoodStill) {
+  ASSERT_TRUE(run_until([this] { return is_leading() && journal_.durable() > 0; }));
+  Batch batch(engine_);
+  batch.barrier();
+  const Position proved = batch.commit();
+  ASSERT_TRUE(run_until([&] { return journal_.durable() >= proved; }));
+  run_for(kBeat);
+  put(keys_.leader, to_text(kOther));
+  etcd_.move_to(etcd_.now() + 1h);
+  clock_.stood_still = 1h;
+  ASSERT_GE(journal_.durable(), proved);  // as its clock has it
+  batch.barrier();
+  const Position unproved = batch.commit();
+  EXPECT_GT(unproved, proved);
+  run_until([&] { return journal_.durable() >= unproved || !journal_.over().empty(); });
+  EXPECT_LT(journal_.durable(), unproved);
+  EXPECT_EQ(journal_.over(), "another node leads");
+}
+
+TEST_F(ReplicatedJournalTest, TellsWhomItFollowsAndWhenItHasCaughtUp) {
+  put(keys_.leader, to_text(kOther));
+  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  run_for(kBeat);
+  ASSERT_EQ(log_.size(), 2u);
+  EXPECT_EQ(log_[0], "cluster: follows n2 at h:2, epoch 2");
+  EXPECT_TRUE(log_[1].starts_with("cluster: has caught up")) << log_[1];
+}
+
+TEST_F(ReplicatedJournalTest, WhoIsNotToLeadStandsForElectionLater) {
+  auto connection = etcd_.connect();
+  ReplicatedJournalOptions later = options();
+  later.self = kOther;
+  later.ranks_below = 3;
+  ReplicatedJournal other(*connection, clock_, later);
+  Engine engine({.clock = &clock_, .journal = &other, .sweeper = false});
+  const auto run_both = [&](const std::function<bool()>& happened) {
+    return run_until([&] {
+      connection->deliver();
+      other.turn();
+      return happened();
+    });
+  };
+  ASSERT_TRUE(run_both([&] { return is_leading(); }));
+  journal_.resign();
+  const Time resigned = etcd_.now();
+  ASSERT_TRUE(run_both([&] { return other.is_leading(); }));
+  EXPECT_GE(etcd_.now() - resigned, 3 * kBeat);
+}
+
+// 400 ms from here to etcd and back.
+TEST_F(ReplicatedJournalTest, AFarEtcdIsTalkedToAsANearOneIs) {
+  etcd_.distance = 200ms;
+  ASSERT_TRUE(run_until([this] { return is_leading(); }));
+  run_for(5s);
+  Batch batch(engine_);
+  for (int i = 0; i < 10; ++i) {
+    const Time asked = etcd_.now();
+    const std::string key = std::to_string(i);
+    EXPECT_EQ(batch.acquire({.key = key, .holder = "h", .ttl = 600s}, nullptr, 0).outcome,
+              Outcome::ok);
+    const Position told = batch.commit();
+    EXPECT_TRUE(run_until([&] { return journal_.durable() >= told; }, 10s));
+    EXPECT_LT(etcd_.now() - asked, 500ms);
+  }
+  EXPECT_EQ(journal_.stats().resends.value(), 0u);
+  EXPECT_EQ(journal_.stats().terms.value(), 1u);
+}
+
+TEST_F(ReplicatedJournalTest, ADetectThatEtcdIsTooSlowForIsToldOf) {
+  etcd_.distance = 250ms;  // there and back, half of it
+  run_for(20s);
+  const auto complaints = std::count_if(log_.begin(), log_.end(), [](const std::string& line) {
+    return line.find("which a detect of 1000 ms is too short for") != std::string::npos;
+  });
+  EXPECT_EQ(complaints, 1);
 }
 
 TEST_F(ReplicatedJournalTest, WhoIsStoppedWhenItWasJustElectedLeavesNoLeadersKey) {

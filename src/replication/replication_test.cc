@@ -37,6 +37,8 @@ TEST(LeaderRecord, ComesBackAsItWasWritten) {
   const LeaderRecord record{.incarnation = "1-2", .node = "n", .address = "h:1", .policy = "a=b c"};
   EXPECT_EQ(leader_record_in(to_text(record)), record);
   EXPECT_EQ(leader_record_in(to_text(record) + "later=1\n"), record);
+  EXPECT_EQ(leader_record_in("incarnation=1\nnode=n\naddress=h:1\npolicy=p\n")->version, 1u);
+  EXPECT_EQ(version_of_record("anything=1\nversion=7\n"), 7u);
   EXPECT_FALSE(leader_record_in("").has_value());
   EXPECT_FALSE(leader_record_in("node=n\n").has_value());
 }
@@ -168,8 +170,34 @@ TEST_F(FollowerTest, RefusesALaterVersionByName) {
   run();
   EXPECT_EQ(follower_.lost(),
             "batch " + to_text(BatchId{5, 1}) +
-                " is of another version, and this program knows version 1; run on every node the "
+                " is of version 2, and this program knows version 1; run on every node the "
                 "version of the leader, or a newer one");
+  EXPECT_TRUE(follower_.is_unreadable());
+}
+
+TEST_F(FollowerTest, RefusesALaterLeadersRecordByName) {
+  etcd_.store.execute({.then = {etcd::put(keys_.leader, "who=n\nversion=3\n")}});
+  run();
+  EXPECT_EQ(follower_.lost(),
+            "the leader's record is of version 3, and this program knows version 1; run on every "
+            "node the version of the leader, or a newer one");
+  EXPECT_TRUE(follower_.is_unreadable());
+}
+
+// Nothing has come for long, and all that is older is compacted. Its watch breaks.
+TEST_F(FollowerTest, NeedsNothingOlderThanWhatItWasSaidToHaveSeen) {
+  append({5, 0}, {}, 0, {});
+  run();
+  for (int i = 0; i < 10; ++i) etcd_.store.execute({.then = {etcd::put(keys_.heartbeat, "5")}});
+  follower_.has_seen(etcd_.store.revision());
+  client_->unwatch();
+  etcd_.store.compact(etcd_.store.revision() - 1);
+  follower_.watch_again();
+  run();
+  append({5, 1}, {5, 0}, end_, {granted("k", 1)});
+  run();
+  EXPECT_EQ(follower_.lost(), "");
+  EXPECT_EQ(heard_, std::vector<Fence>{1});
 }
 
 TEST_F(FollowerTest, IsLostWhereTheBeginningIsMissing) {

@@ -1,7 +1,9 @@
 // What a node of a cluster tells of itself: lines for people, and counters.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
@@ -17,7 +19,7 @@ namespace lockd {
 enum class Severity {
   info,
   warning,  // it goes on all the same, or begins anew
-  error,    // this server cannot take part
+  error,    // this server cannot take part, or somebody must act
 };
 using ClusterLog = std::function<void(Severity, std::string_view)>;
 
@@ -45,6 +47,8 @@ class EtcdErrorLog {
 
 // What a node of a cluster has done, counted. Written by the journal's thread, read by any.
 struct ReplicationStats {
+  Counter lives;       // of its journal: the first, and each time that it began anew
+  Counter unreadable;  // of these, ended by something in the chain that it cannot read
   Counter batches_followed;
   Counter batches_repeated;  // that came twice from the watch
   Counter watches;           // opened
@@ -59,6 +63,16 @@ struct ReplicationStats {
   Counter heartbeats;
   Counter snapshots;  // of everything, so that older batches could go
   Counter compactions;
+  Counter compactions_refused;  // and done by nobody else since the one before
+
+  // How often in a row, until it had caught up.
+  std::atomic<std::uint32_t> unreadable_in_a_row{0};
+
+  // As of the last answer: what the store takes, of that what it needs, and what it may take; 0 for
+  // what etcd does not say.
+  std::atomic<std::uint64_t> store_bytes{0};
+  std::atomic<std::uint64_t> store_bytes_needed{0};
+  std::atomic<std::uint64_t> store_quota_bytes{0};
 };
 
 }  // namespace lockd

@@ -26,11 +26,12 @@ Operation get_key_only(const std::string& key) {
 }  // namespace
 
 Term::Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& options,
-           ReplicationStats& stats, EtcdErrorLog& errors, etcd::Revision epoch, const BatchId& last,
-           Position position)
+           Patience& patience, ReplicationStats& stats, EtcdErrorLog& errors, etcd::Revision epoch,
+           const BatchId& last, Position position)
     : client_(client),
       keys_(keys),
       options_(options),
+      patience_(patience),
       stats_(stats),
       errors_(errors),
       epoch_(epoch),
@@ -45,6 +46,7 @@ Time Term::certain_until() const {
 
 Time Term::turn(Time now, AppendBuffer* pending) {
   if (!ended_.empty()) return Time::never();
+  if (const Time sent = std::exchange(answered_, {}); sent != Time{}) patience_.answered(sent, now);
   if (std::exchange(just_committed_, false)) {
     const Duration took = now - append_.first_sent;
     stats_.append_time.add(took);
@@ -61,19 +63,17 @@ Time Term::turn(Time now, AppendBuffer* pending) {
     queue_.pop_front();
     prepare(std::move(chunk.bytes), chunk.position, now);
   }
-  if (append_.unsettled && !append_.on_its_way && now >= append_.next_try) send(now);
-  if (has_begun() && !append_.on_its_way && !heartbeat_in_flight_ && now >= heartbeat_due())
-    heartbeat(now);
+  if (append_.unsettled && now >= append_.next_try) send(now);
+  if (has_begun() && now >= heartbeat_due()) heartbeat(now);
 
   Time next = gathering_ ? gather_until_ : Time::never();
-  if (append_.unsettled && !append_.on_its_way) next = append_.next_try;
-  if (has_begun() && !append_.on_its_way && !heartbeat_in_flight_)
-    next = std::min(next, heartbeat_due());
-  return next;
+  if (append_.unsettled) next = append_.next_try;
+  return has_begun() ? std::min(next, heartbeat_due()) : next;
 }
 
 void Term::prepare(std::string bytes, Position position, Time now) {
-  const BatchHeader header{.previous = previous_, .position = position, .made_at = now};
+  const BatchHeader header{
+      .version = options_.version, .previous = previous_, .position = position, .made_at = now};
   append_ = {
       .id = next(), .end = end_of(header, bytes.size() - kBatchHeaderSize), .unsettled = true};
   seal(header, bytes);
@@ -93,22 +93,30 @@ void Term::send(Time now) {
     append_.first_sent = now;
   } else {
     stats_.resends.add();
+    client_.ask_another();
   }
-  append_.on_its_way = true;
   append_.sent = now;
-  append_.next_try = now + options_.retry;
-  client_.execute(append_.txn, options_.rpc, [this](const Answer& answer) { settle(answer); });
+  append_.next_try = now + patience_.retry_after();
+  client_.execute(append_.txn, patience_.deadline(),
+                  [this, id = append_.id, now](const Answer& answer) { settle(id, now, answer); });
 }
 
-void Term::settle(const Answer& answer) {
-  append_.on_its_way = false;
+void Term::settle(const BatchId& id, Time sent, const Answer& answer) {
   if (!ended_.empty()) return;
+  if (id != append_.id || !append_.unsettled) {  // another try has settled it
+    take_guarded(answer);
+    return;
+  }
   full_ = answer.status == Status::no_space;
   errors_.take(answer);
-  if (answer.status != Status::done) return;
+  if (answer.status != Status::done) {
+    if (sent == append_.sent) append_.next_try = sent + options_.retry;
+    return;
+  }
+  answered_ = sent;
   revision_ = std::max(revision_, answer.revision);
   if (!answer.succeeded) return settle_not_succeeded(answer);
-  succeeded(append_.sent);
+  succeeded(sent);
   commit_append();
 }
 
@@ -139,19 +147,29 @@ void Term::commit_append() {
 }
 
 Time Term::heartbeat_due() const {
-  return std::max(last_success_ + options_.detect / 5, heartbeat_sent_ + options_.retry);
+  const Time last = append_.unsettled ? std::max(append_.sent, last_success_) : last_success_;
+  return std::max(last + options_.detect / 5, next_heartbeat_);
 }
 
+// Not waiting for those before it: what one takes to be answered is not what is between two. An
+// answer that comes later than `detect` is of no use.
 void Term::heartbeat(Time now) {
-  heartbeat_in_flight_ = true;
   heartbeat_sent_ = now;
-  client_.execute(guarded({etcd::put(keys_.heartbeat, std::to_string(epoch_))}), options_.rpc,
-                  [this](const Answer& answer) {
-                    heartbeat_in_flight_ = false;
-                    if (!ended_.empty() || !take_guarded(answer)) return;
-                    stats_.heartbeats.add();
-                    succeeded(heartbeat_sent_);
-                  });
+  next_heartbeat_ = now + options_.detect / 5;
+  client_.execute(guarded({etcd::put(keys_.heartbeat, std::to_string(epoch_))}), options_.detect,
+                  [this, now](const Answer& answer) { take_heartbeat(now, answer); });
+}
+
+void Term::take_heartbeat(Time sent, const Answer& answer) {
+  if (!ended_.empty()) return;
+  if (answer.status != Status::done) {
+    if (sent == heartbeat_sent_) next_heartbeat_ = sent + options_.retry;
+    return;
+  }
+  if (!take_guarded(answer)) return;
+  answered_ = sent;
+  stats_.heartbeats.add();
+  succeeded(sent);
 }
 
 void Term::succeeded(Time sent) { last_success_ = std::max(last_success_, sent); }

@@ -4,13 +4,15 @@
 // the batch before, then the batch and the new head are put. So etcd decides both who leads and
 // what follows what, and a batch that is sent any number of times is appended once. One is on its
 // way at a time, for etcd keeps no order between several; what is appended meanwhile makes the next
-// one larger. A batch whose fate is unknown is sent again, as it is, for as long as it takes.
+// one larger. A batch whose fate is unknown is sent again, as it is, for as long as it takes; the
+// answer to any of its tries counts, however late.
 //
 // When a batch is in the chain and others wait, the next is held back for a moment: those who are
 // told now ask for more at once, as a rule. Without it they would miss that batch, wait for it and
 // then for their own, and have those of the next one miss theirs.
 //
-// An idle leader touches the heartbeat, under the same guard, so that others see that it is there.
+// A leader that has sent nothing for a while touches the heartbeat, under the same guard, so that
+// others see that it is there, and it knows that it leads.
 //
 // Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
 #pragma once
@@ -23,6 +25,7 @@
 #include "journal/append_buffer.h"
 #include "lockd/journal.h"
 #include "replication/etcd_client.h"
+#include "replication/patience.h"
 #include "replication/records.h"
 #include "replication/telemetry.h"
 
@@ -30,14 +33,14 @@ namespace lockd {
 
 struct TermOptions {
   Duration detect{};
-  Duration rpc{};    // how long an answer may take
   Duration retry{};  // the least time between two tries
+  std::uint32_t version = kChainVersion;
 };
 
 class Term {
  public:
   // The chain is to go on from `last`, at `position`. All references outlive it.
-  Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& options,
+  Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& options, Patience& patience,
        ReplicationStats& stats, EtcdErrorLog& errors, etcd::Revision epoch, const BatchId& last,
        Position position);
 
@@ -75,26 +78,27 @@ class Term {
     etcd::Txn txn{};
     BatchId id{};
     Position end = 0;
-    bool on_its_way = false;
-    bool unsettled = false;  // it was sent, and its fate is unknown
+    bool unsettled = false;  // it is to be sent, or was, and its fate is unknown
     Time first_sent{};
-    Time sent{};
+    Time sent{};  // last
     Time next_try{};
   };
 
-  bool is_appending() const { return append_.on_its_way || append_.unsettled; }
+  bool is_appending() const { return append_.unsettled; }
   void prepare(std::string bytes, Position position, Time now);
   void send(Time now);
-  void settle(const etcd::Answer& answer);
+  void settle(const BatchId& id, Time sent, const etcd::Answer& answer);
   void settle_not_succeeded(const etcd::Answer& answer);
   void commit_append();
   void heartbeat(Time now);
+  void take_heartbeat(Time sent, const etcd::Answer& answer);
   Time heartbeat_due() const;
   void succeeded(Time sent);
 
   etcd::Client& client_;
   const EtcdKeys& keys_;
   const TermOptions options_;
+  Patience& patience_;
   ReplicationStats& stats_;
   EtcdErrorLog& errors_;
   const etcd::Revision epoch_;
@@ -110,9 +114,10 @@ class Term {
   Position committed_ = 0;
   std::uint64_t sent_size_ = 0;
 
-  bool heartbeat_in_flight_ = false;
   Time heartbeat_sent_{};
+  Time next_heartbeat_{};
   Time last_success_{};  // when what succeeded was sent
+  Time answered_{};      // when what was answered since the last turn was sent; none: zero
 
   etcd::Revision revision_ = 0;
   bool full_ = false;

@@ -4,7 +4,12 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "replication/compaction.h"
 #include "replication/testing/model_etcd.h"
 #include "replication/truncation.h"
 
@@ -18,9 +23,8 @@ class TermTest : public testing::Test {
   TermTest() {
     etcd_.move_to(Time{1'000'000'000});
     epoch_ = etcd_.store.execute({.then = {etcd::put(keys_.leader, "it")}}).revision;
-    term_ = std::make_unique<Term>(*client_, keys_,
-                                   TermOptions{.detect = 1s, .rpc = 100ms, .retry = 10ms}, stats_,
-                                   errors_, epoch_, BatchId{}, Position{0});
+    term_ = std::make_unique<Term>(*client_, keys_, TermOptions{.detect = 1s, .retry = 10ms},
+                                   patience_, stats_, errors_, epoch_, BatchId{}, Position{0});
     term_->turn(etcd_.now(), nullptr);
     await([this] { return term_->has_begun(); });
     pending_ = std::make_unique<AppendBuffer>(AppendBufferOptions{}, term_->committed());
@@ -41,6 +45,16 @@ class TermTest : public testing::Test {
     }
     ASSERT_TRUE(happened());
   }
+  void run_for(Duration time) {
+    for (const Time end = etcd_.now() + time; etcd_.now() < end;) {
+      etcd_.move_to(etcd_.now() + 1ms);
+      client_->deliver();
+      turn();
+    }
+  }
+  void run_until_appended() {
+    while (term_->committed() < pending_->end() && term_->ended().empty()) run_for(1ms);
+  }
   void await_append() {
     await([this, before = term_->committed()] { return term_->committed() > before; });
   }
@@ -48,6 +62,7 @@ class TermTest : public testing::Test {
   const EtcdKeys keys_{"t"};
   etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
+  Patience patience_{100ms, 400ms};
   ReplicationStats stats_;
   EtcdErrorLog errors_{[](Severity, std::string_view) {}};
   etcd::Revision epoch_ = 0;
@@ -87,12 +102,44 @@ TEST_F(TermTest, WaitsForThoseWhoAreToldWhenOthersWaitAlready) {
   EXPECT_EQ(term_->committed(), pending_->end());
 }
 
+// The first is asked again before its answer can be there, and the answer to its first try counts.
+// From then on it is known how long etcd takes.
+TEST_F(TermTest, WaitsAsLongAsEtcdTakes) {
+  etcd_.distance = 150ms;
+  append();
+  const Time sent = etcd_.now();
+  run_until_appended();
+  EXPECT_LT(etcd_.now(), sent + 310ms);
+  EXPECT_GT(stats_.resends.value(), 0u);
+  EXPECT_EQ(stats_.resolved.value(), 0u);
+  EXPECT_GE(patience_.retry_after(), 300ms);
+  run_for(1s);
+  const std::uint64_t resends = stats_.resends.value();
+  for (int i = 0; i < 5; ++i) {
+    append();
+    run_until_appended();
+  }
+  EXPECT_EQ(stats_.resends.value(), resends);
+  EXPECT_EQ(term_->ended(), "");
+}
+
+// Half of `detect` away, and certain to lead all the same: heartbeats do not wait for one another.
+TEST_F(TermTest, IsCertainAllTheTimeThoughEtcdIsFar) {
+  etcd_.distance = 250ms;
+  run_for(2s);
+  for (int i = 0; i < 5000; ++i) {
+    run_for(1ms);
+    ASSERT_LT(etcd_.now(), term_->certain_until()) << i;
+  }
+}
+
 // The base was moved by a leader before this one, when this one had read it already.
 TEST_F(TermTest, TruncatesFromWhereverTheBaseIs) {
   const BatchId before{1, 5};
   etcd_.store.execute(
       {.then = {etcd::put(keys_.batch(before), "b"), etcd::put(keys_.base, to_text(before))}});
-  Truncation truncation(*client_, keys_, {.rpc = 100ms, .retry = 10ms}, stats_, *term_, 0);
+  Compaction compaction(*client_, keys_, patience_, stats_, [](Severity, std::string_view) {});
+  Truncation truncation(*client_, keys_, {.retry = 10ms}, patience_, compaction, *term_, 0);
   for (int round = 0; round < 3; ++round) {
     const BatchId base = term_->next();
     truncation.begin(base);
@@ -110,6 +157,93 @@ TEST_F(TermTest, TruncatesFromWhereverTheBaseIs) {
     await_append();
     turn();
   }
+}
+
+class CompactionTest : public testing::Test {
+ protected:
+  CompactionTest() {
+    etcd_.move_to(Time{1'000'000'000});
+    etcd_.store.refuses_compaction = true;
+    write();
+  }
+
+  void write() {
+    for (int i = 0; i < 10; ++i) etcd_.store.execute({.then = {etcd::put(keys_.head, "it")}});
+  }
+  void finish() {
+    for (int i = 0; i < 1000 && compaction_.is_on_its_way(); ++i) {
+      etcd_.move_to(etcd_.now() + 1ms);
+      client_->deliver();
+    }
+    EXPECT_FALSE(compaction_.is_on_its_way());
+  }
+  void check_rights() {
+    compaction_.check_rights(etcd_.store.revision(), etcd_.now());
+    finish();
+  }
+  void compact() {
+    write();
+    compaction_.compact(etcd_.store.revision(), etcd_.now());
+    finish();
+  }
+
+  const EtcdKeys keys_{"t"};
+  etcd::ModelEtcd etcd_{1, etcd::kNoFaults};
+  std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
+  ReplicationStats stats_;
+  std::vector<std::pair<Severity, std::string>> log_;
+  const Patience patience_{100ms, 100ms};
+  Compaction compaction_{
+      *client_, keys_, patience_, stats_,
+      [this](Severity severity, std::string_view line) { log_.emplace_back(severity, line); }};
+};
+
+TEST_F(CompactionTest, SaysAtTheStartThatItMayNot) {
+  check_rights();
+  ASSERT_EQ(log_.size(), 1u);
+  EXPECT_EQ(log_[0].first, Severity::warning);
+  EXPECT_NE(log_[0].second.find("permission denied"), std::string::npos) << log_[0].second;
+  EXPECT_NE(log_[0].second.find("role root"), std::string::npos) << log_[0].second;
+  EXPECT_EQ(stats_.compactions_refused.value(), 0u);
+}
+
+TEST_F(CompactionTest, SaysNothingWhereItMay) {
+  etcd_.store.refuses_compaction = false;
+  check_rights();
+  compact();
+  EXPECT_TRUE(log_.empty());
+  EXPECT_EQ(stats_.compactions.value(), 1u);
+  EXPECT_EQ(stats_.compactions_refused.value(), 0u);
+}
+
+TEST_F(CompactionTest, CountsEveryRefusalAndTellsNowAndThen) {
+  check_rights();
+  for (int i = 0; i < 5; ++i) compact();
+  EXPECT_EQ(stats_.compactions_refused.value(), 5u);
+  ASSERT_EQ(log_.size(), 2u);
+  EXPECT_EQ(log_[1].first, Severity::error);
+  etcd_.move_to(etcd_.now() + Compaction::kSilence);
+  compact();
+  EXPECT_EQ(log_.size(), 3u);
+}
+
+TEST_F(CompactionTest, IsContentWhenEtcdDoesItByItself) {
+  etcd_.store.compact(etcd_.store.revision());
+  check_rights();
+  for (int i = 0; i < 3; ++i) {
+    write();
+    etcd_.store.compact(etcd_.store.revision());
+    compact();
+  }
+  EXPECT_TRUE(log_.empty());
+  EXPECT_EQ(stats_.compactions_refused.value(), 0u);
+  compact();  // what was refused last is still there
+  ASSERT_EQ(log_.size(), 1u);
+  EXPECT_EQ(log_[0].first, Severity::error);
+  etcd_.store.compact(etcd_.store.revision());
+  compact();
+  ASSERT_EQ(log_.size(), 2u);
+  EXPECT_EQ(log_[1].first, Severity::info);
 }
 
 }  // namespace

@@ -7,23 +7,24 @@ namespace lockd {
 using etcd::Answer;
 
 Truncation::Truncation(etcd::Client& client, const EtcdKeys& keys, const TruncationOptions& options,
-                       ReplicationStats& stats, Term& term, etcd::Revision base_moved)
+                       const Patience& patience, Compaction& compaction, Term& term,
+                       etcd::Revision base_moved)
     : client_(client),
       keys_(keys),
       options_(options),
-      stats_(stats),
+      patience_(patience),
+      compaction_(compaction),
       term_(term),
       base_moved_(base_moved),
       mark_(base_moved != 0 ? base_moved : term.epoch()) {}
 
 Time Truncation::turn(Time now) {
-  if (on_its_way_ || !term_.ended().empty()) return Time::never();
+  if (on_its_way_ || compaction_.is_on_its_way() || !term_.ended().empty()) return Time::never();
   if (step_ == Step::none && term_.revision() - mark_ > options_.revisions_max) {
     step_ = Step::compact;
   }
   if (step_ == Step::none) return Time::never();
   if (now < next_try_) return next_try_;
-  on_its_way_ = true;
   next_try_ = now + options_.retry;
   switch (step_) {
     case Step::move_base: send(base_move()); break;
@@ -36,14 +37,18 @@ Time Truncation::turn(Time now) {
       break;
     }
     case Step::erase: send(term_.guarded({etcd::erase(keys_.batches, erase_end_)})); break;
-    case Step::compact: compact(); break;
+    case Step::compact:
+      step_ = Step::none;
+      compaction_.compact(std::exchange(mark_, term_.revision()), now);
+      break;
     case Step::none: break;
   }
   return Time::never();
 }
 
 void Truncation::send(const etcd::Txn& txn) {
-  client_.execute(txn, options_.rpc, [this](const Answer& answer) {
+  on_its_way_ = true;
+  client_.execute(txn, patience_.deadline(), [this](const Answer& answer) {
     on_its_way_ = false;
     if (!term_.take_guarded(answer) && !has_moved(answer)) return;
     next_try_ = {};
@@ -86,16 +91,6 @@ void Truncation::go_on(const Answer& answer) {
     case Step::compact:
     case Step::none: break;
   }
-}
-
-// Whatever becomes of it: if it is not done now, then the next time.
-void Truncation::compact() {
-  step_ = Step::none;
-  const etcd::Revision revision = std::exchange(mark_, term_.revision());
-  client_.compact(revision, options_.rpc, [this](const Answer& answer) {
-    on_its_way_ = false;
-    if (answer.status == Answer::Status::done) stats_.compactions.add();
-  });
 }
 
 }  // namespace lockd

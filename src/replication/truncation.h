@@ -13,15 +13,15 @@
 #include <optional>
 #include <string>
 
+#include "replication/compaction.h"
 #include "replication/etcd_client.h"
+#include "replication/patience.h"
 #include "replication/records.h"
-#include "replication/telemetry.h"
 #include "replication/term.h"
 
 namespace lockd {
 
 struct TruncationOptions {
-  Duration rpc{};
   Duration retry{};
   std::int64_t batches_at_once = 500;
   // Of revisions: compacted after so many, though no base has moved. Heartbeats count.
@@ -32,7 +32,8 @@ class Truncation {
  public:
   // The base was last moved at `base_moved`, as far as is known; 0: never.
   Truncation(etcd::Client& client, const EtcdKeys& keys, const TruncationOptions& options,
-             ReplicationStats& stats, Term& term, etcd::Revision base_moved);
+             const Patience& patience, Compaction& compaction, Term& term,
+             etcd::Revision base_moved);
 
   // Batches before `base` are needless.
   void begin(const BatchId& base) {
@@ -50,12 +51,12 @@ class Truncation {
   etcd::Txn base_move() const;
   bool has_moved(const etcd::Answer& answer);
   void go_on(const etcd::Answer& answer);
-  void compact();
 
   etcd::Client& client_;
   const EtcdKeys& keys_;
   const TruncationOptions options_;
-  ReplicationStats& stats_;
+  const Patience& patience_;
+  Compaction& compaction_;
   Term& term_;
 
   Step step_ = Step::none;

@@ -68,6 +68,7 @@ class ClientConnection final : public Transport,
   void on_session_end() override;
   void close_gently() override;
   void close() override;
+  std::string tls_binding() const override { return connection_.tls_binding(); }
   bool is_idle() const override { return connection_.idle(); }
 
   // Of Connection::Handler.

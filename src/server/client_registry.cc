@@ -7,14 +7,16 @@ namespace lockd {
 
 std::shared_ptr<ClientActivity> ClientRegistry::enter(SessionId id, Protocol protocol,
                                                       std::string peer, ClientHost& host,
-                                                      std::uint8_t mailbox) {
+                                                      std::uint8_t mailbox,
+                                                      std::string forwarded_as) {
   auto activity = std::make_shared<ClientActivity>();
   Entry entry{.protocol = protocol,
               .mailbox = mailbox,
               .host = &host,
               .since = activity->heard.load(std::memory_order_relaxed),
               .activity = activity,
-              .peer = std::move(peer)};
+              .peer = std::move(peer),
+              .forwarded_as = std::move(forwarded_as)};
   MutexLock lock(mutex_);
   connected_.emplace(id, std::move(entry));
   return activity;
@@ -25,9 +27,10 @@ void ClientRegistry::leave(SessionId id) {
   const auto found = connected_.find(id);
   if (found == connected_.end()) return;
   Entry& entry = found->second;
-  gone_.emplace(id, ClientOrigin{.peer = std::move(entry.peer),
-                                 .client = std::move(entry.client),
-                                 .token_name = std::move(entry.token_name)});
+  gone_.insert_or_assign(id, ClientOrigin{.peer = std::move(entry.peer),
+                                          .client = std::move(entry.client),
+                                          .token_name = std::move(entry.token_name),
+                                          .forwarded_as = std::move(entry.forwarded_as)});
   gone_in_order_.push_back(id);
   connected_.erase(found);
   if (gone_in_order_.size() <= kGoneMax) return;
@@ -53,7 +56,8 @@ std::optional<ClientOrigin> ClientRegistry::find(SessionId id) const {
     return ClientOrigin{.peer = found->second.peer,
                         .client = found->second.client,
                         .token_name = found->second.token_name,
-                        .is_connected = true};
+                        .is_connected = true,
+                        .forwarded_as = found->second.forwarded_as};
   }
   const auto found = gone_.find(id);
   if (found == gone_.end()) return {};
@@ -94,7 +98,8 @@ ClientStatus ClientRegistry::status_of(const Entries::value_type& entry,
           .connected = since(client.since),
           .idle = since(activity.heard.load(std::memory_order_relaxed)),
           .unsent_bytes = activity.unsent_bytes.load(std::memory_order_relaxed),
-          .mailbox = client.mailbox};
+          .mailbox = client.mailbox,
+          .forwarded_as = client.forwarded_as};
 }
 
 // The host is called with the mutex held: it is there for as long as its client is.

@@ -70,7 +70,8 @@ struct ClientStatus {
   Duration connected{};
   Duration idle{};
   std::size_t unsent_bytes = 0;
-  std::uint8_t mailbox = 0;  // where its signals go
+  std::uint8_t mailbox = 0;    // where its signals go
+  std::string forwarded_as{};  // "node/17": it is connected to that server; empty: to this one
 };
 
 // What is known of a client that may have gone.
@@ -79,6 +80,7 @@ struct ClientOrigin {
   ClientRef client{};
   std::string token_name{};
   bool is_connected = false;
+  std::string forwarded_as{};
 };
 
 class ClientRegistry {
@@ -88,8 +90,8 @@ class ClientRegistry {
   // A client has come, whose signals go to `mailbox`. leave() follows, before its host goes.
   // Precondition: the id is new.
   std::shared_ptr<ClientActivity> enter(SessionId id, Protocol protocol, std::string peer,
-                                        ClientHost& host, std::uint8_t mailbox = 0)
-      EXCLUDES(mutex_);
+                                        ClientHost& host, std::uint8_t mailbox = 0,
+                                        std::string forwarded_as = {}) EXCLUDES(mutex_);
   void leave(SessionId id) EXCLUDES(mutex_);  // once, or again
 
   // It says who it is; it has shown an auth token. Nothing happens to one that has left.
@@ -119,6 +121,7 @@ class ClientRegistry {
     std::string peer;
     ClientRef client{};
     std::string token_name{};
+    std::string forwarded_as{};
   };
   using Entries = std::map<SessionId, Entry>;
 

@@ -13,6 +13,8 @@
 namespace lockd {
 namespace {
 
+constexpr int kPriorityMax = 10;
+
 std::string read(std::string_view setting, const std::string& path) {
   if (path.empty()) return {};
   const config::FileText file = config::process_environment().read_file(path);
@@ -21,6 +23,18 @@ std::string read(std::string_view setting, const std::string& path) {
   throw std::runtime_error("--" + std::string(setting) + " is " + config::in_quotes(path) +
                            ": it " +
                            (file.error.empty() ? "is empty" : "cannot be read: " + file.error));
+}
+
+GrpcEtcdOptions access_to_etcd(const Options& options) {
+  return {
+      .endpoints = options.etcd,
+      .ca = read("etcd-ca", options.etcd_ca),
+      .certificate = read("etcd-cert", options.etcd_cert),
+      .key = read("etcd-key", options.etcd_key),
+      .user = options.etcd_user,
+      .password =
+          std::string(config::trimmed(read("etcd-password-file", options.etcd_password_file))),
+  };
 }
 
 // What must be the same on all servers, because the next leader goes on where the last one was.
@@ -41,21 +55,29 @@ LogLevel level_of(Severity severity) {
   return LogLevel::error;
 }
 
+// Of the process: a journal is over when it is deposed, and what was counted goes on.
+ReplicationStats& stats_of_all_lives() {
+  static ReplicationStats stats;
+  return stats;
+}
+
 }  // namespace
 
 std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   EtcdJournalOptions journal;
-  journal.etcd.endpoints = options.etcd;
-  journal.etcd.ca = read("etcd-ca", options.etcd_ca);
-  journal.etcd.certificate = read("etcd-cert", options.etcd_cert);
-  journal.etcd.key = read("etcd-key", options.etcd_key);
-  journal.etcd.user = options.etcd_user;
-  journal.etcd.password = config::trimmed(read("etcd-password-file", options.etcd_password_file));
+  journal.etcd = access_to_etcd(options);
+  journal.read_again = [options] { return access_to_etcd(options); };
   journal.replication.cluster = options.etcd_cluster;
   journal.replication.self.node = options.node_id;
   journal.replication.self.address = config::print_address(*options.advertise_addr);
   journal.replication.self.policy = policy(options);
+  if (options.http_addr.has_value() && options.http_addr->port != 0) {
+    journal.replication.self.http =
+        config::print_address({options.advertise_addr->host, options.http_addr->port});
+  }
   journal.replication.detect = options.etcd_detect;
+  journal.replication.ranks_below = kPriorityMax - options.etcd_priority;
+  journal.replication.stats = &stats_of_all_lives();
   take_grpc_log([](std::string_view line) { log_event(LogLevel::warn, line); });
   journal.replication.log = [](Severity severity, std::string_view line) {
     log_event(level_of(severity), line);

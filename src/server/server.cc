@@ -32,6 +32,10 @@ std::string Server::start(const std::vector<Systemd::Socket>& passed) {
        {std::pair(&line_, Protocol::line), {&http_, Protocol::http}}) {
     if (std::string error = accept_at(*port, protocol); !error.empty()) return error;
   }
+  const Forwarder* const forwarder = context_.forwarder.get();
+  if (forwarder != nullptr && forwarder->forwards()) {
+    link_ = std::make_unique<LeaderLink>(workers_.front()->loop(), context_);
+  }
   std::vector<Worker*> started;
   for (const auto& worker : workers_) {
     worker->start();
@@ -112,6 +116,7 @@ std::string Server::reload() {
 Access::Reading Server::read_files() {
   Access::Reading read = context_.access.read_again();
   if (read.error.empty()) read.error = context_.tls.load();
+  if (read.error.empty() && context_.cluster != nullptr) read.error = context_.cluster->reload();
   if (read.error.empty()) context_.access.replace(read, std::chrono::system_clock::now());
   return read;
 }

@@ -11,6 +11,7 @@
 #include "base/mutex.h"
 #include "net/listen.h"
 #include "server/acceptor.h"
+#include "server/forward/leader_link.h"
 #include "server/server_context.h"
 #include "server/settings/options.h"
 #include "server/systemd.h"
@@ -88,6 +89,7 @@ class Server {
 
   ServerContext context_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<LeaderLink> link_;  // on the first worker's loop; null: nothing is forwarded
   Port line_;
   Port http_;
   std::size_t last_chosen_ = 0;  // of the workers

@@ -32,6 +32,15 @@ std::unique_ptr<ClusterJournal> join_cluster(const Options& options, OpenCluster
   return open_cluster(options);
 }
 
+std::unique_ptr<Forwarder> make_forwarder(const Options& options) {
+  if (options.etcd.empty()) return nullptr;
+  if (!options.cluster_secret.empty()) return std::make_unique<Forwarder>(options);
+  log_event(LogLevel::info,
+            "nothing is forwarded without --cluster-secret-file: while another server leads, "
+            "clients are told where it is");
+  return nullptr;
+}
+
 // Of --history, for what is about no key: what is rare has a quarter of it in all.
 constexpr std::uint64_t kPartsOfHistory = 16;
 constexpr Duration kAgeInterval = std::chrono::seconds(1);
@@ -65,12 +74,14 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       file_journal(open_journal(options)),
       cluster(join_cluster(options, open_cluster)),
       journal(cluster != nullptr ? static_cast<Journal*>(cluster.get()) : file_journal.get()),
+      forwarder(make_forwarder(options)),
       feed(options.max_watchers, &clients),
       engine({.keys_max = options.max_locks,
               .waiters_max = options.max_waiters,
               .holds_max = options.max_holds,
               .holds_per_client_max = options.max_holds_per_client,
               .ttl_max = options.max_lease_ttl,
+              .fence_floor = options.fence_floor,
               .set_wait_max = options.max_set_wait,
               .idle_max = options.gc_max_idle,
               .gc_interval = options.gc_interval,
@@ -105,7 +116,7 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
 }
 
 std::string_view ServerContext::why_not_ready() const {
-  return lockd::why_not_ready(draining, engine);
+  return lockd::why_not_ready(draining, engine, cluster.get());
 }
 
 std::string_view ServerContext::journal_state() const {

@@ -18,6 +18,7 @@
 #include "server/buffer_budget.h"
 #include "server/client_registry.h"
 #include "server/failed_attempts.h"
+#include "server/forward/forwarder.h"
 #include "server/reports/report_threads.h"
 #include "server/server_history.h"
 #include "server/session/event_feed.h"
@@ -56,7 +57,8 @@ struct ServerContext {
   // One of them, or none: then nothing is kept.
   const std::unique_ptr<FileJournal> file_journal;
   const std::unique_ptr<ClusterJournal> cluster;
-  Journal* const journal;  // whichever it is, or null
+  Journal* const journal;                      // whichever it is, or null
+  const std::unique_ptr<Forwarder> forwarder;  // null: nothing is forwarded, here or from here
   ClientRegistry clients;
   EventFeed feed;
   Engine engine;

@@ -15,13 +15,16 @@ std::string TlsIdentity::load() {
 }
 
 std::unique_ptr<TlsChannel> TlsIdentity::open_channel() const {
-  if (!is_used()) return nullptr;
-  std::shared_ptr<const TlsContext> shown;
-  {
-    MutexLock lock(mutex_);
-    shown = shown_;
-  }
-  return shown->open_channel();
+  return is_used() ? shown()->open_channel() : nullptr;
+}
+
+std::unique_ptr<TlsChannel> TlsIdentity::open_channel_to_peer() const {
+  return is_used() ? shown()->open_channel_to_peer() : nullptr;
+}
+
+std::shared_ptr<const TlsContext> TlsIdentity::shown() const {
+  MutexLock lock(mutex_);
+  return shown_;
 }
 
 }  // namespace lockd

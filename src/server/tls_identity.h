@@ -26,8 +26,12 @@ class TlsIdentity {
 
   // For one new connection; null when TLS is not used. Precondition: load() has succeeded once.
   std::unique_ptr<TlsChannel> open_channel() const EXCLUDES(mutex_);
+  // Likewise, to another server of this one's cluster, which uses TLS as this one does.
+  std::unique_ptr<TlsChannel> open_channel_to_peer() const EXCLUDES(mutex_);
 
  private:
+  std::shared_ptr<const TlsContext> shown() const EXCLUDES(mutex_);
+
   const TlsFiles files_;
 
   mutable Mutex mutex_;

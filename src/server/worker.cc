@@ -72,7 +72,9 @@ HostSetup Worker::host_setup() {
           .keeps_holds = has_journal(),
           .cluster = server_.cluster.get(),
           .buffers = &server_.buffers,
-          .history = &server_.history};
+          .history = &server_.history,
+          .forwarder = server_.forwarder.get(),
+          .last_session = &server_.last_session};
 }
 
 void Worker::start() {
@@ -225,6 +227,7 @@ void Worker::tick() {
   }
   // A part of all connections, so that each has its turn about once a second.
   constexpr std::size_t kTicksPerRound = 1s / Loop::kTick;
+  if (++ticks_ % kTicksPerRound == 0) host_.forget_detached();
   for (std::size_t left = host_.size() / kTicksPerRound + 1; left > 0; --left) {
     ClientConnection* connection = round_.pop_front();
     if (connection == nullptr) break;

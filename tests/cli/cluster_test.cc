@@ -87,6 +87,42 @@ TEST(LockctlCluster, PingTellsWhoFollows) {
   EXPECT_EQ(cluster.asked(1, "stats"), 0);
 }
 
+// As a server that forwards says of itself; the first leads.
+std::optional<std::string> overview_of(std::size_t server, const client::Asked& asked) {
+  if (asked.command == "barrier") return "ok";
+  if (asked.command != "api") return {};
+  const std::string role = server == 0 ? R"("leader","certain":true)" : R"("follower")";
+  return R"(ok 200 {"version":"1.2","ready":true,"cluster":{"node_id":"n)" +
+         std::to_string(server) + R"(","role":)" + role +
+         R"(,"epoch":7,"leader_addr":"10.0.0.7:6388","behind":3}})";
+}
+
+TEST(LockctlCluster, PingTellsWhoFollowsWhereServersForward) {
+  FakeCluster cluster(2, overview_of);
+  const Finished ping = lockctl({"ping", "--cluster", list_of(cluster)});
+  EXPECT_EQ(ping.status, 0) << ping.errors;
+  EXPECT_NE(ping.output.find("  ok\n"), std::string::npos) << ping.output;
+  EXPECT_NE(ping.output.find("  follows 10.0.0.7:6388\n"), std::string::npos) << ping.output;
+}
+
+TEST(LockctlCluster, StatusSaysWhatEachServerIs) {
+  FakeCluster cluster(2, overview_of);
+  const Finished status = lockctl({"cluster", "status", "--cluster", list_of(cluster)});
+  EXPECT_EQ(status.status, 0) << status.errors;
+  EXPECT_NE(status.output.find("n0    leader        7       3  yes    1.2"), std::string::npos)
+      << status.output;
+  EXPECT_NE(status.output.find("n1    follower      7       3  yes    1.2"), std::string::npos)
+      << status.output;
+  cluster.kill(0);
+  const Finished without = lockctl({"cluster", "status", "--json", "--cluster", list_of(cluster)});
+  EXPECT_EQ(without.status, 75);
+  EXPECT_EQ(without.errors, "lockctl: 0 of 2 servers certainly lead, 1 are ready\n");
+  EXPECT_NE(without.output.find(R"("error":"cannot connect to)"), std::string::npos);
+  EXPECT_NE(without.output.find(R"("version":"1.2","ready":true,"cluster":{"node_id":"n1")"),
+            std::string::npos)
+      << without.output;
+}
+
 TEST(LockctlCluster, TokensAreReleasedAtTheLeader) {
   FakeCluster cluster(3);
   cluster.lead(2);

@@ -115,7 +115,9 @@ TEST_F(HoldTest, ALossIsToldInEveryWay) {
 TEST_F(HoldTest, ASignalLetsItGoAndTellsTheScript) {
   Lockctl script({"-c",
                   "trap 'echo told' TERM; exec 9< <($LOCKCTL hold k --kill $$); hold=$!; "
-                  "read -r fence <&9 || exit 9; kill $hold; wait $hold; wait $hold; echo \"$?.\""},
+                  "read -r fence <&9 || exit 9; kill $hold; "
+                  "while kill -0 $hold 2>/dev/null; do sleep 0.02; done; "
+                  "wait $hold; echo \"$?.\""},
                  in_bash());
   EXPECT_EQ(script.await_exit(), 0);
   EXPECT_EQ(script.output(), "told\n143.\n");

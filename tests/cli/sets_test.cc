@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,6 +18,7 @@
 #include "cli/lockctl.h"
 #include "journal/testing/temporary_directory.h"
 #include "lockd/client/client.h"
+#include "support/lying_server.h"
 #include "support/silent_port.h"
 
 namespace lockd {
@@ -28,24 +31,68 @@ bool asks_for(const FakeRequest& request, std::string_view path) {
   return request.line.starts_with("POST /v1/" + std::string(path) + " ");
 }
 
-std::string grant_of(std::chrono::milliseconds lease) {
+std::string grant_json(std::chrono::milliseconds lease) {
   const std::string ms = std::to_string(lease.count());
-  return json_reply("200 OK", R"({"keys":["a","b"],"holder":"x","token":7,"ttl_ms":)" + ms +
-                                  R"(,"expires_at_unix_ms":1,"expires_in_ms":)" + ms + "}");
+  return R"({"keys":["a","b"],"holder":"x","token":7,"ttl_ms":)" + ms +
+         R"(,"expires_at_unix_ms":1,"expires_in_ms":)" + ms + "}";
 }
 
-const std::string kReleased = json_reply("200 OK", R"({"released":["a","b"],"not_held":[]})");
-
-// Grants for so long and releases; renewals are the test's.
-FakeHttp::Answer renewing(std::chrono::milliseconds lease, std::string renewal) {
-  return [lease, renewal = std::move(renewal)](const FakeRequest& request) {
-    if (asks_for(request, "renew")) return renewal;
-    return asks_for(request, "release") ? kReleased : grant_of(lease);
-  };
+std::string grant_of(std::chrono::milliseconds lease) {
+  return json_reply("200 OK", grant_json(lease));
 }
 
-Words run_all(const FakeHttp& http, const Words& more) {
-  Words words{"run", "--http", http.address(), "--all"};
+std::string trimmed_line(std::string line) {
+  while (line.ends_with('\n')) line.pop_back();
+  return line;
+}
+
+// A server whose command `api` answers as the test says: "200 {...}". It keeps what it was asked.
+class FakeSets {
+ public:
+  using Answer = std::function<std::string(const client::Asked& call)>;
+
+  explicit FakeSets(Answer answer)
+      : answer_(std::move(answer)), server_([this](client::Peer& peer) {
+          while (const auto asked = peer.read_request()) {
+            keep(*asked);
+            peer.send("ok " + answer_(*asked) + "\n");
+          }
+        }) {}
+
+  // Grants for so long and releases; renewals are the test's.
+  FakeSets(std::chrono::milliseconds lease, std::string renewal)
+      : FakeSets([lease, renewal = std::move(renewal)](const client::Asked& call) {
+          if (call.key == "POST /v1/renew") return renewal;
+          return call.key == "POST /v1/release" ? kReleased : "200 " + grant_json(lease);
+        }) {}
+
+  std::string address() const { return server_.address().to_string(); }
+  std::vector<client::Asked> calls() const {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
+  std::size_t count(const std::string& path) const {
+    const auto all = calls();
+    return static_cast<std::size_t>(
+        std::ranges::count(all, "POST /v1/" + path, &client::Asked::key));
+  }
+
+  static inline const std::string kReleased = R"(200 {"released":["a","b"],"not_held":[]})";
+
+ private:
+  void keep(const client::Asked& asked) {
+    const std::lock_guard lock(mutex_);
+    calls_.push_back(asked);
+  }
+
+  const Answer answer_;
+  mutable std::mutex mutex_;
+  std::vector<client::Asked> calls_;
+  const client::LyingServer server_;  // last: it uses the others
+};
+
+Words run_all(const FakeSets& server, const Words& more) {
+  Words words{"run", "-s", server.address(), "--all"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -72,29 +119,96 @@ TEST(Sets, AreReservedInOneCallUnderOneHandle) {
                               R"("holder":"me","ttl_ms":5000,"wait_ms":0})");
 }
 
+const char* const kConflict = R"({"error":"held","detail":"it is held","conflicts":[)"
+                              R"({"key":"a","kind":"lock","holder":"ana","token":3,"waiters":0},)"
+                              R"({"key":"b","kind":"lock","waiters":1}]})";
+
 TEST(Sets, AreRefusedWithWhatIsInTheWay) {
-  FakeHttp http([](const FakeRequest&) {
-    return json_reply("409 Conflict",
-                      R"({"error":"held","detail":"it is held","conflicts":[)"
-                      R"({"key":"a","kind":"lock","holder":"ana","token":3,"waiters":0},)"
-                      R"({"key":"b","kind":"lock","waiters":1}]})");
-  });
+  FakeHttp http([](const FakeRequest&) { return json_reply("409 Conflict", kConflict); });
   const Finished finished = lockctl({"acquire", "--http", http.address(), "-n", "a", "b"});
   EXPECT_EQ(finished.status, 1);
   EXPECT_EQ(finished.errors, "lockctl: it is held: 'a' is held by 'ana', 'b' is waited for\n");
-  EXPECT_EQ(lockctl(run_all(http, {"-n", "-E", "42", "a", "b", "--", "true"})).status, 42);
+  const FakeSets server([](const client::Asked&) { return "409 " + std::string(kConflict); });
+  const Finished run = lockctl(run_all(server, {"-nv", "-E", "42", "a", "b", "--", "true"}));
+  EXPECT_EQ(run.status, 42);
+  EXPECT_TRUE(has(run.errors, ", a is held by ana, b is waited for\n")) << run.errors;
+}
+
+// --- renew and release, by one handle ---
+
+TEST(Sets, AreRenewedAndReleasedByOneHandle) {
+  const ServerProcess server;
+  const auto on_server = [&](Words words) {
+    words.insert(words.begin() + 1, {"-s", address_of(server)});
+    return lockctl(words);
+  };
+  for (const Words& share : {Words{}, Words{"--shared"}, Words{"--semaphore", "8"}}) {
+    Words acquire{"acquire", "-n", "--ttl", "60", "a", "b", "c"};
+    acquire.insert(acquire.end(), share.begin(), share.end());
+    const std::string handle = trimmed_line(on_server(acquire).output);
+    ASSERT_FALSE(handle.empty());
+    EXPECT_EQ(on_server({"renew", "a", "b", "c", handle}).status, 0) << "the kind is found out";
+    const Finished renewed = on_server({"renew", "--json", "--ttl", "90", "a", "c", handle});
+    EXPECT_TRUE(has(renewed.output, R"("ttl_ms":90000)")) << renewed.output;
+    EXPECT_EQ(on_server({"release", "b", handle}).status, 0) << "one alone";
+    const Finished refused = on_server({"renew", "a", "b", "c", handle});
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_TRUE(has(refused.errors, "lockctl: 'b': ")) << refused.errors;
+    const Finished rest = on_server({"release", "--json", "a", "b", "c", handle});
+    EXPECT_EQ(rest.status, 1);
+    EXPECT_EQ(rest.output, R"({"released":["a","c"],"not_held":["b"]})"
+                           "\n");
+    EXPECT_EQ(rest.errors, "lockctl: not held under that handle: 'b'\n");
+  }
+  const std::string handle = trimmed_line(on_server({"acquire", "-n", "a", "b"}).output);
+  EXPECT_EQ(on_server({"release", "a", "b", handle}).status, 0);
+  EXPECT_EQ(masked(server.connect().ask(request("l", "a", "0 5"))), "ok <token> 5");
+}
+
+TEST(Sets, ToRenewAndReleaseIsOneCallEach) {
+  FakeHttp http([](const FakeRequest& request) {
+    if (!asks_for(request, "release")) return grant_of(10min);
+    return json_reply("200 OK", R"({"released":["a","b"],"not_held":[]})");
+  });
+  EXPECT_EQ(lockctl({"renew", "--http", http.address(), "--ttl", "5", "a", "b", "7.me"}).status, 0);
+  EXPECT_EQ(lockctl({"release", "--http", http.address(), "a", "b", "7.me"}).status, 0);
+  const auto requests = http.requests();
+  ASSERT_EQ(requests.size(), 2U);
+  EXPECT_EQ(requests[0].body, R"({"keys":["a","b"],"holder":"me","token":7,"ttl_ms":5000})");
+  EXPECT_EQ(requests[1].body, R"({"keys":["a","b"],"holder":"me","token":7})");
+}
+
+TEST(Sets, WhatCannotBeRenewedTogetherIsNotSent) {
+  FakeHttp http([](const FakeRequest&) { return grant_of(10min); });
+  const auto refused = [&](const Words& more) {
+    bool all = true;
+    for (const char* command : {"renew", "release"}) {
+      Words words{command, "--http", http.address()};
+      words.insert(words.end(), more.begin(), more.end());
+      all = all && lockctl(words).status == 64;
+    }
+    return all;
+  };
+  EXPECT_TRUE(refused({"a", "b", "a", "7.me"}));
+  EXPECT_TRUE(refused({"a", "b", "00031517a4824c9a0123456789abcdef"})) << "a token is one key's";
+  EXPECT_TRUE(refused({"a", "b"})) << "no handle";
+  EXPECT_TRUE(refused({"a"}));
+  EXPECT_TRUE(http.requests().empty());
 }
 
 TEST(Sets, ThatNoServerTakesAreNotSent) {
-  FakeHttp http([](const FakeRequest&) { return grant_of(10min); });
-  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "a", "--", "true"})).status, 64);
-  EXPECT_EQ(lockctl(run_all(http, {"a", "", "--", "true"})).status, 64);
-  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "true"})).status, 64) << "no --";
+  const FakeSets server(10min, "200 " + grant_json(10min));
+  const Finished twice = lockctl(run_all(server, {"a", "b", "a", "--", "true"}));
+  EXPECT_EQ(twice.status, 64);
+  EXPECT_TRUE(has(twice.errors, "'a' is named twice")) << twice.errors;
+  EXPECT_EQ(lockctl(run_all(server, {"a", "", "--", "true"})).status, 64);
+  EXPECT_EQ(lockctl(run_all(server, {"a", "b", "true"})).status, 64) << "no --";
+  EXPECT_EQ(lockctl(run_all(server, {"--ttl", "1.5", "a", "b", "--", "true"})).status, 64);
   Words many;
   for (int i = 0; i < 65; ++i) many.push_back("k" + std::to_string(i));
   many.insert(many.end(), {"--", "true"});
-  EXPECT_EQ(lockctl(run_all(http, many)).status, 64);
-  EXPECT_TRUE(http.requests().empty());
+  EXPECT_EQ(lockctl(run_all(server, many)).status, 64);
+  EXPECT_TRUE(server.calls().empty());
 }
 
 // Who asked would find nobody there: 69.
@@ -108,88 +222,78 @@ TEST(Sets, OfDifferentServersAreRefusedBeforeAnybodyIsAsked) {
   const Finished refused = lockctl({"acquire", "-s", both, "-n", "a", other});
   EXPECT_EQ(refused.status, 64);
   EXPECT_TRUE(has(refused.errors, "are on different servers")) << refused.errors;
-  EXPECT_EQ(lockctl({"run", "-s", both, "--all", "a", other, "--", "true"}).status, 64);
+  const Finished run = lockctl({"run", "-s", both, "--all", "a", other, "--", "true"});
+  EXPECT_EQ(run.status, 64);
+  EXPECT_TRUE(has(run.errors, "are on different servers")) << run.errors;
   EXPECT_EQ(lockctl({"acquire", "-s", both, "-n", "a"}).status, 69);
 }
 
 TEST(Sets, ACommandSeesThemAndTheyAreReleasedBehindIt) {
-  FakeHttp http(renewing(10min, grant_of(10min)));
+  const FakeSets server(10min, "200 " + grant_json(10min));
   const Finished finished = lockctl(
-      run_all(http, {"--ttl", "600", "a", "b", "--", "/bin/sh", "-c",
-                     "echo \"$LOCKD_KEYS,$LOCKD_FENCE,${LOCKD_KEY-none},${LOCKD_TOKEN-none}\""}),
+      run_all(server,
+              {"--ttl", "600", "--name", "me", "--note", "why", "a", "b", "--", "/bin/sh", "-c",
+               "echo \"$LOCKD_KEYS,$LOCKD_FENCE,${LOCKD_KEY-none},${LOCKD_TOKEN-none}\""}),
       {.environment = {"LOCKD_KEY=of a run around it"}});
   EXPECT_EQ(finished.output, "a\nb,7,none,none\n") << finished.errors;
   EXPECT_EQ(finished.status, 0);
-  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "-c", "exit 3"})).status, 3);
-  const auto requests = http.requests();
-  ASSERT_EQ(requests.size(), 4U);
-  EXPECT_TRUE(requests[0].body.starts_with(R"({"keys":["a","b"],"holder":")")) << requests[0].body;
-  EXPECT_TRUE(has(requests[0].body, R"(,"ttl_ms":600000,"wait_ms":)")) << requests[0].body;
-  EXPECT_TRUE(asks_for(requests[1], "release"));
-  EXPECT_TRUE(has(requests[1].body, R"("token":7})")) << requests[1].body;
-}
-
-bool is_released(FakeHttp& http) {
-  const auto requests = http.requests();
-  return std::ranges::any_of(requests, [](const FakeRequest& r) { return asks_for(r, "release"); });
+  EXPECT_EQ(lockctl(run_all(server, {"a", "b", "-c", "exit 3"})).status, 3);
+  const auto calls = server.calls();
+  ASSERT_EQ(calls.size(), 4U);
+  EXPECT_TRUE(calls[0].argument.starts_with(R"({"keys":["a","b"],"holder":"me#)"))
+      << calls[0].argument;
+  EXPECT_TRUE(has(calls[0].argument, R"(,"ttl_ms":600000,"note":"why","wait_ms":)"))
+      << calls[0].argument;
+  EXPECT_EQ(calls[1].key, "POST /v1/release");
+  EXPECT_TRUE(has(calls[1].argument, R"("token":7})")) << calls[1].argument;
 }
 
 TEST(Sets, AreReleasedWhenTheCommandCannotBeStarted) {
-  FakeHttp http(renewing(10min, grant_of(10min)));
-  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "--", "/nonexistent"})).status, 127);
-  EXPECT_TRUE(is_released(http));
-}
-
-TEST(Sets, WhatIsLeftOfThemIsGivenBackWhenAPartWasLost) {
-  FakeHttp http(renewing(600ms, json_reply("409 Conflict", R"({"error":"expired","key":"b"})")));
-  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "--", "sleep", "60"})).status, 79);
-  EXPECT_TRUE(is_released(http));
+  const FakeSets server(10min, "200 " + grant_json(10min));
+  EXPECT_EQ(lockctl(run_all(server, {"a", "b", "--", "/nonexistent"})).status, 127);
+  EXPECT_EQ(server.count("release"), 1U);
 }
 
 TEST(Sets, AWaitThatIsOverIsNotBegunAgain) {
-  FakeHttp http([](const FakeRequest&) {
+  const FakeSets server([](const client::Asked&) {
     std::this_thread::sleep_for(300ms);
-    return json_reply("409 Conflict", R"({"error":"wait_timeout","conflicts":[]})");
+    return R"(409 {"error":"wait_timeout","conflicts":[]})";
   });
-  EXPECT_EQ(lockctl(run_all(http, {"-w", "0.3", "a", "b", "--", "true"})).status, 1);
-  EXPECT_EQ(http.requests().size(), 1U);
+  EXPECT_EQ(lockctl(run_all(server, {"-w", "0.3", "a", "b", "--", "true"})).status, 1);
+  EXPECT_EQ(server.count("acquire"), 1U);
 }
 
 TEST(Sets, AreRenewedWhileTheCommandRuns) {
-  FakeHttp http(renewing(1500ms, grant_of(1500ms)));
-  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "--", "sleep", "3"})).status, 0);
-  const auto requests = http.requests();
-  const auto renewals = std::count_if(requests.begin(), requests.end(), [](const auto& request) {
-    return asks_for(request, "renew") && has(request.body, R"("token":7})");
-  });
-  EXPECT_GE(renewals, 2);
+  const FakeSets server(3s, "200 " + grant_json(3s));
+  EXPECT_EQ(lockctl(run_all(server, {"a", "b", "--", "sleep", "4"})).status, 0);
+  EXPECT_GE(server.count("renew"), 2U);
 }
 
-TEST(Sets, AreLostAsSoonAsTheServerSaysSo) {
-  FakeHttp http(renewing(
-      600ms, json_reply("409 Conflict", R"({"error":"expired","detail":"over","key":"a"})")));
-  const Finished finished = lockctl(run_all(http, {"a", "b", "--", "sleep", "600"}));
+TEST(Sets, AreLostAsSoonAsTheServerSaysSoAndTheRestIsGivenBack) {
+  const FakeSets server(3s, R"(409 {"error":"expired","detail":"over","key":"b"})");
+  const Finished finished = lockctl(run_all(server, {"a", "b", "--", "sleep", "600"}));
   EXPECT_EQ(finished.status, 79);
   EXPECT_EQ(finished.errors,
-            "lockctl: the lock on 'a', 'b' is lost: the server says that it is held no more; the "
+            "lockctl: the lock on 'a', 'b' is lost: the server says that b is held no more; the "
             "command is stopped\n");
+  EXPECT_EQ(server.count("release"), 1U);
 }
 
 TEST(Sets, AreLostWhenNoRenewalIsConfirmedInTimeAndNotBefore) {
-  FakeHttp http(renewing(2s, json_reply("500 Internal Server Error", "{}")));
+  const FakeSets server(2s, "500 {}");
   const auto before = std::chrono::steady_clock::now();
-  const Finished finished = lockctl(run_all(http, {"a", "b", "--", "sleep", "600"}));
+  const Finished finished = lockctl(run_all(server, {"a", "b", "--", "sleep", "600"}));
   EXPECT_GE(std::chrono::steady_clock::now() - before, 2s);
   EXPECT_EQ(finished.status, 79);
   EXPECT_TRUE(has(finished.errors, "without a confirmed renewal")) << finished.errors;
 }
 
 TEST(Sets, ThatWereLostBeforeTheReleaseWereLost) {
-  FakeHttp http([](const FakeRequest& request) {
-    if (!asks_for(request, "release")) return grant_of(10min);
-    return json_reply("200 OK", R"({"released":["a"],"not_held":["b"]})");
+  const FakeSets server([](const client::Asked& call) {
+    if (call.key != "POST /v1/release") return "200 " + grant_json(10min);
+    return std::string(R"(200 {"released":["a"],"not_held":["b"]})");
   });
-  EXPECT_EQ(lockctl(run_all(http, {"a", "b", "--", "true"})).status, 79);
+  EXPECT_EQ(lockctl(run_all(server, {"a", "b", "--", "true"})).status, 79);
 }
 
 TEST(Sets, AreHeldOnThroughARestartOfAServerWithAJournal) {
@@ -216,15 +320,15 @@ TEST(Sets, AreHeldOnThroughARestartOfAServerWithAJournal) {
 // A server cuts a long wait: the place is lost, and asked for again.
 TEST(Sets, AreAskedForAgainUntilTheWaitIsOver) {
   std::atomic<int> asked = 0;
-  FakeHttp http([&](const FakeRequest& request) {
-    if (asks_for(request, "release")) return kReleased;
-    if (++asked <= 2) return json_reply("409 Conflict", R"({"error":"wait_timeout"})");
-    return grant_of(10min);
+  const FakeSets server([&](const client::Asked& call) {
+    if (call.key == "POST /v1/release") return FakeSets::kReleased;
+    if (++asked <= 2) return std::string(R"(409 {"error":"wait_timeout"})");
+    return "200 " + grant_json(10min);
   });
-  EXPECT_EQ(lockctl(run_all(http, {"-w", "600", "a", "b", "--", "true"})).status, 0);
+  EXPECT_EQ(lockctl(run_all(server, {"-w", "600", "a", "b", "--", "true"})).status, 0);
   EXPECT_EQ(asked, 3);
   asked = -1000;
-  EXPECT_EQ(lockctl(run_all(http, {"-n", "a", "b", "--", "true"})).status, 1);
+  EXPECT_EQ(lockctl(run_all(server, {"-n", "a", "b", "--", "true"})).status, 1);
 }
 
 }  // namespace

@@ -227,16 +227,19 @@ TEST(Cluster, RefusalOfALeaderThatStaysIsOne) {
   EXPECT_EQ(cluster.asked(0, "l"), 1);
 }
 
-TEST(Cluster, PlaceInLineIsLostWithItsLeader) {
+TEST(Cluster, PlaceInLineIsLostWithItsLeaderAndAskedForAgain) {
   FakeCluster cluster(2);
   Client client(patient(cluster.addresses()));
-  const HeldLock holder = acquire(client, {.key = "k", .lease = 600s});
+  HeldLock holder = acquire(client, {.key = "k", .lease = 600s});
   auto place = client.enqueue({.key = "k", .lease = kLease});
   ASSERT_TRUE(place) << describe(place);
   EXPECT_FALSE(place->is_granted());
   cluster.kill(0);
   cluster.lead(1);
-  EXPECT_EQ(place->wait(10s).outcome, Outcome::disconnected);
+  EXPECT_TRUE(holder.release());
+  const auto lock = place->wait(10s);
+  ASSERT_TRUE(lock) << describe(lock);
+  EXPECT_TRUE(lock->queued_again());
 }
 
 TEST(Cluster, PlaceThatWasGrantedIsHeldAtTheNextLeader) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -87,6 +88,62 @@ TEST(OldServers, ThatDoNotKnowTheWordsAreToldFromThoseThatStop) {
     EXPECT_EQ(client.enqueue(kFour).outcome, Outcome::unsupported);
     EXPECT_TRUE(client.acquire({.key = "k", .wait = 3600s, .lease = 30s})) << "an old word";
   }
+}
+
+// What every request of an acquisition ended with, in their order.
+TEST(Secrets, AreKeptWhileTheSameIsAskedForAndThenFresh) {
+  std::mutex mutex;
+  Texts secrets;
+  const LyingServer server([&](Peer& peer) {
+    while (auto asked = peer.read_request()) {
+      if (asked->command == "l" || asked->command == "e") {
+        const std::lock_guard lock(mutex);
+        secrets.push_back(asked->secret);
+      }
+      if (peer.number() % 2 == 0) {
+        if (asked->command != "e") return;
+        peer.send("queued\n");
+      } else {
+        peer.send(asked->command == "r" ? "ok\n" : grant(30s));
+      }
+    }
+  });
+  Client client(options_for(server));
+  const LockRequest request{.key = "k", .wait = 60s, .lease = 30s};
+  auto first = client.acquire(request);
+  ASSERT_TRUE(first) << describe(first);
+  EXPECT_TRUE(first->queued_again());
+  auto place = client.enqueue(request);
+  ASSERT_TRUE(place) << describe(place);
+  auto second = place->wait(60s);
+  ASSERT_TRUE(second) << describe(second);
+  EXPECT_TRUE(second->queued_again());
+  const std::lock_guard lock(mutex);
+  ASSERT_EQ(secrets.size(), 4u);
+  EXPECT_EQ(secrets[0].size(), std::string_view("as=0123456789abcdef").size());
+  EXPECT_EQ(secrets[0], secrets[1]);
+  EXPECT_EQ(secrets[2], secrets[3]);
+  EXPECT_NE(secrets[0], secrets[2]);
+}
+
+TEST(Secrets, AreNotSaidToServersThatKnowNoNames) {
+  std::atomic<int> acquired = 0;
+  const LyingServer server(
+      [&](Peer& peer) {
+        while (auto asked = peer.read_request()) {
+          if (asked->command == "client") {
+            peer.send("error\n");
+            return;
+          }
+          EXPECT_EQ(asked->secret, "");
+          if (asked->command == "l") ++acquired;
+          peer.send(asked->command == "l" ? grant(30s) : "ok\n");
+        }
+      },
+      LyingServer::Hears::all);
+  Client client(options_for(server));
+  EXPECT_TRUE(client.acquire({.key = "k", .lease = 30s}));
+  EXPECT_EQ(acquired, 1);
 }
 
 TEST(OldServers, ThatKnowNoNamesAreNotEvenAsked) {

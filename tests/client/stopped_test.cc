@@ -1,4 +1,5 @@
-// Processes that are stopped beyond their leases, as by SIGSTOP, a debugger or a busy machine.
+// Processes that are stopped beyond their leases, as by SIGSTOP, a debugger or a busy machine; and
+// servers that are killed or stop under those who wait.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,16 +8,20 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "client/fenced_store.h"
+#include "journal/testing/temporary_directory.h"
 #include "lockd/client/client.h"
 #include "support/lying_server.h"
 #include "support/process.h"
@@ -173,6 +178,49 @@ TEST(Stopped, WritersWithoutFencesLoseUpdates) {
   const WriterStats stats = run_writers(/*checks=*/false);
   EXPECT_GT(stats.overtaken, 0) << "nothing was tried";
   EXPECT_LT(stats.value, stats.confirmed) << "the store was not needed, or the test does not bite";
+}
+
+// --- a server that is stopped, for good ---
+
+// A server with a journal, killed or asked to stop while somebody waits there, and started again.
+TEST(Stopped, AWaitGoesOnWhenTheServerIsKilledOrStopsAndComesBack) {
+  for (const bool is_killed : {true, false}) {
+    const TemporaryDirectory journal;
+    std::vector<std::string> flags{"--wal", journal.path()};
+    std::optional<ServerProcess> server(std::in_place, flags);
+    const Address address{"127.0.0.1", server->port()};
+    flags.insert(flags.end(), {"--port", std::to_string(address.port)});
+    Client client({.servers = {address}, .connect = {.connect_timeout = 60s}});
+    // Several keys are held by a name: no connection that ends releases them.
+    auto first = client.acquire_all({.keys = {"k", "j"}, .lease = 60s});
+    ASSERT_TRUE(first) << describe(first);
+    Result<HeldLock> got;
+    std::atomic<bool> interrupted = false;
+    std::jthread waiter([&](const std::stop_token& stop) {
+      LockRequest request{.key = "k", .wait = 120s};
+      request.on_interrupted = [&](const Status&) { interrupted = true; };
+      got = client.acquire(request, stop);
+    });
+    const auto is_waited_for = [&] {
+      return server->connect().ask(request("stats", "", "")).find("\"waiters\":1") !=
+             std::string::npos;
+    };
+    ASSERT_TRUE(eventually(is_waited_for));
+    if (is_killed) {
+      server->kill();
+    } else {
+      server->terminate();
+      EXPECT_EQ(server->await_exit(), 0);
+    }
+    server.emplace(flags);
+    ASSERT_TRUE(eventually(is_waited_for)) << "behind what is held still";
+    EXPECT_TRUE(interrupted);
+    EXPECT_TRUE(first->is_held());
+    EXPECT_TRUE(first->release());
+    waiter.join();
+    ASSERT_TRUE(got) << describe(got);
+    EXPECT_TRUE(got->queued_again());
+  }
 }
 
 }  // namespace

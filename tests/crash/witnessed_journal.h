@@ -49,7 +49,7 @@ class WitnessedJournal final : public Journal, private Journal::Source {
   bool describe_some(bool from_start) override;
   bool fits(std::size_t size) override { return source_->fits(size); }
   bool apply(const Event& event) override { return source_->apply(event); }
-  void lead(Position from) override { source_->lead(from); }
+  void lead(Position from, Duration lease_min) override { source_->lead(from, lease_min); }
 
   Journal& journal_;
   const Clock& clock_;

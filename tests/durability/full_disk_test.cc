@@ -345,7 +345,7 @@ TEST_F(SmallDiskTest, ItIsNotFullOfItsOwnPastForLong) {
   std::string requests;
   for (std::size_t i = 0; i < kAtOnce; ++i) requests += request("sl", key, "0 1000000 1000");
   std::size_t granted = 0;
-  const auto deadline = LineClient::Clock::now() + LineClient::kPatience;
+  const auto deadline = LineClient::Clock::now() + 4 * LineClient::kPatience;
   while (granted < 15'000 && LineClient::Clock::now() < deadline) {
     client.send(requests);
     std::string releases;

@@ -81,15 +81,20 @@ std::string recover(const crash::Files& files) {
 
 // A cluster.
 
-Node::Node(etcd::ModelEtcd& etcd, const std::string& name)
+Node::Node(etcd::ModelEtcd& etcd, const std::string& name) : Node(etcd, name, std::nullopt) {}
+
+Node::Node(etcd::ModelEtcd& etcd, const std::string& name, std::optional<Time> stands_at)
     : etcd_(etcd),
       clock_(etcd),
+      engine_clock_(etcd, stands_at),
       connection_(etcd.connect()),
       journal_(*connection_, clock_, node_options(name)),
-      witness_(journal_, clock_, nullptr),
-      engine_(
-          {.shards = 2, .clock = &clock_, .journal = &witness_, .sweeper = false, .hash_seed = 1}) {
-}
+      witness_(journal_, engine_clock_, nullptr),
+      engine_({.shards = 2,
+               .clock = &engine_clock_,
+               .journal = &witness_,
+               .sweeper = false,
+               .hash_seed = 1}) {}
 
 void Node::step() {
   etcd_.move_to(etcd_.now() + 1ms);
@@ -109,7 +114,7 @@ void Node::pass(Duration time) {
   for (const Time end = etcd_.now() + time; etcd_.now() < end;) step();
 }
 
-std::string Node::holds() { return text_of(witness_.describe(), clock_.now()); }
+std::string Node::holds() { return text_of(witness_.describe(), engine_clock_.now()); }
 
 void Node::resign() {
   journal_.resign();
@@ -149,7 +154,7 @@ std::string take_over(const std::string& lines) {
   etcd::ModelEtcd etcd(1, etcd::kNoFaults);
   etcd.move_to(Time{5'000'000'000});  // a machine of its own, with a clock of its own
   replay_history(lines, etcd.store);
-  Node node(etcd, "reader");
+  Node node = Node::of_no_time(etcd, "reader");
   node.take_over();
   return node.holds();
 }

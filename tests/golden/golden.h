@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,10 @@ std::string recover(const crash::Files& files);
 class Node {
  public:
   Node(etcd::ModelEtcd& etcd, const std::string& name);
+  // Its engine's time stands still: of leases no more passes than the history says.
+  static Node of_no_time(etcd::ModelEtcd& etcd, const std::string& name) {
+    return {etcd, name, etcd.now()};
+  }
 
   // Lets a millisecond pass.
   void step();
@@ -48,13 +53,18 @@ class Node {
 
  private:
   struct EtcdClock final : Clock {
-    explicit EtcdClock(const etcd::ModelEtcd& model) : etcd(model) {}
-    Time now() const noexcept override { return etcd.now(); }
+    explicit EtcdClock(const etcd::ModelEtcd& model, std::optional<Time> stands = {})
+        : etcd(model), stands_at(stands) {}
+    Time now() const noexcept override { return stands_at.value_or(etcd.now()); }
     const etcd::ModelEtcd& etcd;
+    const std::optional<Time> stands_at;
   };
+
+  Node(etcd::ModelEtcd& etcd, const std::string& name, std::optional<Time> stands_at);
 
   etcd::ModelEtcd& etcd_;
   EtcdClock clock_;
+  EtcdClock engine_clock_;
   std::unique_ptr<etcd::ModelEtcd::Connection> connection_;
   ReplicatedJournal journal_;
   crash::WitnessedJournal witness_;

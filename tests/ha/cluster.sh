@@ -1,5 +1,6 @@
 # For tests in bash: members of etcd and servers on loopback, and how they are asked. Sourced; what
-# sources it sets `server`, the program, before it starts any.
+# sources it sets `server`, the program, before it starts any. LOCKD_ETCD names another etcd than
+# Debian's.
 #
 # shellcheck shell=bash
 
@@ -59,7 +60,7 @@ await() {
 run_etcd() {
   local name=$1 clients=$2://127.0.0.1:$3 peers=http://127.0.0.1:$4 cluster=$5
   shift 5
-  /usr/bin/etcd --name "$name" --data-dir "$directory/$name" --log-level error \
+  "${LOCKD_ETCD:-/usr/bin/etcd}" --name "$name" --data-dir "$directory/$name" --log-level error \
     --snapshot-count 5000 --listen-client-urls "$clients" --advertise-client-urls "$clients" \
     --listen-peer-urls "$peers" --initial-advertise-peer-urls "$peers" \
     --initial-cluster "$cluster" "$@" >>"$directory/$name.log" 2>&1 &

@@ -16,7 +16,11 @@
 namespace lockd::ha_test {
 namespace {
 
-constexpr const char* kEtcd = "/usr/bin/etcd";
+// Debian's, or the one that LOCKD_ETCD names.
+std::string etcd() {
+  const char* const other = std::getenv("LOCKD_ETCD");
+  return other == nullptr ? "/usr/bin/etcd" : other;
+}
 
 constexpr const char* kEtcdctl = "/usr/bin/etcdctl";
 
@@ -73,7 +77,7 @@ std::string EtcdCluster::initial_cluster() const {
 void EtcdCluster::start(std::size_t number, std::uint64_t quota) {
   Member& member = members_[number];
   const std::string data = directory_.path() + "/" + name(number);
-  std::vector<std::string> arguments = {kEtcd,
+  std::vector<std::string> arguments = {etcd(),
                                         "--name=" + name(number),
                                         "--data-dir=" + data,
                                         "--listen-client-urls=" + url(member.client_port),

@@ -9,9 +9,11 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "etcd/grpc_etcd.h"
+#include "ha/distant_port.h"
 #include "ha/etcd_cluster.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
@@ -34,7 +36,9 @@ bool await(const std::function<bool()>& holds) {
 
 struct Server {
   Server(const EtcdCluster& etcd, const std::string& name, std::uint64_t snapshot_after = 64 << 20)
-      : journal(options(etcd, name, snapshot_after)),
+      : Server(options(etcd, name, snapshot_after)) {}
+  explicit Server(EtcdJournalOptions options)
+      : journal(std::move(options)),
         engine({.shards = 4, .clock = &journal.clock(), .journal = &journal}) {}
 
   static EtcdJournalOptions options(const EtcdCluster& etcd, const std::string& name,
@@ -155,6 +159,32 @@ TEST(EtcdJournal, TroubleInEtcdDeposesNobody) {
     EXPECT_EQ(grants(), Outcome::ok);
   }
   EXPECT_EQ(server.journal.stats().terms.value() + standby.journal.stats().terms.value(), 1u);
+}
+
+// 400 ms from the servers to etcd and back, with the detect that is the default.
+TEST(EtcdJournal, GrantsThoughEtcdIsFarAway) {
+  EtcdCluster etcd(1);
+  DistantPort distant(etcd.port(0), 200ms);
+  const auto options = [&](const std::string& name) {
+    EtcdJournalOptions options = Server::options(etcd, name, 64 << 20);
+    options.etcd.endpoints = {"127.0.0.1:" + std::to_string(distant.port())};
+    options.replication.detect = ReplicatedJournalOptions{}.detect;
+    return options;
+  };
+  auto first = std::make_unique<Server>(options("first"));
+  ASSERT_TRUE(await([&] { return first->leads(); }));
+  Server second(options("second"));
+  ASSERT_TRUE(await([&] { return second.follows("first"); }));
+  for (int i = 0; i < 10; ++i) {
+    const auto asked = std::chrono::steady_clock::now();
+    EXPECT_EQ(first->acquire("k-" + std::to_string(i)).outcome, Outcome::ok);
+    EXPECT_GE(std::chrono::steady_clock::now() - asked, 400ms);
+  }
+  EXPECT_EQ(first->journal.stats().lapses.value(), 0u);
+  first.reset();
+  ASSERT_TRUE(await([&] { return second.leads(); }));
+  EXPECT_EQ(second.acquire("k-0", "other").outcome, Outcome::held);
+  EXPECT_EQ(second.acquire("another").outcome, Outcome::ok);
 }
 
 // A server that is deposed ends its client, and makes another.

@@ -96,6 +96,11 @@ class Run {
     }
     keys_.wanted.push_back({.key = add("wanted", 0)});
     keys_.wanted.push_back({.key = add("wanted-sem", 0), .kind = Kind::semaphore, .limit = 2});
+    for (int i = 0; i < 4; ++i) {
+      auto& group = keys_.groups.emplace_back();
+      for (int seat = 0; seat < 3; ++seat) group.push_back({.key = add("seat", 3 * i + seat)});
+      group.push_back({.key = add("seat-sem", i), .kind = Kind::semaphore, .limit = 2});
+    }
     for (int i = 0; i < 8; ++i) ladder_keys_.push_back(add("ladder", i));
     for (int i = 0; i < kActors; ++i) own_.push_back({.key = add("own", i)});
   }
@@ -136,7 +141,9 @@ class Run {
 
   void come_to_rest() {
     dismiss(60 * kSecond);
-    for (const std::vector<PlannedKey>& keys : {keys_.shared, keys_.wanted, own_}) {
+    std::vector<std::vector<PlannedKey>> all = keys_.groups;
+    all.insert(all.end(), {keys_.shared, keys_.wanted, own_});
+    for (const std::vector<PlannedKey>& keys : all) {
       for (const PlannedKey& key : keys) take(key);
     }
     cluster_.stop();

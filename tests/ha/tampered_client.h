@@ -33,8 +33,12 @@ class TamperedClient final : public etcd::Client, private etcd::Watcher {
       done(answer);
     });
   }
+  void ask_another() override { client_->ask_another(); }
   void compact(etcd::Revision revision, Duration within, Done done) override {
     client_->compact(revision, within, std::move(done));
+  }
+  void measure(Duration within, Measured measured) override {
+    client_->measure(within, std::move(measured));
   }
   void watch(const std::string& key, const std::string& range_end, etcd::Revision from,
              etcd::Watcher& watcher) override {

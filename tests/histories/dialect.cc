@@ -1,6 +1,7 @@
 #include "histories/dialect.h"
 
 #include <charconv>
+#include <cstdio>
 
 namespace lockd::histories {
 namespace {
@@ -25,15 +26,16 @@ class LineDialect : public Dialect {
     const std::string terms = request.mode == Mode::shared ? " shared"
                               : request.permits == 1       ? ""
                                                            : " " + std::to_string(request.permits);
+    const std::string as = request.rid == 0 ? "" : " as=" + secret_of(request.rid);
     std::string argument;
     switch (request.function) {
       case Function::acquire:
         text += 'l';
-        argument = timeout + " " + limit + ttl + terms;
+        argument = timeout + " " + limit + ttl + terms + as;
         break;
       case Function::enqueue:
         text += 'e';
-        argument = limit + ttl + terms;
+        argument = limit + ttl + terms + as;
         break;
       case Function::wait:
         text += 'w';
@@ -216,6 +218,14 @@ std::vector<Operation> operations_of(const Operation& whole, const Request& requ
 }
 
 std::string holder_of(std::uint64_t rid) { return "r" + std::to_string(rid); }
+
+// No two have the same, and they look like what clients draw.
+std::string secret_of(std::uint64_t rid) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(rid * 0x9e3779b97f4a7c15));
+  return text;
+}
 
 const Dialect& line_dialect() {
   static const LineDialect dialect;

@@ -32,7 +32,7 @@ struct Request {
   Instant timeout = 0;
   Fence fence = 0;
   std::string token;                 // of the line protocol
-  std::uint64_t rid = 0;             // where holders have names
+  std::uint64_t rid = 0;             // the holder's name, or of a line its secret; 0: none
   std::vector<RequestPart> parts{};  // several keys in one step, by name, in place of the one above
 };
 
@@ -63,7 +63,8 @@ class Dialect {
 const Dialect& line_dialect();
 const Dialect& http_dialect();
 
-// The holder of that name.
+// The holder of that name, and what a line asks by again.
 std::string holder_of(std::uint64_t rid);
+std::string secret_of(std::uint64_t rid);
 
 }  // namespace lockd::histories

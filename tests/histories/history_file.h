@@ -8,10 +8,12 @@
 //
 // A request for several keys in one step is a line for each, with `keys`, how many those are, and
 // `rid`, `call` and `srv` in common.
-// Of a cluster, which is one server here, `life` is the epoch of the leader that answered.
-// Objects are flat. `res` is ok, queued, timeout, error:<code> or info; of info there is no `ret`,
-// for its effect may come at any time, but `gave_up`, when the client stopped waiting. An unknown
-// `f` is a fault of that name.
+// A client that renews by itself notes what it believed instead: `believe`, with the fence, of a
+// lock that it took to be held from `call` to `ret`, and had asked for with that `ttl`. Of a
+// cluster, which is one server here, `life` is the epoch of the leader that answered. Objects are
+// flat. `res` is ok, queued, timeout, error:<code> or info; of info there is no `ret`, for its
+// effect may come at any time, but `gave_up`, when the client stopped waiting. An unknown `f` is a
+// fault of that name.
 #pragma once
 
 #include <cstdint>

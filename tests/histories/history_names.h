@@ -7,9 +7,9 @@
 
 namespace lockd::histories {
 
-inline constexpr std::array<std::string_view, 11> kFunctionNames{
-    "acquire", "enqueue",    "wait", "renew",   "release", "revoke",
-    "stats",   "disconnect", "lost", "(fault)", "heal"};
+inline constexpr std::array<std::string_view, 12> kFunctionNames{
+    "acquire", "enqueue", "wait",       "renew", "release", "revoke",
+    "believe", "stats",   "disconnect", "lost",  "(fault)", "heal"};
 inline constexpr std::array<std::string_view, 9> kResultNames{"ok",
                                                               "queued",
                                                               "timeout",

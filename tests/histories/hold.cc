@@ -7,6 +7,18 @@ namespace lockd::histories {
 Hold::Hold(const Timeline& timeline, const Operation& told, Instant asked, Instant queued_by)
     : timeline_(&timeline), told_(&told), asked_(asked), queued_by_(queued_by) {
   lease(told);
+  pass_on(told);
+}
+
+// It ends with the connection that asked for it last. If that was not told, it may have it or not.
+void Hold::pass_on(const Operation& operation) {
+  const Instant end = timeline_->disconnected(operation);
+  disconnected_ = operation.result == Result::ok ? end : std::min(disconnected_, end);
+}
+
+void Hold::may_come_late(const Operation& lost) {
+  const Instant until = sum(sum(lost.gave_up, lost.ttl), kLateMax);
+  over_by_ = std::max(over_by_, timeline_->armed_until(lost.server, lost.call, until, lost.ttl));
 }
 
 // A lease that is confirmed. A renewal that was lost on its way may still arrive, and set another.
@@ -18,7 +30,16 @@ void Hold::lease(const Operation& operation) {
                                                 sum(operation.ret, operation.ttl), operation.ttl));
 }
 
+// Whoever believes in it says that it is there. It may have been renewed until then, unseen.
+void Hold::believe(const Operation& operation) {
+  proven_ = std::max(proven_, operation.ret);
+  const Instant until = sum(sum(operation.ret, operation.ttl), kLateMax);
+  over_by_ = std::max(
+      over_by_, timeline_->armed_until(operation.server, operation.call, until, operation.ttl));
+}
+
 void Hold::add(const Operation& operation, const Complain& complain) {
+  if (operation.function == Function::believe) return believe(operation);
   // A server whose storage has failed says no to everything, and the line protocol has one word for
   // all of it.
   const Instant failed = timeline_->failed(operation.server, operation.life);
@@ -34,6 +55,7 @@ void Hold::add(const Operation& operation, const Complain& complain) {
   } else {
     renew(operation);
   }
+  if (operation.function <= Function::wait) pass_on(operation);
   if (operation.result == Result::not_held) {
     over_ = true;
     over_by_ = std::min(over_by_, operation.ret);
@@ -67,8 +89,7 @@ void Hold::let_go(const Operation& operation) {
 }
 
 Instant Hold::held_until() const {
-  const Instant disconnected = timeline_->disconnected(*told_);
-  return std::max(proven_, std::min({lease_end_, doubtful_, suspended_, disconnected}));
+  return std::max(proven_, std::min({lease_end_, doubtful_, suspended_, disconnected_}));
 }
 
 void Hold::expect_alive(const Operation& operation, const Complain& complain) const {

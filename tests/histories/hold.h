@@ -49,10 +49,18 @@ class Hold {
 
   // It was held until then, at least.
   Instant held_until() const;
+  // And so by then, as far as is known by now.
+  bool is_certain_at(Instant instant) const { return !over_ && instant < held_until(); }
   // And not after this.
   Instant over_by() const { return over_by_; }
 
+  // It was asked for again, by the same secret, and that may come late: after the last that was
+  // told.
+  void may_come_late(const Operation& lost);
+
  private:
+  void pass_on(const Operation& operation);
+  void believe(const Operation& operation);
   void lease(const Operation& operation);
   void renew(const Operation& operation);
   void let_go(const Operation& operation);
@@ -65,11 +73,12 @@ class Hold {
   Instant asked_;
   Instant queued_by_;
 
-  Instant proven_ = 0;          // an operation that was called then found it held
-  Instant lease_end_ = 0;       // the lease ends no earlier
-  Instant doubtful_ = kNever;   // from then on a release or an admin may have been at work
-  Instant suspended_ = kNever;  // from then on the server's clock was ahead of ours
-  Instant lost_ttl_ = kNever;   // the shortest lease of a renewal whose fate is unknown
+  Instant proven_ = 0;             // an operation that was called then found it held
+  Instant lease_end_ = 0;          // the lease ends no earlier
+  Instant doubtful_ = kNever;      // from then on a release or an admin may have been at work
+  Instant suspended_ = kNever;     // from then on the server's clock was ahead of ours
+  Instant lost_ttl_ = kNever;      // the shortest lease of a renewal whose fate is unknown
+  Instant disconnected_ = kNever;  // its connection, the last that asked for it, was taken to end
   Instant over_by_ = 0;
   bool over_ = false;  // somebody was told so
 };

@@ -1,6 +1,7 @@
 #include "histories/key_history.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockd::histories {
 namespace {
@@ -50,6 +51,7 @@ void KeyHistory::take(const Operation& operation) {
     case Function::wait: return take_wait(operation);
     case Function::renew:
     case Function::release:
+    case Function::believe:
     case Function::revoke: return follow_up(operation.fence, operation);
     case Function::stats:
       if (operation.result == Result::ok) stats_.push_back(&operation);
@@ -58,30 +60,51 @@ void KeyHistory::take(const Operation& operation) {
   }
 }
 
+// Null where it has no name, and no secret.
+KeyHistory::Asked* KeyHistory::asked_by(const Operation& operation) {
+  if (operation.rid == 0) return nullptr;
+  return &asked_.try_emplace(operation.rid, Asked{operation.call}).first->second;
+}
+
 void KeyHistory::take_acquire(const Operation& operation) {
-  Instant asked = operation.call;
-  if (operation.rid != 0) {
-    asked = first_asked_.try_emplace(operation.rid, operation.call).first->second;
-  }
+  Asked* const by = asked_by(operation);
+  const Instant asked = by == nullptr ? operation.call : by->first;
   if (operation.result == Result::ok) return grant(operation, asked, operation.ret, asked);
   if (operation.result == Result::not_leader) return;
   waits_.push_back(wait_of(operation, operation.call));
-  if (operation.result != Result::timeout) may_hold(operation, end_of(operation));
+  if (operation.result == Result::timeout) return expect_not_held(operation, by);
+  may_hold(operation, end_of(operation));
+  if (by == nullptr) return;
+  if (by->hold == kNone) return by->lost.push_back(&operation);
+  follow_up(holds_[by->hold].fence(), operation);
+}
+
+// Whoever asks again has nothing, or is told of something else.
+void KeyHistory::expect_not_held(const Operation& operation, const Asked* asked) {
+  if (asked == nullptr || asked->hold == kNone) return;
+  const Hold& hold = holds_[asked->hold];
+  if (hold.fence() == operation.fence || !hold.is_certain_at(operation.ret)) return;
+  complain("I16", "was asked for again, and what was certainly held was not given", operation,
+           &hold.told());
 }
 
 void KeyHistory::take_enqueue(const Operation& operation) {
+  Asked* const by = asked_by(operation);
+  const Instant asked = by == nullptr ? operation.call : by->first;
   const auto found = tickets_.find(operation.proc);
   if (operation.result == Result::ok || operation.result == Result::queued) {
     if (found != tickets_.end()) abandon(found->second);
-    tickets_.insert_or_assign(operation.proc, Ticket{&operation, operation.result == Result::ok});
+    tickets_.insert_or_assign(operation.proc,
+                              Ticket{&operation, asked, operation.result == Result::ok});
   }
-  if (operation.result == Result::ok) {
-    return grant(operation, operation.call, operation.ret, operation.call);
-  }
-  if (operation.result != Result::queued && operation.result != Result::not_leader) {
-    waits_.push_back(wait_of(operation, operation.call));
-    may_hold(operation, end_of(operation));
-  }
+  if (operation.result == Result::ok) return grant(operation, asked, operation.ret, asked);
+  if (operation.result == Result::queued) return expect_not_held(operation, by);
+  if (operation.result == Result::not_leader) return;
+  waits_.push_back(wait_of(operation, operation.call));
+  may_hold(operation, end_of(operation));
+  if (by == nullptr) return;
+  if (by->hold == kNone) return by->lost.push_back(&operation);
+  follow_up(holds_[by->hold].fence(), operation);
 }
 
 void KeyHistory::take_wait(const Operation& operation) {
@@ -102,7 +125,7 @@ void KeyHistory::take_wait(const Operation& operation) {
     return;
   }
   if (operation.result == Result::ok) {
-    return grant(operation, enqueue.call, enqueue.ret, enqueue.call);
+    return grant(operation, ticket.asked, enqueue.ret, ticket.asked);
   }
   waits_.push_back(wait_of(operation, enqueue.call));
   if (operation.result == Result::not_held) {
@@ -131,10 +154,16 @@ void KeyHistory::follow_up(Fence fence, const Operation& operation) {
 void KeyHistory::grant(const Operation& operation, Instant asked, Instant queued_by,
                        Instant line_since) {
   const auto [found, is_new] = by_fence_.try_emplace(operation.fence, holds_.size());
+  Asked* const by = asked_by(operation);
+  if (by != nullptr) by->first = operation.call;  // what else it is granted it asks for later
   if (is_new) {
+    expect_not_held(operation, by);
     waits_.push_back(wait_of(operation, line_since));
     waits_.back().hold = holds_.size();
-    holds_.emplace_back(timeline_, operation, asked, queued_by);
+    Hold& hold = holds_.emplace_back(timeline_, operation, asked, queued_by);
+    if (by == nullptr) return;
+    by->hold = holds_.size() - 1;
+    for (const Operation* lost : std::exchange(by->lost, {})) hold.may_come_late(*lost);
     return;
   }
   const Operation& first = holds_[found->second].told();

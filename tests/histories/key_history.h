@@ -54,7 +54,14 @@ class KeyHistory {
  private:
   struct Ticket {
     const Operation* enqueue;
+    Instant asked;
     bool granted;
+  };
+  // What was asked for by one name or secret, and again.
+  struct Asked {
+    Instant first;                         // or, once it was told of a hold, when it asked for that
+    std::size_t hold = kNone;              // that was told of last
+    std::vector<const Operation*> lost{};  // before it was
   };
 
   void take(const Operation& operation);
@@ -63,6 +70,8 @@ class KeyHistory {
   void take_wait(const Operation& operation);
   void follow_up(Fence fence, const Operation& operation);
   void grant(const Operation& operation, Instant asked, Instant queued_by, Instant line_since);
+  Asked* asked_by(const Operation& operation);
+  void expect_not_held(const Operation& operation, const Asked* asked);
   void may_hold(const Operation& operation, Instant ended);
   void abandon(const Ticket& ticket);
   void set_barriers();
@@ -80,8 +89,8 @@ class KeyHistory {
   std::vector<const Operation*> stats_;
 
   std::unordered_map<Fence, std::size_t> by_fence_;
-  std::unordered_map<std::uint64_t, Instant> first_asked_;  // by request id
-  std::unordered_map<std::uint32_t, Ticket> tickets_;       // by process
+  std::unordered_map<std::uint64_t, Asked> asked_;     // by request id
+  std::unordered_map<std::uint32_t, Ticket> tickets_;  // by process
 };
 
 }  // namespace lockd::histories

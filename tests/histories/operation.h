@@ -22,16 +22,17 @@ inline constexpr Instant kSecond = 1'000'000'000;
 // Never, if either is.
 inline Instant sum(Instant a, Instant b) { return a == kNever || b == kNever ? kNever : a + b; }
 
-// What was done. The last four are no requests: a connection that its client knows to be over, or
-// that died together with its server; something that was broken on purpose; and from when on
-// nothing was broken any more.
+// What was done, or thought. The last four are no requests: a connection that its client knows to
+// be over, or that died together with its server; something that was broken on purpose; and from
+// when on nothing was broken any more.
 enum class Function : std::uint8_t {
   acquire,
   enqueue,
   wait,
   renew,
   release,
-  revoke,  // by an admin, against the holder's will
+  revoke,   // by an admin, against the holder's will
+  believe,  // no request either: from call to ret its client took it to be held
   stats,
   disconnect,
   lost,

@@ -48,11 +48,8 @@ Request Plan::ask() {
   if (traits_.named && !keys_.groups.empty() && one_in(5)) choose_set(request);
   // A second lock is not waited for: two who wait for each other would do so for long.
   if (!held_.empty()) request.timeout = 0;
-  if (traits_.named) {
-    request.rid = recording_.new_rid();
-  } else if (held_.empty() && one_in(6)) {
-    request.function = Function::enqueue;
-  }
+  if (traits_.named || one_in(2)) request.rid = recording_.new_rid();
+  if (!traits_.named && held_.empty() && one_in(6)) request.function = Function::enqueue;
   return request;
 }
 
@@ -131,9 +128,12 @@ void Plan::heard(const Request& request, const Reply& reply) {
     case Function::acquire:
       if (reply.result == Result::ok) granted(request, reply);
       if (reply.result == Result::info && request.rid != 0 && !one_in(4)) again_ = request;
+      if (reply.result == Result::ok && !traits_.named && request.rid != 0 && one_in(20))
+        again_ = request;
       break;
     case Function::enqueue:
       if (reply.result == Result::ok) granted(request, reply);
+      if (reply.result == Result::info && request.rid != 0 && !one_in(4)) again_ = request;
       if (reply.result == Result::queued || (reply.result == Result::ok && one_in(2))) {
         ticket_ = {request, reply.result == Result::ok};
         ticket_->request.fence = reply.fence;
@@ -183,12 +183,15 @@ void Plan::heard_of_set(const Request& request, const Reply& reply) {
 
 // Now and then it never comes back: the lease ends.
 void Plan::granted(const Request& request, const Reply& reply) {
+  over(reply.fence);  // it asked again for what it has
   if (one_in(traits_.named ? 40 : 500)) return;
   held_.push_back({{request.key, request.kind, request.limit},
                    reply.fence,
                    reply.token,
                    request.rid,
                    request.ttl,
+                   request.mode,
+                   request.permits,
                    request.parts});
 }
 
@@ -196,7 +199,34 @@ void Plan::over(Fence fence) {
   std::erase_if(held_, [fence](const Held& held) { return held.fence == fence; });
 }
 
-void Plan::disconnected() { ticket_.reset(); }
+// Its place in line it may get back by its secret, and what it held likewise.
+void Plan::disconnected() {
+  const bool resumes = ticket_.has_value() && ticket_->request.rid != 0 && !one_in(4);
+  if (resumes) {
+    again_ = ticket_->request;
+    again_->function = Function::enqueue;
+    again_->fence = 0;
+  }
+  ticket_.reset();
+  if (!traits_.named && !again_.has_value() && one_in(2)) take_back();
+}
+
+void Plan::take_back() {
+  const auto held =
+      std::find_if(held_.begin(), held_.end(), [](const Held& one) { return one.rid != 0; });
+  if (held == held_.end()) return;
+  again_ = {.key = held->key.key,
+            .key_name = recording_.key(held->key.key),
+            .kind = held->key.kind,
+            .limit = held->key.limit,
+            .mode = held->mode,
+            .permits = held->permits,
+            .ttl = held->ttl,
+            .timeout = held_.size() > 1 ? 0 : choose_timeout(false),
+            .token = {},
+            .rid = held->rid};
+  held_.erase(held);
+}
 
 void Plan::forget() {
   ticket_.reset();

@@ -56,6 +56,8 @@ class Plan {
     std::string token;
     std::uint64_t rid = 0;
     Instant ttl = 0;
+    Mode mode = Mode::exclusive;
+    std::uint32_t permits = 1;
     std::vector<RequestPart> parts{};  // that came in one step, and are held still
   };
   struct Ticket {
@@ -69,6 +71,7 @@ class Plan {
   void choose_set(Request& request);
   void choose_some(std::vector<RequestPart>& parts);
   void heard_of_set(const Request& request, const Reply& reply);
+  void take_back();
   Request follow_up(Function function, const Held& held);
   const PlannedKey& choose_key();
   Instant choose_ttl();
@@ -84,7 +87,7 @@ class Plan {
   std::vector<Held> held_;
   std::optional<Held> echo_;  // given back: to ask again must fail
   std::optional<Ticket> ticket_;
-  std::optional<Request> again_;  // under the same name
+  std::optional<Request> again_;  // under the same name, or by the same secret
   bool finishing_ = false;
   Instant keeps_until_ = 0;
 };

@@ -18,6 +18,7 @@ namespace lockd::histories {
 //   I11  after a failure of its storage a server promises nothing
 //   I12  once the faults are over everybody is served
 //   I15  several keys in one step: all or none, under one fence
+//   I16  whoever asks again is given what it certainly holds
 struct Violation {
   std::string invariant;
   std::string key;

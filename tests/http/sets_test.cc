@@ -130,6 +130,10 @@ TEST_F(HttpSets, AFreeKeyWhoseFirstWaitsForOthersIsInNoArrayOfStats) {
   EXPECT_EQ(line.ask(request("l", "a", "0")), "timeout");
   EXPECT_EQ(shown(take(R"(["a"])", "late")),
             R"(409 {"error":"held","conflicts":[{"key":"a","kind":"lock","waiters":1}]})");
+  const std::string free = "free, but the first of its queue waits for other keys too";
+  EXPECT_EQ(take_one("a", "late").text("detail"), free);
+  EXPECT_EQ(take(R"(["a","c"])", "late").text("detail"), free);
+  EXPECT_EQ(take(R"(["a","b"])", "late").text("detail"), "held by someone else");
   const std::string stats = line.ask(request("stats", "", ""));
   EXPECT_EQ(stats.find(R"({"key":"a")"), std::string::npos) << stats;
   EXPECT_NE(stats.find(R"({"key":"b")"), std::string::npos) << stats;
@@ -262,7 +266,7 @@ TEST_F(HttpSets, WhatIsNoSetIsRefused) {
       {keys_json(many, "a"), "keys must be an array of 1 to 64 names"},
       {keys_json(R"("k")", "a"), "keys must be an array of 1 to 64 names"},
       {keys_json(R"(["k",""])", "a"), "keys must be names"},
-      {keys_json(R"(["k","j","k"])", "a"), "1 to 64 different keys"},
+      {keys_json(R"(["k","j","k"])", "a"), R"(keys must be different: "k" is there twice)"},
       {keys_json(R"(["k"])", "a", R"("key":"k")"), "key cannot be given together"},
       {keys_json(R"(["k"])", "a", R"("items":[{"key":"k"}])"), "keys cannot be given together"},
       {keys_json(R"(["k"])", "a", R"("limit":1)"), "unknown member: limit"},
@@ -272,7 +276,8 @@ TEST_F(HttpSets, WhatIsNoSetIsRefused) {
       {items_json("[]", "a"), "items must be an array of 1 to 64 objects"},
       {items_json(R"(["k"])", "a"), "items must be an array of 1 to 64 objects"},
       {items_json("[{}]", "a"), "items[0].key is missing"},
-      {items_json(R"([{"key":"k"},{"key":"k","mode":"shared"}])", "a"), "different keys"},
+      {items_json(R"([{"key":"k"},{"key":"k","mode":"shared"}])", "a"),
+       R"(items must be different: "k" is there twice)"},
       {items_json(R"([{"key":"k","kind":"door"}])", "a"), "items[0].kind must be lock or"},
       {items_json(R"([{"key":"k","limit":1}])", "a"), "unknown member: items[0].limit"},
       {items_json(R"([{"key":"k"}])", "a", R"("mode":"shared")"), "unknown member: mode"},

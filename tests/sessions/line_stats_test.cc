@@ -36,7 +36,9 @@ TEST(LineStats, OfALock) {
   EXPECT_EQ(ask_stats(client),
             stats_of({.locks = R"({"key":"my-job","owner_conn_id":1,"lease_expires_in_s":T,)"
                                R"("waiters":0})"}));
+  // Connections are counted before the keys are looked at: not in one instant.
   LineClient waiter = server.connect();
+  await_stats(client, "{\"connections\":2,");
   waiter.send(request("l", "my-job", "60"));
   EXPECT_EQ(timeless(await_stats(client, "\"waiters\":1")),
             stats_of({.connections = 2,

@@ -1,5 +1,5 @@
-// What a client asks for. What it makes of the answers is in client_hears.cc, and all of sets in
-// client_sets.cc.
+// What a client asks for. What it makes of the answers is in client_hears.cc, what it asks for
+// again in client_again.cc, and all of sets in client_sets.cc.
 #include "simulation/client.h"
 
 #include <algorithm>
@@ -19,12 +19,13 @@ std::uint64_t s_of(Duration length) { return static_cast<std::uint64_t>(length /
 }  // namespace
 
 Client::Client(std::uint32_t number, bool is_http, Chance chance, const Swarm& swarm,
-               Promises& promises, Outside& outside)
+               Promises& promises, Acquisitions& acquisitions, Outside& outside)
     : number_(number),
       is_http_(is_http),
       chance_(chance),
       swarm_(swarm),
       promises_(promises),
+      acquisitions_(acquisitions),
       outside_(outside) {}
 
 void Client::act() {
@@ -97,7 +98,10 @@ std::string Client::json_of(const Terms& terms) {
 
 Known* Client::pick_hold() {
   std::vector<Known*> mine = promises_.of_client(number_);
-  std::erase_if(mine, [this](const Known* known) { return is_busy(known->key); });
+  std::erase_if(mine, [this](const Known* known) {
+    const Acquisition* acquisition = acquisitions_.find(known->key, known->holder);
+    return is_busy(known->key) || (acquisition != nullptr && acquisition->on_their_way > 0);
+  });
   return mine.empty() ? nullptr : mine[chance_.below(mine.size())];
 }
 
@@ -107,6 +111,11 @@ void Client::ask(Request request, std::string_view text) {
   for (Request& part : request.parts) {
     part.call = request.call;
     part.largest_told = promises_.largest_told(part.key);
+  }
+  if (Acquisition* acquisition = acquisitions_.find(request.key, request.secret)) {
+    ++acquisition->on_their_way;
+    acquisition->asked_at = request.call;
+    request.largest_told = acquisition->largest_told;  // the grant may be as old as that
   }
   ++requests_;
   asked_.push_back(std::move(request));
@@ -125,6 +134,8 @@ void Client::put_in_question(Request& request, const Known& known) {
   request.fence = own.fence;
   request.certain_until = own.certain_until;
   request.over_at = own.over_at;
+  const Acquisition* acquisition = acquisitions_.find(own.key, own.holder);
+  if (acquisition != nullptr && acquisition->may_be_moved()) request.over_at = Time::never();
   own.certain_until = std::min(own.certain_until, outside_.now() + request.ttl);
   own.in_question = true;
 }
@@ -161,16 +172,19 @@ void Client::acquire() {
     ask_http(std::move(request), "acquire", body);
     return;
   }
+  const std::string as = choose_secret(request);
   std::string text = is_lock ? "l\n" : "sl\n";
   text += key->name() + "\n" + std::to_string(s_of(request.wait)) + " ";
   if (!is_lock) text += std::to_string(swarm_.limit) + " ";
-  text += std::to_string(s_of(asked)) + line_of(request.terms) + "\n";
+  text += std::to_string(s_of(asked)) + line_of(request.terms) + as + "\n";
   ask(std::move(request), text);
 }
 
 void Client::enqueue() {
   const auto key = free_key();
-  if (is_http_ || !key || enqueued_.contains({key->kind, key->number})) return;
+  if (is_http_ || !key) return;
+  const auto place = enqueued_.find({key->kind, key->number});
+  if (place != enqueued_.end() && !may_ask_again(*key, place->second.secret)) return;
   Request request{.what = Asked::enqueue, .key = *key};
   const Duration asked = seconds(chance_.between(1, swarm_.lease_s_max));
   request.ttl = granted(asked);
@@ -178,7 +192,8 @@ void Client::enqueue() {
   text += key->name() + "\n";
   if (key->kind == Kind::semaphore) text += std::to_string(swarm_.limit) + " ";
   request.terms = some_terms(*key);
-  text += std::to_string(s_of(asked)) + line_of(request.terms) + "\n";
+  const std::string as = choose_secret(request);
+  text += std::to_string(s_of(asked)) + line_of(request.terms) + as + "\n";
   ask(std::move(request), text);
 }
 
@@ -190,6 +205,7 @@ bool Client::await_turn() {
   if (is_busy(request.key)) return false;
   request.ttl = picked->second.ttl;
   request.terms = picked->second.terms;
+  request.secret = picked->second.secret;
   if (!chance_.percent(30)) request.wait = seconds(chance_.between(1, swarm_.wait_s_max));
   if (picked->second.granted) {
     for (const Known* known : promises_.of_client(number_)) {
@@ -211,7 +227,9 @@ void Client::renew() {
   const Known* known = pick_hold();
   if (known == nullptr) return;
   Request request{.what = Asked::renew, .key = known->key, .holder = known->holder};
-  const bool names_ttl = chance_.percent(60);
+  const Acquisition* acquisition = acquisitions_.find(known->key, known->holder);
+  const bool must_name_ttl = acquisition != nullptr && acquisition->may_be_moved();
+  const bool names_ttl = must_name_ttl || chance_.percent(60);
   const Duration asked = names_ttl ? seconds(chance_.between(1, swarm_.lease_s_max)) : known->ttl;
   request.ttl = granted(asked);
   put_in_question(request, *known);

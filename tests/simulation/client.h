@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulation/acquisitions.h"
 #include "simulation/promises.h"
 #include "simulation/swarm.h"
 #include "simulation/wire.h"
@@ -29,6 +30,8 @@ class Outside {
   // The server's disk failed at some moment since then: it may have refused anything, and the
   // refusal may be heard when the server is gone already.
   virtual bool server_failed_since(Time then) const = 0;
+  // Likewise it was asked to stop, and whoever waited was told so.
+  virtual bool server_stopped_since(Time then) const = 0;
 
  protected:
   ~Outside() = default;
@@ -37,7 +40,7 @@ class Outside {
 class Client {
  public:
   Client(std::uint32_t number, bool is_http, Chance chance, const Swarm& swarm, Promises& promises,
-         Outside& outside);
+         Acquisitions& acquisitions, Outside& outside);
 
   // Does one thing, or nothing.
   void act();
@@ -73,6 +76,7 @@ class Client {
     Terms terms{};
     Duration ttl{};
     Fence largest_told = 0;  // of the key, when it was asked
+    std::string secret{};    // that it was asked for by; empty: none
   };
 
   // One request on its way.
@@ -81,6 +85,7 @@ class Client {
     Key key{};
     Fence fence = 0;       // of the hold it is about
     std::string holder{};  // in whose name
+    std::string secret{};  // of a line: that it asks by; empty: none
     Terms terms{};
     Duration ttl{};
     Duration wait{};
@@ -137,15 +142,32 @@ class Client {
   const Known* pick_hold_of_set(std::string_view names);
   std::vector<Key> some_of_set(const Known& known);
 
+  // Asking by a secret that it chose, and again.
+  std::string choose_secret(Request& request);
+  std::string new_secret();
+  void note_asked(Request& request, Acquisition& acquisition);
+  bool may_ask_again(Key key, std::string_view secret);
+  Acquisition* pick_again(Key key);
+  void ask_again(Request& request, const Acquisition& acquisition);
+  Acquisition* acquisition_of(const Request& request);
+  bool may_be_passed_on(const Request& request);
+  void settle(const Request& request, bool is_lost);
+  void end_acquisition(const Request& request);
+  Duration least_lease(const Request& request);
+
   // Hearing.
   void hear_line(std::string_view line);
   void hear_push(std::string_view line);
   std::size_t hear_http(std::string_view text);
   void hear(const Request& request, const Reply& reply);
   void hear_grant(const Request& request, const Reply& reply);
+  bool is_told_of_anothers(const Request& request, Known* own);
   void hear_refusal(const Request& request, const Reply& reply);
   bool asked_otherwise(const Request& request, const Reply& reply);
   bool says_full(const Request& request, const Reply& reply) const;
+  void leave_place(const Request& request);
+  bool was_certain(const Request& request);
+  void expect_over(const Request& request, const Reply& reply);
   void hear_about_hold(const Request& request, const Reply& reply);
   void hear_enqueued(const Request& request, const Reply& reply);
   void hear_about_set(const Request& set, const Reply& reply);
@@ -169,6 +191,7 @@ class Client {
   Chance chance_;
   const Swarm& swarm_;
   Promises& promises_;
+  Acquisitions& acquisitions_;
   Outside& outside_;
   bool retired_ = false;
 

@@ -68,13 +68,14 @@ void Client::receive_end() {
   if (wire_ != nullptr) lose_connection();
 }
 
-// Of what was on its way nobody knows: it is not asked for again.
+// Of what was on its way nobody knows: it is not asked for again, but by a secret.
 void Client::lose_connection() {
   const auto forget = [this](const Request& request) {
     if (request.fence == 0) return;
     if (const Known* known = promises_.find(request.key, request.fence)) promises_.forget(*known);
   };
   for (const Request& request : asked_) {
+    settle(request, /*is_lost=*/true);
     std::ranges::for_each(request.parts, forget);
     if (request.parts.empty()) forget(request);
   }
@@ -139,6 +140,7 @@ std::size_t Client::hear_http(std::string_view text) {
 
 void Client::hear(const Request& request, const Reply& reply) {
   if (reply.word == "draining") doomed_ = true;
+  settle(request, /*is_lost=*/false);
   if (!request.parts.empty()) return hear_about_set(request, reply);
   switch (request.what) {
     case Asked::acquire:
@@ -162,28 +164,65 @@ void Client::hear(const Request& request, const Reply& reply) {
 }
 
 void Client::hear_grant(const Request& request, const Reply& reply) {
-  if (const Known* own = promises_.find(request.key, reply.fence);
-      own != nullptr && own->client == number_ && own->terms != request.terms) {
+  const std::string holder(is_http_ ? std::string_view(request.holder) : reply.token);
+  Known* const own = promises_.find(request.key, reply.fence);
+  if (own != nullptr && own->holder == holder && own->terms != request.terms) {
     complain("own-terms", request, reply.word);
   }
-  if (request.what == Asked::await_turn) enqueued_.erase({request.key.kind, request.key.number});
-  if (request.fence != 0 && request.fence != reply.fence) {  // another grant: the old one was over
-    if (request.certain_until > outside_.now() && !is_revoked(request))
-      complain("acknowledged-in-force", request, reply.word);
-    if (const Known* old = promises_.find(request.key, request.fence)) promises_.forget(*old);
+  if (!request.secret.empty() && !holder.ends_with(request.secret)) {
+    complain("own-secret", request, reply.word);
   }
-  promises_.granted(
-      outside_.now(),
-      {.key = request.key,
-       .client = number_,
-       .holder = std::string(is_http_ ? std::string_view(request.holder) : reply.token),
-       .terms = request.terms,
-       .fence = reply.fence,
-       .ttl = request.ttl,
-       .certain_until = holds_may_go() ? outside_.now() : request.call + request.ttl,
-       .connection = is_http_ || doomed_ ? 0 : wire_->id,
-       .may_go = holds_may_go()},
-      request.largest_told);
+  if (request.what != Asked::enqueue) leave_place(request);
+  if (request.fence != 0 && request.fence != reply.fence) {  // another grant: the old one was over
+    expect_over(request, reply);
+  }
+  if (is_told_of_anothers(request, own)) return;
+  const bool may_go = holds_may_go() || may_be_passed_on(request);
+  promises_.granted(outside_.now(),
+                    {.key = request.key,
+                     .client = number_,
+                     .holder = holder,
+                     .terms = request.terms,
+                     .fence = reply.fence,
+                     .ttl = request.ttl,
+                     .certain_until = may_go ? outside_.now() : request.call + least_lease(request),
+                     .connection = is_http_ || doomed_ || may_go ? 0 : wire_->id,
+                     .may_go = may_go},
+                    request.largest_told);
+}
+
+// Of a hold that is a later connection's, and stays so: this request may have moved its lease.
+bool Client::is_told_of_anothers(const Request& request, Known* own) {
+  if (own == nullptr || !may_be_passed_on(request)) return false;
+  if (own->connection != acquisition_of(request)->newest()) return false;
+  if (request.fence == own->fence) own->in_question = false;
+  own->heard = outside_.now();
+  own->over_at = std::max(own->over_at, outside_.now() + request.ttl);
+  return true;
+}
+
+// It has no place in line any more that it could await.
+void Client::leave_place(const Request& request) {
+  const auto place = enqueued_.find({request.key.kind, request.key.number});
+  if (place == enqueued_.end()) return;
+  const bool is_its = !request.secret.empty() && place->second.secret == request.secret;
+  if (request.what == Asked::await_turn || is_its) enqueued_.erase(place);
+}
+
+// Whether the hold that it is about must have been there all the time.
+bool Client::was_certain(const Request& request) {
+  const Known* known = promises_.find(request.key, request.fence);
+  return request.certain_until > outside_.now() && !is_revoked(request) &&
+         (known == nullptr || !known->may_go) && !outside_.server_failed_since(request.call);
+}
+
+// It is there no more. A server that goes refuses more than it grants.
+void Client::expect_over(const Request& request, const Reply& reply) {
+  const bool may_be_gone = reply.ok ? holds_may_go() : doomed_;
+  if (was_certain(request) && !may_be_gone) {
+    complain("acknowledged-in-force", request, reply.word);
+  }
+  if (const Known* known = promises_.find(request.key, request.fence)) promises_.forget(*known);
 }
 
 // Then nothing has changed. A journal that has failed says the same, and nothing is known then.
@@ -192,20 +231,23 @@ bool Client::says_full(const Request& request, const Reply& reply) const {
          !outside_.server_failed_since(request.call);
 }
 
-// It has the key already, in another way than it asks for now. A session never asks twice.
+// It has the key already, in another way than it asks for now. On a line one asks twice by a secret
+// only.
 bool Client::asked_otherwise(const Request& request, const Reply& reply) {
   const bool is_said =
       reply.word.ends_with("mode_mismatch") || reply.word.ends_with("permits_mismatch");
-  if (is_said && !is_http_) complain("own-terms", request, reply.word);
+  const Acquisition* acquisition = acquisition_of(request);
+  const bool was_asked_otherwise =
+      acquisition != nullptr && acquisition->was_asked_otherwise(request.terms);
+  if (is_said && !is_http_ && !was_asked_otherwise) complain("own-terms", request, reply.word);
   const Known* own = request.fence == 0 ? nullptr : promises_.find(request.key, request.fence);
-  return is_said && own != nullptr && own->terms != request.terms;
+  return is_said && (own == nullptr ? was_asked_otherwise : own->terms != request.terms);
 }
 
 void Client::hear_refusal(const Request& request, const Reply& reply) {
   const bool unchanged = reply.word == "error_draining" || reply.word == "draining" ||
                          says_full(request, reply) || asked_otherwise(request, reply);
-  if (request.what == Asked::await_turn && !unchanged)
-    enqueued_.erase({request.key.kind, request.key.number});
+  if (!unchanged && !reply.word.ends_with("mismatch")) leave_place(request);
   // All name one limit, and whatever an admin sets, that one goes on to be good; but for more
   // permits than there were at any time.
   const bool is_too_many = request.terms.permits > promises_.least_limit(request.key);
@@ -216,30 +258,36 @@ void Client::hear_refusal(const Request& request, const Reply& reply) {
   if (timed_out && outside_.now() < request.call + request.wait) {
     complain("never-early", request, reply.word);
   }
+  if (request.what == Asked::acquire && reply.word == "error" && !may_be_passed_on(request) &&
+      !doomed_ && !outside_.server_failed_since(request.call) &&
+      !outside_.server_stopped_since(request.call)) {
+    complain("displaced-by-later", request, reply.word);
+  }
   if (request.fence == 0) return;
   if (reply.word == "storage" || unchanged) {
     promises_.find(request.key, request.fence)->in_question = false;
     return;
   }
-  // It had a hold: a named one asked again, or a two-phase one that was granted.
-  if (request.certain_until > outside_.now() && !doomed_ && !is_revoked(request) &&
-      !outside_.server_failed_since(request.call)) {
-    complain("acknowledged-in-force", request, reply.word);
-  }
-  if (const Known* known = promises_.find(request.key, request.fence)) promises_.forget(*known);
+  expect_over(request, reply);  // a named one asked again, or a two-phase one that was granted
 }
 
 void Client::hear_enqueued(const Request& request, const Reply& reply) {
   const std::pair key{request.key.kind, request.key.number};
   if (reply.word == "queued") {
-    enqueued_[key] = {false, request.terms, request.ttl, request.largest_told};
+    if (request.fence != 0) expect_over(request, reply);
+    enqueued_[key] = {false, request.terms, request.ttl, request.largest_told, request.secret};
   } else if (reply.ok) {
-    enqueued_[key] = {true, request.terms, request.ttl, request.largest_told};
+    enqueued_[key] = {true, request.terms, request.ttl, request.largest_told, request.secret};
     hear_grant(request, reply);
-    promises_.find(request.key, reply.fence)->two_phase = true;
-  } else if ((reply.word == "error" || reply.word == "error_already_enqueued") && !doomed_ &&
-             !outside_.server_failed_since(request.call)) {
-    complain("two-phase", request, reply.word);
+    Known& told = *promises_.find(request.key, reply.fence);
+    told.two_phase = told.connection == wire_->id;
+  } else {
+    const bool is_error = reply.word == "error" || reply.word == "error_already_enqueued";
+    if (is_error && !doomed_ && !may_be_passed_on(request) &&
+        !outside_.server_failed_since(request.call)) {
+      complain("two-phase", request, reply.word);
+    }
+    hear_refusal(request, reply);
   }
 }
 
@@ -250,14 +298,16 @@ void Client::hear_about_hold(const Request& request, const Reply& reply) {
     if (known != nullptr) known->in_question = false;
     return;
   }
-  if (!reply.ok && request.certain_until > outside_.now() && !doomed_ && !is_revoked(request) &&
-      !outside_.server_failed_since(request.call)) {
+  if (!reply.ok && was_certain(request) && !doomed_) {
     complain("acknowledged-in-force", request, reply.word);
   }
   // Over a power failure, a clock that jumps makes leases longer or shorter, and with an interval
-  // between syncs a lease from before may be in force again.
-  if (reply.ok && request.over_at <= request.call && swarm_.wall_jump == 0 &&
-      swarm_.sync_interval == Duration::zero()) {
+  // between syncs a lease from before may be in force again. Who asked by the same secret elsewhere
+  // may have moved it.
+  const Acquisition* const acquisition = acquisition_of(request);
+  const bool is_moved_by_it_alone = acquisition == nullptr || acquisition->connections.size() <= 1;
+  if (reply.ok && request.over_at <= request.call && is_moved_by_it_alone &&
+      swarm_.wall_jump == 0 && swarm_.sync_interval == Duration::zero()) {
     complain("never-revived", request, reply.word);
   }
   if (reply.ok && promises_.was_revoked_before(request.key, request.fence, request.call) &&
@@ -268,13 +318,14 @@ void Client::hear_about_hold(const Request& request, const Reply& reply) {
   if (request.what == Asked::release && known->two_phase && known->connection == wire_->id) {
     enqueued_.erase({request.key.kind, request.key.number});
   }
+  if (request.what == Asked::release && reply.ok) end_acquisition(request);
   if (!reply.ok || request.what == Asked::release) return promises_.forget(*known);
   known->in_question = false;
   known->heard = outside_.now();
   known->over_at = outside_.now() + request.ttl;
   known->certain_until = holds_may_go() || known->may_go || is_revoked(request)
                              ? outside_.now()
-                             : request.call + request.ttl;
+                             : request.call + least_lease(request);
 }
 
 void Client::complain(std::string_view rule, const Request& request, std::string_view reply) const {

@@ -44,6 +44,7 @@ struct Figures {
   std::uint64_t steps = 0;
   std::uint64_t checks = 0;  // of every invariant
   std::uint64_t grants_told = 0;
+  std::uint64_t grants_told_again = 0;  // by a secret that was asked by before
   std::uint64_t granted = 0;
   std::uint64_t granted_shared = 0;     // beside others
   std::uint64_t granted_several = 0;    // permits
@@ -66,6 +67,7 @@ struct Figures {
     steps += other.steps;
     checks += other.checks;
     grants_told += other.grants_told;
+    grants_told_again += other.grants_told_again;
     granted += other.granted;
     granted_shared += other.granted_shared;
     granted_several += other.granted_several;

@@ -18,6 +18,13 @@ std::string show(const Known& known) {
          std::to_string(known.certain_until.ns);
 }
 
+// Of a token, which ends with it; a name has none.
+std::string_view secret_of(const Known& known) {
+  constexpr std::size_t kToken = 32;
+  if (known.holder.size() != kToken) return {};
+  return std::string_view(known.holder).substr(kToken / 2);
+}
+
 }  // namespace
 
 void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
@@ -32,7 +39,11 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
                                 " had been told before it was asked for");
   }
   told.largest = std::max(told.largest, known.fence);
+  // Another client of its secret has asked about it, perhaps to release it, and has not heard yet.
+  const bool may_be_released =
+      before != nullptr && before->in_question && before->client != known.client;
   if (before != nullptr) {
+    if (!secret_of(known).empty()) ++grants_again_;
     *before = known;
   } else {
     told.known.push_back(known);
@@ -40,12 +51,29 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
   Known& kept = *find(known.key, known.fence);
   kept.heard = now;
   kept.over_at = now + known.ttl;
+  if (may_be_released) {
+    kept.may_go = true;
+    kept.certain_until = std::min(kept.certain_until, now);
+  }
   if (is_revoked(known.key, known.fence)) kept.certain_until = std::min(kept.certain_until, now);
+  if (const Known* other = other_by_secret(kept, now)) {
+    violated("one-secret-one-grant", show(known) + ", and " + show(*other));
+  }
   if (kept.certain_until <= now) return;
   if (const Known* other = too_many(kept, now)) {
     violated("exclusion",
              "at " + std::to_string(now.ns) + " " + show(known) + ", and " + show(*other));
   }
+}
+
+// Certain, though this was granted later or is certain too; null if there is none.
+const Known* Promises::other_by_secret(const Known& known, Time now) const {
+  for (const Known& each : told_[index(known.key)].known) {
+    const bool is_later = known.fence > each.fence || known.certain_until > now;
+    const bool is_other = each.fence != known.fence && each.certain_until > now && is_later;
+    if (is_other && !secret_of(each).empty() && secret_of(each) == secret_of(known)) return &each;
+  }
+  return nullptr;
 }
 
 // One that is certain and cannot be, now that `known` is; null if all can. Of a semaphore, the last
@@ -81,6 +109,15 @@ Known* Promises::find(Key key, Fence fence) {
     if (known.fence == fence) return &known;
   }
   return nullptr;
+}
+
+const Known* Promises::find_by_secret(Key key, std::string_view secret) const {
+  const Known* found = nullptr;
+  for (const Known& known : told_[index(key)].known) {
+    if (secret_of(known) != secret) continue;
+    if (found == nullptr || found->fence < known.fence) found = &known;
+  }
+  return found;
 }
 
 const Known* Promises::certain_on(std::uint64_t connection, Time now) const {

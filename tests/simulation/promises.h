@@ -11,11 +11,13 @@
 //   acknowledged-in-force  who is certain can renew and release, also after a crash
 //   fences-rise            a grant's fence is larger than every fence told before it was asked for
 //   one-grant-one-holder   no fence of a key is told to two holders
+//   one-secret-one-grant   who is certain of a hold by a secret is granted no other by it
 //   never-revived          who is told of a renewal had not asked for it after the lease's end, nor
 //                          after an admin was told that the hold has ended
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -35,7 +37,14 @@ struct Key {
   Kind kind = Kind::lock;
   std::uint32_t number = 0;
 
-  std::string name() const { return "key-" + std::to_string(number); }
+  static constexpr std::string_view kPrefix = "key-";
+  static Key of_name(Kind kind, std::string_view name) {
+    Key key{kind};
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), key.number);
+    return key;
+  }
+
+  std::string name() const { return std::string(kPrefix) + std::to_string(number); }
   friend bool operator==(const Key&, const Key&) = default;
 };
 
@@ -77,6 +86,8 @@ class Promises {
   // Everything that a client knows of, to pick from; null if it knows nothing.
   std::vector<Known*> of_client(std::uint32_t client);
   Known* find(Key key, Fence fence);
+  // The last that was told of by that secret.
+  const Known* find_by_secret(Key key, std::string_view secret) const;
   // What is certain to be held by that connection, with nothing on its way that may end it.
   const Known* certain_on(std::uint64_t connection, Time now) const;
   void forget(const Known& known);
@@ -102,6 +113,8 @@ class Promises {
   void prune(Time now);
 
   std::uint64_t grants() const { return grants_; }
+  // Of those, by a secret of what was known already.
+  std::uint64_t grants_again() const { return grants_again_; }
 
  private:
   struct Told {
@@ -115,12 +128,14 @@ class Promises {
   std::size_t index(Key key) const {
     return key.number + (key.kind == Kind::semaphore ? keys_ : 0);
   }
+  const Known* other_by_secret(const Known& known, Time now) const;
   const Known* too_many(const Known& known, Time now) const;
 
   const std::uint32_t keys_;
   const std::uint32_t limit_;
   std::vector<Told> told_;
   std::uint64_t grants_ = 0;
+  std::uint64_t grants_again_ = 0;
 };
 
 }  // namespace lockd::simulation

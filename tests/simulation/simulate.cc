@@ -131,6 +131,7 @@ class Run {
     row("sets granted", static_cast<double>(figures_.granted_sets));
     row("of them after a wait", static_cast<double>(figures_.granted_sets_late));
     row("grants told", static_cast<double>(figures_.grants_told));
+    row("told again by a secret", static_cast<double>(figures_.grants_told_again));
     row("leases expired", static_cast<double>(figures_.expired));
     row("holds revoked", static_cast<double>(figures_.revoked));
     row("semaphores resized", static_cast<double>(figures_.resized));

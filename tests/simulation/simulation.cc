@@ -26,6 +26,7 @@ Simulation::Simulation(const SimulationOptions& options)
       disk_(std::make_unique<crash::SimulatedDisk>()),
       witness_(swarm_.options.max_waiters),
       promises_(swarm_.keys, swarm_.limit),
+      acquisitions_(swarm_.keys),
       client_is_due_(swarm_.clients),
       frozen_until_(swarm_.clients),
       admin_(options.seed + 0x1000) {
@@ -33,7 +34,7 @@ Simulation::Simulation(const SimulationOptions& options)
   for (std::uint32_t i = 0; i < swarm_.clients; ++i) {
     clients_.push_back(std::make_unique<Client>(i, chance_.percent(swarm_.http_percent),
                                                 Chance(chance_.next()), swarm_, promises_,
-                                                static_cast<Outside&>(*this)));
+                                                acquisitions_, static_cast<Outside&>(*this)));
   }
 }
 
@@ -58,12 +59,14 @@ void Simulation::run() {
   do {
     for (int i = 0; i < 64; ++i) step();
     promises_.prune(now_);
+    acquisitions_.prune(now_, promises_);
   } while (operations() < options_.operations);
   heal();
 
   figures_.seeds = 1;
   figures_.operations = operations();
   figures_.grants_told = promises_.grants();
+  figures_.grants_told_again = promises_.grants_again();
   figures_.granted = witness_.count(KeyEvent::Type::granted);
   figures_.granted_shared = witness_.granted_shared();
   figures_.granted_several = witness_.granted_several();
@@ -132,10 +135,18 @@ void Simulation::check() {
   const bool leaves_holds = server_->is_draining() && server_->has_failed();
   if (swarm_.options.auto_release_on_disconnect && !leaves_holds) {
     witness_.check_sessions(
-        [this](SessionId id) { return server_->is_open(id) || server_->is_ending(id); });
+        [this](Key key, SessionId session) { return is_held_rightly(key, session); });
   }
   const std::string broken = server_->engine().check();
   if (!broken.empty()) throw crash::Violation(broken);
+}
+
+// By one who is there. The witness knows whom a hold was granted to, not who took it over.
+bool Simulation::is_held_rightly(Key key, SessionId session) const {
+  const auto is_there = [this](SessionId id) {
+    return server_->is_open(id) || server_->is_ending(id);
+  };
+  return is_there(session) || acquisitions_.may_have_passed_on(key, session, is_there);
 }
 
 // Clients.
@@ -297,9 +308,14 @@ bool Simulation::server_failed_since(Time then) const {
   return (server_ != nullptr && server_->has_failed()) || failing_until_ >= then;
 }
 
+bool Simulation::server_stopped_since(Time then) const {
+  return (server_ != nullptr && server_->is_draining()) || stopped_at_ >= then;
+}
+
 // With `all_lost` what was told may be undone: then it is not heard later either.
 void Simulation::end_life(Duration down, bool all_lost) {
   if (server_->has_failed()) failing_until_ = now_;
+  if (server_->is_draining()) stopped_at_ = now_;
   server_->die();
   server_.reset();
   untold_revocations_.clear();

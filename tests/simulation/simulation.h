@@ -50,12 +50,14 @@ class Simulation final : private Outside {
   void send_end(Wire& wire) override;
   void reset(Wire& wire) override;
   bool server_failed_since(Time then) const override;
+  bool server_stopped_since(Time then) const override;
 
   // Time.
   void step();
   void execute(const Entry& entry);
   void pass(Duration by);
   void check();
+  bool is_held_rightly(Key key, SessionId session) const;
 
   // The network.
   Duration delay();
@@ -120,6 +122,7 @@ class Simulation final : private Outside {
   Witness witness_;
   AppendedLog log_;
   Promises promises_;
+  Acquisitions acquisitions_;
   std::unique_ptr<Server> server_;
   std::uint64_t life_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Wire>> wires_;
@@ -144,6 +147,7 @@ class Simulation final : private Outside {
   bool disk_may_fail_ = false;  // in this life of the server it was to
   bool no_files_ = false;
   Time stops_at_{};       // the server that drains, whoever is left
+  Time stopped_at_{};     // when the last server that was asked to went
   Time failing_until_{};  // when the last server whose journal had failed went
   std::uint64_t hash_ = 0;
 };

@@ -42,6 +42,7 @@ TEST(Simulation, EveryFaultStrikes) {
   }
   for (std::size_t i = 0; i < kFaultKinds; ++i) EXPECT_GT(sum.faults[i], 0U) << kFaultNames[i];
   EXPECT_GT(sum.granted, 0U);
+  EXPECT_GT(sum.grants_told_again, 0U);
   EXPECT_GT(sum.granted_shared, 0U);
   EXPECT_GT(sum.granted_several, 0U);
   EXPECT_GT(sum.granted_sets, sum.granted_sets_late);
@@ -99,6 +100,17 @@ TEST_F(PromisesTest, AsManyAsTheLimit) {
   EXPECT_EQ(grant(known(1, 0, Kind::semaphore)), "");
   EXPECT_EQ(grant(known(2, 1, Kind::semaphore)), "");
   EXPECT_EQ(grant(known(3, 2, Kind::semaphore)), "exclusion");
+}
+
+// As tokens they end with the secret.
+TEST_F(PromisesTest, WhoAsksAgainIsGrantedMore) {
+  Known first = known(1, 0, Kind::semaphore);
+  Known second = known(2, 1, Kind::semaphore);
+  first.holder = "00000000000000018a1f0c2d4e6b7391";
+  second.holder = "00000000000000028a1f0c2d4e6b7391";
+  EXPECT_EQ(grant(first), "");
+  EXPECT_EQ(grant(second), "one-secret-one-grant");
+  EXPECT_EQ(grant(second, kNow + 5s), "") << "what it had may be over";
 }
 
 TEST_F(PromisesTest, ThoseWhoShareALock) {
@@ -372,8 +384,9 @@ TEST_F(WitnessTest, Miscounted) {
 
 TEST_F(WitnessTest, AHoldOfASessionThatIsOver) {
   tell(Type::granted, 1, 0, 1, 0);
-  EXPECT_EQ(broken_by([&] { witness_.check_sessions([](SessionId id) { return id == 3; }); }), "");
-  EXPECT_EQ(broken_by([&] { witness_.check_sessions([](SessionId) { return false; }); }),
+  EXPECT_EQ(broken_by([&] { witness_.check_sessions([](Key, SessionId id) { return id == 3; }); }),
+            "");
+  EXPECT_EQ(broken_by([&] { witness_.check_sessions([](Key, SessionId) { return false; }); }),
             "released");
 }
 

@@ -48,6 +48,7 @@ Swarm Swarm::draw(Chance& chance) {
   swarm.semaphore_percent = chance.percent(40) ? 0 : number(10, 90);
   swarm.shared_percent = chance.percent(30) ? 0 : number(10, 90);
   swarm.several_percent = chance.percent(30) ? 0 : number(10, 90);
+  swarm.secret_percent = chance.percent(30) ? 0 : number(10, 90);
   swarm.sets = weight(chance, 15, 25);
   swarm.renew = weight(chance, 20, 20);
   swarm.release = number(3, 25);
@@ -105,6 +106,7 @@ std::string Swarm::describe() const {
   add("semaphore%", semaphore_percent);
   add("shared%", shared_percent);
   add("several%", several_percent);
+  add("secret%", secret_percent);
   add("sets", sets);
   add("renew", renew);
   add("release", release);

@@ -36,6 +36,7 @@ struct Swarm {
   std::uint32_t semaphore_percent = 0;
   std::uint32_t shared_percent = 0;   // of the requests for locks
   std::uint32_t several_percent = 0;  // of those for semaphores: for several permits
+  std::uint32_t secret_percent = 0;   // of a line's: by a secret that the client chose
   std::uint32_t sets = 0;             // of several keys in one step, by HTTP
   std::uint32_t renew = 0;
   std::uint32_t release = 10;

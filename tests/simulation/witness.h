@@ -24,6 +24,7 @@
 
 #include "crash/holds.h"
 #include "lockd/observer.h"
+#include "simulation/promises.h"
 
 namespace lockd::simulation {
 
@@ -35,12 +36,15 @@ class Witness final : public Observer {
   // Throws crash::Violation for the first rule that was broken since the last call. Amid a turn of
   // the server a set may have ended in one line, and in the others not yet.
   void check(bool is_in_turn = false);
-  // Throws it unless each session that holds anything is there, as `is_there` says.
+  // Throws it unless each session that holds a key is there, as `is_there` says of the two.
   template <typename IsThere>
   void check_sessions(IsThere is_there) const {
     for (const auto& [name, state] : keys_) {
       for (const Held& held : state.holds) {
-        if (held.session != 0 && !is_there(held.session)) complain_of_session(name.key, held);
+        if (held.session == 0) continue;
+        if (!is_there(Key::of_name(name.kind, name.key), held.session)) {
+          complain_of_session(name.key, held);
+        }
       }
     }
   }

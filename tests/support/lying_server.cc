@@ -17,6 +17,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Takes the last word off an argument if it is the secret of an acquisition.
+std::string take_secret(std::string& argument) {
+  const std::size_t begin = argument.rfind("as=");
+  if (begin == std::string::npos || (begin > 0 && argument[begin - 1] != ' ')) return {};
+  std::string secret = argument.substr(begin);
+  argument.erase(begin > 0 ? begin - 1 : 0);
+  return secret;
+}
+
 }  // namespace
 
 std::optional<Asked> Peer::read_request() {
@@ -24,7 +33,9 @@ std::optional<Asked> Peer::read_request() {
   auto key = command ? read_line() : std::nullopt;
   auto argument = key ? read_line() : std::nullopt;
   if (!argument) return {};
-  return Asked{std::move(*command), std::move(*key), std::move(*argument), BootClock::now()};
+  std::string secret = take_secret(*argument);
+  return Asked{std::move(*command), std::move(*key), std::move(*argument), std::move(secret),
+               BootClock::now()};
 }
 
 std::optional<std::string> Peer::read_line() {

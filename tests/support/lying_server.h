@@ -30,7 +30,8 @@ namespace lockd::client {
 struct Asked {
   std::string command;
   std::string key;
-  std::string argument;
+  std::string argument;      // without the word behind it
+  std::string secret;        // that word, if it is "as=..."
   BootClock::time_point at;  // when its last byte was read
 };
 

@@ -12,9 +12,10 @@
 //      once.
 //   2. The request waits in the queue on it. A stop token that fires closes it: there is no other
 //      way to leave a queue. When the server goes away meanwhile, it is asked again until the wait
-//      is over.
-//   3. A grant that comes after half of its lease, counted from the request, is renewed before it
-//      is handed out: nobody gets one that ran out while this process was stopped. Nor one that
+//      is over, with the same secret, made for this acquisition: a server that still has the grant
+//      or the place answers with that.
+//   3. A grant that comes after a third of its lease, counted from the request, is renewed before
+//      it is handed out: nobody gets one that ran out while this process was stopped. Nor one that
 //      the server says it has taken back: `lost`.
 //   4. The client's one background thread takes over, renews and watches, until it is released.
 //
@@ -35,6 +36,7 @@
 #include "lockd/client/connection.h"
 #include "lockd/client/held_lock.h"
 #include "lockd/client/outcome.h"
+#include "lockd/requests.h"
 #include "lockd/types.h"
 
 namespace lockd::client {
@@ -77,6 +79,20 @@ struct LockRequest {
   std::function<void(const Status&)> on_interrupted{};
 };
 
+// Several keys in one step: all of them or none. No part of them is ever held; they have one fence,
+// larger than any that was granted for one of them before, and are renewed, lost and released
+// together. A name holds them that nobody else has, and not a connection: when this process dies
+// they end with their lease. A server that is too old for them: `unsupported`.
+struct SetRequest {
+  // 1 to kKeysPerSetMax, no kind and key twice; `invalid` unless all of them are on one server.
+  std::vector<SetItem> keys;
+  // As of a LockRequest. A server may cut it short: then it is asked again for what is left.
+  Duration wait{};
+  Lease lease{};
+  std::function<void(const Status&)> on_lost{};
+  std::function<void(const Status&)> on_interrupted{};
+};
+
 // Acquisition in two phases: a place in the queue, which is given up when it is destroyed. Moves
 // like any value, and is used by one thread at a time.
 class Place {
@@ -88,9 +104,10 @@ class Place {
 
   // Whether it was granted at once. The lease is running, and nobody renews it before wait().
   bool is_granted() const noexcept;
-  // Waits for its turn. Whatever the outcome, the place is used up. `lease_expired`: the turn came
-  // and its lease ran out before this was called. `lost`: the server has taken it back. `refused`:
-  // any of these, or the server is stopping; it tells them apart only with --detailed-errors.
+  // Waits for its turn. Whatever the outcome, the place is used up. A place that is lost meanwhile,
+  // with the server or the connection, is asked for again until the wait is over, as acquire()
+  // does. `lease_expired`: the turn came and its lease ran out before this was called. `lost`: the
+  // server has taken it back.
   Result<HeldLock> wait(Duration wait, std::stop_token stop = {});
 
  private:
@@ -113,6 +130,9 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   Result<HeldLock> acquire(const LockRequest& request, std::stop_token stop = {});
+  // When it ends without an answer to what it asked, it makes sure that nothing is left held, which
+  // takes ClientOptions::release_timeout at most, also when the stop token has fired.
+  Result<HeldLock> acquire_all(const SetRequest& request, std::stop_token stop = {});
   // Joins the queue, and returns at once. LockRequest::wait is not used.
   Result<Place> enqueue(const LockRequest& request, std::stop_token stop = {});
 

@@ -71,6 +71,9 @@ struct LineAcquire {
   // Older servers refuse what these add, and close: a plain `refused`.
   Mode mode = Mode::exclusive;  // of a lock: alone, or with others who share it
   std::uint32_t permits = 1;    // of a semaphore: how many to take; several need a lease named
+  // A secret of this acquisition: asking again with it, for as long as the first is in force, is
+  // given the same grant, or has the same place in the queue.
+  std::optional<std::uint64_t> secret{};
 };
 
 struct LineEnqueue {
@@ -80,6 +83,7 @@ struct LineEnqueue {
   std::uint32_t limit = 1;
   Mode mode = Mode::exclusive;
   std::uint32_t permits = 1;
+  std::optional<std::uint64_t> secret{};
 };
 
 struct LineAwait {

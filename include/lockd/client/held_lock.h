@@ -1,4 +1,5 @@
-// A lock, or a slot of a semaphore, that is held: a value that keeps itself.
+// A lock, a slot of a semaphore, or several of them that were taken in one step, held: a value that
+// keeps itself.
 //
 //   {
 //     HeldLock lock = std::move(*client.acquire({.key = "my-job", .lease = 30s}));
@@ -7,7 +8,7 @@
 //     }
 //   }                                              // released
 //
-// It is renewed in the background, a little before half of its lease has passed. When that is no
+// It is renewed in the background, when a third of its lease has passed. When that is no
 // longer possible, or the server says that an admin has ended it, its owner is told, once, in every
 // way there is: is_held() turns false, the stop token fires, and the callback that was given to
 // acquire() is called.
@@ -21,7 +22,8 @@
 // next server, again and again until expires_at(). A server that released it with the connection
 // answers so, and it is lost at once. One that cannot be reached leaves it believed until
 // expires_at(), although it may have given the lock to somebody else as soon as it noticed the
-// break, unless auto-release is off: nobody but the fence can tell (docs/client.md).
+// break, unless auto-release is off: nobody but the fence can tell (docs/client.md). Several keys
+// are held by a name, and not by a connection: no break of one ends them.
 //
 // A HeldLock may outlive the Client it came from. Any thread may call the const functions while
 // another moves nothing; release, move and destroy it like any other value, from one thread at a
@@ -33,6 +35,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "lockd/client/boot_clock.h"
 #include "lockd/client/outcome.h"
@@ -68,12 +71,15 @@ class HeldLock {
   // others may have gone first.
   bool queued_again() const noexcept;
 
-  const std::string& key() const noexcept;  // empty when nothing is held
+  // Empty when nothing is held. Of several keys the first.
+  const std::string& key() const noexcept;
   Kind kind() const noexcept;
+  const std::vector<std::string>& keys() const noexcept;
   std::chrono::seconds lease() const noexcept;
   // The number of this grant, also after its end. See LineGrant::fence for other servers.
   Fence fence() const noexcept;
-  // As good as the lock itself: log the fence, not this. Empty once it is not held.
+  // As good as the lock itself: log the fence, not this. Empty once it is not held. Of what
+  // acquire_all() took, which a name holds, it is the fence in hex, and opens nothing.
   std::string token() const;
 
   // Tells the server, and waits for its answer for at most ClientOptions::release_timeout. `ok`;

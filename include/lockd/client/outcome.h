@@ -29,6 +29,8 @@ enum class Outcome : std::uint8_t {
   max_waiters,       // the key has as many waiters as it may
   max_holds,         // the server, or this client, has as many holds and places as it may
   limit_mismatch,    // the semaphore is in use with another limit
+  mode_mismatch,     // it was asked for in the other mode before, and is in force
+  permits_mismatch,  // it was asked for with another number of permits before, likewise
   storage,           // the server's disk is full
   not_leader,        // another server of the cluster leads: see Status::leader
   denied,            // the auth token, or the certificate, has no right to it

@@ -6,6 +6,11 @@
 namespace lockd {
 namespace {
 
+// No event tells that a session has taken over what was another's.
+std::string owner_of(const std::string& holder) {
+  return holder.starts_with("tcp:") ? "a session" : holder;
+}
+
 bool is_same(const Histogram& a, const Histogram& b) {
   return a.buckets() == b.buckets() && a.sum_seconds() == b.sum_seconds();
 }
@@ -41,7 +46,7 @@ std::string EventModel::see(const KeyEvent& o) {
 }
 
 EventModel::Entry EventModel::entry_of(const KeyEvent& o, Time since) {
-  return {o.holder, identity_of(o.client), o.mode, o.permits, since};
+  return {owner_of(o.holder), identity_of(o.client), o.mode, o.permits, since};
 }
 
 // An empty string where there is.
@@ -110,13 +115,13 @@ std::string EventModel::difference(const LockModel& model) const {
     if (seen == keys_.end()) return "nothing was seen of " + text(key.kind, key.name);
     std::map<Fence, Entry> holds;
     for (const LockModel::Held& hold : key.holds) {
-      holds.emplace(hold.fence, Entry{hold.owner.display_name(), hold.client, hold.mode,
+      holds.emplace(hold.fence, Entry{owner_of(hold.owner.display_name()), hold.client, hold.mode,
                                       hold.permits, hold.since});
     }
     const bool is_same_line = std::ranges::equal(
         seen->second.queue, key.queue, [](const auto& mine, const LockModel::Place& its) {
-          return mine.second ==
-                 Entry{its.owner.display_name(), its.client, its.mode, its.permits, its.since};
+          return mine.second == Entry{owner_of(its.owner.display_name()), its.client, its.mode,
+                                      its.permits, its.since};
         });
     if (seen->second.holds != holds || !is_same_line) {
       return "the key_events tell otherwise of " + text(key.kind, key.name);

@@ -100,14 +100,28 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
   if (request.wait < Duration(0)) return refuse(now, Outcome::invalid_wait);
   Key* key = at(now, request.kind, request.key);
   if (key != nullptr && !key->idle()) {
+    const Owner asker(request.holder);
     if (!key->matches(request.limit)) return {Outcome::limit_mismatch};
-    if (Held* own = key->find_named(Owner(request.holder))) {
+    if (Held* own = key->find_own(asker)) {
       const Outcome no = compare_terms(own->mode, own->permits, request.mode, request.permits);
       if (no != Outcome::ok) return {no};
+      take_over(*own, asker);
       own->ttl = capped(request.ttl);
       return {Outcome::ok, refresh(*key, *own, own->ttl)};
     }
     if (request.permits > key->limit) return {Outcome::limit_mismatch};
+    if (Place* place = key->find_place(asker)) {
+      const Outcome no = compare_terms(place->mode, place->permits, request.mode, request.permits);
+      if (no != Outcome::ok) return {no};
+      if (!take_over(*place, asker)) return {Outcome::taken_over};
+      if (request.wait == Duration(0)) {
+        leave_queue(*key, static_cast<std::size_t>(place - key->queue.data()), Outcome::timeout);
+        return {Outcome::timeout};
+      }
+      place->ttl = capped(request.ttl);
+      await(*place, request.wait, listener, id);
+      return {Outcome::queued};
+    }
     if (!key->queue.empty() || !key->has_room(request.mode, request.permits)) {
       if (request.wait == Duration(0)) return {Outcome::held};
       if (is_full(*key)) return {Outcome::max_waiters};
@@ -126,6 +140,7 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
   if (session == 0) return refuse(now, Outcome::invalid_holder);
   Key* key = at(now, request.kind, request.key);
   if (key != nullptr) {
+    if (const std::optional<Answer> again = enqueue_again(*key, request)) return *again;
     if (find_two_phase_hold(*key, session) || find_two_phase_place(*key, session)) {
       return {Outcome::already_enqueued};
     }
@@ -148,6 +163,62 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
     key->holds.back().two_phase = true;
   }
   return answer;
+}
+
+// Whether it is the asker's now: a session that came later keeps it.
+bool LockModel::take_over(Held& hold, const Owner& asker) {
+  if (!asker.is_secret) return true;
+  if (asker.session < hold.owner.session) return false;
+  hold.owner = asker;
+  hold.session = asker.session;
+  hold.two_phase = hold.untold = false;
+  return true;
+}
+
+// Likewise. Whoever waited there is told.
+bool LockModel::take_over(Place& place, const Owner& asker) {
+  if (asker.session < place.owner.session) return false;
+  if (place.listener != nullptr) {
+    settled_.push_back({place.listener, place.id, Outcome::taken_over, {}, now_ - place.since});
+  }
+  place.owner = asker;
+  place.session = asker.session;
+  place.two_phase = false;
+  place.listener = nullptr;
+  place.id = 0;
+  place.deadline = Time::never();
+  return true;
+}
+
+// Nothing if there is neither a hold nor a place of this secret.
+std::optional<Answer> LockModel::enqueue_again(Key& key, const EnqueueRequest& request) {
+  const Owner asker(request.holder);
+  Held* own = key.find_own(asker);
+  Place* place = key.find_place(asker);
+  if (own == nullptr && place == nullptr) return {};
+  const Held* held = find_two_phase_hold(key, asker.session);
+  const auto queued = find_two_phase_place(key, asker.session);
+  const bool is_other_hold = held != nullptr && held != own;
+  const bool is_other_place = queued.has_value() && &key.queue[*queued] != place;
+  if (is_other_hold || is_other_place) return Answer{Outcome::already_enqueued};
+  if (!key.matches(request.limit)) return Answer{Outcome::limit_mismatch};
+  if (own == nullptr && request.permits > key.limit) return Answer{Outcome::limit_mismatch};
+  const Mode mode = own == nullptr ? place->mode : own->mode;
+  const std::uint32_t permits = own == nullptr ? place->permits : own->permits;
+  const Outcome no = compare_terms(mode, permits, request.mode, request.permits);
+  if (no != Outcome::ok) return Answer{no};
+  const bool is_its = own == nullptr ? take_over(*place, asker) : take_over(*own, asker);
+  if (is_its) {
+    std::erase(key.lapsed, asker.session);
+    (own == nullptr ? place->two_phase : own->two_phase) = true;
+  }
+  if (own != nullptr) {
+    own->ttl = capped(request.ttl);
+    return Answer{Outcome::ok, refresh(key, *own, own->ttl)};
+  }
+  if (!is_its) return Answer{Outcome::taken_over};
+  place->ttl = capped(request.ttl);
+  return Answer{Outcome::queued};
 }
 
 Answer LockModel::await_turn(Time now, SessionId session, Kind kind, std::string_view name,
@@ -527,9 +598,17 @@ std::vector<Key>::iterator LockModel::longest_idle(const IsLeft& is_left) {
 
 // Holds.
 
-Held* LockModel::Key::find_named(const Owner& owner) {
+Held* LockModel::Key::find_own(const Owner& owner) {
   for (Held& hold : holds) {
-    if (!owner.is_secret && hold.owner == owner) return &hold;
+    if (owner.may_ask_again && hold.owner.may_ask_again && hold.owner == owner) return &hold;
+  }
+  return nullptr;
+}
+
+Place* LockModel::Key::find_place(const Owner& owner) {
+  for (Place& place : queue) {
+    const bool is_its = place.owner.may_ask_again && place.owner == owner;
+    if (owner.is_secret && owner.may_ask_again && is_its) return &place;
   }
   return nullptr;
 }
@@ -748,7 +827,7 @@ Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listen
   const std::vector<Key*> keys = at_all(now, request.keys);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const SetItem& item = request.keys[i];
-    const bool is_own = keys[i] != nullptr && keys[i]->find_named(owner) != nullptr;
+    const bool is_own = keys[i] != nullptr && keys[i]->find_own(owner) != nullptr;
     if (is_own || !fits_limit(keys[i], item, owner) || !may_enter(keys[i], item)) {
       in_the_way->push_back(i);
     }
@@ -797,7 +876,7 @@ std::optional<Answer> LockModel::ask_again(const std::vector<Key*>& keys,
                                            const AcquireSetRequest& request) {
   std::vector<Held*> own;
   for (Key* key : keys) {
-    Held* hold = key == nullptr ? nullptr : key->find_named(Owner(request.holder));
+    Held* hold = key == nullptr ? nullptr : key->find_own(Owner(request.holder));
     if (hold != nullptr) own.push_back(hold);
   }
   if (own.empty()) return {};
@@ -899,8 +978,11 @@ void LockModel::settle_sets(Time now) {
         if (place.of_set) turns.emplace(turn_of(place), place.id);
       }
     }
-    for (const auto& [turn, id] : turns) has_changed = decide(id) || has_changed;
-    for (Key& key : keys_) pass_on_if_left(key);
+    for (const auto& [turn, id] : turns) {
+      if (!decide(id)) continue;
+      has_changed = true;
+      for (Key& key : keys_) pass_on_if_left(key);
+    }
   }
 }
 
@@ -1021,6 +1103,7 @@ bool LockModel::withdraw_set(Time now, const SetId& set) {
 
 LockModel::Owner::Owner(const Holder& holder)
     : is_secret(holder.is_secret()),
+      may_ask_again(holder.may_ask_again()),
       name(holder.name()),
       secret(holder.secret()),
       session(holder.session_id()) {}

@@ -49,10 +49,15 @@ class LockModel {
   struct Owner {
     explicit Owner(const Holder& holder);
     bool operator==(const Owner& other) const { return view() == other.view(); }
-    Holder view() const { return is_secret ? Holder::of_secret(secret, session) : Holder(name); }
+    Holder view() const {
+      if (!is_secret) return Holder(name);
+      const Holder holder = Holder::of_secret(secret, session);
+      return may_ask_again ? holder.chosen() : holder;
+    }
     std::string display_name() const;
 
     bool is_secret;
+    bool may_ask_again;
     std::string name;
     std::uint64_t secret;
     SessionId session;
@@ -103,8 +108,9 @@ class LockModel {
     bool matches(std::uint32_t asked) const {
       return asked == limit || (first_limit != 0 && asked == first_limit);
     }
-    // Secrets are never found: each is made for one grant.
-    Held* find_named(const Owner& owner);
+    // Of one who may ask again; of a secret also its place.
+    Held* find_own(const Owner& owner);
+    Place* find_place(const Owner& owner);
     bool operator==(const Key&) const = default;
 
     Kind kind;
@@ -233,6 +239,9 @@ class LockModel {
 
   template <typename Request>
   Answer grant_new(Key* key, const Request& request, bool has_spare);
+  bool take_over(Held& hold, const Owner& asker);
+  bool take_over(Place& place, const Owner& asker);
+  std::optional<Answer> enqueue_again(Key& key, const EnqueueRequest& request);
   Fence next_fence(Kind kind, std::string_view name) const;
   bool is_exhausted(Kind kind, std::string_view name) const;
   Held& grant(Key& key, const Place& asked);

@@ -132,6 +132,18 @@ class LockTableTest : public ::testing::Test, public Listener {
     return Holder::of_secret(value, session);
   }
 
+  // What the table has told since the last time.
+  void collect() {
+    Effects& effects = table_->effects();
+    for (const WaitResult& s : effects.wait_results) {
+      EXPECT_TRUE(settled_.emplace(s.id, s).second) << "settled-once: " << s.id;
+    }
+    events_.insert(events_.end(), effects.events.begin(), effects.events.end());
+    occurrences_.insert(occurrences_.end(), effects.key_events.begin(), effects.key_events.end());
+    effects.clear();
+    EXPECT_EQ(table_->check(), "");
+  }
+
   void on_wait_done(const WaitResult&) noexcept override {
   }  // the table never calls; collect() does
 
@@ -143,18 +155,6 @@ class LockTableTest : public ::testing::Test, public Listener {
   std::vector<Event> events_;
   std::vector<KeyEvent> occurrences_;
   Conflict conflict_;
-
- private:
-  void collect() {
-    Effects& effects = table_->effects();
-    for (const WaitResult& s : effects.wait_results) {
-      EXPECT_TRUE(settled_.emplace(s.id, s).second) << "settled-once: " << s.id;
-    }
-    events_.insert(events_.end(), effects.events.begin(), effects.events.end());
-    occurrences_.insert(occurrences_.end(), effects.key_events.begin(), effects.key_events.end());
-    effects.clear();
-    EXPECT_EQ(table_->check(), "");
-  }
 };
 
 }  // namespace lockd

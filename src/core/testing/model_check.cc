@@ -133,14 +133,19 @@ Session ModelCheck::new_session() {
 }
 
 // A secret is a new one, or sometimes the session's first: that gives no claim to what it holds.
+// Sometimes the client chose it, of a few: then it asks again, or for another session.
 Holder ModelCheck::holder_of(const Op& op) {
   name_ = op.who >= kBadTexts ? bad_text(op.who - kBadTexts)
           : op.who < kNames   ? kPlain[op.who]
                               : "";
   if (op.who < kNames || op.who >= kBadTexts) return Holder(name_);
-  const std::uint64_t secret = op.pick % 8 == 0 ? op.who : ++last_secret_;
-  if (op.who == kNoSession) return Holder::of_secret(secret);
-  return {&sessions_[op.who - kNames], secret};
+  const bool is_chosen = op.pick % 8 == 2 || op.pick % 8 >= 6;
+  const std::uint64_t secret = is_chosen          ? kNames + op.pick / 8 % 4
+                               : op.pick % 8 == 0 ? op.who
+                                                  : ++last_secret_;
+  const Holder holder = op.who == kNoSession ? Holder::of_secret(secret)
+                                             : Holder(&sessions_[op.who - kNames], secret);
+  return is_chosen ? holder.chosen() : holder;
 }
 
 // Sometimes a request comes with a unit of its own, if need be that of an idle key.
@@ -395,8 +400,8 @@ void ModelCheck::settle_sets() {
   std::vector<std::shared_ptr<KeySet>>& sets = table_.effects().sets;
   const Time now = sets.empty() ? model_.now() : called_;
   while (!sets.empty()) {
-    const std::shared_ptr<KeySet> set = std::move(sets.back());
-    sets.pop_back();
+    const std::shared_ptr<KeySet> set = sets.front();
+    std::erase(sets, set);
     const std::vector<SetRules::Place> places(set->parts.size(), {&table_, 0});
     SetRules(called_, [] {}).settle(*set, places);
   }

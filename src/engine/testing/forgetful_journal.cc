@@ -66,10 +66,10 @@ bool ForgetfulJournal::follow(std::span<const Event> events) {
                      [&](const Event& event) { return source_->apply(event); });
 }
 
-void ForgetfulJournal::lead(Position from) {
+void ForgetfulJournal::lead(Position from, Duration lease_min) {
   {
     MutexLock lock(source_mutex_);
-    source_->lead(from);
+    source_->lead(from, lease_min);
   }
   set_state(State::accepting);
 }

@@ -43,7 +43,7 @@ class ForgetfulJournal : public Journal {
   // Returns whether all were accepted.
   bool follow(std::span<const Event> events) EXCLUDES(source_mutex_);
   // Ends the following.
-  void lead(Position from = 0) EXCLUDES(source_mutex_);
+  void lead(Position from = 0, Duration lease_min = {}) EXCLUDES(source_mutex_);
 
   // Has the engine describe everything there is, as for a compaction. Returns how many events were
   // there before that.

@@ -92,7 +92,7 @@ class TestSource final : public Journal::Source {
 
   // Of a journal that others share.
   bool apply(const Event&) override { return false; }
-  void lead(Position) override {}
+  void lead(Position, Duration) override {}
 
   std::vector<std::pair<std::string, Fence>> held;
   Fence last_fence = 0;

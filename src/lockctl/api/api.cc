@@ -130,6 +130,8 @@ Refusal refusal_of(const ApiReply& reply) {
     refusal.error = text_of(body, "error");
     refusal.line = printable(text_of(body, "detail"));
     if (refusal.line.empty()) refusal.line = printable(refusal.error);
+    const std::string key = text_of(body, "key");
+    if (!key.empty()) refusal.line = in_quotes(key) + ": " + refusal.line;
     const std::string holder = text_of(body, "holder");
     const std::string who = identity_text(identity_of(body));
     if (!holder.empty()) {

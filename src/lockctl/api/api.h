@@ -45,7 +45,8 @@ struct ApiReply {
   bool is_ok() const { return status / 100 == 2; }
 };
 
-// What a reply that is not ok means: {"error":"held","detail":"..."}. Pure.
+// What a reply that is not ok means: {"error":"held","detail":"..."}; with the key, where a call
+// about several names one. Pure.
 struct Refusal {
   std::string error{};  // the stable code, or empty when there is none
   std::string line{};   // for people

@@ -183,6 +183,8 @@ constexpr auto kRunOperands = std::to_array<Operand>({
 constexpr auto kRunExamples = std::to_array<Example>({
     {"lockctl run nightly-report -- make report", "One at a time; others wait their turn."},
     {"lockctl run -n -E 75 nightly-report make report", "Not now if somebody is at it."},
+    {"lockctl run -s locks -n -E 0 --at-least 10m nightly-report make report",
+     "From the crontabs of many machines, whose clocks differ: once."},
     {"lockctl run -S prices.csv -- ./report", "With all others who only read."},
     {"lockctl run --semaphore 4 encoders -- ffmpeg -i in.mov out.mp4", "Four at a time."},
     {"lockctl run --semaphore 8 --permits 4 cores -- make -j4", "A job that counts for four."},
@@ -294,12 +296,16 @@ constexpr auto kAcquireOperands = std::to_array<Operand>({
      .help = "The key; or several, which are taken in one step: all of them or none.",
      .listed_by = kLiveKeys},
 });
+constexpr Operand kHeldKeys{.name = "KEY",
+                            .count = Operand::Count::many,
+                            .help = "The key; or several that were taken in one step.",
+                            .listed_by = kLiveKeys};
 constexpr auto kHandleOperands = std::to_array<Operand>({
-    kKey,
+    kHeldKeys,
     {.name = "HANDLE", .help = "What acquire printed, or a token of the line protocol."},
 });
 constexpr auto kReleaseOperands = std::to_array<Operand>({
-    kKey,
+    kHeldKeys,
     {.name = "HANDLE",
      .count = Operand::Count::optional,
      .help = "What acquire printed, or a token of the line protocol. None with --force."},
@@ -321,6 +327,7 @@ constexpr auto kAcquireExamples = std::to_array<Example>({
     {"handle=$(lockctl acquire deploy --ttl 600) || exit", "Hold it over several commands."},
     {"lockctl release deploy \"$handle\"", "And give it back, on whatever machine."},
     {"lockctl acquire seat-12 seat-13 seat-14", "Three keys in one step, under one handle."},
+    {"lockctl release seat-12 seat-13 seat-14 \"$handle\"", "And all of them back."},
     {"fence=${handle%%.*}", "What to hand to whatever the lock protects."},
 });
 
@@ -331,14 +338,19 @@ constexpr std::string_view kAcquireText =
     "--holder gives both one name. The reservation lives by its lease alone; no connection keeps "
     "it, and nobody renews it but you. To hold a lock while a command runs, use lockctl run.\n"
     "\n"
-    "Several keys are taken in one step, all of them or none, and have one handle. From then on "
-    "each is renewed and released as if it had been taken alone.";
+    "Several keys are taken in one step, all of them or none, and have one handle. They are "
+    "renewed "
+    "and released together, or each as if it had been taken alone.";
 constexpr std::string_view kByHandle =
     "HANDLE is what lockctl acquire printed. Whether it is a lock's or a semaphore's is found out. "
     "A token of 32 hex digits, as LOCKD_TOKEN is one, names a grant of lockctl run; a semaphore's "
-    "needs --semaphore then. A number is a fence, and needs --holder.";
+    "needs --semaphore then. A number is a fence, and needs --holder.\n"
+    "\n"
+    "Of several keys all are renewed, or none: when one of them is held no more, it is named.";
 constexpr std::string_view kReleaseText =
-    "HANDLE is what lockctl acquire printed, or else what lockctl renew takes.\n"
+    "HANDLE is what lockctl acquire printed, or else what lockctl renew takes. Of several keys "
+    "those "
+    "are given back that are held; the others are named, and the status is 1.\n"
     "\n"
     "With --force it ends what somebody else holds: it shows who that is, asks, and names that "
     "hold's fence to the server. Of two who force the same lock the second gets a 1, and whoever "
@@ -497,6 +509,18 @@ constexpr auto kWalCommands = std::to_array<Command>({
                     "crash leaves and a start cuts off, is not damage.",
      .operands = kDirectoryOperand,
      .options = kJsonOnly,
+     .see_also = "lockctl"},
+});
+
+constexpr auto kClusterCommands = std::to_array<Command>({
+    {.name = "status",
+     .summary = "Say what each server of a cluster is",
+     .description = "Asks every server that is named, by --cluster or --server, for its role, the "
+                    "leader's epoch, how many changes it is behind, whether it could take over, "
+                    "and its version. Exits with 75 unless one of them certainly leads and all are "
+                    "ready. Needs the right read.",
+     .options = kJsonLinesOnly,
+     .shared = kConnection,
      .see_also = "lockctl"},
 });
 
@@ -764,6 +788,11 @@ constexpr auto kCommands = std::to_array<Command>({
      .description = "Reads the journal of a server, and changes nothing.",
      .commands = kWalCommands,
      .see_also = "lockctl"},
+    {.name = "cluster",
+     .summary = "Look at a cluster",
+     .description = "Asks the servers of a cluster, each of them, what it knows.",
+     .commands = kClusterCommands,
+     .see_also = "lockctl"},
     {.name = "whoami",
      .summary = "Say who we are to the server, and what we may do",
      .description = "Prints the name of the auth token or certificate, its rights, the prefixes of "
@@ -844,6 +873,7 @@ constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"bench", execute_bench},
     {"inspect", execute_wal_inspect},
     {"verify", execute_wal_verify},
+    {"status", execute_cluster_status},
     {"whoami", execute_whoami},
     {"new", execute_token_new},
     {"connection", execute_connection},

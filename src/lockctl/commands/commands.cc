@@ -10,9 +10,9 @@
 #include <set>
 #include <utility>
 
-#include "base/json_text.h"
 #include "base/secret.h"
 #include "base/text.h"
+#include "client/set_claim.h"
 #include "lockctl/api/http_api.h"
 #include "lockctl/api/line_api.h"
 #include "lockctl/output/failure.h"
@@ -41,8 +41,9 @@ const std::string& checked_key(const std::string& key) {
 
 std::string key_of(const Arguments& arguments) { return checked_key(arguments.operands().front()); }
 
-std::vector<std::string> keys_of(const Arguments& arguments) {
-  const std::vector<std::string>& keys = arguments.operands();
+std::vector<std::string> keys_of(const Arguments& arguments, std::size_t words_behind) {
+  std::vector<std::string> keys = arguments.operands();
+  keys.resize(keys.size() - words_behind);
   if (keys.size() > kKeysPerSetMax) {
     throw Failure(kExitUsage, "at most " + std::to_string(kKeysPerSetMax) + " keys at once");
   }
@@ -86,6 +87,14 @@ Share share_of(const Arguments& arguments) {
           .permits = static_cast<std::uint32_t>(permits)};
 }
 
+std::vector<SetItem> items_of(const std::vector<std::string>& keys, const Share& share) {
+  std::vector<SetItem> items;
+  for (const std::string& key : keys) {
+    items.emplace_back(key, share.kind, share.mode, share.limit, share.permits);
+  }
+  return items;
+}
+
 namespace {
 
 bool shares_keys(const Settings& settings) {
@@ -125,22 +134,8 @@ std::unique_ptr<Api> api_of_all(const Invocation& invocation,
 }
 
 Parameter named_keys(const std::vector<std::string>& keys, const Share& share) {
-  const bool plain = share.kind == Kind::lock && share.mode == Mode::exclusive;
-  JsonArray list;
-  for (const std::string& key : keys) {
-    if (plain) {
-      append_json_string(list.next(), key);
-      continue;
-    }
-    JsonObject item;
-    item.add("key", key);
-    item.add("kind", share.kind == Kind::lock ? "lock" : "semaphore");
-    if (share.mode == Mode::shared) item.add("mode", "shared");
-    if (share.kind == Kind::semaphore) item.add("limit", share.limit);
-    if (share.permits > 1) item.add("permits", share.permits);
-    list.add_json(item.finish());
-  }
-  return {plain ? "keys" : "items", JsonText{list.finish()}};
+  client::NamedItems named = client::named_items(items_of(keys, share));
+  return {named.member, JsonText{std::move(named.json)}};
 }
 
 std::vector<std::unique_ptr<Api>> apis_of(const Invocation& invocation) {

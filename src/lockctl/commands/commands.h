@@ -17,6 +17,7 @@
 #include "lockctl/output/output.h"
 #include "lockctl/settings.h"
 #include "lockd/client/address.h"
+#include "lockd/requests.h"
 
 namespace lockd::cli {
 
@@ -59,6 +60,8 @@ int execute_bench(const Invocation& invocation);
 int execute_wal_inspect(const Invocation& invocation);
 int execute_wal_verify(const Invocation& invocation);
 
+int execute_cluster_status(const Invocation& invocation);
+
 int execute_whoami(const Invocation& invocation);
 int execute_token_new(const Invocation& invocation);
 
@@ -75,9 +78,9 @@ std::optional<std::chrono::seconds> whole_seconds(const Arguments& arguments,
 
 // A key that is named on the command line. Throws Failure when it cannot be one.
 std::string key_of(const Arguments& arguments);
-// All that are named. Throws Failure when one is there twice, or there are more than one request
-// may name.
-std::vector<std::string> keys_of(const Arguments& arguments);
+// All that are named, but for so many words behind them. Throws Failure when one is there twice, or
+// there are more than one request may name.
+std::vector<std::string> keys_of(const Arguments& arguments, std::size_t words_behind = 0);
 
 // USER@HOST:RANDOM: people see whose it is, and no two calls are one holder.
 std::string random_holder();
@@ -92,6 +95,8 @@ struct Share {
 
 // Throws Failure when they do not fit each other.
 Share share_of(const Arguments& arguments);
+// The same share of each. They refer to the keys.
+std::vector<SetItem> items_of(const std::vector<std::string>& keys, const Share& share);
 
 // --- -n and -w, which mean the same to every command that waits ---
 
@@ -118,8 +123,7 @@ std::unique_ptr<Api> api_of(const Invocation& invocation, std::string_view key);
 // The same of several keys. Throws Failure, before anybody is asked, when they are on several
 // servers: none of those could grant them in one step.
 std::unique_ptr<Api> api_of_all(const Invocation& invocation, const std::vector<std::string>& keys);
-// Several keys as a call of the API names them: by `keys`, or by `items` where they are not locks
-// that are held alone.
+// Several keys as a call of the API names them.
 Parameter named_keys(const std::vector<std::string>& keys, const Share& share);
 // Those of all servers that share the keys.
 std::vector<std::unique_ptr<Api>> apis_of(const Invocation& invocation);

@@ -98,7 +98,7 @@ class Holding {
 
 int tell_of_loss(const ProcessToTell& process, const client::HeldLock& lock,
                  const client::Status& why) {
-  say("the lock on " + in_quotes(lock.key()) + " is lost: " + client::describe(why));
+  say(name_of(lock) + " is lost: " + client::describe(why));
   process.tell();
   return kExitLost;
 }

@@ -28,12 +28,23 @@ struct Pinged {
   std::string leader{};  // of a server that follows: whom; "-" when nobody leads
 };
 
+// A server that follows may have asked the one that leads. Empty: it leads, or does not say.
+std::string leader_over(Connection& connection) {
+  const auto answer = connection.api({.method = "GET", .path = "/v1/overview"});
+  if (!answer || answer->status != 200) return {};
+  const auto overview = parse_json(answer->json, "the server");
+  const auto* const cluster = member(overview, "cluster");
+  if (cluster == nullptr || text_of(*cluster, "role") != "follower") return {};
+  return printable(text_of(*cluster, "leader_addr"));
+}
+
 Pinged ping(const client::Address& server, const Settings& settings) {
   auto connection = Connection::open(server, settings.connect);
   if (!connection) return {connection, {}};
   const auto start = SteadyClock::now();
   client::Status status = settings.is_cluster ? connection->barrier() : connection->ping();
   const Duration took = SteadyClock::now() - start;
+  if (status && settings.is_cluster) return {{}, took, leader_over(*connection)};
   if (status.outcome != client::Outcome::not_leader) return {std::move(status), took};
   // Of a cluster all but one follow. It has answered.
   return {{}, took, status.leader.empty() ? "-" : printable(status.leader)};

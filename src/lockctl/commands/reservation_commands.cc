@@ -1,9 +1,12 @@
 // acquire, renew, release, fence: reservations, which live by their lease alone.
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,12 +15,15 @@
 #include "lockctl/api/api.h"
 #include "lockctl/api/json.h"
 #include "lockctl/commands/commands.h"
+#include "lockctl/commands/take_lock.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockd/client/client.h"
 
 namespace lockd::cli {
 namespace {
+
+using client::BootClock;
 
 std::string checked_holder(std::string_view holder) {
   if (is_name(holder)) return std::string(holder);
@@ -84,7 +90,7 @@ bool is_line_token(std::string_view text) {
 
 client::LineHold line_hold(const Arguments& arguments) {
   return {.key = arguments.operands()[0],
-          .token = arguments.operands()[1],
+          .token = arguments.operands().back(),
           .kind = arguments.has("semaphore") ? Kind::semaphore : Kind::lock};
 }
 
@@ -115,8 +121,15 @@ void require_held(const client::Status& status) {
   require(status);
 }
 
+// A token names one hold.
+void require_one_key(const Arguments& arguments) {
+  if (arguments.operands().size() == 2) return;
+  throw Failure(kExitUsage, "a token of the line protocol is that of one key");
+}
+
 int renew_line(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
+  require_one_key(arguments);
   const client::Lease lease = whole_seconds(arguments, "ttl");
   const auto renewal = over_line(invocation, [&](client::Connection& connection) {
     return connection.renew(line_hold(arguments), lease);
@@ -133,6 +146,7 @@ int renew_line(const Invocation& invocation) {
 }
 
 int release_line(const Invocation& invocation) {
+  require_one_key(invocation.arguments);
   require_held(over_line(invocation, [&](client::Connection& connection) {
     return connection.release(line_hold(invocation.arguments));
   }));
@@ -147,7 +161,7 @@ int release_line(const Invocation& invocation) {
 
 // What names the hold: a handle, or a fence and --holder.
 Handle handle_of(const Arguments& arguments) {
-  const std::string_view word = arguments.operands()[1];
+  const std::string_view word = arguments.operands().back();
   const auto holder = arguments.text("holder");
   const std::size_t dot = word.find('.');
   const auto fence = parse_whole(word.substr(0, dot), 1, kFenceMax);
@@ -177,8 +191,76 @@ ApiReply post_by_handle(const Invocation& invocation, const char* call, const Pa
   return other.is_ok() ? other : reply;
 }
 
-Parameters named_hold(const Arguments& arguments, const Handle& handle) {
-  return {{"key", key_of(arguments)}, {"holder", handle.holder}, {"token", handle.fence}};
+Parameters named_hold(Parameter keys, const Handle& handle) {
+  return {std::move(keys), {"holder", handle.holder}, {"token", handle.fence}};
+}
+
+// --- several keys, by one handle ---
+
+Parameter named_keys(const std::vector<std::string>& keys, Kind kind) {
+  return named_keys(keys, Share{.kind = kind});
+}
+
+// Which of the keys a refusal says is not held.
+std::ptrdiff_t missing_in(const ApiReply& refusal, const std::vector<std::string>& keys) {
+  const std::string key = text_of(parse_json(refusal.body, "the server"), "key");
+  return std::ranges::find(keys, key) - keys.begin();
+}
+
+// All of them, or none.
+ApiReply renew_all(const Invocation& invocation, const std::vector<std::string>& keys,
+                   const Handle& handle, const Parameters& lease) {
+  const auto api = api_of_all(invocation, keys);
+  const auto renew = [&](Kind kind) {
+    Parameters body = named_hold(named_keys(keys, kind), handle);
+    body.insert(body.end(), lease.begin(), lease.end());
+    return api->post("/v1/renew", body);
+  };
+  if (invocation.arguments.has("semaphore")) return renew(Kind::semaphore);
+  const ApiReply reply = renew(Kind::lock);
+  if (reply.is_ok() || refusal_of(reply).code != kExitConflict) return reply;
+  const ApiReply other = renew(Kind::semaphore);
+  // Of two refusals the one that names the later key tells more: those before it are held so.
+  return other.is_ok() || missing_in(other, keys) > missing_in(reply, keys) ? other : reply;
+}
+
+// Releases those that are held as this kind, and returns the others.
+std::vector<std::string> release_held(Api& api, const std::vector<std::string>& keys, Kind kind,
+                                      const Handle& handle) {
+  const ApiReply reply = api.post("/v1/release", named_hold(named_keys(keys, kind), handle));
+  require(reply);
+  const auto told = parse_json(reply.body, "the server");
+  std::vector<std::string> not_held;
+  for (const auto& one : array_of(told, "not_held")) {
+    not_held.push_back(one.is_string() ? std::string(one.as_string()) : text_of(one, "key"));
+  }
+  return not_held;
+}
+
+std::string released_json(const std::vector<std::string>& keys,
+                          const std::vector<std::string>& not_held) {
+  JsonArray released;
+  JsonArray others;
+  for (const std::string& key : keys) {
+    const bool is_gone = std::ranges::find(not_held, key) != not_held.end();
+    append_json_string((is_gone ? others : released).next(), key);
+  }
+  JsonObject json;
+  json.add_json("released", released.finish());
+  json.add_json("not_held", others.finish());
+  return json.finish();
+}
+
+int release_all(const Invocation& invocation, const std::vector<std::string>& keys) {
+  const Arguments& arguments = invocation.arguments;
+  const Handle handle = handle_of(arguments);
+  const auto api = api_of_all(invocation, keys);
+  std::vector<std::string> left = keys;
+  if (!arguments.has("semaphore")) left = release_held(*api, left, Kind::lock, handle);
+  if (!left.empty()) left = release_held(*api, left, Kind::semaphore, handle);
+  if (arguments.has("json")) invocation.output.line(released_json(keys, left));
+  if (left.empty()) return kExitOk;
+  throw Failure(kExitConflict, "not held under that handle: " + all_in_quotes(left));
 }
 
 }  // namespace
@@ -207,17 +289,72 @@ ApiReply post_acquire_all(const Invocation& invocation, Parameters body, const P
   return api_of_all(invocation, keys)->post("/v1/acquire", body, wait);
 }
 
+// One wait. The server may be down, stop, or cut it short: then it is asked again until the wait is
+// over, under the same name, which gets its own grant back.
+class ReservationWait {
+ public:
+  ReservationWait(const Invocation& invocation, const std::string& holder)
+      : invocation_(invocation), holder_(holder), wait_(wait_of(invocation.arguments)) {
+    ms_of_option(wait_, "--wait");
+  }
+
+  // The last word. Throws Failure.
+  ApiReply run() {
+    for (Duration left = whole_if_endless(wait_);; left = rest()) {
+      try {
+        ApiReply reply = ask(left);
+        if (reply.is_ok() || left == Duration::zero()) return reply;
+        const Refusal refusal = refusal_of(reply);
+        was_stopping_ = refusal.error == "draining";
+        // What is left of a wait that was not cut short is the way back.
+        const bool was_cut = refusal.error == "wait_timeout" && rest() > kPause;
+        if (!was_cut && !was_stopping_ && refusal.error != "not_leader") return reply;
+        pause(refusal.line);
+      } catch (const Failure& failure) {
+        if (failure.code() != kExitUnavailable) throw;
+        if (left == Duration::zero() && was_stopping_)
+          throw Failure(kExitTemporary, failure.what());
+        if (left == Duration::zero()) throw;
+        pause(failure.what());
+      }
+    }
+  }
+
+ private:
+  static constexpr Duration kPause = std::chrono::milliseconds(200);
+
+  Duration rest() const { return whole_if_endless(wait_ - (BootClock::now() - start_)); }
+
+  ApiReply ask(Duration wait) const {
+    const Arguments& arguments = invocation_.arguments;
+    Parameters times;
+    add_lease(times, arguments);
+    const auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
+    times.push_back({"wait_ms", static_cast<std::uint64_t>(wait_ms)});
+    const auto post = arguments.operands().size() == 1 ? post_acquire : post_acquire_all;
+    return post(invocation_, {{"holder", holder_}}, times, wait);
+  }
+
+  // Says once why it is asked again.
+  void pause(const std::string& why) {
+    if (!std::exchange(told_, true)) say(why + "; asking again");
+    std::this_thread::sleep_for(std::min(kPause, rest()));
+  }
+
+  const Invocation& invocation_;
+  const std::string& holder_;
+  const Duration wait_;
+  const BootClock::time_point start_ = BootClock::now();
+  bool told_ = false;
+  bool was_stopping_ = false;  // when it last answered
+};
+
 }  // namespace
 
 int execute_acquire(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
-  const Duration wait = wait_of(arguments);
   const std::string holder = new_holder(arguments);
-  Parameters times;
-  add_lease(times, arguments);
-  times.push_back({"wait_ms", ms_of_option(wait, "--wait")});
-  const auto post = arguments.operands().size() == 1 ? post_acquire : post_acquire_all;
-  const ApiReply reply = post(invocation, {{"holder", holder}}, times, wait);
+  const ApiReply reply = ReservationWait(invocation, holder).run();
   if (!reply.is_ok() && refusal_of(reply).is_conflict()) {
     print_conflict(invocation, reply);
     std::fprintf(stderr, "lockctl: %s\n", refusal_of(reply).line.c_str());
@@ -232,11 +369,15 @@ int execute_acquire(const Invocation& invocation) {
 
 int execute_renew(const Invocation& invocation) {
   const Arguments& arguments = invocation.arguments;
-  if (is_line_token(arguments.operands()[1])) return renew_line(invocation);
+  if (is_line_token(arguments.operands().back())) return renew_line(invocation);
+  const std::vector<std::string> keys = keys_of(arguments, 1);
   const Handle handle = handle_of(arguments);
-  Parameters body = named_hold(arguments, handle);
-  add_lease(body, arguments);
-  const ApiReply reply = post_by_handle(invocation, "renew", body);
+  Parameters lease;
+  add_lease(lease, arguments);
+  Parameters body = named_hold({"key", keys.front()}, handle);
+  body.insert(body.end(), lease.begin(), lease.end());
+  const ApiReply reply = keys.size() == 1 ? post_by_handle(invocation, "renew", body)
+                                          : renew_all(invocation, keys, handle, lease);
   require_done(invocation, reply);
   if (arguments.has("json")) invocation.output.line(grant_json(reply, handle.to_string()));
   return kExitOk;
@@ -248,9 +389,11 @@ int execute_release(const Invocation& invocation) {
   if (arguments.operands().size() < 2) {
     throw Failure(kExitUsage, "lockctl release needs HANDLE, or --force");
   }
-  if (is_line_token(arguments.operands()[1])) return release_line(invocation);
-  const ApiReply reply =
-      post_by_handle(invocation, "release", named_hold(arguments, handle_of(arguments)));
+  if (is_line_token(arguments.operands().back())) return release_line(invocation);
+  const std::vector<std::string> keys = keys_of(arguments, 1);
+  if (keys.size() > 1) return release_all(invocation, keys);
+  const ApiReply reply = post_by_handle(invocation, "release",
+                                        named_hold({"key", keys.front()}, handle_of(arguments)));
   require_done(invocation, reply);
   if (arguments.has("json")) invocation.output.line(trimmed(reply.body));
   return kExitOk;

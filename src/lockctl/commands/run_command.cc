@@ -16,25 +16,47 @@
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
 #include "lockctl/run/child_process.h"
-#include "lockctl/run/held.h"
-#include "lockctl/run/held_set.h"
 #include "lockctl/run/signals.h"
 #include "lockctl/run/supervision.h"
+#include "lockd/client/held_lock.h"
 
 namespace lockd::cli {
 namespace {
 
 using client::BootClock;
+using client::HeldLock;
 
 constexpr Duration kGrace = std::chrono::seconds(10);
 
-// What the command sees of what is held; and what it does not see of us, or of a run around us.
-std::vector<std::string> environment_of(const Held& held, const Arguments& arguments) {
+// Unix time in whole seconds, rounded down, so that nobody counts on more than there is.
+std::int64_t unix_seconds_of(BootClock::time_point time) {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::floor<std::chrono::seconds>(wall + (time - BootClock::now())).count();
+}
+
+// What the command sees of what is held.
+std::vector<std::string> variables_of(const HeldLock& held, const Arguments& arguments) {
+  std::vector<std::string> variables{
+      "LOCKD_FENCE=" + std::to_string(held.fence()),
+      "LOCKD_EXPIRES_AT=" + std::to_string(unix_seconds_of(held.expires_at()))};
+  if (!arguments.has("all")) {
+    variables.push_back("LOCKD_KEY=" + held.key());
+    variables.push_back("LOCKD_TOKEN=" + held.token());
+    return variables;
+  }
+  std::string keys;
+  for (const std::string& key : held.keys()) keys += (keys.empty() ? "" : "\n") + key;
+  variables.push_back("LOCKD_KEYS=" + keys);
+  return variables;
+}
+
+// And what it does not see of us, or of a run around us.
+std::vector<std::string> environment_of(const HeldLock& held, const Arguments& arguments) {
   std::vector<std::string> left_out{"LOCKD_KEY", "LOCKD_KEYS", "LOCKD_TOKEN"};
   if (!arguments.has("keep-auth")) {
     left_out.insert(left_out.end(), {"LOCKD_AUTH_TOKEN", "LOCKD_AUTH_TOKEN_FILE"});
   }
-  return environment_with(held.variables(), left_out);
+  return environment_with(variables_of(held, arguments), left_out);
 }
 
 std::vector<std::string> words_of(const Arguments& arguments) {
@@ -62,26 +84,28 @@ int keep_until(BootClock::time_point until, const SignalSource& signals, const E
   }
 }
 
-int run_while_held(const Arguments& arguments, Held& held, const SignalSource& signals,
+int run_while_held(const Arguments& arguments, HeldLock& held, const SignalSource& signals,
                    const EventFd& lost) {
   const auto until =
       client::later(BootClock::now(), arguments.seconds("at-least").value_or(Duration::zero()));
   adopt_orphans();
   const pid_t child = start_child({words_of(arguments), environment_of(held, arguments)}, signals);
-  const LockGuard guard{
-      .is_held = [&held] { return held.is_held(); },
-      .lost = lost,
-      .on_loss =
-          [&held] {
-            const auto loss = held.loss();
-            say(held.name() + " is lost" + (loss ? ": " + *loss : "") + "; the command is stopped");
-          }};
+  const LockGuard guard{.is_held = [&held] { return held.is_held(); },
+                        .lost = lost,
+                        .on_loss =
+                            [&held] {
+                              const auto loss = held.loss();
+                              say(name_of(held) + " is lost" +
+                                  (loss ? ": " + client::describe(*loss) : "") +
+                                  "; the command is stopped");
+                            }};
   const ChildExit child_exit =
       supervise(child, signals, guard, arguments.seconds("grace").value_or(kGrace));
   if (child_exit.lost) return kExitLost;
   const int signal = keep_until(until, signals, lost);
-  if (const auto loss = held.release()) {
-    say(held.name() + " was lost before the command ended: " + *loss);
+  const client::Status released = held.release();
+  if (released.outcome == client::Outcome::lost || released.outcome == client::Outcome::unsure) {
+    say(name_of(held) + " was lost before the command ended: " + client::describe(released));
     return kExitLost;
   }
   return signal == 0 ? exit_status_of(child_exit.status) : kExitSignal + signal;
@@ -92,15 +116,9 @@ int run_while_held(const Arguments& arguments, Held& held, const SignalSource& s
 int execute_run(const Invocation& invocation) {
   const SignalSource signals;  // before the client has its thread
   const EventFd lost;
-  if (invocation.arguments.has("all")) {
-    const TakenSet taken = take_set(invocation, signals, lost);
-    if (!taken.set) return taken.status;
-    return run_while_held(invocation.arguments, *taken.set, signals, lost);
-  }
   TakenLock taken = take_lock(invocation, signals, lost);
   if (!taken.lock) return taken.status;
-  HeldKey held(std::move(*taken.lock));
-  return run_while_held(invocation.arguments, held, signals, lost);
+  return run_while_held(invocation.arguments, *taken.lock, signals, lost);
 }
 
 }  // namespace lockd::cli

@@ -51,6 +51,23 @@ client::LockRequest request_of(const Arguments& arguments, Duration wait, const 
   return request;
 }
 
+client::SetRequest set_request_of(const std::vector<std::string>& keys, const Arguments& arguments,
+                                  Duration wait, const EventFd& lost) {
+  return {.keys = items_of(keys, share_of(arguments)),
+          .wait = wait,
+          .lease = whole_seconds(arguments, "ttl"),
+          .on_lost = [&lost](const client::Status&) { lost.set(); },
+          .on_interrupted = tell_once()};
+}
+
+client::Result<HeldLock> ask_for_lock(client::Client& client, const Arguments& arguments,
+                                      Duration wait, const EventFd& lost,
+                                      const std::stop_token& stop) {
+  if (!arguments.has("all")) return client.acquire(request_of(arguments, wait, lost), stop);
+  const std::vector<std::string> keys = keys_of(arguments);
+  return client.acquire_all(set_request_of(keys, arguments, wait, lost), stop);
+}
+
 client::ClientOptions options_of(const Invocation& invocation) {
   client::ClientOptions options = invocation.settings.client();
   options.connect.name = invocation.arguments.text("name");
@@ -64,7 +81,7 @@ client::Result<HeldLock> wait_in_queue(client::Client& client, const Arguments& 
   const Duration wait = wait_of(arguments);
   const auto start = BootClock::now();
   for (Duration left = wait;; left = wait - (BootClock::now() - start)) {
-    auto lock = client.acquire(request_of(arguments, whole_if_endless(left), lost), stop);
+    auto lock = ask_for_lock(client, arguments, whole_if_endless(left), lost, stop);
     if (lock.outcome != client::Outcome::lease_expired || left <= Duration::zero()) return lock;
   }
 }
@@ -132,35 +149,38 @@ class WaitNews {
 
 }  // namespace
 
+std::string name_of(const HeldLock& lock) { return "the lock on " + all_in_quotes(lock.keys()); }
+
 void say(const std::string& line) { std::fprintf(stderr, "lockctl: %s\n", line.c_str()); }
 
 TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, const EventFd& lost,
                     int pipe) {
   const Arguments& arguments = invocation.arguments;
-  const std::string& key = arguments.operands().front();
+  const std::string keys = all_in_quotes(arguments.operands());
   client::Client client(options_of(invocation));
-  const client::Address& server = client.server_of(key);
+  const client::Address& server = client.server_of(arguments.operands().front());
   const bool verbose = arguments.has("verbose");
-  if (verbose) say("asking " + server.to_string() + " for " + in_quotes(key));
+  const bool is_set = arguments.has("all");
+  if (verbose) say("asking " + server.to_string() + " for " + keys);
   const auto asked_at = BootClock::now();
   SignalStop stopper(signals, pipe);
   std::optional<WaitNews> news;
-  if (verbose) news.emplace(invocation, server);
+  if (verbose && !is_set) news.emplace(invocation, server);
   auto lock = wait_in_queue(client, arguments, lost, stopper.token());
   news.reset();
   const std::string waited = human(BootClock::now() - asked_at);
   if (const int signal = stopper.finish(); signal != 0) return {.status = kExitSignal + signal};
   if (lock.outcome == client::Outcome::timeout) {
     if (verbose) {
-      say("gave up on " + in_quotes(key) + " after " + waited + ", " +
-          who_holds(invocation, server));
+      say("gave up on " + keys + " after " + waited + ", " +
+          (is_set ? client::describe(lock) : who_holds(invocation, server)));
     }
     const auto code = arguments.whole("conflict-exit-code");
     return {.status = static_cast<int>(code.value_or(kExitConflict))};
   }
   require(lock);
   if (verbose) {
-    say("got " + in_quotes(key) + " after " + waited + ", fence " + std::to_string(lock->fence()));
+    say("got " + keys + " after " + waited + ", fence " + std::to_string(lock->fence()));
   }
   return {.lock = std::move(*lock)};
 }

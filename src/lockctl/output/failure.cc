@@ -20,7 +20,9 @@ ExitCode exit_code_of(client::Outcome outcome) {
     case Outcome::storage:
     case Outcome::not_leader:
     case Outcome::draining: return kExitTemporary;
-    case Outcome::limit_mismatch: return kExitData;
+    case Outcome::limit_mismatch:
+    case Outcome::mode_mismatch:
+    case Outcome::permits_mismatch: return kExitData;
     case Outcome::denied:
     case Outcome::unauthorized:
     case Outcome::untrusted: return kExitNoPermission;

@@ -176,6 +176,12 @@ std::string in_quotes(std::string_view text) {
   return "'" + cut_to(printable(text), kShown) + "'";
 }
 
+std::string all_in_quotes(std::span<const std::string> texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + in_quotes(text);
+  return all;
+}
+
 std::size_t columns_of(std::string_view text) {
   std::size_t sum = 0;
   for_each_character(text, [&](std::string_view, std::size_t columns) {

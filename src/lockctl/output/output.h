@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,6 +97,8 @@ std::string printable(std::string_view text);
 std::string as_utf8(std::string_view text);
 // printable(), in quotes, and not too long: for names that others have chosen.
 std::string in_quotes(std::string_view text);
+// "'a', 'b'"
+std::string all_in_quotes(std::span<const std::string> texts);
 
 // How many columns it takes on a terminal. Precondition: it is printable.
 std::size_t columns_of(std::string_view text);

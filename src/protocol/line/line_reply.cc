@@ -56,6 +56,7 @@ std::string_view status_of(Command command, Outcome outcome, bool detailed) noex
       // did: no lease to speak of.
       return command == Command::await_turn ? in_detail("error_lease_expired") : kStatusError;
     case Outcome::cancelled:
+    case Outcome::taken_over:
     case Outcome::closed:
     case Outcome::not_holder:
     case Outcome::stale:

@@ -66,6 +66,7 @@ constexpr Rule kRules[] = {
     {"client", Command::client},
     {"api", Command::api},
     {"auth", Command::auth},
+    {"peer", Command::peer},
 };
 
 const Rule* find_rule(std::string_view name) {
@@ -217,6 +218,13 @@ Violation parse_call(const RequestLines& lines, LineRequest& request) {
   return Violation::none;
 }
 
+Violation parse_peer(const RequestLines& lines, LineRequest& request) {
+  if (!is_name(lines.key)) return Violation::bad_key;
+  request.key = lines.key;
+  request.text = trim(lines.argument);
+  return request.text.empty() ? Violation::bad_arguments : Violation::none;
+}
+
 Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& request) {
   switch (rule.command) {
     case Command::auth: request.text = trim(lines.argument); return Violation::none;
@@ -227,6 +235,7 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
     case Command::unlisten: return parse_subscription(lines, request);
     case Command::signal: return parse_signal(lines, request);
     case Command::client: return parse_client(lines, request);
+    case Command::peer: return parse_peer(lines, request);
     case Command::api: return parse_call(lines, request);
     case Command::acquire:
     case Command::release:
@@ -262,8 +271,9 @@ ParsedRequest parse_request(const RequestLines& lines, Phase phase) noexcept {
   ParsedRequest parsed{.violation = Violation::unknown_command};
   const Rule* rule = find_rule(lines.command);
   if (rule == nullptr) return parsed;
+  // A server proves itself by a secret of its own.
   const Phase wrong = rule->command == Command::auth ? Phase::open : Phase::before_auth;
-  if (phase == wrong) return parsed;
+  if (phase == wrong && rule->command != Command::peer) return parsed;
   parsed.request.command = rule->command;
   parsed.request.kind = rule->kind;
   parsed.violation = parse_lines(lines, *rule, parsed.request);

@@ -63,6 +63,7 @@ enum class Command : std::uint8_t {
   unlisten,
   signal,
   api,
+  peer,  // another server's
 };
 
 // Whether the client has yet to send the auth token.
@@ -79,14 +80,14 @@ struct LineRequest {
   std::uint32_t limit = 1;        // acquire, enqueue, of a semaphore
   std::uint32_t permits = 1;      // likewise; at most the limit
   std::string_view key{};         // the channel of signal, the pattern of listen and unlisten,
-                                  // the name of client, the method and path of api
+                                  // the name of client and of peer, the method and path of api
   Duration wait{};                // acquire, await_turn
   std::optional<Duration> ttl{};  // acquire, enqueue, renew; none named: the default's to choose
   std::optional<std::uint64_t> secret{};  // acquire, enqueue: the client's own, of the token
   std::optional<LineToken> token{};       // release, renew; none: it names no grant, answer `error`
   std::string_view text{};  // auth: the auth token; listen, unlisten: the group, or empty;
                             // signal: the payload; client: the note, or empty; api: a
-                            // JSON object, or blank
+                            // JSON object, or blank; peer: what it shows
 };
 
 struct ParsedRequest {

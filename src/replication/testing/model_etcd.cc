@@ -35,8 +35,8 @@ void ModelEtcd::move_to(Time now) {
 }
 
 Duration ModelEtcd::travel() {
-  if (happens(faults_.slow)) return milliseconds(below(400));
-  return microseconds(100 + below(900));
+  if (happens(faults_.slow)) return distance + milliseconds(below(400));
+  return distance + microseconds(100 + below(900));
 }
 
 void ModelEtcd::request(std::uint64_t connection, std::uint64_t call, Serve served) {
@@ -81,8 +81,18 @@ void ModelEtcd::Connection::execute(const Txn& txn, Duration within, Done done) 
 }
 
 void ModelEtcd::Connection::compact(Revision revision, Duration within, Done done) {
-  etcd_.request(id_, add_call(within, std::move(done)),
-                [revision](ModelStore& store) { return store.compact(revision); });
+  etcd_.request(id_, add_call(within, std::move(done)), [revision](ModelStore& store) {
+    if (!store.refuses_compaction) return store.compact(revision);
+    return Answer{.status = Answer::Status::refused, .message = "permission denied"};
+  });
+}
+
+void ModelEtcd::Connection::measure(Duration within, Measured measured) {
+  const auto take = [this, measured = std::move(measured)](const Answer& answer) {
+    if (answer.status == Answer::Status::done) measured({.taken = etcd_.store.size()});
+  };
+  etcd_.request(id_, add_call(within, take),
+                [](ModelStore&) { return Answer{.status = Answer::Status::done}; });
 }
 
 void ModelEtcd::Connection::watch(const std::string& key, const std::string& range_end,

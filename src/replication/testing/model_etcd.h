@@ -49,6 +49,7 @@ class ModelEtcd {
   bool is_failing() const { return now_ < fails_until_; }
 
   ModelStore store;
+  Duration distance{};  // of everybody: what each message takes on top
 
  private:
   using Action = std::function<void()>;
@@ -75,8 +76,10 @@ class ModelEtcd::Connection final : public Client {
   Connection(ModelEtcd& etcd, std::uint64_t id) : etcd_(etcd), id_(id) {}
   ~Connection() override { etcd_.connections_.erase(id_); }
 
+  void ask_another() override {}  // there is one alone
   void execute(const Txn& txn, Duration within, Done done) override;
   void compact(Revision revision, Duration within, Done done) override;
+  void measure(Duration within, Measured measured) override;
   void watch(const std::string& key, const std::string& range_end, Revision from,
              Watcher& watcher) override;
   void unwatch() override { watch_ = {}; }

@@ -45,6 +45,10 @@ bool ModelStore::holds(const Compare& compare) const {
 bool ModelStore::check(const std::vector<Operation>& operations, Answer* answer) const {
   for (const Operation& operation : operations) {
     if (full && operation.type == Operation::Type::put) answer->status = Answer::Status::no_space;
+    if (read_only && operation.type != Operation::Type::get) {
+      answer->status = Answer::Status::refused;
+      answer->message = "permission denied";
+    }
     if (operation.revision != 0 && operation.revision < compacted_) {
       answer->status = Answer::Status::compacted;
     }

@@ -28,7 +28,9 @@ class ModelStore {
   bool changes(const std::string& key, const std::string& range_end, Revision* from,
                std::size_t changes_max, std::vector<Change>* changes) const;
 
-  bool full = false;  // puts are refused
+  bool full = false;                // puts are refused
+  bool read_only = false;           // likewise, for want of a right
+  bool refuses_compaction = false;  // over a connection
   // Is told of each change when it is made.
   std::function<void(const Change&)> on_change = [](const Change&) {};
 

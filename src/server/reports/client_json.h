@@ -29,6 +29,15 @@ void add_client(JsonObject& json, const Held& held, const ClientRegistry* client
   if (origin) json.add_if_known("token_name", origin->token_name);
 }
 
+// "tcp:b/17" of a client of another server, which is known by what it is there.
+template <typename Held>
+std::string holder_text(const Held& held, const ClientRegistry& clients) {
+  if (held.session == 0) return std::string(held.holder);
+  const auto origin = clients.find(held.session);
+  const bool is_forwarded = origin && !origin->forwarded_as.empty();
+  return is_forwarded ? "tcp:" + origin->forwarded_as : std::string(held.holder);
+}
+
 inline std::string_view kind_name(Kind kind) { return kind == Kind::lock ? "lock" : "semaphore"; }
 inline std::string_view mode_name(Mode mode) {
   return mode == Mode::shared ? "shared" : "exclusive";
@@ -46,6 +55,7 @@ void add_share(JsonObject& json, const Held& held) {
 inline JsonObject client_json(const ClientStatus& client) {
   JsonObject json;
   json.add("client_id", client.id);
+  json.add_if_known("forwarded_as", client.forwarded_as);
   json.add("protocol", client.protocol == Protocol::line ? "line" : "http");
   json.add("peer", client.peer);
   if (client.client != nullptr) json.add("client", client.client->name);

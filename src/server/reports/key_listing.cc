@@ -27,7 +27,7 @@ std::string hold_json(const HoldStatus& hold, const ClientRegistry& clients,
                       std::int64_t now_unix_ms) {
   const std::int64_t remaining = std::max<std::int64_t>(whole_ms(hold.remaining), 0);
   JsonObject json;
-  json.add("holder", hold.holder);
+  json.add("holder", holder_text(hold, clients));
   json.add("token", hold.fence);
   add_share(json, hold);
   json.add("held_ms", whole_ms(hold.held));
@@ -40,7 +40,7 @@ std::string hold_json(const HoldStatus& hold, const ClientRegistry& clients,
 
 std::string waiter_json(const WaiterStatus& waiter, const ClientRegistry& clients) {
   JsonObject json;
-  json.add("holder", waiter.holder);
+  json.add("holder", holder_text(waiter, clients));
   add_share(json, waiter);
   if (waiter.keys > 1) json.add("keys", waiter.keys);
   json.add("waited_ms", whole_ms(waiter.waited));

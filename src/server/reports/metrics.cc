@@ -258,12 +258,58 @@ void add_journal(Families& families, const ServerContext& shared) {
   families.add(state == Journal::State::failed, {{"state", "failed"}});
 }
 
+// Of something that was so at `since`, or never.
+double seconds_since(std::optional<Time> since, Time now) {
+  if (!since.has_value() || now <= *since) return 0;
+  return std::chrono::duration<double>(now - *since).count();
+}
+
+// What tells whether this server would do as a leader, and whether etcd lets it.
+void add_cluster_health(Families& families, const ClusterStatus& status, Time now,
+                        const ReplicationStats& stats) {
+  families.gauge("dflockd_cluster_lag_seconds",
+                 "For how long this server has known of something in the chain that it has not.",
+                 seconds_since(status.lags_since, now));
+  if (status.answered != Time{}) {
+    families.gauge("dflockd_cluster_etcd_silent_seconds", "Time since etcd answered last.",
+                   seconds_since(status.answered, now));
+  }
+  families.counter("dflockd_cluster_reloads_total",
+                   "How often this server dropped what it knew, and read the chain anew.",
+                   stats.lives.value() - 1);
+  families.counter("dflockd_cluster_unreadable_total",
+                   "How often that was for something in the chain that it cannot read.",
+                   stats.unreadable.value());
+}
+
+void add_etcd_store(Families& families, const ReplicationStats& stats) {
+  const auto add = [&](const char* name, const char* help, std::uint64_t bytes) {
+    if (bytes != 0) families.gauge(name, help, bytes);
+  };
+  add("dflockd_cluster_etcd_bytes", "What etcd's store takes of its disk.", stats.store_bytes);
+  add("dflockd_cluster_etcd_needed_bytes", "What of it etcd needs; the rest goes to defragment.",
+      stats.store_bytes_needed);
+  add("dflockd_cluster_etcd_quota_bytes",
+      "What etcd's store may take. etcd says so from version 3.6 on.", stats.store_quota_bytes);
+}
+
+void add_forwarding(Families& families, const ServerContext& shared) {
+  const Forwarder* const forwarder = shared.forwarder.get();
+  if (forwarder == nullptr) return;
+  families.gauge("dflockd_cluster_link_up",
+                 "1 where this server follows and is connected to the leader.",
+                 std::uint64_t{forwarder->generation() != 0});
+  families.counter("dflockd_cluster_forwarded_total",
+                   "How often the leader was asked for clients of this server.",
+                   forwarder->asked());
+}
+
 void add_cluster(Families& families, const ClusterJournal* cluster) {
   if (cluster == nullptr) return;
   const ClusterStatus status = cluster->status();
   const ReplicationStats& stats = cluster->stats();
-  families.gauge("dflockd_cluster_leads", "1 where this server leads.",
-                 std::uint64_t{status.leads});
+  families.gauge("dflockd_cluster_leads", "1 where this server leads, while that is certain.",
+                 std::uint64_t{status.certain});
   families.gauge("dflockd_cluster_epoch", "The epoch of the leader that is known; 0 for none.",
                  static_cast<std::uint64_t>(status.leader.epoch));
   families.gauge("dflockd_cluster_applied", "How far along the chain this server is.",
@@ -297,6 +343,15 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
   families.counter("dflockd_cluster_watches_total", "Watches opened.", stats.watches.value());
   families.counter("dflockd_cluster_snapshots_total",
                    "Snapshots of the whole state that this server wrote.", stats.snapshots.value());
+  families.counter("dflockd_cluster_compactions_total",
+                   "Compactions of etcd that this server asked for and got.",
+                   stats.compactions.value());
+  families.counter("dflockd_cluster_compactions_refused_total",
+                   "Compactions that etcd refused to this server, and nobody else had done since "
+                   "the one before.",
+                   stats.compactions_refused.value());
+  add_cluster_health(families, status, cluster->clock().now(), stats);
+  add_etcd_store(families, stats);
 }
 
 void add_process(Families& families) {
@@ -326,6 +381,7 @@ std::string metrics_text(ServerContext& shared) {
   add_signals(families, shared.hub);
   add_journal(families, shared);
   add_cluster(families, shared.cluster.get());
+  add_forwarding(families, shared);
   add_process(families);
   return families.text();
 }

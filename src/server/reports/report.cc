@@ -122,6 +122,7 @@ std::string cluster_json(const ServerContext& shared) {
   JsonObject json;
   json.add("node_id", shared.options.node_id);
   json.add("role", status.leads ? "leader" : "follower");
+  json.add("certain", status.certain);
   json.add("epoch", status.leader.epoch);
   json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
   json.add("applied", status.applied);

@@ -30,7 +30,7 @@ std::string lock_json(const KeyStatus& key, const ClientRegistry* clients) {
     json.add("holders", key.holders);
   }
   if (clients == nullptr || key.holds.empty()) return json.finish();
-  json.add("holder", hold.holder);
+  json.add("holder", holder_text(hold, *clients));
   add_client(json, hold, clients);
   return json.finish();
 }

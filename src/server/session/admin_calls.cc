@@ -40,6 +40,7 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
   if (token.has_value() == all) params.refuse("token", "must be given, or all must be true");
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
+  if (ask_leader(HttpCall::admin_release, params, {}, /*may_repeat=*/false)) return;
 
   const std::string by = admin_name();
   RevokeRequest request{.key = key, .kind = kind, .reason = reason, .by = by};
@@ -63,7 +64,7 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
   JsonArray released;
   for (const HoldStatus& hold : std::span(revoked.holds).first(listed)) {
     JsonObject json;
-    json.add("holder", hold.holder);
+    json.add("holder", holder_text(hold, context_.clients));
     json.add("token", hold.fence);
     add_share(json, hold);
     json.add("held_ms", whole_ms(hold.held));
@@ -86,6 +87,7 @@ void ApiCalls::resize(RequestParams& params, std::string& out) {
   }
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
+  if (ask_leader(HttpCall::admin_resize, params, {}, /*may_repeat=*/false)) return;
 
   const std::string by = admin_name();
   const Outcome outcome = context_.batch.resize(key, limit, reason, by);

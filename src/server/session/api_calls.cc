@@ -148,7 +148,8 @@ HttpError ApiCalls::error_of(Outcome outcome) {
 std::string ApiCalls::advice(const HttpError& error) const {
   if (error.status != 503) return {};
   if (error.code != "not_leader") return "Retry-After: 1\r\n";
-  return "X-Dflockd-Leader: " + context_.leader_address() + "\r\nRetry-After: 1\r\n";
+  return "X-Dflockd-Leader: " + context_.leader_address() +
+         "\r\nX-Dflockd-Leader-Http: " + context_.leader_http_address() + "\r\nRetry-After: 1\r\n";
 }
 
 // What is left, to be added to the wall clock as it is now: no change of it since the grant counts.
@@ -162,6 +163,9 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
   const Terms terms = terms_in(params);
   if (refuse_params(params, out) || refuse_name(item.key, out)) return;
   session_.log().about(item.key);
+  const bool is_lock = kind == Kind::lock;
+  const HttpCall call = is_lock ? HttpCall::acquire : HttpCall::semaphore_acquire;
+  if (ask_leader(call, params, terms.wait)) return;
 
   Conflict conflict;
   const Answer answer = context_.batch.acquire({.key = item.key,
@@ -233,12 +237,13 @@ JsonObject ApiCalls::refusal(const HttpError& error) {
 // while the first of its queue waits for other keys too.
 void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict,
                               std::string& out) {
-  const HttpError error = error_of(outcome);
+  HttpError error = error_of(outcome);
+  if (outcome == Outcome::held && conflict.holders == 0) error.detail = kWaitedFor;
   const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
   JsonObject json = refusal(error);
   if (names_others && conflict.holders > 0) {
     if (kind == Kind::lock) {
-      json.add("holder", conflict.holder);
+      json.add("holder", holder_text(conflict, context_.clients));
       json.add("token", conflict.fence);
       json.add("expires_at_unix_ms", context_.unix_ms() + ms_until(conflict.expires_at));
       json.add("mode", mode_name(conflict.mode));
@@ -262,6 +267,7 @@ void ApiCalls::renew(Kind kind, RequestParams& params, std::string& out) {
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
   session_.log().about(hold);
+  if (ask_leader(kind == Kind::lock ? HttpCall::renew : HttpCall::semaphore_renew, params)) return;
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = of_ms(*ttl_ms);
@@ -277,6 +283,8 @@ void ApiCalls::release(Kind kind, RequestParams& params, std::string& out) {
   const HoldId hold = hold_in(params, kind);
   if (refuse_params(params, out) || refuse_name(hold.key, out)) return;
   session_.log().about(hold);
+  const bool is_lock = kind == Kind::lock;
+  if (ask_leader(is_lock ? HttpCall::release : HttpCall::semaphore_release, params)) return;
 
   const Outcome outcome = context_.batch.release(hold);
   if (outcome != Outcome::ok) return refuse_hold(outcome, out);
@@ -291,14 +299,22 @@ void ApiCalls::refuse_hold(Outcome outcome, std::string& out) {
   refuse(error, out, advice(error));
 }
 
+bool ApiCalls::rests_on_leading(std::string& out) {
+  if (context_.engine.journal_state() == Journal::State::following) {
+    refuse_hold(Outcome::not_leader, out);
+    return false;
+  }
+  if (context_.cluster != nullptr) context_.batch.barrier();
+  return true;
+}
+
 void ApiCalls::fence(RequestParams& params, std::string& out) {
   const std::string_view key = params.name("key");
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
+  if (ask_leader(HttpCall::fence, params)) return;
   // Whoever asks wants to know what was granted last: only the leader does.
-  if (context_.engine.journal_state() == Journal::State::following) {
-    return refuse_hold(Outcome::not_leader, out);
-  }
+  if (!rests_on_leading(out)) return;
 
   const FenceStatus status = context_.batch.fence(key);
   JsonObject json;
@@ -318,6 +334,7 @@ void ApiCalls::publish(std::string_view channel, RequestParams& params, std::str
   }
   if (refuse_params(params, out) || refuse_name(channel, out)) return;
   session_.log().about(channel);
+  if (publish_at_leader(channel, payload)) return;
 
   const auto reached = context_.host.publish(session_, channel, payload);
   if (reached) return answer_published(*reached, out);
@@ -346,7 +363,7 @@ void ApiCalls::listen(RequestParams& params, std::string& out) {
     params.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
   }
   if (refuse_params(params, out) || refuse_pattern(pattern, out)) return;
-  if (!replies_.may_stream(out)) return;
+  if (!replies_.may_stream(out) || ask_leader(HttpCall::listen, params)) return;
   if (!context_.hub.listen(session_.subscriber(), pattern, group)) {
     return refuse({429, "max_subscriptions",
                    "this connection has as many as --max-subscriptions allows, or all together "
@@ -366,6 +383,103 @@ void ApiCalls::signalled(const Signal& signal, std::string& out) {
   replies_.push("sig", json.finish(), out);
 }
 
+// What the leader is asked.
+
+bool ApiCalls::ask_leader(HttpCall call, const RequestParams& params, Duration wait,
+                          bool may_repeat) {
+  if (!session_.asks_leader()) return false;
+  const Route& route = *std::find_if(kRoutes.begin(), kRoutes.end(),
+                                     [call](const Route& one) { return one.call == call; });
+  const std::string method = route.method == HttpMethod::post ? "POST " : "GET ";
+  state_ = State::asking;
+  session_.leader().ask({.command = Command::api,
+                         .call = call,
+                         .head = "api\n" + method + std::string(route.path) + '\n',
+                         .argument = params.json_without("wait_ms"),
+                         .wait = wait,
+                         .waits = wait > Duration::zero(),
+                         .may_repeat = may_repeat},
+                        context_.engine.now());
+  return true;
+}
+
+// As the line protocol does: a channel in a path may be too long for a line.
+bool ApiCalls::publish_at_leader(std::string_view channel, std::string_view payload) {
+  if (!session_.asks_leader()) return false;
+  state_ = State::asking;
+  session_.leader().ask({.command = Command::signal,
+                         .call = HttpCall::publish,
+                         .head = "signal\n" + std::string(channel) + '\n',
+                         .argument = std::string(payload),
+                         .key = std::string(channel),
+                         .may_repeat = false},
+                        context_.engine.now());
+  return true;
+}
+
+void ApiCalls::on_leader_answer(const Question& question, std::string_view line, std::string& out) {
+  state_ = State::idle;
+  std::string_view rest = line.starts_with("ok ") ? line.substr(3) : "";
+  const std::string_view number = rest.substr(0, rest.find(' '));
+  const auto value = parse_whole(number, 0, UINT32_MAX);
+  if (!value) return on_no_answer(out);
+  if (question.call == HttpCall::publish) return answer_published(*value, out);
+  if (question.call == HttpCall::listen && *value == 200) {
+    streams_ = true;
+    return replies_.begin_stream(out);
+  }
+  rest.remove_prefix(std::min(number.size() + 1, rest.size()));
+  replies_.answer(static_cast<int>(*value), rest, out, *value == 503 ? "Retry-After: 1\r\n" : "");
+}
+
+// `event {"event":"sig",...}`: the name, and the rest of the object.
+void ApiCalls::on_leader_event(std::string_view line, std::string& out) {
+  constexpr std::string_view kHead = R"(event {"event":")";
+  if (!streams_ || !line.starts_with(kHead)) return;
+  line.remove_prefix(kHead.size());
+  const std::string_view event = line.substr(0, line.find('"'));
+  line.remove_prefix(std::min(event.size() + 1, line.size()));
+  if (line.starts_with(',')) line.remove_prefix(1);
+  replies_.push(event, "{" + std::string(line), out);
+}
+
+void ApiCalls::on_no_leader(std::string& out) {
+  state_ = State::idle;
+  refuse_hold(Outcome::not_leader, out);
+}
+
+void ApiCalls::on_no_answer(std::string& out) {
+  state_ = State::idle;
+  refuse({503, "no_answer", "the leader was lost before it answered: it may have been done"}, out,
+         "Retry-After: 1\r\n");
+}
+
+// `request` is the question as it is asked now: three lines.
+void ApiCalls::execute_here(const Question& question, std::string_view request, std::string& out) {
+  state_ = State::idle;
+  if (question.call == HttpCall::publish) {
+    const auto reached = context_.host.publish(session_, question.key, question.argument);
+    if (reached) return answer_published(*reached, out);
+    state_ = State::publishing;
+    return;
+  }
+  request.remove_prefix(question.head.size());
+  request.remove_suffix(1);
+  RequestParams params = RequestParams::of_json(request);
+  execute(question.call, {}, params, out);
+}
+
+void ApiCalls::on_closed_by_leader() {
+  if (state_ == State::asking) state_ = State::idle;
+}
+
+void ApiCalls::listen_here(std::string_view json) {
+  RequestParams params = RequestParams::of_json(json);
+  const std::string_view pattern = params.text("pattern");
+  const std::string_view group = params.text_if_given("group").value_or("");
+  listens_ = context_.hub.listen(session_.subscriber(), pattern, group);
+}
+
 // Keys.
 
 void ApiCalls::list_keys(RequestParams& params, std::string& out) {
@@ -380,6 +494,7 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
   query.keys_max = static_cast<std::uint32_t>(limit.value_or(kKeysPerPage));
   if (limit) query.entries_max = static_cast<std::size_t>(*limit);
   query.with_idle = params.truth("idle");
+  const bool certain = params.truth("certain");
   if (const auto order = params.text_if_given("order")) {
     query.order = parse_key_order(*order).value_or(KeyOrder::none);
     if (query.order == KeyOrder::none) {
@@ -393,6 +508,7 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
   }
   if (refuse_params(params, out)) return;
   if (!query.key.empty() && refuse_name(query.key, out)) return;
+  if (certain && !rests_on_leading(out)) return;
   ask({.what = ReportRequest::What::keys, .keys = std::move(query)});
 }
 
@@ -473,11 +589,12 @@ bool ApiCalls::end_report() {
 void ApiCalls::answer_health(HttpCall call, std::string& out) {
   std::string_view problem;
   if (call == HttpCall::ready) {
-    problem = why_not_ready(context_.draining, context_.engine);
+    problem = why_not_ready(context_.draining, context_.engine, context_.cluster);
   } else if (call == HttpCall::leader) {
     const bool follows = context_.engine.journal_state() == Journal::State::following;
-    problem = follows ? "not_leader" : why_not_ready(context_.draining, context_.engine);
-    // As with everything a leader says: not before it is certain to be one.
+    problem = follows ? "not_leader"
+                      : why_not_ready(context_.draining, context_.engine, context_.cluster);
+    // More than with what else a leader says: not before it has proved that it is one still.
     if (problem.empty() && context_.cluster != nullptr) context_.batch.barrier();
   }
   JsonObject json;

@@ -68,6 +68,14 @@ class ApiCalls {
   void on_published(std::size_t reached, std::string& out);
   void signalled(const Signal& signal, std::string& out);
   void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out);
+  // What the leader says, where it was asked: see LeaderChannel::Client.
+  void on_leader_answer(const Question& question, std::string_view line, std::string& out);
+  void on_leader_event(std::string_view line, std::string& out);
+  void on_no_leader(std::string& out);
+  void on_no_answer(std::string& out);
+  void execute_here(const Question& question, std::string_view request, std::string& out);
+  void listen_here(std::string_view json);
+  void on_closed_by_leader();
   // The report's last piece has come: the session answers with it. False when none is awaited.
   bool end_report();
   void end_stream() { streams_ = false; }
@@ -77,7 +85,13 @@ class ApiCalls {
   void end();
 
  private:
-  enum class State : std::uint8_t { idle, waiting, reporting, publishing };
+  enum class State : std::uint8_t { idle, waiting, reporting, publishing, asking };
+
+  // Whether the call is the leader's to answer; then it has been asked. What must not be done twice
+  // is not asked for again.
+  bool ask_leader(HttpCall call, const RequestParams& params, Duration wait = {},
+                  bool may_repeat = true);
+  bool publish_at_leader(std::string_view channel, std::string_view payload);
 
   // Whether the client may not use this key, channel or pattern; then it has been answered.
   bool refuse_name(std::string_view name, std::string& out);
@@ -94,7 +108,13 @@ class ApiCalls {
                     std::string& out);
   void refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict, std::string& out);
   void refuse_hold(Outcome outcome, std::string& out);
+  // Has the answer rest on that this server leads, by something appended from now on. False when it
+  // follows: it is refused.
+  bool rests_on_leading(std::string& out);
   static HttpError error_of(Outcome outcome);
+  // Of what is refused as held although nobody holds it.
+  static constexpr const char* kWaitedFor =
+      "free, but the first of its queue waits for other keys too";
   JsonObject refusal(const HttpError& error);
   std::string advice(const HttpError& error) const;
   Duration lease(std::optional<std::int64_t> ttl_ms) const;

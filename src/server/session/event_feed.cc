@@ -162,7 +162,7 @@ KeyEventJson show(const KeyEvent& event, std::int64_t at_unix_ms, const ClientRe
   json.add("at_unix_ms", at_unix_ms);
   json.add("kind", kind_name(event.kind));
   json.add("key", event.key);
-  json.add_if_known("holder", event.holder);
+  json.add_if_known("holder", clients == nullptr ? event.holder : holder_text(event, *clients));
   if (is_of_hold(type)) json.add("token", event.fence);
   add_share(json, event);
   json.add("limit", event.limit);

@@ -81,6 +81,7 @@ NamedKeys NamedKeys::to_take(RequestParams& params) {
       items.emplace_back(key, Kind::lock, mode);
   }
   named.add(std::move(items));
+  named.refuse_twins(params);
   return named;
 }
 
@@ -93,6 +94,7 @@ NamedKeys NamedKeys::that_are_held(RequestParams& params) {
     for (const std::string_view key : params.names("keys")) items.emplace_back(key);
   }
   named.add(std::move(items));
+  named.refuse_twins(params);
   return named;
 }
 
@@ -101,6 +103,16 @@ void NamedKeys::add(std::vector<SetItem> items) {
   for (const SetItem& item : items) texts_.emplace_back(item.key);
   items_ = std::move(items);
   for (std::size_t i = 0; i < items_.size(); ++i) items_[i].key = texts_[i];
+}
+
+// There are 64 at most.
+void NamedKeys::refuse_twins(RequestParams& params) const {
+  for (std::size_t i = 1; i < items_.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (items_[i].kind != items_[j].kind || items_[i].key != items_[j].key) continue;
+      return params.refuse(member(), "must be different: \"" + texts_[i] + "\" is there twice");
+    }
+  }
 }
 
 }  // namespace lockd

@@ -59,6 +59,7 @@ class NamedKeys {
  private:
   explicit NamedKeys(RequestParams& params);
   void add(std::vector<SetItem> items);
+  void refuse_twins(RequestParams& params) const;
 
   bool by_items_;
   std::vector<std::string> texts_;

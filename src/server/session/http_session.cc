@@ -445,6 +445,19 @@ void HttpSession::refuse(const HttpError& error, std::string& out, std::string_v
   calls_.refuse(error, out, fields);
 }
 
+// The stream goes on: what it asked of the leader is the third line.
+void HttpSession::prepare_here(std::string_view request) {
+  request.remove_suffix(1);
+  calls_.listen_here(request.substr(request.rfind('\n') + 1));
+}
+
+// As it does when the peer of a stream is gone: there is no good end to say.
+void HttpSession::on_closed_by_leader() {
+  ServerSession::on_closed_by_leader();
+  calls_.on_closed_by_leader();
+  if (state_ == State::streaming) state_ = State::listening;
+}
+
 // Ends.
 
 void HttpSession::time_out(bool half, std::string& out) {

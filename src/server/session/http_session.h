@@ -100,6 +100,22 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
 
   bool is_told_unasked() const override { return state_ == State::streaming; }
 
+  // Of LeaderChannel::Client.
+  void on_leader_answer(const Question& question, std::string_view line,
+                        std::string& out) override {
+    calls_.on_leader_answer(question, line, out);
+  }
+  void on_leader_push(std::string_view line, std::string& out) override {
+    calls_.on_leader_event(line, out);
+  }
+  void on_no_leader(const Question&, std::string& out) override { calls_.on_no_leader(out); }
+  void on_no_answer(const Question&, std::string& out) override { calls_.on_no_answer(out); }
+  void execute_here(const Question& question, std::string_view request, std::string& out) override {
+    calls_.execute_here(question, request, out);
+  }
+  void prepare_here(std::string_view request) override;
+  void on_closed_by_leader() override;
+
   // Getting to the call.
   void go_on(bool is_all, std::string& out);
   bool admit_head(Incoming& incoming, std::string& out);

@@ -1,10 +1,15 @@
 #include "server/session/line_session.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <memory>
 #include <utility>
 
 #include "protocol/line/line_reply.h"
+#include "server/forward/peer_session.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
@@ -14,6 +19,18 @@ namespace {
 constexpr std::size_t kHeldPushesMax = 1024 * 1024;
 // The longest answer to a call.
 constexpr std::size_t kCallAnswerMax = 1024 * 1024;
+
+std::string_view trim_blanks(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  const std::size_t end = text.find_last_not_of(" \t") + 1;
+  return text.substr(begin, end - std::min(begin, end));
+}
+
+std::string secret_word(std::uint64_t secret) {
+  std::array<char, 24> word;
+  const int size = std::snprintf(word.data(), word.size(), "as=%016" PRIx64, secret);
+  return {word.data(), static_cast<std::size_t>(size)};
+}
 
 HttpMethod method_of(std::string_view name) {
   if (name == "GET") return HttpMethod::get;
@@ -35,6 +52,7 @@ Right right_for(Command command) {
     case Command::ping:
     case Command::barrier:
     case Command::client:
+    case Command::peer:
     case Command::api: return Right::none;  // the call needs its own
   }
   return Right::admin;
@@ -45,6 +63,21 @@ Right right_for(Command command) {
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
     : ServerSession(context, id, std::move(peer)),
       phase_(context.access.asks_for_token() ? Phase::before_auth : Phase::open) {}
+
+LineSession::LineSession(SessionContext& context, SessionId id, Peer peer,
+                         const ForwardedClient& client)
+    : ServerSession(context, id, std::move(peer)), phase_(Phase::open) {
+  set_permit(
+      std::make_shared<const Permit>(Permit{.name = client.token_name, .rights = Rights::all()}));
+  if (client.session != 0) context_.batch.resume(session_);
+}
+
+void LineSession::rename(const ForwardedClient& client) {
+  context_.clients.authenticate(id(), client.token_name);
+  if (client.names_itself) {
+    name_session({.name = client.name, .peer = client.peer, .note = client.note});
+  }
+}
 
 void LineSession::on_certificate(const CertificateNames& certificate) {
   const PermitPtr permit = context_.access.find(certificate, wall_time());
@@ -82,6 +115,8 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
       refuse(parsed.violation, out);
     } else if (!may(parsed.request)) {
       write_status(out, kStatusErrorDenied);
+    } else if (is_for_leader(parsed.request.command)) {
+      ask_leader(framed.lines, parsed.request);
     } else {
       execute(parsed.request, out);
     }
@@ -133,6 +168,7 @@ void LineSession::execute(const LineRequest& request, std::string& out) {
     case Command::unlisten: return unlisten(request, out);
     case Command::signal: return publish(request, out);
     case Command::api: return call(request, out);
+    case Command::peer: return begin_link(request, out);
   }
 }
 
@@ -142,14 +178,16 @@ Duration LineSession::lease(const LineRequest& request) const {
   return std::chrono::ceil<std::chrono::seconds>(context_.options.default_lease_ttl);
 }
 
-std::uint64_t LineSession::secret_of(const LineRequest& request) {
-  return request.secret.has_value() ? *request.secret : context_.secrets.next();
+// By a secret of its own the client may ask again.
+Holder LineSession::holder_of(const LineRequest& request) {
+  if (request.secret.has_value()) return Holder(&session_, *request.secret).chosen();
+  return {&session_, context_.secrets.next()};
 }
 
 void LineSession::acquire(const LineRequest& request, std::string& out) {
   reply_or_wait(request,
                 context_.batch.acquire({.key = request.key,
-                                        .holder = {&session_, secret_of(request)},
+                                        .holder = holder_of(request),
                                         .ttl = lease(request),
                                         .wait = request.wait,
                                         .kind = request.kind,
@@ -163,7 +201,7 @@ void LineSession::acquire(const LineRequest& request, std::string& out) {
 void LineSession::enqueue(const LineRequest& request, std::string& out) {
   reply(request.command,
         context_.batch.enqueue({.key = request.key,
-                                .holder = {&session_, secret_of(request)},
+                                .holder = holder_of(request),
                                 .ttl = lease(request),
                                 .kind = request.kind,
                                 .limit = request.limit,
@@ -233,14 +271,110 @@ void LineSession::say(Command command, Outcome outcome, std::string& out) {
   write_status(out, status_of(command, outcome, context_.options.detailed_errors));
 }
 
-// One machine always leads itself. In a cluster the reply rests on what the leader's first answer
-// did, as everything it says: it leaves when it is certain that nobody else leads.
+// One machine always leads itself. In a cluster the reply leaves when the journal has taken
+// something that was appended after the request had come.
 void LineSession::barrier(std::string& out) {
   if (context_.engine.journal_state() == Journal::State::following) {
     return say(Command::barrier, Outcome::not_leader, out);
   }
   if (context_.cluster != nullptr) context_.batch.barrier();
   write_status(out, kStatusOk);
+}
+
+// What the leader is asked.
+
+// The rest is answered where it is asked; of the API, each call knows.
+bool LineSession::is_for_leader(Command command) const {
+  switch (command) {
+    case Command::acquire:
+    case Command::release:
+    case Command::renew:
+    case Command::enqueue:
+    case Command::await_turn:
+    case Command::barrier:
+    case Command::listen:
+    case Command::unlisten:
+    case Command::signal: return asks_leader();
+    default: return false;
+  }
+}
+
+// A grant whose answer is lost with its leader can be asked for again by its secret: one that has
+// none gets one. A line that has no room for it goes without.
+void LineSession::ask_leader(const RequestLines& lines, const LineRequest& request) {
+  Question question{.command = request.command,
+                    .head = std::string(lines.command) + '\n' + std::string(lines.key) + '\n',
+                    .argument = std::string(lines.argument),
+                    .key = std::string(request.key),
+                    .kind = request.kind,
+                    .wait = request.wait,
+                    .may_repeat = request.command != Command::signal};
+  std::string& argument = question.argument;
+  const bool takes = request.command == Command::acquire || request.command == Command::enqueue;
+  if (takes || request.command == Command::await_turn) {
+    const std::string_view words = trim_blanks(argument);
+    question.waits = request.command != Command::enqueue;
+    const std::size_t wait_end = question.waits ? words.find_first_of(" \t") : 0;
+    argument = trim_blanks(words.substr(std::min(wait_end, words.size())));
+  }
+  if (takes && !request.secret.has_value()) {
+    const std::string own = secret_word(context_.secrets.next());
+    if (lines.argument.size() + own.size() < kLineSizeMax) argument += ' ' + own;
+  }
+  blocked_on_ = BlockedOn::leader;
+  leader().ask(std::move(question), context_.engine.now());
+}
+
+void LineSession::on_leader_answer(const Question& question, std::string_view line,
+                                   std::string& out) {
+  if (question.call != HttpCall::none) return calls_->on_leader_answer(question, line, out);
+  blocked_on_ = BlockedOn::nothing;
+  write_status(out, line);
+  log_reply(line);
+}
+
+void LineSession::on_leader_push(std::string_view line, std::string& out) {
+  write_status(push_to(out), line);
+}
+
+void LineSession::on_no_leader(const Question& question, std::string& out) {
+  if (question.call != HttpCall::none) return calls_->on_no_leader(out);
+  blocked_on_ = BlockedOn::nothing;
+  say(question.command, Outcome::not_leader, out);
+  log_end("error_not_leader");
+}
+
+void LineSession::on_no_answer(const Question& question, std::string& out) {
+  if (question.call != HttpCall::none) return calls_->on_no_answer(out);
+  blocked_on_ = BlockedOn::nothing;
+  write_status(out, kStatusError);
+  log_end(kStatusError);
+}
+
+void LineSession::execute_here(const Question& question, std::string_view request,
+                               std::string& out) {
+  if (question.call != HttpCall::none) return calls_->execute_here(question, request, out);
+  blocked_on_ = BlockedOn::nothing;
+  LineFramer framer;
+  const ParsedRequest parsed = parse_request(framer.next(request).lines, Phase::open);
+  const std::size_t said = out.size();
+  if (parsed) execute(parsed.request, out);
+  if (!blocked()) log_reply(std::string_view(out).substr(said));
+}
+
+void LineSession::on_closed_by_leader() {
+  ServerSession::on_closed_by_leader();
+  if (blocked_on_ == BlockedOn::leader) blocked_on_ = BlockedOn::nothing;
+  if (calls_ != nullptr) calls_->on_closed_by_leader();
+}
+
+void LineSession::prepare_here(std::string_view request) {
+  LineFramer framer;
+  const ParsedRequest parsed = parse_request(framer.next(request).lines, Phase::open);
+  std::string unsaid;
+  if (!parsed) return;
+  if (parsed.request.command == Command::api) return calls_->listen_here(parsed.request.text);
+  execute(parsed.request, unsaid);
 }
 
 void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
@@ -384,13 +518,57 @@ void LineSession::authenticate(const LineRequest& request, std::string& out) {
 // What it asks for from now on is known by it. Who says the same again is known as before: what it
 // holds shares one identity.
 void LineSession::name_client(const LineRequest& request, std::string& out) {
-  ClientIdentity identity{
-      .name = std::string(request.key), .peer = peer_.address, .note = std::string(request.text)};
-  if (session_.client == nullptr || *session_.client != identity) {
-    session_.client = std::make_shared<const ClientIdentity>(std::move(identity));
-    context_.clients.name(id(), session_.client);
-  }
+  name_session(
+      {.name = std::string(request.key), .peer = peer_.address, .note = std::string(request.text)});
+  if (leader_ != nullptr) leader_->introduce(introduction());
   write_status(out, kStatusOk);
+}
+
+void LineSession::name_session(ClientIdentity identity) {
+  if (session_.client != nullptr && *session_.client == identity) return;
+  session_.client = std::make_shared<const ClientIdentity>(std::move(identity));
+  context_.clients.name(id(), session_.client);
+}
+
+// Another server of this cluster comes, to speak for clients of its own. First it says who it is,
+// then it proves that it knows the secret, of which it has a challenge by then.
+void LineSession::begin_link(const LineRequest& request, std::string& out) {
+  const bool is_forwarded = !peer_.forwarded_as.empty();
+  if (context_.forwarder == nullptr || is_forwarded) {
+    return refuse(Violation::unknown_command, out);
+  }
+  if (challenge_ != nullptr) return prove_link(request.text, out);
+  if (!is_nonce(request.text)) return refuse(Violation::bad_arguments, out);
+  challenge_ =
+      std::make_unique<Challenge>(Challenge{.node = std::string(request.key),
+                                            .asker_nonce = std::string(request.text),
+                                            .answerer_nonce = make_nonce(context_.secrets),
+                                            .channel = context_.host.find(id())->tls_binding()});
+  write_status(out, "ok " + challenge_->answerer_nonce);
+}
+
+void LineSession::prove_link(std::string_view proof, std::string& out) {
+  const std::unique_ptr<Challenge> challenge = std::move(challenge_);
+  const HashedSecret& secret = context_.forwarder->secret();
+  if (!proves(proof, secret, *challenge, LinkEnd::asker)) {
+    context_.stats.line_auth_failures.add();
+    return turn_out(Pause::wrong_secret, out);
+  }
+  const bool leads = context_.cluster != nullptr && !context_.cluster->is_cut_off() &&
+                     context_.engine.journal_state() != Journal::State::following;
+  if (!leads || context_.draining) {
+    fate_ = Fate::closes;
+    return say(Command::barrier, Outcome::not_leader, out);
+  }
+  // It has lost the last one, and this server does not know yet: its clients must end there first.
+  const SessionId last = context_.forwarder->enter_link(challenge->node, id());
+  if (last != 0 && context_.clients.disconnect(last, [](Position) {})) {
+    fate_ = Fate::closes;
+    return write_status(out, "error_busy");
+  }
+  write_status(out, "ok " + prove(secret, *challenge, LinkEnd::answerer) + ' ' +
+                        std::to_string(context_.forwarder->incarnation()));
+  successor_ = std::make_unique<PeerSession>(context_, id(), peer_, challenge->node);
 }
 
 // What comes by a stream of signals cannot be told from what comes by `listen`: it is one or the
@@ -482,23 +660,26 @@ bool LineSession::may_go() {
 
 bool LineSession::end(bool keep_holds, int* budget) {
   // Its place goes with the session; but it may have been granted meanwhile.
-  if (keep_holds && blocked_on_ == BlockedOn::wait) context_.host.abandon(*this);
+  if (keep_holds && !is_detached_ && blocked_on_ == BlockedOn::wait) context_.host.abandon(*this);
   if (calls_ != nullptr) calls_->end();
   const bool listens = listens_ || (calls_ != nullptr && calls_->listens());
   std::string().swap(held_pushes_);
   std::string().swap(call_report_);
   blocked_on_ = BlockedOn::nothing;
   log_end("gone");
-  return context_.batch.end_session(session_, keep_holds, budget) &&
-         (!listens || context_.hub.drop_some(subscriber(), budget));
+  const bool has_ended = is_detached_ ? context_.batch.end_places(session_, budget)
+                                      : context_.batch.end_session(session_, keep_holds, budget);
+  return has_ended && (!listens || context_.hub.drop_some(subscriber(), budget));
 }
 
 bool LineSession::may_be_silent() {
-  return blocked() || is_told_unasked() || context_.batch.owns_anything(session_);
+  return blocked() || is_told_unasked() || context_.batch.owns_anything(session_) ||
+         (leader_ != nullptr && leader_->owns_anything());
 }
 
 bool LineSession::is_told_unasked() const {
   return (calls_ != nullptr && calls_->is_streaming()) ||
+         (leader_ != nullptr && leader_->listens()) ||
          (listens_ && context_.hub.listens(subscriber()));
 }
 

@@ -10,6 +10,7 @@ struct Peer {
   bool is_loopback = false;  // it is on this machine
   bool at_loopback = false;  // over HTTP: it came to an address that only this machine has
   bool is_tls = false;
+  std::string forwarded_as{};  // "node/17": it is connected to that server, which speaks for it
 };
 
 }  // namespace lockd

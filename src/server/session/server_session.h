@@ -6,6 +6,7 @@
 // is over, and when the server begins to stop.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +26,11 @@
 #include "server/access/access.h"
 #include "server/buffer_budget.h"
 #include "server/client_registry.h"
+#include "server/forward/forwarder.h"
 #include "server/reports/report_queue.h"
 #include "server/server_history.h"
 #include "server/session/event_feed.h"
+#include "server/session/leader_channel.h"
 #include "server/session/peer.h"
 #include "server/session/request_log.h"
 #include "server/settings/options.h"
@@ -52,10 +55,12 @@ struct HostSetup {
   ReportQueue& reports;
   // Any thread. Has the host's turn end soon: something was left for it.
   std::function<void()> wake;
-  bool keeps_holds = false;                 // over a restart of the server
-  const ClusterJournal* cluster = nullptr;  // null: the server is on its own
-  const BufferBudget* buffers = nullptr;    // of all connections; null: none is kept
-  ServerHistory* history = nullptr;         // null: none is kept
+  bool keeps_holds = false;                        // over a restart of the server
+  const ClusterJournal* cluster = nullptr;         // null: the server is on its own
+  const BufferBudget* buffers = nullptr;           // of all connections; null: none is kept
+  ServerHistory* history = nullptr;                // null: none is kept
+  Forwarder* forwarder = nullptr;                  // null: nothing is forwarded, here or from here
+  std::atomic<SessionId>* last_session = nullptr;  // of all hosts; null: nobody comes by a link
 };
 
 // What the sessions of one host share. Outlives them.
@@ -69,11 +74,12 @@ struct SessionContext : HostSetup {
   // While it stops, a server on its own goes on serving those who hold. One of a cluster hands over
   // at once, and another serves them.
   bool hands_over() const { return draining && cluster != nullptr; }
-  // Where the leader is reached: "host:port", or "-" when there is none.
+  // Where the leader is reached, by lines or over HTTP: "host:port", or "-" when that is not known.
   std::string leader_address() const;
+  std::string leader_http_address() const;
 };
 
-class ServerSession {
+class ServerSession : protected LeaderChannel::Client {
  public:
   enum class Fate : std::uint8_t {
     open,
@@ -134,6 +140,12 @@ class ServerSession {
   // `missed`: so many before it, which it could not be told of.
   virtual void on_key_event(const KeyEventJson& /*event*/, std::uint64_t /*missed*/,
                             std::string& /*out*/) {}
+  // The link to the leader has something to say.
+  void on_news(const LeaderNews& news, std::string& out);
+  // The peer sends no more, and all that it sent has been taken in.
+  void on_input_taken() {
+    if (leader_ != nullptr) leader_->end_input();
+  }
   // Now and then while nothing else is sent: a stream shows that it is alive.
   virtual void ping(std::string& /*out*/) {}
 
@@ -151,6 +163,27 @@ class ServerSession {
   // of it, less those it took, and returns true when nothing is left. Nothing is called after it,
   // but the same again until then.
   virtual bool end(bool keep_holds, int* budget) = 0;
+
+  // The leader is told that it ends.
+  void leave_leader(bool keep_holds) {
+    if (leader_ != nullptr) leader_->end(keep_holds);
+  }
+  // Whether what it asks for is the leader's to answer, on another server; and by what it is asked
+  // there. What came from another server is never passed on.
+  bool asks_leader() const {
+    return context_.forwarder != nullptr && context_.forwarder->forwards() &&
+           peer_.forwarded_as.empty() &&
+           context_.engine.journal_state() == Journal::State::following;
+  }
+  LeaderChannel& leader();
+  bool has_leader() const { return leader_ != nullptr; }
+
+  // It serves others, who are sessions of this host, and end with it.
+  virtual bool carries_others() const { return false; }
+  // What takes its place from now on; null: nothing does.
+  virtual std::unique_ptr<ServerSession> take_successor() { return nullptr; }
+  // It may come back: when it ends, its holds stay its own.
+  virtual void detach() {}
 
   // The wait that blocks it, or the last that did. A holder without a name is known by the grant's
   // secret.
@@ -176,6 +209,8 @@ class ServerSession {
   // The rule that was broken last.
   Violation violation() const { return violation_; }
   SessionId id() const { return session_.id; }
+  // As the engine knows it.
+  const Session& as_owner() const { return session_; }
   const Peer& peer() const { return peer_; }
   // Who it says it is; null: it has not said.
   const ClientRef& client() const { return session_.client; }
@@ -202,6 +237,18 @@ class ServerSession {
 
   // It listens, or watches.
   virtual bool is_told_unasked() const = 0;
+  // As the leader is told of it.
+  ForwardedClient introduction() const;
+
+  // Of LeaderChannel::Client.
+  void on_leader_answer(const Question&, std::string_view, std::string&) override {}
+  void on_leader_push(std::string_view, std::string&) override {}
+  void on_no_leader(const Question&, std::string&) override {}
+  void on_no_answer(const Question&, std::string&) override {}
+  void execute_here(const Question&, std::string_view, std::string&) override {}
+  void prepare_here(std::string_view) override {}
+  void on_closed_by_leader() override { fate_ = Fate::closes; }
+
   // Precondition: not null, and found just now. Who counts the owners of a permit counts on every
   // thread: so not for nothing.
   void set_permit(const PermitPtr& permit) {
@@ -238,6 +285,7 @@ class ServerSession {
   Fate fate_ = Fate::open;
   Pause pause_ = Pause::none;
   Violation violation_ = Violation::none;
+  std::unique_ptr<LeaderChannel> leader_;  // from when it first asked there
 
  private:
   PermitPtr permit_;
@@ -256,9 +304,11 @@ inline bool ServerSession::renew_permit() {
 
 // Why a server cannot be expected to serve, as /readyz, the overview and the metrics say; empty
 // when it can.
-inline std::string_view why_not_ready(bool draining, const Engine& engine) {
+inline std::string_view why_not_ready(bool draining, const Engine& engine,
+                                      const ClusterJournal* cluster) {
   if (draining) return "draining";
   if (engine.journal_state() == Journal::State::failed) return "storage";
+  if (cluster != nullptr) return cluster->status().not_ready;
   return engine.storage_wait() > kStorageWaitMax ? "storage_hangs" : "";
 }
 
@@ -266,6 +316,12 @@ inline std::string SessionContext::leader_address() const {
   if (cluster == nullptr) return "-";
   const ClusterStatus status = cluster->status();
   return status.leader.epoch == 0 ? "-" : status.leader.record.address;
+}
+
+inline std::string SessionContext::leader_http_address() const {
+  if (cluster == nullptr) return "-";
+  const CurrentLeader leader = cluster->status().leader;
+  return leader.epoch == 0 || leader.record.http.empty() ? "-" : leader.record.http;
 }
 
 }  // namespace lockd

@@ -44,8 +44,9 @@ SessionHost::~SessionHost() {
 Transport& SessionHost::open(std::unique_ptr<ServerSession> session,
                              std::unique_ptr<Transport> transport) {
   const SessionId id = session->id();
-  transport->activity_ = context_.clients.enter(id, session->protocol(), session->peer().address,
-                                                *this, context_.mailbox);
+  transport->activity_ =
+      context_.clients.enter(id, session->protocol(), session->peer().address, *this,
+                             context_.mailbox, session->peer().forwarded_as);
   transport->session_ = std::move(session);
   return *(sessions_[id] = std::move(transport));
 }
@@ -71,6 +72,7 @@ std::size_t SessionHost::receive(Transport& hosted, std::string_view unread) {
   let_speak(hosted, [&](ServerSession& session, std::string& out) {
     taken = session.take_in(unread, out);
   });
+  if (auto successor = hosted.session_->take_successor()) hosted.session_ = std::move(successor);
   return taken;
 }
 
@@ -109,8 +111,12 @@ void SessionHost::ping(Transport& hosted) {
   if (out.size() > size) touch(hosted);
 }
 
+// In a cluster another server is about to lead: those who came by links are served there.
 void SessionHost::drain() {
   context_.draining = true;
+  for (Transport* hosted : all()) {
+    if (!hosted->is_over_ && hosted->session_->carries_others()) cut(*hosted, Ender::journal);
+  }
   for (Transport* hosted : all()) {
     if (hosted->is_over_) continue;
     let_speak(*hosted, [](ServerSession& session, std::string& out) { session.drain(out); });
@@ -135,7 +141,8 @@ void SessionHost::finish_idle() {
 
 void SessionHost::send_waiting_elsewhere() {
   for (Transport* hosted : all()) {
-    if (!hosted->is_corked_ && !hosted->session_->blocked()) continue;
+    const bool waits = hosted->is_corked_ || hosted->session_->blocked();
+    if (!waits && !hosted->session_->carries_others()) continue;
     end(*hosted, Ender::journal);
     hosted->close();
   }
@@ -272,6 +279,27 @@ void SessionHost::take(const DisconnectOf& delivery) {
   disconnecting_.push_back({delivery.id, delivery.on_gone, batch_.commit()});
 }
 
+void SessionHost::leave_news(SessionId client, LeaderNews news) {
+  leave(&SessionHost::inbox_, Delivery(NewsFor{client, std::move(news)}));
+}
+
+void SessionHost::take(const NewsFor& delivery) {
+  Transport* const hosted = find_open(delivery.id);
+  if (hosted == nullptr) return;
+  let_speak(*hosted,
+            [&](ServerSession& session, std::string& out) { session.on_news(delivery.news, out); });
+  hosted->untaken_ += delivery.news.text.size();
+  if (!hosted->session_->blocked()) hosted->resume_input();
+}
+
+// Little of it is not worth a word.
+void SessionHost::acknowledge(Transport& hosted) {
+  constexpr std::uint64_t kWorthAWord = 64 * 1024;
+  if (hosted.untaken_ < kWorthAWord || !hosted.has_room_for_report()) return;
+  if (!hosted.session_->has_leader()) return;
+  hosted.session_->leader().acknowledge(std::exchange(hosted.untaken_, 0));
+}
+
 // Who had much ends over many turns. One that has left meanwhile is gone as well.
 void SessionHost::tell_of_those_gone(Position committed) {
   std::erase_if(disconnecting_, [&](DisconnectOf& one) {
@@ -300,6 +328,7 @@ bool SessionHost::disconnect(SessionId asker, SessionId client, std::string repl
 }
 
 void SessionHost::continue_report(Transport& hosted) {
+  acknowledge(hosted);
   if (hosted.report_ == nullptr || !hosted.has_room_for_report()) return;
   ask(hosted.session_->id(), {.rest = std::exchange(hosted.report_, nullptr)});
 }
@@ -483,11 +512,13 @@ bool SessionHost::tell(SessionId watcher, const KeyEventJson& event, std::uint64
 
 void SessionHost::end_turn() {
   ending_turn = this;
+  resume_some();
   take_in();
   ending_turn = nullptr;
   tell_events();
   send();
   open_gate();
+  send();  // what came through the gate for those who came by links
   end_some(kStepsPerTurn);
   // What sessions released whose peers were found to be gone.
   tell_of_those_gone(batch_.commit());
@@ -521,6 +552,17 @@ bool SessionHost::is_anything_left() {
   }
   MutexLock lock(inbox_mutex_);
   return !inbox_.empty() || !signal_inbox_.empty();
+}
+
+void SessionHost::resume_later(Transport& hosted) {
+  if (resuming_.empty()) context_.wake();
+  resuming_.push_back(hosted.session_->id());
+}
+
+void SessionHost::resume_some() {
+  for (const SessionId id : std::exchange(resuming_, {})) {
+    if (Transport* const hosted = find_open(id)) hosted->resume_input();
+  }
 }
 
 void SessionHost::touch(Transport& hosted) {
@@ -595,6 +637,7 @@ void SessionHost::on_durable() {
 void SessionHost::close_when_over(Transport& hosted) {
   ServerSession& session = *hosted.session_;
   if (hosted.input_ended_ && session.needs_peer()) return finish(hosted, Ender::peer);
+  if (hosted.input_ended_ && !hosted.has_unread()) session.on_input_taken();
   const bool all_taken_in = hosted.input_ended_ && !hosted.input_pending();
   const bool is_open = session.fate() == ServerSession::Fate::open;
   const bool may_go = context_.draining && is_open && !hosted.input_pending() && session.may_go();
@@ -623,6 +666,18 @@ void SessionHost::cut(Transport& hosted, Ender ender) {
   hosted.close();
 }
 
+void SessionHost::detach(Transport& hosted) {
+  if (!hosted.is_over_) {
+    hosted.session_->detach();
+    end(hosted, Ender::link);
+  }
+  hosted.close();
+}
+
+void SessionHost::forget_detached() {
+  std::erase_if(detached_, [this](Session& session) { return batch_.forget(session); });
+}
+
 // The session is over, whatever becomes of its transport. A server that stops and will recover is
 // no disconnect of its clients, nor is one that cannot reach its journal. To break a rule is one.
 void SessionHost::end(Transport& hosted, Ender ender) {
@@ -638,6 +693,8 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   int budget = kStepsAtOnce;
   hosted.is_ending_ = !session.end(hosted.keeps_holds_, &budget);
   if (hosted.is_ending_) endings_.push_back(&hosted);
+  if (ender == Ender::link) detached_.push_back(session.as_owner());
+  session.leave_leader(hosted.keeps_holds_);
   watchers_.remove(session.id());
   hosted.report_ = nullptr;
   if (hosted.awaits_report_) context_.reports.cancel(session.id());

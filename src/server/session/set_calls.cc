@@ -73,6 +73,8 @@ std::string conflicts_json(const NamedKeys& keys, const std::vector<SetConflict>
   return array.finish();
 }
 
+bool is_held_by_somebody(const SetConflict& found) { return found.conflict.holders > 0; }
+
 // The holds that a renewal or a release names.
 SetId set_of(const NamedKeys& keys, std::string_view holder, std::int64_t token) {
   return {.keys = keys.items(), .holder = holder, .fence = static_cast<Fence>(token)};
@@ -93,6 +95,7 @@ void ApiCalls::acquire_all(RequestParams& params, std::string& out) {
   NamedKeys keys = NamedKeys::to_take(params);
   const Terms terms = terms_in(params);
   if (refuse_params(params, out) || refuse_names(keys, out)) return;
+  if (ask_leader(HttpCall::acquire, params, terms.wait)) return;
 
   std::vector<SetConflict> conflicts;
   const Answer answer =
@@ -130,6 +133,7 @@ void ApiCalls::renew_all(RequestParams& params, std::string& out) {
   const std::int64_t token = params.number("token", 1, kFenceMax);
   const auto ttl_ms = params.number_if_given("ttl_ms", 1, kMsMax);
   if (refuse_params(params, out) || refuse_names(keys, out)) return;
+  if (ask_leader(HttpCall::renew, params)) return;
 
   std::optional<Duration> ttl;
   if (ttl_ms) ttl = std::chrono::milliseconds(*ttl_ms);
@@ -153,6 +157,7 @@ void ApiCalls::release_all(RequestParams& params, std::string& out) {
   const std::string_view holder = params.name("holder");
   const std::int64_t token = params.number("token", 1, kFenceMax);
   if (refuse_params(params, out) || refuse_names(keys, out)) return;
+  if (ask_leader(HttpCall::release, params)) return;
 
   const ReleaseSetResult result = context_.batch.release_all(set_of(keys, holder, token));
   if (!result) return refuse_hold(result.outcome, out);
@@ -180,6 +185,8 @@ void ApiCalls::refuse_all(const NamedKeys& keys, Outcome outcome,
   HttpError error = error_of(outcome);
   if (outcome == Outcome::held && std::ranges::any_of(conflicts, &SetConflict::own)) {
     error.detail = "this holder has a part of them, or has them under several fences";
+  } else if (outcome == Outcome::held && std::ranges::none_of(conflicts, is_held_by_somebody)) {
+    error.detail = kWaitedFor;
   }
   JsonObject json = refusal(error);
   if (error.status == 409) json.add_json("conflicts", conflicts_json(keys, conflicts));

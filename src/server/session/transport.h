@@ -53,6 +53,8 @@ class Transport {
   // Sends what there is, and closes. Or at once. Nothing is received after either.
   virtual void close_gently() = 0;
   virtual void close() = 0;
+  // What only the two ends of its TLS connection know of it; empty: there is none.
+  virtual std::string tls_binding() const { return {}; }
   // Closed, with nothing under way: it may be destroyed.
   virtual bool is_idle() const = 0;
 
@@ -86,6 +88,7 @@ class Transport {
   Position rests_on_ = 0;           // the output as a whole
   std::uint64_t corked_until_ = 0;  // of what was said: the part that is corked
   std::vector<HandOff> hand_offs_;
+  std::uint64_t untaken_ = 0;  // of what the leader has said: so much is not with the peer yet
   std::shared_ptr<ReportRest> report_;  // the rest of it, which waits for room
   bool awaits_report_ = false;          // or a piece of one
   bool is_corked_ = false;

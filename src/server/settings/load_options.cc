@@ -45,11 +45,14 @@ void add_cluster(const Settings& settings, Options& options) {
     options.node_id = settings.text("advertise-addr");
   }
   options.etcd_detect = settings.seconds("etcd-detect");
+  options.etcd_priority = static_cast<int>(settings.whole("etcd-priority"));
   options.etcd_ca = settings.text("etcd-ca");
   options.etcd_cert = settings.text("etcd-cert");
   options.etcd_key = settings.text("etcd-key");
   options.etcd_user = settings.text("etcd-user");
   options.etcd_password_file = settings.text("etcd-password-file");
+  options.cluster_secret_file = settings.text("cluster-secret-file");
+  options.forward = settings.is_on("forward");
 }
 
 // All but the secret.
@@ -73,6 +76,7 @@ Options options_of(const Settings& settings) {
   options.max_locks = settings.whole("max-locks");
   options.max_waiters = whole("max-waiters");
   options.max_holds = whole("max-holds");
+  options.fence_floor = settings.whole("fence-floor");
   options.max_holds_per_client = whole("max-holds-per-client");
   options.max_lease_ttl = std::chrono::seconds(settings.whole("max-lease-ttl"));
   options.max_set_wait = settings.seconds("max-set-wait");
@@ -254,6 +258,10 @@ class Loader {
       return fail(settings_.named("etcd") +
                   " needs --advertise-addr HOST:PORT, where clients reach this server");
     }
+    if (address->host == "0.0.0.0" || address->host == "::") {
+      return fail(settings_.named("advertise-addr") +
+                  " is every address of this machine, and no address for clients on others");
+    }
     if (options.etcd_cert.empty() != options.etcd_key.empty()) {
       return fail("--etcd-cert and --etcd-key need each other: give both or neither");
     }
@@ -263,6 +271,24 @@ class Loader {
     if (options.etcd_user.empty() != options.etcd_password_file.empty()) {
       return fail("--etcd-user and --etcd-password-file need each other: give both or neither");
     }
+    return find_cluster_secret();
+  }
+
+  // A proof of it can be tried offline by who has seen one: so it may not be short.
+  bool find_cluster_secret() {
+    Options& options = loaded_.options;
+    const std::string& path = options.cluster_secret_file;
+    if (path.empty()) return true;
+    const TokenFile file = read_token_file(path, environment_);
+    const std::string is =
+        settings_.named("cluster-secret-file") + " is " + config::in_quotes(path) + ": ";
+    if (!file.error.empty()) return fail(is + file.error);
+    if (file.tokens.size() > 1) return fail(is + "a cluster has one secret, in one line");
+    if (is_weak_token(file.tokens.front())) {
+      return fail(is + "the secret must have 16 characters or more, at random");
+    }
+    if (file.open_to_others) warn(config::open_to_others(path));
+    options.cluster_secret = file.tokens.front();
     return true;
   }
 
@@ -280,7 +306,8 @@ class Loader {
       warn(settings_.named("wal-sync") + " has no effect without --wal");
     }
     if (flavour_ == Flavour::dflockd_ha && options.etcd.empty()) {
-      for (const std::string_view name : {"node-id", "advertise-addr", "etcd-ca", "etcd-user"}) {
+      for (const std::string_view name :
+           {"node-id", "advertise-addr", "etcd-ca", "etcd-user", "cluster-secret-file"}) {
         if (!settings_.is_given(name)) continue;
         warn(settings_.named(name) + " has no effect without --etcd: this server stands alone");
       }
@@ -306,6 +333,12 @@ class Loader {
     }
     const bool abroad = line_abroad || http_abroad;
     if (!options.secret.empty() || !options.access.empty()) warn_of_weak_token(abroad);
+    const bool etcd_abroad = std::ranges::any_of(options.etcd, [](const std::string& endpoint) {
+      return !is_loopback(endpoint_of(endpoint)->host);
+    });
+    if (etcd_abroad && !options.etcd_user.empty() && options.etcd_ca.empty()) {
+      warn("the password of --etcd-user crosses the network in plain text: set --etcd-ca");
+    }
     // Whether these can be read at all is seen when they are used.
     for (const std::string& path :
          {options.tls_key, options.etcd_key, options.etcd_password_file}) {

@@ -256,6 +256,33 @@ TEST(LoadOptionsWarnings, SayWhatIsOfNoUse) {
   EXPECT_EQ(of_cluster.load({"--advertise-addr=a:1", "--etcd=b:2"}).warnings.size(), 0U);
 }
 
+TEST(LoadOptionsWarnings, APasswordForEtcdGoesOverAChannelThatIsEncrypted) {
+  const FakeEnvironment of_cluster{
+      .flavour = Flavour::dflockd_ha,
+      .files = {{"p", {.text = "secret"}}, {"ca", {.text = "pem"}}},
+  };
+  const auto warnings = [&](const char* etcd, const char* more) {
+    return of_cluster
+        .load({"--advertise-addr=a:1", etcd, "--etcd-user=u", "--etcd-password-file=p", more})
+        .warnings;
+  };
+  EXPECT_EQ(warnings("--etcd=127.0.0.1:2379,10.0.0.1:2379", "--etcd-cluster=c"),
+            std::vector<std::string>{"the password of --etcd-user crosses the network in plain "
+                                     "text: set --etcd-ca"});
+  EXPECT_EQ(warnings("--etcd=10.0.0.1:2379", "--etcd-ca=ca").size(), 0U);
+  EXPECT_EQ(warnings("--etcd=127.0.0.1:2379,[::1]:2379", "--etcd-cluster=c").size(), 0U);
+}
+
+TEST(LoadOptionsErrors, AnAddressForClientsIsNotEveryAddress) {
+  const FakeEnvironment of_cluster{.flavour = Flavour::dflockd_ha};
+  for (const char* address : {"0.0.0.0:6388", "[::]:6388"}) {
+    EXPECT_EQ(of_cluster.load({"--advertise-addr", address, "--etcd=b:2"}).error,
+              "--advertise-addr from the command line is every address of this machine, and no "
+              "address for clients on others")
+        << address;
+  }
+}
+
 TEST(LoadOptionsWarnings, SayWhatIsUnsafe) {
   const FakeEnvironment machine{
       .files = {

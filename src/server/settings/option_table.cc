@@ -194,6 +194,12 @@ constexpr auto kKeys = in_group(
             "max-set-wait", {"DFLOCKD_MAX_SET_WAIT_S"}, kMoreThanZero, "600",
             "How long a request for several keys may wait in their queues: a longer wait is cut to "
             "this."),
+        whole("fence-floor", 0, kFenceMax,
+              {.variables = {"DFLOCKD_FENCE_FLOOR"},
+               .rule = "a whole number from 0 to 9007199254740991",
+               .by_default = "0"},
+              "Every fence that is granted is larger than this: for resources that have seen those "
+              "of another server."),
         on_or_off("auto-release-on-disconnect", "DFLOCKD_AUTO_RELEASE_ON_DISCONNECT", "true",
                   "Release what a client holds when it disconnects."),
     }));
@@ -361,6 +367,12 @@ constexpr auto kCluster = in_group(
                 {.variables = {"DFLOCKD_ETCD_DETECT_S"}, .max = 60'000'000'000, .by_default = "2"},
                 "How long nothing may be seen of a leader, while etcd answers, before another "
                 "takes over. The same on all servers."),
+        whole("etcd-priority", 0, 10,
+              {.variables = {"DFLOCKD_ETCD_PRIORITY"},
+               .rule = "a whole number from 0 to 10",
+               .by_default = "10"},
+              "When there is no leader, those of 10 stand for election at once; each step below "
+              "waits a fifth of --etcd-detect longer."),
         optional_file("etcd-ca", "DFLOCKD_ETCD_CA",
                       "The authority that etcd's certificates are signed by, in PEM: turns TLS to "
                       "etcd on."),
@@ -376,6 +388,12 @@ constexpr auto kCluster = in_group(
              "--etcd-password-file."),
         optional_file("etcd-password-file", "DFLOCKD_ETCD_PASSWORD_FILE",
                       "The file that holds its password; space around it does not count."),
+        optional_file("cluster-secret-file", "DFLOCKD_CLUSTER_SECRET_FILE",
+                      "The file that holds the secret by which the servers of a cluster know each "
+                      "other, of 16 characters or more. Without it nothing is forwarded."),
+        on_or_off("forward", "DFLOCKD_FORWARD", "true",
+                  "While another server leads, pass requests on to it. Without it clients are told "
+                  "where it is. Needs --cluster-secret-file."),
     }));
 
 constexpr auto kActions = in_group(

@@ -38,6 +38,7 @@ const struct {
     {"max-holds-per-client", {"DFLOCKD_MAX_HOLDS_PER_CLIENT"}, "0", ""},
     {"max-lease-ttl", {"DFLOCKD_MAX_LEASE_TTL_S"}, "0", ""},
     {"max-set-wait", {"DFLOCKD_MAX_SET_WAIT_S"}, "600", ""},
+    {"fence-floor", {"DFLOCKD_FENCE_FLOOR"}, "0", ""},
     {"max-connections",
      {"DFLOCKD_MAX_CONNECTIONS"},
      "what the limit on open files allows, less a reserve",
@@ -108,11 +109,14 @@ TEST(OptionTable, DflockdHaHasThoseOfACluster) {
       {"node-id", "DFLOCKD_NODE_ID", "--advertise-addr"},
       {"advertise-addr", "DFLOCKD_ADVERTISE_ADDR", "none"},
       {"etcd-detect", "DFLOCKD_ETCD_DETECT_S", "2"},
+      {"etcd-priority", "DFLOCKD_ETCD_PRIORITY", "10"},
       {"etcd-ca", "DFLOCKD_ETCD_CA", "none"},
       {"etcd-cert", "DFLOCKD_ETCD_CERT", "none"},
       {"etcd-key", "DFLOCKD_ETCD_KEY", "none"},
       {"etcd-user", "DFLOCKD_ETCD_USER", "none"},
       {"etcd-password-file", "DFLOCKD_ETCD_PASSWORD_FILE", "none"},
+      {"cluster-secret-file", "DFLOCKD_CLUSTER_SECRET_FILE", "none"},
+      {"forward", "DFLOCKD_FORWARD", "true"},
   };
   EXPECT_EQ(settings(Flavour::dflockd_ha).size(), std::size(kSpecified) + std::size(cluster));
   for (const auto& specified : cluster) {
@@ -154,6 +158,7 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
   EXPECT_EQ(loaded.max_holds_per_client, plain.max_holds_per_client);
   EXPECT_EQ(loaded.max_lease_ttl, plain.max_lease_ttl);
   EXPECT_EQ(loaded.max_set_wait, plain.max_set_wait);
+  EXPECT_EQ(loaded.fence_floor, plain.fence_floor);
   EXPECT_EQ(loaded.auto_release_on_disconnect, plain.auto_release_on_disconnect);
   EXPECT_EQ(loaded.max_connections, plain.max_connections);
   EXPECT_EQ(loaded.max_connections_per_ip, plain.max_connections_per_ip);
@@ -216,6 +221,7 @@ const Rule kRules[] = {
      kNotCounts},
     {{"max-holds", "max-holds-per-client"}, kCounts, kNotCounts},
     {{"max-lease-ttl"}, {"0", "1", "9223372036"}, {"-1", "0.5", "9223372037", "1h", ""}},
+    {{"fence-floor"}, {"0", "1", "9007199254740991"}, {"-1", "9007199254740992", "much", ""}},
     {{"max-locks"}, {"1", "2147483647"}, {"0", "-1", "2147483648", "1,000", ""}},
     {{"max-buffer-memory", "history"},
      {"0", "4097", "16MiB", "1GiB"},
@@ -268,8 +274,12 @@ const Rule kClusterRules[] = {
      {"", "a", ":2379", "a:0", "a:1,", ",a:1", "a:1, b:1", "http://a:1", "a:65536"}},
     {{"etcd-cluster", "node-id", "etcd-user"}, kIdentifiers, kNotIdentifiers},
     {{"advertise-addr"}, {"a:1", "[::1]:6388"}, {"", "a", "a:65536", "::1:80"}},
+    {{"forward"}, {"true", "false"}, {"", "2", "yes "}},
     {{"etcd-detect"}, {"0.3", "2", "60"}, {"", "0", "0.299", "60.1", "2s", "-1"}},
-    {{"etcd-ca", "etcd-cert", "etcd-key", "etcd-password-file"}, kPaths, kNotPaths},
+    {{"etcd-priority"}, {"0", "10"}, {"", "-1", "11", "high"}},
+    {{"etcd-ca", "etcd-cert", "etcd-key", "etcd-password-file", "cluster-secret-file"},
+     kPaths,
+     kNotPaths},
 };
 
 TEST(OptionRules, HoldOnBothSidesOfEveryBoundary) {

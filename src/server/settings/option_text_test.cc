@@ -105,6 +105,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "max-holds-per-client = 0                # default\n"
             "max-lease-ttl = 0                       # default\n"
             "max-set-wait = 600                      # default\n"
+            "fence-floor = 0                         # default\n"
             "auto-release-on-disconnect = true       # default\n"
             "\n"
             "# Connections\n"

@@ -49,6 +49,7 @@ struct Options {
   std::uint64_t max_locks = 1024;
   std::uint32_t max_waiters = 0;  // here and in those below: 0 is no limit
   std::uint32_t max_holds = 10'000'000;
+  std::uint64_t fence_floor = 0;
   std::uint32_t max_holds_per_client = 0;
   Duration max_lease_ttl{};
   Duration max_set_wait = std::chrono::seconds(600);  // this has no "no limit"
@@ -88,11 +89,15 @@ struct Options {
   std::string node_id{};                     // as loaded: never empty in a cluster
   std::optional<Endpoint> advertise_addr{};  // where clients reach it
   Duration etcd_detect = std::chrono::seconds(2);
-  std::string etcd_ca{};  // files
+  int etcd_priority = 10;  // 0 to 10: the others stand for election later
+  std::string etcd_ca{};   // files
   std::string etcd_cert{};
   std::string etcd_key{};
   std::string etcd_user{};
   std::string etcd_password_file{};
+  std::string cluster_secret_file{};
+  HashedSecret cluster_secret{};  // that it holds; none: nothing is forwarded, here or from here
+  bool forward = true;
 
   // Watching.
   std::uint64_t history = 16 << 20;  // bytes of what happened; 0: nothing is kept

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 )
 
@@ -99,7 +100,7 @@ func (h *history) add(e entry) {
 		h.failures[life{e.Srv, e.Life}] = e.Call
 	case "restart", "failover", "suspend":
 		h.weather[e.Srv] = append(h.weather[e.Srv], e)
-	case "acquire", "enqueue", "wait", "renew", "release", "revoke":
+	case "acquire", "enqueue", "wait", "renew", "release", "revoke", "believe":
 		name := e.Kind + " " + e.Key
 		h.keys[name] = append(h.keys[name], e)
 	}
@@ -113,16 +114,17 @@ type slice struct {
 	cut      int64 // what had not returned by then is unknown: what came after is not in the slice
 	capacity int64
 	steps    []step
-	asked    map[string]int64 // the first call, by request id
-	told     map[uint64]entry // by fence
-	tickets  map[int]entry    // by process
+	asked    map[string]int64  // the first call, by request id
+	fences   map[string]uint64 // the last that was told, likewise
+	told     map[uint64]entry  // by fence
+	tickets  map[int]entry     // by process
 }
 
 func (h *history) slice(entries []entry, entriesMax int) []step {
 	sort.SliceStable(entries, func(i, j int) bool { return entries[i].Call < entries[j].Call })
 	s := slice{
 		h: h, cut: never, capacity: shares,
-		asked: map[string]int64{}, told: map[uint64]entry{}, tickets: map[int]entry{},
+		asked: map[string]int64{}, fences: map[string]uint64{}, told: map[uint64]entry{}, tickets: map[int]entry{},
 	}
 	if len(entries) >= entriesMax {
 		s.cut = entries[len(entries)-1].Call
@@ -151,16 +153,9 @@ func (h *history) slice(entries []entry, entriesMax int) []step {
 func (s *slice) take(e entry) {
 	switch e.F {
 	case "acquire":
-		asked := e.Call
-		if e.Rid != "" {
-			if first, known := s.asked[e.Rid]; known {
-				asked = first
-			}
-			s.asked[e.Rid] = asked
-		}
-		s.grant(e, asked)
+		s.grant(e, s.firstAsked(e))
 	case "enqueue":
-		s.grant(e, e.Call)
+		s.grant(e, s.firstAsked(e))
 		if e.Res == "ok" || e.Res == "queued" {
 			s.tickets[e.Proc] = e
 		}
@@ -168,9 +163,28 @@ func (s *slice) take(e entry) {
 		s.wait(e)
 	case "renew":
 		s.followUp(e, e.Fence, renew, maybeRenew)
+	case "believe":
+		s.believe(e)
 	case "release", "revoke":
 		s.followUp(e, e.Fence, release, maybeRelease)
 	}
+}
+
+// At the last moment at which it was believed, it was there.
+func (s *slice) believe(e entry) {
+	if e.Res == "ok" {
+		s.steps = append(s.steps, step{verb: believed, fence: e.Fence, call: e.Ret, ret: e.Ret})
+	}
+}
+
+func (s *slice) firstAsked(e entry) int64 {
+	if e.Rid == "" {
+		return e.Call
+	}
+	if _, known := s.asked[e.Rid]; !known {
+		s.asked[e.Rid] = e.Call
+	}
+	return s.asked[e.Rid]
 }
 
 func (s *slice) wait(e entry) {
@@ -180,7 +194,7 @@ func (s *slice) wait(e entry) {
 	case known && enqueue.Res == "ok" && (e.Res != "ok" || e.Fence == enqueue.Fence):
 		s.followUp(e, enqueue.Fence, renew, maybeRenew)
 	case known:
-		s.grant(e, enqueue.Call)
+		s.grant(e, s.firstAsked(enqueue))
 	default:
 		s.grant(e, e.Call)
 	}
@@ -188,21 +202,54 @@ func (s *slice) wait(e entry) {
 
 func (s *slice) grant(e entry, asked int64) {
 	if e.Res != "ok" {
+		s.mayPassOn(e)
 		return
+	}
+	if e.Rid != "" {
+		s.asked[e.Rid] = e.Call // what else it is granted it asks for later
 	}
 	if first, known := s.told[e.Fence]; known && e.Rid != "" && e.Rid == first.Rid {
 		s.followUp(e, e.Fence, renew, maybeRenew)
+		s.passOn(e)
+		s.mayEnd(e, e.Fence)
 		return
 	}
 	s.told[e.Fence] = e
+	if e.Rid != "" {
+		s.fences[e.Rid] = e.Fence
+	}
 	s.steps = append(s.steps, step{
 		verb: grant, set: e.set(), fence: e.Fence, takes: e.takes(),
 		call: asked, ret: e.Ret, leaseCall: e.Call, ttl: e.ttl(),
 	})
+	s.mayEnd(e, e.Fence)
+}
+
+// With the connection on which it was asked for, the server ends it.
+func (s *slice) mayEnd(e entry, fence uint64) {
 	left, gone := s.h.disconnects[e.Conn]
 	if gone && s.h.servers[e.Srv] && (e.Via == "tcp" || e.Via == "tls") {
-		s.steps = append(s.steps, step{verb: maybeRelease, fence: e.Fence, call: left, ret: never})
+		s.steps = append(s.steps, step{
+			verb: maybeRelease, fence: fence, call: left, ret: never, ofConnection: true,
+		})
 	}
+}
+
+// It was there, so the end of no older connection had ended it, and none does from now on.
+func (s *slice) passOn(e entry) {
+	s.steps = slices.DeleteFunc(s.steps, func(op step) bool {
+		return op.ofConnection && op.fence == e.Fence
+	})
+}
+
+// Nobody knows: it may have been given what is there, and that ends with its connection then.
+func (s *slice) mayPassOn(e entry) {
+	fence, known := s.fences[e.Rid]
+	if e.Rid == "" || !known || e.Res == "timeout" || e.Res == "queued" {
+		return
+	}
+	s.followUp(e, fence, renew, maybeRenew)
+	s.mayEnd(e, fence)
 }
 
 func (s *slice) followUp(e entry, fence uint64, confirmed, unknown verb) {

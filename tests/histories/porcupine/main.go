@@ -102,7 +102,7 @@ func judgeFile(path string) error {
 // What the model sees: not who was turned away or overtaken, nor what a server may promise.
 func sees(name string) bool {
 	unseen := []string{
-		"I4_", "I5_", "I11_", "I12_", "I13_", "I14_", "I6_ticket_used_twice",
+		"I4_", "I5_", "I11_", "I12_", "I13_", "I14_", "I16_", "I6_ticket_used_twice",
 		"I8_held_again", "I8_reboot_undoes_an_end", "I8_failover_end_undone",
 		"I8_failover_release_undone",
 	}

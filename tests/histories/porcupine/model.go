@@ -26,6 +26,7 @@ const (
 	maybeRelease             // nobody knows; or a connection that may have ended
 	clockJump                // leases may end from now on
 	restart                  // leases may be armed anew
+	believed                 // somebody took it to be held, and may have renewed it
 )
 
 type step struct {
@@ -37,6 +38,8 @@ type step struct {
 	call, ret int64
 	leaseCall int64 // the lease of a grant runs from here at the earliest
 	ttl       int64
+
+	ofConnection bool // of maybeRelease: with the end of one
 }
 
 type hold struct {
@@ -106,6 +109,8 @@ func take(s state, op step) []state {
 		return takeRelease(moved, op)
 	case absent:
 		return takeAbsent(moved, op)
+	case believed:
+		return takeBelief(moved, op)
 	case clockJump:
 		for i := 0; i < moved.count; i++ {
 			moved.holds[i].from = min(moved.holds[i].from, at)
@@ -180,6 +185,15 @@ func takeRenew(s state, op step) []state {
 	}
 	held.by = after(op.ret, op.ttl)
 	return []state{renewed}
+}
+
+func takeBelief(s state, op step) []state {
+	i := s.find(op.fence)
+	if i < 0 {
+		return nil
+	}
+	s.holds[i].by = never
+	return []state{s}
 }
 
 func takeRelease(s state, op step) []state {

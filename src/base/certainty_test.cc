@@ -1,15 +1,16 @@
-#include "client/certainty.h"
+#include "base/certainty.h"
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
-namespace lockd::client {
+namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
 
-using Time = Certainty::Time;
+using Time = std::chrono::steady_clock::time_point;
 
 constexpr Time kStart{1000s};
 
@@ -82,4 +83,4 @@ TEST(Certainty, NeverComesBackWhoeverRaces) {
 }
 
 }  // namespace
-}  // namespace lockd::client
+}  // namespace lockd

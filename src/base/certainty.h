@@ -9,14 +9,12 @@
 #include <atomic>
 #include <cstdint>
 
-#include "lockd/client/boot_clock.h"
+namespace lockd {
 
-namespace lockd::client {
-
+// `Time` is a time point of <chrono>, in nanoseconds, or has them as its member `ns`.
+template <class Time>
 class Certainty {
  public:
-  using Time = BootClock::time_point;
-
   explicit Certainty(Time until) : word_(word_of(until)) {}
 
   // Whether it lasts. `now` must have been read after the call was asked for.
@@ -34,6 +32,8 @@ class Certainty {
   // Ends it now. False when it was over already.
   bool end(Time now) noexcept { return replace(now, word_of(now) | kOver); }
 
+  // Whether anybody has ended it, or seen that it is over.
+  bool is_over() const noexcept { return is_over(word_.load(std::memory_order_acquire)); }
   // When it ends, or ended.
   Time until() const noexcept { return time_of(word_.load(std::memory_order_acquire)); }
 
@@ -52,12 +52,22 @@ class Certainty {
   }
 
   static constexpr std::int64_t word_of(Time time) {
-    return std::clamp<std::int64_t>(time.time_since_epoch().count(), 0, kTimeMax) << 1;
+    if constexpr (requires { time.ns; }) {
+      return static_cast<std::int64_t>(std::min<std::uint64_t>(time.ns, kTimeMax)) << 1;
+    } else {
+      return std::clamp<std::int64_t>(time.time_since_epoch().count(), 0, kTimeMax) << 1;
+    }
   }
-  static constexpr Time time_of(std::int64_t word) { return Time(BootClock::duration(word >> 1)); }
+  static constexpr Time time_of(std::int64_t word) {
+    if constexpr (requires(Time time) { time.ns; }) {
+      return Time{static_cast<std::uint64_t>(word >> 1)};
+    } else {
+      return Time(typename Time::duration(word >> 1));
+    }
+  }
   static constexpr bool is_over(std::int64_t word) { return (word & kOver) != 0; }
 
   std::atomic<std::int64_t> word_;
 };
 
-}  // namespace lockd::client
+}  // namespace lockd

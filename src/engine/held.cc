@@ -1,0 +1,92 @@
+#include "lockd/held.h"
+
+#include <utility>
+
+#include "engine/engine_core.h"
+#include "engine/hold_keeper.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+
+Held::Held() noexcept = default;
+Held::Held(std::shared_ptr<detail::KeptHold> hold) noexcept : hold_(std::move(hold)) {}
+Held::~Held() { release(); }
+Held::Held(Held&&) noexcept = default;
+
+Held& Held::operator=(Held&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  hold_ = std::move(other.hold_);
+  return *this;
+}
+
+bool Held::is_held() const noexcept {
+  // Once it is over the engine may be gone.
+  if (hold_ == nullptr || hold_->certainty.is_over()) return false;
+  return hold_->certainty.lasts(hold_->keeper->now());
+}
+
+Time Held::expires_at() const noexcept {
+  return hold_ == nullptr ? Time{} : hold_->certainty.until();
+}
+
+std::stop_token Held::lost() const noexcept {
+  return hold_ == nullptr ? std::stop_token() : hold_->lost.get_token();
+}
+
+std::optional<Outcome> Held::loss() const {
+  if (hold_ == nullptr || is_held()) return {};
+  return hold_->keeper->loss_of(*hold_);
+}
+
+Fence Held::fence() const noexcept { return hold_ == nullptr ? 0 : hold_->grant.fence; }
+
+const std::vector<std::string>& Held::keys() const noexcept {
+  static const std::vector<std::string> none;
+  return hold_ == nullptr ? none : hold_->keys;
+}
+
+Outcome Held::release() noexcept {
+  return hold_ == nullptr ? Outcome::expired : hold_->keeper->release(*hold_);
+}
+
+// --- Engine ---
+
+HeldResult Engine::hold(const AcquireRequest& request, std::stop_token stop, OnLost on_lost) {
+  if (request.holder.is_secret()) return {Outcome::invalid_holder};
+  const InFlight::Call blocked(core_->blocked_calls());  // until it is kept
+  start_keeper();
+  const GrantResult taken = acquire(request, std::move(stop));
+  if (taken)
+    return kept({{request.key, request.kind}}, request.holder, taken.grant, std::move(on_lost));
+  HeldResult refused{taken.outcome};
+  if (taken.conflict.holders > 0 || taken.conflict.waiters > 0) {
+    refused.conflicts.push_back({.conflict = taken.conflict});
+  }
+  return refused;
+}
+
+HeldResult Engine::hold_all(const AcquireSetRequest& request, std::stop_token stop,
+                            OnLost on_lost) {
+  const InFlight::Call blocked(core_->blocked_calls());
+  start_keeper();
+  SetResult taken = acquire_all(request, std::move(stop));
+  if (taken) return kept(request.keys, request.holder, taken.grant, std::move(on_lost));
+  return {.outcome = taken.outcome, .held = {}, .conflicts = std::move(taken.conflicts)};
+}
+
+// Before anything is taken: there may be no thread to be had.
+void Engine::start_keeper() {
+  std::call_once(keeper_started_,
+                 [this] { keeper_ = std::make_shared<detail::HoldKeeper>(*this); });
+}
+
+HeldResult Engine::kept(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,
+                        OnLost on_lost) {
+  auto hold =
+      std::make_shared<detail::KeptHold>(keeper_, keys, holder.name(), grant, std::move(on_lost));
+  keeper_->keep(hold);
+  return {.outcome = Outcome::ok, .held = Held(std::move(hold))};
+}
+
+}  // namespace lockd

@@ -1,0 +1,75 @@
+#include "server/forward/peer_frame.h"
+
+#include <gtest/gtest.h>
+
+namespace lockd {
+namespace {
+
+TEST(PeerFrame, ComesOutAsItWentInWhereverItIsCut) {
+  std::string bytes;
+  write_frame(bytes, FrameType::bytes, 17, "ping\n\n\n");
+  write_frame(bytes, FrameType::taken, 18, 4096);
+  for (std::size_t cut = 0; cut < kFrameHeadSize + 7; ++cut) {
+    Frame frame;
+    std::string_view unread = std::string_view(bytes).substr(0, cut);
+    EXPECT_EQ(take_frame(unread, &frame), FrameStatus::incomplete) << cut;
+    EXPECT_EQ(unread.size(), cut);
+  }
+  Frame frame;
+  std::string_view unread = bytes;
+  ASSERT_EQ(take_frame(unread, &frame), FrameStatus::complete);
+  EXPECT_EQ(frame.type, FrameType::bytes);
+  EXPECT_EQ(frame.client, 17U);
+  EXPECT_EQ(frame.payload, "ping\n\n\n");
+  ASSERT_EQ(take_frame(unread, &frame), FrameStatus::complete);
+  EXPECT_EQ(frame.type, FrameType::taken);
+  EXPECT_EQ(number_in(frame.payload), 4096U);
+  EXPECT_TRUE(unread.empty());
+}
+
+TEST(PeerFrame, OfManyBytesIsSeveral) {
+  const std::string text(2 * kFramePayloadMax + 1, 'x');
+  std::string bytes;
+  write_frame(bytes, FrameType::bytes, 1, text);
+  std::string read;
+  std::string_view unread = bytes;
+  for (Frame frame; take_frame(unread, &frame) == FrameStatus::complete;) read += frame.payload;
+  EXPECT_EQ(read, text);
+}
+
+TEST(PeerFrame, OfNoKnownTypeOrTooLargeIsRefusedByItsHead) {
+  std::string bytes;
+  write_frame(bytes, FrameType::open, 1);
+  Frame frame;
+  std::string other = bytes;
+  other[0] = 9;
+  std::string_view unread = other;
+  EXPECT_EQ(take_frame(unread, &frame), FrameStatus::malformed);
+  bytes[11] = 1;  // 65,536 and more
+  bytes[9] = 1;
+  unread = bytes;
+  EXPECT_EQ(take_frame(unread, &frame), FrameStatus::malformed);
+}
+
+TEST(PeerFrame, SaysWhoAClientIs) {
+  const ForwardedClient client{.session = 42,
+                               .names_itself = true,
+                               .peer = "10.0.0.7:51234",
+                               .name = "ann@build-7:4711",
+                               .note = "deploy",
+                               .token_name = "billing"};
+  EXPECT_EQ(forwarded_client_in(to_bytes(client)), client);
+  std::string cut = to_bytes(client);
+  cut.pop_back();
+  EXPECT_EQ(forwarded_client_in(cut), std::nullopt);
+  EXPECT_EQ(forwarded_client_in(to_bytes(client) + "x"), std::nullopt);
+}
+
+TEST(PeerFrame, RefusesAClientWhoseNameIsNone) {
+  EXPECT_EQ(forwarded_client_in(to_bytes({.names_itself = true, .name = ""})), std::nullopt);
+  EXPECT_EQ(forwarded_client_in(to_bytes({.peer = "a\nb"})), std::nullopt);
+  EXPECT_EQ(forwarded_client_in(to_bytes({.peer = std::string(65, 'x')})), std::nullopt);
+}
+
+}  // namespace
+}  // namespace lockd

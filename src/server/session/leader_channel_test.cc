@@ -1,0 +1,172 @@
+#include "server/session/leader_channel.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+using What = LeaderNews::What;
+
+class LeaderChannelTest : public testing::Test, private NewsReader, private LeaderChannel::Client {
+ protected:
+  LeaderChannelTest() { channel_.introduce({.peer = "10.0.0.7:1"}); }
+
+  void hear(What what, std::uint64_t generation = 0, const std::string& text = {}) {
+    channel_.take({.what = what, .generation = generation, .text = text}, now_, out_);
+  }
+  // All that the link was asked for since the last look.
+  std::string asked() {
+    std::string text;
+    for (const LeaderMail& mail : forwarder_.take_mail()) {
+      if (mail.what == LeaderMail::What::ask) text += mail.text;
+    }
+    return text;
+  }
+  static Question lock(Duration wait) {
+    return {.command = Command::acquire,
+            .head = "l\nk\n",
+            .argument = "9 as=0123456789abcdef",
+            .key = "k",
+            .wait = wait,
+            .waits = true};
+  }
+
+  Time now_{1'000'000'000'000};
+  Forwarder forwarder_{Options{.cluster_secret = "0123456789abcdef"}};
+  LeaderChannel::Client& client_ = *this;
+  NewsReader& reader_ = *this;
+  LeaderChannel channel_{forwarder_, reader_, 17, client_};
+  std::string out_;
+  std::vector<std::string> told_;
+
+ private:
+  void leave_news(SessionId, LeaderNews) override {}
+  void on_leader_answer(const Question&, std::string_view line, std::string&) override {
+    told_.push_back("answer " + std::string(line));
+  }
+  void on_leader_push(std::string_view line, std::string&) override {
+    told_.push_back("push " + std::string(line));
+  }
+  void on_no_leader(const Question&, std::string&) override { told_.push_back("no leader"); }
+  void on_no_answer(const Question&, std::string&) override { told_.push_back("no answer"); }
+  void execute_here(const Question&, std::string_view request, std::string&) override {
+    told_.push_back("here " + std::string(request));
+  }
+  void prepare_here(std::string_view request) override {
+    told_.push_back("prepare " + std::string(request));
+  }
+  void on_closed_by_leader() override { told_.push_back("closed"); }
+};
+
+using Told = std::vector<std::string>;
+
+TEST_F(LeaderChannelTest, AsksWhenTheLinkIsThereAndTellsTheAnswer) {
+  channel_.ask(lock(5s), now_);
+  EXPECT_EQ(asked(), "");
+  hear(What::up, 1);
+  EXPECT_EQ(asked(), "l\nk\n5 9 as=0123456789abcdef\n");
+  hear(What::bytes, 0, "sig a b\nok tok");
+  EXPECT_TRUE(channel_.is_asking());
+  hear(What::bytes, 0, "en 9\n");
+  EXPECT_EQ(told_, (Told{"push sig a b", "answer ok token 9"}));
+  EXPECT_FALSE(channel_.is_asking());
+  EXPECT_TRUE(channel_.owns_anything());
+}
+
+TEST_F(LeaderChannelTest, AsksTheNextLeaderForWhatIsLeftOfTheWait) {
+  hear(What::up, 1);
+  channel_.ask(lock(5s), now_);
+  asked();
+  hear(What::down);
+  now_ = now_ + 1500ms;
+  hear(What::up, 2);
+  EXPECT_EQ(asked(), "l\nk\n4 9 as=0123456789abcdef\n");
+  hear(What::down);
+  now_ = now_ + 1min;
+  hear(What::up, 3);
+  EXPECT_EQ(asked(), "l\nk\n0 9 as=0123456789abcdef\n");
+}
+
+TEST_F(LeaderChannelTest, OfACallTheWaitIsAMember) {
+  hear(What::up, 1);
+  channel_.ask({.command = Command::api,
+                .call = HttpCall::acquire,
+                .head = "api\nPOST /v1/acquire\n",
+                .argument = R"({"key":"k"})",
+                .wait = 250ms,
+                .waits = true},
+               now_);
+  EXPECT_EQ(asked(), "api\nPOST /v1/acquire\n{\"key\":\"k\",\"wait_ms\":250}\n");
+}
+
+TEST_F(LeaderChannelTest, ASignalIsNotRepeated) {
+  hear(What::up, 1);
+  channel_.ask(
+      {.command = Command::signal, .head = "signal\ns\n", .argument = "x", .may_repeat = false},
+      now_);
+  asked();
+  hear(What::down);
+  EXPECT_EQ(told_, Told{"no answer"});
+  hear(What::up, 2);
+  EXPECT_EQ(asked(), "");
+}
+
+TEST_F(LeaderChannelTest, AWaitInItsTurnTakesItsPlaceAnewFirst) {
+  hear(What::up, 1);
+  channel_.ask({.command = Command::enqueue, .head = "e\nk\n", .argument = "9 as=0", .key = "k"},
+               now_);
+  hear(What::bytes, 0, "queued\n");
+  channel_.ask(
+      {.command = Command::await_turn, .head = "w\nk\n", .key = "k", .wait = 5s, .waits = true},
+      now_);
+  asked();
+  hear(What::down);
+  hear(What::up, 2);
+  EXPECT_EQ(asked(), "e\nk\n9 as=0\nw\nk\n5\n");
+  hear(What::bytes, 0, "queued\nok token 9\n");
+  EXPECT_EQ(told_, (Told{"answer queued", "answer ok token 9"}));
+}
+
+TEST_F(LeaderChannelTest, ListensAgainAndSaysNothingOfIt) {
+  hear(What::up, 1);
+  channel_.ask({.command = Command::listen, .head = "listen\na\n"}, now_);
+  hear(What::bytes, 0, "ok\n");
+  channel_.ask({.command = Command::listen, .head = "listen\nb\n"}, now_);
+  hear(What::bytes, 0, "ok\n");
+  channel_.ask({.command = Command::unlisten, .head = "unlisten\na\n"}, now_);
+  hear(What::bytes, 0, "ok\n");
+  asked();
+  told_.clear();
+  hear(What::down);
+  hear(What::up, 2);
+  EXPECT_EQ(asked(), "listen\nb\n\n");
+  hear(What::bytes, 0, "ok\nsig b x\n");
+  EXPECT_EQ(told_, Told{"push sig b x"});
+  hear(What::here);
+  EXPECT_EQ(told_.back(), "prepare listen\nb\n\n");
+}
+
+TEST_F(LeaderChannelTest, ALeaderThatHasSteppedDownHasAnsweredNothing) {
+  hear(What::up, 1);
+  channel_.ask(lock(0s), now_);
+  hear(What::bytes, 0, "error_not_leader -\n");
+  EXPECT_TRUE(channel_.is_asking());
+  hear(What::down);
+  hear(What::absent);
+  EXPECT_EQ(told_, Told{"no leader"});
+}
+
+TEST_F(LeaderChannelTest, HereItIsExecutedAsItIsAskedNow) {
+  channel_.ask(lock(5s), now_);
+  now_ = now_ + 2s;
+  hear(What::here);
+  EXPECT_EQ(told_, Told{"here l\nk\n3 9 as=0123456789abcdef\n"});
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,167 @@
+// Followers pass on to the leader what they are asked, over HTTP.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "support/http_client.h"
+#include "support/server_cluster.h"
+
+namespace lockd {
+namespace {
+
+using namespace std::chrono_literals;
+
+class HttpForwarding : public testing::Test {
+ protected:
+  HttpForwarding() { cluster_.lead("a"); }
+
+  // Until so many wait, as the leader says.
+  void await_waiters(int waiters) {
+    LineClient look = cluster_.connect("a");
+    await_stats(look, R"("waiters":)" + std::to_string(waiters));
+  }
+
+  ServerCluster cluster_{ServerCluster::forwarding()};
+};
+
+TEST_F(HttpForwarding, AnyServerTakesAnyCall) {
+  HttpClient by_b = cluster_.browse("b");
+  HttpClient by_c = cluster_.browse("c");
+  const HttpReply granted =
+      by_b.post("/v1/acquire", "{\n  \"key\": \"k\",\n  \"holder\": \"ann\", \"ttl_ms\": 60000\n}");
+  EXPECT_EQ(shown(granted),
+            R"(200 {"key":"k","holder":"ann","token":<token>,"ttl_ms":60000,"expires_in_ms":<ms>,)"
+            R"("expires_at_unix_ms":<time>})");
+  const HttpReply refused = by_c.post("/v1/acquire", hold_json("k", "bob"));
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(refused.text("holder"), "ann");
+  EXPECT_EQ(by_c.get("/v1/fence?key=k").number("token"), granted.number("token"));
+  const std::int64_t token = granted.number("token");
+  EXPECT_EQ(by_c.post("/v1/renew", hold_json("k", "ann", token)).status, 200);
+  EXPECT_EQ(shown(by_c.post("/v1/release", hold_json("k", "ann", token))),
+            R"(200 {"key":"k","released":true})");
+  EXPECT_EQ(by_b.post("/v1/semaphores/acquire", hold_json("s", "ann", R"("limit":2)")).status, 200);
+  EXPECT_EQ(by_b.post("/v1/acquire", R"({"keys":["x","y"],"holder":"ann"})").status, 200);
+  EXPECT_EQ(by_c.post("/v1/acquire", R"({"items":[{"key":"y"}],"holder":"bob"})").status, 409);
+  EXPECT_EQ(by_b.post("/v1/acquire", R"({"key":"k"})").status, 400);  // refused where it is asked
+  const std::string metrics = by_b.get("/metrics").body;
+  EXPECT_NE(metrics.find("dflockd_cluster_link_up 1"), std::string::npos);
+  EXPECT_NE(metrics.find("dflockd_cluster_forwarded_total 3"), std::string::npos) << metrics;
+  EXPECT_EQ(by_b.get("/leader").status, 503);
+  EXPECT_EQ(cluster_.browse("a").get("/leader").status, 200);
+}
+
+TEST_F(HttpForwarding, WaitsAreWaitedAtTheLeader) {
+  HttpClient holder = cluster_.browse("b");
+  HttpClient waiter = cluster_.browse("c");
+  const std::int64_t token =
+      holder.post("/v1/acquire", hold_json("k", "ann", R"("ttl_ms":60000)")).number("token");
+  waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "bob", R"("wait_ms":60000)")));
+  await_waiters(1);
+  EXPECT_EQ(holder.post("/v1/release", hold_json("k", "ann", token)).status, 200);
+  EXPECT_EQ(waiter.read_reply().text("holder"), "bob");
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(holder.post("/v1/acquire", hold_json("k", "ann", R"("wait_ms":300)")).text("error"),
+            "wait_timeout");
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 300ms);
+}
+
+TEST_F(HttpForwarding, WhoLeavesGivesItsPlaceUp) {
+  HttpClient holder = cluster_.browse("b");
+  EXPECT_EQ(holder.post("/v1/acquire", hold_json("k", "ann")).status, 200);
+  HttpClient waiter = cluster_.browse("c");
+  waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "bob", R"("wait_ms":60000)")));
+  await_waiters(1);
+  waiter.close();
+  await_waiters(0);
+}
+
+TEST_F(HttpForwarding, SignalsReachStreamsOnEveryServer) {
+  HttpClient at_b = cluster_.browse("b");
+  HttpClient at_a = cluster_.browse("a");
+  LineClient by_lines = cluster_.connect("c");
+  EXPECT_EQ(at_b.open_stream("/v1/signals?pattern=s.*").status, 200);
+  EXPECT_EQ(at_a.open_stream("/v1/signals?pattern=s.*").status, 200);
+  EXPECT_EQ(by_lines.ask(request("listen", "s.x", "")), "ok");
+  HttpClient publisher = cluster_.browse("c");
+  EXPECT_EQ(shown(publisher.post("/v1/signals/s.x", R"({"payload":"a \"b\""})")),
+            R"(200 {"delivered":3})");
+  EXPECT_EQ(at_b.read_event(), R"(sig {"channel":"s.x","payload":"a \"b\""})");
+  EXPECT_EQ(at_a.read_event(), R"(sig {"channel":"s.x","payload":"a \"b\""})");
+  EXPECT_EQ(by_lines.read_line(), R"(sig s.x a "b")");
+}
+
+TEST_F(HttpForwarding, AtAFailoverWhatWaitsIsAskedOfTheNextLeader) {
+  HttpClient holder = cluster_.browse("c");
+  HttpClient waiter = cluster_.browse("c");
+  HttpClient here = cluster_.browse("b");
+  HttpClient stream = cluster_.browse("b");
+  const std::int64_t token =
+      holder.post("/v1/acquire", hold_json("k", "ann", R"("ttl_ms":60000)")).number("token");
+  const HttpReply other = holder.post("/v1/acquire", hold_json("o", "ann", R"("ttl_ms":60000)"));
+  EXPECT_EQ(stream.open_stream("/v1/signals?pattern=s").status, 200);
+  waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "bob", R"("wait_ms":60000)")));
+  here.send(here.written("POST", "/v1/acquire", hold_json("o", "eve", R"("wait_ms":60000)")));
+  LineClient look = cluster_.connect("a");
+  await_stats(look, R"("key":"k","owner_conn_id":0)");
+  std::this_thread::sleep_for(50ms);  // so that both wait, as a rule
+  cluster_.lead("b");
+  EXPECT_EQ(holder.post("/v1/release", hold_json("k", "ann", token)).status, 200);
+  EXPECT_EQ(holder.post("/v1/release", hold_json("o", "ann", other.number("token"))).status, 200);
+  EXPECT_EQ(waiter.read_reply().text("holder"), "bob");
+  EXPECT_EQ(here.read_reply().text("holder"), "eve");
+  std::string reached;  // who listens is attached in a moment
+  for (int i = 0; i < 500 && reached != R"(200 {"delivered":1})"; ++i) {
+    if (i > 0) std::this_thread::sleep_for(20ms);
+    reached = shown(holder.post("/v1/signals/s", R"({"payload":"x"})"));
+  }
+  EXPECT_EQ(stream.read_event(), R"(sig {"channel":"s","payload":"x"})");
+}
+
+TEST_F(HttpForwarding, AdminsActsAreTheLeaders) {
+  HttpClient holder = cluster_.browse("b");
+  EXPECT_EQ(holder.post("/v1/acquire", hold_json("k", "ann")).status, 200);
+  const HttpReply ended =
+      holder.post("/v1/admin/release", R"({"key":"k","all":true,"reason":"stuck"})");
+  EXPECT_EQ(ended.status, 200);
+  EXPECT_EQ(cluster_.browse("c").post("/v1/acquire", hold_json("k", "bob")).status, 200);
+}
+
+TEST_F(HttpForwarding, WhenNobodyLeadsItSaysSo) {
+  cluster_.await_link("b");
+  cluster_.kill("a");
+  cluster_.lead_nobody();
+  HttpClient client = cluster_.browse("b");
+  const HttpReply reply = client.post("/v1/acquire", hold_json("k", "ann"));
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.text("error"), "not_leader");
+  EXPECT_EQ(reply.field("X-Dflockd-Leader"), "-");
+  EXPECT_EQ(reply.field("X-Dflockd-Leader-Http"), "-");
+}
+
+// The server that a client has reached knows what it may do; the leader is not asked.
+TEST(HttpForwardingRights, AreCheckedWhereTheClientIs) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/access.toml";
+  std::ofstream(path) << "[[token]]\nname = 'billing'\nrights = ['lock']\nkeys = ['billing/']\n"
+                      << "sha256 = '" << hex_of(sha256("billing-secret-0123")) << "'\n";
+  Options options = ServerCluster::forwarding();
+  options.access = path;
+  ServerCluster cluster(options, {"a", "b"});
+  cluster.lead("a");
+  HttpClient client = cluster.browse("b");
+  client.fields = "Authorization: Bearer billing-secret-0123\r\n";
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("billing/x", "ann")).status, 200);
+  EXPECT_EQ(client.post("/v1/acquire", hold_json("other", "ann")).status, 403);
+  EXPECT_EQ(client.post("/v1/signals/billing/x", R"({"payload":"x"})").status, 403);
+  LineClient line = cluster.connect("b");
+  EXPECT_EQ(line.ask(request("auth", "", "billing-secret-0123")), "ok");
+  EXPECT_EQ(line.ask(request("l", "other", "0")), "error_denied");
+  EXPECT_EQ(masked(line.ask(request("l", "billing/y", "0 9"))), "ok <token> 9");
+}
+
+}  // namespace
+}  // namespace lockd

@@ -1,0 +1,70 @@
+// Servers of this process that are one cluster, without etcd: a test says which of them leads, and
+// what the leader appends is applied by the others at once.
+//
+//   ServerCluster cluster;
+//   cluster.lead("a");
+//   LineClient client = cluster.connect("b");  // is forwarded to "a"
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/mutex.h"
+#include "server/server.h"
+#include "support/http_client.h"
+#include "support/line_client.h"
+
+namespace lockd {
+
+class ClusterNode;
+
+class ServerCluster {
+ public:
+  // "a", "b" and "c", unless others are named. Nobody leads. There is one at a time.
+  explicit ServerCluster(const Options& options = http_options(),
+                         const std::vector<std::string>& nodes = {"a", "b", "c"});
+  ~ServerCluster();
+
+  // What the servers of a cluster are given to forward.
+  static Options forwarding(Options options = http_options());
+
+  // Ends the server that leads, as kill does, and has another lead from what it has applied.
+  void lead(const std::string& node);
+  void kill(const std::string& node);
+  // Nobody leads, as far as they know.
+  void lead_nobody();
+  // What the leader is said to be reached at.
+  void advertise(const std::string& address);
+
+  LineClient connect(const std::string& node, int receive_buffer = 0);
+  HttpClient browse(const std::string& node);
+  Server& server(const std::string& node) { return *servers_.at(node); }
+
+  // Cuts every link to the leader, once.
+  void cut_links();
+  // Until `node` has a link to the leader.
+  void await_link(const std::string& node);
+
+ private:
+  friend class ClusterNode;
+
+  struct Leadership {
+    std::string node{};
+    std::string address{};
+    std::uint64_t epoch = 0;
+  };
+
+  Leadership leadership() const EXCLUDES(mutex_);
+  void replicate(const ClusterNode& from, std::span<const Event> events);
+  std::string address_of(const std::string& node);
+
+  mutable Mutex mutex_;
+  Leadership leadership_ GUARDED_BY(mutex_);
+  std::map<std::string, ClusterNode*> nodes_;
+  std::map<std::string, std::unique_ptr<Server>> servers_;
+  const bool tls_;
+};
+
+}  // namespace lockd
