@@ -160,7 +160,7 @@ func (a *acquisition) ask(
 	if err != nil {
 		a.isInDoubt = true
 	}
-	if errors.Is(err, ErrNoReply) && wait > 0 {
+	if errors.Is(err, ErrNoReply) && wait-left > serverEndsWithin {
 		return grant{}, failure(errTimeout, "")
 	}
 	if err != nil {
@@ -195,7 +195,7 @@ func (a *acquisition) judged(ctx context.Context, on *conn, answer reply, refusa
 		return failure(errEarly, "")
 	case errors.Is(refusal, errTimeout):
 		a.conflict = a.wish.conflict(ctx, on, answer)
-	case errors.Is(refusal, ErrRefused) && hasTime:
+	case answer.line == "error" && hasTime:
 		// A server that stops ends the waits at it so. One that refuses the request itself does so
 		// again, and at once.
 		isRepeated := a.refusedAt != 0 && now().sub(a.refusedAt) < refusedAgainWithin
@@ -226,6 +226,11 @@ func (a *acquisition) keep(ctx context.Context, on *conn, given grant) error {
 // confirmed renews a grant that is due for it already, so that nobody is given what ran out while
 // the reply was under way or this process was stopped. Others it returns as they are.
 func (a *acquisition) confirmed(ctx context.Context, on *conn, given grant) (grant, error) {
+	if cause, isLost := on.lossOf(given.token); isLost && cause != LossExpired {
+		return grant{}, &LostError{Key: a.request.key, Fence: given.fence, Cause: cause}
+	} else if isLost {
+		return grant{}, a.lapsed()
+	}
 	if now() < given.renewAt() {
 		return given, nil
 	}
@@ -239,10 +244,18 @@ func (a *acquisition) confirmed(ctx context.Context, on *conn, given grant) (gra
 	}
 	remaining, err := a.wish.parseRenewal(answer, given)
 	if saysGone(err) {
-		return grant{}, failure(ErrLeaseExpired, "")
+		return grant{}, a.lapsed()
 	}
 	given.sentAt, given.remaining = answer.sentAt, remaining
 	return given, err
+}
+
+// lapsed is the end of a grant before anyone took it. There may be time to ask again.
+func (a *acquisition) lapsed() error {
+	if now() < a.deadline {
+		return failure(errEarly, "")
+	}
+	return failure(ErrLeaseExpired, "")
 }
 
 // explained is the error that the caller gets.

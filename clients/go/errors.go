@@ -33,6 +33,8 @@ var (
 	ErrMaxLocks = errors.New("the server has as many keys as it may")
 	// ErrMaxWaiters says that the key has as many waiters as it may.
 	ErrMaxWaiters = errors.New("the key has as many waiters as it may")
+	// ErrMaxHolds says that the server, or this client, has as many holds and places as it may.
+	ErrMaxHolds = errors.New("the server, or this client, has as many holds as it may")
 	// ErrLimitMismatch says that the semaphore is in use with another limit.
 	ErrLimitMismatch = errors.New("the semaphore is in use with another limit")
 	// ErrModeMismatch says that it was asked for before in the other mode, shared or not. There is no
@@ -76,7 +78,8 @@ type Error struct {
 	Detail string // more about it, for people
 	Err    error  // the system's own error, if that is why
 
-	leader string // whom a server that does not lead has named
+	leader    string // whom a server that does not lead has named
+	isStrange bool   // a refusal by a word that this package does not know
 }
 
 func (e *Error) Error() string {

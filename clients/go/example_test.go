@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	lockd "lockd/clients/go"
+	"lockd.internal/lockd"
 )
 
 // Does a job that only one process may do at a time.
@@ -165,6 +165,28 @@ func ExampleClient_AcquireAll() {
 	fmt.Println(seats.Keys(), errors.Is(err, lockd.ErrNotAcquired), seats.Release())
 	// Output:
 	// [seat-12 seat-13] true <nil>
+}
+
+// A report that nobody else writes, prices that do not change meanwhile, and four cores.
+func ExampleClient_AcquireItems() {
+	ctx := context.Background()
+	client, err := lockd.New(lockd.Servers(os.Getenv("LOCKD_SERVERS")))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	job, err := client.AcquireItems(ctx, []lockd.SetItem{
+		{Key: "report-7"},
+		{Key: "prices", Shared: true},
+		{Key: "cores", Limit: 8, Permits: 4},
+	}, lockd.Wait(10*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(job.Keys(), job.Release())
+	// Output:
+	// [report-7 prices cores] <nil>
 }
 
 // Listens to what happens to orders, and says that something has.

@@ -200,15 +200,14 @@ func TestALossThatIsToldBeforeItsGrant(t *testing.T) {
 	server := startFake(t, func(p *peer) {
 		p.greet()
 		p.expect("l")
-		p.say("lost " + fakeToken + " expired job")
+		p.say("lost " + fakeToken + " revoked job")
 		p.grants("60")
 		p.stay()
 	})
-	held := mustAcquire(t, newClient(t, Servers(server.address())), "job")
-	<-held.Context().Done()
+	_, err := newClient(t, Servers(server.address())).Acquire(testContext(t), "job")
 	var loss *LostError
-	if !errors.As(held.Check(), &loss) || loss.Cause != LossExpired {
-		t.Error(held.Check())
+	if !errors.As(err, &loss) || loss.Cause != LossRevoked {
+		t.Error(err)
 	}
 }
 
@@ -428,7 +427,7 @@ func TestAGrantThatComesLateIsRenewedFirst(t *testing.T) {
 				p.serve()
 			})
 			began := now()
-			held, err := newClient(t, Servers(server.address())).Acquire(testContext(t), "job", Lease(time.Second))
+			held, err := newClient(t, Servers(server.address())).Acquire(testContext(t), "job", Lease(time.Second), Wait(time.Second))
 			if answer == "error" {
 				if !errors.Is(err, ErrLeaseExpired) {
 					t.Error(err)

@@ -1,3 +1,3 @@
-module lockd/clients/go
+module lockd.internal/lockd
 
 go 1.21

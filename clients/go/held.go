@@ -140,10 +140,16 @@ func (h *Held) tellServer() error {
 		connections.say(lines)
 		return loss
 	}
+	home := connections.current
+	wasOpen := home != nil && home.isOpen()
 	question := question{lines, now().add(h.releaseTimeout), h.wish.check}
-	answer, err := h.cluster.askByToken(context.Background(), connections.current, question)
+	answer, err := h.cluster.askByToken(context.Background(), home, question)
 	if err == nil {
 		err = h.wish.check(answer)
+	}
+	if saysGone(err) && wasOpen && !home.isOpen() {
+		// A first release whose answer was lost may have been what released it.
+		return nil
 	}
 	if saysGone(err) {
 		return h.lost(LossRefused)

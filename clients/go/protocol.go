@@ -56,6 +56,7 @@ var statusKinds = map[string]error{
 	"error_lease_expired":    ErrLeaseExpired,
 	"error_max_locks":        ErrMaxLocks,
 	"error_max_waiters":      ErrMaxWaiters,
+	"error_max_holds":        ErrMaxHolds,
 	"error_limit_mismatch":   ErrLimitMismatch,
 	"error_mode_mismatch":    ErrModeMismatch,
 	"error_permits_mismatch": ErrPermitsMismatch,
@@ -269,7 +270,7 @@ func parseStatus(reply string) (rest string, err error) {
 		return "", failure(ErrRefused, "")
 	}
 	if strings.HasPrefix(word, "error") {
-		return "", failure(ErrRefused, "it says "+shown(reply))
+		return "", &Error{Kind: ErrRefused, Detail: "it says " + shown(reply), isStrange: true}
 	}
 	return "", garbled(reply)
 }
@@ -280,8 +281,8 @@ func parseGrant(from reply, askedSeconds int64) (grant, error) {
 		return grant{}, err
 	}
 	token, rest, _ := strings.Cut(rest, " ")
-	seconds, err := parseSeconds(rest)
-	if err != nil || seconds < 1 || token == "" || len(token) > tokenSizeMax || hasControl(token) {
+	seconds, err := parseWhole(rest)
+	if err != nil || seconds < 1 || !isToken(token) {
 		return grant{}, garbled(from.line)
 	}
 	lease := leaseOf(seconds, askedSeconds)
@@ -296,7 +297,7 @@ func parseRenewal(from reply, lease time.Duration) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	seconds, err := parseSeconds(rest)
+	seconds, err := parseWhole(rest)
 	if err != nil {
 		return 0, garbled(from.line)
 	}
@@ -309,19 +310,24 @@ func parseCount(from reply) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	count, err := strconv.Atoi(rest)
-	if err != nil || count < 0 {
+	count, err := parseWhole(rest)
+	if err != nil {
 		return 0, garbled(from.line)
 	}
-	return count, nil
+	return int(count), nil
 }
 
-func parseSeconds(word string) (int64, error) {
-	seconds, err := strconv.ParseInt(word, 10, 64)
-	if err == nil && seconds < 0 {
-		err = strconv.ErrRange
-	}
-	return seconds, err
+// isToken says whether the word can be sent back as it came.
+func isToken(word string) bool {
+	isStrange := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	return word != "" && len(word) <= tokenSizeMax && !strings.ContainsFunc(word, isStrange)
+}
+
+// parseWhole reads the first word. More may follow it one day.
+func parseWhole(rest string) (int64, error) {
+	word, _, _ := strings.Cut(rest, " ")
+	whole, err := strconv.ParseUint(word, 10, 63)
+	return int64(whole), err
 }
 
 // leaseOf believes in no more than was asked for.
@@ -383,6 +389,10 @@ func parseConflict(line string, r *request) conflict {
 
 // saysGone says whether the answer to a renewal or a release is that the token names nothing.
 func saysGone(err error) bool {
+	var known *Error
+	if errors.As(err, &known) && known.isStrange {
+		return false
+	}
 	return isAny(err, ErrRefused, ErrLeaseExpired, ErrNotEnqueued)
 }
 

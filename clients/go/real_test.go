@@ -203,13 +203,19 @@ func TestAPlaceWhoseLeaseRanOut(t *testing.T) {
 	t.Parallel()
 	server := startServer(t, "--detailed-errors")
 	client := newClient(t, Servers(server.address()))
-	place, err := client.Enqueue(testContext(t), "job", Lease(time.Second))
-	if err != nil || !place.Granted() {
-		t.Fatal(err)
-	}
-	eventually(t, "the end of the lease", func() bool { return !server.isHeld(t, "job") })
-	if _, err := place.Wait(testContext(t)); !errors.Is(err, ErrLeaseExpired) {
-		t.Error(err)
+	for _, wait := range []time.Duration{0, 10 * time.Second} {
+		place, err := client.Enqueue(testContext(t), "job", Lease(time.Second), Wait(wait))
+		if err != nil || !place.Granted() {
+			t.Fatal(err)
+		}
+		eventually(t, "the end of the lease", func() bool { return !server.isHeld(t, "job") })
+		held, err := place.Wait(testContext(t))
+		if wait == 0 && !errors.Is(err, ErrLeaseExpired) {
+			t.Error(err)
+		}
+		if wait > 0 && (err != nil || held.QueuedAgain() != 1) {
+			t.Error(err, "and there was time to ask again")
+		}
 	}
 }
 

@@ -199,14 +199,20 @@ func TestASetRenewsItselfUntilOneIsTakenAway(t *testing.T) {
 // revoke ends a hold as an operator does.
 func (s *realServer) revoke(t *testing.T, key string) {
 	t.Helper()
-	admin, err := net.Dial("tcp", s.address())
+	s.tell(t, fmt.Sprintf("api\nPOST /v1/admin/release\n{\"key\":%q,\"all\":true,\"reason\":\"a test\"}\n", key))
+}
+
+// tell has somebody else make a call of the API.
+func (s *realServer) tell(t *testing.T, lines string) {
+	t.Helper()
+	other, err := net.Dial("tcp", s.address())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer admin.Close()
-	fmt.Fprintf(admin, "api\nPOST /v1/admin/release\n{\"key\":%q,\"all\":true,\"reason\":\"a test\"}\n", key)
+	defer other.Close()
+	fmt.Fprint(other, lines)
 	said := make([]byte, 7)
-	if _, err := admin.Read(said); err != nil || string(said) != "ok 200 " {
+	if _, err := other.Read(said); err != nil || string(said) != "ok 200 " {
 		t.Fatalf("%q: %v", said, err)
 	}
 }
@@ -229,6 +235,133 @@ func TestASetSurvivesAKilledServerWhileHeldAndWhileWaitedFor(t *testing.T) {
 	}
 	if got := await(t, "the grant", waiting); got.err != nil || got.held.QueuedAgain() == 0 {
 		t.Error(got.err)
+	}
+}
+
+func mustAcquireItems(t *testing.T, c *Client, items []SetItem, options ...AcquireOption) *Held {
+	t.Helper()
+	held, err := c.AcquireItems(testContext(t), items, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+func TestOfAnyItemsASetTakesWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()))
+	reader := mustAcquire(t, client, "plan", Shared())
+	slot := mustAcquire(t, client, "cores", Semaphore(4))
+	held := mustAcquireItems(t, client, []SetItem{
+		{Key: "report"}, {Key: "plan", Shared: true}, {Key: "cores", Limit: 4, Permits: 3},
+	}, Wait(0))
+	if !reflect.DeepEqual(held.Keys(), []string{"report", "plan", "cores"}) {
+		t.Error(held.Keys())
+	}
+	mustBeHeld(t, client, "report")
+	mustBeHeld(t, client, "plan")
+	mustAcquire(t, client, "plan", Shared(), Wait(0)).Release()
+	mustBeHeld(t, client, "cores", Semaphore(4))
+	reader.Release()
+	slot.Release()
+	if err := held.Release(); err != nil {
+		t.Error(err)
+	}
+	mustBeFree(t, client, "report", "plan")
+	mustAcquire(t, client, "cores", Semaphore(4), Permits(4), Wait(0)).Release()
+}
+
+func TestOfAnyItemsASetWaitsForRoomInEachAndRenewsItself(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()))
+	writer, slot := mustAcquire(t, client, "plan"), mustAcquire(t, client, "cores", Semaphore(2))
+	done := make(chan outcome, 1)
+	go func() {
+		items := []SetItem{{Key: "plan", Shared: true}, {Key: "cores", Limit: 2, Permits: 2}}
+		held, err := client.AcquireItems(testContext(t), items, Lease(time.Second))
+		done <- outcome{held, err}
+	}()
+	eventually(t, "a waiter", func() bool { return server.waiters(t, "plan") == 1 })
+	writer.Release()
+	mustBeHeld(t, client, "plan") // free, and not for who came later
+	slot.Release()
+	got := await(t, "the grant", done)
+	if got.err != nil || got.held.Fence() <= slot.Fence() {
+		t.Fatal(got.err)
+	}
+	for began := now(); now().sub(began) < 2500*time.Millisecond; time.Sleep(10 * time.Millisecond) {
+		if err := got.held.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustBeHeld(t, client, "plan")
+}
+
+func TestALockAndASemaphoreOfOneKeyAreTwo(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()))
+	mustAcquireItems(t, client, []SetItem{{Key: "a"}, {Key: "a", Limit: 1}}, Wait(0))
+	mustBeHeld(t, client, "a")
+	mustBeHeld(t, client, "a", Semaphore(1))
+	other := []SetItem{{Key: "a", Limit: 2}}
+	if _, err := client.AcquireItems(testContext(t), other, Wait(0)); !errors.Is(err, ErrLimitMismatch) {
+		t.Error(err)
+	}
+}
+
+func TestASetOfWhichNobodyHeardIsReleasedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	client := newClient(t, Servers(server.address()))
+	gone, err := client.newSet([]SetItem{{Key: "plan", Shared: true}, {Key: "cores", Limit: 2}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.tell(t, gone.acquireLines(0, ""))
+	mustAcquire(t, client, "plan", Shared())
+	mustAcquire(t, client, "cores", Semaphore(2))
+	mustBeHeld(t, client, "cores", Semaphore(2))
+	gone.releaseUnheard(client.clusterOf("plan"), now().add(patience))
+	mustBeHeld(t, client, "plan")
+	mustAcquire(t, client, "cores", Semaphore(2), Wait(0))
+}
+
+// startSetFake grants a set once, says what became of it when it is released, and tells both calls.
+func startSetFake(t *testing.T, released string) (*fakeServer, <-chan map[string]any) {
+	t.Helper()
+	calls := make(chan map[string]any, 2)
+	server := startFake(t, func(p *peer) {
+		p.greet()
+		calls <- p.expectCall("POST /v1/acquire")
+		p.say(`ok 200 {"token":7,"ttl_ms":9000}`)
+		calls <- p.expectCall("POST /v1/release")
+		p.say("ok 200 " + released)
+		p.stay()
+	})
+	return server, calls
+}
+
+func TestOfAnyItemsASetNamesWhatItTakes(t *testing.T) {
+	t.Parallel()
+	server, calls := startSetFake(t, `{"released":[],"not_held":[{"key":"b","kind":"lock"}]}`)
+	client := newClient(t, Servers(server.address()))
+	items := []SetItem{{Key: "a"}, {Key: "b", Shared: true}, {Key: "c", Limit: 4, Permits: 2}}
+	held := mustAcquireItems(t, client, items, Wait(0))
+	if err := held.Release(); !errors.Is(err, ErrLost) {
+		t.Error(err)
+	}
+	want := []any{
+		map[string]any{"key": "a"},
+		map[string]any{"key": "b", "mode": "shared"},
+		map[string]any{"key": "c", "kind": "semaphore", "limit": 4.0, "permits": 2.0},
+	}
+	for i := 0; i < 2; i++ {
+		if call := <-calls; !reflect.DeepEqual(call["items"], want) {
+			t.Errorf("%v", call)
+		}
 	}
 }
 
@@ -260,6 +393,19 @@ func TestASetThatNoServerTakesIsNotAskedFor(t *testing.T) {
 			t.Errorf("%q: %v", keys, err)
 		}
 	}
+	for _, items := range [][]SetItem{
+		{{Key: ""}},
+		{{Key: "a", Limit: -1}},
+		{{Key: "a", Permits: 2}},
+		{{Key: "a", Limit: 2, Permits: 3}},
+		{{Key: "a", Limit: 2, Permits: -1}},
+		{{Key: "a", Limit: 2, Shared: true}},
+		{{Key: "a", Limit: 2}, {Key: "a", Limit: 3}},
+	} {
+		if _, err := client.AcquireItems(testContext(t), items); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%v: %v", items, err)
+		}
+	}
 	for _, option := range []AcquireOption{Lease(0), Semaphore(2), Shared(), Permits(2)} {
 		if _, err := client.AcquireAll(testContext(t), []string{"a"}, option); !errors.Is(err, ErrInvalid) {
 			t.Error(err)
@@ -289,14 +435,7 @@ func (p *peer) expectCall(route string) map[string]any {
 
 func TestASetNamesOneHolder(t *testing.T) {
 	t.Parallel()
-	calls := make(chan map[string]any, 2)
-	server := startFake(t, func(p *peer) {
-		p.greet()
-		calls <- p.expectCall("POST /v1/acquire")
-		p.say(`ok 200 {"token":7,"ttl_ms":9000}`)
-		calls <- p.expectCall("POST /v1/release")
-		p.say(`ok 200 {"released":["<é>","b"],"not_held":[]}`)
-	})
+	server, calls := startSetFake(t, `{"released":["<é>","b"],"not_held":[]}`)
 	client := newClient(t, Servers(server.address()), Name(strings.Repeat("é", 128)))
 	held := mustAcquireAll(t, client, []string{"<é>", "b"}, Wait(1500*time.Millisecond), Lease(9*time.Second))
 	if held.Fence() != 7 || held.Lease() != 9*time.Second || held.Release() != nil {
@@ -324,7 +463,7 @@ func TestTheAnswerForASetSaysWhy(t *testing.T) {
 	for line, want := range map[string]error{
 		fmt.Sprintf(refusal, 429, "max_locks"):    ErrMaxLocks,
 		fmt.Sprintf(refusal, 429, "max_waiters"):  ErrMaxWaiters,
-		fmt.Sprintf(refusal, 429, "max_holds"):    ErrRefused,
+		fmt.Sprintf(refusal, 429, "max_holds"):    ErrMaxHolds,
 		fmt.Sprintf(refusal, 503, "storage"):      ErrStorage,
 		fmt.Sprintf(refusal, 503, "draining"):     ErrDraining,
 		fmt.Sprintf(refusal, 503, "not_leader"):   ErrNotLeader,
@@ -352,8 +491,8 @@ func TestASetThatWasGivenUpIsWithdrawn(t *testing.T) {
 		case 0:
 			calls <- p.expectCall("POST /v1/acquire")
 		case 1:
-			calls <- p.expectCall("GET /v1/fence")
-			p.say(`ok 200 {"key":"a","held":true,"token":7}`)
+			calls <- p.expectCall("POST /v1/acquire")
+			p.say(`ok 200 {"token":7,"ttl_ms":1000}`)
 		case 2:
 			calls <- p.expectCall("POST /v1/release")
 			p.say(`ok 200 {"released":["a","b"],"not_held":[]}`)
@@ -368,10 +507,12 @@ func TestASetThatWasGivenUpIsWithdrawn(t *testing.T) {
 	if got := await(t, "the end of the wait", waiting); !errors.Is(got.err, context.Canceled) {
 		t.Error(got.err)
 	}
-	await(t, "the question for the fence", calls)
-	release := await(t, "the release", calls)
-	want := map[string]any{"keys": []any{"a", "b"}, "holder": acquire["holder"], "token": 7.0}
-	if !reflect.DeepEqual(release, want) {
+	again, release := await(t, "the second request", calls), await(t, "the release", calls)
+	keys := []any{"a", "b"}
+	if want := map[string]any{"keys": keys, "holder": acquire["holder"], "ttl_ms": 1000.0}; !reflect.DeepEqual(again, want) {
+		t.Errorf("%v, and not %v", again, want)
+	}
+	if want := map[string]any{"keys": keys, "holder": acquire["holder"], "token": 7.0}; !reflect.DeepEqual(release, want) {
 		t.Errorf("%v, and not %v", release, want)
 	}
 }

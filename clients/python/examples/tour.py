@@ -39,6 +39,11 @@ def hold_several(locks: lockd.Client) -> None:
     with locks.acquire_all(["seat-12", "seat-13"], wait=10, lease=30) as seats:
         print(*seats.keys, "under one fence" if seats.fence else "")
 
+    prices = lockd.SetItem("prices", shared=True)
+    cores = lockd.SetItem("cores", limit=8, permits=4)
+    with locks.acquire_all(["report", prices, cores], wait=10, lease=30) as job:
+        print("a report alone, prices shared, four cores:", job.is_held)
+
 
 def signal(locks: lockd.Client) -> None:
     with locks.listen("orders.>") as orders:  # group="..." shares them among its members

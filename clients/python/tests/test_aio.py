@@ -48,8 +48,10 @@ class Aio(unittest.IsolatedAsyncioTestCase):
             held.check()
             self.assertEqual(held.lease, 15)
             self.assertGreater(held.fence, 0)
-            with self.assertRaises(lockd.NotAcquired):
+            with self.assertRaises(lockd.NotAcquired) as raised:
                 await self.locks.acquire(self.key, wait=0)
+            self.assertRegex(raised.exception.holder or "", r"^tcp:\d+$")
+            self.assertEqual(raised.exception.waiters, 0)
         self.assertFalse(held.is_held)
         await (await self.locks.acquire(self.key, wait=0)).release()
 

@@ -54,6 +54,22 @@ class Locks(ServerCase):
         self.assertEqual(lost.exception.cause, "released")
         self.locks.acquire(self.key, wait=0).release()
 
+    def test_who_is_in_the_way_is_told(self) -> None:
+        with lockd.Client(self.server.address, name="ann") as other:
+            held = {None: other.acquire(self.key), 1: other.acquire(self.key, limit=1)}
+            for limit in held:
+                with self.assertRaises(lockd.NotAcquired) as raised:
+                    self.locks.acquire(self.key, wait=0, limit=limit)
+                busy = raised.exception
+                self.assertRegex(busy.holder or "", r"^tcp:\d+$")
+                self.assertEqual((busy.client, busy.waiters), ("ann", 0))
+            with self.locks.enqueue(self.key), self.assertRaises(lockd.NotAcquired) as raised:
+                self.locks.acquire(self.key, wait=0)
+            self.assertEqual((raised.exception.client, raised.exception.waiters), ("ann", 1))
+            with self.assertRaises(lockd.NotAcquired) as raised:
+                self.locks.enqueue(self.key).wait(1)
+            self.assertEqual(raised.exception.client, "ann")
+
     def test_fences_rise(self) -> None:
         fences = []
         for _ in range(3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,9 +10,7 @@ import tarfile
 import tempfile
 import textwrap
 import unittest
-import venv
 from pathlib import Path
-from typing import ClassVar
 
 import lockd
 
@@ -32,58 +31,28 @@ def run(*command: object, cwd: Path | None = None) -> str:
     return done.stdout
 
 
+@unittest.skipIf(sys.version_info < (3, 11), "Python 3.11 is needed to build them")
 class Package(unittest.TestCase):
-    """In an empty environment, without the sources in reach."""
+    """What is built. ``clients/packages_test`` installs it."""
 
-    folder: ClassVar[Path]
-    python: ClassVar[Path]
-    _directory: ClassVar[tempfile.TemporaryDirectory[str]]
+    def built(self, environment: dict[str, str]) -> Path:
+        """The folder with the wheel and the sdist."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        command = [sys.executable, "-B", str(PACKAGE / "build_backend.py"), folder.name]
+        subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True)
+        return Path(folder.name)
 
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls._directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls._directory.cleanup)
-        cls.folder = Path(cls._directory.name)
-        builder, empty = cls.folder / "builder", cls.folder / "empty"
-        venv.create(builder, with_pip=True)
-        pip = [builder / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "-q"]
-        try:
-            run(*pip, "install", "build", "hatchling")
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            raise unittest.SkipTest("no build backend can be had from a registry") from error
-        build = [builder / "bin" / "python", "-m", "build", "--no-isolation"]
-        run(*build, "--outdir", cls.folder / "dist", PACKAGE)
-        (cls.wheel,) = (cls.folder / "dist").glob("lockd-*.whl")
-        (cls.sdist,) = (cls.folder / "dist").glob("lockd-*.tar.gz")
-        venv.create(empty, with_pip=False)
-        cls.python = empty / "bin" / "python"
-        run(*pip, "--python", cls.python, "install", "--no-index", "--no-deps", cls.wheel)
-
-    wheel: ClassVar[Path]
-    sdist: ClassVar[Path]
-
-    def run_there(self, *arguments: object) -> str:
-        return run(self.python, "-I", *arguments, cwd=self.folder)
-
-    def test_the_wheel_needs_nothing(self) -> None:
-        where = self.run_there("-c", "import lockd, lockd.aio; print(lockd.__file__)")
-        self.assertIn(str(self.folder), where)
-        self.assertEqual(
-            self.run_there("-c", "import importlib.metadata as m; print(m.requires('lockd'))"),
-            "None\n",
-        )
-
-    def test_the_wheel_is_typed(self) -> None:
-        where = self.run_there("-c", "import lockd; print(lockd.__file__)").strip()
-        self.assertTrue(Path(where).with_name("py.typed").exists())
-
-    def test_the_wheel_takes_locks(self) -> None:
-        with Server() as server:
-            shown = self.run_there(EXAMPLES / "lock.py", server.address)
-        self.assertRegex(shown, r"^(step \d under fence \d+\n){3}released\n$")
+    def test_the_same_sources_give_the_same_bytes(self) -> None:
+        date = {"SOURCE_DATE_EPOCH": "1794760433"}
+        one, two = self.built(date), self.built(date)
+        for suffix in ("*.whl", "*.tar.gz"):
+            (first,), (second,) = one.glob(suffix), two.glob(suffix)
+            self.assertEqual(first.read_bytes(), second.read_bytes())
 
     def test_the_sdist_has_its_tests(self) -> None:
-        with tarfile.open(self.sdist) as archive:
+        (sdist,) = self.built({}).glob("*.tar.gz")
+        with tarfile.open(sdist) as archive:
             names = {name.split("/", 1)[1] for name in archive.getnames()}
         for name in ("pyproject.toml", "README.md", "LICENSE", "test", "tests/support.py"):
             self.assertIn(name, names)
@@ -105,8 +74,9 @@ class Examples(unittest.TestCase):
         self.assertRegex(lines[0], r"^my-job \d+ 30 [12]\d\.\d+ True False$")
         self.assertEqual(lines[1:5], ["queued", "two read", "one writes", "a job of four"])
         self.assertEqual(lines[5], "seat-12 seat-13 under one fence")
-        self.assertEqual(lines[6:8], ["reached 1", "orders.42: ready"])
-        self.assertEqual(len(lines), 9)
+        self.assertEqual(lines[6], "a report alone, prices shared, four cores: True")
+        self.assertEqual(lines[7:9], ["reached 1", "orders.42: ready"])
+        self.assertEqual(len(lines), 10)
 
 
 @unittest.skipUnless(GUIDE.exists(), "the guide is not beside the package")

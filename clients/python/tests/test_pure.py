@@ -123,6 +123,7 @@ class Replies(unittest.TestCase):
             "error": errors.Refused,
             "error_max_locks": errors.TooManyKeys,
             "error_max_waiters": errors.TooManyWaiters,
+            "error_max_holds": errors.TooManyHolds,
             "error_limit_mismatch": errors.LimitMismatch,
             "error_mode_mismatch": errors.ModeMismatch,
             "error_permits_mismatch": errors.PermitsMismatch,

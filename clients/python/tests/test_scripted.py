@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 import time
@@ -110,15 +111,18 @@ class Losses(unittest.TestCase):
         _, losses = self.told("sig a.b x", f"lost {TOKEN} revoked a key", "sig a.b x")
         self.assertEqual(losses[0].cause, "revoked")
 
-    def test_that_come_before_the_grant_are_asked_about(self) -> None:
-        """The lock was over before its owner heard of it: it is asked for again."""
+    def test_that_come_before_the_grant_keep_it_back(self) -> None:
+        """The lock was over before its owner heard of it: what expired is asked for again."""
 
-        def early(peer: Peer) -> None:
+        def early(peer: Peer, cause: str = "expired") -> None:
             peer.answer("client", "ok")
-            peer.answer("l", f"lost {TOKEN} revoked k", f"ok {TOKEN} 3000")
-            peer.answer("n", "error")
+            peer.answer("l", f"lost {TOKEN} {cause} k", f"ok {TOKEN} 3000")
             peer.wait_closed()
 
+        with FakeServer(lambda peer: early(peer, "revoked")) as server, client(server) as locks:
+            with self.assertRaises(lockd.LockLost) as raised:
+                locks.acquire("k", wait=10)
+            self.assertEqual(raised.exception.cause, "revoked")
         with FakeServer(early, grants()) as server, client(server) as locks:
             with locks.lock("k", wait=10) as held:
                 self.assertTrue(held.is_held)
@@ -316,10 +320,114 @@ class Answers(unittest.TestCase):
         with FakeServer(slowly) as server, client(server) as locks:
             locks.acquire("k", wait=0).release()
 
-    def test_holder_and_waiters_are_not_made_up(self) -> None:
-        failure = self.failure("timeout")
-        assert isinstance(failure, lockd.NotAcquired)
-        self.assertEqual((failure.holder, failure.client, failure.waiters), (None, None, None))
+
+class Conflicts(unittest.TestCase):
+    def told(self, *answers: str, limit: int | None = None) -> lockd.NotAcquired:
+        """Of a try that is refused by a server that says this of who is in the way."""
+
+        def script(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("l" if limit is None else "sl", "timeout")
+            _, call, query = peer.answer("api", *answers)
+            self.assertEqual((call, json.loads(query)), ("GET /v1/locks", {"key": "a key é"}))
+            if answers:
+                peer.wait_closed()
+
+        with FakeServer(script) as server, client(server) as locks:
+            with self.assertRaises(lockd.NotAcquired) as raised:
+                locks.acquire("a key é", wait=0, limit=limit)
+        self.assertEqual((server.connections, server.commands().count("api")), (1, 1))
+        return raised.exception
+
+    def test_are_told_of_the_kind_that_is_wanted(self) -> None:
+        line = (
+            'ok 200 {"locks":[{"kind":"semaphore","waiters":9,"holds":[{"holder":"x"}]},'
+            '{"kind":"lock","waiters":2,"holds":[{"holder":"tcp:17","client":"ann@build-7:4711"}]}]}'
+        )
+        busy = self.told(line)
+        self.assertEqual(
+            (busy.holder, busy.client, busy.waiters), ("tcp:17", "ann@build-7:4711", 2)
+        )
+        self.assertIn('held by "ann@build-7:4711"', str(busy))
+        busy = self.told(line, limit=3)
+        self.assertEqual((busy.holder, busy.client, busy.waiters), ("x", None, 9))
+        self.assertIn('held by "x"', str(busy))
+
+    def test_are_not_made_up(self) -> None:
+        for line in (
+            "error",
+            "error_denied",
+            "error_not_leader -",
+            "timeout",
+            "hello",
+            "ok 200",
+            "ok 200 {",
+            "ok 200 " + "[" * 100_000,
+            'ok 200 {"locks":7}',
+            'ok 200 {"locks":[7,{"kind":"lock","holds":[]},{"kind":"lock","holds":{"a":1}}]}',
+            'ok 200 {"locks":[{"kind":"lock","holds":[{"holder":7},{"holder":""}]}]}',
+            'ok 403 {"error":"denied"}',
+            "x" * 2_000_000,
+        ):
+            busy = self.told(line)
+            nobody = (busy.holder, busy.client, busy.waiters)
+            self.assertEqual(nobody, (None, None, None), line[:80])
+        busy = self.told(
+            'ok 200 {"locks":[{"kind":"lock","waiters":-1,"holds":[{"holder":"a","client":7}]}]}'
+        )
+        self.assertEqual((busy.holder, busy.client, busy.waiters), ("a", None, None))
+
+    def test_that_are_not_told_delay_the_answer_by_a_second_at_most(self) -> None:
+        def silent(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("l", "timeout")
+            peer.expect("api")
+            peer.wait_closed()
+
+        with FakeServer(silent) as server, client(server, reply_timeout=60) as locks:
+            began = now()
+            with self.assertRaises(lockd.NotAcquired) as raised:
+                locks.acquire("k", wait=0)
+            self.assertLess(now() - began, PATIENCE)
+        self.assertIsNone(raised.exception.holder)
+        self.assertIsNone(self.told().holder, "of a server that ends the connection instead")
+
+    def test_are_asked_for_once_the_wait_is_over(self) -> None:
+        def cuts(peer: Peer) -> None:
+            while True:
+                command, _, _ = peer.request()
+                peer.send("ok\n" if command == "client" else "timeout\n")
+
+        with FakeServer(cuts) as server, client(server) as locks:
+            with self.assertRaises(lockd.NotAcquired):
+                locks.acquire("k", wait=3)
+        self.assertGreater(server.commands().count("l"), 1)
+        self.assertNotIn("api", server.commands()[:-1])
+
+    def test_a_caller_who_gives_up_waits_for_none(self) -> None:
+        stop = lockd.Stop()
+
+        def silent(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("l", "timeout")
+            peer.expect("api")
+            stop.set()
+            peer.wait_closed()
+
+        with FakeServer(silent) as server, client(server) as locks:
+            with self.assertRaises(lockd.Cancelled):
+                locks.acquire("k", wait=0, stop=stop)
+
+    def test_are_not_asked_of_a_server_that_would_not_know(self) -> None:
+        def older(peer: Peer) -> None:
+            peer.answer("l", "timeout")
+            peer.wait_closed()
+
+        with FakeServer(Peer.refuse_client, older) as server, client(server) as locks:
+            with self.assertRaises(lockd.NotAcquired) as raised:
+                locks.acquire("k", wait=0)
+        self.assertIsNone(raised.exception.holder)
+        self.assertEqual(server.commands(), ["client", "l"])
 
 
 class Waits(unittest.TestCase):

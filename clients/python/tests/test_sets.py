@@ -12,6 +12,8 @@ import unittest
 
 import lockd
 from lockd import aio
+from lockd._acquisition import withdraw
+from lockd._sets import WantedSet
 
 from .support import PATIENCE, FakeServer, Peer, Server, ServerCase, eventually, grants, now
 
@@ -47,6 +49,9 @@ class Sets(Case):
             with self.assertRaises(lockd.NotAcquired) as raised:
                 self.locks.acquire_all([self.c, self.b], wait=0)
             self.assertIn(self.c, str(raised.exception))
+            holder = raised.exception.holder or ""
+            self.assertRegex(holder, r"^.+@.+:\d+#[0-9a-f]{16}$")
+            self.assertEqual(raised.exception.waiters, 0)
             self.assert_free(self.c)
         self.assertFalse(held.is_held)
         self.assert_free(self.a, self.b)
@@ -178,6 +183,74 @@ class Sets(Case):
             return False
         return True
 
+    def test_of_any_items_take_of_each_what_was_asked(self) -> None:
+        reads = lockd.SetItem(self.b, shared=True)
+        takes = lockd.SetItem(self.c, limit=4, permits=3)
+        with self.locks.lock(self.b, shared=True), self.locks.semaphore(self.c, limit=4):
+            with self.locks.acquire_all([self.a, reads, takes], wait=0, lease=15) as held:
+                self.assertEqual(held.keys, (self.a, self.b, self.c))
+                self.assert_held(self.a, self.b)
+                self.locks.acquire(self.b, shared=True, wait=0).release()
+                with self.assertRaises(lockd.NotAcquired):  # all four are taken
+                    self.locks.acquire(self.c, limit=4, wait=0)
+        self.assert_free(self.a, self.b)
+        self.locks.acquire(self.c, limit=4, permits=4, wait=0).release()
+
+    def test_of_any_items_wait_for_room_in_each(self) -> None:
+        items = [lockd.SetItem(self.a, shared=True), lockd.SetItem(self.b, limit=2, permits=2)]
+        granted: list[lockd.HeldLock] = []
+        with self.locks.lock(self.a):
+            slot = self.locks.acquire(self.b, limit=2)
+            waiter = threading.Thread(
+                target=lambda: granted.append(self.locks.acquire_all(items, wait=PATIENCE))
+            )
+            waiter.start()
+            eventually(lambda: self.waiters(self.a) == 1, "a waiter")
+        self.assertEqual(granted, [])
+        slot.release()
+        waiter.join(PATIENCE)
+        self.assertGreater(granted[0].fence, slot.fence)
+        granted[0].release()
+
+    def test_of_any_items_renew_themselves(self) -> None:
+        items = [lockd.SetItem(self.a, shared=True), lockd.SetItem(self.b, limit=2, permits=2)]
+        with self.locks.acquire_all(items, lease=1) as held:
+            deadline = now() + 2.5
+            while now() < deadline:
+                held.check()
+                time.sleep(0.01)
+            self.assert_held(self.a)
+
+    def test_a_lock_and_a_semaphore_of_one_key_are_two(self) -> None:
+        with self.locks.acquire_all([self.a, lockd.SetItem(self.a, limit=1)], wait=0):
+            self.assert_held(self.a)
+            with self.assertRaises(lockd.NotAcquired):
+                self.locks.acquire(self.a, limit=1, wait=0)
+
+    def test_another_limit_is_refused(self) -> None:
+        with self.locks.semaphore(self.a, limit=2):
+            with self.assertRaises(lockd.LimitMismatch):
+                self.locks.acquire_all([lockd.SetItem(self.a, limit=3)], wait=0)
+
+    def test_of_which_nobody_heard_are_released_and_nothing_else(self) -> None:
+        wanted = WantedSet(
+            [lockd.SetItem(self.a, shared=True), lockd.SetItem(self.b, limit=2)], 60, "gone"
+        )
+        with socket.create_connection(("127.0.0.1", self.server.port)) as gone:
+            gone.sendall(wanted.acquire(0))
+            self.assertTrue(gone.recv(10).startswith(b"ok 200 "))
+
+        async def give_up() -> None:
+            async with aio.Client(self.server.address) as locks:
+                (cluster,) = locks._engine._clusters
+                await withdraw(cluster, wanted)
+
+        with self.locks.lock(self.a, shared=True), self.locks.semaphore(self.b, limit=2):
+            asyncio.run(give_up())
+            self.assert_held(self.a)
+            self.locks.acquire(self.b, limit=2, wait=0).release()
+        self.assert_free(self.a)
+
     def test_closing_the_client_releases(self) -> None:
         other = lockd.Client(self.server.address)
         held = other.acquire_all([self.a, self.b], lease=60)
@@ -240,6 +313,17 @@ class Requests(unittest.TestCase):
                         locks.acquire_all(keys)
                 with self.assertRaises(lockd.InvalidRequest):
                     locks.acquire_all(["a"], lease=0)
+                for item in (
+                    lockd.SetItem(""),
+                    lockd.SetItem("a", permits=2),
+                    lockd.SetItem("a", limit=0),
+                    lockd.SetItem("a", limit=2, permits=3),
+                    lockd.SetItem("a", limit=2, shared=True),
+                ):
+                    with self.assertRaises(lockd.InvalidRequest):
+                        locks.acquire_all([item])
+                with self.assertRaises(lockd.InvalidRequest):
+                    locks.acquire_all([lockd.SetItem("a", limit=2), lockd.SetItem("a", limit=3)])
         self.assertEqual(server.seen + other.seen, [])
 
     def test_are_not_sent_to_a_server_that_would_misunderstand(self) -> None:
@@ -270,11 +354,34 @@ class Requests(unittest.TestCase):
             release, ("POST /v1/release", {"keys": ["é", "b"], "holder": holder, "token": 7})
         )
 
+    def test_of_any_items_name_what_they_take(self) -> None:
+        def script(peer: Peer) -> None:
+            peer.answer("client", "ok")
+            peer.answer("api", 'ok 200 {"token":7,"ttl_ms":9000}')
+            peer.answer("api", 'ok 200 {"released":[],"not_held":[{"key":"b","kind":"lock"}]}')
+
+        reads = lockd.SetItem("b", shared=True)
+        takes = lockd.SetItem("c", limit=4, permits=2)
+        with FakeServer(script) as server, lockd.Client(server.address) as locks:
+            held = locks.acquire_all(["a", reads, takes], wait=0)
+            with self.assertRaises(lockd.LockLost) as raised:
+                held.release()
+        self.assertIn("'b'", str(raised.exception.__cause__ or raised.exception))
+        for _, _, members in server.seen[1:]:
+            self.assertEqual(
+                json.loads(members)["items"],
+                [
+                    {"key": "a"},
+                    {"key": "b", "mode": "shared"},
+                    {"key": "c", "kind": "semaphore", "limit": 4, "permits": 2},
+                ],
+            )
+
     def test_answers_say_why(self) -> None:
         for status, code, kind in (
             (429, "max_locks", lockd.TooManyKeys),
             (429, "max_waiters", lockd.TooManyWaiters),
-            (429, "max_holds", lockd.Refused),
+            (429, "max_holds", lockd.TooManyHolds),
             (503, "storage", lockd.StorageFull),
             (503, "draining", lockd.Draining),
             (503, "not_leader", lockd.NotLeader),
@@ -300,6 +407,17 @@ class Requests(unittest.TestCase):
                 locks.acquire_all(["a", "b"], wait=0)
         return raised.exception
 
+    def test_answers_say_who_is_in_the_way(self) -> None:
+        held = 'ok 409 {{"error":"held","conflicts":[{}]}}'
+        first, second = '{"key":"a","waiters":3}', '{"key":"b","holder":"bob#1","waiters":2}'
+        busy = self.failure(held.format(f"{first},{second}"))
+        assert isinstance(busy, lockd.NotAcquired)
+        self.assertEqual((busy.holder, busy.client, busy.waiters), ("bob#1", None, 2))
+        for nobody in ("", first, '{"holder":7},7'):
+            busy = self.failure(held.format(nobody))
+            assert isinstance(busy, lockd.NotAcquired)
+            self.assertEqual((busy.holder, busy.client, busy.waiters), (None, None, None))
+
     def test_that_were_given_up_are_withdrawn(self) -> None:
         """The grant was under way when its client left: nobody heard of it."""
 
@@ -310,7 +428,7 @@ class Requests(unittest.TestCase):
 
         def tells(peer: Peer) -> None:
             peer.answer("client", "ok")
-            peer.answer("api", 'ok 200 {"key":"a","held":true,"token":7}')
+            peer.answer("api", 'ok 200 {"token":7,"ttl_ms":1000}')
             peer.wait_closed()
 
         def releases(peer: Peer) -> None:
@@ -328,9 +446,9 @@ class Requests(unittest.TestCase):
         calls = [
             (call, json.loads(said)) for command, call, said in server.seen if command == "api"
         ]
-        self.assertEqual(calls[1], ("GET /v1/fence", {"key": "a"}))
-        self.assertEqual(calls[2][0], "POST /v1/release")
-        self.assertEqual((calls[2][1]["holder"], calls[2][1]["token"]), (calls[0][1]["holder"], 7))
+        named = {"keys": ["a", "b"], "holder": calls[0][1]["holder"]}
+        self.assertEqual(calls[1], ("POST /v1/acquire", {**named, "ttl_ms": 1000}))
+        self.assertEqual(calls[2], ("POST /v1/release", {**named, "token": 7}))
 
     def test_are_kept_by_the_next_leader(self) -> None:
         def first(peer: Peer) -> None:

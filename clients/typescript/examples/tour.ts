@@ -47,6 +47,11 @@ async function readAndWrite(): Promise<void> {
 async function holdSeveral(): Promise<void> {
   await using seats = await locks.acquireAll(["seat-12", "seat-13"], { wait: 10_000 });
   console.log(...seats.keys, seats.fence > 0n ? "under one fence" : "");
+
+  const prices = { key: "prices", shared: true };
+  const cores = { key: "cores", limit: 8, permits: 4 };
+  await using job = await locks.acquireAll(["report", prices, cores], { wait: 10_000 });
+  console.log("a report alone, prices shared, four cores:", job.isHeld);
 }
 
 async function signal(): Promise<void> {

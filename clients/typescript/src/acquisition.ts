@@ -11,21 +11,25 @@ import {
   Draining,
   InvalidRequest,
   LeaseExpired,
+  LockdError,
+  LockLost,
   NoReply,
   NotAcquired,
+  NotLeader,
   Refused,
   Unsupported,
 } from "./errors.js";
 import { Hold } from "./hold.js";
 import type { Link, Reply } from "./link.js";
 import { renewalDue, saysGone } from "./renewal.js";
-import type { Grant } from "./replies.js";
+import { type Conflict, type Grant, shown } from "./replies.js";
 import type { Wanted, Wish } from "./requests.js";
 import type { WantedSet } from "./sets.js";
 import { deadlineOf, type Scope, waitUntil } from "./waiting.js";
 
 const REFUSALS_MAX = 3; // of one request in a row: then it is meant
 const CUT_PAUSE_MS = 50; // after a wait that the server has cut
+const CONFLICT_MS_MAX = 1000; // of the question who was in the way
 const ROUNDING_MS = 100; // what the server's count of a wait may exceed the client's by
 
 /** What is wanted, and where. */
@@ -79,19 +83,19 @@ export function join(scope: Scope, terms: Terms, wanted: Wanted): Promise<Joined
 }
 
 /**
- * Releases what may have been granted to an acquisition that ended before it heard of it. No other
- * hold has this holder: whatever else is in force stays so.
+ * Releases what may have been granted to an acquisition that ended before it heard of it. Who asks
+ * again under its name gets its own grant back, and no other hold has this name.
  */
 export async function withdraw(scope: Scope, cluster: Cluster, wanted: WantedSet): Promise<void> {
   const until = now() + cluster.options.releaseTimeout;
-  const fence = await askByToken(scope, cluster, undefined, {
-    lines: wanted.askFence(),
+  const grant = await askByToken(scope, cluster, undefined, {
+    lines: wanted.takeBack(),
     until,
-    read: (reply) => wanted.readFence(reply.line),
+    read: (reply) => wanted.readGrant(reply.line, reply.sentAt),
   });
-  if (fence === undefined) return;
+  if (grant === undefined) return;
   await askByToken(scope, cluster, undefined, {
-    lines: wanted.release(fence),
+    lines: wanted.release(grant.token),
     until,
     read: (reply) => wanted.readRelease(reply.line),
   });
@@ -108,6 +112,7 @@ export class Acquisition {
   #queuedAgain = false;
   #refusals = 0;
   #isInDoubt = false;
+  #lastLine = "";
 
   constructor(scope: Scope, terms: Terms, wait: number | undefined) {
     if (wait !== undefined && !(wait >= 0)) {
@@ -182,7 +187,8 @@ export class Acquisition {
       return await this.#answer(link, lines(named), until);
     } catch (failure) {
       if (failure instanceof NoReply && leaves) return undefined;
-      const isEnded = failure instanceof Disconnected || failure instanceof Draining;
+      // A leader that follows now ends the waits at it by saying so.
+      const isEnded = [Disconnected, Draining, NotLeader].some((kind) => failure instanceof kind);
       if (isEnded) this.#wasQueued = named > 0;
       if (!(failure instanceof Refused)) throw failure;
       this.#judge(failure, named, askedAt);
@@ -195,6 +201,7 @@ export class Acquisition {
     this.#isInDoubt = true;
     const reply = await link.ask(this.#scope, lines, until);
     this.#isInDoubt = wasInDoubt;
+    this.#lastLine = reply.line;
     try {
       const grant = this.#wanted.readGrant(reply.line, reply.sentAt);
       this.#isInDoubt = false;
@@ -218,16 +225,40 @@ export class Acquisition {
    */
   async #take(link: Link, granted: Grant | undefined): Promise<Taken> {
     const { cluster, maxHold } = this.#terms;
-    if (granted === undefined) {
-      throw new NotAcquired(`${this.#wanted} was not granted within the wait`, {
-        key: this.#wanted.key,
-        queuedAgain: this.#queuedAgain,
-      });
-    }
-    const isDue = now() >= renewalDue(granted.sentAt, granted.lease);
-    const isDoubtful = isDue || link.isClosed || link.losses.has(granted.token);
+    if (granted === undefined) throw this.#notAcquired(await this.#conflict(link));
+    const cause = link.losses.get(granted.token);
+    if (cause !== undefined) throw this.#takenBack(cause);
+    const isDoubtful = link.isClosed || now() >= renewalDue(granted.sentAt, granted.lease);
     const grant = isDoubtful ? await this.#confirm(link, granted) : granted;
     return { hold: new Hold(cluster, this.#wanted, grant, this.#queuedAgain, maxHold), link };
+  }
+
+  /**
+   * Who was in the way, as the refusal says or a server that knows is asked. Without an answer
+   * nothing is known.
+   */
+  async #conflict(link: Link): Promise<Conflict> {
+    const question = this.#wanted.askConflict();
+    try {
+      if (question === undefined) return this.#wanted.readConflict(this.#lastLine);
+      if (!link.knowsClient) return {};
+      const { line } = await link.ask(this.#scope, question, now() + CONFLICT_MS_MAX);
+      return this.#wanted.readConflict(line);
+    } catch (failure) {
+      this.#scope.check();
+      if (!(failure instanceof LockdError)) throw failure;
+      return {};
+    }
+  }
+
+  #notAcquired(conflict: Conflict): NotAcquired {
+    const name = conflict.client ?? conflict.holder;
+    const byWhom = name === undefined ? "" : `, held by ${shown(name)}`;
+    return new NotAcquired(`${this.#wanted} was not granted within the wait${byWhom}`, {
+      key: this.#wanted.key,
+      queuedAgain: this.#queuedAgain,
+      ...conflict,
+    });
   }
 
   async #confirm(link: Link, grant: Grant): Promise<Grant> {
@@ -246,6 +277,13 @@ export class Acquisition {
       link.close();
       throw saysGone(failure) ? this.#lapsed() : failure;
     }
+  }
+
+  /** The server has ended what nobody had yet. */
+  #takenBack(cause: string): Error {
+    if (cause === "expired") return this.#lapsed();
+    const told = `${this.#wanted} is held no more: the server says that it was ${cause}`;
+    return new LockLost(told, { key: this.#wanted.key, reason: cause });
   }
 
   /** The turn came and went. There may be time to ask again. */

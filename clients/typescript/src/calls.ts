@@ -27,7 +27,7 @@ export async function atLeader<T>(
     ? deadline
     : Math.max(deadline, now() + cluster.options.connectTimeout);
   for (let failures = 0; ; failures += 1) {
-    await waitUntil(scope, search.notBefore);
+    await waitUntil(scope, Math.min(search.notBefore, until));
     // What is left of a wait bounds a second try, not the first.
     const attemptMax = failures > 0 ? Math.max(until, now() + ATTEMPT_MS_MIN) : undefined;
     try {
@@ -35,7 +35,7 @@ export async function atLeader<T>(
     } catch (failure) {
       if (!movesOn(failure)) throw failure;
       search.moveOn(failure, now());
-      if (search.isHopeless || Math.max(now(), search.notBefore) >= until) throw search.verdict();
+      if (search.isHopeless || now() >= until) throw search.verdict();
       if (failures === 0) cluster.options.warn(`${failure.message}; trying again`);
     }
   }

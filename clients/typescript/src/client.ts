@@ -7,7 +7,7 @@ import { Place } from "./place.js";
 import { Wanted } from "./requests.js";
 import { WantedSet } from "./sets.js";
 import { Subscription } from "./subscription.js";
-import type { Stats } from "./values.js";
+import type { SetItem, Stats } from "./values.js";
 
 /** What there is to say of whatever is held. All times are in milliseconds. */
 export interface HoldOptions {
@@ -53,7 +53,7 @@ export interface WaitBound {
 /** What there is to say of a lock that is waited for. */
 export interface AcquireOptions extends EnqueueOptions, WaitBound {}
 
-/** What there is to say of several locks that are waited for at once. */
+/** What there is to say of several that are waited for at once. */
 export interface AcquireAllOptions extends HoldOptions, WaitBound {}
 
 /**
@@ -86,14 +86,18 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Waits for all of several locks at once, 1 to 64; no part of them is ever held.
+   * Waits for all of several at once, 1 to 64; no part of them is ever held.
    *
-   * They have one fence, larger than any that was granted for one of them before, and are renewed,
-   * lost and released together. They are held by a name: should the program die, they end with their
-   * lease, and not before. Of several servers, one must have all the keys.
+   * A key is a lock that is held alone; an item may be shared, or permits of a semaphore. They have
+   * one fence, larger than any that was granted for one of them before, and are renewed, lost and
+   * released together. They are held by a name: should the program die, they end with their lease,
+   * and not before. Of several servers, one must have all the keys.
    */
-  async acquireAll(keys: readonly string[], options: AcquireAllOptions = {}): Promise<HeldLock> {
-    const wanted = new WantedSet(keys, options.lease, this.#engine.options.name);
+  async acquireAll(
+    items: readonly (string | SetItem)[],
+    options: AcquireAllOptions = {},
+  ): Promise<HeldLock> {
+    const wanted = new WantedSet(items, options.lease, this.#engine.options.name);
     return new HeldLock(await this.#engine.acquire(wanted, options.wait, options));
   }
 

@@ -20,16 +20,22 @@ export class InvalidRequest extends LockdError {}
 /** The server does not know what was asked for, and was not asked. */
 export class Unsupported extends LockdError {}
 
-/** The wait is over, and somebody else has the lock. No place in the queue is left. */
+/**
+ * The wait is over, and somebody else has the lock. No place in the queue is left.
+ *
+ * The server is asked for `holder`, `client` and `waiters` when it has ended the wait, for a second
+ * at most. Of one key it counts whole seconds: where the wait, or what is left of it once connected,
+ * is no such number, this client leaves, and nobody is asked.
+ */
 export class NotAcquired extends LockdError {
   readonly key: string;
   /** Whether the place in the queue was lost, and asked for again, meanwhile. */
   readonly queuedAgain: boolean;
-  /** The server's name for the connection that holds it, such as `tcp:17`, if it told. */
+  /** Who holds it: `tcp:17` of a connection, or the name by which it is held, if the server told. */
   readonly holder: string | undefined;
   /** The name that the holder gave itself, if the server told. */
   readonly client: string | undefined;
-  /** How many wait for it, if the server told. */
+  /** How many others wait for it, if the server told. */
   readonly waiters: number | undefined;
 
   constructor(
@@ -37,9 +43,9 @@ export class NotAcquired extends LockdError {
     about: {
       key: string;
       queuedAgain?: boolean;
-      holder?: string;
-      client?: string;
-      waiters?: number;
+      holder?: string | undefined;
+      client?: string | undefined;
+      waiters?: number | undefined;
     },
   ) {
     super(message);
@@ -129,6 +135,9 @@ export class TooManyKeys extends Refused {}
 
 /** The key has as many waiters as it may (`--max-waiters`). */
 export class TooManyWaiters extends Refused {}
+
+/** The server, or this client, has as many holds and places as it may. */
+export class TooManyHolds extends Refused {}
 
 /** The semaphore is in use with another limit. */
 export class LimitMismatch extends Refused {}

@@ -15,4 +15,4 @@ export { HeldLock } from "./held-lock.js";
 export { Place, type WaitOptions } from "./place.js";
 export { shardOf } from "./shard.js";
 export { Subscription } from "./subscription.js";
-export { Signal, type Stats } from "./values.js";
+export { type SetItem, Signal, type Stats } from "./values.js";

@@ -16,7 +16,6 @@
 import { NEVER, now } from "./clock.js";
 import { LeaderSearch, movesOn } from "./cluster.js";
 import {
-  Denied,
   LeaseExpired,
   type LockdError,
   LockLost,
@@ -40,7 +39,7 @@ export function renewalDue(sentAt: number, lease: number): number {
 
 /** Whether the answer to a renewal says that there is nothing left to renew. */
 export function saysGone(refusal: unknown): refusal is Refused {
-  if ([LeaseExpired, NotEnqueued, Denied].some((kind) => refusal instanceof kind)) return true;
+  if ([LeaseExpired, NotEnqueued].some((kind) => refusal instanceof kind)) return true;
   return refusal instanceof Refused && refusal.reply === "error";
 }
 

@@ -14,19 +14,23 @@ import {
   PermitsMismatch,
   Refused,
   StorageFull,
+  TooManyHolds,
   TooManyKeys,
   TooManyWaiters,
   Unauthorized,
 } from "./errors.js";
 import { Signal, type Stats } from "./values.js";
 
-const TOKEN_SIZE_MAX = 240; // what fits a request's line, its lease behind it
+const TOKEN = /^[!-~]{1,240}$/; // what can be sent back as it came, a lease behind it
+const WHOLE_MAX = 2n ** 63n - 1n;
+const SECONDS_MAX = 9_223_372_036; // what a server can count
 const SHOWN_MAX = 80;
 
 const REFUSALS: Record<string, [typeof Refused, string]> = {
   error: [Refused, "the server refused"],
   error_max_locks: [TooManyKeys, "the server has as many keys as it may"],
   error_max_waiters: [TooManyWaiters, "the key has as many waiters as it may"],
+  error_max_holds: [TooManyHolds, "the server, or this client, has its fill of holds"],
   error_limit_mismatch: [LimitMismatch, "the semaphore is in use with another limit"],
   error_mode_mismatch: [ModeMismatch, "it was asked for in the other mode before"],
   error_permits_mismatch: [PermitsMismatch, "it was asked for with other permits before"],
@@ -46,6 +50,15 @@ export interface Grant {
   readonly sentAt: number;
 }
 
+/** Who was in the way, and how many wait for it: as far as the server told. */
+export interface Conflict {
+  readonly holder?: string | undefined;
+  readonly client?: string | undefined;
+  readonly waiters?: number | undefined;
+}
+
+export type Members = Record<string, unknown>;
+
 /** The fields of a reply that is no error, its word first. Throws what any other stands for. */
 export function check(reply: string): string[] {
   const fields = reply.split(" ");
@@ -58,8 +71,8 @@ export function check(reply: string): string[] {
 export function grantOf(reply: string, sentAt: number, asked?: number): Grant | undefined {
   const [word, token, lease] = check(reply);
   if (word === "queued" || word === "timeout") return undefined;
-  const granted = 1000 * whole(lease, reply);
-  if (!token || token.length > TOKEN_SIZE_MAX || granted < 1000) throw garbled(reply);
+  const granted = 1000 * Math.min(whole(lease, reply), SECONDS_MAX);
+  if (token === undefined || !TOKEN.test(token) || granted < 1000) throw garbled(reply);
   return { token, lease: Math.min(granted, asked ?? granted), sentAt };
 }
 
@@ -84,6 +97,37 @@ export function statsOf(reply: string): Stats {
   }
   if (typeof stats !== "object" || stats === null || Array.isArray(stats)) throw garbled(reply);
   return stats as Stats;
+}
+
+/** Status and object of an answer of `api`. Throws what any other reply stands for. */
+export function answerOf(line: string): { status: number; said: Members } {
+  check(line);
+  const [, status = "", text = ""] = /^ok (\d+) (.*)$/s.exec(line) ?? [];
+  try {
+    const said: unknown = JSON.parse(text);
+    if (isObject(said)) return { status: Number(status), said };
+  } catch {
+    // As of what is no object.
+  }
+  throw garbled(line);
+}
+
+/** Those of a list; none of what is no list. */
+export function objectsOf(said: unknown): Members[] {
+  return Array.isArray(said) ? said.filter(isObject) : [];
+}
+
+/** The first of those that are told to be in the way that has a holder. */
+export function conflictOf(told: Members[]): Conflict {
+  for (const { holder, client, waiters } of told) {
+    if (typeof holder !== "string" || holder === "") continue;
+    return {
+      holder,
+      client: typeof client === "string" && client !== "" ? client : undefined,
+      waiters: Number.isSafeInteger(waiters) && Number(waiters) >= 0 ? Number(waiters) : undefined,
+    };
+  }
+  return {};
 }
 
 /** The signal that a pushed line is, if it is one. */
@@ -131,12 +175,17 @@ export function failureOf(reply: string): LockdError {
 }
 
 function whole(word: string | undefined, reply: string): number {
-  if (word === undefined || !/^[0-9]{1,15}$/.test(word)) throw garbled(reply);
+  const isWhole = word !== undefined && /^[0-9]{1,20}$/.test(word) && BigInt(word) <= WHOLE_MAX;
+  if (!isWhole) throw garbled(reply);
   return Number(word);
 }
 
 export function garbled(reply: string): Garbled {
   return new Garbled(`the server's answer makes no sense: ${shown(reply)}`);
+}
+
+function isObject(said: unknown): said is Members {
+  return typeof said === "object" && said !== null && !Array.isArray(said);
 }
 
 function startsWith(line: Buffer, text: string): boolean {

@@ -1,7 +1,16 @@
 /** Requests as they are on the wire: three lines, in which no server finds a fault. */
 
 import { InvalidRequest } from "./errors.js";
-import { check, type Grant, grantOf, remainingOf } from "./replies.js";
+import {
+  answerOf,
+  type Conflict,
+  check,
+  conflictOf,
+  type Grant,
+  grantOf,
+  objectsOf,
+  remainingOf,
+} from "./replies.js";
 
 const LINE_SIZE_MAX = 256;
 const LONG_LINE_SIZE_MAX = 65_536;
@@ -40,6 +49,13 @@ export abstract class Wish {
   abstract readRenewal(line: string, lease: number): number;
   /** Throws what the answer stands for, when it is no release. */
   abstract readRelease(line: string): void;
+  /** Of the answer to that question, or of the refusal. Throws what is no answer. */
+  abstract readConflict(line: string): Conflict;
+
+  /** The question who is in the way; nothing when the refusal has told it. */
+  askConflict(): string | undefined {
+    return undefined;
+  }
 }
 
 /** What of a key is wanted, and for how long. */
@@ -61,9 +77,6 @@ export class Wanted extends Wish {
     const { lease, limit, permits = 1, shared = false } = share;
     checkKey(key);
     checkLease(lease);
-    if (limit !== undefined && !isWhole(limit, LIMIT_MAX)) {
-      throw new InvalidRequest(`a limit is a whole number from 1 to ${LIMIT_MAX}, not ${limit}`);
-    }
     checkShare(limit, permits, shared);
     super([key], lease ?? (permits > 1 ? LEASE_MS_BESIDE_PERMITS : undefined));
     this.limit = limit;
@@ -113,6 +126,21 @@ export class Wanted extends Wish {
 
   readRelease(line: string): void {
     check(line);
+  }
+
+  override askConflict(): string {
+    return `api\nGET /v1/locks\n${JSON.stringify({ key: this.key })}\n`;
+  }
+
+  /** A key may be that of a lock, and of a semaphore. */
+  readConflict(line: string): Conflict {
+    const isSemaphore = this.limit !== undefined;
+    const locks = objectsOf(answerOf(line).said.locks).filter(
+      ({ kind }) => (kind === "semaphore") === isSemaphore,
+    );
+    return conflictOf(
+      locks.flatMap(({ holds, waiters }) => objectsOf(holds).map((hold) => ({ ...hold, waiters }))),
+    );
   }
 
   #share(): (number | string | undefined)[] {
@@ -198,7 +226,11 @@ function checkName(name: string, what: string): void {
   }
 }
 
-function checkShare(limit: number | undefined, permits: number, shared: boolean): void {
+/** That so much can be wanted of a key. */
+export function checkShare(limit: number | undefined, permits: number, shared: boolean): void {
+  if (limit !== undefined && !isWhole(limit, LIMIT_MAX)) {
+    throw new InvalidRequest(`a limit is a whole number from 1 to ${LIMIT_MAX}, not ${limit}`);
+  }
   if (shared && limit !== undefined) {
     throw new InvalidRequest("a semaphore is shared by its permits: give a limit or shared");
   }

@@ -1,5 +1,5 @@
 /**
- * Several keys at once, held by a name: calls of the HTTP API, over the line command `api`.
+ * Several at once, held by a name: calls of the HTTP API, over the line command `api`.
  *
  * What is so held lives by its lease alone. A connection that ends gives up a place in the queues,
  * and releases nothing.
@@ -8,34 +8,48 @@
 import { randomBytes } from "node:crypto";
 
 import { InvalidRequest, Refused } from "./errors.js";
-import { check, failureOf, type Grant, garbled } from "./replies.js";
-import { checkKey, checkLease, Wish } from "./requests.js";
+import {
+  answerOf,
+  type Conflict,
+  conflictOf,
+  failureOf,
+  type Grant,
+  garbled,
+  type Members,
+  objectsOf,
+} from "./replies.js";
+import { checkKey, checkLease, checkShare, Wish } from "./requests.js";
+import type { SetItem } from "./values.js";
 
-const KEYS_MAX = 64;
+const ITEMS_MAX = 64;
 const NAME_SIZE_MAX = 256;
 const WAIT_MS_MAX = 9_223_372_036_000;
+/** The lease of what is asked for only to be released. */
+const WITHDRAWAL_MS = 1000;
 const GONE = ["expired", "stale_token", "not_holder"];
 const WORDS = new Map([
   ["unauthorized", "error_auth"],
   ["not_leader", "error_not_leader -"],
 ]);
 
-type Members = Record<string, unknown>;
-
-/** All of several locks, or none of them. */
+/** All of several locks and semaphores, or none of them. */
 export class WantedSet extends Wish {
   readonly isPlain = false;
+  readonly #asked: Members;
   readonly #holder: string;
 
-  /** `client`: the name by which operators know whose it is. */
-  constructor(keys: readonly string[], lease: number | undefined, client: string) {
-    for (const key of keys) checkKey(key);
-    const [first, ...others] = keys;
-    if (first === undefined || keys.length > KEYS_MAX || new Set(keys).size < keys.length) {
-      throw new InvalidRequest(`a set is 1 to ${KEYS_MAX} different keys`);
+  /** A key is a lock that is held alone. `client`: the name by which operators know whose it is. */
+  constructor(items: readonly (string | SetItem)[], lease: number | undefined, client: string) {
+    const given = items.map((item) => membersOf(typeof item === "string" ? { key: item } : item));
+    const [first, ...others] = given.map(({ key }) => key);
+    const names = new Set(given.map(({ key, kind }) => JSON.stringify([key, kind])));
+    if (first === undefined || given.length > ITEMS_MAX || names.size < given.length) {
+      throw new InvalidRequest(`a set is 1 to ${ITEMS_MAX} different locks and semaphores`);
     }
     checkLease(lease);
     super([first, ...others], lease);
+    const isOfKeys = given.every(({ kind, mode }) => kind === undefined && mode === undefined);
+    this.#asked = isOfKeys ? { keys: this.keys } : { items: given };
     this.#holder = holderOf(client);
   }
 
@@ -61,8 +75,9 @@ export class WantedSet extends Wish {
     return this.#call("release", { token: numberOf(token) });
   }
 
-  askFence(): string {
-    return api("GET /v1/fence", { key: this.key });
+  /** Asks for a grant that nobody may have heard of, in order to release it. */
+  takeBack(): string {
+    return this.#call("acquire", { ttl_ms: WITHDRAWAL_MS });
   }
 
   readGrant(line: string, sentAt: number): Grant | undefined {
@@ -86,19 +101,35 @@ export class WantedSet extends Wish {
   readRelease(line: string): void {
     const { status, said } = answerOf(line);
     checkStatus(status, said);
-    if (Array.isArray(said.not_held) && said.not_held.length > 0) throw gone(said.not_held[0]);
+    if (!Array.isArray(said.not_held) || said.not_held.length === 0) return;
+    const [first] = said.not_held;
+    throw gone(typeof first === "object" ? first?.key : first);
   }
 
-  /** Names the grant that is in force, whosever it is. */
-  readFence(line: string): string | undefined {
-    const { status, said } = answerOf(line);
-    checkStatus(status, said);
-    return said.held === true ? tokenOf(said, line) : undefined;
+  readConflict(line: string): Conflict {
+    return conflictOf(objectsOf(answerOf(line).said.conflicts));
   }
 
   #call(call: string, members: Members): string {
-    return api(`POST /v1/${call}`, { keys: this.keys, holder: this.#holder, ...members });
+    const asked = { ...this.#asked, holder: this.#holder, ...members };
+    return `api\nPOST /v1/${call}\n${JSON.stringify(asked)}\n`;
   }
+}
+
+/** As the API has it. */
+interface ItemMembers {
+  key: string;
+  kind?: "semaphore";
+  mode?: "shared";
+  limit?: number;
+  permits?: number;
+}
+
+function membersOf({ key, shared = false, limit, permits = 1 }: SetItem): ItemMembers {
+  checkKey(key);
+  checkShare(limit, permits, shared);
+  if (limit !== undefined) return { key, kind: "semaphore", limit, permits };
+  return shared ? { key, mode: "shared" } : { key };
 }
 
 /** A name of its own for each set: two of one client exclude each other, too. */
@@ -108,25 +139,6 @@ function holderOf(client: string): string {
   let name = client;
   while (Buffer.byteLength(name) > room) name = [...name].slice(0, -1).join("");
   return name + unique;
-}
-
-function api(call: string, members: Members): string {
-  return `api\n${call}\n${JSON.stringify(members)}\n`;
-}
-
-/** Status and object of an answer of `api`. Throws what any other reply stands for. */
-function answerOf(line: string): { status: number; said: Members } {
-  check(line);
-  const [, status = "", text = ""] = /^ok (\d+) (.*)$/s.exec(line) ?? [];
-  try {
-    const said: unknown = JSON.parse(text);
-    if (typeof said === "object" && said !== null && !Array.isArray(said)) {
-      return { status: Number(status), said: said as Members };
-    }
-  } catch {
-    // As of what is no object.
-  }
-  throw garbled(line);
 }
 
 /** Throws what a refusal stands for: mostly the line protocol has a word for the same. */

@@ -1,4 +1,4 @@
-/** What servers tell, as users of a client see it. */
+/** What servers are asked for and what they tell, as users of a client see it. */
 
 /** A signal as it came. */
 export class Signal {
@@ -22,4 +22,12 @@ export interface Stats {
   idle_semaphores: { key: string; idle_s: number }[];
   signal_channels?: { pattern: string; group?: string; listeners: number }[];
   [member: string]: unknown;
+}
+
+/** One of several that are wanted at once: a lock, or permits of a semaphore with this limit. */
+export interface SetItem {
+  key: string;
+  shared?: boolean | undefined;
+  limit?: number | undefined;
+  permits?: number | undefined;
 }

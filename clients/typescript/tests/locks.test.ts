@@ -4,31 +4,28 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { afterEach, beforeEach, describe, test } from "node:test";
 
 import * as lockd from "../src/index.js";
-import { eventually, failure, lossOf, now, PATIENCE, Server, sleep, tell } from "./support.js";
+import {
+  eventually,
+  failure,
+  lossOf,
+  now,
+  PATIENCE,
+  Server,
+  shareServer,
+  sleep,
+  tell,
+} from "./support.js";
 
 const LIBRARY = new URL("../src/index.js", import.meta.url).href;
 
-let server: Server;
-let locks: lockd.Client;
+const { server, locks, nextKey } = await shareServer("--default-lease-ttl", "33");
 let key = "";
-let keys = 0;
-
-before(async () => {
-  server = await Server.begin("--default-lease-ttl", "33");
-  locks = new lockd.Client(server.address);
-});
-
-after(async () => {
-  await locks.close();
-  await server[Symbol.asyncDispose]();
-});
 
 beforeEach(() => {
-  keys += 1;
-  key = `key ${keys}`;
+  key = nextKey();
 });
 
 async function waiters(): Promise<number> {
@@ -81,6 +78,24 @@ describe("a lock", () => {
     };
     assert.equal(await failure(Error, locks.using(key, { wait: 0 }, throws)), own);
     await locks.using(key, { wait: 0 }, () => {});
+  });
+
+  test("is told to be held by whom", async () => {
+    await using other = new lockd.Client({ servers: server.address, name: "ann" });
+    const alone = await other.acquire(key);
+    const permit = await other.acquire(key, { limit: 1 });
+    for (const limit of [undefined, 1]) {
+      const busy = await failure(lockd.NotAcquired, locks.acquire(key, { wait: 0, limit }));
+      assert.match(busy.holder ?? "", /^tcp:\d+$/);
+      assert.deepEqual([busy.client, busy.waiters], ["ann", 0]);
+    }
+    const queued = await locks.enqueue(key);
+    const behind = await failure(lockd.NotAcquired, locks.acquire(key, { wait: 0 }));
+    assert.deepEqual([behind.client, behind.waiters], ["ann", 1]);
+    const late = await failure(lockd.NotAcquired, queued.wait({ wait: 1000 }));
+    assert.equal(late.client, "ann");
+    await permit.release();
+    await alone.release();
   });
 
   test("has fences that rise", async () => {

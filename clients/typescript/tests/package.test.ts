@@ -68,7 +68,7 @@ describe("the tarball", { skip: hasNpm ? false : "no npm" }, () => {
   test("is typed, without types of anything else", async () => {
     writeFileSync(
       join(folder.path, "typed.ts"),
-      `import { Client, type HeldLock, LockLost } from "lockd";
+      `import { Client, type HeldLock, LockLost, type SetItem } from "lockd";
        const locks = new Client({ cluster: ["a", "b"], tls: { caFile: "ca.pem" } });
        export async function work(signal?: AbortSignal): Promise<bigint> {
          await using held: HeldLock = await locks.acquire("k", { wait: 5, signal });
@@ -77,6 +77,7 @@ describe("the tarball", { skip: hasNpm ? false : "no npm" }, () => {
          const reason: string | undefined = LockLost.behind(held.signal.reason)?.reason;
          return reason === undefined ? held.fence : 0n;
        }
+       await locks.acquireAll(["a", { key: "b", shared: true } satisfies SetItem]);
        export const answer: Promise<number> = locks.using("k", {}, async () => 42);
        for await (const signal of await locks.listen("a.>")) signal.payload.at(0);\n`,
     );
@@ -117,8 +118,9 @@ describe("examples", () => {
     assert.equal(lines[1], "true queued");
     assert.deepEqual(lines.slice(2, 5), ["two read true", "one writes", "a job of four"]);
     assert.equal(lines[5], "seat-12 seat-13 under one fence");
-    assert.deepEqual(lines.slice(6, 8), ["reached 1", "orders.42 ready"]);
-    assert.match(lines[8] ?? "", /^\d connections$/);
+    assert.equal(lines[6], "a report alone, prices shared, four cores: true");
+    assert.deepEqual(lines.slice(7, 9), ["reached 1", "orders.42 ready"]);
+    assert.match(lines[9] ?? "", /^\d connections$/);
   });
 });
 

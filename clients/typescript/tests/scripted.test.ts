@@ -165,14 +165,22 @@ describe("losses", () => {
     assert.equal(losses[0]?.reason, "revoked");
   });
 
-  test("that come before the grant are asked about", async () => {
-    // The lock was over before its owner heard of it: it is asked for again.
-    const early: Script = async (peer) => {
-      await peer.answer("client", "ok");
-      await peer.answer("l", `lost ${TOKEN} revoked k`, `ok ${TOKEN} 3000`);
-      await peer.answer("n", "error");
-      await peer.waitClosed();
+  test("that come before the grant keep it back", async () => {
+    // The lock was over before its owner heard of it: what expired is asked for again.
+    const lostAs = (cause: string): Script => {
+      return async (peer) => {
+        await peer.answer("client", "ok");
+        await peer.answer("l", `lost ${TOKEN} ${cause} k`, `ok ${TOKEN} 3000`);
+        await peer.waitClosed();
+      };
     };
+    const early = lostAs("expired");
+    {
+      await using server = await FakeServer.begin(lostAs("revoked"));
+      await using locks = clientOf(server);
+      const loss = await failure(lockd.LockLost, locks.acquire("k", { wait: 10_000 }));
+      assert.equal(loss.reason, "revoked");
+    }
     {
       await using server = await FakeServer.begin(early, grants());
       await using locks = clientOf(server);
@@ -429,11 +437,120 @@ describe("answers", () => {
     await using locks = clientOf(server);
     await locks.using("k", { wait: 0 }, () => {});
   });
+});
 
-  test("make up neither holder nor waiters", async () => {
-    const busy = await failureOf(["timeout"]);
-    assert.ok(busy instanceof lockd.NotAcquired);
-    assert.deepEqual([busy.holder, busy.client, busy.waiters], [undefined, undefined, undefined]);
+describe("who is in the way", () => {
+  /** Says this of it, to a try that it refuses. */
+  const tells =
+    (...answers: string[]): Script =>
+    async (peer) => {
+      await peer.answer("client", "ok");
+      const [, , argument] = await peer.request();
+      assert.match(argument, /^0 /);
+      peer.send("timeout\n");
+      await peer.answer("api", ...answers);
+      if (answers.length > 0) await peer.waitClosed();
+    };
+
+  async function told(answers: string[], limit?: number): Promise<lockd.NotAcquired> {
+    await using server = await FakeServer.begin(tells(...answers));
+    await using locks = clientOf(server);
+    const busy = await failure(lockd.NotAcquired, locks.acquire("a key é", { wait: 0, limit }));
+    assert.deepEqual(server.seen.at(-1), ["api", "GET /v1/locks", '{"key":"a key é"}']);
+    assert.equal(server.commands.length, 3);
+    return busy;
+  }
+
+  const conflictOf = ({ holder, client, waiters }: lockd.NotAcquired) => [holder, client, waiters];
+  const NOBODY = [undefined, undefined, undefined];
+
+  test("is told of the kind that is wanted", async () => {
+    const line =
+      'ok 200 {"locks":[{"kind":"semaphore","waiters":9,"holds":[{"holder":"x"}]},' +
+      '{"kind":"lock","waiters":2,"holds":[{"holder":"tcp:17","client":"ann@build-7:4711"}]}]}';
+    const lock = await told([line]);
+    assert.deepEqual(conflictOf(lock), ["tcp:17", "ann@build-7:4711", 2]);
+    assert.match(lock.message, /held by "ann@build-7:4711"$/);
+    const semaphore = await told([line], 3);
+    assert.deepEqual(conflictOf(semaphore), ["x", undefined, 9]);
+    assert.match(semaphore.message, /held by "x"$/);
+  });
+
+  test("is not made up", async () => {
+    for (const line of [
+      "error",
+      "error_denied",
+      "error_not_leader -",
+      "timeout",
+      "hello",
+      "ok 200",
+      "ok 200 {",
+      `ok 200 ${"[".repeat(100_000)}`,
+      'ok 200 {"locks":7}',
+      'ok 200 {"locks":[7,{"kind":"lock","holds":[]},{"kind":"lock","holds":{"a":1}}]}',
+      'ok 200 {"locks":[{"kind":"lock","holds":[{"holder":7},{"holder":""}]}]}',
+      'ok 403 {"error":"denied"}',
+      "x".repeat(2_000_000),
+    ]) {
+      assert.deepEqual(conflictOf(await told([line])), NOBODY, line.slice(0, 80));
+    }
+    const line =
+      'ok 200 {"locks":[{"kind":"lock","waiters":-1,"holds":[{"holder":"a","client":7}]}]}';
+    assert.deepEqual(conflictOf(await told([line])), ["a", undefined, undefined]);
+  });
+
+  test("delays the answer by a second at most when it is not told", async () => {
+    await using server = await FakeServer.begin(async (peer) => {
+      await peer.answer("client", "ok");
+      await peer.answer("l", "timeout");
+      await peer.expect("api");
+      await peer.waitClosed();
+    });
+    await using locks = clientOf(server, { replyTimeout: 60_000 });
+    const began = now();
+    assert.deepEqual(
+      conflictOf(await failure(lockd.NotAcquired, locks.acquire("k", { wait: 0 }))),
+      NOBODY,
+    );
+    assert.ok(now() - began < PATIENCE);
+    assert.deepEqual(conflictOf(await told([])), NOBODY, "of a server that ends the connection");
+  });
+
+  test("is asked for once the wait is over", async () => {
+    await using server = await FakeServer.begin(async (peer) => {
+      for (;;) {
+        const [command] = await peer.request();
+        peer.send(command === "client" ? "ok\n" : "timeout\n");
+      }
+    });
+    await using locks = clientOf(server);
+    await failure(lockd.NotAcquired, locks.acquire("k", { wait: 3000 }));
+    assert.ok(server.argumentsOf("l").length > 1);
+    assert.ok(!server.commands.slice(0, -1).includes("api"));
+  });
+
+  test("is not waited for by a caller who gives up", async () => {
+    const giveUp = new AbortController();
+    await using server = await FakeServer.begin(async (peer) => {
+      await peer.answer("client", "ok");
+      await peer.answer("l", "timeout");
+      await peer.expect("api");
+      giveUp.abort();
+      await peer.waitClosed();
+    });
+    await using locks = clientOf(server);
+    await failure(lockd.Cancelled, locks.acquire("k", { wait: 0, signal: giveUp.signal }));
+  });
+
+  test("is not asked of a server that would not know", async () => {
+    await using server = await FakeServer.begin(refusesClient, async (peer) => {
+      await peer.answer("l", "timeout");
+      await peer.waitClosed();
+    });
+    await using locks = clientOf(server);
+    const busy = await failure(lockd.NotAcquired, locks.acquire("k", { wait: 0 }));
+    assert.deepEqual(conflictOf(busy), NOBODY);
+    assert.deepEqual(server.commands, ["client", "l"]);
   });
 });
 

@@ -1,9 +1,14 @@
 /** Several keys at once: all of them or none, under one fence. */
 
 import assert from "node:assert/strict";
-import { after, before, beforeEach, describe, test } from "node:test";
+import { beforeEach, describe, test } from "node:test";
 
+import { withdraw } from "../src/acquisition.js";
+import { Address, Cluster } from "../src/cluster.js";
 import * as lockd from "../src/index.js";
+import { Options } from "../src/options.js";
+import { WantedSet } from "../src/sets.js";
+import { Scope } from "../src/waiting.js";
 import {
   eventually,
   FakeServer,
@@ -17,28 +22,16 @@ import {
   refusesClient,
   type Script,
   Server,
+  shareServer,
   sleep,
   tell,
 } from "./support.js";
 
-let server: Server;
-let locks: lockd.Client;
+const { server, locks, nextKey } = await shareServer();
 let [a, b, c] = ["", "", ""];
-let keys = 0;
-
-before(async () => {
-  server = await Server.begin();
-  locks = new lockd.Client(server.address);
-});
-
-after(async () => {
-  await locks.close();
-  await server[Symbol.asyncDispose]();
-});
 
 beforeEach(() => {
-  keys += 1;
-  [a, b, c] = [`key ${keys}/a`, `key ${keys}/b`, `key ${keys}/c`];
+  [a, b, c] = [nextKey(), nextKey(), nextKey()];
 });
 
 async function waiters(key: string): Promise<number> {
@@ -68,7 +61,9 @@ describe("a set", () => {
     held.check();
     await isHeld(a);
     await isHeld(b);
-    await failure(lockd.NotAcquired, locks.acquireAll([c, b], { wait: 0 }));
+    const busy = await failure(lockd.NotAcquired, locks.acquireAll([c, b], { wait: 0 }));
+    assert.match(busy.holder ?? "", /^.+@.+:\d+#[0-9a-f]{16}$/);
+    assert.equal(busy.waiters, 0);
     await failure(lockd.NotAcquired, locks.acquireAll([a, b], { wait: 0 }));
     await isFree(c);
     await held.release();
@@ -164,6 +159,76 @@ describe("a set", () => {
     await isFree(a);
   });
 
+  test("of any items takes of each what was asked", async () => {
+    const reads = { key: b, shared: true };
+    const takes = { key: c, limit: 4, permits: 3 };
+    {
+      await using _reader = await locks.acquire(b, { shared: true });
+      await using _slot = await locks.acquire(c, { limit: 4 });
+      await using held = await locks.acquireAll([a, reads, takes], { wait: 0, lease: 15_000 });
+      assert.deepEqual(held.keys, [a, b, c]);
+      await isHeld(a);
+      await isHeld(b);
+      await locks.using(b, { shared: true, wait: 0 }, () => {});
+      await failure(lockd.NotAcquired, locks.acquire(c, { limit: 4, wait: 0 })); // all are taken
+    }
+    await isFree(a);
+    await isFree(b);
+    await locks.using(c, { limit: 4, permits: 4, wait: 0 }, () => {});
+  });
+
+  test("of any items waits for room in each, and renews itself", async () => {
+    const items = [
+      { key: a, shared: true },
+      { key: b, limit: 2, permits: 2 },
+    ];
+    const writer = await locks.acquire(a);
+    const slot = await locks.acquire(b, { limit: 2 });
+    let isGranted = false;
+    const waiting = locks.acquireAll(items, { wait: PATIENCE, lease: 1000 });
+    void waiting.then(() => {
+      isGranted = true;
+    });
+    await queueOf(1, a);
+    await writer.release();
+    await isHeld(a); // free, and not for who came later
+    assert.ok(!isGranted);
+    await slot.release();
+    await using held = await waiting;
+    assert.ok(slot.fence < held.fence);
+    for (const deadline = now() + 2500; now() < deadline; ) {
+      held.check();
+      await sleep(10);
+    }
+    await isHeld(a);
+  });
+
+  test("has a lock and a semaphore of one key", async () => {
+    await using _ = await locks.acquireAll([a, { key: a, limit: 1 }], { wait: 0 });
+    await isHeld(a);
+    await failure(lockd.NotAcquired, locks.acquire(a, { limit: 1, wait: 0 }));
+    const other = locks.acquireAll([{ key: a, limit: 2 }], { wait: 0 });
+    await failure(lockd.LimitMismatch, other);
+  });
+
+  test("of which nobody heard is released, and nothing else", async () => {
+    const wanted = new WantedSet(
+      [
+        { key: a, shared: true },
+        { key: b, limit: 2 },
+      ],
+      60_000,
+      "gone",
+    );
+    assert.match(await tell(server.port, wanted.acquire(0)), /^ok 200 /);
+    await using _reader = await locks.acquire(a, { shared: true });
+    await using _slot = await locks.acquire(b, { limit: 2 });
+    const cluster = new Cluster([Address.parse(server.address)], new Options({}));
+    await withdraw(new Scope(), cluster, wanted);
+    await isHeld(a);
+    await locks.using(b, { limit: 2, wait: 0 }, () => {});
+  });
+
   test("is released when the client is closed", async () => {
     const other = new lockd.Client(server.address);
     const held = await other.acquireAll([a, b], { lease: 60_000 });
@@ -215,6 +280,19 @@ describe("requests", () => {
       await failure(lockd.InvalidRequest, client.acquireAll(wanted));
     }
     await failure(lockd.InvalidRequest, client.acquireAll(["a"], { lease: 1 }));
+    const twoLimits = [
+      { key: "a", limit: 2 },
+      { key: "a", limit: 3 },
+    ];
+    await failure(lockd.InvalidRequest, client.acquireAll(twoLimits));
+    for (const share of [
+      { permits: 2 },
+      { limit: 0 },
+      { limit: 2, permits: 3 },
+      { limit: 2, shared: true },
+    ]) {
+      await failure(lockd.InvalidRequest, client.acquireAll([{ key: "a", ...share }]));
+    }
     assert.deepEqual([...one.seen, ...two.seen], []);
   });
 
@@ -244,20 +322,55 @@ describe("requests", () => {
     assert.deepEqual(release, { ...asked, token: 7 });
   });
 
+  test("of any items name what they take", async () => {
+    await using fake = await FakeServer.begin(async (peer) => {
+      await peer.answer("client", "ok");
+      await peer.answer("api", 'ok 200 {"token":7,"ttl_ms":9000}');
+      await peer.answer("api", 'ok 200 {"released":[],"not_held":[{"key":"b","kind":"lock"}]}');
+    });
+    await using client = new lockd.Client(fake.address);
+    const items = ["a", { key: "b", shared: true }, { key: "c", limit: 4, permits: 2 }];
+    const held = await client.acquireAll(items, { wait: 0 });
+    const loss = await failure(lockd.LockLost, held.release());
+    assert.match(String((loss.cause as Error | undefined)?.message), /"b"/);
+    for (const said of fake.argumentsOf("api")) {
+      assert.deepEqual(JSON.parse(said).items, [
+        { key: "a" },
+        { key: "b", mode: "shared" },
+        { key: "c", kind: "semaphore", limit: 4, permits: 2 },
+      ]);
+    }
+  });
+
+  const answered = async (line: string) => {
+    await using fake = await FakeServer.begin(async (peer) => {
+      await peer.answer("client", "ok");
+      await peer.answer("api", line);
+      await peer.waitClosed();
+    });
+    await using client = new lockd.Client(fake.address);
+    return await failure(lockd.LockdError, client.acquireAll(["a", "b"], { wait: 0 }));
+  };
+
+  test("are answered with who is in the way", async () => {
+    const [first, second] = ['{"key":"a","waiters":3}', '{"key":"b","holder":"bob#1","waiters":2}'];
+    for (const [conflicts, told] of [
+      [`${first},${second}`, ["bob#1", undefined, 2]],
+      ["", [undefined, undefined, undefined]],
+      [first, [undefined, undefined, undefined]],
+      ['{"holder":7},7', [undefined, undefined, undefined]],
+    ] as const) {
+      const busy = await answered(`ok 409 {"error":"held","conflicts":[${conflicts}]}`);
+      assert.ok(busy instanceof lockd.NotAcquired);
+      assert.deepEqual([busy.holder, busy.client, busy.waiters], told);
+    }
+  });
+
   test("are answered with why", async () => {
-    const answered = async (line: string) => {
-      await using fake = await FakeServer.begin(async (peer) => {
-        await peer.answer("client", "ok");
-        await peer.answer("api", line);
-        await peer.waitClosed();
-      });
-      await using client = new lockd.Client(fake.address);
-      return await failure(lockd.LockdError, client.acquireAll(["a", "b"], { wait: 0 }));
-    };
     for (const [status, code, kind] of [
       [429, "max_locks", lockd.TooManyKeys],
       [429, "max_waiters", lockd.TooManyWaiters],
-      [429, "max_holds", lockd.Refused],
+      [429, "max_holds", lockd.TooManyHolds],
       [503, "storage", lockd.StorageFull],
       [503, "draining", lockd.Draining],
       [503, "not_leader", lockd.NotLeader],
@@ -290,7 +403,7 @@ describe("requests", () => {
       };
     await using fake = await FakeServer.begin(
       grantsLate,
-      answers('ok 200 {"key":"a","held":true,"token":7}'),
+      answers('ok 200 {"token":7,"ttl_ms":1000}'),
       answers('ok 200 {"released":["a","b"],"not_held":[]}'),
     );
     await using client = new lockd.Client(fake.address);
@@ -300,11 +413,12 @@ describe("requests", () => {
     const calls = fake.seen.filter(([command]) => command === "api");
     assert.deepEqual(
       calls.map(([, call]) => call),
-      ["POST /v1/acquire", "GET /v1/fence", "POST /v1/release"],
+      ["POST /v1/acquire", "POST /v1/acquire", "POST /v1/release"],
     );
-    const [acquire, fence, release] = calls.map(([, , said]) => JSON.parse(said));
-    assert.deepEqual(fence, { key: "a" });
-    assert.deepEqual(release, { keys: ["a", "b"], holder: acquire.holder, token: 7 });
+    const [acquire, again, release] = calls.map(([, , said]) => JSON.parse(said));
+    const named = { keys: ["a", "b"], holder: acquire.holder };
+    assert.deepEqual(again, { ...named, ttl_ms: 1000 });
+    assert.deepEqual(release, { ...named, token: 7 });
   });
 
   test("are answered by the next leader", async () => {

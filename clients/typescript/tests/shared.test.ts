@@ -1,7 +1,7 @@
 /** Locks that many hold together, and jobs that need several permits of a semaphore. */
 
 import assert from "node:assert/strict";
-import { after, before, beforeEach, describe, test } from "node:test";
+import { beforeEach, describe, test } from "node:test";
 
 import * as lockd from "../src/index.js";
 import {
@@ -14,27 +14,15 @@ import {
   refusesClient,
   type Script,
   Server,
+  shareServer,
   sleep,
 } from "./support.js";
 
-let server: Server;
-let locks: lockd.Client;
+const { locks, nextKey } = await shareServer();
 let key = "";
-let keys = 0;
-
-before(async () => {
-  server = await Server.begin();
-  locks = new lockd.Client(server.address);
-});
-
-after(async () => {
-  await locks.close();
-  await server[Symbol.asyncDispose]();
-});
 
 beforeEach(() => {
-  keys += 1;
-  key = `key ${keys}`;
+  key = nextKey();
 });
 
 const queueOf = (length: number) =>

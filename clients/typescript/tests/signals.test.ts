@@ -1,7 +1,7 @@
 /** Signals: patterns, groups, silence, and servers that go and come back. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 
 import { Engine } from "../src/engine.js";
 import * as lockd from "../src/index.js";
@@ -13,21 +13,13 @@ import {
   PATIENCE,
   type Script,
   Server,
+  shareServer,
   sleep,
 } from "./support.js";
 
-describe("signals", () => {
-  let server: Server;
-  let locks: lockd.Client;
-  before(async () => {
-    server = await Server.begin();
-    locks = new lockd.Client(server.address);
-  });
-  after(async () => {
-    await locks.close();
-    await server[Symbol.asyncDispose]();
-  });
+const { locks } = await shareServer();
 
+describe("signals", () => {
   test("reach those who listen", async () => {
     {
       await using orders = await locks.listen("orders.>");

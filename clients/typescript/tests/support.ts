@@ -11,9 +11,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import type { HeldLock, LockdError, LockLost } from "../src/index.js";
+import { Client, type HeldLock, type LockdError, type LockLost } from "../src/index.js";
 
 /** The package's folder: tests run from `build/tests`. */
 export const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
@@ -147,6 +148,30 @@ export class Server {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#process !== undefined) await this.kill();
   }
+}
+
+/** What the tests of a suite share. */
+export interface Shared {
+  readonly server: Server;
+  readonly locks: Client;
+  /** A key that no other test has. */
+  nextKey(): string;
+}
+
+/** A server, and a client at it, until the suite is over. */
+export async function shareServer(...flags: string[]): Promise<Shared> {
+  const server = await Server.begin(...flags);
+  const locks = new Client(server.address);
+  after(async () => {
+    await locks.close();
+    await server[Symbol.asyncDispose]();
+  });
+  let keys = 0;
+  const nextKey = () => {
+    keys += 1;
+    return `key ${keys}`;
+  };
+  return { server, locks, nextKey };
 }
 
 export type Request = [command: string, key: string, argument: string];

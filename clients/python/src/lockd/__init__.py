@@ -15,6 +15,7 @@ from ._background import Stop
 from ._cluster import shard_of
 from ._options import TLS
 from ._replies import Signal
+from ._sets import SetItem
 from .client import Client, HeldLock, Place, Subscription
 from .errors import *  # noqa: F403
 from .errors import __all__ as _errors
@@ -26,6 +27,7 @@ __all__ = [
     "Client",
     "HeldLock",
     "Place",
+    "SetItem",
     "Signal",
     "Stop",
     "Subscription",

@@ -11,7 +11,7 @@ from ._cluster import Cluster
 from ._hold import Hold
 from ._link import Link, Reply
 from ._renewal import due, says_gone
-from ._replies import Grant
+from ._replies import Conflict, Grant, shown
 from ._requests import Wanted, Wish
 from ._sets import WantedSet
 from .errors import (
@@ -21,8 +21,10 @@ from .errors import (
     InvalidRequest,
     LeaseExpired,
     LockdError,
+    LockLost,
     NoReply,
     NotAcquired,
+    NotLeader,
     Refused,
     Unsupported,
 )
@@ -32,6 +34,7 @@ __all__ = ["Acquisition", "Joined", "Taken", "Terms", "join", "withdraw"]
 _REFUSALS_MAX = 3  # of one request in a row: then it is meant
 _ROUNDING = 0.1  # what the server's count of a wait may exceed the client's by
 _PAUSE_AFTER_CUT = 0.05
+_CONFLICT_TIMEOUT = 1.0  # of the question who was in the way
 _Lines = Callable[[float], bytes]
 
 
@@ -90,14 +93,16 @@ async def join(terms: Terms, wanted: Wanted) -> Joined:
 async def withdraw(cluster: Cluster, wanted: WantedSet) -> None:
     """Releases what may have been granted to an acquisition that ended before it heard of it.
 
-    No other hold has this holder: whatever else is in force stays so.
+    Who asks again under its name gets its own grant back, and no other hold has this name.
     """
     until = now() + cluster.options.release_timeout
-    fence = await ask_by_token(
-        cluster, None, wanted.ask_fence(), until, lambda reply: wanted.read_fence(reply.line)
-    )
-    if fence is not None:
-        lines = wanted.release(fence)
+
+    def read(reply: Reply) -> Grant | None:
+        return wanted.read_grant(reply.line, reply.sent_at)
+
+    grant = await ask_by_token(cluster, None, wanted.take_back(), until, read)
+    if grant is not None:
+        lines = wanted.release(grant.token)
         await ask_by_token(
             cluster, None, lines, until, lambda reply: wanted.read_release(reply.line)
         )
@@ -116,6 +121,7 @@ class Acquisition:
         self._was_queued = False  # and is so no more
         self._queued_again = False
         self._refusals = 0
+        self._last_line = ""
         self.is_in_doubt = False
         """Whether it was asked for, and the answer did not come."""
 
@@ -171,14 +177,14 @@ class Acquisition:
         was_in_doubt, self.is_in_doubt = self.is_in_doubt, True
         try:
             reply = await link.ask(lines(named), until)
-            self.is_in_doubt = was_in_doubt
+            self.is_in_doubt, self._last_line = was_in_doubt, reply.line
             grant = self._wanted.read_grant(reply.line, reply.sent_at)
             self.is_in_doubt = False
         except NoReply:
             if leaves:
                 return None
             raise
-        except (Disconnected, Draining):
+        except (Disconnected, Draining, NotLeader):  # a leader ends the waits at it so
             self._was_queued = named > 0
             raise
         except Refused as refusal:
@@ -198,13 +204,10 @@ class Acquisition:
         """Makes it a hold. One that is due for renewal already is renewed first, so that nobody is
         given what ran out while the reply was under way or this process was stopped."""
         if grant is None:
-            raise NotAcquired(
-                f"{self._wanted} was not granted within the wait",
-                key=self._wanted.key,
-                queued_again=self._queued_again,
-            )
-        is_due = now() >= due(grant.sent_at, grant.lease)
-        if link.is_closed or is_due or grant.token in link.losses:
+            raise self._not_acquired(await self._conflict(link))
+        if grant.token in link.losses:
+            self._take_back(link.losses[grant.token])
+        if link.is_closed or now() >= due(grant.sent_at, grant.lease):
             grant = await self._confirm(link, grant)
         hold = Hold(
             self._terms.cluster,
@@ -214,6 +217,30 @@ class Acquisition:
             max_hold=self._terms.max_hold,
         )
         return Taken(hold, link)
+
+    async def _conflict(self, link: Link) -> Conflict:
+        """Who was in the way, as the refusal says or a server that knows is asked. Without an
+        answer nothing is known."""
+        question = self._wanted.ask_conflict()
+        try:
+            if question is None:
+                return self._wanted.read_conflict(self._last_line)
+            if link.knows_client:
+                reply = await link.ask(question, now() + _CONFLICT_TIMEOUT)
+                return self._wanted.read_conflict(reply.line)
+        except LockdError:
+            pass
+        return Conflict()
+
+    def _not_acquired(self, conflict: Conflict) -> NotAcquired:
+        name = conflict.client or conflict.holder
+        by_whom = f", held by {shown(name)}" if name else ""
+        return NotAcquired(
+            f"{self._wanted} was not granted within the wait{by_whom}",
+            key=self._wanted.key,
+            queued_again=self._queued_again,
+            **conflict._asdict(),
+        )
 
     async def _confirm(self, link: Link, grant: Grant) -> Grant:
         lines = self._wanted.renew(grant.token, grant.lease)
@@ -232,6 +259,16 @@ class Acquisition:
             if isinstance(failure, LockdError) and says_gone(failure):
                 self._lapse()
             raise
+
+    def _take_back(self, cause: str) -> None:
+        """The server has ended what nobody had yet."""
+        if cause == "expired":
+            self._lapse()
+        raise LockLost(
+            f"{self._wanted} is held no more: the server says that it was {cause}",
+            key=self._wanted.key,
+            cause=cause,
+        )
 
     def _lapse(self) -> None:
         """The turn came and went. There may be time to ask again."""

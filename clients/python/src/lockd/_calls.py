@@ -31,7 +31,7 @@ async def at_leader(cluster: Cluster, deadline: float, ask: Callable[[Link], Awa
         deadline = max(deadline, began + cluster.options.connect_timeout)
     failures = 0
     while True:
-        await wait_until(search.not_before)
+        await wait_until(min(search.not_before, deadline))
         try:
             # What is left of a wait bounds a second try, not the first.
             link = await _open(search, max(deadline, now() + 1) if failures else None)
@@ -44,7 +44,7 @@ async def at_leader(cluster: Cluster, deadline: float, ask: Callable[[Link], Awa
             if not moves_on(failure):
                 raise
             search.move_on(failure, now())
-            if search.is_hopeless or max(now(), search.not_before) >= deadline:
+            if search.is_hopeless or now() >= deadline:
                 raise search.verdict() from failure.__cause__
             if failures == 0:
                 log.warning("%s; trying again", failure)

@@ -21,7 +21,6 @@ from ._cluster import LeaderSearch, moves_on
 from ._hold import Hold
 from ._link import Link
 from .errors import (
-    Denied,
     LeaseExpired,
     LockdError,
     LockLost,
@@ -44,7 +43,7 @@ def due(sent_at: float, lease: float) -> float:
 
 def says_gone(refusal: LockdError) -> bool:
     """Whether the answer to a renewal says that there is nothing left to renew."""
-    if isinstance(refusal, (LeaseExpired, NotEnqueued, Denied)):
+    if isinstance(refusal, (LeaseExpired, NotEnqueued)):
         return True
     return isinstance(refusal, Refused) and refusal.reply == "error"
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, Callable, NamedTuple
 
 from . import errors
 from .errors import Garbled, LockdError, Refused
 
 __all__ = [
+    "Conflict",
     "Grant",
     "Signal",
+    "answer_of",
     "check",
+    "conflict_of",
     "count_of",
     "failure_of",
     "fence_of",
     "garbled",
     "grant_of",
     "loss_of",
+    "objects_of",
     "remaining_of",
     "shown",
     "signal_of",
@@ -27,11 +32,14 @@ __all__ = [
 _FENCE_DIGITS = 16
 _TOKEN_SIZE_MAX = 240  # what fits a request's line, its lease behind it
 _SHOWN_MAX = 80
+_WHOLE_MAX = 2**63 - 1
+_SECONDS_MAX = 9_223_372_036  # what a server can count
 
 _REFUSALS: dict[str, tuple[Callable[..., Refused], str]] = {
     "error": (Refused, "the server refused"),
     "error_max_locks": (errors.TooManyKeys, "the server has as many keys as it may"),
     "error_max_waiters": (errors.TooManyWaiters, "the key has as many waiters as it may"),
+    "error_max_holds": (errors.TooManyHolds, "the server, or this client, has its fill of holds"),
     "error_limit_mismatch": (errors.LimitMismatch, "the semaphore is in use with another limit"),
     "error_mode_mismatch": (errors.ModeMismatch, "it was asked for in the other mode before"),
     "error_permits_mismatch": (
@@ -52,6 +60,14 @@ class Grant(NamedTuple):
     token: str
     lease: int
     sent_at: float
+
+
+class Conflict(NamedTuple):
+    """Who was in the way, and how many wait for it: as far as the server told."""
+
+    holder: str | None = None
+    client: str | None = None
+    waiters: int | None = None
 
 
 class Signal(NamedTuple):
@@ -82,9 +98,9 @@ def grant_of(reply: str, sent_at: float, asked: int | None) -> Grant | None:
     fields = check(reply)
     if fields[0] in ("queued", "timeout"):
         return None
-    if len(fields) < 3 or not fields[1] or len(fields[1]) > _TOKEN_SIZE_MAX:
+    if len(fields) < 3 or not _is_token(fields[1]):
         raise garbled(reply)
-    lease = _whole(fields[2], reply)
+    lease = min(_whole(fields[2], reply), _SECONDS_MAX)
     if lease < 1:
         raise garbled(reply)
     return Grant(fields[1], lease if asked is None else min(lease, asked), sent_at)
@@ -114,6 +130,38 @@ def stats_of(reply: str) -> dict[str, Any]:
     if not isinstance(stats, dict):
         raise garbled(reply)
     return stats
+
+
+def answer_of(reply: str) -> tuple[int, dict[str, Any]]:
+    """Status and object of an answer of ``api``. Raises what any other reply stands for."""
+    check(reply)
+    words = reply.split(" ", 2)
+    try:
+        status, said = int(words[1]), json.loads(words[2])
+    except (IndexError, ValueError, RecursionError):
+        raise garbled(reply) from None
+    if not isinstance(said, dict):
+        raise garbled(reply)
+    return status, said
+
+
+def objects_of(said: object) -> list[dict[str, Any]]:
+    """Those of a list; none of what is no list."""
+    return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+
+
+def conflict_of(told: Iterable[dict[str, Any]]) -> Conflict:
+    """The first of those that are told to be in the way that has a holder."""
+    for one in told:
+        holder, client, waiters = (one.get(name) for name in Conflict._fields)
+        if isinstance(holder, str) and holder:
+            is_count = isinstance(waiters, int) and not isinstance(waiters, bool) and waiters >= 0
+            return Conflict(
+                holder,
+                client if isinstance(client, str) and client else None,
+                waiters if is_count else None,
+            )
+    return Conflict()
 
 
 def signal_of(line: bytes) -> Signal | None:
@@ -166,9 +214,14 @@ def failure_of(reply: str) -> LockdError:
 
 
 def _whole(word: str, reply: str) -> int:
-    if not (word.isascii() and word.isdigit() and len(word) <= 20):
+    if not (word.isascii() and word.isdigit() and len(word) <= 20 and int(word) <= _WHOLE_MAX):
         raise garbled(reply)
     return int(word)
+
+
+def _is_token(word: str) -> bool:
+    """Whether it can be sent back as it came."""
+    return 0 < len(word) <= _TOKEN_SIZE_MAX and all(" " < c < "\x7f" for c in word)
 
 
 def garbled(reply: str) -> Garbled:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import ABC, abstractmethod
 
-from ._replies import Grant, check, grant_of, remaining_of
+from ._replies import (
+    Conflict,
+    Grant,
+    answer_of,
+    check,
+    conflict_of,
+    grant_of,
+    objects_of,
+    remaining_of,
+)
 from .errors import InvalidRequest
 
 __all__ = [
@@ -17,6 +27,7 @@ __all__ = [
     "auth_lines",
     "check_key",
     "check_lease",
+    "check_share",
     "client_lines",
     "listen_lines",
     "publish_lines",
@@ -75,6 +86,14 @@ class Wish(ABC):
     def read_release(self, line: str) -> None:
         """Raises what the answer stands for, when it is no release."""
 
+    def ask_conflict(self) -> bytes | None:
+        """The question who is in the way; nothing when the refusal has told it."""
+        return None
+
+    @abstractmethod
+    def read_conflict(self, line: str) -> Conflict:
+        """Of the answer to that question, or of the refusal. Raises what is no answer."""
+
 
 class Wanted(Wish):
     """A lock, or permits of a semaphore when a limit is given."""
@@ -90,9 +109,7 @@ class Wanted(Wish):
     ) -> None:
         check_key(key)
         check_lease(lease)
-        if limit is not None and not _is_whole(limit, 1, _LIMIT_MAX):
-            raise InvalidRequest(f"a limit is a whole number from 1 to {_LIMIT_MAX}, not {limit!r}")
-        _check_share(limit, shared, permits)
+        check_share(limit, shared, permits)
         if permits > 1 and lease is None:
             lease = _LEASE_BESIDE_PERMITS
         super().__init__((key,), lease)
@@ -130,6 +147,21 @@ class Wanted(Wish):
 
     def read_release(self, line: str) -> None:
         check(line)
+
+    def ask_conflict(self) -> bytes:
+        query = json.dumps({"key": self.key}, ensure_ascii=False, separators=(",", ":"))
+        return f"api\nGET /v1/locks\n{query}\n".encode()
+
+    def read_conflict(self, line: str) -> Conflict:
+        """A key may be that of a lock, and of a semaphore."""
+        _, said = answer_of(line)
+        is_semaphore = self.limit is not None
+        return conflict_of(
+            {**hold, "waiters": lock.get("waiters")}
+            for lock in objects_of(said.get("locks"))
+            if (lock.get("kind") == "semaphore") == is_semaphore
+            for hold in objects_of(lock.get("holds"))
+        )
 
     def _share(self) -> tuple[int | str | None, ...]:
         """What of the key, and for how long."""
@@ -192,6 +224,18 @@ def check_lease(lease: int | None) -> None:
         raise InvalidRequest(f"a lease is a whole number of seconds from 1, not {lease!r}")
 
 
+def check_share(limit: int | None, shared: bool, permits: int) -> None:
+    """That so much can be wanted of a key."""
+    if limit is not None and not _is_whole(limit, 1, _LIMIT_MAX):
+        raise InvalidRequest(f"a limit is a whole number from 1 to {_LIMIT_MAX}, not {limit!r}")
+    if shared and limit is not None:
+        raise InvalidRequest("a semaphore is shared by its permits: give a limit or shared")
+    if limit is None and permits != 1:
+        raise InvalidRequest("permits are a semaphore's: give its limit, too")
+    if limit is not None and not _is_whole(permits, 1, int(limit)):
+        raise InvalidRequest(f"permits are a whole number from 1 to the limit, not {permits!r}")
+
+
 def _check_name(name: str, what: str) -> None:
     try:
         size = len(name.encode())
@@ -201,15 +245,6 @@ def _check_name(name: str, what: str) -> None:
         raise InvalidRequest(
             f"{what} is 1 to {_LINE_SIZE_MAX} bytes of UTF-8 without control characters"
         )
-
-
-def _check_share(limit: int | None, shared: bool, permits: int) -> None:
-    if shared and limit is not None:
-        raise InvalidRequest("a semaphore is shared by its permits: give a limit or shared")
-    if limit is None and permits != 1:
-        raise InvalidRequest("permits are a semaphore's: give its limit, too")
-    if limit is not None and not _is_whole(permits, 1, int(limit)):
-        raise InvalidRequest(f"permits are a whole number from 1 to the limit, not {permits!r}")
 
 
 def _is_whole(number: float, least: int, most: int) -> bool:

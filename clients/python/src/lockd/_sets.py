@@ -1,4 +1,4 @@
-"""Several keys at once, held by a name: calls of the HTTP API, over the line command ``api``.
+"""Several at once, held by a name: calls of the HTTP API, over the line command ``api``.
 
 What is so held lives by its lease alone. A connection that ends gives up a place in the queues, and
 releases nothing.
@@ -10,35 +10,60 @@ import json
 import math
 import secrets
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Union
 
-from ._replies import Grant, check, failure_of, garbled
-from ._requests import Wish, check_key, check_lease
+from ._replies import (
+    Conflict,
+    Grant,
+    answer_of,
+    conflict_of,
+    failure_of,
+    garbled,
+    objects_of,
+)
+from ._requests import Wish, check_key, check_lease, check_share
 from .errors import InvalidRequest, Refused
 
-__all__ = ["WantedSet"]
+__all__ = ["Item", "SetItem", "WantedSet"]
 
-_KEYS_MAX = 64
+_ITEMS_MAX = 64
 _NAME_SIZE_MAX = 256
 _WAIT_MS_MAX = 9_223_372_036_000
+_WITHDRAWAL_MS = 1000  # the lease of what is asked for only to be released
 _GONE = ("expired", "stale_token", "not_holder")
 _WORDS = {"unauthorized": "error_auth", "not_leader": "error_not_leader -"}
 
 
+@dataclass(frozen=True)
+class SetItem:
+    """One of several that are wanted at once: a lock, or permits of a semaphore with this limit."""
+
+    key: str
+    shared: bool = False
+    limit: int | None = None
+    permits: int = 1
+
+
+Item = Union[str, SetItem]
+"""A key is a lock that is held alone."""
+
+
 class WantedSet(Wish):
-    """All of several locks, or none of them."""
+    """All of several locks and semaphores, or none of them."""
 
     outlives_link = True
 
-    def __init__(self, keys: Iterable[str], lease: int | None, client: str) -> None:
+    def __init__(self, items: Iterable[Item], lease: int | None, client: str) -> None:
         """``client``: the name by which operators know whose it is."""
-        given = (keys,) if isinstance(keys, str) else tuple(keys)
-        for key in given:
-            check_key(key)
-        if not 1 <= len(given) <= _KEYS_MAX or len(set(given)) != len(given):
-            raise InvalidRequest(f"a set is 1 to {_KEYS_MAX} different keys")
+        given = [_checked(item) for item in ((items,) if isinstance(items, str) else items)]
+        names = {(item.key, item.limit is None) for item in given}  # a lock and a semaphore differ
+        if not 1 <= len(given) <= _ITEMS_MAX or len(names) < len(given):
+            raise InvalidRequest(f"a set is 1 to {_ITEMS_MAX} different locks and semaphores")
         check_lease(lease)
-        super().__init__(given, lease)
+        super().__init__(tuple(item.key for item in given), lease)
+        is_of_keys = all(item == SetItem(item.key) for item in given)
+        self._asked = {"keys": self.keys} if is_of_keys else {"items": [*map(_members, given)]}
         self._holder = _holder_of(client)
 
     def __str__(self) -> str:
@@ -54,17 +79,18 @@ class WantedSet(Wish):
         wait_ms = round(min(wait * 1000, _WAIT_MS_MAX))
         return self._call("acquire", ttl_ms=ttl_ms, wait_ms=wait_ms or None)
 
+    def take_back(self) -> bytes:
+        """Asks for a grant that nobody may have heard of, in order to release it."""
+        return self._call("acquire", ttl_ms=_WITHDRAWAL_MS)
+
     def renew(self, token: str, lease: int) -> bytes:
         return self._call("renew", token=int(token, 16), ttl_ms=lease * 1000)
 
     def release(self, token: str) -> bytes:
         return self._call("release", token=int(token, 16))
 
-    def ask_fence(self) -> bytes:
-        return _api("GET /v1/fence", {"key": self.key})
-
     def read_grant(self, line: str, sent_at: float) -> Grant | None:
-        status, said = _answer_of(line)
+        status, said = answer_of(line)
         if status == 409 and said.get("error") in ("held", "wait_timeout"):
             return None
         _check(status, said)
@@ -75,25 +101,39 @@ class WantedSet(Wish):
         return Grant(token, lease if self.lease is None else min(lease, self.lease), sent_at)
 
     def read_renewal(self, line: str, lease: int) -> int:
-        status, said = _answer_of(line)
+        status, said = answer_of(line)
         _check(status, said)
         return min(max(_whole(said, "ttl_ms", line) // 1000, 1), lease)
 
     def read_release(self, line: str) -> None:
-        status, said = _answer_of(line)
+        status, said = answer_of(line)
         _check(status, said)
         if said.get("not_held"):
-            raise _gone(said["not_held"][0])
+            first = said["not_held"][0]
+            raise _gone(first.get("key") if isinstance(first, dict) else first)
 
-    def read_fence(self, line: str) -> str | None:
-        """Names the grant that is in force, whosever it is."""
-        status, said = _answer_of(line)
-        _check(status, said)
-        return f"{_whole(said, 'token', line):016x}" if said.get("held") else None
+    def read_conflict(self, line: str) -> Conflict:
+        _, said = answer_of(line)
+        return conflict_of(objects_of(said.get("conflicts")))
 
     def _call(self, call: str, **members: int | None) -> bytes:
         given = {name: value for name, value in members.items() if value is not None}
-        return _api(f"POST /v1/{call}", {"keys": self.keys, "holder": self._holder, **given})
+        asked = {**self._asked, "holder": self._holder, **given}
+        return f"api\nPOST /v1/{call}\n{json.dumps(asked, ensure_ascii=False)}\n".encode()
+
+
+def _checked(item: Item) -> SetItem:
+    given = SetItem(item) if isinstance(item, str) else item
+    check_key(given.key)
+    check_share(given.limit, given.shared, given.permits)
+    return given
+
+
+def _members(item: SetItem) -> dict[str, Any]:
+    if item.limit is not None:
+        share = {"limit": int(item.limit), "permits": int(item.permits)}
+        return {"key": item.key, "kind": "semaphore", **share}
+    return {"key": item.key, "mode": "shared"} if item.shared else {"key": item.key}
 
 
 def _holder_of(client: str) -> str:
@@ -101,23 +141,6 @@ def _holder_of(client: str) -> str:
     unique = f"#{secrets.token_hex(8)}"
     room = _NAME_SIZE_MAX - len(unique)
     return client.encode()[:room].decode(errors="ignore") + unique
-
-
-def _api(call: str, members: dict[str, Any]) -> bytes:
-    return f"api\n{call}\n{json.dumps(members, ensure_ascii=False)}\n".encode()
-
-
-def _answer_of(line: str) -> tuple[int, dict[str, Any]]:
-    """Status and object of an answer of ``api``. Raises what any other reply stands for."""
-    check(line)
-    words = line.split(" ", 2)
-    try:
-        status, said = int(words[1]), json.loads(words[2])
-    except (IndexError, ValueError):
-        raise garbled(line) from None
-    if not isinstance(said, dict):
-        raise garbled(line)
-    return status, said
 
 
 def _check(status: int, said: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ from ._hold import HoldView
 from ._options import TLS, Options
 from ._replies import Signal
 from ._requests import Wanted
-from ._sets import WantedSet
+from ._sets import Item, WantedSet
 from ._subscription import Listening
 from .errors import LockLost
 
@@ -246,15 +246,15 @@ class Client:
 
     async def acquire_all(
         self,
-        keys: Iterable[str],
+        items: Iterable[Item],
         *,
         wait: float | None = None,
         lease: int | None = None,
         max_hold: float | None = None,
         on_lost: OnLost | None = None,
     ) -> HeldLock:
-        """Waits for all of several locks at once."""
-        wanted = WantedSet(keys, lease, self._engine.options.name)
+        """Waits for all of several locks and semaphores at once."""
+        wanted = WantedSet(items, lease, self._engine.options.name)
         return HeldLock(await self._engine.acquire(wanted, wait, max_hold, on_lost))
 
     async def enqueue(

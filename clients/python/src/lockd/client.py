@@ -19,6 +19,7 @@ from ._engine import Addresses, OnLost
 from ._hold import HoldView
 from ._options import TLS
 from ._replies import Signal
+from ._sets import Item
 from .errors import LockLost
 
 __all__ = ["Client", "HeldLock", "Place", "Subscription"]
@@ -277,7 +278,7 @@ class Client:
 
     def acquire_all(
         self,
-        keys: Iterable[str],
+        items: Iterable[Item],
         *,
         wait: float | None = None,
         lease: int | None = None,
@@ -285,15 +286,16 @@ class Client:
         on_lost: OnLost | None = None,
         stop: Stop | None = None,
     ) -> HeldLock:
-        """Waits for all of several locks at once, 1 to 64; no part of them is ever held.
+        """Waits for all of several at once, 1 to 64; no part of them is ever held.
 
+        A key is a lock that is held alone; a ``SetItem`` may be shared, or permits of a semaphore.
         They have one fence, larger than any that was granted for one of them before, and are
         renewed, lost and released together. The other parameters are those of ``acquire``. They are
         held by a name: should the program die, they end with their lease, and not before. Of
         several servers, one must have all the keys.
         """
         acquiring = self._client.acquire_all(
-            keys, wait=wait, lease=lease, max_hold=max_hold, on_lost=_on_own_thread(on_lost)
+            items, wait=wait, lease=lease, max_hold=max_hold, on_lost=_on_own_thread(on_lost)
         )
         return HeldLock(self._background, self._call(acquiring, stop))
 

@@ -28,6 +28,7 @@ __all__ = [
     "PermitsMismatch",
     "Refused",
     "StorageFull",
+    "TooManyHolds",
     "TooManyKeys",
     "TooManyWaiters",
     "Unauthorized",
@@ -52,7 +53,10 @@ class Unsupported(LockdError):
 class NotAcquired(LockdError, TimeoutError):
     """The wait is over, and somebody else has the lock. No place in the queue is left.
 
-    ``holder``, ``client`` and ``waiters`` are ``None`` unless the server told them.
+    ``holder``, ``client`` and ``waiters`` are ``None`` unless the server told them. It is asked
+    when it has ended the wait, for a second at most. Of one key it counts whole seconds: where the
+    wait, or what is left of it once connected, is no such number, this client leaves, and nobody is
+    asked.
     """
 
     def __init__(
@@ -68,10 +72,11 @@ class NotAcquired(LockdError, TimeoutError):
         super().__init__(message)
         self.key = key
         self.holder = holder
-        """The server's name for the connection that holds it, such as ``tcp:17``."""
+        """Who holds it: ``tcp:17`` of a connection, or the name by which it is held."""
         self.client = client
         """The name that the holder gave itself."""
         self.waiters = waiters
+        """How many others wait for it."""
         self.queued_again = queued_again
         """Whether the place in the queue was lost, and asked for again, meanwhile."""
 
@@ -109,6 +114,10 @@ class TooManyKeys(Refused):
 
 class TooManyWaiters(Refused):
     """The key has as many waiters as it may (``--max-waiters``)."""
+
+
+class TooManyHolds(Refused):
+    """The server, or this client, has as many holds and places as it may."""
 
 
 class LimitMismatch(Refused):

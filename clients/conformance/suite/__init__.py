@@ -1,0 +1,1 @@
+"""Plays the scenarios to a client, and judges what it reports."""

@@ -1,0 +1,7 @@
+module lockd/tests/histories/drivers/go
+
+go 1.21
+
+require lockd.internal/lockd v0.0.0
+
+replace lockd.internal/lockd => ../../../../clients/go
