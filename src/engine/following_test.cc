@@ -32,6 +32,17 @@ class FollowingTest : public testing::Test {
     return follow(events);
   }
 
+  // Held until then, to the nanosecond. Returns the next fence.
+  Fence expect_free_after(Duration left, std::string_view key) {
+    const AcquireRequest request{.key = key, .holder = "b", .ttl = 1s};
+    clock_.advance(left - 1ns);
+    EXPECT_EQ(engine_.acquire(request).outcome, Outcome::held);
+    clock_.advance(1ns);
+    const GrantResult next = engine_.acquire(request);
+    EXPECT_EQ(next.outcome, Outcome::ok);
+    return next.outcome == Outcome::ok ? next->fence : 0;
+  }
+
   EngineOptions follower() {
     journal_.set_state(Journal::State::following);
     return {.shards = 4, .clock = &clock_, .journal = &journal_, .sweeper = false};
