@@ -467,10 +467,16 @@ void LockTable::leave_idle(Semaphore& semaphore) {
   --idle_keys_;
 }
 
-// Whoever is first comes in, as long as there is room for them.
+// Whoever is first comes in, as long as there is room for them. A set that has ended counts for
+// nothing, though its place may still be here.
 void LockTable::promote(Semaphore& semaphore) {
-  while (!semaphore.queue.empty() && fits(semaphore, semaphore.queue.front()->takes)) {
+  while (!semaphore.queue.empty()) {
     Waiter& waiter = *semaphore.queue.front();
+    if (is_over(waiter)) {
+      give_up(waiter, sets_.find(&waiter)->second.set->outcome);
+      continue;
+    }
+    if (!fits(semaphore, waiter.takes)) return;
     if (waiter.of_set) return stir(waiter);
     if (ending_ != 0 && waiter.holder.session_id() == ending_) {
       give_up(waiter, Outcome::cancelled);
@@ -519,6 +525,11 @@ void LockTable::stir(const Waiter& waiter) {
   effects_.sets.push_back(sets_.find(&waiter)->second.set);
 }
 
+// It is a place of a set that has ended by way of another of its keys.
+bool LockTable::is_over(const Waiter& waiter) const {
+  return waiter.of_set && sets_.find(&waiter)->second.set->is_over();
+}
+
 // False if it had ended before. Else its other places have to go, too.
 bool LockTable::end_set(const Waiter& waiter, Outcome why) {
   if (!sets_.find(&waiter)->second.set->end(why)) return false;
@@ -529,7 +540,8 @@ bool LockTable::end_set(const Waiter& waiter, Outcome why) {
 // Whoever was behind the first may fit where that did not.
 void LockTable::leave_queue(Waiter& waiter, Outcome why) {
   Semaphore& semaphore = *waiter.semaphore;
-  const bool was_first = semaphore.queue.front() == &waiter;
+  const Waiter* const first = semaphore.queue.front();
+  const bool was_first = first == &waiter || is_over(*first);
   give_up(waiter, why);
   if (was_first) pass_on(semaphore);
 }

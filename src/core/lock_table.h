@@ -414,6 +414,7 @@ class LockTable {
   void leave_owner(Waiter& waiter);
   void settle_namesakes(Hold& hold);
   void stir(const Waiter& waiter);
+  bool is_over(const Waiter& waiter) const;
   bool end_set(const Waiter& waiter, Outcome why);
   Enqueued& begin_two_phase(SessionId session, Semaphore& semaphore);
   void drop(Enqueued& enqueued);

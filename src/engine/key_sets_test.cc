@@ -105,6 +105,19 @@ TEST_F(KeySetTest, NoneIsGrantedIfOneIsHeldAndTheConflictNamesIt) {
   EXPECT_EQ(ask_one("a", "y").outcome, Outcome::ok);
 }
 
+// Its place in b's queue is in another shard than the one where it is cancelled. Whoever is behind
+// it is granted b in the last instant of their wait.
+TEST_F(KeySetTest, OneThatHasEndedStandsInNobodysWay) {
+  ask_one("a", "x");
+  ask_one("b", "y");
+  const Answer set = ask({"a", "b"}, "cart", 60s, 1);
+  ASSERT_EQ(ask_one("b", "z", 30s, 2).outcome, Outcome::queued);
+  clock_.advance(30s);
+  EXPECT_TRUE(Batch(*engine_).cancel(set.wait));
+  EXPECT_EQ(listener_.outcome_of(1), Outcome::cancelled);
+  EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
+}
+
 TEST_F(KeySetTest, ASetIsOfOneTo64DifferentKeys) {
   std::vector<std::string> names;
   for (int i = 0; i < 65; ++i) names.push_back("k" + std::to_string(i));
