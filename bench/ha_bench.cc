@@ -23,6 +23,7 @@
 #include "child_server.h"
 #include "client_socket.h"
 #include "etcd_locks.h"
+#include "etcd_txns.h"
 #include "ha/etcd_cluster.h"
 #include "line_load.h"
 #include "support/loopback.h"
@@ -177,15 +178,22 @@ void compare(const ha_test::EtcdCluster& etcd, const Servers& servers, int conne
                                    std::chrono::duration<double>(seconds))};
   Row ours;
   Row etcds;
+  Row appends;
   for (int round = 0; round < rounds; ++round) {
     ours.add(run_load(Protocol::line, servers.leader_port(), {.connections = connections}, times,
                       [] { return 0ns; }));
     etcds.add(run_etcd_locks(etcd.endpoints(), connections, times));
+    if (connections == 1) appends.add(run_etcd_txns(etcd.endpoints(), times));
   }
   std::printf("%d connections, a lock each\n", connections);
   std::printf("  %-10s %9s %9s %9s\n", "", "grants/s", "p50 ms", "p99 ms");
   ours.print("dflockd-ha");
   etcds.print("etcd");
+  if (connections == 1) {
+    appends.print("bare Txn");
+    std::printf("  p50 of a request, of a bare transaction's: %.2f\n",
+                ratio(ours.p50_ms, appends.p50_ms));
+  }
   std::printf("  grants per second, of etcd's own locks: %.1f\n\n", ratio(ours.rate, etcds.rate));
   std::fflush(stdout);
 }

@@ -34,19 +34,6 @@ std::shared_ptr<grpc::Channel> connect(const std::string& endpoint,
   return grpc::CreateCustomChannel(endpoint, credentials(options), arguments);
 }
 
-// The channels that are made first stay for as long as the process does. With the last one that is
-// destroyed gRPC 1.51 ends the queue of all callbacks, and now and then aborts over it: a server
-// that begins anew, as it does when it is deposed, would end instead.
-void keep_for_ever(const std::vector<GrpcEndpoints::Endpoint>& endpoints) {
-  using Channels = std::vector<std::shared_ptr<grpc::Channel>>;
-  static const Channels& kept = *[&] {
-    auto* const channels = new Channels;
-    for (const GrpcEndpoints::Endpoint& endpoint : endpoints) channels->push_back(endpoint.channel);
-    return channels;
-  }();
-  static_cast<void>(kept);
-}
-
 // It is not known, or users have changed since it was given. etcd has a word of its own for each,
 // and codes that mean other things too.
 bool refuses_token(const grpc::Status& status) {
@@ -71,7 +58,6 @@ GrpcEndpoints::GrpcEndpoints(const GrpcEtcdOptions& options) : options_(options)
     made.auth = pb::Auth::NewStub(made.channel);
     made.channel->GetState(true);
   }
-  keep_for_ever(endpoints_);
 }
 
 GrpcEndpoints::Endpoint& GrpcEndpoints::choose() {

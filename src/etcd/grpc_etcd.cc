@@ -1,17 +1,22 @@
 #include "etcd/grpc_etcd.h"
 
 #include <etcd.grpc.pb.h>
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
+#include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -133,24 +138,40 @@ namespace {
 using etcd::Answer;
 using Done = etcd::Client::Done;
 using Measured = etcd::Client::Measured;
-using std::chrono::system_clock;
 
-constexpr std::chrono::seconds kQuestionMax{5};
-constexpr std::chrono::seconds kAuthenticateMax{5};
+constexpr Duration kQuestionMax = std::chrono::seconds(5);
+constexpr Duration kAuthenticateMax = std::chrono::seconds(5);
+// gRPC counts in milliseconds: shorter waits are slept.
+constexpr Duration kTick = std::chrono::milliseconds(1);
+// Then whoever calls run() goes on with what has come, however much more there is.
+constexpr int kAtOnce = 16;
+
+gpr_timespec from_now(Duration time) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_nanos(time.count(), GPR_TIMESPAN));
+}
 
 }  // namespace
 
 class GrpcEtcd::Impl {
  public:
   explicit Impl(const GrpcEtcdOptions& options)
-      : endpoints_(std::make_unique<GrpcEndpoints>(options)) {}
+      : endpoints_(std::make_unique<GrpcEndpoints>(options)) {
+    // gRPC stays, though a server that begins anew has nothing open for a moment.
+    static const bool kept = (grpc_init(), true);
+    static_cast<void>(kept);
+  }
 
-  // gRPC's threads are done with this when nothing is open any more.
+  // gRPC is done with this when nothing is open any more.
   ~Impl() {
     unwatch();
-    MutexLock lock(mutex_);
+    closing_ = true;
     for (grpc::ClientContext* context : open_) context->TryCancel();
-    while (!open_.empty()) changed_.wait(mutex_);
+    while (!open_.empty()) take_next(gpr_inf_future(GPR_CLOCK_MONOTONIC));
+    alarm_.Cancel();
+    queue_.Shutdown();
+    while (take_next(gpr_inf_future(GPR_CLOCK_MONOTONIC))) {
+    }
   }
 
   void ask_another() { endpoints_->pass_over(endpoints_->cursor()); }
@@ -159,10 +180,8 @@ class GrpcEtcd::Impl {
     const auto call = std::make_shared<Call<pb::TxnRequest, pb::TxnResponse>>(*this);
     call->request = etcd::to_message(txn);
     call->done = std::move(done);
-    open(call, within, [this, call] {
-      endpoints_->choose().kv->async()->Txn(
-          &call->context, &call->request, &call->response,
-          [call](const grpc::Status& status) { Impl::answered(call, status); });
+    open(call, within, [this](auto& asks) {
+      return endpoints_->choose().kv->PrepareAsyncTxn(&asks.context, asks.request, &queue_);
     });
   }
 
@@ -170,10 +189,8 @@ class GrpcEtcd::Impl {
     const auto call = std::make_shared<Call<pb::CompactionRequest, pb::CompactionResponse>>(*this);
     call->request.set_revision(revision);
     call->done = std::move(done);
-    open(call, within, [this, call] {
-      endpoints_->choose().kv->async()->Compact(
-          &call->context, &call->request, &call->response,
-          [call](const grpc::Status& status) { Impl::answered(call, status); });
+    open(call, within, [this](auto& asks) {
+      return endpoints_->choose().kv->PrepareAsyncCompact(&asks.context, asks.request, &queue_);
     });
   }
 
@@ -194,15 +211,16 @@ class GrpcEtcd::Impl {
     create->set_fragment(true);
     const std::uint64_t number = ++watch_number_;
     stream_ = new WatchStream(
-        std::move(request), [this, number](bool is_response) { came(number, is_response); },
-        [this](grpc::ClientContext* context) { closed(context); });
+        std::move(request),
+        [this, number](bool is_response) { is_response ? heard(number) : broken(number); },
+        [this](grpc::ClientContext* context) { open_.erase(context); });
     with_token([this, number](bool has_token) {
       if (number != watch_number_) return;
-      if (!has_token) return came(number, false);
+      if (!has_token) return later([this, number] { broken(number); });
       endpoints_->add_token(stream_->context);
       pb::Watch::Stub& stub = *endpoints_->choose().watch;
-      opened(&stream_->context);
-      stream_->start(stub, endpoints_->cursor());
+      open_.insert(&stream_->context);
+      stream_->start(stub, endpoints_->cursor(), queue_);
     });
   }
 
@@ -214,69 +232,90 @@ class GrpcEtcd::Impl {
   }
 
   void run(Duration longest) {
-    std::deque<Task> tasks;
-    {
-      MutexLock lock(mutex_);
-      if (tasks_.empty() && !woken_ && longest > Duration::zero()) {
-        changed_.wait_for(mutex_, longest);
-      }
-      woken_ = false;
-      tasks.swap(tasks_);
+    take_new_options();
+    if (!tasks_.empty()) longest = Duration::zero();
+    for (const Task& task : std::exchange(tasks_, {})) task();
+    if (longest > Duration::zero() && longest < kTick) {
+      std::this_thread::sleep_for(longest);
+      longest = Duration::zero();
     }
-    for (const Task& task : tasks) task();
+    gpr_timespec until = from_now(longest);
+    for (int i = 0; i < kAtOnce && take_next(until); ++i) {
+      until = gpr_inf_past(GPR_CLOCK_MONOTONIC);
+    }
   }
 
   // Any thread.
-  void renew(const GrpcEtcdOptions& options) {
-    leave([this, options] { endpoints_ = std::make_unique<GrpcEndpoints>(options); });
+  void renew(const GrpcEtcdOptions& options) EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      new_options_ = options;
+    }
+    wake();
   }
 
+  // Any thread. One wake-up is on its way at a time.
   void wake() {
-    MutexLock lock(mutex_);
-    woken_ = true;
-    changed_.notify_all();
+    if (woken_.exchange(true, std::memory_order_acq_rel)) return;
+    alarm_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), nullptr);
   }
 
  private:
   using Task = std::function<void()>;
   using Authenticated = std::function<void(bool has_token)>;
 
-  template <typename Request, typename Response>
-  struct Call {
-    explicit Call(Impl& body) : body(body) {}
+  // A question that has one answer. gRPC has it until then.
+  template <typename RequestType, typename ResponseType>
+  struct Unary : GrpcTag {
+    using Response = ResponseType;
 
-    void finish(const grpc::Status& status) {
-      if (status.ok()) {
-        body.note_term(response.header().raft_term());
-      } else {
-        body.endpoints_->failed(endpoint, status);
-      }
-      done(status.ok() ? answer_of(response) : body.failure(endpoint, status));
+    explicit Unary(Impl& body) : body(body) {}
+
+    void complete(bool) override {
+      const std::shared_ptr<Unary> self = std::move(kept);
+      body.open_.erase(&context);
+      if (!body.closing_) finish();
     }
+    virtual void finish() = 0;
 
     Impl& body;
-    Request request;
-    Response response;
+    RequestType request;
+    ResponseType response;
+    grpc::Status status;
     grpc::ClientContext context;
-    Done done;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<ResponseType>> reader;
+    std::shared_ptr<Unary> kept;
     std::size_t endpoint = 0;
   };
 
-  // How a member is: whether it leads the others, and what its store takes.
-  struct Question {
-    explicit Question(Impl& body) : body(body) {}
+  template <typename Request, typename Response>
+  struct Call final : Unary<Request, Response> {
+    using Unary<Request, Response>::Unary;
 
-    void finish(const grpc::Status& status) const {
+    void finish() override {
+      Impl& body = this->body;
+      const grpc::Status& status = this->status;
+      if (status.ok()) {
+        body.note_term(this->response.header().raft_term());
+      } else {
+        body.endpoints_->failed(this->endpoint, status);
+      }
+      done(status.ok() ? answer_of(this->response) : body.failure(this->endpoint, status));
+    }
+
+    Done done;
+  };
+
+  // How a member is: whether it leads the others, and what its store takes.
+  struct Question final : Unary<pb::StatusRequest, pb::StatusResponse> {
+    using Unary::Unary;
+
+    void finish() override {
       if (!status.ok()) return;
       if (response.leader() == response.header().member_id()) body.endpoints_->prefer(endpoint);
       if (measured) measured(etcd::size_in(response));
     }
 
-    Impl& body;
-    pb::StatusRequest request;
-    pb::StatusResponse response;
-    grpc::ClientContext context;
-    std::size_t endpoint = 0;
     Measured measured{};
   };
 
@@ -284,34 +323,25 @@ class GrpcEtcd::Impl {
     const auto question = std::make_shared<Question>(*this);
     question->endpoint = endpoint;
     question->measured = std::move(measured);
-    question->context.set_deadline(system_clock::now() +
-                                   std::chrono::duration_cast<system_clock::duration>(within));
+    question->context.set_deadline(from_now(within));
     with_token([this, question](bool has_token) {
       if (!has_token) return;
       endpoints_->add_token(question->context);
-      opened(&question->context);
-      endpoints_->all()[question->endpoint].maintenance->async()->Status(
-          &question->context, &question->request, &question->response,
-          [question](const grpc::Status& status) { Impl::answered(question, status); });
+      pb::Maintenance::Stub& stub = *endpoints_->all()[question->endpoint].maintenance;
+      send(question, stub.PrepareAsyncStatus(&question->context, question->request, &queue_));
     });
   }
 
   // For a token, whose coming those who need it wait for.
-  struct TokenCall {
-    explicit TokenCall(Impl& body) : body(body) {}
+  struct TokenCall final : Unary<pb::AuthenticateRequest, pb::AuthenticateResponse> {
+    using Unary::Unary;
 
-    void finish(const grpc::Status& status) {
+    void finish() override {
       if (!status.ok()) body.endpoints_->failed(endpoint, status);
       body.endpoints_->take_token(status, response);
       body.fetching_token_ = false;
       for (const Authenticated& go_on : std::exchange(body.want_token_, {})) go_on(status.ok());
     }
-
-    Impl& body;
-    pb::AuthenticateRequest request;
-    pb::AuthenticateResponse response;
-    grpc::ClientContext context;
-    std::size_t endpoint = 0;
   };
 
   // Goes on when there is a token, if one is needed; or when there is none to be had.
@@ -322,14 +352,11 @@ class GrpcEtcd::Impl {
     if (std::exchange(fetching_token_, true)) return;
     const auto call = std::make_shared<TokenCall>(*this);
     call->request = endpoints_->token_request();
-    call->context.set_deadline(system_clock::now() + kAuthenticateMax);
+    call->context.set_deadline(from_now(kAuthenticateMax));
     call->context.set_wait_for_ready(true);
     pb::Auth::Stub& stub = *endpoints_->choose().auth;
     call->endpoint = endpoints_->cursor();
-    opened(&call->context);
-    stub.async()->Authenticate(
-        &call->context, &call->request, &call->response,
-        [call](const grpc::Status& status) { Impl::answered(call, status); });
+    send(call, stub.PrepareAsyncAuthenticate(&call->context, call->request, &queue_));
   }
 
   // With a new term of etcd's there is a new leader among its members. Everything that is asked
@@ -337,12 +364,6 @@ class GrpcEtcd::Impl {
   void note_term(std::uint64_t term) {
     if (std::exchange(term_, term) == term || endpoints_->all().size() == 1) return;
     for (std::size_t i = 0; i < endpoints_->all().size(); ++i) ask_status(i, kQuestionMax);
-  }
-
-  // On a thread of gRPC's.
-  template <typename AnyCall>
-  static void answered(const std::shared_ptr<AnyCall>& call, const grpc::Status& status) {
-    call->body.leave([call, status] { call->finish(status); }, &call->context);
   }
 
   static Answer answer_of(const pb::TxnResponse& response) { return etcd::to_answer(response); }
@@ -360,46 +381,56 @@ class GrpcEtcd::Impl {
     return answer;
   }
 
-  // Has it `start`, or answers it at once: there is no token to ask with.
-  template <typename AnyCall, typename Start>
-  void open(const std::shared_ptr<AnyCall>& call, Duration within, Start start) {
-    call->context.set_deadline(system_clock::now() +
-                               std::chrono::duration_cast<system_clock::duration>(within));
+  // Asks what `prepare` makes of the call, or answers it soon: there is no token to ask with.
+  template <typename AnyCall, typename Prepare>
+  void open(const std::shared_ptr<AnyCall>& call, Duration within, Prepare prepare) {
+    call->context.set_deadline(from_now(within));
     call->context.set_wait_for_ready(true);
-    with_token([this, call, start](bool has_token) {
+    with_token([this, call, prepare](bool has_token) {
       endpoints_->choose();
       call->endpoint = endpoints_->cursor();
       if (!has_token) {
-        return leave([call, why = endpoints_->why_no_token()] {
-          call->finish({grpc::StatusCode::UNAVAILABLE, why});
-        });
+        call->status = {grpc::StatusCode::UNAVAILABLE, endpoints_->why_no_token()};
+        return later([call] { call->finish(); });
       }
       endpoints_->add_token(call->context);
-      opened(&call->context);
-      start();
+      send(call, prepare(*call));
     });
   }
 
-  void opened(grpc::ClientContext* context) EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    open_.insert(context);
-  }
-  // Any thread. `closed`, if it is given, is of no use to gRPC any more.
-  void leave(Task task, grpc::ClientContext* closed = nullptr) EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    tasks_.push_back(std::move(task));
-    open_.erase(closed);
-    changed_.notify_all();
-  }
-  void closed(grpc::ClientContext* context) EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    open_.erase(context);
-    changed_.notify_all();
+  template <typename AnyCall>
+  void send(const std::shared_ptr<AnyCall>& call,
+            std::unique_ptr<grpc::ClientAsyncResponseReader<typename AnyCall::Response>> reader) {
+    open_.insert(&call->context);
+    call->kept = call;
+    call->reader = std::move(reader);
+    call->reader->StartCall();
+    call->reader->Finish(&call->response, &call->status, static_cast<GrpcTag*>(call.get()));
   }
 
-  // Any thread.
-  void came(std::uint64_t number, bool is_response) {
-    leave([this, number, is_response] { is_response ? heard(number) : broken(number); });
+  // With the next run(): nothing is called back from within a call.
+  void later(Task task) { tasks_.push_back(std::move(task)); }
+
+  // False if nothing has come by then.
+  bool take_next(gpr_timespec until) {
+    void* tag = nullptr;
+    bool ok = false;
+    if (queue_.AsyncNext(&tag, &ok, until) != grpc::CompletionQueue::GOT_EVENT) return false;
+    if (tag == nullptr) {
+      woken_.exchange(false, std::memory_order_acq_rel);  // what was left before it is seen
+    } else {
+      static_cast<GrpcTag*>(tag)->complete(ok);
+    }
+    return true;
+  }
+
+  void take_new_options() EXCLUDES(mutex_) {
+    std::optional<GrpcEtcdOptions> options;
+    {
+      MutexLock lock(mutex_);
+      options.swap(new_options_);
+    }
+    if (options.has_value()) endpoints_ = std::make_unique<GrpcEndpoints>(*options);
   }
 
   void heard(std::uint64_t number) {
@@ -425,8 +456,12 @@ class GrpcEtcd::Impl {
     watcher.ended(false, "the stream has ended");
   }
 
-  // The client's thread's alone.
+  // All but the last lines are the client's thread's alone.
+  grpc::CompletionQueue queue_;
   std::unique_ptr<GrpcEndpoints> endpoints_;
+  std::set<grpc::ClientContext*> open_;  // of which gRPC has a use
+  bool closing_ = false;
+  std::deque<Task> tasks_;
   std::uint64_t term_ = 0;  // of etcd's election
   bool fetching_token_ = false;
   std::vector<Authenticated> want_token_;
@@ -434,11 +469,10 @@ class GrpcEtcd::Impl {
   etcd::Watcher* watcher_ = nullptr;
   std::uint64_t watch_number_ = 0;
 
+  std::atomic<bool> woken_{false};
+  grpc::Alarm alarm_;  // set by whoever makes `woken_` true
   Mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<Task> tasks_ GUARDED_BY(mutex_);
-  std::set<grpc::ClientContext*> open_ GUARDED_BY(mutex_);
-  bool woken_ GUARDED_BY(mutex_) = false;
+  std::optional<GrpcEtcdOptions> new_options_ GUARDED_BY(mutex_);
 };
 
 GrpcEtcd::GrpcEtcd(const GrpcEtcdOptions& options) : impl_(std::make_unique<Impl>(options)) {}

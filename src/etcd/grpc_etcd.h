@@ -5,7 +5,8 @@
 // passed over from then on, so a member that is frozen costs one deadline. A watch asks its member
 // to end it when that has lost its leader, or it would stay open and silent.
 //
-// gRPC's threads only leave what has come; run() calls back, on the thread of whoever calls it.
+// run() does gRPC's work as well as it calls back, on the thread of whoever calls it: nobody else
+// waits for what etcd answers, and nobody has to be woken for it.
 #pragma once
 
 #include <memory>
