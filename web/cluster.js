@@ -1,43 +1,50 @@
-// Who leads and who follows, as the overview of a server in a cluster says.
+// How the cluster is, in words, and which servers it has, as the overview of one of them says.
+import { describeCluster, describeNode, severityWords } from './cluster_state.js';
 import { byId, element, nameElement, setHidden, setText } from './dom.js';
-import { formatDuration, plural } from './format.js';
-
-const quietAfterMs = 5000; // each server says something every second
+import { formatDuration, visibleName } from './format.js';
 
 let drawn = '';
 
-// `cluster` is not there where the server is on its own.
-export function showCluster(cluster) {
+// `overview.cluster` is not there where the server is on its own.
+export function showCluster(overview) {
+  const { cluster } = overview;
   setHidden(byId('cluster'), cluster === undefined);
+  setHidden(byId('cluster-state'), cluster === undefined);
   if (cluster === undefined) return;
-  const led = cluster.leader_addr !== '-';
-  setText(byId('cluster-epoch'), led ? `epoch ${cluster.epoch}` : 'nobody leads');
-  byId('cluster-epoch').classList.toggle('warned', !led);
-  const wanted = JSON.stringify([cluster.node_id, cluster.nodes.map((node) => rowOf(node))]);
+  showState(describeCluster(overview, formatDuration));
+  setText(byId('cluster-epoch'), cluster.epoch === 0 ? '' : `epoch ${cluster.epoch}`);
+  const rows = cluster.nodes.map((node) => ({
+    name: node.node_id,
+    address: node.addr,
+    isThis: node.node_id === cluster.node_id,
+    version: node.version ?? '–',
+    ...describeNode(node, formatDuration),
+  }));
+  const wanted = JSON.stringify(rows);
   if (wanted === drawn) return; // leaves the reader's place and selection alone
   drawn = wanted;
-  byId('cluster-list').replaceChildren(
-    ...cluster.nodes.map((node) => {
-      const row = rowOf(node);
-      return element(
-        'li',
-        { class: row.warned ? 'node warned' : 'node' },
-        nameElement('span', node.node_id, { class: 'key' }),
-        nameElement('span', node.addr, { class: 'quiet' }),
-        node.node_id === cluster.node_id ? element('span', { class: 'quiet' }, 'this server') : '',
-        element('span', { class: 'rank-size' }, row.state),
-      );
-    }),
-  );
+  byId('cluster-nodes').replaceChildren(...rows.map(drawNode));
 }
 
-function rowOf(node) {
-  const silentMs = node.silent_s * 1000;
-  if (silentMs > quietAfterMs) {
-    return { state: `silent for ${formatDuration(silentMs)}`, warned: true };
-  }
-  if (node.role === 'leader') return { state: 'leads', warned: false };
-  return node.behind > 0
-    ? { state: `follows, ${plural(node.behind, 'change')} behind`, warned: false }
-    : { state: 'follows, in step', warned: false };
+function showState({ severity, text }) {
+  byId('cluster-state').dataset.severity = severity;
+  setText(byId('cluster-severity'), severityWords[severity]);
+  setText(byId('cluster-text'), visibleName(text));
+}
+
+function drawNode({ name, address, isThis, role, behind, version, silent, warned }) {
+  return element(
+    'tr',
+    { role: 'row', class: warned ? 'warned' : null },
+    element(
+      'th',
+      { role: 'rowheader', scope: 'row' },
+      nameElement('span', name, { class: 'key' }),
+      address === name ? '' : nameElement('span', address, { class: 'peer quiet' }),
+      isThis ? element('span', { class: 'quiet' }, 'this server') : '',
+    ),
+    element('td', { role: 'cell' }, role, element('span', { class: 'quiet' }, behind)),
+    element('td', { role: 'cell' }, nameElement('span', version)),
+    element('td', { role: 'cell' }, silent),
+  );
 }

@@ -100,7 +100,7 @@ function showOverview(answer) {
   overview.show(answer, past);
   drawLatency();
   showSignals(answer.signals);
-  showCluster(answer.cluster);
+  showCluster(answer);
   restartNotice.show(answer);
   if (cameBack) {
     showFirstSteps(api.hasToken, answer.line_port, answer.journal);

@@ -12,6 +12,7 @@ const journals = {
   following: 'follows the leader',
   failed: 'journal failed',
 };
+// Of a server on its own; how a cluster is stands in its own words.
 const notices = {
   full: 'The journal is full: nothing new is granted until its disk has room. Releases work.',
   failed: 'The journal has failed: nothing more is granted. Read the log, then restart the server.',
@@ -98,12 +99,16 @@ export class Overview {
     setText(byId('server-connections'), plural(overview.connections, 'connection'));
     setText(byId('server-uptime'), `up ${formatDuration(overview.uptime_ms)}`);
     setText(byId('server-journal'), journals[overview.journal] ?? `journal ${overview.journal}`);
-    const notice = overview.draining
-      ? 'The server is shutting down: it grants nothing new and lets what is held end.'
-      : (notices[overview.journal] ?? (overview.ready ? '' : 'The server is not ready.'));
+    const notice = noticeOf(overview);
     setText(byId('notice'), notice);
     setHidden(byId('notice'), notice === '');
   }
+}
+
+function noticeOf({ draining, cluster, journal, ready }) {
+  if (draining) return 'The server is shutting down: it grants nothing new and lets what is held end.';
+  if (cluster !== undefined) return '';
+  return notices[journal] ?? (ready ? '' : 'The server is not ready.');
 }
 
 function split(locks, semaphores) {

@@ -13,7 +13,8 @@ std::string to_text(const NodeRecord& record) {
   return "node=" + record.node + "\naddress=" + record.address +
          "\nleads=" + (record.leads ? "1" : "0") + "\napplied=" + std::to_string(record.applied) +
          "\nbehind=" + std::to_string(record.behind) +
-         "\nversion=" + std::to_string(record.version) + "\n";
+         "\nversion=" + std::to_string(record.version) + "\nready=" + (record.ready ? "1" : "0") +
+         "\nprogram=" + record.program + "\n";
 }
 
 std::optional<NodeRecord> node_record_in(std::string_view text) {
@@ -33,6 +34,8 @@ std::optional<NodeRecord> node_record_in(std::string_view text) {
   record.applied = *applied_number;
   record.behind = *behind_number;
   record.version = version_of_record(text);
+  record.ready = line_of(text, "ready=").value_or(record.behind == 0 ? "1" : "0") == "1";
+  record.program = line_of(text, "program=").value_or("");
   return record;
 }
 
@@ -76,9 +79,11 @@ void Membership::take(const std::vector<etcd::Entry>& entries, Time now) {
     const auto record = node_record_in(entry.value);
     if (!record) continue;
     const auto before = heard_.find(entry.key);
-    const bool silent = before != heard_.end() && before->second.modified == entry.modified;
+    const bool known = before != heard_.end();
+    const bool silent = known && before->second.modified == entry.modified;
     heard[entry.key] = {*record, entry.modified, silent ? before->second.since : now,
-                        before != heard_.end() && (!silent || before->second.again)};
+                        known && (!silent || before->second.again),
+                        known ? before->second.earlier : answers_ == 0};
   }
   heard_ = std::move(heard);
   ++answers_;
@@ -93,7 +98,8 @@ std::uint32_t Membership::version() const {
 std::string Membership::who_else_is_at(const NodeRecord& self) const {
   for (const auto& [key, heard] : heard_) {
     const NodeRecord& other = heard.record;
-    if (heard.again && other.address == self.address && other.node != self.node) return other.node;
+    const bool counts = heard.again && heard.earlier && other.node != self.node;
+    if (counts && other.address == self.address) return other.node;
   }
   return {};
 }

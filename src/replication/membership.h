@@ -28,6 +28,8 @@ struct NodeRecord {
   Position applied = 0;                   // how far along the chain it is
   std::uint64_t behind = 0;               // changes that etcd had and it did not
   std::uint32_t version = kChainVersion;  // the latest that it reads
+  bool ready = false;                     // it has caught up, and could lead
+  std::string program{};                  // its release; empty: it does not say
 
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
@@ -58,7 +60,8 @@ class Membership {
   std::uint64_t answers() const { return answers_; }
   // The latest that all who were heard of read.
   std::uint32_t version() const;
-  // Another node that says it is reached at that address, and still does; empty: none.
+  // Another node that said before this one did that it is reached at that address, and still does;
+  // empty: none. Of two, one alone is told of the other: the one that came later.
   std::string who_else_is_at(const NodeRecord& self) const;
 
  private:
@@ -66,7 +69,8 @@ class Membership {
     NodeRecord record;
     etcd::Revision modified = 0;
     Time since{};
-    bool again = false;  // it was heard of more than once
+    bool again = false;    // it was heard of more than once
+    bool earlier = false;  // it was there before this node had said anything
   };
 
   void take(const std::vector<etcd::Entry>& entries, Time now);

@@ -16,7 +16,13 @@ namespace {
 using namespace std::chrono_literals;
 
 NodeRecord record_of(const std::string& node) {
-  return {.node = node, .address = node + ":6388", .leads = node == "a", .applied = 7, .behind = 2};
+  return {.node = node,
+          .address = node + ":6388",
+          .leads = node == "a",
+          .applied = 7,
+          .behind = 2,
+          .ready = node == "a",
+          .program = "0.1.0"};
 }
 
 TEST(NodeRecord, ComesBackAsItWasWritten) {
@@ -26,6 +32,14 @@ TEST(NodeRecord, ComesBackAsItWasWritten) {
   for (const char* text : {"", "node=a\n", "node=a\naddress=b\nleads=1\napplied=x\nbehind=0\n"}) {
     EXPECT_FALSE(node_record_in(text).has_value()) << text;
   }
+}
+
+// What is not said is taken from what is: nobody is alarmed for as long as an upgrade takes.
+TEST(NodeRecord, OfAnOlderServerIsReadAsFarAsItGoes) {
+  const auto caught_up = node_record_in("node=a\naddress=b\nleads=0\napplied=1\nbehind=0\n");
+  EXPECT_TRUE(caught_up->ready);
+  EXPECT_EQ(caught_up->program, "");
+  EXPECT_FALSE(node_record_in("node=a\naddress=b\nleads=0\napplied=1\nbehind=3\n")->ready);
 }
 
 class RosterTest : public testing::Test {
@@ -108,10 +122,19 @@ TEST_F(RosterTest, KnowsTheLatestVersionThatAllRead) {
 
 TEST_F(RosterTest, KnowsWhoElseIsAtAnAddress) {
   run(3s, {&a_, &b_});
-  EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "");
+  EXPECT_EQ(b_.membership.who_else_is_at(b_.record), "");
   b_.record.address = a_.record.address;
   run(3s, {&a_, &b_});
-  EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "b");
+  EXPECT_EQ(b_.membership.who_else_is_at(b_.record), "a");
+}
+
+// Else whoever is started with an address by mistake would end the server that has it.
+TEST_F(RosterTest, OfTwoAtOneAddressTheLaterIsToldAlone) {
+  b_.record.address = a_.record.address;
+  run(3s, {&a_});
+  run(5s, {&a_, &b_});
+  EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "");
+  EXPECT_EQ(b_.membership.who_else_is_at(b_.record), "a");
 }
 
 // It may have been this server, under another name.

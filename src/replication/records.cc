@@ -114,15 +114,18 @@ std::optional<LeaderRecord> leader_record_in(std::string_view text) {
 }
 
 std::uint32_t version_of_record(std::string_view text) {
-  constexpr std::string_view kName = "version=";
+  const auto said = line_of(text, "version=");
+  if (!said.has_value()) return 1;
+  return static_cast<std::uint32_t>(parse_whole(*said, 1, UINT32_MAX).value_or(UINT32_MAX));
+}
+
+std::optional<std::string_view> line_of(std::string_view text, std::string_view name) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (!line.starts_with(kName)) continue;
-    const auto version = parse_whole(line.substr(kName.size()), 1, UINT32_MAX);
-    return static_cast<std::uint32_t>(version.value_or(UINT32_MAX));
+    if (line.starts_with(name)) return line.substr(name.size());
   }
-  return 1;
+  return {};
 }
 
 }  // namespace lockd

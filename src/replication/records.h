@@ -116,6 +116,8 @@ std::string to_text(const LeaderRecord& record);
 std::optional<LeaderRecord> leader_record_in(std::string_view text);
 // Of a record's text, by the line that says it. One without is of version 1.
 std::uint32_t version_of_record(std::string_view text);
+// The value of the line "<name><value>" that later versions have, wherever it is.
+std::optional<std::string_view> line_of(std::string_view text, std::string_view name);
 
 // The one in force; of nobody when `epoch` is 0.
 struct CurrentLeader {

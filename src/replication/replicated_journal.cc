@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "replication/cluster_journal.h"
 #include "replication/records.h"
 
 namespace lockd {
@@ -97,11 +98,17 @@ void ReplicatedJournal::attach(Source* source) {
 }
 
 NodeRecord ReplicatedJournal::self() const {
+  const ClusterStatus status{.caught_up = has_caught_up(),
+                             .lags_since = lags_since_,
+                             .answered = answered(),
+                             .unreadable = unreadable()};
   return {.node = options_.self.node,
           .address = options_.self.address,
           .leads = leads_,
           .applied = applied(),
-          .behind = behind_};
+          .behind = behind_,
+          .ready = why_not_ready(status, options_.detect, clock_.now()).empty(),
+          .program = options_.program};
 }
 
 // As every server of the cluster can read it.

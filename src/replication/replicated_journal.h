@@ -39,7 +39,8 @@ namespace lockd {
 
 struct ReplicatedJournalOptions {
   std::string cluster;
-  LeaderRecord self;  // the incarnation is this journal's alone
+  LeaderRecord self;      // the incarnation is this journal's alone
+  std::string program{};  // its release, for people
   Duration detect = std::chrono::seconds(2);
   Duration rpc = std::chrono::milliseconds(500);  // the least time that etcd is waited for
   Duration retry = std::chrono::milliseconds(50);

@@ -195,6 +195,18 @@ TEST_F(ReplicatedJournalTest, ReadyIsWhoHasCaughtUpAndHearsFromEtcd) {
   EXPECT_EQ(why(kDetect + 1ms), "no_etcd");
 }
 
+TEST_F(ReplicatedJournalTest, TellsTheOthersWhetherItCouldLead) {
+  const auto says_ready = [this] {
+    const auto record = node_record_in(get(keys_.nodes + kSelf.node));
+    return record.has_value() && record->ready;
+  };
+  put(keys_.leader, to_text(kOther));
+  ASSERT_TRUE(run_until(says_ready));
+  put(keys_.batch({5, 1}), "LkB7" + std::string(60, 'x'));
+  EXPECT_TRUE(run_until([&] { return !says_ready(); }));
+  EXPECT_FALSE(journal_.unreadable().empty());
+}
+
 // The last that it had not heard of was that it is elected.
 TEST_F(ReplicatedJournalTest, ALeaderIsBehindNobody) {
   ASSERT_TRUE(run_until([this] { return journal_.stats().campaigns.value() > 0; }));

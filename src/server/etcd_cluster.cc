@@ -9,6 +9,7 @@
 #include "etcd/grpc_etcd.h"
 #include "server/daemon.h"
 #include "server/log.h"
+#include "server/settings/option_table.h"
 
 namespace lockd {
 namespace {
@@ -71,6 +72,7 @@ std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   journal.replication.self.node = options.node_id;
   journal.replication.self.address = config::print_address(*options.advertise_addr);
   journal.replication.self.policy = policy(options);
+  journal.replication.program = kVersion;
   if (options.http_addr.has_value() && options.http_addr->port != 0) {
     journal.replication.self.http =
         config::print_address({options.advertise_addr->host, options.http_addr->port});

@@ -62,9 +62,8 @@ class ClusterNode final : public ClusterJournal {
   const ReplicationStats& stats() const override { return stats_; }
   ClusterStatus status() const override {
     const ServerCluster::Leadership now = cluster_.leadership();
-    ClusterStatus status;
+    ClusterStatus status = cluster_.status_of(name_);
     status.leads = status.certain = now.node == name_;
-    status.caught_up = true;
     status.leader.epoch = static_cast<etcd::Revision>(now.epoch);
     status.leader.record = {
         .incarnation = {}, .node = now.node, .address = now.address, .policy = {}};
@@ -138,6 +137,17 @@ void ServerCluster::kill(const std::string& node) {
 void ServerCluster::lead_nobody() {
   MutexLock lock(mutex_);
   leadership_ = {.epoch = 0};
+}
+
+void ServerCluster::set_status(const std::string& node, const ClusterStatus& status) {
+  MutexLock lock(mutex_);
+  statuses_[node] = status;
+}
+
+ClusterStatus ServerCluster::status_of(const std::string& node) const {
+  MutexLock lock(mutex_);
+  const auto found = statuses_.find(node);
+  return found == statuses_.end() ? ClusterStatus{.caught_up = true} : found->second;
 }
 
 void ServerCluster::advertise(const std::string& address) {

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/mutex.h"
+#include "replication/cluster_journal.h"
 #include "server/server.h"
 #include "support/http_client.h"
 #include "support/line_client.h"
@@ -35,6 +36,8 @@ class ServerCluster {
   void kill(const std::string& node);
   // Nobody leads, as far as they know.
   void lead_nobody();
+  // What else `node` is to say of itself and the others.
+  void set_status(const std::string& node, const ClusterStatus& status);
   // What the leader is said to be reached at.
   void advertise(const std::string& address);
 
@@ -57,11 +60,13 @@ class ServerCluster {
   };
 
   Leadership leadership() const EXCLUDES(mutex_);
+  ClusterStatus status_of(const std::string& node) const EXCLUDES(mutex_);
   void replicate(const ClusterNode& from, std::span<const Event> events);
   std::string address_of(const std::string& node);
 
   mutable Mutex mutex_;
   Leadership leadership_ GUARDED_BY(mutex_);
+  std::map<std::string, ClusterStatus> statuses_ GUARDED_BY(mutex_);
   std::map<std::string, ClusterNode*> nodes_;
   std::map<std::string, std::unique_ptr<Server>> servers_;
   const bool tls_;

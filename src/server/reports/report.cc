@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::size_t kChannelsMax = 100;
 
+double seconds_since(Time since, Time now) {
+  return seconds(now > since ? now - since : Duration::zero());
+}
+
 std::string member_json(const Member& member, Time now) {
   JsonObject json;
   json.add("node_id", member.record.node);
@@ -22,7 +26,9 @@ std::string member_json(const Member& member, Time now) {
   json.add("role", member.record.leads ? "leader" : "follower");
   json.add("applied", member.record.applied);
   json.add("behind", member.record.behind);
-  json.add("silent_s", seconds(now > member.heard ? now - member.heard : Duration::zero()));
+  json.add("ready", member.record.ready);
+  if (!member.record.program.empty()) json.add("version", member.record.program);
+  json.add("silent_s", seconds_since(member.heard, now));
   return json.finish();
 }
 
@@ -124,11 +130,19 @@ std::string cluster_json(const ServerContext& shared) {
   json.add("role", status.leads ? "leader" : "follower");
   json.add("certain", status.certain);
   json.add("epoch", status.leader.epoch);
+  json.add("leader", status.leader.epoch == 0 ? "-" : status.leader.record.node);
   json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
   json.add("applied", status.applied);
   json.add("behind", status.behind);
-  JsonArray nodes;
   const Time now = cluster.clock().now();
+  json.add("lag_s", seconds_since(status.lags_since.value_or(now), now));
+  if (status.answered != Time{}) json.add("etcd_silent_s", seconds_since(status.answered, now));
+  if (!status.not_ready.empty()) json.add("not_ready", status.not_ready);
+  if (!status.unreadable.empty()) json.add("unreadable", status.unreadable);
+  if (!status.leads && shared.forwarder != nullptr && shared.forwarder->forwards()) {
+    json.add("linked", shared.forwarder->generation() != 0);
+  }
+  JsonArray nodes;
   for (const Member& member : status.members) nodes.add_json(member_json(member, now));
   json.add_json("nodes", nodes.finish());
   return json.finish();
