@@ -123,6 +123,25 @@ TEST(LockctlCluster, StatusSaysWhatEachServerIs) {
       << without.output;
 }
 
+TEST(LockctlCluster, PingSaysWhoIsNotReady) {
+  FakeCluster cluster(2, [](std::size_t server, const client::Asked& asked) {
+    std::optional<std::string> reply;
+    if (asked.command != "api") return reply;
+    if (asked.key != "GET /readyz") return reply = "ok 404 {}";
+    return reply = server == 0 ? R"(ok 200 {"status":"ok"})" : R"(ok 503 {"status":"no_etcd"})";
+  });
+  const Finished all = lockctl({"ping", "--ready", "--cluster", list_of(cluster)});
+  EXPECT_EQ(all.status, 75) << all.errors;
+  EXPECT_NE(all.output.find("  ok\n"), std::string::npos) << all.output;
+  EXPECT_NE(all.output.find("  not ready: no_etcd\n"), std::string::npos) << all.output;
+  const std::string first = cluster.addresses()[0].to_string();
+  EXPECT_EQ(lockctl({"ping", "--ready", "--server", first}).status, 0);
+  const std::string second = cluster.addresses()[1].to_string();
+  const Finished json = lockctl({"ping", "--ready", "--json", "--server", second});
+  EXPECT_EQ(json.status, 75);
+  EXPECT_NE(json.output.find(R"("not_ready":"no_etcd"})"), std::string::npos) << json.output;
+}
+
 TEST(LockctlCluster, TokensAreReleasedAtTheLeader) {
   FakeCluster cluster(3);
   cluster.lead(2);

@@ -122,6 +122,12 @@ constexpr Option kLease =
 
 constexpr auto kJsonOnly = std::to_array<Option>({kJson});
 constexpr auto kJsonLinesOnly = std::to_array<Option>({kJsonLines});
+constexpr auto kPingOptions = std::to_array<Option>({
+    boolean("ready", {},
+            "Whether they are ready too, as GET /readyz says: in a cluster, whether they could "
+            "lead. Exits with 75 when one is not. Needs no right."),
+    kJsonLines,
+});
 
 constexpr Option kWholeLease = duration(
     "ttl", kOneSecond, {.default_note = "the server's, or 30 with several permits"},
@@ -743,7 +749,7 @@ constexpr auto kCommands = std::to_array<Command>({
      .summary = "See whether servers answer, and how fast",
      .description = "Asks every server, and succeeds when all have answered. Of a cluster, all but "
                     "one follow, and say whom.",
-     .options = kJsonLinesOnly,
+     .options = kPingOptions,
      .shared = kConnection,
      .see_also = "lockctl"},
     {.name = "listen",

@@ -25,7 +25,8 @@ using SteadyClock = std::chrono::steady_clock;
 struct Pinged {
   client::Status status;
   Duration took{};
-  std::string leader{};  // of a server that follows: whom; "-" when nobody leads
+  std::string leader{};     // of a server that follows: whom; "-" when nobody leads
+  std::string not_ready{};  // why; empty: it is, or was not asked
 };
 
 // A server that follows may have asked the one that leads. Empty: it leads, or does not say.
@@ -36,6 +37,18 @@ std::string leader_over(Connection& connection) {
   const auto* const cluster = member(overview, "cluster");
   if (cluster == nullptr || text_of(*cluster, "role") != "follower") return {};
   return printable(text_of(*cluster, "leader_addr"));
+}
+
+// As GET /readyz says: of a cluster, whether it could lead.
+Pinged ask_ready(const client::Address& server, const Settings& settings) {
+  auto connection = Connection::open(server, settings.connect);
+  if (!connection) return {connection, {}};
+  const auto start = SteadyClock::now();
+  const auto answer = connection->api({.method = "GET", .path = "/readyz"});
+  const Duration took = SteadyClock::now() - start;
+  if (!answer || answer->status == 200) return {answer, took};
+  const auto health = parse_json(answer->json, server.to_string());
+  return {.status = {}, .took = took, .not_ready = printable(text_of(health, "status"))};
 }
 
 Pinged ping(const client::Address& server, const Settings& settings) {
@@ -52,6 +65,7 @@ Pinged ping(const client::Address& server, const Settings& settings) {
 
 std::string said(const Pinged& pinged) {
   if (!pinged.status) return failure_of(pinged.status).what();
+  if (!pinged.not_ready.empty()) return "not ready: " + pinged.not_ready;
   if (pinged.leader.empty()) return "ok";
   return pinged.leader == "-" ? "nobody leads" : "follows " + pinged.leader;
 }
@@ -63,6 +77,7 @@ std::string ping_json(const client::Address& server, const Pinged& pinged) {
   if (pinged.status) {
     json.add("ms", rounded(std::chrono::duration<double, std::milli>(pinged.took).count()));
     if (!pinged.leader.empty()) json.add("follows", as_utf8(pinged.leader));
+    if (!pinged.not_ready.empty()) json.add("not_ready", as_utf8(pinged.not_ready));
   } else {
     json.add("error", as_utf8(failure_of(pinged.status).what()));
   }
@@ -159,8 +174,10 @@ int execute_ping(const Invocation& invocation) {
   int code = kExitOk;
   Table table({"SERVER", "TIME>", ""});
   for (const client::Address& server : invocation.settings.servers) {
-    const Pinged pinged = ping(server, invocation.settings);
+    const bool about_ready = invocation.arguments.has("ready");
+    const Pinged pinged = (about_ready ? ask_ready : ping)(server, invocation.settings);
     if (!pinged.status && code == kExitOk) code = failure_of(pinged.status).code();
+    if (!pinged.not_ready.empty() && code == kExitOk) code = kExitTemporary;
     if (invocation.arguments.has("json")) {
       invocation.output.line(ping_json(server, pinged));
       continue;
