@@ -32,9 +32,9 @@ export function describeNode(node, time) {
 function describeLeader(cluster, time) {
   const leads = `This server leads, epoch ${cluster.epoch}`;
   if (!cluster.certain) {
+    const why = etcdSilence(cluster, time, 'confirmed it');
     return bad(
-      `This server leads, but is not certain of it: ${etcdSilence(cluster, time)}; ` +
-        'nobody is answered until it does.',
+      `This server leads, but is not certain of it: ${why}; nobody is answered until it does.`,
     );
   }
   const standbys = cluster.nodes.filter((node) => node.node_id !== cluster.node_id);
@@ -46,7 +46,8 @@ function describeLeader(cluster, time) {
   const caughtUp = `${numberOf(ready)} ${ready === 1 ? 'standby has' : 'standbys have'} caught up`;
   if (lacking.length === 0) return ok(`${leads}; ${caughtUp}.`);
   const why = lacking.map((node) => whatIsWrong(node, time)).join(', ');
-  return warning(`${leads}; ${ready === 0 ? 'nobody could take over:' : `${caughtUp}, but`} ${why}.`);
+  const rest = ready === 0 ? 'nobody could take over:' : `${caughtUp}, but`;
+  return warning(`${leads}; ${rest} ${why}.`);
 }
 
 function describeFull({ epoch }) {
@@ -71,6 +72,11 @@ function describeFollower(cluster, time) {
     const far = cluster.lag_s > 0 ? `is ${time(cluster.lag_s * 1000)} behind` : 'is still reading';
     return warning(`${follows} and ${far}; it could not take over yet.`);
   }
+  // It reads, and what it says of itself every second does not arrive.
+  const self = cluster.nodes.find((node) => node.node_id === cluster.node_id);
+  if (self !== undefined && isSilent(self)) {
+    return bad(`${follows}, but etcd takes nothing that is written: it is full, or refuses it.`);
+  }
   const leading = cluster.nodes.find((node) => node.node_id === leader);
   if (leading !== undefined && isSilent(leading)) {
     return warning(`${follows}, which has said nothing for ${time(leading.silent_s * 1000)}.`);
@@ -83,10 +89,11 @@ function describeFollower(cluster, time) {
   return ok(`${follows} and has caught up; it could take over.`);
 }
 
-function etcdSilence({ etcd_silent_s: silent }, time) {
+// One that refuses what is written, as when it is full, confirms nothing either.
+function etcdSilence({ etcd_silent_s: silent }, time, done = 'answered') {
   return silent === undefined
-    ? 'etcd has never answered'
-    : `etcd has not answered for ${time(silent * 1000)}`;
+    ? `etcd has never ${done}`
+    : `etcd has not ${done} for ${time(silent * 1000)}`;
 }
 
 function whatIsWrong(node, time) {

@@ -106,7 +106,9 @@ export class Overview {
 }
 
 function noticeOf({ draining, cluster, journal, ready }) {
-  if (draining) return 'The server is shutting down: it grants nothing new and lets what is held end.';
+  if (draining) {
+    return 'The server is shutting down: it grants nothing new and lets what is held end.';
+  }
   if (cluster !== undefined) return '';
   return notices[journal] ?? (ready ? '' : 'The server is not ready.');
 }

@@ -70,7 +70,7 @@ test('a leader that is not certain, or whose etcd is full, says what that means'
   const role = 'leader';
   assert.equal(
     says({ role, certain: false, etcd_silent_s: 1.4, not_ready: 'no_etcd' }),
-    'bad: This server leads, but is not certain of it: etcd has not answered for 1.4 s; ' +
+    'bad: This server leads, but is not certain of it: etcd has not confirmed it for 1.4 s; ' +
       'nobody is answered until it does.',
   );
   assert.match(says({ role, journal: 'full' }), /^bad: .*epoch 17, but etcd takes nothing more/);
@@ -92,6 +92,12 @@ test('a follower says whether it could take over', () => {
     'warning: This server follows n1, which has said nothing for 7.0 s.',
   );
   assert.match(says({ nodes: [node('n2')] }), /^ok: /); // the leader has not been heard of yet
+  const quiet = { silent_s: 9.7 };
+  assert.equal(
+    says({ nodes: [node('n1', { role: 'leader', ...quiet }), node('n2', quiet)] }),
+    'bad: This server follows n1, but etcd takes nothing that is written: it is full, or ' +
+      'refuses it.',
+  );
   assert.match(says({ linked: true }), /^ok: /);
   assert.match(says({ linked: false }), /^warning: .*n1 and has caught up, but is not connected/);
 });
@@ -99,13 +105,15 @@ test('a follower says whether it could take over', () => {
 test('who leads nobody, or cannot know, says so', () => {
   assert.equal(
     says({ not_ready: 'no_etcd', etcd_silent_s: 12 }),
-    'bad: This server does not know who leads: etcd has not answered for 12 s. It last followed n1.',
+    'bad: This server does not know who leads: etcd has not answered for 12 s. ' +
+      'It last followed n1.',
   );
   assert.equal(
     says({ not_ready: 'no_etcd', etcd_silent_s: 12, epoch: 0, leader: '-' }),
     'bad: This server does not know who leads: etcd has not answered for 12 s.',
   );
-  assert.match(says({ etcd_silent_s: undefined, not_ready: 'catching_up' }), /not reached etcd yet/);
+  const never = says({ etcd_silent_s: undefined, not_ready: 'catching_up' });
+  assert.match(never, /not reached etcd yet/);
   assert.match(says({ epoch: 0, leader: '-' }), /^bad: Nobody leads: /);
   assert.match(says({ journal: 'failed' }), /^bad: This server begins anew/);
 });
