@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "engine/testing/forgetful_journal.h"
@@ -232,6 +233,50 @@ TEST_F(FollowingTest, ABarrierRestsOnWhatIsAppendedAfterIt) {
   next.set_state(Journal::State::following);
   Engine follower({.clock = &clock_, .journal = &next, .sweeper = false});
   EXPECT_TRUE(next.follow(journal_.events()));
+}
+
+// The leader may have let in more keys than this one would: what the chain says is held.
+TEST(FollowingBeyondItsCaps, HoldsWhatTheLeaderGrantedAndGrantsNothingUntilBelow) {
+  constexpr std::uint64_t kKeysMax = 3;
+  constexpr Fence kKeys = 10;
+  ManualClock clock;
+  ForgetfulJournal journal;
+  journal.set_state(Journal::State::following);
+  Engine engine(
+      {.shards = 4, .keys_max = kKeysMax, .clock = &clock, .journal = &journal, .sweeper = false});
+  const auto key = [](Fence fence) { return "k" + std::to_string(fence); };
+  for (Fence fence = 1; fence <= kKeys; ++fence) {
+    const std::string name = key(fence);
+    const Event granted{.type = Event::Type::granted,
+                        .key = name,
+                        .holder = Holder("a"),
+                        .fence = fence,
+                        .ttl = 60s,
+                        .expires_at = Time{} + 60s};
+    ASSERT_TRUE(journal.follow({&granted, 1}));
+  }
+  EXPECT_EQ(engine.stats().keys, kKeys);
+  const std::string first = key(1);
+  const Event ended{.type = Event::Type::ended, .key = first, .fence = 1};
+  ASSERT_TRUE(journal.follow({&ended, 1}));
+  journal.lead();
+  const auto acquire = [&] {
+    return engine.acquire({.key = "new", .holder = "b", .ttl = 60s}).outcome;
+  };
+  for (Fence fence = 2; fence <= kKeys; ++fence) {
+    EXPECT_EQ(acquire(), Outcome::max_keys) << fence;
+    const std::string name = key(fence);
+    EXPECT_EQ(engine.status(Kind::lock, name)->holds.size(), 1u);
+    EXPECT_EQ(engine.renew({.key = name, .holder = "a", .fence = fence}).outcome, Outcome::ok);
+    if (kKeys - fence + 1 <= kKeysMax) break;
+    EXPECT_EQ(engine.release({.key = name, .holder = "a", .fence = fence}), Outcome::ok);
+  }
+  EXPECT_EQ(engine.check(), "");
+  const std::string last = key(kKeys);
+  EXPECT_EQ(engine.release({.key = last, .holder = "a", .fence = kKeys}), Outcome::ok);
+  EXPECT_EQ(acquire(), Outcome::ok);
+  EXPECT_EQ(engine.acquire({.key = "more", .holder = "b", .ttl = 60s}).outcome, Outcome::max_keys);
+  EXPECT_EQ(engine.check(), "");
 }
 
 // Nothing has been appended since it leads, and still its answers rest on that it does.

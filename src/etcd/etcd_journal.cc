@@ -26,8 +26,7 @@ ReplicatedJournalOptions as_a_life_of_its_own(ReplicatedJournalOptions options) 
 class EtcdJournal::Impl {
  public:
   explicit Impl(EtcdJournalOptions options)
-      : detect_(options.replication.detect),
-        read_again_(std::move(options.read_again)),
+      : read_again_(std::move(options.read_again)),
         etcd_(options.etcd),
         journal_(etcd_, clock_, as_a_life_of_its_own(std::move(options.replication))) {}
 
@@ -63,7 +62,7 @@ class EtcdJournal::Impl {
       return now > member.heard + Membership::kSilenceMax;
     });
     status.certain = status.leads && journal_.is_certain();
-    status.not_ready = why_not_ready(status, detect_, now);
+    status.not_ready = why_not_ready(status, now);
     return status;
   }
 
@@ -99,6 +98,9 @@ class EtcdJournal::Impl {
     MutexLock lock(mutex_);
     status_.leads = journal_.is_leading() && journal_.over().empty();
     status_.leader = journal_.leader();
+    status_.settings = journal_.settings();
+    status_.own_settings = journal_.own_settings();
+    status_.detect = journal_.detect();
     status_.applied = journal_.applied();
     status_.behind = journal_.behind();
     status_.caught_up = journal_.has_caught_up();
@@ -113,7 +115,6 @@ class EtcdJournal::Impl {
     status_.refused = journal_.is_refused();
   }
 
-  const Duration detect_;
   const std::function<GrpcEtcdOptions()> read_again_;
   SystemClock clock_;
   GrpcEtcd etcd_;

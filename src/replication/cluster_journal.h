@@ -20,8 +20,11 @@ namespace lockd {
 // What a node knows of its cluster.
 struct ClusterStatus {
   bool leads = false;
-  bool certain = false;      // and nobody else does
-  CurrentLeader leader{};    // that it follows, or itself
+  bool certain = false;    // and nobody else does
+  CurrentLeader leader{};  // that it follows, or itself
+  std::string settings{};  // of the last leader: in force (shared_settings.h)
+  std::string own_settings{};
+  Duration detect{};         // of those in force
   Position applied = 0;      // how far along the chain it is
   std::uint64_t behind = 0;  // changes of the chain that etcd had, when last looked, and it had not
   bool caught_up = false;    // it had everything that etcd had, once
@@ -35,11 +38,11 @@ struct ClusterStatus {
 };
 
 // Whether it could lead at once, should the leader die; and of a leader, whether etcd lets it.
-inline std::string_view why_not_ready(const ClusterStatus& status, Duration detect, Time now) {
+inline std::string_view why_not_ready(const ClusterStatus& status, Time now) {
   if (!status.unreadable.empty()) return "unreadable";
   if (!status.caught_up) return "catching_up";
-  if (now > status.answered + detect) return "no_etcd";
-  const bool lags = status.lags_since.has_value() && now > *status.lags_since + detect;
+  if (now > status.answered + status.detect) return "no_etcd";
+  const bool lags = status.lags_since.has_value() && now > *status.lags_since + status.detect;
   return lags ? "catching_up" : "";
 }
 

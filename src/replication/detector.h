@@ -4,7 +4,7 @@
 // Time in which etcd is away or slow does not count, so trouble in etcd never deposes a leader. A
 // leader relies on the reverse: as long as less than `detect` has passed since it sent something
 // that succeeded, nobody can have taken its id. For what it sent changed what is seen, and the
-// window of whoever takes its place began after that.
+// window of whoever takes its place began after that. `detect` is the leader's, whoever watches it.
 //
 // Pure: answers and times go in.
 #pragma once
@@ -28,11 +28,11 @@ class Detector {
  public:
   explicit Detector(Duration detect) : detect_(detect) {}
 
+  // From now on it is that long: another leads, who counts on that.
+  void use(Duration detect) { detect_ = detect; }
+
   void saw(const LeaderObservation& observation, Time asked, Time answered) {
     if (answered - asked > detect_ / 2) return saw_nothing();
-    const bool has_moved =
-        observation.head != observation_.head || observation.heartbeat != observation_.heartbeat;
-    if (has_moved && observation.leader == observation_.leader) alive_ = observation.leader;
     if (!since_.has_value() || observation != observation_) {
       observation_ = observation;
       since_ = answered;
@@ -43,9 +43,6 @@ class Detector {
   // No answer, or none in time.
   void saw_nothing() { since_.reset(); }
 
-  // Something has moved while this one led.
-  bool has_seen_alive(etcd::Revision leader) const { return leader != 0 && leader == alive_; }
-
   // What has stood still for long enough; a campaign holds only if it still does.
   std::optional<LeaderObservation> dead() const {
     if (!since_.has_value() || observation_.leader == 0 || unchanged_ < detect_) return {};
@@ -53,11 +50,10 @@ class Detector {
   }
 
  private:
-  const Duration detect_;
+  Duration detect_;
   LeaderObservation observation_{};
   std::optional<Time> since_{};  // when it was first seen so, and without a gap since
   Duration unchanged_{};
-  etcd::Revision alive_ = 0;
 };
 
 }  // namespace lockd

@@ -17,8 +17,10 @@ namespace lockd {
 class Patience {
  public:
   // It is never shorter than `least`, whatever was seen.
-  Patience(Duration least, Duration detect)
-      : least_(std::max(least, detect / 4)), detect_(detect) {}
+  Patience(Duration least, Duration detect) : least_(least), detect_(detect) {}
+
+  // From now on that is `detect`.
+  void use(Duration detect) { detect_ = detect; }
 
   void answered(Time asked, Time now) {
     last_ = now;
@@ -29,7 +31,7 @@ class Patience {
 
   // What an answer takes, smoothed; zero before the first.
   Duration usual() const { return usual_; }
-  Duration retry_after() const { return std::max(least_, usual_ + 4 * variation_); }
+  Duration retry_after() const { return std::max({least_, detect_ / 4, usual_ + 4 * variation_}); }
   Duration deadline() const { return std::max(detect_, 4 * retry_after()); }
 
  private:
@@ -44,7 +46,7 @@ class Patience {
   }
 
   const Duration least_;
-  const Duration detect_;
+  Duration detect_;
   Duration usual_{};
   Duration variation_{};
   Time last_{};

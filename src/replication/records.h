@@ -105,7 +105,7 @@ struct LeaderRecord {
   std::string incarnation;  // of one journal of one process; random
   std::string node;
   std::string address;  // for clients
-  std::string policy;   // what must be the same on all nodes
+  std::string policy;   // the settings that are in force while it leads: shared_settings.h
   std::string http{};   // for clients, over HTTP; empty: not there, or not known
   std::uint32_t version = kChainVersion;
 

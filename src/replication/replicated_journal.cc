@@ -34,17 +34,27 @@ etcd::Operation get_key_only(const std::string& key) {
   return get;
 }
 
+// What its own record says of detect is what it counts on.
+ReplicatedJournalOptions with_whole_policy(ReplicatedJournalOptions options) {
+  std::string& policy = options.self.policy;
+  if (!policy.empty()) policy += ' ';
+  policy += detect_setting(options.detect);
+  return options;
+}
+
 }  // namespace
 
 ReplicatedJournal::ReplicatedJournal(etcd::Client& client, const Clock& clock,
                                      ReplicatedJournalOptions options)
     : client_(client),
       clock_(clock),
-      options_(std::move(options)),
+      options_(with_whole_policy(std::move(options))),
       keys_(options_.cluster),
       stats_(options_.stats != nullptr ? *options_.stats : own_stats_),
       errors_(options_.log),
       patience_(options_.rpc, options_.detect),
+      settings_(options_.self.policy),
+      detect_(options_.detect),
       follower_(client, keys_,
                 {.rpc = patience_.deadline(), .retry = options_.retry, .page = options_.page},
                 stats_, errors_),
@@ -98,7 +108,8 @@ void ReplicatedJournal::attach(Source* source) {
 }
 
 NodeRecord ReplicatedJournal::self() const {
-  const ClusterStatus status{.caught_up = has_caught_up(),
+  const ClusterStatus status{.detect = detect_,
+                             .caught_up = has_caught_up(),
                              .lags_since = lags_since_,
                              .answered = answered(),
                              .unreadable = unreadable()};
@@ -107,7 +118,7 @@ NodeRecord ReplicatedJournal::self() const {
           .leads = leads_,
           .applied = applied(),
           .behind = behind_,
-          .ready = why_not_ready(status, options_.detect, clock_.now()).empty(),
+          .ready = why_not_ready(status, clock_.now()).empty(),
           .program = options_.program};
 }
 
@@ -151,14 +162,17 @@ Time ReplicatedJournal::follow(Time now) {
     begin_term();
     return now;
   }
-  if (is_refused_here(leader)) return next;
-  tell_whom_it_follows(leader);
+  if (is_refused_here()) return next;
+  if (leader.epoch != 0 && leader.epoch != followed_) {
+    tell_whom_it_follows(leader);
+    follow_settings_of(leader);
+  }
   note_lag(newest_, now);
   if (!std::exchange(rights_checked_, true)) {
     compaction_.check_rights(follower_.revision(), now);
   }
   look(now);
-  next = std::min(next, looks_since_ ? *looks_since_ + options_.detect / 2 : next_look_);
+  next = std::min(next, looks_since_ ? *looks_since_ + detect_ / 2 : next_look_);
   return std::min(next, stand_for_election(now));
 }
 
@@ -179,26 +193,38 @@ Time ReplicatedJournal::wait_unreadable(Time now) {
   return *reads_again_at_;
 }
 
-// By settings that differ from those of a leader that lives: one that is dead is replaced, whatever
-// they were. Or because another server is where this one says it is.
-bool ReplicatedJournal::is_refused_here(const CurrentLeader& leader) {
-  std::string why;
-  if (leader.record.policy != options_.self.policy && detector_.has_seen_alive(leader.epoch)) {
-    why = "the leader, " + leader.record.node + ", has other settings: " + leader.record.policy +
-          "; here they are: " + options_.self.policy;
-  } else if (const std::string other = membership_.who_else_is_at(self()); !other.empty()) {
-    why = "another server, " + other + ", says that clients reach it at " + options_.self.address +
-          ", as this one does (--advertise-addr)";
-  }
-  if (why.empty()) return false;
+// Another server is where this one says it is.
+bool ReplicatedJournal::is_refused_here() {
+  const std::string other = membership_.who_else_is_at(self());
+  if (other.empty()) return false;
   refused_ = true;
-  end(why);
+  end("another server, " + other + ", says that clients reach it at " + options_.self.address +
+      ", as this one does (--advertise-addr)");
   return true;
 }
 
+// They are in force until another leads, also when this one is dead or has handed over. What
+// matters here is detect: this leader relies on nobody waiting for less. It is looked at anew at
+// once, as the next look was due when the last one's detect said.
+void ReplicatedJournal::follow_settings_of(const CurrentLeader& leader) {
+  followed_ = leader.epoch;
+  settings_ = leader.record.policy;
+  detect_ = detect_in(settings_);
+  detector_.use(detect_);
+  patience_.use(detect_);
+  next_look_ = {};
+  if (!shared_settings_in(settings_).has_value()) {
+    options_.log(Severity::warning, "cluster: the settings of the leader, " + leader.record.node +
+                                        ", are not understood: " + settings_);
+  }
+  const auto differing = differences(settings_, options_.self.policy);
+  if (differing.empty()) return;
+  options_.log(Severity::warning, "cluster: the settings of the leader, " + leader.record.node +
+                                      ", are in force, and are others than those of this server: " +
+                                      to_text(differing, "here"));
+}
+
 void ReplicatedJournal::tell_whom_it_follows(const CurrentLeader& leader) {
-  if (leader.epoch == 0 || leader.epoch == told_of_epoch_) return;
-  told_of_epoch_ = leader.epoch;
   options_.log(Severity::info, "cluster: follows " + leader.record.node + " at " +
                                    leader.record.address + ", epoch " +
                                    std::to_string(leader.epoch));
@@ -215,14 +241,14 @@ void ReplicatedJournal::note_lag(etcd::Revision newest, Time now) {
 
 // One at a time. An answer that comes too late to count still tells how slow etcd is.
 void ReplicatedJournal::look(Time now) {
-  if (looks_since_.has_value() && now >= *looks_since_ + options_.detect / 2) {
+  if (looks_since_.has_value() && now >= *looks_since_ + detect_ / 2) {
     looks_since_.reset();
     detector_.saw_nothing();
     client_.ask_another();
   }
   if (looks_since_.has_value() || now < next_look_) return;
   looks_since_ = now;
-  next_look_ = now + options_.detect / 5;
+  next_look_ = now + detect_ / 5;
   client_.execute({.then = {get_key_only(keys_.leader), get_key_only(keys_.head),
                             get_key_only(keys_.heartbeat)}},
                   patience_.deadline(),
@@ -271,7 +297,7 @@ Time ReplicatedJournal::measure_store(Time now) {
 // if it has answers within 0.6 of it. Below that, less and less works.
 void ReplicatedJournal::tell_of_slowness(Time now) {
   const Duration takes = patience_.usual();
-  if (takes <= options_.detect * 2 / 5) return;
+  if (takes <= detect_ * 2 / 5) return;
   if (told_of_slowness_.has_value() && now < *told_of_slowness_ + kBetweenComplaints) return;
   told_of_slowness_ = now;
   using std::chrono::milliseconds;
@@ -279,7 +305,7 @@ void ReplicatedJournal::tell_of_slowness(Time now) {
     return std::to_string(std::chrono::duration_cast<milliseconds>(time).count()) + " ms";
   };
   options_.log(Severity::warning, "etcd: takes " + in_ms(takes) + " to answer, which a detect of " +
-                                      in_ms(options_.detect) + " is too short for; it should be " +
+                                      in_ms(detect_) + " is too short for; it should be " +
                                       in_ms(takes * 5 / 2) + " or more, on all servers");
 }
 
@@ -296,12 +322,12 @@ Time ReplicatedJournal::stand_for_election(Time now) {
   }
   if (!campaign_at_.has_value()) {
     chance_ = chance_ * 6364136223846793005 + 1442695040888963407;
-    campaign_at_ = std::max(next_campaign_, now) + options_.ranks_below * (options_.detect / 5);
+    campaign_at_ = std::max(next_campaign_, now) + options_.ranks_below * (detect_ / 5);
     if (epoch != 0) *campaign_at_ = *campaign_at_ + Duration((chance_ >> 33) % kJitterNs);
   }
   if (now < *campaign_at_) return *campaign_at_;
   campaign_at_.reset();
-  next_campaign_ = now + options_.detect / 2;
+  next_campaign_ = now + detect_ / 2;
   campaigned_in_ = epoch;
   campaign(dead.value_or(LeaderObservation{}));
   return Time::never();
@@ -325,12 +351,14 @@ void ReplicatedJournal::begin_term() {
   lags_since_.reset();
   looks_since_.reset();  // what is still answered says nothing of a leader
   follower_.stop();
-  term_.emplace(client_, keys_,
-                TermOptions{.detect = options_.detect,
-                            .retry = options_.retry,
-                            .version = follower_.leader().record.version},
-                patience_, stats_, errors_, follower_.leader().epoch, follower_.last_batch(),
-                follower_.position());
+  detect_ = options_.detect;
+  patience_.use(detect_);
+  term_.emplace(
+      client_, keys_,
+      TermOptions{
+          .detect = detect_, .retry = options_.retry, .version = follower_.leader().record.version},
+      patience_, stats_, errors_, follower_.leader().epoch, follower_.last_batch(),
+      follower_.position());
   truncation_.emplace(client_, keys_,
                       TruncationOptions{.retry = options_.retry,
                                         .batches_at_once = options_.erase_at_once,
@@ -379,9 +407,15 @@ void ReplicatedJournal::open_for_clients() {
   pending_.emplace(
       AppendBufferOptions{.size_max = options_.pending_max, .payload_max = options_.batch_max},
       term_->committed());
-  source_->lead(term_->committed(), options_.detect);
+  // Whoever lives could not renew for as long as the last leader's detect, or more.
+  source_->lead(term_->committed(), std::max(detect_, detect_in(settings_)));
   leads_ = true;
   options_.log(Severity::info, "cluster: this node leads, epoch " + std::to_string(term_->epoch()));
+  const std::string before = std::exchange(settings_, options_.self.policy);
+  const auto differing = differences(settings_, before);
+  if (differing.empty()) return;
+  options_.log(Severity::info, "cluster: the settings of this server are in force from now on: " +
+                                   to_text(differing, "was"));
 }
 
 // The engine describes itself into the chain, between the events of everybody's work. When all of

@@ -31,6 +31,7 @@
 #include "replication/membership.h"
 #include "replication/patience.h"
 #include "replication/records.h"
+#include "replication/shared_settings.h"
 #include "replication/telemetry.h"
 #include "replication/term.h"
 #include "replication/truncation.h"
@@ -39,9 +40,11 @@ namespace lockd {
 
 struct ReplicatedJournalOptions {
   std::string cluster;
-  LeaderRecord self;      // the incarnation is this journal's alone
-  std::string program{};  // its release, for people
-  Duration detect = std::chrono::seconds(2);
+  // The incarnation is this journal's alone; `policy` is what all should share but `detect`, which
+  // is added to it.
+  LeaderRecord self;
+  std::string program{};                          // its release, for people
+  Duration detect = std::chrono::seconds(2);      // while it leads; else the leader's is in force
   Duration rpc = std::chrono::milliseconds(500);  // the least time that etcd is waited for
   Duration retry = std::chrono::milliseconds(50);
   std::uint64_t seed = 0;  // of the small delays before a campaign
@@ -94,12 +97,16 @@ class ReplicatedJournal final : public Journal {
 
   // Why it is over; empty while it is not. For the thread that calls turn(), as the rest.
   const std::string& over() const { return over_; }
-  // And another journal would end likewise: the leader has other settings.
+  // And another journal would end likewise: another server has its address.
   bool is_refused() const { return refused_; }
   bool is_leading() const { return leads_; }
   // Nothing is on its way: what is appended next is sent at once.
   bool is_idle() const { return term_.has_value() && term_->is_idle(); }
   const CurrentLeader& leader() const { return follower_.leader(); }
+  // The settings that are in force: of the last that led, or its own; and its own.
+  const std::string& settings() const { return settings_; }
+  const std::string& own_settings() const { return options_.self.policy; }
+  Duration detect() const { return detect_; }
   // How far along the chain it is.
   Position applied() const {
     return term_.has_value() && term_->has_begun() ? term_->committed() : follower_.position();
@@ -127,7 +134,8 @@ class ReplicatedJournal final : public Journal {
 
   Time follow(Time now);
   Time wait_unreadable(Time now);
-  bool is_refused_here(const CurrentLeader& leader);
+  bool is_refused_here();
+  void follow_settings_of(const CurrentLeader& leader);
   void tell_whom_it_follows(const CurrentLeader& leader);
   void note_lag(etcd::Revision newest, Time now);
   void look(Time now);
@@ -166,6 +174,8 @@ class ReplicatedJournal final : public Journal {
   // The turn's alone.
   std::string over_;
   bool refused_ = false;
+  std::string settings_;
+  Duration detect_;
   Follower follower_;
   Detector detector_;
   Membership membership_;
@@ -181,8 +191,8 @@ class ReplicatedJournal final : public Journal {
   std::optional<Time> lags_since_{};
   bool caught_up_ = false;
   std::optional<Time> reads_again_at_{};
-  etcd::Revision told_of_epoch_ = 0;
-  int looks_behind_ = 0;  // in a row, at which the watch had not told all that was seen
+  etcd::Revision followed_ = 0;  // the epoch whose settings are in force
+  int looks_behind_ = 0;         // in a row, at which the watch had not told all that was seen
   bool campaigning_ = false;
   Time next_campaign_{};
   etcd::Revision campaigned_in_ = 0;  // the epoch at the last campaign

@@ -24,8 +24,10 @@ using namespace std::chrono_literals;
 
 constexpr Duration kDetect = 1s;
 constexpr Duration kBeat = kDetect / 5;
-const LeaderRecord kSelf{.incarnation = "1", .node = "n1", .address = "h:1", .policy = "same"};
-const LeaderRecord kOther{.incarnation = "2", .node = "n2", .address = "h:2", .policy = "same"};
+const LeaderRecord kSelf{
+    .incarnation = "1", .node = "n1", .address = "h:1", .policy = "max-locks=7"};
+const LeaderRecord kOther{
+    .incarnation = "2", .node = "n2", .address = "h:2", .policy = "max-locks=7 etcd-detect=1"};
 
 // A connection whose watch can be made to tell nothing more; another watch tells all.
 class DeafClient final : public etcd::Client, private etcd::Watcher {
@@ -105,6 +107,16 @@ class ReplicatedJournalTest : public testing::Test {
     run_until([] { return false; }, time);
   }
   bool is_leading() const { return journal_.is_leading(); }
+  static LeaderRecord with_policy(const std::string& policy) {
+    LeaderRecord record = kOther;
+    record.policy = policy;
+    return record;
+  }
+  std::ptrdiff_t lines_with(std::string_view text) const {
+    return std::count_if(log_.begin(), log_.end(), [&](const std::string& line) {
+      return line.find(text) != std::string::npos;
+    });
+  }
 
   const EtcdKeys keys_{"t"};
   std::vector<std::string> log_;
@@ -116,26 +128,67 @@ class ReplicatedJournalTest : public testing::Test {
   Engine engine_{{.clock = &clock_, .journal = &journal_, .sweeper = false}};
 };
 
-TEST_F(ReplicatedJournalTest, WhoLeadsWithOtherSettingsIsNotJoined) {
-  LeaderRecord other = kOther;
-  other.policy = "other";
-  put(keys_.leader, to_text(other));
-  for (int heartbeat = 0; heartbeat < 20 && journal_.over().empty(); ++heartbeat) {
+TEST_F(ReplicatedJournalTest, TheSettingsOfWhoLeadsAreInForce) {
+  put(keys_.leader, to_text(with_policy("max-locks=5 etcd-detect=1 later=9")));
+  for (int heartbeat = 0; heartbeat < 20; ++heartbeat) {
     put(keys_.heartbeat, std::to_string(heartbeat));
     run_for(kBeat);
   }
-  EXPECT_TRUE(journal_.is_refused());
-  EXPECT_NE(journal_.over().find("other settings"), std::string::npos) << journal_.over();
+  EXPECT_EQ(journal_.over(), "");
+  EXPECT_EQ(journal_.settings(), "max-locks=5 etcd-detect=1 later=9");
+  EXPECT_EQ(journal_.own_settings(), "max-locks=7 etcd-detect=1");
+  EXPECT_EQ(lines_with("max-locks is 5, here 7"), 1);
+  EXPECT_EQ(lines_with("etcd-detect is"), 0);
+  EXPECT_EQ(lines_with("later"), 0);
 }
 
-// All have died, and are started again with other settings.
-TEST_F(ReplicatedJournalTest, WhoIsDeadWithOtherSettingsIsReplaced) {
-  LeaderRecord other = kOther;
-  other.policy = "other";
-  put(keys_.leader, to_text(other));
-  put(keys_.heartbeat, "1");
-  EXPECT_TRUE(run_until([this] { return is_leading(); })) << journal_.over();
-  EXPECT_EQ(get(keys_.leader), to_text(kSelf));
+TEST_F(ReplicatedJournalTest, WhoBeginsToLeadBringsItsOwnSettings) {
+  put(keys_.leader, to_text(with_policy("max-locks=5 etcd-detect=2")));
+  ASSERT_TRUE(run_until([this] { return is_leading(); })) << journal_.over();
+  EXPECT_EQ(journal_.settings(), journal_.own_settings());
+  EXPECT_EQ(journal_.detect(), kDetect);
+  EXPECT_NE(get(keys_.leader).find("policy=max-locks=7 etcd-detect=1\n"), std::string::npos);
+  EXPECT_EQ(lines_with("in force from now on: etcd-detect is 1, was 2; max-locks is 7, was 5"), 1);
+}
+
+// It relies on nobody waiting for less, whatever they would wait for themselves.
+TEST_F(ReplicatedJournalTest, ALeaderIsGivenTheDetectThatItHas) {
+  put(keys_.leader, to_text(with_policy("etcd-detect=3")));
+  const Time last = etcd_.now();
+  ASSERT_TRUE(run_until([this] { return get(keys_.leader).find("node=n1") != std::string::npos; }));
+  EXPECT_GE(etcd_.now() - last, 3s);
+  EXPECT_LT(etcd_.now() - last, 4s);
+}
+
+TEST_F(ReplicatedJournalTest, ALeaderWithAShorterDetectIsReplacedSooner) {
+  put(keys_.leader, to_text(with_policy("etcd-detect=0.3")));
+  const Time last = etcd_.now();
+  ASSERT_TRUE(run_until([this] { return get(keys_.leader).find("node=n1") != std::string::npos; }));
+  EXPECT_GE(etcd_.now() - last, 300ms);
+  EXPECT_LT(etcd_.now() - last, 800ms);
+}
+
+// The time that nothing has changed may be counted before its record has come by the watch; but not
+// compared with what another counted on.
+TEST_F(ReplicatedJournalTest, ANewLeadersDetectIsKnownBeforeItIsTakenForDead) {
+  put(keys_.leader, to_text(with_policy("etcd-detect=0.3")));
+  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  client_.go_deaf();
+  put(keys_.leader, to_text(with_policy("etcd-detect=5")));
+  const Time last = etcd_.now();
+  ASSERT_TRUE(run_until([this] { return get(keys_.leader).find("node=n1") != std::string::npos; }));
+  EXPECT_GE(etcd_.now() - last, 5s);
+  EXPECT_LT(etcd_.now() - last, 7s);
+}
+
+TEST_F(ReplicatedJournalTest, SettingsThatAreNotUnderstoodMakeNothingUnreadable) {
+  put(keys_.leader, to_text(with_policy("as ever")));
+  const Time last = etcd_.now();
+  ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
+  EXPECT_EQ(journal_.unreadable(), "");
+  EXPECT_EQ(lines_with("are not understood: as ever"), 1);
+  ASSERT_TRUE(run_until([this] { return is_leading(); }, 2 * kDetectMax)) << journal_.over();
+  EXPECT_GE(etcd_.now() - last, kDetectMax);  // the longest that it may count on
 }
 
 // The first that a leader of a new cluster appends proves that it is there, however late it is.
@@ -162,9 +215,9 @@ TEST_F(ReplicatedJournalTest, WhatCannotBeReadIsNamedAndReadAgainLater) {
   put(keys_.batch({5, 1}), "LkB7" + std::string(60, 'x'));
   ASSERT_TRUE(run_until([this] { return !journal_.unreadable().empty(); }));
   ASSERT_TRUE(journal_.over().empty());
-  ClusterStatus status{.caught_up = true, .answered = etcd_.now()};
+  ClusterStatus status{.detect = kDetect, .caught_up = true, .answered = etcd_.now()};
   status.unreadable = journal_.unreadable();
-  EXPECT_EQ(why_not_ready(status, kDetect, etcd_.now()), "unreadable");
+  EXPECT_EQ(why_not_ready(status, etcd_.now()), "unreadable");
   EXPECT_NE(log_.back().find("batch " + to_text(BatchId{5, 1}) + " is of version 7"),
             std::string::npos)
       << log_.back();
@@ -177,10 +230,11 @@ TEST_F(ReplicatedJournalTest, WhatCannotBeReadIsNamedAndReadAgainLater) {
 
 TEST_F(ReplicatedJournalTest, ReadyIsWhoHasCaughtUpAndHearsFromEtcd) {
   const auto why = [this](Duration later = {}) {
-    const ClusterStatus status{.caught_up = journal_.has_caught_up(),
+    const ClusterStatus status{.detect = journal_.detect(),
+                               .caught_up = journal_.has_caught_up(),
                                .lags_since = journal_.lags_since(),
                                .answered = journal_.answered()};
-    return why_not_ready(status, kDetect, etcd_.now() + later);
+    return why_not_ready(status, etcd_.now() + later);
   };
   EXPECT_EQ(why(), "catching_up");
   put(keys_.leader, to_text(kOther));

@@ -38,13 +38,13 @@ GrpcEtcdOptions access_to_etcd(const Options& options) {
   };
 }
 
-// What must be the same on all servers, because the next leader goes on where the last one was.
+// What the servers of a cluster should share, because the next leader goes on where the last one
+// was: the leader's are in force. --etcd-detect is one more, which the journal adds.
 std::string policy(const Options& options) {
   return "max-locks=" + std::to_string(options.max_locks) +
          " max-waiters=" + std::to_string(options.max_waiters) +
          " default-lease-ttl=" + config::print_seconds(options.default_lease_ttl) +
-         " auto-release-on-disconnect=" + (options.auto_release_on_disconnect ? "true" : "false") +
-         " etcd-detect=" + config::print_seconds(options.etcd_detect);
+         " auto-release-on-disconnect=" + (options.auto_release_on_disconnect ? "true" : "false");
 }
 
 LogLevel level_of(Severity severity) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "crash/process.h"
+#include "replication/shared_settings.h"
 
 namespace lockd::golden {
 namespace {
@@ -18,7 +19,7 @@ ReplicatedJournalOptions node_options(const std::string& name) {
   ReplicatedJournalOptions options;
   options.cluster = "golden";
   options.self = {
-      .incarnation = "1-" + name, .node = name, .address = name + ":6388", .policy = "as ever"};
+      .incarnation = "1-" + name, .node = name, .address = name + ":6388", .policy = "as=ever"};
   options.snapshot_after = 2048;
   return options;
 }
@@ -102,8 +103,9 @@ void Node::step() {
   journal_.turn();
 }
 
+// A leader whose settings say nothing of its detect is given the longest.
 void Node::take_over() {
-  for (const Time latest = etcd_.now() + 60s; !journal_.is_leading();) {
+  for (const Time latest = etcd_.now() + 2 * kDetectMax; !journal_.is_leading();) {
     step();
     if (!journal_.over().empty()) throw std::runtime_error(journal_.over());
     if (etcd_.now() > latest) throw std::runtime_error("nobody leads");

@@ -45,9 +45,8 @@ ClusterWorld::ClusterWorld(const WorldOptions& options)
   etcd_.store.on_change = [this](const etcd::Change& change) { witness_.see(change); };
   etcd_.move_to(Time{1'000'000'000});
   for (std::uint64_t n = 1; n <= kNodes; ++n) {
-    nodes_.push_back(std::make_unique<Node>(
-        n, etcd_, n == 1 ? options.certain_for * options.detect : options.detect,
-        options.tamper ? options.tamper(n) : Tamper{}));
+    nodes_.push_back(
+        std::make_unique<Node>(n, etcd_, options.tamper ? options.tamper(n) : Tamper{}));
   }
 }
 
@@ -79,13 +78,20 @@ void ClusterWorld::step() {
   etcd_.move_to(now() + microseconds(chance_.below(2000)));
   if (options_.trouble && now() >= next_trouble_) make_trouble();
   for (const auto& node : nodes_) {
-    if (node->life == nullptr && now() >= node->stopped_until) node->start();
+    if (node->life == nullptr && now() >= node->stopped_until) node->start(settings());
     node->run();
   }
   Node& node = node_to_ask();
   if (node.is_up()) act(node);
   if (chance_.percent(2)) compare_with_chain(*nodes_[chance_.below(kNodes)]);
   if (!violation_.empty()) throw crash::Violation(violation_);
+}
+
+Node::Settings ClusterWorld::settings() {
+  if (options_.detect_max <= options_.detect) return {.detect = options_.detect};
+  const auto more = static_cast<std::uint64_t>((options_.detect_max - options_.detect).count());
+  return {.detect = options_.detect + Duration(chance_.below(more)),
+          .keys_max = chance_.between(keys().size() / 3, keys().size())};
 }
 
 // Mostly the leader's.
@@ -311,14 +317,15 @@ void ClusterWorld::come_to_rest() {
   next_trouble_ = Time::never();
   for (const auto& node : nodes_) node->stopped_until = std::min(node->stopped_until, now());
   const std::uint64_t told = figures_.told;
-  const Time deadline = now() + 40 * options_.detect;
+  const Duration patience = 40 * std::max(options_.detect, options_.detect_max);
+  const Time deadline = now() + patience;
   while (figures_.told < told + 100) {
     if (now() >= deadline) violated("somebody-leads", "and nobody does");
     step();
   }
   const std::uint64_t compared = figures_.compared;
   while (figures_.compared < compared + 5) {
-    if (now() >= deadline + 40 * options_.detect) violated("replay-equals", "nobody catches up");
+    if (now() >= deadline + patience) violated("replay-equals", "nobody catches up");
     step();
   }
 }

@@ -31,9 +31,11 @@ struct WorldOptions {
   std::uint64_t seed = 1;
   std::uint64_t operations = 100'000;
   Duration detect = std::chrono::milliseconds(300);
+  // Longer than `detect`: each node has at each start a detect of its own between the two, and
+  // another limit of keys, as in a change of settings that never ends.
+  Duration detect_max{};
   etcd::ModelFaults faults{};
   bool trouble = true;  // of processes, and of etcd as a whole
-  int certain_for = 1;  // so many times as long as is right, on the first node
   // Plants a fault in a node.
   std::function<Tamper(std::uint64_t number)> tamper{};
 };
@@ -86,6 +88,7 @@ class ClusterWorld final : private Listener {
   };
 
   void step();
+  Node::Settings settings();
   void make_trouble();
   void act(Node& node);
   void acquire(Node& node, Batch& batch);

@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint64_t kSeedsMax = 30;
 constexpr std::uint64_t kOperationsEach = 100'000;
 
+constexpr Duration kDetectsDiffer = std::chrono::seconds(2);
+
 const EtcdKeys kKeys("sim");
 
 bool writes(const etcd::Txn& txn, const std::string& key) {
@@ -46,8 +48,9 @@ std::string first_violation(WorldOptions options) {
 }
 
 // Every node has the fault.
-std::string first_violation(const Hooks& hooks, const etcd::ModelFaults& faults = {}) {
-  WorldOptions options{.faults = faults};
+std::string first_violation(const Hooks& hooks, const etcd::ModelFaults& faults = {},
+                            Duration detect_max = {}) {
+  WorldOptions options{.detect_max = detect_max, .faults = faults};
   options.tamper = [&](std::uint64_t) {
     return [&](std::unique_ptr<etcd::Client> honest) -> std::unique_ptr<etcd::Client> {
       return std::make_unique<TamperedClient>(std::move(honest), hooks);
@@ -169,11 +172,39 @@ TEST(HaPlantedFaults, AResolvedAppendThatCountsAsNews) {
   EXPECT_EQ(first_violation({.answered = lie}, {.answer_lost = 1000}), "teller-leads");
 }
 
+// Of a leader's record: that it counts on no more than the shortest detect.
+void shorten_detect(std::string& record) {
+  constexpr std::string_view kName = "etcd-detect=";
+  const std::size_t at = record.find(kName);
+  if (at == std::string::npos) return;
+  const std::size_t value = at + kName.size();
+  record.replace(value, record.find('\n', value) - value, "0.3");
+}
+
 // A leader that was stopped, and goes on as if no time had passed.
 TEST(HaPlantedFaults, ALeaderThatIsCertainForTooLong) {
-  WorldOptions options;
-  options.certain_for = 10;
-  EXPECT_EQ(first_violation(options), "teller-leads");
+  const auto lie = [](etcd::Txn& txn) {
+    for (etcd::Operation& operation : txn.then) {
+      if (operation.key == kKeys.leader) shorten_detect(operation.value);
+    }
+  };
+  EXPECT_EQ(first_violation({.asked = lie}, {}, kDetectsDiffer), "teller-leads");
+}
+
+// However long the leader counts on.
+TEST(HaPlantedFaults, AStandbyThatWaitsForTooShort) {
+  const auto told = [](etcd::Change& change) {
+    if (change.entry.key == kKeys.leader) shorten_detect(change.entry.value);
+  };
+  const auto answered = [](const etcd::Txn&, etcd::Answer& answer) {
+    for (auto& found : answer.found) {
+      for (etcd::Entry& entry : found) {
+        if (entry.key == kKeys.leader) shorten_detect(entry.value);
+      }
+    }
+  };
+  EXPECT_EQ(first_violation({.answered = answered, .told = told}, {}, kDetectsDiffer),
+            "teller-leads");
 }
 
 }  // namespace

@@ -8,14 +8,14 @@ namespace {
 constexpr std::uint32_t kShards = 4;
 
 // Small, so that snapshots, truncations and compactions are frequent.
-ReplicatedJournalOptions options_of(const Node& node, Duration detect) {
+ReplicatedJournalOptions options_of(const Node& node, const Node::Settings& settings) {
   ReplicatedJournalOptions options;
   options.cluster = "sim";
   options.self = {.incarnation = std::to_string(node.number) + "-" + std::to_string(node.lives),
                   .node = "node-" + std::to_string(node.number),
                   .address = "127.0.0.1:638" + std::to_string(node.number),
-                  .policy = "same"};
-  options.detect = detect;
+                  .policy = "max-locks=" + std::to_string(settings.keys_max)};
+  options.detect = settings.detect;
   options.rpc = std::chrono::milliseconds(100);
   options.retry = std::chrono::milliseconds(10);
   options.seed = node.number * 1000 + node.lives;
@@ -31,7 +31,7 @@ ReplicatedJournalOptions options_of(const Node& node, Duration detect) {
 }  // namespace
 
 Node::Life::Life(etcd::ModelEtcd& etcd, NodeClock& clock, const ReplicatedJournalOptions& options,
-                 std::uint64_t hash_seed, const Tamper& tamper)
+                 std::uint64_t keys_max, std::uint64_t hash_seed, const Tamper& tamper)
     : client([&]() -> std::unique_ptr<etcd::Client> {
         auto made = etcd.connect();
         connection = made.get();
@@ -41,6 +41,7 @@ Node::Life::Life(etcd::ModelEtcd& etcd, NodeClock& clock, const ReplicatedJourna
       journal(*client, clock, options),
       witnessed(journal, clock, nullptr),
       engine({.shards = kShards,
+              .keys_max = keys_max,
               .clock = &clock,
               .journal = &witnessed,
               .sweeper = false,
@@ -49,17 +50,13 @@ Node::Life::Life(etcd::ModelEtcd& etcd, NodeClock& clock, const ReplicatedJourna
   for (Session& session : sessions) session.id = ++last;
 }
 
-Node::Node(std::uint64_t n, etcd::ModelEtcd& model, Duration detect, Tamper tamper)
-    : number(n),
-      etcd(model),
-      clock(model, std::chrono::hours(n)),
-      detect_(detect),
-      tamper_(std::move(tamper)) {}
+Node::Node(std::uint64_t n, etcd::ModelEtcd& model, Tamper tamper)
+    : number(n), etcd(model), clock(model, std::chrono::hours(n)), tamper_(std::move(tamper)) {}
 
-void Node::start() {
+void Node::start(const Settings& settings) {
   ++lives;
-  life = std::make_unique<Life>(etcd, clock, options_of(*this, detect_), number * 100'000 + lives,
-                                tamper_);
+  life = std::make_unique<Life>(etcd, clock, options_of(*this, settings), settings.keys_max,
+                                number * 100'000 + lives, tamper_);
 }
 
 void Node::run() {

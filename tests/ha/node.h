@@ -37,9 +37,15 @@ class Node {
  public:
   static constexpr std::size_t kSessions = 4;
 
+  // That all nodes should share, and need not.
+  struct Settings {
+    Duration detect{};
+    std::uint64_t keys_max = 1024;
+  };
+
   struct Life {
     Life(etcd::ModelEtcd& etcd, NodeClock& clock, const ReplicatedJournalOptions& options,
-         std::uint64_t hash_seed, const Tamper& tamper);
+         std::uint64_t keys_max, std::uint64_t hash_seed, const Tamper& tamper);
 
     etcd::ModelEtcd::Connection* connection;
     std::unique_ptr<etcd::Client> client;
@@ -56,9 +62,9 @@ class Node {
     std::vector<Reply> replies;
   };
 
-  Node(std::uint64_t number, etcd::ModelEtcd& etcd, Duration detect, Tamper tamper);
+  Node(std::uint64_t number, etcd::ModelEtcd& etcd, Tamper tamper);
 
-  void start();
+  void start(const Settings& settings);
   void kill();
   bool is_up() const { return life != nullptr && etcd.now() >= stopped_until; }
 
@@ -80,7 +86,6 @@ class Node {
   std::uint64_t compactions = 0;
 
  private:
-  const Duration detect_;
   const Tamper tamper_;
 };
 

@@ -22,8 +22,12 @@ ServerCluster* opened = nullptr;  // by an OpenCluster, which is given nothing e
 // A node's journal: all that is appended is durable at once.
 class ClusterNode final : public ClusterJournal {
  public:
-  ClusterNode(ServerCluster& cluster, const std::string& name) : cluster_(cluster), name_(name) {
-    cluster_.nodes_[name] = this;
+  ClusterNode(ServerCluster& cluster, const Options& options)
+      : cluster_(cluster),
+        name_(options.node_id),
+        settings_("max-locks=" + std::to_string(options.max_locks)),
+        detect_(options.etcd_detect) {
+    cluster_.nodes_[name_] = this;
   }
   ~ClusterNode() override { cluster_.nodes_.erase(name_); }
 
@@ -42,6 +46,8 @@ class ClusterNode final : public ClusterJournal {
     if (source_ == nullptr || state_ != State::following) return;
     EXPECT_TRUE(source_->apply(event));
   }
+
+  const std::string& settings() const { return settings_; }
 
   bool recover(const std::function<void(const Event&)>&) override { return false; }
   Position append(std::span<const Event> events) override {
@@ -66,13 +72,18 @@ class ClusterNode final : public ClusterJournal {
     status.leads = status.certain = now.node == name_;
     status.leader.epoch = static_cast<etcd::Revision>(now.epoch);
     status.leader.record = {
-        .incarnation = {}, .node = now.node, .address = now.address, .policy = {}};
+        .incarnation = {}, .node = now.node, .address = now.address, .policy = now.settings};
+    status.settings = now.settings;
+    status.own_settings = settings_;
+    status.detect = detect_;
     return status;
   }
 
  private:
   ServerCluster& cluster_;
   const std::string name_;
+  const std::string settings_;
+  const Duration detect_;
   Mutex mutex_;
   Source* source_ GUARDED_BY(mutex_) = nullptr;
   std::atomic<State> state_{State::following};
@@ -87,7 +98,8 @@ Options ServerCluster::forwarding(Options options) {
   return options;
 }
 
-ServerCluster::ServerCluster(const Options& options, const std::vector<std::string>& nodes)
+ServerCluster::ServerCluster(const Options& options, const std::vector<std::string>& nodes,
+                             const std::function<void(Options&)>& adjust)
     : tls_(!options.tls_cert.empty()) {
   set_up_log(LogLevel::error, LogFormat::text);
   opened = this;
@@ -95,10 +107,11 @@ ServerCluster::ServerCluster(const Options& options, const std::vector<std::stri
     Options of_node = options;
     of_node.etcd = {"nowhere:1"};
     of_node.node_id = node;
+    if (adjust) adjust(of_node);
     auto server = std::make_unique<Server>(
         of_node, [] {},
         [](const Options& given) -> std::unique_ptr<ClusterJournal> {
-          return std::make_unique<ClusterNode>(*opened, given.node_id);
+          return std::make_unique<ClusterNode>(*opened, given);
         });
     if (const std::string error = server->start(); !error.empty()) std::abort();
     servers_[node] = std::move(server);
@@ -124,7 +137,10 @@ void ServerCluster::lead(const std::string& node) {
   nodes_.at(node)->lead();
   const std::string address = address_of(node);
   MutexLock lock(mutex_);
-  leadership_ = {.node = node, .address = address, .epoch = leadership_.epoch + 1};
+  leadership_ = {.node = node,
+                 .address = address,
+                 .settings = nodes_.at(node)->settings(),
+                 .epoch = leadership_.epoch + 1};
 }
 
 void ServerCluster::kill(const std::string& node) {

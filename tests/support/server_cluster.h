@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,8 +25,10 @@ class ClusterNode;
 class ServerCluster {
  public:
   // "a", "b" and "c", unless others are named. Nobody leads. There is one at a time.
+  // `adjust` may give each server, by its node_id, settings of its own.
   explicit ServerCluster(const Options& options = http_options(),
-                         const std::vector<std::string>& nodes = {"a", "b", "c"});
+                         const std::vector<std::string>& nodes = {"a", "b", "c"},
+                         const std::function<void(Options&)>& adjust = {});
   ~ServerCluster();
 
   // What the servers of a cluster are given to forward.
@@ -56,6 +59,7 @@ class ServerCluster {
   struct Leadership {
     std::string node{};
     std::string address{};
+    std::string settings{};
     std::uint64_t epoch = 0;
   };
 

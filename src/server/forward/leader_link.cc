@@ -27,7 +27,7 @@ constexpr std::size_t kGreetingMax = 256;
 constexpr std::size_t kUnsentMax = Connection::kUnsentMax / 2;
 
 // How long a leader is looked for before clients hear that there is none: a failover takes less.
-Duration patience(const Options& options) { return 2 * options.etcd_detect + 1s; }
+Duration patience(const ClusterStatus& status) { return 2 * status.detect + 1s; }
 
 // A socket that connects, or cannot.
 Descriptor open_to(const tcp::endpoint& endpoint) {
@@ -76,14 +76,15 @@ void LeaderLink::look() {
   }
   send_mail();  // what had no room in a connection that is gone by now
   const auto now = Clock::now();
-  follow(server_.cluster->status().leader, now);
+  const ClusterStatus status = server_.cluster->status();
+  follow(status.leader, now);
   const Duration write_timeout = server_.options.write_timeout;
   const bool stalls =
       connection_ != nullptr && write_timeout > 0s && connection_->stalled(now, write_timeout);
   const bool is_late = state_ != State::idle && state_ != State::up && now - since_ > kAttemptMax;
   if (stalls || is_late) drop();
   if (state_ == State::idle && target_.epoch != 0 && now >= next_attempt_) resolve();
-  if (state_ != State::up && now - down_since_ > patience(server_.options)) give_up();
+  if (state_ != State::up && now - down_since_ > patience(status)) give_up();
 }
 
 void LeaderLink::follow(const CurrentLeader& leader, Clock::time_point now) {

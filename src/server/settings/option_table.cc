@@ -366,7 +366,7 @@ constexpr auto kCluster = in_group(
         seconds("etcd-detect", std::chrono::milliseconds(300),
                 {.variables = {"DFLOCKD_ETCD_DETECT_S"}, .max = 60'000'000'000, .by_default = "2"},
                 "How long nothing may be seen of a leader, while etcd answers, before another "
-                "takes over. The same on all servers."),
+                "takes over. The leader's is in force."),
         whole("etcd-priority", 0, 10,
               {.variables = {"DFLOCKD_ETCD_PRIORITY"},
                .rule = "a whole number from 0 to 10",
