@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.h"
+#include "replication/shared_settings.h"
 #include "server/log.h"
 #include "server/reports/report.h"
 #include "server/session/server_session.h"
@@ -130,6 +132,13 @@ std::string_view ServerContext::journal_state() const {
     case Journal::State::failed: return "failed";
   }
   return "";
+}
+
+std::uint64_t ServerContext::keys_max() const {
+  if (cluster == nullptr) return options.max_locks;
+  const auto settings = shared_settings_in(cluster->status().settings);
+  if (!settings || !settings->contains("max-locks")) return options.max_locks;
+  return parse_whole(settings->at("max-locks"), 0, UINT64_MAX).value_or(options.max_locks);
 }
 
 void ServerContext::look_after_disk() {

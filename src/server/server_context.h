@@ -41,6 +41,8 @@ struct ServerContext {
   std::string_view why_not_ready() const;
   // "none", "accepting", "full", "following" or "failed".
   std::string_view journal_state() const;
+  // How many keys there may be: what --max-locks is here or, where it follows, at the leader.
+  std::uint64_t keys_max() const;
   // Now and then, by any thread that does not wait for the disk: says so when it hangs. When it
   // answers again, the journal says so itself.
   void look_after_disk();

@@ -94,7 +94,8 @@ std::optional<std::string> overview_of(std::size_t server, const client::Asked& 
   const std::string role = server == 0 ? R"("leader","certain":true)" : R"("follower")";
   return R"(ok 200 {"version":"1.2","ready":true,"cluster":{"node_id":"n)" +
          std::to_string(server) + R"(","role":)" + role +
-         R"(,"epoch":7,"leader_addr":"10.0.0.7:6388","behind":3}})";
+         R"(,"epoch":7,"leader_addr":"10.0.0.7:6388","behind":3,"settings_differ":[)" +
+         (server == 0 ? "" : R"("etcd-detect","max-locks")") + "]}}";
 }
 
 TEST(LockctlCluster, PingTellsWhoFollowsWhereServersForward) {
@@ -111,7 +112,9 @@ TEST(LockctlCluster, StatusSaysWhatEachServerIs) {
   EXPECT_EQ(status.status, 0) << status.errors;
   EXPECT_NE(status.output.find("n0    leader        7       3  yes    1.2"), std::string::npos)
       << status.output;
-  EXPECT_NE(status.output.find("n1    follower      7       3  yes    1.2"), std::string::npos)
+  EXPECT_NE(status.output.find("n1    follower      7       3  yes    1.2      "
+                               "other settings: etcd-detect, max-locks"),
+            std::string::npos)
       << status.output;
   cluster.kill(0);
   const Finished without = lockctl({"cluster", "status", "--json", "--cluster", list_of(cluster)});

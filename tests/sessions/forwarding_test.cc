@@ -94,6 +94,31 @@ TEST_F(Forwarding, ADisconnectReleasesAtTheLeader) {
   EXPECT_EQ(masked(waiter.read_line()), "ok <token> 60");
 }
 
+// Those of the server that a client is connected to do not count while another leads.
+TEST(ForwardingSettings, AreTheLeaders) {
+  ServerCluster cluster(ServerCluster::forwarding(), {"a", "b"}, [](Options& options) {
+    const bool leads = options.node_id == "a";
+    options.auto_release_on_disconnect = leads;
+    options.default_lease_ttl = leads ? 20s : 30s;
+    options.max_locks = leads ? 2 : 1;
+  });
+  cluster.lead("a");
+  LineClient other = cluster.connect("b");
+  {
+    LineClient holder = cluster.connect("b");
+    EXPECT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 20");
+    EXPECT_EQ(masked(other.ask(request("l", "second", "0"))), "ok <token> 20");
+    EXPECT_EQ(other.ask(request("l", "third", "0")), "error_max_locks");
+    other.send(request("l", "k", "60"));
+  }
+  EXPECT_EQ(masked(other.read_line()), "ok <token> 20");  // as the holder has left
+  const std::string overview = other.ask(request("api", "GET /v1/overview", "{}"));
+  EXPECT_NE(overview.find(R"("settings":{"max-locks":"2"},"settings_differ":["max-locks"])"),
+            std::string::npos)
+      << overview;
+  EXPECT_NE(overview.find(R"("max":2)"), std::string::npos) << overview;
+}
+
 TEST_F(Forwarding, WhatWasCompleteBeforeTheEndIsAnswered) {
   LineClient client = cluster_.connect("b");
   client.send(request("l", "k", "5 60") + request("l", "other", "0 60"));

@@ -46,6 +46,19 @@ std::string role_of(const Told& told) {
   return role == "leader" && !truth_of(cluster, "certain") ? "leader, uncertain" : role;
 }
 
+// Which of its settings are not those of the leader, which are in force.
+std::string notes_on(const json::value& cluster) {
+  const json::value* const differ = member(cluster, "settings_differ");
+  std::string notes;
+  if (differ == nullptr || !differ->is_array()) return notes;
+  for (const json::value& name : differ->get_array()) {
+    if (!name.is_string()) continue;
+    notes += notes.empty() ? "other settings: " : ", ";
+    notes += std::string_view(name.get_string());
+  }
+  return notes;
+}
+
 std::vector<std::string> row_of(const client::Address& server, const Told& told) {
   if (!told.failure.empty()) return {server.to_string(), "-", "-", "", "", "", "", told.failure};
   const json::value& cluster = cluster_of(told);
@@ -56,7 +69,7 @@ std::vector<std::string> row_of(const client::Address& server, const Told& told)
           std::to_string(number_of(cluster, "behind")),
           truth_of(told.overview, "ready") ? "yes" : "no",
           text_of(told.overview, "version"),
-          ""};
+          notes_on(cluster)};
 }
 
 std::string json_of(const client::Address& server, const Told& told) {

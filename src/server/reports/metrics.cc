@@ -90,7 +90,7 @@ void add_state(Families& families, ServerContext& shared, const Stats& stats) {
                  shared.admission.unproven());
   families.gauge("dflockd_keys", "Keys known, idle ones included.", stats.keys);
   families.gauge("dflockd_keys_idle", "Keys that nobody holds or waits for.", stats.idle_keys);
-  families.gauge("dflockd_keys_max", "Keys there may be: --max-locks.", shared.options.max_locks);
+  families.gauge("dflockd_keys_max", "Keys there may be: --max-locks.", shared.keys_max());
   families.gauge("dflockd_locks_held", "Locks held.", stats.locks_held);
   families.gauge("dflockd_shared_holds", "Holds of locks by those who share them.",
                  stats.shared_holds);

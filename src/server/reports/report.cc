@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "replication/shared_settings.h"
 #include "server/server_context.h"
 #include "server/settings/option_table.h"
 
@@ -60,6 +61,15 @@ std::string totals_json(const Stats& stats) {
   return json.finish();
 }
 
+// By the names of the flags, and as they are written there.
+std::string settings_json(const std::string& text) {
+  JsonObject json;
+  for (const auto& [name, value] : shared_settings_in(text).value_or(SharedSettings{})) {
+    json.add(name, value);
+  }
+  return json.finish();
+}
+
 std::string keys_json(const Stats& stats, std::uint64_t keys_max) {
   JsonObject json;
   json.add("count", stats.keys);
@@ -100,7 +110,7 @@ std::string overview_json(ServerContext& shared, const PermitPtr& confined_to) {
   if (shared.line_port != 0) json.add("line_port", shared.line_port);
   if (shared.http_port != 0) json.add("http_port", shared.http_port);
   json.add("connections", shared.admission.connections());
-  json.add_json("keys", keys_json(stats, shared.options.max_locks));
+  json.add_json("keys", keys_json(stats, shared.keys_max()));
   json.add("locks_held", stats.locks_held);
   json.add("lock_waiters", stats.lock_waiters);
   json.add("semaphore_holders", stats.semaphore_holders);
@@ -134,6 +144,12 @@ std::string cluster_json(const ServerContext& shared) {
   json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
   json.add("applied", status.applied);
   json.add("behind", status.behind);
+  json.add_json("settings", settings_json(status.settings));
+  JsonArray differing;
+  for (const SettingDifference& one : differences(status.settings, status.own_settings)) {
+    append_json_string(differing.next(), one.name);
+  }
+  json.add_json("settings_differ", differing.finish());
   const Time now = cluster.clock().now();
   json.add("lag_s", seconds_since(status.lags_since.value_or(now), now));
   if (status.answered != Time{}) json.add("etcd_silent_s", seconds_since(status.answered, now));

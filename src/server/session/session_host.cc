@@ -680,6 +680,7 @@ void SessionHost::forget_detached() {
 
 // The session is over, whatever becomes of its transport. A server that stops and will recover is
 // no disconnect of its clients, nor is one that cannot reach its journal. To break a rule is one.
+// What a disconnect releases at the leader is the leader's to say.
 void SessionHost::end(Transport& hosted, Ender ender) {
   if (std::exchange(hosted.is_over_, true)) return;
   ServerSession& session = *hosted.session_;
@@ -694,7 +695,7 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   hosted.is_ending_ = !session.end(hosted.keeps_holds_, &budget);
   if (hosted.is_ending_) endings_.push_back(&hosted);
   if (ender == Ender::link) detached_.push_back(session.as_owner());
-  session.leave_leader(hosted.keeps_holds_);
+  session.leave_leader(survives);
   watchers_.remove(session.id());
   hosted.report_ = nullptr;
   if (hosted.awaits_report_) context_.reports.cancel(session.id());
