@@ -11,6 +11,13 @@ namespace {
 
 // Of an empty store: nobody needs it.
 constexpr etcd::Revision kFirstRevision = 1;
+// What etcd's store may take, where neither etcd nor whoever started it says so.
+constexpr std::uint64_t kQuotaUsual = std::uint64_t{2} << 30;
+
+bool is_half_full(const etcd::StoreSize& size) {
+  const std::uint64_t used = size.needed != 0 ? size.needed : size.taken;
+  return used > (size.quota != 0 ? size.quota : kQuotaUsual) / 2;
+}
 
 }  // namespace
 
@@ -63,11 +70,21 @@ void Compaction::take_refusal(const std::string& refusal, const Answer& seen, Ti
     if (std::exchange(told_, {}).has_value()) {
       log_(Severity::info, "etcd: is compacted, though not by this server");
     }
-  } else if (seen.status == Status::done) {
-    if (is_check_) refused_ = newest_;
-    if (!is_check_) stats_.compactions_refused.add();
+  } else if (seen.status == Status::done && is_check_) {
+    refused_ = newest_;
     tell(refusal, now);
+  } else if (seen.status == Status::done) {
+    measure(refusal, now);
   }
+}
+
+// If that has no answer, the next refusal asks again.
+void Compaction::measure(const std::string& refusal, Time now) {
+  client_.measure(patience_.deadline(), [this, refusal, now](const etcd::StoreSize& size) {
+    if (!is_half_full(size)) return;
+    stats_.compactions_refused.add();
+    tell(refusal, now);
+  });
 }
 
 void Compaction::tell(const std::string& refusal, Time now) {
@@ -75,9 +92,9 @@ void Compaction::tell(const std::string& refusal, Time now) {
   const std::string_view consequence =
       is_check_ ? "this server may not compact it, which needs the role root; it must do so by "
                   "itself (--auto-compaction-retention), or it fills up"
-                : "nobody has compacted it since, so it fills up until it takes nothing more; "
-                  "give this server's user the role root, or have etcd do it by itself "
-                  "(--auto-compaction-retention)";
+                : "nobody has compacted it since, and half of what it may take is in use; when it "
+                  "is full it takes nothing more; give this server's user the role root, or have "
+                  "etcd do it by itself (--auto-compaction-retention)";
   log_(is_check_ ? Severity::warning : Severity::error,
        "etcd: compaction is refused (" + refusal + "): " + std::string(consequence));
   if (!is_check_) told_ = now;

@@ -2,8 +2,8 @@
 //
 // A compaction is of the whole store, so newer versions of etcd do it for the role root alone. A
 // server without that role relies on etcd's own compaction. Whether there is any, shows: what was
-// refused is found to be compacted later. When it is not, etcd fills up until it takes nothing, and
-// somebody must act.
+// refused is found to be compacted later. When that is, is etcd's affair; but if it has not come
+// when half of the store is in use, somebody must act before all of it is.
 //
 // Without a thread, and never waits. One call on its way at a time.
 #pragma once
@@ -40,6 +40,7 @@ class Compaction {
   void take(const etcd::Answer& answer, Time now);
   void look_for_others(const std::string& refusal, Time now);
   void take_refusal(const std::string& refusal, const etcd::Answer& seen, Time now);
+  void measure(const std::string& refusal, Time now);
   void tell(const std::string& refusal, Time now);
 
   etcd::Client& client_;

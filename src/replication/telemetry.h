@@ -63,7 +63,7 @@ struct ReplicationStats {
   Counter heartbeats;
   Counter snapshots;  // of everything, so that older batches could go
   Counter compactions;
-  Counter compactions_refused;  // and done by nobody else since the one before
+  Counter compactions_refused;  // and done by nobody else since the one before, at half the quota
 
   // How often in a row, until it had caught up.
   std::atomic<std::uint32_t> unreadable_in_a_row{0};

@@ -164,6 +164,7 @@ class CompactionTest : public testing::Test {
   CompactionTest() {
     etcd_.move_to(Time{1'000'000'000});
     etcd_.store.refuses_compaction = true;
+    etcd_.store.quota = 1;
     write();
   }
 
@@ -176,6 +177,10 @@ class CompactionTest : public testing::Test {
       client_->deliver();
     }
     EXPECT_FALSE(compaction_.is_on_its_way());
+    for (int i = 0; i < 50; ++i) {  // how large the store is
+      etcd_.move_to(etcd_.now() + 1ms);
+      client_->deliver();
+    }
   }
   void check_rights() {
     compaction_.check_rights(etcd_.store.revision(), etcd_.now());
@@ -225,6 +230,21 @@ TEST_F(CompactionTest, CountsEveryRefusalAndTellsNowAndThen) {
   etcd_.move_to(etcd_.now() + Compaction::kSilence);
   compact();
   EXPECT_EQ(log_.size(), 3u);
+}
+
+// etcd does it when it likes, which may be much later.
+TEST_F(CompactionTest, IsContentWhileHalfOfTheStoreIsFree) {
+  etcd_.store.quota = 1000;
+  check_rights();
+  for (int i = 0; i < 5; ++i) compact();
+  EXPECT_EQ(stats_.compactions_refused.value(), 0u);
+  EXPECT_EQ(log_.size(), 1u);  // the warning
+  etcd_.store.quota = 1;
+  compact();
+  EXPECT_EQ(stats_.compactions_refused.value(), 1u);
+  ASSERT_EQ(log_.size(), 2u);
+  EXPECT_EQ(log_[1].first, Severity::error);
+  EXPECT_NE(log_[1].second.find("half of what it may take"), std::string::npos) << log_[1].second;
 }
 
 TEST_F(CompactionTest, IsContentWhenEtcdDoesItByItself) {

@@ -89,7 +89,8 @@ void ModelEtcd::Connection::compact(Revision revision, Duration within, Done don
 
 void ModelEtcd::Connection::measure(Duration within, Measured measured) {
   const auto take = [this, measured = std::move(measured)](const Answer& answer) {
-    if (answer.status == Answer::Status::done) measured({.taken = etcd_.store.size()});
+    if (answer.status != Answer::Status::done) return;
+    measured({.taken = etcd_.store.size(), .needed = 0, .quota = etcd_.store.quota});
   };
   etcd_.request(id_, add_call(within, take),
                 [](ModelStore&) { return Answer{.status = Answer::Status::done}; });

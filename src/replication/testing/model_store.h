@@ -31,6 +31,7 @@ class ModelStore {
   bool full = false;                // puts are refused
   bool read_only = false;           // likewise, for want of a right
   bool refuses_compaction = false;  // over a connection
+  std::uint64_t quota = 0;          // as a measure tells it; as many keys
   // Is told of each change when it is made.
   std::function<void(const Change&)> on_change = [](const Change&) {};
 

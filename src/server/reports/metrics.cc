@@ -347,8 +347,8 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
                    "Compactions of etcd that this server asked for and got.",
                    stats.compactions.value());
   families.counter("dflockd_cluster_compactions_refused_total",
-                   "Compactions that etcd refused to this server, and nobody else had done since "
-                   "the one before.",
+                   "Compactions that etcd refused to this server with half of its store in use, "
+                   "and nobody else had done since the one before.",
                    stats.compactions_refused.value());
   add_cluster_health(families, status, cluster->clock().now(), stats);
   add_etcd_store(families, stats);
