@@ -1,5 +1,5 @@
-// Servers of a cluster, as processes on real members of etcd: a leader that was stopped, an etcd
-// that is full, a standby that was left behind.
+// Servers of a cluster, as processes on real members of etcd: a leader that was stopped, or paused
+// together with its clock, an etcd that is full, a standby that was left behind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ class ClusterProcess : public testing::Test {
   ClusterProcess()
       : etcd_(3, kQuota),
         proxy_(1),
-        cluster_({.name = "cluster", .auto_release = false}, etcd_, proxy_) {
+        cluster_({.name = "cluster", .auto_release = false, .directory = directory_.path()}, etcd_,
+                 proxy_) {
     proxy_.start();
     cluster_.start();
     cluster_.await_service();
@@ -52,8 +53,9 @@ class ClusterProcess : public testing::Test {
     }
   }
 
-  LineClient connect(std::size_t node) {
-    return LineClient(cluster_.place(node).line_port, 0, false);
+  LineClient connect(std::size_t node, bool over_http = false) {
+    const ServerUnderTest::Place place = cluster_.place(node);
+    return LineClient(over_http ? place.http_port : place.line_port, 0, false);
   }
   std::string ask_leader(std::string_view command, std::string_view key,
                          std::string_view argument) {
@@ -62,10 +64,21 @@ class ClusterProcess : public testing::Test {
     return client.read_line(10s);
   }
   std::string acquire(std::string_view key) { return ask_leader("l", key, "0 60"); }
+  // While that one stands still another comes to lead, and grants again what it had granted.
+  void hand_on(const Reign& reign, const std::string& key, const std::string& token) {
+    ASSERT_NE(cluster_.await_reign_after(reign.epoch).node, reign.node);
+    cluster_.await_service();
+    ASSERT_EQ(ask_leader("r", key, token), "ok");
+    granted_later_ = token_of(acquire(key));
+    ASSERT_FALSE(granted_later_.empty());
+    cluster_.is_deposed(reign.node);
+  }
 
+  TemporaryDirectory directory_;
   ha_test::EtcdCluster etcd_;
   ChaosProxy proxy_;
   ClusterUnderTest cluster_;
+  std::string granted_later_;  // its token
 };
 
 // What was sent to it while it stood still is in its sockets when it goes on, and by then another
@@ -103,13 +116,9 @@ TEST_F(ClusterProcess, ALeaderThatWasStoppedAcknowledgesNothing) {
       clients.push_back(connect(reign.node));
       clients.back().send(text);
     }
-    ASSERT_NE(cluster_.await_reign_after(reign.epoch).node, reign.node);
-    cluster_.await_service();
+    ASSERT_NO_FATAL_FAILURE(hand_on(reign, held, token));
     const std::string granted = acquire(free);
     ASSERT_FALSE(token_of(granted).empty()) << granted;
-    ASSERT_EQ(ask_leader("r", held, token), "ok");
-    ASSERT_FALSE(token_of(acquire(held)).empty());
-    cluster_.is_deposed(reign.node);
     cluster_.thaw(reign.node);
     for (std::size_t i = 0; i < clients.size(); ++i) {
       const std::string said = clients[i].read_line(kPatience);
@@ -118,6 +127,49 @@ TEST_F(ClusterProcess, ALeaderThatWasStoppedAcknowledgesNothing) {
     }
     EXPECT_EQ(acquire(held), "timeout");
     EXPECT_EQ(acquire(free), "timeout");
+  }
+}
+
+// What a leader answers only when it has proved that it leads, since it was asked.
+struct Question {
+  std::string text;
+  bool over_http = true;
+};
+
+std::vector<Question> questions_to_prove(const std::string& key) {
+  const std::string end = " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  return {{request("barrier", "", ""), false},
+          {"GET /leader" + end},
+          {"GET /v1/fence?key=" + key + end},
+          {"GET /v1/locks?certain=true" + end}};
+}
+
+bool affirms(const std::string& said) { return said == "ok" || said.starts_with("HTTP/1.1 200"); }
+
+// By its own clock no time has passed, so it is as certain to lead as it was. One kind of question
+// at a time: what is answered in one turn rests on all that the turn appended.
+TEST_F(ClusterProcess, ALeaderWhoseClockStoodStillHasToProveThatItLeads) {
+  if (!ClusterUnderTest::can_pause()) GTEST_SKIP() << "there is no shim";
+  for (const Question& question : questions_to_prove("held")) {
+    cluster_.await_service();
+    const std::string token = token_of(acquire("held"));
+    ASSERT_FALSE(token.empty());
+    const Reign reign = cluster_.last_reign();
+    std::vector<LineClient> clients;
+    for (int i = 0; i < 9; ++i) clients.push_back(connect(reign.node, question.over_http));
+    clients.back().send(question.text);
+    ASSERT_TRUE(affirms(clients.back().read_line())) << question.text;
+    clients.pop_back();
+    cluster_.pause(reign.node);
+    for (std::size_t i = 0; i < 4; ++i) clients[i].send(question.text);
+    ASSERT_NO_FATAL_FAILURE(hand_on(reign, "held", token));
+    cluster_.resume(reign.node);
+    for (std::size_t i = 4; i < 8; ++i) clients[i].send(question.text);
+    for (LineClient& client : clients) {
+      const std::string said = client.read_line(kPatience);
+      EXPECT_FALSE(affirms(said) || said == kSilence) << question.text << said;
+    }
+    EXPECT_EQ(ask_leader("r", "held", granted_later_), "ok");
   }
 }
 

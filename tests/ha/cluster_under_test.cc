@@ -23,6 +23,8 @@ constexpr auto kPoll = 2ms;
 constexpr std::string_view kLeads = "cluster: this node leads, epoch ";
 constexpr std::string_view kDetect = "0.7";
 constexpr std::size_t kLogShown = 4000;
+// Ahead of the machine's at the start, so that pauses can be taken off.
+constexpr Instant kClockAhead = 3600 * kSecond;
 
 // Now, as a server's log writes it: these compare as texts.
 std::string log_time() {
@@ -70,6 +72,18 @@ std::vector<std::string> ClusterUnderTest::flags(const Node& node) const {
   return flags;
 }
 
+std::vector<std::string> ClusterUnderTest::environment([[maybe_unused]] std::size_t node) {
+#ifdef LOCKD_FAULT_SHIM
+  if (settings().directory.empty()) return {};
+  const std::string path = settings().directory + "/faults-" + std::to_string(node);
+  servers_[node].faults = LiveFaults::map(path.c_str());
+  servers_[node].faults->boot_ns = kClockAhead;
+  return {"LD_PRELOAD=" LOCKD_FAULT_SHIM, "LOCKD_FAULT_LIVE=" + path};
+#else
+  return {};
+#endif
+}
+
 void ClusterUnderTest::start() {
   for (std::size_t node = 0; node < kNodes; ++node) start_node(node);
   await_reign_after(0);
@@ -82,7 +96,9 @@ void ClusterUnderTest::stop() {
 void ClusterUnderTest::start_node(std::size_t node) {
   Node& starting = servers_[node];
   auto process = std::make_unique<ServerProcess>(
-      flags(starting), ServerProcess::Launch{.may_refuse = true, .program = LOCKD_DFLOCKD_HA});
+      flags(starting),
+      ServerProcess::Launch{
+          .environment = environment(node), .may_refuse = true, .program = LOCKD_DFLOCKD_HA});
   {
     const std::lock_guard lock(logs_mutex_);
     starting.process = std::move(process);
@@ -121,6 +137,24 @@ void ClusterUnderTest::freeze(std::size_t node) {
 }
 
 void ClusterUnderTest::thaw(std::size_t node) { ::kill(servers_[node].process->pid(), SIGCONT); }
+
+void ClusterUnderTest::pause(std::size_t node) {
+  freeze(node);
+  servers_[node].paused = now();
+}
+
+void ClusterUnderTest::resume(std::size_t node) {
+  servers_[node].faults->boot_ns -= now() - servers_[node].paused;
+  thaw(node);
+}
+
+bool ClusterUnderTest::can_pause() {
+#ifdef LOCKD_FAULT_SHIM
+  return true;
+#else
+  return false;
+#endif
+}
 
 void ClusterUnderTest::is_deposed(std::size_t node) {
   goes_down(node);

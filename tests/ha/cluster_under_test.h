@@ -46,6 +46,11 @@ class ClusterUnderTest : public ServerUnderTest {
   void stop_node(std::size_t node);
   void freeze(std::size_t node);  // all of it stands still on return
   void thaw(std::size_t node);
+  // As a whole virtual machine is paused: it stands still, and so does its clock. Only where there
+  // is a shim, and a directory of the settings for what it is told.
+  void pause(std::size_t node);
+  void resume(std::size_t node);
+  static bool can_pause();
   // Another leads by now: what this one's clients hold lives on when it finds out.
   void is_deposed(std::size_t node);
 
@@ -72,6 +77,8 @@ class ClusterUnderTest : public ServerUnderTest {
     std::uint16_t http_port = 0;
     std::vector<std::string> etcd;  // as it sees the members
     std::unique_ptr<ServerProcess> process;
+    LiveFaults* faults = nullptr;
+    Instant paused = 0;
     std::string log;          // of all its processes
     std::size_t read = 0;     // of the log of this one
     std::uint32_t epoch = 0;  // the last in which it led
@@ -80,6 +87,7 @@ class ClusterUnderTest : public ServerUnderTest {
   };
 
   std::vector<std::string> flags(const Node& node) const;
+  std::vector<std::string> environment(std::size_t node);
   void read_log(std::size_t node);
   void end(std::size_t node);
   bool says_it_leads(std::size_t node);
