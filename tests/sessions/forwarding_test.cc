@@ -224,6 +224,18 @@ TEST_F(Forwarding, AtAFailoverWhatWaitsIsAskedOfTheNextLeader) {
   EXPECT_EQ(listener.read_line(), "sig s x");
 }
 
+TEST_F(Forwarding, APlaceThatNobodyAwaitsYetIsThereAtTheNextLeader) {
+  LineClient holder = cluster_.connect("c");
+  LineClient enqueued = cluster_.connect("c");
+  for (const std::string next : {"b", "c"}) {
+    const std::string granted = holder.ask(request("l", next, "0 60"));
+    EXPECT_EQ(enqueued.ask(request("e", next, "60")), "queued");
+    cluster_.lead(next);
+    EXPECT_EQ(holder.ask(request("r", next, token_of(granted))), "ok");
+    EXPECT_EQ(masked(enqueued.ask(request("w", next, "30"))), "ok <token> 60") << next;
+  }
+}
+
 TEST_F(Forwarding, WhatWasAskedOfTheLastLeaderIsAnsweredHereWhenThisServerLeads) {
   LineClient holder = cluster_.connect("b");
   LineClient waiter = cluster_.connect("b");

@@ -65,21 +65,24 @@ std::string LeaderChannel::text_of(const Question& question, Time now) const {
   return text + '\n';
 }
 
-// The `e` without which a `w` has no place.
-std::string_view LeaderChannel::enqueued_for(const Question& question) const {
-  if (question.command != Command::await_turn) return {};
-  const auto found = enqueued_.find(place_of(question));
-  return found == enqueued_.end() ? std::string_view() : found->second;
+// What its client was told that it has, and the next leader knows nothing of: subscriptions, and
+// places in queues. What was granted at once is there by its lease, until the client asks for it.
+std::vector<std::string_view> LeaderChannel::standing() const {
+  std::vector<std::string_view> requests(subscriptions_.begin(), subscriptions_.end());
+  const bool awaits = question_ && question_->command == Command::await_turn;
+  const std::string awaited = awaits ? place_of(*question_) : "";
+  for (const auto& [key, place] : enqueued_) {
+    if (place.is_queued || key == awaited) requests.push_back(place.request);
+  }
+  return requests;
 }
 
 void LeaderChannel::ask_again(Time now) {
   std::string text;
-  unheard_ = subscriptions_.size();
-  for (const std::string& subscription : subscriptions_) text += subscription;
+  const std::vector<std::string_view> requests = standing();
+  unheard_ = requests.size();
+  for (const std::string_view request : requests) text += request;
   if (question_) {
-    const std::string_view enqueued = enqueued_for(*question_);
-    if (!enqueued.empty()) ++unheard_;
-    text += enqueued;
     text += text_of(*question_, now);
     is_sent_ = true;
   }
@@ -141,7 +144,9 @@ void LeaderChannel::learn(const Question& question, std::string_view line) {
     case Command::enqueue:
       if (!line.starts_with("acquired ") && line != "queued") return;
       ++owned_;
-      if (enqueued_.size() < kEnqueuedMax) enqueued_[place_of(question)] = request;
+      if (enqueued_.size() < kEnqueuedMax) {
+        enqueued_[place_of(question)] = {request, line == "queued"};
+      }
       return;
     case Command::await_turn:
       enqueued_.erase(place_of(question));
@@ -167,11 +172,9 @@ void LeaderChannel::learn(const Question& question, std::string_view line) {
 
 // What it held there lives by its lease, as after any failover.
 void LeaderChannel::go_on_here(Time now, std::string& out) {
-  for (const std::string& subscription : subscriptions_) client_.prepare_here(subscription);
+  for (const std::string_view request : standing()) client_.prepare_here(request);
   if (!question_) return;
   const Question question = *std::exchange(question_, {});
-  const std::string_view enqueued = enqueued_for(question);
-  if (!enqueued.empty()) client_.prepare_here(enqueued);
   client_.execute_here(question, text_of(question, now), out);
 }
 

@@ -1,5 +1,5 @@
 // What one client's session asks of the leader, while its server follows: what it has no answer to
-// yet, what it listens to, and how both are asked again of whoever leads next.
+// yet, what it listens to, where it queues, and how all that is asked again of whoever leads next.
 //
 // Belongs to its session, and to that one's thread. Without a clock and without a socket: the time
 // is given, and the Forwarder carries what is said.
@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lockd/types.h"
 #include "protocol/http/routes.h"
@@ -45,8 +46,8 @@ class LeaderChannel {
     // Nobody leads; or the leader was lost, and what was asked may have been done.
     virtual void on_no_leader(const Question& question, std::string& out) = 0;
     virtual void on_no_answer(const Question& question, std::string& out) = 0;
-    // This server leads. `request` is what is asked now: of a `w` first the `e` that it needs,
-    // which is nothing to tell the client of.
+    // This server leads. `request` is what is asked now: first what it listens to and where it
+    // queues, which is nothing to tell the client of.
     virtual void execute_here(const Question& question, std::string_view request,
                               std::string& out) = 0;
     virtual void prepare_here(std::string_view request) = 0;
@@ -79,13 +80,19 @@ class LeaderChannel {
   void end(bool keep_holds);
 
  private:
+  // By an `e`; granted at once, or in the queue.
+  struct Place {
+    std::string request;
+    bool is_queued;
+  };
+
   void leave(LeaderMail mail);
   void ask_again(Time now);
   void take_line(std::string_view line, std::string& out);
   void learn(const Question& question, std::string_view line);
   void go_on_here(Time now, std::string& out);
   std::string text_of(const Question& question, Time now) const;
-  std::string_view enqueued_for(const Question& question) const;
+  std::vector<std::string_view> standing() const;
 
   Forwarder& forwarder_;
   NewsReader& reader_;
@@ -99,8 +106,8 @@ class LeaderChannel {
   std::size_t unheard_ = 0;  // so many answers are to what was asked again, and are not told
   std::size_t owned_ = 0;
   std::string half_line_;
-  std::set<std::string> subscriptions_;          // the requests that made them
-  std::map<std::string, std::string> enqueued_;  // by kind and key, likewise
+  std::set<std::string> subscriptions_;    // the requests that made them
+  std::map<std::string, Place> enqueued_;  // by kind and key
 };
 
 }  // namespace lockd

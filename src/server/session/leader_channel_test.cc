@@ -132,6 +132,34 @@ TEST_F(LeaderChannelTest, AWaitInItsTurnTakesItsPlaceAnewFirst) {
   EXPECT_EQ(told_, (Told{"answer queued", "answer ok token 9"}));
 }
 
+TEST_F(LeaderChannelTest, APlaceThatNobodyAwaitsYetIsTakenAnewToo) {
+  hear(What::up, 1);
+  for (const std::string key : {"queued", "granted"}) {
+    channel_.ask(
+        {.command = Command::enqueue, .head = "e\n" + key + "\n", .argument = "9 as=0", .key = key},
+        now_);
+    hear(What::bytes, 0, key == "queued" ? "queued\n" : "acquired token 9\n");
+  }
+  asked();
+  told_.clear();
+  hear(What::down);
+  hear(What::up, 2);
+  EXPECT_EQ(asked(), "e\nqueued\n9 as=0\n");
+  hear(What::bytes, 0, "queued\n");
+  EXPECT_EQ(told_, Told{});
+  channel_.ask({.command = Command::await_turn,
+                .head = "w\nqueued\n",
+                .key = "queued",
+                .wait = 5s,
+                .waits = true},
+               now_);
+  EXPECT_EQ(asked(), "w\nqueued\n5\n");
+  hear(What::bytes, 0, "ok token 9\n");
+  EXPECT_EQ(told_, Told{"answer ok token 9"});
+  hear(What::here);
+  EXPECT_EQ(told_, Told{"answer ok token 9"});
+}
+
 TEST_F(LeaderChannelTest, ListensAgainAndSaysNothingOfIt) {
   hear(What::up, 1);
   channel_.ask({.command = Command::listen, .head = "listen\na\n"}, now_);

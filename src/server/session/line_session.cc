@@ -118,6 +118,7 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
     } else if (is_for_leader(parsed.request.command)) {
       ask_leader(framed.lines, parsed.request);
     } else {
+      begin_to_lead(out);
       execute(parsed.request, out);
     }
     if (!blocked()) log_reply(std::string_view(out).substr(said));

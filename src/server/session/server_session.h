@@ -177,6 +177,10 @@ class ServerSession : protected LeaderChannel::Client {
   }
   LeaderChannel& leader();
   bool has_leader() const { return leader_ != nullptr; }
+  // Before anything is executed here: this server may lead, and the news of it be on its way.
+  void begin_to_lead(std::string& out) {
+    if (leader_ != nullptr && !asks_leader()) on_news({.what = LeaderNews::What::here}, out);
+  }
 
   // It serves others, who are sessions of this host, and end with it.
   virtual bool carries_others() const { return false; }
