@@ -21,11 +21,12 @@ ClusterNemesis::ClusterNemesis(Recording& recording, Victims victims, std::uint6
   add_blows_to_servers();
   add_blows_to_etcd();
   add_blows_to_links();
+  add_blows_to_peer_links();
   add_blows_to_clients();
 }
 
 void ClusterNemesis::strike() {
-  if (is_even()) std::shuffle(blows_.begin(), blows_.end(), random_);
+  if (next_ % blows_.size() == 0) std::shuffle(blows_.begin(), blows_.end(), random_);
   const Blow& blow = blows_[next_++ % blows_.size()];
   const std::uint32_t epoch = victims_.cluster->last_reign().epoch;
   const Instant begun = now();
@@ -68,12 +69,17 @@ void ClusterNemesis::add_blows_to_servers() {
                       pause_ms(50, 400);
                       cluster.thaw(node);
                     }});
-  blows_.push_back({"kill_standby", [this, &cluster] {
-                      const std::size_t node = standby();
-                      cluster.kill_node(node);
-                      pause_ms(10, 500);
-                      cluster.start_node(node);
-                    }});
+  for (const bool in_good_order : {false, true}) {
+    for (int i = 0; i < 2; ++i) {
+      blows_.push_back(
+          {in_good_order ? "restart_standby" : "kill_standby", [this, in_good_order, &cluster] {
+             const std::size_t node = standby();
+             in_good_order ? cluster.stop_node(node) : cluster.kill_node(node);
+             pause_ms(10, 500);
+             cluster.start_node(node);
+           }});
+    }
+  }
   blows_.push_back({"stop_standby", [this, &cluster] {
                       const std::size_t node = standby();
                       cluster.freeze(node);
@@ -250,6 +256,46 @@ void ClusterNemesis::part_leader_from_etcd(bool silently) {
 void ClusterNemesis::stall_links(std::size_t node, Instant lasting) {
   break_links(node, LinkFault::stall_up, 1, lasting);
   break_links(node, LinkFault::stall_down, 1, lasting);
+}
+
+// Those by which servers forward. What is asked when they break is asked again, of whoever leads
+// then; when they are away for long, clients hear that there is no leader.
+void ClusterNemesis::add_blows_to_peer_links() {
+  ClusterUnderTest& cluster = *victims_.cluster;
+  for (int i = 0; i < 2; ++i) {
+    blows_.push_back(
+        {"cut_links_between_servers", [this] { break_peer_links(LinkFault::cut, 0); }});
+    blows_.push_back({"part_servers", [this, &cluster] {
+                        cluster.part(true);
+                        break_peer_links(LinkFault::cut, 0);
+                        pause_ms(200, 4000);
+                        cluster.part(false);
+                      }});
+    blows_.push_back({"freeze_links_between_servers", [this] {
+                        const Instant lasting = between(kSecond / 5, 2 * kSecond);
+                        break_peer_links(LinkFault::stall_up, lasting);
+                        break_peer_links(LinkFault::stall_down, lasting);
+                      }});
+  }
+  for (const LinkFault fault :
+       {LinkFault::half_close, LinkFault::truncate, LinkFault::split, LinkFault::delay}) {
+    blows_.push_back(
+        {"tear_links_between_servers", [this, fault] { break_peer_links(fault, kSecond); }});
+  }
+  blows_.push_back({"cut_links_and_kill_leader", [this, &cluster] {
+                      const Reign reign = cluster.last_reign();
+                      break_peer_links(LinkFault::cut, 0);
+                      pause_ms(0, 200);
+                      cluster.kill_node(reign.node);
+                      cluster.await_reign_after(reign.epoch);
+                      cluster.start_node(reign.node);
+                    }});
+}
+
+void ClusterNemesis::break_peer_links(LinkFault fault, Instant lasting) {
+  for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
+    victims_.proxy->inject(fault, victims_.cluster->peer_links(node), 1, lasting);
+  }
 }
 
 void ClusterNemesis::add_blows_to_clients() {

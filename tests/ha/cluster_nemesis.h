@@ -32,8 +32,6 @@ class ClusterNemesis {
   // Something that was not broken for longest, mends it again, and waits until somebody serves.
   // Throws std::runtime_error if nobody comes to.
   void strike();
-  // Whether everything was broken as often as everything else.
-  bool is_even() const { return next_ % blows_.size() == 0; }
   // Waits until the last of it is over, and says so in the history.
   void heal();
 
@@ -47,6 +45,7 @@ class ClusterNemesis {
   void add_blows_to_servers();
   void add_blows_to_etcd();
   void add_blows_to_links();
+  void add_blows_to_peer_links();
   void add_blows_to_clients();
 
   void stop_leader();
@@ -58,6 +57,7 @@ class ClusterNemesis {
   void part_leader_from_etcd(bool silently);
   void stall_links(std::size_t node, Instant lasting);
   void break_links(std::size_t node, ChaosProxy::LinkFault fault, unsigned one_in, Instant lasting);
+  void break_peer_links(ChaosProxy::LinkFault fault, Instant lasting);
   void outage_since(Instant begun);
 
   std::size_t leader() { return victims_.cluster->leader(); }

@@ -39,7 +39,7 @@ class ClusterProcess : public testing::Test {
       : etcd_(3, kQuota),
         proxy_(1),
         cluster_({.name = "cluster", .auto_release = false, .directory = directory_.path()}, etcd_,
-                 proxy_) {
+                 proxy_, false) {
     proxy_.start();
     cluster_.start();
     cluster_.await_service();

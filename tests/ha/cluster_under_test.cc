@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "support/loopback.h"
 
@@ -21,33 +26,58 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 60s;
 constexpr auto kPoll = 2ms;
 constexpr std::string_view kLeads = "cluster: this node leads, epoch ";
+constexpr std::string_view kForwards = " forwards to the leader ";
 constexpr std::string_view kDetect = "0.7";
+// For so long a server looks for a leader to forward to: twice detect and a second.
+constexpr Instant kAbsent = 2'400'000'000;
+// By so much the time of a line in a log may be off, by our clock.
+constexpr Instant kLogLate = kSecond / 20;
 constexpr std::size_t kLogShown = 4000;
 // Ahead of the machine's at the start, so that pauses can be taken off.
 constexpr Instant kClockAhead = 3600 * kSecond;
 
-// Now, as a server's log writes it: these compare as texts.
-std::string log_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
+// What the wall clock shows at the beginning of the clock of a history.
+Instant wall_clock() {
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  return Instant{time.tv_sec} * kSecond + time.tv_nsec - now();
+}
+
+// The time of a line of a log, by the wall clock, to the millisecond.
+Instant time_of(const std::string& line) {
   std::tm parts{};
-  ::gmtime_r(&now.tv_sec, &parts);
-  std::array<char, 40> text{};
-  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text.data() + size, text.size() - size, ".%03ldZ", now.tv_nsec / 1'000'000);
-  return text.data();
+  const char* const rest = ::strptime(line.c_str(), "%Y-%m-%dT%H:%M:%S.", &parts);
+  if (rest == nullptr) return 0;
+  return Instant{::timegm(&parts)} * kSecond + std::strtol(rest, nullptr, 10) * (kSecond / 1000);
+}
+
+// The value of a field of a line of a log.
+std::string field(std::string_view line, std::string_view name) {
+  const std::size_t at = line.find(name);
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = line.substr(at + name.size());
+  return std::string(rest.substr(0, rest.find_first_of(" \"\n")));
 }
 
 std::string loopback_address(std::uint16_t port) { return "127.0.0.1:" + std::to_string(port); }
 
+void write_secret(const std::string& path) {
+  std::ofstream(path) << "a secret of these servers alone\n";
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+}
+
 }  // namespace
 
 ClusterUnderTest::ClusterUnderTest(Settings settings, const ha_test::EtcdCluster& etcd,
-                                   ChaosProxy& proxy)
-    : ServerUnderTest(std::move(settings), kNodes) {
+                                   ChaosProxy& proxy, bool forwards)
+    : ServerUnderTest(std::move(settings), kNodes), forwards_(forwards), wall_clock_(wall_clock()) {
+  if (forwards_) write_secret(secret_file());
   for (std::size_t i = 0; i < kNodes; ++i) {
     servers_[i].line_port = free_port();
     servers_[i].http_port = free_port();
+    servers_[i].address = loopback_address(proxy.listen(peer_links(i), [this, i] {
+      return ChaosProxy::Upstream{parted_ ? std::uint16_t{0} : place(i).line_port, 1};
+    }));
     for (std::size_t member = 0; member < etcd.size(); ++member) {
       const std::uint16_t port = proxy.listen(link(i, member), [this, &etcd, i, member] {
         return ChaosProxy::Upstream{cut_off_[i] ? std::uint16_t{0} : etcd.port(member), 1};
@@ -61,14 +91,18 @@ std::uint16_t ClusterUnderTest::link(std::size_t node, std::size_t member) const
   return static_cast<std::uint16_t>(1000 + 10 * node + member);
 }
 
+std::uint16_t ClusterUnderTest::peer_links(std::size_t node) const {
+  return static_cast<std::uint16_t>(2000 + node);
+}
+
 std::vector<std::string> ClusterUnderTest::flags(const Node& node) const {
   std::string etcd;
   for (const std::string& member : node.etcd) etcd += (etcd.empty() ? "" : ",") + member;
   std::vector<std::string> flags = common_flags();
   flags.insert(flags.end(), {"--port", std::to_string(node.line_port), "--http-addr",
-                             loopback_address(node.http_port), "--advertise-addr",
-                             loopback_address(node.line_port), "--etcd", etcd, "--etcd-detect",
-                             std::string(kDetect)});
+                             loopback_address(node.http_port), "--advertise-addr", node.address,
+                             "--etcd", etcd, "--etcd-detect", std::string(kDetect)});
+  if (forwards_) flags.insert(flags.end(), {"--cluster-secret-file", secret_file()});
   return flags;
 }
 
@@ -161,30 +195,33 @@ void ClusterUnderTest::is_deposed(std::size_t node) {
   came_up(servers_[node].line_port, servers_[node].http_port, node);
 }
 
-std::size_t ClusterUnderTest::node_at(const std::string& address) const {
-  for (std::size_t i = 0; i < kNodes; ++i) {
-    if (address == loopback_address(servers_[i].line_port)) return i;
+void ClusterUnderTest::attribute(std::vector<Operation>& operations) {
+  find_epochs();
+  std::map<std::uint32_t, Instant> enqueued;  // the last call, by process
+  for (Operation& operation : operations) {
+    if (operation.function > Function::stats || operation.server != settings().number) continue;
+    if (operation.function == Function::enqueue) enqueued[operation.proc] = operation.call;
+    const bool awaits = operation.function == Function::wait && enqueued.contains(operation.proc);
+    attribute(operation, awaits ? enqueued[operation.proc] : operation.call);
   }
-  return static_cast<std::size_t>(now() / 1000) % kNodes;  // nobody leads: anybody will know
 }
 
-// It said so in its log before it answered; but a thread of its own writes that. Where somebody has
-// led since, the line may be on its way. What it says it began later does not count.
-std::uint32_t ClusterUnderTest::life_told(std::size_t node, std::uint32_t) {
-  constexpr int kLooks = 20;
-  const std::string answered = log_time();
-  for (int look = 1;; ++look) {
-    {
-      const std::lock_guard lock(logs_mutex_);
-      read_log(node);
-      std::uint32_t epoch = 0;
-      for (const auto& [begun, led] : servers_[node].led) {
-        if (begun <= answered) epoch = led;
-      }
-      const auto is_later = [&](const Node& other) { return other.epoch > epoch; };
-      if (look == kLooks || std::ranges::none_of(servers_, is_later)) return epoch;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+// A node asks for what has no answer yet again when it is connected to a leader, or leads itself.
+// Which of them has answered is not known then. When no leader is reached for as long as kAbsent
+// its clients are told so, though the last one may have done what it was asked before.
+void ClusterUnderTest::attribute(Operation& operation, Instant since) const {
+  const bool is_known = operation.result != Result::info;
+  const Instant until = is_known ? operation.ret : operation.gave_up;
+  const std::vector<Service>& services = servers_[operation.node].services;
+  const auto first =
+      std::ranges::lower_bound(services, since - kLogLate, std::less<>(), &Service::since);
+  operation.again = first != services.end() && first->since <= until + kLogLate;
+  const bool is_certain = !operation.again && first != services.begin();
+  operation.life = is_certain ? std::prev(first)->epoch : 0;
+  operation.forwarded = first != services.begin() && std::prev(first)->leader != operation.node;
+  if (operation.result == Result::not_leader && until - operation.call >= kAbsent) {
+    operation.result = Result::info;
+    operation.gave_up = std::exchange(operation.ret, kNever);
   }
 }
 
@@ -195,12 +232,40 @@ void ClusterUnderTest::read_log(std::size_t number) {
   text.resize(text.rfind('\n') + 1);  // the rest of a line comes later
   node.read += text.size();
   node.log += text;
-  for (std::size_t at = 0; (at = text.find(kLeads, at)) != std::string::npos;) {
-    at += kLeads.size();
-    std::from_chars(text.data() + at, text.data() + text.size(), node.epoch);
-    const std::size_t line = text.rfind('\n', at) + 1;
-    node.led.emplace_back(text.substr(line, log_time().size()), node.epoch);
-    reigns_.push_back({node.epoch, number, now()});
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    read_line(number, std::string_view(text).substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+void ClusterUnderTest::read_line(std::size_t number, std::string_view line) {
+  Node& node = servers_[number];
+  const std::size_t leads = line.find(kLeads);
+  const bool forwards = line.find(kForwards) != std::string_view::npos;
+  if (leads == std::string_view::npos && !forwards) return;
+  const Instant since = time_of(std::string(line)) - wall_clock_;
+  if (forwards) {
+    const auto leader = std::ranges::find(servers_, field(line, "address=\""), &Node::address);
+    node.services.push_back({since, static_cast<std::size_t>(leader - servers_.begin())});
+    return;
+  }
+  std::from_chars(line.data() + leads + kLeads.size(), line.data() + line.size(), node.epoch);
+  node.services.push_back({since, number, node.epoch});
+  reigns_.push_back({node.epoch, number, now()});
+}
+
+// Whoever others were connected to as to the leader had come to lead before.
+void ClusterUnderTest::find_epochs() {
+  reigns();  // reads all logs
+  for (std::size_t number = 0; number < kNodes; ++number) {
+    for (Service& service : servers_[number].services) {
+      if (service.leader == number || service.leader == kNodes) continue;
+      for (const Service& other : servers_[service.leader].services) {
+        const bool is_before = other.since <= service.since + kLogLate;
+        if (other.leader == service.leader && is_before) service.epoch = other.epoch;
+      }
+    }
   }
 }
 

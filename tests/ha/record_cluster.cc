@@ -1,7 +1,8 @@
 // Records a history of a cluster under load, while everything is broken that can be: three members
-// of etcd, three servers, and clients that look for the leader.
+// of etcd, three servers that forward, clients that go to the leader, and clients that stay with
+// any of the servers.
 //
-//   record_cluster FOLDER [--failovers N] [--auto-release 0|1] [--seed N]
+//   record_cluster FOLDER [--faults N] [--auto-release 0|1] [--seed N]
 //
 // FOLDER/history.jsonl is the history, with each failover that came about as a line of its own; the
 // servers' logs are beside it.
@@ -36,7 +37,7 @@ using namespace std::chrono_literals;
 
 struct Order {
   std::string folder;
-  std::uint64_t failovers = 20;
+  std::uint64_t faults = 50;
   std::uint64_t auto_release = 0;  // or 1
   std::uint64_t seed = 0;
 };
@@ -53,7 +54,7 @@ class Run {
         recording_(order.seed),
         etcd_(3),
         proxy_(random_()),
-        cluster_(settings(), etcd_, proxy_),
+        cluster_(settings(), etcd_, proxy_, true),
         clients_(random_()) {}
 
   void play() {
@@ -105,8 +106,9 @@ class Run {
     for (int i = 0; i < kActors; ++i) own_.push_back({.key = add("own", i)});
   }
 
-  // Of two, one comes through the proxy; of three, one over HTTP, and one has leases that outlast a
-  // failover; of four, two have little patience.
+  // Of two, one comes through the proxy, and one stays with a server whether it leads or not; of
+  // three, one over HTTP, and one has leases that outlast a failover; of four, two have little
+  // patience.
   void add_actors(bool http) {
     std::vector<std::uint16_t> ports;
     for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
@@ -119,6 +121,7 @@ class Run {
       Actor::Role role{&cluster_, http};
       if (i % 2 == 1) role.proxy_ports = ports;
       if (i % 4 >= 2) role.patience = 2 * kSecond;
+      role.stays = i % 8 >= 4;
       const PlannedKey own = own_[next_own_++];
       clients_.add(std::make_unique<Actor>(
           recording_, scribe_, proxy_, role,
@@ -130,9 +133,7 @@ class Run {
   void be_broken() {
     ClusterNemesis nemesis(recording_, {&cluster_, &etcd_, &proxy_, &clients_}, random_());
     const Instant begun = now();
-    do {
-      nemesis.strike();
-    } while (cluster_.reigns().size() <= order_.failovers || !nemesis.is_even());
+    while (recording_.faults() < order_.faults) nemesis.strike();
     nemesis.heal();
     std::this_thread::sleep_for(1s);  // what works now must go on working
     std::printf("%.1f s under faults, %zu failovers\n",
@@ -155,19 +156,20 @@ class Run {
     if (!clients_.finish(patience)) std::printf("some clients did not come to rest\n");
   }
 
-  // Once the faults are over, everything can be had. Should the leader change all the same, the
-  // next one is asked.
+  // Once the faults are over, everything can be had, of any server. Should the leader change all
+  // the same, it is asked for again.
   void take(const PlannedKey& key) {
     const Instant deadline = now() + 60 * kSecond;
     while (now() < deadline) {
       cluster_.await_service();
-      if (ask_for(key) != Result::info) return;
+      const Result result = ask_for(key);
+      if (result != Result::info && result != Result::not_leader) return;
     }
     throw std::runtime_error("there is no answer about " + recording_.key(key.key));
   }
 
   Result ask_for(const PlannedKey& key) {
-    const std::size_t node = cluster_.leader();
+    const std::size_t node = key.key % ClusterUnderTest::kNodes;
     Operation operation{.ttl = kSecond,
                         .timeout = 30 * kSecond,
                         .conn = recording_.new_conn(),
@@ -175,10 +177,10 @@ class Run {
                         .key = key.key,
                         .limit = key.limit,
                         .server = cluster_.settings().number,
+                        .node = static_cast<std::uint16_t>(node),
                         .kind = key.kind};
     LineClient client(cluster_.place(node).line_port, 0, false);
     ask_by_line(client, recording_, operation);
-    if (operation.ret != kNever) operation.life = cluster_.life_told(node, 0);
     scribe_.note(operation);
     note_closed(operation, client);
     return operation.result;
@@ -212,8 +214,10 @@ class Run {
   }
 
   void write() {
-    note_failovers(recording_.finish());
-    write_history(recording_.finish(), order_.folder + "/history.jsonl");
+    History& history = recording_.finish();
+    cluster_.attribute(history.operations);
+    note_failovers(history);
+    write_history(history, order_.folder + "/history.jsonl");
     for (std::size_t node = 0; node < ClusterUnderTest::kNodes; ++node) {
       std::ofstream(order_.folder + "/node-" + std::to_string(node) + ".log") << cluster_.log(node);
     }
@@ -242,6 +246,6 @@ class Run {
 int main(int argc, char** argv) {
   Order order;
   return record(argc, argv, order.folder, order.seed,
-                {{"--failovers", &order.failovers}, {"--auto-release", &order.auto_release}},
+                {{"--faults", &order.faults}, {"--auto-release", &order.auto_release}},
                 [&] { Run(order).play(); });
 }

@@ -27,18 +27,16 @@ Via Actor::via() const {
 
 void Actor::connect(const Watch& watch) {
   connect_at_ = now() + kBackOff;
+  if (!role_.stays) node_ = role_.subject->leader();
   const ServerUnderTest::Place place = role_.subject->place(node_);
   const std::uint16_t server_port = role_.http ? place.http_port : place.line_port;
-  if (server_port == 0) {
-    node_ = (node_ + 1) % role_.subject->nodes();
-    return;
-  }
+  if (server_port == 0) return;
   const std::uint16_t port = is_direct() ? server_port : role_.proxy_ports[node_];
   received_.clear();
   conn_ = recording_.new_conn();
   life_ = is_direct() ? place.life : 0;
   alive_at_ = now();
-  server_ends_ = answered_ = sent_on_ = false;
+  server_ends_ = sent_away_ = false;
   channel_ = std::make_unique<Channel>(port, role_.subject->settings().tls);
   watch(channel_->descriptor(), *this, true, true);
   ask_next();
@@ -60,7 +58,7 @@ void Actor::converse(bool ending) {
   Reply reply;
   while (pending_.has_value() && dialect_.read(pending_->request, received_, reply)) {
     take(reply);
-    if (sent_on_) return close(true);
+    if (sent_away_) return close(true);
     if (!server_ends_ && !finished_) ask_next();
   }
   if (open) open = channel_->flush();
@@ -84,6 +82,7 @@ void Actor::ask_next() {
                       .limit = request->limit,
                       .permits = request->permits,
                       .server = role_.subject->settings().number,
+                      .node = static_cast<std::uint16_t>(node_),
                       .function = request->function,
                       .kind = request->kind,
                       .mode = request->mode,
@@ -99,17 +98,17 @@ void Actor::take(const Reply& reply) {
   if (life_ == 0) life_ = proxy_.life_of(channel_->local_port());
   Operation& operation = pending.operation;
   operation.ret = now();
-  operation.life = role_.subject->life_told(node_, life_);
+  operation.life = life_;
   operation.result = reply.result;
   if (reply.fence != 0) operation.fence = reply.fence;
   for (const Operation& one : operations_of(operation, pending.request, reply)) scribe_.note(one);
   alive_at_ = operation.call;
   // A server that stops goes on serving a line by which something is held.
   server_ends_ = reply.ends && (role_.http || !plan_.holds_anything());
-  if (reply.result == Result::storage) pause(operation.ret + kBackOff);  // room takes a while
-  answered_ = true;
-  sent_on_ = reply.result == Result::not_leader;
-  next_node_ = sent_on_ ? role_.subject->node_at(reply.leader) : node_;
+  const bool is_sent_away = reply.result == Result::not_leader;
+  sent_away_ = is_sent_away && !role_.stays;
+  // Room, or another leader, takes a while.
+  if (reply.result == Result::storage || is_sent_away) pause(operation.ret + kBackOff);
   plan_.heard(pending.request, reply);
 }
 
@@ -140,8 +139,7 @@ void Actor::note_unknown() {
   pending_.reset();
   Operation& operation = pending.operation;
   operation.gave_up = now();
-  const std::uint32_t life = life_ != 0 ? life_ : role_.subject->place(node_).life;
-  operation.life = role_.subject->life_told(node_, life);
+  operation.life = life_ != 0 ? life_ : role_.subject->place(node_).life;
   operation.result = Result::info;
   const Reply none{.token = {}};
   for (const Operation& one : operations_of(operation, pending.request, none)) scribe_.note(one);
@@ -156,9 +154,6 @@ void Actor::close(bool by_us) {
   if (pending_.has_value()) note_unknown();
   if (!role_.http) note_end(died_with_server, by_us, closing);
   plan_.disconnected();
-  // Where nobody was, or nobody answers, another may be.
-  if (sent_on_) node_ = next_node_;
-  if (!sent_on_ && (by_us || !answered_)) node_ = (node_ + 1) % role_.subject->nodes();
 }
 
 // Of a connection that somebody else has ended it is only known that it lived when the last request

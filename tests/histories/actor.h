@@ -1,8 +1,9 @@
 // A client on a connection: carries out its plan, one request after the other, and writes down what
 // it was told.
 //
-// Connects again when its connection is gone, and goes on with what it held. Of a cluster it tries
-// one node after the other, and goes where a node sends it. Belongs to the thread of its pool.
+// Connects again when its connection is gone, and goes on with what it held. Of a cluster it goes
+// to the node that leads, or stays with one, whether that leads or not. Belongs to the thread of
+// its pool.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ class Actor {
     bool http = false;
     std::vector<std::uint16_t> proxy_ports{};  // one for each node; none: straight to the server
     Instant patience = kPatience;              // how late an answer may be
+    bool stays = false;                        // with one node of a cluster
   };
   // Longer than kLateMax: a reply that does not come by then never will.
   static constexpr Instant kPatience = 12 * kSecond;
@@ -79,7 +81,7 @@ class Actor {
   bool finished_ = false;
   Instant paused_until_ = 0;
   Instant connect_at_ = 0;
-  std::size_t node_;  // to which it connects
+  std::size_t node_;  // to which it connects, or is connected
 
   // Of the connection.
   std::unique_ptr<Channel> channel_;
@@ -88,9 +90,7 @@ class Actor {
   std::uint32_t life_ = 0;  // 0: behind the proxy, and nothing has come yet
   Instant alive_at_ = 0;    // the server had not closed it when this was called
   bool server_ends_ = false;
-  bool answered_ = false;  // anything
-  bool sent_on_ = false;   // to another node:
-  std::size_t next_node_ = 0;
+  bool sent_away_ = false;  // another node leads
   std::optional<Pending> pending_;
 };
 

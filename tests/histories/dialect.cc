@@ -7,7 +7,6 @@ namespace lockd::histories {
 namespace {
 
 constexpr std::string_view kNotLeader = "error_not_leader ";
-constexpr std::string_view kLeaderField = "X-Dflockd-Leader: ";
 
 std::uint64_t number_at(std::string_view text, int base = 10) {
   std::uint64_t number = 0;
@@ -60,7 +59,6 @@ class LineDialect : public Dialect {
     received.erase(0, end + 1);
     reply = {.result = result_of(request, line), .token = {}};
     reply.ends = line == "error_draining";
-    if (reply.result == Result::not_leader) reply.leader = line.substr(kNotLeader.size());
     const bool grants = request.function <= Function::wait;
     if (reply.result == Result::ok && grants) {
       reply.token = line.substr(line.find(' ') + 1, 32);
@@ -136,10 +134,6 @@ class HttpDialect : public Dialect {
     if (reply.result == Result::ok) reply.fence = number_behind(body, "\"token\":");
     if (!request.parts.empty()) reply.parts = results_of(request, reply.result, body);
     reply.ends = received.find("Connection: close") < head;
-    if (const std::size_t leader = received.find(kLeaderField); leader < head) {
-      const std::size_t from = leader + kLeaderField.size();
-      reply.leader = received.substr(from, received.find('\r', from) - from);
-    }
     received.erase(0, head + 4 + size);
     return true;
   }

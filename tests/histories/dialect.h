@@ -40,8 +40,7 @@ struct Reply {
   Result result = Result::info;
   Fence fence = 0;
   std::string token;
-  bool ends = false;     // the server closes after it
-  std::string leader{};  // not_leader: its host:port of the line protocol, or "-"
+  bool ends = false;  // the server closes after it
   // Of a request for several keys, where they fared differently: what became of each.
   std::vector<Result> parts{};
 

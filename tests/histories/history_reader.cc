@@ -102,6 +102,10 @@ class Reader {
       o.keys = std::max(small(), 1U);
     else if (name == "waiters")
       o.waiters = small();
+    else if (name == "forwarded")
+      o.forwarded = value.text == "true";
+    else if (name == "again")
+      o.again = value.text == "true";
     // Other members are for people.
   }
 

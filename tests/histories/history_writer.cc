@@ -77,6 +77,8 @@ class Printer {
     if (o.fence != 0) member(",\"fence\":", o.fence);
     if (o.function == Function::stats) member(",\"waiters\":", o.waiters);
     word(",\"via\":", name_of(o.via));
+    if (o.forwarded) text_ += ",\"forwarded\":true";
+    if (o.again) text_ += ",\"again\":true";
   }
 
   void member(std::string_view name, std::uint64_t value) {

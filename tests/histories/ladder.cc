@@ -85,6 +85,7 @@ void Ladder::ask(Rung& rung, Function function, std::uint32_t key) {
                     .life = life_,
                     .key = key,
                     .server = server_.settings().number,
+                    .node = static_cast<std::uint16_t>(node_),
                     .function = function,
                     .via = server_.settings().tls ? Via::tls : Via::tcp};
   std::string_view command = "stats";
@@ -113,7 +114,6 @@ bool Ladder::hear(Rung& rung) {
     return false;
   }
   operation.ret = now();
-  operation.life = server_.life_told(node_, life_);
   operation.result = Result::refused;
   if (reply.starts_with("error_not_leader ")) operation.result = Result::not_leader;
   if (reply.starts_with("ok")) operation.result = Result::ok;

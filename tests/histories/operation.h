@@ -85,11 +85,16 @@ struct Operation {
   std::uint32_t waiters = 0;  // of `stats`
   std::uint16_t server = 0;   // of History::servers
   std::uint16_t fault = 0;    // of History::faults
+  std::uint16_t node = 0;     // of a cluster: which server was asked
   Function function = Function::acquire;
   Result result = Result::info;
   Kind kind = Kind::lock;
   Mode mode = Mode::exclusive;
   Via via = Via::tcp;
+  bool forwarded = false;  // by a server that followed, to the leader
+  // Its server may have asked the leader twice: it may have been done before what was answered. Of
+  // a wait, its place may have been lost and asked for anew.
+  bool again = false;
 };
 
 inline SetName set_of(const Operation& part) { return {part.server, part.rid, part.call}; }

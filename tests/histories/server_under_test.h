@@ -50,11 +50,8 @@ class ServerUnderTest {
   // Whether that life was, or is being, ended from outside: what its clients held lives on.
   bool is_ending(std::uint32_t life, std::size_t node = 0) const;
 
-  // Of a cluster: who leads, as far as is known; where an answer sends its client; and under which
-  // epoch a node has given the answer that has just come, which is what a history calls a life.
+  // Of a cluster: who leads, as far as is known.
   virtual std::size_t leader() { return 0; }
-  virtual std::size_t node_at(const std::string& /*address*/) const { return 0; }
-  virtual std::uint32_t life_told(std::size_t /*node*/, std::uint32_t life) { return life; }
 
   // These throw std::runtime_error when that does not come about.
   virtual void start() = 0;
