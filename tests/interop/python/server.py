@@ -12,7 +12,32 @@ import time
 DEADLINE_S = 60
 
 
-class Server:
+def stats_of(address):
+    with socket.create_connection(address, timeout=DEADLINE_S) as connection:
+        connection.sendall(b"stats\n_\n_\n")
+        status, _, body = connection.makefile("rb").readline().partition(b" ")
+    assert status == b"ok", status
+    return json.loads(body)
+
+
+class Looks:
+    """What is to be seen of a server, by its stats()."""
+
+    def held(self):
+        """The keys of the locks that are held."""
+        return {lock["key"] for lock in self.stats()["locks"]}
+
+    def waiters(self, key):
+        stats = self.stats()
+        lines = [entry["waiters"] for entry in stats["locks"] + stats["semaphores"]
+                 if entry["key"] == key]
+        return sum(lines)
+
+    def await_waiters(self, key, count):
+        await_that(lambda: self.waiters(key) == count, f"{count} wait for {key}")
+
+
+class Server(Looks):
     def __init__(self, binary, *flags):
         settings = {k: v for k, v in os.environ.items() if not k.startswith("DFLOCKD_")}
         self._process = subprocess.Popen(
@@ -33,24 +58,7 @@ class Server:
 
     def stats(self):
         """What it says of itself, asked without any client. For servers without auth and TLS."""
-        with socket.create_connection(self.address, timeout=DEADLINE_S) as connection:
-            connection.sendall(b"stats\n_\n_\n")
-            status, _, body = connection.makefile("rb").readline().partition(b" ")
-        assert status == b"ok", status
-        return json.loads(body)
-
-    def held(self):
-        """The keys of the locks that are held."""
-        return {lock["key"] for lock in self.stats()["locks"]}
-
-    def waiters(self, key):
-        stats = self.stats()
-        lines = [entry["waiters"] for entry in stats["locks"] + stats["semaphores"]
-                 if entry["key"] == key]
-        return sum(lines)
-
-    def await_waiters(self, key, count):
-        await_that(lambda: self.waiters(key) == count, f"{count} wait for {key}")
+        return stats_of(self.address)
 
     def terminate(self):
         """Begins to stop it, as an operator would."""
