@@ -262,8 +262,8 @@ void ClusterUnderTest::find_epochs() {
     for (Service& service : servers_[number].services) {
       if (service.leader == number || service.leader == kNodes) continue;
       for (const Service& other : servers_[service.leader].services) {
-        const bool is_before = other.since <= service.since + kLogLate;
-        if (other.leader == service.leader && is_before) service.epoch = other.epoch;
+        const bool leads = other.leader == service.leader && other.epoch != 0;
+        if (leads && other.since <= service.since + kLogLate) service.epoch = other.epoch;
       }
     }
   }

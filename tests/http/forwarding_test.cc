@@ -27,6 +27,24 @@ class HttpForwarding : public testing::Test {
   ServerCluster cluster_{ServerCluster::forwarding()};
 };
 
+// Else it would be its own client for a moment, and what it holds as such not be released with it.
+TEST(HttpForwardingAlone, WhoIsElectedAsksNobodyUntilItLeads) {
+  ServerCluster cluster(ServerCluster::forwarding(), {"a", "b"});
+  cluster.lead("a");
+  cluster.await_link("b");
+  HttpClient at_b = cluster.browse("b");
+  const auto accepted = [&] {
+    const std::string metrics = at_b.get("/metrics").body;
+    const std::size_t at = metrics.find("\ndflockd_connections_accepted_total ");
+    return metrics.substr(at, metrics.find('\n', at + 1) - at);
+  };
+  const std::string before = accepted();
+  cluster.elect("b");
+  std::this_thread::sleep_for(500ms);
+  EXPECT_EQ(accepted(), before);
+  EXPECT_NE(before, "");
+}
+
 TEST_F(HttpForwarding, AnyServerTakesAnyCall) {
   HttpClient by_b = cluster_.browse("b");
   HttpClient by_c = cluster_.browse("c");

@@ -135,12 +135,7 @@ void ServerCluster::lead(const std::string& node) {
   const std::string last = leadership().node;
   if (!last.empty()) kill(last);
   nodes_.at(node)->lead();
-  const std::string address = address_of(node);
-  MutexLock lock(mutex_);
-  leadership_ = {.node = node,
-                 .address = address,
-                 .settings = nodes_.at(node)->settings(),
-                 .epoch = leadership_.epoch + 1};
+  elect(node);
 }
 
 void ServerCluster::kill(const std::string& node) {
@@ -148,6 +143,15 @@ void ServerCluster::kill(const std::string& node) {
   if (found == servers_.end()) return;
   found->second->stop();
   servers_.erase(found);
+}
+
+void ServerCluster::elect(const std::string& node) {
+  const std::string address = address_of(node);
+  MutexLock lock(mutex_);
+  leadership_ = {.node = node,
+                 .address = address,
+                 .settings = nodes_.at(node)->settings(),
+                 .epoch = leadership_.epoch + 1};
 }
 
 void ServerCluster::lead_nobody() {

@@ -37,6 +37,8 @@ class ServerCluster {
   // Ends the server that leads, as kill does, and has another lead from what it has applied.
   void lead(const std::string& node);
   void kill(const std::string& node);
+  // It is elected, and does not lead yet.
+  void elect(const std::string& node);
   // Nobody leads, as far as they know.
   void lead_nobody();
   // What else `node` is to say of itself and the others.

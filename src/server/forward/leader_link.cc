@@ -83,7 +83,9 @@ void LeaderLink::look() {
       connection_ != nullptr && write_timeout > 0s && connection_->stalled(now, write_timeout);
   const bool is_late = state_ != State::idle && state_ != State::up && now - since_ > kAttemptMax;
   if (stalls || is_late) drop();
-  if (state_ == State::idle && target_.epoch != 0 && now >= next_attempt_) resolve();
+  // Once this server is elected it leads in a moment: there is nobody to ask.
+  const bool is_elsewhere = target_.epoch != 0 && target_.record.node != forwarder_.node();
+  if (state_ == State::idle && is_elsewhere && now >= next_attempt_) resolve();
   if (state_ != State::up && now - down_since_ > patience(status)) give_up();
 }
 
