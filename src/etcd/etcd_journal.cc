@@ -102,11 +102,16 @@ class EtcdJournal::Impl {
     status_.own_settings = journal_.own_settings();
     status_.detect = journal_.detect();
     status_.applied = journal_.applied();
+    status_.last_batch = journal_.last_batch();
+    status_.revision = journal_.revision();
+    status_.base = journal_.base();
+    status_.head = journal_.head();
     status_.behind = journal_.behind();
     status_.caught_up = journal_.has_caught_up();
     status_.lags_since = journal_.lags_since();
     status_.answered = journal_.answered();
     status_.unreadable = journal_.unreadable();
+    status_.unreadable_batch = journal_.unreadable_batch();
     if (const Membership& members = journal_.membership(); answers_ != members.answers()) {
       answers_ = members.answers();
       status_.members = members.members();
@@ -159,6 +164,18 @@ void EtcdJournal::attach(Source* source) {
 }
 
 void EtcdJournal::resign() { impl_->resign(); }
+
+bool EtcdJournal::transfer(const std::string& node) {
+  const bool leads = impl_->journal().transfer(node);
+  impl_->wake();
+  return leads;
+}
+
+bool EtcdJournal::begin_snapshot() {
+  const bool leads = impl_->journal().begin_snapshot();
+  impl_->wake();
+  return leads;
+}
 
 bool EtcdJournal::is_cut_off() const noexcept { return impl_->journal().is_cut_off(); }
 

@@ -46,6 +46,8 @@ class EtcdJournal final : public ClusterJournal {
   void attach(Source* source) override;
 
   void resign() override;
+  bool transfer(const std::string& node) override;
+  bool begin_snapshot() override;
   bool is_cut_off() const noexcept override;
   std::string reload() override;
   ClusterStatus status() const override;

@@ -24,13 +24,19 @@ struct ClusterStatus {
   CurrentLeader leader{};  // that it follows, or itself
   std::string settings{};  // of the last leader: in force (shared_settings.h)
   std::string own_settings{};
-  Duration detect{};         // of those in force
-  Position applied = 0;      // how far along the chain it is
+  Duration detect{};            // of those in force
+  Position applied = 0;         // how far along the chain it is
+  BatchId last_batch{};         // the last that it has applied
+  etcd::Revision revision = 0;  // of etcd's store, up to which that is
+  // The ends of the chain, as etcd had them when it was last looked at.
+  BatchId base{};
+  BatchId head{};
   std::uint64_t behind = 0;  // changes of the chain that etcd had, when last looked, and it had not
   bool caught_up = false;    // it had everything that etcd had, once
   std::optional<Time> lags_since{};  // it knows of something since then that it has not
   Time answered{};                   // when etcd did last; zero: never
   std::string unreadable{};          // what of the chain it cannot read; empty: it can
+  BatchId unreadable_batch{};        // none: it is something else
   std::string_view not_ready{};      // why; empty: it is
   std::vector<Member> members{};     // of the cluster, itself among them
   std::string over{};                // why it is over; empty while it is not
@@ -52,6 +58,9 @@ class ClusterJournal : public Journal {
   virtual Clock& clock() const = 0;
   // Hands over as soon as all that was appended is acknowledged.
   virtual void resign() = 0;
+  // See ReplicatedJournal.
+  virtual bool transfer(const std::string& node) = 0;
+  virtual bool begin_snapshot() = 0;
   // It leads, as far as it knows, but could not make sure for so long that another may: whoever
   // waits for it to say anything may wait for ever, and should ask elsewhere.
   virtual bool is_cut_off() const noexcept = 0;

@@ -74,7 +74,8 @@ void Follower::stop() {
 
 void Follower::ask_for_beginning() {
   asking_ = true;
-  client_.execute({.then = {etcd::get(keys_.leader), etcd::get(keys_.head), etcd::get(keys_.base)}},
+  client_.execute({.then = {etcd::get(keys_.leader), etcd::get(keys_.head), etcd::get(keys_.base),
+                            etcd::get(keys_.successor)}},
                   rpc_, [this](const Answer& answer) { take_beginning(answer); });
 }
 
@@ -92,6 +93,7 @@ void Follower::take_beginning(const Answer& answer) {
     return lose_unreadable("the head or the base is no place");
   }
   for (const Entry& entry : answer.found[0]) heard_.push_back({entry});
+  for (const Entry& entry : answer.found[3]) heard_.push_back({entry});
   for (const Entry& entry : answer.found[2]) base_revision_ = entry.modified;
   head_ = *head;
   base_ = *base;
@@ -162,6 +164,7 @@ void Follower::apply_heard(const Apply& apply) {
 void Follower::apply_change(const Change& change, const Apply& apply) {
   revision_ = std::max(revision_, change.entry.modified);
   if (change.entry.key == keys_.leader) return apply_leader(change);
+  if (change.entry.key == keys_.successor) return apply_successor(change);
   if (change.erased) return;  // what a snapshot has made needless
   if (const auto id = keys_.batch_id_of(change.entry.key)) {
     apply_batch(*id, change.entry.value, apply);
@@ -169,11 +172,12 @@ void Follower::apply_change(const Change& change, const Apply& apply) {
 }
 
 void Follower::apply_leader(const Change& change) {
+  if (change.entry.modified < leader_changed_) return;  // told again
+  leader_changed_ = change.entry.modified;
   if (change.erased) {
-    if (change.entry.modified > leader_.epoch) leader_ = {};
+    leader_ = {};
     return;
   }
-  if (change.entry.modified < leader_.epoch) return;  // told again
   const std::uint32_t version = version_of_record(change.entry.value);
   if (version > kChainVersion) {
     return lose_unreadable("the leader's record" + newer_than_known(version));
@@ -183,6 +187,13 @@ void Follower::apply_leader(const Change& change) {
     return lose_unreadable("the leader's key says '" + change.entry.value + "'");
   }
   leader_ = {change.entry.modified, std::move(*record)};
+  successor_.clear();
+}
+
+// Put as the leader's key is erased, and before it; erased as that is put.
+void Follower::apply_successor(const Change& change) {
+  if (change.entry.modified < leader_changed_) return;  // told again, or of a term before
+  successor_ = change.erased ? "" : successor_in(change.entry.value);
 }
 
 void Follower::apply_batch(const BatchId& id, const std::string& value, const Apply& apply) {
@@ -194,9 +205,9 @@ void Follower::apply_batch(const BatchId& id, const std::string& value, const Ap
   BatchHeader header;
   std::string_view payload;
   if (const std::uint32_t version = version_of_batch(value); version > kChainVersion) {
-    return lose_unreadable(at + newer_than_known(version));
+    return lose_unreadable(at + newer_than_known(version), id);
   }
-  if (!open(value, &header, &payload)) return lose_unreadable(at + " is damaged");
+  if (!open(value, &header, &payload)) return lose_unreadable(at + " is damaged", id);
   const bool is_base = last_batch_.is_none() && id == base_;
   if (!is_base && (header.previous != last_batch_ || header.position != position_)) {
     return lose(at + " follows " + to_text(header.previous) + ", and the last one seen is " +
@@ -209,18 +220,20 @@ void Follower::apply_batch(const BatchId& id, const std::string& value, const Ap
   Event event{};
   while (!payload.empty()) {
     if (!take_event(payload, &event)) {
-      return lose_unreadable(at + " has a record that makes no sense");
+      return lose_unreadable(at + " has a record that makes no sense", id);
     }
     event.expires_at = Time{} + left(event, header.made_at);
     if (!apply(event)) {
       return lose_unreadable(at + " contradicts what came before, at key '" +
-                             std::string(event.key) + "', fence " + std::to_string(event.fence));
+                                 std::string(event.key) + "', fence " + std::to_string(event.fence),
+                             id);
     }
   }
 }
 
-void Follower::lose_unreadable(const std::string& why) {
+void Follower::lose_unreadable(const std::string& why, const BatchId& batch) {
   unreadable_ = true;
+  unreadable_batch_ = batch;
   lose(why);
 }
 

@@ -49,14 +49,21 @@ class Follower final : private etcd::Watcher {
   const std::string& lost() const { return lost_; }
   // It is lost for as long as what is there stays as it is, or this program does.
   bool is_unreadable() const { return unreadable_; }
+  // By this batch; none: by something else.
+  BatchId unreadable_batch() const { return unreadable_batch_; }
 
   // As far as it has come.
   const CurrentLeader& leader() const { return leader_; }
+  // While nobody leads: to whom the last leader has handed over; empty: to whoever comes first.
+  const std::string& successor() const { return successor_; }
   BatchId last_batch() const { return last_batch_; }
   Position position() const { return position_; }
   etcd::Revision revision() const { return revision_; }
   std::uint64_t size_followed() const { return size_; }
   etcd::Revision base_revision() const { return base_revision_; }
+  // The ends of the chain as it was when it was loaded.
+  BatchId base() const { return base_; }
+  BatchId head() const { return head_; }
 
   // The watch tells too little: it is opened again.
   void watch_again() { must_watch_ = true; }
@@ -79,9 +86,10 @@ class Follower final : private etcd::Watcher {
   void apply_heard(const Apply& apply);
   void apply_change(const etcd::Change& change, const Apply& apply);
   void apply_leader(const etcd::Change& change);
+  void apply_successor(const etcd::Change& change);
   void apply_batch(const BatchId& id, const std::string& value, const Apply& apply);
   void lose(const std::string& why);
-  void lose_unreadable(const std::string& why);
+  void lose_unreadable(const std::string& why, const BatchId& batch = {});
 
   etcd::Client& client_;
   const EtcdKeys& keys_;
@@ -92,6 +100,7 @@ class Follower final : private etcd::Watcher {
   Stage stage_ = Stage::begins;
   std::string lost_;
   bool unreadable_ = false;
+  BatchId unreadable_batch_{};
   Duration rpc_;
   bool asking_ = false;     // an answer is on its way
   bool must_wait_ = false;  // the last one was none
@@ -107,6 +116,8 @@ class Follower final : private etcd::Watcher {
 
   std::vector<etcd::Change> heard_;  // and not yet passed on
   CurrentLeader leader_;
+  etcd::Revision leader_changed_ = 0;  // put, or erased
+  std::string successor_;
   BatchId last_batch_{};
   Position position_ = 0;
   etcd::Revision revision_ = 0;

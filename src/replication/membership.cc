@@ -14,7 +14,7 @@ std::string to_text(const NodeRecord& record) {
          "\nleads=" + (record.leads ? "1" : "0") + "\napplied=" + std::to_string(record.applied) +
          "\nbehind=" + std::to_string(record.behind) +
          "\nversion=" + std::to_string(record.version) + "\nready=" + (record.ready ? "1" : "0") +
-         "\nprogram=" + record.program + "\n";
+         "\nprogram=" + record.program + "\nnot_ready=" + record.not_ready + "\n";
 }
 
 std::optional<NodeRecord> node_record_in(std::string_view text) {
@@ -36,14 +36,18 @@ std::optional<NodeRecord> node_record_in(std::string_view text) {
   record.version = version_of_record(text);
   record.ready = line_of(text, "ready=").value_or(record.behind == 0 ? "1" : "0") == "1";
   record.program = line_of(text, "program=").value_or("");
+  record.not_ready = line_of(text, "not_ready=").value_or("");
   return record;
 }
 
 Time Membership::turn(Time now, const NodeRecord& self) {
   if (asking_) return Time::never();
-  if (now < next_) return next_;
+  const bool is_news = self.not_ready != said_not_ready_;
+  const Time due = said_at_ ? *said_at_ + (is_news ? kNewsInterval : kInterval) : now;
+  if (now < due) return due;
   asking_ = true;
-  next_ = now + kInterval;
+  said_at_ = now;
+  said_not_ready_ = self.not_ready;
   etcd::Operation all = etcd::get(keys_.nodes);
   all.range_end = keys_.nodes_end;
   etcd::Txn txn{.then = {etcd::put(keys_.nodes + self.node, to_text(self)), all}};

@@ -1,5 +1,6 @@
-// Who is in a cluster, for people who look at it. Each node says now and then how it is, under a
-// key of its own, and reads what the others say. Nothing else depends on it.
+// Who is in a cluster, for people who look at it and operate it. Each node says now and then how it
+// is, under a key of its own, and reads what the others say. Nothing that is promised depends on
+// it.
 //
 // Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
 #pragma once
@@ -30,6 +31,7 @@ struct NodeRecord {
   std::uint32_t version = kChainVersion;  // the latest that it reads
   bool ready = false;                     // it has caught up, and could lead
   std::string program{};                  // its release; empty: it does not say
+  std::string not_ready{};                // why not; empty: it does not say
 
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
@@ -45,8 +47,12 @@ struct Member {
 class Membership {
  public:
   static constexpr Duration kInterval = std::chrono::seconds(1);
+  // But whether it could lead, nearly as soon as that is otherwise.
+  static constexpr Duration kNewsInterval = kInterval / 10;
   // Whoever has said nothing for so long is taken off.
   static constexpr Duration kSilenceMax = std::chrono::minutes(1);
+  // Nobody hands over to one that has said nothing for so long.
+  static constexpr Duration kLately = 5 * kInterval;
 
   // Both outlive it.
   Membership(etcd::Client& client, const EtcdKeys& keys, const Patience& patience, ClusterLog log)
@@ -83,7 +89,8 @@ class Membership {
   bool asking_ = false;
   bool refused_ = false;
   std::uint64_t answers_ = 0;
-  Time next_{};
+  std::optional<Time> said_at_{};
+  std::string said_not_ready_;
   std::map<std::string, Heard> heard_;  // by key
 };
 

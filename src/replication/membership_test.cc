@@ -26,7 +26,9 @@ NodeRecord record_of(const std::string& node) {
 }
 
 TEST(NodeRecord, ComesBackAsItWasWritten) {
-  const NodeRecord record = record_of("a");
+  NodeRecord record = record_of("a");
+  EXPECT_EQ(node_record_in(to_text(record)), record);
+  record.not_ready = "catching_up";
   EXPECT_EQ(node_record_in(to_text(record)), record);
   EXPECT_EQ(node_record_in(to_text(record) + "later=1\n"), record);
   for (const char* text : {"", "node=a\n", "node=a\naddress=b\nleads=1\napplied=x\nbehind=0\n"}) {

@@ -49,6 +49,7 @@ std::optional<BatchId> parse_batch_id(std::string_view text) {
 EtcdKeys::EtcdKeys(const std::string& cluster)
     : prefix('/' + cluster + '/'),
       leader(prefix + "w/leader"),
+      successor(prefix + "w/successor"),
       head(prefix + "head"),
       base(prefix + "base"),
       heartbeat(prefix + "beat"),
@@ -111,6 +112,14 @@ std::optional<LeaderRecord> leader_record_in(std::string_view text) {
   take_line(text, "http=", &record.http);  // an older version does not say it
   record.version = version_of_record(text);
   return record;
+}
+
+std::string successor_text(const std::string& node) { return "node=" + node + '\n'; }
+
+std::string successor_in(std::string_view text) {
+  std::string node;
+  take_line(text, "node=", &node);
+  return node;
 }
 
 std::uint32_t version_of_record(std::string_view text) {

@@ -2,6 +2,7 @@
 //
 //   /<cluster>/w/leader             who leads; the revision at which it was put is the epoch
 //   /<cluster>/w/j/<epoch>/<seq>    a batch
+//   /<cluster>/w/successor          to whom the last leader has handed over, until somebody leads
 //   /<cluster>/head                 the place of the last batch
 //   /<cluster>/base                 the place of the first that is needed
 //   /<cluster>/beat                 the heartbeat of an idle leader
@@ -47,6 +48,7 @@ struct EtcdKeys {
 
   const std::string prefix;  // of all
   const std::string leader;
+  const std::string successor;
   const std::string head;
   const std::string base;
   const std::string heartbeat;
@@ -118,6 +120,10 @@ std::optional<LeaderRecord> leader_record_in(std::string_view text);
 std::uint32_t version_of_record(std::string_view text);
 // The value of the line "<name><value>" that later versions have, wherever it is.
 std::optional<std::string_view> line_of(std::string_view text, std::string_view name);
+
+// Who is to lead next, as the value of the successor's key: its node. Empty: nobody in particular.
+std::string successor_text(const std::string& node);
+std::string successor_in(std::string_view text);
 
 // The one in force; of nobody when `epoch` is 0.
 struct CurrentLeader {

@@ -25,8 +25,6 @@ constexpr Duration kBetweenComplaints = std::chrono::minutes(10);
 // After something in the chain that cannot be read: doubled each time.
 constexpr Duration kReadAgainMin = std::chrono::seconds(1);
 constexpr Duration kReadAgainMax = std::chrono::minutes(1);
-constexpr Duration kTimeToTell = std::chrono::milliseconds(20);
-constexpr Duration kTimeToFinish = std::chrono::milliseconds(500);
 
 etcd::Operation get_key_only(const std::string& key) {
   etcd::Operation get = etcd::get(key);
@@ -84,9 +82,13 @@ Journal::State ReplicatedJournal::state() const noexcept {
   return state == State::accepting && pending_->is_crowded() ? State::full : state;
 }
 
-bool ReplicatedJournal::is_behind() const noexcept {
+bool ReplicatedJournal::is_open_for_clients() const noexcept {
   const State state = state_.load(std::memory_order_acquire);
-  return (state == State::accepting || state == State::full) && pending_->is_behind();
+  return state == State::accepting || state == State::full;
+}
+
+bool ReplicatedJournal::is_behind() const noexcept {
+  return is_open_for_clients() && pending_->is_behind();
 }
 
 bool ReplicatedJournal::is_cut_off() const noexcept {
@@ -98,13 +100,18 @@ bool ReplicatedJournal::is_cut_off() const noexcept {
 }
 
 bool ReplicatedJournal::is_wanted() const noexcept {
-  const State state = state_.load(std::memory_order_acquire);
-  return (state == State::accepting || state == State::full) && pending_->size() > 0;
+  return is_open_for_clients() && pending_->size() > 0;
 }
 
 void ReplicatedJournal::attach(Source* source) {
   MutexLock lock(source_mutex_);
   source_ = source;
+}
+
+bool ReplicatedJournal::begin_snapshot() {
+  if (!is_open_for_clients()) return false;
+  snapshot_wanted_.store(true, std::memory_order_release);
+  return true;
 }
 
 NodeRecord ReplicatedJournal::self() const {
@@ -113,13 +120,15 @@ NodeRecord ReplicatedJournal::self() const {
                              .lags_since = lags_since_,
                              .answered = answered(),
                              .unreadable = unreadable()};
+  const std::string_view why_not = why_not_ready(status, clock_.now());
   return {.node = options_.self.node,
           .address = options_.self.address,
           .leads = leads_,
           .applied = applied(),
           .behind = behind_,
-          .ready = why_not_ready(status, clock_.now()).empty(),
-          .program = options_.program};
+          .ready = why_not.empty(),
+          .program = options_.program,
+          .not_ready = std::string(why_not)};
 }
 
 // As every server of the cluster can read it.
@@ -129,7 +138,13 @@ LeaderRecord ReplicatedJournal::candidate() const {
   return record;
 }
 
-BatchId ReplicatedJournal::last_batch() const { return follower_.last_batch(); }
+BatchId ReplicatedJournal::base() const {
+  return truncation_.has_value() ? truncation_->base() : std::max(seen_base_, follower_.base());
+}
+
+BatchId ReplicatedJournal::head() const {
+  return std::max({seen_head_, follower_.head(), last_batch()});
+}
 
 Duration ReplicatedJournal::turn() {
   const Time now = clock_.now();
@@ -172,11 +187,10 @@ Time ReplicatedJournal::follow(Time now) {
     compaction_.check_rights(follower_.revision(), now);
   }
   look(now);
-  next = std::min(next, looks_since_ ? *looks_since_ + detect_ / 2 : next_look_);
-  return std::min(next, stand_for_election(now));
+  return std::min({next, next_look(), stand_for_election(now)});
 }
 
-// Nothing will have changed in a moment, unless somebody acts.
+// Nothing will have changed in a moment, unless somebody acts: a snapshot makes it needless.
 Time ReplicatedJournal::wait_unreadable(Time now) {
   if (!reads_again_at_.has_value()) {
     stats_.unreadable.add();
@@ -189,8 +203,12 @@ Time ReplicatedJournal::wait_unreadable(Time now) {
                      "; this server can neither follow nor lead, and reads it again in " +
                      std::to_string(std::chrono::duration_cast<seconds>(pause).count()) + " s");
   }
+  look(now);
+  const BatchId batch = follower_.unreadable_batch();
+  const bool is_needless = !batch.is_none() && seen_base_ > batch;
+  if (is_needless) end("what could not be read is needed no more");
   if (now >= *reads_again_at_) end("what could not be read is read again");
-  return *reads_again_at_;
+  return std::min(*reads_again_at_, next_look());
 }
 
 // Another server is where this one says it is.
@@ -249,8 +267,8 @@ void ReplicatedJournal::look(Time now) {
   if (looks_since_.has_value() || now < next_look_) return;
   looks_since_ = now;
   next_look_ = now + detect_ / 5;
-  client_.execute({.then = {get_key_only(keys_.leader), get_key_only(keys_.head),
-                            get_key_only(keys_.heartbeat)}},
+  client_.execute({.then = {get_key_only(keys_.leader), etcd::get(keys_.head),
+                            get_key_only(keys_.heartbeat), etcd::get(keys_.base)}},
                   patience_.deadline(),
                   [this, now](const Answer& answer) { take_look(answer, now); });
 }
@@ -264,6 +282,13 @@ void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
   const auto modified = [&](std::size_t i) {
     return answer.found[i].empty() ? 0 : answer.found[i].front().modified;
   };
+  const auto place = [&](std::size_t i) {
+    const std::string text = answer.found[i].empty() ? "" : answer.found[i].front().value;
+    return parse_batch_id(text).value_or(BatchId{});
+  };
+  seen_head_ = place(1);
+  seen_base_ = place(3);
+  if (follower_.is_unreadable()) return;
   const LeaderObservation observation{modified(0), modified(1), modified(2)};
   detector_.saw(observation, asked, clock_.now());
   const etcd::Revision last = std::max(observation.leader, observation.head);
@@ -320,11 +345,7 @@ Time ReplicatedJournal::stand_for_election(Time now) {
     campaign_at_.reset();
     return Time::never();
   }
-  if (!campaign_at_.has_value()) {
-    chance_ = chance_ * 6364136223846793005 + 1442695040888963407;
-    campaign_at_ = std::max(next_campaign_, now) + options_.ranks_below * (detect_ / 5);
-    if (epoch != 0) *campaign_at_ = *campaign_at_ + Duration((chance_ >> 33) % kJitterNs);
-  }
+  if (!campaign_at_.has_value()) campaign_at_ = campaign_time(epoch, now);
   if (now < *campaign_at_) return *campaign_at_;
   campaign_at_.reset();
   next_campaign_ = now + detect_ / 2;
@@ -333,11 +354,29 @@ Time ReplicatedJournal::stand_for_election(Time now) {
   return Time::never();
 }
 
+// Whoever the last leader has named does so at once, and the others when it had its time.
+Time ReplicatedJournal::campaign_time(etcd::Revision epoch, Time now) {
+  const Time soonest = std::max(next_campaign_, now);
+  const std::string& successor = epoch == 0 ? follower_.successor() : std::string();
+  if (successor == options_.self.node) return soonest;
+  if (successor.empty()) {
+    gives_way_since_.reset();
+  } else if (!gives_way_since_.has_value()) {
+    gives_way_since_ = now;
+  }
+  chance_ = chance_ * 6364136223846793005 + 1442695040888963407;
+  Time time = soonest + options_.ranks_below * (detect_ / 5);
+  if (epoch != 0) time = time + Duration((chance_ >> 33) % kJitterNs);
+  if (gives_way_since_.has_value()) time = std::max(time, *gives_way_since_ + detect_);
+  return time;
+}
+
 void ReplicatedJournal::campaign(const LeaderObservation& observation) {
   stats_.campaigns.add();
   campaigning_ = true;
-  etcd::Txn txn{.compare = {{keys_.leader, observation.leader}},
-                .then = {etcd::put(keys_.leader, to_text(candidate()))}};
+  etcd::Txn txn{
+      .compare = {{keys_.leader, observation.leader}},
+      .then = {etcd::put(keys_.leader, to_text(candidate())), etcd::erase(keys_.successor)}};
   if (observation.leader != 0) {  // nothing has moved since it was found dead
     txn.compare.push_back({keys_.head, observation.head});
     txn.compare.push_back({keys_.heartbeat, observation.heartbeat});
@@ -363,7 +402,7 @@ void ReplicatedJournal::begin_term() {
                       TruncationOptions{.retry = options_.retry,
                                         .batches_at_once = options_.erase_at_once,
                                         .revisions_max = options_.revisions_max},
-                      patience_, compaction_, *term_, follower_.base_revision());
+                      patience_, compaction_, *term_, base(), follower_.base_revision());
   chain_size_ = follower_.size_followed();
 }
 
@@ -380,7 +419,7 @@ Time ReplicatedJournal::lead(Time now) {
     return Time::never();
   }
   if (leads_) {
-    write_snapshot();
+    if (!is_to_hand_over()) write_snapshot();  // one that is half done is left so
     if (state_.load(std::memory_order_relaxed) != State::failed) {
       enter(term_->is_full() ? State::full : State::accepting);
     }
@@ -396,8 +435,8 @@ Time ReplicatedJournal::lead(Time now) {
     certain_until_ns_.store(certain_until.ns, std::memory_order_release);
     progress_ = true;
   }
-  if (resigns_.load(std::memory_order_acquire)) return std::min(next, hand_over(now));
-  return next;
+  if (transfers_.load(std::memory_order_acquire)) check_successor();
+  return is_to_hand_over() ? std::min(next, hand_over(now)) : next;
 }
 
 void ReplicatedJournal::open_for_clients() {
@@ -419,11 +458,15 @@ void ReplicatedJournal::open_for_clients() {
 }
 
 // The engine describes itself into the chain, between the events of everybody's work. When all of
-// that is in the chain, it replaces what came before it.
+// that is in the chain, it replaces what came before it. One that was asked for while another is
+// under way comes after it: that one may have begun too early.
 void ReplicatedJournal::write_snapshot() {
   const std::uint64_t sent = term_->sent_size();
   const std::uint64_t size_max = std::max(options_.snapshot_after, 2 * snapshot_size_);
-  if (snapshot_ == Snapshot::none && truncation_->is_idle() && chain_size_ + sent > size_max) {
+  const bool is_due =
+      snapshot_wanted_.load(std::memory_order_acquire) || chain_size_ + sent > size_max;
+  if (snapshot_ == Snapshot::none && truncation_->is_idle() && is_due) {
+    snapshot_wanted_.store(false, std::memory_order_relaxed);
     snapshot_ = Snapshot::begun;
     snapshot_base_ = term_->next();
     snapshot_began_ = sent;
@@ -446,31 +489,6 @@ void ReplicatedJournal::write_snapshot() {
   }
 }
 
-// What is pending goes first, and a moment is left to tell of it. But clients that go on asking
-// cannot keep it from handing over. From when the leader's key may be gone, nothing is told.
-Time ReplicatedJournal::hand_over(Time now) {
-  constexpr int kTriesMax = 4;
-  if (!resigned_at_.has_value()) resigned_at_ = now;
-  const bool all_sent = !leads_ || (term_->is_idle() && pending_->size() == 0);
-  const Time soonest = *resigned_at_ + kTimeToTell;
-  if (!handing_over_ && now < soonest) return soonest;
-  const Time latest = *resigned_at_ + kTimeToFinish;
-  if (!handing_over_ && !all_sent && now < latest) return latest;
-  if (hand_over_tries_ == kTriesMax && now >= next_hand_over_) {
-    end("it was asked to stop, and etcd did not answer");
-  }
-  if (now < next_hand_over_ || !over_.empty()) return next_hand_over_;
-  handing_over_ = true;
-  ++hand_over_tries_;
-  certain_until_ns_.store(0, std::memory_order_release);
-  next_hand_over_ = now + patience_.retry_after() + options_.retry;
-  client_.execute(term_->guarded({etcd::erase(keys_.leader)}), patience_.deadline(),
-                  [this](const Answer& answer) {
-                    if (term_->take_guarded(answer)) end("it has handed over");
-                  });
-  return next_hand_over_;
-}
-
 // --- The end. ---
 
 void ReplicatedJournal::enter(State state) {
@@ -481,7 +499,7 @@ void ReplicatedJournal::end(const std::string& why) {
   if (!over_.empty()) return;
   over_ = why;
   Severity severity = Severity::warning;
-  if (resigns_.load(std::memory_order_acquire)) severity = Severity::info;
+  if (is_to_hand_over()) severity = Severity::info;
   if (refused_) severity = Severity::error;
   options_.log(severity, "cluster: " + why);
   follower_.stop();

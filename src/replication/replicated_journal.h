@@ -95,6 +95,14 @@ class ReplicatedJournal final : public Journal {
   // does not lead, it is over. Any thread.
   void resign() { resigns_.store(true, std::memory_order_release); }
 
+  // The same, to this node: the others let it stand for election first, for as long as `detect`. It
+  // goes on leading if that node says, when it is looked at once more, that it could not. False
+  // when it does not lead: nothing is done. Any thread.
+  bool transfer(const std::string& node) EXCLUDES(successor_mutex_);
+  // Has a snapshot written into the chain that begins behind all that is there now. base() is
+  // behind that when it is done. False when it does not lead: nothing is done. Any thread.
+  bool begin_snapshot();
+
   // Why it is over; empty while it is not. For the thread that calls turn(), as the rest.
   const std::string& over() const { return over_; }
   // And another journal would end likewise: another server has its address.
@@ -118,10 +126,19 @@ class ReplicatedJournal final : public Journal {
   std::optional<Time> lags_since() const { return lags_since_; }
   // What of the chain it cannot read: it waits for a while, and is over then.
   std::string unreadable() const { return follower_.is_unreadable() ? follower_.lost() : ""; }
+  BatchId unreadable_batch() const { return follower_.unreadable_batch(); }
   // When etcd answered last.
   Time answered() const { return patience_.last(); }
   const Membership& membership() const { return membership_; }
-  BatchId last_batch() const;
+  // The last that it has applied, or put; and the ends of the chain, as etcd had them when it was
+  // last looked at.
+  BatchId last_batch() const { return term_.has_value() ? term_->last() : follower_.last_batch(); }
+  BatchId base() const;
+  BatchId head() const;
+  // Of the store, as far as it has come.
+  etcd::Revision revision() const {
+    return term_.has_value() ? term_->revision() : follower_.revision();
+  }
   const ReplicationStats& stats() const { return stats_; }
   // Of the term, if it has one.
   etcd::Revision epoch() const { return term_.has_value() ? term_->epoch() : 0; }
@@ -129,6 +146,7 @@ class ReplicatedJournal final : public Journal {
  private:
   enum class Snapshot : std::uint8_t { none, begun, goes_on, described };
 
+  bool is_open_for_clients() const noexcept;
   NodeRecord self() const;
   LeaderRecord candidate() const;
 
@@ -140,9 +158,11 @@ class ReplicatedJournal final : public Journal {
   void note_lag(etcd::Revision newest, Time now);
   void look(Time now);
   void take_look(const etcd::Answer& answer, Time asked);
+  Time next_look() const { return looks_since_ ? *looks_since_ + detect_ / 2 : next_look_; }
   Time measure_store(Time now);
   void tell_of_slowness(Time now);
   Time stand_for_election(Time now);
+  Time campaign_time(etcd::Revision epoch, Time now);
   void campaign(const LeaderObservation& observation);
   void begin_term();
 
@@ -150,6 +170,11 @@ class ReplicatedJournal final : public Journal {
   void open_for_clients();
   void write_snapshot();
   Time hand_over(Time now);
+  void check_successor() EXCLUDES(successor_mutex_);
+  void take_successor(const std::string& node, const etcd::Answer& answer)
+      EXCLUDES(successor_mutex_);
+  std::string successor() EXCLUDES(successor_mutex_);
+  bool is_to_hand_over() const;
 
   void enter(State state);
   void end(const std::string& why);
@@ -168,6 +193,10 @@ class ReplicatedJournal final : public Journal {
   std::atomic<Position> committed_{0};
   std::atomic<std::uint64_t> certain_until_ns_{0};
   std::atomic<bool> resigns_{false};
+  std::atomic<bool> transfers_{false};
+  std::atomic<bool> snapshot_wanted_{false};
+  Mutex successor_mutex_;
+  std::string successor_ GUARDED_BY(successor_mutex_);  // to whom it is to hand over
   // Made before the engine leads, which is before anything is appended.
   std::optional<AppendBuffer> pending_;
 
@@ -188,6 +217,8 @@ class ReplicatedJournal final : public Journal {
   std::optional<Time> told_of_slowness_{};
   std::uint64_t behind_ = 0;
   etcd::Revision newest_ = 0;  // that it lags behind
+  BatchId seen_base_{};
+  BatchId seen_head_{};
   std::optional<Time> lags_since_{};
   bool caught_up_ = false;
   std::optional<Time> reads_again_at_{};
@@ -197,6 +228,7 @@ class ReplicatedJournal final : public Journal {
   Time next_campaign_{};
   etcd::Revision campaigned_in_ = 0;  // the epoch at the last campaign
   std::optional<Time> campaign_at_{};
+  std::optional<Time> gives_way_since_{};  // to a successor that the last leader has named
 
   std::optional<Term> term_;
   std::optional<Truncation> truncation_;
@@ -209,8 +241,11 @@ class ReplicatedJournal final : public Journal {
   // Since the base, less the term's sent_size(). At first, of all that was followed: who followed
   // for long makes its first snapshot soon.
   std::uint64_t chain_size_ = 0;
+  bool checks_successor_ = false;  // an answer is on its way
+  std::string fit_successor_;      // it could lead
   std::optional<Time> resigned_at_{};
   bool handing_over_ = false;
+  bool etcd_is_full_ = false;
   int hand_over_tries_ = 0;
   Time next_hand_over_{};
   bool progress_ = false;

@@ -35,6 +35,7 @@ Term::Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& option
       stats_(stats),
       errors_(errors),
       epoch_(epoch),
+      last_(last),
       previous_(last),
       revision_(epoch) {
   prepare(std::string(kBatchHeaderSize, '\0'), position, {});
@@ -139,6 +140,7 @@ void Term::settle_not_succeeded(const Answer& answer) {
 void Term::commit_append() {
   append_.unsettled = false;
   committed_ = append_.end;
+  last_ = append_.id;
   stats_.appends.add();
   just_committed_ = true;
   for (const Operation& operation : append_.txn.then) {

@@ -62,6 +62,8 @@ class Term {
   etcd::Revision epoch() const { return epoch_; }
   // Of the next batch that is prepared.
   BatchId next() const { return {static_cast<std::uint64_t>(epoch_), next_seq_}; }
+  // The last that is in the chain.
+  BatchId last() const { return last_; }
   std::uint64_t sent_size() const { return sent_size_; }
   // etcd has no space.
   bool is_full() const { return full_; }
@@ -104,6 +106,7 @@ class Term {
   const etcd::Revision epoch_;
 
   std::string ended_;
+  BatchId last_;
   BatchId previous_;  // the last batch that is in the chain, or prepared
   std::uint64_t next_seq_ = 0;
   std::deque<Chunk> queue_;

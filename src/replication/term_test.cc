@@ -139,7 +139,7 @@ TEST_F(TermTest, TruncatesFromWhereverTheBaseIs) {
   etcd_.store.execute(
       {.then = {etcd::put(keys_.batch(before), "b"), etcd::put(keys_.base, to_text(before))}});
   Compaction compaction(*client_, keys_, patience_, stats_, [](Severity, std::string_view) {});
-  Truncation truncation(*client_, keys_, {.retry = 10ms}, patience_, compaction, *term_, 0);
+  Truncation truncation(*client_, keys_, {.retry = 10ms}, patience_, compaction, *term_, {}, 0);
   for (int round = 0; round < 3; ++round) {
     const BatchId base = term_->next();
     truncation.begin(base);

@@ -8,13 +8,14 @@ using etcd::Answer;
 
 Truncation::Truncation(etcd::Client& client, const EtcdKeys& keys, const TruncationOptions& options,
                        const Patience& patience, Compaction& compaction, Term& term,
-                       etcd::Revision base_moved)
+                       const BatchId& base, etcd::Revision base_moved)
     : client_(client),
       keys_(keys),
       options_(options),
       patience_(patience),
       compaction_(compaction),
       term_(term),
+      base_(base),
       base_moved_(base_moved),
       mark_(base_moved != 0 ? base_moved : term.epoch()) {}
 
@@ -57,7 +58,7 @@ void Truncation::send(const etcd::Txn& txn) {
 }
 
 etcd::Txn Truncation::base_move() const {
-  etcd::Txn txn = term_.guarded({etcd::put(keys_.base, to_text(base_))});
+  etcd::Txn txn = term_.guarded({etcd::put(keys_.base, to_text(next_base_))});
   txn.compare.push_back({keys_.base, base_moved_});
   txn.otherwise.push_back(etcd::get(keys_.base));
   return txn;
@@ -70,13 +71,14 @@ bool Truncation::has_moved(const Answer& answer) {
   if (!term_.ended().empty()) return false;
   const std::vector<etcd::Entry>& base = answer.found.back();
   base_moved_ = base.empty() ? 0 : base.front().modified;
-  return !base.empty() && base.front().value == to_text(base_);
+  return !base.empty() && base.front().value == to_text(next_base_);
 }
 
 void Truncation::go_on(const Answer& answer) {
   switch (step_) {
     case Step::move_base:
       if (answer.succeeded) base_moved_ = answer.revision;
+      base_ = next_base_;
       step_ = Step::find;
       break;
     case Step::find:

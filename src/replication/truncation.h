@@ -30,17 +30,19 @@ struct TruncationOptions {
 
 class Truncation {
  public:
-  // The base was last moved at `base_moved`, as far as is known; 0: never.
+  // The base is `base`, which was last moved at `base_moved`, as far as is known; 0: never.
   Truncation(etcd::Client& client, const EtcdKeys& keys, const TruncationOptions& options,
-             const Patience& patience, Compaction& compaction, Term& term,
+             const Patience& patience, Compaction& compaction, Term& term, const BatchId& base,
              etcd::Revision base_moved);
 
   // Batches before `base` are needless.
   void begin(const BatchId& base) {
-    base_ = base;
+    next_base_ = base;
     step_ = Step::move_base;
   }
   bool is_idle() const { return step_ == Step::none; }
+  // As etcd has it.
+  BatchId base() const { return base_; }
 
   Time turn(Time now);
 
@@ -62,7 +64,8 @@ class Truncation {
   Step step_ = Step::none;
   bool on_its_way_ = false;
   Time next_try_{};
-  BatchId base_{};
+  BatchId base_;
+  BatchId next_base_{};  // before it has been moved there
   etcd::Revision base_moved_;
   std::string erase_end_;
   etcd::Revision mark_;  // compacted when the next one is set

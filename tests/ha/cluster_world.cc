@@ -117,15 +117,30 @@ void ClusterWorld::make_trouble() {
     ++figures_.stops;
     node.stopped_until = now() + milliseconds(chance_.between(1, 1500));
   } else if (what < 80) {
-    ++figures_.hand_overs;
-    if (node.is_up()) node.life->journal.resign();
+    hand_over(node);
   } else if (what < 95) {
     ++figures_.outages;
     etcd_.fail_until(now() + milliseconds(chance_.between(1, 1200)));
-  } else {
+  } else if (what < 98) {
     etcd_.store.full = !etcd_.store.full;
+  } else if (node.is_up()) {
+    node.life->journal.begin_snapshot();
   }
   if (etcd_.store.full && chance_.percent(70)) etcd_.store.full = false;
+}
+
+// To anybody, or to one in particular, who may be dead, or itself.
+void ClusterWorld::hand_over(Node& node) {
+  const std::string to = "node-" + std::to_string(chance_.between(1, kNodes));
+  const bool names = chance_.percent(50);
+  if (!node.is_up()) return;
+  ReplicatedJournal& journal = node.life->journal;
+  if (!names) {
+    ++figures_.hand_overs;
+    journal.resign();
+  } else {
+    figures_.transfers += journal.transfer(to);
+  }
 }
 
 // --- What clients do: one batch. ---
@@ -338,6 +353,7 @@ WorldFigures& WorldFigures::operator+=(const WorldFigures& more) {
   kills += more.kills;
   stops += more.stops;
   hand_overs += more.hand_overs;
+  transfers += more.transfers;
   outages += more.outages;
   compared += more.compared;
   leaders += more.leaders;
@@ -357,11 +373,11 @@ std::ostream& operator<<(std::ostream& out, const WorldFigures& f) {
   return out << f.operations << " operations, " << f.told << " told, " << f.settled
              << " waits granted, " << f.not_leader << " asked of a follower; " << f.leaders
              << " leaders elected, " << f.terms << " terms; " << f.kills << " kills, " << f.stops
-             << " stops, " << f.hand_overs << " hand-overs, " << f.outages << " outages; "
-             << f.batches << " batches, " << f.events << " events, " << f.resends << " resends, "
-             << f.resolved << " resolved, " << f.lapses << " lapses, " << f.repeated
-             << " repeated by the watch; " << f.snapshots << " snapshots, " << f.compactions
-             << " compactions, " << f.compared << " comparisons with the chain";
+             << " stops, " << f.hand_overs << " hand-overs, " << f.transfers << " transfers, "
+             << f.outages << " outages; " << f.batches << " batches, " << f.events << " events, "
+             << f.resends << " resends, " << f.resolved << " resolved, " << f.lapses << " lapses, "
+             << f.repeated << " repeated by the watch; " << f.snapshots << " snapshots, "
+             << f.compactions << " compactions, " << f.compared << " comparisons with the chain";
 }
 
 }  // namespace lockd::ha_test

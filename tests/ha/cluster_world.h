@@ -1,5 +1,6 @@
 // Three nodes, the model of etcd, clients that act at random, and faults: processes that are
-// killed, stopped and go on, asked to hand over; an etcd that is away, slow, or full. Everything
+// killed, stopped and go on, asked to hand over, to one in particular too; an etcd that is away,
+// slow, or full. Everything
 // that anybody is told is checked as it is told, everything that is put into the chain as it is
 // put, and every follower against the chain. The same seed gives the same history.
 //
@@ -48,6 +49,7 @@ struct WorldFigures {
   std::uint64_t kills = 0;
   std::uint64_t stops = 0;
   std::uint64_t hand_overs = 0;
+  std::uint64_t transfers = 0;  // hand-overs to one that is named
   std::uint64_t outages = 0;
   std::uint64_t compared = 0;  // followers with the chain
   std::uint64_t leaders = 0;
@@ -90,6 +92,7 @@ class ClusterWorld final : private Listener {
   void step();
   Node::Settings settings();
   void make_trouble();
+  void hand_over(Node& node);
   void act(Node& node);
   void acquire(Node& node, Batch& batch);
   static bool is_alive(const Node& node, SessionId session);

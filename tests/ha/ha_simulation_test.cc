@@ -46,8 +46,8 @@ void run_all(WorldOptions options, std::uint64_t seeds, std::uint64_t told) {
   EXPECT_GE(figures.told, told);
   for (const std::uint64_t happened :
        {figures.settled, figures.not_leader, figures.kills, figures.stops, figures.hand_overs,
-        figures.outages, figures.compared, figures.terms, figures.snapshots, figures.resends,
-        figures.resolved, figures.lapses, figures.repeated, figures.compactions}) {
+        figures.transfers, figures.outages, figures.compared, figures.terms, figures.snapshots,
+        figures.resends, figures.resolved, figures.lapses, figures.repeated, figures.compactions}) {
     EXPECT_GT(happened, 0);
   }
 }

@@ -63,6 +63,18 @@ class ClusterNode final : public ClusterJournal {
   }
   Clock& clock() const override { return clock_; }
   void resign() override {}
+  bool transfer(const std::string& node) override {
+    if (state_ == State::following) return false;
+    MutexLock lock(cluster_.mutex_);
+    cluster_.transferred_to_ = node;
+    return true;
+  }
+  bool begin_snapshot() override {
+    if (state_ == State::following) return false;
+    MutexLock lock(cluster_.mutex_);
+    ++cluster_.snapshots_;
+    return true;
+  }
   bool is_cut_off() const noexcept override { return false; }
   std::string reload() override { return {}; }
   const ReplicationStats& stats() const override { return stats_; }
@@ -76,6 +88,12 @@ class ClusterNode final : public ClusterJournal {
     status.settings = now.settings;
     status.own_settings = settings_;
     status.detect = detect_;
+    status.base = {.epoch = 5, .seq = 1};
+    status.head = {.epoch = 5, .seq = 9};
+    for (Member& member : cluster_.members()) {
+      member.heard = member.record.node == "silent" ? clock_.now() - 7s : clock_.now();
+      status.members.push_back(std::move(member));
+    }
     return status;
   }
 
@@ -125,6 +143,26 @@ ServerCluster::~ServerCluster() {
 ServerCluster::Leadership ServerCluster::leadership() const {
   MutexLock lock(mutex_);
   return leadership_;
+}
+
+std::vector<Member> ServerCluster::members() const {
+  MutexLock lock(mutex_);
+  return members_;
+}
+
+void ServerCluster::add_member(const NodeRecord& record) {
+  MutexLock lock(mutex_);
+  members_.push_back({record});
+}
+
+std::string ServerCluster::transferred_to() const {
+  MutexLock lock(mutex_);
+  return transferred_to_;
+}
+
+int ServerCluster::snapshots() const {
+  MutexLock lock(mutex_);
+  return snapshots_;
 }
 
 std::string ServerCluster::address_of(const std::string& node) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "replication/cluster_journal.h"
@@ -46,6 +47,12 @@ class ServerCluster {
   // What the leader is said to be reached at.
   void advertise(const std::string& address);
 
+  // What all know of a server besides; of one that is called "silent" nothing was heard for 7 s.
+  void add_member(const NodeRecord& record);
+  // What the leader was asked for: to whom to hand over last, and how many snapshots.
+  std::string transferred_to() const EXCLUDES(mutex_);
+  int snapshots() const EXCLUDES(mutex_);
+
   LineClient connect(const std::string& node, int receive_buffer = 0);
   HttpClient browse(const std::string& node);
   Server& server(const std::string& node) { return *servers_.at(node); }
@@ -67,12 +74,16 @@ class ServerCluster {
 
   Leadership leadership() const EXCLUDES(mutex_);
   ClusterStatus status_of(const std::string& node) const EXCLUDES(mutex_);
+  std::vector<Member> members() const EXCLUDES(mutex_);
   void replicate(const ClusterNode& from, std::span<const Event> events);
   std::string address_of(const std::string& node);
 
   mutable Mutex mutex_;
   Leadership leadership_ GUARDED_BY(mutex_);
   std::map<std::string, ClusterStatus> statuses_ GUARDED_BY(mutex_);
+  std::vector<Member> members_ GUARDED_BY(mutex_);
+  std::string transferred_to_ GUARDED_BY(mutex_);
+  int snapshots_ GUARDED_BY(mutex_) = 0;
   std::map<std::string, ClusterNode*> nodes_;
   std::map<std::string, std::unique_ptr<Server>> servers_;
   const bool tls_;
