@@ -104,6 +104,7 @@ void write_stream_end(std::string& out, bool chunked) {
 std::string_view reason_phrase(int status) {
   switch (status) {
     case 200: return "OK";
+    case 202: return "Accepted";
     case 204: return "No Content";
     case 304: return "Not Modified";
     case 400: return "Bad Request";

@@ -100,6 +100,9 @@ std::string_view call_name(HttpCall call) {
     case HttpCall::admin_release: return "admin_release";
     case HttpCall::admin_disconnect: return "admin_disconnect";
     case HttpCall::admin_resize: return "admin_resize";
+    case HttpCall::cluster: return "cluster";
+    case HttpCall::cluster_snapshot: return "cluster_snapshot";
+    case HttpCall::cluster_transfer: return "cluster_transfer";
     case HttpCall::live: return "live";
     case HttpCall::ready: return "ready";
     case HttpCall::leader: return "leader";

@@ -42,6 +42,9 @@ enum class HttpCall : std::uint8_t {
   admin_release,
   admin_disconnect,
   admin_resize,
+  cluster,
+  cluster_snapshot,
+  cluster_transfer,
   history,
   live,
   ready,
@@ -60,7 +63,7 @@ enum class Right : std::uint8_t {
   signal,        // publish and listen
   read,          // look at everything
   read_or_lock,  // either is enough
-  admin,         // end what others hold; and all of the above
+  admin,         // end what others hold, move a cluster's lead; and all of the above
 };
 
 // What a call tells of.
@@ -99,6 +102,11 @@ inline constexpr auto kRoutes = std::to_array<Route>({
     {HttpCall::admin_disconnect, HttpMethod::post, "/v1/admin/disconnect", Right::admin,
      Scope::server},
     {HttpCall::admin_resize, HttpMethod::post, "/v1/admin/resize", Right::admin},
+    {HttpCall::cluster, HttpMethod::get, "/v1/cluster", Right::read, Scope::server},
+    {HttpCall::cluster_snapshot, HttpMethod::post, "/v1/cluster/snapshot", Right::admin,
+     Scope::server},
+    {HttpCall::cluster_transfer, HttpMethod::post, "/v1/cluster/transfer", Right::admin,
+     Scope::server},
     {HttpCall::history, HttpMethod::get, "/v1/history", Right::read},
     {HttpCall::openapi, HttpMethod::get, "/v1/openapi.json", Right::none},
     {HttpCall::live, HttpMethod::get, "/healthz", Right::none},

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/json_text.h"
-#include "replication/shared_settings.h"
 #include "server/server_context.h"
 #include "server/settings/option_table.h"
 
@@ -15,23 +14,6 @@ namespace lockd {
 namespace {
 
 constexpr std::size_t kChannelsMax = 100;
-
-double seconds_since(Time since, Time now) {
-  return seconds(now > since ? now - since : Duration::zero());
-}
-
-std::string member_json(const Member& member, Time now) {
-  JsonObject json;
-  json.add("node_id", member.record.node);
-  json.add("addr", member.record.address);
-  json.add("role", member.record.leads ? "leader" : "follower");
-  json.add("applied", member.record.applied);
-  json.add("behind", member.record.behind);
-  json.add("ready", member.record.ready);
-  if (!member.record.program.empty()) json.add("version", member.record.program);
-  json.add("silent_s", seconds_since(member.heard, now));
-  return json.finish();
-}
 
 std::string histogram_json(const Histogram& histogram) {
   JsonArray bounds;
@@ -58,15 +40,6 @@ std::string totals_json(const Stats& stats) {
   json.add("disconnects", stats.disconnects);
   json.add("timeouts", stats.timeouts);
   json.add("cancels", stats.cancels);
-  return json.finish();
-}
-
-// By the names of the flags, and as they are written there.
-std::string settings_json(const std::string& text) {
-  JsonObject json;
-  for (const auto& [name, value] : shared_settings_in(text).value_or(SharedSettings{})) {
-    json.add(name, value);
-  }
   return json.finish();
 }
 
@@ -129,38 +102,6 @@ std::string audience_json(const AudienceStatus& audience) {
   json.add("pattern", audience.pattern);
   if (!audience.group.empty()) json.add("group", audience.group);
   json.add("listeners", audience.listeners);
-  return json.finish();
-}
-
-std::string cluster_json(const ServerContext& shared) {
-  const ClusterJournal& cluster = *shared.cluster;
-  const ClusterStatus status = cluster.status();
-  JsonObject json;
-  json.add("node_id", shared.options.node_id);
-  json.add("role", status.leads ? "leader" : "follower");
-  json.add("certain", status.certain);
-  json.add("epoch", status.leader.epoch);
-  json.add("leader", status.leader.epoch == 0 ? "-" : status.leader.record.node);
-  json.add("leader_addr", status.leader.epoch == 0 ? "-" : status.leader.record.address);
-  json.add("applied", status.applied);
-  json.add("behind", status.behind);
-  json.add_json("settings", settings_json(status.settings));
-  JsonArray differing;
-  for (const SettingDifference& one : differences(status.settings, status.own_settings)) {
-    append_json_string(differing.next(), one.name);
-  }
-  json.add_json("settings_differ", differing.finish());
-  const Time now = cluster.clock().now();
-  json.add("lag_s", seconds_since(status.lags_since.value_or(now), now));
-  if (status.answered != Time{}) json.add("etcd_silent_s", seconds_since(status.answered, now));
-  if (!status.not_ready.empty()) json.add("not_ready", status.not_ready);
-  if (!status.unreadable.empty()) json.add("unreadable", status.unreadable);
-  if (!status.leads && shared.forwarder != nullptr && shared.forwarder->forwards()) {
-    json.add("linked", shared.forwarder->generation() != 0);
-  }
-  JsonArray nodes;
-  for (const Member& member : status.members) nodes.add_json(member_json(member, now));
-  json.add_json("nodes", nodes.finish());
   return json.finish();
 }
 

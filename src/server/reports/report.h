@@ -20,6 +20,8 @@ namespace lockd {
 
 struct AudienceStatus;
 class ClientRegistry;
+class ClusterJournal;
+struct Options;
 struct ServerContext;
 
 // Which keys a listing has first. But for `none`, the whole table is walked for them, and there is
@@ -136,6 +138,8 @@ std::string metrics_text(ServerContext& shared);
 // and how far this server has come.
 std::string audience_json(const AudienceStatus& audience);
 std::string cluster_json(const ServerContext& shared);
+// GET /v1/cluster: all that this server knows of its cluster. Looks at nothing else.
+std::string cluster_report(const Options& options, const ClusterJournal& cluster);
 
 // A place in a listing as text, for the next page, and back; false when it is none.
 std::string place_text(const ListPlace& place);

@@ -55,6 +55,9 @@ void ApiCalls::execute(HttpCall call, std::string_view channel, RequestParams& p
     case HttpCall::admin_release: return revoke(params, out);
     case HttpCall::admin_disconnect: return disconnect(params, out);
     case HttpCall::admin_resize: return resize(params, out);
+    case HttpCall::cluster: return inspect_cluster(params, out);
+    case HttpCall::cluster_snapshot: return begin_snapshot(params, out);
+    case HttpCall::cluster_transfer: return transfer(params, out);
     case HttpCall::history: return tell_history(params, out);
     case HttpCall::stats: return ask({.what = ReportRequest::What::stats, .shows_clients = true});
     case HttpCall::overview: return ask({.what = ReportRequest::What::overview});

@@ -142,6 +142,13 @@ class ApiCalls {
   void resize(RequestParams& params, std::string& out);
   std::string admin_name() const;
 
+  // A cluster's.
+  void inspect_cluster(RequestParams& params, std::string& out);
+  void begin_snapshot(RequestParams& params, std::string& out);
+  void transfer(RequestParams& params, std::string& out);
+  bool refuse_without_cluster(std::string& out);
+  bool refuse_successor(const ClusterStatus& status, const std::string& node, std::string& out);
+
   // Looking.
   void list_keys(RequestParams& params, std::string& out);
   void list_clients(RequestParams& params, std::string& out);

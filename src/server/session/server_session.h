@@ -56,7 +56,7 @@ struct HostSetup {
   // Any thread. Has the host's turn end soon: something was left for it.
   std::function<void()> wake;
   bool keeps_holds = false;                        // over a restart of the server
-  const ClusterJournal* cluster = nullptr;         // null: the server is on its own
+  ClusterJournal* cluster = nullptr;               // null: the server is on its own
   const BufferBudget* buffers = nullptr;           // of all connections; null: none is kept
   ServerHistory* history = nullptr;                // null: none is kept
   Forwarder* forwarder = nullptr;                  // null: nothing is forwarded, here or from here
