@@ -33,7 +33,7 @@ int execute(const config::Parsed& parsed, Output& output) {
   const bool connects = !parsed.place.command->shared.empty();
   const Settings settings =
       connects ? load_settings(parsed.arguments, config::process_environment()) : Settings{};
-  return execute_of(*parsed.place.command)({parsed.place, parsed.arguments, settings, output});
+  return execute_of(parsed.place)({parsed.place, parsed.arguments, settings, output});
 }
 
 // Others can read the arguments and the environment of a process, a command that it runs among

@@ -145,6 +145,108 @@ TEST(LockctlCluster, PingSaysWhoIsNotReady) {
   EXPECT_NE(json.output.find(R"("not_ready":"no_etcd"})"), std::string::npos) << json.output;
 }
 
+// As GET /v1/cluster says it.
+std::string cluster_of(std::size_t server, std::size_t leader, const std::string& base,
+                       const std::string& more = "") {
+  const bool leads = server == leader;
+  return R"(ok 200 {"node_id":"n)" + std::to_string(server) + R"(","role":)" +
+         (leads ? R"("leader","certain":true)" : R"("follower","certain":false)") + R"(,"epoch":)" +
+         std::to_string(7 + leader) + R"(,"leader":{"node_id":"n)" + std::to_string(leader) +
+         R"(","addr":"h:1","writes_version":1},"base":")" + base +
+         R"(","head":"05/09","settings":{"a":"1"},"own_settings":{"a":"1"})" + more + "}";
+}
+
+TEST(LockctlCluster, InspectSaysWhatCannotBeRead) {
+  std::atomic<bool> is_damaged = false;
+  FakeCluster cluster(2, [&](std::size_t server, const client::Asked& asked) {
+    std::optional<std::string> said;
+    if (asked.command != "api") return said;
+    const bool stuck = is_damaged && server == 1;
+    said = cluster_of(
+        server, 0, "05/01",
+        stuck ? R"(,"unreadable":{"batch":"05/07","why":"batch 05/07 is damaged"})" : "");
+    return said;
+  });
+  const Finished well = lockctl({"cluster", "inspect", "--cluster", list_of(cluster)});
+  EXPECT_EQ(well.status, 0) << well.errors;
+  EXPECT_NE(well.output.find("  chain       05/01 to 05/09\n"), std::string::npos) << well.output;
+  EXPECT_NE(well.output.find("  node        n1, follower"), std::string::npos) << well.output;
+  EXPECT_NE(well.output.find("  settings    a=1\n"), std::string::npos) << well.output;
+  is_damaged = true;
+  const Finished ill = lockctl({"cluster", "inspect", "--cluster", list_of(cluster)});
+  EXPECT_EQ(ill.status, 65);
+  EXPECT_NE(ill.output.find("  unreadable  batch 05/07 is damaged\n"), std::string::npos)
+      << ill.output;
+  const std::string second = cluster.addresses()[1].to_string();
+  const Finished json = lockctl({"cluster", "inspect", "--json", "--server", second});
+  EXPECT_EQ(json.status, 65);
+  EXPECT_TRUE(json.output.starts_with(R"({"server":")" + second + R"(","node_id":"n1")"))
+      << json.output;
+  cluster.kill(1);
+  EXPECT_EQ(lockctl({"cluster", "inspect", "--cluster", list_of(cluster)}).status, 75);
+}
+
+TEST(LockctlCluster, SnapshotWaitsUntilTheBaseIsBehindTheHead) {
+  std::atomic<int> looks = 0;
+  FakeCluster cluster(1, [&](std::size_t server, const client::Asked& asked) {
+    std::optional<std::string> said;
+    if (asked.command == "barrier") said = "ok";
+    if (asked.command != "api") return said;
+    const bool asks = asked.key.starts_with("POST /v1/cluster/snapshot");
+    said = asks ? R"(ok 202 {"base":"05/01","head":"05/09"})"
+                : cluster_of(server, 0, ++looks < 3 ? "05/01" : "06/00");
+    return said;
+  });
+  const Words words{"cluster", "snapshot", "--cluster", list_of(cluster)};
+  const Finished done = lockctl(words);
+  EXPECT_EQ(done.status, 0) << done.errors;
+  EXPECT_TRUE(done.output.starts_with("the chain begins with a snapshot at 06/00, after "))
+      << done.output;
+  EXPECT_EQ(looks, 3);
+  looks = -1'000'000;
+  const Finished late =
+      lockctl({"cluster", "snapshot", "--timeout", "0.2", "--cluster", list_of(cluster)});
+  EXPECT_EQ(late.status, 75);
+  EXPECT_EQ(late.errors, "lockctl: the snapshot has begun, and is not there yet\n");
+}
+
+TEST(LockctlCluster, TransferWaitsUntilThatServerLeads) {
+  std::atomic<int> looks = 0;
+  std::atomic<int> asks = 0;
+  FakeCluster cluster(2, [&](std::size_t server, const client::Asked& asked) {
+    std::optional<std::string> said;
+    if (asked.command == "barrier") said = "ok";
+    if (asked.command != "api") return said;
+    if (asked.key.starts_with("GET ")) {
+      said = cluster_of(server, ++looks < 5 ? 0 : 1, "05/01");
+    } else if (asked.argument == R"({"node":"n0"})") {
+      said = R"(ok 200 {"node_id":"n0","epoch":7})";
+    } else if (asked.argument == R"({"node":"n1"})") {
+      said = R"(ok 202 {"node_id":"n1","epoch":7})";
+    } else if (asked.argument == R"({"node":"n3"})" && ++asks == 1) {
+      said = R"(ok 202 {"node_id":"n3","epoch":7})";
+    } else {
+      said = R"(ok 409 {"error":"not_ready","detail":"it was last heard of 7 s ago"})";
+    }
+    return said;
+  });
+  const std::string list = list_of(cluster);
+  const Finished done = lockctl({"cluster", "transfer", "n1", "--json", "--cluster", list});
+  EXPECT_EQ(done.status, 0) << done.errors;
+  EXPECT_TRUE(done.output.starts_with(R"({"node_id":"n1","led_before":false,"took_ms":)"))
+      << done.output;
+  EXPECT_GE(looks, 5);
+  const Finished already = lockctl({"cluster", "transfer", "n0", "--cluster", list});
+  EXPECT_EQ(already.output, "'n0' leads already\n") << already.errors;
+  const Finished refused = lockctl({"cluster", "transfer", "n2", "--cluster", list});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_EQ(refused.errors, "lockctl: 'n2': it was last heard of 7 s ago\n");
+  const Finished later = lockctl({"cluster", "transfer", "n3", "--cluster", list});
+  EXPECT_EQ(later.status, 1) << "the leader has thought better of it";
+  EXPECT_EQ(later.errors, "lockctl: 'n3': it was last heard of 7 s ago\n");
+  EXPECT_EQ(asks, 2);
+}
+
 TEST(LockctlCluster, TokensAreReleasedAtTheLeader) {
   FakeCluster cluster(3);
   cluster.lead(2);

@@ -518,6 +518,18 @@ constexpr auto kWalCommands = std::to_array<Command>({
      .see_also = "lockctl"},
 });
 
+constexpr auto kNodeOperand = std::to_array<Operand>({
+    {.name = "NODE", .help = "What the server is called, as lockctl cluster status shows it."},
+});
+constexpr auto kClusterActOptions = std::to_array<Option>({
+    duration("timeout", kMoreThanZero, {.letter = 'w', .by_default = "30"},
+             "How long to wait until it is done. It may be done later all the same."),
+    kJson,
+});
+constexpr auto kTransferExamples = std::to_array<Example>({
+    {"lockctl cluster transfer b --cluster locks-1,locks-2,locks-3",
+     "Before the machine of the leader is taken down:"},
+});
 constexpr auto kClusterCommands = std::to_array<Command>({
     {.name = "status",
      .summary = "Say what each server of a cluster is",
@@ -527,6 +539,36 @@ constexpr auto kClusterCommands = std::to_array<Command>({
                     "ready. Needs the right read.",
      .options = kJsonLinesOnly,
      .shared = kConnection,
+     .see_also = "lockctl"},
+    {.name = "inspect",
+     .summary = "Print what each server of a cluster knows of it",
+     .description = "Asks every server that is named, by --cluster or --server, for whom it "
+                    "follows, where the chain of batches in etcd begins and ends, how far it has "
+                    "come, what it cannot read and why, versions, settings, and how large etcd's "
+                    "store is. Each answers itself, also one that can neither follow nor lead. "
+                    "Exits with 65 when one cannot read the chain, else with 75 when one does not "
+                    "answer. Needs the right read.",
+     .options = kJsonLinesOnly,
+     .shared = kConnection,
+     .see_also = "lockctl"},
+    {.name = "snapshot",
+     .summary = "Have the leader write a snapshot into the chain",
+     .description = "What was in the chain before is needed no more: a server that cannot read a "
+                    "batch of it goes on from the snapshot. Waits until that is so, and exits with "
+                    "75 when it is not in time. Needs the right admin.",
+     .options = kClusterActOptions,
+     .shared = kConnection,
+     .see_also = "lockctl"},
+    {.name = "transfer",
+     .summary = "Have the leader hand over to another server",
+     .description = "The leader finishes what was asked of it, hands over, and follows. What is "
+                    "held stays held; clients connect again. The server must be ready. Waits until "
+                    "it leads, and exits with 75 when it does not in time: then another may. Needs "
+                    "the right admin.",
+     .operands = kNodeOperand,
+     .options = kClusterActOptions,
+     .shared = kConnection,
+     .examples = kTransferExamples,
      .see_also = "lockctl"},
 });
 
@@ -573,7 +615,7 @@ constexpr auto kFailures = std::to_array<Note>({
     {"64", "The command line is wrong; nothing was done (EX_USAGE)."},
     {"65",
      "The request makes no sense to the server, such as another limit than that of a semaphore in "
-     "use; or a journal is damaged (EX_DATAERR)."},
+     "use; or a journal is damaged, or the chain of a cluster cannot be read (EX_DATAERR)."},
     {"66",
      "A directory or file that was named cannot be read, or has no journal in it (EX_NOINPUT)."},
     {"69", "The server cannot be reached, does not answer, or has gone away (EX_UNAVAILABLE)."},
@@ -795,8 +837,8 @@ constexpr auto kCommands = std::to_array<Command>({
      .commands = kWalCommands,
      .see_also = "lockctl"},
     {.name = "cluster",
-     .summary = "Look at a cluster",
-     .description = "Asks the servers of a cluster, each of them, what it knows.",
+     .summary = "Look at a cluster, and operate it",
+     .description = "Asks the servers of a cluster what they know, and its leader to act.",
      .commands = kClusterCommands,
      .see_also = "lockctl"},
     {.name = "whoami",
@@ -877,11 +919,14 @@ constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
     {"signal", execute_signal},
     {"top", execute_top},
     {"bench", execute_bench},
-    {"inspect", execute_wal_inspect},
-    {"verify", execute_wal_verify},
-    {"status", execute_cluster_status},
+    {"wal inspect", execute_wal_inspect},
+    {"wal verify", execute_wal_verify},
+    {"cluster status", execute_cluster_status},
+    {"cluster inspect", execute_cluster_inspect},
+    {"cluster snapshot", execute_cluster_snapshot},
+    {"cluster transfer", execute_cluster_transfer},
     {"whoami", execute_whoami},
-    {"new", execute_token_new},
+    {"token new", execute_token_new},
     {"connection", execute_connection},
     {"completion", execute_completion},
     {"man", execute_man},
@@ -896,10 +941,11 @@ std::span<const Option> connection_options() { return kConnection; }
 
 std::string_view program_version() { return LOCKD_VERSION; }
 
-int (*execute_of(const Command& command))(const Invocation& invocation) {
-  const auto* const found = std::find_if(kExecutes.begin(), kExecutes.end(), [&](const auto& one) {
-    return one.first == command.name;
-  });
+int (*execute_of(const config::Place& place))(const Invocation& invocation) {
+  std::string_view words = place.path;
+  words.remove_prefix(std::min(kProgram.name.size() + 1, words.size()));
+  const auto* const found = std::find_if(kExecutes.begin(), kExecutes.end(),
+                                         [&](const auto& one) { return one.first == words; });
   return found == kExecutes.end() ? nullptr : found->second;
 }
 

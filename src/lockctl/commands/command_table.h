@@ -21,7 +21,7 @@ std::span<const config::Option> connection_options();
 
 std::string_view program_version();
 
-// What does a command. Precondition: there are no commands below it.
-int (*execute_of(const config::Command& command))(const Invocation& invocation);
+// What does a command; null when there are commands below it.
+int (*execute_of(const config::Place& place))(const Invocation& invocation);
 
 }  // namespace lockd::cli

@@ -214,8 +214,7 @@ TEST(CommandTable, NoCommandHasTwoOptionsOfOneName) {
       EXPECT_EQ(option->takes_value(), !option->value.empty()) << option->name;
       EXPECT_FALSE(option->help.empty()) << option->name;
     }
-    EXPECT_EQ(execute_of(*place.command) == nullptr, !place.command->commands.empty())
-        << place.path;
+    EXPECT_EQ(execute_of(place) == nullptr, !place.command->commands.empty()) << place.path;
   }
 }
 

@@ -101,8 +101,9 @@ bool shares_keys(const Settings& settings) {
   return settings.http.empty() && !settings.is_cluster && settings.servers.size() > 1;
 }
 
-std::unique_ptr<Api> api_at(const Invocation& invocation, const client::Address& server) {
-  const client::ClientOptions options{.servers = {server}, .connect = invocation.settings.connect};
+std::unique_ptr<Api> api_at(const Invocation& invocation, const client::Address& server,
+                            const client::ConnectOptions& connect) {
+  const client::ClientOptions options{.servers = {server}, .connect = connect};
   return std::make_unique<LineApi>(options, invocation.place.path);
 }
 
@@ -111,7 +112,8 @@ std::unique_ptr<Api> api_at(const Invocation& invocation, const client::Address&
 std::unique_ptr<Api> api_of(const Invocation& invocation, std::string_view key) {
   const Settings& settings = invocation.settings;
   if (shares_keys(settings)) {
-    return api_at(invocation, settings.servers[client::shard_of(key, settings.servers.size())]);
+    return api_at(invocation, settings.servers[client::shard_of(key, settings.servers.size())],
+                  settings.connect);
   }
   if (settings.http.empty()) {
     return std::make_unique<LineApi>(settings.client(), invocation.place.path);
@@ -145,7 +147,22 @@ std::vector<std::unique_ptr<Api>> apis_of(const Invocation& invocation) {
     return apis;
   }
   for (const client::Address& server : invocation.settings.servers) {
-    apis.push_back(api_at(invocation, server));
+    apis.push_back(api_at(invocation, server, invocation.settings.connect));
+  }
+  return apis;
+}
+
+std::vector<std::unique_ptr<Api>> each_api_of(const Invocation& invocation, Duration patience_max) {
+  const Settings& settings = invocation.settings;
+  client::ConnectOptions connect = settings.connect;
+  connect.connect_timeout = std::min<Duration>(connect.connect_timeout, patience_max);
+  std::vector<std::unique_ptr<Api>> apis;
+  for (const HttpAddress& server : settings.http) {
+    apis.push_back(std::make_unique<HttpApi>(std::vector{server}, connect));
+  }
+  if (!apis.empty()) return apis;
+  for (const client::Address& server : settings.servers) {
+    apis.push_back(api_at(invocation, server, connect));
   }
   return apis;
 }

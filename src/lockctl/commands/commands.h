@@ -61,6 +61,9 @@ int execute_wal_inspect(const Invocation& invocation);
 int execute_wal_verify(const Invocation& invocation);
 
 int execute_cluster_status(const Invocation& invocation);
+int execute_cluster_inspect(const Invocation& invocation);
+int execute_cluster_snapshot(const Invocation& invocation);
+int execute_cluster_transfer(const Invocation& invocation);
 
 int execute_whoami(const Invocation& invocation);
 int execute_token_new(const Invocation& invocation);
@@ -127,6 +130,9 @@ std::unique_ptr<Api> api_of_all(const Invocation& invocation, const std::vector<
 Parameter named_keys(const std::vector<std::string>& keys, const Share& share);
 // Those of all servers that share the keys.
 std::vector<std::unique_ptr<Api>> apis_of(const Invocation& invocation);
+// That of every server that is named, whether it leads or not, with so much patience at most.
+std::vector<std::unique_ptr<Api>> each_api_of(const Invocation& invocation,
+                                              Duration patience_max = kDurationMax);
 // That of the only server. Throws Failure when several share the keys: the id of a client means
 // something to its own server alone.
 std::unique_ptr<Api> only_api_of(const Invocation& invocation);
