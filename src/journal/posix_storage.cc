@@ -272,18 +272,20 @@ Fault PosixStorage::sync_directory() {
 
 // The directory is locked, whose lock nobody can remove; and a file in it, which earlier versions
 // lock alone, and which says who has them. Where a directory cannot be locked (NFS) the file has to
-// do.
+// do. Who only reads keeps out those who write, and leaves the file as it is, there or not.
 Fault PosixStorage::lock(std::string* owner) {
-  const auto take = [](const Descriptor& fd) {
-    return persist([&] { return ::flock(fd.get(), LOCK_EX | LOCK_NB); }) == 0;
+  const bool writes = access_ == Access::write;
+  const auto take = [&](const Descriptor& fd) {
+    return persist([&] { return ::flock(fd.get(), (writes ? LOCK_EX : LOCK_SH) | LOCK_NB); }) == 0;
   };
   if (!take(directory_) && errno == EWOULDBLOCK) {
     const Fault f = fault("lock");
     *owner = read_owner();
     return f;
   }
-  const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+  const int flags = (writes ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC;
   Descriptor fd(persist([&] { return ::openat(directory_.get(), kLockName, flags, 0600); }));
+  if (!fd && !writes && errno == ENOENT) return {};
   if (!fd) return fault("open the lock of");
   if (!take(fd)) {
     const Fault f = fault("lock");
@@ -292,6 +294,10 @@ Fault PosixStorage::lock(std::string* owner) {
   }
   auto file = std::make_unique<PosixFile>(absolute_path_ + "/" + kLockName, std::move(fd),
                                           directory_.get(), spare_);
+  if (!writes) {
+    lock_ = std::move(file);
+    return {};
+  }
   // Over what is there, and only then cut to its size: a full disk has no room for it otherwise.
   const std::string pid = std::to_string(::getpid()) + "\n";
   Fault f = file->write(0, pid);

@@ -172,6 +172,37 @@ TEST_F(PosixStorageTest, AnEarlierVersionKeepsItOutAndIsKeptOut) {
   EXPECT_NE(::flock(earlier.get(), LOCK_EX | LOCK_NB), 0);
 }
 
+TEST_F(PosixStorageTest, WhoReadsKeepsWritersOutAndLeavesNoTrace) {
+  std::string owner;
+  { PosixStorage made(directory_, Access::write); }
+  {
+    PosixStorage reader(directory_, Access::read);
+    PosixStorage another(directory_, Access::read);
+    EXPECT_FALSE(reader.lock(&owner));
+    EXPECT_FALSE(another.lock(&owner));
+    EXPECT_TRUE(std::filesystem::is_empty(directory_));
+    PosixStorage writer(directory_, Access::write);
+    EXPECT_EQ(writer.lock(&owner).error, EWOULDBLOCK);
+  }
+  PosixStorage writer(directory_, Access::write);
+  ASSERT_FALSE(writer.lock(&owner));
+  PosixStorage reader(directory_, Access::read);
+  EXPECT_EQ(reader.lock(&owner).error, EWOULDBLOCK);
+  EXPECT_EQ(owner, "process " + std::to_string(::getpid()));
+}
+
+// By a version that locks the file alone.
+TEST_F(PosixStorageTest, WhoReadsIsKeptOutByTheFileToo) {
+  { PosixStorage made(directory_, Access::write); }
+  const std::string path = directory_ + "/lock";
+  const Descriptor earlier(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(earlier.get(), LOCK_EX | LOCK_NB), 0);
+  std::string owner;
+  PosixStorage reader(directory_, Access::read);
+  EXPECT_EQ(reader.lock(&owner).error, EWOULDBLOCK);
+  EXPECT_EQ(std::filesystem::file_size(path), 0U);
+}
+
 TEST_F(PosixStorageTest, TheLockGoesWithItsProcess) {
   const pid_t child = ::fork();
   if (child == 0) {
