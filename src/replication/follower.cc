@@ -107,6 +107,7 @@ void Follower::take_beginning(const Answer& answer) {
 // as long from then on.
 bool Follower::is_done(const Answer& answer) {
   errors_.take(answer);
+  refused_ = answer.status == Status::refused;
   if (answer.status == Status::done) return true;
   must_wait_ = true;
   rpc_ = std::min(2 * rpc_, std::max(kRpcMax, options_.rpc));

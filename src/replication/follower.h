@@ -52,6 +52,9 @@ class Follower final : private etcd::Watcher {
   // By this batch; none: by something else.
   BatchId unreadable_batch() const { return unreadable_batch_; }
 
+  // etcd's last answer was that it may not be read.
+  bool is_refused() const { return refused_; }
+
   // As far as it has come.
   const CurrentLeader& leader() const { return leader_; }
   // While nobody leads: to whom the last leader has handed over; empty: to whoever comes first.
@@ -101,6 +104,7 @@ class Follower final : private etcd::Watcher {
   std::string lost_;
   bool unreadable_ = false;
   BatchId unreadable_batch_{};
+  bool refused_ = false;
   Duration rpc_;
   bool asking_ = false;     // an answer is on its way
   bool must_wait_ = false;  // the last one was none

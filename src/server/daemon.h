@@ -21,6 +21,13 @@ int serve(const Options& options, const config::Environment& environment,
 // that answers. Throws std::runtime_error when a file that the options name cannot be read.
 std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options);
 
+// For dflockd-ha alone, instead of serving. Writes what the cluster holds into a new directory, as
+// a journal; or begins a cluster, where there is none, with what is in one. Prints a line of it.
+// Returns the status to exit with; why it is not zero is said on stderr.
+int export_chain(const Options& options, const std::string& directory);
+int import_chain(const Options& options, const std::string& directory);
+using CopyChain = int (*)(const Options& options, const std::string& directory);
+
 // Says on stderr why there is nothing to serve. Returns the status to exit with.
 int complain(const std::string& error);
 

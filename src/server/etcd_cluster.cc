@@ -1,12 +1,20 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/secret.h"
 #include "config/environment.h"
 #include "config/values.h"
 #include "etcd/etcd_journal.h"
 #include "etcd/grpc_etcd.h"
+#include "journal/new_directory.h"
+#include "journal/posix_storage.h"
+#include "replication/chain_export.h"
+#include "replication/chain_import.h"
 #include "server/daemon.h"
 #include "server/log.h"
 #include "server/settings/option_table.h"
@@ -56,13 +64,82 @@ LogLevel level_of(Severity severity) {
   return LogLevel::error;
 }
 
+void log_line(Severity severity, std::string_view line) { log_event(level_of(severity), line); }
+void log_warning(std::string_view line) { log_event(LogLevel::warn, line); }
+
 // Of the process: a journal is over when it is deposed, and what was counted goes on.
 ReplicationStats& stats_of_all_lives() {
   static ReplicationStats stats;
   return stats;
 }
 
+// Until it is done; throws with its error.
+template <typename Copy>
+void finish(GrpcEtcd& etcd, Copy& copy) {
+  while (!copy.is_done() && copy.error().empty()) {
+    etcd.run(std::min<Duration>(copy.turn(), std::chrono::seconds(1)));
+  }
+  if (!copy.error().empty()) throw std::runtime_error(copy.error());
+}
+
+std::string text_of(const StateSummary& summary) {
+  return std::to_string(summary.holds) + " holds, " + std::to_string(summary.of_semaphores) +
+         " of them of semaphores, fences up to " + std::to_string(summary.largest_fence);
+}
+
+std::string export_to(const Options& options, const std::string& directory) {
+  check_new_directory(directory);
+  const SystemClock clock;
+  GrpcEtcd etcd(access_to_etcd(options));
+  ChainExport chain(
+      etcd, clock,
+      {.cluster = options.etcd_cluster, .fence_floor = options.fence_floor, .log = log_line});
+  finish(etcd, chain);
+  NewDirectory made(directory);
+  StateSummary summary;
+  {
+    PosixStorage storage(made.path(), PosixStorage::Access::write);
+    summary = chain.write(storage);
+  }
+  made.publish();
+  return "exported " + text_of(summary) + ", of cluster " + options.etcd_cluster + " at revision " +
+         std::to_string(chain.revision()) + " to " + directory;
+}
+
+std::string import_from(const Options& options, const std::string& directory) {
+  const SystemClock clock;
+  PosixStorage storage(directory, PosixStorage::Access::read);
+  GrpcEtcd etcd(access_to_etcd(options));
+  ChainImport chain(etcd, clock, storage,
+                    {.cluster = options.etcd_cluster,
+                     .name = std::to_string(TokenSource().next()),
+                     .fence_floor = options.fence_floor,
+                     .log = log_line});
+  finish(etcd, chain);
+  return "imported " + text_of(chain.summary()) + ", from " + directory + " as cluster " +
+         options.etcd_cluster;
+}
+
+template <typename Act>
+int copy(Act act, const Options& options, const std::string& directory) {
+  take_grpc_log(log_warning);
+  try {
+    std::puts(act(options, directory).c_str());
+    return EXIT_SUCCESS;
+  } catch (const std::exception& error) {
+    return complain(error.what());
+  }
+}
+
 }  // namespace
+
+int export_chain(const Options& options, const std::string& directory) {
+  return copy(export_to, options, directory);
+}
+
+int import_chain(const Options& options, const std::string& directory) {
+  return copy(import_from, options, directory);
+}
 
 std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   EtcdJournalOptions journal;
@@ -80,10 +157,8 @@ std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options) {
   journal.replication.detect = options.etcd_detect;
   journal.replication.ranks_below = kPriorityMax - options.etcd_priority;
   journal.replication.stats = &stats_of_all_lives();
-  take_grpc_log([](std::string_view line) { log_event(LogLevel::warn, line); });
-  journal.replication.log = [](Severity severity, std::string_view line) {
-    log_event(level_of(severity), line);
-  };
+  take_grpc_log(log_warning);
+  journal.replication.log = log_line;
   return std::make_unique<EtcdJournal>(std::move(journal));
 }
 

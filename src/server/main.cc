@@ -24,8 +24,12 @@ namespace {
 constexpr Flavour kFlavour = Flavour::LOCKD_FLAVOUR;
 #if defined(LOCKD_HA)
 constexpr OpenCluster kOpenCluster = join_etcd_cluster;
+constexpr CopyChain kExport = export_chain;
+constexpr CopyChain kImport = import_chain;
 #else
 constexpr OpenCluster kOpenCluster = nullptr;
+constexpr CopyChain kExport = nullptr;  // it has no such options
+constexpr CopyChain kImport = nullptr;
 #endif
 
 std::string version_text() {
@@ -61,6 +65,15 @@ int check_files(const Options& options) {
   return error.empty() ? EXIT_SUCCESS : complain(error);
 }
 
+int act(const Loaded& loaded, const config::Environment& environment) {
+  switch (loaded.action) {
+    case Action::export_chain: return kExport(loaded.options, loaded.directory);
+    case Action::import_chain: return kImport(loaded.options, loaded.directory);
+    case Action::check_config: return check_files(loaded.options);
+    default: return serve(loaded.options, environment, kOpenCluster);
+  }
+}
+
 int run(int argc, char** argv) {
   std::set_new_handler(end_out_of_memory);
   raise_descriptor_limit();
@@ -72,14 +85,11 @@ int run(int argc, char** argv) {
     case Action::help: return std::fputs(help_text().c_str(), stdout) < 0;
     case Action::version: return std::fputs(version_text().c_str(), stdout) < 0;
     case Action::print_config: return std::fputs(config_text(loaded).c_str(), stdout) < 0;
-    case Action::check_config:
-    case Action::serve: break;
+    default: break;
   }
   set_up_log(loaded.options.log_level, loaded.options.log_format);
   for (const std::string& warning : loaded.warnings) log_event(LogLevel::warn, warning);
-  const int status = loaded.action == Action::serve
-                         ? serve(loaded.options, environment, kOpenCluster)
-                         : check_files(loaded.options);
+  const int status = act(loaded, environment);
   end_log();
   return status;
 }

@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "crash/process.h"
+#include "replication/chain_export.h"
+#include "replication/chain_import.h"
 #include "replication/shared_settings.h"
 
 namespace lockd::golden {
@@ -42,19 +44,6 @@ std::string from_hex(const std::string& text) {
   return bytes;
 }
 
-// A line for each hold, whose lease ends so long after `since`, and one for the fences.
-std::string text_of(const crash::Holds& holds, Time since) {
-  std::string text;
-  for (const auto& [key, held] : holds.all()) {
-    text += crash::show(key) + ": " + held.owner + crash::show(held.client) + ", limit " +
-            std::to_string(held.limit) +
-            (held.first_limit == 0 ? "" : " (first " + std::to_string(held.first_limit) + ")") +
-            ", ttl " + std::to_string(held.ttl.count()) + ", until " +
-            std::to_string(held.expires_at.ns - since.ns) + "\n";
-  }
-  return text + "fences up to " + std::to_string(holds.largest_fence()) + "\n";
-}
-
 }  // namespace
 
 std::string read_text(const std::string& path) {
@@ -69,6 +58,26 @@ crash::Files read_files(const std::string& directory) {
     files[entry.path().filename()] = read_text(entry.path());
   }
   return files;
+}
+
+std::string text_of(const crash::Holds& holds, Time since) {
+  std::string text;
+  for (const auto& [key, held] : holds.all()) {
+    text += crash::show(key) + ": " + held.owner + crash::show(held.client) + ", limit " +
+            std::to_string(held.limit) +
+            (held.first_limit == 0 ? "" : " (first " + std::to_string(held.first_limit) + ")") +
+            (held.mode == Mode::shared ? ", shared" : "") +
+            (held.permits == 1 ? "" : ", permits " + std::to_string(held.permits)) + ", ttl " +
+            std::to_string(held.ttl.count()) + ", until " +
+            std::to_string(held.expires_at.ns - since.ns) + "\n";
+  }
+  return text + "fences up to " + std::to_string(holds.largest_fence()) + "\n";
+}
+
+std::string held_in(const crash::Files& files) {
+  crash::SimulatedDisk disk(files);
+  crash::Process process(disk, {});
+  return text_of(process.journal.describe(), process.clock.now());
 }
 
 std::string recover(const crash::Files& files) {
@@ -159,6 +168,46 @@ std::string take_over(const std::string& lines) {
   Node node = Node::of_no_time(etcd, "reader");
   node.take_over();
   return node.holds();
+}
+
+// Copies.
+
+namespace {
+
+// On a connection of its own, until it is done; throws with its error.
+template <typename Copy>
+void finish(etcd::ModelEtcd& etcd, etcd::ModelEtcd::Connection& connection, Copy& copy,
+            const std::function<void()>& step) {
+  while (!copy.is_done()) {
+    copy.turn();
+    if (!copy.error().empty()) throw std::runtime_error(copy.error());
+    etcd.move_to(etcd.now() + 1ms);
+    connection.deliver();
+    step();
+  }
+}
+
+}  // namespace
+
+crash::Files export_chain(etcd::ModelEtcd& etcd) {
+  const ManualClock clock;
+  const auto connection = etcd.connect();
+  ChainExport chain(*connection, clock, {.cluster = "golden"});
+  finish(etcd, *connection, chain, [] {});
+  crash::SimulatedDisk disk;
+  chain.write(disk);
+  return *disk.after_power_failure(crash::Survival::way(0));
+}
+
+void import_chain(etcd::ModelEtcd& etcd, const crash::Files& files,
+                  const std::function<void()>& step) {
+  static int imports = 0;
+  const ManualClock clock;
+  crash::SimulatedDisk disk(files);
+  const auto connection = etcd.connect();
+  ChainImport chain(*connection, clock, disk,
+                    {.cluster = "golden", .name = std::to_string(++imports), .batch_max = 2048});
+  finish(etcd, *connection, chain, step);
 }
 
 }  // namespace lockd::golden

@@ -31,6 +31,11 @@ crash::Files read_files(const std::string& directory);
 // the first of them was made.
 std::string recover(const crash::Files& files);
 
+// What a server holds that starts from these files while no time passes. Deadlines count from then.
+std::string held_in(const crash::Files& files);
+// What is held, a line each, and what the fences have come to. Deadlines count from `since`.
+std::string text_of(const crash::Holds& holds, Time since);
+
 // One server of a cluster on a model of etcd.
 class Node {
  public:
@@ -47,6 +52,8 @@ class Node {
   void pass(Duration time);
   void resign();
 
+  bool is_leading() const { return journal_.is_leading(); }
+  const std::string& over() const { return journal_.over(); }
   Engine& engine() { return engine_; }
   // Deadlines count from now.
   std::string holds();
@@ -79,5 +86,11 @@ void replay_history(const std::string& lines, etcd::ModelStore& store);
 
 // What a server holds that takes over when such a history has come to its end.
 std::string take_over(const std::string& lines);
+
+// A journal that is made of the cluster's chain. No time passes for it. Throws with the error.
+crash::Files export_chain(etcd::ModelEtcd& etcd);
+// A chain that is made of a journal; `step` is called after each step, and may throw.
+void import_chain(
+    etcd::ModelEtcd& etcd, const crash::Files& files, const std::function<void()>& step = [] {});
 
 }  // namespace lockd::golden

@@ -42,6 +42,24 @@ TEST_P(Golden, AChainIsTakenOver) {
   EXPECT_EQ(take_over(text("chain.txt")), text("chain.holds.txt"));
 }
 
+// What a server holds that takes over the chain, one that starts from the export holds as well.
+TEST_P(Golden, AChainIsExported) {
+  etcd::ModelEtcd etcd(1, etcd::kNoFaults);
+  replay_history(text("chain.txt"), etcd.store);
+  EXPECT_EQ(held_in(export_chain(etcd)), text("chain.holds.txt"));
+}
+
+TEST_P(Golden, AJournalIsImported) {
+  for (const std::string name : {"journal", "journal-stopped"}) {
+    etcd::ModelEtcd etcd(1, etcd::kNoFaults);
+    import_chain(etcd, read_files(path(name)));
+    Node node = Node::of_no_time(etcd, "reader");
+    node.take_over();
+    EXPECT_EQ(node.holds(), held_in(read_files(path(name)))) << name;
+    EXPECT_EQ(held_in(export_chain(etcd)), held_in(read_files(path(name)))) << name;
+  }
+}
+
 // By the library that users have, on a real directory. All leases are over but one.
 TEST_P(Golden, AJournalIsTakenUpFromADirectory) {
   for (const std::string name : {"journal", "journal-stopped"}) {

@@ -79,7 +79,9 @@ std::string cluster_text() {
   const std::size_t common = settings(Flavour::dflockd).size();
   return config::markdown_groups(settings(Flavour::dflockd_ha).subspan(common)) +
          "\nThese are settings of `dflockd-ha` alone, which has all of `dflockd`'s as well: "
-         "[high availability](high_availability.md).\n";
+         "[high availability](high_availability.md). Instead of serving it also takes `--export "
+         "DIRECTORY` and `--import DIRECTORY`: [backup, restore, "
+         "moving](high_availability.md#backup-restore-moving).\n";
 }
 
 }  // namespace

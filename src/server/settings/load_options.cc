@@ -19,7 +19,9 @@ Action action_of(const config::Arguments& arguments) {
   if (arguments.has("help")) return Action::help;
   if (arguments.has("version")) return Action::version;
   if (arguments.has("print-config")) return Action::print_config;
-  return arguments.has("check-config") ? Action::check_config : Action::serve;
+  if (arguments.has("check-config")) return Action::check_config;
+  if (arguments.has("export")) return Action::export_chain;
+  return arguments.has("import") ? Action::import_chain : Action::serve;
 }
 
 // Which of the words it is, as the enum that has them in this order.
@@ -148,7 +150,10 @@ class Loader {
     if (!fail(settings_.error)) return std::move(loaded_);
     derive();
     loaded_.options = options_of(settings_);
-    if (check_tls() && find_secret() && check_access() && check_cluster()) {
+    if (!check_copy(parsed.arguments)) return std::move(loaded_);
+    if (!loaded_.directory.empty()) {
+      check_cluster();  // nobody is served: the rest does not matter
+    } else if (check_tls() && find_secret() && check_access() && check_cluster()) {
       warn_of_useless();
       warn_of_unsafe();
     }
@@ -198,6 +203,18 @@ class Loader {
       return warn(settings_.named("log-level") + " is used, not " + settings_.named("debug"));
     }
     level = {"debug", debug};
+  }
+
+  // A chain that is copied, instead of serving.
+  bool check_copy(const config::Arguments& arguments) {
+    const auto to = arguments.text("export");
+    const auto from = arguments.text("import");
+    if (!to && !from) return true;
+    const std::string flag = to ? "--export" : "--import";
+    if (to && from) return fail("--export and --import exclude each other: one at a time");
+    loaded_.directory = to.value_or(from.value_or(""));
+    if (loaded_.options.etcd.empty()) return fail(flag + " needs --etcd");
+    return true;
   }
 
   bool check_tls() {
@@ -253,7 +270,13 @@ class Loader {
       return fail(settings_.named("wal") + " and " + settings_.named("etcd") +
                   " exclude each other: locks are kept in one place");
     }
-    const auto& address = options.advertise_addr;
+    const bool copies = !loaded_.directory.empty();
+    return (copies || check_advertised()) && check_etcd_access() &&
+           (copies || find_cluster_secret());
+  }
+
+  bool check_advertised() {
+    const auto& address = loaded_.options.advertise_addr;
     if (!address.has_value() || address->host.empty() || address->port == 0) {
       return fail(settings_.named("etcd") +
                   " needs --advertise-addr HOST:PORT, where clients reach this server");
@@ -262,6 +285,11 @@ class Loader {
       return fail(settings_.named("advertise-addr") +
                   " is every address of this machine, and no address for clients on others");
     }
+    return true;
+  }
+
+  bool check_etcd_access() {
+    const Options& options = loaded_.options;
     if (options.etcd_cert.empty() != options.etcd_key.empty()) {
       return fail("--etcd-cert and --etcd-key need each other: give both or neither");
     }
@@ -271,7 +299,7 @@ class Loader {
     if (options.etcd_user.empty() != options.etcd_password_file.empty()) {
       return fail("--etcd-user and --etcd-password-file need each other: give both or neither");
     }
-    return find_cluster_secret();
+    return true;
   }
 
   // A proof of it can be tried offline by who has seen one: so it may not be short.

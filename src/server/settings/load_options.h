@@ -22,11 +22,20 @@
 namespace lockd {
 
 // Of several that are asked for, the last of these is done.
-enum class Action : std::uint8_t { serve, check_config, print_config, version, help };
+enum class Action : std::uint8_t {
+  serve,
+  import_chain,
+  export_chain,
+  check_config,
+  print_config,
+  version,
+  help,
+};
 
 struct Loaded {
   Action action = Action::serve;  // with help and version, nothing but this is filled in
   Options options{};
+  std::string directory{};              // to import from, or to export to
   config::Settings settings;            // what the options were made of, and where it came from
   std::vector<std::string> warnings{};  // a line each
   std::string error{};                  // one line; when there is one, the options mean nothing

@@ -283,6 +283,33 @@ TEST(LoadOptionsErrors, AnAddressForClientsIsNotEveryAddress) {
   }
 }
 
+// Whoever copies a chain serves nobody: of the settings those that reach etcd count.
+TEST(LoadOptionsErrors, AChainIsCopiedWithoutAnAddressForClients) {
+  const FakeEnvironment of_cluster{.flavour = Flavour::dflockd_ha};
+  const Loaded loaded = of_cluster.load({"--export", "backup", "--etcd=b:2", "--tls-cert=c",
+                                         "--cluster-secret-file=gone", "--fence-floor=9"});
+  EXPECT_EQ(loaded.error, "");
+  EXPECT_EQ(loaded.warnings.size(), 0U);
+  EXPECT_EQ(loaded.action, Action::export_chain);
+  EXPECT_EQ(loaded.directory, "backup");
+  EXPECT_EQ(loaded.options.fence_floor, 9U);
+  EXPECT_EQ(of_cluster.load({"--import=backup", "--etcd=b:2"}).action, Action::import_chain);
+  EXPECT_EQ(of_cluster.load({"--import=backup", "--etcd=b:2", "--check-config"}).action,
+            Action::check_config);
+
+  const auto error = [&](std::vector<const char*> arguments) {
+    return of_cluster.load(arguments).error;
+  };
+  EXPECT_EQ(error({"--export=d"}), "--export needs --etcd");
+  EXPECT_EQ(error({"--import=", "--etcd=b:2"}),
+            "--import from the command line is '': it takes the name of a directory");
+  EXPECT_EQ(error({"--import=a", "--export=b", "--etcd=b:2"}),
+            "--export and --import exclude each other: one at a time");
+  EXPECT_EQ(error({"--import=a", "--etcd=b:2", "--etcd-cert=c"}),
+            "--etcd-cert and --etcd-key need each other: give both or neither");
+  EXPECT_NE(FakeEnvironment{}.load({"--export=d"}).error, "");
+}
+
 TEST(LoadOptionsWarnings, SayWhatIsUnsafe) {
   const FakeEnvironment machine{
       .files = {

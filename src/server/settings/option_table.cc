@@ -1,5 +1,6 @@
 #include "server/settings/option_table.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <optional>
@@ -405,10 +406,21 @@ constexpr auto kActions = in_group(
         action("print-config", 0, "Print every setting in force and where it came from, and exit."),
     }));
 
+constexpr auto kCopies = in_group(
+    "Instead of serving",
+    std::to_array<Option>({
+        directory("export", {},
+                  "Write what the cluster holds into this directory, new or empty, as a journal "
+                  "that --wal takes, and exit. Needs --etcd."),
+        directory("import", {},
+                  "Begin the cluster, where there is none, with what the journal in this "
+                  "directory holds, and exit. Needs --etcd."),
+    }));
+
 constexpr auto kCommon =
     joined(kListening, kKeys, kConnections, kAccess, kDurability, kWatching, kLogging, kFile);
 constexpr auto kDflockd = joined(kCommon, kActions);
-constexpr auto kDflockdHa = joined(kCommon, kCluster, kActions);
+constexpr auto kDflockdHa = joined(kCommon, kCluster, kActions, kCopies);
 
 // The same settings, except for how HTTP is reached and what is on by itself.
 constexpr auto kLockdServer = [] {
@@ -442,7 +454,7 @@ constexpr std::string_view kDescription =
     "0, yes or no, on or off.";
 
 constexpr auto kExits = std::to_array<Note>({
-    {"0", "It was asked to stop, and did."},
+    {"0", "It was asked to stop, and did; or what it was asked for instead of serving is done."},
     {"1",
      "A setting is wrong, a port is taken, a journal is damaged or has failed. One line on "
      "standard "
@@ -482,6 +494,8 @@ constexpr auto kDflockdHaExamples = std::to_array<Example>({
     {"dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 \\\n"
      "  --host 0.0.0.0 --auth-token-file token --advertise-addr 10.0.0.11:6388",
      "One of several that share an etcd of three members:"},
+    {"dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 --export backup",
+     "A backup of what they hold:"},
 });
 constexpr auto kLockdServerExamples = std::to_array<Example>({
     {"lockd-server -addr :8080 -wal locks -metrics", "Durable, with metrics:"},
@@ -528,7 +542,8 @@ const Command& program(Flavour flavour) {
 
 std::span<const Option> settings(Flavour flavour) {
   const auto all = program(flavour).options;
-  return all.first(all.size() - kActions.size());
+  const auto end = std::ranges::find_if_not(all, &Option::is_setting);
+  return all.first(static_cast<std::size_t>(end - all.begin()));
 }
 
 }  // namespace lockd
