@@ -53,7 +53,7 @@ void ReplicatedJournal::take_successor(const std::string& node, const Answer& an
   if (answer.status != Status::done) return;
   const auto& found = answer.found.front();
   const auto record = found.empty() ? std::nullopt : node_record_in(found.front().value);
-  if (record.has_value() && record->ready) {
+  if (record.has_value() && record->is_ready()) {
     fit_successor_ = node;
     return;
   }

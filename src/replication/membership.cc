@@ -13,8 +13,8 @@ std::string to_text(const NodeRecord& record) {
   return "node=" + record.node + "\naddress=" + record.address +
          "\nleads=" + (record.leads ? "1" : "0") + "\napplied=" + std::to_string(record.applied) +
          "\nbehind=" + std::to_string(record.behind) +
-         "\nversion=" + std::to_string(record.version) + "\nready=" + (record.ready ? "1" : "0") +
-         "\nprogram=" + record.program + "\nnot_ready=" + record.not_ready + "\n";
+         "\nversion=" + std::to_string(record.version) + "\nprogram=" + record.program +
+         "\nnot_ready=" + record.not_ready + "\n";
 }
 
 std::optional<NodeRecord> node_record_in(std::string_view text) {
@@ -34,9 +34,8 @@ std::optional<NodeRecord> node_record_in(std::string_view text) {
   record.applied = *applied_number;
   record.behind = *behind_number;
   record.version = version_of_record(text);
-  record.ready = line_of(text, "ready=").value_or(record.behind == 0 ? "1" : "0") == "1";
   record.program = line_of(text, "program=").value_or("");
-  record.not_ready = line_of(text, "not_ready=").value_or("");
+  record.not_ready = line_of(text, "not_ready=").value_or(record.behind == 0 ? "" : "catching_up");
   return record;
 }
 

@@ -29,9 +29,10 @@ struct NodeRecord {
   Position applied = 0;                   // how far along the chain it is
   std::uint64_t behind = 0;               // changes that etcd had and it did not
   std::uint32_t version = kChainVersion;  // the latest that it reads
-  bool ready = false;                     // it has caught up, and could lead
   std::string program{};                  // its release; empty: it does not say
-  std::string not_ready{};                // why not; empty: it does not say
+  std::string not_ready{};                // why it could not lead; empty: it could
+
+  bool is_ready() const { return not_ready.empty(); }
 
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };

@@ -21,7 +21,6 @@ NodeRecord record_of(const std::string& node) {
           .leads = node == "a",
           .applied = 7,
           .behind = 2,
-          .ready = node == "a",
           .program = "0.1.0"};
 }
 
@@ -39,9 +38,9 @@ TEST(NodeRecord, ComesBackAsItWasWritten) {
 // What is not said is taken from what is: nobody is alarmed for as long as an upgrade takes.
 TEST(NodeRecord, OfAnOlderServerIsReadAsFarAsItGoes) {
   const auto caught_up = node_record_in("node=a\naddress=b\nleads=0\napplied=1\nbehind=0\n");
-  EXPECT_TRUE(caught_up->ready);
+  EXPECT_TRUE(caught_up->is_ready());
   EXPECT_EQ(caught_up->program, "");
-  EXPECT_FALSE(node_record_in("node=a\naddress=b\nleads=0\napplied=1\nbehind=3\n")->ready);
+  EXPECT_FALSE(node_record_in("node=a\naddress=b\nleads=0\napplied=1\nbehind=3\n")->is_ready());
 }
 
 class RosterTest : public testing::Test {

@@ -126,7 +126,6 @@ NodeRecord ReplicatedJournal::self() const {
           .leads = leads_,
           .applied = applied(),
           .behind = behind_,
-          .ready = why_not.empty(),
           .program = options_.program,
           .not_ready = std::string(why_not)};
 }

@@ -252,7 +252,7 @@ TEST_F(ReplicatedJournalTest, ReadyIsWhoHasCaughtUpAndHearsFromEtcd) {
 TEST_F(ReplicatedJournalTest, TellsTheOthersWhetherItCouldLead) {
   const auto says_ready = [this] {
     const auto record = node_record_in(get(keys_.nodes + kSelf.node));
-    return record.has_value() && record->ready;
+    return record.has_value() && record->is_ready();
   };
   put(keys_.leader, to_text(kOther));
   ASSERT_TRUE(run_until(says_ready));

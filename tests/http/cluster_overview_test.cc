@@ -67,8 +67,8 @@ TEST_F(ClusterOverview, NamesWhatCannotBeRead) {
 
 TEST_F(ClusterOverview, TellsOfEachServerWhatItIs) {
   ClusterStatus status{.caught_up = true};
-  const NodeRecord a{.node = "a", .address = "a:1", .leads = true, .ready = true, .program = "9.1"};
-  const NodeRecord b{.node = "b", .address = "b:1", .behind = 7};
+  const NodeRecord a{.node = "a", .address = "a:1", .leads = true, .program = "9.1"};
+  const NodeRecord b{.node = "b", .address = "b:1", .behind = 7, .not_ready = "catching_up"};
   status.members = {{a, clock_.now()}, {b, clock_.now() - 9s}};
   cluster_.set_status("c", status);
   const json::object cluster = cluster_of("c");

@@ -13,9 +13,9 @@ namespace {
 class HttpCluster : public testing::Test {
  protected:
   HttpCluster() {
-    cluster_.add_member({.node = "b", .address = "10.0.0.2:6388", .ready = true});
+    cluster_.add_member({.node = "b", .address = "10.0.0.2:6388"});
     cluster_.add_member({.node = "c", .address = "10.0.0.3:6388", .not_ready = "catching_up"});
-    cluster_.add_member({.node = "silent", .address = "10.0.0.4:6388", .ready = true});
+    cluster_.add_member({.node = "silent", .address = "10.0.0.4:6388"});
     cluster_.lead("a");
   }
 

@@ -29,7 +29,7 @@ JsonObject member_json(const Member& member, Time now) {
   json.add("role", member.record.leads ? "leader" : "follower");
   json.add("applied", member.record.applied);
   json.add("behind", member.record.behind);
-  json.add("ready", member.record.ready);
+  json.add("ready", member.record.is_ready());
   json.add_if_known("version", member.record.program);
   json.add("silent_s", seconds_since(member.heard, now));
   return json;

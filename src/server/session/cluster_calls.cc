@@ -73,9 +73,8 @@ bool ApiCalls::refuse_successor(const ClusterStatus& status, const std::string& 
     refuse({409, "not_ready", "it was last heard of " + silent + " s ago"}, out);
     return true;
   }
-  if (found->record.ready) return false;
-  const std::string& why = found->record.not_ready;
-  refuse({409, "not_ready", "it could not take over now" + (why.empty() ? "" : ": " + why)}, out);
+  if (found->record.is_ready()) return false;
+  refuse({409, "not_ready", "it could not take over now: " + found->record.not_ready}, out);
   return true;
 }
 
