@@ -37,10 +37,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kPatience = 60s;
 
-// Three servers on the members of one etcd, of which one leads.
+// Servers on the members of one etcd, of which one leads.
 class Servers {
  public:
-  explicit Servers(const std::vector<std::string>& endpoints) {
+  Servers(const std::vector<std::string>& endpoints, std::size_t count) : nodes_(count) {
     for (const std::string& endpoint : endpoints) etcd_ += (etcd_.empty() ? "" : ",") + endpoint;
     for (Node& node : nodes_) node.port = free_port();
     for (std::size_t i = 0; i < nodes_.size(); ++i) start(i);
@@ -96,6 +96,8 @@ class Servers {
                                       etcd_,
                                       "--etcd-detect",
                                       "0.5",
+                                      "--etcd-cluster",
+                                      "of-" + std::to_string(nodes_.size()),
                                       "--node-id",
                                       node,
                                       "--advertise-addr",
@@ -150,7 +152,7 @@ class Servers {
   }
 
   std::string etcd_;
-  std::vector<Node> nodes_ = std::vector<Node>(3);
+  std::vector<Node> nodes_;
   std::size_t leader_ = 0;
   int failovers_ = 0;
 };
@@ -217,7 +219,10 @@ void run(int rounds, double seconds, int failovers) {
       rounds, seconds);
   raise_file_limit();
   const ha_test::EtcdCluster etcd(3);
-  Servers servers(etcd.endpoints());
+  std::printf("A server alone: what its standbys do on the same cores is none of its cost.\n");
+  compare(etcd, Servers(etcd.endpoints(), 1), 1, rounds, seconds);
+  std::printf("Three servers.\n");
+  Servers servers(etcd.endpoints(), 3);
   for (const int connections : {1, 64, 1000}) {
     compare(etcd, servers, connections, rounds, seconds);
   }

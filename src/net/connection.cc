@@ -37,16 +37,17 @@ constexpr int kProbes = 5;
 // there but takes nothing, if the write timeout has not done so before.
 constexpr int kUnacknowledgedMs = 45'000;
 
+void set_option(int socket, int level, int name, int value) {
+  ::setsockopt(socket, level, name, &value, sizeof value);
+}
+
 void set_options(int socket) {
-  const auto set = [socket](int level, int name, int value) {
-    ::setsockopt(socket, level, name, &value, sizeof value);
-  };
-  set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, kSilentSeconds);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, kSecondsBetweenProbes);
-  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMs);
+  set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kSilentSeconds);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, kSecondsBetweenProbes);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMs);
 }
 
 }  // namespace
@@ -63,8 +64,15 @@ Connection::Connection(Loop& loop, Descriptor socket, std::unique_ptr<TlsChannel
 }
 
 void Connection::bear_with_stalled_peer() {
-  const int none = 0;
-  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &none, sizeof none);
+  set_option(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
+}
+
+// With a time of its own for what is unacknowledged the system does not count probes.
+void Connection::give_up_after(std::chrono::seconds silence) {
+  set_option(socket_.get(), IPPROTO_TCP, TCP_KEEPIDLE, 1);
+  set_option(socket_.get(), IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set_option(socket_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT,
+             static_cast<int>(std::chrono::milliseconds(silence).count()));
 }
 
 void Connection::start() {

@@ -51,6 +51,9 @@ class Connection final : private Loop::Watched, private Loop::SlowWork {
   // A peer that is there and takes nothing is not given up. A dead one with output that it has not
   // acknowledged is then found only by the system's own patience, a quarter of an hour.
   void bear_with_stalled_peer();
+  // A peer whose machine acknowledges nothing for so long is given up, also while there is nothing
+  // to acknowledge but probes.
+  void give_up_after(std::chrono::seconds silence);
   // Begins to read.
   void start();
   // Likewise, as the end that connects: the socket may be about to, and TLS speaks first.

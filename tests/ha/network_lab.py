@@ -99,7 +99,7 @@ class Switch:
 class Cluster:
     """Three members e0 to e2, three servers s0 to s2, and clients at c."""
 
-    def __init__(self, programs, folder, seed, detect_s):
+    def __init__(self, programs, folder, seed, detect_s, secret=None):
         ip("netns", "add", SWITCH)
         link("c", "10.99.0.254")
         self.folder = folder
@@ -116,11 +116,14 @@ class Cluster:
                           "--listen-peer-urls", mesh, "--initial-advertise-peer-urls", mesh,
                           "--initial-cluster", peers], f"{folder}/{member.name}.log")
         endpoints = ",".join(f"{m.address}:2379" for m in self.members)
+        settings = ["--no-auto-release-on-disconnect"]
+        if secret is not None:  # else nothing is forwarded
+            (folder / "secret").write_text(secret)
+            settings += ["--cluster-secret-file", f"{folder}/secret"]
         for node in self.servers:
             node.start([programs.server, "--host", node.address, "--port", "6388",
                         "--advertise-addr", f"{node.address}:6388", "--etcd", endpoints,
-                        "--etcd-detect", str(detect_s), "--no-auto-release-on-disconnect"],
-                       f"{folder}/{node.name}.log")
+                        "--etcd-detect", str(detect_s), *settings], f"{folder}/{node.name}.log")
 
     def leader(self):
         """The server that grants, or None."""

@@ -21,6 +21,8 @@ constexpr auto kBetweenLooks = Loop::kTick;
 constexpr auto kBetweenAttempts = 100ms;
 // For one attempt: to connect, to shake hands, to prove.
 constexpr auto kAttemptMax = 2s;
+// The leader's machine acknowledges, whatever its process does: if it does not, packets vanish.
+constexpr auto kSilenceMax = 5s;
 // What a peer may say before it has proved itself.
 constexpr std::size_t kGreetingMax = 256;
 // Below what a Connection reads no more at: else both ends could wait for each other to read.
@@ -138,6 +140,7 @@ void LeaderLink::connect(const std::vector<tcp::endpoint>& found) {
   Connection::Handler& handler = *this;
   connection_ = std::make_unique<Connection>(loop_, std::move(socket),
                                              server_.tls.open_channel_to_peer(), handler);
+  connection_->give_up_after(kSilenceMax);
   connection_->start_connecting();
   if (connection_ != nullptr && !server_.tls.is_used()) greet();
 }
