@@ -24,6 +24,11 @@ class HttpCluster : public testing::Test {
   ServerCluster cluster_{ServerCluster::forwarding()};
 };
 
+TEST_F(HttpCluster, AListOfAServerThatFollowsSaysSo) {
+  EXPECT_FALSE(cluster_.browse("a").get("/v1/locks").json().as_object().contains("followed"));
+  EXPECT_TRUE(cluster_.browse("b").get("/v1/locks").json().at("followed").as_bool());
+}
+
 TEST_F(HttpCluster, EachServerSaysWhatItKnowsItself) {
   const auto a = cluster_.browse("a").get("/v1/cluster");
   ASSERT_EQ(a.status, 200) << a.body;

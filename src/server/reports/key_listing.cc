@@ -253,6 +253,8 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
     JsonObject json;
     json.add_json("locks", locks.finish());
     if (!place_.done) json.add("next", place_text(place_));
+    // Queues are the leader's alone, and what is held may be otherwise by now.
+    if (engine_.journal_state() == Journal::State::following) json.add("followed", true);
     return json.finish();
   }
 
