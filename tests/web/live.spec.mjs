@@ -99,12 +99,13 @@ test('listeners to signals are listed', async ({ page, server }) => {
   await open(page, server);
   await expect(page.locator('#signals-none')).toBeVisible();
   const away = new AbortController();
-  await fetch(`${server.address}/v1/signals?pattern=orders.%3E&group=billing`, {
+  const listening = await fetch(`${server.address}/v1/signals?pattern=orders.%3E&group=billing`, {
     signal: away.signal,
   });
   const channel = page.locator('#signals-list li');
   await expect(channel).toContainText('orders.>');
   await expect(channel).toContainText('billing');
+  expect(listening.ok).toBe(true); // and kept until here: Node closes what nobody refers to
   away.abort();
   await expect(channel).toHaveCount(0);
 });
