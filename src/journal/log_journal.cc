@@ -348,16 +348,20 @@ void LogJournal::rotate() {
   }
 }
 
-// Long enough that a snapshot in a new segment saves space. When full, it has to fit.
+// Long enough that a snapshot in a new segment saves space. When full, it has to fit; and what it
+// would take now counts, not what the last one took: the disk may be too small for so much more.
 bool LogJournal::is_long() {
   if (!is_full()) {
     return segment_->offset() >
            std::max(options_.segment_size, kSnapshotsPerSegment * snapshot_size_);
   }
   const std::uint64_t least = options_.segment.reserve / kReservePerSegment;
-  if (segment_->offset() <= kSnapshotsPerSegment * std::max(snapshot_size_, least)) return false;
+  // What the last one has freed is looked for first.
+  if (now_ns_ >= space_due_ns_ || segment_->offset() <= kSnapshotsPerSegment * least) return false;
+  const std::uint64_t size_max =
+      std::min(segment_->offset() / kSnapshotsPerSegment, reserve_left() / 3);
   MutexLock lock(source_mutex_);
-  if (source_ != nullptr && source_->fits(reserve_left() / 3)) return true;
+  if (source_ != nullptr && source_->fits(size_max)) return true;
   segment_due_ns_ = now_ns_ + kOpenSegmentAgainNs;
   return false;
 }
