@@ -239,7 +239,9 @@ class GrpcEtcd::Impl {
       std::this_thread::sleep_for(longest);
       longest = Duration::zero();
     }
-    gpr_timespec until = from_now(longest);
+    // A deadline that is now is rounded up to the next millisecond.
+    gpr_timespec until =
+        longest > Duration::zero() ? from_now(longest) : gpr_inf_past(GPR_CLOCK_MONOTONIC);
     for (int i = 0; i < kAtOnce && take_next(until); ++i) {
       until = gpr_inf_past(GPR_CLOCK_MONOTONIC);
     }
