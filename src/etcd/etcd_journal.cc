@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -13,6 +15,7 @@ namespace lockd {
 namespace {
 
 constexpr Duration kSleepMax = std::chrono::hours(1);
+constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
 ReplicatedJournalOptions as_a_life_of_its_own(ReplicatedJournalOptions options) {
   TokenSource source;
@@ -44,9 +47,9 @@ class EtcdJournal::Impl {
     thread_ = std::thread([this] { run(); });
   }
 
-  // While an append is on its way there is nothing to be woken for: its answer will.
+  // While a batch is on its way there is nothing to be woken for: its answer will.
   void commit() {
-    if (idle_.load(std::memory_order_seq_cst)) etcd_.wake();
+    if (journal_.waiting() >= wakes_at_.load(std::memory_order_seq_cst)) etcd_.wake();
   }
 
   void resign() {
@@ -85,10 +88,11 @@ class EtcdJournal::Impl {
       const Duration next = journal_.turn();
       show_status();
       // First said, then looked: a commit in between sees the one or is seen by the other.
-      idle_.store(journal_.is_idle(), std::memory_order_seq_cst);
-      const bool more = journal_.is_idle() && journal_.is_wanted();
+      const std::size_t wanted = journal_.wanted();
+      wakes_at_.store(wanted, std::memory_order_seq_cst);
+      const bool more = journal_.waiting() >= wanted;
       etcd_.run(more ? Duration::zero() : std::min(next, kSleepMax));
-      idle_.store(false, std::memory_order_relaxed);
+      wakes_at_.store(kNever, std::memory_order_relaxed);
     }
     journal_.turn();  // tells the engine that it is over
     show_status();
@@ -124,7 +128,7 @@ class EtcdJournal::Impl {
   SystemClock clock_;
   GrpcEtcd etcd_;
   ReplicatedJournal journal_;
-  std::atomic<bool> idle_{false};
+  std::atomic<std::size_t> wakes_at_{kNever};  // so many wait
 
   std::uint64_t answers_ = 0;  // of those that are shown
 

@@ -6,8 +6,8 @@
 #include <grpcpp/alarm.h>
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -16,7 +16,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -141,7 +140,7 @@ using Measured = etcd::Client::Measured;
 
 constexpr Duration kQuestionMax = std::chrono::seconds(5);
 constexpr Duration kAuthenticateMax = std::chrono::seconds(5);
-// gRPC counts in milliseconds: shorter waits are slept.
+// gRPC counts in milliseconds: shorter waits are not its own.
 constexpr Duration kTick = std::chrono::milliseconds(1);
 // Then whoever calls run() goes on with what has come, however much more there is.
 constexpr int kAtOnce = 16;
@@ -235,8 +234,8 @@ class GrpcEtcd::Impl {
     take_new_options();
     if (!tasks_.empty()) longest = Duration::zero();
     for (const Task& task : std::exchange(tasks_, {})) task();
-    if (longest > Duration::zero() && longest < kTick) {
-      std::this_thread::sleep_for(longest);
+    if (longest <= kTick) {
+      nap(longest);
       longest = Duration::zero();
     }
     // A deadline that is now is rounded up to the next millisecond.
@@ -257,8 +256,10 @@ class GrpcEtcd::Impl {
   }
 
   // Any thread. One wake-up is on its way at a time.
-  void wake() {
-    if (woken_.exchange(true, std::memory_order_acq_rel)) return;
+  void wake() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (std::exchange(woken_, true)) return;
+    if (napping_) return nap_over_.notify_one();
     alarm_.Set(&queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), nullptr);
   }
 
@@ -413,13 +414,24 @@ class GrpcEtcd::Impl {
   // With the next run(): nothing is called back from within a call.
   void later(Task task) { tasks_.push_back(std::move(task)); }
 
+  // Whatever gRPC has to tell has to wait.
+  void nap(Duration longest) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (woken_ || longest <= Duration::zero()) return;
+    napping_ = true;
+    nap_over_.wait_for(mutex_, longest);
+    napping_ = false;
+    woken_ = false;
+  }
+
   // False if nothing has come by then.
-  bool take_next(gpr_timespec until) {
+  bool take_next(gpr_timespec until) EXCLUDES(mutex_) {
     void* tag = nullptr;
     bool ok = false;
     if (queue_.AsyncNext(&tag, &ok, until) != grpc::CompletionQueue::GOT_EVENT) return false;
     if (tag == nullptr) {
-      woken_.exchange(false, std::memory_order_acq_rel);  // what was left before it is seen
+      MutexLock lock(mutex_);
+      woken_ = false;
     } else {
       static_cast<GrpcTag*>(tag)->complete(ok);
     }
@@ -471,9 +483,11 @@ class GrpcEtcd::Impl {
   etcd::Watcher* watcher_ = nullptr;
   std::uint64_t watch_number_ = 0;
 
-  std::atomic<bool> woken_{false};
-  grpc::Alarm alarm_;  // set by whoever makes `woken_` true
   Mutex mutex_;
+  bool woken_ GUARDED_BY(mutex_) = false;
+  bool napping_ GUARDED_BY(mutex_) = false;
+  std::condition_variable_any nap_over_;  // for who wakes it during a nap,
+  grpc::Alarm alarm_;                     // and else
   std::optional<GrpcEtcdOptions> new_options_ GUARDED_BY(mutex_);
 };
 

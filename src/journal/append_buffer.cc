@@ -39,6 +39,7 @@ Position AppendBuffer::add(const char* bytes, std::size_t size, Fence largest) {
   MutexLock lock(mutex_);
   largest_ = std::max(largest_, largest);
   add_bytes(bytes, size);
+  if (!discarding_) count_.store(count() + 1, std::memory_order_relaxed);
   return end_;
 }
 
@@ -86,6 +87,7 @@ AppendBuffer::Taken AppendBuffer::take(bool restate_floor) {
     chunk->position = position;
   }
   size_.store(0, std::memory_order_relaxed);
+  taken.count = count_.exchange(0, std::memory_order_relaxed);
   return taken;
 }
 
@@ -103,6 +105,7 @@ void AppendBuffer::discard() {
   chunks_.clear();
   spare_.clear();
   size_.store(0, std::memory_order_relaxed);
+  count_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace lockd

@@ -46,6 +46,7 @@ class AppendBuffer {
   struct Taken {
     std::vector<Chunk> chunks;
     Position end = 0;
+    std::size_t count = 0;      // of appends
     bool raises_floor = false;  // no fence in it may be told before it is durable
   };
   // Everything appended so far. With `restate_floor`, the floor of fences once more: what is taken
@@ -63,6 +64,8 @@ class AppendBuffer {
     return end_;
   }
   std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+  // How many appends have not been taken, or parts of large ones.
+  std::size_t count() const { return count_.load(std::memory_order_relaxed); }
   bool is_crowded() const { return size() > options_.size_max; }
   bool is_behind() const { return size() > options_.behind_from; }
 
@@ -76,6 +79,7 @@ class AppendBuffer {
 
   // Written under the mutex.
   std::atomic<std::size_t> size_{0};
+  std::atomic<std::size_t> count_{0};
 
   mutable Mutex mutex_;
   std::vector<Chunk> chunks_ GUARDED_BY(mutex_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "replication/cluster_journal.h"
@@ -99,8 +100,12 @@ bool ReplicatedJournal::is_cut_off() const noexcept {
   return certain_until != 0 && clock_.now() >= Time{certain_until} + patience - detect * 4 / 5;
 }
 
-bool ReplicatedJournal::is_wanted() const noexcept {
-  return is_open_for_clients() && pending_->size() > 0;
+std::size_t ReplicatedJournal::waiting() const noexcept {
+  return is_open_for_clients() ? pending_->count() : 0;
+}
+
+std::size_t ReplicatedJournal::wanted() const {
+  return term_.has_value() ? term_->wanted() : std::numeric_limits<std::size_t>::max();
 }
 
 void ReplicatedJournal::attach(Source* source) {

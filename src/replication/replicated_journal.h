@@ -88,8 +88,8 @@ class ReplicatedJournal final : public Journal {
   // Does what there is to do, and returns how long it may be until the next, unless something is
   // heard or appended before.
   Duration turn() EXCLUDES(source_mutex_);
-  // Whether something waits to be appended. Any thread may ask.
-  bool is_wanted() const noexcept;
+  // How many appends wait to be sent. Any thread may ask.
+  std::size_t waiting() const noexcept;
 
   // Hands over: what was appended is finished, and the leader's key is taken away. Then, or if it
   // does not lead, it is over. Any thread.
@@ -108,8 +108,8 @@ class ReplicatedJournal final : public Journal {
   // And another journal would end likewise: another server has its address.
   bool is_refused() const { return refused_; }
   bool is_leading() const { return leads_; }
-  // Nothing is on its way: what is appended next is sent at once.
-  bool is_idle() const { return term_.has_value() && term_->is_idle(); }
+  // How many appends have to wait before another turn is wanted for them.
+  std::size_t wanted() const;
   const CurrentLeader& leader() const { return follower_.leader(); }
   // The settings that are in force: of the last that led, or its own; and its own.
   const std::string& settings() const { return settings_; }

@@ -1,6 +1,7 @@
 #include "replication/term.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "replication/records.h"
@@ -14,7 +15,7 @@ using Status = Answer::Status;
 namespace {
 
 // Of the time that the last append took: by so much, at most, is the next one later.
-constexpr int kGatherFraction = 4;
+constexpr int kGatherFraction = 2;
 constexpr Duration kGatherMax = std::chrono::milliseconds(1);
 
 Operation get_key_only(const std::string& key) {
@@ -41,6 +42,11 @@ Term::Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& option
   prepare(std::string(kBatchHeaderSize, '\0'), position, {});
 }
 
+std::size_t Term::wanted() const {
+  if (is_sending()) return std::numeric_limits<std::size_t>::max();
+  return gathering_ ? awaited_ : 1;
+}
+
 Time Term::certain_until() const {
   return last_success_ == Time{} ? Time{} : last_success_ + options_.detect * 4 / 5;
 }
@@ -51,12 +57,13 @@ Time Term::turn(Time now, AppendBuffer* pending) {
   if (std::exchange(just_committed_, false)) {
     const Duration took = now - append_.first_sent;
     stats_.append_time.add(took);
-    const bool others_wait = pending != nullptr && pending->size() > 0;
-    gather_until_ = others_wait ? now + std::min(took / kGatherFraction, kGatherMax) : now;
+    awaited_ = told_ + (pending != nullptr ? pending->count() : 0);
+    gather_until_ = awaited_ > 1 ? now + std::min(took / kGatherFraction, kGatherMax) : now;
   }
-  gathering_ = now < gather_until_;
+  gathering_ = now < gather_until_ && pending != nullptr && pending->count() < awaited_;
   if (is_idle() && pending != nullptr) {
     AppendBuffer::Taken taken = pending->take(false);
+    if (taken.count > 0) told_ = taken.count;
     std::move(taken.chunks.begin(), taken.chunks.end(), std::back_inserter(queue_));
   }
   if (!is_appending() && !queue_.empty()) {

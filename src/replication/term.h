@@ -7,9 +7,10 @@
 // one larger. A batch whose fate is unknown is sent again, as it is, for as long as it takes; the
 // answer to any of its tries counts, however late.
 //
-// When a batch is in the chain and others wait, the next is held back for a moment: those who are
-// told now ask for more at once, as a rule. Without it they would miss that batch, wait for it and
-// then for their own, and have those of the next one miss theirs.
+// When a batch is in the chain, the next is held back until as many wait as were told now and
+// waited already, for a moment at most: who is told asks for more at once, as a rule. Without it
+// they would miss that batch, wait for it and then for their own, and have those of the next one
+// miss theirs. One who is alone is never held back.
 //
 // A leader that has sent nothing for a while touches the heartbeat, under the same guard, so that
 // others see that it is there, and it knows that it leads.
@@ -53,7 +54,9 @@ class Term {
   // The first batch, which has no events, is in the chain.
   bool has_begun() const { return committed_ > 0; }
   // Nothing is on its way, nor waits to be.
-  bool is_idle() const { return !is_appending() && queue_.empty() && !gathering_; }
+  bool is_idle() const { return !is_sending() && !gathering_; }
+  // How many appends have to wait before turn() has something to do with them.
+  std::size_t wanted() const;
 
   // Everything up to here is in the chain.
   Position committed() const { return committed_; }
@@ -87,6 +90,7 @@ class Term {
   };
 
   bool is_appending() const { return append_.unsettled; }
+  bool is_sending() const { return is_appending() || !queue_.empty(); }
   void prepare(std::string bytes, Position position, Time now);
   void send(Time now);
   void settle(const BatchId& id, Time sent, const etcd::Answer& answer);
@@ -112,6 +116,8 @@ class Term {
   std::deque<Chunk> queue_;
   Append append_;
   bool just_committed_ = false;  // since the last turn
+  std::size_t told_ = 0;         // appends that were taken last
+  std::size_t awaited_ = 0;      // of the next ones
   bool gathering_ = false;
   Time gather_until_{};
   Position committed_ = 0;

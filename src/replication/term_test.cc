@@ -80,6 +80,7 @@ TEST_F(TermTest, SendsAtOnceWhatNobodyWaitsBeside) {
     await_append();
     turn();
     EXPECT_TRUE(term_->is_idle());
+    EXPECT_EQ(term_->wanted(), 1u);
   }
 }
 
@@ -88,18 +89,49 @@ TEST_F(TermTest, WaitsForThoseWhoAreToldWhenOthersWaitAlready) {
   turn();
   append();  // while the first is on its way
   await_append();
-  const Time told = etcd_.now();
-  const Time next = turn();
-  EXPECT_GT(pending_->size(), 0u);
-  EXPECT_FALSE(term_->is_idle());
-  EXPECT_GT(next, told);
-  EXPECT_LE(next, told + 1ms);
-  append();  // by who was told
-  etcd_.move_to(next);
   turn();
-  EXPECT_EQ(pending_->size(), 0u);
+  EXPECT_EQ(pending_->count(), 1u);
+  EXPECT_FALSE(term_->is_idle());
+  EXPECT_EQ(term_->wanted(), 2u);
+  append();  // by who was told
+  turn();
+  EXPECT_EQ(pending_->count(), 0u) << "there is nobody else to wait for";
   await_append();
   EXPECT_EQ(term_->committed(), pending_->end());
+}
+
+TEST_F(TermTest, KeepsTogetherWhoWasToldTogether) {
+  append();
+  append();
+  turn();
+  await_append();
+  turn();
+  append();
+  turn();
+  EXPECT_EQ(pending_->count(), 1u);
+  append();
+  turn();
+  EXPECT_EQ(pending_->count(), 0u);
+}
+
+TEST_F(TermTest, WaitsForAMomentOnlyForThoseWhoDoNotCome) {
+  append();
+  append();
+  turn();
+  await_append();
+  const Time told = etcd_.now();
+  const Time next = turn();
+  EXPECT_GT(next, told);
+  EXPECT_LE(next, told + 1ms);
+  append();
+  turn();
+  EXPECT_EQ(pending_->count(), 1u);
+  etcd_.move_to(next);
+  turn();
+  EXPECT_EQ(pending_->count(), 0u);
+  await_append();
+  turn();
+  EXPECT_EQ(term_->wanted(), 1u) << "who is alone is not held back";
 }
 
 // The first is asked again before its answer can be there, and the answer to its first try counts.
