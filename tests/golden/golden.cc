@@ -201,13 +201,19 @@ crash::Files export_chain(etcd::ModelEtcd& etcd) {
 
 void import_chain(etcd::ModelEtcd& etcd, const crash::Files& files,
                   const std::function<void()>& step) {
+  crash::SimulatedDisk disk(files);
+  import_chain(etcd, disk, step);
+}
+
+StateSummary import_chain(etcd::ModelEtcd& etcd, Storage& journal,
+                          const std::function<void()>& step) {
   static int imports = 0;
   const ManualClock clock;
-  crash::SimulatedDisk disk(files);
   const auto connection = etcd.connect();
-  ChainImport chain(*connection, clock, disk,
+  ChainImport chain(*connection, clock, journal,
                     {.cluster = "golden", .name = std::to_string(++imports), .batch_max = 2048});
   finish(etcd, *connection, chain, step);
+  return chain.summary();
 }
 
 }  // namespace lockd::golden

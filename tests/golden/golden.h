@@ -18,6 +18,7 @@
 #include "crash/simulated_disk.h"
 #include "crash/witnessed_journal.h"
 #include "lockd/engine.h"
+#include "replication/held_state.h"
 #include "replication/replicated_journal.h"
 #include "replication/testing/model_etcd.h"
 
@@ -92,5 +93,7 @@ crash::Files export_chain(etcd::ModelEtcd& etcd);
 // A chain that is made of a journal; `step` is called after each step, and may throw.
 void import_chain(
     etcd::ModelEtcd& etcd, const crash::Files& files, const std::function<void()>& step = [] {});
+StateSummary import_chain(
+    etcd::ModelEtcd& etcd, Storage& journal, const std::function<void()>& step = [] {});
 
 }  // namespace lockd::golden

@@ -144,17 +144,9 @@ TEST(ChainCopy, AJournalThatIsImportedStaysAsItWas) {
     ADD_FAILURE() << crash::SimulatedDisk::name_of(operation) << " " << name;
   };
   QuietEtcd etcd;
-  const auto connection = etcd.connect();
-  const ManualClock clock;
-  ChainImport chain(*connection, clock, disk, {.cluster = "golden", .name = "1"});
-  while (!chain.is_done() && chain.error().empty()) {
-    chain.turn();
-    etcd.move_to(etcd.now() + 1ms);
-    connection->deliver();
-  }
-  EXPECT_EQ(chain.error(), "");
-  EXPECT_EQ(chain.summary().holds, 51U);
-  EXPECT_EQ(chain.summary().of_semaphores, 4U);
+  const auto summary = import_chain(etcd, disk);
+  EXPECT_EQ(summary.holds, 51U);
+  EXPECT_EQ(summary.of_semaphores, 4U);
 }
 
 // On the boot that wrote it, time that has passed since counts; on another nothing does, whatever
@@ -173,14 +165,7 @@ TEST(ChainCopy, ALeaseHasWhatWasLeftOfIt) {
     EXPECT_NE(last, Time{});
     pass(disk);
     QuietEtcd etcd;
-    const auto connection = etcd.connect();
-    const ManualClock clock;
-    ChainImport chain(*connection, clock, disk, {.cluster = "golden", .name = "1"});
-    while (!chain.is_done() && chain.error().empty()) {
-      chain.turn();
-      etcd.move_to(etcd.now() + 1ms);
-      connection->deliver();
-    }
+    import_chain(etcd, disk);
     const std::string holds = leader_of(etcd)->holds();
     const std::size_t line = holds.find("lock 'left' fence 1:");
     return Duration(std::stoll(holds.substr(holds.find("until ", line) + 6)));
