@@ -113,8 +113,8 @@ class LagRecorder final : public Listener {
   }
 
  private:
-  void on_wait_done(const WaitResult& settled) noexcept override {
-    const Duration lag = engine_.now() - deadlines_[settled.id];
+  void on_wait_done(const WaitResult& result) noexcept override {
+    const Duration lag = engine_.now() - deadlines_[result.id];
     {
       MutexLock lock(mutex_);
       lags_.push_back(lag);

@@ -50,10 +50,10 @@ class Client {
   Dialogue dialogue_;
 };
 
-class Line {
+class Queue {
  public:
   // One client holds the lock, and `waiting` others have joined the queue.
-  Line(std::uint16_t port, std::size_t waiting) : onlooker_(port) {
+  Queue(std::uint16_t port, std::size_t waiting) : onlooker_(port) {
     for (std::size_t i = 0; i <= waiting; ++i) {
       clients_.emplace_back(port);
       clients_.back().ask();
@@ -95,13 +95,13 @@ double micros(const Latencies& latencies, double p) {
 
 void measure(std::size_t waiting, double seconds) {
   const ChildServer server(dflockd_command());
-  Line line(server.port(), waiting);
-  for (int i = 0; i < 100; ++i) line.pass_on();
+  Queue queue(server.port(), waiting);
+  for (int i = 0; i < 100; ++i) queue.pass_on();
   Latencies handoffs, pings;
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   while (Clock::now() < end) {
-    handoffs.record(line.pass_on());
-    pings.record(line.ping());
+    handoffs.record(queue.pass_on());
+    pings.record(queue.ping());
   }
   std::printf("  %7zu %9.1f %9.1f %9.1f %9.1f %9.1f\n", waiting, micros(handoffs, 0.5),
               micros(handoffs, 0.99), micros(handoffs, 0.999), micros(pings, 0.5),
@@ -124,7 +124,7 @@ void run(double seconds) {
   const std::size_t files = raise_file_limit();
   for (const std::size_t waiting : {1u, 10u, 100u, 1'000u, 10'000u}) {
     if (waiting + 200 > files) {
-      std::printf("  only %zu files may be open here: no line of %zu\n", files, waiting);
+      std::printf("  only %zu files may be open here: no queue of %zu\n", files, waiting);
       continue;
     }
     measure(waiting, seconds);

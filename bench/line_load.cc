@@ -19,11 +19,11 @@ LoadResult run_load(Protocol protocol, std::uint16_t port, LoadShape shape, Load
                      {{.address = {"127.0.0.1", port}, .options = {.reply_timeout = 1s}}});
   load.run_for(times.warm_up);
   const auto cpu_before = server_cpu();
-  const loadgen::LoadFigures figures = load.run_for(times.measured);
-  return {.requests = figures.request.count(),
-          .elapsed = figures.elapsed,
+  const loadgen::LoadStats stats = load.run_for(times.measured);
+  return {.requests = stats.request.count(),
+          .elapsed = stats.elapsed,
           .server_cpu = server_cpu() - cpu_before,
-          .latencies = figures.request};
+          .latencies = stats.request};
 }
 
 }  // namespace lockd::bench

@@ -33,7 +33,7 @@ struct Stats {
     std::uint64_t limit_mismatch = 0;
   } refusals{};
 
-  // Occurrences that the history lacks: too many of their kind in one second.
+  // Key events that the history lacks: too many of their kind in one second.
   std::uint64_t history_dropped = 0;
 
   // Now.

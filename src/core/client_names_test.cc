@@ -37,8 +37,8 @@ class ClientNamesTest : public LockTableTest {
 TEST_F(ClientNamesTest, AHoldSharesWhatItsSessionSays) {
   grant("k", Holder(&ann_, 1));
   EXPECT_EQ(client_of("k"), ann_.client);  // the very same
-  EXPECT_EQ(occurrences_.back().client, ann_.client);
-  EXPECT_EQ(occurrences_.back().session, 17u);
+  EXPECT_EQ(key_events_.back().client, ann_.client);
+  EXPECT_EQ(key_events_.back().session, 17u);
 }
 
 TEST_F(ClientNamesTest, AWaiterTakesItAlong) {
@@ -46,13 +46,13 @@ TEST_F(ClientNamesTest, AWaiterTakesItAlong) {
   EXPECT_EQ(client_of("k"), nullptr);
   queue("k", Holder(&ann_, 1), 1);
   EXPECT_EQ(key("k").queue.front()->client, ann_.client);
-  EXPECT_EQ(occurrences_.back().client, ann_.client);
+  EXPECT_EQ(key_events_.back().client, ann_.client);
   const ClientRef before = ann_.client;
   ann_.client = make_client("ann, later");  // is of what is asked for from now on
   release("k", "bob", first);
   EXPECT_EQ(client_of("k"), before);
-  EXPECT_EQ(occurrences_.back().type, KeyEvent::Type::granted);
-  EXPECT_EQ(occurrences_.back().client, before);
+  EXPECT_EQ(key_events_.back().type, KeyEvent::Type::granted);
+  EXPECT_EQ(key_events_.back().client, before);
 }
 
 TEST_F(ClientNamesTest, SoDoesATwoPhasePlace) {
@@ -122,11 +122,11 @@ TEST_F(ClientNamesTest, AnEndForgetsIt) {
   const Fence fence = grant("k", Holder(&ann_, 1));
   queue("k", Holder(&ann_, 2), 1);
   ann_.client = nullptr;
-  occurrences_.clear();
+  key_events_.clear();
   EXPECT_FALSE(there.expired());
   release("k", secret(17, 1), fence);
   end_session(17);
-  occurrences_.clear();
+  key_events_.clear();
   EXPECT_TRUE(there.expired());
 }
 
@@ -168,10 +168,10 @@ TEST_F(ClientNamesTest, AHoldThatItsSessionLeftIsOfNoSession) {
   grant("k", Holder(&ann_, 1), {.ttl = 5s});
   end_session(17, /*keep_holds=*/true);
   pass(5s);
-  EXPECT_EQ(occurrences_.back().type, KeyEvent::Type::expired);
-  EXPECT_EQ(occurrences_.back().holder, "tcp:17");
-  EXPECT_EQ(occurrences_.back().session, 0u);
-  EXPECT_EQ(occurrences_.back().client, ann_.client);
+  EXPECT_EQ(key_events_.back().type, KeyEvent::Type::expired);
+  EXPECT_EQ(key_events_.back().holder, "tcp:17");
+  EXPECT_EQ(key_events_.back().session, 0u);
+  EXPECT_EQ(key_events_.back().client, ann_.client);
 }
 
 }  // namespace

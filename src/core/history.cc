@@ -54,7 +54,7 @@ std::string_view get_sized(const char*& from) {
 
 HistoryRing::HistoryRing(std::size_t capacity) {
   if (capacity == 0) return;
-  constexpr std::size_t kAlignment = alignof(Occurrence);
+  constexpr std::size_t kAlignment = alignof(KeyEventRecord);
   block_ = std::clamp(capacity / kBlocks / kAlignment * kAlignment, aligned(kEntryMax), kBlockMax);
   sizes_.resize(std::max<std::size_t>(capacity / block_, 2));
   bytes_ = std::make_unique_for_overwrite<char[]>(block_ * sizes_.size());
@@ -82,7 +82,7 @@ History::History(std::size_t capacity)
       rings_{HistoryRing(capacity - capacity / 5), HistoryRing(capacity / 8),
              HistoryRing(capacity / 40), HistoryRing(capacity / 20)} {}
 
-void History::add(Occurrence facts, const Texts& texts) noexcept {
+void History::add(KeyEventRecord facts, const Texts& texts) noexcept {
   const std::string_view name = texts.holder.name();
   const More more{cut(texts.client.name), cut(texts.client.peer), cut(texts.client.note),
                   cut(texts.reason), cut(texts.by)};
@@ -98,7 +98,7 @@ void History::add(Occurrence facts, const Texts& texts) noexcept {
   facts.number = ++last_number_;
 
   char* to = ring_of(facts.type).make_room(size);
-  ::new (to) Occurrence(facts);
+  ::new (to) KeyEventRecord(facts);
   to = put(to + sizeof(facts), texts.key);
   if (facts.is_session) {
     store(to, texts.holder.session_id());
@@ -128,7 +128,7 @@ PastEvent::PastEvent(std::string_view bytes) {
   by = get_sized(from);
 }
 
-PastEvent::PastEvent(const Occurrence& facts, const Texts& texts)
+PastEvent::PastEvent(const KeyEventRecord& facts, const Texts& texts)
     : facts(facts),
       key(texts.key),
       holder(texts.holder.name()),

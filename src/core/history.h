@@ -2,11 +2,11 @@
 //
 // What happens is written down where it happens, under the lock that the table's shard holds
 // anyway: into memory that is there, without an allocation and without another lock. So it is
-// always on, and costs a copy of about a hundred bytes an occurrence.
+// always on, and costs a copy of about a hundred bytes a key event.
 //
 // There is a ring for each of four sorts, so that none pushes out another: what is common; what is
 // rare, and asked about later (leases that ran out, slow waits); refusals, which a client can cause
-// at will; and what admins did, which no client can. A ring is cut into blocks. Occurrences lie in
+// at will; and what admins did, which no client can. A ring is cut into blocks. Key events lie in
 // a block one behind the other; a block that is begun anew loses all that it had, so none is ever
 // half overwritten.
 //
@@ -28,7 +28,7 @@
 
 namespace lockd {
 
-// What is kept of an occurrence besides its numbers. Views: they are copied.
+// What is kept of a key event besides its numbers. Views: they are copied.
 struct Texts {
   std::string_view key;
   Holder holder;
@@ -38,7 +38,7 @@ struct Texts {
 };
 
 // The numbers, as they lie in memory; the texts follow.
-struct Occurrence {
+struct KeyEventRecord {
   Time at{};
   Fence fence = 0;
   Duration ttl{};
@@ -60,19 +60,19 @@ struct Occurrence {
   bool is_session : 1 = false;
   bool has_more : 1 = false;  // texts than the key and the holder
 };
-static_assert(sizeof(Occurrence) == 64);
+static_assert(sizeof(KeyEventRecord) == 64);
 
-// An occurrence that was kept. Views into the bytes that it was read from.
+// A key event that was kept. Views into the bytes that it was read from.
 struct PastEvent {
   // It lies at the front of `bytes`, which begin with a whole one.
   explicit PastEvent(std::string_view bytes);
   // One that was not kept.
-  PastEvent(const Occurrence& facts, const Texts& texts);
+  PastEvent(const KeyEventRecord& facts, const Texts& texts);
   KeyEvent event() const;  // whose key is a view, too
 
   bool is_session() const { return facts.is_session; }
 
-  Occurrence facts;
+  KeyEventRecord facts;
   std::string_view key;
   std::string_view holder;  // a name; empty: a session's, or nobody's
   SessionId session = 0;
@@ -84,14 +84,14 @@ struct PastEvent {
 // One ring.
 class HistoryRing {
  public:
-  // The largest occurrence: whatever is longer is cut.
+  // The largest key event: whatever is longer is cut.
   static constexpr std::size_t kTextMax = 256;
   static constexpr std::size_t aligned(std::size_t size) {
-    constexpr std::size_t kAlignment = alignof(Occurrence);
+    constexpr std::size_t kAlignment = alignof(KeyEventRecord);
     return (size + kAlignment - 1) / kAlignment * kAlignment;
   }
   static constexpr std::size_t kEntryMax =
-      sizeof(Occurrence) + kKeySizeMax + kHolderSizeMax + 5 * (2 + kTextMax);
+      sizeof(KeyEventRecord) + kKeySizeMax + kHolderSizeMax + 5 * (2 + kTextMax);
 
   // Of about `capacity` bytes, and at least two blocks; 0: it keeps nothing, and make_room() must
   // not be called.
@@ -102,7 +102,7 @@ class HistoryRing {
     if (static_cast<std::size_t>(block_end_ - next_) < size) begin_block();
     char* const room = next_;
     next_ += size;
-    // Between two occurrences other shards have had theirs: what comes next is fetched in time.
+    // Between two key events other shards have had theirs: what comes next is fetched in time.
     __builtin_prefetch(next_ + 64, 1);
     __builtin_prefetch(next_ + 128, 1);
     return room;
@@ -146,11 +146,12 @@ class History {
 
   bool is_kept() const { return is_kept_; }
   // Precondition: it is kept.
-  void add(Occurrence facts, const Texts& texts) noexcept;
-  // For the way of every request, where no client says who it is: an occurrence that the caller
+  void add(KeyEventRecord facts, const Texts& texts) noexcept;
+  // For the way of every request, where no client says who it is: a key event that the caller
   // fills in where it stays, field by field. A copy by way of the stack would cost more than the
   // rest together.
-  Occurrence& begin(KeyEvent::Type type, std::string_view key, const StoredHolder& holder) noexcept;
+  KeyEventRecord& begin(KeyEvent::Type type, std::string_view key,
+                        const StoredHolder& holder) noexcept;
 
   const HistoryRing& ring(Sort sort) const { return rings_[static_cast<std::size_t>(sort)]; }
 
@@ -164,14 +165,14 @@ class History {
   HistoryRing rings_[kSorts];
 };
 
-inline Occurrence& History::begin(KeyEvent::Type type, std::string_view key,
-                                  const StoredHolder& holder) noexcept {
+inline KeyEventRecord& History::begin(KeyEvent::Type type, std::string_view key,
+                                      const StoredHolder& holder) noexcept {
   const bool is_session = holder.is_secret();
   const std::string_view name = is_session ? std::string_view() : holder.view().name();
-  const std::size_t size = HistoryRing::aligned(sizeof(Occurrence) + key.size() +
+  const std::size_t size = HistoryRing::aligned(sizeof(KeyEventRecord) + key.size() +
                                                 (is_session ? sizeof(SessionId) : name.size()));
   char* const to = ring_of(type).make_room(size);
-  char* const texts = to + sizeof(Occurrence);
+  char* const texts = to + sizeof(KeyEventRecord);
   std::memcpy(texts, key.data(), key.size());
   if (is_session) {
     const SessionId session = holder.session_id();
@@ -179,7 +180,7 @@ inline Occurrence& History::begin(KeyEvent::Type type, std::string_view key,
   } else {
     std::memcpy(texts + key.size(), name.data(), name.size());
   }
-  auto& begun = *::new (to) Occurrence;
+  auto& begun = *::new (to) KeyEventRecord;
   begun.type = type;
   begun.key_size_less_1 = static_cast<std::uint8_t>(key.size() - 1);
   begun.size = static_cast<std::uint16_t>(size);

@@ -54,17 +54,17 @@ TEST(RateLimitTest, IsPerSecondOverAllWhoShareIt) {
 
 TEST(HistoryTest, GivesBackWhatItWasGiven) {
   History history(64 * 1024);
-  const Occurrence facts{.at = Time{77},
-                         .fence = kFenceMax,
-                         .ttl = 30s,
-                         .lasted = 5s,
-                         .place = 3,
-                         .limit = kLimitMax,
-                         .holders = 4,
-                         .waiters = 5,
-                         .type = Type::revoked,
-                         .kind = Kind::semaphore,
-                         .outcome = Outcome::timeout};
+  const KeyEventRecord facts{.at = Time{77},
+                             .fence = kFenceMax,
+                             .ttl = 30s,
+                             .lasted = 5s,
+                             .place = 3,
+                             .limit = kLimitMax,
+                             .holders = 4,
+                             .waiters = 5,
+                             .type = Type::revoked,
+                             .kind = Kind::semaphore,
+                             .outcome = Outcome::timeout};
   const std::string longest(256, 'x');
   history.add(facts, {.key = longest,
                       .holder = longest,
@@ -107,11 +107,12 @@ TEST(HistoryTest, KnowsSessionsAndNeverTheirSecrets) {
 }
 
 TEST(HistoryTest, TheShortWayWritesTheSame) {
-  const Occurrence facts{.at = Time{5}, .fence = 6, .ttl = 7s, .waiters = 3, .type = Type::queued};
+  const KeyEventRecord facts{
+      .at = Time{5}, .fence = 6, .ttl = 7s, .waiters = 3, .type = Type::queued};
   for (const Holder& holder : {Holder("a name, and a long one"), Holder::of_secret(1, 17)}) {
     History two_ways(64 * 1024);
     two_ways.add(facts, {"key", holder});
-    Occurrence& begun = two_ways.begin(Type::queued, "key", StoredHolder(holder));
+    KeyEventRecord& begun = two_ways.begin(Type::queued, "key", StoredHolder(holder));
     begun.at = facts.at;
     begun.fence = facts.fence;
     begun.ttl = facts.ttl;
@@ -246,7 +247,7 @@ TEST_F(TableHistoryTest, HasWhatHappenedThoughNobodyLooks) {
   pass(kTtl);
   EXPECT_EQ(kept(), (Told{"granted a #1", "queued tcp:7", "released a #1 ~2", "granted tcp:7 #2 ~2",
                           "expired tcp:7 #2 ~30"}));
-  EXPECT_TRUE(occurrences_.empty());
+  EXPECT_TRUE(key_events_.empty());
 }
 
 TEST_F(TableHistoryTest, KeepsNothingUnlessItIsTo) {
@@ -262,8 +263,8 @@ TEST_F(TableHistoryTest, AnObserverHearsOfWhatIsRareThoughNobodyLooks) {
   grant("l", "b");
   release("l", "b", 2);
   pass(kTtl);
-  ASSERT_EQ(occurrences_.size(), 1u);
-  EXPECT_EQ(text_of(occurrences_[0]), "expired a #1 ~30");
+  ASSERT_EQ(key_events_.size(), 1u);
+  EXPECT_EQ(text_of(key_events_[0]), "expired a #1 ~30");
 }
 
 TEST_F(TableHistoryTest, HasRefusalsByCapsAndNoOthers) {
@@ -353,7 +354,7 @@ TEST_F(AgesTest, AreToldOnceAndNeverEarly) {
   look();
   look();
   EXPECT_EQ(slow(), (Told{"slow_wait b ~5", "slow_hold a #1 ~10"}));
-  EXPECT_EQ(occurrences_.size(), 2u) << "the observer hears of it, too";
+  EXPECT_EQ(key_events_.size(), 2u) << "the observer hears of it, too";
 }
 
 // The hold that lies inside its key is used again.

@@ -211,7 +211,7 @@ LockTable::Reply LockTable::await_turn(At at, SessionId session, Kind kind, std:
   if (Hold* hold = enqueued->hold) {
     drop(*enqueued);
     hold->two_phase = false;
-    mark(*hold, /*untold=*/false);
+    mark(*hold, /*unacknowledged=*/false);
     refresh(*hold, hold->ttl);
     return {Outcome::ok, grant_of(*hold)};
   }
@@ -496,7 +496,7 @@ void LockTable::promote(Semaphore& semaphore) {
       parked->waiter = nullptr;
       parked->hold = &hold;
       hold.two_phase = true;
-      mark(hold, /*untold=*/true);
+      mark(hold, /*unacknowledged=*/true);
     }
     settle(waiter, Outcome::ok, grant_of(hold));
     settle_namesakes(hold);
@@ -711,14 +711,14 @@ void LockTable::leave_session(Hold& hold) {
   SessionItems& items = sessions_[hold.holder.session_id()];
   items.holds.remove(&hold);
   --items.held;
-  if (!hold.untold) --items.told;
+  if (!hold.unacknowledged) --items.told;
 }
 
-void LockTable::mark(Hold& hold, bool untold) {
-  if (hold.untold == untold) return;
-  hold.untold = untold;
+void LockTable::mark(Hold& hold, bool unacknowledged) {
+  if (hold.unacknowledged == unacknowledged) return;
+  hold.unacknowledged = unacknowledged;
   std::size_t& told = sessions_[hold.holder.session_id()].told;
-  untold ? --told : ++told;
+  unacknowledged ? --told : ++told;
 }
 
 void LockTable::remove_hold(Hold& hold) {
@@ -736,7 +736,7 @@ void LockTable::remove_hold(Hold& hold) {
     delete &hold;
     return;
   }
-  hold.in_use = hold.two_phase = hold.untold = hold.renewed = hold.slow = false;
+  hold.in_use = hold.two_phase = hold.unacknowledged = hold.renewed = hold.slow = false;
   hold.holder = StoredHolder();
 }
 

@@ -338,7 +338,7 @@ class LockTable {
   Hold* find_hold(const Semaphore* semaphore, Fence fence) const;
   Hold& add_hold(Semaphore& semaphore, StoredHolder holder, std::uint32_t takes, Fence fence,
                  Duration ttl);
-  void mark(Hold& hold, bool untold);
+  void mark(Hold& hold, bool unacknowledged);
   void remove_hold(Hold& hold);
   void join_session(Hold& hold);
   void leave_session(Hold& hold);

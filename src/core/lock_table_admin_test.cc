@@ -89,10 +89,10 @@ TEST_F(AdminTest, ItIsToldWithWhyAndByWhom) {
   Session ann{.id = 7};
   const Fence a = grant("k", Holder(&ann, 0xabc));
   pass(3s);
-  occurrences_.clear();
+  key_events_.clear();
   revoke("k", a);
-  ASSERT_EQ(occurrences_.size(), 1u);
-  const KeyEvent& told = occurrences_[0];
+  ASSERT_EQ(key_events_.size(), 1u);
+  const KeyEvent& told = key_events_[0];
   EXPECT_EQ(told.type, KeyEvent::Type::revoked);
   EXPECT_EQ(told.reason, "stuck for hours");
   EXPECT_EQ(told.by, "ops");
@@ -164,18 +164,18 @@ TEST_F(AdminTest, GrowthGrantsToThoseWhoWait) {
   permit("b", 1, 1);
   permit("c", 1, 2);
   permit("d", 1, 3);
-  occurrences_.clear();
+  key_events_.clear();
   EXPECT_EQ(resize(3), Outcome::ok);
   EXPECT_EQ(outcome_of(1), Outcome::ok);
   EXPECT_EQ(outcome_of(2), Outcome::ok);
   EXPECT_EQ(outcome_of(3), Outcome::queued);
-  const KeyEvent& told = occurrences_.front();
+  const KeyEvent& told = key_events_.front();
   EXPECT_EQ(told.type, KeyEvent::Type::resized);
   EXPECT_EQ(told.permits, 1u);
   EXPECT_EQ(told.limit, 3u);
   EXPECT_EQ(told.holders, 1u);
   EXPECT_EQ(told.by, "ops");
-  EXPECT_EQ(occurrences_.back().limit, 3u);
+  EXPECT_EQ(key_events_.back().limit, 3u);
 }
 
 TEST_F(AdminTest, ShrinkingTakesNothingAwayAndWaitsForReleases) {
@@ -275,10 +275,10 @@ TEST_F(AdminTest, WhatIsRareIsToldThoughNobodyLooks) {
   grant("l", "b", {.ttl = 1s});
   pass(1s);
   std::vector<KeyEvent::Type> types;
-  for (const KeyEvent& event : occurrences_) types.push_back(event.type);
+  for (const KeyEvent& event : key_events_) types.push_back(event.type);
   EXPECT_EQ(types, (std::vector{KeyEvent::Type::revoked, KeyEvent::Type::expired}));
-  EXPECT_EQ(occurrences_[0].secret, 33u);
-  EXPECT_EQ(occurrences_[1].secret, 0u);
+  EXPECT_EQ(key_events_[0].secret, 33u);
+  EXPECT_EQ(key_events_[1].secret, 0u);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ bool LockTable::take_over(Hold& hold, const Holder& asker) {
   if (hold.two_phase) {
     drop(*enqueued_.find(hold.holder.session_id(), hold.semaphore));
     hold.two_phase = false;
-    mark(hold, /*untold=*/false);
+    mark(hold, /*unacknowledged=*/false);
   }
   units_.disown(owner_of(hold));
   leave_session(hold);

@@ -146,15 +146,16 @@ std::string LockTable::check() const {
   std::size_t enqueued = 0;
   for (const auto& [session, items] : sessions_) {
     std::size_t holds = 0;
-    std::size_t untold = 0;
+    std::size_t unacknowledged = 0;
     for (const Hold* h = items.holds.front(); h != nullptr; h = items.holds.next(h)) {
       --session_holds;
-      untold += h->untold ? 1 : 0;
+      unacknowledged += h->unacknowledged ? 1 : 0;
       ++holds;
       if (h->holder.session_id() != session) return "settled-once: a hold of another session";
     }
     if (items.held != holds) return "counted: holds of a session";
-    if (items.told != holds - untold) return "counted: holds that their session was told of";
+    if (items.told != holds - unacknowledged)
+      return "counted: holds that their session was told of";
     std::size_t places = 0;
     for (const Waiter* w = items.waiters.front(); w != nullptr; w = items.waiters.next(w)) {
       --session_waiters;

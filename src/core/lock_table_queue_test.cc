@@ -142,9 +142,9 @@ TEST_F(LockTableTest, ALongLineWithCancelsFromTheMiddleKeepsItsOrder) {
     if (id % 3 == 2) continue;
     ASSERT_EQ(table_->release(now_, {"k", holder, fence}), Outcome::ok);
     ASSERT_EQ(table_->effects().wait_results.size(), 1u);
-    const WaitResult settled = table_->effects().wait_results[0];
-    ASSERT_EQ(settled.id, id) << "first-come";
-    fence = settled.grant.fence;
+    const WaitResult result = table_->effects().wait_results[0];
+    ASSERT_EQ(result.id, id) << "first-come";
+    fence = result.grant.fence;
     holder = secret(id, id);
     table_->effects().clear();
   }

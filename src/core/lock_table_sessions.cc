@@ -43,7 +43,7 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* b
       return true;
     }
     Semaphore& semaphore = *hold->semaphore;
-    if (keep_holds && !hold->untold) {
+    if (keep_holds && !hold->unacknowledged) {
       units_.disown(hold->holder.view());
       leave_session(*hold);
     } else {

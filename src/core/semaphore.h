@@ -132,10 +132,10 @@ struct Hold : Timer {
   std::uint32_t permits() const;
 
   bool in_use : 1 = false;
-  bool two_phase : 1 = false;  // its session has an Enqueued for it
-  bool untold : 1 = false;     // granted to a place in the queue that nobody has awaited yet
-  bool renewed : 1 = false;    // its lease was moved since the grant, or may have been
-  bool slow : 1 = false;       // it was found to be, and that is recorded
+  bool two_phase : 1 = false;       // its session has an Enqueued for it
+  bool unacknowledged : 1 = false;  // granted to a place in the queue that nobody has awaited yet
+  bool renewed : 1 = false;         // its lease was moved since the grant, or may have been
+  bool slow : 1 = false;            // it was found to be, and that is recorded
   ClientFrom client_from = ClientFrom::nowhere;
   std::uint32_t takes = 0;  // of its key's capacity
   Semaphore* const semaphore;

@@ -17,9 +17,9 @@ Type type_of(EndCause cause) {
 
 std::uint32_t place_of(const Waiter& waiter) { return waiter.slot + 1; }
 
-// What an occurrence has of its key and its hold, or its place.
+// What a key event has of its key and its hold, or its place.
 
-void fill_in(Occurrence& facts, const Semaphore& semaphore, Time at) {
+void fill_in(KeyEventRecord& facts, const Semaphore& semaphore, Time at) {
   facts.at = at;
   facts.limit = semaphore.limit;
   facts.holders = semaphore.holders;
@@ -27,21 +27,21 @@ void fill_in(Occurrence& facts, const Semaphore& semaphore, Time at) {
   facts.kind = semaphore.kind;
 }
 
-void fill_in(Occurrence& facts, const Hold& hold, Time at) {
+void fill_in(KeyEventRecord& facts, const Hold& hold, Time at) {
   fill_in(facts, *hold.semaphore, at);
   facts.fence = hold.fence;
   facts.takes = hold.takes;
   facts.ttl = hold.ttl;
 }
 
-void fill_in(Occurrence& facts, const Waiter& waiter, Time at) {
+void fill_in(KeyEventRecord& facts, const Waiter& waiter, Time at) {
   fill_in(facts, *waiter.semaphore, at);
   facts.takes = waiter.takes;
   facts.ttl = waiter.ttl;
   facts.place = place_of(waiter);
 }
 
-void fill_in_end(Occurrence& facts, const Hold& hold, Time now) {
+void fill_in_end(KeyEventRecord& facts, const Hold& hold, Time now) {
   fill_in(facts, hold, now);
   facts.lasted = hold.held_at(now);
   --facts.holders;
@@ -62,7 +62,7 @@ void TableStats::record(Type type, const Hold& hold, Fill fill, const AdminNote&
   if (is_plain && history_.is_kept() && !is_told(type)) {
     return fill(history_.begin(type, key, hold.holder));
   }
-  Occurrence facts{.type = type};
+  KeyEventRecord facts{.type = type};
   fill(facts);
   record(facts, {key, hold.holder.view(), clients_.view_of(hold), note.reason, note.by});
   if (!is_told(type)) return;
@@ -76,19 +76,19 @@ void TableStats::record(Type type, const Waiter& waiter, Fill fill) {
   if (waiter.client_from == ClientFrom::nowhere && history_.is_kept() && !is_told(type)) {
     return fill(history_.begin(type, key, waiter.holder));
   }
-  Occurrence facts{.type = type};
+  KeyEventRecord facts{.type = type};
   fill(facts);
   record(facts, {key, waiter.holder.view(), view_of(waiter)});
   if (is_told(type)) events_.back().client = waiter.client;
 }
 
-void TableStats::record(const Occurrence& facts, const Texts& texts) {
+void TableStats::record(const KeyEventRecord& facts, const Texts& texts) {
   if (history_.is_kept()) history_.add(facts, texts);
   if (is_told(facts.type)) events_.push_back(PastEvent(facts, texts).event());
 }
 
 void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
-  record(Type::granted, hold, [&](Occurrence& granted) {
+  record(Type::granted, hold, [&](KeyEventRecord& granted) {
     fill_in(granted, hold, now);
     if (waiter == nullptr) return;
     granted.lasted = now - waiter->since;
@@ -99,28 +99,29 @@ void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) 
 
 void TableStats::record_end(const Hold& hold, EndCause cause, Time now, const AdminNote& note) {
   record(
-      type_of(cause), hold, [&](Occurrence& ended) { fill_in_end(ended, hold, now); }, note);
+      type_of(cause), hold, [&](KeyEventRecord& ended) { fill_in_end(ended, hold, now); }, note);
   const bool is_lost = cause == EndCause::expired || cause == EndCause::revoked;
-  if (is_lost && !hold.untold && is_told(type_of(cause))) {
+  if (is_lost && !hold.unacknowledged && is_told(type_of(cause))) {
     events_.back().secret = hold.holder.view().secret();
   }
 }
 
 void TableStats::resized(const Semaphore& semaphore, const AdminNote& note, Time now) {
-  Occurrence facts{.type = Type::resized};
+  KeyEventRecord facts{.type = Type::resized};
   fill_in(facts, semaphore, now);
   record(facts, {.key = semaphore.key(), .holder = "", .reason = note.reason, .by = note.by});
 }
 
 void TableStats::record_queued(const Waiter& waiter) {
-  record(Type::queued, waiter, [&](Occurrence& queued) { fill_in(queued, waiter, waiter.since); });
+  record(Type::queued, waiter,
+         [&](KeyEventRecord& queued) { fill_in(queued, waiter, waiter.since); });
 }
 
 void TableStats::gave_up(const Waiter& waiter, Outcome why, Time now) {
   if (why == Outcome::timeout) ++stats_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
   if (!recorded_) return;
-  record(Type::gave_up, waiter, [&](Occurrence& left) {
+  record(Type::gave_up, waiter, [&](KeyEventRecord& left) {
     fill_in(left, waiter, now);
     left.outcome = why;
     left.lasted = now - waiter.since;
@@ -144,26 +145,26 @@ void TableStats::record_refusal(const Refused& refused, const Semaphore* semapho
     ++stats_.history_dropped;
     return;
   }
-  Occurrence facts{.at = now,
-                   .ttl = refused.ttl,
-                   .limit = refused.limit,
-                   .takes = refused.takes,
-                   .type = Type::refused,
-                   .kind = refused.kind,
-                   .outcome = why};
+  KeyEventRecord facts{.at = now,
+                       .ttl = refused.ttl,
+                       .limit = refused.limit,
+                       .takes = refused.takes,
+                       .type = Type::refused,
+                       .kind = refused.kind,
+                       .outcome = why};
   if (semaphore != nullptr) fill_in(facts, *semaphore, now);
   record(facts, {refused.key, refused.holder, refused.client});
 }
 
 void TableStats::slow(const Hold& hold, Time now) {
-  record(Type::slow_hold, hold, [&](Occurrence& facts) {
+  record(Type::slow_hold, hold, [&](KeyEventRecord& facts) {
     fill_in(facts, hold, now);
     facts.lasted = hold.held_at(now);
   });
 }
 
 void TableStats::slow(const Waiter& waiter, Time now) {
-  record(Type::slow_wait, waiter, [&](Occurrence& facts) {
+  record(Type::slow_wait, waiter, [&](KeyEventRecord& facts) {
     fill_in(facts, waiter, now);
     facts.lasted = now - waiter.since;
   });
@@ -172,7 +173,7 @@ void TableStats::slow(const Waiter& waiter, Time now) {
 void TableStats::replayed_grant(const Hold& hold, std::optional<Time> at) {
   ++replayed_;
   if (!at || !history_.is_kept()) return;
-  Occurrence granted{.type = Type::granted};
+  KeyEventRecord granted{.type = Type::granted};
   fill_in(granted, hold, *at);
   record_replayed(granted, hold);
 }
@@ -180,13 +181,13 @@ void TableStats::replayed_grant(const Hold& hold, std::optional<Time> at) {
 void TableStats::replayed_end(const Hold& hold, EndCause cause, std::optional<Time> at) {
   --replayed_;
   if (!at || !history_.is_kept()) return;
-  Occurrence ended{.type = type_of(cause)};
+  KeyEventRecord ended{.type = type_of(cause)};
   fill_in_end(ended, hold, *at);
   record_replayed(ended, hold);
 }
 
 // Nobody is told of it: what key_events point to would be gone by then.
-void TableStats::record_replayed(const Occurrence& facts, const Hold& hold) {
+void TableStats::record_replayed(const KeyEventRecord& facts, const Hold& hold) {
   history_.add(facts, {hold.semaphore->key(), hold.holder.view(), clients_.view_of(hold)});
 }
 

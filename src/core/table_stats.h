@@ -36,7 +36,7 @@ class alignas(64) TableStats {
     std::size_t history_size = 0;   // in bytes; 0: none is kept
     RateLimit* refusals = nullptr;  // of those that are recorded; null: none. Outlives this
   };
-  // Occurrences are added to `key_events`; `clients` knows whose holds they are about. Both outlive
+  // Key events are added to `key_events`; `clients` knows whose holds they are about. Both outlive
   // this.
   TableStats(std::vector<KeyEvent>& key_events, const ClientNames& clients,
              const Recording& recording)
@@ -126,11 +126,11 @@ class alignas(64) TableStats {
   void record(KeyEvent::Type type, const Hold& hold, Fill fill, const AdminNote& note = {});
   template <typename Fill>
   void record(KeyEvent::Type type, const Waiter& waiter, Fill fill);
-  void record(const Occurrence& facts, const Texts& texts);
+  void record(const KeyEventRecord& facts, const Texts& texts);
   void record_grant(const Hold& hold, const Waiter* waiter, Time now);
   void record_end(const Hold& hold, EndCause cause, Time now, const AdminNote& note);
   void record_queued(const Waiter& waiter);
-  void record_replayed(const Occurrence& facts, const Hold& hold);
+  void record_replayed(const KeyEventRecord& facts, const Hold& hold);
 
   std::vector<KeyEvent>& events_;
   const ClientNames& clients_;

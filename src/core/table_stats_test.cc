@@ -25,7 +25,7 @@ std::string text(const KeyEvent& o) {
   return out.str();
 }
 
-class ChronicleTest : public LockTableTest {
+class TableStatsTest : public LockTableTest {
  protected:
   void SetUp() override {
     LockTableTest::SetUp();
@@ -33,13 +33,13 @@ class ChronicleTest : public LockTableTest {
   }
   std::vector<std::string> told() const {
     std::vector<std::string> all;
-    for (const KeyEvent& o : occurrences_) all.push_back(text(o));
+    for (const KeyEvent& o : key_events_) all.push_back(text(o));
     return all;
   }
   using Told = std::vector<std::string>;
 };
 
-TEST_F(ChronicleTest, ALockIsPassedOn) {
+TEST_F(TableStatsTest, ALockIsPassedOn) {
   const Fence a = grant("k", "a");
   pass(1s);
   queue("k", "b", 1);
@@ -49,17 +49,17 @@ TEST_F(ChronicleTest, ALockIsPassedOn) {
   EXPECT_EQ(told(), (Told{"granted a #1 (1/1, 0 wait)", "queued b (1/1, 1 wait)",
                           "queued tcp:7 (1/1, 2 wait)", "released a #1 ~3s (0/1, 2 wait)",
                           "granted b #2 ~2s (1/1, 1 wait)"}));
-  for (const KeyEvent& o : occurrences_) {
+  for (const KeyEvent& o : key_events_) {
     EXPECT_EQ(o.kind, Kind::lock);
     EXPECT_EQ(o.ttl, kTtl);
   }
-  EXPECT_EQ(occurrences_.back().at, now_);
-  EXPECT_EQ(occurrences_[0].place, 0u);
-  EXPECT_NE(occurrences_[1].place, occurrences_[2].place);
-  EXPECT_EQ(occurrences_[4].place, occurrences_[1].place);
+  EXPECT_EQ(key_events_.back().at, now_);
+  EXPECT_EQ(key_events_[0].place, 0u);
+  EXPECT_NE(key_events_[1].place, key_events_[2].place);
+  EXPECT_EQ(key_events_[4].place, key_events_[1].place);
 }
 
-TEST_F(ChronicleTest, LeasesAndWaitsRunOut) {
+TEST_F(TableStatsTest, LeasesAndWaitsRunOut) {
   grant("k", "a", {.ttl = 5s});
   queue("k", "b", 1, 3s);
   pass(3s);
@@ -70,7 +70,7 @@ TEST_F(ChronicleTest, LeasesAndWaitsRunOut) {
   EXPECT_EQ(table_->stats().expiry_lag.sum_seconds(), 2.0);
 }
 
-TEST_F(ChronicleTest, ASessionGoesWithAllItHas) {
+TEST_F(TableStatsTest, ASessionGoesWithAllItHas) {
   grant("k", secret(1, 1));
   grant("other", "a");
   queue("other", secret(1, 2), 1);
@@ -82,18 +82,18 @@ TEST_F(ChronicleTest, ASessionGoesWithAllItHas) {
                           "disconnected tcp:1 #1 ~1s (0/1, 0 wait)"}));
 }
 
-TEST_F(ChronicleTest, AHoldLeftToItsLeaseIsNotOver) {
+TEST_F(TableStatsTest, AHoldLeftToItsLeaseIsNotOver) {
   grant("k", secret(1, 1));
   end_session(1, true);
   EXPECT_EQ(told(), (Told{"granted tcp:1 #1 (1/1, 0 wait)"}));
 }
 
-TEST_F(ChronicleTest, AGrantIsWithdrawn) {
+TEST_F(TableStatsTest, AGrantIsWithdrawn) {
   withdraw("k", "a", grant("k", "a"));
   EXPECT_EQ(told(), (Told{"granted a #1 (1/1, 0 wait)", "disconnected a #1 (0/1, 0 wait)"}));
 }
 
-TEST_F(ChronicleTest, TwoPhase) {
+TEST_F(TableStatsTest, TwoPhase) {
   const Fence a = grant("k", "a");
   enqueue("k", secret(1, 1));
   await_turn("k", 1);  // does not want to wait: the place is gone
@@ -106,7 +106,7 @@ TEST_F(ChronicleTest, TwoPhase) {
                   "released a #1 (0/1, 1 wait)", "granted tcp:1 #2 (1/1, 0 wait)"}));
 }
 
-TEST_F(ChronicleTest, RenewingAndAskingAgainAreNoOccurrences) {
+TEST_F(TableStatsTest, RenewingAndAskingAgainAreNoKeyEvents) {
   const Fence fence = grant("k", "a");
   renew("k", "a", fence);
   grant("k", "a");
@@ -115,7 +115,7 @@ TEST_F(ChronicleTest, RenewingAndAskingAgainAreNoOccurrences) {
 }
 
 // The second place of a name ends when the first has brought the permit.
-TEST_F(ChronicleTest, APlaceEndsByItsNamesOtherPlace) {
+TEST_F(TableStatsTest, APlaceEndsByItsNamesOtherPlace) {
   const Ask ask{.kind = kSemaphore, .limit = 2, .wait = 10s};
   const Fence x = grant("s", "x", ask);
   grant("s", "y", ask);
@@ -124,13 +124,13 @@ TEST_F(ChronicleTest, APlaceEndsByItsNamesOtherPlace) {
     waiting.id = id;
     acquire("s", "a", waiting);
   }
-  occurrences_.clear();
+  key_events_.clear();
   release("s", "x", x, kSemaphore);
   EXPECT_EQ(told(), (Told{"released x #1 (1/2, 2 wait)", "granted a #3 (2/2, 1 wait)",
                           "gave_up a: done (2/2, 0 wait)"}));
 }
 
-TEST_F(ChronicleTest, WhoStillWaitsWhenTheEngineClosesGivesUp) {
+TEST_F(TableStatsTest, WhoStillWaitsWhenTheEngineClosesGivesUp) {
   grant("k", "a");
   queue("k", "b", 1);
   Cursor cursor;
@@ -139,7 +139,7 @@ TEST_F(ChronicleTest, WhoStillWaitsWhenTheEngineClosesGivesUp) {
   EXPECT_EQ(told().back(), "gave_up b: the engine is closed (1/1, 0 wait)");
 }
 
-TEST_F(ChronicleTest, WhileNobodyLooksNothingIsCollected) {
+TEST_F(TableStatsTest, WhileNobodyLooksNothingIsCollected) {
   table_->observe(Observed::nothing);
   const Fence a = grant("k", "a");
   queue("k", "b", 1);
@@ -148,11 +148,11 @@ TEST_F(ChronicleTest, WhileNobodyLooksNothingIsCollected) {
   EXPECT_EQ(told(), (Told{"released a #1 (0/1, 1 wait)", "granted b #2 (1/1, 0 wait)"}));
   table_->observe(Observed::nothing);
   pass(60s);
-  EXPECT_EQ(occurrences_.size(), 2u);
+  EXPECT_EQ(key_events_.size(), 2u);
   EXPECT_EQ(table_->stats().grants, 2u);
 }
 
-TEST_F(ChronicleTest, CountsEachThingOnce) {
+TEST_F(TableStatsTest, CountsEachThingOnce) {
   // What each does to a lock "k" that a holds with fence 1, with b in the queue.
   struct Case {
     const char* what;
@@ -186,7 +186,7 @@ TEST_F(ChronicleTest, CountsEachThingOnce) {
   }
 }
 
-TEST_F(ChronicleTest, CountsRefusalsByTheirReason) {
+TEST_F(TableStatsTest, CountsRefusalsByTheirReason) {
   reset({.waiters_max = 1});
   const Ask ask{.kind = kSemaphore, .limit = 1};
   grant("s", "a", ask);
@@ -202,7 +202,7 @@ TEST_F(ChronicleTest, CountsRefusalsByTheirReason) {
   EXPECT_EQ(refusals.max_waiters, 2u);
 }
 
-TEST_F(ChronicleTest, WithoutAListenerNothingIsQueuedOrCounted) {
+TEST_F(TableStatsTest, WithoutAListenerNothingIsQueuedOrCounted) {
   grant("k", "a");
   const AcquireRequest request{.key = "k", .holder = "b", .ttl = kTtl, .wait = 10s};
   EXPECT_EQ(table_->acquire(now_, request, nullptr, 0).outcome, Outcome::held);
@@ -211,7 +211,7 @@ TEST_F(ChronicleTest, WithoutAListenerNothingIsQueuedOrCounted) {
   EXPECT_EQ(table_->check(), "");
 }
 
-TEST_F(ChronicleTest, GaugesGoUpAndDown) {
+TEST_F(TableStatsTest, GaugesGoUpAndDown) {
   const Fence lock = grant("k", "a");
   const Fence permit = grant("s", "a", {.kind = kSemaphore, .limit = 2});
   grant("s", "b", {.kind = kSemaphore, .limit = 2});
@@ -240,7 +240,7 @@ TEST_F(ChronicleTest, GaugesGoUpAndDown) {
   EXPECT_EQ(table_->stats().idle_keys, 1u);
 }
 
-TEST_F(ChronicleTest, WhatIsRecoveredIsThereAndWasNotDoneHere) {
+TEST_F(TableStatsTest, WhatIsRecoveredIsThereAndWasNotDoneHere) {
   const Event granted{.type = Event::Type::granted,
                       .key = "k",
                       .holder = "a",
@@ -259,7 +259,7 @@ TEST_F(ChronicleTest, WhatIsRecoveredIsThereAndWasNotDoneHere) {
 }
 
 // Renewed for longer than its own lease, it seems to have been granted in the future.
-TEST_F(ChronicleTest, WhatIsRecoveredWasHeldNoLessThanNotAtAll) {
+TEST_F(TableStatsTest, WhatIsRecoveredWasHeldNoLessThanNotAtAll) {
   ASSERT_TRUE(table_->apply({.type = Event::Type::granted,
                              .key = "k",
                              .holder = "a",

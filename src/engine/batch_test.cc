@@ -23,9 +23,9 @@ using Sync = ForgetfulJournal::Sync;
 
 class Recorder final : public Listener {
  public:
-  void on_wait_done(const WaitResult& settled) noexcept override {
+  void on_wait_done(const WaitResult& result) noexcept override {
     MutexLock lock(mutex_);
-    EXPECT_TRUE(settled_.emplace(settled.id, settled).second) << "settled-once";
+    EXPECT_TRUE(settled_.emplace(result.id, result).second) << "settled-once";
   }
   Outcome outcome_of(std::uint64_t id) {
     MutexLock lock(mutex_);

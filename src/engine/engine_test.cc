@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 // How long a test waits for what must happen: long, as the machine may be busy.
 constexpr Duration kSoon = 60s;
 
-// Until `count` calls wait in line for the key.
-void await_line(Engine& engine, std::uint32_t count) {
+// Until `count` calls wait in the queue for the key.
+void await_queue(Engine& engine, std::uint32_t count) {
   const auto give_up = std::chrono::steady_clock::now() + kSoon;
   while (std::chrono::steady_clock::now() < give_up) {
     std::uint32_t waiters = 0;
@@ -33,7 +33,7 @@ void await_line(Engine& engine, std::uint32_t count) {
     if (waiters == count) return;
     std::this_thread::sleep_for(1ms);
   }
-  FAIL() << "no line of " << count;
+  FAIL() << "no queue of " << count;
 }
 
 TEST(Engine, AReservation) {
@@ -106,7 +106,7 @@ TEST(Engine, ABlockedCallIsGrantedInItsTurn) {
       order.push_back(i);  // whoever holds the lock may
       engine.release({.key = "k", .holder = holder, .fence = grant->fence});
     });
-    await_line(engine, static_cast<std::uint32_t>(i) + 1);
+    await_queue(engine, static_cast<std::uint32_t>(i) + 1);
   }
   engine.release({.key = "k", .holder = "a", .fence = first->fence});
   for (std::thread& t : threads) t.join();
@@ -187,11 +187,11 @@ TEST(Engine, AStopTokenGivesUpThePlace) {
   std::jthread thread([&](std::stop_token stop) {
     stopped = engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}, stop);
   });
-  await_line(engine, 1);
+  await_queue(engine, 1);
   thread.request_stop();
   thread.join();
   EXPECT_EQ(stopped.outcome, Outcome::cancelled);
-  await_line(engine, 0);
+  await_queue(engine, 0);
   engine.release({.key = "k", .holder = "a", .fence = held->fence});
   EXPECT_FALSE(engine.fence("k")->held) << "a cancelled wait is never granted";
 }
@@ -217,7 +217,7 @@ TEST(Engine, ClosingSettlesEveryWaiter) {
       closed += result.outcome == Outcome::closed;
     });
   }
-  await_line(engine, 8);
+  await_queue(engine, 8);
   engine.close();
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(closed, 8);
@@ -259,8 +259,8 @@ TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
   GrantResult result;
   std::thread thread(
       [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
-  await_line(*engine, 1);
-  std::this_thread::sleep_for(20ms);  // in line is a moment before blocked
+  await_queue(*engine, 1);
+  std::this_thread::sleep_for(20ms);  // queued is a moment before blocked
   engine.reset();
   thread.join();
   EXPECT_EQ(result.outcome, Outcome::closed);
@@ -275,7 +275,7 @@ TEST(Engine, MayBeDestroyedWhileCallsAreBlockedWithAJournal) {
   GrantResult result;
   std::thread thread(
       [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
-  await_line(*engine, 1);
+  await_queue(*engine, 1);
   engine.reset();
   thread.join();
   EXPECT_EQ(result.outcome, Outcome::closed);
@@ -292,7 +292,7 @@ TEST(Engine, WhoIsGrantedByACallThatWaitsIsToldBeforeIt) {
   std::thread first([&] {
     next.set_value(engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}));
   });
-  await_line(engine, 1);
+  await_queue(engine, 1);
   clock.advance(2s);
   std::thread second([&] {
     EXPECT_EQ(engine.acquire({.key = "k", .holder = "c", .ttl = 1s, .wait = 60s}).outcome,

@@ -54,7 +54,7 @@ Time HistoryReading::read_block(std::string_view block, std::uint32_t shard) {
   Time earliest = Time::never();
   while (!block.empty()) {
     const PastEvent event(block);
-    const Occurrence& facts = event.facts;
+    const KeyEventRecord& facts = event.facts;
     const std::string_view bytes = block.substr(0, facts.size);
     if (earliest == Time::never()) earliest = facts.at;
     if (may_add(facts.at) && matches(event)) {

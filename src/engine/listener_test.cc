@@ -26,10 +26,10 @@ class Hears final : public Listener {
  public:
   explicit Hears(std::function<void(const WaitResult&)> then = [](const WaitResult&) {})
       : then_(std::move(then)) {}
-  void on_wait_done(const WaitResult& settled) noexcept override {
+  void on_wait_done(const WaitResult& result) noexcept override {
     EXPECT_EQ(outcome, Outcome::queued) << "settled-once";
-    outcome = settled.outcome;
-    then_(settled);
+    outcome = result.outcome;
+    then_(result);
   }
   Outcome outcome = Outcome::queued;
 

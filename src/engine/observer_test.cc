@@ -86,7 +86,7 @@ TEST_F(ObserverTest, SeesWhatTheSweeperAndTheClosingDo) {
   EXPECT_EQ(notes_.take(), (Told{{Type::gave_up, "k", "c", 0}}));
 }
 
-// Durable-before-told is the observer's to keep, so it hears what each occurrence rests on.
+// Durable-before-told is the observer's to keep, so it hears what each key event rests on.
 TEST_F(ObserverTest, HearsThePositionThatMustBeDurable) {
   ForgetfulJournal journal(ForgetfulJournal::Sync::by_hand);
   Engine engine({.clock = &clock_, .journal = &journal, .observer = &notes_, .sweeper = false});
@@ -107,7 +107,7 @@ TEST_F(ObserverTest, HearsThePositionThatMustBeDurable) {
   journal.sync();
 }
 
-TEST_F(ObserverTest, RecoveryIsNoOccurrence) {
+TEST_F(ObserverTest, RecoveryIsNoKeyEvent) {
   ForgetfulJournal journal;
   {
     Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});

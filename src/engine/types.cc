@@ -26,7 +26,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::cancelled: return "the wait was cancelled";
     case Outcome::taken_over: return "a later connection has taken it over";
     case Outcome::closed: return "the engine is closed";
-    case Outcome::not_holder: return "held, but not by this holder with this token";
+    case Outcome::not_holder: return "held, but not by this holder under this fence";
     case Outcome::stale: return "held under a larger fence";
     case Outcome::expired: return "not held: the lease is over";
     case Outcome::max_keys: return "no room for another key";

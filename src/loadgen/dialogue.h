@@ -39,7 +39,7 @@ enum class Protocol : std::uint8_t { line, http, redis };
 std::size_t reply_size(Protocol protocol, std::string_view unread);
 
 struct DialogueTerms {
-  std::uint64_t wait_s = 0;  // in line, where the protocol has one
+  std::uint64_t wait_s = 0;  // in the queue, where the protocol has one
   std::uint64_t lease_s = 30;
   // Of HTTP.
   std::string host = "127.0.0.1";

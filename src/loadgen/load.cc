@@ -170,8 +170,8 @@ class Load::Impl {
   }
   ~Impl() { ::close(epoll_); }
 
-  LoadFigures run(std::uint64_t rounds_each, Time end, const OnProgress& on_progress) {
-    figures_ = {};
+  LoadStats run(std::uint64_t rounds_each, Time end, const OnProgress& on_progress) {
+    stats_ = {};
     const Time start = last_reply_ = Clock::now();
     const bool is_endless = rounds_each == kWithoutEnd;
     const std::uint64_t rounds = is_endless ? kWithoutEnd : rounds_each * plan_.workers;
@@ -181,20 +181,20 @@ class Load::Impl {
     }
     flush_touched();
     Time shown = start;
-    for (Time now = start; figures_.rounds < rounds && now < end; now = Clock::now()) {
+    for (Time now = start; stats_.rounds < rounds && now < end; now = Clock::now()) {
       turn(now);
       if (now - last_reply_ > patience()) {
         throw LoadError(Why::unreachable,
                         "no reply has come for " + std::to_string(patience() / 1s) + " seconds");
       }
       if (on_progress && now - shown >= 100ms) {
-        on_progress(figures_.rounds);
+        on_progress(stats_.rounds);
         shown = now;
       }
     }
-    if (on_progress) on_progress(figures_.rounds);
-    figures_.elapsed = (is_endless ? Clock::now() : last_reply_) - start;
-    return figures_;
+    if (on_progress) on_progress(stats_.rounds);
+    stats_.elapsed = (is_endless ? Clock::now() : last_reply_) - start;
+    return stats_;
   }
 
  private:
@@ -265,14 +265,14 @@ class Load::Impl {
     if (!lane.dialogue.take(reply)) refuse(lane.dialogue, reply);
     if (!released) {
       lane.granted_at = now;
-      figures_.acquire.record(now - lane.asked_at);
-      figures_.request.record(now - lane.asked_at);
+      stats_.acquire.record(now - lane.asked_at);
+      stats_.request.record(now - lane.asked_at);
       return connection.ask(lane);
     }
-    figures_.release.record(now - lane.granted_at);
-    figures_.request.record(now - lane.granted_at);
-    figures_.round.record(now - lane.asked_at);
-    ++figures_.rounds;
+    stats_.release.record(now - lane.granted_at);
+    stats_.request.record(now - lane.granted_at);
+    stats_.round.record(now - lane.asked_at);
+    ++stats_.rounds;
     begin_round(lane, now);
   }
 
@@ -307,7 +307,7 @@ class Load::Impl {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<LoadConnection*> touched_;  // in this turn
-  LoadFigures figures_;
+  LoadStats stats_;
   Time last_reply_{};
 };
 
@@ -315,11 +315,11 @@ Load::Load(const LoadPlan& plan, const std::vector<LoadServer>& servers)
     : impl_(std::make_unique<Impl>(plan, servers)) {}
 Load::~Load() = default;
 
-LoadFigures Load::run_rounds(std::uint64_t rounds, const OnProgress& on_progress) {
+LoadStats Load::run_rounds(std::uint64_t rounds, const OnProgress& on_progress) {
   return impl_->run(rounds, client::kNever, on_progress);
 }
 
-LoadFigures Load::run_for(std::chrono::nanoseconds time) {
+LoadStats Load::run_for(std::chrono::nanoseconds time) {
   return impl_->run(kWithoutEnd, client::later(Clock::now(), time), {});
 }
 

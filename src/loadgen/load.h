@@ -36,7 +36,7 @@ struct LoadServer {
   client::ConnectOptions options{};
 };
 
-struct LoadFigures {
+struct LoadStats {
   std::uint64_t rounds = 0;
   std::chrono::nanoseconds elapsed{};
   Latencies request;  // either of the next two
@@ -58,9 +58,9 @@ class Load {
   Load& operator=(const Load&) = delete;
 
   // All workers do so many rounds each.
-  LoadFigures run_rounds(std::uint64_t rounds, const OnProgress& on_progress = {});
+  LoadStats run_rounds(std::uint64_t rounds, const OnProgress& on_progress = {});
   // Rounds go on until then; what is under way counts for whoever calls next.
-  LoadFigures run_for(std::chrono::nanoseconds time);
+  LoadStats run_for(std::chrono::nanoseconds time);
 
  private:
   class Impl;

@@ -60,22 +60,22 @@ class Signals {
   sigset_t waited_;
 };
 
-class Service {
+class Daemon {
  public:
-  enum class Ending { stopped, failed, begins_anew };
+  enum class ExitReason { stopped, failed, begins_anew };
 
-  Service(const Options& options, const config::Environment& environment, const Signals& signals,
-          OpenCluster open_cluster)
+  Daemon(const Options& options, const config::Environment& environment, const Signals& signals,
+         OpenCluster open_cluster)
       : options_(options),
         signals_(signals),
         systemd_(environment),
         server_(
             options, [] { ::kill(::getpid(), kJournalFailed); }, open_cluster) {}
 
-  Ending run() {
+  ExitReason run() {
     if (const std::string error = server_.start(systemd_.sockets()); !error.empty()) {
       complain(error);
-      return Ending::failed;
+      return ExitReason::failed;
     }
     if (server_.port() != 0) {
       log_event(LogLevel::info, "listening",
@@ -95,9 +95,9 @@ class Service {
     }
     if (asked == Asked::stop) asked = drain();
     server_.stop();
-    if (asked == Asked::fail && begins_anew()) return Ending::begins_anew;
+    if (asked == Asked::fail && begins_anew()) return ExitReason::begins_anew;
     log_event(LogLevel::info, "stopped");
-    return asked == Asked::fail ? Ending::failed : Ending::stopped;
+    return asked == Asked::fail ? ExitReason::failed : ExitReason::stopped;
   }
 
  private:
@@ -216,10 +216,10 @@ int serve(const Options& options, const config::Environment& environment,
   log_start(options);
   try {
     while (true) {
-      switch (Service(options, environment, signals, open_cluster).run()) {
-        case Service::Ending::stopped: return EXIT_SUCCESS;
-        case Service::Ending::failed: return EXIT_FAILURE;
-        case Service::Ending::begins_anew: break;
+      switch (Daemon(options, environment, signals, open_cluster).run()) {
+        case Daemon::ExitReason::stopped: return EXIT_SUCCESS;
+        case Daemon::ExitReason::failed: return EXIT_FAILURE;
+        case Daemon::ExitReason::begins_anew: break;
       }
       const int signal = signals.next(kBetweenLives);
       if (signal == SIGTERM || signal == SIGINT) return EXIT_SUCCESS;

@@ -28,7 +28,7 @@ TEST(RunContention, OneAtATimeInOrderOfArrival) {
         std::vector<std::string>{"run", "-s", address_of(server), "k", "--", "/bin/sh", "-c",
                                  "echo begin " + number + " >> " + log + "; sleep 0.01; echo end " +
                                      number + " $LOCKD_FENCE >> " + log + "; exit " + number}));
-    // Each is in line before the next one comes.
+    // Each is in the queue before the next one comes.
     await_stats(watcher, "\"waiters\":" + std::to_string(i + 1) + "}");
   }
   EXPECT_EQ(first.ask(request("r", "k", token)), "ok");

@@ -263,7 +263,7 @@ TEST_F(RunTest, WhatWasIgnoredStaysIgnored) {
                              address_of(server_) + " k -- sh -c 'echo ready; exec sleep 600'"},
                   {.program = "/bin/sh"});
   await_stats(watcher, "\"waiters\":1");
-  process.signal(SIGHUP);  // in line
+  process.signal(SIGHUP);  // in the queue
   EXPECT_EQ(holder.ask(request("r", "k", token)), "ok");
   process.await_output("ready");
   process.signal(SIGHUP);  // and while the command runs

@@ -225,15 +225,15 @@ bool Clients::is_alive(SessionId session) const {
 }
 
 // The engine says so when it is durable, so this is told.
-void Clients::on_wait_done(const WaitResult& settled) noexcept {
-  const auto found = waits_.find(settled.id);
+void Clients::on_wait_done(const WaitResult& result) noexcept {
+  const auto found = waits_.find(result.id);
   if (found == waits_.end()) return;
   Wait wait = std::move(found->second);
   waits_.erase(found);
-  if (settled.outcome != Outcome::ok) return;
+  if (result.outcome != Outcome::ok) return;
   for (HoldKey& key : wait.keys) {
-    key.fence = settled.grant.fence;
-    ledger_.granted(key, wait.owner, wait.session, settled.grant.expires_at, Ledger::kTold);
+    key.fence = result.grant.fence;
+    ledger_.granted(key, wait.owner, wait.session, result.grant.expires_at, Ledger::kTold);
     if (!is_alive(wait.session)) ledger_.asked_to_end(key);
   }
 }

@@ -44,7 +44,7 @@ class Clients final : private Listener {
   void end_session(Batch& batch);
   bool waits(const std::string& owner, const HoldKey& key) const;
   bool is_alive(SessionId session) const;
-  void on_wait_done(const WaitResult& settled) noexcept override;
+  void on_wait_done(const WaitResult& result) noexcept override;
 
   Chance& chance_;
   Ledger& ledger_;

@@ -17,43 +17,43 @@ namespace {
 using namespace std::chrono_literals;
 
 // Everything that the script is there for has happened.
-void expect_variety(const Figures& figures) {
-  for (std::size_t i = 0; i < figures.calls.size(); ++i) {
+void expect_variety(const RunStats& stats) {
+  for (std::size_t i = 0; i < stats.calls.size(); ++i) {
     const auto operation = static_cast<SimulatedDisk::Operation>(i);
     if (operation == SimulatedDisk::Operation::truncate) continue;  // only of a disk that is full
-    EXPECT_GT(figures.calls[i] + figures.recovery_calls[i], 0) << SimulatedDisk::name_of(operation);
+    EXPECT_GT(stats.calls[i] + stats.recovery_calls[i], 0) << SimulatedDisk::name_of(operation);
   }
-  EXPECT_GT(figures.kills, 0);
-  EXPECT_GT(figures.recovery_images, 0);
-  EXPECT_GT(figures.recovery_kills, 0);
-  EXPECT_GT(figures.power_failures, 0);
-  EXPECT_GT(figures.process_deaths, 0);
-  EXPECT_GT(figures.stops, 0);
-  EXPECT_GT(figures.snapshots, 0);
-  EXPECT_GT(figures.torn_tails, 0);
-  EXPECT_GT(figures.never_began, 0);
-  EXPECT_GT(figures.several_segments, 0);
-  EXPECT_GT(figures.kept_unasked, 0);
-  EXPECT_GT(figures.lost_unasked, 0);
-  EXPECT_GT(figures.clocks_set_back, 0);
-  EXPECT_GT(figures.holds_recovered, 0);
+  EXPECT_GT(stats.kills, 0);
+  EXPECT_GT(stats.recovery_images, 0);
+  EXPECT_GT(stats.recovery_kills, 0);
+  EXPECT_GT(stats.power_failures, 0);
+  EXPECT_GT(stats.process_deaths, 0);
+  EXPECT_GT(stats.stops, 0);
+  EXPECT_GT(stats.snapshots, 0);
+  EXPECT_GT(stats.torn_tails, 0);
+  EXPECT_GT(stats.never_began, 0);
+  EXPECT_GT(stats.several_segments, 0);
+  EXPECT_GT(stats.kept_unasked, 0);
+  EXPECT_GT(stats.lost_unasked, 0);
+  EXPECT_GT(stats.clocks_set_back, 0);
+  EXPECT_GT(stats.holds_recovered, 0);
 }
 
 TEST(Crash, AtEveryCall) {
-  Figures figures;
-  if (!run_world({.calls = 10'000 / slowness()}, figures) || is_one_crash_asked_for()) return;
-  std::cout << figures << std::endl;
-  expect_variety(figures);
-  EXPECT_GE(figures.total_images(), 100'000 / slowness());
+  RunStats stats;
+  if (!run_world({.calls = 10'000 / slowness()}, stats) || is_one_crash_asked_for()) return;
+  std::cout << stats << std::endl;
+  expect_variety(stats);
+  EXPECT_GE(stats.total_images(), 100'000 / slowness());
 }
 
 TEST(Crash, AtEveryCallWithASyncInterval) {
-  Figures figures;
-  if (!run_world({.calls = 3'000 / slowness(), .sync_interval = 50ms}, figures) ||
+  RunStats stats;
+  if (!run_world({.calls = 3'000 / slowness(), .sync_interval = 50ms}, stats) ||
       is_one_crash_asked_for())
     return;
-  std::cout << figures << std::endl;
-  expect_variety(figures);
+  std::cout << stats << std::endl;
+  expect_variety(stats);
 }
 
 }  // namespace

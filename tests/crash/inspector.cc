@@ -85,11 +85,11 @@ void Inspector::inspect(std::uint64_t call, const SimulatedDisk& disk, const Sit
     if (!is_wanted(number)) continue;
     const auto files = image(disk, number, count, Chance(options_.seed, call, number));
     if (!files) continue;
-    ++figures_.images;
+    ++stats_.images;
     inspect_crash({call, number}, rebooted(*files, disk.now), Cause::power, situation);
   }
   if (!is_wanted(kKill)) return;
-  ++figures_.kills;
+  ++stats_.kills;
   SimulatedDisk left(disk);
   left.advance(kDown);
   inspect_crash({call, kKill}, left, Cause::kill, situation);
@@ -103,7 +103,7 @@ void Inspector::inspect_crash(CrashPoint point, const SimulatedDisk& left, Cause
                                          : chance.below(options_.recoveries_every) == 0;
   at(point, [&] {
     SimulatedDisk disk(left);
-    const Recovered recovered = check_recovery(disk, cause, set_back, situation, figures_);
+    const Recovered recovered = check_recovery(disk, cause, set_back, situation, stats_);
     if (in_recovery) crash_recovery(point, left, cause, situation, recovered);
   });
 }
@@ -116,7 +116,7 @@ void Inspector::crash_recovery(CrashPoint point, SimulatedDisk disk, Cause cause
   std::uint64_t call = 0;
   disk.watch = [&](SimulatedDisk::Operation operation, const std::string&) {
     ++call;
-    ++figures_.recovery_calls[static_cast<std::size_t>(operation)];
+    ++stats_.recovery_calls[static_cast<std::size_t>(operation)];
     const std::uint64_t count = std::min(disk.ways(), options_.recovery_images_per_call);
     for (std::uint64_t number = 0; number <= count; ++number) {
       const bool kill = number == count;
@@ -126,15 +126,15 @@ void Inspector::crash_recovery(CrashPoint point, SimulatedDisk disk, Cause cause
           kill ? Files()
                : image(disk, number, count, Chance(options_.seed + call, point.call, number));
       if (!files) continue;
-      ++(kill ? figures_.recovery_kills : figures_.recovery_images);
+      ++(kill ? stats_.recovery_kills : stats_.recovery_images);
       SimulatedDisk left = kill ? SimulatedDisk(disk) : rebooted(*files, disk.now);
       at(inner, [&] {
         if (is_up || cause == Cause::power || kill) {
-          check_same(left, situation.sync_interval, expected, figures_);
+          check_same(left, situation.sync_interval, expected, stats_);
         } else {
           Situation later = situation;
           later.now = situation.now + kDown;
-          check_recovery(left, Cause::power, false, later, figures_);
+          check_recovery(left, Cause::power, false, later, stats_);
         }
       });
     }

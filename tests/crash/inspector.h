@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "crash/figures.h"
 #include "crash/recovery_check.h"
+#include "crash/run_stats.h"
 #include "crash/simulated_disk.h"
 
 namespace lockd::crash {
@@ -40,8 +40,7 @@ struct InspectorOptions {
 
 class Inspector {
  public:
-  Inspector(const InspectorOptions& options, Figures& figures)
-      : options_(options), figures_(figures) {}
+  Inspector(const InspectorOptions& options, RunStats& stats) : options_(options), stats_(stats) {}
 
   // The disk is in the midst of the call of this number. Throws Violation.
   void inspect(std::uint64_t call, const SimulatedDisk& disk, const Situation& situation);
@@ -60,7 +59,7 @@ class Inspector {
                       const Recovered& expected);
 
   const InspectorOptions options_;
-  Figures& figures_;
+  RunStats& stats_;
 };
 
 }  // namespace lockd::crash

@@ -23,10 +23,10 @@ constexpr Position kOwnRecords = 64;
 // A process, and what its start has met with.
 class Start {
  public:
-  Start(SimulatedDisk& disk, Duration sync_interval, Figures& figures) {
+  Start(SimulatedDisk& disk, Duration sync_interval, RunStats& stats) {
     disk.watch = [&](SimulatedDisk::Operation operation, const std::string&) { count(operation); };
     const auto log = [&](std::string_view line) {
-      if (line.find(": cut ") != line.npos) ++figures.torn_tails;
+      if (line.find(": cut ") != line.npos) ++stats.torn_tails;
     };
     try {
       process_.emplace(disk, ProcessOptions{.sync_interval = sync_interval, .log = log});
@@ -34,8 +34,8 @@ class Start {
       violated("recovery-accepts", error.what());
     }
     disk.watch = nullptr;
-    figures.never_began += removed_;
-    figures.several_segments += synced_ > 1;
+    stats.never_began += removed_;
+    stats.several_segments += synced_ > 1;
   }
 
   Process& process() { return *process_; }
@@ -133,12 +133,12 @@ void check_fences(Engine& engine, Fence told) {
 }  // namespace
 
 Recovered check_recovery(SimulatedDisk& disk, Cause cause, bool set_back, const Situation& s,
-                         Figures& figures) {
+                         RunStats& stats) {
   if (set_back) {
-    ++figures.clocks_set_back;
+    ++stats.clocks_set_back;
     disk.now.wall_ns -= static_cast<std::uint64_t>(kSetBack.count());
   }
-  Start start(disk, s.sync_interval, figures);
+  Start start(disk, s.sync_interval, stats);
   Process& process = start.process();
   const Recovered recovered{process.log.durable(), process.journal.describe()};
   check_position(recovered.position, cause, s);
@@ -146,9 +146,9 @@ Recovered check_recovery(SimulatedDisk& disk, Cause cause, bool set_back, const 
   check_time(process.clock.now(), recovered.position, set_back, s);
 
   const Position floor = cause == Cause::power ? s.power_floor : s.kill_floor;
-  if (recovered.position > floor) ++figures.kept_unasked;
-  if (recovered.position < s.history.end()) ++figures.lost_unasked;
-  figures.holds_recovered += recovered.holds.all().size();
+  if (recovered.position > floor) ++stats.kept_unasked;
+  if (recovered.position < s.history.end()) ++stats.lost_unasked;
+  stats.holds_recovered += recovered.holds.all().size();
 
   process.journal.cut_off();
   check_owners(process.engine, recovered.holds);
@@ -157,8 +157,8 @@ Recovered check_recovery(SimulatedDisk& disk, Cause cause, bool set_back, const 
 }
 
 void check_same(SimulatedDisk& disk, Duration sync_interval, const Recovered& expected,
-                Figures& figures) {
-  Start start(disk, sync_interval, figures);
+                RunStats& stats) {
+  Start start(disk, sync_interval, stats);
   if (start.process().log.durable() < expected.position) {
     violated("recovery-idempotent", "recovered up to position " +
                                         to_string(start.process().log.durable()) + ", before to " +

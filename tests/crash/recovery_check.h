@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "crash/figures.h"
 #include "crash/history.h"
 #include "crash/ledger.h"
+#include "crash/run_stats.h"
 #include "crash/simulated_disk.h"
 
 namespace lockd::crash {
@@ -32,11 +32,11 @@ struct Recovered {
 // Starts a process on what a crash has left, and looks at what it has recovered. With `set_back`
 // the wall clock is an hour behind. Throws Violation.
 Recovered check_recovery(SimulatedDisk& disk, Cause cause, bool set_back,
-                         const Situation& situation, Figures& figures);
+                         const Situation& situation, RunStats& stats);
 
 // Starts a process on what is left of a recovery of `expected`. Throws Violation unless it finds
 // the same.
 void check_same(SimulatedDisk& disk, Duration sync_interval, const Recovered& expected,
-                Figures& figures);
+                RunStats& stats);
 
 }  // namespace lockd::crash

@@ -30,19 +30,19 @@ Wish wish_or(std::uint64_t seed) {
 
 }  // namespace
 
-bool run_world(WorldOptions options, Figures& figures, const std::string& about) {
+bool run_world(WorldOptions options, RunStats& stats, const std::string& about) {
   const Wish wish = wish_or(options.seed);
   options.seed = options.inspector.seed = wish.seed;
   options.inspector.only = wish.only;
   try {
-    World(options, figures).run();
+    World(options, stats).run();
   } catch (const Violation& violation) {
     const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
     ADD_FAILURE() << violation.what() << about << "\n  to see it again: LOCKD_CRASH=" << wish.seed
                   << (violation.where.empty() ? "" : ":" + violation.where)
                   << " crash_test --gtest_filter=" << test->test_suite_name() << "." << test->name()
                   << "\n"
-                  << figures;
+                  << stats;
     return false;
   }
   return true;

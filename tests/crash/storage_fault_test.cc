@@ -29,7 +29,7 @@ WorldOptions faulty() {
 }
 
 TEST(StorageFault, AnyCallMayFailOnce) {
-  Figures figures;
+  RunStats stats;
   std::array<int, SimulatedDisk::kOperations> hit{};
   for (std::uint64_t n = 1; n <= kCalls; ++n) {
     WorldOptions options = faulty();
@@ -38,12 +38,12 @@ TEST(StorageFault, AnyCallMayFailOnce) {
       ++hit[static_cast<std::size_t>(operation)];
       return EIO;
     };
-    if (!run_world(options, figures, "; the fault is at attempt " + std::to_string(n))) return;
+    if (!run_world(options, stats, "; the fault is at attempt " + std::to_string(n))) return;
   }
   if (is_one_crash_asked_for()) return;
-  std::cout << figures << std::endl;
-  EXPECT_GT(figures.failures, 0);
-  EXPECT_GT(figures.refused_starts, 0);
+  std::cout << stats << std::endl;
+  EXPECT_GT(stats.failures, 0);
+  EXPECT_GT(stats.refused_starts, 0);
   for (const Operation operation :
        {Operation::create, Operation::write, Operation::allocate, Operation::remove,
         Operation::sync, Operation::sync_directory}) {
@@ -53,7 +53,7 @@ TEST(StorageFault, AnyCallMayFailOnce) {
 
 // For a while there is no space for anything new, from any call on.
 TEST(StorageFault, ThereMayBeNoSpaceForAWhile) {
-  Figures figures;
+  RunStats stats;
   int refused = 0;
   for (std::uint64_t n = 1; n <= kCalls; n += 2) {
     WorldOptions options = faulty();
@@ -63,12 +63,12 @@ TEST(StorageFault, ThereMayBeNoSpaceForAWhile) {
       ++refused;
       return ENOSPC;
     };
-    if (!run_world(options, figures, "; no space from attempt " + std::to_string(n))) return;
+    if (!run_world(options, stats, "; no space from attempt " + std::to_string(n))) return;
   }
   if (is_one_crash_asked_for()) return;
-  std::cout << figures << std::endl;
+  std::cout << stats << std::endl;
   EXPECT_GT(refused, 0);
-  EXPECT_GT(figures.refused_starts, 0);
+  EXPECT_GT(stats.refused_starts, 0);
 }
 
 // Full, and empty again, over and over: what is released and renewed meanwhile is acknowledged.
@@ -94,9 +94,9 @@ TEST(StorageFault, AFullDiskIsLivedThrough) {
     if (batch % 40 == 20) disk.capacity = disk.size();
     if (batch % 40 == 0) disk.capacity = UINT64_MAX;
   };
-  Figures figures;
-  if (!run_world(options, figures) || is_one_crash_asked_for()) return;
-  std::cout << figures << "\n"
+  RunStats stats;
+  if (!run_world(options, stats) || is_one_crash_asked_for()) return;
+  std::cout << stats << "\n"
             << full << " times full, " << accepting_again << " times accepting again, "
             << acknowledged_while_full << " acknowledgements while full" << std::endl;
   EXPECT_GT(full, 0);
@@ -121,19 +121,19 @@ TEST(StorageFault, AFullDiskAtTheStartIsLivedThrough) {
     durable = process.log.durable();
     if (++batch % 50 == 0) disk.capacity = UINT64_MAX;
   };
-  Figures figures;
-  if (!run_world(options, figures) || is_one_crash_asked_for()) return;
-  std::cout << figures << "\n"
+  RunStats stats;
+  if (!run_world(options, stats) || is_one_crash_asked_for()) return;
+  std::cout << stats << "\n"
             << acknowledged_while_full << " acknowledgements while full" << std::endl;
-  EXPECT_EQ(figures.refused_starts, 0);
-  EXPECT_EQ(figures.failures, 0);
+  EXPECT_EQ(stats.refused_starts, 0);
+  EXPECT_EQ(stats.failures, 0);
   EXPECT_GT(acknowledged_while_full, 0);
-  EXPECT_GT(figures.calls[static_cast<std::size_t>(Operation::truncate)], 0);
+  EXPECT_GT(stats.calls[static_cast<std::size_t>(Operation::truncate)], 0);
 }
 
 // Nothing new can be made, for a while, from any call on: no descriptors are left.
 TEST(StorageFault, NoFileCanBeMadeForAWhile) {
-  Figures figures;
+  RunStats stats;
   int refused = 0;
   for (std::uint64_t n = 10; n <= kCalls; n += 2) {
     WorldOptions options = faulty();
@@ -142,12 +142,12 @@ TEST(StorageFault, NoFileCanBeMadeForAWhile) {
       ++refused;
       return EMFILE;
     };
-    if (!run_world(options, figures, "; no files from attempt " + std::to_string(n))) return;
+    if (!run_world(options, stats, "; no files from attempt " + std::to_string(n))) return;
   }
   if (is_one_crash_asked_for()) return;
-  std::cout << figures << std::endl;
+  std::cout << stats << std::endl;
   EXPECT_GT(refused, 0);
-  EXPECT_EQ(figures.failures, 0);
+  EXPECT_EQ(stats.failures, 0);
 }
 
 }  // namespace

@@ -18,11 +18,11 @@ constexpr int kBatchesAfterFailure = 3;
 
 }  // namespace
 
-World::World(const WorldOptions& options, Figures& figures)
+World::World(const WorldOptions& options, RunStats& stats)
     : options_(options),
-      figures_(figures),
+      stats_(stats),
       chance_(options.seed),
-      inspector_(options.inspector, figures),
+      inspector_(options.inspector, stats),
       disk_(std::make_unique<SimulatedDisk>()) {
   offset_ns_ = disk_->now.wall_ns - disk_->now.boot_ns;  // a new journal goes by the wall clock
 }
@@ -47,7 +47,7 @@ void World::run() {
     } catch (const LifeEnds&) {
     } catch (const JournalError& error) {
       if (!faulted_) violated("recovery-accepts", error.what());
-      ++figures_.refused_starts;
+      ++stats_.refused_starts;
       prepare_next_life();
     }
     disk_ = std::move(next_disk_);
@@ -67,7 +67,7 @@ void World::live() {
 }
 
 void World::step(Process& process, Clients& clients) {
-  ++figures_.batches;
+  ++stats_.batches;
   clients.act(process.engine, process.log.durable());
   const bool long_pause = chance_.percent(3);
   disk_->advance(milliseconds(long_pause ? 400 : chance_.below(12)));
@@ -99,7 +99,7 @@ void World::turn(Process& process) {
 void World::stop(Process& process) {
   process.log.close();
   if (process.log.state() == Journal::State::failed) return;
-  ++figures_.stops;
+  ++stats_.stops;
   power_floor_ = process.log.durable();
   // What waits for room on a disk that has none was told nobody.
   const bool has_room = process.log.state() != Journal::State::exhausted;
@@ -112,7 +112,7 @@ void World::stop(Process& process) {
 
 // Clients go on, and are told nothing that rests on the journal. Then the life ends.
 void World::step_after_failure(Process& process, Clients& clients) {
-  ++figures_.failures;
+  ++stats_.failures;
   const Position durable = process.log.durable();
   const std::uint64_t calls = calls_;
   for (int i = 0; i < kBatchesAfterFailure; ++i) {
@@ -134,10 +134,10 @@ void World::step_after_failure(Process& process, Clients& clients) {
 
 void World::in_call(Operation operation) {
   ++calls_;
-  ++figures_.calls[static_cast<std::size_t>(operation)];
+  ++stats_.calls[static_cast<std::size_t>(operation)];
   if (process_ != nullptr && operation == Operation::sync_directory &&
       last_operation_ == Operation::remove) {
-    ++figures_.snapshots;
+    ++stats_.snapshots;
   }
   last_operation_ = operation;
   if (options_.look_after_fault == 0 || calls_ <= look_until_) {
@@ -167,21 +167,21 @@ void World::prepare_next_life() {
   power_floor_ = last.power_floor;
   kill_floor_ = last.kill_floor;
   if (++lives_ % 2 == 0) return lose_power(last);
-  ++figures_.process_deaths;
+  ++stats_.process_deaths;
   next_disk_ = std::make_unique<SimulatedDisk>(*disk_);
   next_disk_->advance(Inspector::kDown);
   ledger_.restart(last.durable);
 }
 
 void World::lose_power(const Situation& last) {
-  ++figures_.power_failures;
+  ++stats_.power_failures;
   const std::uint64_t count = std::min<std::uint64_t>(disk_->ways(), 8);
   auto files = Inspector::image(*disk_, chance_.below(count), count, Chance(chance_.next()));
   if (!files) files = disk_->after_power_failure(Survival::way(0));
   next_disk_ = std::make_unique<SimulatedDisk>(Inspector::rebooted(*files, disk_->now));
 
   SimulatedDisk copy(*next_disk_);
-  const Recovered left = check_recovery(copy, Cause::power, false, last, figures_);
+  const Recovered left = check_recovery(copy, Cause::power, false, last, stats_);
   history_.cut(left.position);
   power_floor_ = kill_floor_ = left.position;
   offset_ns_ = last.now.ns - next_disk_->now.boot_ns;

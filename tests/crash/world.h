@@ -11,11 +11,11 @@
 
 #include "base/testing/chance.h"
 #include "crash/clients.h"
-#include "crash/figures.h"
 #include "crash/history.h"
 #include "crash/inspector.h"
 #include "crash/ledger.h"
 #include "crash/process.h"
+#include "crash/run_stats.h"
 #include "crash/simulated_disk.h"
 
 namespace lockd::crash {
@@ -39,7 +39,7 @@ struct WorldOptions {
 
 class World {
  public:
-  World(const WorldOptions& options, Figures& figures);
+  World(const WorldOptions& options, RunStats& stats);
 
   // Throws Violation.
   void run();
@@ -59,7 +59,7 @@ class World {
   Time now() const { return {offset_ns_ + disk_->now.boot_ns}; }
 
   const WorldOptions options_;
-  Figures& figures_;
+  RunStats& stats_;
   Chance chance_;
   Inspector inspector_;
 

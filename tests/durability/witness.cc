@@ -130,7 +130,7 @@ bool Witness::acquire(LineClient& client, Key& key, Seconds wait, Seconds lease)
 bool Witness::enqueue_and_wait(LineClient& client, Key& key, Seconds lease) {
   const std::string limit = key.limit == 1 ? "" : std::to_string(key.limit) + " ";
   Reply reply = ask(client, key, "e", limit + std::to_string(lease.count()));
-  // Whoever has a place already, or was in line too long, hears of an error.
+  // Whoever has a place already, or was in the queue too long, hears of an error.
   const bool queued = reply.text == "queued";
   if (queued) reply = ask(client, key, "w", "1");
   if (reply.lost()) return false;

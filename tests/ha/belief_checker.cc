@@ -33,15 +33,15 @@ void BeliefChecker::told_grant(const HoldKey& key, Belief belief, std::uint64_t 
   largest = std::max(largest, key.fence);
   if (!in_force) return;
   beliefs_[key] = belief;
-  std::uint32_t believers = 0;
+  std::uint32_t holders = 0;
   const HoldKey first{key.kind, key.key, 0};
   for (auto other = beliefs_.lower_bound(first); other != beliefs_.end(); ++other) {
     if (other->first.kind != key.kind || other->first.key != key.key) break;
-    believers += other->second.until > now;
+    holders += other->second.until > now;
   }
-  if (believers > limit) {
+  if (holders > limit) {
     violated("holders-bounded", show(key) + " is told to " + belief.owner + " while " +
-                                    std::to_string(believers - 1) + " others believe to hold it");
+                                    std::to_string(holders - 1) + " others believe to hold it");
   }
 }
 

@@ -1,5 +1,5 @@
 // A caller in the server's own process: carries out a plan through the engine, on a thread of its
-// own, in line with the server's clients.
+// own, in the same queues as the server's clients.
 #pragma once
 
 #include <atomic>

@@ -34,7 +34,7 @@ class Hold {
       std::function<void(std::string_view invariant, std::string_view what, const Operation&)>;
 
   // `told` is the reply that told of the fence; `asked` is when it was first asked for, and
-  // `queued_by` when it certainly stood in line.
+  // `queued_by` when it certainly stood in the queue.
   Hold(const Timeline& timeline, const Operation& told, Instant asked, Instant queued_by);
 
   // Everything else that was asked about it, in the order of calls.

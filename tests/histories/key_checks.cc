@@ -86,7 +86,7 @@ Instant room_from(const std::multimap<Instant, const Hold*>& before, std::int64_
 class Occupation {
  public:
   explicit Occupation(const KeyHistory& key) : capacity_(key.capacity()) {
-    for (const Possible& possible : key.untold()) add(possible, possible.from);
+    for (const Possible& possible : key.unacknowledged()) add(possible, possible.from);
     for (const Hold& hold : key.holds()) {
       const bool waited_once = hold.told().function == Function::acquire;
       const Instant told = hold.told().ret - kLateMax;
@@ -105,13 +105,13 @@ class Occupation {
   }
 
   // Whether at some instant between there may have been no room for so much: it was taken, or
-  // whoever was first in line waited for what was.
+  // whoever was first in the queue waited for what was.
   bool may_refuse(std::int64_t takes, Instant from, Instant to) const {
     if (is_full(takes, from, to)) return true;
     const auto later =
         std::upper_bound(waits_.begin(), waits_.end(), to,
                          [](Instant at, const KeyHistory::Wait& wait) { return at < wait.call; });
-    // The latest first: whoever is in line has mostly come not long ago.
+    // The latest first: whoever is in the queue has mostly come not long ago.
     return std::any_of(std::reverse_iterator(later), waits_.rend(), [&](const auto& wait) {
       return wait.ret >= from &&
              is_full(wait.takes, std::max(from, wait.call), std::min(to, wait.ret));
@@ -232,8 +232,8 @@ void check_try(const KeyHistory& key, const Occupation& occupation, const Operat
                                  {operation.line}));
 }
 
-// In line for long, though there can have been nobody in the way: not of it, nor of whoever may
-// have been before it.
+// In the queue for long, though there can have been nobody in the way: not of it, nor of whoever
+// may have been before it.
 void check_wait(const KeyHistory& key, Occupation& occupation, const Operation& operation,
                 std::vector<Violation>& violations) {
   const bool timed_out = operation.result == Result::timeout;
@@ -263,7 +263,8 @@ void check_order(const KeyHistory& key, std::vector<Violation>& violations) {
     if (last_asked != nullptr && hold.queued_by() < last_asked->asked()) {
       const bool had_its_grant = hold.told().ret < last_asked->asked();
       violations.push_back(violation(key, had_its_grant ? "I2" : "I4",
-                                     show(hold) + (had_its_grant ? " was told" : " was in line") +
+                                     show(hold) +
+                                         (had_its_grant ? " was told" : " was in the queue") +
                                          " before " + show(*last_asked) + " was asked for",
                                      {hold.told().line, last_asked->told().line}));
     }

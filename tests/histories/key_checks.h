@@ -11,8 +11,8 @@
 
 namespace lockd::histories {
 
-// I2 and I4: who was certainly in line, or had its grant, before another asked, has the smaller
-// fence.
+// I2 and I4: who was certainly in the queue, or had its grant, before another asked, has the
+// smaller fence.
 void check_order(const KeyHistory& key, std::vector<Violation>& violations);
 
 // I1, and I3 or, over a restart, I8: of a semaphore no more permits than the limit are held at

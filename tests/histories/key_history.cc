@@ -136,10 +136,10 @@ void KeyHistory::take_wait(const Operation& operation) {
   waits_.push_back(wait_of(operation, enqueue.call));
   if (operation.result == Result::not_held) {
     // Granted, and over before it was awaited.
-    untold_.push_back({enqueue.call, operation.ret, takes_of(enqueue)});
+    unacknowledged_.push_back({enqueue.call, operation.ret, takes_of(enqueue)});
   } else if (operation.result != Result::timeout) {
     may_hold(operation, end_of(operation));
-    untold_.back().from = enqueue.call;
+    unacknowledged_.back().from = enqueue.call;
   }
 }
 
@@ -186,14 +186,14 @@ void KeyHistory::may_hold(const Operation& operation, Instant ended) {
   const Instant until = sum(sum(ended, operation.ttl), kLateMax);
   const Instant armed =
       timeline_.armed_until(operation.server, operation.call, until, operation.ttl);
-  untold_.push_back({operation.call, armed, takes_of(operation)});
+  unacknowledged_.push_back({operation.call, armed, takes_of(operation)});
 }
 
 // It was asked for twice, and may have been granted first what nobody was told of: that was over
 // when it was asked for again.
 void KeyHistory::may_have_held(const Operation& operation) {
   if (!operation.again || operation.result == Result::not_leader) return;
-  untold_.push_back({operation.call, end_of(operation), takes_of(operation)});
+  unacknowledged_.push_back({operation.call, end_of(operation), takes_of(operation)});
 }
 
 // Nobody came back for it: its place ends with its connection.
@@ -205,7 +205,7 @@ void KeyHistory::abandon(const Ticket& ticket) {
   may_hold(enqueue, timeline_.over(enqueue.conn));
 }
 
-// When as many wait as can be waiting at all, each of them certainly stands in line.
+// When as many wait as can be waiting at all, each of them certainly stands in the queue.
 void KeyHistory::set_barriers() {
   std::sort(waits_.begin(), waits_.end(),
             [](const Wait& a, const Wait& b) { return a.call < b.call; });

@@ -1,5 +1,5 @@
-// Everything that was asked of one key, put together: possessions, places in line, and what may
-// have been.
+// Everything that was asked of one key, put together: possessions, places in the queue, and what
+// may have been.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class KeyHistory {
     Instant to;
     std::int64_t takes;
   };
-  // A request in line, or on its way there and back, and what it came to.
+  // A request in the queue, or on its way there and back, and what it came to.
   struct Wait {
     Instant call;
     Instant ret;
@@ -47,7 +47,7 @@ class KeyHistory {
   // In the order of their fences.
   const std::vector<Hold>& holds() const { return holds_; }
   // What nobody was told of, and may have been granted all the same.
-  const std::vector<Possible>& untold() const { return untold_; }
+  const std::vector<Possible>& unacknowledged() const { return unacknowledged_; }
   // In the order of calls.
   const std::vector<Wait>& waits() const { return waits_; }
 
@@ -85,7 +85,7 @@ class KeyHistory {
   std::vector<Violation>& violations_;
   std::int64_t capacity_ = 1;
   std::vector<Hold> holds_;
-  std::vector<Possible> untold_;
+  std::vector<Possible> unacknowledged_;
   std::vector<Wait> waits_;
   std::vector<const Operation*> stats_;
 

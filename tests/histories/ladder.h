@@ -1,5 +1,5 @@
 // Clients that queue for one lock one behind the other: each asks when the statistics show that the
-// one before it is in line. So a history knows the order in which they came.
+// one before it is in the queue. So a history knows the order in which they came.
 //
 // On a thread of its own, straight to the server.
 #pragma once

@@ -199,7 +199,7 @@ void Plan::over(Fence fence) {
   std::erase_if(held_, [fence](const Held& held) { return held.fence == fence; });
 }
 
-// Its place in line it may get back by its secret, and what it held likewise.
+// Its place in the queue it may get back by its secret, and what it held likewise.
 void Plan::disconnected() {
   const bool resumes = ticket_.has_value() && ticket_->request.rid != 0 && !one_in(4);
   if (resumes) {

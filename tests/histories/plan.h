@@ -40,7 +40,7 @@ class Plan {
   // None when it has been told to finish and has given everything back.
   std::optional<Request> next();
   void heard(const Request& request, const Reply& reply);
-  // The connection is gone, and places in line with it; what is held may be still.
+  // The connection is gone, and places in queues with it; what is held may be still.
   void disconnected();
   // It has died: whatever it held is nobody's any more.
   void forget();

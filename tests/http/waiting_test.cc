@@ -1,4 +1,4 @@
-// Calls that wait in line, over HTTP and beside line clients, and those whose clients go away.
+// Calls that wait in a queue, over HTTP and beside line clients, and those whose clients go away.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ class HttpWaiting : public testing::Test {
         client_.post("/v1/acquire", hold_json("k", "first", R"("ttl_ms":600000)")).number("token");
   }
 
-  // Stands in line for `k`; known to be there on return.
+  // Stands in the queue for `k`; known to be there on return.
   HttpClient wait(std::string_view holder, std::string_view more = kWait) {
     HttpClient waiter = server_.browse();
     waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", holder, more)));
@@ -62,8 +62,8 @@ TEST_F(HttpWaiting, TheFirstInLineIsGranted) {
   EXPECT_GT(c.read_reply().number("token"), grant.number("token"));
 }
 
-// Over HTTP, over TCP and in the server's own process: one line.
-TEST_F(HttpWaiting, EverybodyStandsInOneLine) {
+// Over HTTP, over TCP and in the server's own process: one queue.
+TEST_F(HttpWaiting, EverybodyStandsInOneQueue) {
   std::mutex mutex;
   std::vector<std::string> order;
   const auto note = [&](const std::string& who) {
@@ -194,8 +194,8 @@ TEST_F(HttpWaiting, WhoGoesAwayGivesUpItsPlaceAtOnce) {
   EXPECT_EQ(last.read_reply().text("holder"), "e");
 }
 
-// The server may hear of the release before it hears that the first in line has left: it must not
-// hold what it was granted then. The next one gets it, long before any lease is over.
+// The server may hear of the release before it hears that the first in the queue has left: it must
+// not hold what it was granted then. The next one gets it, long before any lease is over.
 TEST_F(HttpWaiting, AGrantToOneThatHasLeftIsTakenBack) {
   constexpr const char* kLong = R"("ttl_ms":600000,"wait_ms":600000)";
   HttpClient releaser = server_.browse();

@@ -14,8 +14,8 @@
 namespace lockd {
 namespace {
 
-// One after the other, each known to be in line before the next asks: the order is certain.
-void line_up(Swarm& crowd, std::size_t count, LineClient& observer) {
+// One after the other, each known to be in the queue before the next asks: the order is certain.
+void fill_queue(Swarm& crowd, std::size_t count, LineClient& observer) {
   for (std::size_t i = 0; i < count; ++i) {
     ASSERT_TRUE(crowd.send(i, request("l", "k", "1000 1000")));
     ASSERT_TRUE(await_waiters(observer, "k", i + 1));
@@ -77,7 +77,7 @@ TEST(Crowd, TenOfNineteenThousandWaitOnOneKeyAndAreServedInOrder) {
     if (is_full_size()) {
       EXPECT_LE(used_kib, connections * 8);
     }
-    ASSERT_NO_FATAL_FAILURE(line_up(crowd, waiters, observer));
+    ASSERT_NO_FATAL_FAILURE(fill_queue(crowd, waiters, observer));
     ASSERT_EQ(observer.ask(request("r", "k", token)), "ok");
     ASSERT_NO_FATAL_FAILURE(expect_turns_in_order(crowd, waiters));
     ASSERT_NO_FATAL_FAILURE(expect_all_answer(crowd));

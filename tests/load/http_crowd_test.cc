@@ -20,8 +20,9 @@ class HttpCrowd : public testing::Test {
 
   static std::string name(std::size_t who) { return "h" + std::to_string(who); }
 
-  // HTTP and line by turns, each known to be in line before the next asks: the order is certain.
-  void line_up(std::size_t pairs) {
+  // HTTP and line by turns, each known to be in the queue before the next asks: the order is
+  // certain.
+  void fill_queue(std::size_t pairs) {
     ASSERT_TRUE(https_.connect(pairs));
     ASSERT_TRUE(lines_.connect(pairs));
     for (std::size_t i = 0; i < pairs; ++i) {
@@ -71,7 +72,7 @@ class HttpCrowd : public testing::Test {
 TEST_F(HttpCrowd, TwoThousandOfEachAreServedInTheOrderTheyCame) {
   const std::size_t pairs = connections_possible(scaled(4000)) / 2;
   std::int64_t last = client_.post("/v1/acquire", hold_json("k", "first", kLong)).number("token");
-  ASSERT_NO_FATAL_FAILURE(line_up(pairs));
+  ASSERT_NO_FATAL_FAILURE(fill_queue(pairs));
   ASSERT_EQ(client_.post("/v1/release", hold_json("k", "first", last)).status, 200);
   for (std::size_t i = 0; i < pairs && !HasFailure(); ++i) {
     for (const bool http : {true, false}) {
@@ -89,7 +90,7 @@ TEST_F(HttpCrowd, WhoLeavesTheLineIsNotWaitedFor) {
   const std::size_t pairs = connections_possible(scaled(1000)) / 2;
   const std::int64_t token =
       client_.post("/v1/acquire", hold_json("k", "first", kLong)).number("token");
-  ASSERT_NO_FATAL_FAILURE(line_up(pairs));
+  ASSERT_NO_FATAL_FAILURE(fill_queue(pairs));
   for (std::size_t i = 0; i + 1 < pairs; ++i) i % 2 == 0 ? https_.reset(i) : https_.close(i);
   ASSERT_TRUE(await_waiters(observer_, "k", pairs + 1));
   ASSERT_EQ(client_.post("/v1/release", hold_json("k", "first", token)).status, 200);

@@ -18,7 +18,7 @@ constexpr std::size_t kCommonKeys = 50;
 
 std::string common_key(std::size_t number) { return "k" + std::to_string(number % kCommonKeys); }
 
-// Something to be in the middle of: holding, waiting, in line by two steps, listening.
+// Something to be in the middle of: holding, waiting, in a queue by two steps, listening.
 std::string conversation(std::minstd_rand& random) {
   const std::string here = common_key(random() >> 8);
   const std::string there = common_key(random() >> 8);

@@ -95,7 +95,7 @@ TEST(LineDisconnect, WithoutAutoReleaseWhatIsHeldIsKept) {
 }
 
 // A grant that nobody was told of cannot be used by anybody: it goes, whatever the options say.
-TEST(LineDisconnect, AnUntoldGrantIsAlwaysReleased) {
+TEST(LineDisconnect, AnUnacknowledgedGrantIsAlwaysReleased) {
   for (const bool auto_release : {true, false}) {
     Options options = line_options();
     options.auto_release_on_disconnect = auto_release;
@@ -126,7 +126,7 @@ TEST(LineDisconnect, WithoutAutoReleaseWaitersStillLeave) {
   EXPECT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 33");
 }
 
-// The server may hear of the release before it hears that the first in line has left.
+// The server may hear of the release before it hears that the first in the queue has left.
 TEST(LineDisconnect, WithoutAutoReleaseAGrantToOneThatHasLeftIsTakenBack) {
   Options options = line_options();
   options.auto_release_on_disconnect = false;

@@ -72,7 +72,7 @@ class Client {
     lie
   };
   struct Enqueued {
-    bool granted = false;  // else it is a place in line
+    bool granted = false;  // else it is a place in the queue
     Terms terms{};
     Duration ttl{};
     Fence largest_told = 0;  // of the key, when it was asked

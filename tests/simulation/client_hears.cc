@@ -201,7 +201,7 @@ bool Client::is_told_of_anothers(const Request& request, Known* own) {
   return true;
 }
 
-// It has no place in line any more that it could await.
+// It has no place in the queue any more that it could await.
 void Client::leave_place(const Request& request) {
   const auto place = enqueued_.find({request.key.kind, request.key.number});
   if (place == enqueued_.end()) return;

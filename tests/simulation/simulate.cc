@@ -91,19 +91,19 @@ class Run {
       } catch (const crash::Violation& violation) {
         return fail(seed, violation);
       }
-      add(simulation.figures());
+      add(simulation.stats());
       if (wish_.trace) std::printf("state hash %016llx\n", (unsigned long long)simulation.hash());
     }
   }
 
-  void add(const Figures& figures) {
+  void add(const RunStats& stats) {
     const std::lock_guard lock(mutex_);
-    figures_ += figures;
+    stats_ += stats;
     if (wish_.seconds == 0 || elapsed() < shown_at_ + 5) return;
     shown_at_ = elapsed();
     std::printf("%.0f s: %llu seeds, %.1f million operations, %llu crashes\n", shown_at_,
-                (unsigned long long)figures_.seeds, static_cast<double>(figures_.operations) / 1e6,
-                (unsigned long long)figures_.crashes);
+                (unsigned long long)stats_.seeds, static_cast<double>(stats_.operations) / 1e6,
+                (unsigned long long)stats_.crashes);
     std::fflush(stdout);
   }
 
@@ -120,30 +120,30 @@ class Run {
     const auto row = [](std::string_view what, double count) {
       std::printf("  %-22.*s %14.0f\n", static_cast<int>(what.size()), what.data(), count);
     };
-    row("seeds", static_cast<double>(figures_.seeds));
-    row("operations", static_cast<double>(figures_.operations));
-    row("steps", static_cast<double>(figures_.steps));
-    row("checks of everything", static_cast<double>(figures_.checks));
-    row("virtual hours", figures_.virtual_seconds / 3600);
-    row("grants", static_cast<double>(figures_.granted));
-    row("of them shared", static_cast<double>(figures_.granted_shared));
-    row("of several permits", static_cast<double>(figures_.granted_several));
-    row("sets granted", static_cast<double>(figures_.granted_sets));
-    row("of them after a wait", static_cast<double>(figures_.granted_sets_late));
-    row("grants told", static_cast<double>(figures_.grants_told));
-    row("told again by a secret", static_cast<double>(figures_.grants_told_again));
-    row("leases expired", static_cast<double>(figures_.expired));
-    row("holds revoked", static_cast<double>(figures_.revoked));
-    row("semaphores resized", static_cast<double>(figures_.resized));
-    row("holds disconnected", static_cast<double>(figures_.disconnected));
-    row("waits given up", static_cast<double>(figures_.gave_up));
-    row("crashes", static_cast<double>(figures_.crashes));
-    row("starts refused", static_cast<double>(figures_.refused_starts));
+    row("seeds", static_cast<double>(stats_.seeds));
+    row("operations", static_cast<double>(stats_.operations));
+    row("steps", static_cast<double>(stats_.steps));
+    row("checks of everything", static_cast<double>(stats_.checks));
+    row("virtual hours", stats_.virtual_seconds / 3600);
+    row("grants", static_cast<double>(stats_.granted));
+    row("of them shared", static_cast<double>(stats_.granted_shared));
+    row("of several permits", static_cast<double>(stats_.granted_several));
+    row("sets granted", static_cast<double>(stats_.granted_sets));
+    row("of them after a wait", static_cast<double>(stats_.granted_sets_late));
+    row("grants told", static_cast<double>(stats_.grants_told));
+    row("told again by a secret", static_cast<double>(stats_.grants_told_again));
+    row("leases expired", static_cast<double>(stats_.expired));
+    row("holds revoked", static_cast<double>(stats_.revoked));
+    row("semaphores resized", static_cast<double>(stats_.resized));
+    row("holds disconnected", static_cast<double>(stats_.disconnected));
+    row("waits given up", static_cast<double>(stats_.gave_up));
+    row("crashes", static_cast<double>(stats_.crashes));
+    row("starts refused", static_cast<double>(stats_.refused_starts));
     for (std::size_t i = 0; i < kFaultKinds; ++i) {
-      row(kFaultNames[i], static_cast<double>(figures_.faults[i]));
+      row(kFaultNames[i], static_cast<double>(stats_.faults[i]));
     }
     std::printf("  in %.1f s: %.0f operations a second\n", elapsed(),
-                static_cast<double>(figures_.operations) / elapsed());
+                static_cast<double>(stats_.operations) / elapsed());
   }
 
   const Wish wish_;
@@ -151,7 +151,7 @@ class Run {
   std::atomic<std::uint64_t> next_;
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
-  Figures figures_;
+  RunStats stats_;
   double shown_at_ = 0;
 };
 

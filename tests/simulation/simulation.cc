@@ -63,21 +63,21 @@ void Simulation::run() {
   } while (operations() < options_.operations);
   heal();
 
-  figures_.seeds = 1;
-  figures_.operations = operations();
-  figures_.grants_told = promises_.grants();
-  figures_.grants_told_again = promises_.grants_again();
-  figures_.granted = witness_.count(KeyEvent::Type::granted);
-  figures_.granted_shared = witness_.granted_shared();
-  figures_.granted_several = witness_.granted_several();
-  figures_.granted_sets = witness_.granted_sets();
-  figures_.granted_sets_late = witness_.granted_sets_late();
-  figures_.expired = witness_.count(KeyEvent::Type::expired);
-  figures_.revoked = witness_.count(KeyEvent::Type::revoked);
-  figures_.resized = witness_.count(KeyEvent::Type::resized);
-  figures_.disconnected = witness_.count(KeyEvent::Type::disconnected);
-  figures_.gave_up = witness_.count(KeyEvent::Type::gave_up);
-  figures_.virtual_seconds = static_cast<double>(now_.ns) / 1e9;
+  stats_.seeds = 1;
+  stats_.operations = operations();
+  stats_.grants_told = promises_.grants();
+  stats_.grants_told_again = promises_.grants_again();
+  stats_.granted = witness_.count(KeyEvent::Type::granted);
+  stats_.granted_shared = witness_.granted_shared();
+  stats_.granted_several = witness_.granted_several();
+  stats_.granted_sets = witness_.granted_sets();
+  stats_.granted_sets_late = witness_.granted_sets_late();
+  stats_.expired = witness_.count(KeyEvent::Type::expired);
+  stats_.revoked = witness_.count(KeyEvent::Type::revoked);
+  stats_.resized = witness_.count(KeyEvent::Type::resized);
+  stats_.disconnected = witness_.count(KeyEvent::Type::disconnected);
+  stats_.gave_up = witness_.count(KeyEvent::Type::gave_up);
+  stats_.virtual_seconds = static_cast<double>(now_.ns) / 1e9;
 }
 
 // Time.
@@ -85,11 +85,11 @@ void Simulation::run() {
 void Simulation::step() {
   const Entry entry = agenda_.pop();
   if (now_ < entry.at) pass(entry.at - now_);
-  ++figures_.steps;
+  ++stats_.steps;
   try {
     execute(entry);
   } catch (const Crash&) {
-    figures_.count(FaultKind::kill_in_call);
+    stats_.count(FaultKind::kill_in_call);
     chance_.percent(50) ? kill() : fail_power();
   }
 }
@@ -129,7 +129,7 @@ void Simulation::pass(Duration by) {
 
 // After each step in which the server did something.
 void Simulation::check() {
-  ++figures_.checks;
+  ++stats_.checks;
   witness_.check(server_->is_in_turn());
   // What it cannot say to its clients while it stops, it leaves to the next life.
   const bool leaves_holds = server_->is_draining() && server_->has_failed();
@@ -193,7 +193,7 @@ void Simulation::revoke(Key key) {
       violated("revoked-as-named", name + " fence " + std::to_string(hold.fence) + " was ended");
     }
     promises_.revoked(key, hold.fence, now_);
-    untold_revocations_.push_back({key, hold.fence, position});
+    unacknowledged_revocations_.push_back({key, hold.fence, position});
   }
   tell_admin();
 }
@@ -205,7 +205,7 @@ void Simulation::resize(Key key) {
 }
 
 void Simulation::tell_admin() {
-  std::erase_if(untold_revocations_, [this](const Revocation& revocation) {
+  std::erase_if(unacknowledged_revocations_, [this](const Revocation& revocation) {
     if (server_->has_journal() && server_->durable() < revocation.position) return false;
     promises_.revocation_told(revocation.key, revocation.fence, now_);
     return true;
@@ -259,7 +259,7 @@ void Simulation::start_server() {
     server_ = std::make_unique<Server>(place(), life_ ^ (options_.seed << 20));
   } catch (const std::runtime_error& error) {  // what is there was not accepted
     if (!may_refuse) violated("recovery-accepts", error.what());
-    ++figures_.refused_starts;
+    ++stats_.refused_starts;
     disk_->capacity = UINT64_MAX;
     agenda_.enter(now_ + 100ms, What::server_starts);
     return;
@@ -318,7 +318,7 @@ void Simulation::end_life(Duration down, bool all_lost) {
   if (server_->is_draining()) stopped_at_ = now_;
   server_->die();
   server_.reset();
-  untold_revocations_.clear();
+  unacknowledged_revocations_.clear();
   calls_until_crash_ = 0;
   all_lost |= !swarm_.journal;
   if (all_lost) promises_.all_lost(now_);

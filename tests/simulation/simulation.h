@@ -17,7 +17,7 @@
 
 #include "simulation/agenda.h"
 #include "simulation/client.h"
-#include "simulation/figures.h"
+#include "simulation/run_stats.h"
 #include "simulation/server.h"
 
 namespace lockd::simulation {
@@ -36,7 +36,7 @@ class Simulation final : private Outside {
   // Throws crash::Violation.
   void run();
 
-  const Figures& figures() const { return figures_; }
+  const RunStats& stats() const { return stats_; }
   // Of everything that was said and done.
   std::uint64_t hash() const;
 
@@ -115,7 +115,7 @@ class Simulation final : private Outside {
   const SimulationOptions options_;
   Chance chance_;
   const Swarm swarm_;
-  Figures figures_;
+  RunStats stats_;
   Time now_{};  // since the world began; no clock of it shows this
   Agenda agenda_;
   std::unique_ptr<crash::SimulatedDisk> disk_;
@@ -137,7 +137,7 @@ class Simulation final : private Outside {
     Fence fence;
     Position position;
   };
-  std::vector<Revocation> untold_revocations_;  // until the admin may be told
+  std::vector<Revocation> unacknowledged_revocations_;  // until the admin may be told
   bool turn_is_due_ = false;
   bool journal_turn_is_due_ = false;
   bool stops_ = false;  // the server cuts what is left

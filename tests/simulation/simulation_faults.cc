@@ -30,7 +30,7 @@ void Simulation::strike() {
   if (server_ == nullptr) return;
   Lot lot(chance_, swarm_.faults());
   const auto count = [this](FaultKind kind) {
-    figures_.count(kind);
+    stats_.count(kind);
     trace("fault:", kFaultNames[static_cast<std::size_t>(kind)]);
   };
   if (lot.falls_on(swarm_.cut)) {
@@ -75,7 +75,7 @@ void Simulation::strike() {
 }
 
 void Simulation::kill() {
-  ++figures_.crashes;
+  ++stats_.crashes;
   trace("the process is killed");
   end_life(std::chrono::milliseconds(chance_.between(1, 500)));
   disk_ = std::make_unique<crash::SimulatedDisk>(*disk_);
@@ -83,7 +83,7 @@ void Simulation::kill() {
 
 // The clocks stand still while the machine is down, but for the one on the wall.
 void Simulation::fail_power() {
-  ++figures_.crashes;
+  ++stats_.crashes;
   trace("the power fails");
   const Duration down = std::chrono::milliseconds(chance_.between(1, 2000));
   // How long it was down, a clock that jumps does not tell.
@@ -128,7 +128,7 @@ void Simulation::stop() {
   server_->stop();
   stops_ = false;
   witness_.check();
-  if (server_->has_failed()) ++figures_.crashes;
+  if (server_->has_failed()) ++stats_.crashes;
   // On a full disk there may be no room for the frame that vouches for the last.
   const bool is_vouched_for = server_->engine().journal_state() == Journal::State::accepting;
   end_life(std::chrono::milliseconds(chance_.between(1, 500)));
@@ -156,7 +156,7 @@ void Simulation::flip_bits() {
     const std::size_t byte =
         i % 2 == 0 ? used - 1 - chance.below(std::min<std::size_t>(used, 200)) : chance.below(used);
     disk.flip_bit(name, 8 * byte + chance.below(8));
-    figures_.count(FaultKind::flipped_bit);
+    stats_.count(FaultKind::flipped_bit);
     try {
       const crash::Holds found = recover(disk);
       if (!found.differs_from(expected).empty() ||
@@ -175,7 +175,7 @@ void Simulation::cut() {
     if (!wire->client_closed && wire->life == life_) open.push_back(wire.get());
   }
   if (open.empty()) return;
-  figures_.count(FaultKind::cut);
+  stats_.count(FaultKind::cut);
   Wire& wire = *open[chance_.below(open.size())];
   trace("wire", wire.id, "is cut");
   promises_.connection_lost(wire.id, swarm_.options.auto_release_on_disconnect && !wire.is_http,

@@ -34,11 +34,11 @@ TEST(Simulation, TheSameSeedIsTheSameWorld) {
 
 // Over some seeds everything that can go wrong does.
 TEST(Simulation, EveryFaultStrikes) {
-  Figures sum;
+  RunStats sum;
   for (std::uint64_t seed = 100; seed < 140; ++seed) {
     Simulation simulation({.seed = seed, .operations = 1500});
     simulation.run();
-    sum += simulation.figures();
+    sum += simulation.stats();
   }
   for (std::size_t i = 0; i < kFaultKinds; ++i) EXPECT_GT(sum.faults[i], 0U) << kFaultNames[i];
   EXPECT_GT(sum.granted, 0U);
@@ -166,18 +166,18 @@ class WitnessTest : public testing::Test {
   // `place` is 0 for a grant at once.
   void tell(Type type, Fence fence, std::uint32_t place, std::uint32_t holders,
             std::uint32_t waiters) {
-    const KeyEvent occurrence{.type = type,
-                              .kind = kind_,
-                              .key = key_,
-                              .holder = holder_,
-                              .fence = fence,
-                              .mode = terms_.mode,
-                              .permits = terms_.permits,
-                              .place = place,
-                              .limit = kind_ == Kind::lock ? 1u : 3u,
-                              .holders = holders,
-                              .waiters = waiters};
-    static_cast<Observer&>(witness_).on_key_events({&occurrence, 1}, 0);
+    const KeyEvent event{.type = type,
+                         .kind = kind_,
+                         .key = key_,
+                         .holder = holder_,
+                         .fence = fence,
+                         .mode = terms_.mode,
+                         .permits = terms_.permits,
+                         .place = place,
+                         .limit = kind_ == Kind::lock ? 1u : 3u,
+                         .holders = holders,
+                         .waiters = waiters};
+    static_cast<Observer&>(witness_).on_key_events({&event, 1}, 0);
   }
   std::string check() {
     return broken_by([&] { witness_.check(); });

@@ -1,5 +1,5 @@
 // What one seed is about: sizes, settings, weights and faults, each drawn on its own, many of them
-// left out. A mix that is always the same has blind spots: with every fault there is, no line ever
+// left out. A mix that is always the same has blind spots: with every fault there is, no queue ever
 // grows long.
 #pragma once
 

@@ -27,52 +27,49 @@ std::string set_of(std::string_view holder) {
 
 void Witness::on_key_events(std::span<const KeyEvent> key_events, Position) noexcept {
   if (away_) return;
-  for (const KeyEvent& occurrence : key_events) note(occurrence);
+  for (const KeyEvent& event : key_events) note(event);
 }
 
-void Witness::note(const KeyEvent& occurrence) {
-  ++counts_[static_cast<std::size_t>(occurrence.type)];
-  hash_ = hash_bytes(occurrence.key,
-                     HashKey::of_seed(hash_ ^ occurrence.fence ^ (occurrence.at.ns << 3) ^
-                                      static_cast<std::uint64_t>(occurrence.type)));
-  const auto at = keys_.try_emplace({occurrence.kind, std::string(occurrence.key)}).first;
+void Witness::note(const KeyEvent& event) {
+  ++counts_[static_cast<std::size_t>(event.type)];
+  hash_ = hash_bytes(event.key, HashKey::of_seed(hash_ ^ event.fence ^ (event.at.ns << 3) ^
+                                                 static_cast<std::uint64_t>(event.type)));
+  const auto at = keys_.try_emplace({event.kind, std::string(event.key)}).first;
   State& state = at->second;
-  state.limit = occurrence.limit;
-  switch (occurrence.type) {
+  state.limit = event.limit;
+  switch (event.type) {
     case KeyEvent::Type::queued:
-      state.line.push_back(
-          {occurrence.place, occurrence.mode, occurrence.permits, set_of(occurrence.holder)});
+      state.queue.push_back({event.place, event.mode, event.permits, set_of(event.holder)});
       break;
-    case KeyEvent::Type::granted: granted(state, occurrence); break;
+    case KeyEvent::Type::granted: granted(state, event); break;
     case KeyEvent::Type::released:
     case KeyEvent::Type::expired:
     case KeyEvent::Type::disconnected:
-    case KeyEvent::Type::revoked: ended(state, occurrence); break;
-    case KeyEvent::Type::gave_up: left_line(state, occurrence); break;
+    case KeyEvent::Type::revoked: ended(state, event); break;
+    case KeyEvent::Type::gave_up: left_queue(state, event); break;
     case KeyEvent::Type::refused:
     case KeyEvent::Type::slow_wait:
     case KeyEvent::Type::slow_hold:
     case KeyEvent::Type::resized: break;
   }
-  const bool is_of_request = occurrence.type == KeyEvent::Type::granted ||
-                             occurrence.type == KeyEvent::Type::gave_up ||
-                             occurrence.type == KeyEvent::Type::disconnected;
-  if (is_of_request && occurrence.holder.starts_with(kSetHolder)) {
-    set_events_.push_back(
-        {occurrence.holder, occurrence.type, occurrence.fence, occurrence.place != 0});
+  const bool is_of_request = event.type == KeyEvent::Type::granted ||
+                             event.type == KeyEvent::Type::gave_up ||
+                             event.type == KeyEvent::Type::disconnected;
+  if (is_of_request && event.holder.starts_with(kSetHolder)) {
+    set_events_.push_back({event.holder, event.type, event.fence, event.place != 0});
   }
-  if (occurrence.holders != state.holds.size()) {
-    broken("counted", occurrence,
-           std::to_string(occurrence.holders) + " hold it, it says, and " +
+  if (event.holders != state.holds.size()) {
+    broken("counted", event,
+           std::to_string(event.holders) + " hold it, it says, and " +
                std::to_string(state.holds.size()) + " do");
   }
-  if (waiters_max_ != 0 && occurrence.waiters > waiters_max_) {
-    broken("bounded", occurrence, std::to_string(occurrence.waiters) + " wait for it");
+  if (waiters_max_ != 0 && event.waiters > waiters_max_) {
+    broken("bounded", event, std::to_string(event.waiters) + " wait for it");
   }
-  if (occurrence.waiters != state.line.size()) {
-    broken("counted", occurrence,
-           std::to_string(occurrence.waiters) + " wait, it says, and " +
-               std::to_string(state.line.size()) + " places were taken and not left");
+  if (event.waiters != state.queue.size()) {
+    broken("counted", event,
+           std::to_string(event.waiters) + " wait, it says, and " +
+               std::to_string(state.queue.size()) + " places were taken and not left");
   }
   if (std::find(touched_.begin(), touched_.end(), &*at) == touched_.end()) touched_.push_back(&*at);
 }
@@ -96,55 +93,55 @@ void Witness::recovered(const crash::Holds& holds) {
   }
 }
 
-void Witness::granted(State& state, const KeyEvent& occurrence) {
-  if (occurrence.fence <= state.last_fence) {
-    broken("fences-rise", occurrence, "after " + std::to_string(state.last_fence));
+void Witness::granted(State& state, const KeyEvent& event) {
+  if (event.fence <= state.last_fence) {
+    broken("fences-rise", event, "after " + std::to_string(state.last_fence));
   }
-  state.last_fence = occurrence.fence;
-  if (!has_room(occurrence.kind, state, occurrence.mode, occurrence.permits)) {
-    broken(occurrence.kind == Kind::lock ? "shares-or-alone" : "bounded", occurrence,
+  state.last_fence = event.fence;
+  if (!has_room(event.kind, state, event.mode, event.permits)) {
+    broken(event.kind == Kind::lock ? "shares-or-alone" : "bounded", event,
            "beside " + std::to_string(state.holds.size()) + " who hold it");
   }
-  if (occurrence.mode == Mode::shared && !state.holds.empty()) ++granted_shared_;
-  if (occurrence.permits > 1) ++granted_several_;
-  state.holds.push_back({occurrence.fence, session_of(occurrence.holder), occurrence.mode,
-                         occurrence.permits, set_of(occurrence.holder)});
-  if (occurrence.place == 0) {
-    if (!state.line.empty()) broken("first-come", occurrence, "granted past a line");
+  if (event.mode == Mode::shared && !state.holds.empty()) ++granted_shared_;
+  if (event.permits > 1) ++granted_several_;
+  state.holds.push_back(
+      {event.fence, session_of(event.holder), event.mode, event.permits, set_of(event.holder)});
+  if (event.place == 0) {
+    if (!state.queue.empty()) broken("first-come", event, "granted past a queue");
     return;
   }
-  if (state.line.empty() || state.line.front().place != occurrence.place) {
-    broken("first-come", occurrence, "granted, and not the first in line");
+  if (state.queue.empty() || state.queue.front().place != event.place) {
+    broken("first-come", event, "granted, and not the first in the queue");
     return;
   }
-  state.line.pop_front();
+  state.queue.pop_front();
 }
 
-void Witness::ended(State& state, const KeyEvent& occurrence) {
+void Witness::ended(State& state, const KeyEvent& event) {
   const auto found = std::find_if(state.holds.begin(), state.holds.end(),
-                                  [&](const Held& held) { return held.fence == occurrence.fence; });
+                                  [&](const Held& held) { return held.fence == event.fence; });
   if (found != state.holds.end()) {
     state.holds.erase(found);
   } else {
-    broken("settled-once", occurrence, "it had ended before");
+    broken("settled-once", event, "it had ended before");
   }
 }
 
-void Witness::left_line(State& state, const KeyEvent& occurrence) {
+void Witness::left_queue(State& state, const KeyEvent& event) {
   const auto found =
-      std::find_if(state.line.begin(), state.line.end(),
-                   [&](const Waiting& waiting) { return waiting.place == occurrence.place; });
-  if (found == state.line.end()) {
-    broken("settled-once", occurrence, "left a place that nobody had");
+      std::find_if(state.queue.begin(), state.queue.end(),
+                   [&](const Waiting& waiting) { return waiting.place == event.place; });
+  if (found == state.queue.end()) {
+    broken("settled-once", event, "left a place that nobody had");
   } else {
-    state.line.erase(found);
+    state.queue.erase(found);
   }
 }
 
-void Witness::broken(std::string_view rule, const KeyEvent& occurrence, const std::string& how) {
+void Witness::broken(std::string_view rule, const KeyEvent& event, const std::string& how) {
   if (!broken_.empty()) return;
-  broken_ = std::string(rule) + ": " + std::string(occurrence.key) + " fence " +
-            std::to_string(occurrence.fence) + " of " + occurrence.holder + ": " + how;
+  broken_ = std::string(rule) + ": " + std::string(event.key) + " fence " +
+            std::to_string(event.fence) + " of " + event.holder + ": " + how;
 }
 
 void Witness::complain_of_session(const std::string& key, const Held& held) {
@@ -153,20 +150,20 @@ void Witness::complain_of_session(const std::string& key, const Held& held) {
                       " is held by a session that is over: " + std::to_string(held.session));
 }
 
-// Whether it is not the first of another line, or finds no room there.
+// Whether it is not the first of another queue, or finds no room there.
 bool Witness::waits_elsewhere(const std::string& set) const {
   return std::ranges::any_of(keys_, [&](const auto& entry) {
     const State& state = entry.second;
-    const auto found = std::ranges::find(state.line, set, &Waiting::set);
-    if (found == state.line.end()) return false;
-    return found != state.line.begin() ||
+    const auto found = std::ranges::find(state.queue, set, &Waiting::set);
+    if (found == state.queue.end()) return false;
+    return found != state.queue.begin() ||
            !has_room(entry.first.kind, state, found->mode, found->permits);
   });
 }
 
 bool Witness::has_place(const std::string& set) const {
   return std::ranges::any_of(keys_, [&](const auto& entry) {
-    return std::ranges::find(entry.second.line, set, &Waiting::set) != entry.second.line.end();
+    return std::ranges::find(entry.second.queue, set, &Waiting::set) != entry.second.queue.end();
   });
 }
 
@@ -207,16 +204,16 @@ void Witness::check(bool is_in_turn) {
   if (!is_in_turn) check_sets();
   const auto is_for_later = [&](const auto* key) {
     const State& state = key->second;
-    return is_in_turn && !state.line.empty() && !state.line.front().set.empty();
+    return is_in_turn && !state.queue.empty() && !state.queue.front().set.empty();
   };
   for (const auto* key : touched_) {
     const State& state = key->second;
-    if (state.line.empty() || !broken_.empty() || is_for_later(key)) continue;
-    const Waiting& first = state.line.front();
+    if (state.queue.empty() || !broken_.empty() || is_for_later(key)) continue;
+    const Waiting& first = state.queue.front();
     if (!first.set.empty() && waits_elsewhere(first.set)) continue;
     if (has_room(key->first.kind, state, first.mode, first.permits)) {
       broken_ = "conserved: " + key->first.key + " has room, and " +
-                std::to_string(state.line.size()) + " wait";
+                std::to_string(state.queue.size()) + " wait";
     }
   }
   std::erase_if(touched_, [&](const auto* key) { return !is_for_later(key); });

@@ -1,13 +1,12 @@
 // The server's own account of what happens, checked against the rules as it comes.
 //
-//   first-come       whoever is granted from a line stands first in it; nobody passes a line
+//   first-come       whoever is granted from a queue stands first in it; nobody passes a queue
 //   bounded          no grant makes the permits in use more than the limit, no more wait than may
 //   shares-or-alone  a lock has one hold, or all that it has share it
-//   conserved        the first in line waits for what is taken, or asks for other keys too and
-//   waits
-//                    for one of those; and for nothing else
+//   conserved        the first in a queue waits for what is taken, or asks for other keys too
+//                    and waits for one of those; and for nothing else
 //   all-or-none      a request for several keys is granted all of them in one step and under one
-//                    fence, or leaves all lines in one step; one that nobody was told of is
+//                    fence, or leaves all queues in one step; one that nobody was told of is
 //                    withdrawn whole
 //   fences-rise      within a life of the server, fences of a key rise
 //   settled-once     what ends had begun, and ends once
@@ -34,7 +33,7 @@ class Witness final : public Observer {
   explicit Witness(std::uint32_t waiters_max = 0) : waiters_max_(waiters_max) { look(true); }
 
   // Throws crash::Violation for the first rule that was broken since the last call. Amid a turn of
-  // the server a set may have ended in one line, and in the others not yet.
+  // the server a set may have ended in one queue, and in the others not yet.
   void check(bool is_in_turn = false);
   // Throws it unless each session that holds a key is there, as `is_there` says of the two.
   template <typename IsThere>
@@ -84,7 +83,7 @@ class Witness final : public Observer {
     std::uint32_t permits;
     std::string set{};  // likewise
   };
-  // That a set was granted one of its keys, or left its line, or lost it as nobody was told.
+  // That a set was granted one of its keys, or left its queue, or lost it as nobody was told.
   struct SetEvent {
     std::string set;
     KeyEvent::Type type;
@@ -92,24 +91,24 @@ class Witness final : public Observer {
     bool waited;
   };
   struct State {
-    std::deque<Waiting> line{};
+    std::deque<Waiting> queue{};
     std::vector<Held> holds{};
     Fence last_fence = 0;
     std::uint32_t limit = 1;
   };
 
   void on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept override;
-  void note(const KeyEvent& occurrence);
+  void note(const KeyEvent& event);
   static bool has_room(Kind kind, const State& state, Mode mode, std::uint32_t permits);
-  void granted(State& state, const KeyEvent& occurrence);
-  void ended(State& state, const KeyEvent& occurrence);
-  void left_line(State& state, const KeyEvent& occurrence);
+  void granted(State& state, const KeyEvent& event);
+  void ended(State& state, const KeyEvent& event);
+  void left_queue(State& state, const KeyEvent& event);
   bool waits_elsewhere(const std::string& set) const;
   bool has_place(const std::string& set) const;
   bool has_hold(const std::string& set, Fence fence) const;
   void check_sets();
   [[noreturn]] static void complain_of_session(const std::string& key, const Held& held);
-  void broken(std::string_view rule, const KeyEvent& occurrence, const std::string& how);
+  void broken(std::string_view rule, const KeyEvent& event, const std::string& how);
 
   const std::uint32_t waiters_max_;
   std::map<Name, State> keys_;

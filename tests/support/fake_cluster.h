@@ -51,7 +51,7 @@ class FakeCluster {
   bool is_held(const std::string& key) const;
   // How often a server was asked for this, by the first word of the request.
   int asked(std::size_t server, const std::string& command) const;
-  int waiting() const;  // in line
+  int waiting() const;  // in the queue
 
  private:
   struct Server {

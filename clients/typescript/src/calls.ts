@@ -42,7 +42,7 @@ export async function atLeader<T>(
 }
 
 /** A request that any connection may ask and whoever leads may answer, and what that means. */
-export interface Question<T> {
+export interface Request<T> {
   readonly lines: string;
   readonly until: number;
   readonly read: (reply: Reply) => T;
@@ -56,9 +56,9 @@ export async function askByToken<T>(
   scope: Scope,
   cluster: Cluster,
   link: Link | undefined,
-  question: Question<T>,
+  request: Request<T>,
 ): Promise<T> {
-  const { lines, until, read } = question;
+  const { lines, until, read } = request;
   if (link !== undefined && !link.isClosed) {
     // Of a cluster another may lead by now: not all the time is for this one.
     const share = (until - now()) / (cluster.isAlone ? 1 : 2);
@@ -72,7 +72,7 @@ export async function askByToken<T>(
   for (;;) {
     await waitUntil(scope, Math.min(search.notBefore, until));
     try {
-      return await askVisiting(scope, search, question);
+      return await askVisiting(scope, search, request);
     } catch (failure) {
       if (!movesOn(failure)) throw failure;
       search.moveOn(failure, now());
@@ -105,7 +105,7 @@ async function askLeader<T>(
 async function askVisiting<T>(
   scope: Scope,
   search: LeaderSearch,
-  { lines, until, read }: Question<T>,
+  { lines, until, read }: Request<T>,
 ): Promise<T> {
   const { cluster, here } = search;
   const link = await Link.open(scope, cluster.member(here), attemptUntilOf(cluster, until));

@@ -29,7 +29,7 @@ export interface Clocks {
 }
 
 /** What was suspended, all in all, lies between these, by one look at both clocks. */
-interface Look {
+interface ClockReading {
   readonly at: number;
   readonly least: number;
   readonly most: number;
@@ -38,7 +38,7 @@ interface Look {
 /** A steady clock, and what the machine was suspended for since the first look. */
 export class Clock {
   readonly #clocks: Clocks;
-  #reference: Look | undefined;
+  #reference: ClockReading | undefined;
   #suspended = 0;
 
   constructor(clocks: Clocks) {
@@ -57,7 +57,7 @@ export class Clock {
   }
 
   /** Looks until nothing came between the clocks, or often enough. */
-  #look(): Look | undefined {
+  #look(): ClockReading | undefined {
     for (let looks = 1; ; looks += 1) {
       const before = this.#clocks.steady();
       const uptime = this.#clocks.uptime();
@@ -71,7 +71,7 @@ export class Clock {
 }
 
 /** The clocks of this machine. */
-class Machine implements Clocks {
+class SystemClocks implements Clocks {
   readonly #line = Buffer.alloc(64);
   #file: number | undefined;
 
@@ -104,6 +104,6 @@ let clock: Clock | undefined;
 
 /** Milliseconds since some moment before the process began. */
 export function now(): number {
-  clock ??= new Clock(new Machine());
+  clock ??= new Clock(new SystemClocks());
   return clock.now();
 }

@@ -57,7 +57,7 @@ export interface Conflict {
   readonly waiters?: number | undefined;
 }
 
-export type Members = Record<string, unknown>;
+export type JsonObject = Record<string, unknown>;
 
 /** The fields of a reply that is no error, its word first. Throws what any other stands for. */
 export function check(reply: string): string[] {
@@ -100,7 +100,7 @@ export function statsOf(reply: string): Stats {
 }
 
 /** Status and object of an answer of `api`. Throws what any other reply stands for. */
-export function answerOf(line: string): { status: number; said: Members } {
+export function answerOf(line: string): { status: number; said: JsonObject } {
   check(line);
   const [, status = "", text = ""] = /^ok (\d+) (.*)$/s.exec(line) ?? [];
   try {
@@ -113,12 +113,12 @@ export function answerOf(line: string): { status: number; said: Members } {
 }
 
 /** Those of a list; none of what is no list. */
-export function objectsOf(said: unknown): Members[] {
+export function objectsOf(said: unknown): JsonObject[] {
   return Array.isArray(said) ? said.filter(isObject) : [];
 }
 
 /** The first of those that are told to be in the way that has a holder. */
-export function conflictOf(told: Members[]): Conflict {
+export function conflictOf(told: JsonObject[]): Conflict {
   for (const { holder, client, waiters } of told) {
     if (typeof holder !== "string" || holder === "") continue;
     return {
@@ -184,7 +184,7 @@ export function garbled(reply: string): Garbled {
   return new Garbled(`the server's answer makes no sense: ${shown(reply)}`);
 }
 
-function isObject(said: unknown): said is Members {
+function isObject(said: unknown): said is JsonObject {
   return typeof said === "object" && said !== null && !Array.isArray(said);
 }
 

@@ -15,7 +15,7 @@ import {
   failureOf,
   type Grant,
   garbled,
-  type Members,
+  type JsonObject,
   objectsOf,
 } from "./replies.js";
 import { checkKey, checkLease, checkShare, Wish } from "./requests.js";
@@ -35,7 +35,7 @@ const WORDS = new Map([
 /** All of several locks and semaphores, or none of them. */
 export class WantedSet extends Wish {
   readonly isPlain = false;
-  readonly #asked: Members;
+  readonly #asked: JsonObject;
   readonly #holder: string;
 
   /** A key is a lock that is held alone. `client`: the name by which operators know whose it is. */
@@ -110,7 +110,7 @@ export class WantedSet extends Wish {
     return conflictOf(objectsOf(answerOf(line).said.conflicts));
   }
 
-  #call(call: string, members: Members): string {
+  #call(call: string, members: JsonObject): string {
     const asked = { ...this.#asked, holder: this.#holder, ...members };
     return `api\nPOST /v1/${call}\n${JSON.stringify(asked)}\n`;
   }
@@ -142,7 +142,7 @@ function holderOf(client: string): string {
 }
 
 /** Throws what a refusal stands for: mostly the line protocol has a word for the same. */
-function checkStatus(status: number, said: Members): void {
+function checkStatus(status: number, said: JsonObject): void {
   if (status === 200) return;
   const code = String(said.error ?? status);
   if (GONE.includes(code)) throw gone(said.key);
@@ -155,11 +155,11 @@ function gone(key: unknown): Refused {
 }
 
 /** The lease that was granted, in milliseconds. */
-function wholeSeconds(said: Members, line: string): number {
+function wholeSeconds(said: JsonObject, line: string): number {
   return 1000 * Math.floor(whole(said.ttl_ms, line) / 1000);
 }
 
-function tokenOf(said: Members, line: string): string {
+function tokenOf(said: JsonObject, line: string): string {
   return whole(said.token, line).toString(16).padStart(16, "0");
 }
 

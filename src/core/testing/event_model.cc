@@ -39,8 +39,8 @@ std::string EventModel::see(const KeyEvent& o) {
     case KeyEvent::Type::resized: key.limit = o.limit; break;
   }
   if (!wrong.empty()) return wrong;
-  if (o.holders != key.holds.size()) return "an occurrence with another number of holders";
-  if (o.waiters != key.queue.size()) return "an occurrence with another number of waiters";
+  if (o.holders != key.holds.size()) return "a key event with another number of holders";
+  if (o.waiters != key.queue.size()) return "a key event with another number of waiters";
   if (key.holds.empty() && key.queue.empty()) keys_.erase(name);
   return {};
 }
@@ -57,9 +57,8 @@ std::string EventModel::why_no_room(const Key& key, const KeyEvent& o) {
     permits += hold.permits;
     is_shared = is_shared && hold.mode == Mode::shared;
   }
-  if (o.kind == Kind::semaphore)
-    return permits > o.limit ? "holders-bounded: in an occurrence" : "";
-  return key.holds.empty() || is_shared ? "" : "shares-or-alone: in an occurrence";
+  if (o.kind == Kind::semaphore) return permits > o.limit ? "holders-bounded: in a key event" : "";
+  return key.holds.empty() || is_shared ? "" : "shares-or-alone: in a key event";
 }
 
 std::string EventModel::begin(Key& key, const KeyEvent& o) {

@@ -165,7 +165,7 @@ rc::Seq<Op> simpler_ops(const Op& op) {
   return rc::seq::fromContainer(std::move(simpler));
 }
 
-rc::Seq<LockHistory> simpler_histories(const LockHistory& history) {
+rc::Seq<LockHistory> shrunk_histories(const LockHistory& history) {
   std::vector<Setup> setups;
   simplify(setups, history.setup, &Setup::waiters_max, std::uint32_t{0});
   simplify(setups, history.setup, &Setup::holds_max, std::uint64_t{0});
@@ -202,7 +202,7 @@ rc::Gen<LockHistory> generate_history(bool crowd) {
     LockHistory history{some_setup(dice, crowd), {}};
     const unsigned length = 1 + dice.roll(static_cast<unsigned>(size) + 1);
     for (unsigned i = 0; i < length; ++i) history.ops.push_back(some_op(dice, history.setup, mood));
-    return rc::shrinkable::shrinkRecur(std::move(history), &simpler_histories);
+    return rc::shrinkable::shrinkRecur(std::move(history), &shrunk_histories);
   };
 }
 

@@ -171,7 +171,7 @@ bool LockModel::take_over(Held& hold, const Owner& asker) {
   if (asker.session < hold.owner.session) return false;
   hold.owner = asker;
   hold.session = asker.session;
-  hold.two_phase = hold.untold = false;
+  hold.two_phase = hold.unacknowledged = false;
   return true;
 }
 
@@ -228,7 +228,7 @@ Answer LockModel::await_turn(Time now, SessionId session, Kind kind, std::string
   Key* key = at(now, kind, name);
   if (key == nullptr) return {Outcome::not_enqueued};
   if (Held* hold = find_two_phase_hold(*key, session)) {
-    hold->two_phase = hold->untold = false;
+    hold->two_phase = hold->unacknowledged = false;
     return {Outcome::ok, refresh(*key, *hold, hold->ttl)};
   }
   if (std::erase(key->lapsed, session) > 0) return {Outcome::expired};
@@ -388,7 +388,7 @@ void LockModel::end_session(Key& key, SessionId session, bool keep_holds) {
   std::vector<Fence> ending;
   for (Held& hold : key.holds) {
     if (hold.session != session) continue;
-    if (!keep_holds || hold.untold) ending.push_back(hold.fence);
+    if (!keep_holds || hold.unacknowledged) ending.push_back(hold.fence);
     hold.two_phase = false;
     hold.session = 0;
   }
@@ -473,8 +473,8 @@ bool LockModel::has_ended(const Key& key, const Held& hold) const {
 
 // When the table has settled it: after how many others. Behind all of them if it has not.
 std::size_t LockModel::turn_of(const Place& place) const {
-  const auto is_its = [&](const WaitResult& settled) {
-    return settled.listener == place.listener && settled.id == place.id;
+  const auto is_its = [&](const WaitResult& result) {
+    return result.listener == place.listener && result.id == place.id;
   };
   const auto found = place.listener == nullptr ? seen_->wait_results.end()
                                                : std::ranges::find_if(seen_->wait_results, is_its);
@@ -731,7 +731,7 @@ void LockModel::promote(Key& key) {
   const Place first = key.queue.front();
   if (is_exhausted(key.kind, key.name)) return settle(key, 0, Outcome::fences_exhausted);
   Held& hold = grant(key, first);
-  hold.two_phase = hold.untold = first.two_phase && first.listener == nullptr;
+  hold.two_phase = hold.unacknowledged = first.two_phase && first.listener == nullptr;
   settle(key, 0, Outcome::ok, hold.grant());
   settle_namesakes(key, hold);
 }

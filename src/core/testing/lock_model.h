@@ -74,7 +74,7 @@ class LockModel {
     Time deadline{};
     Time since{};
     bool two_phase = false;
-    bool untold = false;
+    bool unacknowledged = false;
     bool renewed = false;
 
     Grant grant() const { return {fence, ttl, deadline, owner.secret}; }

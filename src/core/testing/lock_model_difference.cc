@@ -32,7 +32,7 @@ Key key_of(const LockTable& table, const Semaphore& semaphore) {
                          .deadline = h->deadline,
                          .since = h->since,
                          .two_phase = h->two_phase,
-                         .untold = h->untold,
+                         .unacknowledged = h->unacknowledged,
                          .renewed = h->renewed});
   }
   for (auto* w = semaphore.queue.front(); w != nullptr; w = semaphore.queue.next(w)) {
@@ -83,9 +83,9 @@ std::string text(const LockModel::Happened& event) {
                 event.first_limit, " cause ", static_cast<int>(event.cause));
 }
 
-std::string text(const WaitResult& settled) {
-  return joined("wait ", settled.id, ' ', describe(settled.outcome), text(settled.grant),
-                " waited ", settled.waited.count());
+std::string text(const WaitResult& result) {
+  return joined("wait ", result.id, ' ', describe(result.outcome), text(result.grant), " waited ",
+                result.waited.count());
 }
 
 std::string text(const Key& key) {
@@ -95,7 +95,7 @@ std::string text(const Key& key) {
   for (const Held& hold : key.holds) {
     all += joined("\n      ", text(hold.owner), text(hold.client), text(hold.mode, hold.permits),
                   text(hold.grant()), " since ", hold.since.ns, " session ", hold.session,
-                  hold.two_phase ? " two-phase" : "", hold.untold ? " untold" : "",
+                  hold.two_phase ? " two-phase" : "", hold.unacknowledged ? " unacknowledged" : "",
                   hold.renewed ? " renewed" : "");
   }
   for (const Place& place : key.queue) {

@@ -139,7 +139,7 @@ class LockTableTest : public ::testing::Test, public Listener {
       EXPECT_TRUE(settled_.emplace(s.id, s).second) << "settled-once: " << s.id;
     }
     events_.insert(events_.end(), effects.events.begin(), effects.events.end());
-    occurrences_.insert(occurrences_.end(), effects.key_events.begin(), effects.key_events.end());
+    key_events_.insert(key_events_.end(), effects.key_events.begin(), effects.key_events.end());
     effects.clear();
     EXPECT_EQ(table_->check(), "");
   }
@@ -153,7 +153,7 @@ class LockTableTest : public ::testing::Test, public Listener {
   std::map<std::uint64_t, WaitResult> settled_;
   // The views in these are dead; look at the rest.
   std::vector<Event> events_;
-  std::vector<KeyEvent> occurrences_;
+  std::vector<KeyEvent> key_events_;
   Conflict conflict_;
 };
 

@@ -527,8 +527,8 @@ std::string ModelCheck::check_effects() {
     highest_ = event.fence;
     highest_of_ = owner;
   }
-  for (const WaitResult& settled : effects.wait_results) {
-    if (pending_.erase(settled.id) != 1) return "settled-once: a wait that nobody waits";
+  for (const WaitResult& result : effects.wait_results) {
+    if (pending_.erase(result.id) != 1) return "settled-once: a wait that nobody waits";
   }
   if (!standby_.apply(effects.events)) return "replay-equals: an event is refused";
   if (!snapshot_->apply_twice(effects.events)) return "replay-equals: a snapshot refuses an event";
@@ -539,7 +539,7 @@ std::string ModelCheck::check_events() {
   const Effects& effects = table_.effects();
   for (const KeyEvent& event : effects.key_events) {
     if (event.at > table_.now()) return "an event from the future";
-    if (std::string wrong = onlooker_.see(event); !wrong.empty()) return wrong;
+    if (std::string wrong = event_model_.see(event); !wrong.empty()) return wrong;
   }
   for (const Event& event : effects.events) renewals_ += event.type == Event::Type::renewed;
   const Stats stats = table_.stats();
@@ -553,8 +553,8 @@ std::string ModelCheck::check_events() {
   }
   // What was missed shows later; the gauges are looked at by check() after every call.
   if (effects.key_events.empty() && steps_ % 16 != 0) return {};
-  if (std::string wrong = onlooker_.difference(stats); !wrong.empty()) return wrong;
-  return onlooker_.difference(model_);
+  if (std::string wrong = event_model_.difference(stats); !wrong.empty()) return wrong;
+  return event_model_.difference(model_);
 }
 
 std::string ModelCheck::check_state() {
@@ -637,7 +637,7 @@ std::uint64_t ModelCheck::digest() const {
       add(h->takes);
       add(h->deadline.ns);
       add(static_cast<std::uint64_t>(h->ttl.count()));
-      add(h->two_phase + 2u * h->untold);
+      add(h->two_phase + 2u * h->unacknowledged);
     }
     for (const Waiter* w = s.queue.front(); w != nullptr; w = s.queue.next(w)) {
       add(w->id);

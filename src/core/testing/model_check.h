@@ -107,7 +107,7 @@ class ModelCheck {
 
   // What the table must agree with besides the model.
   bool refused_ = false;  // by the call just made
-  EventModel onlooker_;
+  EventModel event_model_;
   std::uint64_t renewals_ = 0;
   std::uint64_t revocations_ = 0;
   Stats::Refusals refusals_;

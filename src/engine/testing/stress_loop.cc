@@ -27,9 +27,9 @@ void StressLoop::run(int rounds) {
   EXPECT_EQ(settled_count(), queued_);
 }
 
-void StressLoop::on_wait_done(const WaitResult& settled) noexcept {
+void StressLoop::on_wait_done(const WaitResult& result) noexcept {
   MutexLock lock(mutex_);
-  inbox_.push_back(settled);
+  inbox_.push_back(result);
   ++settled_count_;
 }
 

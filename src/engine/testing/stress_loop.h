@@ -33,7 +33,7 @@ class StressLoop final : public Listener {
     Fence fence = 0;
   };
 
-  void on_wait_done(const WaitResult& settled) noexcept override;
+  void on_wait_done(const WaitResult& result) noexcept override;
   std::uint64_t settled_count();
 
   void take_in(std::vector<Client>& clients);

@@ -14,7 +14,7 @@
 
 namespace lockd {
 
-// Counts for itself, and must come to the counts that each occurrence tells.
+// Counts for itself, and must come to the counts that each key event tells.
 class Spectator final : public Observer {
  public:
   void on_key_events(std::span<const KeyEvent> key_events, Position) noexcept override {

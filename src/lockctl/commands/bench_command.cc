@@ -19,9 +19,9 @@ namespace lockd::cli {
 namespace {
 
 using loadgen::LoadError;
-using loadgen::LoadFigures;
 using loadgen::LoadPlan;
 using loadgen::LoadServer;
+using loadgen::LoadStats;
 using loadgen::Protocol;
 using Millis = std::chrono::duration<double, std::milli>;
 
@@ -45,7 +45,8 @@ LoadPlan plan_of(const Arguments& arguments) {
   plan.connections = std::max<std::uint64_t>(arguments.whole("connections").value_or(1), 1);
   plan.pipeline = arguments.whole("pipeline").value_or(plan.pipeline);
   if (plan.one_key && plan.pipeline > 1) {
-    throw Failure(kExitUsage, "--pipeline and --shared-key: a queue that waits for itself");
+    throw Failure(kExitUsage,
+                  "--pipeline and --shared-key: a worker would wait behind its own hold");
   }
   constexpr std::size_t kKeyMax = 200;  // what is added to it must fit as well
   if (!is_name(plan.key) || plan.key.size() > kKeyMax) {
@@ -123,7 +124,7 @@ std::string ms_text(std::chrono::nanoseconds time) {
   return text;
 }
 
-double rate_of(const LoadFigures& stats) {
+double rate_of(const LoadStats& stats) {
   return static_cast<double>(stats.rounds) /
          std::max(std::chrono::duration<double>(stats.elapsed).count(), 1e-9);
 }
@@ -133,7 +134,7 @@ struct Rounds {
   std::uint64_t warm_up = kWarmUp;
 };
 
-std::string table_of(const LoadPlan& plan, const Rounds& rounds, const LoadFigures& stats,
+std::string table_of(const LoadPlan& plan, const Rounds& rounds, const LoadStats& stats,
                      const Style& style) {
   std::string out =
       grouped(plan.workers) + " workers x " + grouped(rounds.counted) + " rounds, " +
@@ -163,7 +164,7 @@ std::string json_of(const Latencies& times) {
   return json.finish();
 }
 
-std::string record_of(const LoadPlan& plan, const Rounds& rounds, const LoadFigures& stats) {
+std::string record_of(const LoadPlan& plan, const Rounds& rounds, const LoadStats& stats) {
   JsonObject json;
   json.add("protocol", plan.protocol == Protocol::http ? "http" : "line");
   json.add("workers", plan.workers);
@@ -182,7 +183,7 @@ std::string record_of(const LoadPlan& plan, const Rounds& rounds, const LoadFigu
 }
 
 // Before the rounds that count every worker warms up, and all begin together.
-LoadFigures run_load(const LoadPlan& plan, const Rounds& rounds, const Settings& settings) {
+LoadStats run_load(const LoadPlan& plan, const Rounds& rounds, const Settings& settings) {
   raise_descriptor_limit();
   try {
     loadgen::Load load(plan, servers_of(plan, settings));
@@ -201,7 +202,7 @@ int execute_bench(const Invocation& invocation) {
   const LoadPlan plan = plan_of(arguments);
   const Rounds rounds{.counted = arguments.whole("rounds").value_or(kRounds),
                       .warm_up = arguments.whole("warmup").value_or(kWarmUp)};
-  const LoadFigures stats = run_load(plan, rounds, invocation.settings);
+  const LoadStats stats = run_load(plan, rounds, invocation.settings);
   if (arguments.has("json")) {
     invocation.output.line(record_of(plan, rounds, stats));
   } else {

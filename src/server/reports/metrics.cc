@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "server/log.h"
-#include "server/reports/process_figures.h"
+#include "server/reports/process_stats.h"
 #include "server/server_context.h"
 #include "server/settings/option_table.h"
 
@@ -355,7 +355,7 @@ void add_cluster(Families& families, const ClusterJournal* cluster) {
 }
 
 void add_process(Families& families) {
-  const ProcessFigures process = read_process_figures();
+  const ProcessStats process = read_process_stats();
   families.begin("process_cpu_seconds_total", "Processor time that the server has taken.",
                  MetricType::Counter);
   families.add(process.cpu_seconds);

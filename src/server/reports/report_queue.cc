@@ -43,7 +43,7 @@ void ReportQueue::ask(ReportReader& reader, SessionId id, ReportRequest request)
       }
       report->askers.push_back(asker);
       if (asker.refusable) ++count_of(asker);
-      line_up(*report);
+      enqueue(*report);
       by_asker_[id] = std::move(report);
     }
   }
@@ -68,7 +68,7 @@ void ReportQueue::may_be_gone(SessionId id) {
     if (is_too_many) {
       refused = remove(id);
     } else if (report.waiting != nullptr) {
-      line_up(report);
+      enqueue(report);
     }
   }
   if (refused) refused->reader->deliver_report(id, refused_report());
@@ -91,7 +91,7 @@ std::optional<ReportQueue::Asker> ReportQueue::remove(SessionId id) {
   askers.erase(at);
   if (removed.refusable) --count_of(removed);
   if (report->waiting == nullptr) return removed;
-  askers.empty() ? step_out(*report) : line_up(*report);
+  askers.empty() ? dequeue(*report) : enqueue(*report);
   return removed;
 }
 
@@ -120,7 +120,7 @@ ReportQueue::ReportPtr ReportQueue::find_equal(Lane lane, const ReportRequest& r
 }
 
 // Behind those that wait; one that waits where it should keeps its place.
-void ReportQueue::line_up(Report& report) {
+void ReportQueue::enqueue(Report& report) {
   LaneState& lane = lanes_[static_cast<std::size_t>(report.lane)];
   const bool is_last = std::all_of(report.askers.begin(), report.askers.end(),
                                    [](const Asker& asker) { return asker.may_be_gone; });
@@ -131,7 +131,7 @@ void ReportQueue::line_up(Report& report) {
   waiting->reports.push_back(&report);
 }
 
-void ReportQueue::step_out(Report& report) {
+void ReportQueue::dequeue(Report& report) {
   report.waiting->reports.remove(&report);
   report.waiting = nullptr;
   if (report.has_begun) return;
@@ -156,7 +156,7 @@ ReportQueue::ReportPtr ReportQueue::begin_slice(Lane which) {
   Report* next = lane.first.reports.front();
   if (next == nullptr) next = lane.last.reports.front();
   if (next == nullptr) return nullptr;
-  step_out(*next);
+  dequeue(*next);
   next->has_begun = true;
   return by_asker_.at(next->askers.front().id);
 }
@@ -167,7 +167,7 @@ std::vector<ReportQueue::Asker> ReportQueue::end_slice(Report& report, const Rep
   if (report.askers.empty()) return {};
   if (is_pause(piece)) {
     report.request.rest = piece.rest;
-    line_up(report);
+    enqueue(report);
     return {};
   }
   std::vector<Asker> askers = std::move(report.askers);

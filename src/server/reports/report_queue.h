@@ -85,8 +85,8 @@ class ReportQueue {
   using ReportPtr = std::shared_ptr<Report>;
 
   ReportPtr find_equal(Lane lane, const ReportRequest& request) REQUIRES(mutex_);
-  void line_up(Report& report) REQUIRES(mutex_);
-  void step_out(Report& report) REQUIRES(mutex_);
+  void enqueue(Report& report) REQUIRES(mutex_);
+  void dequeue(Report& report) REQUIRES(mutex_);
   std::optional<Asker> remove(SessionId asker) REQUIRES(mutex_);
   std::size_t& count_of(const Asker& asker) REQUIRES(mutex_);
   bool is_one_too_many(const Asker& asker) REQUIRES(mutex_);

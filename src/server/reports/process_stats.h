@@ -5,7 +5,7 @@
 
 namespace lockd {
 
-struct ProcessFigures {
+struct ProcessStats {
   double cpu_seconds = 0;
   std::uint64_t resident_bytes = 0;
   std::uint64_t virtual_bytes = 0;
@@ -15,6 +15,6 @@ struct ProcessFigures {
 };
 
 // What cannot be read is 0.
-ProcessFigures read_process_figures();
+ProcessStats read_process_stats();
 
 }  // namespace lockd

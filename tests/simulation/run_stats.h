@@ -38,7 +38,7 @@ inline constexpr std::array<std::string_view, kFaultKinds> kFaultNames = {"conne
                                                                           "starts on a full disk",
                                                                           "no file can be made"};
 
-struct Figures {
+struct RunStats {
   std::uint64_t seeds = 0;
   std::uint64_t operations = 0;
   std::uint64_t steps = 0;
@@ -61,7 +61,7 @@ struct Figures {
   std::array<std::uint64_t, kFaultKinds> faults{};
 
   void count(FaultKind kind) { ++faults[static_cast<std::size_t>(kind)]; }
-  Figures& operator+=(const Figures& other) {
+  RunStats& operator+=(const RunStats& other) {
     seeds += other.seeds;
     operations += other.operations;
     steps += other.steps;

@@ -1,4 +1,4 @@
-#include "server/reports/process_figures.h"
+#include "server/reports/process_stats.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,13 +22,13 @@ double cpu_seconds() {
   return seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
 
-void read_memory(ProcessFigures& figures) {
+void read_memory(ProcessStats& stats) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::uint64_t pages = 0;
   std::uint64_t resident = 0;
   if (!(std::ifstream("/proc/self/statm") >> pages >> resident)) return;
-  figures.virtual_bytes = pages * page;
-  figures.resident_bytes = resident * page;
+  stats.virtual_bytes = pages * page;
+  stats.resident_bytes = resident * page;
 }
 
 std::uint64_t count_open_files() {
@@ -69,14 +69,13 @@ double started_after_boot_seconds() {
 
 }  // namespace
 
-ProcessFigures read_process_figures() {
-  ProcessFigures figures{
-      .cpu_seconds = cpu_seconds(),
-      .open_files = count_open_files(),
-      .open_files_max = count_open_files_max(),
-      .started_unix_seconds = boot_unix_seconds() + started_after_boot_seconds()};
-  read_memory(figures);
-  return figures;
+ProcessStats read_process_stats() {
+  ProcessStats stats{.cpu_seconds = cpu_seconds(),
+                     .open_files = count_open_files(),
+                     .open_files_max = count_open_files_max(),
+                     .started_unix_seconds = boot_unix_seconds() + started_after_boot_seconds()};
+  read_memory(stats);
+  return stats;
 }
 
 }  // namespace lockd
