@@ -68,6 +68,12 @@ function describeFollower(cluster, time) {
   }
   if (epoch === 0) return bad('Nobody leads: no server has been elected, and nobody is answered.');
   const follows = `This server follows ${leader}`;
+  if (cluster.not_ready === 'etcd_full') {
+    return bad(`${follows}, but etcd takes nothing more: nothing is granted until it has room.`);
+  }
+  if (cluster.not_ready === 'read_only') {
+    return bad(`${follows}, but may not write to etcd, so it could not take over.`);
+  }
   if (cluster.not_ready === 'catching_up') {
     const far = cluster.lag_s > 0 ? `is ${time(cluster.lag_s * 1000)} behind` : 'is still reading';
     return warning(`${follows} and ${far}; it could not take over yet.`);

@@ -115,6 +115,7 @@ class EtcdJournal::Impl {
     status_.lags_since = journal_.lags_since();
     status_.answered = journal_.answered();
     status_.unreadable = journal_.unreadable();
+    status_.not_written = journal_.membership().why_not_written();
     status_.unreadable_batch = journal_.unreadable_batch();
     if (const Membership& members = journal_.membership(); answers_ != members.answers()) {
       answers_ = members.answers();

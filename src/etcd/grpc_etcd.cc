@@ -82,7 +82,8 @@ pb::TxnRequest to_message(const Txn& txn) {
 Answer to_answer(const pb::TxnResponse& response) {
   Answer answer{.status = Answer::Status::done,
                 .succeeded = response.succeeded(),
-                .revision = response.header().revision()};
+                .revision = response.header().revision(),
+                .store = response.header().cluster_id()};
   for (const pb::ResponseOp& operation : response.responses()) {
     if (!operation.has_response_range()) continue;
     std::vector<Entry>& found = answer.found.emplace_back();
@@ -99,7 +100,8 @@ Answer to_answer(const grpc::Status& status) {
   };
   switch (status.error_code()) {
     case grpc::StatusCode::OUT_OF_RANGE:
-      if (says("compacted")) answer.status = Answer::Status::compacted;
+      // The future of one store is the past of the one that was there before it was emptied.
+      if (says("compacted") || says("future revision")) answer.status = Answer::Status::compacted;
       break;
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       if (says("space exceeded")) answer.status = Answer::Status::no_space;
@@ -138,7 +140,7 @@ using etcd::Answer;
 using Done = etcd::Client::Done;
 using Measured = etcd::Client::Measured;
 
-constexpr Duration kQuestionMax = std::chrono::seconds(5);
+constexpr Duration kStatusMax = std::chrono::seconds(5);
 constexpr Duration kAuthenticateMax = std::chrono::seconds(5);
 // gRPC counts in milliseconds: shorter waits are not its own.
 constexpr Duration kTick = std::chrono::milliseconds(1);
@@ -310,7 +312,7 @@ class GrpcEtcd::Impl {
   };
 
   // How a member is: whether it leads the others, and what its store takes.
-  struct Question final : Unary<pb::StatusRequest, pb::StatusResponse> {
+  struct StatusCall final : Unary<pb::StatusRequest, pb::StatusResponse> {
     using Unary::Unary;
 
     void finish() override {
@@ -323,15 +325,15 @@ class GrpcEtcd::Impl {
   };
 
   void ask_status(std::size_t endpoint, Duration within, Measured measured = {}) {
-    const auto question = std::make_shared<Question>(*this);
-    question->endpoint = endpoint;
-    question->measured = std::move(measured);
-    question->context.set_deadline(from_now(within));
-    with_token([this, question](bool has_token) {
+    const auto call = std::make_shared<StatusCall>(*this);
+    call->endpoint = endpoint;
+    call->measured = std::move(measured);
+    call->context.set_deadline(from_now(within));
+    with_token([this, call](bool has_token) {
       if (!has_token) return;
-      endpoints_->add_token(question->context);
-      pb::Maintenance::Stub& stub = *endpoints_->all()[question->endpoint].maintenance;
-      send(question, stub.PrepareAsyncStatus(&question->context, question->request, &queue_));
+      endpoints_->add_token(call->context);
+      pb::Maintenance::Stub& stub = *endpoints_->all()[call->endpoint].maintenance;
+      send(call, stub.PrepareAsyncStatus(&call->context, call->request, &queue_));
     });
   }
 
@@ -366,7 +368,7 @@ class GrpcEtcd::Impl {
   // goes by way of the leader, so it is nearer if it is asked of it.
   void note_term(std::uint64_t term) {
     if (std::exchange(term_, term) == term || endpoints_->all().size() == 1) return;
-    for (std::size_t i = 0; i < endpoints_->all().size(); ++i) ask_status(i, kQuestionMax);
+    for (std::size_t i = 0; i < endpoints_->all().size(); ++i) ask_status(i, kStatusMax);
   }
 
   static Answer answer_of(const pb::TxnResponse& response) { return etcd::to_answer(response); }

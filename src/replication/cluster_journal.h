@@ -37,6 +37,7 @@ struct ClusterStatus {
   Time answered{};                   // when etcd did last; zero: never
   std::string unreadable{};          // what of the chain it cannot read; empty: it can
   BatchId unreadable_batch{};        // none: it is something else
+  std::string_view not_written{};    // why etcd takes nothing from it; empty: it does
   std::string_view not_ready{};      // why; empty: it is
   std::vector<Member> members{};     // of the cluster, itself among them
   std::string over{};                // why it is over; empty while it is not
@@ -47,6 +48,7 @@ struct ClusterStatus {
 inline std::string_view why_not_ready(const ClusterStatus& status, Time now) {
   if (!status.unreadable.empty()) return "unreadable";
   if (!status.caught_up) return "catching_up";
+  if (!status.not_written.empty()) return status.not_written;
   if (now > status.answered + status.detect) return "no_etcd";
   const bool lags = status.lags_since.has_value() && now > *status.lags_since + status.detect;
   return lags ? "catching_up" : "";

@@ -23,6 +23,12 @@ namespace lockd::etcd {
 // at 0.
 using Revision = std::int64_t;
 
+// Which etcd it is. One that was emptied and has the members that it had may have the same.
+using StoreId = std::uint64_t;
+
+// Why nothing goes on where etcd knows less than it knew, or is not the one that it was.
+inline constexpr char kAnotherStore[] = "etcd is another one, or was restored from an older backup";
+
 struct Entry {
   std::string key;
   std::string value{};
@@ -59,14 +65,15 @@ struct Answer {
   enum class Status : std::uint8_t {
     done,
     unknown,    // no answer in time: it has happened, or will, or never does
-    compacted,  // the revision that it asks for is gone
+    compacted,  // the revision that it asks for is not there: it is gone, or was of another store
     no_space,   // nothing was done: the store is full
     refused,    // nothing was done, nor will be: `message` says why
   };
 
   Status status = Status::unknown;
   bool succeeded = false;                   // the comparisons held
-  Revision revision = 0;                    // of the store
+  Revision revision = 0;                    // of the store; that of a later call is none before it
+  StoreId store = 0;                        // which one it is
   std::vector<std::vector<Entry>> found{};  // for each get, in order
   std::string message{};
 };

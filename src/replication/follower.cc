@@ -44,23 +44,16 @@ Follower::Follower(etcd::Client& client, const EtcdKeys& keys, const FollowerOpt
 Time Follower::turn(Time now, const Apply& apply) {
   if (stage_ == Stage::over) return Time::never();
   apply_heard(apply);
-  if (loaded_all_ && stage_ == Stage::loads && lost_.empty()) {
-    if (last_batch_ != head_) {
-      lose("the head is " + to_text(head_) + ", and the last batch is " + to_text(last_batch_));
-    } else {
-      must_watch_ = true;
-      stage_ = Stage::watching;
-    }
-  }
+  if (loaded_all_ && stage_ == Stage::loads) finish_loading();
   if (stage_ == Stage::over) return Time::never();
   if (std::exchange(must_wait_, false)) next_try_ = now + options_.retry;
-  const bool idle = !asking_ && (stage_ != Stage::watching || must_watch_);
+  const bool idle = !asking_ && (stage_ != Stage::watching || must_watch_ || is_in_doubt());
   if (!idle) return Time::never();
   if (now < next_try_) return next_try_;
   switch (stage_) {
     case Stage::begins: ask_for_beginning(); break;
     case Stage::loads: ask_for_page(); break;
-    case Stage::watching: open_watch(); break;
+    case Stage::watching: is_in_doubt() ? ask_for_head_of_misfit() : open_watch(); break;
     case Stage::over: break;
   }
   return Time::never();
@@ -83,6 +76,8 @@ void Follower::take_beginning(const Answer& answer) {
   asking_ = false;
   if (stage_ == Stage::over) return;
   if (!is_done(answer)) return;
+  store_ = answer.store;
+  loads_at_ = revision_ = answer.revision;
   const auto batch_id_at = [&](std::size_t i) -> std::optional<BatchId> {
     if (answer.found[i].empty()) return BatchId{};
     return parse_batch_id(answer.found[i].front().value);
@@ -97,7 +92,6 @@ void Follower::take_beginning(const Answer& answer) {
   for (const Entry& entry : answer.found[2]) base_revision_ = entry.modified;
   head_ = *head;
   base_ = *base;
-  loads_at_ = revision_ = answer.revision;
   next_key_ = base_.is_none() ? keys_.batches : keys_.batch(base_);
   loaded_all_ = head_.is_none();
   stage_ = Stage::loads;
@@ -114,10 +108,11 @@ bool Follower::is_done(const Answer& answer) {
   return false;
 }
 
+// Up to the head, and not to the last key: whatever is behind it is nothing of the chain's.
 void Follower::ask_for_page() {
   asking_ = true;
   etcd::Operation page = etcd::get(next_key_);
-  page.range_end = keys_.batches_end;
+  page.range_end = keys_.batch(head_) + '\0';
   page.limit = options_.page;
   page.revision = loads_at_;
   client_.execute({.then = {page}}, rpc_, [this](const Answer& answer) { take_page(answer); });
@@ -128,6 +123,7 @@ void Follower::take_page(const Answer& answer) {
   if (stage_ == Stage::over) return;
   if (answer.status == Status::compacted) return lose("compacted while it was read");
   if (!is_done(answer)) return;
+  if (answer.store != store_) return lose(etcd::kAnotherStore);
   const std::vector<Entry>& page = answer.found.front();
   for (const Entry& entry : page) heard_.push_back({entry});
   if (page.empty() || std::cmp_less(page.size(), options_.page)) {
@@ -135,6 +131,20 @@ void Follower::take_page(const Answer& answer) {
   } else {
     next_key_ = page.back().key + '\0';
   }
+}
+
+// All was read at one revision, so whatever is missing is so for everybody who begins now.
+void Follower::finish_loading() {
+  if (last_batch_ != head_) {
+    const Misfit end{
+        .missing = head_,
+        .why = "the head is " + to_text(head_) + ", and the last batch is " + to_text(last_batch_)};
+    const Misfit misfit = misfit_.value_or(end);
+    return lose_unreadable(misfit.why, misfit.missing);
+  }
+  misfit_.reset();
+  must_watch_ = true;
+  stage_ = Stage::watching;
 }
 
 // From the last revision that was seen, and not behind it: of that one something may be missing.
@@ -155,10 +165,14 @@ void Follower::ended(bool compacted, const std::string&) {
   must_watch_ = must_wait_ = true;
 }
 
+// What comes behind something that is in doubt waits until it is not.
 void Follower::apply_heard(const Apply& apply) {
-  for (const Change& change : std::exchange(heard_, {})) {
-    apply_change(change, apply);
+  if (is_in_doubt()) return;
+  const std::vector<Change> heard = std::exchange(heard_, {});
+  for (auto change = heard.begin(); change != heard.end(); ++change) {
+    apply_change(*change, apply);
     if (stage_ == Stage::over) return;
+    if (is_in_doubt()) return heard_.assign(std::next(change), heard.end());
   }
 }
 
@@ -168,7 +182,7 @@ void Follower::apply_change(const Change& change, const Apply& apply) {
   if (change.entry.key == keys_.successor) return apply_successor(change);
   if (change.erased) return;  // what a snapshot has made needless
   if (const auto id = keys_.batch_id_of(change.entry.key)) {
-    apply_batch(*id, change.entry.value, apply);
+    apply_batch(*id, change.entry, apply);
   }
 }
 
@@ -188,6 +202,7 @@ void Follower::apply_leader(const Change& change) {
     return lose_unreadable("the leader's key says '" + change.entry.value + "'");
   }
   leader_ = {change.entry.modified, std::move(*record)};
+  leader_text_ = change.entry.value;
   successor_.clear();
 }
 
@@ -197,27 +212,82 @@ void Follower::apply_successor(const Change& change) {
   successor_ = change.erased ? "" : successor_in(change.entry.value);
 }
 
-void Follower::apply_batch(const BatchId& id, const std::string& value, const Apply& apply) {
+void Follower::apply_batch(const BatchId& id, const Entry& entry, const Apply& apply) {
   if (id <= last_batch_) {
     stats_.batches_repeated.add();
     return;
   }
-  const std::string at = "batch " + to_text(id);
   BatchHeader header;
   std::string_view payload;
-  if (const std::uint32_t version = version_of_batch(value); version > kChainVersion) {
-    return lose_unreadable(at + newer_than_known(version), id);
-  }
-  if (!open(value, &header, &payload)) return lose_unreadable(at + " is damaged", id);
-  const bool is_base = last_batch_.is_none() && id == base_;
-  if (!is_base && (header.previous != last_batch_ || header.position != position_)) {
-    return lose(at + " follows " + to_text(header.previous) + ", and the last one seen is " +
-                to_text(last_batch_));
-  }
+  if (const auto misfit = misfit_in(id, entry, &header, &payload)) return take_misfit(*misfit);
+  misfit_.reset();  // the chain goes on without it
   position_ = end_of(header, payload.size());
   last_batch_ = id;
-  size_ += value.size();
+  size_ += entry.value.size();
   stats_.batches_followed.add();
+  apply_events(id, header, payload, apply);
+}
+
+// Nothing, and what the batch says, if it follows the last one.
+std::optional<Follower::Misfit> Follower::misfit_in(const BatchId& id, const Entry& entry,
+                                                    BatchHeader* header,
+                                                    std::string_view* payload) const {
+  const std::uint32_t version = version_of_batch(entry.value);
+  const bool readable = version <= kChainVersion && open(entry.value, header, payload);
+  const bool is_base = last_batch_.is_none() && id == base_;
+  if (readable && is_base) return {};
+  if (readable && header->previous == last_batch_ && header->position == position_) return {};
+
+  Misfit misfit{.put_at = entry.modified, .id = id, .missing = id, .unreadable = true};
+  misfit.why = "batch " + to_text(id);
+  if (version > kChainVersion) {
+    misfit.why += newer_than_known(version);
+  } else if (!readable) {
+    misfit.why += " is damaged";
+  } else {
+    misfit.previous = header->previous;
+    if (header->previous > last_batch_) misfit.missing = header->previous;
+    misfit.why += " follows " + to_text(header->previous) + ", and the last one seen is " +
+                  to_text(last_batch_);
+    misfit.unreadable = stage_ == Stage::loads;
+  }
+  return misfit;
+}
+
+// One that names it as its predecessor shows that it is of the chain.
+void Follower::take_misfit(const Misfit& misfit) {
+  if (!misfit_.has_value()) {
+    misfit_ = misfit;
+  } else if (misfit.previous == misfit_->id) {
+    const Misfit first = *misfit_;
+    lose_unreadable(first.why, first.missing);
+  }
+}
+
+// When it was put.
+void Follower::ask_for_head_of_misfit() {
+  asking_ = true;
+  etcd::Operation head = etcd::get(keys_.head);
+  head.revision = misfit_->put_at;
+  client_.execute({.then = {head}}, rpc_,
+                  [this](const Answer& answer) { take_head_of_misfit(answer); });
+}
+
+void Follower::take_head_of_misfit(const Answer& answer) {
+  asking_ = false;
+  if (stage_ == Stage::over) return;
+  if (answer.status == Status::compacted) return lose("compacted before it was looked at");
+  if (!is_done(answer)) return;
+  const Misfit misfit = *std::exchange(misfit_, {});
+  const std::vector<Entry>& head = answer.found.front();
+  const bool is_of_chain = !head.empty() && head.front().modified == misfit.put_at;
+  if (!is_of_chain) return;
+  misfit.unreadable ? lose_unreadable(misfit.why, misfit.missing) : lose(misfit.why);
+}
+
+void Follower::apply_events(const BatchId& id, const BatchHeader& header, std::string_view payload,
+                            const Apply& apply) {
+  const std::string at = "batch " + to_text(id);
   Event event{};
   while (!payload.empty()) {
     if (!take_event(payload, &event)) {

@@ -2,8 +2,14 @@
 //
 // Completeness is checked, not assumed. What is loaded begins with the base and ends with the head;
 // every batch names its predecessor, and is passed on only if that was the last. A batch that comes
-// twice is passed over. Whatever else does not fit ends the following for good: whoever follows
-// begins anew, with an empty table. So does a revision that was compacted before it was read.
+// twice is passed over.
+//
+// What is found under the key of a batch and does not follow the last one, or cannot be read, is in
+// doubt: somebody may have put it there by hand, and it is nothing of the chain's. While loading,
+// the next that follows the last one shows that, and the end that it is not so. While watching, the
+// head does: a leader puts it with every batch, at one revision. What is of the chain and does not
+// fit ends the following for good: whoever follows begins anew, with an empty table. So does a
+// revision that was compacted before it was read.
 //
 // Without a thread, and never waits: callbacks of the client's note down, turn() goes on.
 #pragma once
@@ -12,7 +18,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lockd/journal.h"
@@ -49,7 +57,7 @@ class Follower final : private etcd::Watcher {
   const std::string& lost() const { return lost_; }
   // It is lost for as long as what is there stays as it is, or this program does.
   bool is_unreadable() const { return unreadable_; }
-  // By this batch; none: by something else.
+  // By this batch, or because it is missing; none: by something else.
   BatchId unreadable_batch() const { return unreadable_batch_; }
 
   // etcd's last answer was that it may not be read.
@@ -57,11 +65,17 @@ class Follower final : private etcd::Watcher {
 
   // As far as it has come.
   const CurrentLeader& leader() const { return leader_; }
+  // The value of its key.
+  const std::string& leader_text() const { return leader_text_; }
   // While nobody leads: to whom the last leader has handed over; empty: to whoever comes first.
   const std::string& successor() const { return successor_; }
   BatchId last_batch() const { return last_batch_; }
   Position position() const { return position_; }
   etcd::Revision revision() const { return revision_; }
+  // When the key of who leads was last heard to be put, or erased.
+  etcd::Revision leader_changed() const { return leader_changed_; }
+  // That of which the chain was loaded.
+  etcd::StoreId store() const { return store_; }
   std::uint64_t size_followed() const { return size_; }
   etcd::Revision base_revision() const { return base_revision_; }
   // The ends of the chain as it was when it was loaded.
@@ -77,9 +91,27 @@ class Follower final : private etcd::Watcher {
  private:
   enum class Stage : std::uint8_t { begins, loads, watching, over };
 
+  // What does not follow the last batch, or cannot be read.
+  struct Misfit {
+    etcd::Revision put_at = 0;
+    BatchId id{};
+    BatchId previous{};  // none: it cannot be read, or is the first of all
+    BatchId missing{};   // what the chain lacks: itself, or one before it
+    std::string why{};
+    bool unreadable = false;
+  };
+
+  bool is_in_doubt() const { return stage_ == Stage::watching && misfit_.has_value(); }
+  void ask_for_head_of_misfit();
+  void take_head_of_misfit(const etcd::Answer& answer);
+  void take_misfit(const Misfit& misfit);
+  std::optional<Misfit> misfit_in(const BatchId& id, const etcd::Entry& entry, BatchHeader* header,
+                                  std::string_view* payload) const;
+
   void ask_for_beginning();
   void take_beginning(const etcd::Answer& answer);
   void ask_for_page();
+  void finish_loading();
   void take_page(const etcd::Answer& answer);
   bool is_done(const etcd::Answer& answer);
   void open_watch();
@@ -90,7 +122,9 @@ class Follower final : private etcd::Watcher {
   void apply_change(const etcd::Change& change, const Apply& apply);
   void apply_leader(const etcd::Change& change);
   void apply_successor(const etcd::Change& change);
-  void apply_batch(const BatchId& id, const std::string& value, const Apply& apply);
+  void apply_batch(const BatchId& id, const etcd::Entry& entry, const Apply& apply);
+  void apply_events(const BatchId& id, const BatchHeader& header, std::string_view payload,
+                    const Apply& apply);
   void lose(const std::string& why);
   void lose_unreadable(const std::string& why, const BatchId& batch = {});
 
@@ -112,6 +146,7 @@ class Follower final : private etcd::Watcher {
   Time next_try_{};
 
   // Loading.
+  etcd::StoreId store_ = 0;
   etcd::Revision loads_at_ = 0;
   std::string next_key_;
   BatchId base_{};
@@ -119,7 +154,9 @@ class Follower final : private etcd::Watcher {
   bool loaded_all_ = false;
 
   std::vector<etcd::Change> heard_;  // and not yet passed on
+  std::optional<Misfit> misfit_;     // behind the last batch; the first
   CurrentLeader leader_;
+  std::string leader_text_;
   etcd::Revision leader_changed_ = 0;  // put, or erased
   std::string successor_;
   BatchId last_batch_{};

@@ -14,7 +14,7 @@ std::string to_text(const NodeRecord& record) {
          "\nleads=" + (record.leads ? "1" : "0") + "\napplied=" + std::to_string(record.applied) +
          "\nbehind=" + std::to_string(record.behind) +
          "\nversion=" + std::to_string(record.version) + "\nprogram=" + record.program +
-         "\nnot_ready=" + record.not_ready + "\n";
+         "\nnot_ready=" + record.not_ready + "\nincarnation=" + record.incarnation + "\n";
 }
 
 std::optional<NodeRecord> node_record_in(std::string_view text) {
@@ -36,6 +36,7 @@ std::optional<NodeRecord> node_record_in(std::string_view text) {
   record.version = version_of_record(text);
   record.program = line_of(text, "program=").value_or("");
   record.not_ready = line_of(text, "not_ready=").value_or(record.behind == 0 ? "" : "catching_up");
+  record.incarnation = line_of(text, "incarnation=").value_or("");
   return record;
 }
 
@@ -47,18 +48,22 @@ Time Membership::turn(Time now, const NodeRecord& self) {
   asking_ = true;
   said_at_ = now;
   said_not_ready_ = self.not_ready;
+  const std::string own = keys_.nodes + self.node;
   etcd::Operation all = etcd::get(keys_.nodes);
   all.range_end = keys_.nodes_end;
-  etcd::Txn txn{.then = {etcd::put(keys_.nodes + self.node, to_text(self)), all}};
+  etcd::Txn txn{.then = {etcd::get(own), etcd::put(own, to_text(self)), all}};
   for (const auto& [key, heard] : heard_) {
-    const bool gone = now - heard.since > kSilenceMax && key != keys_.nodes + self.node;
+    const bool gone = now - heard.since > kSilenceMax && key != own;
     if (self.leads && gone) txn.then.push_back(etcd::erase(key));
   }
-  client_.execute(txn, patience_.deadline(), [this, now](const Answer& answer) {
-    asking_ = false;
-    tell(answer);
-    if (answer.status == Answer::Status::done) take(answer.found.front(), now);
-  });
+  client_.execute(txn, patience_.deadline(),
+                  [this, now, incarnation = self.incarnation](const Answer& answer) {
+                    asking_ = false;
+                    tell(answer);
+                    if (answer.status != Answer::Status::done) return;
+                    take_own(answer.found.front(), incarnation);
+                    take(answer.found.back(), now);
+                  });
   return Time::never();
 }
 
@@ -66,6 +71,8 @@ Time Membership::turn(Time now, const NodeRecord& self) {
 // may.
 void Membership::tell(const Answer& answer) {
   const bool refused = answer.status == Answer::Status::refused;
+  why_not_written_ = refused ? "read_only" : "";
+  if (answer.status == Answer::Status::no_space) why_not_written_ = "etcd_full";
   const bool is_known = refused_ || !refused;
   if (refused || answer.status == Answer::Status::done) refused_ = refused;
   if (is_known) return;
@@ -90,6 +97,23 @@ void Membership::take(const std::vector<etcd::Entry>& entries, Time now) {
   }
   heard_ = std::move(heard);
   ++answers_;
+}
+
+// Both put over what the other has put. So what was there before this node's first record, and is
+// there again, has been put since by a server that lives; and of the two this one came later, for
+// the other found nothing of it at first.
+void Membership::take_own(const std::vector<etcd::Entry>& before, const std::string& incarnation) {
+  const auto record = before.empty() ? std::nullopt : node_record_in(before.front().value);
+  if (answers_ == 0) {
+    predecessor_ = record;
+  } else if (record.has_value() && predecessor_.has_value()) {
+    const std::string& other = record->incarnation;
+    predecessor_again_ += other != incarnation && other == predecessor_->incarnation ? 1 : 0;
+  }
+}
+
+std::optional<NodeRecord> Membership::namesake() const {
+  return predecessor_again_ >= kNamesakeSays ? predecessor_ : std::nullopt;
 }
 
 std::uint32_t Membership::version() const {

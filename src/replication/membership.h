@@ -31,6 +31,7 @@ struct NodeRecord {
   std::uint32_t version = kChainVersion;  // the latest that it reads
   std::string program{};                  // its release; empty: it does not say
   std::string not_ready{};                // why it could not lead; empty: it could
+  std::string incarnation{};              // of its journal; empty: it does not say
 
   bool is_ready() const { return not_ready.empty(); }
 
@@ -55,6 +56,10 @@ class Membership {
   // Nobody hands over to one that has said nothing for so long.
   static constexpr Duration kLately = 5 * kInterval;
 
+  // A namesake is one that has said something so often since this node did. Once may be the last
+  // that an earlier life has sent, and came late.
+  static constexpr int kNamesakeSays = 3;
+
   // Both outlive it.
   Membership(etcd::Client& client, const EtcdKeys& keys, const Patience& patience, ClusterLog log)
       : client_(client), keys_(keys), patience_(patience), log_(std::move(log)) {}
@@ -70,6 +75,12 @@ class Membership {
   // Another node that said before this one did that it is reached at that address, and still does;
   // empty: none. Of two, one alone is told of the other: the one that came later.
   std::string who_else_is_at(const NodeRecord& self) const;
+  // Another server that was called as this one is before this one said anything, and still is. Not
+  // one that has ended since, nor an earlier life of this one. Nothing: there is none.
+  std::optional<NodeRecord> namesake() const;
+  // Why the last that it said did not come to be there: "read_only", without the right to write, or
+  // "etcd_full". Empty: it did, or nobody knows.
+  std::string_view why_not_written() const { return why_not_written_; }
 
  private:
   struct Heard {
@@ -81,6 +92,7 @@ class Membership {
   };
 
   void take(const std::vector<etcd::Entry>& entries, Time now);
+  void take_own(const std::vector<etcd::Entry>& before, const std::string& incarnation);
   void tell(const etcd::Answer& answer);
 
   etcd::Client& client_;
@@ -92,7 +104,11 @@ class Membership {
   std::uint64_t answers_ = 0;
   std::optional<Time> said_at_{};
   std::string said_not_ready_;
+  std::string_view why_not_written_{};
   std::map<std::string, Heard> heard_;  // by key
+  // What was under its own key before it put anything there, and how often that was put again.
+  std::optional<NodeRecord> predecessor_{};
+  int predecessor_again_ = 0;
 };
 
 }  // namespace lockd

@@ -29,6 +29,8 @@ TEST(NodeRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(node_record_in(to_text(record)), record);
   record.not_ready = "catching_up";
   EXPECT_EQ(node_record_in(to_text(record)), record);
+  record.incarnation = "1-2";
+  EXPECT_EQ(node_record_in(to_text(record)), record);
   EXPECT_EQ(node_record_in(to_text(record) + "later=1\n"), record);
   for (const char* text : {"", "node=a\n", "node=a\naddress=b\nleads=1\napplied=x\nbehind=0\n"}) {
     EXPECT_FALSE(node_record_in(text).has_value()) << text;
@@ -40,10 +42,11 @@ TEST(NodeRecord, OfAnOlderServerIsReadAsFarAsItGoes) {
   const auto caught_up = node_record_in("node=a\naddress=b\nleads=0\napplied=1\nbehind=0\n");
   EXPECT_TRUE(caught_up->is_ready());
   EXPECT_EQ(caught_up->program, "");
+  EXPECT_EQ(caught_up->incarnation, "");
   EXPECT_FALSE(node_record_in("node=a\naddress=b\nleads=0\napplied=1\nbehind=3\n")->is_ready());
 }
 
-class RosterTest : public testing::Test {
+class MembershipTest : public testing::Test {
  protected:
   struct Node {
     Node(etcd::ModelEtcd& etcd, const EtcdKeys& keys, const std::string& name)
@@ -59,7 +62,7 @@ class RosterTest : public testing::Test {
     Membership membership;
   };
 
-  RosterTest() { etcd_.move_to(Time{1'000'000'000}); }
+  MembershipTest() { etcd_.move_to(Time{1'000'000'000}); }
 
   void run(Duration time, const std::vector<Node*>& nodes) {
     for (const Time end = etcd_.now() + time; etcd_.now() < end;) {
@@ -82,7 +85,7 @@ class RosterTest : public testing::Test {
   Node b_{etcd_, keys_, "b"};
 };
 
-TEST_F(RosterTest, TellsEachOfAll) {
+TEST_F(MembershipTest, TellsEachOfAll) {
   run(3s, {&a_, &b_});
   EXPECT_EQ(names(a_), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(names(b_), (std::vector<std::string>{"a", "b"}));
@@ -90,7 +93,7 @@ TEST_F(RosterTest, TellsEachOfAll) {
   EXPECT_LE(etcd_.now() - b_.membership.members().front().heard, 2s);
 }
 
-TEST_F(RosterTest, SaysHowLongANodeIsSilentAndForgetsItInTheEnd) {
+TEST_F(MembershipTest, SaysHowLongANodeIsSilentAndForgetsItInTheEnd) {
   run(3s, {&a_, &b_});
   run(30s, {&a_});
   ASSERT_EQ(names(a_), (std::vector<std::string>{"a", "b"}));
@@ -100,7 +103,7 @@ TEST_F(RosterTest, SaysHowLongANodeIsSilentAndForgetsItInTheEnd) {
   EXPECT_EQ(etcd_.store.find(keys_.nodes + "b"), nullptr);  // a leads: it has cleaned up
 }
 
-TEST_F(RosterTest, SaysOnceThatItMayNotWrite) {
+TEST_F(MembershipTest, SaysOnceThatItMayNotWrite) {
   etcd_.store.read_only = true;
   run(5s, {&a_});
   ASSERT_EQ(a_.log.size(), 1u);
@@ -113,7 +116,7 @@ TEST_F(RosterTest, SaysOnceThatItMayNotWrite) {
   EXPECT_EQ(a_.log.size(), 2u);
 }
 
-TEST_F(RosterTest, KnowsTheLatestVersionThatAllRead) {
+TEST_F(MembershipTest, KnowsTheLatestVersionThatAllRead) {
   EXPECT_EQ(node_record_in("node=a\naddress=b\nleads=1\napplied=1\nbehind=0\n")->version, 1u);
   a_.record.version = 3;
   b_.record.version = 2;
@@ -121,7 +124,7 @@ TEST_F(RosterTest, KnowsTheLatestVersionThatAllRead) {
   EXPECT_EQ(a_.membership.version(), 2u);
 }
 
-TEST_F(RosterTest, KnowsWhoElseIsAtAnAddress) {
+TEST_F(MembershipTest, KnowsWhoElseIsAtAnAddress) {
   run(3s, {&a_, &b_});
   EXPECT_EQ(b_.membership.who_else_is_at(b_.record), "");
   b_.record.address = a_.record.address;
@@ -130,7 +133,7 @@ TEST_F(RosterTest, KnowsWhoElseIsAtAnAddress) {
 }
 
 // Else whoever is started with an address by mistake would end the server that has it.
-TEST_F(RosterTest, OfTwoAtOneAddressTheLaterIsToldAlone) {
+TEST_F(MembershipTest, OfTwoAtOneAddressTheLaterIsToldAlone) {
   b_.record.address = a_.record.address;
   run(3s, {&a_});
   run(5s, {&a_, &b_});
@@ -139,14 +142,46 @@ TEST_F(RosterTest, OfTwoAtOneAddressTheLaterIsToldAlone) {
 }
 
 // It may have been this server, under another name.
-TEST_F(RosterTest, AServerThatIsGoneIsAtNoAddress) {
+TEST_F(MembershipTest, AServerThatIsGoneIsAtNoAddress) {
   b_.record.address = a_.record.address;
   run(1s, {&b_});
   run(5s, {&a_});
   EXPECT_EQ(a_.membership.who_else_is_at(a_.record), "");
 }
 
-TEST_F(RosterTest, PassesOverWhatItCannotRead) {
+// They put over each other's records. Of one that is older, the record does not say which it is.
+TEST_F(MembershipTest, OfTwoOfOneNameTheLaterIsToldAlone) {
+  for (const char* incarnation : {"1", ""}) {
+    Node first(etcd_, keys_, "n");
+    Node second(etcd_, keys_, "n");
+    first.record.incarnation = incarnation;
+    first.record.address = "first:1";
+    second.record.incarnation = "2";
+    run(3s, {&first});
+    run(10s, {&first, &second});
+    EXPECT_FALSE(first.membership.namesake().has_value());
+    ASSERT_TRUE(second.membership.namesake().has_value()) << "of '" << incarnation << "'";
+    EXPECT_EQ(second.membership.namesake()->address, "first:1");
+    run(1s, {});
+    etcd_.store.execute({.then = {etcd::erase(keys_.nodes + "n")}});
+  }
+}
+
+// Whatever of its last life comes late.
+TEST_F(MembershipTest, AnEarlierLifeIsNoOtherServer) {
+  a_.record.incarnation = "1";
+  run(3s, {&a_});
+  Node again(etcd_, keys_, "a");
+  again.record.incarnation = "2";
+  run(3s, {&again});
+  etcd_.store.execute({.then = {etcd::put(keys_.nodes + "a", to_text(a_.record))}});
+  run(5s, {&again});
+  etcd_.store.execute({.then = {etcd::put(keys_.nodes + "a", to_text(a_.record))}});
+  run(5s, {&again});
+  EXPECT_FALSE(again.membership.namesake().has_value());
+}
+
+TEST_F(MembershipTest, PassesOverWhatItCannotRead) {
   etcd_.store.execute({.then = {etcd::put(keys_.nodes + "c", "nonsense")}});
   run(3s, {&a_});
   EXPECT_EQ(names(a_), std::vector<std::string>{"a"});

@@ -212,7 +212,9 @@ TEST_F(OperatedCluster, AServerSaysAtOnceThatItCouldNotLead) {
   const auto says = [&] { return node_record_in(get(keys_.nodes + "n2"))->not_ready; };
   ASSERT_TRUE(run_until(
       {n1.get(), n2.get()}, [&] { return says().empty(); }, kBeat));
-  put(keys_.batch({1000, 1}), "no batch");
+  const BatchId damaged{1000, 1};
+  etcd_.store.execute({.then = {etcd::put(keys_.batch(damaged), "no batch"),
+                                etcd::put(keys_.head, to_text(damaged))}});
   EXPECT_TRUE(run_until(
       {n1.get(), n2.get()}, [&] { return says() == "unreadable"; }, kBeat));
 }
@@ -258,6 +260,33 @@ TEST_F(OperatedCluster, ASnapshotLetsAServerGoOnThatCannotReadABatch) {
   ASSERT_TRUE(run_both([&] { return n2->journal.is_leading(); }));
   EXPECT_TRUE(is_held(*n2, "k"));
   EXPECT_TRUE(is_held(*n2, "l"));
+}
+
+// To begin anew at once would be for nothing: it is missing still.
+TEST_F(OperatedCluster, ASnapshotLetsAServerGoOnThatABatchIsMissingFor) {
+  const NodePtr n1 = start("n1");
+  settle({n1.get()});
+  hold(*n1, "k");
+  const BatchId missing = n1->journal.last_batch();
+  hold(*n1, "l");
+  etcd_.store.execute({.then = {etcd::erase(keys_.batch(missing))}});
+  NodePtr n2 = start("n2");
+  const auto run_both = [&](const std::function<bool()>& happened, Duration longest = 60s) {
+    return run_until({n1.get(), n2.get()}, happened, longest);
+  };
+  ASSERT_TRUE(run_both([&] { return !n2->journal.unreadable().empty(); }));
+  EXPECT_EQ(n2->journal.unreadable_batch(), missing);
+  EXPECT_EQ(n2->journal.stats().unreadable.value(), 1u);
+  EXPECT_NE(log_.back().find("can neither follow nor lead"), std::string::npos) << log_.back();
+  run_for({n1.get(), n2.get()}, kBeat);
+  EXPECT_EQ(n2->journal.over(), "");
+
+  ASSERT_TRUE(n1->journal.begin_snapshot());
+  ASSERT_TRUE(run_both([&] { return !n2->journal.over().empty(); }, kDetect / 2));
+  EXPECT_EQ(n2->journal.over(), "what could not be read is needed no more");
+  n2 = start("n2");
+  ASSERT_TRUE(run_both([&] { return n2->journal.has_caught_up(); }));
+  EXPECT_TRUE(is_held(*n2, "k"));
 }
 
 // The one under way may have begun before what is to be left behind.

@@ -124,7 +124,8 @@ NodeRecord ReplicatedJournal::self() const {
                              .caught_up = has_caught_up(),
                              .lags_since = lags_since_,
                              .answered = answered(),
-                             .unreadable = unreadable()};
+                             .unreadable = unreadable(),
+                             .not_written = membership_.why_not_written()};
   const std::string_view why_not = why_not_ready(status, clock_.now());
   return {.node = options_.self.node,
           .address = options_.self.address,
@@ -132,7 +133,8 @@ NodeRecord ReplicatedJournal::self() const {
           .applied = applied(),
           .behind = behind_,
           .program = options_.program,
-          .not_ready = std::string(why_not)};
+          .not_ready = std::string(why_not),
+          .incarnation = options_.self.incarnation};
 }
 
 // As every server of the cluster can read it.
@@ -215,13 +217,19 @@ Time ReplicatedJournal::wait_unreadable(Time now) {
   return std::min(*reads_again_at_, next_look());
 }
 
-// Another server is where this one says it is.
+// Another server is where this one says it is, or is called as this one is.
 bool ReplicatedJournal::is_refused_here() {
   const std::string other = membership_.who_else_is_at(self());
-  if (other.empty()) return false;
+  const auto namesake = membership_.namesake();
+  if (other.empty() && !namesake.has_value()) return false;
   refused_ = true;
-  end("another server, " + other + ", says that clients reach it at " + options_.self.address +
-      ", as this one does (--advertise-addr)");
+  if (!other.empty()) {
+    end("another server, " + other + ", says that clients reach it at " + options_.self.address +
+        ", as this one does (--advertise-addr)");
+  } else {
+    end("another server, which clients reach at " + namesake->address + ", is called " +
+        options_.self.node + ", as this one is (--node-id, or else --advertise-addr)");
+  }
   return true;
 }
 
@@ -274,15 +282,27 @@ void ReplicatedJournal::look(Time now) {
   client_.execute({.then = {get_key_only(keys_.leader), etcd::get(keys_.head),
                             get_key_only(keys_.heartbeat), etcd::get(keys_.base)}},
                   patience_.deadline(),
-                  [this, now](const Answer& answer) { take_look(answer, now); });
+                  [this, now, known = std::max(looked_at_, follower_.revision())](
+                      const Answer& answer) { take_look(answer, now, known); });
 }
 
-void ReplicatedJournal::take_look(const Answer& answer, Time asked) {
+// etcd never goes back, whichever of its members is asked: a look is at least at what was known
+// when it was sent. And of two puts of the leader's key the watch has told of the earlier one.
+bool ReplicatedJournal::is_of_another_store(const Answer& look, etcd::Revision known) const {
+  if (look.store != follower_.store() || look.revision < known) return true;
+  if (follower_.is_unreadable()) return false;  // it may have missed whoever leads
+  const etcd::Revision leader = look.found[0].empty() ? 0 : look.found[0].front().modified;
+  return leader > follower_.leader_changed() && leader < follower_.revision();
+}
+
+void ReplicatedJournal::take_look(const Answer& answer, Time asked, etcd::Revision known) {
   if (answer.status == Status::done) patience_.answered(asked, clock_.now());
   if (looks_since_ != asked) return;
   looks_since_.reset();
   errors_.take(answer);
   if (answer.status != Status::done) return detector_.saw_nothing();
+  if (is_of_another_store(answer, known)) return end(etcd::kAnotherStore);
+  looked_at_ = answer.revision;
   const auto modified = [&](std::size_t i) {
     return answer.found[i].empty() ? 0 : answer.found[i].front().modified;
   };
@@ -396,12 +416,13 @@ void ReplicatedJournal::begin_term() {
   follower_.stop();
   detect_ = options_.detect;
   patience_.use(detect_);
-  term_.emplace(
-      client_, keys_,
-      TermOptions{
-          .detect = detect_, .retry = options_.retry, .version = follower_.leader().record.version},
-      patience_, stats_, errors_, follower_.leader().epoch, follower_.last_batch(),
-      follower_.position());
+  term_.emplace(client_, keys_,
+                TermOptions{.detect = detect_,
+                            .retry = options_.retry,
+                            .version = follower_.leader().record.version,
+                            .leader = follower_.leader_text()},
+                patience_, stats_, errors_, follower_.leader().epoch, follower_.last_batch(),
+                follower_.position());
   truncation_.emplace(client_, keys_,
                       TruncationOptions{.retry = options_.retry,
                                         .batches_at_once = options_.erase_at_once,

@@ -105,7 +105,7 @@ class ReplicatedJournal final : public Journal {
 
   // Why it is over; empty while it is not. For the thread that calls turn(), as the rest.
   const std::string& over() const { return over_; }
-  // And another journal would end likewise: another server has its address.
+  // And another journal would end likewise: another server has its address, or its name.
   bool is_refused() const { return refused_; }
   bool is_leading() const { return leads_; }
   // How many appends have to wait before another turn is wanted for them.
@@ -157,7 +157,8 @@ class ReplicatedJournal final : public Journal {
   void tell_whom_it_follows(const CurrentLeader& leader);
   void note_lag(etcd::Revision newest, Time now);
   void look(Time now);
-  void take_look(const etcd::Answer& answer, Time asked);
+  void take_look(const etcd::Answer& answer, Time asked, etcd::Revision known);
+  bool is_of_another_store(const etcd::Answer& look, etcd::Revision known) const;
   Time next_look() const { return looks_since_ ? *looks_since_ + detect_ / 2 : next_look_; }
   Time measure_store(Time now);
   void tell_of_slowness(Time now);
@@ -214,6 +215,7 @@ class ReplicatedJournal final : public Journal {
   std::uint64_t chance_;
   std::optional<Time> looks_since_{};  // while an answer is on its way
   Time next_look_{};
+  etcd::Revision looked_at_ = 0;  // the newest at which a look found the store
   std::optional<Time> told_of_slowness_{};
   std::uint64_t behind_ = 0;
   etcd::Revision newest_ = 0;  // that it lags behind

@@ -89,6 +89,11 @@ class ReplicatedJournalTest : public testing::Test {
   void put(const std::string& key, const std::string& value) {
     etcd_.store.execute({.then = {etcd::put(key, value)}});
   }
+  // As a leader does: with the head.
+  void put_batch(const BatchId& id, const std::string& value) {
+    etcd_.store.execute(
+        {.then = {etcd::put(keys_.batch(id), value), etcd::put(keys_.head, to_text(id))}});
+  }
   std::string get(const std::string& key) {
     const auto found = etcd_.store.execute({.then = {etcd::get(key)}}).found.front();
     return found.empty() ? "" : found.front().value;
@@ -105,6 +110,15 @@ class ReplicatedJournalTest : public testing::Test {
   }
   void run_for(Duration time) {
     run_until([] { return false; }, time);
+  }
+  // Who leads is another, and has been for a while.
+  void follow_the_other() {
+    put(keys_.leader, to_text(kOther));
+    for (int i = 0; i < 20; ++i) {
+      put(keys_.heartbeat, std::to_string(i));
+      run_for(kBeat / 2);
+    }
+    ASSERT_TRUE(journal_.has_caught_up());
   }
   bool is_leading() const { return journal_.is_leading(); }
   static LeaderRecord with_policy(const std::string& policy) {
@@ -212,7 +226,7 @@ TEST_F(ReplicatedJournalTest, AHandOverThatTheWatchConcealsIsNoticed) {
 TEST_F(ReplicatedJournalTest, WhatCannotBeReadIsNamedAndReadAgainLater) {
   put(keys_.leader, to_text(kOther));
   ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
-  put(keys_.batch({5, 1}), "LkB7" + std::string(60, 'x'));
+  put_batch({5, 1}, "LkB7" + std::string(60, 'x'));
   ASSERT_TRUE(run_until([this] { return !journal_.unreadable().empty(); }));
   ASSERT_TRUE(journal_.over().empty());
   ClusterStatus status{.detect = kDetect, .caught_up = true, .answered = etcd_.now()};
@@ -228,12 +242,60 @@ TEST_F(ReplicatedJournalTest, WhatCannotBeReadIsNamedAndReadAgainLater) {
   EXPECT_EQ(get(keys_.leader), to_text(kOther));
 }
 
+// Its revisions begin anew, far below where the watch would go on. Nobody would hear of the chain
+// that is begun there, nor be able to lead.
+TEST_F(ReplicatedJournalTest, AnEtcdThatWasEmptiedIsFollowedFromTheBeginning) {
+  follow_the_other();
+  etcd_.store = {};
+  put(keys_.leader, to_text(kOther));
+  ASSERT_TRUE(run_until([this] { return !journal_.over().empty(); }, kDetect));
+  EXPECT_EQ(journal_.over(), etcd::kAnotherStore);
+  EXPECT_FALSE(journal_.is_refused());
+  EXPECT_EQ(get(keys_.leader), to_text(kOther));
+}
+
+TEST_F(ReplicatedJournalTest, AnEtcdThatWasRestoredIsFollowedFromTheBeginning) {
+  put(keys_.leader, to_text(kOther));
+  const etcd::ModelStore backup = etcd_.store;
+  follow_the_other();
+  etcd_.store = backup;
+  ASSERT_TRUE(run_until([this] { return !journal_.over().empty(); }, kDetect));
+  EXPECT_EQ(journal_.over(), etcd::kAnotherStore);
+}
+
+TEST_F(ReplicatedJournalTest, AnotherEtcdIsKnownByItsId) {
+  follow_the_other();
+  etcd_.store.id = 2;
+  ASSERT_TRUE(run_until([this] { return !journal_.over().empty(); }, kDetect));
+  EXPECT_EQ(journal_.over(), etcd::kAnotherStore);
+}
+
+// This server was cut off for long: there are as many revisions as there were.
+TEST_F(ReplicatedJournalTest, AnotherEtcdIsKnownByALeaderThatTheWatchMustHaveToldOf) {
+  follow_the_other();
+  etcd_.store = {};
+  put(keys_.heartbeat, "1");
+  put(keys_.leader, to_text(kOther));
+  for (int i = 0; i < 100; ++i) put(keys_.heartbeat, std::to_string(i));
+  ASSERT_TRUE(run_until([this] { return !journal_.over().empty(); }, kDetect));
+  EXPECT_EQ(journal_.over(), etcd::kAnotherStore);
+}
+
+TEST_F(ReplicatedJournalTest, ALeaderWhoseEtcdWasEmptiedEnds) {
+  ASSERT_TRUE(run_until([this] { return is_leading() && journal_.durable() > 0; }));
+  etcd_.store = {};
+  ASSERT_TRUE(run_until([this] { return !journal_.over().empty(); }, kDetect));
+  EXPECT_EQ(journal_.over(), etcd::kAnotherStore);
+  EXPECT_EQ(journal_.durable(), 0u);
+}
+
 TEST_F(ReplicatedJournalTest, ReadyIsWhoHasCaughtUpAndHearsFromEtcd) {
   const auto why = [this](Duration later = {}) {
     const ClusterStatus status{.detect = journal_.detect(),
                                .caught_up = journal_.has_caught_up(),
                                .lags_since = journal_.lags_since(),
-                               .answered = journal_.answered()};
+                               .answered = journal_.answered(),
+                               .not_written = journal_.membership().why_not_written()};
     return why_not_ready(status, etcd_.now() + later);
   };
   EXPECT_EQ(why(), "catching_up");
@@ -241,6 +303,10 @@ TEST_F(ReplicatedJournalTest, ReadyIsWhoHasCaughtUpAndHearsFromEtcd) {
   ASSERT_TRUE(run_until([this] { return journal_.has_caught_up(); }));
   EXPECT_EQ(why(), "");
   EXPECT_EQ(why(2 * kDetect), "no_etcd");
+  etcd_.store.full = true;
+  EXPECT_TRUE(run_until([&] { return why() == "etcd_full"; }));
+  etcd_.store.full = false;
+  EXPECT_TRUE(run_until([&] { return why().empty(); }));
   client_.go_deaf();
   put(keys_.batch({5, 1}), "more than it hears of");
   put(keys_.head, to_text(BatchId{5, 1}));
@@ -256,7 +322,7 @@ TEST_F(ReplicatedJournalTest, TellsTheOthersWhetherItCouldLead) {
   };
   put(keys_.leader, to_text(kOther));
   ASSERT_TRUE(run_until(says_ready));
-  put(keys_.batch({5, 1}), "LkB7" + std::string(60, 'x'));
+  put_batch({5, 1}, "LkB7" + std::string(60, 'x'));
   EXPECT_TRUE(run_until([&] { return !says_ready(); }));
   EXPECT_FALSE(journal_.unreadable().empty());
 }
@@ -283,6 +349,20 @@ TEST_F(ReplicatedJournalTest, AnAddressIsOneServersAlone) {
   EXPECT_TRUE(journal_.is_refused());
   EXPECT_NE(journal_.over().find("n3, says that clients reach it at h:1"), std::string::npos)
       << journal_.over();
+}
+
+TEST_F(ReplicatedJournalTest, ANameIsOneServersAlone) {
+  put(keys_.leader, to_text(kOther));
+  const NodeRecord other{.node = kSelf.node, .address = "h:9", .incarnation = "9"};
+  for (int i = 0; i < 60 && journal_.over().empty(); ++i) {
+    put(keys_.heartbeat, std::to_string(i));
+    put(keys_.nodes + kSelf.node, to_text(other));
+    run_for(kBeat);
+  }
+  EXPECT_TRUE(journal_.is_refused());
+  EXPECT_EQ(journal_.over(),
+            "another server, which clients reach at h:9, is called n1, as this one is (--node-id, "
+            "or else --advertise-addr)");
 }
 
 // A machine of which even the clock stood still goes on when another has long led. By its clock it

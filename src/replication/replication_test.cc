@@ -120,8 +120,11 @@ class FollowerTest : public testing::Test {
     etcd_.store.execute(
         {.then = {etcd::put(keys_.batch(id), bytes), etcd::put(keys_.head, to_text(id))}});
   }
-  void run() {
-    for (int i = 0; i < 200; ++i) {
+  void put(const std::string& key, const std::string& value) {
+    etcd_.store.execute({.then = {etcd::put(key, value)}});
+  }
+  void run(int turns = 200) {
+    for (int i = 0; i < turns; ++i) {
       etcd_.move_to(etcd_.now() + 1ms);
       client_->deliver();
       follower_.turn(etcd_.now(), [&](const Event& event) {
@@ -161,6 +164,43 @@ TEST_F(FollowerTest, BeginsWithTheBase) {
   run();
   EXPECT_TRUE(follower_.is_current());
   EXPECT_EQ(heard_, std::vector<Fence>{7});
+}
+
+// Somebody has put it there, or a later version has: it is no batch of the chain.
+TEST_F(FollowerTest, ReadsNothingBehindTheHead) {
+  append({5, 0}, {}, 0, {});
+  append({5, 1}, {5, 0}, end_, {granted("k", 1)});
+  put(keys_.batch({5, UINT64_MAX - 255}), "no batch");
+  run();
+  EXPECT_TRUE(follower_.is_current());
+  append({5, 2}, {5, 1}, end_, {granted("k", 2)});
+  run();
+  EXPECT_EQ(heard_, (std::vector<Fence>{1, 2}));
+  EXPECT_EQ(follower_.lost(), "");
+}
+
+TEST_F(FollowerTest, PassesOverWhatNoBatchOfTheChainFollows) {
+  append({5, 0}, {}, 0, {});
+  put(keys_.batch({5, 7}), "no batch");
+  put(keys_.batch({5, 8}), "LkB7" + std::string(60, 'x'));
+  append({9, 0}, {5, 0}, end_, {granted("k", 1)});
+  run();
+  EXPECT_TRUE(follower_.is_current()) << follower_.lost();
+  EXPECT_EQ(heard_, std::vector<Fence>{1});
+}
+
+TEST_F(FollowerTest, PassesOverWhatIsPutWithoutTheHead) {
+  append({5, 0}, {}, 0, {});
+  run();
+  std::string elsewhere(kBatchHeaderSize, '\0');
+  seal({.previous = {3, 4}, .position = 99}, elsewhere);
+  for (const std::string& stray : {std::string("no batch"), elsewhere}) {
+    put(keys_.batch({5, UINT64_MAX}), stray);
+    append({5, follower_.last_batch().seq + 1}, follower_.last_batch(), end_, {granted("k", 1)});
+    run();
+  }
+  EXPECT_EQ(follower_.lost(), "");
+  EXPECT_EQ(heard_, (std::vector<Fence>{1, 1}));
 }
 
 TEST_F(FollowerTest, RefusesALaterVersionByName) {
@@ -203,14 +243,39 @@ TEST_F(FollowerTest, NeedsNothingOlderThanWhatItWasSaidToHaveSeen) {
 TEST_F(FollowerTest, IsLostWhereTheBeginningIsMissing) {
   append({5, 7}, {5, 6}, 1000, {granted("k", 7)});
   run();
-  EXPECT_NE(follower_.lost(), "");
+  EXPECT_TRUE(follower_.is_unreadable());
+  EXPECT_EQ(follower_.unreadable_batch(), (BatchId{5, 6}));
+}
+
+// Whoever begins anew finds it so again.
+TEST_F(FollowerTest, CannotReadAChainThatLacksABatchOrHasADamagedOne) {
+  append({5, 0}, {}, 0, {});
+  for (std::uint64_t i = 1; i <= 5; ++i) append({5, i}, {5, i - 1}, end_, {granted("k", i)});
+  etcd_.store.execute({.then = {etcd::erase(keys_.batch({5, 3}))}});
+  run();
+  EXPECT_TRUE(follower_.is_unreadable());
+  EXPECT_EQ(follower_.unreadable_batch(), (BatchId{5, 3}));
+  EXPECT_EQ(follower_.lost(), "batch " + to_text(BatchId{5, 4}) + " follows " +
+                                  to_text(BatchId{5, 3}) + ", and the last one seen is " +
+                                  to_text(BatchId{5, 2}));
+
+  put(keys_.batch({5, 3}), "no batch");
+  Follower another(*client_, keys_, {.rpc = 100ms, .retry = 10ms, .page = 2}, stats_, errors_);
+  for (int i = 0; i < 200; ++i) {
+    etcd_.move_to(etcd_.now() + 1ms);
+    client_->deliver();
+    another.turn(etcd_.now(), [](const Event&) { return true; });
+  }
+  EXPECT_EQ(another.lost(), "batch " + to_text(BatchId{5, 3}) + " is damaged");
+  EXPECT_EQ(another.unreadable_batch(), (BatchId{5, 3}));
 }
 
 TEST_F(FollowerTest, IsLostWhereTheHeadIsNotTheEnd) {
   append({5, 0}, {}, 0, {});
   etcd_.store.execute({.then = {etcd::put(keys_.head, to_text(BatchId{5, 1}))}});
   run();
-  EXPECT_NE(follower_.lost(), "");
+  EXPECT_TRUE(follower_.is_unreadable());
+  EXPECT_EQ(follower_.unreadable_batch(), (BatchId{5, 1}));
 }
 
 TEST_F(FollowerTest, IsLostAtAGapAnOldEpochsBatchAndAContradiction) {
@@ -270,6 +335,16 @@ TEST_F(FollowerTest, IsLostWhenWhatItNeedsIsCompacted) {
   follower_.watch_again();
   run();
   EXPECT_NE(follower_.lost(), "");
+}
+
+TEST_F(FollowerTest, IsLostWhenEtcdIsEmptiedWhileItIsRead) {
+  append({5, 0}, {}, 0, {});
+  for (std::uint64_t i = 1; i <= 5; ++i) append({5, i}, {5, i - 1}, end_, {granted("k", i)});
+  while (heard_.empty()) run(1);
+  etcd_.store = {};
+  run();
+  EXPECT_NE(follower_.lost(), "");
+  EXPECT_FALSE(follower_.is_unreadable());
 }
 
 TEST_F(FollowerTest, KnowsWhoLeads) {

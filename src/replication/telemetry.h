@@ -38,6 +38,13 @@ class EtcdErrorLog {
     }
   }
 
+  // Of something that it refuses to take, while it may take others.
+  void tell_of_refusal(std::string_view what, const etcd::Answer& answer) {
+    log_(Severity::error, "etcd: refuses " + std::string(what) + ": " + answer.message +
+                              "; nobody is answered until it is taken, or this server gives up the "
+                              "lead. If it is too large, raise --max-request-bytes of etcd");
+  }
+
  private:
   static constexpr std::size_t kToldMax = 8;
 

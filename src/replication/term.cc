@@ -18,12 +18,6 @@ namespace {
 constexpr int kGatherFraction = 2;
 constexpr Duration kGatherMax = std::chrono::milliseconds(1);
 
-Operation get_key_only(const std::string& key) {
-  Operation get = etcd::get(key);
-  get.keys_only = true;
-  return get;
-}
-
 }  // namespace
 
 Term::Term(etcd::Client& client, const EtcdKeys& keys, const TermOptions& options,
@@ -116,21 +110,36 @@ void Term::settle(const BatchId& id, Time sent, const Answer& answer) {
     return;
   }
   full_ = answer.status == Status::no_space;
+  if (answer.status != Status::unknown) answered_ = sent;  // whatever it was
+  if (answer.status == Status::refused) take_refusal(sent, answer);
   errors_.take(answer);
   if (answer.status != Status::done) {
     if (sent == append_.sent) append_.next_try = sent + options_.retry;
     return;
   }
-  answered_ = sent;
-  revision_ = std::max(revision_, answer.revision);
-  if (!answer.succeeded) return settle_not_succeeded(answer);
+  const bool appended = take_guarded(answer);
+  if (!ended_.empty()) return;
+  if (!appended) return settle_not_succeeded(answer);
   succeeded(sent);
   commit_append();
 }
 
+// What refuses everything may pass, as when a password is changed. But a batch that is refused
+// before and after a heartbeat was not is refused for what it is, as for its size: it would be for
+// ever, and those who wait with it. The next leader has none of it.
+void Term::take_refusal(Time sent, const Answer& answer) {
+  const std::string what = "batch " + to_text(append_.id) + " of " +
+                           std::to_string(append_.txn.then.front().value.size()) + " bytes";
+  if (append_.refused == Time{}) {
+    append_.refused = sent;
+    return errors_.tell_of_refusal(what, answer);
+  }
+  const bool is_other_taken = last_heartbeat_ > append_.refused && sent > last_heartbeat_;
+  if (is_other_taken) ended_ = "etcd refuses " + what + ", and nothing else: " + answer.message;
+}
+
+// It leads, and the head is not what this batch was to follow.
 void Term::settle_not_succeeded(const Answer& answer) {
-  take_guarded(answer);
-  if (!ended_.empty()) return;
   const std::vector<etcd::Entry>& head = answer.found.back();
   const std::string last = head.empty() ? "" : head.front().value;
   if (last == to_text(append_.id)) {
@@ -155,8 +164,10 @@ void Term::commit_append() {
   }
 }
 
+// What is being appended is a sign of life itself, unless it is refused.
 Time Term::heartbeat_due() const {
-  const Time last = append_.unsettled ? std::max(append_.sent, last_success_) : last_success_;
+  const bool is_sign = append_.unsettled && append_.refused == Time{};
+  const Time last = is_sign ? std::max(append_.sent, last_success_) : last_success_;
   return std::max(last + options_.detect / 5, next_heartbeat_);
 }
 
@@ -171,6 +182,7 @@ void Term::heartbeat(Time now) {
 
 void Term::take_heartbeat(Time sent, const Answer& answer) {
   if (!ended_.empty()) return;
+  tell_of_heartbeat(sent, answer);
   if (answer.status != Status::done) {
     if (sent == heartbeat_sent_) next_heartbeat_ = sent + options_.retry;
     return;
@@ -178,23 +190,35 @@ void Term::take_heartbeat(Time sent, const Answer& answer) {
   if (!take_guarded(answer)) return;
   answered_ = sent;
   stats_.heartbeats.add();
+  last_heartbeat_ = std::max(last_heartbeat_, sent);
   succeeded(sent);
+}
+
+// One that was lost between others is nothing to tell; and while there is something to append, that
+// tells when etcd answers again.
+void Term::tell_of_heartbeat(Time sent, const Answer& answer) {
+  const bool failed = answer.status != Status::done;
+  if (failed ? sent > last_success_ : !is_appending()) errors_.take(answer);
 }
 
 void Term::succeeded(Time sent) { last_success_ = std::max(last_success_, sent); }
 
 etcd::Txn Term::guarded(std::vector<Operation> then) const {
-  return {.compare = {{keys_.leader, epoch_}},
+  return {.compare = {{keys_.leader, epoch_}, {keys_.leader, options_.leader}},
           .then = std::move(then),
-          .otherwise = {get_key_only(keys_.leader)}};
+          .otherwise = {etcd::get(keys_.leader)}};
 }
 
 bool Term::take_guarded(const Answer& answer) {
   if (answer.status != Status::done) return false;
+  if (answer.revision < epoch_) ended_ = etcd::kAnotherStore;
+  if (!ended_.empty()) return false;
   revision_ = std::max(revision_, answer.revision);
   if (answer.succeeded) return true;
-  const std::vector<etcd::Entry>& leader = answer.found.front();
-  if (leader.empty() || leader.front().modified != epoch_) ended_ = "another node leads";
+  const std::vector<etcd::Entry>& found = answer.found.front();
+  const bool leads =
+      !found.empty() && found.front().modified == epoch_ && found.front().value == options_.leader;
+  if (!leads) ended_ = "another node leads";
   return false;
 }
 

@@ -2,10 +2,11 @@
 //
 // An append is one transaction: if the leader's key is still as this epoch put it, and the head is
 // the batch before, then the batch and the new head are put. So etcd decides both who leads and
-// what follows what, and a batch that is sent any number of times is appended once. One is on its
-// way at a time, for etcd keeps no order between several; what is appended meanwhile makes the next
-// one larger. A batch whose fate is unknown is sent again, as it is, for as long as it takes; the
-// answer to any of its tries counts, however late.
+// what follows what, and a batch that is sent any number of times is appended once. Of the leader's
+// key the value is compared as well as the revision: an etcd that was emptied uses revisions again.
+// One is on its way at a time, for etcd keeps no order between several; what is appended meanwhile
+// makes the next one larger. A batch whose fate is unknown is sent again, as it is, for as long as
+// it takes; the answer to any of its tries counts, however late.
 //
 // When a batch is in the chain, the next is held back until as many wait as were told now and
 // waited already, for a moment at most: who is told asks for more at once, as a rule. Without it
@@ -36,6 +37,7 @@ struct TermOptions {
   Duration detect{};
   Duration retry{};  // the least time between two tries
   std::uint32_t version = kChainVersion;
+  std::string leader{};  // the value of the leader's key, as it was put with this epoch
 };
 
 class Term {
@@ -87,6 +89,7 @@ class Term {
     Time first_sent{};
     Time sent{};  // last
     Time next_try{};
+    Time refused{};  // when the first try was sent that was; none: zero
   };
 
   bool is_appending() const { return append_.unsettled; }
@@ -94,10 +97,12 @@ class Term {
   void prepare(std::string bytes, Position position, Time now);
   void send(Time now);
   void settle(const BatchId& id, Time sent, const etcd::Answer& answer);
+  void take_refusal(Time sent, const etcd::Answer& answer);
   void settle_not_succeeded(const etcd::Answer& answer);
   void commit_append();
   void heartbeat(Time now);
   void take_heartbeat(Time sent, const etcd::Answer& answer);
+  void tell_of_heartbeat(Time sent, const etcd::Answer& answer);
   Time heartbeat_due() const;
   void succeeded(Time sent);
 
@@ -125,8 +130,9 @@ class Term {
 
   Time heartbeat_sent_{};
   Time next_heartbeat_{};
-  Time last_success_{};  // when what succeeded was sent
-  Time answered_{};      // when what was answered since the last turn was sent; none: zero
+  Time last_heartbeat_{};  // when the last that succeeded was sent
+  Time last_success_{};    // when what succeeded was sent
+  Time answered_{};        // when what was answered since the last turn was sent; none: zero
 
   etcd::Revision revision_ = 0;
   bool full_ = false;

@@ -23,7 +23,8 @@ class TermTest : public testing::Test {
   TermTest() {
     etcd_.move_to(Time{1'000'000'000});
     epoch_ = etcd_.store.execute({.then = {etcd::put(keys_.leader, "it")}}).revision;
-    term_ = std::make_unique<Term>(*client_, keys_, TermOptions{.detect = 1s, .retry = 10ms},
+    term_ = std::make_unique<Term>(*client_, keys_,
+                                   TermOptions{.detect = 1s, .retry = 10ms, .leader = "it"},
                                    patience_, stats_, errors_, epoch_, BatchId{}, Position{0});
     term_->turn(etcd_.now(), nullptr);
     await([this] { return term_->has_begun(); });
@@ -64,7 +65,9 @@ class TermTest : public testing::Test {
   std::unique_ptr<etcd::ModelEtcd::Connection> client_ = etcd_.connect();
   Patience patience_{100ms, 400ms};
   ReplicationStats stats_;
-  EtcdErrorLog errors_{[](Severity, std::string_view) {}};
+  std::vector<std::pair<Severity, std::string>> log_;
+  EtcdErrorLog errors_{
+      [this](Severity severity, std::string_view line) { log_.emplace_back(severity, line); }};
   etcd::Revision epoch_ = 0;
   std::unique_ptr<Term> term_;
   std::unique_ptr<AppendBuffer> pending_;
@@ -152,6 +155,60 @@ TEST_F(TermTest, WaitsAsLongAsEtcdTakes) {
     run_until_appended();
   }
   EXPECT_EQ(stats_.resends.value(), resends);
+  EXPECT_EQ(term_->ended(), "");
+}
+
+// Another leads there, with the same epoch and the same head: revisions are used again.
+TEST_F(TermTest, AppendsNothingInAnEtcdThatWasEmptied) {
+  etcd_.store = {};
+  ASSERT_EQ(etcd_.store.execute({.then = {etcd::put(keys_.leader, "other")}}).revision, epoch_);
+  etcd_.store.execute({.then = {etcd::put(keys_.head, to_text(term_->last()))}});
+  append();
+  run_until_appended();
+  EXPECT_EQ(term_->ended(), "another node leads");
+  EXPECT_EQ(etcd_.store.find(keys_.batch({term_->last().epoch, 1})), nullptr);
+}
+
+// As when its password was changed. It has nothing to append, and is about to lose the lead.
+TEST_F(TermTest, SaysOnceThatEtcdLetsItDoNothing) {
+  run_for(1s);
+  ASSERT_TRUE(log_.empty());
+  etcd_.store.read_only = true;
+  run_for(5s);
+  ASSERT_EQ(log_.size(), 1u);
+  EXPECT_EQ(log_[0].second, "etcd: permission denied");
+  EXPECT_EQ(term_->ended(), "");
+  etcd_.store.read_only = false;
+  run_for(1s);
+  ASSERT_EQ(log_.size(), 2u);
+  EXPECT_EQ(log_[1].second, "etcd: answers again");
+}
+
+// Heartbeats go on, so nobody else would lead, and nobody who waits would ever be answered.
+TEST_F(TermTest, EndsWhereEtcdRefusesABatchAndNothingElse) {
+  run_for(1s);
+  etcd_.store.value_max = kBatchHeaderSize;
+  append();
+  const Time sent = etcd_.now();
+  while (term_->ended().empty() && etcd_.now() < sent + 5s) run_for(1ms);
+  EXPECT_LT(etcd_.now(), sent + 1s);
+  EXPECT_NE(term_->ended().find("/0000000000000001 of "), std::string::npos) << term_->ended();
+  EXPECT_NE(term_->ended().find("request is too large"), std::string::npos) << term_->ended();
+  ASSERT_FALSE(log_.empty());
+  EXPECT_EQ(log_[0].first, Severity::error);
+  EXPECT_TRUE(log_[0].second.starts_with("etcd: refuses batch ")) << log_[0].second;
+}
+
+TEST_F(TermTest, GoesOnWhenEverythingWasRefusedForAWhile) {
+  run_for(1s);
+  for (int i = 0; i < 3; ++i) {
+    append();
+    etcd_.store.read_only = true;
+    run_for(2s);
+    EXPECT_LT(term_->committed(), pending_->end());
+    etcd_.store.read_only = false;
+    run_until_appended();
+  }
   EXPECT_EQ(term_->ended(), "");
 }
 

@@ -51,6 +51,10 @@ GrpcEtcdOptions access_to_etcd(const Options& options) {
 std::string policy(const Options& options) {
   return "max-locks=" + std::to_string(options.max_locks) +
          " max-waiters=" + std::to_string(options.max_waiters) +
+         " max-holds=" + std::to_string(options.max_holds) +
+         " max-holds-per-client=" + std::to_string(options.max_holds_per_client) +
+         " max-set-wait=" + config::print_seconds(options.max_set_wait) +
+         " max-lease-ttl=" + config::print_seconds(options.max_lease_ttl) +
          " default-lease-ttl=" + config::print_seconds(options.default_lease_ttl) +
          " auto-release-on-disconnect=" + (options.auto_release_on_disconnect ? "true" : "false");
 }

@@ -54,24 +54,24 @@ ClusterWorld::~ClusterWorld() {
   waits_.clear();  // what is settled from now on is nobody's
 }
 
-WorldFigures ClusterWorld::run() {
+WorldStats ClusterWorld::run() {
   next_trouble_ = now() + milliseconds(500);
-  while (figures_.operations < options_.operations) step();
+  while (stats_.operations < options_.operations) step();
   come_to_rest();
   for (const auto& node : nodes_) {
     node->kill();
-    figures_.terms += node->terms;
-    figures_.snapshots += node->snapshots;
-    figures_.resends += node->resends;
-    figures_.resolved += node->resolved;
-    figures_.lapses += node->lapses;
-    figures_.repeated += node->repeated;
-    figures_.compactions += node->compactions;
+    stats_.terms += node->terms;
+    stats_.snapshots += node->snapshots;
+    stats_.resends += node->resends;
+    stats_.resolved += node->resolved;
+    stats_.lapses += node->lapses;
+    stats_.repeated += node->repeated;
+    stats_.compactions += node->compactions;
   }
-  figures_.leaders = witness_.leaders();
-  figures_.batches = witness_.batches();
-  figures_.events = witness_.events();
-  return figures_;
+  stats_.leaders = witness_.leaders();
+  stats_.batches = witness_.batches();
+  stats_.events = witness_.events();
+  return stats_;
 }
 
 void ClusterWorld::step() {
@@ -110,16 +110,16 @@ void ClusterWorld::make_trouble() {
   Node& node = chance_.percent(60) ? node_to_ask() : random;
   const std::uint64_t what = chance_.below(100);
   if (what < 30) {
-    ++figures_.kills;
+    ++stats_.kills;
     node.kill();
     node.stopped_until = now() + milliseconds(chance_.between(1, 1000));
   } else if (what < 65) {
-    ++figures_.stops;
+    ++stats_.stops;
     node.stopped_until = now() + milliseconds(chance_.between(1, 1500));
   } else if (what < 80) {
     hand_over(node);
   } else if (what < 95) {
-    ++figures_.outages;
+    ++stats_.outages;
     etcd_.fail_until(now() + milliseconds(chance_.between(1, 1200)));
   } else if (what < 98) {
     etcd_.store.full = !etcd_.store.full;
@@ -136,10 +136,10 @@ void ClusterWorld::hand_over(Node& node) {
   if (!node.is_up()) return;
   ReplicatedJournal& journal = node.life->journal;
   if (!names) {
-    ++figures_.hand_overs;
+    ++stats_.hand_overs;
     journal.resign();
   } else {
-    figures_.transfers += journal.transfer(to);
+    stats_.transfers += journal.transfer(to);
   }
 }
 
@@ -148,7 +148,7 @@ void ClusterWorld::hand_over(Node& node) {
 void ClusterWorld::act(Node& node) {
   Batch batch(node.life->engine);
   for (std::uint64_t left = chance_.between(1, 12); left > 0; --left) {
-    ++figures_.operations;
+    ++stats_.operations;
     const std::uint64_t what = chance_.below(100);
     if (what < 50) {
       acquire(node, batch);
@@ -167,8 +167,8 @@ void ClusterWorld::act(Node& node) {
   const Position rests_on = batch.commit();
   for (auto& tell : std::exchange(answers_, {})) {
     node.life->replies.push_back({rests_on, [this, &node, rests_on, tell = std::move(tell)] {
-                                    check_teller(node, rests_on);
-                                    ++figures_.told;
+                                    check_answerer(node, rests_on);
+                                    ++stats_.told;
                                     tell();
                                   }});
   }
@@ -176,8 +176,8 @@ void ClusterWorld::act(Node& node) {
 
 void ClusterWorld::answer(Node& node, Outcome outcome, std::function<void()> tell) {
   if (outcome == Outcome::not_leader) {
-    ++figures_.not_leader;
-    if (node.life->journal.is_leading()) violated("teller-leads", "a leader says that it is none");
+    ++stats_.not_leader;
+    if (node.life->journal.is_leading()) violated("answers-lead", "a leader says that it is none");
     return;
   }
   if (outcome == Outcome::storage) return;
@@ -185,15 +185,15 @@ void ClusterWorld::answer(Node& node, Outcome outcome, std::function<void()> tel
 }
 
 // Whoever tells anything leads now, and what it rests on is in the chain.
-void ClusterWorld::check_teller(const Node& node, Position rests_on) const {
+void ClusterWorld::check_answerer(const Node& node, Position rests_on) const {
   const etcd::Revision epoch = node.life->journal.epoch();
   if (epoch == 0 || epoch != witness_.leader()) {
-    violated("teller-leads", "node " + std::to_string(node.number) + " of epoch " +
+    violated("answers-lead", "node " + std::to_string(node.number) + " of epoch " +
                                  std::to_string(epoch) + " tells, in the epoch " +
                                  std::to_string(witness_.leader()));
   }
   if (rests_on == 0 || rests_on > witness_.end_of_epoch(epoch)) {
-    violated("teller-leads", "told what rests on " + std::to_string(rests_on) +
+    violated("answers-lead", "told what rests on " + std::to_string(rests_on) +
                                  "; the chain ends at " +
                                  std::to_string(witness_.end_of_epoch(epoch)));
   }
@@ -296,19 +296,19 @@ void ClusterWorld::end_session(Node& node, Batch& batch) {
 }
 
 // The engine says so when it is durable: told, then and there.
-void ClusterWorld::on_wait_done(const WaitResult& settled) noexcept {
-  const auto found = waits_.find(settled.id);
+void ClusterWorld::on_wait_done(const WaitResult& result) noexcept {
+  const auto found = waits_.find(result.id);
   if (found == waits_.end()) return;
   Wait wait = std::move(found->second);
   waits_.erase(found);
   if (wait.node->life == nullptr || wait.life != wait.node->lives) return;  // it is dying
-  if (settled.outcome != Outcome::ok) return;
-  ++figures_.settled;
-  wait.key.fence = settled.grant.fence;
+  if (result.outcome != Outcome::ok) return;
+  ++stats_.settled;
+  wait.key.fence = result.grant.fence;
   try {
-    check_teller(*wait.node, 1);
-    const Time until = wait.node->clock.in_world(settled.grant.expires_at);
-    beliefs_.told_grant(wait.key, {wait.owner, wait.session, until, settled.grant.ttl}, wait.asked,
+    check_answerer(*wait.node, 1);
+    const Time until = wait.node->clock.in_world(result.grant.expires_at);
+    beliefs_.told_grant(wait.key, {wait.owner, wait.session, until, result.grant.ttl}, wait.asked,
                         wait.limit, now());
   } catch (const crash::Violation& violation) {
     violation_ = violation.what();
@@ -320,7 +320,7 @@ void ClusterWorld::on_wait_done(const WaitResult& settled) noexcept {
 void ClusterWorld::compare_with_chain(Node& node) {
   if (!node.is_up() || node.life->journal.state() != Journal::State::following) return;
   if (node.life->journal.last_batch() != witness_.head()) return;
-  ++figures_.compared;
+  ++stats_.compared;
   const std::string differs = difference(node.life->witnessed.describe(), witness_.holds());
   if (differs.empty()) return;
   violated("replay-equals", "node " + std::to_string(node.number) + ": " + differs);
@@ -331,21 +331,21 @@ void ClusterWorld::come_to_rest() {
   etcd_.store.full = false;
   next_trouble_ = Time::never();
   for (const auto& node : nodes_) node->stopped_until = std::min(node->stopped_until, now());
-  const std::uint64_t told = figures_.told;
+  const std::uint64_t told = stats_.told;
   const Duration patience = 40 * std::max(options_.detect, options_.detect_max);
   const Time deadline = now() + patience;
-  while (figures_.told < told + 100) {
+  while (stats_.told < told + 100) {
     if (now() >= deadline) violated("somebody-leads", "and nobody does");
     step();
   }
-  const std::uint64_t compared = figures_.compared;
-  while (figures_.compared < compared + 5) {
+  const std::uint64_t compared = stats_.compared;
+  while (stats_.compared < compared + 5) {
     if (now() >= deadline + patience) violated("replay-equals", "nobody catches up");
     step();
   }
 }
 
-WorldFigures& WorldFigures::operator+=(const WorldFigures& more) {
+WorldStats& WorldStats::operator+=(const WorldStats& more) {
   operations += more.operations;
   told += more.told;
   settled += more.settled;
@@ -369,7 +369,7 @@ WorldFigures& WorldFigures::operator+=(const WorldFigures& more) {
   return *this;
 }
 
-std::ostream& operator<<(std::ostream& out, const WorldFigures& f) {
+std::ostream& operator<<(std::ostream& out, const WorldStats& f) {
   return out << f.operations << " operations, " << f.told << " told, " << f.settled
              << " waits granted, " << f.not_leader << " asked of a follower; " << f.leaders
              << " leaders elected, " << f.terms << " terms; " << f.kills << " kills, " << f.stops

@@ -6,7 +6,7 @@
 //
 // Besides what ChainWitness and BeliefChecker see:
 //
-//   teller-leads      who tells anything leads at that moment, and what it tells is in the chain
+//   answers-lead      who answers anything leads at that moment, and what it says is in the chain
 //   replay-equals     a node that has followed to the head holds what the chain says
 //   somebody-leads    without faults, a leader is there before long
 #pragma once
@@ -41,7 +41,7 @@ struct WorldOptions {
   std::function<Tamper(std::uint64_t number)> tamper{};
 };
 
-struct WorldFigures {
+struct WorldStats {
   std::uint64_t operations = 0;  // asked of any node
   std::uint64_t told = 0;
   std::uint64_t settled = 0;  // waits that ended in a grant
@@ -63,8 +63,8 @@ struct WorldFigures {
   std::uint64_t repeated = 0;
   std::uint64_t compactions = 0;
 
-  WorldFigures& operator+=(const WorldFigures& more);
-  friend std::ostream& operator<<(std::ostream& out, const WorldFigures& figures);
+  WorldStats& operator+=(const WorldStats& more);
+  friend std::ostream& operator<<(std::ostream& out, const WorldStats& stats);
 };
 
 class ClusterWorld final : private Listener {
@@ -73,7 +73,7 @@ class ClusterWorld final : private Listener {
   ~ClusterWorld();
 
   // Throws Violation.
-  WorldFigures run();
+  WorldStats run();
 
  private:
   static constexpr std::size_t kNodes = 3;
@@ -102,8 +102,8 @@ class ClusterWorld final : private Listener {
   void end_session(Node& node, Batch& batch);
   void cancel(Node& node, Batch& batch);
   void answer(Node& node, Outcome outcome, std::function<void()> tell);
-  void on_wait_done(const WaitResult& settled) noexcept override;
-  void check_teller(const Node& node, Position rests_on) const;
+  void on_wait_done(const WaitResult& result) noexcept override;
+  void check_answerer(const Node& node, Position rests_on) const;
   void compare_with_chain(Node& node);
   void come_to_rest();
   Node& node_to_ask();
@@ -121,7 +121,7 @@ class ClusterWorld final : private Listener {
   std::vector<std::function<void()>> answers_;  // of the open batch
   std::string violation_;                       // found where nothing may be thrown
   Time next_trouble_{};
-  WorldFigures figures_;
+  WorldStats stats_;
 };
 
 }  // namespace lockd::ha_test

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iostream>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "crash/violation.h"
@@ -30,6 +31,11 @@ bool writes(const etcd::Txn& txn, const std::string& key) {
 
 void drop_compare(etcd::Txn& txn, const std::string& key) {
   std::erase_if(txn.compare, [&](const etcd::Compare& compare) { return compare.key == key; });
+}
+
+// Of the leader whose guard it has.
+etcd::Revision epoch_of(const etcd::Txn& txn) {
+  return std::get<etcd::Revision>(txn.compare.front().is);
 }
 
 // Runs seed after seed until something is violated, and returns what.
@@ -96,7 +102,7 @@ TEST(HaPlantedFaults, AnElectionWithoutLooking) {
                                  [](etcd::Txn& txn) {
                                    if (writes(txn, kKeys.leader)) txn.compare.clear();
                                  }}),
-            "teller-leads");
+            "answers-lead");
 }
 
 TEST(HaPlantedFaults, AStandbyThatSkipsAnEvent) {
@@ -158,8 +164,9 @@ TEST(HaPlantedFaults, AnUnknownAnswerThatIsTakenForSuccess) {
                                    if (!writes(txn, kKeys.head)) return;
                                    answer.status = etcd::Answer::Status::done;
                                    answer.succeeded = true;
+                                   answer.revision = epoch_of(txn);
                                  }}),
-            "teller-leads");
+            "answers-lead");
 }
 
 // That an earlier try was successful is no proof of leading when the last one was sent.
@@ -169,7 +176,7 @@ TEST(HaPlantedFaults, AResolvedAppendThatCountsAsNews) {
     const auto& head = answer.found.back();
     answer.succeeded = !head.empty() && head.front().value == txn.then.back().value;
   };
-  EXPECT_EQ(first_violation({.answered = lie}, {.answer_lost = 1000}), "teller-leads");
+  EXPECT_EQ(first_violation({.answered = lie}, {.answer_lost = 1000}), "answers-lead");
 }
 
 // Of a leader's record: that it counts on no more than the shortest detect.
@@ -188,7 +195,7 @@ TEST(HaPlantedFaults, ALeaderThatIsCertainForTooLong) {
       if (operation.key == kKeys.leader) shorten_detect(operation.value);
     }
   };
-  EXPECT_EQ(first_violation({.asked = lie}, {}, kDetectsDiffer), "teller-leads");
+  EXPECT_EQ(first_violation({.asked = lie}, {}, kDetectsDiffer), "answers-lead");
 }
 
 // However long the leader counts on.
@@ -203,8 +210,15 @@ TEST(HaPlantedFaults, AStandbyThatWaitsForTooShort) {
       }
     }
   };
-  EXPECT_EQ(first_violation({.answered = answered, .told = told}, {}, kDetectsDiffer),
-            "teller-leads");
+  // Else nobody could lead: the guard has the record as it was told.
+  const auto asked = [](etcd::Txn& txn) {
+    std::erase_if(txn.compare, [](const etcd::Compare& compare) {
+      return compare.key == kKeys.leader && std::holds_alternative<std::string>(compare.is);
+    });
+  };
+  EXPECT_EQ(
+      first_violation({.asked = asked, .answered = answered, .told = told}, {}, kDetectsDiffer),
+      "answers-lead");
 }
 
 }  // namespace

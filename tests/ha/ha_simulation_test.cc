@@ -21,9 +21,9 @@ constexpr std::uint64_t kSeeds = 160;
 constexpr std::uint64_t kOperations = 100'000;
 
 // The violation's text; empty when there was none.
-std::string run(const WorldOptions& options, WorldFigures* figures) {
+std::string run(const WorldOptions& options, WorldStats* stats) {
   try {
-    *figures += ClusterWorld(options).run();
+    *stats += ClusterWorld(options).run();
   } catch (const crash::Violation& violation) {
     return violation.what();
   }
@@ -36,18 +36,18 @@ void run_all(WorldOptions options, std::uint64_t seeds, std::uint64_t told) {
   options.seed = asked == nullptr ? 1 : std::stoull(asked);
   options.operations = kOperations;
   const std::uint64_t last = asked == nullptr ? seeds : options.seed;
-  WorldFigures figures;
+  WorldStats stats;
   for (; options.seed <= last; ++options.seed) {
-    const std::string violation = run(options, &figures);
+    const std::string violation = run(options, &stats);
     ASSERT_EQ(violation, "") << "seed " << options.seed;
   }
-  std::cout << figures << std::endl;
+  std::cout << stats << std::endl;
   if (asked != nullptr) return;
-  EXPECT_GE(figures.told, told);
+  EXPECT_GE(stats.told, told);
   for (const std::uint64_t happened :
-       {figures.settled, figures.not_leader, figures.kills, figures.stops, figures.hand_overs,
-        figures.transfers, figures.outages, figures.compared, figures.terms, figures.snapshots,
-        figures.resends, figures.resolved, figures.lapses, figures.repeated, figures.compactions}) {
+       {stats.settled, stats.not_leader, stats.kills, stats.stops, stats.hand_overs,
+        stats.transfers, stats.outages, stats.compared, stats.terms, stats.snapshots, stats.resends,
+        stats.resolved, stats.lapses, stats.repeated, stats.compactions}) {
     EXPECT_GT(happened, 0);
   }
 }

@@ -12,7 +12,7 @@ const Entry* ModelStore::find(const std::string& key) const {
 }
 
 Answer ModelStore::execute(const Txn& txn) {
-  Answer answer{.status = Answer::Status::done, .revision = revision_};
+  Answer answer{.status = Answer::Status::done, .revision = revision_, .store = id};
   answer.succeeded = std::all_of(txn.compare.begin(), txn.compare.end(),
                                  [&](const Compare& compare) { return holds(compare); });
   const std::vector<Operation>& operations = answer.succeeded ? txn.then : txn.otherwise;
@@ -49,7 +49,12 @@ bool ModelStore::check(const std::vector<Operation>& operations, Answer* answer)
       answer->status = Answer::Status::refused;
       answer->message = "permission denied";
     }
-    if (operation.revision != 0 && operation.revision < compacted_) {
+    if (operation.value.size() > value_max) {
+      answer->status = Answer::Status::refused;
+      answer->message = "request is too large";
+    }
+    const bool is_future = operation.revision > revision_;
+    if (is_future || (operation.revision != 0 && operation.revision < compacted_)) {
       answer->status = Answer::Status::compacted;
     }
   }

@@ -28,8 +28,10 @@ class ModelStore {
   bool changes(const std::string& key, const std::string& range_end, Revision* from,
                std::size_t changes_max, std::vector<Change>* changes) const;
 
+  StoreId id = 1;
   bool full = false;                // puts are refused
   bool read_only = false;           // likewise, for want of a right
+  std::size_t value_max = 1 << 20;  // larger ones are refused
   bool refuses_compaction = false;  // over a connection
   std::uint64_t quota = 0;          // as a measure tells it; as many keys
   // Is told of each change when it is made.

@@ -104,6 +104,8 @@ std::string cluster_json(const ServerContext& shared) {
   const Time now = cluster.clock().now();
   json.add("lag_s", seconds_since(status.lags_since.value_or(now), now));
   if (status.answered != Time{}) json.add("etcd_silent_s", seconds_since(status.answered, now));
+  json.add("etcd_bytes", cluster.stats().store_bytes.load());
+  json.add("etcd_quota_bytes", cluster.stats().store_quota_bytes.load());
   json.add_if_known("not_ready", status.not_ready);
   if (!status.unreadable.empty()) json.add("unreadable", problem_text(status));
   if (!status.leads && shared.forwarder != nullptr && shared.forwarder->forwards()) {

@@ -274,6 +274,8 @@ void add_cluster_health(Families& families, const ClusterStatus& status, Time no
     families.gauge("dflockd_cluster_etcd_silent_seconds", "Time since etcd answered last.",
                    seconds_since(status.answered, now));
   }
+  families.gauge("dflockd_cluster_etcd_full", "1 while etcd takes nothing, for lack of space.",
+                 std::uint64_t{status.not_written == "etcd_full"});
   families.counter("dflockd_cluster_reloads_total",
                    "How often this server dropped what it knew, and read the chain anew.",
                    stats.lives.value() - 1);
