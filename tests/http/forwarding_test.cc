@@ -181,5 +181,35 @@ TEST(HttpForwardingRights, AreCheckedWhereTheClientIs) {
   EXPECT_EQ(masked(line.ask(request("l", "billing/y", "0 9"))), "ok <token> 9");
 }
 
+// The leader tells of every key; what the client may hear of is known where it is connected.
+TEST(HttpForwardingRights, ConfineTheEventsOfTheLeader) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/access.toml";
+  std::ofstream(path) << "[[token]]\nname = 'billing'\nrights = ['lock', 'read']\n"
+                      << "keys = ['billing/']\n"
+                      << "sha256 = '" << hex_of(sha256("billing-secret-0123")) << "'\n"
+                      << "[[token]]\nname = 'all'\nrights = ['lock', 'read']\n"
+                      << "sha256 = '" << hex_of(sha256("secret-of-all-0123")) << "'\n";
+  Options options = ServerCluster::forwarding();
+  options.access = path;
+  ServerCluster cluster(options, {"a", "b"});
+  cluster.lead("a");
+  HttpClient stream = cluster.browse("b");
+  stream.fields = "Authorization: Bearer billing-secret-0123\r\n";
+  ASSERT_EQ(stream.open_stream("/v1/events").status, 200);
+  LineClient line = cluster.connect("b");
+  ASSERT_EQ(line.ask(request("auth", "", "billing-secret-0123")), "ok");
+  ASSERT_EQ(line.ask(request("api", "GET /v1/events", "{}")), "ok 200 {}");
+
+  HttpClient everybody = cluster.browse("b");
+  everybody.fields = "Authorization: Bearer secret-of-all-0123\r\n";
+  EXPECT_EQ(everybody.post("/v1/acquire", hold_json("other", "ann")).status, 200);
+  EXPECT_EQ(everybody.post("/v1/acquire", hold_json("billing/x", "ann")).status, 200);
+  for (const std::string& told : {stream.read_event(), line.read_line()}) {
+    EXPECT_NE(told.find("granted"), std::string::npos) << told;
+    EXPECT_NE(told.find(R"("key":"billing/x")"), std::string::npos) << told;
+  }
+}
+
 }  // namespace
 }  // namespace lockd

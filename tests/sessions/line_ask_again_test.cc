@@ -29,6 +29,7 @@ TEST(LineAskAgain, AClientThatLostItsConnectionGetsTheGrantInForce) {
   EXPECT_EQ(second.ask(request("n", "k", token)), "ok 60") << "its end has released it";
   second.close();
   LineClient third = connect(server);
+  await_stats(third, "{\"connections\":1,");
   EXPECT_NE(token_of(third.ask(request("l", "k", "30" + kAs))), token) << "it ends with its own";
 }
 

@@ -66,6 +66,11 @@ enum class Right : std::uint8_t {
   admin,         // end what others hold, move a cluster's lead; and all of the above
 };
 
+// Whether its answer has no end.
+inline bool is_stream(HttpCall call) {
+  return call == HttpCall::listen || call == HttpCall::events;
+}
+
 // What a call tells of.
 enum class Scope : std::uint8_t {
   keys,    // the keys and channels that the caller may see; or nothing of them

@@ -34,9 +34,15 @@ std::vector<LeaderMail> Forwarder::take_mail() {
   return std::exchange(mail_, {});
 }
 
-SessionId Forwarder::enter_link(const std::string& node, SessionId link) {
+SessionId Forwarder::link_of(const std::string& node) {
   MutexLock lock(mutex_);
-  return std::exchange(links_[node], link);
+  const auto found = links_.find(node);
+  return found == links_.end() ? 0 : found->second;
+}
+
+void Forwarder::enter_link(const std::string& node, SessionId link) {
+  MutexLock lock(mutex_);
+  links_[node] = link;
 }
 
 void Forwarder::leave_link(const std::string& node, SessionId link) {

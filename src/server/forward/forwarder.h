@@ -89,8 +89,10 @@ class Forwarder {
     generation_.store(generation, std::memory_order_release);
   }
 
-  // For the leader's ends of links: which session is that of a node. The one before; 0: none.
-  SessionId enter_link(const std::string& node, SessionId link) EXCLUDES(mutex_);
+  // For the leader's ends of links: which session is that of a node, from its coming until all of
+  // its clients have ended there; 0: none is.
+  SessionId link_of(const std::string& node) EXCLUDES(mutex_);
+  void enter_link(const std::string& node, SessionId link) EXCLUDES(mutex_);
   void leave_link(const std::string& node, SessionId link) EXCLUDES(mutex_);
 
  private:

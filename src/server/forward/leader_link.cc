@@ -24,7 +24,7 @@ constexpr auto kAttemptMax = 2s;
 // The leader's machine acknowledges, whatever its process does: if it does not, packets vanish.
 constexpr auto kSilenceMax = 5s;
 // What a peer may say before it has proved itself.
-constexpr std::size_t kGreetingMax = 256;
+constexpr std::size_t kHandshakeMax = 256;
 // Below what a Connection reads no more at: else both ends could wait for each other to read.
 constexpr std::size_t kUnsentMax = Connection::kUnsentMax / 2;
 
@@ -121,10 +121,12 @@ void LeaderLink::resolve() {
   const auto numeric = boost::asio::ip::make_address(address->host, error);
   if (!error) return connect({tcp::endpoint(numeric, address->port)});
   state_ = State::resolving;
+  // An answer to an earlier question may be of another leader.
   resolver_.async_resolve(
       address->host, std::to_string(address->port),
-      [this](const boost::system::error_code& failed, const tcp::resolver::results_type& found) {
-        if (state_ != State::resolving) return;
+      [this, resolution = ++resolutions_](const boost::system::error_code& failed,
+                                          const tcp::resolver::results_type& found) {
+        if (state_ != State::resolving || resolution != resolutions_) return;
         if (failed) return drop();
         std::vector<tcp::endpoint> endpoints;
         for (const auto& entry : found) endpoints.push_back(entry.endpoint());
@@ -146,7 +148,7 @@ void LeaderLink::connect(const std::vector<tcp::endpoint>& found) {
 }
 
 void LeaderLink::greet() {
-  state_ = State::greeting;
+  state_ = State::handshake;
   challenge_ = {.node = forwarder_.node(),
                 .asker_nonce = make_nonce(secrets_),
                 .answerer_nonce = {},
@@ -157,15 +159,15 @@ void LeaderLink::greet() {
 
 std::size_t LeaderLink::on_input(std::string_view unread) {
   std::string_view rest = unread;
-  while (state_ == State::greeting || state_ == State::proving) {
+  while (state_ == State::handshake || state_ == State::proving) {
     const std::size_t end = rest.find('\n');
     if (end == std::string_view::npos) {
-      if (rest.size() > kGreetingMax) drop();
+      if (rest.size() > kHandshakeMax) drop();
       break;
     }
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end + 1);
-    take_greeting(line);
+    take_handshake(line);
   }
   Frame frame;
   FrameStatus status = FrameStatus::incomplete;
@@ -177,12 +179,12 @@ std::size_t LeaderLink::on_input(std::string_view unread) {
 }
 
 // `ok <nonce>`, then `ok <proof> <incarnation>`.
-void LeaderLink::take_greeting(std::string_view line) {
+void LeaderLink::take_handshake(std::string_view line) {
   const bool is_ok = line.starts_with("ok ");
   std::string_view rest = is_ok ? line.substr(3) : "";
   const std::string_view word = rest.substr(0, rest.find(' '));
   rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-  if (state_ == State::greeting && is_nonce(word)) {
+  if (state_ == State::handshake && is_nonce(word)) {
     state_ = State::proving;
     challenge_.answerer_nonce = word;
     connection_->output() += "peer\n" + challenge_.node + '\n' +

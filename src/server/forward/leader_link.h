@@ -41,7 +41,7 @@ class LeaderLink final : private Connection::Handler {
     idle,
     resolving,   // the leader's name
     connecting,  // and shaking hands, where there is TLS
-    greeting,    // it has said `peer`, and awaits the challenge
+    handshake,   // it has said `peer`, and awaits the challenge
     proving,     // it awaits the leader's proof
     up,
     here,  // this server leads
@@ -67,7 +67,7 @@ class LeaderLink final : private Connection::Handler {
   void resolve();
   void connect(const std::vector<boost::asio::ip::tcp::endpoint>& found);
   void greet();
-  void take_greeting(std::string_view line);
+  void take_handshake(std::string_view line);
   void be_up(std::uint64_t leader);
   void drop();
   void give_up();
@@ -92,6 +92,7 @@ class LeaderLink final : private Connection::Handler {
   CurrentLeader target_{};
   std::uint64_t leader_ = 0;  // its incarnation, of which the channels' sessions are
   std::uint64_t attempts_ = 0;
+  std::uint64_t resolutions_ = 0;
   std::uint64_t generations_ = 0;
   Clock::time_point since_;         // when the attempt began
   Clock::time_point next_attempt_;  // not before this

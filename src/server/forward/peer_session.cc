@@ -155,9 +155,11 @@ void PeerSession::open(const Frame& frame, std::string& out) {
   write_frame(out, FrameType::opened, frame.client, id);
 }
 
-// The one that it had, if nobody has that now. It cannot be one that is yet to come.
+// The one that it had, if nobody has that now, here or at another host. It cannot be one that is
+// yet to come.
 SessionId PeerSession::session_for(const ForwardedClient& client) const {
   const bool is_back = client.session != 0 && client.session <= context_.last_session->load() &&
+                       context_.host.find(client.session) == nullptr &&
                        !context_.clients.status(client.session);
   return is_back ? client.session : ++*context_.last_session;
 }
@@ -176,12 +178,13 @@ void PeerSession::send(FrameType type, SessionId client, std::string_view payloa
 }
 
 bool PeerSession::end(bool, int* budget) {
-  context_.forwarder->leave_link(node_, id());
   while (!channels_.empty() && *budget > 0) {
     context_.host.detach(*channels_.begin()->second);
     --*budget;
   }
-  return channels_.empty();
+  if (!channels_.empty()) return false;
+  context_.forwarder->leave_link(node_, id());
+  return true;
 }
 
 }  // namespace lockd

@@ -17,8 +17,7 @@ namespace lockd {
 namespace {
 
 bool takes_or_waits(HttpCall call) {
-  return call == HttpCall::acquire || call == HttpCall::semaphore_acquire ||
-         call == HttpCall::listen || call == HttpCall::events;
+  return call == HttpCall::acquire || call == HttpCall::semaphore_acquire || is_stream(call);
 }
 
 Duration of_ms(std::int64_t ms) { return std::chrono::milliseconds(ms); }
@@ -420,14 +419,15 @@ bool ApiCalls::publish_at_leader(std::string_view channel, std::string_view payl
   return true;
 }
 
-void ApiCalls::on_leader_answer(const Question& question, std::string_view line, std::string& out) {
+void ApiCalls::on_leader_answer(const LeaderRequest& request, std::string_view line,
+                                std::string& out) {
   state_ = State::idle;
   std::string_view rest = line.starts_with("ok ") ? line.substr(3) : "";
   const std::string_view number = rest.substr(0, rest.find(' '));
   const auto value = parse_whole(number, 0, UINT32_MAX);
   if (!value) return on_no_answer(out);
-  if (question.call == HttpCall::publish) return answer_published(*value, out);
-  if (question.call == HttpCall::listen && *value == 200) {
+  if (request.call == HttpCall::publish) return answer_published(*value, out);
+  if (is_stream(request.call) && *value == 200) {
     streams_ = true;
     return replies_.begin_stream(out);
   }
@@ -435,15 +435,28 @@ void ApiCalls::on_leader_answer(const Question& question, std::string_view line,
   replies_.answer(static_cast<int>(*value), rest, out, *value == 503 ? "Retry-After: 1\r\n" : "");
 }
 
-// `event {"event":"sig",...}`: the name, and the rest of the object.
+// `event {"event":"sig",...}`: the name, and the rest of the object. The leader tells of every key:
+// it knows nothing of the prefixes that the client is confined to.
 void ApiCalls::on_leader_event(std::string_view line, std::string& out) {
   constexpr std::string_view kHead = R"(event {"event":")";
-  if (!streams_ || !line.starts_with(kHead)) return;
+  if (!streams_ || !line.starts_with(kHead) || !may_hear(line)) return;
   line.remove_prefix(kHead.size());
   const std::string_view event = line.substr(0, line.find('"'));
   line.remove_prefix(std::min(event.size() + 1, line.size()));
   if (line.starts_with(',')) line.remove_prefix(1);
   replies_.push(event, "{" + std::string(line), out);
+}
+
+bool ApiCalls::may_hear(std::string_view line) const {
+  constexpr std::string_view kEvent = "event ";
+  const Permit& permit = *session_.permit();
+  if (!permit.is_confined() || !line.starts_with(kEvent)) return true;
+  RequestParams members = RequestParams::of_json(line.substr(kEvent.size()));
+  const auto key = members.text_if_given("key");
+  if (key) return permit.may_touch(*key);
+  // Of signals it was asked what it may hear.
+  const std::string_view name = members.text_if_given("event").value_or("");
+  return name == "sig" || name == "missed";
 }
 
 void ApiCalls::on_no_leader(std::string& out) {
@@ -458,7 +471,8 @@ void ApiCalls::on_no_answer(std::string& out) {
 }
 
 // `request` is the question as it is asked now: three lines.
-void ApiCalls::execute_here(const Question& question, std::string_view request, std::string& out) {
+void ApiCalls::execute_here(const LeaderRequest& question, std::string_view request,
+                            std::string& out) {
   state_ = State::idle;
   if (question.call == HttpCall::publish) {
     const auto reached = context_.host.publish(session_, question.key, question.argument);
@@ -476,8 +490,14 @@ void ApiCalls::on_closed_by_leader() {
   if (state_ == State::asking) state_ = State::idle;
 }
 
-void ApiCalls::listen_here(std::string_view json) {
-  RequestParams params = RequestParams::of_json(json);
+// The request is what was asked of the leader: three lines.
+void ApiCalls::stream_here(std::string_view request) {
+  request.remove_suffix(1);
+  RequestParams params = RequestParams::of_json(request.substr(request.rfind('\n') + 1));
+  if (request.find(" /v1/events\n") != std::string_view::npos) {
+    context_.host.watch_events(session_.id(), params.text_if_given("prefix").value_or(""));
+    return;
+  }
   const std::string_view pattern = params.text("pattern");
   const std::string_view group = params.text_if_given("group").value_or("");
   listens_ = context_.hub.listen(session_.subscriber(), pattern, group);
@@ -532,7 +552,8 @@ void ApiCalls::list_clients(RequestParams& params, std::string& out) {
 void ApiCalls::watch_events(RequestParams& params, std::string& out) {
   const std::string_view prefix = params.text_if_given("prefix").value_or("");
   if (refuse_params(params, out)) return;
-  if (!replies_.may_stream(out)) return;
+  // A follower has heard of no queue: those are the leader's.
+  if (!replies_.may_stream(out) || ask_leader(HttpCall::events, params)) return;
   if (!context_.host.watch_events(session_.id(), prefix)) {
     return refuse({429, "max_watchers", "as many watch as may: see --max-watchers"}, out);
   }

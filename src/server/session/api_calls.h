@@ -69,12 +69,14 @@ class ApiCalls {
   void signalled(const Signal& signal, std::string& out);
   void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out);
   // What the leader says, where it was asked: see LeaderChannel::Client.
-  void on_leader_answer(const Question& question, std::string_view line, std::string& out);
+  void on_leader_answer(const LeaderRequest& request, std::string_view line, std::string& out);
   void on_leader_event(std::string_view line, std::string& out);
   void on_no_leader(std::string& out);
   void on_no_answer(std::string& out);
-  void execute_here(const Question& question, std::string_view request, std::string& out);
-  void listen_here(std::string_view json);
+  void execute_here(const LeaderRequest& question, std::string_view request, std::string& out);
+  void stream_here(std::string_view request);
+  // Whether its client may be told of what the leader pushes: of an event, as far as its key goes.
+  bool may_hear(std::string_view line) const;
   void on_closed_by_leader();
   // The report's last piece has come: the session answers with it. False when none is awaited.
   bool end_report();

@@ -193,13 +193,14 @@ bool HttpSession::admit(const HttpRequest& request, HttpCall call, std::string& 
   if (needs_no_proof(call)) return true;
   if (is_foreign_) {
     refuse({403, "protected_mode",
-            "only loopback is served; to serve others name a host in --http-addr or set a token"},
+            "only loopback is served; to serve others name a host in --http-addr or set "
+            "--auth-token-file"},
            out);
     return false;
   }
   if (!is_allowed_host(request.host)) {
     const std::string detail =
-        "without a token Host must be localhost or an address: see --http-allow-host";
+        "without an auth token, Host must be localhost or an address: see --http-allow-host";
     const HttpError protects{403, "protected_mode", detail};
     const HttpError checks{403, "foreign_host", detail};
     refuse(context_.options.http_is_protected() ? protects : checks, out);
@@ -301,7 +302,8 @@ void HttpSession::end_pause(std::string& out) {
   if (state_ != State::paused) return;
   pause_ = Pause::none;
   state_ = State::listening;
-  refuse({401, "unauthorized", "a bearer token is needed"}, out, "WWW-Authenticate: Bearer\r\n");
+  refuse({401, "unauthorized", "the auth token is needed: Authorization: Bearer <auth token>"}, out,
+         "WWW-Authenticate: Bearer\r\n");
 }
 
 void HttpSession::answer_options(const Route* route, std::string& out) {
@@ -446,10 +448,7 @@ void HttpSession::refuse(const HttpError& error, std::string& out, std::string_v
 }
 
 // The stream goes on: what it asked of the leader is the third line.
-void HttpSession::prepare_here(std::string_view request) {
-  request.remove_suffix(1);
-  calls_.listen_here(request.substr(request.rfind('\n') + 1));
-}
+void HttpSession::prepare_here(std::string_view request) { calls_.stream_here(request); }
 
 // As it does when the peer of a stream is gone: there is no good end to say.
 void HttpSession::on_closed_by_leader() {

@@ -101,16 +101,17 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   bool is_told_unasked() const override { return state_ == State::streaming; }
 
   // Of LeaderChannel::Client.
-  void on_leader_answer(const Question& question, std::string_view line,
+  void on_leader_answer(const LeaderRequest& request, std::string_view line,
                         std::string& out) override {
-    calls_.on_leader_answer(question, line, out);
+    calls_.on_leader_answer(request, line, out);
   }
   void on_leader_push(std::string_view line, std::string& out) override {
     calls_.on_leader_event(line, out);
   }
-  void on_no_leader(const Question&, std::string& out) override { calls_.on_no_leader(out); }
-  void on_no_answer(const Question&, std::string& out) override { calls_.on_no_answer(out); }
-  void execute_here(const Question& question, std::string_view request, std::string& out) override {
+  void on_no_leader(const LeaderRequest&, std::string& out) override { calls_.on_no_leader(out); }
+  void on_no_answer(const LeaderRequest&, std::string& out) override { calls_.on_no_answer(out); }
+  void execute_here(const LeaderRequest& question, std::string_view request,
+                    std::string& out) override {
     calls_.execute_here(question, request, out);
   }
   void prepare_here(std::string_view request) override;

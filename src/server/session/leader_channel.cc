@@ -1,14 +1,19 @@
 #include "server/session/leader_channel.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
+
+#include "base/text.h"
 
 namespace lockd {
 namespace {
 
 // Places beyond these are not taken up again at the next leader.
 constexpr std::size_t kEnqueuedMax = 1024;
+// Fewer holds than these are not looked through for those that have ended.
+constexpr std::size_t kForgetsMin = 64;
 
 bool is_push(std::string_view line) {
   return line.starts_with("sig ") || line.starts_with("lost ") || line.starts_with("event ");
@@ -21,8 +26,25 @@ bool has_stepped_down(std::string_view line) {
          line.starts_with(R"(ok 503 {"error":"draining")");
 }
 
-std::string place_of(const Question& question) {
-  return (question.kind == Kind::lock ? "l" : "s") + question.key;
+// The first three, as far as there are so many.
+std::array<std::string, 3> words_of(std::string_view line) {
+  std::array<std::string, 3> words;
+  for (std::string& word : words) {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    word = line.substr(0, line.find_first_of(" \t"));
+    line.remove_prefix(word.size());
+  }
+  return words;
+}
+
+// Of a lease, as the leader says it.
+Duration seconds_in(const std::string& word) {
+  constexpr std::uint64_t kMax = 9'223'372'036;
+  return std::chrono::seconds(parse_whole(word, 0, kMax).value_or(0));
+}
+
+std::string place_of(const LeaderRequest& request) {
+  return (request.kind == Kind::lock ? "l" : "s") + request.key;
 }
 
 }  // namespace
@@ -36,31 +58,37 @@ void LeaderChannel::leave(LeaderMail mail) {
 
 void LeaderChannel::introduce(const ForwardedClient& client) {
   if (generation_ == 0) generation_ = forwarder_.generation();
-  leave({.what = LeaderMail::What::introduce, .text = to_bytes(client)});
+  introduction_ = to_bytes(client);
 }
 
-void LeaderChannel::ask(Question question, Time now) {
-  question_ = std::move(question);
-  deadline_ = now + question_->wait;
+void LeaderChannel::say_who() {
+  if (introduction_.empty()) return;
+  leave({.what = LeaderMail::What::introduce, .text = std::exchange(introduction_, {})});
+}
+
+void LeaderChannel::ask(LeaderRequest request, Time now) {
+  request_ = std::move(request);
+  deadline_ = now + request_->wait;
   is_sent_ = generation_ != 0;
+  say_who();
   // Where the link is down, what it is told of is that there is somebody who waits for it.
-  leave({.what = LeaderMail::What::ask, .text = is_sent_ ? text_of(*question_, now) : ""});
+  leave({.what = LeaderMail::What::ask, .text = is_sent_ ? text_of(*request_, now) : ""});
 }
 
 // In whole seconds, and not before the last of them is over.
-std::string LeaderChannel::text_of(const Question& question, Time now) const {
-  std::string text = question.head;
+std::string LeaderChannel::text_of(const LeaderRequest& request, Time now) const {
+  std::string text = request.head;
   const Duration left = deadline_ > now ? deadline_ - now : Duration::zero();
-  if (!question.waits) {
-    text += question.argument;
-  } else if (question.command == Command::api) {
+  if (!request.waits) {
+    text += request.argument;
+  } else if (request.command == Command::api) {
     const auto left_ms = std::chrono::ceil<std::chrono::milliseconds>(left).count();
-    text.append(question.argument, 0, question.argument.size() - 1);
-    if (question.argument.size() > 2) text += ',';
+    text.append(request.argument, 0, request.argument.size() - 1);
+    if (request.argument.size() > 2) text += ',';
     text += "\"wait_ms\":" + std::to_string(left_ms) + "}";
   } else {
     text += std::to_string(std::chrono::ceil<std::chrono::seconds>(left).count());
-    if (!question.argument.empty()) text += ' ' + question.argument;
+    if (!request.argument.empty()) text += ' ' + request.argument;
   }
   return text + '\n';
 }
@@ -69,10 +97,10 @@ std::string LeaderChannel::text_of(const Question& question, Time now) const {
 // places in queues. What was granted at once is there by its lease, until the client asks for it.
 std::vector<std::string_view> LeaderChannel::standing() const {
   std::vector<std::string_view> requests(subscriptions_.begin(), subscriptions_.end());
-  const bool awaits = question_ && question_->command == Command::await_turn;
-  const std::string awaited = awaits ? place_of(*question_) : "";
+  const bool awaits = request_ && request_->command == Command::await_turn;
+  const std::string awaited = awaits ? place_of(*request_) : "";
   for (const auto& [key, place] : enqueued_) {
-    if (place.is_queued || key == awaited) requests.push_back(place.request);
+    if (place.token.empty() || key == awaited) requests.push_back(place.request);
   }
   return requests;
 }
@@ -82,8 +110,8 @@ void LeaderChannel::ask_again(Time now) {
   const std::vector<std::string_view> requests = standing();
   unheard_ = requests.size();
   for (const std::string_view request : requests) text += request;
-  if (question_) {
-    text += text_of(*question_, now);
+  if (request_) {
+    text += text_of(*request_, now);
     is_sent_ = true;
   }
   if (!text.empty()) leave({.what = LeaderMail::What::ask, .text = std::move(text)});
@@ -96,7 +124,7 @@ void LeaderChannel::take(const LeaderNews& news, Time now, std::string& out) {
       half_line_ += news.text;
       std::size_t begin = 0;
       for (std::size_t end = 0; (end = half_line_.find('\n', begin)) != std::string::npos;) {
-        take_line(std::string_view(half_line_).substr(begin, end - begin), out);
+        take_line(std::string_view(half_line_).substr(begin, end - begin), now, out);
         begin = end + 1;
       }
       half_line_.erase(0, begin);
@@ -110,59 +138,66 @@ void LeaderChannel::take(const LeaderNews& news, Time now, std::string& out) {
     case LeaderNews::What::down:
       generation_ = 0;
       half_line_.clear();
-      if (question_ && is_sent_ && !question_->may_repeat) {
-        client_.on_no_answer(*std::exchange(question_, {}), out);
+      if (request_ && is_sent_ && !request_->may_repeat) {
+        client_.on_no_answer(*std::exchange(request_, {}), out);
       }
       return;
     case LeaderNews::What::absent:
       generation_ = 0;
-      if (question_) client_.on_no_leader(*std::exchange(question_, {}), out);
+      if (request_) client_.on_no_leader(*std::exchange(request_, {}), out);
       return;
     case LeaderNews::What::here: return go_on_here(now, out);
-    case LeaderNews::What::closed: question_.reset(); return client_.on_closed_by_leader();
+    case LeaderNews::What::closed: request_.reset(); return client_.on_closed_by_leader();
   }
 }
 
-void LeaderChannel::take_line(std::string_view line, std::string& out) {
-  if (is_push(line)) return client_.on_leader_push(line, out);
+void LeaderChannel::take_line(std::string_view line, Time now, std::string& out) {
+  if (is_push(line)) {
+    if (line.starts_with("lost ")) held_.erase(words_of(line)[1]);
+    return client_.on_leader_push(line, out);
+  }
   if (unheard_ > 0) {
     --unheard_;
     return;
   }
-  if (!question_ || has_stepped_down(line)) return;
-  const Question question = *std::exchange(question_, {});
-  learn(question, line);
-  client_.on_leader_answer(question, line, out);
+  if (!request_ || has_stepped_down(line)) return;
+  const LeaderRequest request = *std::exchange(request_, {});
+  learn(request, line, now);
+  client_.on_leader_answer(request, line, out);
 }
 
 // What follows from an answer: what to ask for again, and whether the client may be silent.
-void LeaderChannel::learn(const Question& question, std::string_view line) {
+void LeaderChannel::learn(const LeaderRequest& question, std::string_view line, Time now) {
   const bool is_ok = line.starts_with("ok");
   const std::string request = question.head + question.argument + "\n";
+  const auto [status, first, second] = words_of(line);
   switch (question.command) {
-    case Command::acquire: owned_ += is_ok ? 1 : 0; return;
+    case Command::acquire:
+      if (is_ok) learn_hold(first, seconds_in(second), now);
+      return;
     case Command::enqueue:
-      if (!line.starts_with("acquired ") && line != "queued") return;
-      ++owned_;
-      if (enqueued_.size() < kEnqueuedMax) {
-        enqueued_[place_of(question)] = {request, line == "queued"};
-      }
+      if (status == "acquired") learn_hold(first, seconds_in(second), now);
+      if (status == "acquired" || status == "queued") learn_place(question, first);
       return;
     case Command::await_turn:
-      enqueued_.erase(place_of(question));
-      if (!is_ok && owned_ > 0) --owned_;
+      if (const auto place = enqueued_.extract(place_of(question)))
+        held_.erase(place.mapped().token);
+      if (is_ok) learn_hold(first, seconds_in(second), now);
       return;
+    case Command::renew: {
+      const auto found = held_.find(words_of(question.argument)[0]);
+      if (is_ok && found != held_.end()) found->second = now + seconds_in(first);
+      return;
+    }
     case Command::release:
-      if (!is_ok) return;
-      enqueued_.erase(place_of(question));
-      if (owned_ > 0) --owned_;
+      if (is_ok) learn_end(question, words_of(question.argument)[0]);
       return;
     case Command::listen:
       if (is_ok) subscriptions_.insert(request);
       return;
     case Command::unlisten: subscriptions_.erase(request.substr(2)); return;  // `listen`, the same
     case Command::api:
-      if (question.call == HttpCall::listen && line.starts_with("ok 200 ")) {
+      if (is_stream(question.call) && line.starts_with("ok 200 ")) {
         subscriptions_.insert(request);
       }
       return;
@@ -170,12 +205,49 @@ void LeaderChannel::learn(const Question& question, std::string_view line) {
   }
 }
 
+// Of what ends by itself the leader says nothing to those who did not ask for that: it is forgotten
+// before there is twice as much as there was.
+void LeaderChannel::learn_hold(const std::string& token, Duration lease, Time now) {
+  if (held_.size() >= forgets_at_) {
+    forget_ended(now);
+    forgets_at_ = std::max(kForgetsMin, 2 * held_.size());
+  }
+  held_[token] = now + lease;
+}
+
+void LeaderChannel::forget_ended(Time now) {
+  std::erase_if(held_, [&](const auto& held) { return held.second <= now; });
+}
+
+void LeaderChannel::learn_place(const LeaderRequest& question, const std::string& token) {
+  const std::string place = place_of(question);
+  if (enqueued_.size() < kEnqueuedMax || enqueued_.contains(place)) {
+    enqueued_[place] = {.request = question.head + question.argument + '\n', .token = token};
+  } else {
+    has_more_places_ = true;
+  }
+}
+
+// Whoever may release by token may do so on any connection: of others nothing is known here.
+void LeaderChannel::learn_end(const LeaderRequest& question, const std::string& token) {
+  held_.erase(token);
+  const auto place = enqueued_.find(place_of(question));
+  if (place != enqueued_.end() && place->second.token == token) enqueued_.erase(place);
+}
+
+bool LeaderChannel::owns_anything(Time now) {
+  forget_ended(now);
+  const auto is_queued = [](const auto& place) { return place.second.token.empty(); };
+  return !held_.empty() || has_more_places_ ||
+         std::any_of(enqueued_.begin(), enqueued_.end(), is_queued);
+}
+
 // What it held there lives by its lease, as after any failover.
 void LeaderChannel::go_on_here(Time now, std::string& out) {
   for (const std::string_view request : standing()) client_.prepare_here(request);
-  if (!question_) return;
-  const Question question = *std::exchange(question_, {});
-  client_.execute_here(question, text_of(question, now), out);
+  if (!request_) return;
+  const LeaderRequest request = *std::exchange(request_, {});
+  client_.execute_here(request, text_of(request, now), out);
 }
 
 void LeaderChannel::acknowledge(std::uint64_t bytes) {

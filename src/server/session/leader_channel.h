@@ -23,7 +23,7 @@
 namespace lockd {
 
 // One request, as it is asked of the leader.
-struct Question {
+struct LeaderRequest {
   Command command = Command::ping;
   HttpCall call = HttpCall::none;  // of an `api`; of a signal that came by one
   std::string head{};              // the first two lines
@@ -40,15 +40,15 @@ class LeaderChannel {
   // The session, to which the leader's answers go. Lines come without their ends.
   class Client {
    public:
-    virtual void on_leader_answer(const Question& question, std::string_view line,
+    virtual void on_leader_answer(const LeaderRequest& request, std::string_view line,
                                   std::string& out) = 0;
     virtual void on_leader_push(std::string_view line, std::string& out) = 0;
     // Nobody leads; or the leader was lost, and what was asked may have been done.
-    virtual void on_no_leader(const Question& question, std::string& out) = 0;
-    virtual void on_no_answer(const Question& question, std::string& out) = 0;
+    virtual void on_no_leader(const LeaderRequest& request, std::string& out) = 0;
+    virtual void on_no_answer(const LeaderRequest& request, std::string& out) = 0;
     // This server leads. `request` is what is asked now: first what it listens to and where it
     // queues, which is nothing to tell the client of.
-    virtual void execute_here(const Question& question, std::string_view request,
+    virtual void execute_here(const LeaderRequest& question, std::string_view request,
                               std::string& out) = 0;
     virtual void prepare_here(std::string_view request) = 0;
     virtual void on_closed_by_leader() = 0;
@@ -61,15 +61,18 @@ class LeaderChannel {
   LeaderChannel(Forwarder& forwarder, NewsReader& reader, SessionId id, Client& client)
       : forwarder_(forwarder), reader_(reader), id_(id), client_(client) {}
 
-  // Who the client is; again when that has changed.
+  // Who the client is; again when that has changed. The leader hears of it with the next request:
+  // who says it again and again costs nobody anything.
   void introduce(const ForwardedClient& client);
   // Precondition: it has been introduced, and is asking nothing.
-  void ask(Question question, Time now);
-  bool is_asking() const { return question_.has_value(); }
+  void ask(LeaderRequest request, Time now);
+  bool is_asking() const { return request_.has_value(); }
   // What it was told, as far as that says: whether it holds or waits for anything there; and
   // whether it listens.
-  bool owns_anything() const { return owned_ > 0; }
+  bool owns_anything(Time now);
   bool listens() const { return !subscriptions_.empty(); }
+  // So many holds and places it keeps in mind: in the order of those that there are.
+  std::size_t remembered() const { return held_.size() + enqueued_.size(); }
 
   void take(const LeaderNews& news, Time now, std::string& out);
   // So many bytes of what it was told are with the client's peer.
@@ -80,18 +83,23 @@ class LeaderChannel {
   void end(bool keep_holds);
 
  private:
-  // By an `e`; granted at once, or in the queue.
+  // By an `e`.
   struct Place {
-    std::string request;
-    bool is_queued;
+    std::string request{};
+    std::string token{};  // it was granted at once; empty: it is in the queue
   };
 
   void leave(LeaderMail mail);
   void ask_again(Time now);
-  void take_line(std::string_view line, std::string& out);
-  void learn(const Question& question, std::string_view line);
+  void say_who();
+  void take_line(std::string_view line, Time now, std::string& out);
+  void learn(const LeaderRequest& question, std::string_view line, Time now);
+  void learn_hold(const std::string& token, Duration lease, Time now);
+  void forget_ended(Time now);
+  void learn_place(const LeaderRequest& question, const std::string& token);
+  void learn_end(const LeaderRequest& question, const std::string& token);
   void go_on_here(Time now, std::string& out);
-  std::string text_of(const Question& question, Time now) const;
+  std::string text_of(const LeaderRequest& request, Time now) const;
   std::vector<std::string_view> standing() const;
 
   Forwarder& forwarder_;
@@ -100,14 +108,17 @@ class LeaderChannel {
   Client& client_;
   std::uint64_t generation_ = 0;  // of the link that it asks by; 0: none is known to be there
   bool input_ended_ = false;
-  std::optional<Question> question_;
-  Time deadline_{};          // of its wait
-  bool is_sent_ = false;     // it may have reached the leader
-  std::size_t unheard_ = 0;  // so many answers are to what was asked again, and are not told
-  std::size_t owned_ = 0;
+  std::optional<LeaderRequest> request_;
+  Time deadline_{};           // of its wait
+  bool is_sent_ = false;      // it may have reached the leader
+  std::size_t unheard_ = 0;   // so many answers are to what was asked again, and are not told
+  std::string introduction_;  // which the leader has yet to hear
   std::string half_line_;
   std::set<std::string> subscriptions_;    // the requests that made them
   std::map<std::string, Place> enqueued_;  // by kind and key
+  bool has_more_places_ = false;           // or had: too many to ask for all of them again
+  std::map<std::string, Time> held_;       // by token: when it has ended, at the latest
+  std::size_t forgets_at_ = 0;             // when it has so many, those that have ended go
 };
 
 }  // namespace lockd

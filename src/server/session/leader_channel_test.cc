@@ -27,7 +27,7 @@ class LeaderChannelTest : public testing::Test, private NewsReader, private Lead
     }
     return text;
   }
-  static Question lock(Duration wait) {
+  static LeaderRequest lock(Duration wait) {
     return {.command = Command::acquire,
             .head = "l\nk\n",
             .argument = "9 as=0123456789abcdef",
@@ -46,15 +46,15 @@ class LeaderChannelTest : public testing::Test, private NewsReader, private Lead
 
  private:
   void leave_news(SessionId, LeaderNews) override {}
-  void on_leader_answer(const Question&, std::string_view line, std::string&) override {
+  void on_leader_answer(const LeaderRequest&, std::string_view line, std::string&) override {
     told_.push_back("answer " + std::string(line));
   }
   void on_leader_push(std::string_view line, std::string&) override {
     told_.push_back("push " + std::string(line));
   }
-  void on_no_leader(const Question&, std::string&) override { told_.push_back("no leader"); }
-  void on_no_answer(const Question&, std::string&) override { told_.push_back("no answer"); }
-  void execute_here(const Question&, std::string_view request, std::string&) override {
+  void on_no_leader(const LeaderRequest&, std::string&) override { told_.push_back("no leader"); }
+  void on_no_answer(const LeaderRequest&, std::string&) override { told_.push_back("no answer"); }
+  void execute_here(const LeaderRequest&, std::string_view request, std::string&) override {
     told_.push_back("here " + std::string(request));
   }
   void prepare_here(std::string_view request) override {
@@ -75,7 +75,7 @@ TEST_F(LeaderChannelTest, AsksWhenTheLinkIsThereAndTellsTheAnswer) {
   hear(What::bytes, 0, "en 9\n");
   EXPECT_EQ(told_, (Told{"push sig a b", "answer ok token 9"}));
   EXPECT_FALSE(channel_.is_asking());
-  EXPECT_TRUE(channel_.owns_anything());
+  EXPECT_TRUE(channel_.owns_anything(now_));
 }
 
 TEST_F(LeaderChannelTest, AsksTheNextLeaderForWhatIsLeftOfTheWait) {
@@ -160,6 +160,83 @@ TEST_F(LeaderChannelTest, APlaceThatNobodyAwaitsYetIsTakenAnewToo) {
   EXPECT_EQ(told_, Told{"answer ok token 9"});
 }
 
+// Else it would be closed for its silence, and lose what it holds.
+TEST_F(LeaderChannelTest, KnowsWhatItHoldsWhateverItReleasesForOthers) {
+  hear(What::up, 1);
+  channel_.ask(lock(0s), now_);
+  hear(What::bytes, 0, "ok mine 9\n");
+  const auto release = [&](const std::string& token) {
+    channel_.ask({.command = Command::release, .head = "r\nk\n", .argument = token, .key = "k"},
+                 now_);
+    hear(What::bytes, 0, "ok\n");
+  };
+  release("another");
+  channel_.ask({.command = Command::await_turn, .head = "w\nelse\n", .key = "else"}, now_);
+  hear(What::bytes, 0, "error\n");
+  EXPECT_TRUE(channel_.owns_anything(now_));
+  release("mine");
+  EXPECT_FALSE(channel_.owns_anything(now_));
+}
+
+TEST_F(LeaderChannelTest, HoldsNothingWhoseLeaseIsOverOrThatIsLost) {
+  hear(What::up, 1);
+  channel_.ask(lock(0s), now_);
+  hear(What::bytes, 0, "ok mine 9\n");
+  channel_.ask({.command = Command::renew, .head = "n\nk\n", .argument = "mine 20", .key = "k"},
+               now_);
+  hear(What::bytes, 0, "ok 20\n");
+  EXPECT_TRUE(channel_.owns_anything(now_ + 19s));
+  EXPECT_FALSE(channel_.owns_anything(now_ + 20s));
+  channel_.ask(lock(0s), now_);
+  hear(What::bytes, 0, "ok next 9\n");
+  hear(What::bytes, 0, "lost next revoked k\n");
+  EXPECT_FALSE(channel_.owns_anything(now_));
+}
+
+// A client that releases nothing, and one that never asks for its turn.
+TEST_F(LeaderChannelTest, RemembersNoMoreThanThereIs) {
+  hear(What::up, 1);
+  for (int i = 0; i < 5000; ++i, now_ = now_ + 1s) {
+    channel_.ask(lock(0s), now_);
+    hear(What::bytes, 0, "ok token" + std::to_string(i) + " 9\n");
+  }
+  EXPECT_LT(channel_.remembered(), 100u);
+  EXPECT_TRUE(channel_.owns_anything(now_));
+  EXPECT_FALSE(channel_.owns_anything(now_ + 9s));
+  for (int i = 0; i < 5000; ++i) {
+    const std::string key = std::to_string(i);
+    channel_.ask({.command = Command::enqueue, .head = "e\n" + key + "\n", .key = key}, now_);
+    hear(What::bytes, 0, "queued\n");
+  }
+  EXPECT_LT(channel_.remembered(), 2000u);
+  EXPECT_TRUE(channel_.owns_anything(now_ + 9s));
+}
+
+TEST_F(LeaderChannelTest, AReleaseForAnotherLeavesItsOwnPlaceInTheQueue) {
+  hear(What::up, 1);
+  channel_.ask({.command = Command::enqueue, .head = "e\nk\n", .argument = "9", .key = "k"}, now_);
+  hear(What::bytes, 0, "queued\n");
+  channel_.ask({.command = Command::release, .head = "r\nk\n", .argument = "another", .key = "k"},
+               now_);
+  hear(What::bytes, 0, "ok\n");
+  asked();
+  EXPECT_TRUE(channel_.owns_anything(now_));
+  hear(What::down);
+  hear(What::up, 2);
+  EXPECT_EQ(asked(), "e\nk\n9\n");
+}
+
+TEST_F(LeaderChannelTest, SaysWhoItIsOnceHoweverOftenThatChanges) {
+  hear(What::up, 1);
+  channel_.ask(lock(0s), now_);
+  hear(What::bytes, 0, "ok mine 9\n");
+  forwarder_.take_mail();
+  for (int i = 0; i < 1000; ++i) channel_.introduce({.peer = "10.0.0.7:1", .name = "a"});
+  EXPECT_TRUE(forwarder_.take_mail().empty());
+  channel_.ask(lock(0s), now_);
+  EXPECT_EQ(forwarder_.take_mail().size(), 2U);
+}
+
 TEST_F(LeaderChannelTest, ListensAgainAndSaysNothingOfIt) {
   hear(What::up, 1);
   channel_.ask({.command = Command::listen, .head = "listen\na\n"}, now_);
@@ -177,6 +254,23 @@ TEST_F(LeaderChannelTest, ListensAgainAndSaysNothingOfIt) {
   EXPECT_EQ(told_, Told{"push sig b x"});
   hear(What::here);
   EXPECT_EQ(told_.back(), "prepare listen\nb\n\n");
+}
+
+TEST_F(LeaderChannelTest, WatchesAgain) {
+  hear(What::up, 1);
+  channel_.ask({.command = Command::api,
+                .call = HttpCall::events,
+                .head = "api\nGET /v1/events\n",
+                .argument = "{}"},
+               now_);
+  hear(What::bytes, 0, "ok 200 {}\nevent {\"event\":\"granted\"}\n");
+  EXPECT_TRUE(channel_.listens());
+  asked();
+  hear(What::down);
+  hear(What::up, 2);
+  EXPECT_EQ(asked(), "api\nGET /v1/events\n{}\n");
+  hear(What::here);
+  EXPECT_EQ(told_.back(), "prepare api\nGET /v1/events\n{}\n");
 }
 
 TEST_F(LeaderChannelTest, ALeaderThatHasSteppedDownHasAnsweredNothing) {

@@ -58,6 +58,11 @@ Right right_for(Command command) {
   return Right::admin;
 }
 
+// Its rights were looked at where it is connected.
+PermitPtr permit_of(const ForwardedClient& client) {
+  return std::make_shared<const Permit>(Permit{.name = client.token_name, .rights = Rights::all()});
+}
+
 }  // namespace
 
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
@@ -67,12 +72,12 @@ LineSession::LineSession(SessionContext& context, SessionId id, Peer peer)
 LineSession::LineSession(SessionContext& context, SessionId id, Peer peer,
                          const ForwardedClient& client)
     : ServerSession(context, id, std::move(peer)), phase_(Phase::open) {
-  set_permit(
-      std::make_shared<const Permit>(Permit{.name = client.token_name, .rights = Rights::all()}));
+  set_permit(permit_of(client));
   if (client.session != 0) context_.batch.resume(session_);
 }
 
 void LineSession::rename(const ForwardedClient& client) {
+  if (permit()->name != client.token_name) set_permit(permit_of(client));
   context_.clients.authenticate(id(), client.token_name);
   if (client.names_itself) {
     name_session({.name = client.name, .peer = client.peer, .note = client.note});
@@ -303,13 +308,13 @@ bool LineSession::is_for_leader(Command command) const {
 // A grant whose answer is lost with its leader can be asked for again by its secret: one that has
 // none gets one. A line that has no room for it goes without.
 void LineSession::ask_leader(const RequestLines& lines, const LineRequest& request) {
-  Question question{.command = request.command,
-                    .head = std::string(lines.command) + '\n' + std::string(lines.key) + '\n',
-                    .argument = std::string(lines.argument),
-                    .key = std::string(request.key),
-                    .kind = request.kind,
-                    .wait = request.wait,
-                    .may_repeat = request.command != Command::signal};
+  LeaderRequest question{.command = request.command,
+                         .head = std::string(lines.command) + '\n' + std::string(lines.key) + '\n',
+                         .argument = std::string(lines.argument),
+                         .key = std::string(request.key),
+                         .kind = request.kind,
+                         .wait = request.wait,
+                         .may_repeat = request.command != Command::signal};
   std::string& argument = question.argument;
   const bool takes = request.command == Command::acquire || request.command == Command::enqueue;
   if (takes || request.command == Command::await_turn) {
@@ -326,33 +331,34 @@ void LineSession::ask_leader(const RequestLines& lines, const LineRequest& reque
   leader().ask(std::move(question), context_.engine.now());
 }
 
-void LineSession::on_leader_answer(const Question& question, std::string_view line,
+void LineSession::on_leader_answer(const LeaderRequest& request, std::string_view line,
                                    std::string& out) {
-  if (question.call != HttpCall::none) return calls_->on_leader_answer(question, line, out);
+  if (request.call != HttpCall::none) return calls_->on_leader_answer(request, line, out);
   blocked_on_ = BlockedOn::nothing;
   write_status(out, line);
   log_reply(line);
 }
 
 void LineSession::on_leader_push(std::string_view line, std::string& out) {
+  if (calls_ != nullptr && !calls_->may_hear(line)) return;
   write_status(push_to(out), line);
 }
 
-void LineSession::on_no_leader(const Question& question, std::string& out) {
-  if (question.call != HttpCall::none) return calls_->on_no_leader(out);
+void LineSession::on_no_leader(const LeaderRequest& request, std::string& out) {
+  if (request.call != HttpCall::none) return calls_->on_no_leader(out);
   blocked_on_ = BlockedOn::nothing;
-  say(question.command, Outcome::not_leader, out);
+  say(request.command, Outcome::not_leader, out);
   log_end("error_not_leader");
 }
 
-void LineSession::on_no_answer(const Question& question, std::string& out) {
-  if (question.call != HttpCall::none) return calls_->on_no_answer(out);
+void LineSession::on_no_answer(const LeaderRequest& request, std::string& out) {
+  if (request.call != HttpCall::none) return calls_->on_no_answer(out);
   blocked_on_ = BlockedOn::nothing;
   write_status(out, kStatusError);
   log_end(kStatusError);
 }
 
-void LineSession::execute_here(const Question& question, std::string_view request,
+void LineSession::execute_here(const LeaderRequest& question, std::string_view request,
                                std::string& out) {
   if (question.call != HttpCall::none) return calls_->execute_here(question, request, out);
   blocked_on_ = BlockedOn::nothing;
@@ -374,7 +380,7 @@ void LineSession::prepare_here(std::string_view request) {
   const ParsedRequest parsed = parse_request(framer.next(request).lines, Phase::open);
   std::string unsaid;
   if (!parsed) return;
-  if (parsed.request.command == Command::api) return calls_->listen_here(parsed.request.text);
+  if (parsed.request.command == Command::api) return calls_->stream_here(request);
   execute(parsed.request, unsaid);
 }
 
@@ -562,11 +568,12 @@ void LineSession::prove_link(std::string_view proof, std::string& out) {
     return say(Command::barrier, Outcome::not_leader, out);
   }
   // It has lost the last one, and this server does not know yet: its clients must end there first.
-  const SessionId last = context_.forwarder->enter_link(challenge->node, id());
+  const SessionId last = context_.forwarder->link_of(challenge->node);
   if (last != 0 && context_.clients.disconnect(last, [](Position) {})) {
     fate_ = Fate::closes;
     return write_status(out, "error_busy");
   }
+  context_.forwarder->enter_link(challenge->node, id());
   write_status(out, "ok " + prove(secret, *challenge, LinkEnd::answerer) + ' ' +
                         std::to_string(context_.forwarder->incarnation()));
   successor_ = std::make_unique<PeerSession>(context_, id(), peer_, challenge->node);
@@ -675,7 +682,7 @@ bool LineSession::end(bool keep_holds, int* budget) {
 
 bool LineSession::may_be_silent() {
   return blocked() || is_told_unasked() || context_.batch.owns_anything(session_) ||
-         (leader_ != nullptr && leader_->owns_anything());
+         (leader_ != nullptr && leader_->owns_anything(context_.engine.now()));
 }
 
 bool LineSession::is_told_unasked() const {

@@ -103,11 +103,13 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   std::string& push_to(std::string& out) { return is_inside_line_ ? held_pushes_ : out; }
 
   // Of LeaderChannel::Client.
-  void on_leader_answer(const Question& question, std::string_view line, std::string& out) override;
+  void on_leader_answer(const LeaderRequest& request, std::string_view line,
+                        std::string& out) override;
   void on_leader_push(std::string_view line, std::string& out) override;
-  void on_no_leader(const Question& question, std::string& out) override;
-  void on_no_answer(const Question& question, std::string& out) override;
-  void execute_here(const Question& question, std::string_view request, std::string& out) override;
+  void on_no_leader(const LeaderRequest& request, std::string& out) override;
+  void on_no_answer(const LeaderRequest& request, std::string& out) override;
+  void execute_here(const LeaderRequest& question, std::string_view request,
+                    std::string& out) override;
   void prepare_here(std::string_view request) override;
   void on_closed_by_leader() override;
 

@@ -245,11 +245,11 @@ class ServerSession : protected LeaderChannel::Client {
   ForwardedClient introduction() const;
 
   // Of LeaderChannel::Client.
-  void on_leader_answer(const Question&, std::string_view, std::string&) override {}
+  void on_leader_answer(const LeaderRequest&, std::string_view, std::string&) override {}
   void on_leader_push(std::string_view, std::string&) override {}
-  void on_no_leader(const Question&, std::string&) override {}
-  void on_no_answer(const Question&, std::string&) override {}
-  void execute_here(const Question&, std::string_view, std::string&) override {}
+  void on_no_leader(const LeaderRequest&, std::string&) override {}
+  void on_no_answer(const LeaderRequest&, std::string&) override {}
+  void execute_here(const LeaderRequest&, std::string_view, std::string&) override {}
   void prepare_here(std::string_view) override {}
   void on_closed_by_leader() override { fate_ = Fate::closes; }
 
@@ -257,8 +257,11 @@ class ServerSession : protected LeaderChannel::Client {
   // thread: so not for nothing.
   void set_permit(const PermitPtr& permit) {
     if (permit_ == permit) return;
-    if (permit_->name != permit->name) context_.clients.authenticate(session_.id, permit->name);
+    const bool is_renamed = permit_->name != permit->name;
     permit_ = permit;
+    if (!is_renamed) return;
+    context_.clients.authenticate(session_.id, permit->name);
+    if (leader_ != nullptr) leader_->introduce(introduction());
   }
   Access::Time wall_time() const {
     return Access::Time(std::chrono::milliseconds(context_.unix_ms()));

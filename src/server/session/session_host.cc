@@ -584,8 +584,9 @@ void SessionHost::send_or_cork(Transport& hosted) {
     return hosted.flush();
   }
   hosted.cork();
+  hosted.corked_at_ = hosted.rests_on_;
   hosted.corked_until_ = hosted.said();
-  gate_.push({hosted.rests_on_, hosted.session_->id()});
+  gate_.push({hosted.corked_at_, hosted.session_->id()});
 }
 
 void SessionHost::uncork(Transport& hosted) {
@@ -614,14 +615,17 @@ void SessionHost::count_hand_offs(Transport& hosted, std::uint64_t until) {
 }
 
 // What has become durable leaves. Looked at again after the flag is up: progress that is made after
-// that wakes us.
+// that wakes us. A client that came back by another link has the id that it had, and what it was to
+// be told by the last one may still be in the gate: it waits for its own.
 void SessionHost::open_gate() {
   while (!gate_.empty()) {
     const Corked next = gate_.top();
     if (is_durable(next.position)) {
       gate_.pop();
       Transport* const hosted = find(next.id);
-      if (hosted != nullptr) uncork(*hosted);
+      const bool is_its_own =
+          hosted != nullptr && hosted->is_corked_ && hosted->corked_at_ == next.position;
+      if (is_its_own) uncork(*hosted);
     } else if (wants_durable_.exchange(true)) {
       return;
     }
@@ -684,7 +688,6 @@ void SessionHost::forget_detached() {
 void SessionHost::end(Transport& hosted, Ender ender) {
   if (std::exchange(hosted.is_over_, true)) return;
   ServerSession& session = *hosted.session_;
-  context_.clients.leave(session.id());
   const bool is_open = session.fate() == ServerSession::Fate::open;
   if (ender == Ender::peer && is_open && hosted.has_half_a_request()) session.cut_short();
   const bool broke_a_rule = !is_open && session.violation() != Violation::none;
@@ -692,8 +695,7 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   const bool survives = ender == Ender::journal || (stops && context_.keeps_holds);
   hosted.keeps_holds_ = survives || !context_.options.auto_release_on_disconnect;
   int budget = kStepsAtOnce;
-  hosted.is_ending_ = !session.end(hosted.keeps_holds_, &budget);
-  if (hosted.is_ending_) endings_.push_back(&hosted);
+  end_more(hosted, &budget);
   if (ender == Ender::link) detached_.push_back(session.as_owner());
   session.leave_leader(survives);
   watchers_.remove(session.id());
@@ -703,6 +705,16 @@ void SessionHost::end(Transport& hosted, Ender ender) {
   leaving_.push_back(&hosted);
 }
 
+// Until that is done nobody else can have its id.
+void SessionHost::end_more(Transport& hosted, int* budget) {
+  hosted.is_ending_ = !hosted.session_->end(hosted.keeps_holds_, budget);
+  if (hosted.is_ending_) {
+    endings_.push_back(&hosted);
+  } else {
+    context_.clients.leave(hosted.session_->id());
+  }
+}
+
 // In turn, so that who has little to end does not wait for who has much.
 void SessionHost::end_some(int budget) {
   while (!endings_.empty() && budget > 0) {
@@ -710,8 +722,7 @@ void SessionHost::end_some(int budget) {
     endings_.pop_front();
     const int share = std::min(budget, kStepsEach);
     int left = share;
-    hosted->is_ending_ = !hosted->session_->end(hosted->keeps_holds_, &left);
-    if (hosted->is_ending_) endings_.push_back(hosted);
+    end_more(*hosted, &left);
     budget -= std::max(share - left, 1);
   }
 }

@@ -225,6 +225,7 @@ class SessionHost final : private Listener,
 
   void close_when_over(Transport& hosted);
   void end(Transport& hosted, Ender ender);
+  void end_more(Transport& hosted, int* budget);
   void end_some(int budget);
   void tell_of_those_gone(Position committed);
   void forget_those_gone();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "lockd/clock.h"
 #include "lockd/engine.h"
 #include "pubsub/signal_hub.h"
+#include "server/forward/forwarder.h"
 #include "server/session/session_host.h"
 #include "server/session/testing/memory_transport.h"
 #include "server/session/testing/pieced_report.h"
@@ -33,8 +35,10 @@ class SessionHarness {
   // One session, and what it has said.
   template <typename Kind>
   Transport& open(SessionId id = 1, Peer peer = {}) {
-    return host_.open(std::make_unique<Kind>(host_.context(), id, std::move(peer)),
-                      std::make_unique<Memory>());
+    return open(std::make_unique<Kind>(host_.context(), id, std::move(peer)));
+  }
+  Transport& open(std::unique_ptr<ServerSession> session) {
+    return host_.open(std::move(session), std::make_unique<Memory>());
   }
   static const std::string& said_by(const Transport& hosted) { return memory(hosted).heard; }
   // Its peer closes, or half-closes.
@@ -127,6 +131,8 @@ class SessionHarness {
 
   const Options options_;
   Journal* const journal_;
+  Forwarder forwarder_{options_};
+  std::atomic<SessionId> last_session_{1000};  // beyond those that tests give
   ManualClock clock_;
   ClientRegistry clients_;
   EventFeed feed_{0, &clients_};
@@ -156,7 +162,9 @@ class SessionHarness {
                      .stats = stats_,
                      .unix_ms = [] { return std::int64_t{1'700'000'000'000}; },
                      .reports = reports_,
-                     .wake = [] {}}};
+                     .wake = [] {},
+                     .forwarder = options_.cluster_secret.empty() ? nullptr : &forwarder_,
+                     .last_session = &last_session_}};
 };
 
 }  // namespace lockd
