@@ -94,7 +94,8 @@ std::optional<std::string> overview_of(std::size_t server, const client::Asked& 
   const std::string role = server == 0 ? R"("leader","certain":true)" : R"("follower")";
   return R"(ok 200 {"version":"1.2","ready":true,"cluster":{"node_id":"n)" +
          std::to_string(server) + R"(","role":)" + role +
-         R"(,"epoch":7,"leader_addr":"10.0.0.7:6388","behind":3,"settings_differ":[)" +
+         R"(,"epoch":7,"leader_addr":"10.0.0.7:6388","behind":3,"etcd_silent_s":0.1,)" +
+         R"("etcd_bytes":12456789,"etcd_quota_bytes":4294967296,"settings_differ":[)" +
          (server == 0 ? "" : R"("etcd-detect","max-locks")") + "]}}";
 }
 
@@ -110,10 +111,11 @@ TEST(LockctlCluster, StatusSaysWhatEachServerIs) {
   FakeCluster cluster(2, overview_of);
   const Finished status = lockctl({"cluster", "status", "--cluster", list_of(cluster)});
   EXPECT_EQ(status.status, 0) << status.errors;
-  EXPECT_NE(status.output.find("n0    leader        7       3  yes    1.2"), std::string::npos)
+  EXPECT_NE(status.output.find("n0    leader        7       3  yes    12.5 MB of 4,295.0 MB  1.2"),
+            std::string::npos)
       << status.output;
-  EXPECT_NE(status.output.find("n1    follower      7       3  yes    1.2      "
-                               "other settings: etcd-detect, max-locks"),
+  EXPECT_NE(status.output.find("n1    follower      7       3  yes    12.5 MB of 4,295.0 MB  1.2"
+                               "      other settings: etcd-detect, max-locks"),
             std::string::npos)
       << status.output;
   cluster.kill(0);

@@ -1,6 +1,7 @@
 // cluster status, cluster inspect: what each server of a cluster says of itself, and of the chain.
 #include <boost/json/serialize.hpp>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,6 @@
 #include "lockctl/commands/commands.h"
 #include "lockctl/output/failure.h"
 #include "lockctl/output/output.h"
-#include "lockd/client/client.h"
 
 namespace lockd::cli {
 
@@ -24,14 +24,15 @@ struct Told {
   json::value overview{};
 };
 
-Told ask(const client::Address& server, const Settings& settings) {
-  auto connection = client::Connection::open(server, settings.connect);
-  if (!connection) return {failure_of(connection).what()};
-  const auto answer = connection->api({.method = "GET", .path = "/v1/overview"});
-  if (!answer) return {failure_of(answer).what()};
-  Told told{.overview = parse_json(answer->json, server.to_string())};
-  if (answer->status != 200) told.failure = text_of(told.overview, "error");
-  return told;
+Told ask(Api& api) {
+  try {
+    const ApiReply reply = api.get("/v1/overview");
+    require(reply);
+    return {.overview = parse_json(reply.body, api.server())};
+  } catch (const Failure& failure) {
+    if (failure.code() == kExitIo) throw;
+    return {failure.what()};
+  }
 }
 
 // Null when there is none.
@@ -63,22 +64,42 @@ std::string notes_on(const json::value& cluster) {
   return notes;
 }
 
-std::vector<std::string> row_of(const client::Address& server, const Told& told) {
-  if (!told.failure.empty()) return {server.to_string(), "-", "-", "", "", "", "", told.failure};
+std::string ready_text(const Told& told) {
+  if (truth_of(told.overview, "ready")) return "yes";
+  const std::string why = text_of(cluster_of(told), "not_ready");
+  return why.empty() ? "no" : "no: " + why;
+}
+
+// "12.4 MB of 4,295.0 MB": of one member.
+std::string store_text(const json::value& cluster) {
+  const auto megabytes = [&](std::string_view name) {
+    const std::uint64_t tenths = (number_of(cluster, name) + 50'000) / 100'000;
+    return grouped(tenths / 10) + '.' + std::to_string(tenths % 10) + " MB";
+  };
+  if (!has(cluster, "etcd_bytes")) return "-";  // it is too old to say
+  if (!has(cluster, "etcd_silent_s")) return "no answer";
+  if (number_of(cluster, "etcd_bytes") == 0) return "-";
+  const bool has_quota = number_of(cluster, "etcd_quota_bytes") > 0;
+  return megabytes("etcd_bytes") + (has_quota ? " of " + megabytes("etcd_quota_bytes") : "");
+}
+
+std::vector<std::string> row_of(const std::string& server, const Told& told) {
+  if (!told.failure.empty()) return {server, "-", "-", "", "", "", "", "", told.failure};
   const json::value& cluster = cluster_of(told);
-  return {server.to_string(),
+  return {server,
           text_of(cluster, "node_id"),
           role_of(cluster),
           std::to_string(number_of(cluster, "epoch")),
           std::to_string(number_of(cluster, "behind")),
-          truth_of(told.overview, "ready") ? "yes" : "no",
+          ready_text(told),
+          store_text(cluster),
           text_of(told.overview, "version"),
           notes_on(cluster)};
 }
 
-std::string json_of(const client::Address& server, const Told& told) {
+std::string json_of(const std::string& server, const Told& told) {
   JsonObject json;
-  json.add("server", server.to_string());
+  json.add("server", server);
   if (!told.failure.empty()) {
     json.add("error", as_utf8(told.failure));
     return json.finish();
@@ -173,22 +194,29 @@ void print_inspected(Output& output, const std::string& server, const json::valu
 }  // namespace
 
 int execute_cluster_status(const Invocation& invocation) {
-  Table table({"SERVER", "NODE", "ROLE", "EPOCH>", "BEHIND>", "READY", "VERSION", "?"});
+  Table table({"SERVER", "NODE", "ROLE", "EPOCH>", "BEHIND>", "READY", "ETCD", "VERSION", "?"});
+  const auto apis = each_api_of(invocation);
   std::size_t leaders = 0;
   std::size_t ready = 0;
-  for (const client::Address& server : invocation.settings.servers) {
-    const Told told = ask(server, invocation.settings);
+  std::set<std::uint64_t> epochs;
+  for (const std::unique_ptr<Api>& api : apis) {
+    const Told told = ask(*api);
     leaders += told.failure.empty() && role_of(cluster_of(told)) == "leader";
     ready += told.failure.empty() && truth_of(told.overview, "ready");
+    if (told.failure.empty()) epochs.insert(number_of(cluster_of(told), "epoch"));
     if (invocation.arguments.has("json")) {
-      invocation.output.line(json_of(server, told));
+      invocation.output.line(json_of(api->server(), told));
     } else {
-      table.add(row_of(server, told));
+      table.add(row_of(api->server(), told));
     }
   }
   if (!table.empty()) invocation.output.write(table.text(invocation.output.style()));
-  const std::size_t servers = invocation.settings.servers.size();
-  if (leaders == 1 && ready == servers) return kExitOk;
+  const std::size_t servers = apis.size();
+  if (leaders == 1 && ready == servers && epochs.size() == 1) return kExitOk;
+  if (epochs.size() > 1) {
+    throw Failure(kExitTemporary, "the servers are of " + std::to_string(epochs.size()) +
+                                      " epochs: not all follow the same leader");
+  }
   throw Failure(kExitTemporary, std::to_string(leaders) + " of " + std::to_string(servers) +
                                     " servers certainly lead, " + std::to_string(ready) +
                                     " are ready");
