@@ -11,7 +11,6 @@ type Client struct {
 	settings *settings
 	clusters []*cluster // which share the keys
 	renewer  *renewer
-	courier  courier
 	closed   context.Context // done once Close was called
 	close    context.CancelCauseFunc
 }
@@ -22,18 +21,18 @@ func New(options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, named(err, "new", "")
 	}
-	c := &Client{settings: settings, renewer: newRenewer(), courier: newCourier()}
+	c := &Client{settings: settings, renewer: newRenewer()}
 	c.closed, c.close = context.WithCancelCause(context.Background())
 	members, err := newEndpoints(settings)
 	if err != nil {
 		return nil, named(err, "new", "")
 	}
 	if len(settings.cluster) > 0 {
-		c.clusters = []*cluster{{members: members, settings: settings}}
+		c.clusters = []*cluster{newCluster(members, settings)}
 		return c, nil
 	}
 	for _, member := range members {
-		c.clusters = append(c.clusters, &cluster{members: []*endpoint{member}, settings: settings})
+		c.clusters = append(c.clusters, newCluster([]*endpoint{member}, settings))
 	}
 	return c, nil
 }
@@ -60,7 +59,9 @@ func newEndpoints(s *settings) ([]*endpoint, error) {
 // costs nothing, and needs no closing.
 func (c *Client) Close() error {
 	c.close(ErrClosed)
-	c.courier.close()
+	for _, one := range c.clusters {
+		one.courier.close()
+	}
 	holds := c.renewer.holds()
 	failures := make([]error, len(holds))
 	var releases sync.WaitGroup

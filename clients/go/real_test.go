@@ -623,6 +623,58 @@ func TestSignals(t *testing.T) {
 	eventually(t, "one channel", func() bool { return len(server.stats(t).SignalChannels) == 1 })
 }
 
+// As the other clients do: whoever publishes asks the server of the channel, whoever listens all.
+func TestSignalsOfSeveralServers(t *testing.T) {
+	t.Parallel()
+	servers := []*realServer{startServer(t), startServer(t)}
+	client := newClient(t, Servers(servers[0].address(), servers[1].address()))
+	listener, err := client.Listen(testContext(t), "a.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	channels := []string{"", ""}
+	for i := 0; channels[0] == "" || channels[1] == ""; i++ {
+		channel := fmt.Sprint("a.", i)
+		channels[ShardOf(channel, 2)] = channel
+	}
+	for i, channel := range channels {
+		alone := newClient(t, Servers(servers[1-i].address()))
+		if reached, err := alone.Publish(testContext(t), channel, "elsewhere"); err != nil || reached != 1 {
+			t.Error(reached, err)
+		}
+		if got, err := listener.Next(testContext(t)); err != nil || got.Payload != "elsewhere" {
+			t.Error(got, err)
+		}
+		there := newClient(t, Servers(servers[i].address()))
+		own, err := there.Listen(testContext(t), channel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reached, err := client.Publish(testContext(t), channel, "there"); err != nil || reached != 2 {
+			t.Error(reached, err)
+		}
+		for _, one := range []*Listener{own, listener} {
+			if got, err := one.Next(testContext(t)); err != nil || got.Payload != "there" {
+				t.Error(got, err)
+			}
+		}
+		own.Close()
+	}
+	servers[1].stop(syscall.SIGKILL)
+	servers[1].startAgain(t)
+	eventually(t, "a listener", func() bool {
+		reached, err := client.Publish(testContext(t), channels[1], "after")
+		return err == nil && reached == 1
+	})
+	if got, err := listener.Next(testContext(t)); err != nil || got.Payload != "after" {
+		t.Error(got, err)
+	}
+	listener.Close()
+	for _, one := range servers {
+		eventually(t, "nobody listens", func() bool { return len(one.stats(t).SignalChannels) == 0 })
+	}
+}
+
 func TestAListenerListensAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)

@@ -12,7 +12,12 @@ type cluster struct {
 	members  []*endpoint
 	settings *settings
 	// leader is who led last: where the next search begins.
-	leader atomic.Int32
+	leader  atomic.Int32
+	courier courier
+}
+
+func newCluster(members []*endpoint, s *settings) *cluster {
+	return &cluster{members: members, settings: s, courier: newCourier()}
 }
 
 func (c *cluster) isAlone() bool { return len(c.members) == 1 }

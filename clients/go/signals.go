@@ -23,24 +23,25 @@ type Signal struct {
 }
 
 // Publish sends a signal to those who listen, and returns how many connections it has reached. It
-// goes through the leader of a cluster, and through the first of several [Servers], and so do those
-// who listen. What may have been sent is never sent again.
+// goes through the leader of a cluster, and of several [Servers] through that of the channel. What
+// may have been sent is never sent again.
 func (c *Client) Publish(ctx context.Context, channel, payload string) (int, error) {
 	if err := checkSignal(channel, payload); err != nil {
 		return 0, named(err, "publish", channel)
 	}
 	scoped, cancel := c.scope(ctx)
 	defer cancel()
-	reached, err := c.publish(scoped, lines("signal", channel, payload))
+	through := c.clusterOf(channel)
+	reached, err := through.publish(scoped, lines("signal", channel, payload))
 	if err != nil {
 		return 0, named(c.ended(ctx, err), "publish", channel)
 	}
 	return reached, nil
 }
 
-func (c *Client) publish(ctx context.Context, lines string) (int, error) {
+func (c *cluster) publish(ctx context.Context, lines string) (int, error) {
 	for attempts := 1; ; attempts++ {
-		on, err := c.courier.connection(ctx, c.clusters[0])
+		on, err := c.courier.connection(ctx, c)
 		if err != nil {
 			return 0, err
 		}
@@ -115,8 +116,9 @@ func Group(name string) ListenOption {
 	}
 }
 
-// Listener receives the signals of the channels that match a pattern. When its connection breaks it
-// listens again, on a new one; signals of the time between are lost. Any goroutine may use it.
+// Listener receives the signals of the channels that match a pattern, from the leader of a cluster,
+// and from all of several [Servers]. When a connection breaks it listens again, on a new one; signals
+// of the time between are lost. Any goroutine may use it.
 type Listener struct {
 	client  *Client
 	pattern string
@@ -153,13 +155,20 @@ func (c *Client) Listen(
 	}
 	scoped, cancel := c.scope(ctx)
 	defer cancel()
-	first, err := l.open(scoped, c.clusters[0].searchUntil())
-	if err != nil {
-		return nil, named(c.ended(ctx, err), "listen", pattern)
+	var opened []*conn
+	for _, through := range c.clusters {
+		on, err := l.open(scoped, through, through.searchUntil())
+		if err != nil {
+			for _, on := range opened {
+				on.close()
+			}
+			return nil, named(c.ended(ctx, err), "listen", pattern)
+		}
+		opened = append(opened, on)
 	}
 	running, stop := context.WithCancel(c.closed)
 	l.stop = stop
-	go l.run(running, first)
+	go l.run(running, opened)
 	return l, nil
 }
 
@@ -191,7 +200,7 @@ func (l *Listener) Dropped() int {
 	return l.dropped
 }
 
-// Reopened is how often the connection broke and another was made. Signals may have been missed.
+// Reopened is how often a connection broke and another was made. Signals may have been missed.
 func (l *Listener) Reopened() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -205,22 +214,35 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-func (l *Listener) open(ctx context.Context, giveUpAt instant) (*conn, error) {
+func (l *Listener) open(ctx context.Context, through *cluster, giveUpAt instant) (*conn, error) {
 	var opened *conn
 	listen := func(on *conn) error {
 		opened = on
 		until := now().add(l.client.settings.replyTimeout)
 		return on.command(ctx, lines("listen", l.pattern, l.group), until)
 	}
-	through := l.client.clusters[0]
 	err := through.atLeader(ctx, errand{ask: listen, giveUpAt: giveUpAt, onSignal: l.put})
 	return opened, err
 }
 
-// run listens, again and again.
-func (l *Listener) run(ctx context.Context, on *conn) {
+// run listens, on a connection to each, until it cannot on one of them.
+func (l *Listener) run(ctx context.Context, opened []*conn) {
 	defer close(l.ended)
-	defer l.stop()
+	reasons := make(chan error, len(opened))
+	for i, on := range opened {
+		go func(through *cluster, on *conn) {
+			reasons <- l.runOn(ctx, through, on)
+			l.stop()
+		}(l.client.clusters[i], on)
+	}
+	l.err = <-reasons
+	for range opened[1:] {
+		<-reasons
+	}
+}
+
+// runOn listens, again and again, and returns why not any more.
+func (l *Listener) runOn(ctx context.Context, through *cluster, on *conn) error {
 	var rest time.Duration
 	for {
 		openedAt := now()
@@ -232,14 +254,13 @@ func (l *Listener) run(ctx context.Context, on *conn) {
 		}
 		err := pause(ctx, now().add(rest))
 		if err == nil {
-			on, err = l.open(ctx, never)
+			on, err = l.open(ctx, through, never)
 		}
 		if ctx.Err() != nil {
-			err = ErrClosed
+			return ErrClosed
 		}
 		if err != nil {
-			l.err = err
-			return
+			return err
 		}
 		l.mu.Lock()
 		l.reopened++
