@@ -119,7 +119,8 @@ class Aio(unittest.IsolatedAsyncioTestCase):
             held.check()
         loss = await held.wait_lost()
         assert loss is not None
-        self.assertEqual(loss.cause, "unsure")
+        # Or the server's line is read before the clock is looked at again.
+        self.assertIn(loss.cause, ("unsure", "expired"))
 
     async def test_semaphores_and_places(self) -> None:
         async with self.locks.semaphore(self.key, 1) as held:

@@ -289,7 +289,8 @@ describe("a loss", () => {
     for (const until = now() + 1300; now() < until; );
     const loss = await failure(lockd.LockLost, () => held.check());
     assert.equal(loss.reason, "unsure");
-    assert.equal((await lossOf(held))?.reason, "unsure");
+    // Or the server's line is read before the clock is looked at again.
+    assert.match((await lossOf(held))?.reason ?? "", /^(unsure|expired)$/);
   });
 });
 
@@ -322,7 +323,8 @@ describe("a process", () => {
     await locks.using(key, { wait: PATIENCE }, () => {});
     program.kill("SIGCONT");
     program.stdin.write("\n");
-    assert.match((await lines.next()).value, /^false (unsure|refused)$/);
+    // Its own clock, the server's line or the answer to a renewal: which comes first is chance.
+    assert.match((await lines.next()).value, /^false (unsure|expired|refused)$/);
   });
 
   test("that is killed releases", async () => {
