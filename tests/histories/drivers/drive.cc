@@ -56,15 +56,15 @@ class Worker {
     if (!held) return note("acquire", call, ret, refused(held.outcome));
     fence_ = held->fence();
     note("acquire", call, ret, "ok");
-    keep(*held, ret);
-    release(*held);
+    release(*held, keep(*held, ret));
   }
 
   static const char* refused(Outcome outcome) {
     return outcome == Outcome::timeout ? "error:refused" : "info";
   }
 
-  void keep(const HeldLock& held, Instant granted) {
+  // Until when it believed in it.
+  Instant keep(const HeldLock& held, Instant granted) {
     const Instant until = granted + static_cast<Instant>(500 + random_() % 3500) * 1'000'000;
     const bool is_long = random_() % 100 < 2;
     Instant believed = 0;  // not even once, if the lease was over when the answer came
@@ -76,12 +76,14 @@ class Worker {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     if (believed != 0) note("believe", granted, believed, "ok");
+    return believed != 0 ? believed : granted;
   }
 
-  void release(HeldLock& held) {
+  // A client that loses a hold releases it by itself: at any time since it last believed in it.
+  void release(HeldLock& held, Instant believed) {
     const Instant call = now();
     const bool is_told = held.release().outcome == Outcome::ok;
-    note("release", call, now(), is_told ? "ok" : "info");
+    note("release", is_told ? call : believed, now(), is_told ? "ok" : "info");
   }
 
   void note(const char* function, Instant call, Instant end, std::string_view result) const {

@@ -68,8 +68,8 @@ async function holdOne(client, request, chance) {
   const granted = now();
   const told = { ...request, fence: held.fence };
   note(told, { f: "acquire", call, ret: granted, res: "ok" });
-  await keep(held, told, granted, chance);
-  await release(held, told);
+  const believed = await keep(held, told, granted, chance);
+  await release(held, told, believed);
 }
 
 async function keep(held, told, granted, chance) {
@@ -84,16 +84,18 @@ async function keep(held, told, granted, chance) {
     await sleep(20);
   }
   if (believed) note(told, { f: "believe", call: granted, ret: believed, res: "ok" });
+  return believed || granted;
 }
 
-async function release(held, told) {
+// A client that loses a hold releases it by itself: at any time since it last believed in it.
+async function release(held, told, believed) {
   const call = now();
   try {
     await held.release();
     note(told, { f: "release", call, ret: now(), res: "ok" });
   } catch (error) {
     if (!(error instanceof LockdError)) throw error;
-    note(told, { f: "release", call, gave_up: now(), res: "info" });
+    note(told, { f: "release", call: believed, gave_up: now(), res: "info" });
   }
 }
 

@@ -78,14 +78,17 @@ class Worker:
             await asyncio.sleep(0.02)
         if believed:
             note(request, f="believe", call=granted, ret=believed, res="ok")
-        await self._release(request, held)
+        await self._release(request, held, believed or granted)
 
-    async def _release(self, request: dict[str, object], held: lockd.aio.HeldLock) -> None:
+    # A client that loses a hold releases it by itself: at any time since it last believed in it.
+    async def _release(
+        self, request: dict[str, object], held: lockd.aio.HeldLock, believed: int
+    ) -> None:
         call = now()
         try:
             await held.release()
         except lockd.LockdError:
-            note(request, f="release", call=call, gave_up=now(), res="info")
+            note(request, f="release", call=believed, gave_up=now(), res="info")
         else:
             note(request, f="release", call=call, ret=now(), res="ok")
 

@@ -93,12 +93,12 @@ func (w *worker) holdOne(l line) {
 	}
 	w.notes.add(l)
 	if err == nil {
-		w.keep(held, l)
-		w.release(held, l)
+		w.release(held, l, w.keep(held, l))
 	}
 }
 
-func (w *worker) keep(held *lockd.Held, l line) {
+// keep returns until when it believed in it.
+func (w *worker) keep(held *lockd.Held, l line) int64 {
 	until := l.Ret + int64(500+w.chance.Intn(3500))*int64(time.Millisecond)
 	isLong := w.chance.Intn(100) < 2
 	l.F, l.Call = "believe", l.Ret
@@ -117,12 +117,14 @@ func (w *worker) keep(held *lockd.Held, l line) {
 	if believed {
 		w.notes.add(l)
 	}
+	return l.Ret
 }
 
-func (w *worker) release(held *lockd.Held, l line) {
+// A client that loses a hold releases it by itself: at any time since it last believed in it.
+func (w *worker) release(held *lockd.Held, l line, believed int64) {
 	l.F, l.Call, l.Ret = "release", now(), 0
 	if err := held.Release(); err != nil {
-		l.GaveUp, l.Res = now(), "info"
+		l.Call, l.GaveUp, l.Res = believed, now(), "info"
 	} else {
 		l.Ret = now()
 	}
