@@ -12,8 +12,10 @@ namespace {
 namespace pb = etcdserverpb;
 using Clock = std::chrono::steady_clock;
 
-// A header of 48 bytes and what a lone grant or release is; seen as dflockd_cluster_append_bytes.
-constexpr std::size_t kBatchSize = 128;
+// A header, and what a grant and a release are on average; seen as
+// dflockd_cluster_append_bytes_total, which counts the head's 33 bytes too.
+constexpr std::size_t kHeaderSize = 48;
+constexpr std::size_t kRequestSize = 30;
 const std::string kPrefix = "/bench-txns/";
 
 void expect(const grpc::Status& status) {
@@ -48,8 +50,8 @@ pb::Compare& add_compare(pb::TxnRequest& txn, const std::string& key) {
 // As Term::prepare() makes them: each follows the last.
 class Chain {
  public:
-  explicit Chain(const std::vector<std::string>& endpoints)
-      : kv_(pb::KV::NewStub(connect_to_leader(endpoints))) {
+  Chain(const std::vector<std::string>& endpoints, std::size_t batch_size)
+      : kv_(pb::KV::NewStub(connect_to_leader(endpoints))), batch_(batch_size, 'x') {
     pb::TxnRequest first;
     add_put(first, kPrefix + "leader", "bench");
     add_put(first, kPrefix + "head", head_);
@@ -66,7 +68,7 @@ class Chain {
     follows.set_value(head_);
     head_ = std::to_string(++batches_);
     head_.insert(0, 33 - head_.size(), '0');
-    add_put(txn, kPrefix + "j/" + head_, std::string(kBatchSize, 'x'));
+    add_put(txn, kPrefix + "j/" + head_, batch_);
     add_put(txn, kPrefix + "head", head_);
     if (!execute(txn).succeeded()) throw std::runtime_error("etcd: an append was refused");
   }
@@ -79,7 +81,8 @@ class Chain {
     return response;
   }
 
-  std::unique_ptr<pb::KV::Stub> kv_;
+  const std::unique_ptr<pb::KV::Stub> kv_;
+  const std::string batch_;
   std::string head_ = "none";
   std::int64_t epoch_ = 0;
   std::uint64_t batches_ = 0;
@@ -87,8 +90,10 @@ class Chain {
 
 }  // namespace
 
-LoadResult run_etcd_txns(const std::vector<std::string>& endpoints, LoadTimes times) {
-  Chain chain(endpoints);
+LoadResult run_etcd_txns(const std::vector<std::string>& endpoints, int requests_each,
+                         LoadTimes times) {
+  const auto requests = static_cast<std::size_t>(requests_each);
+  Chain chain(endpoints, kHeaderSize + requests * kRequestSize);
   LoadResult result;
   const Clock::time_point begin = Clock::now() + times.warm_up;
   const Clock::time_point end = begin + times.measured;
@@ -96,7 +101,7 @@ LoadResult run_etcd_txns(const std::vector<std::string>& endpoints, LoadTimes ti
     chain.append();
     const Clock::time_point now = Clock::now();
     if (now >= begin && now < end) {
-      ++result.requests;
+      result.requests += requests;
       result.latencies.record(now - sent);
     }
     sent = now;

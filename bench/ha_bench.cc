@@ -1,6 +1,7 @@
 // What a cluster costs and how long it is without a leader: durable requests per second through
-// three members of etcd, beside etcd's own locks on the same members, in turns; and the time from
-// the end of a leader to the first grant of the next.
+// three members of etcd, beside etcd's own locks on the same members and the bare transactions that
+// would carry as many requests, in turns; and the time from the end of a leader to the first grant
+// of the next.
 //
 // Run by `make bench`; figures and what they mean are in docs/performance.md.
 //
@@ -185,18 +186,19 @@ void compare(const ha_test::EtcdCluster& etcd, const Servers& servers, int conne
     ours.add(run_load(Protocol::line, servers.leader_port(), {.connections = connections}, times,
                       [] { return 0ns; }));
     etcds.add(run_etcd_locks(etcd.endpoints(), connections, times));
-    if (connections == 1) appends.add(run_etcd_txns(etcd.endpoints(), times));
+    appends.add(run_etcd_txns(etcd.endpoints(), connections, times));
   }
   std::printf("%d connections, a lock each\n", connections);
   std::printf("  %-10s %9s %9s %9s\n", "", "grants/s", "p50 ms", "p99 ms");
   ours.print("dflockd-ha");
   etcds.print("etcd");
+  appends.print("bare Txn");
   if (connections == 1) {
-    appends.print("bare Txn");
     std::printf("  p50 of a request, of a bare transaction's: %.2f\n",
                 ratio(ours.p50_ms, appends.p50_ms));
   }
-  std::printf("  grants per second, of etcd's own locks: %.1f\n\n", ratio(ours.rate, etcds.rate));
+  std::printf("  grants per second, of etcd's own locks: %.1f; of bare transactions: %.1f\n\n",
+              ratio(ours.rate, etcds.rate), ratio(appends.rate, etcds.rate));
   std::fflush(stdout);
 }
 
