@@ -3,8 +3,8 @@ import { byId, element, setHidden } from './dom.js';
 
 // `linePort` is not there where the line protocol is not served.
 export function showFirstSteps(hasToken, linePort, journal) {
-  const auth = hasToken ? " -H 'Authorization: Bearer TOKEN'" : '';
-  const login = hasToken ? 'auth\\n_\\nTOKEN\\n' : '';
+  const auth = hasToken ? " -H 'Authorization: Bearer AUTH_TOKEN'" : '';
+  const login = hasToken ? 'auth\\n_\\nAUTH_TOKEN\\n' : '';
   const acquire = (what) =>
     `curl${auth} -d '{${what},"holder":"cart-7","ttl_ms":30000}' ${location.origin}/v1/acquire`;
   fillStep('step-curl', acquire('"key":"stone-42"'));

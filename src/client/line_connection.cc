@@ -99,8 +99,8 @@ void LineConnection::take_authentication(std::string_view reply) {
   } else {
     // A server that asks for no auth token knows no `auth`: its answer is a plain error.
     end({Outcome::unauthorized, status.outcome == Outcome::unauthorized
-                                    ? "the server did not accept the secret"
-                                    : "the server refused the secret; it may ask for none"});
+                                    ? "the server did not accept the auth token"
+                                    : "the server refused the auth token; it may ask for none"});
   }
 }
 
@@ -112,7 +112,7 @@ void LineConnection::take_introduction(std::string_view reply) {
   } else if (status.outcome == Outcome::garbled || status.outcome == Outcome::draining) {
     end(status);
   } else if (status.outcome == Outcome::unauthorized) {
-    end({Outcome::unauthorized, "the server asks for a secret"});
+    end({Outcome::unauthorized, "the server asks for an auth token"});
   } else {
     state_ = State::ready;  // whatever it made of it
   }

@@ -36,7 +36,7 @@ Status check_lease(Lease lease) {
 // How much of its key a LineAcquire or a LineEnqueue asks for.
 Status check_share(const auto& request) {
   if (request.kind == Kind::lock) {
-    if (request.limit != 1) return invalid("a lock has no slots: its limit is 1");
+    if (request.limit != 1) return invalid("a lock has no permits: its limit is 1");
     if (request.permits != 1) return invalid("a lock has no permits: it is held alone or shared");
     return {};
   }

@@ -30,7 +30,9 @@ std::string wrapped_line(std::string_view line, std::string_view margin) {
 }
 
 std::string noted(std::string_view tag, std::string_view text) {
-  return "  " + std::string(tag) + '\n' + wrapped(text, kMargin);
+  std::string lines = "  ";
+  for (const char c : tag) lines += c == '\n' ? "\n  " : std::string(1, c);
+  return lines + '\n' + wrapped(text, kMargin);
 }
 
 std::string operand_usage(const Operand& operand) {

@@ -567,8 +567,9 @@ void LogJournal::enter(State state) {
 }
 
 void LogJournal::fail(const std::string& why) {
-  options_.log("journal: " + path_of(storage_, segment_->number()) + ": " + why +
-               "; nothing more is acknowledged. Mend the disk and start again");
+  options_.log(
+      "journal: " + path_of(storage_, segment_->number()) + ": " + why +
+      "; nothing more is acknowledged. Repair or replace the disk, then start the server again");
   enter(State::failed);
   pending_.discard();
 }

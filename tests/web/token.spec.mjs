@@ -30,7 +30,7 @@ test('the page asks for the token, and says when it is wrong', async ({ page, se
   expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('horse');
   await page.reload();
   await expect(page.getByRole('row').filter({ hasText: 'stone-42' })).toBeVisible();
-  await expect(page.getByText('Bearer TOKEN')).toHaveCount(2); // as a hint, never the secret
+  await expect(page.getByText('Bearer AUTH_TOKEN')).toHaveCount(2); // as a hint, never the secret
 });
 
 test('another tab has to ask again', async ({ page, server, context }) => {

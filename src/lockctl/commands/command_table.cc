@@ -56,14 +56,14 @@ constexpr auto kConnection = in_group(
             "between: the one that leads is asked. A --server or --cluster that is given in a "
             "stronger place, such as the command line over a variable, wins over it."),
         file("token-file", {.alias = "auth-token-file", .variables = {"LOCKD_AUTH_TOKEN_FILE"}},
-             "A file with the shared secret. Keep it readable by its owner only."),
+             "A file with the auth token. Keep it readable by its owner only."),
         text("token", "TOKEN",
              {.alias = "auth-token",
               .variables = {"LOCKD_AUTH_TOKEN"},
               .rule = "one line of text, not empty, at most 65536 bytes",
               .parse = config::parse_token,
               .secret = true},
-             "The shared secret itself. Every user of the machine can read it on the command line, "
+             "The auth token itself. Every user of the machine can read it on the command line, "
              "for a moment at least, and shells keep it in their history: a file is better."),
         boolean("tls", {.variables = {"LOCKD_TLS"}},
                 "Talk TLS, and verify the server's certificate. The other options of TLS imply "
@@ -213,7 +213,7 @@ constexpr std::string_view kRunText =
     "Signals that lockctl gets are passed on to the command, except those that the terminal sends "
     "to both. Stopping the command from the terminal (^Z) stops lockctl with it, and nobody renews "
     "the lease meanwhile: when it has run out by the time the two go on, the command is ended. "
-    "While lockctl stands in line, SIGINT and its like leave the line at once.\n"
+    "While lockctl waits in the queue, SIGINT and its like make it leave at once.\n"
     "\n"
     "When the lock is lost while the command runs, because the server is gone for longer than the "
     "lease, or says that the lock is no longer ours, then the command and all that it started get "
@@ -443,10 +443,10 @@ constexpr auto kListenOptions = std::to_array<Option>({
 constexpr auto kListenOperands = std::to_array<Operand>({
     {.name = "PATTERN",
      .count = Operand::Count::many,
-     .help = "Channels: tokens with dots between, where * is any token and > the rest."},
+     .help = "Channels: words with dots between, where * is any word and > the rest."},
 });
 constexpr auto kSignalOperands = std::to_array<Operand>({
-    {.name = "CHANNEL", .help = "Where to: tokens with dots between."},
+    {.name = "CHANNEL", .help = "Where to: words with dots between."},
     {.name = "PAYLOAD", .help = "What to say: one line, not blank."},
 });
 
@@ -467,7 +467,7 @@ constexpr auto kBenchOptions = std::to_array<Option>({
           "How many rounds before those that count."),
     whole("pipeline", 1, 10'000, {.by_default = "1"},
           "How many rounds a worker has under way at once, each on a key of its own. Not with "
-          "--shared-key: a line that waits for itself never moves."),
+          "--shared-key: a worker would wait behind its own hold."),
     // Hides that of the connection.
     boolean(
         "http", {},
@@ -477,7 +477,7 @@ constexpr auto kBenchOptions = std::to_array<Option>({
 });
 constexpr auto kBenchExamples = std::to_array<Example>({
     {"lockctl bench --workers 100 --rounds 1000", "A hundred at once, each on its own key."},
-    {"lockctl bench --shared-key --workers 20", "Twenty in one line."},
+    {"lockctl bench --shared-key --workers 20", "Twenty in one queue."},
     {"lockctl bench --servers a:6388,b:6388 --pipeline 16", "Two servers, kept busy."},
     {"lockctl bench --http --servers http://127.0.0.1:8080 --json", "The HTTP API, as a record."},
 });
@@ -528,15 +528,16 @@ constexpr auto kClusterActOptions = std::to_array<Option>({
 });
 constexpr auto kTransferExamples = std::to_array<Example>({
     {"lockctl cluster transfer b --cluster locks-1,locks-2,locks-3",
-     "Before the machine of the leader is taken down:"},
+     "Before the machine of the leader is taken down."},
 });
 constexpr auto kClusterCommands = std::to_array<Command>({
     {.name = "status",
      .summary = "Say what each server of a cluster is",
      .description = "Asks every server that is named, by --cluster or --server, for its role, the "
-                    "leader's epoch, how many changes it is behind, whether it could take over, "
-                    "and its version. Exits with 75 unless one of them certainly leads and all are "
-                    "ready. Needs the right read.",
+                    "leader's epoch, how many changes it is behind, whether it could take over "
+                    "and why not, how large the store of a member of etcd is, and its version. "
+                    "Exits with 75 unless one of them certainly leads, and all are ready and of "
+                    "its epoch. Needs the right read.",
      .options = kJsonLinesOnly,
      .shared = kConnection,
      .see_also = "lockctl"},
@@ -574,7 +575,7 @@ constexpr auto kClusterCommands = std::to_array<Command>({
 
 constexpr auto kTokenNameOperand = std::to_array<Operand>({
     {.name = "NAME",
-     .help = "What the token is called, in the log and wherever clients are shown."},
+     .help = "What the auth token is called, in the log and wherever clients are shown."},
 });
 constexpr auto kTokenOptions = std::to_array<Option>({
     text("rights", "RIGHTS", {.by_default = "lock,signal,read"},
@@ -591,11 +592,11 @@ constexpr auto kTokenOptions = std::to_array<Option>({
 constexpr auto kTokenExamples = std::to_array<Example>({
     {"lockctl token new billing --rights lock,signal --key billing/ \\\n"
      "  --secret-file billing.token >> access.toml",
-     "A secret for one service, and what the server has to know of it:"},
+     "An auth token for one service, and what the server has to know of it."},
 });
 constexpr auto kTokenCommands = std::to_array<Command>({
     {.name = "new",
-     .summary = "Make a secret, and the table for the file of --access",
+     .summary = "Make an auth token, and its table for the file of --access",
      .description = "Prints a random secret, for the client, and the table by which the server "
                     "knows it: its SHA-256 and what it lets a client do. Asks no server, and keeps "
                     "nothing: the secret is seen here only.",
@@ -611,7 +612,7 @@ constexpr auto kSuccess = std::to_array<Note>({{"0", "Done."}});
 constexpr auto kFailures = std::to_array<Note>({
     {"1",
      "Not to be had: somebody else holds it, the wait was over, or what was to be renewed or "
-     "released is not held under that handle or token."},
+     "released is not held under that handle, or by that token of the line protocol."},
     {"64", "The command line is wrong; nothing was done (EX_USAGE)."},
     {"65",
      "The request makes no sense to the server, such as another limit than that of a semaphore in "
@@ -628,7 +629,7 @@ constexpr auto kFailures = std::to_array<Note>({
     {"76",
      "What the server answered makes no sense, or it is too old for what was asked "
      "(EX_PROTOCOL)."},
-    {"77", "The token is wrong or missing, or the certificate cannot be trusted (EX_NOPERM)."},
+    {"77", "The auth token is wrong or missing, or the certificate cannot be trusted (EX_NOPERM)."},
     {"78", "A setting is wrong or missing: a variable, the file, an address (EX_CONFIG)."},
 });
 constexpr auto kExits = joined(kSuccess, kFailures);
@@ -641,7 +642,7 @@ constexpr auto kRunFailures = std::to_array<Note>({
     {"79", "The lock was lost while the command ran, and the command was stopped."},
     {"126", "The command cannot be executed."},
     {"127", "The command was not found."},
-    {"128+n", "Signal n ended the command; or ended lockctl while it stood in line."},
+    {"128+n", "Signal n ended the command; or ended lockctl while it waited in the queue."},
 });
 constexpr auto kRunExits = joined(kStatusOfCommand, kFailures, kRunFailures);
 
@@ -721,8 +722,10 @@ constexpr auto kCommands = std::to_array<Command>({
      .see_also = "lockctl"},
     {.name = "list",
      .summary = "List keys, who holds them, and how many wait",
-     .description = "With holders, fences and times; of servers that lack the command `api`, and "
-                    "whose HTTP port is not named, from their statistics, which know less.",
+     .description =
+         "Prints each key with its holders, fences and times. Of a server that lacks the "
+         "command `api`, and whose HTTP port is not named, it prints what the "
+         "statistics know, which is less.",
      .operands = kPrefixOperand,
      .options = kListOptions,
      .shared = kConnection,
@@ -764,8 +767,9 @@ constexpr auto kCommands = std::to_array<Command>({
      .see_also = "lockctl"},
     {.name = "disconnect",
      .summary = "Close the connection of a client",
-     .description = "What it holds goes as with any connection that ends. Needs the right to, and "
-                    "--reason.",
+     .description =
+         "What it holds goes as with any connection that ends. Needs the right admin, and "
+         "--reason.",
      .operands = kClientOperand,
      .options = kAdminOptions,
      .shared = kConnection,
@@ -774,7 +778,7 @@ constexpr auto kCommands = std::to_array<Command>({
      .summary = "Change the limit of a semaphore that is in use",
      .description = "A larger limit grants to those who wait; a smaller one takes nothing away, "
                     "and grants nothing until enough was released. It is in force until nobody "
-                    "holds or waits for the key. Needs the right to.",
+                    "holds or waits for the key. Needs the right admin.",
      .operands = kResizeOperands,
      .options = kAdminOptions,
      .shared = kConnection,

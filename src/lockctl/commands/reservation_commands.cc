@@ -175,9 +175,10 @@ Handle handle_of(const Arguments& arguments) {
     throw Failure(kExitUsage, "--holder names another holder than the handle");
   }
   if (holder) return {*fence, checked_holder(*holder)};
-  throw Failure(kExitUsage, "HANDLE: " + in_quotes(word) +
-                                " says not whose it is: give the handle that acquire printed, or "
-                                "--holder NAME");
+  throw Failure(kExitUsage,
+                "HANDLE: " + in_quotes(word) +
+                    " does not say whose it is: give the handle that acquire printed, or "
+                    "--holder NAME");
 }
 
 // A handle does not say whether it is a lock's or a semaphore's: what is not held as the one may be

@@ -319,7 +319,7 @@ namespace {
 std::string figures_text(const ServerView& view) {
   return "connections " + grouped(view.connections) + ", keys " + grouped(view.keys) + " (" +
          grouped(view.keys_idle) + " idle), locks held " + grouped(view.locks_held) + " (" +
-         grouped(view.lock_waiters) + " waiting), semaphore slots " +
+         grouped(view.lock_waiters) + " waiting), semaphore holders " +
          grouped(view.semaphore_holders) + " (" + grouped(view.semaphore_waiters) +
          " waiting), listeners " + grouped(view.listeners) + '\n';
 }

@@ -55,7 +55,7 @@ std::vector<std::string> stats(const TopPicture& picture) {
           (view.keys_max == 0 ? "" : " of " + grouped(view.keys_max)) + " (" +
           grouped(view.keys_idle) + " idle)   listeners " + grouped(view.listeners),
       "locks held " + grouped(view.locks_held) + ", waiting " + grouped(view.lock_waiters) +
-          "   semaphore slots held " + grouped(view.semaphore_holders) + ", waiting " +
+          "   semaphore holders " + grouped(view.semaphore_holders) + ", waiting " +
           grouped(view.semaphore_waiters)};
   if (view.totals) {
     lines.push_back("a second: grants " + rate(picture, &TotalsView::grants) + ", contended " +

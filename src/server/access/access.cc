@@ -144,7 +144,7 @@ void Access::read_token_file_again(Reading& reading) const {
   const HashedSecret& given = options_.auth_token;
   if (file.error.empty() && !given.empty() &&
       std::find(reading.shared.begin(), reading.shared.end(), given) == reading.shared.end()) {
-    file.error = "it does not hold the token of --auth-token: give one of them";
+    file.error = "it does not hold the auth token of --auth-token: give one of them";
   }
   if (!file.error.empty()) {
     reading.error =

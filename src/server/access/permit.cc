@@ -28,12 +28,13 @@ bool Permit::hears_all_of(const Permit& other) const {
 
 std::string Permit::lacks(Right needed) const {
   if (needed == Right::admin && proof == Proof::none && may(Right::lock)) {
-    return "this needs the right `admin`, which without tokens only clients on this machine have";
+    return "this needs the right `admin`, which without auth tokens only clients on this machine "
+           "have";
   }
   const std::string right =
       needed == Right::read_or_lock ? "`read` or `lock`" : "`" + std::string(word_of(needed)) + "`";
   const std::string who =
-      name.empty() ? "who shows neither a token nor a listed certificate" : "'" + name + "'";
+      name.empty() ? "who shows neither an auth token nor a listed certificate" : "'" + name + "'";
   return "this needs the right " + right + ", which " + who + " lacks";
 }
 

@@ -100,8 +100,9 @@ TEST(PermitTest, SaysWhatIsLacking) {
   EXPECT_EQ(permit.is_confined_to(),
             "'billing' has its rights for what begins with 'billing/' or 'shop/'");
   const Permit everybody{.rights = Rights::all().without(Right::admin)};
-  EXPECT_EQ(everybody.lacks(Right::admin),
-            "this needs the right `admin`, which without tokens only clients on this machine have");
+  EXPECT_EQ(
+      everybody.lacks(Right::admin),
+      "this needs the right `admin`, which without auth tokens only clients on this machine have");
 }
 
 TEST(PermitTest, ManyPrefixesAreNotAllSaid) {

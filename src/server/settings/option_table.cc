@@ -486,19 +486,19 @@ constexpr auto kDflockdHaSections =
 constexpr auto kLockdServerSections = std::to_array<Section>({{"Signals", kSignals}});
 
 constexpr auto kDflockdExamples = std::to_array<Example>({
-    {"dflockd --http-addr :8080", "For clients on this machine, over the line protocol and HTTP:"},
+    {"dflockd --http-addr :8080", "For clients on this machine, over the line protocol and HTTP."},
     {"dflockd --auth-token-file token --wal locks",
-     "For all who know the auth token, with locks that outlive the server:"},
+     "For all who know the auth token, with locks that outlive the server."},
 });
 constexpr auto kDflockdHaExamples = std::to_array<Example>({
     {"dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 \\\n"
      "  --host 0.0.0.0 --auth-token-file token --advertise-addr 10.0.0.11:6388",
-     "One of several that share an etcd of three members:"},
+     "One of several that share an etcd of three members."},
     {"dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 --export backup",
-     "A backup of what they hold:"},
+     "A backup of what they hold."},
 });
 constexpr auto kLockdServerExamples = std::to_array<Example>({
-    {"lockd-server -addr :8080 -wal locks -metrics", "Durable, with metrics:"},
+    {"lockd-server -addr :8080 -wal locks -metrics", "Durable, with metrics."},
 });
 
 constexpr Command kDflockdProgram{
@@ -512,7 +512,7 @@ constexpr Command kDflockdProgram{
     .examples = kDflockdExamples,
     .see_also = "lockd-server lockctl"};
 constexpr Command kLockdServerProgram{.name = "lockd-server",
-                                      .summary = "server for reservations, by HTTP",
+                                      .summary = "distributed lock server, over HTTP",
                                       .description = kDescription,
                                       .options = kLockdServer,
                                       .exits = kExits,
@@ -521,7 +521,7 @@ constexpr Command kLockdServerProgram{.name = "lockd-server",
                                       .see_also = "dflockd lockctl"};
 constexpr Command kDflockdHaProgram{
     .name = "dflockd-ha",
-    .summary = "server for locks and semaphores, several on one etcd",
+    .summary = "distributed lock server, several of which share an etcd",
     .description = kDescription,
     .options = kDflockdHa,
     .exits = kExits,
