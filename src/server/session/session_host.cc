@@ -660,6 +660,7 @@ void SessionHost::finish(Transport& hosted, Ender ender) {
   if (ender == Ender::peer) take_back_unsent(hosted);
   end(hosted, ender);
   hosted.closes_ = true;
+  if (!hosted.is_corked_) send_or_cork(hosted);  // what was said in this turn
   const bool waits = hosted.is_corked_ && !hosted.output().empty();
   if (!waits) hosted.close_gently();
 }

@@ -67,6 +67,18 @@ TEST_F(SessionHostTest, NothingLeavesBeforeWhatItRestsOnIsDurable) {
   EXPECT_TRUE(heard(client).starts_with("ok "));
 }
 
+// As when its auth token expires in the turn in which it asks.
+TEST_F(SessionHostTest, NothingLeavesEarlierBecauseItIsTheLast) {
+  Transport& client = connect();
+  say(client, "l", "k", "0 30");
+  harness_.host().finish_idle();
+  EXPECT_EQ(heard(client), "");
+  end_turn();
+  EXPECT_EQ(heard(client), "");
+  sync();
+  EXPECT_TRUE(heard(client).starts_with("ok "));
+}
+
 TEST_F(SessionHostTest, NobodyWaitsForWhatOthersDidInTheSameTurn) {
   Transport& writer = connect();
   Transport& other = connect();
