@@ -645,7 +645,7 @@ void LockTable::refresh(Hold& hold, Duration ttl) {
                              .expires_at = hold.deadline});
 }
 
-// Leaves the slot free: pass_on() must follow.
+// Leaves its permits free: pass_on() must follow.
 void LockTable::end_hold(Hold& hold, EndCause cause, const AdminNote& note) {
   Semaphore& semaphore = *hold.semaphore;
   stats_.ended(hold, cause, now_, note);

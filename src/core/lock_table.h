@@ -73,7 +73,7 @@ struct TableOptions {
 struct Effects {
   std::vector<Event> events;             // for the journal, in order
   std::vector<WaitResult> wait_results;  // waits that ended; to be told once the events are durable
-  std::vector<KeyEvent> key_events;      // for onlookers, in order; none while nobody looks
+  std::vector<KeyEvent> key_events;      // for observers, in order; none while there is none
   // Sets whose turn may have come, or that are over: for SetRules::settle(), with the locks of all
   // their tables.
   std::vector<std::shared_ptr<KeySet>> sets;

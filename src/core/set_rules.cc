@@ -133,6 +133,8 @@ Hold* SetRules::Part::own() const {
   return semaphore == nullptr ? nullptr : table->find_own(*semaphore, request.holder);
 }
 
+bool SetRules::Part::is_taken_by(const Hold& hold) const { return hold.takes == takes_of(request); }
+
 // A name that has all of the keys under one fence has its grant again. One that has a part would
 // wait behind itself. Nothing if it has none.
 std::optional<LockTable::Reply> SetRules::ask_again(std::vector<SetConflict>* conflicts) {
@@ -141,16 +143,22 @@ std::optional<LockTable::Reply> SetRules::ask_again(std::vector<SetConflict>* co
     if (Hold* own = part.own()) holds.push_back(own);
   }
   if (holds.empty()) return {};
-  if (!are_one_grant(holds)) {
-    list(conflicts);
-    return LockTable::Reply{parts_.front().table->stats_.refused(Outcome::held)};
+  const Outcome outcome = outcome_for(holds);
+  if (outcome == Outcome::ok) {
+    return LockTable::Reply{outcome, grant_again(holds, parts_.front().request.ttl)};
   }
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (holds[i]->takes == takes_of(parts_[i].request)) continue;
-    list(conflicts);
-    return LockTable::Reply{LockTable::mismatch(parts_[i].request.kind)};
+  list(conflicts);
+  if (outcome == Outcome::held) parts_.front().table->stats_.refused(outcome);
+  return LockTable::Reply{outcome};
+}
+
+// What the parts come to for a name that has these.
+Outcome SetRules::outcome_for(const std::vector<Hold*>& own) const {
+  if (!are_one_grant(own)) return Outcome::held;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (!parts_[i].is_taken_by(*own[i])) return LockTable::mismatch(parts_[i].request.kind);
   }
-  return LockTable::Reply{Outcome::ok, grant_again(holds, parts_.front().request.ttl)};
+  return Outcome::ok;
 }
 
 bool SetRules::are_one_grant(const std::vector<Hold*>& holds) const {
@@ -257,13 +265,20 @@ LockTable::Reply SetRules::join(std::span<const Place> places, Listener* listene
   return {Outcome::queued, {}, set->parts.front().waiter->slot};
 }
 
-// What is in the way of the request.
+// What is in the way of the request. For a name that has all of them, though not as it asks, those
+// that it has otherwise.
 void SetRules::list(std::vector<SetConflict>* conflicts) const {
   if (conflicts == nullptr) return;
+  std::vector<Hold*> holds;
+  for (const Part& part : parts_) {
+    if (Hold* own = part.own()) holds.push_back(own);
+  }
+  const bool has_all = are_one_grant(holds);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     const Hold* const own = part.own();
     if (own == nullptr && part.fits_limit() && part.may_enter()) continue;
+    if (has_all && part.fits_limit() && part.is_taken_by(*own)) continue;
     SetConflict& conflict = conflicts->emplace_back();
     conflict.item = i;
     conflict.own = own != nullptr;
@@ -345,24 +360,20 @@ void SetRules::settle(KeySet& set, std::span<const Place> places) {
 void SetRules::decide(KeySet& set, std::span<const Place> places) {
   std::vector<Hold*> holds;
   bool has_turn = true;
-  bool takes_the_same = true;
   for (std::size_t i = 0; i < places.size(); ++i) {
     LockTable& table = *places[i].table;
     const Waiter& waiter = *set.parts[i].waiter;
     Semaphore& semaphore = *waiter.semaphore;
     const Part& part = parts_.emplace_back(&table, request_of(waiter), &semaphore);
-    if (Hold* own = part.own()) {
-      holds.push_back(own);
-      takes_the_same = takes_the_same && own->takes == waiter.takes;
-    }
+    if (Hold* own = part.own()) holds.push_back(own);
     has_turn =
         has_turn && semaphore.queue.front() == &waiter && table.fits(semaphore, waiter.takes);
   }
   if (!holds.empty()) {
     // Its name has them by another way, and would wait behind itself.
-    const bool has_all = takes_the_same && are_one_grant(holds);
-    const Grant again = has_all ? grant_again(holds, parts_.front().request.ttl) : Grant{};
-    end(set, has_all ? Outcome::ok : Outcome::held, again);
+    const Outcome outcome = outcome_for(holds);
+    const bool has_all = outcome == Outcome::ok;
+    end(set, outcome, has_all ? grant_again(holds, parts_.front().request.ttl) : Grant{});
   } else if (has_turn && next_fence() > kFenceMax) {
     end(set, Outcome::fences_exhausted, {});
   } else if (has_turn) {

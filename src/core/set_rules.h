@@ -83,7 +83,8 @@ class SetRules {
 
     bool fits_limit() const;
     bool may_enter() const;
-    Hold* own() const;  // the asker's, or null
+    Hold* own() const;                         // the asker's, or null
+    bool is_taken_by(const Hold& hold) const;  // in the mode, or with the permits, that it asks for
 
     LockTable* table;
     AcquireRequest request;
@@ -94,6 +95,7 @@ class SetRules {
             const AcquireRequest& common);
   std::vector<Hold*> find_holds(const SetId& id, std::span<const Place> places);
   std::optional<LockTable::Reply> ask_again(std::vector<SetConflict>* conflicts);
+  Outcome outcome_for(const std::vector<Hold*>& own) const;
   bool are_one_grant(const std::vector<Hold*>& holds) const;
   Grant refresh(const std::vector<Hold*>& holds, std::optional<Duration> ttl);
   Grant grant_again(const std::vector<Hold*>& holds, Duration ttl);

@@ -241,6 +241,20 @@ TEST_F(KeySetTest, TwiceInTheQueueIsOneGrant) {
   EXPECT_FALSE(engine_->fence("c")->held);
 }
 
+// It has all of them, but not as it asked.
+TEST_F(KeySetTest, TwiceInTheQueueInAnotherModeIsAMismatch) {
+  const Fence a = ask_one("a", "x").grant.fence;
+  ask({"a", "b"}, "cart", 60s, 1);
+  ask({{"a", Kind::lock, Mode::shared}, "b"}, "cart", 60s, 2);
+  release("a", "x", a);
+  ASSERT_EQ(listener_.outcome_of(1), Outcome::ok);
+  EXPECT_EQ(listener_.outcome_of(2), Outcome::mode_mismatch);
+  EXPECT_EQ(ask({{"a", Kind::lock, Mode::shared}, "b"}, "cart").outcome, Outcome::mode_mismatch);
+  ASSERT_EQ(conflicts_.size(), 1u);
+  EXPECT_EQ(conflicts_[0].item, 0u);
+  EXPECT_TRUE(conflicts_[0].own);
+}
+
 TEST_F(KeySetTest, SharesAndPermitsMayBeMixed) {
   ask_one("page", "reader", 0s, 0, Mode::shared);
   const std::vector<SetItem> keys{{"page", Kind::lock, Mode::shared},

@@ -36,7 +36,7 @@ std::shared_ptr<grpc::Channel> connect(const std::string& endpoint,
 
 // It is not known, or users have changed since it was given. etcd has a word of its own for each,
 // and codes that mean other things too.
-bool refuses_token(const grpc::Status& status) {
+bool names_token(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) return true;
   for (const char* const words :
        {"invalid auth token", "revision of auth store is old", "revision in header is old"}) {
@@ -68,6 +68,10 @@ GrpcEndpoints::Endpoint& GrpcEndpoints::choose() {
     break;
   }
   return endpoints_[cursor_];
+}
+
+bool GrpcEndpoints::refuses_token(const grpc::Status& status) const {
+  return !options_.user.empty() && names_token(status);
 }
 
 void GrpcEndpoints::failed(std::size_t endpoint, const grpc::Status& status) {

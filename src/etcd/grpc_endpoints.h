@@ -35,6 +35,8 @@ class GrpcEndpoints {
   std::size_t cursor() const { return cursor_; }
   std::vector<Endpoint>& all() { return endpoints_; }
 
+  // It says nothing of what was asked: the token was too old.
+  bool refuses_token(const grpc::Status& status) const;
   // What was asked of it came to this.
   void failed(std::size_t endpoint, const grpc::Status& status);
   // From now on another comes first.

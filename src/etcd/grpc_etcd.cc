@@ -376,9 +376,11 @@ class GrpcEtcd::Impl {
     return {.status = Answer::Status::done, .revision = response.header().revision()};
   }
 
-  // People are told of whom it was asked.
+  // People are told of whom it was asked. What was asked with an outdated token is asked again with
+  // another: that is no refusal.
   Answer failure(std::size_t endpoint, const grpc::Status& status) {
     Answer answer = etcd::to_answer(status);
+    if (endpoints_->refuses_token(status)) answer.status = Answer::Status::unknown;
     const bool connected =
         endpoints_->all()[endpoint].channel->GetState(false) == GRPC_CHANNEL_READY;
     answer.message = endpoints_->all()[endpoint].name + ": " +

@@ -18,6 +18,8 @@ namespace {
 
 constexpr Duration kTimeToTell = std::chrono::milliseconds(20);
 constexpr Duration kTimeToFinish = std::chrono::milliseconds(500);
+// Whoever asked for a transfer does not expect it any more after that.
+constexpr Duration kTransferMax = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -40,10 +42,13 @@ std::string ReplicatedJournal::successor() {
 
 // What is known of it is a second old. Should it be wrong, there is nobody to lead for a while, and
 // what this server would have to read anew it may not be able to read.
-void ReplicatedJournal::check_successor() {
-  if (checks_successor_ || !fit_successor_.empty()) return;
-  checks_successor_ = true;
+void ReplicatedJournal::check_successor(Time now) {
+  if (checks_successor_ || !fit_successor_.empty() || now < next_successor_check_) return;
   const std::string node = successor();
+  if (!asked_to_transfer_) asked_to_transfer_ = now;
+  if (now > *asked_to_transfer_ + kTransferMax) return stay(node, "etcd does not say how it is");
+  checks_successor_ = true;
+  next_successor_check_ = now + options_.retry;
   client_.execute({.then = {etcd::get(keys_.nodes + node)}}, patience_.deadline(),
                   [this, node](const Answer& answer) { take_successor(node, answer); });
 }
@@ -57,10 +62,13 @@ void ReplicatedJournal::take_successor(const std::string& node, const Answer& an
     fit_successor_ = node;
     return;
   }
+  stay(node, "it could not lead" + (record.has_value() ? ": " + record->not_ready : ""));
+}
+
+void ReplicatedJournal::stay(const std::string& node, const std::string& why) {
   transfers_.store(false, std::memory_order_release);
-  options_.log(Severity::warning, "cluster: does not hand over to " + node +
-                                      ", which could not lead" +
-                                      (record.has_value() ? ": " + record->not_ready : ""));
+  asked_to_transfer_.reset();
+  options_.log(Severity::warning, "cluster: does not hand over to " + node + ": " + why);
 }
 
 // What is pending goes first, and a moment is left to tell of it. But clients that go on asking

@@ -405,7 +405,10 @@ void ReplicatedJournal::campaign(const LeaderObservation& observation) {
     txn.compare.push_back({keys_.head, observation.head});
     txn.compare.push_back({keys_.heartbeat, observation.heartbeat});
   }
-  client_.execute(txn, patience_.retry_after(), [this](const Answer&) { campaigning_ = false; });
+  client_.execute(txn, patience_.retry_after(), [this](const Answer& answer) {
+    campaigning_ = false;
+    if (answer.status != Status::done) errors_.take(answer);  // else a look tells
+  });
 }
 
 // The watch has shown that this journal was elected, and so everything before that as well.
@@ -460,7 +463,7 @@ Time ReplicatedJournal::lead(Time now) {
     certain_until_ns_.store(certain_until.ns, std::memory_order_release);
     progress_ = true;
   }
-  if (transfers_.load(std::memory_order_acquire)) check_successor();
+  if (transfers_.load(std::memory_order_acquire)) check_successor(now);
   return is_to_hand_over() ? std::min(next, hand_over(now)) : next;
 }
 

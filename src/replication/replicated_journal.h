@@ -171,7 +171,8 @@ class ReplicatedJournal final : public Journal {
   void open_for_clients();
   void write_snapshot();
   Time hand_over(Time now);
-  void check_successor() EXCLUDES(successor_mutex_);
+  void check_successor(Time now) EXCLUDES(successor_mutex_);
+  void stay(const std::string& node, const std::string& why);
   void take_successor(const std::string& node, const etcd::Answer& answer)
       EXCLUDES(successor_mutex_);
   std::string successor() EXCLUDES(successor_mutex_);
@@ -244,7 +245,9 @@ class ReplicatedJournal final : public Journal {
   // for long makes its first snapshot soon.
   std::uint64_t chain_size_ = 0;
   bool checks_successor_ = false;  // an answer is on its way
-  std::string fit_successor_;      // it could lead
+  Time next_successor_check_{};
+  std::optional<Time> asked_to_transfer_{};  // when that was first seen
+  std::string fit_successor_;                // it could lead
   std::optional<Time> resigned_at_{};
   bool handing_over_ = false;
   bool etcd_is_full_ = false;

@@ -81,7 +81,7 @@ void ClientConnection::look_for_proof() {
   worker_.admission().forget(unproven_);
 }
 
-// Without a word: others are at the door.
+// Without a word: others wait for its place.
 void ClientConnection::make_room() {
   if (!is_unproven_) return;
   if (!is_over()) worker_.stats().crowded_out.add();
@@ -219,6 +219,8 @@ LogFields ClientConnection::about(LogFields more) const {
                    {"peer", session().peer().address},
                    {"protocol", protocol_ == Protocol::line ? "line" : "http"}};
   if (session().client() != nullptr) fields.emplace_back("client", session().client()->name);
+  const std::string& token_name = session().permit()->name;
+  if (!token_name.empty()) fields.emplace_back("token_name", token_name);
   fields.insert(fields.end(), more.begin(), more.end());
   return fields;
 }
@@ -247,8 +249,10 @@ void ClientConnection::check_silence(Connection::Clock::time_point now) {
   const auto last_sign =
       in_request ? request_since_ : std::max(connection_.last_input(), last_reply_);
   // A tick more: what is known is when the turn began that the bytes came in.
-  const bool silent = now - last_sign > worker_.options().read_timeout + Loop::kTick;
-  if (silent && (in_request || !host.may_be_silent(*this))) {
+  const auto silence_max = worker_.options().read_timeout + Loop::kTick;
+  const bool silent = now - last_sign > silence_max;
+  if (silent && !in_request && host.may_be_silent(*this)) last_owned_ = now;
+  if (silent && (in_request || now - last_owned_ > silence_max)) {
     return host.time_out(*this, in_request);
   }
   if (now - std::max(last_ping_, connection_.opened()) < kPingInterval) return;
@@ -285,7 +289,7 @@ void ClientConnection::begin_pause() {
   if (pause_until_ != Connection::Clock::time_point{} || !connection_.established()) return;
   if (!is_corked()) connection_.flush();  // what was said before TLS was there
   const auto now = Connection::Clock::now();
-  const bool has_failed = session().pause() == ServerSession::Pause::wrong_secret;
+  const bool has_failed = session().pause() == ServerSession::Pause::failed_attempt;
   pause_until_ = now + (has_failed ? note_failure(now) : FailedAttempts::kPause);
 }
 

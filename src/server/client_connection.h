@@ -102,6 +102,7 @@ class ClientConnection final : public Transport,
   Violation logged_violation_ = Violation::none;
   std::uint64_t request_ = 0;                      // that is under way, by number
   Connection::Clock::time_point last_reply_{};     // to a request that had blocked
+  Connection::Clock::time_point last_owned_{};     // something, and so was silent by right
   Connection::Clock::time_point request_since_{};  // when the request that is under way began
   Connection::Clock::time_point last_ping_{};
   Connection::Clock::time_point pause_until_{};  // while it is paused, once that can be told

@@ -188,13 +188,11 @@ void Worker::make_room(SessionId unproven) {
 
 void Worker::log_protected(Protocol protocol, const boost::asio::ip::address& peer) {
   if (!may_log(next_protected_log_, loop_.turn_time())) return;
-  log_event(LogLevel::warn,
-            protocol == Protocol::line
-                ? "protected mode: only loopback is served; to serve others choose --host or set "
-                  "--auth-token"
-                : "protected mode: only loopback is served; to serve others name a host in "
-                  "--http-addr or set --auth-token",
-            {{"peer", peer.to_string()}});
+  log_event(
+      LogLevel::warn,
+      "protected mode: only loopback is served; to serve others set --auth-token-file, or "
+      "choose --host, for HTTP a host in --http-addr",
+      {{"peer", peer.to_string()}, {"protocol", protocol == Protocol::line ? "line" : "http"}});
 }
 
 void Worker::gone(ClientConnection& connection, Protocol protocol,

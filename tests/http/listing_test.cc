@@ -95,7 +95,9 @@ TEST(HttpListing, ALockAndASemaphoreOfOneName) {
   EXPECT_NE(listed.find(R"("kind":"semaphore","key":"k","limit":3,"holders":2)"),
             std::string::npos);
   EXPECT_EQ(client.get("/v1/locks?key=other").body, "{\"locks\":[]}\n");
-  EXPECT_EQ(client.get("/v1/locks?key=%ff").body, "{\"locks\":[]}\n");
+  for (const char* no_name : {"key=%ff", "key=", "holder="}) {  // as by a variable that is not set
+    EXPECT_EQ(client.get(std::string("/v1/locks?") + no_name).status, 400) << no_name;
+  }
 }
 
 TEST(HttpListing, PagesVisitEveryKeyOnce) {

@@ -226,8 +226,9 @@ TEST_F(HttpSets, ASemaphoreWithAnotherLimitAndAHoldInAnotherModeAreMismatches) {
             200);
   const HttpReply limit = client_.post(
       "/v1/acquire", items_json(R"([{"key":"pool","kind":"semaphore","limit":3}])", "job"));
-  EXPECT_EQ(shown(limit), R"(409 {"error":"limit_mismatch","conflicts":[{"key":"pool",)"
-                          R"("kind":"semaphore","holder":"ann","token":<token>,"waiters":0}]})");
+  EXPECT_EQ(shown(limit),
+            R"(409 {"error":"limit_mismatch","conflicts":[{"key":"pool",)"
+            R"("kind":"semaphore","holder":"ann","token":<token>,"waiters":0,"limit":2}]})");
   ASSERT_EQ(take(R"(["a","b"])", "cart", R"("mode":"shared")").status, 200);
   EXPECT_EQ(take(R"(["a","b"])", "other", R"("mode":"shared")").status, 200);
   EXPECT_EQ(take(R"(["a","b"])", "cart").text("error"), "mode_mismatch");

@@ -252,6 +252,25 @@ TEST_F(Forwarding, WhatWasAskedOfTheLastLeaderIsAnsweredHereWhenThisServerLeads)
   EXPECT_EQ(listener.read_line(), "sig s x");
 }
 
+// The same subscription, and it is over when it was ended: also at the next leader.
+TEST_F(Forwarding, ASubscriptionWithOtherBlanksIsNoOther) {
+  LineClient listener = cluster_.connect("c");
+  for (const char* group : {"g", " g", "g\t "}) {
+    EXPECT_EQ(listener.ask(request("listen", "s", group)), "ok");
+  }
+  EXPECT_EQ(listener.ask(request("unlisten", "s", "  g")), "ok");
+  EXPECT_EQ(listener.ask(request("listen", "other", "")), "ok");
+  cluster_.lead("b");
+  LineClient publisher = cluster_.connect("b");
+  std::string reached;
+  for (int i = 0; i < 500 && reached != "ok 1"; ++i) {  // until it is attached there
+    if (i > 0) std::this_thread::sleep_for(20ms);
+    reached = publisher.ask(request("signal", "other", "x"));
+  }
+  EXPECT_EQ(reached, "ok 1");
+  EXPECT_EQ(publisher.ask(request("signal", "s", "x")), "ok 0");
+}
+
 TEST_F(Forwarding, WhenNobodyLeadsItSaysSo) {
   cluster_.await_link("b");
   cluster_.kill("a");

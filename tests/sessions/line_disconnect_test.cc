@@ -178,7 +178,7 @@ TEST(LineDisconnect, TwoHundredAreResetInTheMiddleOfARequest) {
     ghosts.push_back(server.connect());
     ghosts.back().send(requests.substr(0, 1 + i % requests.size()));
   }
-  await_stats(observer, "{\"connections\":201,");  // else some would still stand at the door
+  await_stats(observer, "{\"connections\":201,");  // else some would not be accepted yet
   for (LineClient& ghost : ghosts) ghost.reset();
   const std::string stats = await_stats(observer, "{\"connections\":1,");
   EXPECT_NE(stats.find("{\"connections\":1,"), std::string::npos) << stats;

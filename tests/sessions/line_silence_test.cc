@@ -65,6 +65,15 @@ TEST(LineSilence, WhoHasReleasedIsClosed) {
   expect_closed_for_silence(client, asked);
 }
 
+// Or it would be closed the moment that its lease ends, and never hear why.
+TEST(LineSilence, WhoseLeaseHasEndedIsSilentFromThenOn) {
+  LineServer server(impatient_options());
+  const auto asked = SteadyClock::now();
+  auto [client, grant] = ask_in_time(server, request("l", "k", "0 2"));
+  EXPECT_EQ(masked(grant), "ok <token> 2");
+  expect_closed_for_silence(client, asked + 2s);
+}
+
 TEST(LineSilence, WhoListensNoMoreIsClosed) {
   LineServer server(impatient_options());
   auto [client, reply] = ask_in_time(server, request("listen", "a", ""));

@@ -239,17 +239,23 @@ TEST(Tls, FilesThatCannotBeUsedAreNamed) {
   Options options = tls_options();
   options.tls_cert = authority.path("missing.pem");
   EXPECT_EQ(error_of(options),
-            "cannot use " + options.tls_cert + " for TLS: No such file or directory");
+            "--tls-cert: cannot use " + options.tls_cert +
+                " for TLS: No such file or directory; it takes certificates in PEM, the server's "
+                "own first");
   options = tls_options();
   options.tls_key = authority.key("other");
-  EXPECT_TRUE(error_of(options).starts_with("cannot use " + options.tls_key)) << error_of(options);
+  EXPECT_TRUE(error_of(options).starts_with("--tls-key: cannot use " + options.tls_key))
+      << error_of(options);
   options = tls_options();
   options.tls_cert = authority.key("server");
-  EXPECT_TRUE(error_of(options).starts_with("cannot use " + options.tls_cert)) << error_of(options);
+  EXPECT_TRUE(error_of(options).starts_with("--tls-cert: cannot use " + options.tls_cert))
+      << error_of(options);
   options = tls_options();
   options.tls_client_ca = authority.path("missing.pem");
   EXPECT_EQ(error_of(options),
-            "cannot use " + options.tls_client_ca + " for TLS: No such file or directory");
+            "--tls-client-ca: cannot use " + options.tls_client_ca +
+                " for TLS: No such file or directory; it takes certificates of authorities in "
+                "PEM");
 }
 
 }  // namespace

@@ -825,12 +825,21 @@ Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listen
                               std::uint64_t id, Fence last, std::vector<std::size_t>* in_the_way) {
   const Owner owner(request.holder);
   const std::vector<Key*> keys = at_all(now, request.keys);
+  std::set<Fence> own;
+  const bool has_all = std::ranges::all_of(keys, [&](Key* key) {
+    const Held* const hold = key == nullptr ? nullptr : key->find_own(owner);
+    if (hold != nullptr) own.insert(hold->fence);
+    return hold != nullptr;
+  });
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const SetItem& item = request.keys[i];
-    const bool is_own = keys[i] != nullptr && keys[i]->find_own(owner) != nullptr;
-    if (is_own || !fits_limit(keys[i], item, owner) || !may_enter(keys[i], item)) {
-      in_the_way->push_back(i);
-    }
+    const Held* const hold = keys[i] == nullptr ? nullptr : keys[i]->find_own(owner);
+    const bool is_as_asked =
+        hold != nullptr && has_all && own.size() == 1 &&
+        compare_terms(hold->mode, hold->permits, item.mode, item.permits) == Outcome::ok;
+    const bool is_free = hold == nullptr && may_enter(keys[i], item);
+    const bool is_good = fits_limit(keys[i], item, owner) && (is_as_asked || is_free);
+    if (!is_good) in_the_way->push_back(i);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (!fits_limit(keys[i], request.keys[i], owner)) return {Outcome::limit_mismatch};
@@ -1003,8 +1012,7 @@ bool LockModel::decide(std::uint64_t id) {
     has_turn = has_turn && at == 0 && key->has_room(place.mode, place.permits);
   }
   if (const std::optional<Answer> again = ask_again(keys, asked)) {
-    const bool has_all = again->outcome == Outcome::ok;
-    end_set(id, has_all ? Outcome::ok : Outcome::held, again->grant);
+    end_set(id, again->outcome, again->grant);
     return true;
   }
   if (!has_turn) return false;

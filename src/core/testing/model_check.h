@@ -1,5 +1,5 @@
 // One history as it happens: a LockTable and the LockModel get the same calls, and after every call
-// they must have answered the same, caused the same, and be the same. An onlooker, who knows of
+// they must have answered the same, caused the same, and be the same. An observer, who knows of
 // nothing but the key_events, must have come to believe the same, and count the same. For tests.
 #pragma once
 

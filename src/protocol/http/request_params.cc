@@ -250,6 +250,10 @@ std::string_view RequestParams::name(std::string_view member) {
   return value;
 }
 
+std::string_view RequestParams::name_if_given(std::string_view member) {
+  return has(member) ? name(member) : "";
+}
+
 std::string_view RequestParams::text(std::string_view member) {
   const auto value = text_if_given(member);
   if (!value) refuse(member, "is missing");

@@ -41,6 +41,8 @@ class RequestParams {
   bool has(std::string_view member) const;
   // A key or a holder: must be there, and be a name (see base/text.h).
   std::string_view name(std::string_view member);
+  // Likewise if it is there; else empty.
+  std::string_view name_if_given(std::string_view member);
   // Any text that must be there.
   std::string_view text(std::string_view member);
   std::optional<std::string_view> text_if_given(std::string_view member);

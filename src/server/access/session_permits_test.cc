@@ -333,7 +333,7 @@ TEST_F(SessionPermits, AListedCertificateMakesAuthOptional) {
   Transport& guesser = harness.open<LineSession>(2);
   host.on_certificate(guesser, listed);
   EXPECT_EQ(says(guesser, "auth\n\nwrong\n"), "error_auth\n");
-  EXPECT_EQ(guesser.session().pause(), ServerSession::Pause::wrong_secret);
+  EXPECT_EQ(guesser.session().pause(), ServerSession::Pause::failed_attempt);
 
   Transport& unlisted = harness.open<LineSession>(3);
   host.on_certificate(unlisted, {.common_names = {"stranger"}});

@@ -84,7 +84,7 @@ void LeaderLink::look() {
   const bool stalls =
       connection_ != nullptr && write_timeout > 0s && connection_->stalled(now, write_timeout);
   const bool is_late = state_ != State::idle && state_ != State::up && now - since_ > kAttemptMax;
-  if (stalls || is_late) drop();
+  if (stalls || is_late) fail("it does not answer in time");
   // Once this server is elected it leads in a moment: there is nobody to ask.
   const bool is_elsewhere = target_.epoch != 0 && target_.record.node != forwarder_.node();
   if (state_ == State::idle && is_elsewhere && now >= next_attempt_) resolve();
@@ -95,6 +95,7 @@ void LeaderLink::follow(const CurrentLeader& leader, Clock::time_point now) {
   if (leader.epoch == target_.epoch) return;
   drop();
   target_ = leader;
+  why_down_.clear();
   next_attempt_ = now;
 }
 
@@ -108,6 +109,7 @@ void LeaderLink::stay_here() {
 
 void LeaderLink::give_up() {
   if (std::exchange(is_absent_, true)) return;
+  if (!why_down_.empty()) log_refusal(why_down_);
   tell_all(LeaderNews::What::absent);
 }
 
@@ -116,7 +118,7 @@ void LeaderLink::give_up() {
 void LeaderLink::resolve() {
   since_ = Clock::now();
   const auto address = config::parse_address(target_.record.address);
-  if (!address) return drop();
+  if (!address) return fail("its address makes no sense");
   boost::system::error_code error;
   const auto numeric = boost::asio::ip::make_address(address->host, error);
   if (!error) return connect({tcp::endpoint(numeric, address->port)});
@@ -127,7 +129,7 @@ void LeaderLink::resolve() {
       [this, resolution = ++resolutions_](const boost::system::error_code& failed,
                                           const tcp::resolver::results_type& found) {
         if (state_ != State::resolving || resolution != resolutions_) return;
-        if (failed) return drop();
+        if (failed) return fail("its name is not resolved: " + failed.message());
         std::vector<tcp::endpoint> endpoints;
         for (const auto& entry : found) endpoints.push_back(entry.endpoint());
         connect(endpoints);
@@ -137,7 +139,7 @@ void LeaderLink::resolve() {
 // Of several addresses another one each time.
 void LeaderLink::connect(const std::vector<tcp::endpoint>& found) {
   Descriptor socket = found.empty() ? Descriptor() : open_to(found[attempts_++ % found.size()]);
-  if (!socket) return drop();
+  if (!socket) return fail("no connection can be begun");
   state_ = State::connecting;
   Connection::Handler& handler = *this;
   connection_ = std::make_unique<Connection>(loop_, std::move(socket),
@@ -208,6 +210,18 @@ void LeaderLink::log_refusal(std::string_view why) {
             {{"leader", target_.record.address}, {"reason", why}});
 }
 
+void LeaderLink::on_broken() {
+  const std::string tls_error(connection_ == nullptr ? "" : connection_->tls_error());
+  fail(tls_error.empty() ? "it is not reached, or broke the connection" : "TLS: " + tls_error);
+}
+
+// While another is elected it is not reached, as a rule: that is worth a word when it lasts.
+void LeaderLink::fail(std::string why) {
+  why_down_ = std::move(why);
+  if (is_absent_) log_refusal(why_down_);
+  drop();
+}
+
 // Sessions of another life of the leader, or of another leader, mean nothing to this one: what they
 // held lives by its lease.
 void LeaderLink::be_up(std::uint64_t leader) {
@@ -224,6 +238,7 @@ void LeaderLink::be_up(std::uint64_t leader) {
   }
   state_ = State::up;
   is_absent_ = false;
+  why_down_.clear();
   forwarder_.set_generation(++generations_);
   log_event(LogLevel::info, "forwards to the leader",
             {{"leader", target_.record.node}, {"address", target_.record.address}});

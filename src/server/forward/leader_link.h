@@ -57,8 +57,8 @@ class LeaderLink final : private Connection::Handler {
   void on_established() override { greet(); }
   std::size_t on_input(std::string_view unread) override;
   void on_all_sent() override { send_mail(); }
-  void on_end_of_input() override { drop(); }
-  void on_broken() override { drop(); }
+  void on_end_of_input() override { fail("it closed the connection"); }
+  void on_broken() override;
 
   void look_later();
   void look();
@@ -69,6 +69,7 @@ class LeaderLink final : private Connection::Handler {
   void greet();
   void take_handshake(std::string_view line);
   void be_up(std::uint64_t leader);
+  void fail(std::string why);
   void drop();
   void give_up();
 
@@ -98,6 +99,7 @@ class LeaderLink final : private Connection::Handler {
   Clock::time_point next_attempt_;  // not before this
   Clock::time_point down_since_;
   Clock::time_point next_log_{};
+  std::string why_down_;    // what the last attempt came to, if it is known
   bool is_absent_ = false;  // and so for so long that all were told that nobody leads
   Challenge challenge_{};
   std::unique_ptr<Connection> connection_;           // null: there is none

@@ -44,7 +44,9 @@ class ForwardedTransport final : public Transport {
   void unsay(std::uint64_t from) override;
   void resume_input() override { receive({}); }
   bool has_unread() const override { return !unread_.empty(); }
-  bool input_pending() const override { return is_resuming_; }
+  bool input_pending() const override {
+    return is_resuming_ || (is_held_back() && !unread_.empty());
+  }
   bool peer_has_left() const override { return input_ended_; }
   bool has_room_for_signal() override;
   bool has_room_for_event() const override;

@@ -37,7 +37,8 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
   const auto token = params.number_if_given("token", 1, kFenceMax);
   const bool all = params.truth("all");
   const std::string_view reason = params.name("reason");
-  if (token.has_value() == all) params.refuse("token", "must be given, or all must be true");
+  if (token.has_value() == all)
+    params.refuse("token", "must be given, or all be true: one of them");
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
   if (ask_leader(HttpCall::admin_release, params, {}, /*may_repeat=*/false)) return;
@@ -81,10 +82,7 @@ void ApiCalls::revoke(RequestParams& params, std::string& out) {
 void ApiCalls::resize(RequestParams& params, std::string& out) {
   const std::string_view key = params.name("key");
   const auto limit = static_cast<std::uint32_t>(params.number("limit", 1, kLimitMax));
-  const std::string_view reason = params.text_if_given("reason").value_or("");
-  if (!reason.empty() && !is_name(reason)) {
-    params.refuse("reason", "must be 1 to 256 bytes of UTF-8 without control characters");
-  }
+  const std::string_view reason = params.name_if_given("reason");
   if (refuse_params(params, out) || refuse_name(key, out)) return;
   session_.log().about(key);
   if (ask_leader(HttpCall::admin_resize, params, {}, /*may_repeat=*/false)) return;

@@ -491,16 +491,17 @@ void ApiCalls::on_closed_by_leader() {
 }
 
 // The request is what was asked of the leader: three lines.
-void ApiCalls::stream_here(std::string_view request) {
+bool ApiCalls::stream_here(std::string_view request) {
   request.remove_suffix(1);
   RequestParams params = RequestParams::of_json(request.substr(request.rfind('\n') + 1));
   if (request.find(" /v1/events\n") != std::string_view::npos) {
-    context_.host.watch_events(session_.id(), params.text_if_given("prefix").value_or(""));
-    return;
+    const std::string_view prefix = params.text_if_given("prefix").value_or("");
+    return context_.host.watch_events(session_.id(), prefix);
   }
   const std::string_view pattern = params.text("pattern");
   const std::string_view group = params.text_if_given("group").value_or("");
   listens_ = context_.hub.listen(session_.subscriber(), pattern, group);
+  return listens_;
 }
 
 // Keys.
@@ -509,8 +510,8 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
   KeyQuery query;
   query.prefix = params.text_if_given("prefix").value_or("");
   query.contains = params.text_if_given("contains").value_or("");
-  query.key = params.text_if_given("key").value_or("");
-  query.holder = params.text_if_given("holder").value_or("");
+  query.key = params.name_if_given("key");
+  query.holder = params.name_if_given("holder");
   query.client_id =
       static_cast<SessionId>(params.number_if_given("client_id", 1, kSessionIdMax).value_or(0));
   const auto limit = params.number_if_given("limit", 1, kKeysPerPageMax);
@@ -528,6 +529,7 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
     if (!parse_place(*after, &query.from)) {
       params.refuse("after", "must be the `next` of an earlier page");
     }
+    if (query.order != KeyOrder::none) params.refuse("after", "is not for a list with an order");
   }
   if (refuse_params(params, out)) return;
   if (!query.key.empty() && refuse_name(query.key, out)) return;
@@ -564,9 +566,9 @@ void ApiCalls::watch_events(RequestParams& params, std::string& out) {
 void ApiCalls::tell_history(RequestParams& params, std::string& out) {
   HistoryRequest request;
   HistoryQuery& query = request.of_keys;
-  query.key = params.text_if_given("key").value_or("");
-  query.holder = params.text_if_given("holder").value_or("");
-  query.client = params.text_if_given("client").value_or("");
+  query.key = params.name_if_given("key");
+  query.holder = params.name_if_given("holder");
+  query.client = params.name_if_given("client");
   query.session =
       static_cast<SessionId>(params.number_if_given("client_id", 1, kSessionIdMax).value_or(0));
   request.since_unix_ms = params.number_if_given("since_unix_ms", 0, kMsMax).value_or(0);

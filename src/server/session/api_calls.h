@@ -74,7 +74,8 @@ class ApiCalls {
   void on_no_leader(std::string& out);
   void on_no_answer(std::string& out);
   void execute_here(const LeaderRequest& question, std::string_view request, std::string& out);
-  void stream_here(std::string_view request);
+  // Goes on with a stream of the leader's, which this server is now. False: it may not.
+  bool stream_here(std::string_view request);
   // Whether its client may be told of what the leader pushes: of an event, as far as its key goes.
   bool may_hear(std::string_view line) const;
   void on_closed_by_leader();

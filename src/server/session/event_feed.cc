@@ -41,7 +41,8 @@ std::string_view lasted_name(Type type) {
 std::string_view why_gave_up(Outcome outcome) {
   switch (outcome) {
     case Outcome::timeout: return "timeout";
-    case Outcome::ok:  // its name has a hold by another place; or one of another mode or permits
+    case Outcome::ok:    // its name has a hold by another place; or one of another mode or permits;
+    case Outcome::held:  // or a part of what it asked for together
     case Outcome::mode_mismatch:
     case Outcome::permits_mismatch: return "granted_elsewhere";
     case Outcome::limit_mismatch: return "limit_mismatch";  // an admin's, below what it asks for

@@ -275,6 +275,7 @@ bool HttpSession::find_permit(const HttpRequest& request) {
   }
   const bool is_bearer = boost::beast::iequals(authorization.substr(0, kBearer.size()), kBearer);
   const std::string_view shown = is_bearer ? authorization.substr(kBearer.size()) : "";
+  has_shown_wrong_one_ = !shown.empty();
   const PermitPtr found = by_certificate ? access.current(by_certificate_, wall_time())
                                          : access.find(shown, wall_time());
   if (found != nullptr) set_permit(found);
@@ -294,7 +295,7 @@ void HttpSession::fail_attempt() {
   context_.stats.http_auth_failures.add();
   if (++failed_attempts_ == kFailedAttemptsMax) exchange_.keep_alive = false;
   if (!exchange_.keep_alive) fate_ = Fate::refused;
-  pause_ = Pause::wrong_secret;
+  pause_ = Pause::failed_attempt;
   state_ = State::paused;
 }
 
@@ -302,8 +303,10 @@ void HttpSession::end_pause(std::string& out) {
   if (state_ != State::paused) return;
   pause_ = Pause::none;
   state_ = State::listening;
-  refuse({401, "unauthorized", "the auth token is needed: Authorization: Bearer <auth token>"}, out,
-         "WWW-Authenticate: Bearer\r\n");
+  const char* const why = has_shown_wrong_one_
+                              ? "the auth token is not one of this server's, or has expired"
+                              : "the auth token is needed: Authorization: Bearer <auth token>";
+  refuse({401, "unauthorized", why}, out, "WWW-Authenticate: Bearer\r\n");
 }
 
 void HttpSession::answer_options(const Route* route, std::string& out) {
@@ -448,7 +451,9 @@ void HttpSession::refuse(const HttpError& error, std::string& out, std::string_v
 }
 
 // The stream goes on: what it asked of the leader is the third line.
-void HttpSession::prepare_here(std::string_view request) { calls_.stream_here(request); }
+void HttpSession::prepare_here(std::string_view request) {
+  if (!calls_.stream_here(request)) on_closed_by_leader();
+}
 
 // As it does when the peer of a stream is gone: there is no good end to say.
 void HttpSession::on_closed_by_leader() {

@@ -159,6 +159,7 @@ class HttpSession final : public ServerSession, private ApiCalls::Replies {
   bool has_shown_token_;      // with one of its requests, or none is asked for
   PermitPtr by_certificate_;  // null: its certificate is not listed, or does not matter
   std::uint8_t failed_attempts_ = 0;
+  bool has_shown_wrong_one_ = false;  // with its last request, if that failed
   Exchange exchange_;
   ApiCalls calls_{context_, *this, *this};
 };

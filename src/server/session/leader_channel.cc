@@ -10,10 +10,8 @@
 namespace lockd {
 namespace {
 
-// Places beyond these are not taken up again at the next leader.
-constexpr std::size_t kEnqueuedMax = 1024;
-// Fewer holds than these are not looked through for those that have ended.
-constexpr std::size_t kForgetsMin = 64;
+// Places beyond these are not taken up again at the next leader, and holds not told apart.
+constexpr std::size_t kRememberedMax = 1024;
 
 bool is_push(std::string_view line) {
   return line.starts_with("sig ") || line.starts_with("lost ") || line.starts_with("event ");
@@ -56,10 +54,7 @@ void LeaderChannel::leave(LeaderMail mail) {
   forwarder_.leave(std::move(mail));
 }
 
-void LeaderChannel::introduce(const ForwardedClient& client) {
-  if (generation_ == 0) generation_ = forwarder_.generation();
-  introduction_ = to_bytes(client);
-}
+void LeaderChannel::introduce(const ForwardedClient& client) { introduction_ = to_bytes(client); }
 
 void LeaderChannel::say_who() {
   if (introduction_.empty()) return;
@@ -109,6 +104,7 @@ void LeaderChannel::ask_again(Time now) {
   std::string text;
   const std::vector<std::string_view> requests = standing();
   unheard_ = requests.size();
+  unheard_subscriptions_ = subscriptions_.size();
   for (const std::string_view request : requests) text += request;
   if (request_) {
     text += text_of(*request_, now);
@@ -156,14 +152,22 @@ void LeaderChannel::take_line(std::string_view line, Time now, std::string& out)
     if (line.starts_with("lost ")) held_.erase(words_of(line)[1]);
     return client_.on_leader_push(line, out);
   }
-  if (unheard_ > 0) {
-    --unheard_;
-    return;
-  }
+  if (unheard_ > 0) return take_unheard(line);
   if (!request_ || has_stepped_down(line)) return;
   const LeaderRequest request = *std::exchange(request_, {});
   learn(request, line, now);
   client_.on_leader_answer(request, line, out);
+}
+
+// A client that the next leader does not let listen would go on waiting for what never comes.
+void LeaderChannel::take_unheard(std::string_view line) {
+  --unheard_;
+  if (unheard_subscriptions_ == 0) return;
+  --unheard_subscriptions_;
+  const bool listens = line == "ok" || line.starts_with("ok 200 ");
+  if (listens || has_stepped_down(line)) return;
+  request_.reset();
+  client_.on_closed_by_leader();
 }
 
 // What follows from an answer: what to ask for again, and whether the client may be silent.
@@ -173,22 +177,20 @@ void LeaderChannel::learn(const LeaderRequest& question, std::string_view line, 
   const auto [status, first, second] = words_of(line);
   switch (question.command) {
     case Command::acquire:
-      if (is_ok) learn_hold(first, seconds_in(second), now);
+      if (is_ok) learn_hold(first, now + seconds_in(second));
       return;
     case Command::enqueue:
-      if (status == "acquired") learn_hold(first, seconds_in(second), now);
+      if (status == "acquired") learn_hold(first, now + seconds_in(second));
       if (status == "acquired" || status == "queued") learn_place(question, first);
       return;
     case Command::await_turn:
       if (const auto place = enqueued_.extract(place_of(question)))
         held_.erase(place.mapped().token);
-      if (is_ok) learn_hold(first, seconds_in(second), now);
+      if (is_ok) learn_hold(first, now + seconds_in(second));
       return;
-    case Command::renew: {
-      const auto found = held_.find(words_of(question.argument)[0]);
-      if (is_ok && found != held_.end()) found->second = now + seconds_in(first);
+    case Command::renew:
+      if (is_ok) learn_renewal(words_of(question.argument)[0], now + seconds_in(first), now);
       return;
-    }
     case Command::release:
       if (is_ok) learn_end(question, words_of(question.argument)[0]);
       return;
@@ -205,23 +207,28 @@ void LeaderChannel::learn(const LeaderRequest& question, std::string_view line, 
   }
 }
 
-// Of what ends by itself the leader says nothing to those who did not ask for that: it is forgotten
-// before there is twice as much as there was.
-void LeaderChannel::learn_hold(const std::string& token, Duration lease, Time now) {
-  if (held_.size() >= forgets_at_) {
-    forget_ended(now);
-    forgets_at_ = std::max(kForgetsMin, 2 * held_.size());
+// What ends by itself, or is released by others, is not told of here: so there may be more of them
+// than there are holds.
+void LeaderChannel::learn_hold(const std::string& token, Time until) {
+  if (held_.size() < kRememberedMax || held_.contains(token)) {
+    held_[token] = until;
+  } else {
+    others_held_until_ = std::max(others_held_until_, until);
   }
-  held_[token] = now + lease;
 }
 
-void LeaderChannel::forget_ended(Time now) {
-  std::erase_if(held_, [&](const auto& held) { return held.second <= now; });
+void LeaderChannel::learn_renewal(const std::string& token, Time until, Time now) {
+  const auto found = held_.find(token);
+  if (found != held_.end()) {
+    found->second = until;
+  } else if (others_held_until_ > now) {  // it may be one of those
+    others_held_until_ = std::max(others_held_until_, until);
+  }
 }
 
 void LeaderChannel::learn_place(const LeaderRequest& question, const std::string& token) {
   const std::string place = place_of(question);
-  if (enqueued_.size() < kEnqueuedMax || enqueued_.contains(place)) {
+  if (enqueued_.size() < kRememberedMax || enqueued_.contains(place)) {
     enqueued_[place] = {.request = question.head + question.argument + '\n', .token = token};
   } else {
     has_more_places_ = true;
@@ -236,9 +243,9 @@ void LeaderChannel::learn_end(const LeaderRequest& question, const std::string& 
 }
 
 bool LeaderChannel::owns_anything(Time now) {
-  forget_ended(now);
+  std::erase_if(held_, [&](const auto& held) { return held.second <= now; });
   const auto is_queued = [](const auto& place) { return place.second.token.empty(); };
-  return !held_.empty() || has_more_places_ ||
+  return !held_.empty() || others_held_until_ > now || has_more_places_ ||
          std::any_of(enqueued_.begin(), enqueued_.end(), is_queued);
 }
 

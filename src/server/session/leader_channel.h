@@ -59,7 +59,11 @@ class LeaderChannel {
 
   // All of them outlive it.
   LeaderChannel(Forwarder& forwarder, NewsReader& reader, SessionId id, Client& client)
-      : forwarder_(forwarder), reader_(reader), id_(id), client_(client) {}
+      : forwarder_(forwarder),
+        reader_(reader),
+        id_(id),
+        client_(client),
+        generation_(forwarder.generation()) {}
 
   // Who the client is; again when that has changed. The leader hears of it with the next request:
   // who says it again and again costs nobody anything.
@@ -71,8 +75,8 @@ class LeaderChannel {
   // whether it listens.
   bool owns_anything(Time now);
   bool listens() const { return !subscriptions_.empty(); }
-  // So many holds and places it keeps in mind: in the order of those that there are.
-  std::size_t remembered() const { return held_.size() + enqueued_.size(); }
+  // So much is kept of what its client has, whatever that does.
+  std::size_t remembered() const { return held_.size() + enqueued_.size() + subscriptions_.size(); }
 
   void take(const LeaderNews& news, Time now, std::string& out);
   // So many bytes of what it was told are with the client's peer.
@@ -93,9 +97,10 @@ class LeaderChannel {
   void ask_again(Time now);
   void say_who();
   void take_line(std::string_view line, Time now, std::string& out);
+  void take_unheard(std::string_view line);
   void learn(const LeaderRequest& question, std::string_view line, Time now);
-  void learn_hold(const std::string& token, Duration lease, Time now);
-  void forget_ended(Time now);
+  void learn_hold(const std::string& token, Time until);
+  void learn_renewal(const std::string& token, Time until, Time now);
   void learn_place(const LeaderRequest& question, const std::string& token);
   void learn_end(const LeaderRequest& question, const std::string& token);
   void go_on_here(Time now, std::string& out);
@@ -106,19 +111,20 @@ class LeaderChannel {
   NewsReader& reader_;
   const SessionId id_;
   Client& client_;
-  std::uint64_t generation_ = 0;  // of the link that it asks by; 0: none is known to be there
+  std::uint64_t generation_;  // of the link that it asks by; 0: none is known to be there
   bool input_ended_ = false;
   std::optional<LeaderRequest> request_;
-  Time deadline_{};           // of its wait
-  bool is_sent_ = false;      // it may have reached the leader
-  std::size_t unheard_ = 0;   // so many answers are to what was asked again, and are not told
-  std::string introduction_;  // which the leader has yet to hear
+  Time deadline_{};          // of its wait
+  bool is_sent_ = false;     // it may have reached the leader
+  std::size_t unheard_ = 0;  // so many answers are to what was asked again, and are not told
+  std::size_t unheard_subscriptions_ = 0;  // of these, the first
+  std::string introduction_;               // which the leader has yet to hear
   std::string half_line_;
   std::set<std::string> subscriptions_;    // the requests that made them
   std::map<std::string, Place> enqueued_;  // by kind and key
   bool has_more_places_ = false;           // or had: too many to ask for all of them again
   std::map<std::string, Time> held_;       // by token: when it has ended, at the latest
-  std::size_t forgets_at_ = 0;             // when it has so many, those that have ended go
+  Time others_held_until_{};               // holds beyond so many, all together
 };
 
 }  // namespace lockd

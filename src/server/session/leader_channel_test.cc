@@ -193,23 +193,60 @@ TEST_F(LeaderChannelTest, HoldsNothingWhoseLeaseIsOverOrThatIsLost) {
   EXPECT_FALSE(channel_.owns_anything(now_));
 }
 
-// A client that releases nothing, and one that never asks for its turn.
-TEST_F(LeaderChannelTest, RemembersNoMoreThanThereIs) {
+// Whoever else releases what it holds, and though it never asks for its turn.
+TEST_F(LeaderChannelTest, RemembersSoMuchAndNoMore) {
   hear(What::up, 1);
-  for (int i = 0; i < 5000; ++i, now_ = now_ + 1s) {
+  for (int i = 0; i < 5000; ++i) {
     channel_.ask(lock(0s), now_);
     hear(What::bytes, 0, "ok token" + std::to_string(i) + " 9\n");
   }
-  EXPECT_LT(channel_.remembered(), 100u);
-  EXPECT_TRUE(channel_.owns_anything(now_));
-  EXPECT_FALSE(channel_.owns_anything(now_ + 9s));
+  EXPECT_LT(channel_.remembered(), 2000u);
+  channel_.ask({.command = Command::renew, .head = "n\nk\n", .argument = "token4999", .key = "k"},
+               now_);
+  hear(What::bytes, 0, "ok 20\n");
+  EXPECT_TRUE(channel_.owns_anything(now_ + 19s));
+  EXPECT_FALSE(channel_.owns_anything(now_ + 20s));
+  EXPECT_EQ(channel_.remembered(), 0u);
   for (int i = 0; i < 5000; ++i) {
     const std::string key = std::to_string(i);
     channel_.ask({.command = Command::enqueue, .head = "e\n" + key + "\n", .key = key}, now_);
     hear(What::bytes, 0, "queued\n");
   }
   EXPECT_LT(channel_.remembered(), 2000u);
-  EXPECT_TRUE(channel_.owns_anything(now_ + 9s));
+  EXPECT_TRUE(channel_.owns_anything(now_ + 20s));
+}
+
+// The link is back, and its news has not come: who it is says nothing of that.
+TEST_F(LeaderChannelTest, AsksAgainThoughItSaidWhoItIsMeanwhile) {
+  hear(What::up, 1);
+  channel_.ask({.command = Command::listen, .head = "listen\na\n"}, now_);
+  hear(What::bytes, 0, "ok\n");
+  asked();
+  hear(What::down);
+  forwarder_.set_generation(2);
+  channel_.introduce({.peer = "10.0.0.7:1", .name = "ann"});
+  hear(What::up, 2);
+  EXPECT_EQ(asked(), "listen\na\n\n");
+}
+
+// It would wait for ever for what nobody tells it.
+TEST_F(LeaderChannelTest, IsClosedWhereTheNextLeaderDoesNotLetItListen) {
+  hear(What::up, 1);
+  for (const std::string name : {"a", "b"}) {
+    channel_.ask({.command = Command::listen, .head = "listen\n" + name + "\n"}, now_);
+    hear(What::bytes, 0, "ok\n");
+  }
+  channel_.ask({.command = Command::enqueue, .head = "e\nk\n", .key = "k"}, now_);
+  hear(What::bytes, 0, "queued\n");
+  told_.clear();
+  hear(What::down);
+  hear(What::up, 2);
+  hear(What::bytes, 0, "ok\nok\nerror_max_holds\n");
+  EXPECT_EQ(told_, Told{});
+  hear(What::down);
+  hear(What::up, 3);
+  hear(What::bytes, 0, "ok\nerror\n");
+  EXPECT_EQ(told_, Told{"closed"});
 }
 
 TEST_F(LeaderChannelTest, AReleaseForAnotherLeavesItsOwnPlaceInTheQueue) {

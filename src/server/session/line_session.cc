@@ -316,6 +316,8 @@ void LineSession::ask_leader(const RequestLines& lines, const LineRequest& reque
                          .wait = request.wait,
                          .may_repeat = request.command != Command::signal};
   std::string& argument = question.argument;
+  const bool listens = request.command == Command::listen || request.command == Command::unlisten;
+  if (listens) argument = request.text;  // as the leader reads it: so the same is said alike
   const bool takes = request.command == Command::acquire || request.command == Command::enqueue;
   if (takes || request.command == Command::await_turn) {
     const std::string_view words = trim_blanks(argument);
@@ -375,13 +377,20 @@ void LineSession::on_closed_by_leader() {
   if (calls_ != nullptr) calls_->on_closed_by_leader();
 }
 
+// Who may not listen here would go on waiting for what never comes.
 void LineSession::prepare_here(std::string_view request) {
   LineFramer framer;
   const ParsedRequest parsed = parse_request(framer.next(request).lines, Phase::open);
   std::string unsaid;
   if (!parsed) return;
-  if (parsed.request.command == Command::api) return calls_->stream_here(request);
-  execute(parsed.request, unsaid);
+  bool goes_on = true;
+  if (parsed.request.command == Command::api) {
+    goes_on = calls_->stream_here(request);
+  } else {
+    execute(parsed.request, unsaid);
+    goes_on = parsed.request.command != Command::listen || unsaid.starts_with(kStatusOk);
+  }
+  if (!goes_on) on_closed_by_leader();
 }
 
 void LineSession::on_wait_done(const WaitResult& result, std::string& out) {
@@ -514,8 +523,7 @@ void LineSession::push(std::string_view event, std::string_view json, std::strin
 void LineSession::authenticate(const LineRequest& request, std::string& out) {
   const PermitPtr permit = context_.access.find(request.text, wall_time());
   if (permit == nullptr) {
-    context_.stats.line_auth_failures.add();
-    return turn_out(Pause::wrong_secret, out);
+    return fail_attempt(out);
   }
   set_permit(permit);
   phase_ = Phase::open;
@@ -558,8 +566,7 @@ void LineSession::prove_link(std::string_view proof, std::string& out) {
   const std::unique_ptr<Challenge> challenge = std::move(challenge_);
   const HashedSecret& secret = context_.forwarder->secret();
   if (!proves(proof, secret, *challenge, LinkEnd::asker)) {
-    context_.stats.line_auth_failures.add();
-    return turn_out(Pause::wrong_secret, out);
+    return fail_attempt(out);
   }
   const bool leads = context_.cluster != nullptr && !context_.cluster->is_cut_off() &&
                      context_.engine.journal_state() != Journal::State::following;
@@ -609,12 +616,25 @@ void LineSession::on_published(std::size_t reached, std::string& out) {
   log_end(kStatusOk);
 }
 
+// Before it has shown an auth token nothing else is looked at: it has none, or does not say.
 void LineSession::refuse(Violation violation, std::string& out) {
+  if (phase_ == Phase::before_auth) return fail_attempt(out);
   note(violation);
-  if (phase_ == Phase::before_auth) return turn_out(Pause::not_served, out);
   write_status(out, kStatusError);
   const bool goes_on = !context_.options.close_on_violation && leaves_framing_intact(violation);
   if (!goes_on) fate_ = Fate::closes;
+}
+
+// Who says nothing has not tried.
+void LineSession::time_out(bool, std::string& out) {
+  if (phase_ != Phase::before_auth) return refuse(Violation::read_timeout, out);
+  note(Violation::read_timeout);
+  turn_out(Pause::not_served, out);
+}
+
+void LineSession::fail_attempt(std::string& out) {
+  context_.stats.line_auth_failures.add();
+  turn_out(Pause::failed_attempt, out);
 }
 
 void LineSession::turn_out(Pause pause, std::string& out) {
@@ -654,7 +674,7 @@ void LineSession::refuse_draining(const ParsedRequest& parsed, std::string& out)
 
 void LineSession::turn_away(std::string& out) {
   phase_ = Phase::before_auth;
-  refuse(Violation::none, out);
+  turn_out(Pause::not_served, out);
 }
 
 void LineSession::drain(std::string&) {

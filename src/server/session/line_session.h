@@ -54,7 +54,7 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   void on_key_event(const KeyEventJson& event, std::uint64_t missed, std::string& out) override;
 
   void turn_away(std::string& out) override;
-  void time_out(bool, std::string& out) override { refuse(Violation::read_timeout, out); }
+  void time_out(bool, std::string& out) override;
   void cut_short() override { note(Violation::disconnected); }
   void drain(std::string& out) override;
   bool may_go() override;
@@ -93,6 +93,7 @@ class LineSession final : public ServerSession, private ApiCalls::Replies {
   void reply(Command command, const Answer& answer, std::string& out);
   void say(Command command, Outcome outcome, std::string& out);
   void refuse(Violation violation, std::string& out);
+  void fail_attempt(std::string& out);
   void turn_out(Pause pause, std::string& out);
   void begin_log(std::string_view command, const ParsedRequest& parsed);
   void log_reply(std::string_view reply);

@@ -89,8 +89,8 @@ class ServerSession : protected LeaderChannel::Client {
   // Why it has to wait, for as long as the transport says: see end_pause().
   enum class Pause : std::uint8_t {
     none,
-    not_served,    // whatever it says
-    wrong_secret,  // longer, for one who has tried often
+    not_served,      // whatever it says
+    failed_attempt,  // with a wrong auth token, or none: longer, for one who has tried often
   };
 
   virtual Protocol protocol() const = 0;

@@ -673,7 +673,7 @@ TEST(PauseTest, NothingIsTakenInMeanwhile) {
   Transport& hosted = harness.open<HttpSession>();
   EXPECT_EQ(host.receive(hosted, kWrong + kHealth), kWrong.size());
   host.end_turn();
-  EXPECT_EQ(hosted.session().pause(), ServerSession::Pause::wrong_secret);
+  EXPECT_EQ(hosted.session().pause(), ServerSession::Pause::failed_attempt);
   EXPECT_EQ(host.receive(hosted, kHealth), 0U);
   host.end_turn();
   EXPECT_EQ(SessionHarness::said_by(hosted), "");
@@ -712,6 +712,29 @@ TEST(PauseTest, OnTheLinePortItComesBeforeTheClose) {
   host.end_turn();
   EXPECT_TRUE(hosted.is_over());
   EXPECT_EQ(harness.stats().line_auth_failures.value(), 1U);
+}
+
+// A client that was forgotten when auth tokens came to be asked for. It speaks the protocol.
+TEST(PauseTest, WhoShowsNoAuthTokenHasFailedToo) {
+  for (const std::string first : {"ping\n\n\n", "l\nk\n0\n", "junk\n\n\n"}) {
+    SessionHarness harness({.secret = "s"});
+    Transport& hosted = harness.open<LineSession>();
+    harness.host().receive(hosted, first);
+    harness.host().end_turn();
+    EXPECT_EQ(SessionHarness::said_by(hosted), "error_auth\n");
+    EXPECT_EQ(hosted.session().pause(), ServerSession::Pause::failed_attempt);
+    EXPECT_EQ(harness.stats().line_auth_failures.value(), 1U);
+    EXPECT_EQ(hosted.session().violation(), Violation::none);
+  }
+}
+
+TEST(PauseTest, WhoSaysNothingHasNotFailed) {
+  SessionHarness harness({.secret = "s"});
+  Transport& hosted = harness.open<LineSession>();
+  harness.host().time_out(hosted, false);
+  harness.host().end_turn();
+  EXPECT_EQ(SessionHarness::said_by(hosted), "error_auth\n");
+  EXPECT_EQ(harness.stats().line_auth_failures.value(), 0U);
 }
 
 TEST(BuffersTest, ABodyCountsAsItComes) {

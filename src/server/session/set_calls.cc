@@ -54,7 +54,8 @@ std::string renewed_json(const NamedKeys& keys) {
   return names.finish();
 }
 
-std::string conflicts_json(const NamedKeys& keys, const std::vector<SetConflict>& conflicts) {
+std::string conflicts_json(const NamedKeys& keys, Outcome outcome,
+                           const std::vector<SetConflict>& conflicts) {
   JsonArray array;
   for (const SetConflict& found : conflicts) {
     const SetItem& item = keys.items()[found.item];
@@ -67,6 +68,8 @@ std::string conflicts_json(const NamedKeys& keys, const std::vector<SetConflict>
       json.add("token", conflict.fence);
     }
     json.add("waiters", conflict.waiters);
+    const bool tells_limit = outcome == Outcome::limit_mismatch && item.kind == Kind::semaphore;
+    if (tells_limit) json.add("limit", conflict.limit);
     if (found.own) json.add("own", true);
     array.add_json(json.finish());
   }
@@ -189,7 +192,7 @@ void ApiCalls::refuse_all(const NamedKeys& keys, Outcome outcome,
     error.detail = kWaitedFor;
   }
   JsonObject json = refusal(error);
-  if (error.status == 409) json.add_json("conflicts", conflicts_json(keys, conflicts));
+  if (error.status == 409) json.add_json("conflicts", conflicts_json(keys, outcome, conflicts));
   replies_.answer(error.status, json.finish(), out, advice(error));
 }
 
