@@ -1,4 +1,4 @@
-// Two slots for three workers: a semaphore, and a place in its queue.
+// Two permits for three workers: a semaphore, and a place in its queue.
 #include <chrono>
 #include <cstdio>
 
@@ -12,13 +12,13 @@ int main(int count, char** arguments) {
   if (!address) return 2;
   Client client({.servers = {*address}});
 
-  const LockRequest slot{.key = "printers", .kind = lockd::Kind::semaphore, .limit = 2};
-  auto first = client.acquire(slot);
-  auto second = client.acquire(slot);
+  const LockRequest permit{.key = "printers", .kind = lockd::Kind::semaphore, .limit = 2};
+  auto first = client.acquire(permit);
+  auto second = client.acquire(permit);
   std::printf("first: %s, second: %s\n", describe(first).c_str(), describe(second).c_str());
 
   // Joins the queue now, and waits later: meanwhile there is something else to do.
-  auto place = client.enqueue(slot);
+  auto place = client.enqueue(permit);
   if (!place) return 1;
   std::printf("third: %s\n", place->is_granted() ? "granted" : "queued");
 

@@ -19,7 +19,7 @@ type errand struct {
 }
 
 // atLeader runs an errand, and again, at whichever server leads then, for as long as it fails in a
-// way that another server may mend, or waiting.
+// way in which another server may not, or after a pause it may not.
 func (c *cluster) atLeader(ctx context.Context, e errand) error {
 	way := newSearch(c)
 	hasTime := now() < e.giveUpAt

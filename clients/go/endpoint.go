@@ -101,12 +101,12 @@ func (e *endpoint) failed(kind, err error) *Error {
 
 // greet authenticates, and says who we are to a server that may want to know.
 func (c *conn) greet(ctx context.Context, until instant) error {
-	secret, err := c.server.settings.authToken()
+	token, err := c.server.settings.authToken()
 	if err != nil {
 		return err
 	}
-	if secret != "" {
-		if err := c.authenticate(ctx, secret, until); err != nil {
+	if token != "" {
+		if err := c.authenticate(ctx, token, until); err != nil {
 			return err
 		}
 	}
@@ -122,8 +122,8 @@ func (c *conn) greet(ctx context.Context, until instant) error {
 	return err
 }
 
-func (c *conn) authenticate(ctx context.Context, secret string, until instant) error {
-	err := c.command(ctx, lines("auth", "", secret), until)
+func (c *conn) authenticate(ctx context.Context, token string, until instant) error {
+	err := c.command(ctx, lines("auth", "", token), until)
 	if errors.Is(err, ErrRefused) {
 		// A server that asks for no auth token knows no such command.
 		failed := c.failed(ErrUnauthorized, nil)

@@ -12,7 +12,8 @@ import (
 // Why a call failed, for errors.Is. The errors themselves are an [*Error], a [*NotAcquiredError] or
 // a [*LostError], for errors.As.
 var (
-	// ErrNotAcquired is the end of the wait: somebody else holds it.
+	// ErrNotAcquired is the end of the wait: somebody else holds it, or the server could not be
+	// asked, which [NotAcquiredError.Err] says then.
 	ErrNotAcquired = errors.New("not acquired within the wait")
 	// ErrLost is that of what was held and is held no more, by no doing of its owner.
 	ErrLost = errors.New("the lock is lost")

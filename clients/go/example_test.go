@@ -74,7 +74,7 @@ func ExampleClient_TryAcquire() {
 	// somebody else does it
 }
 
-// Two slots for three workers: a semaphore, and a place in its queue.
+// Two permits for three workers: a semaphore, and a place in its queue.
 func ExampleClient_Enqueue() {
 	ctx := context.Background()
 	client, err := lockd.New(lockd.Servers(os.Getenv("LOCKD_SERVERS")))

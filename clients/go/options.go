@@ -50,11 +50,11 @@ func Cluster(addresses ...string) Option {
 	}
 }
 
-// Token is the auth token, the secret that all clients share.
-func Token(secret string) Option {
+// Token is the auth token, which the server asks for.
+func Token(token string) Option {
 	return func(s *settings) error {
-		s.token = secret
-		return checkSecret(secret)
+		s.token = token
+		return checkToken(token)
 	}
 }
 
@@ -209,15 +209,17 @@ func (s *settings) authToken() (string, error) {
 	if err != nil {
 		return "", &Error{Kind: ErrInvalid, Err: err}
 	}
-	secret := strings.TrimSpace(string(text))
-	if secret == "" {
-		return "", invalid(s.tokenFile + " has no auth token")
+	// A server's own file may have two while they are changed: the first is as good as the other.
+	for _, line := range strings.Split(string(text), "\n") {
+		if token := strings.TrimSpace(line); token != "" {
+			return token, checkToken(token)
+		}
 	}
-	return secret, checkSecret(secret)
+	return "", invalid(s.tokenFile + " has no auth token")
 }
 
-func checkSecret(secret string) error {
-	if len(secret) <= longSizeMax && !strings.ContainsAny(secret, "\r\n") {
+func checkToken(token string) error {
+	if len(token) <= longSizeMax && !strings.ContainsAny(token, "\r\n") {
 		return nil
 	}
 	return invalid("an auth token is one line of at most 65536 bytes")

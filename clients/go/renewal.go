@@ -144,6 +144,11 @@ func (r *renewal) hear(talk *talk, now instant) (cause LossCause, isLost bool) {
 		}
 	}
 	if talk.conn != nil && !talk.conn.isOpen() {
+		// A connection that ends may release, which only a renewal could tell.
+		if now >= r.held.stopAt {
+			r.held.certainty.end(now)
+			return LossMaxHold, true
+		}
 		r.leave(talk, now)
 	}
 	return "", false

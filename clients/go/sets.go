@@ -286,7 +286,8 @@ func (a answer) refusal(line string) error {
 	if kind, known := statusKinds["error_"+a.Error]; known {
 		return failure(kind, a.Detail)
 	}
-	return failure(ErrRefused, "it says "+shown(a.Error+": "+a.Detail))
+	said := "it says " + shown(a.Error+": "+a.Detail)
+	return &Error{Kind: ErrRefused, Detail: said, isStrange: true}
 }
 
 func (s *set) check(from reply) error {

@@ -132,7 +132,6 @@ Result<Reply> ask_at(Cluster& cluster, std::size_t index, const Request& request
   return ask_if_it_leads(connection, request, deadline, std::move(stop));
 }
 
-// A server that stands alone is asked once.
 Result<Reply> ask_leader(LeaderSearch& search, const Request& request, Time deadline,
                          std::stop_token stop) {
   Cluster& cluster = search.cluster();
@@ -141,10 +140,12 @@ Result<Reply> ask_leader(LeaderSearch& search, const Request& request, Time dead
     const Time until = attempt_until(BootClock::now(), deadline, cluster);
     auto reply = ask_at(cluster, search.here(), request, until, stop);
     if (reply) cluster.set_leader(search.here());
-    if (reply || cluster.is_alone() || !moves_on(reply.outcome)) return reply;
+    if (reply || !moves_on(reply.outcome)) return reply;
     search.move_on(reply, BootClock::now());
     const Time next = std::max(BootClock::now(), search.not_before());
-    if (search.is_hopeless() || next >= deadline) return search.verdict();
+    if (search.is_hopeless() || next >= deadline) {
+      return cluster.is_alone() ? reply : search.verdict();
+    }
   }
 }
 

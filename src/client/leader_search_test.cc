@@ -135,7 +135,7 @@ TEST(LeaderSearch, TellsTheFailureThatSaysMost) {
   search.move_on(not_leader(), kSearchStart);
   search.move_on(refused_connection(), kSearchStart);
   EXPECT_EQ(search.verdict().outcome, Outcome::not_leader);
-  search.move_on({Outcome::unauthorized, "the secret is wrong"}, kSearchStart);
+  search.move_on({Outcome::unauthorized, "the auth token is wrong"}, kSearchStart);
   search.move_on(not_leader(), kSearchStart);
   EXPECT_EQ(search.verdict().outcome, Outcome::unauthorized);
 }

@@ -112,7 +112,8 @@ void LineConnection::take_introduction(std::string_view reply) {
   } else if (status.outcome == Outcome::garbled || status.outcome == Outcome::draining) {
     end(status);
   } else if (status.outcome == Outcome::unauthorized) {
-    end({Outcome::unauthorized, "the server asks for an auth token"});
+    end({Outcome::unauthorized,
+         "the server asks for an auth token, or serves its own machine only"});
   } else {
     state_ = State::ready;  // whatever it made of it
   }

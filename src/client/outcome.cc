@@ -19,7 +19,8 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::permits_mismatch: return "it was asked for with other permits before";
     case Outcome::storage: return "the server's disk is full";
     case Outcome::not_leader: return "the server does not lead its cluster";
-    case Outcome::denied: return "the server denies us that: we lack the right, or the key";
+    case Outcome::denied:
+      return "the server denies us that: we lack the right, or it is not for this key";
     case Outcome::unsupported: return "the server is too old for that";
     case Outcome::draining: return "the server is stopping";
     case Outcome::unauthorized: return "the server did not let us in";

@@ -90,7 +90,8 @@ void Renewal::leave(Talk& talk, Time now) {
   const Status why = talk.connection->failure();
   const bool was_current = &talk == &current();
   talk = {};
-  if (was_current) go_away(why, now);
+  if (was_current) return go_away(why, now);
+  renew_at_ = now;  // home is gone, and a server may release with it
 }
 
 // To the next server, which is asked as soon as it is ready.

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::size_t kLineSizeMax = 256;
-constexpr std::size_t kSecretSizeMax = 65'536;
+constexpr std::size_t kAuthTokenSizeMax = 65'536;
 constexpr std::size_t kApiJsonSizeMax = 65'536;
 constexpr seconds kSecondsMax{9'223'372'036};
 constexpr const char* kBlanks = " \t";
@@ -176,9 +176,9 @@ Result<std::string> api_lines(const ApiCall& call) {
   return invalid("the JSON of a call must be one line of at most 65536 bytes");
 }
 
-Result<std::string> auth_lines(std::string_view secret) {
-  if (secret.size() <= kSecretSizeMax && secret.find('\n') == std::string_view::npos) {
-    return lines("auth", "", secret);
+Result<std::string> auth_lines(std::string_view auth_token) {
+  if (auth_token.size() <= kAuthTokenSizeMax && auth_token.find('\n') == std::string_view::npos) {
+    return lines("auth", "", auth_token);
   }
   return invalid("the auth token must be one line of at most 65536 bytes");
 }

@@ -21,7 +21,7 @@ Result<std::string> listen_lines(std::string_view pattern, std::string_view grou
 Result<std::string> unlisten_lines(std::string_view pattern, std::string_view group);
 Result<std::string> publish_lines(std::string_view channel, std::string_view payload);
 Result<std::string> api_lines(const ApiCall& call);
-Result<std::string> auth_lines(std::string_view secret);
+Result<std::string> auth_lines(std::string_view auth_token);
 Result<std::string> client_lines(std::string_view name, std::string_view note);
 
 inline constexpr std::string_view kStatsLines = "stats\n\n\n";

@@ -135,7 +135,9 @@ TEST(Restart, AWaitThatEndsBeforeTheServerIsBackSaysThatItStopped) {
   Options options = line_options();
   options.auto_release_on_disconnect = false;  // nobody is granted what its end would release
   std::optional<TestServer> server(options);
-  Client client(server->client_options());
+  ClientOptions impatient = server->client_options();
+  impatient.release_timeout = 100ms;  // at the end there is nobody to release it
+  Client client(impatient);
   const auto held = client.acquire({.key = "k", .lease = kLongLease});
   Result<HeldLock> got;
   std::thread waiter([&] {
@@ -147,6 +149,24 @@ TEST(Restart, AWaitThatEndsBeforeTheServerIsBackSaysThatItStopped) {
   server.reset();
   waiter.join();
   EXPECT_EQ(got.outcome, Outcome::draining) << describe(got);
+}
+
+// Else it would stay for its lease.
+TEST(Restart, AReleaseWaitsForAServerThatRestarts) {
+  const TemporaryDirectory journal;
+  Options options = line_options();
+  options.wal = journal.path();
+  Scene scene(options);
+  options.port = scene.server->port();
+  scene.server.reset();
+  std::thread later([&] {
+    std::this_thread::sleep_for(1s);
+    scene.server.emplace(options);
+  });
+  const Status released = scene.lock.release();
+  later.join();
+  EXPECT_EQ(released.outcome, Outcome::ok) << describe(released);
+  EXPECT_TRUE(scene.client->acquire({.key = "k"}));
 }
 
 TEST(Restart, ReleasesByTokenWhatTheOldConnectionHeld) {

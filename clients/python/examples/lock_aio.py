@@ -1,4 +1,4 @@
-"""Three workers, and two slots of a semaphore: the same for asyncio."""
+"""Three workers, and two permits of a semaphore: the same for asyncio."""
 
 import asyncio
 import sys
@@ -12,11 +12,11 @@ async def main() -> None:
 
     async def work(locks: lockd.aio.Client) -> None:
         nonlocal busy, most
-        async with locks.semaphore("printers", limit=2, lease=30) as slot:
+        async with locks.semaphore("printers", limit=2, lease=30) as permit:
             busy += 1
             most = max(most, busy)
             await asyncio.sleep(0.1)
-            slot.check()
+            permit.check()
             busy -= 1
 
     async with lockd.aio.Client(server) as locks:

@@ -110,6 +110,16 @@ class Aio(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(lockd.LockLost):
             held.check()
 
+    async def test_to_close_gives_up_waits(self) -> None:
+        async with self.locks.lock(self.key):
+            closing = lockd.aio.Client(self.server.address)
+            waiting = asyncio.ensure_future(closing.acquire(self.key, lease=60))
+            await self.queue(1)
+            await closing.close()
+            with self.assertRaises(lockd.Cancelled):
+                await waiting
+            await self.queue(0)
+
     async def test_a_loop_that_stood_still_knows_what_it_lost(self) -> None:
         held = await self.locks.acquire(self.key, lease=1)
         deadline = now() + 1.3

@@ -318,6 +318,70 @@ class Locks(ServerCase):
                 os._exit(1)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
 
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
+    def test_what_is_held_and_waited_for_is_not_the_childs(self) -> None:
+        held = self.locks.acquire(self.key, lease=60)
+        stop = lockd.Stop()
+        waiter = threading.Thread(target=lambda: self.gives_up(stop))
+        waiter.start()
+        eventually(lambda: self.waiters() == 1, "a waiter")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            try:
+                held.check()
+            except lockd.LockLost:
+                time.sleep(60)  # with whatever it has inherited
+            finally:
+                os._exit(1)
+        try:
+            stop.set()
+            waiter.join()
+            eventually(lambda: self.waiters() == 0, "nobody to wait")
+            held.check()
+            held.release()
+            self.locks.acquire(self.key, wait=PATIENCE).release()
+            self.assertEqual(os.waitpid(child, os.WNOHANG), (0, 0))
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    def gives_up(self, stop: lockd.Stop) -> None:
+        with self.assertRaises(lockd.Cancelled):
+            self.locks.acquire(self.key, stop=stop)
+
+    def test_one_that_is_collected_on_the_clients_thread_is_released(self) -> None:
+        held = self.locks.acquire(self.key, lease=60)
+        self.locks._background.call_soon(held.release)
+        self.locks.acquire(self.key, wait=PATIENCE).release()
+
+    def test_one_that_is_forgotten_is_released_though_warnings_are_errors(self) -> None:
+        program = (
+            "import gc, lockd, sys\n"
+            f"locks = lockd.Client({self.server.address!r})\n"
+            f"locks.acquire({self.key!r}, lease=60)\n"
+            f"locks.acquire({self.key!r}, wait={PATIENCE}).release()\n"
+            "print('released')\n"
+        )
+        ran = subprocess.run(
+            [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True
+        )
+        self.assertEqual(ran.stdout, "released\n", ran.stderr)
+
+    def test_one_that_is_forgotten_with_its_client_is_released(self) -> None:
+        def forget() -> None:
+            lockd.Client(self.server.address).acquire(self.key, lease=60)
+
+        with self.assertWarns(ResourceWarning):
+            forget()
+            gc.collect()
+        self.locks.acquire(self.key, wait=PATIENCE).release()
+
+    def test_a_host_that_can_be_none_is_unreachable(self) -> None:
+        with self.assertRaises(lockd.Unreachable):
+            lockd.Client("a..b").acquire(self.key, wait=0)
+
     def test_semaphores(self) -> None:
         with self.locks.semaphore(self.key, 2), self.locks.semaphore(self.key, 2, lease=9) as two:
             self.assertEqual(two.lease, 9)

@@ -1,4 +1,4 @@
-// Three workers, and two slots of a semaphore. The work ends early when its slot is lost.
+// Three workers, and two permits of a semaphore. The work ends early when its permit is lost.
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -9,10 +9,10 @@ let busy = 0;
 let most = 0;
 
 async function work(): Promise<void> {
-  await locks.using("printers", { limit: 2, lease: 30_000 }, async (slot) => {
+  await locks.using("printers", { limit: 2, lease: 30_000 }, async (permit) => {
     busy += 1;
     most = Math.max(most, busy);
-    await sleep(100, undefined, { signal: slot.signal });
+    await sleep(100, undefined, { signal: permit.signal });
     busy -= 1;
   });
 }

@@ -335,7 +335,8 @@ export class Link {
       this.knowsClient = true;
     } catch (error) {
       if (error instanceof Unauthorized) {
-        throw new Unauthorized(`${this.endpoint.address} asks for an auth token`);
+        const { address } = this.endpoint;
+        throw new Unauthorized(`${address} asks for an auth token, or serves its own machine only`);
       }
       if (!(error instanceof Refused)) throw error;
       this.knowsClient = error.reply !== "error";

@@ -155,9 +155,9 @@ export class Wanted extends Wish {
   }
 }
 
-/** The secret is trimmed, as the server does with it. */
-export function authLines(secret: string): string {
-  const trimmed = secret.trim();
+/** It is trimmed, as the server does with it. */
+export function authLines(authToken: string): string {
+  const trimmed = authToken.trim();
   if (trimmed === "" || Buffer.byteLength(trimmed) > LONG_LINE_SIZE_MAX || trimmed.includes("\n")) {
     throw new InvalidRequest("the auth token must be one line of at most 65536 bytes");
   }

@@ -28,7 +28,9 @@ export class Subscription implements AsyncIterable<Signal>, AsyncDisposable {
 
   /** The next signal; nothing when none comes within the wait. */
   receive(options: WaitOptions = {}): Promise<Signal | undefined> {
-    return this.#engine.receive(this.#listening, options.wait, options.signal);
+    const received = this.#engine.receive(this.#listening, options.wait, options.signal);
+    // Whoever waits has not forgotten it: what is called then holds it until then.
+    return received.finally(() => this.#listening);
   }
 
   /** All signals, until the subscription is closed: then it throws `Cancelled`. */

@@ -382,7 +382,7 @@ describe("a process", () => {
 });
 
 describe("a semaphore", () => {
-  test("has slots", async () => {
+  test("has permits", async () => {
     {
       await using _one = await locks.acquire(key, { limit: 2 });
       await using two = await locks.acquire(key, { limit: 2, lease: 9000 });
@@ -394,7 +394,7 @@ describe("a semaphore", () => {
     await locks.using(key, { limit: 3, wait: 0 }, () => {});
   });
 
-  test("has slots that renew themselves", async () => {
+  test("has permits that renew themselves", async () => {
     await using held = await locks.acquire(key, { limit: 2, lease: 1000 });
     await sleep(1600);
     held.check();

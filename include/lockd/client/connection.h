@@ -1,6 +1,6 @@
 // One connection to a server that speaks the line protocol: the calls as they are on the wire.
 //
-//   auto opened = Connection::open({.host = "locks.example.com"}, {.auth_token = secret});
+//   auto opened = Connection::open({.host = "locks.example.com"}, {.auth_token = auth_token});
 //   if (!opened) return complain(opened.outcome, opened.detail);
 //   Connection& server = *opened;
 //   auto grant = server.acquire({.key = "my-job", .wait = 10s, .lease = 30s});
@@ -47,7 +47,7 @@ struct TlsOptions {
 
 struct ConnectOptions {
   std::optional<TlsOptions> tls{};  // none is plain text
-  std::string auth_token{};         // the secret of all clients; empty: none is sent
+  std::string auth_token{};         // which the server asks for; empty: none is sent
   // Who we say we are, for those who look at the server: 1 to 256 bytes of plain text. By default
   // "user@host:pid", and the program's base name. An empty name says nothing, and then the server
   // does not say either when it takes a lock away. A server that knows no names works all the same.

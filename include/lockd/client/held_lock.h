@@ -1,5 +1,5 @@
-// A lock, a slot of a semaphore, or several of them that were taken in one step, held: a value that
-// keeps itself.
+// A lock, a permit of a semaphore, or several of them that were taken in one step, held: a value
+// that keeps itself.
 //
 //   {
 //     HeldLock lock = std::move(*client.acquire({.key = "my-job", .lease = 30s}));

@@ -24,7 +24,7 @@ enum class Outcome : std::uint8_t {
   refused,  // `error`: the token names no grant, or whatever else the command can mean by it
   already_enqueued,  // this connection has a place in that queue
   not_enqueued,      // this connection has none
-  lease_expired,     // the slot was granted, and its lease ran out before anyone took it
+  lease_expired,     // it was granted, and its lease ran out before anyone took it
   max_locks,         // the server has as many keys as it may
   max_waiters,       // the key has as many waiters as it may
   max_holds,         // the server, or this client, has as many holds and places as it may

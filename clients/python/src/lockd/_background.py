@@ -63,7 +63,7 @@ class Background:
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self._pid = os.getpid()
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()  # what is collected meanwhile may have something to say
         self._calls: set[concurrent.futures.Future[Any]] = set()
         self._thread = threading.Thread(target=_run, args=(self.loop,), name="lockd", daemon=True)
         self._thread.start()
@@ -75,6 +75,9 @@ class Background:
         if os.getpid() != self._pid:
             doing.close()
             raise RuntimeError("a client does not survive fork: make one in the child")
+        if self.is_here:
+            doing.close()
+            raise RuntimeError("the thread of a client cannot wait for itself")
         future = self._submit(doing)
         if stop is not None:
             stop._attach(future.cancel)
@@ -92,10 +95,17 @@ class Background:
                 stop._detach(future.cancel)
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """Does it on the thread, and does not wait. Nothing after the end."""
+        """Does it on the thread, and does not wait. Nothing after the end, or in a child."""
+        if os.getpid() != self._pid:
+            return
         with self._mutex:
-            if os.getpid() == self._pid and self._finish.alive:
+            if self._finish.alive:
                 self.loop.call_soon_threadsafe(function)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is the thread that asks: as when what it collects has a ``__del__``."""
+        return threading.current_thread() is self._thread
 
     def close(self, doing: Coroutine[Any, Any, None]) -> None:
         """Cancels all calls, does this as the last one, and ends the thread."""
@@ -131,6 +141,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     try:
         loop.run_forever()
     finally:
+        loop.run_until_complete(asyncio.sleep(0))  # a release that was just begun says so
         tasks = asyncio.all_tasks(loop)
         for task in tasks:
             task.cancel()

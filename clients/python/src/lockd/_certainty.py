@@ -25,6 +25,11 @@ class Certainty:
         """When it ends, or ended."""
         return self._until
 
+    def end_in_child(self) -> None:
+        """In the child of a fork, where it is nobody's, and whoever had the mutex is not there."""
+        self._mutex = threading.Lock()
+        self._is_over = True
+
     def lasts(self, now: float) -> bool:
         """Whether it lasts. ``now`` must have been read after the call was asked for."""
         with self._mutex:

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, Callable, Union
+from collections.abc import Coroutine, Sequence
+from typing import Any, Callable, TypeVar, Union
 
 from ._acquisition import Acquisition, Joined, Taken, Terms, join, withdraw
 from ._calls import ask_by_token, at_leader, log
@@ -36,6 +36,7 @@ __all__ = ["Addresses", "Engine", "Kept", "KeptPlace", "OnLost"]
 
 Addresses = Union[str, Sequence[str]]
 OnLost = Callable[[LockLost], object]
+_T = TypeVar("_T")
 _IDLE_MAX = 10.0  # how old a connection for small calls may be: a server closes silent ones
 
 
@@ -122,23 +123,33 @@ class KeptPlace:
             raise InvalidRequest("the place is used up")
         acquisition = Acquisition(self.terms, wait)
         self._use_up()
-        return self._engine.keep(await acquisition.run_from(joined), self._on_lost)
+        taken = await self._engine.wait_for(acquisition.run_from(joined), _give_back)
+        return self._engine.keep(taken, self._on_lost)
 
     def give_up(self) -> None:
         """The end of the connection gives up the place; a grant is released by name, too."""
-        if self._joined is None:
-            return
-        wanted, link, grant = self._joined
-        self._use_up()
-        if grant is not None and not link.is_closed:
-            link.send(wanted.release(grant.token))
-            link.close()
-        else:
-            link.abort()
+        joined = self._joined
+        if joined is not None:
+            self._use_up()
+            _leave(joined)
 
     def _use_up(self) -> None:
         self._joined = None
         self._engine.places.discard(self)
+
+
+def _give_back(taken: Taken) -> None:
+    taken.link.send(taken.hold.wanted.release(taken.hold.grant.token))
+    taken.link.close()
+
+
+def _leave(joined: Joined) -> None:
+    wanted, link, grant = joined
+    if grant is not None and not link.is_closed:
+        link.send(wanted.release(grant.token))
+        link.close()
+    else:
+        link.abort()
 
 
 class Engine:
@@ -159,6 +170,7 @@ class Engine:
         self.places: set[KeptPlace] = set()
         self._listening: set[Listening] = set()
         self._withdrawals: set[asyncio.Future[None]] = set()
+        self._waiting: set[asyncio.Future[Any]] = set()  # of calls that may wait
         self._small: dict[Cluster, Link] = {}  # for small calls
         self._opening: dict[Cluster, asyncio.Lock] = {}
         self._is_closed = False
@@ -172,7 +184,7 @@ class Engine:
         self._check_open()
         acquisition = Acquisition(terms, wait)
         try:
-            return self.keep(await acquisition.run(), on_lost)
+            return self.keep(await self.wait_for(acquisition.run(), _give_back), on_lost)
         except BaseException:
             if acquisition.is_in_doubt and isinstance(wanted, WantedSet):
                 self._withdraw(terms.cluster, wanted)
@@ -183,14 +195,30 @@ class Engine:
     ) -> KeptPlace:
         terms = self._terms(wanted, max_hold)
         self._check_open()
-        place = KeptPlace(self, terms, await join(terms, wanted), on_lost)
+        joined = await self.wait_for(join(terms, wanted), _leave)
+        place = KeptPlace(self, terms, joined, on_lost)
         self.places.add(place)
         return place
 
+    async def wait_for(self, call: Coroutine[Any, Any, _T], give_back: Callable[[_T], None]) -> _T:
+        """Until it has come to something, or the client is closed."""
+        task = asyncio.ensure_future(call)
+        self._waiting.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            # It may have been granted, and the caller cancelled before it was told.
+            if task.done() and not task.cancelled() and task.exception() is None:
+                give_back(task.result())
+            if task not in self._waiting:
+                raise Cancelled("the client was closed") from None
+            raise
+        finally:
+            self._waiting.discard(task)
+
     def keep(self, taken: Taken, on_lost: OnLost | None) -> Kept:
         if self._is_closed:
-            taken.link.send(taken.hold.wanted.release(taken.hold.grant.token))
-            taken.link.close()
+            _give_back(taken)
         self._check_open()
         kept = Kept(taken, on_lost)
         self._kept.add(kept)
@@ -252,6 +280,11 @@ class Engine:
             place.give_up()
         for listening in list(self._listening):
             listening.end(Cancelled("the client was closed"))
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for call in waiting:
+            call.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
         leaving = (kept.leave() for kept in self._kept)
         await asyncio.gather(*leaving, *self._withdrawals, return_exceptions=True)
         for link in self._small.values():

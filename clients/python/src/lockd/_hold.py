@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from typing import Callable
 
 from ._certainty import Certainty
@@ -35,6 +37,7 @@ class Hold:
         self.loss: LockLost | None = None
         self.is_released = False
         self.on_loss: list[Callable[[LockLost], object]] = []
+        _holds.add(self)
 
     def lost(self, why: str, cause: str) -> LockLost:
         return LockLost(f"{self.wanted} is held no more: {why}", key=self.wanted.key, cause=cause)
@@ -63,6 +66,19 @@ class Hold:
         if self.is_held_for_max(time):
             return self.lost("it was not renewed for longer than max_hold", "max_hold")
         return self.lost("its lease ran out without a confirmed renewal", "unsure")
+
+
+_holds: weakref.WeakSet[Hold] = weakref.WeakSet()
+
+
+def _end_in_child() -> None:
+    for hold in _holds:
+        hold.loss = hold.loss or hold.lost("the process that forked has it", "unsure")
+        hold.certainty.end_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_end_in_child)
 
 
 class HoldView:

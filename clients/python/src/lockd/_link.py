@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
+import weakref
 from collections import deque
 from typing import Callable, NamedTuple, cast
 
@@ -52,10 +54,12 @@ class Link(asyncio.Protocol):
         self.losses: dict[str, str] = {}
         """The same, of what was lost before anybody asked to be told."""
         self._transport: asyncio.Transport | None = None
+        self._socket: socket.socket | None = None
         self._failure: LockdError = Disconnected(f"{endpoint.address} ended the connection")
         self._awaited: deque[tuple[asyncio.Future[str], int]] = deque()
         self._input = bytearray()
         self._searched = 0
+        _links.add(self)
 
     @classmethod
     async def open(cls, endpoint: Endpoint, until: float) -> Link:
@@ -125,7 +129,17 @@ class Link(asyncio.Protocol):
         """Closes at once: the server gives up what the connection had."""
         self._end(why)
         if self._transport is not None:
+            # A program that was started meanwhile may have the socket, too.
+            if self._socket is not None:
+                with contextlib.suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_RDWR)
             self._transport.abort()
+
+    def let_go_in_child(self, nothing: int) -> None:
+        """In the child of a fork: the server is to see the connection end with its own process."""
+        descriptor = -1 if self._socket is None else self._socket.fileno()
+        if descriptor >= 0:
+            os.dup2(nothing, descriptor, inheritable=False)
 
     def close(self) -> None:
         """Closes as soon as what was sent has left."""
@@ -141,6 +155,7 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._socket = transport.get_extra_info("socket")
         if self.is_closed:
             self._transport.abort()
             return
@@ -227,7 +242,7 @@ class Link(asyncio.Protocol):
             ) from error
         except ssl.SSLError as error:
             raise Unreachable(f"no TLS with {address}: {error.reason or error}") from error
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter: no name of a host
             raise Unreachable(f"{address} cannot be reached: {error}") from error
 
     async def _connect(self, host: str) -> None:
@@ -276,7 +291,10 @@ class Link(asyncio.Protocol):
             self.knows_client = self.endpoint.knows_client
             return self.knows_client
         except Unauthorized:
-            raise Unauthorized(f"{self.endpoint.address} asks for an auth token") from None
+            address = self.endpoint.address
+            raise Unauthorized(
+                f"{address} asks for an auth token, or serves its own machine only"
+            ) from None
         self.knows_client = True
         return True
 
@@ -305,3 +323,19 @@ def _fail(reply: asyncio.Future[str], failure: LockdError) -> None:
     if not reply.done():
         reply.set_exception(failure)
         reply.exception()  # whether anybody still waits for it or not
+
+
+_links: weakref.WeakSet[Link] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    if not _links:
+        return
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for link in _links:
+        link.let_go_in_child(nothing)
+    os.close(nothing)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)

@@ -28,6 +28,7 @@ from .errors import (
     NotEnqueued,
     NotLeader,
     Refused,
+    Unreachable,
 )
 
 __all__ = ["Renewal", "due"]
@@ -82,24 +83,34 @@ class Renewal:
                 await self._rest()
                 await self._renew()
         except LockLost as loss:
-            # The server may keep it a little longer than this client believed in it.
-            if not self._link.is_closed:
-                self._link.send(self._hold.wanted.release(self._hold.grant.token))
-            self._link.close()
-            self._leave_former()
-            self._hold.lose(loss)
+            self._end(loss)
+        except Exception as error:
+            self._end(self._hold.lost(f"it is not renewed any more: {error!r}", "unsure"))
+
+    def _end(self, loss: LockLost) -> None:
+        # The server may keep it a little longer than this client believed in it.
+        if not self._link.is_closed:
+            self._link.send(self._hold.wanted.release(self._hold.grant.token))
+        self._link.close()
+        self._leave_former()
+        self._hold.lose(loss)
 
     async def _rest(self) -> None:
         """Until something is to be done; raises when it is over."""
         until = min(self._renew_at, self._hold.certainty.until)
-        await wait_until(until, self._told, self._link.closed)
+        await wait_until(until, self._told, *self._ends())
         self._raise_if_over()
         held_until_max = self._hold.held_until_max
         if held_until_max is not None and now() >= held_until_max:
-            await wait_until(self._hold.certainty.until, self._told, self._link.closed)
+            await wait_until(self._hold.certainty.until, self._told, *self._ends())
             # A connection that ends may release, which only a renewal could tell.
             self._hold.certainty.end(now())
             self._raise_if_over()
+
+    def _ends(self) -> list[asyncio.Future[None]]:
+        """Of connections with which a server may release it."""
+        self._former = [link for link in self._former if not link.is_closed]
+        return [link.closed for link in (self._link, *self._former)]
 
     async def _renew(self) -> None:
         """Returns when the server has confirmed, or cannot tell now."""
@@ -172,6 +183,8 @@ class Renewal:
             self._pause = min(max(2 * self._pause, _PAUSE_MIN), _PAUSE_MAX)
             self._renew_at = now() + self._pause
             return None
+        except Exception as error:  # of this machine: there is no thread, no memory
+            return Unreachable(f"the server cannot be asked: {error!r}")
         self._take(confirmed)
         return None
 

@@ -173,9 +173,9 @@ class Wanted(Wish):
         return f"{prefix}{command}\n{self.key}\n{argument}\n".encode()
 
 
-def auth_lines(secret: str) -> bytes:
-    """The secret is trimmed, as the server does with it."""
-    encoded = secret.strip().encode()
+def auth_lines(auth_token: str) -> bytes:
+    """It is trimmed, as the server does with it."""
+    encoded = auth_token.strip().encode()
     if not encoded or len(encoded) > _LONG_LINE_SIZE_MAX or b"\n" in encoded:
         raise InvalidRequest("the auth token must be one line of at most 65536 bytes")
     return b"auth\n_\n" + encoded + b"\n"

@@ -69,9 +69,10 @@ class HeldLock(HoldView):
         kept = self._kept
         if kept.hold.is_released or kept.hold.loss is not None:
             return
-        warnings.warn(f"{self!r} was never released", ResourceWarning, source=self, stacklevel=2)
         if not kept.loop.is_closed():
             kept.loop.call_soon_threadsafe(kept.abandon)
+        # Last: it is an exception where a program wants that.
+        warnings.warn(f"{self!r} was never released", ResourceWarning, source=self, stacklevel=2)
 
 
 class Place:

@@ -32,13 +32,15 @@ class HeldLock(HoldView):
 
     def __init__(self, background: Background, held: aio.HeldLock) -> None:
         super().__init__(held._hold)
+        self._held = held  # first, so that it goes first: it is released by the thread of the other
         self._background = background
-        self._held = held
 
     def release(self) -> None:
         """Raises ``LockLost`` when it was held no more. Does nothing the second time."""
         loss = self.loss
-        if loss is None:
+        if loss is None and self._background.is_here:
+            self._background.call_soon(self._held._kept.abandon)
+        elif loss is None:
             self._background.call(self._held.release())
         elif loss.cause != "released":
             raise loss
