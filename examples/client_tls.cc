@@ -1,6 +1,6 @@
-// Says whether a server lets us in, over TLS and with the shared secret.
+// Says whether a server lets us in, over TLS and with an auth token.
 //
-// usage: client_tls HOST:PORT CA_FILE, with the secret in LOCKD_AUTH_TOKEN
+// usage: client_tls HOST:PORT CA_FILE, with the auth token in LOCKD_AUTH_TOKEN
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -11,11 +11,11 @@ using namespace lockd::client;
 
 int main(int count, char** arguments) {
   const auto address = count == 3 ? Address::parse(arguments[1]) : std::nullopt;
-  const char* const secret = std::getenv("LOCKD_AUTH_TOKEN");
-  if (!address || secret == nullptr) return 2;
+  const char* const auth_token = std::getenv("LOCKD_AUTH_TOKEN");
+  if (!address || auth_token == nullptr) return 2;
   const std::string ca_file = arguments[2];
 
-  const ConnectOptions options{.tls = TlsOptions{.ca_file = ca_file}, .auth_token = secret};
+  const ConnectOptions options{.tls = TlsOptions{.ca_file = ca_file}, .auth_token = auth_token};
   auto connection = Connection::open(*address, options);
   if (!connection) {
     std::printf("%s\n", describe(connection).c_str());

@@ -13,7 +13,7 @@ export class ApiError extends Error {
 }
 
 export class Api {
-  // The token is kept for this tab only, and goes with it.
+  // The auth token is kept for this tab only, and goes with it.
   #token = sessionStorage.getItem(tokenName) ?? '';
 
   get hasToken() {

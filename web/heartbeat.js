@@ -14,7 +14,7 @@ export class Heartbeat {
   #asking = null;
 
   // `on.overview(overview)` for each answer, `on.lost(error, retryMs)` for each failure;
-  // `on.denied(error)` when the server wants a token, and then nothing until beat() is called.
+  // `on.denied(error)` when the server wants an auth token, and then nothing until beat() is called.
   constructor(api, clock, on) {
     this.#api = api;
     this.#clock = clock;

@@ -226,7 +226,7 @@ struct Ages {
 
 namespace detail {
 class EngineCore;
-class HoldKeeper;
+class HoldRenewer;
 }  // namespace detail
 
 class Engine {
@@ -353,13 +353,13 @@ class Engine {
   friend class Batch;
 
   GrantResult acquire_in_queue(const AcquireRequest& request, std::stop_token stop);
-  void start_keeper();
+  void start_renewer();
   HeldResult kept(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,
                   OnLost on_lost);
 
   std::unique_ptr<detail::EngineCore> core_;
-  std::once_flag keeper_started_;
-  std::shared_ptr<detail::HoldKeeper> keeper_;  // null until something is kept
+  std::once_flag renewer_started_;
+  std::shared_ptr<detail::HoldRenewer> renewer_;  // null until something is kept
 };
 
 }  // namespace lockd

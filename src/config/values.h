@@ -68,7 +68,7 @@ std::string print_address(const Address& address);
 
 // The name of a file or directory: not empty.
 std::optional<std::string> parse_path(std::string_view text);
-// A shared secret: one line, not empty. Spaces around it are dropped, as clients' are on the wire.
+// An auth token: one line, not empty. Spaces around it are dropped, as clients' are on the wire.
 std::optional<std::string> parse_token(std::string_view text);
 
 // The parts between commas, as they stand; of an empty text one, which is empty.

@@ -132,7 +132,7 @@ TEST_F(BatchTest, ASessionWhoseLeaseIsOverOwnsNothing) {
   EXPECT_FALSE(batch.owns_anything(session));
 }
 
-// A place in the queue is no hold, nor is a slot that it was granted and nobody was told of.
+// A place in the queue is no hold, nor is a grant and nobody was told of.
 TEST_F(BatchTest, ASessionHoldsWhatItWasToldOf) {
   Engine engine({.clock = &clock_, .sweeper = false});
   Session session{.id = 3};

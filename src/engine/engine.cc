@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/engine_core.h"
-#include "engine/hold_keeper.h"
+#include "engine/hold_renewer.h"
 #include "lockd/batch.h"
 
 namespace lockd {
@@ -68,7 +68,7 @@ Engine::Engine(const EngineOptions& options)
 Engine::~Engine() {
   core_->close();
   core_->blocked_calls().wait_until_none();  // one may be about to have its grant kept
-  if (keeper_ != nullptr) keeper_->stop();
+  if (renewer_ != nullptr) renewer_->stop();
 }
 
 GrantResult Engine::acquire(const AcquireRequest& request, std::stop_token stop) {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/engine_core.h"
-#include "engine/hold_keeper.h"
+#include "engine/hold_renewer.h"
 #include "lockd/engine.h"
 
 namespace lockd {
@@ -23,7 +23,7 @@ Held& Held::operator=(Held&& other) noexcept {
 bool Held::is_held() const noexcept {
   // Once it is over the engine may be gone.
   if (hold_ == nullptr || hold_->certainty.is_over()) return false;
-  return hold_->certainty.lasts(hold_->keeper->now());
+  return hold_->certainty.lasts(hold_->renewer->now());
 }
 
 Time Held::expires_at() const noexcept {
@@ -36,7 +36,7 @@ std::stop_token Held::lost() const noexcept {
 
 std::optional<Outcome> Held::loss() const {
   if (hold_ == nullptr || is_held()) return {};
-  return hold_->keeper->loss_of(*hold_);
+  return hold_->renewer->loss_of(*hold_);
 }
 
 Fence Held::fence() const noexcept { return hold_ == nullptr ? 0 : hold_->grant.fence; }
@@ -47,7 +47,7 @@ const std::vector<std::string>& Held::keys() const noexcept {
 }
 
 Outcome Held::release() noexcept {
-  return hold_ == nullptr ? Outcome::expired : hold_->keeper->release(*hold_);
+  return hold_ == nullptr ? Outcome::expired : hold_->renewer->release(*hold_);
 }
 
 // --- Engine ---
@@ -55,7 +55,7 @@ Outcome Held::release() noexcept {
 HeldResult Engine::hold(const AcquireRequest& request, std::stop_token stop, OnLost on_lost) {
   if (request.holder.is_secret()) return {Outcome::invalid_holder};
   const InFlight::Call blocked(core_->blocked_calls());  // until it is kept
-  start_keeper();
+  start_renewer();
   const GrantResult taken = acquire(request, std::move(stop));
   if (taken)
     return kept({{request.key, request.kind}}, request.holder, taken.grant, std::move(on_lost));
@@ -69,23 +69,23 @@ HeldResult Engine::hold(const AcquireRequest& request, std::stop_token stop, OnL
 HeldResult Engine::hold_all(const AcquireSetRequest& request, std::stop_token stop,
                             OnLost on_lost) {
   const InFlight::Call blocked(core_->blocked_calls());
-  start_keeper();
+  start_renewer();
   SetResult taken = acquire_all(request, std::move(stop));
   if (taken) return kept(request.keys, request.holder, taken.grant, std::move(on_lost));
   return {.outcome = taken.outcome, .held = {}, .conflicts = std::move(taken.conflicts)};
 }
 
 // Before anything is taken: there may be no thread to be had.
-void Engine::start_keeper() {
-  std::call_once(keeper_started_,
-                 [this] { keeper_ = std::make_shared<detail::HoldKeeper>(*this); });
+void Engine::start_renewer() {
+  std::call_once(renewer_started_,
+                 [this] { renewer_ = std::make_shared<detail::HoldRenewer>(*this); });
 }
 
 HeldResult Engine::kept(const std::vector<SetItem>& keys, const Holder& holder, const Grant& grant,
                         OnLost on_lost) {
   auto hold =
-      std::make_shared<detail::KeptHold>(keeper_, keys, holder.name(), grant, std::move(on_lost));
-  keeper_->keep(hold);
+      std::make_shared<detail::KeptHold>(renewer_, keys, holder.name(), grant, std::move(on_lost));
+  renewer_->keep(hold);
   return {.outcome = Outcome::ok, .held = Held(std::move(hold))};
 }
 

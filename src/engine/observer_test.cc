@@ -1,4 +1,4 @@
-// What the engine offers an onlooker: key_events with what they rest on, and stats.
+// What the engine offers an observer: key_events with what they rest on, and stats.
 #include "lockd/observer.h"
 
 #include <gtest/gtest.h>

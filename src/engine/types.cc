@@ -28,7 +28,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::closed: return "the engine is closed";
     case Outcome::not_holder: return "held, but not by this holder under this fence";
     case Outcome::stale: return "held under a larger fence";
-    case Outcome::expired: return "not held: the lease is over";
+    case Outcome::expired: return "not held: it was released, or its lease is over";
     case Outcome::max_keys: return "no room for another key";
     case Outcome::max_waiters: return "no room for another waiter";
     case Outcome::max_holds: return "no room for another hold";

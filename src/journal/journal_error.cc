@@ -26,7 +26,9 @@ void refuse_damage(const Storage& storage, std::uint64_t segment, std::uint64_t 
   throw JournalError(path_of(storage, segment) + ", byte " + std::to_string(offset) + ": " + what +
                      "; the journal is damaged, and to go on would forget what was acknowledged. "
                      "Restore the directory from a copy, or move it away to begin anew: then "
-                     "nothing is held, and fences begin at 1");
+                     "nothing is held, and fences begin at 1. Either way let the longest lease in "
+                     "use end first, and start with --fence-floor above every fence that was "
+                     "granted");
 }
 
 void refuse_fault(const std::string& path, const Fault& fault) {

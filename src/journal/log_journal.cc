@@ -559,7 +559,7 @@ void LogJournal::tell_how_full() {
   told_full_ = now;
 }
 
-// Trouble.
+// Failures.
 
 void LogJournal::enter(State state) {
   state_.store(state, std::memory_order_release);

@@ -1,5 +1,5 @@
 // A journal's directory: the input is its files, each as a line with its name and size, then its
-// bytes. It is surveyed, recovered and surveyed again, or refused; what was read once must be read
+// bytes. It is scanned, recovered and scanned again, or refused; what was read once must be read
 // the same again, and nothing may be read beyond what is there.
 #include <algorithm>
 #include <charconv>

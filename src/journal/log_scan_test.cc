@@ -40,14 +40,14 @@ Files three_runs(std::vector<Record>* history = nullptr, JournalId id = {0xab}) 
   return storage.files();
 }
 
-LogScan survey_of(const Files& files) {
+LogScan scan_of(const Files& files) {
   MemoryStorage storage(files);
   return scan(storage, [](std::string_view) {});
 }
 
 std::string refusal_of(const Files& files) {
   try {
-    survey_of(files);
+    scan_of(files);
     return "";
   } catch (const JournalError& error) {
     return error.what();
@@ -58,7 +58,7 @@ std::string refusal_of(const Files& files) {
   EXPECT_NE(refusal_of(files).find(words), std::string::npos) << "said: " << refusal_of(files)
 
 TEST(LogScan, AnEmptyDirectoryIsANewJournal) {
-  const LogScan found = survey_of({{"lock", "1\n"}, {"notes.txt", "not ours"}});
+  const LogScan found = scan_of({{"lock", "1\n"}, {"notes.txt", "not ours"}});
   EXPECT_TRUE(found.is_new());
   EXPECT_EQ(found.end(), 0U);
 }
@@ -67,7 +67,7 @@ TEST(LogScan, ReadsAllSegmentsThatAreNeeded) {
   std::vector<Record> history;
   const Files files = three_runs(&history);
   ASSERT_EQ(files.size(), 3U);
-  const LogScan found = survey_of(files);
+  const LogScan found = scan_of(files);
   ASSERT_EQ(found.segments.size(), 3U);
   EXPECT_TRUE(found.segments[0].sealed);
   EXPECT_TRUE(found.segments[1].sealed);
@@ -110,7 +110,7 @@ TEST(LogScan, AFutureVersionIsRefusedByName) {
 }
 
 TEST(LogScan, DamageIsRefusedWithFileAndByte) {
-  const LogScan whole = survey_of(three_runs());
+  const LogScan whole = scan_of(three_runs());
   for (std::size_t i = 0; i < 3; ++i) {
     Files files = three_runs();
     files[segment_name(i + 1)][kSegmentHeaderSize + 50] ^= 1;  // in the first frame's payload
@@ -136,11 +136,11 @@ TEST(LogScan, TheLastFrameIsATornTailWhateverIsWrongWithIt) {
   std::vector<Record> history;
   const Files whole = three_runs(&history);
   history.pop_back();
-  const std::uint64_t end = survey_of(whole).segments.back().end_offset;
+  const std::uint64_t end = scan_of(whole).segments.back().end_offset;
   for (std::uint64_t at = end - 60; at < end; ++at) {
     Files files = whole;
     files[kThird][at] ^= 0x10;
-    const LogScan found = survey_of(files);
+    const LogScan found = scan_of(files);
     EXPECT_GT(found.torn_size, 0U);
     EXPECT_EQ(read_all(files), history);
   }
@@ -149,13 +149,13 @@ TEST(LogScan, TheLastFrameIsATornTailWhateverIsWrongWithIt) {
 TEST(LogScan, ASegmentThatNeverBeganIsLeftOut) {
   std::vector<Record> history;
   const Files three = three_runs(&history);
-  const SegmentHeader header{.journal = {0xab}, .number = 4, .start = survey_of(three).end()};
+  const SegmentHeader header{.journal = {0xab}, .number = 4, .start = scan_of(three).end()};
   const std::string whole = encode(header);
   for (const std::string& bytes : {std::string(), whole.substr(0, 50), std::string(5000, '\0'),
                                    whole, whole + std::string(5000, '\0')}) {
     Files files = three;
     files[segment_name(4)] = bytes;
-    const LogScan found = survey_of(files);
+    const LogScan found = scan_of(files);
     EXPECT_EQ(found.never_began, 4U);
     EXPECT_EQ(found.segments.size(), 3U);
     EXPECT_EQ(read_all(files), history);
@@ -170,10 +170,9 @@ TEST(LogScan, ASegmentThatNeverBeganIsLeftOut) {
 
 TEST(LogScan, ATailCutBeforeASegmentThatWasMadeIsDamage) {
   Files files = three_runs();
-  const std::string next =
-      encode({.journal = {0xab}, .number = 4, .start = survey_of(files).end()});
+  const std::string next = encode({.journal = {0xab}, .number = 4, .start = scan_of(files).end()});
   files[segment_name(4)] = next;
-  const std::uint64_t end = survey_of(files).segments.back().end_offset;
+  const std::uint64_t end = scan_of(files).segments.back().end_offset;
   files[kThird][end - 1] ^= 1;
   EXPECT_REFUSED(files, kThird + ", byte ");
 }
@@ -188,7 +187,7 @@ TEST(LogScan, ASealedSegmentNeedsTheHeaderOfTheNext) {
 
 TEST(LogScan, AFirstSegmentThatNeverBeganIsANewJournal) {
   for (const std::string& bytes : {std::string(), std::string(50, 'x'), std::string(5000, '\0')}) {
-    const LogScan found = survey_of({{kFirst, bytes}});
+    const LogScan found = scan_of({{kFirst, bytes}});
     EXPECT_TRUE(found.is_new());
     EXPECT_EQ(found.never_began, 1U);
   }
@@ -199,7 +198,7 @@ TEST(LogScan, AFirstSegmentThatNeverBeganIsANewJournal) {
 TEST(LogScan, ALyingLengthAllocatesNothing) {
   std::vector<Record> history;
   const Files whole = three_runs(&history);
-  const SegmentSummary last = survey_of(whole).segments.back();
+  const SegmentSummary last = scan_of(whole).segments.back();
   for (const std::uint32_t length :
        {0U, 1U, 0x7fffffffU, 0xffffffffU, static_cast<std::uint32_t>(last.size) + 1,
         static_cast<std::uint32_t>(kPayloadMax), static_cast<std::uint32_t>(kPayloadMax) + 1}) {
@@ -239,7 +238,7 @@ TEST(LogScan, LeftoversBeforeAnAccountAreOfNoConcern) {
   Files files = storage.files();
   ASSERT_EQ(files.size(), 1U) << "the snapshot is complete";
   files[kFirst] = before[kFirst];  // a removal that a crash undid; not even sealed
-  const LogScan found = survey_of(files);
+  const LogScan found = scan_of(files);
   EXPECT_EQ(found.older, std::vector<std::uint64_t>{1});
   ASSERT_EQ(found.segments.size(), 1U);
   EXPECT_TRUE(found.segments[0].complete);

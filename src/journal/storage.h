@@ -1,4 +1,4 @@
-// The door to a directory of files, as the journal needs it: small enough for a test to put a
+// The interface to a directory of files, as the journal needs it: small enough for a test to put a
 // simulated disk behind it.
 //
 // What the journal may rest on, and a simulation should not promise more:

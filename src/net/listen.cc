@@ -85,7 +85,9 @@ ListeningSocket listen_on(const std::string& host, std::uint16_t port) {
     }
     if (errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) break;  // else: no IPv6 here
   }
-  return {.error = "cannot listen on " + where + ": " + std::strerror(errno)};
+  const bool is_taken = errno == EADDRINUSE;
+  return {.error = "cannot listen on " + where + ": " + std::strerror(errno) +
+                   (is_taken ? "; stop what listens there, or choose another port" : "")};
 }
 
 ListeningSocket adopt_listener(int descriptor) {

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace lockd {
@@ -12,12 +13,25 @@ namespace {
 // For TLS 1.2; those of 1.3 are all of this kind.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-std::string cannot_use(const std::string& path) {
+// A file, by the setting that names it, and what is in such a file.
+struct Named {
+  std::string_view setting;
+  std::string_view takes;
+};
+constexpr Named kCertificate{"tls-cert", "certificates in PEM, the server's own first"};
+constexpr Named kKey{"tls-key", "the private key of --tls-cert in PEM, without a password"};
+constexpr Named kClientCa{"tls-client-ca", "certificates of authorities in PEM"};
+
+std::string cannot_use(const Named& named, const std::string& path, std::string_view reason) {
+  return "--" + std::string(named.setting) + ": cannot use " + path +
+         " for TLS: " + std::string(reason) + "; it takes " + std::string(named.takes);
+}
+
+std::string cannot_use(const Named& named, const std::string& path) {
   const unsigned long error = ERR_peek_error();  // the first: what came of it is less to the point
   const char* const reason = ERR_SYSTEM_ERROR(error) ? std::strerror(ERR_GET_REASON(error))
                                                      : ERR_reason_error_string(error);
-  std::string line =
-      "cannot use " + path + " for TLS: " + (reason == nullptr ? "unknown error" : reason);
+  std::string line = cannot_use(named, path, reason == nullptr ? "unknown error" : reason);
   ERR_clear_error();
   return line;
 }
@@ -67,14 +81,14 @@ std::unique_ptr<TlsChannel> TlsContext::open_channel_to_peer() const {
 std::string TlsContext::show_certificate(SSL_CTX* handle, const TlsFiles& files) {
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(handle, files.certificate.c_str()) != 1) {
-    return cannot_use(files.certificate);
+    return cannot_use(kCertificate, files.certificate);
   }
   if (SSL_CTX_use_PrivateKey_file(handle, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return cannot_use(files.key);
+    return cannot_use(kKey, files.key);
   }
   // OpenSSL has compared them by now, unless they are of different kinds.
   if (SSL_CTX_check_private_key(handle) != 1) {
-    return "cannot use " + files.key + " for TLS: it is not the key of " + files.certificate;
+    return cannot_use(kKey, files.key, "it is not the key of " + files.certificate);
   }
   return {};
 }
@@ -85,7 +99,7 @@ std::string TlsContext::use(const TlsFiles& files) {
   if (error.empty()) error = show_certificate(to_peers_.get(), files);
   if (!error.empty() || files.client_ca.empty()) return error;
   if (SSL_CTX_load_verify_file(handle, files.client_ca.c_str()) != 1) {
-    return cannot_use(files.client_ca);
+    return cannot_use(kClientCa, files.client_ca);
   }
   SSL_CTX_set_verify(handle, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   // Tells clients which of their certificates to show.

@@ -19,7 +19,7 @@ namespace {
 using config::Option;
 
 // One setting of one program, and words by which the program gets to it.
-struct Subject {
+struct Program {
   const config::Command& program;
   std::span<const Option> table;
   config::Precedence precedence;
@@ -27,44 +27,44 @@ struct Subject {
   std::string name;
 };
 
-Subject server(Flavour flavour, const char* name) {
+Program server(Flavour flavour, const char* name) {
   return {program(flavour), settings(flavour), config::Precedence::environment, {}, name};
 }
 
-Subject lockctl(const char* name) {
+Program lockctl(const char* name) {
   return {
       cli::program(), cli::connection_options(), config::Precedence::command_line, {"ping"}, name};
 }
 
 // What the setting is then, or nothing when it was refused.
-std::optional<std::string> loaded(const Subject& subject, const config::FakeEnvironment& machine,
+std::optional<std::string> loaded(const Program& program, const config::FakeEnvironment& machine,
                                   const std::string& flag) {
   std::vector<const char*> words;
-  for (const std::string& word : subject.words) words.push_back(word.c_str());
+  for (const std::string& word : program.words) words.push_back(word.c_str());
   words.push_back(flag.c_str());
-  const config::Parsed parsed = parse_arguments(subject.program, words);
+  const config::Parsed parsed = parse_arguments(program.program, words);
   if (!parsed.error.empty()) return std::nullopt;
-  const config::Settings all = load_settings(subject.table, parsed.arguments.given(),
-                                             machine.environment(), subject.precedence);
+  const config::Settings all = load_settings(program.table, parsed.arguments.given(),
+                                             machine.environment(), program.precedence);
   if (!all.error.empty()) return std::nullopt;
-  return all.text(subject.name);
+  return all.text(program.name);
 }
 
-std::optional<std::string> by_flag(const Subject& subject, const std::string& text) {
-  return loaded(subject, {}, "--" + subject.name + '=' + text);
+std::optional<std::string> by_flag(const Program& program, const std::string& text) {
+  return loaded(program, {}, "--" + program.name + '=' + text);
 }
 
-std::optional<std::string> by_variable(const Subject& subject, const std::string& text) {
+std::optional<std::string> by_variable(const Program& program, const std::string& text) {
   config::FakeEnvironment machine;
-  machine.variables[find_option(subject.table, subject.name)->variables[0]] = text;
+  machine.variables[find_option(program.table, program.name)->variables[0]] = text;
   machine.files["f"];
-  return loaded(subject, machine, "--config=f");
+  return loaded(program, machine, "--config=f");
 }
 
-std::optional<std::string> by_file(const Subject& subject, const std::string& text) {
+std::optional<std::string> by_file(const Program& program, const std::string& text) {
   config::FakeEnvironment machine;
-  machine.files["f"].text = subject.name + " = " + text;
-  return loaded(subject, machine, "--config=f");
+  machine.files["f"].text = program.name + " = " + text;
+  return loaded(program, machine, "--config=f");
 }
 
 struct Spelling {
@@ -73,16 +73,16 @@ struct Spelling {
   bool is_toml = true;  // also without quotes
 };
 
-void expect_everywhere(const std::vector<Subject>& subjects,
+void expect_everywhere(const std::vector<Program>& programs,
                        const std::vector<Spelling>& spellings) {
-  for (const Subject& subject : subjects) {
+  for (const Program& program : programs) {
     for (const Spelling& spelling : spellings) {
-      SCOPED_TRACE(std::string(subject.program.name) + " --" + subject.name + ' ' + spelling.text);
-      EXPECT_EQ(by_flag(subject, spelling.text), spelling.value);
-      EXPECT_EQ(by_variable(subject, spelling.text), spelling.value);
-      EXPECT_EQ(by_file(subject, '"' + spelling.text + '"'), spelling.value);
+      SCOPED_TRACE(std::string(program.program.name) + " --" + program.name + ' ' + spelling.text);
+      EXPECT_EQ(by_flag(program, spelling.text), spelling.value);
+      EXPECT_EQ(by_variable(program, spelling.text), spelling.value);
+      EXPECT_EQ(by_file(program, '"' + spelling.text + '"'), spelling.value);
       if (spelling.is_toml) {
-        EXPECT_EQ(by_file(subject, spelling.text), spelling.value);
+        EXPECT_EQ(by_file(program, spelling.text), spelling.value);
       }
     }
   }

@@ -43,7 +43,7 @@ class Start {
  private:
   using Operation = SimulatedDisk::Operation;
 
-  // Before a segment is created what was there is mended: only then is one removed, and each that
+  // Before a segment is created what was there is repaired: only then is one removed, and each that
   // is needed is synced.
   void count(Operation operation) {
     created_ |= operation == Operation::create;

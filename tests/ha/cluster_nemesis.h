@@ -29,7 +29,7 @@ class ClusterNemesis {
 
   ClusterNemesis(Recording& recording, Victims victims, std::uint64_t seed);
 
-  // Something that was not broken for longest, mends it again, and waits until somebody serves.
+  // Something that was not broken for longest, repairs it again, and waits until somebody serves.
   // Throws std::runtime_error if nobody comes to.
   void strike();
   // Waits until the last of it is over, and says so in the history.

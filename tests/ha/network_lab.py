@@ -92,7 +92,7 @@ class Switch:
         self.rule(one, other, **weather)
         self.rule(other, one, **weather)
 
-    def mend(self):
+    def heal(self):
         self.rule("*", "*")
 
 
@@ -142,7 +142,7 @@ class Cluster:
             if (node := self.leader()) is not None:
                 return node
             time.sleep(0.05)
-        self.fail("nobody leads, a minute after the network was mended")
+        self.fail("nobody leads, a minute after the network was healed")
 
     def reigns(self):
         """When each began, by now()'s clock, with the server and the epoch; in order."""

@@ -22,7 +22,7 @@ Result result_of(Outcome outcome) {
 
 }  // namespace
 
-Caller::Caller(Recording& recording, HostSubject& subject, Plan plan)
+Caller::Caller(Recording& recording, HostUnderTest& subject, Plan plan)
     : recording_(recording),
       scribe_(recording.add_scribe()),
       server_(subject),
@@ -45,7 +45,7 @@ void Caller::run() {
 }
 
 void Caller::call(const Request& request) {
-  HostSubject::Visit visit(server_);
+  HostUnderTest::Visit visit(server_);
   Engine* const engine = visit.engine();
   if (engine == nullptr) return plan_.heard(request, {.result = Result::refused, .token = {}});
   Operation operation{.ttl = request.ttl,

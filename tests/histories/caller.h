@@ -13,7 +13,7 @@ namespace lockd::histories {
 
 class Caller {
  public:
-  Caller(Recording& recording, HostSubject& subject, Plan plan);
+  Caller(Recording& recording, HostUnderTest& subject, Plan plan);
   ~Caller();
 
   // It gives back what it holds, and ends.
@@ -27,7 +27,7 @@ class Caller {
 
   Recording& recording_;
   Recording::Scribe& scribe_;
-  HostSubject& server_;
+  HostUnderTest& server_;
   Plan plan_;
   std::uint32_t proc_;
   std::atomic<bool> finishing_{false};

@@ -31,14 +31,14 @@ ChaosProxy::ChaosProxy(std::uint64_t seed)
 ChaosProxy::~ChaosProxy() {
   stopping_ = true;
   if (thread_.joinable()) thread_.join();
-  for (const auto& door : doors_) ::close(door->socket);
+  for (const auto& acceptor : acceptors_) ::close(acceptor->socket);
   ::close(epoll_);
 }
 
 std::uint16_t ChaosProxy::listen(std::uint16_t server, std::function<Upstream()> upstream) {
   const int socket = listen_on_loopback(0, 1024);
   ::fcntl(socket, F_SETFL, O_NONBLOCK);
-  doors_.push_back(std::make_unique<Acceptor>(Acceptor{socket, server, std::move(upstream)}));
+  acceptors_.push_back(std::make_unique<Acceptor>(Acceptor{socket, server, std::move(upstream)}));
   epoll_event event{.events = EPOLLIN, .data = {.fd = socket}};
   ::epoll_ctl(epoll_, EPOLL_CTL_ADD, socket, &event);
   return port_of(socket);
@@ -71,8 +71,8 @@ void ChaosProxy::run() {
       const int socket = event.data.fd;
       const auto found = links_.find(socket);
       if (found == links_.end()) {
-        for (const auto& door : doors_) {
-          if (door->socket == socket) accept(*door);
+        for (const auto& acceptor : acceptors_) {
+          if (acceptor->socket == socket) accept(*acceptor);
         }
         continue;
       }
@@ -89,14 +89,14 @@ void ChaosProxy::run() {
   links_.clear();
 }
 
-void ChaosProxy::accept(const Acceptor& door) {
+void ChaosProxy::accept(const Acceptor& acceptor) {
   for (;;) {
     sockaddr_in peer{};
     socklen_t size = sizeof peer;
-    const int client = ::accept4(door.socket, reinterpret_cast<sockaddr*>(&peer), &size,
+    const int client = ::accept4(acceptor.socket, reinterpret_cast<sockaddr*>(&peer), &size,
                                  SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) return;
-    const Upstream upstream = door.upstream();
+    const Upstream upstream = acceptor.upstream();
     const int server = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const sockaddr_in address = loopback(upstream.port);
     const bool there =
@@ -111,7 +111,7 @@ void ChaosProxy::accept(const Acceptor& door) {
       const std::lock_guard lock(mutex_);
       lives_[ntohs(peer.sin_port)] = upstream.life;
     }
-    const auto link = std::make_shared<Link>(client, server, door.server);
+    const auto link = std::make_shared<Link>(client, server, acceptor.server);
     for (const int socket : {client, server}) {
       be_prompt(socket);
       ::fcntl(socket, F_SETFL, O_NONBLOCK);

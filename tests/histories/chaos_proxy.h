@@ -69,12 +69,12 @@ class ChaosProxy {
   };
 
   void run();
-  void accept(const Acceptor& door);
+  void accept(const Acceptor& acceptor);
   void inject(const Injection& injection);
   void inject_all();
   void tick();
 
-  std::vector<std::unique_ptr<Acceptor>> doors_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
   int epoll_ = -1;
   std::mt19937_64 random_;
   std::unordered_map<int, std::shared_ptr<Link>> links_;  // by either descriptor

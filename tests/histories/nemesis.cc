@@ -24,7 +24,7 @@ void Nemesis::strike() {
 }
 
 void Nemesis::heal() {
-  for (ProcessSubject* process : victims_.processes) {
+  for (ProcessUnderTest* process : victims_.processes) {
     process->faults().full = process->faults().halves = process->faults().slow_us = 0;
   }
   pause_ms(2500, 2500);  // until the last stall in the network is over
@@ -33,7 +33,7 @@ void Nemesis::heal() {
 
 void Nemesis::add_blows_to_servers() {
   blows_.emplace_back([this] {
-    ProcessSubject& victim = process();
+    ProcessUnderTest& victim = process();
     end_life("kill9", victim, [&] { victim.kill(); });
   });
   blows_.emplace_back([this] {
@@ -43,7 +43,7 @@ void Nemesis::add_blows_to_servers() {
   blows_.emplace_back([this] { drain(); });
   blows_.emplace_back([this] { withhold_descriptors(); });
   blows_.emplace_back([this] {
-    ProcessSubject& victim = process();
+    ProcessUnderTest& victim = process();
     const Instant begun = now();
     victim.freeze();
     pause_ms(50, 1200);
@@ -66,7 +66,7 @@ void Nemesis::end_life(std::string_view name, ServerUnderTest& subject,
 
 // Most clients go on renewing what they hold, some of them past the time that the server has.
 void Nemesis::drain() {
-  ProcessSubject& victim = process();
+  ProcessUnderTest& victim = process();
   end_life("drain", victim, [&] {
     victims_.clients->keep(victim.settings().number, 1, between(kSecond / 5, 3 * kSecond / 2));
     victims_.clients->keep(victim.settings().number, 4, 0);
@@ -85,14 +85,14 @@ void Nemesis::add_blows_to_disks_and_clocks() {
       [this] { disturb("slow_disk", &LiveFaults::slow_us, between(1000, 20'000)); });
   blows_.emplace_back([this] { disturb("short_writes", &LiveFaults::halves, 1); });
   blows_.emplace_back([this] {
-    ProcessSubject& victim = process();
+    ProcessUnderTest& victim = process();
     const Instant begun = now();
     victim.faults().wall_s += between(-1000 * kHour, 1000 * kHour);
     recording_.note_fault("wall_clock", victim.settings().number, victim.place().life, begun,
                           now());
   });
   blows_.emplace_back([this] {
-    ProcessSubject& victim = process();
+    ProcessUnderTest& victim = process();
     const Instant begun = now();
     victim.faults().boot_ns += between(kSecond / 10, 3 * kSecond);
     recording_.note_fault(kSuspend, victim.settings().number, victim.place().life, begun, now());
@@ -102,7 +102,7 @@ void Nemesis::add_blows_to_disks_and_clocks() {
 
 void Nemesis::disturb(std::string_view name, std::atomic<std::int64_t> LiveFaults::*setting,
                       std::int64_t value) {
-  ProcessSubject& victim = process();
+  ProcessUnderTest& victim = process();
   const Instant begun = now();
   victim.faults().*setting = value;
   pause_ms(200, 900);
@@ -111,7 +111,7 @@ void Nemesis::disturb(std::string_view name, std::atomic<std::int64_t> LiveFault
 }
 
 void Nemesis::withhold_descriptors() {
-  ProcessSubject& victim = process();
+  ProcessUnderTest& victim = process();
   const Instant begun = now();
   victim.withhold_descriptors();
   pause_ms(200, 900);
@@ -122,7 +122,7 @@ void Nemesis::withhold_descriptors() {
 
 // What it holds can be renewed and released all the same.
 void Nemesis::start_on_full_disk() {
-  ProcessSubject& victim = process();
+  ProcessUnderTest& victim = process();
   end_life("full_start", victim, [&] {
     victim.kill();
     victim.faults().full = 1;
@@ -133,7 +133,7 @@ void Nemesis::start_on_full_disk() {
 
 // For so long that what is kept for renewals may come to its end.
 void Nemesis::fill_disk_for_renewals() {
-  ProcessSubject& victim = process();
+  ProcessUnderTest& victim = process();
   const std::uint16_t number = victim.settings().number;
   const Instant begun = now();
   victim.faults().full = 1;
@@ -146,7 +146,7 @@ void Nemesis::fill_disk_for_renewals() {
 
 // It must end by itself. From the failure on it may promise nothing.
 void Nemesis::fail_sync() {
-  ProcessSubject& victim = process();
+  ProcessUnderTest& victim = process();
   const std::uint16_t number = victim.settings().number;
   const std::uint32_t life = victim.place().life;
   const Instant begun = now();
@@ -163,7 +163,7 @@ void Nemesis::fail_sync() {
 // Another boot, and a wall clock that never was as far back: no time has passed, for all that the
 // server can know. (Had the clock gone ahead, leases would rightly be over.)
 void Nemesis::reboot() {
-  ProcessSubject& victim = process();
+  ProcessUnderTest& victim = process();
   end_life(kReboot, victim, [&] {
     victim.kill();
     victim.reboot();

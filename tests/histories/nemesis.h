@@ -19,7 +19,7 @@ namespace lockd::histories {
 class Nemesis {
  public:
   struct Victims {
-    std::vector<ProcessSubject*> processes;
+    std::vector<ProcessUnderTest*> processes;
     std::vector<ServerUnderTest*> all;
     ChaosProxy* proxy;
     ClientPool* clients;
@@ -27,7 +27,7 @@ class Nemesis {
 
   Nemesis(Recording& recording, Victims victims, std::uint64_t seed);
 
-  // Something that was not broken for longest, and mends it again.
+  // Something that was not broken for longest, and repairs it again.
   void strike();
   // Leaves everything as it should be, and says so in the history.
   void heal();
@@ -50,7 +50,7 @@ class Nemesis {
   void fail_sync();
   void reboot();
 
-  ProcessSubject& process() { return *victims_.processes[random_() % victims_.processes.size()]; }
+  ProcessUnderTest& process() { return *victims_.processes[random_() % victims_.processes.size()]; }
   ServerUnderTest& subject() { return *victims_.all[random_() % victims_.all.size()]; }
   void pause_ms(std::uint64_t least, std::uint64_t most);
   std::int64_t between(std::int64_t least, std::int64_t most);

@@ -206,9 +206,9 @@ class Run {
   const Order order_;
   std::mt19937_64 random_;
   Recording recording_;
-  ProcessSubject plain_;
-  ProcessSubject sealed_;
-  HostSubject hosting_;
+  ProcessUnderTest plain_;
+  ProcessUnderTest sealed_;
+  HostUnderTest hosting_;
   ChaosProxy proxy_;
   ClientPool clients_;
   Recording::Scribe& scribe_ = recording_.add_scribe();

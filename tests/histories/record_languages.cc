@@ -252,7 +252,7 @@ class Run {
   const Order order_;
   std::mt19937_64 random_;
   Recording recording_;
-  ProcessSubject server_;
+  ProcessUnderTest server_;
   ChaosProxy proxy_;
   std::atomic<std::size_t> operations_ = 0;
   std::vector<std::unique_ptr<Driver>> drivers_;

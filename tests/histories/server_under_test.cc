@@ -55,13 +55,13 @@ std::vector<std::string> ServerUnderTest::common_flags() const {
   return flags;
 }
 
-ProcessSubject::ProcessSubject(Settings settings)
+ProcessUnderTest::ProcessUnderTest(Settings settings)
     : ServerUnderTest(std::move(settings)),
       faults_(LiveFaults::map((this->settings().directory + "/faults").c_str())) {
   reboot();
 }
 
-bool ProcessSubject::has_faults() const {
+bool ProcessUnderTest::has_faults() const {
 #ifdef LOCKD_FAULT_SHIM
   return true;
 #else
@@ -69,7 +69,7 @@ bool ProcessSubject::has_faults() const {
 #endif
 }
 
-std::vector<std::string> ProcessSubject::flags() const {
+std::vector<std::string> ProcessUnderTest::flags() const {
   std::vector<std::string> flags = common_flags();
   flags.insert(flags.end(), {"--wal", settings().directory + "/wal", "--http-addr", "127.0.0.1:0"});
   if (settings().tls) {
@@ -80,7 +80,7 @@ std::vector<std::string> ProcessSubject::flags() const {
   return flags;
 }
 
-void ProcessSubject::start() {
+void ProcessUnderTest::start() {
   ServerProcess::Launch launch{.may_refuse = true};
 #ifdef LOCKD_FAULT_SHIM
   launch.environment = {"LD_PRELOAD=" LOCKD_FAULT_SHIM,
@@ -92,63 +92,63 @@ void ProcessSubject::start() {
   came_up(process_->port(), process_->http_port());
 }
 
-void ProcessSubject::stop() {
+void ProcessUnderTest::stop() {
   ask_to_stop();
   await_end();
 }
 
-void ProcessSubject::ask_to_stop() {
+void ProcessUnderTest::ask_to_stop() {
   begins_to_end();
   process_->terminate();
 }
 
-void ProcessSubject::await_end() {
+void ProcessUnderTest::await_end() {
   if (process_->await_exit() != 0) fail("does not stop in good order");
   goes_down();
   process_.reset();
 }
 
-void ProcessSubject::fail(const std::string& what) {
+void ProcessUnderTest::fail(const std::string& what) {
   throw std::runtime_error("server " + settings().name + " " + what + ":\n" + process_->log());
 }
 
-void ProcessSubject::kill() {
+void ProcessUnderTest::kill() {
   goes_down();
   process_->kill();
   process_.reset();
 }
 
-void ProcessSubject::await_failure() {
+void ProcessUnderTest::await_failure() {
   if (process_->await_exit() <= 0) fail("does not end with a failure though its disk has failed");
   process_.reset();
 }
 
-void ProcessSubject::freeze() { ::kill(process_->pid(), SIGSTOP); }
-void ProcessSubject::thaw() { ::kill(process_->pid(), SIGCONT); }
+void ProcessUnderTest::freeze() { ::kill(process_->pid(), SIGSTOP); }
+void ProcessUnderTest::thaw() { ::kill(process_->pid(), SIGCONT); }
 
-void ProcessSubject::withhold_descriptors() {
+void ProcessUnderTest::withhold_descriptors() {
   ::prlimit(process_->pid(), RLIMIT_NOFILE, nullptr, &descriptors_);
   const rlimit none{process_->descriptors(), descriptors_.rlim_max};
   ::prlimit(process_->pid(), RLIMIT_NOFILE, &none, nullptr);
 }
 
-void ProcessSubject::grant_descriptors() {
+void ProcessUnderTest::grant_descriptors() {
   ::prlimit(process_->pid(), RLIMIT_NOFILE, &descriptors_, nullptr);
 }
 
-void ProcessSubject::reboot() {
+void ProcessUnderTest::reboot() {
   std::array<char, 64> id;
   std::snprintf(id.data(), id.size(), "1b4e28ba-2fa1-11d2-883f-%012u", ++boots_);
   std::ofstream(settings().directory + "/boot_id") << id.data() << "\n";
 }
 
-HostSubject::HostSubject(Settings settings) : ServerUnderTest(std::move(settings)) {
+HostUnderTest::HostUnderTest(Settings settings) : ServerUnderTest(std::move(settings)) {
   set_up_log(LogLevel::error, LogFormat::text);
 }
 
-HostSubject::~HostSubject() = default;
+HostUnderTest::~HostUnderTest() = default;
 
-void HostSubject::start() {
+void HostUnderTest::start() {
   Options options;
   options.host = "127.0.0.1";
   options.port = 0;
@@ -167,7 +167,7 @@ void HostSubject::start() {
   came_up(server_->port(), server_->http_port());
 }
 
-void HostSubject::stop() {
+void HostUnderTest::stop() {
   begins_to_end();
   closed_to_visits_ = true;
   server_->drain();
@@ -181,12 +181,12 @@ void HostSubject::stop() {
   server_.reset();
 }
 
-HostSubject::Visit::Visit(HostSubject& subject) : server_(subject) {
+HostUnderTest::Visit::Visit(HostUnderTest& subject) : server_(subject) {
   while (subject.closed_to_visits_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   lock_ = std::shared_lock(subject.server_mutex_);
 }
 
-Engine* HostSubject::Visit::engine() {
+Engine* HostUnderTest::Visit::engine() {
   return server_.server_ == nullptr ? nullptr : &server_.server_->engine();
 }
 

@@ -78,9 +78,9 @@ class ServerUnderTest {
 };
 
 // dflockd in a process of its own.
-class ProcessSubject : public ServerUnderTest {
+class ProcessUnderTest : public ServerUnderTest {
  public:
-  explicit ProcessSubject(Settings settings);
+  explicit ProcessUnderTest(Settings settings);
 
   void start() override;
   void stop() override;
@@ -113,10 +113,10 @@ class ProcessSubject : public ServerUnderTest {
 };
 
 // The server in this process, with callers beside its clients.
-class HostSubject : public ServerUnderTest {
+class HostUnderTest : public ServerUnderTest {
  public:
-  explicit HostSubject(Settings settings);
-  ~HostSubject() override;
+  explicit HostUnderTest(Settings settings);
+  ~HostUnderTest() override;
 
   void start() override;
   void stop() override;
@@ -124,13 +124,13 @@ class HostSubject : public ServerUnderTest {
   // The engine, for as long as this lives; none while there is none.
   class Visit {
    public:
-    explicit Visit(HostSubject& subject);
+    explicit Visit(HostUnderTest& subject);
     Engine* engine();
     std::uint32_t life() const { return server_.place().life; }
 
    private:
     std::shared_lock<std::shared_mutex> lock_;
-    HostSubject& server_;
+    HostUnderTest& server_;
   };
 
  private:

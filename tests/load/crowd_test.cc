@@ -22,7 +22,7 @@ void fill_queue(Swarm& crowd, std::size_t count, LineClient& observer) {
   }
 }
 
-// Each has its turn, in the order of the line, and nobody else hears anything meanwhile.
+// Each has its turn, in the order of the queue, and nobody else hears anything meanwhile.
 void expect_turns_in_order(Swarm& crowd, std::size_t count) {
   std::string last_token;
   for (std::size_t turn = 0; turn < count; ++turn) {

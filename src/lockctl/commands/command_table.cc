@@ -629,7 +629,9 @@ constexpr auto kFailures = std::to_array<Note>({
     {"76",
      "What the server answered makes no sense, or it is too old for what was asked "
      "(EX_PROTOCOL)."},
-    {"77", "The auth token is wrong or missing, or the certificate cannot be trusted (EX_NOPERM)."},
+    {"77",
+     "The auth token is wrong or missing, or lacks the right or the key; or the certificate cannot "
+     "be trusted (EX_NOPERM)."},
     {"78", "A setting is wrong or missing: a variable, the file, an address (EX_CONFIG)."},
 });
 constexpr auto kExits = joined(kSuccess, kFailures);

@@ -46,7 +46,7 @@ What `--print-config` prints is a file that gives the same settings, but for sec
 constexpr std::string_view kProtectedMode = R"(
 ## Protected mode
 
-A server that nobody has told whom to serve listens on every address, and serves loopback addresses alone: a client must come from `127.0.0.0/8` or `::1`. One on the same machine that comes by another of its addresses, or from a container, is refused like one from elsewhere. Who is refused is told `error_auth` on the line port and 403 over HTTP, and the log says, once a minute at most, how to let them in. Protected mode ends for both ports when an auth token or `--access` is set or clients must have certificates; for the line port when a `--host` is chosen, and for HTTP when `--http-addr` names a host, as in `0.0.0.0:8080`. [security.md](security.md) has what to set before that.
+A server that nobody has told whom to serve listens on every address, and serves loopback addresses alone, but for health calls over HTTP: a client must come from `127.0.0.0/8` or `::1`. One on the same machine that comes by another of its addresses, or from a container, is refused like one from elsewhere. Who is refused is told `error_auth` on the line port and 403 over HTTP, and the log says, once a minute at most, how to let them in. Protected mode ends for both ports when an auth token or `--access` is set or clients must have certificates; for the line port when a `--host` is chosen, and for HTTP when `--http-addr` names a host, as in `0.0.0.0:8080`. [security.md](security.md) has what to set before that.
 )";
 
 std::string actions_text() {

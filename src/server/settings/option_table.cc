@@ -286,7 +286,8 @@ constexpr auto kDurability = in_group(
     std::to_array<Option>({
         directory("wal", {.variables = {"DFLOCKD_WAL"}, .default_note = "off"},
                   "Keep locks across restarts, in a log in this directory, which is made if "
-                  "absent. One process at a time may use it."),
+                  "absent. One process at a time may use it. In a new one fences begin at 1: where "
+                  "larger ones were granted without it, set --fence-floor."),
         text("wal-sync", "WHEN",
              {.variables = {"DFLOCKD_WAL_SYNC"},
               .rule = "`always`, or an interval more than 0, such as 10ms or 1s",

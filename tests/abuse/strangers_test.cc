@@ -1,5 +1,5 @@
-// Strangers at the doors: connections that say nothing, or a byte now and then, or begin one
-// handshake after the other. See also load/doors_test.cc and load/descriptors_test.cc.
+// Strangers: connections that say nothing, or a byte now and then, or begin one
+// handshake after the other. See also load/acceptors_test.cc and load/descriptors_test.cc.
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
@@ -44,7 +44,7 @@ void trickle(Swarm& strangers, std::chrono::milliseconds time) {
 }
 
 // So many come and trickle; of those who have proved nothing there are never more than `cap`.
-void crowd_the_door(const ServerProcess& server, std::size_t strangers_max, std::size_t cap) {
+void crowd_with_strangers(const ServerProcess& server, std::size_t strangers_max, std::size_t cap) {
   Swarm strangers(server.port());
   {
     const HonestClients honest(server, {.attack = "a crowd that does not authenticate",
@@ -66,16 +66,16 @@ void crowd_the_door(const ServerProcess& server, std::size_t strangers_max, std:
             static_cast<double>(strangers_max - cap));
 }
 
-TEST(AbuseOfDoors, AFewMayBeWithoutProof) {
+TEST(AbuseByStrangers, AFewMayBeWithoutProof) {
   const ServerProcess server(guarded({"--max-unauthenticated", "50"}));
-  crowd_the_door(server, 400, 50);
+  crowd_with_strangers(server, 400, 50);
 }
 
-TEST(AbuseOfDoors, AThousandMayBeWithoutProofByDefault) {
+TEST(AbuseByStrangers, AThousandMayBeWithoutProofByDefault) {
   const std::size_t strangers = connections_possible(2000);
   if (strangers < 2000) GTEST_SKIP() << "too few descriptors";
   const ServerProcess server(guarded({}));
-  crowd_the_door(server, strangers, 1000);
+  crowd_with_strangers(server, strangers, 1000);
 }
 
 struct Ends {
@@ -97,7 +97,7 @@ Ends trickle_to_end(Swarm& strangers, std::string_view told) {
   return ends;
 }
 
-TEST(AbuseOfDoors, ATrickleWithoutProofEndsAtItsDeadline) {
+TEST(AbuseByStrangers, ATrickleWithoutProofEndsAtItsDeadline) {
   const ServerProcess server(guarded({"--auth-timeout", "1"}));
   Swarm strangers(server.port());
   const HonestClients honest(server, {.attack = "a trickle that does not authenticate",
@@ -113,7 +113,7 @@ TEST(AbuseOfDoors, ATrickleWithoutProofEndsAtItsDeadline) {
   EXPECT_GT(ends.told, strangers.size() / 2);  // to some the close is a reset
 }
 
-TEST(AbuseOfDoors, ATrickleWithoutATokenEndsAtTheReadTimeout) {
+TEST(AbuseByStrangers, ATrickleWithoutATokenEndsAtTheReadTimeout) {
   const ServerProcess server({"--threads", "2", "--read-timeout", "1"});
   Swarm strangers(server.port());
   const HonestClients honest(server, {.attack = "a trickle", .comes_anew = true});
@@ -141,7 +141,7 @@ std::string hello() {
 }
 
 // Each costs the server a signature, and the client nothing.
-TEST(AbuseOfDoors, HelloAfterHello) {
+TEST(AbuseByStrangers, HelloAfterHello) {
   constexpr std::size_t kAtOnce = 50;
   const TestAuthority& authority = test_authority();
   const ServerProcess server({"--threads", "2", "--tls-cert", authority.certificate("server"),
@@ -163,7 +163,7 @@ TEST(AbuseOfDoors, HelloAfterHello) {
   std::printf("%zu hellos in %lld ms\n", hellos, static_cast<long long>(time.count()));
 }
 
-TEST(AbuseOfDoors, MoreThanThereMayBe) {
+TEST(AbuseByStrangers, MoreThanThereMayBe) {
   constexpr std::size_t kCap = 60;
   const ServerProcess server({"--threads", "2", "--max-connections", std::to_string(kCap)});
   Swarm strangers(server.port());
@@ -176,7 +176,7 @@ TEST(AbuseOfDoors, MoreThanThereMayBe) {
 }
 
 // By default some descriptors stay, for the journal and whatever else must be opened.
-TEST(AbuseOfDoors, StrangersDoNotTakeEveryDescriptor) {
+TEST(AbuseByStrangers, StrangersDoNotTakeEveryDescriptor) {
   constexpr std::size_t kDescriptors = 200;
   const ServerProcess server({"--threads", "2"}, {.soft = kDescriptors, .hard = kDescriptors});
   Swarm strangers(server.port());

@@ -1,4 +1,4 @@
-#include "engine/hold_keeper.h"
+#include "engine/hold_renewer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -39,9 +39,9 @@ bool says_gone(Outcome outcome) {
 
 }  // namespace
 
-KeptHold::KeptHold(std::shared_ptr<HoldKeeper> by, const std::vector<SetItem>& items,
+KeptHold::KeptHold(std::shared_ptr<HoldRenewer> by, const std::vector<SetItem>& items,
                    std::string_view holder, const Grant& granted, OnLost told)
-    : keeper(std::move(by)),
+    : renewer(std::move(by)),
       keys(keys_of(items)),
       items(named_by(keys, items)),
       holder(holder),
@@ -50,13 +50,13 @@ KeptHold::KeptHold(std::shared_ptr<HoldKeeper> by, const std::vector<SetItem>& i
       certainty(granted.expires_at),
       renew_at(due(granted.expires_at, granted.ttl)) {}
 
-HoldKeeper::HoldKeeper(Engine& engine) : engine_(engine), clock_(engine) {
+HoldRenewer::HoldRenewer(Engine& engine) : engine_(engine), clock_(engine) {
   thread_.emplace(clock_, kSleepMax, [this] { return turn(); });
 }
 
-Time HoldKeeper::now() const { return engine_.now(); }
+Time HoldRenewer::now() const { return engine_.now(); }
 
-void HoldKeeper::keep(const std::shared_ptr<KeptHold>& hold) {
+void HoldRenewer::keep(const std::shared_ptr<KeptHold>& hold) {
   Time renew_at;
   {
     MutexLock lock(mutex_);
@@ -66,7 +66,7 @@ void HoldKeeper::keep(const std::shared_ptr<KeptHold>& hold) {
   thread_->notice(renew_at);
 }
 
-Outcome HoldKeeper::release(KeptHold& hold) {
+Outcome HoldRenewer::release(KeptHold& hold) {
   {
     MutexLock lock(mutex_);
     withdraw(hold);
@@ -85,14 +85,14 @@ Outcome HoldKeeper::release(KeptHold& hold) {
   return outcome;
 }
 
-std::optional<Outcome> HoldKeeper::loss_of(const KeptHold& hold) {
+std::optional<Outcome> HoldRenewer::loss_of(const KeptHold& hold) {
   MutexLock lock(mutex_);
   if (hold.loss || hold.release) return hold.release ? std::nullopt : hold.loss;
   // The thread may be about to find out.
   return Outcome::expired;
 }
 
-void HoldKeeper::stop() {
+void HoldRenewer::stop() {
   thread_.reset();
   {
     MutexLock lock(mutex_);
@@ -102,7 +102,7 @@ void HoldKeeper::stop() {
   }
 }
 
-Time HoldKeeper::turn() {
+Time HoldRenewer::turn() {
   if (const Holds due = take_due(engine_.now()); !due.empty()) renew(due);
   while (tell_one()) {
   }
@@ -110,7 +110,7 @@ Time HoldKeeper::turn() {
 }
 
 // Those to be renewed now. What the journal has made durable by now is believed in.
-HoldKeeper::Holds HoldKeeper::take_due(Time now) {
+HoldRenewer::Holds HoldRenewer::take_due(Time now) {
   Holds due;
   MutexLock lock(mutex_);
   for (auto each = holds_.begin(); each != holds_.end();) {
@@ -125,7 +125,7 @@ HoldKeeper::Holds HoldKeeper::take_due(Time now) {
   return due;
 }
 
-void HoldKeeper::renew(const Holds& due) {
+void HoldRenewer::renew(const Holds& due) {
   Batch batch(engine_);
   std::vector<SetResult> answers;
   answers.reserve(due.size());
@@ -138,7 +138,7 @@ void HoldKeeper::renew(const Holds& due) {
   }
 }
 
-void HoldKeeper::take_answer(KeptHold& hold, const SetResult& answer, Position position) {
+void HoldRenewer::take_answer(KeptHold& hold, const SetResult& answer, Position position) {
   if (answer) {
     hold.renewal = {position, answer->expires_at};
     hold.renew_at = due(answer->expires_at, answer->ttl);
@@ -150,13 +150,13 @@ void HoldKeeper::take_answer(KeptHold& hold, const SetResult& answer, Position p
   }
 }
 
-void HoldKeeper::settle(KeptHold& hold) {
+void HoldRenewer::settle(KeptHold& hold) {
   if (!hold.renewal || !engine_.is_durable(hold.renewal->position)) return;
   hold.certainty.extend(engine_.now(), hold.renewal->expires_at);
   hold.renewal.reset();
 }
 
-void HoldKeeper::lose(KeptHold& hold, Outcome how) {
+void HoldRenewer::lose(KeptHold& hold, Outcome how) {
   hold.certainty.end(engine_.now());
   hold.loss = how;
   auto kept = holds_.extract(&hold);
@@ -164,7 +164,7 @@ void HoldKeeper::lose(KeptHold& hold, Outcome how) {
 }
 
 // Notifies the owner that has waited for longest. False when nobody has to be notified.
-bool HoldKeeper::tell_one() {
+bool HoldRenewer::tell_one() {
   std::shared_ptr<KeptHold> hold;
   {
     MutexLock lock(mutex_);
@@ -185,13 +185,13 @@ bool HoldKeeper::tell_one() {
 }
 
 // From here on nobody renews it, and its owner is told nothing, unless it is being told by us.
-void HoldKeeper::withdraw(const KeptHold& hold) {
+void HoldRenewer::withdraw(const KeptHold& hold) {
   std::erase_if(unnotified_, [&](const auto& lost) { return lost.get() == &hold; });
   while (telling_ == &hold && telling_on_ != std::this_thread::get_id()) told_.wait(mutex_);
   holds_.erase(&hold);
 }
 
-Time HoldKeeper::next() {
+Time HoldRenewer::next() {
   MutexLock lock(mutex_);
   const Time now = engine_.now();
   Time next = now + kSleepMax;

@@ -24,17 +24,17 @@
 
 namespace lockd::detail {
 
-class HoldKeeper;
+class HoldRenewer;
 
-// One grant, shared by its owner, a Held, and by the keeper.
+// One grant, shared by its owner, a Held, and by the renewer.
 struct KeptHold {
-  KeptHold(std::shared_ptr<HoldKeeper> by, const std::vector<SetItem>& items,
+  KeptHold(std::shared_ptr<HoldRenewer> by, const std::vector<SetItem>& items,
            std::string_view holder, const Grant& granted, OnLost told);
 
   SetId id() const { return {.keys = items, .holder = holder, .fence = grant.fence}; }
 
   // Constant.
-  const std::shared_ptr<HoldKeeper> keeper;
+  const std::shared_ptr<HoldRenewer> renewer;
   const std::vector<std::string> keys;
   const std::vector<SetItem> items;  // refer to the keys
   const std::string holder;
@@ -51,17 +51,17 @@ struct KeptHold {
     Time expires_at{};
   };
 
-  // Guarded by the keeper's mutex.
+  // Guarded by the renewer's mutex.
   Time renew_at;
   std::optional<Renewal> renewal;
   std::optional<Outcome> loss;
   std::optional<Outcome> release;  // how the owner's went
 };
 
-class HoldKeeper {
+class HoldRenewer {
  public:
   // Throws std::system_error when the system gives no thread.
-  explicit HoldKeeper(Engine& engine);
+  explicit HoldRenewer(Engine& engine);
 
   void keep(const std::shared_ptr<KeptHold>& hold) EXCLUDES(mutex_);
   // See Held. By the owner, on the thread that has it.
