@@ -529,7 +529,6 @@ void ApiCalls::list_keys(RequestParams& params, std::string& out) {
     if (!parse_place(*after, &query.from)) {
       params.refuse("after", "must be the `next` of an earlier page");
     }
-    if (query.order != KeyOrder::none) params.refuse("after", "is not for a list with an order");
   }
   if (refuse_params(params, out)) return;
   if (!query.key.empty() && refuse_name(query.key, out)) return;
