@@ -10,6 +10,8 @@
 
 namespace lockd {
 
+inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+FFFD
+
 // Names: the rule for keys and holders, on every transport.
 
 inline constexpr std::size_t kNameSizeMax = 256;
@@ -26,7 +28,7 @@ inline bool is_plain_text(std::string_view text, std::size_t size_max) noexcept 
 }
 
 // With `instead` for every byte that belongs to no character of UTF-8. Control characters stay.
-std::string as_utf8(std::string_view text, std::string_view instead);
+std::string as_utf8(std::string_view text, std::string_view instead = kReplacementCharacter);
 
 // Decimal digits and nothing else, from `min` to `max`: for what programs write. What people write
 // is read by config/values.h.

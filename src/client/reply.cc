@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "client/request_lines.h"
+
 namespace lockd::client {
 namespace {
 
@@ -16,7 +18,6 @@ constexpr std::string_view kLoss = "lost ";
 constexpr std::size_t kFenceDigits = 16;
 constexpr std::size_t kTokenSizeMax = 240;  // what fits a request's line, its lease behind it
 constexpr std::size_t kShownMax = 80;
-constexpr seconds kSecondsMax{9'223'372'036};
 
 constexpr std::array<std::pair<std::string_view, Outcome>, 18> kWords{{
     {"ok", Outcome::ok},

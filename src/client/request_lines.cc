@@ -13,8 +13,7 @@ using std::chrono::seconds;
 constexpr std::size_t kLineSizeMax = 256;
 constexpr std::size_t kAuthTokenSizeMax = 65'536;
 constexpr std::size_t kApiJsonSizeMax = 65'536;
-constexpr seconds kSecondsMax{9'223'372'036};
-constexpr const char* kBlanks = " \t";
+constexpr const char* kGroupBlanks = " \t";
 
 Status invalid(std::string why) { return {Outcome::invalid, std::move(why)}; }
 
@@ -67,8 +66,8 @@ Status check_pattern(std::string_view pattern, std::string_view group) {
   }
   if (group.empty()) return {};
   // A server takes the blanks around it away: what is left must be the same name.
-  const bool trimmed =
-      group.find_first_of(kBlanks) != 0 && group.find_last_of(kBlanks) != group.size() - 1;
+  const bool trimmed = group.find_first_of(kGroupBlanks) != 0 &&
+                       group.find_last_of(kGroupBlanks) != group.size() - 1;
   if (is_name(group) && trimmed) return {};
   return invalid("a group is a name as keys are, without blanks around it");
 }

@@ -4,6 +4,7 @@
 // `invalid`, with the reason. Whatever comes out ends with its third LF and contains no other.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,9 @@
 #include "lockd/client/outcome.h"
 
 namespace lockd::client {
+
+// The longest wait or lease: what 64 bits hold in nanoseconds.
+inline constexpr std::chrono::seconds kSecondsMax{9'223'372'036};
 
 Result<std::string> acquire_lines(const LineAcquire& request);
 Result<std::string> release_lines(const LineHold& hold);

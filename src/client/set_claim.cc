@@ -72,7 +72,7 @@ std::uint64_t ms_of(seconds time) { return static_cast<std::uint64_t>(millisecon
 
 // --- answers ---
 
-Status garbled(std::string_view reply) {
+Status garbled_answer(std::string_view reply) {
   return {Outcome::garbled, "the server's answer makes no sense: " + shown(reply)};
 }
 
@@ -147,13 +147,13 @@ Status api_status_of(std::string_view reply) {
   }
   if (!answer) return answer;
   const auto said = object_in(reply);
-  if (!said) return garbled(reply);
+  if (!said) return garbled_answer(reply);
   if (answer->status == 200) {
     // A release tells so of those that were lost before it.
     return said->member("not_held").elements().empty() ? Status{} : Status{Outcome::refused};
   }
   const auto error = said->member("error").text();
-  if (!error) return garbled(reply);
+  if (!error) return garbled_answer(reply);
   if (says_not_held(*error)) return {Outcome::refused};
   Status status{outcome_of(*error), text_in(*said, "detail").value_or("")};
   if (status.outcome == Outcome::timeout) status.detail = in_the_way(*said);
@@ -208,7 +208,7 @@ Result<LineGrant> SetClaim::grant_of(std::string_view reply) const {
   const Fence fence = said.member("token").number().value_or(0);
   const auto lease =
       seconds(std::min(said.member("ttl_ms").number().value_or(0), kWaitMsMax) / 1000);
-  if (fence == 0 || lease < seconds(1)) return garbled(reply);
+  if (fence == 0 || lease < seconds(1)) return garbled_answer(reply);
   std::array<char, 17> token{};
   std::snprintf(token.data(), token.size(), "%016" PRIx64, fence);
   return LineGrant{

@@ -53,7 +53,7 @@ std::string summary_text(std::string_view summary) {
   return text + '.';
 }
 
-std::string commands_text(const Place& place) {
+std::string command_list(const Place& place) {
   const auto places = places_of(place);
   const std::size_t prefix = place.path.size() + 1;
   std::size_t width = 0;
@@ -191,7 +191,7 @@ std::string help_text(const Place& place) {
   std::string text = "Usage: " + usage_text(place) + "\n\n" +
                      wrapped(summary_text(command.summary), "") + '\n' +
                      wrapped(command.description, "");
-  if (!command.commands.empty()) text += commands_text(place);
+  if (!command.commands.empty()) text += command_list(place);
   if (!command.operands.empty()) text += "\nArguments:\n";
   for (const Operand& operand : command.operands) text += noted(operand.name, operand.help);
   text += options_text(command) + shared_line(place);

@@ -64,7 +64,7 @@ std::string paragraphs(std::string_view text) {
   return out;
 }
 
-std::string commands_text(const Place& place) {
+std::string commands_section(const Place& place) {
   if (place.command->commands.empty()) return "";
   std::string out = section("Commands");
   for (const Place& below : places_of(place)) {
@@ -129,7 +129,7 @@ std::string man_page(const Place& place, std::string_view source) {
                     " \"User Commands\"\n" + section("Name") + escaped(name) + " \\- " +
                     escaped(command.summary) + '\n' + section("Synopsis") +
                     escaped(usage_text(place)) + '\n' + section("Description") +
-                    paragraphs(command.description) + commands_text(place);
+                    paragraphs(command.description) + commands_section(place);
   if (!command.operands.empty()) out += section("Arguments");
   for (const Operand& operand : command.operands) out += tagged(operand.name, operand.help);
   out += options_text(place) + notes_text("Exit status", command.exits);

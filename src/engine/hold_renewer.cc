@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kSleepMax = 1s;
+constexpr Duration kRenewerPauseMax = 1s;
 // How often it is looked whether the journal has a renewal, and how soon one that could not be made
 // is asked for again.
 constexpr Duration kUntilDurable = 5ms;
@@ -51,7 +51,7 @@ KeptHold::KeptHold(std::shared_ptr<HoldRenewer> by, const std::vector<SetItem>& 
       renew_at(due(granted.expires_at, granted.ttl)) {}
 
 HoldRenewer::HoldRenewer(Engine& engine) : engine_(engine), clock_(engine) {
-  thread_.emplace(clock_, kSleepMax, [this] { return turn(); });
+  thread_.emplace(clock_, kRenewerPauseMax, [this] { return turn(); });
 }
 
 Time HoldRenewer::now() const { return engine_.now(); }
@@ -194,7 +194,7 @@ void HoldRenewer::withdraw(const KeptHold& hold) {
 Time HoldRenewer::next() {
   MutexLock lock(mutex_);
   const Time now = engine_.now();
-  Time next = now + kSleepMax;
+  Time next = now + kRenewerPauseMax;
   for (const auto& [_, hold] : holds_) {
     const Time look = hold->renewal ? now + kUntilDurable : hold->renew_at;
     next = std::min({next, look, hold->certainty.until()});

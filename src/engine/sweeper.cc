@@ -8,7 +8,7 @@ namespace lockd {
 namespace {
 
 // Long, and short enough to be added to any time.
-constexpr Duration kSleepMax = std::chrono::hours(1);
+constexpr Duration kSweepPauseMax = std::chrono::hours(1);
 
 }  // namespace
 
@@ -44,7 +44,7 @@ bool Sweeper::sleep(Time until) {
   MutexLock lock(mutex_);
   if (!woken_ && !stopping_) {
     const Time now = clock_.now();
-    if (now < until) changed_.wait_for(mutex_, std::min(until - now, kSleepMax));
+    if (now < until) changed_.wait_for(mutex_, std::min(until - now, kSweepPauseMax));
   }
   woken_ = false;
   return !stopping_;

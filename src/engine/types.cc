@@ -1,21 +1,10 @@
 // The code of the plain types in include/lockd.
-#include <ctime>
-
+#include "lockd/types.h"
+#include "base/clock_ns.h"
 #include "lockd/clock.h"
 #include "lockd/stats.h"
-#include "lockd/types.h"
 
 namespace lockd {
-namespace {
-
-std::uint64_t read_ns(clockid_t clock) noexcept {
-  timespec t{};
-  clock_gettime(clock, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-}  // namespace
 
 std::string_view describe(Outcome outcome) noexcept {
   switch (outcome) {
@@ -86,9 +75,9 @@ Stats& Stats::operator+=(const Stats& other) noexcept {
   return *this;
 }
 
-SystemClock::SystemClock() : SystemClock(read_ns(CLOCK_REALTIME) - read_ns(CLOCK_BOOTTIME)) {}
+SystemClock::SystemClock() : SystemClock(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME)) {}
 
 // The addition wraps back what the subtraction may have wrapped.
-Time SystemClock::now() const noexcept { return {offset_ns_ + read_ns(CLOCK_BOOTTIME)}; }
+Time SystemClock::now() const noexcept { return {offset_ns_ + clock_ns(CLOCK_BOOTTIME)}; }
 
 }  // namespace lockd

@@ -14,7 +14,7 @@ namespace lockd {
 namespace {
 
 // Long, and short enough to be added to any time.
-constexpr Duration kSleepMax = std::chrono::hours(1);
+constexpr Duration kTurnPauseMax = std::chrono::hours(1);
 
 LogJournalOptions log_options(const FileJournalOptions& options) {
   LogJournalOptions log{.sync_interval = options.sync_interval,
@@ -85,7 +85,7 @@ class FileJournal::Impl {
     // First said, then looked: a commit in between sees the one or is seen by the other.
     asleep_.store(true, std::memory_order_seq_cst);
     if (longest > Duration::zero() && !woken_ && !stopping_ && !log_.is_wanted()) {
-      changed_.wait_for(mutex_, std::min(longest, kSleepMax));
+      changed_.wait_for(mutex_, std::min(longest, kTurnPauseMax));
     }
     asleep_.store(false, std::memory_order_relaxed);
     woken_ = false;

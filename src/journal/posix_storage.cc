@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 #include <utility>
 
+#include "base/clock_ns.h"
 #include "lockd/file_journal.h"
 
 namespace lockd {
@@ -30,13 +30,6 @@ auto persist(Call call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
-}
-
-std::uint64_t read_ns(clockid_t clock) {
-  timespec t{};
-  ::clock_gettime(clock, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 // "1b4e28ba-2fa1-11d2-883f-0016d3cca427" as 16 bytes. Zeros where the kernel does not tell: then
@@ -319,7 +312,7 @@ std::string PosixStorage::read_owner() const {
 }
 
 ClockReading PosixStorage::moment() {
-  return {boot_id_, read_ns(CLOCK_BOOTTIME) - boot_offset_ns_, read_ns(CLOCK_REALTIME)};
+  return {boot_id_, clock_ns(CLOCK_BOOTTIME) - boot_offset_ns_, clock_ns(CLOCK_REALTIME)};
 }
 
 }  // namespace lockd

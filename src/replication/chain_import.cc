@@ -22,14 +22,14 @@ constexpr Duration kRetry = std::chrono::milliseconds(200);
 constexpr std::string_view kIncarnation = "import-";
 
 // After so long without a batch it may be replaced. Nothing of it rests on that.
-constexpr Duration kDetect = std::chrono::seconds(2);
+constexpr Duration kImportDetect = std::chrono::seconds(2);
 
 // It serves nobody, so it has no address, and no other settings that servers share.
 LeaderRecord record_of(const std::string& name) {
   return {.incarnation = std::string(kIncarnation) + name,
           .node = "import",
           .address = "-",
-          .policy = detect_setting(kDetect)};
+          .policy = detect_setting(kImportDetect)};
 }
 
 bool is_of_an_import(const etcd::Entry& leader) {

@@ -6,10 +6,10 @@
 namespace lockd {
 namespace {
 
-using Type = ServerEvent::Type;
+using EventType = ServerEvent::Type;
 
-constexpr auto kTypes =
-    std::to_array<Type>({Type::started, Type::kicked, Type::auth_failed, Type::refused});
+constexpr auto kTypes = std::to_array<EventType>(
+    {EventType::started, EventType::kicked, EventType::auth_failed, EventType::refused});
 
 std::size_t size_of(const ServerEvent& event) {
   return sizeof(event) + event.peer.size() + event.client.size() + event.note.size() +
@@ -18,18 +18,18 @@ std::size_t size_of(const ServerEvent& event) {
 
 }  // namespace
 
-std::string_view event_name(Type type) {
+std::string_view event_name(EventType type) {
   switch (type) {
-    case Type::started: return "started";
-    case Type::kicked: return "kicked";
-    case Type::auth_failed: return "auth_failed";
-    case Type::refused: return "refused";
+    case EventType::started: return "started";
+    case EventType::kicked: return "kicked";
+    case EventType::auth_failed: return "auth_failed";
+    case EventType::refused: return "refused";
   }
   return "";
 }
 
-std::optional<Type> server_event_type(std::string_view name) {
-  for (const Type type : kTypes) {
+std::optional<EventType> server_event_type(std::string_view name) {
+  for (const EventType type : kTypes) {
     if (event_name(type) == name) return type;
   }
   return {};
@@ -38,16 +38,16 @@ std::optional<Type> server_event_type(std::string_view name) {
 ServerHistory::ServerHistory(std::size_t capacity, std::function<Time()> now)
     : capacity_(capacity / 2), now_(std::move(now)) {}
 
-ServerHistory::Ring& ServerHistory::ring_of(Type type) {
-  return type == Type::auth_failed || type == Type::refused ? strangers_ : own_;
+ServerHistory::Ring& ServerHistory::ring_of(EventType type) {
+  return type == EventType::auth_failed || type == EventType::refused ? strangers_ : own_;
 }
 
 void ServerHistory::add(ServerEvent event) {
   if (capacity_ == 0) return;
   event.at = now_();
-  const Type type = event.type;
-  if ((type == Type::auth_failed && !auth_failures_.admit(event.at.ns)) ||
-      (type == Type::refused && !refusals_.admit(event.at.ns))) {
+  const EventType type = event.type;
+  if ((type == EventType::auth_failed && !auth_failures_.admit(event.at.ns)) ||
+      (type == EventType::refused && !refusals_.admit(event.at.ns))) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }

@@ -62,8 +62,9 @@ void ForgetfulJournal::set_state(State state) {
 
 bool ForgetfulJournal::follow(std::span<const Event> events) {
   MutexLock lock(source_mutex_);
+  Source& source = *source_;
   return std::all_of(events.begin(), events.end(),
-                     [&](const Event& event) { return source_->apply(event); });
+                     [&](const Event& event) { return source.apply(event); });
 }
 
 void ForgetfulJournal::lead(Position from, Duration lease_min) {

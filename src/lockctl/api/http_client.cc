@@ -22,13 +22,13 @@
 namespace lockd::cli {
 namespace {
 
-using Time = client::BootClock::time_point;
+using TimePoint = client::BootClock::time_point;
 
 constexpr std::uint64_t kReplySizeMax = std::uint64_t{256} << 20;
 // A server that is silent for so long on a stream is gone: it sends comments far more often.
 constexpr auto kStreamSilenceMax = std::chrono::seconds(60);
 
-Time after(Duration wait, Duration more = {}) {
+TimePoint after(Duration wait, Duration more = {}) {
   return client::later(client::later(client::BootClock::now(), wait), more);
 }
 
@@ -144,7 +144,7 @@ class HttpClient::Impl {
     ApiReply reply;
     ReplyParser parser([&](unsigned, std::string_view bytes) { reply.body += bytes; },
                        kReplySizeMax);
-    const Time deadline = after(wait, more);
+    const TimePoint deadline = after(wait, more);
     while (!parser.is_done()) receive(*socket, parser, deadline);
     reply.status = parser.status();
     return reply;
@@ -164,7 +164,7 @@ class HttpClient::Impl {
       }
     };
     ReplyParser parser(take, std::nullopt);
-    const Time first = after(options_.reply_timeout);
+    const TimePoint first = after(options_.reply_timeout);
     while (!parser.has_head()) receive(*socket, parser, first);
     while (!parser.is_done()) receive(*socket, parser, after(kStreamSilenceMax));
     reply.status = parser.status();
@@ -195,7 +195,7 @@ class HttpClient::Impl {
   }
 
   std::unique_ptr<client::Socket> open(Duration patience) {
-    const Time deadline = after(patience);
+    const TimePoint deadline = after(patience);
     auto addresses = client::resolve(address_.address, deadline, interrupted_.get_token());
     require(addresses);
     auto socket = std::make_unique<client::Socket>(endpoint_, std::move(*addresses),
@@ -208,7 +208,7 @@ class HttpClient::Impl {
   }
 
   // Waits for more of the reply, and parses it.
-  void receive(client::Socket& socket, ReplyParser& parser, Time deadline) {
+  void receive(client::Socket& socket, ReplyParser& parser, TimePoint deadline) {
     if (!socket.is_closed()) advance(socket, deadline);
     // To the line protocol a request of HTTP is a violation.
     if (!parser.has_head() && socket.input().starts_with("error")) {
@@ -226,7 +226,7 @@ class HttpClient::Impl {
   }
 
   // One step, when the socket is ready or `deadline` has come.
-  void advance(client::Socket& socket, Time deadline) {
+  void advance(client::Socket& socket, TimePoint deadline) {
     const client::StoppableWait waiting(interrupted_.get_token());
     if (!waiting.stop_requested()) {
       waiting.wait(socket.interest(), std::min(deadline, socket.deadline()));

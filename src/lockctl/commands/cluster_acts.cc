@@ -89,7 +89,7 @@ bool ask_again(Api& api, const std::string& node) {
   }
 }
 
-std::string ms_text(Duration time) {
+std::string whole_ms_text(Duration time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
 }
 
@@ -112,7 +112,7 @@ int execute_cluster_snapshot(const Invocation& invocation) {
   if (invocation.arguments.has("json")) {
     JsonObject json;
     json.add("base", as_utf8(base));
-    json.add_json("took_ms", ms_text(took));
+    json.add_json("took_ms", whole_ms_text(took));
     invocation.output.line(json.finish());
   } else {
     invocation.output.line("the chain begins with a snapshot at " + printable(base) + ", after " +
@@ -146,7 +146,7 @@ int execute_cluster_transfer(const Invocation& invocation) {
     JsonObject json;
     json.add("node_id", as_utf8(node));
     json.add("led_before", led_before);
-    json.add_json("took_ms", ms_text(took));
+    json.add_json("took_ms", whole_ms_text(took));
     invocation.output.line(json.finish());
   } else {
     invocation.output.line(in_quotes(node) +

@@ -175,7 +175,7 @@ std::uint64_t since_of(std::string_view text) {
                                 "clock, as 14:05 or 2026-01-31T14:05");
 }
 
-Parameters question_of(const Arguments& arguments) {
+Parameters history_question(const Arguments& arguments) {
   Parameters question;
   const auto add = [&](const char* name, const char* option) {
     if (const auto value = arguments.text(option)) question.push_back({name, std::string(*value)});
@@ -205,7 +205,7 @@ std::vector<std::unique_ptr<Api>> servers_with(const Invocation& invocation) {
 
 // The oldest first. Each server tells them newest first.
 std::vector<json::value> events_of(const Invocation& invocation) {
-  const Parameters question = question_of(invocation.arguments);
+  const Parameters question = history_question(invocation.arguments);
   std::vector<json::value> events;
   for (const auto& api : servers_with(invocation)) {
     const ApiReply reply = api->get("/v1/history", question);

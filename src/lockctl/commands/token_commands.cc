@@ -82,7 +82,7 @@ std::string new_secret() {
 }
 
 // A text as TOML and JSON both have it.
-std::string quoted(std::string_view text) {
+std::string toml_text(std::string_view text) {
   std::string out;
   append_json_string(out, text);
   return out;
@@ -90,7 +90,7 @@ std::string quoted(std::string_view text) {
 
 std::string quoted_list(const std::vector<std::string_view>& texts) {
   std::string list;
-  for (const std::string_view text : texts) list += (list.empty() ? "" : ", ") + quoted(text);
+  for (const std::string_view text : texts) list += (list.empty() ? "" : ", ") + toml_text(text);
   return "[" + list + "]";
 }
 
@@ -138,7 +138,7 @@ std::string table_of(const Arguments& arguments, std::string_view secret) {
     throw Failure(kExitUsage,
                   "NAME: 1 to 256 bytes of text without control characters, and not `default`");
   }
-  std::string table = "[[token]]\nname = " + quoted(name) + "\nsha256 = \"" +
+  std::string table = "[[token]]\nname = " + toml_text(name) + "\nsha256 = \"" +
                       hex_of(sha256(secret)) + "\"\nrights = " + quoted_list(rights_of(arguments)) +
                       "\n";
   if (const auto prefixes = prefixes_of(arguments); !prefixes.empty()) {

@@ -96,7 +96,7 @@ class Listing {
 };
 
 // Which keys, and in what order.
-Parameters question_of(const Arguments& arguments) {
+Parameters listing_question(const Arguments& arguments) {
   Parameters question;
   const auto add = [&](const char* name, std::optional<std::string_view> value) {
     if (value) question.push_back({name, std::string(*value)});
@@ -121,7 +121,7 @@ Parameters question_of(const Arguments& arguments) {
 
 // Page after page, in no order; those that come first by an order are one page.
 void list_by_api(const Invocation& invocation, Listing& listing) {
-  const Parameters question = question_of(invocation.arguments);
+  const Parameters question = listing_question(invocation.arguments);
   std::vector<std::unique_ptr<Api>> apis;
   if (invocation.arguments.has("client-id")) {
     apis.push_back(only_api_of(invocation));

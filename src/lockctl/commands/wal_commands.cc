@@ -27,7 +27,7 @@ std::string hex(const JournalId& id) {
 }
 
 // "2026-08-01T10:15:00Z"
-std::string date(Time time) {
+std::string date_text(Time time) {
   const auto seconds = static_cast<std::time_t>(time.ns / 1'000'000'000);
   std::tm utc{};
   ::gmtime_r(&seconds, &utc);
@@ -82,7 +82,9 @@ void add_holder(JsonObject& json, const Event& event) {
   if (!client.note.empty()) json.add("note", client.note);
 }
 
-std::uint64_t ms(Duration time) { return static_cast<std::uint64_t>(time.count()) / 1'000'000; }
+std::uint64_t whole_ms(Duration time) {
+  return static_cast<std::uint64_t>(time.count()) / 1'000'000;
+}
 
 // For programs: an object a line, each with what it is in "record".
 class JsonInspector final : public Inspector {
@@ -130,7 +132,7 @@ class JsonInspector final : public Inspector {
     if (event.mode == Mode::shared) json.add("mode", "shared");
     if (event.permits != 1) json.add("permits", event.permits);
     if (event.type == Event::Type::granted || event.type == Event::Type::renewed) {
-      json.add("ttl_ms", ms(event.ttl));
+      json.add("ttl_ms", whole_ms(event.ttl));
       json.add("expires_at_ns", event.expires_at.ns);
     }
     if (event.type == Event::Type::ended) json.add("cause", cause_text(event.cause));
@@ -165,13 +167,13 @@ class TextInspector final : public Inspector {
   void segment(const SegmentHeader& header, std::uint64_t file_size) override {
     output_.line(style_.bold(segment_name(header.number)) + "  " + grouped(file_size) +
                  " bytes, from position " + std::to_string(header.start) + ", made " +
-                 date(header.engine_time) + ", journal " + hex(header.journal));
+                 date_text(header.engine_time) + ", journal " + hex(header.journal));
   }
   void frame(const Frame& frame) override {
     output_.line("  " + style_.dim("frame at byte " + std::to_string(frame.offset) + ", position " +
                                    std::to_string(frame.header.position) + ", " +
                                    std::to_string(frame.header.payload_size) + " bytes, " +
-                                   date(frame.header.engine_time) +
+                                   date_text(frame.header.engine_time) +
                                    (frame.header.completes ? ", completes a snapshot" : "") +
                                    (frame.header.seals ? ", seals the segment" : "") +
                                    (frame.closes() ? ", closes the journal" : "")));
@@ -190,7 +192,7 @@ class TextInspector final : public Inspector {
     if (event.mode == Mode::shared) line += ", shared";
     if (event.permits != 1) line += ", " + std::to_string(event.permits) + " permits";
     if (event.type == Event::Type::granted || event.type == Event::Type::renewed) {
-      line += ", for " + human(event.ttl) + " until " + date(event.expires_at);
+      line += ", for " + human(event.ttl) + " until " + date_text(event.expires_at);
     }
     if (event.type == Event::Type::ended) line += ", " + std::string(cause_text(event.cause));
     output_.line(line);

@@ -6,7 +6,7 @@
 namespace lockd {
 namespace {
 
-void append_number(std::string& out, std::size_t number, int base = 10) {
+void append_size(std::string& out, std::size_t number, int base = 10) {
   std::array<char, 20> digits;
   out.append(digits.data(),
              std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr);
@@ -15,7 +15,7 @@ void append_number(std::string& out, std::size_t number, int base = 10) {
 // All but the empty line at the end.
 void write_head(std::string& out, const ReplyHead& head) {
   out += "HTTP/1.1 ";
-  append_number(out, static_cast<std::size_t>(head.status));
+  append_size(out, static_cast<std::size_t>(head.status));
   out += ' ';
   out += reason_phrase(head.status);
   out += "\r\n";
@@ -36,7 +36,7 @@ class Chunk {
  public:
   Chunk(std::string& out, bool chunked, std::size_t size) : out_(out), chunked_(chunked) {
     if (!chunked_) return;
-    append_number(out_, size, 16);
+    append_size(out_, size, 16);
     out_ += "\r\n";
   }
   ~Chunk() {
@@ -56,7 +56,7 @@ void write_reply(std::string& out, const ReplyHead& head, std::string_view body,
   write_head(out, head);
   if (head.status != 204) {  // which has no body, and may not even say so
     out += "Content-Length: ";
-    append_number(out, body.size());
+    append_size(out, body.size());
     out += "\r\n";
   }
   out += "\r\n";

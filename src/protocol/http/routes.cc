@@ -5,7 +5,7 @@
 namespace lockd {
 namespace {
 
-int digit_of(char c) {
+int hex_digit_of(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -23,8 +23,8 @@ bool decode(std::string_view text, Plus plus, std::string* decoded) {
       *decoded += text[i];
     } else {
       if (i + 2 >= text.size()) return false;
-      const int high = digit_of(text[i + 1]);
-      const int low = digit_of(text[i + 2]);
+      const int high = hex_digit_of(text[i + 1]);
+      const int low = hex_digit_of(text[i + 2]);
       if (high < 0 || low < 0) return false;
       *decoded += static_cast<char>(high * 16 + low);
       i += 2;

@@ -11,9 +11,9 @@ namespace lockd {
 namespace {
 
 // As for a client of this server's own.
-constexpr std::uint64_t kUnsentSignalsMax = 1024 * 1024;
-constexpr std::uint64_t kUnsentEventsMax = 256 * 1024;
-constexpr std::uint64_t kUnsentReportMax = 256 * 1024;
+constexpr std::uint64_t kForwardedSignalsMax = 1024 * 1024;
+constexpr std::uint64_t kForwardedEventsMax = 256 * 1024;
+constexpr std::uint64_t kForwardedReportMax = 256 * 1024;
 constexpr std::size_t kUnreadMax = 1024 * 1024;
 
 }  // namespace
@@ -65,11 +65,11 @@ void ForwardedTransport::unsay(std::uint64_t from) {
   corked_ = std::min(corked_, output_.size());
 }
 
-bool ForwardedTransport::has_room_for_signal() { return unsent() <= kUnsentSignalsMax; }
+bool ForwardedTransport::has_room_for_signal() { return unsent() <= kForwardedSignalsMax; }
 
-bool ForwardedTransport::has_room_for_event() const { return unsent() <= kUnsentEventsMax; }
+bool ForwardedTransport::has_room_for_event() const { return unsent() <= kForwardedEventsMax; }
 
-bool ForwardedTransport::has_room_for_report() const { return unsent() < kUnsentReportMax; }
+bool ForwardedTransport::has_room_for_report() const { return unsent() < kForwardedReportMax; }
 
 void ForwardedTransport::on_turn_end() {
   activity().unsent_bytes.store(unsent(), std::memory_order_relaxed);

@@ -15,7 +15,6 @@ namespace lockd {
 namespace {
 
 // What is in etcd may be any bytes, and of any length.
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::size_t kProblemMax = 1024;
 
 double seconds_since(Time since, Time now) {
@@ -65,7 +64,7 @@ std::string leader_json(const LeaderRecord& leader) {
 
 std::string problem_text(const ClusterStatus& status) {
   const std::size_t size = std::min(status.unreadable.size(), kProblemMax);
-  return as_utf8(std::string_view(status.unreadable).substr(0, size), kReplacement);
+  return as_utf8(std::string_view(status.unreadable).substr(0, size));
 }
 
 std::string unreadable_json(const ClusterStatus& status) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kEntriesInList = 16;
 // Of a whole page: with more than that it ends before it has the keys that were asked for.
 constexpr std::size_t kEntriesOfPage = 4096;
-constexpr std::size_t kKeysPerStep = 64;
+constexpr std::size_t kListedKeysPerStep = 64;
 // Behind all, where an order goes by ages.
 constexpr std::int64_t kNobody = std::numeric_limits<std::int64_t>::min();
 
@@ -174,7 +174,7 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
       is_ordered() ? add_if_first(key) : add(key);
     };
     while (visited < kKeysPerSlice && !is_whole()) {
-      std::size_t step = kKeysPerStep;
+      std::size_t step = kListedKeysPerStep;
       if (!is_ordered()) step = std::min(step, query_.keys_max - listed_.size());
       position_ = std::max(position_, engine_.list_some(place_, step, visit, kEntriesInList));
       visited += step;

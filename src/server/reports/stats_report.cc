@@ -14,8 +14,8 @@
 namespace lockd {
 namespace {
 
-constexpr std::size_t kKeysPerStep = 256;
-constexpr std::size_t kStepsPerPiece = kKeysPerSlice / kKeysPerStep;
+constexpr std::size_t kStatsKeysPerStep = 256;
+constexpr std::size_t kStepsPerPiece = kKeysPerSlice / kStatsKeysPerStep;
 
 // `clients` is null where nobody is shown whose it is.
 std::string lock_json(const KeyStatus& key, const ClientRegistry* clients) {
@@ -136,7 +136,7 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
       const std::optional<Sort> sort = sort_of(key);
       if (sort && gathers[*sort]) arrays_[*sort].add(entry(*sort, key));
     };
-    position_ = std::max(position_, shared_.engine.list_some(place, kKeysPerStep, visit, 1));
+    position_ = std::max(position_, shared_.engine.list_some(place, kStatsKeysPerStep, visit, 1));
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       if (gathers[i]) arrays_[i].place = place;
     }

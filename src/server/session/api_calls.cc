@@ -28,7 +28,6 @@ constexpr std::int64_t kEventsMax = 1000;
 constexpr std::int64_t kEventsUsual = 100;
 
 // A line client's payload may be any bytes; JSON may not.
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 }  // namespace
 
@@ -381,7 +380,7 @@ void ApiCalls::signalled(const Signal& signal, std::string& out) {
   if (!streams_) return;
   JsonObject json;
   json.add("channel", signal.channel());
-  json.add("payload", as_utf8(signal.payload(), kReplacement));
+  json.add("payload", as_utf8(signal.payload()));
   replies_.push("sig", json.finish(), out);
 }
 

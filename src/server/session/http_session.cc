@@ -48,7 +48,6 @@ bool is_own_name(std::string_view host) {
 constexpr std::uint64_t kSmallBodyMax = 4096;
 
 // A path may be any bytes; the log is UTF-8.
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 // As the log begins the name of a call.
 std::string name_of(HttpMethod method) {
@@ -140,7 +139,7 @@ bool HttpSession::admit_head(Incoming& incoming, std::string& out) {
 
 // The query is left out.
 void HttpSession::begin_log(std::string_view request) {
-  log_.begin(as_utf8(request, kReplacement), {}, context_.engine.now());
+  log_.begin(as_utf8(request), {}, context_.engine.now());
 }
 
 bool HttpSession::find_call(Incoming& incoming, std::string& out) {

@@ -10,7 +10,6 @@ namespace {
 
 using config::action;
 using config::boolean;
-using config::Command;
 using config::directory;
 using config::Example;
 using config::file;
@@ -502,7 +501,7 @@ constexpr auto kLockdServerExamples = std::to_array<Example>({
     {"lockd-server -addr :8080 -wal locks -metrics", "Durable, with metrics."},
 });
 
-constexpr Command kDflockdProgram{
+constexpr config::Command kDflockdProgram{
     .name = "dflockd",
     .summary =
         "distributed lock server: FIFO locks and semaphores, over the line protocol and HTTP",
@@ -512,15 +511,15 @@ constexpr Command kDflockdProgram{
     .sections = kDflockdSections,
     .examples = kDflockdExamples,
     .see_also = "lockd-server lockctl"};
-constexpr Command kLockdServerProgram{.name = "lockd-server",
-                                      .summary = "distributed lock server, over HTTP",
-                                      .description = kDescription,
-                                      .options = kLockdServer,
-                                      .exits = kExits,
-                                      .sections = kLockdServerSections,
-                                      .examples = kLockdServerExamples,
-                                      .see_also = "dflockd lockctl"};
-constexpr Command kDflockdHaProgram{
+constexpr config::Command kLockdServerProgram{.name = "lockd-server",
+                                              .summary = "distributed lock server, over HTTP",
+                                              .description = kDescription,
+                                              .options = kLockdServer,
+                                              .exits = kExits,
+                                              .sections = kLockdServerSections,
+                                              .examples = kLockdServerExamples,
+                                              .see_also = "dflockd lockctl"};
+constexpr config::Command kDflockdHaProgram{
     .name = "dflockd-ha",
     .summary = "distributed lock server, several of which share an etcd",
     .description = kDescription,
@@ -532,7 +531,7 @@ constexpr Command kDflockdHaProgram{
 
 }  // namespace
 
-const Command& program(Flavour flavour) {
+const config::Command& program(Flavour flavour) {
   switch (flavour) {
     case Flavour::lockd_server: return kLockdServerProgram;
     case Flavour::dflockd_ha: return kDflockdHaProgram;
