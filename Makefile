@@ -13,15 +13,17 @@ TEST_JOBS := $(shell expr $(JOBS) + 1)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-long check test-web test-api test-clients screenshots interop histories bench report fuzz soak planted \
-  coverage format tidy clean package test-package newcomer setup-ha run-ha test-ha \
+.PHONY: help setup build run quick test check check-nightly test-long build-benches \
+  test-web test-api test-clients screenshots interop histories histories-short bench report \
+  fuzz soak planted coverage format tidy clean package test-package newcomer \
+  setup-ha run-ha test-ha test-ha-nightly \
   $(PRESETS:%=configure-%) $(PRESETS:%=build-%) $(PRESETS:%=test-%) \
   $(OTHER_PRESETS:%=configure-%) $(OTHER_PRESETS:%=build-%)
 # The builds use every core themselves; -j would only mix up what they print.
 .NOTPARALLEL:
 
 help: ## list these targets
-	@awk -F ' ## ' '/^[a-z].* ## / { sub(/:.*/, "", $$1); printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z].* ## / { sub(/:.*/, "", $$1); printf "make %-13s %s\n", $$1, $$2 }' Makefile
 	@echo "One preset at a time: make build-<preset>, make test-<preset>; presets: $(PRESETS)"
 
 setup: ## install what the build needs and lacks (Debian packages)
@@ -35,18 +37,33 @@ run: configure-release ## build, then start the server; ARGS="--port 7000" passe
 	@cmake --build --preset release --parallel $(JOBS) --target dflockd lockd-server lockctl
 	@exec build/dflockd $(ARGS)
 
+# Four commands, each with more than the one before: `make quick` after a change, `make test` before a
+# series of commits, `.ci/run` as the judge, `make check-nightly` for what takes hours.
+quick: configure-release ## after each change: unit and property tests, 20 s of simulation, a smoke test
+	@echo "== build what make quick runs"
+	@cmake --build --preset quick --parallel $(JOBS)
+	@echo "== test quick"
+	@began=$$(date +%s); ctest --preset quick --parallel $(TEST_JOBS) && \
+	  echo "== make quick: $$(($$(date +%s) - began)) s of tests"
+
 test: test-release ## build the release and run its tests; CONTRIBUTING.md says how long it takes
 
-# Under a sanitizer they compute as well as wait.
+# Most of these tests wait for most of their time. Under a sanitizer they compute as well.
 test-release: TEST_JOBS := $(shell expr 3 \* $(JOBS))
 
-check: test test-long build-clang test-asan test-tsan ## all that must pass: `make test`, long tests, clang, sanitizers
+check: test build-benches build-clang test-asan test-tsan ## `make test`, clang's analysis, the sanitizers; the benchmarks compile
 
-test-long: configure-release # what the release runs in full, the fuzzers' inputs; the benchmarks compile
+check-nightly: test-long histories fuzz test-ha test-ha-nightly planted ## what takes hours and rarely finds anything
+
+test-long: configure-release # random tests in full, and the inputs that fuzzers found
 	@echo "== build what only long tests need"
 	@cmake --build --preset long --parallel $(JOBS)
 	@echo "== test in full"
 	@ctest --preset long --parallel $(TEST_JOBS)
+
+build-benches: configure-release
+	@echo "== build the benchmarks"
+	@cmake --build --preset benches --parallel $(JOBS)
 
 test-web: build ## test the dashboard in Chromium; skips when the browser or npm's packages are lacking
 	@tests/web/run build/dflockd
@@ -74,14 +91,19 @@ test-package: package ## lint, install and use what `make package` made; skips w
 newcomer: package # what the README says, on a clean Debian 12 in a folder
 	@tests/newcomer/run build/packages
 
-histories: build ## record two million operations under faults, and those of all clients, and have them judged
+histories: build ## record two million operations under faults, and those of all clients; judge both
 	@tests/histories/run build/release/tests build/histories $(ARGS)
 	@tests/histories/languages build/release/tests build/histories/languages
+
+# The other short history is in `make test`: this one needs the languages.
+histories-short: build
+	@tests/histories/languages build/release/tests build/histories/languages \
+	  --operations 40000 --faults 25 --seconds 40 --seed 20261118
 
 bench: build-release build-ha ## build the release, then run the benchmarks
 	@cmake --build --preset release --target bench
 	@cmake --build --preset ha --target ha_bench
-	@build/ha/bench/ha_bench
+	@build/release/bench/ha_bench
 
 # A trial leaves the documents alone.
 report: configure-release ## measure, record and draw the plots of docs/performance.md; QUICK=1 is a trial
@@ -100,7 +122,7 @@ planted: setup ## plant one bug after the other in a copy of the sources; the te
 coverage: build-coverage ## which lines and branches of the engine's layers the tests come to
 	@scripts/coverage build/coverage
 
-# gRPC is the heaviest thing that is linked anywhere here, so nothing else waits for it.
+# gRPC is the heaviest dependency, so only these targets install it. They share the release's build.
 configure-ha: setup-ha
 
 setup-ha:
@@ -111,6 +133,9 @@ run-ha: build-ha ## three members of etcd and three servers on this machine, to 
 
 test-ha: build-ha ## build dflockd-ha and test it on a real etcd, with members and servers that are killed
 	@ctest --preset ha
+
+test-ha-nightly: build-ha # on the etcd of today as well, and histories of a cluster in full
+	@ctest --preset ha-nightly
 
 format: setup ## format every source in place
 	@scripts/format

@@ -1,16 +1,27 @@
-# lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>... [LONG])
+# lockd_test(<name> SOURCES <file>... [LIBS <target>...] LABELS <label>... [SHARDS <n>] [LONG])
 #
-# One GoogleTest executable and one ctest entry of the same name. Labels: `unit`, `property`
-# (RapidCheck), `stress` (many threads; runs alone, unless it is `sessions` too), `sessions` (over
-# real sockets), `load` (the server as a process, under load; runs alone), `crash` (journals and
-# servers that are cut off), `check` (looks at the sources or the build), `long` (see below).
-# The target `<label>_tests` builds all tests of a label.
+# One GoogleTest executable and its ctest entry of the same name. The target `<label>_tests` builds
+# all tests of a label. Labels:
+#   unit        no socket, no process, no wait
+#   property    random inputs (RapidCheck)
+#   quick       `make quick` runs it besides unit and property tests
+#   threads     `make test-tsan` runs it: several threads share what it tests
+#   stress      many threads at once; runs alone
+#   sessions    over real sockets
+#   load        the server as a process, under load; runs alone
+#   crash       journals and servers that are cut off
+#   check       looks at the sources or the build
+#   long        only `make check-nightly` runs it
+#   ha, nightly on a real etcd: `make test-ha`, `make test-ha-nightly`
 #
-# LONG: `make test` runs it with LOCKD_TEST_SHORT in its environment, which makes it a tenth of its
-# size (base/testing/test_size.h), beside others; and `make check` in full and alone, as <name>_long.
-# Under a sanitizer sizes are small already.
+# SHARDS: the tests of a program that mostly waits are spread over n ctest entries, <name>_1 to
+# <name>_n, which run side by side.
+#
+# LONG: `make test` sets LOCKD_TEST_SHORT, which makes the test a tenth of its size
+# (base/testing/test_size.h), and runs it beside others. `make check-nightly` runs <name>_long, in
+# full and alone. Under a sanitizer sizes are small already.
 function(lockd_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG" "" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "LONG" "SHARDS" "SOURCES;LIBS;LABELS")
 
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
@@ -27,10 +38,8 @@ function(lockd_test name)
   # Beside the objects: build/ itself is for programs that people run.
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
-  add_test(NAME ${name} COMMAND ${name})
-  # Sanitizers on a slow machine included; a hang is what the timeout catches.
-  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 900)
-  if(("stress" IN_LIST arg_LABELS AND NOT "sessions" IN_LIST arg_LABELS) OR "load" IN_LIST arg_LABELS)
+  lockd_test_run(${name} PROGRAM ${name} LABELS ${arg_LABELS} SHARDS ${arg_SHARDS})
+  if("stress" IN_LIST arg_LABELS OR "load" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
 
@@ -45,5 +54,28 @@ function(lockd_test name)
       add_custom_target(${label}_tests)
     endif()
     add_dependencies(${label}_tests ${name})
+  endforeach()
+endfunction()
+
+# lockd_test_run(<name> PROGRAM <target> LABELS <label>... [SHARDS <n>] [ENVIRONMENT <NAME=value>...])
+#
+# The ctest entries of a program: one of that name, or <name>_1 to <name>_n.
+function(lockd_test_run name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "PROGRAM;SHARDS" "LABELS;ENVIRONMENT")
+  if(NOT arg_SHARDS)
+    set(arg_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${arg_SHARDS})
+    set(entry ${name})
+    set(environment ${arg_ENVIRONMENT})
+    if(arg_SHARDS GREATER 1)
+      string(APPEND entry _${shard})
+      math(EXPR index "${shard} - 1")
+      list(APPEND environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index})
+    endif()
+    add_test(NAME ${entry} COMMAND ${arg_PROGRAM})
+    # Sanitizers on a slow machine included; a hang is what the timeout catches.
+    set_tests_properties(${entry} PROPERTIES
+      LABELS "${arg_LABELS}" ENVIRONMENT "${environment}" TIMEOUT 900)
   endforeach()
 endfunction()
