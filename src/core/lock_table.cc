@@ -632,8 +632,11 @@ Hold& LockTable::grant(Waiter& waiter, Fence fence) {
   return hold;
 }
 
-void LockTable::refresh(Hold& hold, Duration ttl) {
-  arm(hold, capped(ttl));  // that of a recovered grant may be longer
+// The ttl of a recovered hold may be longer than ttl_max.
+void LockTable::refresh(Hold& hold, Duration ttl) { move_deadline(hold, now_ + capped(ttl)); }
+
+void LockTable::move_deadline(Hold& hold, Time deadline) {
+  arm(hold, deadline - now_);
   hold.renewed = true;
   stats_.renewed();
   if (!options_.events) return;

@@ -142,10 +142,11 @@ class LockTable {
   // or, when that is empty, a unit of the budget. `conflict`, if given, tells who is in the way of
   // a request that was not granted.
   //
-  // Whoever may ask again gets the grant that is in force, with the lease of this request; a secret
-  // also its place in the queue, with this request's wait, and whoever waited there is told that it
-  // is taken_over. Both are then the session's that asks, unless one that came later has them: it
-  // is told of the grant, or that the place is taken_over, and has neither.
+  // A name or secret that holds the key gets that grant again. Its deadline moves to now + ttl
+  // unless that would be earlier, and the grant's ttl is at most what remains. A secret that waits
+  // gets its place in the queue again, with this request's wait; the request that waited there
+  // ends as taken_over. Hold and place then belong to the session that asks, unless a later session
+  // has them: then the reply is that grant, or taken_over, and ownership does not change.
   Reply acquire(At at, const AcquireRequest& request, Listener* listener, std::uint64_t id,
                 KeyUnit spare = {}, Conflict* conflict = nullptr) noexcept;
 
@@ -356,6 +357,7 @@ class LockTable {
   template <typename Request>
   Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
+  void move_deadline(Hold& hold, Time deadline);
   void end_hold(Hold& hold, EndCause cause, const AdminNote& note = {});
   static Grant grant_of(const Hold& hold);
   Event granted(const Hold& hold) const;
@@ -374,6 +376,8 @@ class LockTable {
   Outcome compare_terms(const Semaphore& semaphore, std::uint32_t limit, std::uint32_t takes,
                         const Hold* own, const Waiter* place);
   Reply grant_again(Hold& own, Duration ttl);
+  void extend(Hold& own, Duration ttl);
+  Grant remaining_grant(const Hold& own) const;
   Reply resume(Waiter& place, const AcquireRequest& request, Listener* listener, std::uint64_t id);
   std::optional<Reply> enqueue_again(Semaphore& semaphore, const EnqueueRequest& request);
   bool take_over(Hold& hold, const Holder& asker);

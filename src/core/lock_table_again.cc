@@ -1,5 +1,7 @@
 // Asking again. A client that has lost its connection does not know what became of its request: it
 // asks by the same name, or the same secret, and gets what is there.
+#include <algorithm>
+
 #include "core/lock_table.h"
 
 namespace lockd {
@@ -29,9 +31,22 @@ Outcome LockTable::compare_terms(const Semaphore& semaphore, std::uint32_t limit
 }
 
 LockTable::Reply LockTable::grant_again(Hold& own, Duration ttl) {
-  own.ttl = capped(ttl);
-  refresh(own, own.ttl);
-  return {Outcome::ok, grant_of(own)};
+  extend(own, ttl);
+  return {Outcome::ok, remaining_grant(own)};
+}
+
+// Neither the hold's own ttl nor its deadline moves back: the reply to the first request may have
+// arrived, and its client counts on that lease.
+void LockTable::extend(Hold& own, Duration ttl) {
+  own.ttl = std::max(own.ttl, capped(ttl));
+  move_deadline(own, std::max(own.deadline, now_ + capped(own.ttl)));
+}
+
+// Says at most what remains, also where ttl_max ended the lease of a recovered hold earlier.
+Grant LockTable::remaining_grant(const Hold& own) const {
+  Grant grant = grant_of(own);
+  grant.ttl = std::min(grant.ttl, own.deadline - now_);
+  return grant;
 }
 
 LockTable::Reply LockTable::resume(Waiter& place, const AcquireRequest& request, Listener* listener,

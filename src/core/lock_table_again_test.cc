@@ -18,6 +18,38 @@ class AskAgainTest : public LockTableTest {
   std::uint64_t places_of(SessionId session) const { return table_->owned(session).places; }
 };
 
+TEST_F(AskAgainTest, AShorterLeaseNeitherShortensTheHoldNorItsOwnTtl) {
+  const Fence fence = grant("k", "cart-1", {.ttl = 60s});
+  const auto again = acquire("k", "cart-1", {.ttl = 1ms});
+  EXPECT_EQ(again.outcome, Outcome::ok);
+  EXPECT_EQ(again.grant.fence, fence);
+  EXPECT_EQ(again.grant.ttl, 60s);
+  EXPECT_EQ(again.grant.expires_at, now_ + 60s);
+  pass(59s);
+  EXPECT_EQ(acquire("k", "cart-2").outcome, Outcome::held);
+}
+
+TEST_F(AskAgainTest, ADeadlineThatARenewalMovedFurtherStays) {
+  const Fence fence = grant("k", "cart-1", {.ttl = 10s});
+  renew("k", "cart-1", fence, 60s);
+  const auto again = acquire("k", "cart-1", {.ttl = 10s});
+  EXPECT_EQ(again.grant.ttl, 10s);
+  EXPECT_EQ(again.grant.expires_at, now_ + 60s);
+}
+
+TEST_F(AskAgainTest, TheReplySaysAtMostWhatRemains) {
+  reset({.ttl_max = 20s});  // less than the ttl of the hold that is recovered
+  table_->apply({.type = Event::Type::granted,
+                 .key = "k",
+                 .holder = "cart-1",
+                 .fence = 7,
+                 .ttl = 60s,
+                 .expires_at = now_ + 10s});
+  const auto again = acquire("k", "cart-1", {.ttl = 60s});
+  EXPECT_EQ(again.grant.expires_at, now_ + 20s);
+  EXPECT_EQ(again.grant.ttl, 20s);
+}
+
 TEST_F(AskAgainTest, TheGrantInForceComesBackWithTheLeaseOfThisRequest) {
   const Fence fence = grant("k", chosen(1), {.ttl = 10s});
   pass(4s);

@@ -174,14 +174,22 @@ Grant SetRules::refresh(const std::vector<Hold*>& holds, std::optional<Duration>
   }
   flush_();
   Grant grant = LockTable::grant_of(*holds.front());
+  for (const Hold* hold : holds) grant.expires_at = std::min(grant.expires_at, hold->deadline);
   grant.ttl = grant.expires_at - parts_.front().table->now();
   return grant;
 }
 
-// As a request that is granted: from now on the lease that it names is theirs.
+// The keys may have been renewed apart, so their leases may differ: the grant says the shortest.
 Grant SetRules::grant_again(const std::vector<Hold*>& holds, Duration ttl) {
-  for (std::size_t i = 0; i < holds.size(); ++i) holds[i]->ttl = parts_[i].table->capped(ttl);
-  return refresh(holds, {});
+  for (std::size_t i = 0; i < holds.size(); ++i) parts_[i].table->extend(*holds[i], ttl);
+  flush_();
+  Grant grant = parts_.front().table->remaining_grant(*holds.front());
+  for (std::size_t i = 1; i < holds.size(); ++i) {
+    const Grant other = parts_[i].table->remaining_grant(*holds[i]);
+    grant.ttl = std::min(grant.ttl, other.ttl);
+    grant.expires_at = std::min(grant.expires_at, other.expires_at);
+  }
+  return grant;
 }
 
 // Why the request gets no places, or ok.

@@ -77,6 +77,15 @@ class KeySetTest : public ::testing::Test {
   std::optional<Engine> engine_{std::in_place, options()};
 };
 
+TEST_F(KeySetTest, ARepeatedRequestSaysTheShortestOfTheLeases) {
+  const Fence fence = ask({"a", "b"}, "cart").grant.fence;
+  engine_->renew({.key = "a", .holder = "cart", .fence = fence}, 90s);
+  const Answer again = ask({"a", "b"}, "cart");
+  ASSERT_EQ(again.outcome, Outcome::ok);
+  EXPECT_EQ(again.grant.ttl, 30s);
+  EXPECT_EQ(again.grant.expires_at, clock_.now() + 30s);
+}
+
 TEST_F(KeySetTest, AllAreGrantedUnderOneFenceThatIsAboveTheirs) {
   const Fence earlier = ask_one("a", "x").grant.fence;
   release("a", "x", earlier);

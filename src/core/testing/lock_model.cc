@@ -106,8 +106,7 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
       const Outcome no = compare_terms(own->mode, own->permits, request.mode, request.permits);
       if (no != Outcome::ok) return {no};
       take_over(*own, asker);
-      own->ttl = capped(request.ttl);
-      return {Outcome::ok, refresh(*key, *own, own->ttl)};
+      return {Outcome::ok, grant_again(*key, *own, request.ttl)};
     }
     if (request.permits > key->limit) return {Outcome::limit_mismatch};
     if (Place* place = key->find_place(asker)) {
@@ -212,10 +211,7 @@ std::optional<Answer> LockModel::enqueue_again(Key& key, const EnqueueRequest& r
     std::erase(key.lapsed, asker.session);
     (own == nullptr ? place->two_phase : own->two_phase) = true;
   }
-  if (own != nullptr) {
-    own->ttl = capped(request.ttl);
-    return Answer{Outcome::ok, refresh(key, *own, own->ttl)};
-  }
+  if (own != nullptr) return Answer{Outcome::ok, grant_again(key, *own, request.ttl)};
   if (!is_its) return Answer{Outcome::taken_over};
   place->ttl = capped(request.ttl);
   return Answer{Outcome::queued};
@@ -673,6 +669,14 @@ Held& LockModel::grant(Key& key, const Place& asked) {
   return key.holds.back();
 }
 
+Grant LockModel::grant_again(const Key& key, Held& hold, Duration ttl) {
+  const Duration remains = hold.deadline - now_;
+  hold.ttl = std::max(hold.ttl, capped(ttl));
+  Grant grant = refresh(key, hold, std::max(capped(hold.ttl), remains));
+  if (grant.ttl > hold.deadline - now_) grant.ttl = hold.deadline - now_;
+  return grant;
+}
+
 Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
   hold.deadline = now_ + ttl;
   hold.renewed = true;
@@ -896,11 +900,15 @@ std::optional<Answer> LockModel::ask_again(const std::vector<Key*>& keys,
     const Outcome no = compare_terms(own[i]->mode, own[i]->permits, item.mode, item.permits);
     if (no != Outcome::ok) return Answer{no};
   }
+  Grant grant = own.front()->grant();
+  grant.ttl = Duration::max();
+  grant.expires_at = Time::never();
   for (std::size_t i = 0; i < own.size(); ++i) {
-    own[i]->ttl = capped(request.ttl);
-    refresh(*keys[i], *own[i], own[i]->ttl);
+    const Grant part = grant_again(*keys[i], *own[i], request.ttl);
+    grant.ttl = std::min(grant.ttl, part.ttl);
+    grant.expires_at = std::min(grant.expires_at, part.expires_at);
   }
-  return Answer{Outcome::ok, own.front()->grant()};
+  return Answer{Outcome::ok, grant};
 }
 
 // Why it gets neither holds nor places, or ok.
@@ -1074,13 +1082,14 @@ Answer LockModel::renew_set(Time now, const SetId& set, std::optional<Duration> 
     if (holds[i] != nullptr) continue;
     return {why_not(keys[i], {set.keys[i].key, set.holder, set.fence, set.keys[i].kind})};
   }
-  Answer answer;
-  for (std::size_t i = holds.size(); i-- > 0;) {
-    const Duration lease = capped(ttl.value_or(holds[i]->ttl));
-    answer.grant = refresh(*keys[i], *holds[i], lease);
-    answer.grant.ttl = lease;
+  Grant grant = holds.front()->grant();
+  grant.expires_at = Time::never();
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    const Grant part = refresh(*keys[i], *holds[i], capped(ttl.value_or(holds[i]->ttl)));
+    grant.expires_at = std::min(grant.expires_at, part.expires_at);
   }
-  return answer;
+  grant.ttl = grant.expires_at - now_;
+  return {Outcome::ok, grant};
 }
 
 // All end before any is passed on.

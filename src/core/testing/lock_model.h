@@ -245,6 +245,7 @@ class LockModel {
   Fence next_fence(Kind kind, std::string_view name) const;
   bool is_exhausted(Kind kind, std::string_view name) const;
   Held& grant(Key& key, const Place& asked);
+  Grant grant_again(const Key& key, Held& hold, Duration ttl);
   Grant refresh(const Key& key, Held& hold, Duration ttl);
   void end_hold(Key& key, Fence fence, EndCause cause);
   void end_session(Key& key, SessionId session, bool keep_holds);
