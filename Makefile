@@ -13,7 +13,7 @@ TEST_JOBS := $(shell expr $(JOBS) + 1)
 WERROR := $(if $(filter true,$(CI)),ON,OFF)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run quick test check check-nightly test-long build-benches \
+.PHONY: help setup build run quick test check-nightly test-long build-benches \
   test-web test-api test-clients screenshots interop histories histories-short bench report \
   fuzz soak planted coverage format tidy clean package test-package newcomer \
   setup-ha run-ha test-ha test-ha-nightly \
@@ -23,7 +23,7 @@ WERROR := $(if $(filter true,$(CI)),ON,OFF)
 .NOTPARALLEL:
 
 help: ## list these targets
-	@awk -F ' ## ' '/^[a-z].* ## / { sub(/:.*/, "", $$1); printf "make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ' ## ' '/^[a-z].* ## / { sub(/:.*/, "", $$1); printf "make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo "One preset at a time: make build-<preset>, make test-<preset>; presets: $(PRESETS)"
 
 setup: ## install what the build needs and lacks (Debian packages)
@@ -50,8 +50,6 @@ test: test-release ## build the release and run its tests; CONTRIBUTING.md says 
 
 # Most of these tests wait for most of their time. Under a sanitizer they compute as well.
 test-release: TEST_JOBS := $(shell expr 3 \* $(JOBS))
-
-check: test build-benches build-clang test-asan test-tsan ## `make test`, clang's analysis, the sanitizers; the benchmarks compile
 
 check-nightly: test-long histories fuzz test-ha test-ha-nightly planted ## what takes hours and rarely finds anything
 
@@ -119,7 +117,7 @@ soak: build ## simulate for SECONDS=3600, with a line of progress
 planted: setup ## plant one bug after the other in a copy of the sources; the tests must find each
 	@tests/planted/run build/planted $(ARGS)
 
-coverage: build-coverage ## which lines and branches of the engine's layers the tests come to
+coverage: build-coverage ## which lines and branches of src the tests reach
 	@scripts/coverage build/coverage
 
 # gRPC is the heaviest dependency, so only these targets install it. They share the release's build.

@@ -3,7 +3,7 @@
 # A function that libFuzzer calls, and the inputs worth keeping: tests/fuzz/corpus/<name>/. In the
 # fuzz build it is a fuzzer, which `make fuzz` runs; in any other build with tests it is a program
 # that feeds it those inputs once, under whatever sanitizer that build has, and a ctest entry. A
-# release builds and runs those for `make check` alone: the target `fuzzers`, the label `fuzz`.
+# release builds and runs those for `make check-nightly` alone: the target `fuzzers`, the label `fuzz`.
 #
 # Where few sources are needed they are listed, not linked as a library: then a fuzzer is built in
 # seconds. Either way, what it fuzzes is instrumented.

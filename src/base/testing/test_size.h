@@ -1,6 +1,6 @@
 // How large a test is that could go on for ever: with random operations, seeds or load.
 //
-// Sizes in such tests are those of the release by itself, as `make check` runs it. They are less
+// These are the sizes of the release by itself, as `make check-nightly` runs it. They are smaller
 // under a sanitizer, and with LOCKD_TEST_SHORT in the environment, as `make test` sets it.
 #pragma once
 
