@@ -139,7 +139,7 @@ void Clients::acquire_all(Batch& batch) {
   }
   for (HoldKey& key : asked) {
     key.fence = answer.grant.fence;
-    ledger_.granted(key, owner, 0, answer.grant.expires_at);
+    ledger_.granted(key, owner, 0, answer.grant.expires_at, Ledger::kNotCommitted, true);
   }
 }
 
@@ -233,7 +233,8 @@ void Clients::on_wait_done(const WaitResult& result) noexcept {
   if (result.outcome != Outcome::ok) return;
   for (HoldKey& key : wait.keys) {
     key.fence = result.grant.fence;
-    ledger_.granted(key, wait.owner, wait.session, result.grant.expires_at, Ledger::kTold);
+    ledger_.granted(key, wait.owner, wait.session, result.grant.expires_at, Ledger::kTold,
+                    wait.keys.size() > 1);
     if (!is_alive(wait.session)) ledger_.asked_to_end(key);
   }
 }

@@ -16,11 +16,11 @@ bool is_same_key(const HoldKey& a, const HoldKey& b) { return a.kind == b.kind &
 }  // namespace
 
 void Ledger::granted(const HoldKey& key, const std::string& owner, SessionId session,
-                     Time expires_at, Position told_at) {
+                     Time expires_at, Position told_at, bool is_of_set) {
   Entry& entry = entries_[key];
   entry.owner = owner;
   entry.session = session;
-  entry.leases.push_back({told_at, expires_at});
+  entry.leases.push_back({told_at, expires_at, is_of_set});
 }
 
 void Ledger::asked_for_all(const std::string& owner, const std::vector<HoldKey>& keys) {
@@ -130,7 +130,7 @@ void Ledger::check(const HoldKey& key, const Entry& entry, const Held* held, Pos
   if (held == nullptr) broken("was granted to " + entry.owner + ", and is free");
   if (held->owner != entry.owner) broken("belongs to " + held->owner + ", not to " + entry.owner);
   if (std::none_of(leases.begin(), leases.end(),
-                   [&](const Lease& lease) { return lease.expires_at == held->expires_at; })) {
+                   [&](const Lease& lease) { return lease.is(held->expires_at); })) {
     broken("was promised until " + std::to_string(leases.front().expires_at.ns) + ", and ends at " +
            std::to_string(held->expires_at.ns));
   }

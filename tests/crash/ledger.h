@@ -28,6 +28,9 @@ class Ledger {
   struct Lease {
     Position told_at;
     Time expires_at;
+    bool is_least = false;  // of a set, whose keys may have longer leases than its shortest
+
+    bool is(Time expires) const { return is_least ? expires_at <= expires : expires_at == expires; }
   };
   struct Entry {
     std::string owner;
@@ -43,7 +46,7 @@ class Ledger {
 
   // Answers. Those of an open batch are not committed.
   void granted(const HoldKey& key, const std::string& owner, SessionId session, Time expires_at,
-               Position told_at = kNotCommitted);
+               Position told_at = kNotCommitted, bool is_of_set = false);
   void renewed(const HoldKey& key, Time expires_at);
   void asked_to_end(const HoldKey& key) {
     entries_.at(key).end_asked = true;

@@ -42,6 +42,9 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
   // Another client of its secret has asked about it, perhaps to release it, and has not heard yet.
   const bool may_be_released =
       before != nullptr && before->in_question && before->client != known.client;
+  // Acquiring again shortens neither the hold nor its own lease.
+  const Time over_at = before == nullptr ? Time{} : before->over_at;
+  const Duration ttl = before == nullptr ? Duration::zero() : before->ttl;
   if (before != nullptr) {
     if (!secret_of(known).empty()) ++grants_again_;
     *before = known;
@@ -50,7 +53,8 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
   }
   Known& kept = *find(known.key, known.fence);
   kept.heard = now;
-  kept.over_at = now + known.ttl;
+  kept.ttl = std::max(ttl, known.ttl);
+  kept.over_at = std::max(over_at, now + kept.ttl);
   if (may_be_released) {
     kept.may_go = true;
     kept.certain_until = std::min(kept.certain_until, now);
