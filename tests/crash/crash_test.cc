@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Everything that the script is there for has happened.
-void expect_variety(const RunStats& stats) {
+void expect_variety(const CrashStats& stats) {
   for (std::size_t i = 0; i < stats.calls.size(); ++i) {
     const auto operation = static_cast<SimulatedDisk::Operation>(i);
     if (operation == SimulatedDisk::Operation::truncate) continue;  // only of a disk that is full
@@ -40,7 +40,7 @@ void expect_variety(const RunStats& stats) {
 }
 
 TEST(Crash, AtEveryCall) {
-  RunStats stats;
+  CrashStats stats;
   if (!run_world({.calls = 10'000 / slowness()}, stats) || is_one_crash_asked_for()) return;
   std::cout << stats << std::endl;
   expect_variety(stats);
@@ -48,7 +48,7 @@ TEST(Crash, AtEveryCall) {
 }
 
 TEST(Crash, AtEveryCallWithASyncInterval) {
-  RunStats stats;
+  CrashStats stats;
   if (!run_world({.calls = 3'000 / slowness(), .sync_interval = 50ms}, stats) ||
       is_one_crash_asked_for())
     return;

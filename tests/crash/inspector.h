@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "crash/crash_stats.h"
 #include "crash/recovery_check.h"
-#include "crash/run_stats.h"
 #include "crash/simulated_disk.h"
 
 namespace lockd::crash {
@@ -40,7 +40,8 @@ struct InspectorOptions {
 
 class Inspector {
  public:
-  Inspector(const InspectorOptions& options, RunStats& stats) : options_(options), stats_(stats) {}
+  Inspector(const InspectorOptions& options, CrashStats& stats)
+      : options_(options), stats_(stats) {}
 
   // The disk is in the midst of the call of this number. Throws Violation.
   void inspect(std::uint64_t call, const SimulatedDisk& disk, const Situation& situation);
@@ -59,7 +60,7 @@ class Inspector {
                       const Recovered& expected);
 
   const InspectorOptions options_;
-  RunStats& stats_;
+  CrashStats& stats_;
 };
 
 }  // namespace lockd::crash

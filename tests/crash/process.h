@@ -2,7 +2,7 @@
 // The journal's thread is the test, which calls turn().
 #pragma once
 
-#include "crash/history.h"
+#include "crash/log_prefixes.h"
 #include "crash/simulated_disk.h"
 #include "crash/witnessed_journal.h"
 #include "journal/log_journal.h"
@@ -12,7 +12,7 @@ namespace lockd::crash {
 
 struct ProcessOptions {
   Duration sync_interval{};
-  History* history = nullptr;
+  LogPrefixes* history = nullptr;
   Log log = [](std::string_view) {};
 };
 

@@ -23,7 +23,7 @@ constexpr Position kOwnRecords = 64;
 // A process, and what its start has met with.
 class Start {
  public:
-  Start(SimulatedDisk& disk, Duration sync_interval, RunStats& stats) {
+  Start(SimulatedDisk& disk, Duration sync_interval, CrashStats& stats) {
     disk.watch = [&](SimulatedDisk::Operation operation, const std::string&) { count(operation); };
     const auto log = [&](std::string_view line) {
       if (line.find(": cut ") != line.npos) ++stats.torn_tails;
@@ -133,7 +133,7 @@ void check_fences(Engine& engine, Fence told) {
 }  // namespace
 
 Recovered check_recovery(SimulatedDisk& disk, Cause cause, bool set_back, const Situation& s,
-                         RunStats& stats) {
+                         CrashStats& stats) {
   if (set_back) {
     ++stats.clocks_set_back;
     disk.now.wall_ns -= static_cast<std::uint64_t>(kSetBack.count());
@@ -157,7 +157,7 @@ Recovered check_recovery(SimulatedDisk& disk, Cause cause, bool set_back, const 
 }
 
 void check_same(SimulatedDisk& disk, Duration sync_interval, const Recovered& expected,
-                RunStats& stats) {
+                CrashStats& stats) {
   Start start(disk, sync_interval, stats);
   if (start.process().log.durable() < expected.position) {
     violated("recovery-idempotent", "recovered up to position " +

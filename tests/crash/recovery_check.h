@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "crash/history.h"
+#include "crash/crash_stats.h"
 #include "crash/ledger.h"
-#include "crash/run_stats.h"
+#include "crash/log_prefixes.h"
 #include "crash/simulated_disk.h"
 
 namespace lockd::crash {
@@ -15,7 +15,7 @@ enum class Cause { power, kill };
 
 // What is known at the moment of a crash.
 struct Situation {
-  const History& history;
+  const LogPrefixes& history;
   const Ledger& ledger;
   Duration sync_interval{};
   Position durable = 0;      // what the clients have been told rests on this
@@ -32,11 +32,11 @@ struct Recovered {
 // Starts a process on what a crash has left, and looks at what it has recovered. With `set_back`
 // the wall clock is an hour behind. Throws Violation.
 Recovered check_recovery(SimulatedDisk& disk, Cause cause, bool set_back,
-                         const Situation& situation, RunStats& stats);
+                         const Situation& situation, CrashStats& stats);
 
 // Starts a process on what is left of a recovery of `expected`. Throws Violation unless it finds
 // the same.
 void check_same(SimulatedDisk& disk, Duration sync_interval, const Recovered& expected,
-                RunStats& stats);
+                CrashStats& stats);
 
 }  // namespace lockd::crash

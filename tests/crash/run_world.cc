@@ -30,7 +30,7 @@ Wish wish_or(std::uint64_t seed) {
 
 }  // namespace
 
-bool run_world(WorldOptions options, RunStats& stats, const std::string& about) {
+bool run_world(WorldOptions options, CrashStats& stats, const std::string& about) {
   const Wish wish = wish_or(options.seed);
   options.seed = options.inspector.seed = wish.seed;
   options.inspector.only = wish.only;

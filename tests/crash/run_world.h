@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/testing/test_size.h"
-#include "crash/run_stats.h"
+#include "crash/crash_stats.h"
 #include "crash/world.h"
 
 namespace lockd::crash {
@@ -19,7 +19,7 @@ inline std::uint64_t slowness() { return test_divisor(5, 5); }
 
 // True if nothing was violated. `about` is for the message: which of several scripts of a test it
 // is.
-bool run_world(WorldOptions options, RunStats& stats, const std::string& about = {});
+bool run_world(WorldOptions options, CrashStats& stats, const std::string& about = {});
 
 // Whether LOCKD_CRASH asks for one crash alone: then the stats are not those of the test.
 bool is_one_crash_asked_for();

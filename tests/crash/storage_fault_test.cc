@@ -29,7 +29,7 @@ WorldOptions faulty() {
 }
 
 TEST(StorageFault, AnyCallMayFailOnce) {
-  RunStats stats;
+  CrashStats stats;
   std::array<int, SimulatedDisk::kOperations> hit{};
   for (std::uint64_t n = 1; n <= kCalls; ++n) {
     WorldOptions options = faulty();
@@ -53,7 +53,7 @@ TEST(StorageFault, AnyCallMayFailOnce) {
 
 // For a while there is no space for anything new, from any call on.
 TEST(StorageFault, ThereMayBeNoSpaceForAWhile) {
-  RunStats stats;
+  CrashStats stats;
   int refused = 0;
   for (std::uint64_t n = 1; n <= kCalls; n += 2) {
     WorldOptions options = faulty();
@@ -94,7 +94,7 @@ TEST(StorageFault, AFullDiskIsLivedThrough) {
     if (batch % 40 == 20) disk.capacity = disk.size();
     if (batch % 40 == 0) disk.capacity = UINT64_MAX;
   };
-  RunStats stats;
+  CrashStats stats;
   if (!run_world(options, stats) || is_one_crash_asked_for()) return;
   std::cout << stats << "\n"
             << full << " times full, " << accepting_again << " times accepting again, "
@@ -121,7 +121,7 @@ TEST(StorageFault, AFullDiskAtTheStartIsLivedThrough) {
     durable = process.log.durable();
     if (++batch % 50 == 0) disk.capacity = UINT64_MAX;
   };
-  RunStats stats;
+  CrashStats stats;
   if (!run_world(options, stats) || is_one_crash_asked_for()) return;
   std::cout << stats << "\n"
             << acknowledged_while_full << " acknowledgements while full" << std::endl;
@@ -133,7 +133,7 @@ TEST(StorageFault, AFullDiskAtTheStartIsLivedThrough) {
 
 // Nothing new can be made, for a while, from any call on: no descriptors are left.
 TEST(StorageFault, NoFileCanBeMadeForAWhile) {
-  RunStats stats;
+  CrashStats stats;
   int refused = 0;
   for (std::uint64_t n = 10; n <= kCalls; n += 2) {
     WorldOptions options = faulty();

@@ -18,7 +18,7 @@ constexpr int kBatchesAfterFailure = 3;
 
 }  // namespace
 
-World::World(const WorldOptions& options, RunStats& stats)
+World::World(const WorldOptions& options, CrashStats& stats)
     : options_(options),
       stats_(stats),
       chance_(options.seed),

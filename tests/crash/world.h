@@ -11,11 +11,11 @@
 
 #include "base/testing/chance.h"
 #include "crash/clients.h"
-#include "crash/history.h"
+#include "crash/crash_stats.h"
 #include "crash/inspector.h"
 #include "crash/ledger.h"
+#include "crash/log_prefixes.h"
 #include "crash/process.h"
-#include "crash/run_stats.h"
 #include "crash/simulated_disk.h"
 
 namespace lockd::crash {
@@ -39,7 +39,7 @@ struct WorldOptions {
 
 class World {
  public:
-  World(const WorldOptions& options, RunStats& stats);
+  World(const WorldOptions& options, CrashStats& stats);
 
   // Throws Violation.
   void run();
@@ -59,13 +59,13 @@ class World {
   Time now() const { return {offset_ns_ + disk_->now.boot_ns}; }
 
   const WorldOptions options_;
-  RunStats& stats_;
+  CrashStats& stats_;
   Chance chance_;
   Inspector inspector_;
 
   std::unique_ptr<SimulatedDisk> disk_;
   std::unique_ptr<SimulatedDisk> next_disk_;  // when a life has ended
-  History history_;
+  LogPrefixes history_;
   Ledger ledger_;
   Process* process_ = nullptr;  // while it is up
 

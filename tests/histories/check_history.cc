@@ -67,22 +67,22 @@ void print_table(const History& history) {
   std::printf("\n");
 }
 
-void print(const Violation& violation) {
-  std::printf("%s  key %s: %s (line", violation.invariant.c_str(), violation.key.c_str(),
-              violation.what.c_str());
-  for (const std::uint32_t line : violation.lines) std::printf(" %u", line);
+void print(const Finding& finding) {
+  std::printf("%s  key %s: %s (line", finding.invariant.c_str(), finding.key.c_str(),
+              finding.what.c_str());
+  for (const std::uint32_t line : finding.lines) std::printf(" %u", line);
   std::printf(")\n");
 }
 
 int run(const char* file, const char* slices) {
   const History history = read_history(file);
   print_table(history);
-  const std::vector<Violation> violations = check(history);
-  std::printf("%zu violations\n", violations.size());
-  for (std::size_t i = 0; i < violations.size() && i < kShown; ++i) print(violations[i]);
-  if (violations.size() > kShown) std::printf("and so on\n");
+  const std::vector<Finding> findings = check(history);
+  std::printf("%zu violations\n", findings.size());
+  for (std::size_t i = 0; i < findings.size() && i < kShown; ++i) print(findings[i]);
+  if (findings.size() > kShown) std::printf("and so on\n");
   if (slices != nullptr) write_slices(history, slices, kSlices, kSliceSize);
-  return violations.empty() ? 0 : 1;
+  return findings.empty() ? 0 : 1;
 }
 
 }  // namespace

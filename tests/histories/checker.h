@@ -7,12 +7,12 @@
 
 #include <vector>
 
+#include "histories/finding.h"
 #include "histories/operation.h"
-#include "histories/violation.h"
 
 namespace lockd::histories {
 
 // The history's operations are in the order of their calls, as in a file.
-std::vector<Violation> check(const History& history);
+std::vector<Finding> check(const History& history);
 
 }  // namespace lockd::histories

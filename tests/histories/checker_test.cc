@@ -30,10 +30,10 @@ std::string path_of(const std::string& name) {
   return std::string(LOCKD_HISTORY_EXAMPLES) + "/" + name + ".jsonl";
 }
 
-std::string show(const std::vector<Violation>& violations) {
+std::string show(const std::vector<Finding>& findings) {
   std::string text;
-  for (const Violation& violation : violations) {
-    text += violation.invariant + " " + violation.what + "\n";
+  for (const Finding& finding : findings) {
+    text += finding.invariant + " " + finding.what + "\n";
   }
   return text;
 }
@@ -47,16 +47,16 @@ std::string expected(const std::string& name) {
 class Example : public testing::TestWithParam<std::string> {};
 
 TEST_P(Example, IsJudgedAsItsNameSays) {
-  const std::vector<Violation> violations = check(read_history(path_of(GetParam())));
+  const std::vector<Finding> findings = check(read_history(path_of(GetParam())));
   const std::string invariant = expected(GetParam());
   if (invariant.empty()) {
-    EXPECT_TRUE(violations.empty()) << show(violations);
+    EXPECT_TRUE(findings.empty()) << show(findings);
     return;
   }
-  const auto found =
-      std::find_if(violations.begin(), violations.end(),
-                   [&](const Violation& violation) { return violation.invariant == invariant; });
-  ASSERT_NE(found, violations.end()) << show(violations);
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return finding.invariant == invariant;
+  });
+  ASSERT_NE(found, findings.end()) << show(findings);
   EXPECT_FALSE(found->lines.empty());
 }
 

@@ -13,13 +13,13 @@ std::string show(const Hold& hold) { return "fence " + std::to_string(hold.fence
 
 std::string ms(Instant ns) { return std::to_string(ns / 1'000'000) + " ms"; }
 
-Violation violation(const KeyHistory& key, std::string_view invariant, std::string what,
-                    std::vector<std::uint32_t> lines) {
+Finding finding(const KeyHistory& key, std::string_view invariant, std::string what,
+                std::vector<std::uint32_t> lines) {
   return {std::string(invariant), key.name(), std::move(what), std::move(lines)};
 }
 
 // Holds that certainly overlap, whatever their fences say.
-void check_overlaps(const KeyHistory& key, std::vector<Violation>& violations) {
+void check_overlaps(const KeyHistory& key, std::vector<Finding>& findings) {
   std::vector<const Hold*> by_time;
   for (const Hold& hold : key.holds()) {
     if (hold.told().ret < hold.held_until()) by_time.push_back(&hold);
@@ -38,11 +38,10 @@ void check_overlaps(const KeyHistory& key, std::vector<Violation>& violations) {
     }
     taken += hold->takes();
     if (taken > key.capacity()) {
-      violations.push_back(violation(key, "I1",
-                                     show(*hold) + " and " + show(*held.top()) +
-                                         " are held at once" +
-                                         (held.size() == 1 ? "" : ", and others too"),
-                                     {held.top()->told().line, hold->told().line}));
+      findings.push_back(finding(key, "I1",
+                                 show(*hold) + " and " + show(*held.top()) + " are held at once" +
+                                     (held.size() == 1 ? "" : ", and others too"),
+                                 {held.top()->told().line, hold->told().line}));
     }
     held.push(hold);
   }
@@ -50,7 +49,7 @@ void check_overlaps(const KeyHistory& key, std::vector<Violation>& violations) {
 
 // In the order of fences: what is left of the holds before it when one is granted fits beside it;
 // and it was granted by the time its client was told.
-void check_hand_over(const KeyHistory& key, std::vector<Violation>& violations) {
+void check_hand_over(const KeyHistory& key, std::vector<Finding>& findings) {
   std::multimap<Instant, const Hold*> before;  // by their ends
   for (const Hold& hold : key.holds()) {
     std::int64_t taken = hold.takes();
@@ -61,11 +60,11 @@ void check_hand_over(const KeyHistory& key, std::vector<Violation>& violations) 
       if (taken <= key.capacity()) continue;
       const bool restarted = key.timeline().restarted(hold.told().server, other.told().ret,
                                                       std::max(hold.told().ret, other.told().ret));
-      violations.push_back(violation(key, restarted ? "I8" : "I3",
-                                     show(hold) + " was granted " +
-                                         ms(other.held_until() - hold.told().ret) +
-                                         " or more before " + show(other) + " could be over",
-                                     {other.told().line, hold.told().line}));
+      findings.push_back(finding(key, restarted ? "I8" : "I3",
+                                 show(hold) + " was granted " +
+                                     ms(other.held_until() - hold.told().ret) + " or more before " +
+                                     show(other) + " could be over",
+                                 {other.told().line, hold.told().line}));
       break;
     }
     before.emplace(hold.held_until(), &hold);
@@ -223,19 +222,19 @@ class Occupation {
 
 // Refused at once, though there can have been nobody.
 void check_try(const KeyHistory& key, const Occupation& occupation, const Operation& operation,
-               std::vector<Violation>& violations) {
+               std::vector<Finding>& findings) {
   if (occupation.may_refuse(takes_of(operation), operation.call, operation.ret)) return;
   const bool restarted = key.timeline().restarted(
       operation.server, occupation.last_end(operation.call), operation.call);
-  violations.push_back(violation(key, restarted ? "I8" : "I5",
-                                 "a try was turned away though there was certainly room",
-                                 {operation.line}));
+  findings.push_back(finding(key, restarted ? "I8" : "I5",
+                             "a try was turned away though there was certainly room",
+                             {operation.line}));
 }
 
 // In the queue for long, though there can have been nobody in the way: not of it, nor of whoever
 // may have been before it.
 void check_wait(const KeyHistory& key, Occupation& occupation, const Operation& operation,
-                std::vector<Violation>& violations) {
+                std::vector<Finding>& findings) {
   const bool timed_out = operation.result == Result::timeout;
   // When it came is not known to the last moment; that it waited `timeout` long is.
   Instant from = operation.call;
@@ -249,32 +248,31 @@ void check_wait(const KeyHistory& key, Occupation& occupation, const Operation& 
   const Instant room = occupation.room(most, from, to);
   if (room <= kLateMax) return;
   if (key.timeline().interrupted(operation.server, operation.call, operation.ret)) return;
-  violations.push_back(violation(key, operation.call > key.timeline().healed() ? "I12" : "I5",
-                                 "waited for " + ms(operation.ret - operation.call) +
-                                     " beside room that was free for " + ms(room),
-                                 {operation.line}));
+  findings.push_back(finding(key, operation.call > key.timeline().healed() ? "I12" : "I5",
+                             "waited for " + ms(operation.ret - operation.call) +
+                                 " beside room that was free for " + ms(room),
+                             {operation.line}));
 }
 
 }  // namespace
 
-void check_order(const KeyHistory& key, std::vector<Violation>& violations) {
+void check_order(const KeyHistory& key, std::vector<Finding>& findings) {
   const Hold* last_asked = nullptr;
   for (const Hold& hold : key.holds()) {
     if (last_asked != nullptr && hold.queued_by() < last_asked->asked()) {
       const bool had_its_grant = hold.told().ret < last_asked->asked();
-      violations.push_back(violation(key, had_its_grant ? "I2" : "I4",
-                                     show(hold) +
-                                         (had_its_grant ? " was told" : " was in the queue") +
-                                         " before " + show(*last_asked) + " was asked for",
-                                     {hold.told().line, last_asked->told().line}));
+      findings.push_back(finding(key, had_its_grant ? "I2" : "I4",
+                                 show(hold) + (had_its_grant ? " was told" : " was in the queue") +
+                                     " before " + show(*last_asked) + " was asked for",
+                                 {hold.told().line, last_asked->told().line}));
     }
     if (last_asked == nullptr || last_asked->asked() < hold.asked()) last_asked = &hold;
   }
 }
 
-void check_exclusion(const KeyHistory& key, std::vector<Violation>& violations) {
-  check_overlaps(key, violations);
-  check_hand_over(key, violations);
+void check_exclusion(const KeyHistory& key, std::vector<Finding>& findings) {
+  check_overlaps(key, findings);
+  check_hand_over(key, findings);
 }
 
 void note_set_grants(const KeyHistory& key, SetGrants& grants) {
@@ -305,19 +303,18 @@ void note_set_grants(const KeyHistory& key, SetGrants& grants) {
   }
 }
 
-void check_set_grants(const SetGrants& grants, std::vector<Violation>& violations) {
+void check_set_grants(const SetGrants& grants, std::vector<Finding>& findings) {
   for (const auto& [name, grant] : grants) {
     if (grant.from <= grant.to) continue;
-    violations.push_back({"I15",
-                          grant.from_key,
-                          "can have been granted " + ms(grant.from - grant.to) + " later than " +
-                              grant.to_key + " at the earliest",
-                          {grant.line}});
+    findings.push_back({"I15",
+                        grant.from_key,
+                        "can have been granted " + ms(grant.from - grant.to) + " later than " +
+                            grant.to_key + " at the earliest",
+                        {grant.line}});
   }
 }
 
-void check_conservation(const KeyHistory& key, SetTries& tries,
-                        std::vector<Violation>& violations) {
+void check_conservation(const KeyHistory& key, SetTries& tries, std::vector<Finding>& findings) {
   Occupation occupation(key);
   for (const Operation* operation : key.operations()) {
     const bool asks =
@@ -335,23 +332,23 @@ void check_conservation(const KeyHistory& key, SetTries& tries,
           occupation.may_refuse(takes_of(*operation), operation->call, operation->ret);
     } else if (operation->result == Result::timeout && operation->timeout == 0 &&
                operation->function == Function::acquire) {
-      check_try(key, occupation, *operation, violations);
+      check_try(key, occupation, *operation, findings);
     } else if (operation->result == Result::timeout || operation->result == Result::ok) {
-      check_wait(key, occupation, *operation, violations);
+      check_wait(key, occupation, *operation, findings);
     } else if (operation->result == Result::info && operation->call > key.timeline().healed() &&
                operation->gave_up > operation->call + operation->timeout + kLateMax) {
-      violations.push_back(violation(key, "I12", "never had an answer", {operation->line}));
+      findings.push_back(finding(key, "I12", "never had an answer", {operation->line}));
     }
   }
 }
 
-void check_tries_for_sets(const SetTries& tries, std::vector<Violation>& violations) {
+void check_tries_for_sets(const SetTries& tries, std::vector<Finding>& findings) {
   for (const auto& [name, attempt] : tries) {
     if (attempt.may_be_refused || attempt.keys_seen < attempt.keys) continue;
-    violations.push_back({"I5",
-                          attempt.key,
-                          "a try for several keys was turned away though all certainly had room",
-                          {attempt.line}});
+    findings.push_back({"I5",
+                        attempt.key,
+                        "a try for several keys was turned away though all certainly had room",
+                        {attempt.line}});
   }
 }
 

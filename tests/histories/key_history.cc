@@ -29,12 +29,8 @@ KeyHistory::Wait wait_of(const Operation& operation, Instant since) {
 }  // namespace
 
 KeyHistory::KeyHistory(const Timeline& timeline, std::string name,
-                       std::span<const Operation* const> operations,
-                       std::vector<Violation>& violations)
-    : timeline_(timeline),
-      name_(std::move(name)),
-      operations_(operations),
-      violations_(violations) {
+                       std::span<const Operation* const> operations, std::vector<Finding>& findings)
+    : timeline_(timeline), name_(std::move(name)), operations_(operations), findings_(findings) {
   for (const Operation* operation : operations_) take(*operation);
   for (const auto& [proc, ticket] : tickets_) abandon(ticket);
   set_barriers();
@@ -223,13 +219,13 @@ void KeyHistory::set_barriers() {
 
 void KeyHistory::complain(std::string_view invariant, std::string_view what,
                           const Operation& operation, const Operation* other) {
-  Violation violation{.invariant = std::string(invariant),
-                      .key = name_,
-                      .what = "fence " + std::to_string(operation.fence) + " " + std::string(what),
-                      .lines = {}};
-  if (other != nullptr) violation.lines.push_back(other->line);
-  violation.lines.push_back(operation.line);
-  violations_.push_back(std::move(violation));
+  Finding finding{.invariant = std::string(invariant),
+                  .key = name_,
+                  .what = "fence " + std::to_string(operation.fence) + " " + std::string(what),
+                  .lines = {}};
+  if (other != nullptr) finding.lines.push_back(other->line);
+  finding.lines.push_back(operation.line);
+  findings_.push_back(std::move(finding));
 }
 
 }  // namespace lockd::histories

@@ -8,19 +8,19 @@
 #include <unordered_map>
 #include <vector>
 
+#include "histories/finding.h"
 #include "histories/hold.h"
 #include "histories/operation.h"
 #include "histories/timeline.h"
-#include "histories/violation.h"
 
 namespace lockd::histories {
 
 class KeyHistory {
  public:
   // `operations` are those of one key and kind, in the order of calls; they stay where they are.
-  // What contradicts itself already is put into `violations`.
+  // What contradicts itself already is put into `findings`.
   KeyHistory(const Timeline& timeline, std::string name,
-             std::span<const Operation* const> operations, std::vector<Violation>& violations);
+             std::span<const Operation* const> operations, std::vector<Finding>& findings);
 
   // A time during which a request may have held the key, known or not.
   struct Possible {
@@ -82,7 +82,7 @@ class KeyHistory {
   const Timeline& timeline_;
   const std::string name_;
   const std::span<const Operation* const> operations_;
-  std::vector<Violation>& violations_;
+  std::vector<Finding>& findings_;
   std::int64_t capacity_ = 1;
   std::vector<Hold> holds_;
   std::vector<Possible> unacknowledged_;

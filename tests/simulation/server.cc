@@ -95,7 +95,7 @@ Server::Server(const Place& place, std::uint64_t life)
                     .gc_interval = swarm.options.gc_interval,
                     .clock = clock_.get(),
                     .journal = journal_ ? &*journal_ : nullptr,
-                    .observer = &place.witness,
+                    .observer = &place.key_event_checker,
                     .sweeper = false,
                     .hash_seed = 1});
   host_ = std::make_unique<SessionHost>(host_setup());
@@ -258,7 +258,7 @@ void Server::stop() {
 
 void Server::die() {
   if (journal_) journal_->cut_off();
-  place_.witness.look_away(true);
+  place_.key_event_checker.look_away(true);
 }
 
 }  // namespace lockd::simulation

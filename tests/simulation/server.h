@@ -18,8 +18,8 @@
 #include "server/session/session_host.h"
 #include "server/session/testing/pieced_report.h"
 #include "simulation/appended_log.h"
+#include "simulation/key_event_checker.h"
 #include "simulation/swarm.h"
-#include "simulation/witness.h"
 
 namespace lockd::simulation {
 
@@ -27,7 +27,7 @@ namespace lockd::simulation {
 struct Place {
   crash::SimulatedDisk& disk;
   const Swarm& swarm;
-  Witness& witness;
+  KeyEventChecker& key_event_checker;
   AppendedLog& log;
   std::function<void(std::uint64_t wire, std::string_view bytes)> send;
   std::function<void(std::uint64_t wire)> close;
@@ -126,7 +126,7 @@ class Server {
                          while (reports_.make_some(lane)) continue;
                        }};
   ClientRegistry clients_;
-  EventFeed feed_;  // which nobody watches: the engine's observer is the witness
+  EventFeed feed_;  // which nobody watches: the engine's observer is the checker
   const Access access_;
   Words secrets_;
   WorkerStats stats_;

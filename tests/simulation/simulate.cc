@@ -96,7 +96,7 @@ class Run {
     }
   }
 
-  void add(const RunStats& stats) {
+  void add(const SimulationStats& stats) {
     const std::lock_guard lock(mutex_);
     stats_ += stats;
     if (wish_.seconds == 0 || elapsed() < shown_at_ + 5) return;
@@ -151,7 +151,7 @@ class Run {
   std::atomic<std::uint64_t> next_;
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
-  RunStats stats_;
+  SimulationStats stats_;
   double shown_at_ = 0;
 };
 

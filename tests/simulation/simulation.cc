@@ -24,7 +24,7 @@ Simulation::Simulation(const SimulationOptions& options)
       chance_(options.seed),
       swarm_(Swarm::draw(chance_)),
       disk_(std::make_unique<crash::SimulatedDisk>()),
-      witness_(swarm_.options.max_waiters),
+      key_event_checker_(swarm_.options.max_waiters),
       promises_(swarm_.keys, swarm_.limit),
       acquisitions_(swarm_.keys),
       client_is_due_(swarm_.clients),
@@ -42,7 +42,7 @@ Simulation::~Simulation() {
   if (server_ != nullptr) server_->die();
 }
 
-std::uint64_t Simulation::hash() const { return hash_ ^ witness_.hash(); }
+std::uint64_t Simulation::hash() const { return hash_ ^ key_event_checker_.hash(); }
 
 std::uint64_t Simulation::operations() const {
   std::uint64_t sum = 0;
@@ -67,16 +67,16 @@ void Simulation::run() {
   stats_.operations = operations();
   stats_.grants_told = promises_.grants();
   stats_.grants_told_again = promises_.grants_again();
-  stats_.granted = witness_.count(KeyEvent::Type::granted);
-  stats_.granted_shared = witness_.granted_shared();
-  stats_.granted_several = witness_.granted_several();
-  stats_.granted_sets = witness_.granted_sets();
-  stats_.granted_sets_late = witness_.granted_sets_late();
-  stats_.expired = witness_.count(KeyEvent::Type::expired);
-  stats_.revoked = witness_.count(KeyEvent::Type::revoked);
-  stats_.resized = witness_.count(KeyEvent::Type::resized);
-  stats_.disconnected = witness_.count(KeyEvent::Type::disconnected);
-  stats_.gave_up = witness_.count(KeyEvent::Type::gave_up);
+  stats_.granted = key_event_checker_.count(KeyEvent::Type::granted);
+  stats_.granted_shared = key_event_checker_.granted_shared();
+  stats_.granted_several = key_event_checker_.granted_several();
+  stats_.granted_sets = key_event_checker_.granted_sets();
+  stats_.granted_sets_late = key_event_checker_.granted_sets_late();
+  stats_.expired = key_event_checker_.count(KeyEvent::Type::expired);
+  stats_.revoked = key_event_checker_.count(KeyEvent::Type::revoked);
+  stats_.resized = key_event_checker_.count(KeyEvent::Type::resized);
+  stats_.disconnected = key_event_checker_.count(KeyEvent::Type::disconnected);
+  stats_.gave_up = key_event_checker_.count(KeyEvent::Type::gave_up);
   stats_.virtual_seconds = static_cast<double>(now_.ns) / 1e9;
 }
 
@@ -130,18 +130,19 @@ void Simulation::pass(Duration by) {
 // After each step in which the server did something.
 void Simulation::check() {
   ++stats_.checks;
-  witness_.check(server_->is_in_turn());
+  key_event_checker_.check(server_->is_in_turn());
   // What it cannot say to its clients while it stops, it leaves to the next life.
   const bool leaves_holds = server_->is_draining() && server_->has_failed();
   if (swarm_.options.auto_release_on_disconnect && !leaves_holds) {
-    witness_.check_sessions(
+    key_event_checker_.check_sessions(
         [this](Key key, SessionId session) { return is_held_rightly(key, session); });
   }
   const std::string broken = server_->engine().check();
   if (!broken.empty()) throw crash::Violation(broken);
 }
 
-// By one who is there. The witness knows whom a hold was granted to, not who took it over.
+// By one who is there. The checker knows the session that was granted a hold, not one that took it
+// over.
 bool Simulation::is_held_rightly(Key key, SessionId session) const {
   const auto is_there = [this](SessionId id) {
     return server_->is_open(id) || server_->is_ending(id);
@@ -217,7 +218,7 @@ void Simulation::tell_admin() {
 Place Simulation::place() {
   return {.disk = *disk_,
           .swarm = swarm_,
-          .witness = witness_,
+          .key_event_checker = key_event_checker_,
           .log = log_,
           .send =
               [this](std::uint64_t id, std::string_view bytes) {
@@ -250,8 +251,8 @@ void Simulation::start_server() {
   };
   ++life_;
   trace("server begins life", life_);
-  witness_.look_away(false);
-  witness_.restart();
+  key_event_checker_.look_away(false);
+  key_event_checker_.restart();
   disk_may_fail_ = disk_fails_;
   const bool is_new = disk_->size() == 0;
   const bool may_refuse = disk_fails_ || (is_new && disk_->capacity != UINT64_MAX);
@@ -267,7 +268,7 @@ void Simulation::start_server() {
   if (server_->has_journal()) {
     const crash::Holds holds = server_->holds();
     log_.recovered(server_->durable(), holds);
-    witness_.recovered(holds);
+    key_event_checker_.recovered(holds);
   }
   turn_is_due_ = false;
   journal_turn_is_due_ = server_->has_journal();  // its thread begins with one

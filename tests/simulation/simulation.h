@@ -17,8 +17,8 @@
 
 #include "simulation/agenda.h"
 #include "simulation/client.h"
-#include "simulation/run_stats.h"
 #include "simulation/server.h"
+#include "simulation/simulation_stats.h"
 
 namespace lockd::simulation {
 
@@ -36,7 +36,7 @@ class Simulation final : private Outside {
   // Throws crash::Violation.
   void run();
 
-  const RunStats& stats() const { return stats_; }
+  const SimulationStats& stats() const { return stats_; }
   // Of everything that was said and done.
   std::uint64_t hash() const;
 
@@ -115,11 +115,11 @@ class Simulation final : private Outside {
   const SimulationOptions options_;
   Chance chance_;
   const Swarm swarm_;
-  RunStats stats_;
+  SimulationStats stats_;
   Time now_{};  // since the world began; no clock of it shows this
   Agenda agenda_;
   std::unique_ptr<crash::SimulatedDisk> disk_;
-  Witness witness_;
+  KeyEventChecker key_event_checker_;
   AppendedLog log_;
   Promises promises_;
   Acquisitions acquisitions_;

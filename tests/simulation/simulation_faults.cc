@@ -127,7 +127,7 @@ void Simulation::stop() {
   stops_ = true;
   server_->stop();
   stops_ = false;
-  witness_.check();
+  key_event_checker_.check();
   if (server_->has_failed()) ++stats_.crashes;
   // On a full disk there may be no room for the frame that vouches for the last.
   const bool is_vouched_for = server_->engine().journal_state() == Journal::State::accepting;

@@ -8,8 +8,8 @@
 
 #include "crash/violation.h"
 #include "simulation/appended_log.h"
+#include "simulation/key_event_checker.h"
 #include "simulation/promises.h"
-#include "simulation/witness.h"
 
 namespace lockd::simulation {
 namespace {
@@ -34,7 +34,7 @@ TEST(Simulation, TheSameSeedIsTheSameWorld) {
 
 // Over some seeds everything that can go wrong does.
 TEST(Simulation, EveryFaultStrikes) {
-  RunStats sum;
+  SimulationStats sum;
   for (std::uint64_t seed = 100; seed < 140; ++seed) {
     Simulation simulation({.seed = seed, .operations = 1500});
     simulation.run();
@@ -159,152 +159,119 @@ TEST_F(PromisesTest, OneFenceOneHolder) {
   EXPECT_EQ(grant(known(7, 1), kNow + 5s), "one-grant-one-holder");
 }
 
-class WitnessTest : public testing::Test {
+class KeyEventCheckerTest : public testing::Test {
  protected:
   using Type = KeyEvent::Type;
 
   // `place` is 0 for a grant at once.
   void tell(Type type, Fence fence, std::uint32_t place, std::uint32_t holders,
-            std::uint32_t waiters) {
+            std::uint32_t waiters, Terms terms = {}, Kind kind = Kind::lock) {
     const KeyEvent event{.type = type,
-                         .kind = kind_,
+                         .kind = kind,
                          .key = key_,
                          .holder = holder_,
                          .fence = fence,
-                         .mode = terms_.mode,
-                         .permits = terms_.permits,
+                         .mode = terms.mode,
+                         .permits = terms.permits,
                          .place = place,
-                         .limit = kind_ == Kind::lock ? 1u : 3u,
+                         .limit = kind == Kind::lock ? 1u : 3u,
                          .holders = holders,
                          .waiters = waiters};
-    static_cast<Observer&>(witness_).on_key_events({&event, 1}, 0);
+    static_cast<Observer&>(key_event_checker_).on_key_events({&event, 1}, 0);
   }
   std::string check() {
-    return broken_by([&] { witness_.check(); });
+    return broken_by([&] { key_event_checker_.check(); });
   }
 
-  Witness witness_{2};
-  std::string key_ = "key";       // of what is told
-  std::string holder_ = "tcp:3";  // likewise
-  Kind kind_ = Kind::lock;        // likewise; a semaphore has three permits
-  Terms terms_{};
+  KeyEventChecker key_event_checker_{2};
+  std::string key_ = "key";
+  std::string holder_ = "tcp:3";
 };
 
-TEST_F(WitnessTest, ALineInOrder) {
-  tell(Type::granted, 1, 0, 1, 0);
-  tell(Type::queued, 0, 1, 1, 1);
-  tell(Type::queued, 0, 2, 1, 2);
-  tell(Type::released, 1, 0, 0, 2);
-  tell(Type::granted, 2, 1, 1, 1);
-  tell(Type::gave_up, 0, 2, 1, 0);
-  EXPECT_EQ(check(), "");
+TEST_F(KeyEventCheckerTest, NamesTheRuleThatEventsOfOneKeyBreak) {
+  constexpr Terms kShared{.mode = Mode::shared};
+  struct Told {
+    Type type;
+    Fence fence;
+    std::uint32_t place;
+    std::uint32_t holders;
+    std::uint32_t waiters;
+    Terms terms{};
+  };
+  const Told granted{Type::granted, 1, 0, 1, 0};
+  const Told shared{Type::granted, 1, 0, 1, 0, kShared};
+  const Told queued{Type::queued, 0, 1, 1, 1};
+  const Told second{Type::queued, 0, 2, 1, 2};
+  const Told released{Type::released, 1, 0, 0, 1};
+  const struct {
+    const char* what;
+    std::vector<Told> told;
+    const char* rule;
+    Kind kind = Kind::lock;
+  } cases[] = {
+      {"a queue in order",
+       {granted,
+        queued,
+        second,
+        {Type::released, 1, 0, 0, 2},
+        {Type::granted, 2, 1, 1, 1},
+        {Type::gave_up, 0, 2, 1, 0}},
+       ""},
+      {"the second before the first",
+       {granted, queued, second, {Type::released, 1, 0, 0, 2}, {Type::granted, 2, 2, 1, 1}},
+       "first-come"},
+      {"past a queue", {granted, queued, released, {Type::granted, 2, 0, 1, 1}}, "first-come"},
+      {"two writers", {granted, {Type::granted, 2, 0, 2, 0}}, "shares-or-alone"},
+      {"two readers", {shared, {Type::granted, 2, 0, 2, 0, kShared}}, ""},
+      {"a writer beside a reader", {shared, {Type::granted, 2, 0, 2, 0}}, "shares-or-alone"},
+      {"a writer waits for a reader", {shared, queued}, ""},
+      {"a reader past a writer that waits",
+       {shared, queued, {Type::granted, 2, 0, 2, 1, kShared}},
+       "first-come"},
+      {"a reader waits for a reader", {shared, {Type::queued, 0, 1, 1, 1, kShared}}, "conserved"},
+      {"more permits than the limit",
+       {{Type::granted, 1, 0, 1, 0, {.permits = 2}}, {Type::granted, 2, 0, 2, 0, {.permits = 2}}},
+       "holders-bounded",
+       Kind::semaphore},
+      {"a large request waits for all its permits",
+       {granted, {Type::queued, 0, 1, 1, 1, {.permits = 3}}},
+       "",
+       Kind::semaphore},
+      {"a large request waits for nothing",
+       {granted, {Type::queued, 0, 1, 1, 1, {.permits = 3}}, released},
+       "conserved",
+       Kind::semaphore},
+      {"a longer queue than may be",
+       {granted, queued, second, {Type::queued, 0, 3, 1, 3}},
+       "bounded"},
+      {"free, and waited for", {granted, queued, released}, "conserved"},
+      {"the same fence again", {granted, {Type::released, 1, 0, 0, 0}, granted}, "fences-rise"},
+      {"a place that nobody had", {{Type::gave_up, 0, 9, 0, 0}}, "settled-once"},
+      {"miscounted", {{Type::granted, 1, 0, 1, 1}}, "counted"},
+  };
+  for (const auto& c : cases) {
+    key_event_checker_.restart();
+    for (const Told& t : c.told) {
+      tell(t.type, t.fence, t.place, t.holders, t.waiters, t.terms, c.kind);
+    }
+    EXPECT_EQ(check(), c.rule) << c.what;
+  }
 }
 
-TEST_F(WitnessTest, TheSecondInLineBeforeTheFirst) {
-  tell(Type::granted, 1, 0, 1, 0);
-  tell(Type::queued, 0, 1, 1, 1);
-  tell(Type::queued, 0, 2, 1, 2);
-  tell(Type::released, 1, 0, 0, 2);
-  tell(Type::granted, 2, 2, 1, 1);
-  EXPECT_EQ(check(), "first-come");
-}
-
-TEST_F(WitnessTest, PastALine) {
-  tell(Type::granted, 1, 0, 1, 0);
-  tell(Type::queued, 0, 1, 1, 1);
-  tell(Type::released, 1, 0, 0, 1);
-  tell(Type::granted, 2, 0, 1, 1);
-  EXPECT_EQ(check(), "first-come");
-}
-
-TEST_F(WitnessTest, TwoWriters) {
-  tell(Type::granted, 1, 0, 1, 0);
-  tell(Type::granted, 2, 0, 2, 0);
-  EXPECT_EQ(check(), "shares-or-alone");
-}
-
-TEST_F(WitnessTest, Readers) {
-  terms_.mode = Mode::shared;
-  tell(Type::granted, 1, 0, 1, 0);
-  tell(Type::granted, 2, 0, 2, 0);
-  EXPECT_EQ(check(), "");
-  terms_.mode = Mode::exclusive;
-  tell(Type::granted, 3, 0, 3, 0);
-  EXPECT_EQ(check(), "shares-or-alone");
-}
-
-TEST_F(WitnessTest, AReaderPastAWriterThatWaits) {
-  terms_.mode = Mode::shared;
-  tell(Type::granted, 1, 0, 1, 0);
-  terms_.mode = Mode::exclusive;
-  tell(Type::queued, 0, 1, 1, 1);
-  EXPECT_EQ(check(), "");
-  terms_.mode = Mode::shared;
-  tell(Type::granted, 2, 0, 2, 1);
-  EXPECT_EQ(check(), "first-come");
-}
-
-TEST_F(WitnessTest, AReaderThatWaitsBehindNobody) {
-  terms_.mode = Mode::shared;
-  tell(Type::granted, 1, 0, 1, 0);
-  tell(Type::queued, 0, 1, 1, 1);
-  EXPECT_EQ(check(), "conserved");
-}
-
-TEST_F(WitnessTest, MorePermitsThanTheLimit) {
-  kind_ = Kind::semaphore;
-  terms_.permits = 2;
-  tell(Type::granted, 1, 0, 1, 0);
-  EXPECT_EQ(check(), "");
-  tell(Type::granted, 2, 0, 2, 0);
-  EXPECT_EQ(check(), "bounded");
-}
-
-TEST_F(WitnessTest, ALargeRequestWaitsForAllThatItAsksFor) {
-  kind_ = Kind::semaphore;
-  tell(Type::granted, 1, 0, 1, 0);
-  terms_.permits = 3;
-  tell(Type::queued, 0, 1, 1, 1);
-  EXPECT_EQ(check(), "");
-  tell(Type::released, 1, 0, 0, 1);
-  EXPECT_EQ(check(), "conserved");
-}
-
-TEST_F(WitnessTest, BesideOneThatWasRecovered) {
+TEST_F(KeyEventCheckerTest, BesideOneThatWasRecovered) {
   crash::Holds holds;
   holds.apply({.type = Event::Type::granted, .key = "key", .holder = "a", .fence = 1});
-  witness_.recovered(holds);
-  terms_.mode = Mode::shared;
-  tell(Type::granted, 2, 0, 2, 0);
+  key_event_checker_.recovered(holds);
+  tell(Type::granted, 2, 0, 2, 0, {.mode = Mode::shared});
   EXPECT_EQ(check(), "shares-or-alone");
-}
-
-TEST_F(WitnessTest, MoreInLineThanMay) {
-  tell(Type::granted, 1, 0, 1, 0);
-  for (std::uint32_t place = 1; place <= 3; ++place) tell(Type::queued, 0, place, 1, place);
-  EXPECT_EQ(check(), "bounded");
-}
-
-TEST_F(WitnessTest, FreeAndWaitedFor) {
-  tell(Type::granted, 1, 0, 1, 0);
-  tell(Type::queued, 0, 1, 1, 1);
-  tell(Type::released, 1, 0, 0, 1);
-  EXPECT_EQ(check(), "conserved");
-}
-
-TEST_F(WitnessTest, AFenceThatFalls) {
-  tell(Type::granted, 5, 0, 1, 0);
-  tell(Type::released, 5, 0, 0, 0);
-  tell(Type::granted, 5, 0, 1, 0);
-  EXPECT_EQ(check(), "fences-rise");
 }
 
 // Of sets.
 
-class SetWitnessTest : public WitnessTest {
+class SetEventsTest : public KeyEventCheckerTest {
  protected:
   // Somebody holds the key "a"; a set waits for it and for "b", which is free.
-  SetWitnessTest() {
+  SetEventsTest() {
     tell_of("a", "tcp:3", Type::granted, 1, 0, 1, 0);
     tell_of("a", kSet, Type::queued, 0, 1, 1, 1);
     tell_of("b", kSet, Type::queued, 0, 1, 0, 1);
@@ -322,49 +289,49 @@ class SetWitnessTest : public WitnessTest {
   static constexpr auto kSet = "set-c1.1";
 };
 
-TEST_F(SetWitnessTest, GrantedWhole) {
+TEST_F(SetEventsTest, GrantedWhole) {
   release_a();
   tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
   tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
   EXPECT_EQ(check(), "");
-  EXPECT_EQ(witness_.granted_sets_late(), 1U);
+  EXPECT_EQ(key_event_checker_.granted_sets_late(), 1U);
 }
 
-TEST_F(SetWitnessTest, APartIsGranted) {
+TEST_F(SetEventsTest, APartIsGranted) {
   tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
   EXPECT_EQ(check(), "all-or-none");
 }
 
-TEST_F(SetWitnessTest, APartIsGrantedAndAPartGivenUp) {
+TEST_F(SetEventsTest, APartIsGrantedAndAPartGivenUp) {
   tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
   tell_of("a", kSet, Type::gave_up, 0, 1, 1, 0);
   EXPECT_EQ(check(), "all-or-none");
 }
 
-TEST_F(SetWitnessTest, TwoFences) {
+TEST_F(SetEventsTest, TwoFences) {
   release_a();
   tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
   tell_of("b", kSet, Type::granted, 3, 1, 1, 0);
   EXPECT_EQ(check(), "all-or-none");
 }
 
-TEST_F(SetWitnessTest, APlaceIsLeft) {
+TEST_F(SetEventsTest, APlaceIsLeft) {
   tell_of("a", kSet, Type::gave_up, 0, 1, 1, 0);
-  EXPECT_EQ(broken_by([&] { witness_.check(true); }), "") << "amid a turn";
+  EXPECT_EQ(broken_by([&] { key_event_checker_.check(true); }), "") << "amid a turn";
   EXPECT_EQ(check(), "all-or-none");
 }
 
-TEST_F(SetWitnessTest, AllAreFreeAndWaitedFor) {
+TEST_F(SetEventsTest, AllAreFreeAndWaitedFor) {
   release_a();
   EXPECT_EQ(check(), "conserved");
 }
 
-TEST_F(SetWitnessTest, AFreeKeyIsGrantedPastIt) {
+TEST_F(SetEventsTest, AFreeKeyIsGrantedPastIt) {
   tell_of("b", "tcp:4", Type::granted, 2, 0, 1, 1);
   EXPECT_EQ(check(), "first-come");
 }
 
-TEST_F(SetWitnessTest, APartIsWithdrawn) {
+TEST_F(SetEventsTest, APartIsWithdrawn) {
   release_a();
   tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
   tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
@@ -372,22 +339,15 @@ TEST_F(SetWitnessTest, APartIsWithdrawn) {
   EXPECT_EQ(check(), "all-or-none");
 }
 
-TEST_F(WitnessTest, APlaceThatNobodyHad) {
-  tell(Type::gave_up, 0, 9, 0, 0);
-  EXPECT_EQ(check(), "settled-once");
-}
-
-TEST_F(WitnessTest, Miscounted) {
-  tell(Type::granted, 1, 0, 1, 1);
-  EXPECT_EQ(check(), "counted");
-}
-
-TEST_F(WitnessTest, AHoldOfASessionThatIsOver) {
+TEST_F(KeyEventCheckerTest, AHoldOfASessionThatIsOver) {
   tell(Type::granted, 1, 0, 1, 0);
-  EXPECT_EQ(broken_by([&] { witness_.check_sessions([](Key, SessionId id) { return id == 3; }); }),
+  EXPECT_EQ(broken_by([&] {
+              key_event_checker_.check_sessions([](Key, SessionId id) { return id == 3; });
+            }),
             "");
-  EXPECT_EQ(broken_by([&] { witness_.check_sessions([](Key, SessionId) { return false; }); }),
-            "released");
+  EXPECT_EQ(
+      broken_by([&] { key_event_checker_.check_sessions([](Key, SessionId) { return false; }); }),
+      "released");
 }
 
 class AppendedLogTest : public testing::Test {

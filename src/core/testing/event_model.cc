@@ -17,13 +17,18 @@ bool is_same(const Histogram& a, const Histogram& b) {
 
 }  // namespace
 
+bool EventModel::Entry::operator==(const Entry& other) const {
+  return owner_of(holder) == owner_of(other.holder) && client == other.client &&
+         mode == other.mode && permits == other.permits && since == other.since;
+}
+
 std::string EventModel::see(const KeyEvent& o) {
   if (o.type == KeyEvent::Type::refused) return {};  // nothing has changed
-  const std::pair name(o.kind, std::string(o.key));
-  Key& key = keys_[name];
+  Key& key = keys_[{o.kind, std::string(o.key)}];
   std::string wrong;
   switch (o.type) {
     case KeyEvent::Type::queued:
+      if (key.holds.empty()) key.limit = o.limit;
       key.queue.push_back({o.place, entry_of(o, o.at)});
       ++stats_.queued;
       break;
@@ -39,32 +44,42 @@ std::string EventModel::see(const KeyEvent& o) {
     case KeyEvent::Type::resized: key.limit = o.limit; break;
   }
   if (!wrong.empty()) return wrong;
-  if (o.holders != key.holds.size()) return "a key event with another number of holders";
-  if (o.waiters != key.queue.size()) return "a key event with another number of waiters";
-  if (key.holds.empty() && key.queue.empty()) keys_.erase(name);
+  if (o.holders != key.holds.size()) return "counted: another number of holders";
+  if (o.waiters != key.queue.size()) return "counted: another number of waiters";
   return {};
 }
 
-EventModel::Entry EventModel::entry_of(const KeyEvent& o, Time since) {
-  return {owner_of(o.holder), identity_of(o.client), o.mode, o.permits, since};
+void EventModel::recover(Kind kind, const std::string& name, Fence fence, Mode mode,
+                         std::uint32_t permits, std::uint32_t limit) {
+  Key& key = keys_[{kind, name}];
+  key.limit = limit;
+  key.last_fence = std::max(key.last_fence, fence);
+  key.holds.emplace(fence, Entry{.holder = {},
+                                 .client = {},
+                                 .mode = mode,
+                                 .permits = permits,
+                                 .since = {},
+                                 .is_recovered = true});
 }
 
-// An empty string where there is.
-std::string EventModel::why_no_room(const Key& key, const KeyEvent& o) {
-  std::uint64_t permits = o.permits;
-  bool is_shared = o.mode == Mode::shared;
+EventModel::Entry EventModel::entry_of(const KeyEvent& o, Time since) {
+  return {o.holder, o.client == nullptr ? ClientIdentity{} : *o.client, o.mode, o.permits, since};
+}
+
+bool EventModel::has_room(Kind kind, const Key& key, Mode mode, std::uint32_t permits) {
+  std::uint64_t in_use = permits;
+  bool is_shared = mode == Mode::shared;
   for (const auto& [fence, hold] : key.holds) {
-    permits += hold.permits;
+    in_use += hold.permits;
     is_shared = is_shared && hold.mode == Mode::shared;
   }
-  if (o.kind == Kind::semaphore) return permits > o.limit ? "holders-bounded: in a key event" : "";
-  return key.holds.empty() || is_shared ? "" : "shares-or-alone: in a key event";
+  return kind == Kind::lock ? key.holds.empty() || is_shared : in_use <= key.limit;
 }
 
 std::string EventModel::begin(Key& key, const KeyEvent& o) {
   ++stats_.grants;
   if (std::exchange(key.limit, o.limit) != o.limit && !key.holds.empty()) {
-    return "holders-bounded: another limit, and nobody has seen it resized";
+    return "holders-bounded: another limit, and no event resized it";
   }
   if (o.place != 0) {
     const std::pair first(o.place, entry_of(o, o.at - o.lasted));
@@ -77,16 +92,21 @@ std::string EventModel::begin(Key& key, const KeyEvent& o) {
   } else if (!key.queue.empty() || o.lasted != Duration(0)) {
     return "first-come: granted at once, past a queue";
   }
-  if (!key.holds.empty() && key.holds.rbegin()->first >= o.fence) return "fences-rise: not larger";
-  if (std::string wrong = why_no_room(key, o); !wrong.empty()) return wrong;
+  if (std::exchange(key.last_fence, o.fence) >= o.fence) return "fences-rise: not larger";
+  if (!has_room(o.kind, key, o.mode, o.permits)) {
+    return o.kind == Kind::lock ? "shares-or-alone: in a key event"
+                                : "holders-bounded: in a key event";
+  }
   key.holds.emplace(o.fence, entry_of(o, o.at));
   return {};
 }
 
 std::string EventModel::end(Key& key, const KeyEvent& o) {
   const auto hold = key.holds.find(o.fence);
-  if (hold == key.holds.end()) return "the end of a hold that nobody has seen begin";
-  if (hold->second != entry_of(o, o.at - o.lasted)) return "the end of another hold";
+  if (hold == key.holds.end()) return "settled-once: the end of a hold that no event began";
+  if (!hold->second.is_recovered && hold->second != entry_of(o, o.at - o.lasted)) {
+    return "settled-once: the end of another hold";
+  }
   key.holds.erase(hold);
   stats_.releases += o.type == KeyEvent::Type::released;
   stats_.expiries += o.type == KeyEvent::Type::expired;
@@ -98,35 +118,11 @@ std::string EventModel::end(Key& key, const KeyEvent& o) {
 
 std::string EventModel::leave(Key& key, const KeyEvent& o) {
   const auto place = std::ranges::find(key.queue, std::pair(o.place, entry_of(o, o.at - o.lasted)));
-  if (place == key.queue.end()) return "settled-once: a place that nobody has seen taken";
+  if (place == key.queue.end()) return "settled-once: the end of a place that no event began";
   key.queue.erase(place);
   stats_.timeouts += o.outcome == Outcome::timeout;
   stats_.cancels += o.outcome != Outcome::timeout && o.outcome != Outcome::ok;
   return {};
-}
-
-std::string EventModel::difference(const LockModel& model) const {
-  std::size_t in_use = 0;
-  for (const LockModel::Key& key : model.keys()) {
-    if (key.idle()) continue;
-    ++in_use;
-    const auto seen = keys_.find({key.kind, key.name});
-    if (seen == keys_.end()) return "nothing was seen of " + text(key.kind, key.name);
-    std::map<Fence, Entry> holds;
-    for (const LockModel::Held& hold : key.holds) {
-      holds.emplace(hold.fence, Entry{owner_of(hold.owner.display_name()), hold.client, hold.mode,
-                                      hold.permits, hold.since});
-    }
-    const bool is_same_line = std::ranges::equal(
-        seen->second.queue, key.queue, [](const auto& mine, const LockModel::Place& its) {
-          return mine.second == Entry{owner_of(its.owner.display_name()), its.client, its.mode,
-                                      its.permits, its.since};
-        });
-    if (seen->second.holds != holds || !is_same_line) {
-      return "the key_events tell otherwise of " + text(key.kind, key.name);
-    }
-  }
-  return in_use == keys_.size() ? "" : "a key was seen in use that is not";
 }
 
 std::string EventModel::difference(const Stats& its) const {

@@ -74,6 +74,7 @@ class ModelCheck {
   std::string compare(const Conflict& its, const std::optional<Conflict>& mine) const;
   std::string check_effects();
   std::string check_events();
+  std::string check_seen() const;
   std::string check_state();
   std::string check_holds();
   std::string check_replicas();

@@ -4,22 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string>
-#include <utility>
 
 #include "base/mutex.h"
+#include "core/testing/event_model.h"
 #include "lockd/observer.h"
 
 namespace lockd {
 
-// Counts for itself, and must come to the counts that each key event tells.
+// Checks the rules of key events.
 class Spectator final : public Observer {
  public:
   void on_key_events(std::span<const KeyEvent> key_events, Position) noexcept override {
     MutexLock lock(mutex_);
-    for (const KeyEvent& o : key_events) see(o);
+    for (const KeyEvent& o : key_events) {
+      EXPECT_EQ(model_.see(o), "") << o.key;
+      grants_ += o.type == KeyEvent::Type::granted;
+    }
   }
   std::uint64_t grants() {
     MutexLock lock(mutex_);
@@ -27,29 +28,8 @@ class Spectator final : public Observer {
   }
 
  private:
-  struct Key {
-    std::uint32_t holders = 0;
-    std::uint32_t waiters = 0;
-  };
-
-  void see(const KeyEvent& o) REQUIRES(mutex_) {
-    Key& key = keys_[{o.kind, std::string(o.key)}];
-    switch (o.type) {
-      case KeyEvent::Type::queued: ++key.waiters; break;
-      case KeyEvent::Type::gave_up: --key.waiters; break;
-      case KeyEvent::Type::granted:
-        ++grants_;
-        ++key.holders;
-        if (o.place != 0) --key.waiters;
-        break;
-      default: --key.holders;
-    }
-    EXPECT_EQ(key.holders, o.holders) << o.key;
-    EXPECT_EQ(key.waiters, o.waiters) << o.key;
-  }
-
   Mutex mutex_;
-  std::map<std::pair<Kind, std::string>, Key> keys_ GUARDED_BY(mutex_);
+  EventModel model_ GUARDED_BY(mutex_);
   std::uint64_t grants_ GUARDED_BY(mutex_) = 0;
 };
 

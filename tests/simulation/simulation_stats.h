@@ -38,7 +38,7 @@ inline constexpr std::array<std::string_view, kFaultKinds> kFaultNames = {"conne
                                                                           "starts on a full disk",
                                                                           "no file can be made"};
 
-struct RunStats {
+struct SimulationStats {
   std::uint64_t seeds = 0;
   std::uint64_t operations = 0;
   std::uint64_t steps = 0;
@@ -61,7 +61,7 @@ struct RunStats {
   std::array<std::uint64_t, kFaultKinds> faults{};
 
   void count(FaultKind kind) { ++faults[static_cast<std::size_t>(kind)]; }
-  RunStats& operator+=(const RunStats& other) {
+  SimulationStats& operator+=(const SimulationStats& other) {
     seeds += other.seeds;
     operations += other.operations;
     steps += other.steps;

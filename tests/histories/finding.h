@@ -19,7 +19,7 @@ namespace lockd::histories {
 //   I12  once the faults are over everybody is served
 //   I15  several keys in one step: all or none, under one fence
 //   I16  whoever asks again is given what it certainly holds
-struct Violation {
+struct Finding {
   std::string invariant;
   std::string key;
   std::string what;

@@ -1,4 +1,4 @@
-#include "crash/history.h"
+#include "crash/log_prefixes.h"
 
 #include <iterator>
 #include <utility>
@@ -6,10 +6,10 @@
 #include "crash/violation.h"
 
 namespace lockd::crash {
-History::History() { prefixes_[0].holds = std::make_shared<Holds>(); }
+LogPrefixes::LogPrefixes() { prefixes_[0].holds = std::make_shared<Holds>(); }
 
-void History::appended(Position begin, Position end, std::span<const Event> events,
-                       bool is_description, Time now) {
+void LogPrefixes::appended(Position begin, Position end, std::span<const Event> events,
+                           bool is_description, Time now) {
   const Holds& before = *prefixes_.rbegin()->second.holds;
   auto after = std::make_shared<Holds>(before);
   for (const Event& event : events) after->apply(event);
@@ -20,18 +20,18 @@ void History::appended(Position begin, Position end, std::span<const Event> even
   prefixes_[end] = {begin, std::move(after), now};
 }
 
-const History::Prefix* History::at(Position position) const {
+const LogPrefixes::Prefix* LogPrefixes::at(Position position) const {
   const auto next = prefixes_.upper_bound(position);
   if (next == prefixes_.begin()) return nullptr;
   if (next != prefixes_.end() && next->second.begin < position) return nullptr;
   return &std::prev(next)->second;
 }
 
-void History::cut(Position position) {
+void LogPrefixes::cut(Position position) {
   prefixes_.erase(prefixes_.upper_bound(position), prefixes_.end());
 }
 
-void History::forget_before(Position position) {
+void LogPrefixes::forget_before(Position position) {
   const auto next = prefixes_.upper_bound(position);
   if (next != prefixes_.begin()) prefixes_.erase(prefixes_.begin(), std::prev(next));
 }

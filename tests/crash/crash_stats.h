@@ -9,7 +9,7 @@
 
 namespace lockd::crash {
 
-struct RunStats {
+struct CrashStats {
   std::uint64_t images = 0;           // of the disk, left by a power failure in the script
   std::uint64_t kills = 0;            // of the process, in the script
   std::uint64_t recovery_images = 0;  // left by a power failure during a recovery
@@ -41,6 +41,6 @@ struct RunStats {
   std::uint64_t total_images() const { return images + kills + recovery_images + recovery_kills; }
 };
 
-std::ostream& operator<<(std::ostream& out, const RunStats& stats);
+std::ostream& operator<<(std::ostream& out, const CrashStats& stats);
 
 }  // namespace lockd::crash

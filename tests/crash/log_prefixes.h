@@ -11,9 +11,9 @@
 
 namespace lockd::crash {
 
-class History final : public Scribe {
+class LogPrefixes final : public Scribe {
  public:
-  History();
+  LogPrefixes();
 
   // Throws Violation when a description tells of something else than what was appended before it.
   void appended(Position begin, Position end, std::span<const Event> events, bool is_description,

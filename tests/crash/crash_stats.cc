@@ -1,4 +1,4 @@
-#include "crash/run_stats.h"
+#include "crash/crash_stats.h"
 
 #include <numeric>
 
@@ -6,7 +6,7 @@ namespace lockd::crash {
 
 namespace {
 
-std::ostream& operator<<(std::ostream& out, const RunStats::Calls& calls) {
+std::ostream& operator<<(std::ostream& out, const CrashStats::Calls& calls) {
   out << std::accumulate(calls.begin(), calls.end(), std::uint64_t{0}) << " (";
   for (std::size_t i = 0; i < calls.size(); ++i) {
     out << (i == 0 ? "" : ", ") << calls[i] << " "
@@ -17,7 +17,7 @@ std::ostream& operator<<(std::ostream& out, const RunStats::Calls& calls) {
 
 }  // namespace
 
-std::ostream& operator<<(std::ostream& out, const RunStats& f) {
+std::ostream& operator<<(std::ostream& out, const CrashStats& f) {
   out << f.total_images() << " crash images: " << f.images << " by power failure, " << f.kills
       << " by death of the process; during recovery " << f.recovery_images << " and "
       << f.recovery_kills << "\n"
