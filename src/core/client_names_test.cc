@@ -55,15 +55,6 @@ TEST_F(ClientNamesTest, AWaiterTakesItAlong) {
   EXPECT_EQ(key_events_.back().client, before);
 }
 
-TEST_F(ClientNamesTest, SoDoesATwoPhasePlace) {
-  const Fence first = grant("k", "bob");
-  enqueue("k", Holder(&ann_, 1));
-  release("k", "bob", first);
-  EXPECT_EQ(client_of("k"), ann_.client);
-  EXPECT_EQ(await_turn("k", 17).outcome, Outcome::ok);
-  EXPECT_EQ(client_of("k"), ann_.client);
-}
-
 TEST_F(ClientNamesTest, ANamesRequestSaysWhereFromAndWhatFor) {
   grant("k", "bob", {.note = "deploy", .peer = "10.0.0.9:1"});
   EXPECT_EQ(*client_of("k"), (ClientIdentity{"", "10.0.0.9:1", "deploy"}));
@@ -73,13 +64,6 @@ TEST_F(ClientNamesTest, ANamesRequestSaysWhereFromAndWhatFor) {
   // Who asks again keeps what it said first.
   grant("k", "bob", {.note = "something else"});
   EXPECT_EQ(client_of("k")->note, "deploy");
-}
-
-TEST_F(ClientNamesTest, AConflictNamesTheSession) {
-  grant("k", Holder(&ann_, 1));
-  acquire("k", "cid");
-  EXPECT_EQ(conflict_.session, 17u);
-  EXPECT_EQ(conflict_.client, ann_.client);
 }
 
 TEST_F(ClientNamesTest, WhatManySayIsKeptOnceUntilTheLastHasGone) {
@@ -148,20 +132,6 @@ TEST_F(ClientNamesTest, ASessionThatSaysTooMuchIsRefused) {
   EXPECT_EQ(acquire("k", Holder(&session, 1)).outcome, Outcome::invalid_note);
   EXPECT_EQ(enqueue("k", Holder(&session, 1)).outcome, Outcome::invalid_note);
   EXPECT_EQ(table_->keys(), 0u);
-}
-
-TEST_F(ClientNamesTest, CountsWhatASessionHas) {
-  grant("k", secret(1, 1));
-  grant("l", secret(1, 2));
-  grant("m", "bob");
-  queue("m", secret(1, 3), 1);
-  enqueue("m", secret(1, 4));
-  EXPECT_EQ(table_->owned(1).holds, 2u);
-  EXPECT_EQ(table_->owned(1).places, 2u);
-  EXPECT_EQ(table_->owned(2).holds, 0u);
-  end_session(1, /*keep_holds=*/true);
-  EXPECT_EQ(table_->owned(1).holds, 0u);
-  EXPECT_EQ(table_->owned(1).places, 0u);
 }
 
 TEST_F(ClientNamesTest, AHoldThatItsSessionLeftIsOfNoSession) {

@@ -256,17 +256,6 @@ TEST_F(TableHistoryTest, KeepsNothingUnlessItIsTo) {
   EXPECT_EQ(kept(), Told{});
 }
 
-TEST_F(TableHistoryTest, AnObserverHearsOfWhatIsRareThoughNobodyLooks) {
-  reset({});
-  table_->observe(Observed::what_is_rare);
-  grant("k", "a");
-  grant("l", "b");
-  release("l", "b", 2);
-  pass(kTtl);
-  ASSERT_EQ(key_events_.size(), 1u);
-  EXPECT_EQ(text_of(key_events_[0]), "expired a #1 ~30");
-}
-
 TEST_F(TableHistoryTest, HasRefusalsByCapsAndNoOthers) {
   TableOptions options = kKept;
   options.waiters_max = 1;

@@ -125,67 +125,6 @@ TEST_F(HoldsMaxTest, HoldsAndPlacesAreCountedTogether) {
   EXPECT_EQ(acquire("c", "x").outcome, Outcome::max_holds);
 }
 
-TEST_F(HoldsMaxTest, WhateverEndsAHoldOrAPlaceGivesItsUnitBack) {
-  limit({.holds_max = 2, .holds_per_client_max = 2});
-  const auto is_full = [&] { return acquire("more", "z").outcome == Outcome::max_holds; };
-  grant("a", "x");
-  queue("a", "y", 1, 5s);
-  EXPECT_TRUE(is_full());
-  pass(5s);  // the wait is over
-  EXPECT_EQ(outcome_of(1), Outcome::timeout);
-  const std::uint32_t slot = queue("a", "y", 2);
-  EXPECT_TRUE(is_full());
-  EXPECT_TRUE(cancel(slot, 2));
-  EXPECT_EQ(enqueue("b", secret(1, 1)).outcome, Outcome::ok);
-  EXPECT_TRUE(is_full());
-  end_session(1);
-  EXPECT_EQ(enqueue("a", secret(2, 2)).outcome, Outcome::queued);
-  EXPECT_TRUE(is_full());
-  end_session(2);
-  grant("b", "y");
-  EXPECT_TRUE(is_full());
-  pass(kTtl);  // and so are the leases
-  EXPECT_EQ(holds_->left(), 2);
-  EXPECT_EQ(holds_->clients().count("x"), 0u);
-}
-
-TEST_F(HoldsMaxTest, AHoldThatASessionLeftToItsLeaseIsNoClients) {
-  limit({.holds_max = 10, .holds_per_client_max = 1});
-  EXPECT_EQ(acquire("a", secret(1, 1)).outcome, Outcome::ok);
-  EXPECT_EQ(acquire("b", secret(1, 2)).outcome, Outcome::max_client_holds);
-  end_session(1, true);
-  EXPECT_EQ(holds_->clients().count(secret(1, 0)), 0u);
-  EXPECT_EQ(holds_->left(), 9);
-  pass(kTtl);
-  EXPECT_EQ(holds_->left(), 10);
-}
-
-TEST_F(HoldsMaxTest, AKeyIsNotTakenForAHoldThatMayNotBe) {
-  limit({.holds_max = 1});
-  grant("a", "x");
-  EXPECT_EQ(acquire("b", "x").outcome, Outcome::max_holds);
-  EXPECT_EQ(acquire("\x01", "x").outcome, Outcome::invalid_key);
-  EXPECT_EQ(table_->keys(), 1u);
-  EXPECT_EQ(budget_->left(), 999);
-}
-
-TEST_F(HoldsMaxTest, ALongerLeaseIsGrantedAsMuchAsMayBe) {
-  limit({}, {.ttl_max = 60s});
-  const auto asked = acquire("a", "x", {.ttl = kDurationMax});
-  EXPECT_EQ(asked.grant.ttl, 60s);
-  EXPECT_EQ(asked.grant.expires_at, now_ + 60s);
-  EXPECT_EQ(acquire("a", "x", {.ttl = 61s}).grant.ttl, 60s);
-  EXPECT_EQ(renew("a", "x", asked.grant.fence, 1h).grant.ttl, 60s);
-  EXPECT_EQ(renew("a", "x", asked.grant.fence, 59s).grant.ttl, 59s);
-  EXPECT_EQ(renew("a", "x", asked.grant.fence).grant.ttl, 60s);
-  EXPECT_EQ(enqueue("b", secret(1, 1), {.ttl = 1h}).grant.ttl, 60s);
-  EXPECT_EQ(await_turn("b", 1).grant.ttl, 60s);
-  EXPECT_EQ(acquire("a", "y", {.ttl = 1h, .wait = 1h, .id = 1}).outcome, Outcome::queued);
-  pass(60s);
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-  EXPECT_EQ(settled_.at(1).grant.expires_at, now_ + 60s);
-}
-
 // Its deadline stands as it was granted; from the next renewal on it is as long as others.
 TEST_F(HoldsMaxTest, ARecoveredLeaseIsShortenedWhenItIsRenewed) {
   limit({}, {.ttl_max = 60s});

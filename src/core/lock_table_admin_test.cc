@@ -1,6 +1,5 @@
 // What an admin does against others' will: ending holds, and resizing semaphores.
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,37 +22,12 @@ class AdminTest : public LockTableTest {
     return acquire("s", holder,
                    {.kind = kSemaphore, .limit = limit, .wait = id == 0 ? 0s : 10s, .id = id});
   }
-  Outcome revoke(std::string_view key, std::optional<Fence> fence, Kind kind = Kind::lock,
-                 std::size_t holds_max = 100) {
-    ended_.clear();
-    const LockTable::Revocation revocation{kind, key, fence, table_->last_fence(), kNote};
-    const Outcome outcome = table_->revoke(now_, revocation, holds_max,
-                                           [&](const Hold& hold) { ended_.push_back(hold.fence); });
+  Outcome revoke(std::string_view key, Fence fence) {
+    const LockTable::Revocation revocation{Kind::lock, key, fence, table_->last_fence(), kNote};
+    const Outcome outcome = table_->revoke(now_, revocation, 100, [](const Hold&) {});
     pass(0s);  // collects the effects
     return outcome;
   }
-  Outcome resize(std::uint32_t limit, std::string_view key = "s") {
-    const Outcome outcome = table_->resize(now_, key, limit, kNote);
-    pass(0s);
-    return outcome;
-  }
-  // A table that was told of what there is, and of nothing else.
-  void restart_from_snapshot() {
-    std::vector<Event> events;
-    Cursor cursor;
-    table_->describe(cursor, SIZE_MAX, events);
-    copy_budget_.emplace(1'000);
-    copy_.emplace(TableOptions{}, *copy_budget_);
-    for (const Event& event : events) ASSERT_TRUE(copy_->apply(event));
-    EXPECT_EQ(copy_->check(), "");
-  }
-  Outcome ask_copy(const Holder& holder, std::uint32_t limit) {
-    return copy_->acquire(now_, {"s", holder, kTtl, 0s, kSemaphore, limit}, nullptr, 0).outcome;
-  }
-
-  std::vector<Fence> ended_;
-  std::optional<KeyBudget> copy_budget_;
-  std::optional<LockTable> copy_;
 };
 
 // The events of one call are read when it is over, and their texts are the holds'.
@@ -69,20 +43,6 @@ TEST_F(AdminTest, WhatACallGrantsDoesNotEndInIt) {
     EXPECT_FALSE(ends[i](a + 1));
     EXPECT_EQ(release("k", "b", a + 1), Outcome::ok);
   }
-}
-
-TEST_F(AdminTest, AHoldIsRevokedAndPassedOnWithALargerFence) {
-  const Fence a = grant("k", "a");
-  queue("k", "b", 1);
-  pass(3s);
-  EXPECT_EQ(revoke("k", a), Outcome::ok);
-  EXPECT_EQ(ended_, std::vector{a});
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-  EXPECT_GT(fence_of(1), a);
-  EXPECT_EQ(renew("k", "a", a).outcome, Outcome::stale);
-  EXPECT_EQ(release("k", "a", a), Outcome::stale);
-  EXPECT_EQ(table_->stats().revocations, 1u);
-  EXPECT_EQ(table_->stats().expiries, 0u);
 }
 
 TEST_F(AdminTest, ItIsToldWithWhyAndByWhom) {
@@ -103,29 +63,6 @@ TEST_F(AdminTest, ItIsToldWithWhyAndByWhom) {
   EXPECT_EQ(events_.back().cause, EndCause::revoked);
 }
 
-TEST_F(AdminTest, AFenceThatNobodyHoldsItUnderHurtsNobody) {
-  EXPECT_EQ(revoke("k", 5), Outcome::expired);
-  const Fence a = grant("k", "a");
-  EXPECT_EQ(revoke("k", a + 1), Outcome::stale);
-  EXPECT_EQ(revoke("k", a - 1), Outcome::stale);
-  EXPECT_EQ(revoke("k", a), Outcome::ok);
-  EXPECT_EQ(revoke("k", a), Outcome::expired) << "of two people who force it";
-  const Fence b = grant("k", "b");
-  EXPECT_EQ(revoke("k", a), Outcome::stale) << "the second hurts nobody";
-  EXPECT_EQ(renew("k", "b", b).outcome, Outcome::ok);
-  EXPECT_EQ(revoke("", 1), Outcome::invalid_key);
-}
-
-TEST_F(AdminTest, AllHoldersLoseItButNotThoseWhoGetIt) {
-  for (const char* name : {"a", "b", "c"}) permit(name, 3);
-  for (std::uint64_t id : {1u, 2u, 3u, 4u}) permit("w" + std::to_string(id), 3, id);
-  EXPECT_EQ(revoke("s", {}, kSemaphore), Outcome::ok);
-  EXPECT_EQ(ended_, (std::vector<Fence>{1, 2, 3}));
-  for (std::uint64_t id : {1u, 2u, 3u}) EXPECT_EQ(outcome_of(id), Outcome::ok);
-  EXPECT_EQ(outcome_of(4), Outcome::queued);
-  EXPECT_EQ(revoke("free", {}, kSemaphore), Outcome::expired);
-}
-
 TEST_F(AdminTest, InPiecesTooThoseWhoCameMeanwhileKeepIt) {
   for (const char* name : {"a", "b", "c"}) permit(name, 3);
   const LockTable::Revocation all{kSemaphore, "s", {}, table_->last_fence(), kNote};
@@ -137,13 +74,6 @@ TEST_F(AdminTest, InPiecesTooThoseWhoCameMeanwhileKeepIt) {
   EXPECT_EQ(ended, (std::vector<Fence>{1, 2, 3}));
   EXPECT_EQ(table_->revoke(now_, all, 2, note), Outcome::stale);
   EXPECT_EQ(table_->look_up(now_, kSemaphore, "s")->holders, 1u);
-}
-
-TEST_F(AdminTest, AGrantThatWasRevokedBeforeItWasAwaitedHasLapsed) {
-  enqueue("k", secret(1, 1));
-  EXPECT_EQ(revoke("k", 1), Outcome::ok);
-  EXPECT_EQ(await_turn("k", 1).outcome, Outcome::expired);
-  EXPECT_EQ(await_turn("k", 1).outcome, Outcome::not_enqueued);
 }
 
 TEST_F(AdminTest, ItsReasonIsPlainAndBounded) {
@@ -165,7 +95,8 @@ TEST_F(AdminTest, GrowthGrantsToThoseWhoWait) {
   permit("c", 1, 2);
   permit("d", 1, 3);
   key_events_.clear();
-  EXPECT_EQ(resize(3), Outcome::ok);
+  EXPECT_EQ(table_->resize(now_, "s", 3, kNote), Outcome::ok);
+  pass(0s);  // collects the effects
   EXPECT_EQ(outcome_of(1), Outcome::ok);
   EXPECT_EQ(outcome_of(2), Outcome::ok);
   EXPECT_EQ(outcome_of(3), Outcome::queued);
@@ -176,67 +107,6 @@ TEST_F(AdminTest, GrowthGrantsToThoseWhoWait) {
   EXPECT_EQ(told.holders, 1u);
   EXPECT_EQ(told.by, "ops");
   EXPECT_EQ(key_events_.back().limit, 3u);
-}
-
-TEST_F(AdminTest, ShrinkingTakesNothingAwayAndWaitsForReleases) {
-  for (const char* name : {"a", "b", "c"}) permit(name, 3);
-  EXPECT_EQ(resize(1), Outcome::ok);
-  EXPECT_EQ(table_->look_up(now_, kSemaphore, "s")->holders, 3u);
-  permit("d", 1, 1);
-  release("s", "a", 1, kSemaphore);
-  release("s", "b", 2, kSemaphore);
-  EXPECT_EQ(outcome_of(1), Outcome::queued) << "one is left, and that is the limit";
-  release("s", "c", 3, kSemaphore);
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-}
-
-TEST_F(AdminTest, ARequestNamesTheLimitInForceOrTheFirst) {
-  permit("a", 2);
-  resize(5);
-  resize(4);
-  EXPECT_EQ(permit("b", 2).outcome, Outcome::ok);
-  EXPECT_EQ(permit("c", 4).outcome, Outcome::ok);
-  EXPECT_EQ(permit("d", 5).outcome, Outcome::limit_mismatch);
-  EXPECT_EQ(enqueue("s", secret(1, 1), {.kind = kSemaphore, .limit = 2}).outcome, Outcome::ok);
-  EXPECT_EQ(permit("e", 2).outcome, Outcome::held);
-}
-
-TEST_F(AdminTest, AResizeEndsWhenTheKeyIsIdle) {
-  const Fence a = permit("a", 2).grant.fence;
-  resize(5);
-  release("s", "a", a, kSemaphore);
-  EXPECT_EQ(table_->look_up(now_, kSemaphore, "s")->limit, 2u);
-  EXPECT_EQ(resize(7), Outcome::expired);
-  EXPECT_EQ(permit("a", 3).outcome, Outcome::ok);
-  EXPECT_EQ(permit("b", 5).outcome, Outcome::limit_mismatch);
-}
-
-TEST_F(AdminTest, OnlyASemaphoreInUseIsResized) {
-  EXPECT_EQ(resize(2, "nobody's"), Outcome::expired);
-  grant("k", "a");
-  EXPECT_EQ(resize(2, "k"), Outcome::expired) << "a lock, not a semaphore";
-  permit("a", 2);
-  EXPECT_EQ(resize(0), Outcome::invalid_limit);
-  EXPECT_EQ(resize(kLimitMax + 1), Outcome::invalid_limit);
-  EXPECT_EQ(resize(2, ""), Outcome::invalid_key);
-}
-
-TEST_F(AdminTest, ASnapshotHasTheLimitInForceAndTheFirst) {
-  permit("a", 2);
-  permit("b", 2);
-  resize(3);
-  restart_from_snapshot();
-  EXPECT_EQ(ask_copy("c", 2), Outcome::ok) << "as the running clients know it";
-  EXPECT_EQ(ask_copy("d", 3), Outcome::held);
-  EXPECT_EQ(ask_copy("d", 4), Outcome::limit_mismatch);
-}
-
-TEST_F(AdminTest, ASnapshotMayHaveMoreHoldersThanTheLimit) {
-  for (const char* name : {"a", "b", "c", "d"}) permit(name, 4);
-  resize(1);
-  restart_from_snapshot();
-  EXPECT_EQ(copy_->look_up(now_, kSemaphore, "s")->holders, 4u);
-  EXPECT_EQ(ask_copy("e", 4), Outcome::held);
 }
 
 TEST_F(AdminTest, AJournalThatContradictsItselfIsRefused) {

@@ -21,40 +21,6 @@ TEST_F(LockTableTest, TheLineIsServedInOrder) {
   }
 }
 
-TEST_F(LockTableTest, AGrantAfterWaitingHasItsLeaseFromTheGrant) {
-  const Fence fence = grant("k", "a");
-  acquire("k", "b", {.ttl = 5s, .wait = 10s, .id = 1});
-  pass(4s);
-  release("k", "a", fence);
-  EXPECT_EQ(settled_.at(1).grant.expires_at, now_ + 5s);
-  EXPECT_EQ(settled_.at(1).waited, 4s);
-}
-
-TEST_F(LockTableTest, NobodyOvertakesTheLine) {
-  const Fence fence = grant("k", "a");
-  queue("k", "b", 1);
-  release("k", "a", fence);
-  EXPECT_EQ(acquire("k", "a").outcome, Outcome::held);
-  EXPECT_EQ(conflict_.holder, "b");
-}
-
-TEST_F(LockTableTest, AWaitEndsAtItsDeadline) {
-  grant("k", "a");
-  queue("k", "b", 1, 10ns);
-  pass(9ns);
-  EXPECT_EQ(outcome_of(1), Outcome::queued);
-  pass(1ns);
-  EXPECT_EQ(outcome_of(1), Outcome::timeout);
-  EXPECT_EQ(table_->waiters(), 0u);
-}
-
-TEST_F(LockTableTest, AGrantThatRacesATimeoutWins) {
-  grant("k", "a", {.ttl = 10ns});
-  queue("k", "b", 1, 10ns);
-  pass(10ns);
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-}
-
 TEST_F(LockTableTest, AWaitThatEndedBeforeTheLeaseIsNotGranted) {
   grant("k", "a", {.ttl = 11ns});
   queue("k", "b", 1, 10ns);
@@ -65,62 +31,11 @@ TEST_F(LockTableTest, AWaitThatEndedBeforeTheLeaseIsNotGranted) {
   EXPECT_EQ(settled_.at(2).grant.expires_at, now_ + kTtl);
 }
 
-TEST_F(LockTableTest, ACancelledWaitGivesUpItsPlaceAtOnce) {
-  const Fence fence = grant("k", "a");
-  const std::uint32_t slot = queue("k", "b", 1);
-  queue("k", "c", 2);
-  EXPECT_TRUE(cancel(slot, 1));
-  EXPECT_EQ(outcome_of(1), Outcome::cancelled);
-  EXPECT_FALSE(cancel(slot, 1));
-  release("k", "a", fence);
-  EXPECT_EQ(outcome_of(2), Outcome::ok);
-}
-
-TEST_F(LockTableTest, ACancelThatComesTooLateFindsNothing) {
-  const Fence fence = grant("k", "a");
-  const std::uint32_t slot = queue("k", "b", 1);
-  release("k", "a", fence);
-  EXPECT_FALSE(cancel(slot, 1));
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-  EXPECT_TRUE(table_->fence(now_, "k").held);
-}
-
-TEST_F(LockTableTest, ACancelAtTheDeadlineIsATimeout) {
-  grant("k", "a");
-  const std::uint32_t slot = queue("k", "b", 1, 10ns);
-  now_ = now_ + 10ns;
-  EXPECT_FALSE(cancel(slot, 1));
-  EXPECT_EQ(outcome_of(1), Outcome::timeout);
-}
-
-TEST_F(LockTableTest, ACancelNeverHitsTheNextInTheSameSlot) {
-  grant("k", "a");
-  const std::uint32_t slot = queue("k", "b", 1);
-  cancel(slot, 1);
-  EXPECT_EQ(queue("k", "c", 2), slot);
-  EXPECT_FALSE(cancel(slot, 1));
-  EXPECT_EQ(outcome_of(2), Outcome::queued);
-  EXPECT_FALSE(cancel(slot + 100, 2));
-}
-
 TEST_F(LockTableTest, ACancelThatNamesNobodyCancelsNothing) {
   grant("k", "a");
   const std::uint32_t slot = enqueue("k", secret(1, 11)).slot;  // parked: nobody is told
   EXPECT_FALSE(table_->cancel(now_, slot, nullptr, 0));
   EXPECT_EQ(table_->waiters(), 1u);
-}
-
-TEST_F(LockTableTest, WaitersAreCappedExactly) {
-  reset({.waiters_max = 2});
-  grant("k", "a");
-  queue("k", "b", 1);
-  queue("k", "c", 2);
-  EXPECT_EQ(acquire("k", "d", {.wait = 1s, .id = 3}).outcome, Outcome::max_waiters);
-  EXPECT_EQ(enqueue("k", secret(1, 1)).outcome, Outcome::max_waiters);
-  EXPECT_EQ(acquire("k", "d").outcome, Outcome::held);  // a try does not want to wait
-  EXPECT_EQ(acquire("k", "a", {.wait = 1s}).outcome, Outcome::ok);
-  pass(10s);
-  EXPECT_EQ(acquire("k", "d", {.wait = 1s, .id = 4}).outcome, Outcome::queued);
 }
 
 // Thousands of waiters, with cancels from the middle: order among those that stay.
@@ -173,20 +88,6 @@ TEST_F(LockTableTest, WhenBehindAnOperationStillFindsItsOwnKeyUpToDate) {
   EXPECT_FALSE(table_->advance(now_, 100));
   pass(0s);
   EXPECT_EQ(table_->fence(now_, "k1").held, false);
-}
-
-TEST_F(LockTableTest, ClosingSettlesEveryWait) {
-  for (int key = 0; key < 200; ++key) {
-    const std::string name = "k" + std::to_string(key);
-    grant(name, "a");
-    queue(name, "b", static_cast<std::uint64_t>(key) * 2 + 1);
-    enqueue(name, secret(1, 1));
-  }
-  for (Cursor cursor; !cursor.done;) table_->end_waits(cursor, Outcome::closed);
-  EXPECT_EQ(table_->waiters(), 0u);
-  EXPECT_EQ(table_->effects().wait_results.size(), 200u);
-  for (const WaitResult& s : table_->effects().wait_results) EXPECT_EQ(s.outcome, Outcome::closed);
-  EXPECT_EQ(table_->check(), "");
 }
 
 }  // namespace

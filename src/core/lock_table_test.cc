@@ -14,22 +14,6 @@ TEST_F(LockTableTest, AFreeLockIsGrantedAtOnceWithItsLeaseFromNow) {
   EXPECT_EQ(reply.grant.expires_at, now_ + 5s);
 }
 
-TEST_F(LockTableTest, AHeldLockIsRefusedAndSaysWhoHasIt) {
-  const Fence fence = grant("k", "a", {.ttl = 5s});
-  EXPECT_EQ(acquire("k", "b").outcome, Outcome::held);
-  EXPECT_EQ(conflict_.holder, "a");
-  EXPECT_EQ(conflict_.fence, fence);
-  EXPECT_EQ(conflict_.expires_at, now_ + 5s);
-  EXPECT_EQ(conflict_.holders, 1u);
-  EXPECT_EQ(conflict_.limit, 1u);
-}
-
-TEST_F(LockTableTest, ASessionsHoldShowsAsItsConnectionAndNeverItsSecret) {
-  grant("k", secret(7, 0xdeadbeef));
-  EXPECT_EQ(acquire("k", "b").outcome, Outcome::held);
-  EXPECT_EQ(conflict_.holder, "tcp:7");
-}
-
 // An exact boundary: one nanosecond before the deadline it is held, at the deadline it is not.
 TEST_F(LockTableTest, ALeaseEndsAtItsDeadlineAndNotANanosecondEarlier) {
   const Fence fence = grant("k", "a", {.ttl = 10ns});
@@ -41,57 +25,6 @@ TEST_F(LockTableTest, ALeaseEndsAtItsDeadlineAndNotANanosecondEarlier) {
   pass(10ns);
   EXPECT_EQ(renew("k", "a", fence, 10ns).outcome, Outcome::expired);
   EXPECT_EQ(acquire("k", "b").outcome, Outcome::ok);
-}
-
-TEST_F(LockTableTest, AnOperationAtTheDeadlineFindsTheLeaseOverThoughNobodySwept) {
-  const Fence fence = grant("k", "a", {.ttl = 10ns});
-  now_ = now_ + 10ns;  // no advance(): the acquire must see to it
-  EXPECT_EQ(acquire("k", "b").outcome, Outcome::ok);
-  EXPECT_EQ(release("k", "a", fence), Outcome::stale);
-}
-
-TEST_F(LockTableTest, TimeNeverGoesBack) {
-  grant("k", "a", {.ttl = 10s});
-  pass(5s);
-  now_ = now_ - 3s;
-  const auto reply = acquire("other", "a", {.ttl = 10s});
-  EXPECT_EQ(reply.grant.expires_at, now_ + 3s + 10s);
-}
-
-TEST_F(LockTableTest, RenewalMovesTheLeaseBothWays) {
-  const Fence fence = grant("k", "a", {.ttl = 10s});
-  EXPECT_EQ(renew("k", "a", fence, 60s).grant.expires_at, now_ + 60s);
-  EXPECT_EQ(renew("k", "a", fence, 2s).grant.expires_at, now_ + 2s);
-  pass(2s);
-  EXPECT_EQ(release("k", "a", fence), Outcome::expired);
-}
-
-TEST_F(LockTableTest, RenewalWithoutALeaseUsesTheGrantsOwnWhateverRenewalsNamedSince) {
-  const Fence fence = grant("k", "a", {.ttl = 10s});
-  renew("k", "a", fence, 60s);
-  EXPECT_EQ(renew("k", "a", fence).grant.expires_at, now_ + 10s);
-}
-
-TEST_F(LockTableTest, ANameThatHoldsGetsItsGrantBackWithItsNewLease) {
-  const Fence fence = grant("k", "a", {.ttl = 10s});
-  pass(1s);
-  const auto again = acquire("k", "a", {.ttl = 20s});
-  EXPECT_EQ(again.outcome, Outcome::ok);
-  EXPECT_EQ(again.grant.fence, fence);
-  EXPECT_EQ(again.grant.expires_at, now_ + 20s);
-  EXPECT_EQ(renew("k", "a", fence).grant.expires_at, now_ + 20s);  // and it is its own from now on
-}
-
-TEST_F(LockTableTest, ANameIsBlockedByNobodysLineForItsOwnHold) {
-  grant("k", "a");
-  queue("k", "b", 1);
-  EXPECT_EQ(acquire("k", "a").outcome, Outcome::ok);
-}
-
-TEST_F(LockTableTest, ASecretQueuesBehindItself) {
-  grant("k", secret(1, 11));
-  EXPECT_EQ(acquire("k", secret(1, 12)).outcome, Outcome::held);
-  EXPECT_EQ(acquire("k", secret(1, 12), {.wait = 1s, .id = 5}).outcome, Outcome::queued);
 }
 
 TEST_F(LockTableTest, RefusalsOfRenewAndReleaseSayWhyAndChangeNothing) {
@@ -133,19 +66,6 @@ TEST_F(LockTableTest, SecretsAreComparedWhole) {
   EXPECT_EQ(release("k", "tcp:1", fence), Outcome::not_holder);
   // Authority is key and token, not the connection.
   EXPECT_EQ(release("k", secret(2, 0x1122334455667788), fence), Outcome::ok);
-}
-
-TEST_F(LockTableTest, FencesRiseThroughExpiryReleaseAndForgetting) {
-  Fence last = 0;
-  for (int i = 0; i < 5; ++i) {
-    const Fence fence = grant("k", "a", {.ttl = 1s});
-    EXPECT_GT(fence, last);
-    last = fence;
-    if (i % 2 == 0) release("k", "a", fence);
-    pass(2s);
-    EXPECT_EQ(table_->forget_idle(now_, 10), 1u);
-    EXPECT_EQ(table_->keys(), 0u);
-  }
 }
 
 TEST_F(LockTableTest, FenceTellsTheGrantInForceOrTheLargestThatCanHaveBeen) {
@@ -229,109 +149,6 @@ TEST_F(LockTableTest, ASemaphoreHasAsManyHoldersAsItsLimit) {
   EXPECT_EQ(conflict_.limit, 2u);
   EXPECT_EQ(release("s", "a", a, kSemaphore), Outcome::ok);
   EXPECT_EQ(acquire("s", "c", {.kind = kSemaphore, .limit = 2}).outcome, Outcome::ok);
-}
-
-TEST_F(LockTableTest, TheFirstAcquirerFixesTheLimitWhileTheKeyIsInUse) {
-  const Fence a = grant("s", "a", {.kind = kSemaphore, .limit = 2});
-  EXPECT_EQ(acquire("s", "b", {.kind = kSemaphore, .limit = 3}).outcome, Outcome::limit_mismatch);
-  EXPECT_EQ(conflict_.limit, 2u);
-  EXPECT_EQ(acquire("s", "a", {.kind = kSemaphore, .limit = 3}).outcome, Outcome::limit_mismatch);
-  EXPECT_EQ(enqueue("s", secret(1, 1), {.kind = kSemaphore, .limit = 1}).outcome,
-            Outcome::limit_mismatch);
-  release("s", "a", a, kSemaphore);
-  EXPECT_EQ(acquire("s", "b", {.kind = kSemaphore, .limit = 3}).outcome, Outcome::ok);  // idle
-}
-
-TEST_F(LockTableTest, LocksAndSemaphoresAreSeparateNamespaces) {
-  const Fence lock = grant("k", "a");
-  const Fence permit = grant("k", "b", {.kind = kSemaphore, .limit = 1});
-  EXPECT_EQ(release("k", "a", lock, kSemaphore), Outcome::stale);
-  EXPECT_EQ(release("k", "b", permit, Kind::lock), Outcome::not_holder);
-  EXPECT_EQ(release("k", "a", lock), Outcome::ok);
-  EXPECT_EQ(release("k", "b", permit, kSemaphore), Outcome::ok);
-}
-
-TEST_F(LockTableTest, ANameHasOnePermitAtMost) {
-  const Fence a = grant("s", "a", {.kind = kSemaphore, .limit = 3});
-  grant("s", "b", {.kind = kSemaphore, .limit = 3});
-  EXPECT_EQ(grant("s", "a", {.kind = kSemaphore, .limit = 3}), a);
-  EXPECT_EQ(grant("s", "c", {.kind = kSemaphore, .limit = 3}), a + 2);
-}
-
-// Nobody waits behind their own hold.
-TEST_F(LockTableTest, ANameInTwoPlacesOfAQueueHasOnePermitAndBothAreTold) {
-  const Ask ask{.kind = kSemaphore, .limit = 2, .wait = 10s};
-  const Fence x = grant("s", "x", ask);
-  const Fence y = grant("s", "y", ask);
-  for (std::uint64_t id : {1u, 2u, 3u}) {
-    Ask waiting = ask;
-    waiting.id = id;
-    EXPECT_EQ(acquire("s", id == 3 ? "b" : "a", waiting).outcome, Outcome::queued);
-  }
-  release("s", "x", x, kSemaphore);
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-  EXPECT_EQ(outcome_of(2), Outcome::ok);
-  EXPECT_EQ(fence_of(2), fence_of(1));
-  EXPECT_EQ(outcome_of(3), Outcome::queued);  // it has taken one permit
-  release("s", "y", y, kSemaphore);
-  EXPECT_EQ(outcome_of(3), Outcome::ok);
-}
-
-TEST_F(LockTableTest, SoHasANameThatWaitsTwiceForALock) {
-  const Fence x = grant("k", "x");
-  queue("k", "a", 1);
-  queue("k", "b", 2);
-  queue("k", "a", 3);
-  release("k", "x", x);
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-  EXPECT_EQ(outcome_of(3), Outcome::ok);
-  EXPECT_EQ(fence_of(3), fence_of(1));
-  EXPECT_EQ(settled_.at(3).grant.expires_at, settled_.at(1).grant.expires_at);
-  EXPECT_EQ(outcome_of(2), Outcome::queued);
-  EXPECT_FALSE(withdraw("k", "a", fence_of(1))) << "another caller was told of it too";
-  EXPECT_EQ(release("k", "a", fence_of(1)), Outcome::ok);
-  EXPECT_EQ(outcome_of(2), Outcome::ok);
-}
-
-TEST_F(LockTableTest, APlaceThatLeftIsNoNamesake) {
-  const Fence x = grant("k", "x");
-  const std::uint32_t first = queue("k", "a", 1);
-  queue("k", "a", 2);
-  queue("k", "a name that does not fit inside", 3);
-  EXPECT_TRUE(cancel(first, 1));
-  release("k", "x", x);
-  EXPECT_EQ(outcome_of(1), Outcome::cancelled);
-  EXPECT_EQ(outcome_of(2), Outcome::ok);
-  EXPECT_TRUE(withdraw("k", "a", fence_of(2))) << "one caller's alone";
-  EXPECT_EQ(outcome_of(3), Outcome::ok);
-}
-
-TEST_F(LockTableTest, RefusalsOfASemaphoreSayWhy) {
-  const Ask ask{.kind = kSemaphore, .limit = 3};
-  const Fence a = grant("s", "a", ask);
-  const Fence b = grant("s", "b", ask);
-  EXPECT_EQ(release("s", "a", b, kSemaphore), Outcome::not_holder);
-  EXPECT_EQ(release("s", "a", b + 1, kSemaphore), Outcome::not_holder);
-  EXPECT_EQ(release("s", "a", a, kSemaphore), Outcome::ok);
-  EXPECT_EQ(release("s", "a", a, kSemaphore), Outcome::stale);
-  EXPECT_EQ(release("s", "b", b, kSemaphore), Outcome::ok);
-  EXPECT_EQ(release("s", "b", b, kSemaphore), Outcome::expired);
-}
-
-TEST_F(LockTableTest, TwoPermitsThatExpireTogetherMakeRoomForTwo) {
-  grant("s", "a", {.kind = kSemaphore, .limit = 2, .ttl = 5s});
-  grant("s", "b", {.kind = kSemaphore, .limit = 2, .ttl = 5s});
-  for (std::uint64_t id : {1u, 2u, 3u}) {
-    acquire("s",
-            Holder(id == 1   ? "c"
-                   : id == 2 ? "d"
-                             : "e"),
-            {.kind = kSemaphore, .limit = 2, .wait = 10s, .id = id});
-  }
-  pass(5s);
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-  EXPECT_EQ(outcome_of(2), Outcome::ok);
-  EXPECT_EQ(outcome_of(3), Outcome::queued);
 }
 
 }  // namespace

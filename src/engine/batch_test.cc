@@ -152,21 +152,6 @@ TEST_F(BatchTest, ASessionHoldsWhatItWasToldOf) {
   EXPECT_FALSE(batch.holds_anything(session));
 }
 
-TEST_F(BatchTest, TwoPhaseThroughTheEngine) {
-  Engine engine({.clock = &clock_, .sweeper = false});
-  Session session{.id = 3};
-  Batch batch(engine);
-  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  EXPECT_EQ(batch.enqueue({.key = "k", .holder = {&session, 1}, .ttl = 30s}).outcome,
-            Outcome::queued);
-  EXPECT_EQ(batch.await_turn(session, Kind::lock, "k", 10s, &recorder_, 1).outcome,
-            Outcome::queued);
-  batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
-  batch.commit();
-  EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
-  EXPECT_EQ(batch.await_turn(session, Kind::lock, "k", 0s, nullptr).outcome, Outcome::not_enqueued);
-}
-
 // With a journal.
 
 TEST_F(BatchTest, WithANewJournalTheFirstFenceIsOne) {
@@ -288,19 +273,6 @@ TEST_F(BatchTest, AFailedJournalAcknowledgesNothing) {
   EXPECT_EQ(recorder_.outcome_of(1), Outcome::storage);
   EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::storage);
   EXPECT_EQ(engine.release({.key = "k", .holder = "b", .fence = 2}), Outcome::storage);
-}
-
-TEST_F(BatchTest, AFullJournalRefusesGrantsAndTakesReleases) {
-  ForgetfulJournal journal;
-  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
-  const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  journal.set_state(Journal::State::full);
-  EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::storage);
-  const HoldId hold{.key = "k", .holder = "a", .fence = held->fence};
-  EXPECT_TRUE(engine.renew(hold));
-  EXPECT_EQ(engine.release(hold), Outcome::ok);
-  journal.set_state(Journal::State::accepting);
-  EXPECT_TRUE(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}));
 }
 
 TEST_F(BatchTest, WhatWasDurableIsInForceAfterARestartAndFencesGoOn) {
@@ -426,23 +398,6 @@ TEST_F(BatchTest, RevokesAllHoldersOfASemaphore) {
   EXPECT_EQ(recorder_.outcome_of(2), Outcome::ok);
   EXPECT_EQ(batch.status(Kind::semaphore, "s")->holders, 2u) << "who was promoted keeps it";
   EXPECT_EQ(engine.stats().revocations, kHolders);
-}
-
-TEST_F(BatchTest, ResizesASemaphore) {
-  Engine engine({.clock = &clock_, .sweeper = false});
-  Batch batch(engine);
-  const AcquireRequest first{
-      .key = "s", .holder = "a", .ttl = 30s, .kind = Kind::semaphore, .limit = 1};
-  AcquireRequest second = first;
-  second.holder = "b";
-  second.wait = 9s;
-  batch.acquire(first);
-  batch.acquire(second, &recorder_, 1);
-  EXPECT_EQ(batch.resize("s", 2, "more machines", "ops"), Outcome::ok);
-  EXPECT_EQ(batch.resize("nobody's", 2, "", "ops"), Outcome::expired);
-  batch.commit();
-  EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
-  EXPECT_EQ(batch.status(Kind::semaphore, "s")->limit, 2u);
 }
 
 TEST_F(BatchTest, WhatAnAdminDidIsDurableBeforeItIsTold) {

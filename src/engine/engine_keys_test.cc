@@ -131,22 +131,5 @@ TEST(EngineHolds, OfOneNameAreCappedOverAllShards) {
   EXPECT_EQ(take(3, "b"), Outcome::ok);
 }
 
-TEST(EngineHolds, ACapThatWasLoweredIsReachedAsHoldsEnd) {
-  ManualClock clock;
-  ForgetfulJournal journal;
-  const std::vector<GrantResult> grants = hold_twenty(clock, journal);
-  Engine engine({.holds_max = 8, .clock = &clock, .journal = &journal, .sweeper = false});
-  const auto try_a_new_one = [&] {
-    return engine.acquire({.key = "more", .holder = "b", .ttl = 30s}).outcome;
-  };
-  for (std::size_t i = 0; i < 12; ++i) {
-    engine.release({.key = nth_key(i), .holder = "a", .fence = grants[i]->fence});
-    EXPECT_EQ(try_a_new_one(), Outcome::max_holds) << i;
-  }
-  EXPECT_TRUE(engine.renew({.key = nth_key(12), .holder = "a", .fence = grants[12]->fence}));
-  engine.release({.key = nth_key(12), .holder = "a", .fence = grants[12]->fence});
-  EXPECT_EQ(try_a_new_one(), Outcome::ok);
-}
-
 }  // namespace
 }  // namespace lockd

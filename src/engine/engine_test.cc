@@ -154,22 +154,6 @@ TEST(Engine, IntervalsMayBeAsLongAsAnything) {
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}));
 }
 
-TEST(Engine, ALimitThatDoesNotMatchSaysWhoHoldsWhetherOneWouldWaitOrNot) {
-  Engine engine;
-  AcquireRequest request{.key = "k", .holder = "a", .ttl = 30s, .kind = Kind::semaphore};
-  request.limit = 2;
-  EXPECT_TRUE(engine.acquire(request));
-  request.holder = "b";
-  request.limit = 3;
-  for (const Duration wait : {Duration(0s), kSoon}) {
-    request.wait = wait;
-    const auto refused = engine.acquire(request);
-    EXPECT_EQ(refused.outcome, Outcome::limit_mismatch);
-    EXPECT_EQ(refused.conflict.holder, "a");
-    EXPECT_EQ(refused.conflict.limit, 2u);
-  }
-}
-
 TEST(Engine, AWaitTimesOutAndSaysWhoHolds) {
   Engine engine;
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}));
@@ -230,11 +214,13 @@ TEST(Engine, WhatIsHeldCanBeRenewedAndReleasedAfterClosing) {
   ForgetfulJournal journal;
   Engine engine({.journal = &journal});
   const auto held = engine.acquire({.key = "k", .holder = "a", .ttl = 30s});
+  const auto untold = engine.acquire({.key = "l", .holder = "a", .ttl = 30s});
   engine.close();
   const HoldId hold{.key = "k", .holder = "a", .fence = held->fence};
   EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}).outcome, Outcome::closed);
   EXPECT_EQ(engine.renew(hold, 60s).outcome, Outcome::ok);
   EXPECT_EQ(engine.release(hold), Outcome::ok);
+  EXPECT_TRUE(Batch(engine).withdraw({.key = "l", .holder = "a", .fence = untold->fence}));
   EXPECT_FALSE(engine.fence("k")->held);
   EXPECT_EQ(journal.events().back().type, Event::Type::ended) << "and the next start knows";
   EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = 1s}).outcome,
@@ -253,32 +239,22 @@ TEST(Engine, AfterClosingASessionAwaitsNoTurn) {
             Outcome::closed);
 }
 
-TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
-  std::optional<Engine> engine(std::in_place);
-  EXPECT_TRUE(engine->acquire({.key = "k", .holder = "a", .ttl = 30s}));
-  GrantResult result;
-  std::thread thread(
-      [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
-  await_queue(*engine, 1);
-  std::this_thread::sleep_for(20ms);  // queued is a moment before blocked
-  engine.reset();
-  thread.join();
-  EXPECT_EQ(result.outcome, Outcome::closed);
-}
-
 // With a journal there is something to commit before the wait, and nothing may be left to
 // afterwards.
-TEST(Engine, MayBeDestroyedWhileCallsAreBlockedWithAJournal) {
-  ForgetfulJournal journal;
-  std::optional<Engine> engine(std::in_place, EngineOptions{.journal = &journal});
-  EXPECT_TRUE(engine->acquire({.key = "k", .holder = "a", .ttl = 30s}));
-  GrantResult result;
-  std::thread thread(
-      [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
-  await_queue(*engine, 1);
-  engine.reset();
-  thread.join();
-  EXPECT_EQ(result.outcome, Outcome::closed);
+TEST(Engine, MayBeDestroyedWhileCallsAreBlocked) {
+  ForgetfulJournal in_memory;
+  for (ForgetfulJournal* const journal : {static_cast<ForgetfulJournal*>(nullptr), &in_memory}) {
+    std::optional<Engine> engine(std::in_place, EngineOptions{.journal = journal});
+    EXPECT_TRUE(engine->acquire({.key = "k", .holder = "a", .ttl = 30s}));
+    GrantResult result;
+    std::thread thread(
+        [&] { result = engine->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon}); });
+    await_queue(*engine, 1);
+    std::this_thread::sleep_for(20ms);  // queued is a moment before blocked
+    engine.reset();
+    thread.join();
+    EXPECT_EQ(result.outcome, Outcome::closed);
+  }
 }
 
 // A call that finds a lease over ends it, which may grant to another: whoever that is hears of it
@@ -306,13 +282,6 @@ TEST(Engine, WhoIsGrantedByACallThatWaitsIsToldBeforeIt) {
   EXPECT_EQ(told.get().outcome, Outcome::ok);
 }
 
-TEST(Engine, TwoEnginesKnowNothingOfEachOther) {
-  Engine a;
-  Engine b;
-  EXPECT_TRUE(a.acquire({.key = "k", .holder = "x", .ttl = 1s}));
-  EXPECT_TRUE(b.acquire({.key = "k", .holder = "y", .ttl = 1s}));
-}
-
 TEST(Engine, SweepSaysWhenItIsNeededNext) {
   ManualClock clock;
   Engine engine({.gc_interval = 100s, .clock = &clock, .sweeper = false});
@@ -322,39 +291,6 @@ TEST(Engine, SweepSaysWhenItIsNeededNext) {
   clock.advance(7s);
   EXPECT_EQ(engine.sweep(), clock.now() + 93s);
   EXPECT_FALSE(engine.fence("k")->held);
-}
-
-TEST(Engine, ListsWhoHoldsAndWhoWaits) {
-  ManualClock clock;
-  Engine engine({.clock = &clock, .sweeper = false});
-  class Ignore final : public Listener {
-    void on_wait_done(const WaitResult&) noexcept override {}
-  } listener;
-  Session session{.id = 9};
-  Batch batch(engine);
-  batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  clock.advance(2s);
-  for (int i = 0; i < 20; ++i) {
-    batch.acquire({.key = "k", .holder = {&session, 5}, .ttl = 30s, .wait = 60s}, &listener);
-  }
-  clock.advance(3s);
-  int seen = 0;
-  engine.list([&](const KeyStatus& status) {
-    ++seen;
-    EXPECT_EQ(status.key, "k");
-    EXPECT_EQ(status.holders, 1u);
-    EXPECT_EQ(status.waiters, 20u);
-    ASSERT_EQ(status.holds.size(), 1u);
-    EXPECT_EQ(status.holds[0].holder, "a");
-    EXPECT_EQ(status.holds[0].held, 5s);
-    EXPECT_EQ(status.holds[0].remaining, 25s);
-    ASSERT_EQ(status.queue.size(), 16u);
-    EXPECT_EQ(status.queue[0].holder, "tcp:9");
-    EXPECT_EQ(status.queue[0].session, 9u);
-    EXPECT_EQ(status.queue[0].waited, 3s);
-  });
-  EXPECT_EQ(seen, 1);
-  batch.end_session(session);
 }
 
 }  // namespace

@@ -27,11 +27,6 @@ class FollowingTest : public testing::Test {
             .expires_at = Time{} + ttl};
   }
   bool follow(const std::vector<Event>& events) { return journal_.follow(events); }
-  // What another engine has appended by then, by its clock.
-  bool follow_at(Time now, std::vector<Event> events) {
-    for (Event& event : events) event.expires_at = Time{} + (event.expires_at - now);
-    return follow(events);
-  }
 
   // Held until then, to the nanosecond. Returns the next fence.
   Fence expect_free_after(Duration left, std::string_view key) {
@@ -95,36 +90,34 @@ TEST_F(FollowingTest, RefusesWhatContradicts) {
   EXPECT_FALSE(follow({granted("k", 8, 1s)}));
 }
 
+// Whether its events tell of the renewal, or a snapshot does.
 TEST_F(FollowingTest, ALeaseThatWasRenewedForLongerIsThatLong) {
-  ManualClock clock;
-  ForgetfulJournal journal;
-  Engine leader({.clock = &clock, .journal = &journal, .sweeper = false});
-  const GrantResult grant = leader.acquire({.key = "k", .holder = "a", .ttl = 1s});
-  ASSERT_EQ(leader.renew({.key = "k", .holder = "a", .fence = grant->fence}, 10s).outcome,
-            Outcome::ok);
-  ASSERT_TRUE(follow_at(clock.now(), journal.events()));
-  journal_.lead();
-  clock_.advance(10s - 1ns);
-  engine_.sweep();
-  EXPECT_EQ(engine_.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
-  // What a renewal is by default is what the grant was.
-  EXPECT_EQ(engine_.renew({.key = "k", .holder = "a", .fence = grant->fence})->ttl, 1s);
-}
-
-TEST_F(FollowingTest, AnAccountTellsOfALeaseThatWasRenewedForLonger) {
-  ManualClock clock;
-  ForgetfulJournal journal;
-  Engine leader({.clock = &clock, .journal = &journal, .sweeper = false});
-  const GrantResult grant = leader.acquire({.key = "k", .holder = "a", .ttl = 1s});
-  ASSERT_EQ(leader.renew({.key = "k", .holder = "a", .fence = grant->fence}, 10s).outcome,
-            Outcome::ok);
-  const auto account = static_cast<std::ptrdiff_t>(journal.describe());
-  const std::vector<Event> described = journal.events();
-  ASSERT_TRUE(follow_at(clock.now(), {described.begin() + account, described.end()}));
-  journal_.lead();
-  clock_.advance(10s - 1ns);
-  engine_.sweep();
-  EXPECT_EQ(engine_.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+  for (const bool by_snapshot : {false, true}) {
+    ManualClock clock;
+    ForgetfulJournal its_journal;
+    ForgetfulJournal journal;
+    journal.set_state(Journal::State::following);
+    Engine engine({.clock = &clock, .journal = &journal, .sweeper = false});
+    Engine leader({.clock = &clock, .journal = &its_journal, .sweeper = false});
+    const GrantResult grant = leader.acquire({.key = "k", .holder = "a", .ttl = 1s});
+    const HoldId hold{.key = "k", .holder = "a", .fence = grant->fence};
+    ASSERT_EQ(leader.renew(hold, 10s).outcome, Outcome::ok);
+    const std::size_t snapshot = its_journal.describe();
+    std::vector<Event> events = its_journal.events();
+    if (by_snapshot) {
+      events.erase(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(snapshot));
+    } else {
+      events.resize(snapshot);
+    }
+    for (Event& event : events) event.expires_at = Time{} + (event.expires_at - clock.now());
+    ASSERT_TRUE(journal.follow(events));
+    journal.lead();
+    clock.advance(10s - 1ns);
+    engine.sweep();
+    EXPECT_EQ(engine.acquire({.key = "k", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
+    // A renewal without a lease takes that of the grant.
+    EXPECT_EQ(engine.renew(hold)->ttl, 1s);
+  }
 }
 
 // However often another leads: none begins it anew.
@@ -233,50 +226,6 @@ TEST_F(FollowingTest, ABarrierRestsOnWhatIsAppendedAfterIt) {
   next.set_state(Journal::State::following);
   Engine follower({.clock = &clock_, .journal = &next, .sweeper = false});
   EXPECT_TRUE(next.follow(journal_.events()));
-}
-
-// The leader may have let in more keys than this one would: what the chain says is held.
-TEST(FollowingBeyondItsCaps, HoldsWhatTheLeaderGrantedAndGrantsNothingUntilBelow) {
-  constexpr std::uint64_t kKeysMax = 3;
-  constexpr Fence kKeys = 10;
-  ManualClock clock;
-  ForgetfulJournal journal;
-  journal.set_state(Journal::State::following);
-  Engine engine(
-      {.shards = 4, .keys_max = kKeysMax, .clock = &clock, .journal = &journal, .sweeper = false});
-  const auto key = [](Fence fence) { return "k" + std::to_string(fence); };
-  for (Fence fence = 1; fence <= kKeys; ++fence) {
-    const std::string name = key(fence);
-    const Event granted{.type = Event::Type::granted,
-                        .key = name,
-                        .holder = Holder("a"),
-                        .fence = fence,
-                        .ttl = 60s,
-                        .expires_at = Time{} + 60s};
-    ASSERT_TRUE(journal.follow({&granted, 1}));
-  }
-  EXPECT_EQ(engine.stats().keys, kKeys);
-  const std::string first = key(1);
-  const Event ended{.type = Event::Type::ended, .key = first, .fence = 1};
-  ASSERT_TRUE(journal.follow({&ended, 1}));
-  journal.lead();
-  const auto acquire = [&] {
-    return engine.acquire({.key = "new", .holder = "b", .ttl = 60s}).outcome;
-  };
-  for (Fence fence = 2; fence <= kKeys; ++fence) {
-    EXPECT_EQ(acquire(), Outcome::max_keys) << fence;
-    const std::string name = key(fence);
-    EXPECT_EQ(engine.status(Kind::lock, name)->holds.size(), 1u);
-    EXPECT_EQ(engine.renew({.key = name, .holder = "a", .fence = fence}).outcome, Outcome::ok);
-    if (kKeys - fence + 1 <= kKeysMax) break;
-    EXPECT_EQ(engine.release({.key = name, .holder = "a", .fence = fence}), Outcome::ok);
-  }
-  EXPECT_EQ(engine.check(), "");
-  const std::string last = key(kKeys);
-  EXPECT_EQ(engine.release({.key = last, .holder = "a", .fence = kKeys}), Outcome::ok);
-  EXPECT_EQ(acquire(), Outcome::ok);
-  EXPECT_EQ(engine.acquire({.key = "more", .holder = "b", .ttl = 60s}).outcome, Outcome::max_keys);
-  EXPECT_EQ(engine.check(), "");
 }
 
 // Nothing has been appended since it leads, and still its answers rest on that it does.

@@ -79,39 +79,11 @@ class KeySetTest : public ::testing::Test {
 
 TEST_F(KeySetTest, ARepeatedRequestSaysTheShortestOfTheLeases) {
   const Fence fence = ask({"a", "b"}, "cart").grant.fence;
-  engine_->renew({.key = "a", .holder = "cart", .fence = fence}, 90s);
+  EXPECT_TRUE(engine_->renew({.key = "a", .holder = "cart", .fence = fence}, 90s));
   const Answer again = ask({"a", "b"}, "cart");
   ASSERT_EQ(again.outcome, Outcome::ok);
   EXPECT_EQ(again.grant.ttl, 30s);
   EXPECT_EQ(again.grant.expires_at, clock_.now() + 30s);
-}
-
-TEST_F(KeySetTest, AllAreGrantedUnderOneFenceThatIsAboveTheirs) {
-  const Fence earlier = ask_one("a", "x").grant.fence;
-  release("a", "x", earlier);
-  const Answer set = ask({"a", "b", "c"}, "cart");
-  ASSERT_EQ(set.outcome, Outcome::ok);
-  EXPECT_GT(set.grant.fence, earlier);
-  for (const char* key : {"a", "b", "c"}) {
-    const StatusResult status = engine_->status(Kind::lock, key);
-    ASSERT_EQ(status->holders, 1u);
-    EXPECT_EQ(status->holds[0].fence, set.grant.fence);
-    EXPECT_EQ(status->holds[0].remaining, 30s);
-  }
-  // After that each is a hold like any other.
-  EXPECT_EQ(release("b", "cart", set.grant.fence), Outcome::ok);
-  EXPECT_GT(ask_one("b", "y").grant.fence, set.grant.fence);
-}
-
-TEST_F(KeySetTest, NoneIsGrantedIfOneIsHeldAndTheConflictNamesIt) {
-  ask_one("b", "x");
-  EXPECT_EQ(ask({"a", "b", "c"}, "cart").outcome, Outcome::held);
-  ASSERT_EQ(conflicts_.size(), 1u);
-  EXPECT_EQ(conflicts_[0].item, 1u);
-  EXPECT_EQ(conflicts_[0].conflict.holder, "x");
-  EXPECT_FALSE(conflicts_[0].own);
-  EXPECT_FALSE(engine_->status(Kind::lock, "a"));
-  EXPECT_EQ(ask_one("a", "y").outcome, Outcome::ok);
 }
 
 // Its place in b's queue is in another shard than the one where it is cancelled. Whoever is behind
@@ -162,40 +134,6 @@ TEST_F(KeySetTest, WaitsInEveryQueueAndIsGrantedWhenItIsFirstInAll) {
   EXPECT_EQ(holders("c"), 1u);
 }
 
-TEST_F(KeySetTest, NobodyOvertakesIt) {
-  ask_one("a", "x");
-  ask({"a", "b"}, "cart", 60s, 1);
-  Batch batch(*engine_);
-  Conflict conflict;
-  EXPECT_EQ(batch.acquire({.key = "b", .holder = "y", .ttl = 1s}, nullptr, 0, &conflict).outcome,
-            Outcome::held);
-  EXPECT_EQ(conflict.holder, "");
-  EXPECT_EQ(conflict.waiters, 1u);
-  EXPECT_EQ(ask_one("b", "y", 60s, 2).outcome, Outcome::queued);
-  EXPECT_FALSE(engine_->fence("b")->held);
-}
-
-TEST_F(KeySetTest, WhatEndsItLetsThoseBehindItIn) {
-  for (const bool by_cancel : {true, false}) {
-    const Fence a = ask_one("a", "x").grant.fence;
-    const std::uint64_t id = by_cancel ? 10 : 20;
-    const Answer set = ask({"a", "b"}, "cart", 10s, id);
-    ask_one("b", "y", 60s, id + 1);
-    if (by_cancel) {
-      EXPECT_TRUE(Batch(*engine_).cancel(set.wait));
-    } else {
-      pass(10s);
-    }
-    EXPECT_EQ(listener_.outcome_of(id), by_cancel ? Outcome::cancelled : Outcome::timeout);
-    EXPECT_EQ(listener_.outcome_of(id + 1), Outcome::ok);
-    EXPECT_EQ(waiters("a"), 0u);
-    release("a", "x", a);
-    release("b", "y", listener_.results.at(id + 1).grant.fence);
-    EXPECT_EQ(ask({"a", "b"}, "other").outcome, Outcome::ok);
-    pass(30s);
-  }
-}
-
 TEST_F(KeySetTest, AWaitIsCut) {
   engine_.emplace(
       EngineOptions{.set_wait_max = 5s, .clock = &clock_, .sweeper = false, .hash_seed = 1});
@@ -207,23 +145,6 @@ TEST_F(KeySetTest, AWaitIsCut) {
   EXPECT_EQ(listener_.outcome_of(1), Outcome::timeout);
 }
 
-TEST_F(KeySetTest, ToAskAgainIsSafe) {
-  const Answer first = ask({"a", "b"}, "cart");
-  clock_.advance(10s);
-  const Answer again = ask({"b", "a"}, "cart", 60s);
-  EXPECT_EQ(again.outcome, Outcome::ok);
-  EXPECT_EQ(again.grant.fence, first.grant.fence);
-  EXPECT_EQ(again.grant.expires_at, first.grant.expires_at + 10s);
-  // A part, or more than it has, or under two fences: at once, with or without a wait.
-  EXPECT_EQ(ask({"a", "c"}, "cart", 60s).outcome, Outcome::held);
-  EXPECT_TRUE(conflicts_[0].own);
-  for (const char* name : {"x", "y", "z"}) release("c", name, ask_one("c", name).grant.fence);
-  ask_one("c", "cart");
-  EXPECT_EQ(ask({"a", "c"}, "cart", 60s).outcome, Outcome::held);
-  EXPECT_EQ(ask({{"a", Kind::lock, Mode::shared}, "b"}, "cart").outcome, Outcome::mode_mismatch);
-  EXPECT_EQ(ask({"a"}, "cart").grant.fence, first.grant.fence);
-}
-
 TEST_F(KeySetTest, AmongThoseWhoShareTheAskerIsNamed) {
   for (const char* name : {"x", "cart", "y"}) ask_one("page", name, 0s, 0, Mode::shared);
   EXPECT_EQ(ask({{"page", Kind::lock, Mode::shared}, "b"}, "cart").outcome, Outcome::held);
@@ -231,23 +152,6 @@ TEST_F(KeySetTest, AmongThoseWhoShareTheAskerIsNamed) {
   EXPECT_TRUE(conflicts_[0].own);
   EXPECT_EQ(conflicts_[0].conflict.holder, "cart");
   EXPECT_EQ(conflicts_[0].conflict.holders, 3u);
-}
-
-TEST_F(KeySetTest, TwiceInTheQueueIsOneGrant) {
-  const Fence a = ask_one("a", "x").grant.fence;
-  ask({"a", "b"}, "cart", 60s, 1);
-  ask({"b", "a"}, "cart", 60s, 2);
-  ask({"b", "c"}, "cart", 60s, 3);
-  ask_one("b", "cart", 60s, 4);
-  release("a", "x", a);
-  ASSERT_EQ(listener_.outcome_of(1), Outcome::ok);
-  const Fence fence = listener_.results.at(1).grant.fence;
-  EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
-  EXPECT_EQ(listener_.results.at(2).grant.fence, fence);
-  EXPECT_EQ(listener_.outcome_of(3), Outcome::held);
-  EXPECT_EQ(listener_.outcome_of(4), Outcome::ok);
-  EXPECT_EQ(listener_.results.at(4).grant.fence, fence);
-  EXPECT_FALSE(engine_->fence("c")->held);
 }
 
 // It has all of them, but not as it asked.
@@ -262,24 +166,6 @@ TEST_F(KeySetTest, TwiceInTheQueueInAnotherModeIsAMismatch) {
   ASSERT_EQ(conflicts_.size(), 1u);
   EXPECT_EQ(conflicts_[0].item, 0u);
   EXPECT_TRUE(conflicts_[0].own);
-}
-
-TEST_F(KeySetTest, SharesAndPermitsMayBeMixed) {
-  ask_one("page", "reader", 0s, 0, Mode::shared);
-  const std::vector<SetItem> keys{{"page", Kind::lock, Mode::shared},
-                                  {"pool", Kind::semaphore, Mode::exclusive, 8, 5}};
-  ASSERT_EQ(ask(keys, "job").outcome, Outcome::ok);
-  EXPECT_EQ(engine_->status(Kind::semaphore, "pool")->permits, 5u);
-  EXPECT_EQ(holders("page"), 2u);
-  EXPECT_EQ(ask(keys, "job-2", 60s, 1).outcome, Outcome::queued);
-  // A reader behind the set waits: it stands in the page's queue.
-  EXPECT_EQ(ask_one("page", "late", 60s, 2, Mode::shared).outcome, Outcome::queued);
-  engine_->release({.key = "pool",
-                    .holder = "job",
-                    .fence = engine_->status(Kind::semaphore, "pool")->fence,
-                    .kind = Kind::semaphore});
-  EXPECT_EQ(listener_.outcome_of(1), Outcome::ok);
-  EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
 }
 
 TEST_F(KeySetTest, RenewsAllOrNoneAndReleasesWhatIsHeld) {
@@ -300,18 +186,6 @@ TEST_F(KeySetTest, RenewsAllOrNoneAndReleasesWhatIsHeld) {
   ASSERT_TRUE(released);
   EXPECT_EQ(released.released, (std::vector<bool>{true, false, true}));
   EXPECT_EQ(holders("a") + holders("c"), 0u);
-}
-
-TEST_F(KeySetTest, IsWithdrawnWholeUnlessItsLeaseWasMoved) {
-  const Fence first = ask({"a", "b"}, "cart").grant.fence;
-  const SetId set{{"a", "b"}, "cart", first};
-  EXPECT_TRUE(engine_->renew({.key = "b", .holder = "cart", .fence = first}));
-  EXPECT_FALSE(Batch(*engine_).withdraw_all(set));
-  EXPECT_EQ(holders("a"), 1u);
-  engine_->release_all(set);
-  const Fence second = ask({"a", "b"}, "cart").grant.fence;
-  EXPECT_TRUE(Batch(*engine_).withdraw_all({{"a", "b"}, "cart", second}));
-  EXPECT_EQ(holders("a") + holders("b"), 0u);
 }
 
 TEST_F(KeySetTest, AtACapNoneIsJoinedAndNothingIsLeftBehind) {
@@ -342,14 +216,6 @@ TEST_F(KeySetTest, IdleKeysMakeRoom) {
   EXPECT_EQ(ask({"a", "b", "c", "1"}, "cart").outcome, Outcome::ok);
 }
 
-TEST_F(KeySetTest, ClosingEndsIt) {
-  ask_one("a", "x");
-  ask({"a", "b"}, "cart", 60s, 1);
-  engine_->close();
-  EXPECT_EQ(listener_.outcome_of(1), Outcome::closed);
-  EXPECT_EQ(engine_->check(), "");
-}
-
 // Whatever the order in which the shards are closed: many keys, so that some are in a later one.
 TEST_F(KeySetTest, ClosingGrantsNothingToThoseBehindIt) {
   ask_one("a", "x");
@@ -363,17 +229,6 @@ TEST_F(KeySetTest, ClosingGrantsNothingToThoseBehindIt) {
     EXPECT_EQ(listener_.outcome_of(i), Outcome::closed);
     EXPECT_EQ(listener_.outcome_of(100 + i), Outcome::closed);
   }
-}
-
-TEST_F(KeySetTest, ASmallerSemaphoreEndsWhatCanNeverBe) {
-  const std::vector<SetItem> keys{{"pool", Kind::semaphore, Mode::exclusive, 8, 8}, "a"};
-  Batch(*engine_).acquire(
-      {.key = "pool", .holder = "x", .ttl = 30s, .kind = Kind::semaphore, .limit = 8});
-  ask(keys, "cart", 60s, 1);
-  ask_one("a", "y", 60s, 2);
-  EXPECT_EQ(engine_->resize("pool", 4, "", ""), Outcome::ok);
-  EXPECT_EQ(listener_.outcome_of(1), Outcome::limit_mismatch);
-  EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
 }
 
 TEST_F(KeySetTest, BlocksUntilItIsGranted) {

@@ -167,28 +167,6 @@ TEST_F(ObserverTest, RefusalsAreCountedByRequest) {
   EXPECT_EQ(stats.keys, 1u);
 }
 
-TEST_F(ObserverTest, AWithdrawnGrantGoesToTheNext) {
-  Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
-  notes_.look(true);
-  Batch batch(engine);
-  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 60s}, &deaf_);
-  const HoldId hold{.key = "k", .holder = "a", .fence = held.grant.fence};
-  notes_.take();
-  EXPECT_TRUE(batch.withdraw(hold));
-  EXPECT_FALSE(batch.withdraw(hold));
-  EXPECT_EQ(notes_.take(), (Told{{Type::disconnected, "k", "a", 0}, {Type::granted, "k", "b", 0}}));
-  // The client that asked again has been told, in the same instant even.
-  const Answer other = batch.acquire({.key = "k2", .holder = "a", .ttl = 30s});
-  EXPECT_EQ(batch.acquire({.key = "k2", .holder = "a", .ttl = 30s}).grant.expires_at,
-            other.grant.expires_at);
-  EXPECT_FALSE(batch.withdraw({.key = "k2", .holder = "a", .fence = other.grant.fence}));
-  EXPECT_TRUE(engine.fence("k2")->held);
-  const Answer last = batch.acquire({.key = "k3", .holder = "a", .ttl = 30s});
-  engine.close();
-  EXPECT_TRUE(batch.withdraw({.key = "k3", .holder = "a", .fence = last.grant.fence}));
-}
-
 TEST_F(ObserverTest, SeesWhatIsRareThoughNobodyLooks) {
   Engine engine({.clock = &clock_, .observer = &notes_, .sweeper = false});
   EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 5s}));
