@@ -51,27 +51,6 @@ TEST_F(FileJournalTest, WhoHeldItIsKnownAfterARestart) {
   }
 }
 
-TEST_F(FileJournalTest, ARevokedHoldStaysRevokedAndAResizeInForce) {
-  start();
-  const AcquireRequest permit{
-      .key = "s", .holder = "a", .ttl = 600s, .kind = Kind::semaphore, .limit = 1};
-  const GrantResult lock = engine_->acquire({.key = "k", .holder = "a", .ttl = 600s});
-  ASSERT_TRUE(engine_->acquire(permit));
-  ASSERT_EQ(engine_->resize("s", 2, "", "ops"), Outcome::ok);
-  ASSERT_TRUE(engine_->revoke({.key = "k", .fence = lock->fence, .by = "ops"}));
-  for (const char* const holder : {"b", "c"}) {
-    start();
-    EXPECT_FALSE(engine_->fence("k")->held);
-    EXPECT_GT(engine_->acquire({.key = "k2", .holder = holder, .ttl = 1ms, .wait = 9s})->fence,
-              lock->fence);
-    AcquireRequest another = permit;
-    another.holder = holder;
-    const bool has_room = holder[0] == 'b';
-    EXPECT_EQ(engine_->acquire(another).outcome, has_room ? Outcome::ok : Outcome::held)
-        << "the first acquirer's limit is named, the one in force holds";
-  }
-}
-
 TEST_F(FileJournalTest, WhatWasHeldIsHeldAndItsOwnerRenewsAndReleases) {
   start();
   const auto kept = engine_->acquire({.key = "kept", .holder = "a", .ttl = 600s});
@@ -115,40 +94,6 @@ TEST_F(FileJournalTest, WhatWasHeldIsHeldAndItsOwnerRenewsAndReleases) {
             Outcome::ok);
   start();
   EXPECT_TRUE(engine_->acquire({.key = "kept", .holder = "b", .ttl = 1s}));
-}
-
-TEST_F(FileJournalTest, FencesGoOnRisingOverRestarts) {
-  Fence last = 0;
-  for (const Duration interval : {0ms, 5ms, 0ms, 0ms, 1000ms, 1000ms}) {
-    start(interval);
-    for (int i = 0; i < 5; ++i) {
-      const auto grant = engine_->acquire({.key = "k", .holder = "a", .ttl = 30s});
-      ASSERT_TRUE(grant);
-      EXPECT_GT(grant->fence, last);
-      last = grant->fence;
-      engine_->release({.key = "k", .holder = "a", .fence = last});
-    }
-  }
-}
-
-TEST_F(FileJournalTest, ALeaseEndsWhenItWouldHaveEnded) {
-  start();
-  const auto first = engine_->acquire({.key = "k", .holder = "a", .ttl = 300ms});
-  start();
-  const auto second = engine_->acquire({.key = "k", .holder = "b", .ttl = 1s, .wait = kSoon});
-  ASSERT_TRUE(second);
-  EXPECT_GE(second->expires_at - 1s, first->expires_at) << "never early";
-}
-
-TEST_F(FileJournalTest, AfterAStartTheOldSegmentsGo) {
-  for (int run = 0; run < 3; ++run) {
-    start();
-    for (int i = 0; i < 1000; ++i) {
-      EXPECT_TRUE(
-          engine_->acquire({.key = "k" + std::to_string(i % 10), .holder = "a", .ttl = 600s}));
-    }
-    EXPECT_TRUE(eventually([&] { return segments() == 1; }));
-  }
 }
 
 // Else leases would end early after a restart, by as much as the two differ.
