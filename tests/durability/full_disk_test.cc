@@ -144,28 +144,6 @@ TEST_F(ScantDiskTest, ServiceReturnsWithSpace) {
   expect_in_force(directory_.path(), held, released);
 }
 
-// Over HTTP it says so as well, and takes back what it has given.
-TEST_F(ScantDiskTest, ToldOverHttp) {
-  ServerProcess server(durable(directory_.path(), {"--http-addr", "127.0.0.1:0"}), scant_);
-  HttpClient browser({.port = server.http_port()});
-  const HttpReply grant =
-      browser.post("/v1/acquire", R"({"key":"k","holder":"a","ttl_ms":600000})");
-  ASSERT_EQ(grant.status, 200);
-  LineClient client = server.connect();
-  std::vector<Held> held = take_all(client);
-  const HttpReply refused = browser.post("/v1/acquire", R"({"key":"other","holder":"a"})");
-  EXPECT_EQ(refused.status, 503);
-  EXPECT_EQ(refused.text("error"), "storage");
-  EXPECT_EQ(refused.field("Retry-After"), "1");
-  const std::string hold =
-      R"({"key":"k","holder":"a","token":)" + std::to_string(grant.number("token")) + "}";
-  EXPECT_EQ(browser.post("/v1/renew", hold).status, 200);
-  EXPECT_EQ(browser.post("/v1/release", hold).status, 200);
-  relieve();
-  await_service(client);
-  EXPECT_EQ(browser.post("/v1/acquire", R"({"key":"k","holder":"a"})").status, 200);
-}
-
 // Several times what the reserve has room for: what is held is little, and a snapshot of it frees
 // what the renewals have used.
 TEST_F(ScantDiskTest, RenewalsDoNotUseTheReserveUp) {
@@ -280,29 +258,6 @@ class SmallDiskTest : public testing::Test {
   const std::string journal_ = directory_.path() + "/journal";
   const std::string filling_ = directory_.path() + "/filling";
 };
-
-TEST_F(SmallDiskTest, ServiceReturnsWithSpace) {
-  std::vector<Held> held;
-  std::vector<Held> released;
-  {
-    ServerProcess server(durable(journal_));
-    LineClient client = server.connect();
-    for (int i = 0; i < 200; ++i) {
-      const std::string key = "early-" + std::to_string(i);
-      held.push_back({key, token_of(client.ask(request("l", key, "0 1000")))});
-    }
-    fill();
-    const std::vector<Held> late = take_all(client);
-    held.insert(held.end(), late.begin(), late.end());
-    expect_full(client, held, released);
-    std::filesystem::remove(filling_);
-    await_service(client);
-    server.kill();
-  }
-  std::filesystem::copy(journal_, directory_.path() + "-copy");  // where there is space to start
-  expect_in_force(directory_.path() + "-copy", held, released);
-  std::filesystem::remove_all(directory_.path() + "-copy");
-}
 
 TEST_F(SmallDiskTest, AServerStartsOnAFullDisk) {
   std::vector<Held> held;

@@ -93,42 +93,12 @@ TEST(RefusedStartTest, DamageToTheLastFrameAfterAStop) {
   EXPECT_TRUE(says(said, "the journal is damaged"));
 }
 
-TEST(RefusedStartTest, AJournalOfALaterVersion) {
-  const TemporaryDirectory directory;
-  { ServerProcess server(durable(directory.path())); }
-  const std::string segment = directory.path() + "/journal-0000000000000001.log";
-  std::fstream file(segment, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(8);
-  file.put(99);
-  file.close();
-  EXPECT_EQ(refusal(directory.path()),
-            "dflockd: " + segment +
-                ", byte 8: format version 99, and this program knows version 1; start the program "
-                "that wrote it, or a newer one\n");
-}
-
-TEST(RefusedStartTest, ADirectoryOpenToOthers) {
-  const TemporaryDirectory directory;
-  fs::permissions(directory.path(), fs::perms(0750));
-  EXPECT_EQ(refusal(directory.path()),
-            "dflockd: " + directory.path() +
-                ": others may enter this directory, and what is in it is secret; run: chmod 700 " +
-                directory.path() + "\n");
-}
-
 TEST(RefusedStartTest, AFile) {
   const TemporaryDirectory directory;
   const std::string file = directory.path() + "/file";
   std::ofstream(file) << "not a journal\n";
   EXPECT_EQ(refusal(file), "dflockd: --wal takes a directory, which is made if it is not there: '" +
                                file + "' is a file\n");
-}
-
-TEST(RefusedStartTest, ADirectoryInNone) {
-  const TemporaryDirectory directory;
-  const std::string inner = directory.path() + "/outer/inner";
-  EXPECT_EQ(refusal(inner), "dflockd: " + inner +
-                                ": cannot make the directory: mkdir: No such file or directory\n");
 }
 
 TEST(RefusedStartTest, AReadOnlyDirectory) {

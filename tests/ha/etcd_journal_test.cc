@@ -35,21 +35,18 @@ bool await(const std::function<bool()>& holds) {
 }
 
 struct Server {
-  Server(const EtcdCluster& etcd, const std::string& name, std::uint64_t snapshot_after = 64 << 20)
-      : Server(options(etcd, name, snapshot_after)) {}
+  Server(const EtcdCluster& etcd, const std::string& name) : Server(options(etcd, name)) {}
   explicit Server(EtcdJournalOptions options)
       : journal(std::move(options)),
         engine({.shards = 4, .clock = &journal.clock(), .journal = &journal}) {}
 
-  static EtcdJournalOptions options(const EtcdCluster& etcd, const std::string& name,
-                                    std::uint64_t snapshot_after) {
+  static EtcdJournalOptions options(const EtcdCluster& etcd, const std::string& name) {
     EtcdJournalOptions options;
     options.etcd.endpoints = etcd.endpoints();
     options.replication.cluster = "test";
     options.replication.self.node = name;
     options.replication.self.address = name + ":6388";
     options.replication.detect = 1s;
-    options.replication.snapshot_after = snapshot_after;
     options.replication.revisions_max = 500;
     options.replication.log = [name](Severity, std::string_view line) {
       std::cout << name << ": " << line << std::endl;
@@ -64,79 +61,10 @@ struct Server {
   GrantResult acquire(const std::string& key, const std::string& holder = "cart") {
     return engine.acquire({.key = key, .holder = holder, .ttl = 60s});
   }
-  bool knows(const std::string& key, Fence fence) {
-    const auto status = engine.status(Kind::lock, key);
-    return status && !status->holds.empty() && status->holds[0].fence == fence;
-  }
 
   EtcdJournal journal;
   Engine engine;
 };
-
-TEST(EtcdJournal, OneLeadsAndTheOtherFollows) {
-  EtcdCluster etcd(1);
-  Server first(etcd, "first");
-  ASSERT_TRUE(await([&] { return first.leads(); }));
-  const GrantResult grant = first.acquire("k");
-  ASSERT_EQ(grant.outcome, Outcome::ok);
-
-  Server second(etcd, "second");
-  ASSERT_TRUE(await([&] { return second.follows("first") && second.knows("k", grant->fence); }));
-  EXPECT_EQ(second.acquire("x").outcome, Outcome::not_leader);
-  const GrantResult later = first.acquire("later");
-  EXPECT_TRUE(await([&] { return second.knows("later", later->fence); }));
-  EXPECT_EQ(first.acquire("k", "other").outcome, Outcome::held);
-}
-
-TEST(EtcdJournal, WhatWasHeldIsHeldAtTheNextLeader) {
-  EtcdCluster etcd(1);
-  auto first = std::make_unique<Server>(etcd, "first");
-  ASSERT_TRUE(await([&] { return first->leads(); }));
-  Server second(etcd, "second");
-  ASSERT_TRUE(await([&] { return second.follows("first"); }));
-  const GrantResult grant = first->acquire("k");
-  ASSERT_EQ(grant.outcome, Outcome::ok);
-
-  const auto began = std::chrono::steady_clock::now();
-  first.reset();  // hands over
-  ASSERT_TRUE(await([&] { return second.leads(); }));
-  std::cout << "handed over in "
-            << std::chrono::duration_cast<std::chrono::milliseconds>(
-                   std::chrono::steady_clock::now() - began)
-            << std::endl;
-  EXPECT_EQ(second.acquire("k", "other").outcome, Outcome::held);
-  const HoldId hold{.key = "k", .holder = "cart", .fence = grant->fence};
-  EXPECT_EQ(second.engine.renew(hold).outcome, Outcome::ok);
-  EXPECT_EQ(second.engine.release(hold), Outcome::ok);
-  const GrantResult next = second.acquire("k", "other");
-  ASSERT_EQ(next.outcome, Outcome::ok);
-  EXPECT_GT(next->fence, grant->fence);
-}
-
-TEST(EtcdJournal, WhoeverComesLateKnowsEverything) {
-  EtcdCluster etcd(1);
-  auto first = std::make_unique<Server>(etcd, "first", 20'000);
-  ASSERT_TRUE(await([&] { return first->leads(); }));
-  std::vector<Fence> fences(100);
-  for (int round = 0; round < 20; ++round) {
-    Batch batch(first->engine);
-    for (std::size_t i = 0; i < fences.size(); ++i) {
-      const std::string key = "k-" + std::to_string(i);
-      if (round > 0) batch.release({.key = key, .holder = "cart", .fence = fences[i]});
-      const Answer got = batch.acquire({.key = key, .holder = "cart", .ttl = 60s});
-      ASSERT_EQ(got.outcome, Outcome::ok);
-      fences[i] = got.grant.fence;
-    }
-    ASSERT_TRUE(first->engine.wait_durable(batch.commit()));
-  }
-  ASSERT_TRUE(await([&] { return first->journal.stats().snapshots.value() > 0; }));
-  ASSERT_TRUE(await([&] { return first->journal.stats().compactions.value() > 0; }));
-  Server late(etcd, "late", 20'000);
-  ASSERT_TRUE(await([&] { return late.follows("first"); }));
-  for (std::size_t i = 0; i < fences.size(); ++i) {
-    EXPECT_TRUE(await([&] { return late.knows("k-" + std::to_string(i), fences[i]); })) << i;
-  }
-}
 
 TEST(EtcdJournal, TroubleInEtcdDeposesNobody) {
   EtcdCluster etcd(3);
@@ -166,7 +94,7 @@ TEST(EtcdJournal, GrantsThoughEtcdIsFarAway) {
   EtcdCluster etcd(1);
   DistantPort distant(etcd.port(0), 200ms);
   const auto options = [&](const std::string& name) {
-    EtcdJournalOptions options = Server::options(etcd, name, 64 << 20);
+    EtcdJournalOptions options = Server::options(etcd, name);
     options.etcd.endpoints = {"127.0.0.1:" + std::to_string(distant.port())};
     options.replication.detect = ReplicatedJournalOptions{}.detect;
     return options;
