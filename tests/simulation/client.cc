@@ -128,7 +128,8 @@ void Client::ask_http(Request request, std::string_view path, const std::string&
                               "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
 }
 
-// What is asked now may shorten its lease to `request.ttl` from now on, whenever it is executed.
+// A renewal may shorten the lease to `request.ttl` from now on, whenever it is executed; acquiring
+// again never does.
 void Client::put_in_question(Request& request, const Known& known) {
   Known& own = *promises_.find(known.key, known.fence);
   request.fence = own.fence;
@@ -136,7 +137,9 @@ void Client::put_in_question(Request& request, const Known& known) {
   request.over_at = own.over_at;
   const Acquisition* acquisition = acquisitions_.find(own.key, own.holder);
   if (acquisition != nullptr && acquisition->may_be_moved()) request.over_at = Time::never();
-  own.certain_until = std::min(own.certain_until, outside_.now() + request.ttl);
+  if (request.what != Asked::acquire && request.what != Asked::enqueue) {
+    own.certain_until = std::min(own.certain_until, outside_.now() + request.ttl);
+  }
   own.in_question = true;
 }
 

@@ -153,7 +153,6 @@ class Client {
   bool may_be_passed_on(const Request& request);
   void settle(const Request& request, bool is_lost);
   void end_acquisition(const Request& request);
-  Duration least_lease(const Request& request);
 
   // Hearing.
   void hear_line(std::string_view line);

@@ -110,12 +110,4 @@ void Client::end_acquisition(const Request& request) {
   (may_come_back ? acquisition->is_retired : acquisition->is_anew) = true;
 }
 
-// That it can have after this, however late another request by its secret is executed.
-Duration Client::least_lease(const Request& request) {
-  const Acquisition* acquisition = acquisition_of(request);
-  const bool may_be_moved =
-      acquisition != nullptr && (!request.secret.empty() || acquisition->may_come_late);
-  return may_be_moved ? std::min(request.ttl, acquisition->ttl_min) : request.ttl;
-}
-
 }  // namespace lockd::simulation

@@ -1,7 +1,6 @@
 // What a client makes of what it is told.
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <utility>
 
 #include "crash/violation.h"
@@ -185,7 +184,7 @@ void Client::hear_grant(const Request& request, const Reply& reply) {
                      .terms = request.terms,
                      .fence = reply.fence,
                      .ttl = request.ttl,
-                     .certain_until = may_go ? outside_.now() : request.call + least_lease(request),
+                     .certain_until = may_go ? outside_.now() : request.call + request.ttl,
                      .connection = is_http_ || doomed_ || may_go ? 0 : wire_->id,
                      .may_go = may_go},
                     request.largest_told);
@@ -325,7 +324,7 @@ void Client::hear_about_hold(const Request& request, const Reply& reply) {
   known->over_at = outside_.now() + request.ttl;
   known->certain_until = holds_may_go() || known->may_go || is_revoked(request)
                              ? outside_.now()
-                             : request.call + least_lease(request);
+                             : request.call + request.ttl;
 }
 
 void Client::complain(std::string_view rule, const Request& request, std::string_view reply) const {

@@ -43,8 +43,7 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
   const bool may_be_released =
       before != nullptr && before->in_question && before->client != known.client;
   // Acquiring again shortens neither the hold nor its own lease.
-  const Time over_at = before == nullptr ? Time{} : before->over_at;
-  const Duration ttl = before == nullptr ? Duration::zero() : before->ttl;
+  const Known last = before == nullptr ? Known{} : *before;
   if (before != nullptr) {
     if (!secret_of(known).empty()) ++grants_again_;
     *before = known;
@@ -53,8 +52,10 @@ void Promises::granted(Time now, const Known& known, Fence largest_when_asked) {
   }
   Known& kept = *find(known.key, known.fence);
   kept.heard = now;
-  kept.ttl = std::max(ttl, known.ttl);
-  kept.over_at = std::max(over_at, now + kept.ttl);
+  kept.ttl = std::max(last.ttl, known.ttl);
+  kept.over_at = std::max(last.over_at, now + kept.ttl);
+  if (!kept.may_go && !last.may_go)
+    kept.certain_until = std::max(last.certain_until, kept.certain_until);
   if (may_be_released) {
     kept.may_go = true;
     kept.certain_until = std::min(kept.certain_until, now);

@@ -5,6 +5,9 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "crash/violation.h"
 #include "simulation/appended_log.h"
@@ -80,26 +83,48 @@ Known known(Fence fence, std::uint32_t client, Kind kind = Kind::lock) {
 class PromisesTest : public testing::Test {
  protected:
   std::string grant(const Known& known, Time now = kNow, Fence largest_when_asked = 0) {
-    return broken_by([&] { promises_.granted(now, known, largest_when_asked); });
+    return broken_by([&] { promises_->granted(now, known, largest_when_asked); });
   }
+  void begin_anew() { promises_.emplace(1, 2); }
 
-  Promises promises_{1, 2};
+  std::optional<Promises> promises_{std::in_place, 1, 2};
 };
 
-TEST_F(PromisesTest, TwoAreCertainOfALock) {
-  EXPECT_EQ(grant(known(1, 0)), "");
-  EXPECT_EQ(grant(known(2, 1)), "exclusion");
-}
-
-TEST_F(PromisesTest, ALeaseThatMayBeOverIsNoMoreCertain) {
-  EXPECT_EQ(grant(known(1, 0)), "");
-  EXPECT_EQ(grant(known(2, 1), kNow + 5s), "");
-}
-
-TEST_F(PromisesTest, AsManyAsTheLimit) {
-  EXPECT_EQ(grant(known(1, 0, Kind::semaphore)), "");
-  EXPECT_EQ(grant(known(2, 1, Kind::semaphore)), "");
-  EXPECT_EQ(grant(known(3, 2, Kind::semaphore)), "exclusion");
+TEST_F(PromisesTest, NoMoreAreCertainThanFit) {
+  constexpr Kind kSemaphore = Kind::semaphore;
+  const auto with = [](Known known, const Terms& terms) {
+    known.terms = terms;
+    return known;
+  };
+  const Terms shared{.mode = Mode::shared};
+  const struct {
+    const char* what;
+    std::vector<Known> granted;  // only the last may break a rule
+    const char* rule;
+    Duration later{};
+  } cases[] = {
+      {"two of a lock", {known(1, 0), known(2, 1)}, "exclusion"},
+      {"the first lease may be over", {known(1, 0), known(2, 1)}, "", 5s},
+      {"as many as the limit", {known(1, 0, kSemaphore), known(2, 1, kSemaphore)}, ""},
+      {"one more than the limit",
+       {known(1, 0, kSemaphore), known(2, 1, kSemaphore), known(3, 2, kSemaphore)},
+       "exclusion"},
+      {"two readers", {with(known(1, 0), shared), with(known(2, 1), shared)}, ""},
+      {"a writer beside readers",
+       {with(known(1, 0), shared), with(known(2, 1), shared), known(3, 2)},
+       "exclusion"},
+      {"a reader beside a writer", {known(1, 0), with(known(2, 1), shared)}, "exclusion"},
+      {"more permits than the limit",
+       {with(known(1, 0, kSemaphore), {.permits = 2}), known(2, 1, kSemaphore)},
+       "exclusion"},
+  };
+  for (const auto& c : cases) {
+    begin_anew();
+    for (const Known& granted : c.granted) {
+      const bool is_last = granted.fence == c.granted.back().fence;
+      EXPECT_EQ(grant(granted, is_last ? kNow + c.later : kNow), is_last ? c.rule : "") << c.what;
+    }
+  }
 }
 
 // As tokens they end with the secret.
@@ -113,39 +138,13 @@ TEST_F(PromisesTest, WhoAsksAgainIsGrantedMore) {
   EXPECT_EQ(grant(second, kNow + 5s), "") << "what it had may be over";
 }
 
-TEST_F(PromisesTest, ThoseWhoShareALock) {
-  Known reader = known(1, 0);
-  Known other = known(2, 1);
-  reader.terms = other.terms = {.mode = Mode::shared};
-  EXPECT_EQ(grant(reader), "");
-  EXPECT_EQ(grant(other), "");
-  EXPECT_EQ(grant(known(3, 2)), "exclusion") << "a writer beside them";
-}
-
-TEST_F(PromisesTest, AReaderBesideAWriter) {
-  Known reader = known(2, 1);
-  reader.terms.mode = Mode::shared;
-  EXPECT_EQ(grant(known(1, 0)), "");
-  EXPECT_EQ(grant(reader), "exclusion");
-}
-
-TEST_F(PromisesTest, MorePermitsThanTheLimit) {
-  Known large = known(1, 0, Kind::semaphore);
-  large.terms.permits = 2;
-  EXPECT_EQ(grant(large), "");
-  EXPECT_EQ(grant(known(2, 1, Kind::semaphore)), "exclusion");
-}
-
-TEST_F(PromisesTest, AConnectionThatIsLostMayHaveLostItsHolds) {
-  EXPECT_EQ(grant(known(1, 0)), "");
-  promises_.connection_lost(1, true, kNow);
-  EXPECT_EQ(grant(known(2, 1)), "");
-}
-
-TEST_F(PromisesTest, OrNotIfTheyStay) {
-  EXPECT_EQ(grant(known(1, 0)), "");
-  promises_.connection_lost(1, false, kNow);
-  EXPECT_EQ(grant(known(2, 1)), "exclusion");
+TEST_F(PromisesTest, AConnectionThatIsLostMayHaveLostItsHoldsUnlessTheyStay) {
+  for (const bool are_released : {true, false}) {
+    begin_anew();
+    EXPECT_EQ(grant(known(1, 0)), "");
+    promises_->connection_lost(1, are_released, kNow);
+    EXPECT_EQ(grant(known(2, 1)), are_released ? "" : "exclusion");
+  }
 }
 
 TEST_F(PromisesTest, FencesRise) {
@@ -285,38 +284,44 @@ class SetEventsTest : public KeyEventCheckerTest {
     tell(type, fence, place, holders, waiters);
   }
   void release_a() { tell_of("a", "tcp:3", Type::released, 1, 0, 0, 1); }
+  void grant(const std::string& key, Fence fence) {
+    tell_of(key, kSet, Type::granted, fence, 1, 1, 0);
+  }
+  void give_up_a() { tell_of("a", kSet, Type::gave_up, 0, 1, 1, 0); }
 
   static constexpr auto kSet = "set-c1.1";
 };
 
 TEST_F(SetEventsTest, GrantedWhole) {
   release_a();
-  tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
-  tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
+  grant("a", 2);
+  grant("b", 2);
   EXPECT_EQ(check(), "");
   EXPECT_EQ(key_event_checker_.granted_sets_late(), 1U);
+  tell_of("a", kSet, Type::disconnected, 2, 0, 0, 0);
+  EXPECT_EQ(check(), "all-or-none") << "a part is withdrawn";
 }
 
 TEST_F(SetEventsTest, APartIsGranted) {
-  tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
+  grant("b", 2);
   EXPECT_EQ(check(), "all-or-none");
 }
 
 TEST_F(SetEventsTest, APartIsGrantedAndAPartGivenUp) {
-  tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
-  tell_of("a", kSet, Type::gave_up, 0, 1, 1, 0);
+  grant("b", 2);
+  give_up_a();
   EXPECT_EQ(check(), "all-or-none");
 }
 
 TEST_F(SetEventsTest, TwoFences) {
   release_a();
-  tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
-  tell_of("b", kSet, Type::granted, 3, 1, 1, 0);
+  grant("a", 2);
+  grant("b", 3);
   EXPECT_EQ(check(), "all-or-none");
 }
 
 TEST_F(SetEventsTest, APlaceIsLeft) {
-  tell_of("a", kSet, Type::gave_up, 0, 1, 1, 0);
+  give_up_a();
   EXPECT_EQ(broken_by([&] { key_event_checker_.check(true); }), "") << "amid a turn";
   EXPECT_EQ(check(), "all-or-none");
 }
@@ -329,14 +334,6 @@ TEST_F(SetEventsTest, AllAreFreeAndWaitedFor) {
 TEST_F(SetEventsTest, AFreeKeyIsGrantedPastIt) {
   tell_of("b", "tcp:4", Type::granted, 2, 0, 1, 1);
   EXPECT_EQ(check(), "first-come");
-}
-
-TEST_F(SetEventsTest, APartIsWithdrawn) {
-  release_a();
-  tell_of("a", kSet, Type::granted, 2, 1, 1, 0);
-  tell_of("b", kSet, Type::granted, 2, 1, 1, 0);
-  tell_of("a", kSet, Type::disconnected, 2, 0, 0, 0);
-  EXPECT_EQ(check(), "all-or-none");
 }
 
 TEST_F(KeyEventCheckerTest, AHoldOfASessionThatIsOver) {
