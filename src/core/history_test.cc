@@ -226,16 +226,6 @@ class TableHistoryTest : public LockTableTest {
     for (const std::string& entry : entries) texts.push_back(text_of(PastEvent(entry).event()));
     return texts;
   }
-  static std::string text_of(const KeyEvent& e) {
-    static constexpr const char* kNames[] = {"queued",       "granted",   "released", "expired",
-                                             "disconnected", "revoked",   "gave_up",  "refused",
-                                             "slow_wait",    "slow_hold", "resized"};
-    std::string text = std::string(kNames[static_cast<int>(e.type)]) + ' ' + e.holder;
-    if (e.fence != 0) text += " #" + std::to_string(e.fence);
-    if (e.lasted != 0s) text += " ~" + std::to_string(e.lasted / 1s);
-    if (e.type == Type::refused) text += std::string(": ") + std::string(describe(e.outcome));
-    return text;
-  }
   using Told = std::vector<std::string>;
 };
 
@@ -245,8 +235,8 @@ TEST_F(TableHistoryTest, HasWhatHappenedThoughNobodyLooks) {
   pass(2s);
   release("k", "a", a);
   pass(kTtl);
-  EXPECT_EQ(kept(), (Told{"granted a #1", "queued tcp:7", "released a #1 ~2", "granted tcp:7 #2 ~2",
-                          "expired tcp:7 #2 ~30"}));
+  EXPECT_EQ(kept(), (Told{"granted a #1", "queued tcp:7", "released a #1 ~2s",
+                          "granted tcp:7 #2 ~2s", "expired tcp:7 #2 ~30s"}));
   EXPECT_TRUE(key_events_.empty());
 }
 
@@ -300,7 +290,7 @@ TEST_F(TableHistoryTest, HasWhatAServerFollowsAndNotWhatItRecovers) {
   ASSERT_TRUE(table_->apply(
       {.type = Event::Type::ended, .cause = EndCause::expired, .key = "new", .fence = 6},
       now_ + 3s));
-  EXPECT_EQ(kept(), (Told{"granted a #6", "expired a #6 ~3"}));
+  EXPECT_EQ(kept(), (Told{"granted a #6", "expired a #6 ~3s"}));
 }
 
 // Slow waits and holds.
@@ -338,11 +328,11 @@ TEST_F(AgesTest, AreToldOnceAndNeverEarly) {
   pass(1ns);
   look();
   look();
-  EXPECT_EQ(slow(), Told{"slow_wait b ~5"});
+  EXPECT_EQ(slow(), Told{"slow_wait b ~5s"});
   pass(5s);
   look();
   look();
-  EXPECT_EQ(slow(), (Told{"slow_wait b ~5", "slow_hold a #1 ~10"}));
+  EXPECT_EQ(slow(), (Told{"slow_wait b ~5s", "slow_hold a #1 ~10s"}));
   EXPECT_EQ(key_events_.size(), 2u) << "the observer hears of it, too";
 }
 
@@ -356,7 +346,7 @@ TEST_F(AgesTest, TheNextHoldIsSlowAnew) {
   look();
   pass(10s);
   look();
-  EXPECT_EQ(slow(), (Told{"slow_hold a #1 ~10", "slow_hold b #2 ~10"}));
+  EXPECT_EQ(slow(), (Told{"slow_hold a #1 ~10s", "slow_hold b #2 ~10s"}));
 }
 
 TEST_F(AgesTest, FindsWhatLastsLongest) {

@@ -105,26 +105,6 @@ class HoldsMaxTest : public LockTableTest {
   std::optional<HoldBudget> holds_;
 };
 
-TEST_F(HoldsMaxTest, HoldsAndPlacesAreCountedTogether) {
-  limit({.holds_max = 3});
-  const Fence first = grant("a", "x");
-  queue("a", "y", 1);
-  EXPECT_EQ(enqueue("a", secret(1, 1)).outcome, Outcome::queued);
-  EXPECT_EQ(acquire("b", "x").outcome, Outcome::max_holds);
-  EXPECT_EQ(acquire("a", "z", {.wait = 1s}).outcome, Outcome::max_holds);
-  EXPECT_EQ(enqueue("a", secret(2, 2)).outcome, Outcome::max_holds);
-  EXPECT_EQ(acquire("a", "z").outcome, Outcome::held) << "it wants no place";
-  EXPECT_EQ(acquire("a", "x").outcome, Outcome::ok) << "its own grant needs no more";
-  EXPECT_EQ(table_->stats().refusals.max_holds, 3u);
-  EXPECT_EQ(table_->keys(), 1u);
-
-  // The place becomes a hold, and keeps its unit.
-  EXPECT_EQ(release("a", "x", first), Outcome::ok);
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-  grant("b", "x");
-  EXPECT_EQ(acquire("c", "x").outcome, Outcome::max_holds);
-}
-
 // Its deadline stands as it was granted; from the next renewal on it is as long as others.
 TEST_F(HoldsMaxTest, ARecoveredLeaseIsShortenedWhenItIsRenewed) {
   limit({}, {.ttl_max = 60s});

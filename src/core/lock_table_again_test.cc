@@ -1,5 +1,4 @@
 // Asking again by a secret that the client chose: what is there, and whose it is then.
-#include <string>
 
 #include "core/lock_table.h"
 #include "core/testing/lock_table_fixture.h"
@@ -51,14 +50,6 @@ TEST_F(AskAgainTest, TheHoldIsTheLaterSessionsAndTheEndOfTheEarlierReleasesNothi
   EXPECT_EQ(acquire("k", "other").outcome, Outcome::held);
   end_session(2);
   EXPECT_EQ(acquire("k", "other").outcome, Outcome::ok);
-}
-
-TEST_F(AskAgainTest, ASecretThatNobodyChoseIsNotFound) {
-  grant("k", secret(1, kSecret));
-  EXPECT_EQ(acquire("k", chosen(2)).outcome, Outcome::held);
-  grant("s", secret(1, kSecret), {.kind = kSemaphore, .limit = 2});
-  grant("s", chosen(2), {.kind = kSemaphore, .limit = 2});
-  EXPECT_EQ(acquire("s", chosen(3, 79), {.kind = kSemaphore, .limit = 2}).outcome, Outcome::held);
 }
 
 TEST_F(AskAgainTest, ThePlaceInTheQueueIsTakenOverWithItsWait) {

@@ -102,23 +102,5 @@ TEST_F(LockTableTest, AGrantThatItsSessionWasNeverToldOfGoesWithItAlways) {
   EXPECT_EQ(acquire("told", "b").outcome, Outcome::held);
 }
 
-// A grant that nobody was told of is taken back.
-
-TEST_F(LockTableTest, AGrantIsWithdrawnAndPassedOn) {
-  const Fence fence = grant("k", "a");
-  queue("k", "b", 1);
-  EXPECT_FALSE(withdraw("k", "b", fence));
-  EXPECT_FALSE(withdraw("k", "a", fence + 1));
-  EXPECT_FALSE(withdraw("k", "a", fence, Kind::semaphore));
-  EXPECT_FALSE(withdraw("another", "a", fence));
-  EXPECT_TRUE(withdraw("k", "a", fence));
-  EXPECT_EQ(outcome_of(1), Outcome::ok);
-  EXPECT_FALSE(withdraw("k", "a", fence));
-  ASSERT_EQ(events_.size(), 3u);
-  EXPECT_EQ(events_[1].type, Event::Type::ended);
-  EXPECT_EQ(events_[1].cause, EndCause::disconnected);
-  EXPECT_TRUE(withdraw("k", "b", fence_of(1)));  // as one that had waited
-}
-
 }  // namespace
 }  // namespace lockd

@@ -1,6 +1,5 @@
 // The rules of what a hold takes: locks that are shared, semaphores of which one takes several
 // permits, and a queue in which nobody is overtaken whatever they ask for.
-#include <string>
 #include <vector>
 
 #include "core/lock_table.h"

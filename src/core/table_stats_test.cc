@@ -1,8 +1,6 @@
 // What people hear: which key_events a rule causes, and what is counted.
 #include "core/table_stats.h"
 
-#include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -10,20 +8,6 @@
 
 namespace lockd {
 namespace {
-
-// "granted b #2 ~2s (1/1, 0 wait)": ~ is how long the wait or the hold had lasted.
-std::string text(const KeyEvent& o) {
-  static constexpr const char* kTypes[] = {"queued",       "granted",   "released", "expired",
-                                           "disconnected", "revoked",   "gave_up",  "refused",
-                                           "slow_wait",    "slow_hold", "resized"};
-  std::ostringstream out;
-  out << kTypes[static_cast<int>(o.type)] << ' ' << o.holder;
-  if (o.fence != 0) out << " #" << o.fence;
-  if (o.lasted != 0s) out << " ~" << o.lasted / 1s << 's';
-  if (o.type == KeyEvent::Type::gave_up) out << ": " << describe(o.outcome);
-  out << " (" << o.holders << '/' << o.limit << ", " << o.waiters << " wait)";
-  return out.str();
-}
 
 class TableStatsTest : public LockTableTest {
  protected:
@@ -33,7 +17,10 @@ class TableStatsTest : public LockTableTest {
   }
   std::vector<std::string> told() const {
     std::vector<std::string> all;
-    for (const KeyEvent& o : key_events_) all.push_back(text(o));
+    for (const KeyEvent& o : key_events_) {
+      all.push_back(text_of(o) + " (" + std::to_string(o.holders) + "/" + std::to_string(o.limit) +
+                    ", " + std::to_string(o.waiters) + " wait)");
+    }
     return all;
   }
   using Told = std::vector<std::string>;

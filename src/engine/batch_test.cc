@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <thread>
 
-#include "base/mutex.h"
 #include "engine/testing/forgetful_journal.h"
+#include "engine/testing/listeners.h"
 #include "lockd/engine.h"
 
 namespace lockd {
@@ -21,31 +20,10 @@ namespace {
 using namespace std::chrono_literals;
 using Sync = ForgetfulJournal::Sync;
 
-class Recorder final : public Listener {
- public:
-  void on_wait_done(const WaitResult& result) noexcept override {
-    MutexLock lock(mutex_);
-    EXPECT_TRUE(settled_.emplace(result.id, result).second) << "settled-once";
-  }
-  Outcome outcome_of(std::uint64_t id) {
-    MutexLock lock(mutex_);
-    const auto found = settled_.find(id);
-    return found == settled_.end() ? Outcome::queued : found->second.outcome;
-  }
-  Fence fence_of(std::uint64_t id) {
-    MutexLock lock(mutex_);
-    return settled_.at(id).grant.fence;
-  }
-
- private:
-  Mutex mutex_;
-  std::map<std::uint64_t, WaitResult> settled_ GUARDED_BY(mutex_);
-};
-
 class BatchTest : public ::testing::Test {
  protected:
   ManualClock clock_;
-  Recorder recorder_;
+  WaitRecorder recorder_;
 };
 
 TEST_F(BatchTest, TellsWhatItSettledWhenItIsCommitted) {
@@ -121,17 +99,6 @@ TEST_F(BatchTest, ASessionEndsInPiecesAndItsPlacesGoSoon) {
   EXPECT_EQ(batch.status(Kind::semaphore, "many")->holders, 0u);
 }
 
-TEST_F(BatchTest, ASessionWhoseLeaseIsOverOwnsNothing) {
-  Engine engine({.clock = &clock_, .sweeper = false});
-  Session session{.id = 3};
-  Batch batch(engine);
-  EXPECT_FALSE(batch.owns_anything(session));
-  batch.acquire({.key = "k", .holder = {&session, 1}, .ttl = 5s});
-  EXPECT_TRUE(batch.owns_anything(session));
-  clock_.advance(5s);
-  EXPECT_FALSE(batch.owns_anything(session));
-}
-
 // A place in the queue is no hold, nor is a grant and nobody was told of.
 TEST_F(BatchTest, ASessionHoldsWhatItWasToldOf) {
   Engine engine({.clock = &clock_, .sweeper = false});
@@ -150,31 +117,10 @@ TEST_F(BatchTest, ASessionHoldsWhatItWasToldOf) {
   EXPECT_FALSE(batch.holds_anything(other));
   clock_.advance(5s);
   EXPECT_FALSE(batch.holds_anything(session));
+  EXPECT_FALSE(batch.owns_anything(session));
 }
 
 // With a journal.
-
-TEST_F(BatchTest, WithANewJournalTheFirstFenceIsOne) {
-  ForgetfulJournal journal;
-  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
-  EXPECT_EQ(engine.acquire({.key = "k", .holder = "a", .ttl = 30s})->fence, 1u);
-}
-
-TEST_F(BatchTest, AWaiterIsToldWhenItsGrantIsDurableAndNotBefore) {
-  ForgetfulJournal journal(Sync::by_hand);
-  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
-  Batch batch(engine);
-  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 1);
-  journal.sync();
-  batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
-  const Position position = batch.commit();
-  EXPECT_FALSE(engine.is_durable(position));
-  EXPECT_EQ(recorder_.outcome_of(1), Outcome::queued);
-  journal.sync();
-  EXPECT_TRUE(engine.is_durable(position));
-  EXPECT_EQ(recorder_.outcome_of(1), Outcome::ok);
-}
 
 TEST_F(BatchTest, ARefusalRestsOnWhatItSpeaksOf) {
   ForgetfulJournal journal(Sync::by_hand);
@@ -256,23 +202,6 @@ TEST_F(BatchTest, ToldAtTheEndWhatAJournalHadNoRoomFor) {
   engine->drain_notifications();
   engine.reset();
   EXPECT_EQ(recorder_.outcome_of(1), Outcome::closed);
-}
-
-TEST_F(BatchTest, AFailedJournalAcknowledgesNothing) {
-  ForgetfulJournal journal(Sync::by_hand);
-  Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
-  Batch batch(engine);
-  const Answer held = batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
-  batch.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = 10s}, &recorder_, 1);
-  journal.sync();
-  batch.release({.key = "k", .holder = "a", .fence = held.grant.fence});
-  const Position position = batch.commit();
-  std::thread waits([&] { EXPECT_FALSE(engine.wait_durable(position)); });
-  journal.set_state(Journal::State::failed);
-  waits.join();
-  EXPECT_EQ(recorder_.outcome_of(1), Outcome::storage);
-  EXPECT_EQ(engine.acquire({.key = "x", .holder = "a", .ttl = 1s}).outcome, Outcome::storage);
-  EXPECT_EQ(engine.release({.key = "k", .holder = "b", .fence = 2}), Outcome::storage);
 }
 
 TEST_F(BatchTest, WhatWasDurableIsInForceAfterARestartAndFencesGoOn) {

@@ -113,15 +113,6 @@ TEST(Engine, ABlockedCallIsGrantedInItsTurn) {
   EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 
-TEST(Engine, ALeaseThatRunsOutIsPassedOnWithoutAnybodyAsking) {
-  Engine engine;
-  const auto first = engine.acquire({.key = "k", .holder = "a", .ttl = 50ms});
-  const auto second = engine.acquire({.key = "k", .holder = "b", .ttl = 30s, .wait = kSoon});
-  ASSERT_TRUE(second);
-  EXPECT_GT(second->fence, first->fence);
-  EXPECT_GE(second->expires_at - 30s, first->expires_at) << "never early";
-}
-
 TEST(Engine, AnEarlierDeadlineWakesTheSweeper) {
   Engine engine({.gc_interval = 3600s, .sweep_interval = 3600s});
   EXPECT_TRUE(engine.acquire({.key = "long", .holder = "a", .ttl = 3000s}));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/testing/forgetful_journal.h"
+#include "engine/testing/listeners.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -16,16 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Sync = ForgetfulJournal::Sync;
-
-class LastResult final : public Listener {
- public:
-  explicit LastResult(Called called = Called::when_durable) : Listener(called) {}
-  void on_wait_done(const WaitResult& ended) noexcept override {
-    EXPECT_EQ(result.outcome, Outcome::queued) << "settled-once";
-    result = ended;
-  }
-  WaitResult result{.outcome = Outcome::queued};
-};
 
 class FailedJournalTest : public ::testing::Test {
  protected:
@@ -122,39 +113,41 @@ TEST_F(FailedJournalTest, BlockedCallsReturnAtOnce) {
 
 TEST_F(FailedJournalTest, ListenersHearAtOnce) {
   take("k");
-  LastResult when_durable;
-  LastResult at_commit(Listener::Called::at_commit);
+  WaitRecorder when_durable;
+  WaitRecorder at_commit(Listener::Called::at_commit);
   wait_for("k", when_durable);
   wait_for("k", at_commit);
   Session session{.id = 7};
-  LastResult in_turn;
+  WaitRecorder in_turn;
   Batch batch(engine_);
   batch.enqueue({.key = "k", .holder = {&session, 1}, .ttl = 30s});
   batch.await_turn(session, Kind::lock, "k", 60s, &in_turn);
   fail();
-  EXPECT_EQ(when_durable.result.outcome, Outcome::storage);
-  EXPECT_EQ(at_commit.result.outcome, Outcome::storage);
-  EXPECT_EQ(in_turn.result.outcome, Outcome::storage);
+  EXPECT_EQ(when_durable.outcome_of(), Outcome::storage);
+  EXPECT_EQ(at_commit.outcome_of(), Outcome::storage);
+  EXPECT_EQ(in_turn.outcome_of(), Outcome::storage);
   EXPECT_EQ(engine_.stats().lock_waiters, 0u);
 }
 
 // The grant was made, and its waiter hears of the failure alone.
 TEST_F(FailedJournalTest, AWaitThatWasGrantedInVainTellsNoFence) {
   const HoldId held = take("k");
-  LastResult next;
+  WaitRecorder next;
   wait_for("k", next);
   Batch batch(engine_);
   batch.release(held);
-  batch.commit();
+  const Position position = batch.commit();
   fail();
-  EXPECT_EQ(next.result.outcome, Outcome::storage);
-  EXPECT_EQ(next.result.grant.fence, 0u);
+  EXPECT_FALSE(engine_.wait_durable(position));
+  EXPECT_EQ(engine_.release({.key = "k", .holder = "next", .fence = 2}), Outcome::storage);
+  EXPECT_EQ(next.outcome_of(), Outcome::storage);
+  EXPECT_EQ(next.fence_of(), 0u);
 }
 
 TEST_F(FailedJournalTest, NobodyJoinsAQueueAfterwards) {
   take("k");
   fail();
-  LastResult late;
+  WaitRecorder late;
   Batch batch(engine_);
   const AcquireRequest request{.key = "k", .holder = "late", .ttl = 30s, .wait = 60s};
   EXPECT_EQ(batch.acquire(request, &late).outcome, Outcome::storage);

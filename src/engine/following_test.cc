@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "engine/testing/forgetful_journal.h"
@@ -150,13 +149,6 @@ TEST_F(FollowingTest, LeavesEnoughOfALeaseToRenewIt) {
   EXPECT_EQ(engine_.renew({.key = "long", .holder = "a", .fence = 7}).outcome, Outcome::ok);
   clock_.advance(10s - 1ns);
   EXPECT_EQ(engine_.acquire({.key = "long", .holder = "b", .ttl = 1s}).outcome, Outcome::held);
-}
-
-TEST_F(FollowingTest, OwnersKeepWhatTheyHeld) {
-  ASSERT_TRUE(follow({granted("k", 7, 10s)}));
-  journal_.lead();
-  EXPECT_EQ(engine_.renew({.key = "k", .holder = "a", .fence = 7}).outcome, Outcome::ok);
-  EXPECT_EQ(engine_.release({.key = "k", .holder = "a", .fence = 7}), Outcome::ok);
 }
 
 TEST_F(FollowingTest, FencesGoOnAboveAllThatWereSeenOfAnyKey) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/testing/forgetful_journal.h"
+#include "engine/testing/listeners.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Type = KeyEvent::Type;
-
-struct NobodyListens final : Listener {
-  void on_wait_done(const WaitResult&) noexcept override {}
-};
 
 class EngineHistoryTest : public ::testing::Test {
  protected:
@@ -35,7 +32,7 @@ class EngineHistoryTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  NobodyListens nobody_;
+  DeafListener nobody_;
 };
 
 TEST_F(EngineHistoryTest, TellsTheLatestFirstOverAllShards) {
@@ -100,18 +97,6 @@ TEST_F(EngineHistoryTest, ARefusalForWantOfKeysIsToldOnce) {
   std::vector<Outcome> why;
   engine.history({.type = Type::refused}, [&](const KeyEvent& e) { why.push_back(e.outcome); });
   EXPECT_EQ(why, std::vector<Outcome>{Outcome::max_keys});
-}
-
-TEST_F(EngineHistoryTest, RefusalsBeyondSoManyASecondAreCounted) {
-  EngineOptions few = options();
-  few.keys_max = 1;
-  Engine engine(few);
-  EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 1h}));
-  for (int i = 0; i < 50; ++i) {
-    EXPECT_FALSE(engine.acquire({.key = "l" + std::to_string(i), .holder = "b", .ttl = 1h}));
-  }
-  EXPECT_EQ(read(engine, {.type = Type::refused}).size() + engine.stats().history_dropped, 50u);
-  EXPECT_EQ(engine.stats().history_dropped, 40u);
 }
 
 // Nobody is told before it is durable.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/testing/forgetful_journal.h"
+#include "engine/testing/listeners.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -19,20 +20,6 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-
-class SetListener final : public Listener {
- public:
-  SetListener() : Listener(Called::at_commit) {}
-  void on_wait_done(const WaitResult& result) noexcept override {
-    EXPECT_TRUE(results.emplace(result.id, result).second) << "settled-once";
-  }
-  Outcome outcome_of(std::uint64_t id) const {
-    const auto found = results.find(id);
-    return found == results.end() ? Outcome::queued : found->second.outcome;
-  }
-
-  std::map<std::uint64_t, WaitResult> results;
-};
 
 class KeySetTest : public ::testing::Test {
  protected:
@@ -72,7 +59,7 @@ class KeySetTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  SetListener listener_;
+  WaitRecorder listener_{Listener::Called::at_commit};
   std::vector<SetConflict> conflicts_;
   std::optional<Engine> engine_{std::in_place, options()};
 };
@@ -127,7 +114,7 @@ TEST_F(KeySetTest, WaitsInEveryQueueAndIsGrantedWhenItIsFirstInAll) {
   release("a", "x", a);
   EXPECT_EQ(listener_.outcome_of(1), Outcome::ok);
   EXPECT_EQ(listener_.outcome_of(2), Outcome::queued);
-  release("a", "z", listener_.results.at(1).grant.fence);
+  release("a", "z", listener_.fence_of(1));
   EXPECT_EQ(listener_.outcome_of(2), Outcome::ok);
   EXPECT_EQ(holders("a"), 1u);
   EXPECT_EQ(holders("b"), 1u);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/testing/forgetful_journal.h"
+#include "engine/testing/listeners.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -16,10 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Deaf final : Listener {
-  void on_wait_done(const WaitResult&) noexcept override {}
-};
-
 class ListingTest : public ::testing::Test {
  protected:
   void hold(Engine& engine, const std::string& key, Kind kind = Kind::lock) {
@@ -27,7 +24,7 @@ class ListingTest : public ::testing::Test {
   }
 
   ManualClock clock_;
-  Deaf deaf_;
+  DeafListener deaf_;
   std::map<std::string, int> seen_;
   const std::function<void(const KeyStatus&)> see_ = [this](const KeyStatus& status) {
     ++seen_[status.key + (status.kind == Kind::lock ? "" : "/s")];

@@ -5,11 +5,11 @@
 
 #include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/mutex.h"
 #include "engine/testing/forgetful_journal.h"
+#include "engine/testing/listeners.h"
 #include "lockd/batch.h"
 #include "lockd/engine.h"
 
@@ -43,10 +43,6 @@ class Notes final : public Observer {
  private:
   Mutex mutex_;
   std::vector<Note> notes_ GUARDED_BY(mutex_);
-};
-
-struct DeafListener final : Listener {
-  void on_wait_done(const WaitResult&) noexcept override {}
 };
 
 class ObserverTest : public ::testing::Test {
@@ -105,24 +101,6 @@ TEST_F(ObserverTest, HearsThePositionThatMustBeDurable) {
   EXPECT_EQ(notes_.take(),
             (Told{{Type::released, "k", "a", released}, {Type::granted, "k", "b", released}}));
   journal.sync();
-}
-
-TEST_F(ObserverTest, RecoveryIsNoKeyEvent) {
-  ForgetfulJournal journal;
-  {
-    Engine engine({.clock = &clock_, .journal = &journal, .sweeper = false});
-    EXPECT_TRUE(engine.acquire({.key = "k", .holder = "a", .ttl = 30s}));
-    EXPECT_TRUE(engine.acquire(
-        {.key = "s", .holder = "a", .ttl = 30s, .kind = Kind::semaphore, .limit = 2}));
-  }
-  notes_.look(true);
-  ForgetfulJournal recovered(journal);
-  Engine engine({.clock = &clock_, .journal = &recovered, .observer = &notes_, .sweeper = false});
-  EXPECT_EQ(notes_.take(), Told{});
-  EXPECT_EQ(engine.stats().locks_held, 1u);
-  EXPECT_EQ(engine.stats().semaphore_holders, 1u);
-  EXPECT_EQ(engine.stats().keys, 2u);
-  EXPECT_EQ(engine.stats().grants, 0u);
 }
 
 TEST_F(ObserverTest, FiguresAreSummedOverTheShards) {

@@ -132,6 +132,18 @@ class LockTableTest : public ::testing::Test, public Listener {
     return Holder::of_secret(value, session);
   }
 
+  // "granted b #2 ~2s": ~ is how long the wait or the hold had lasted.
+  static std::string text_of(const KeyEvent& e) {
+    static constexpr const char* kTypes[] = {"queued",       "granted",   "released", "expired",
+                                             "disconnected", "revoked",   "gave_up",  "refused",
+                                             "slow_wait",    "slow_hold", "resized"};
+    std::string text = std::string(kTypes[static_cast<int>(e.type)]) + ' ' + e.holder;
+    if (e.fence != 0) text += " #" + std::to_string(e.fence);
+    if (e.lasted != 0s) text += " ~" + std::to_string(e.lasted / 1s) + "s";
+    const bool has_outcome = e.type == KeyEvent::Type::refused || e.type == KeyEvent::Type::gave_up;
+    return has_outcome ? text + ": " + std::string(describe(e.outcome)) : text;
+  }
+
   // What the table has told since the last time.
   void collect() {
     Effects& effects = table_->effects();

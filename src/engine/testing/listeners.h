@@ -1,0 +1,42 @@
+// Listeners for the tests of the engine.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+
+#include "base/mutex.h"
+#include "lockd/engine.h"
+
+namespace lockd {
+
+struct DeafListener final : Listener {
+  void on_wait_done(const WaitResult&) noexcept override {}
+};
+
+// Keeps how each wait ended, by its id. Any thread.
+class WaitRecorder final : public Listener {
+ public:
+  explicit WaitRecorder(Called called = Called::when_durable) : Listener(called) {}
+  void on_wait_done(const WaitResult& result) noexcept override {
+    MutexLock lock(mutex_);
+    EXPECT_TRUE(settled_.emplace(result.id, result).second) << "settled-once";
+  }
+  // Outcome::queued while the wait has not ended.
+  Outcome outcome_of(std::uint64_t id = 0) {
+    MutexLock lock(mutex_);
+    const auto found = settled_.find(id);
+    return found == settled_.end() ? Outcome::queued : found->second.outcome;
+  }
+  Fence fence_of(std::uint64_t id = 0) {
+    MutexLock lock(mutex_);
+    return settled_.at(id).grant.fence;
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<std::uint64_t, WaitResult> settled_ GUARDED_BY(mutex_);
+};
+
+}  // namespace lockd
