@@ -11,7 +11,6 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "base/testing/test_size.h"
 #include "journal/inspect.h"

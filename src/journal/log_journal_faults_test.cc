@@ -295,35 +295,6 @@ TEST_F(LogJournalTest, AnOldSegmentThatSomebodyRemovedIsOfNoConcern) {
   EXPECT_EQ(journal_->state(), Journal::State::accepting);
 }
 
-TEST_F(LogJournalTest, NobodyIsToldOfWhatAFileThatWasRemovedHolds) {
-  for (const Duration interval : {Duration::zero(), Duration(1s)}) {
-    LogJournalOptions options = small_options();
-    options.sync_interval = interval;
-    open(options);
-    append(granted("a", 1));
-    journal_->turn();
-    const Position durable = journal_->durable();
-    ASSERT_FALSE(storage_.remove(segment_name(newest())));
-    append(granted("b", 2));
-    journal_->turn();
-    EXPECT_EQ(journal_->durable(), durable);
-    EXPECT_EQ(journal_->state(), Journal::State::failed);
-    EXPECT_TRUE(logged("the file or its directory was removed or replaced"));
-  }
-}
-
-TEST_F(LogJournalTest, AFileThatWasReplacedIsNoticed) {
-  open();
-  append(granted("a", 1));
-  journal_->turn();
-  storage_.set_bytes(segment_name(1), storage_.bytes(segment_name(1)));  // a file of its own
-  const Position durable = journal_->durable();
-  append(granted("b", 2));
-  journal_->turn();
-  EXPECT_EQ(journal_->durable(), durable);
-  EXPECT_EQ(journal_->state(), Journal::State::failed);
-}
-
 class FullStartTest : public LogJournalTest {
  protected:
   // A run that ends, and a disk with nothing left but what the journal has taken.

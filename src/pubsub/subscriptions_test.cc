@@ -39,14 +39,6 @@ TEST_F(SubscriptionsTest, WithoutAGroupEveryMatchingSubscriberIsServed) {
   EXPECT_EQ(match("b"), Ids{});
 }
 
-TEST_F(SubscriptionsTest, AGroupServesItsMembersInTurn) {
-  for (const SubscriberId id : Ids{1, 2, 3}) subscriptions_.add(id, "jobs.*", "workers");
-  EXPECT_EQ(match("jobs.a"), (Ids{1}));
-  EXPECT_EQ(match("jobs.b"), (Ids{2}));
-  EXPECT_EQ(match("jobs.a"), (Ids{3}));
-  EXPECT_EQ(match("jobs.a"), (Ids{1}));
-}
-
 TEST_F(SubscriptionsTest, TheTrieShrinksToNothing) {
   EXPECT_EQ(subscriptions_.nodes(), 0u);
   subscriptions_.add(1, "a.b.c", "");

@@ -124,14 +124,6 @@ TEST_F(MembershipTest, KnowsTheLatestVersionThatAllRead) {
   EXPECT_EQ(a_.membership.version(), 2u);
 }
 
-TEST_F(MembershipTest, KnowsWhoElseIsAtAnAddress) {
-  run(3s, {&a_, &b_});
-  EXPECT_EQ(b_.membership.who_else_is_at(b_.record), "");
-  b_.record.address = a_.record.address;
-  run(3s, {&a_, &b_});
-  EXPECT_EQ(b_.membership.who_else_is_at(b_.record), "a");
-}
-
 // Else whoever is started with an address by mistake would end the server that has it.
 TEST_F(MembershipTest, OfTwoAtOneAddressTheLaterIsToldAlone) {
   b_.record.address = a_.record.address;

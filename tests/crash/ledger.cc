@@ -1,7 +1,6 @@
 #include "crash/ledger.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "crash/violation.h"
 

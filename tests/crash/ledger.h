@@ -6,7 +6,6 @@
 // have happened.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <span>
 #include <string>

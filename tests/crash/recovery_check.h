@@ -2,8 +2,6 @@
 // against what the clients were told. See violation.h for the names.
 #pragma once
 
-#include <cstdint>
-
 #include "crash/crash_stats.h"
 #include "crash/ledger.h"
 #include "crash/log_prefixes.h"

@@ -116,18 +116,6 @@ TEST(DrainTest, WhoRenewsIsServedToTheEndWithAJournal) {
   renew_through_a_stop({"--wal", directory.path()});
 }
 
-TEST(DrainTest, HttpKeepsNobodyWaiting) {
-  ServerProcess server({"--shutdown-timeout", "600", "--http-addr", "127.0.0.1:0"});
-  HttpClient holder({.port = server.http_port()});
-  HttpClient half({.port = server.http_port()});
-  HttpClient watcher({.port = server.http_port()});
-  ASSERT_EQ(holder.post("/v1/acquire", hold_json("k", "a")).status, 200);
-  ASSERT_EQ(watcher.open_stream("/v1/events").status, 200);
-  half.send("GET /readyz HTTP/1.1\r\n");
-  server.terminate();
-  EXPECT_EQ(server.await_exit(), 0);
-}
-
 TEST(DrainTest, ASecondSignalEndsIt) {
   ServerProcess server({"--shutdown-timeout", "0"});
   LineClient stays = server.connect();

@@ -88,15 +88,6 @@ TEST(RemovedJournalTest, NothingIsAcknowledgedIntoNowhere) {
   }
 }
 
-TEST(RemovedJournalTest, ASecondServerStaysOutThoughTheLockFileIsGone) {
-  const TemporaryDirectory directory;
-  ServerProcess first(durable(directory.path()));
-  ASSERT_TRUE(std::filesystem::remove(directory.path() + "/lock"));
-  ServerProcess second(durable(directory.path()), {.environment = {}, .may_refuse = true});
-  EXPECT_EQ(second.port(), 0);
-  EXPECT_TRUE(says(second.log(), ": in use by another process; a journal belongs to one process"));
-}
-
 // The machine's crash that an interval does not outlast: what was told since the last sync is gone.
 TEST_F(FailingDiskTest, NoFenceIsToldTwiceWhenWhatWasToldIsLost) {
   std::string last;

@@ -1,9 +1,12 @@
-// A disk that is full: one that fault_shim makes so, and a real one that is small.
+// A disk that is full: one that fault_shim makes so, a real one that is small, and one on which
+// files may not grow.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -236,6 +239,55 @@ TEST_F(CrowdedDiskTest, RenewalsAreRefusedBeforeTheReserveIsGone) {
     EXPECT_EQ(client.ask(request("n", held[1].key, held[1].token)), "ok 1000");
   }
   held.resize(200);
+  expect_in_force(directory_.path(), held, released);
+}
+
+// A limit on the size of files (ulimit -f, LimitFSIZE=): a disk that is full, as far as the server
+// can tell.
+class FileSizeLimitTest : public testing::Test {
+ protected:
+  // Processes that start while it lives may make no file longer than that.
+  class Limited {
+   public:
+    explicit Limited(rlim_t bytes) {
+      ::getrlimit(RLIMIT_FSIZE, &before_);
+      const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+      EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+    }
+    ~Limited() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+    Limited(const Limited&) = delete;
+    Limited& operator=(const Limited&) = delete;
+
+   private:
+    rlimit before_{};
+  };
+
+  static void lift_limit(const ServerProcess& server) {
+    rlimit limit{};
+    ASSERT_EQ(::prlimit(server.pid(), RLIMIT_FSIZE, nullptr, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    ASSERT_EQ(::prlimit(server.pid(), RLIMIT_FSIZE, &limit, nullptr), 0);
+  }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(FileSizeLimitTest, IsAFullDiskAndKillsNobody) {
+  std::vector<Held> held;
+  std::vector<Held> released;
+  {
+    std::optional<Limited> limited(std::in_place, (1 << 20) + (16 << 10));  // 16 KiB and a reserve
+    ServerProcess server(durable(directory_.path()));
+    limited.reset();
+    LineClient client = server.connect();
+    held = take_all(client);
+    expect_full(client, held, released);
+    EXPECT_TRUE(server.comes_to_log("File too large"));
+    lift_limit(server);
+    await_service(client);
+    EXPECT_TRUE(server.comes_to_log("there is space on the disk again"));
+    server.kill();
+  }
   expect_in_force(directory_.path(), held, released);
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -186,6 +185,18 @@ TEST(ChainCopy, ALeaseHasWhatWasLeftOfIt) {
             ReplicatedJournalOptions{}.detect);
 }
 
+// Killed after so many changes that it makes, or done. Returns how many it made.
+int import_until(etcd::ModelEtcd& etcd, const crash::Files& journal, int kill_at) {
+  const etcd::Revision began = etcd.store.revision();
+  try {
+    import_chain(etcd, journal, [&] {
+      if (etcd.store.revision() - began >= kill_at) throw std::exception();
+    });
+  } catch (const std::exception&) {
+  }
+  return static_cast<int>(etcd.store.revision() - began);
+}
+
 // After each change that it makes, and however much of it is still on its way.
 TEST(ChainCopy, AnImportThatIsKilledLeavesAllOrNothing) {
   const crash::Files journal = journal_of("killed", 200);
@@ -193,14 +204,7 @@ TEST(ChainCopy, AnImportThatIsKilledLeavesAllOrNothing) {
   int changes = 0;
   for (int kill_at = 0; kill_at <= std::max(changes, 8); ++kill_at) {
     QuietEtcd etcd;
-    const etcd::Revision began = etcd.store.revision();
-    try {
-      import_chain(etcd, journal, [&] {
-        if (etcd.store.revision() - began >= kill_at) throw std::exception();
-      });
-    } catch (const std::exception&) {
-    }
-    changes = std::max(changes, static_cast<int>(etcd.store.revision() - began) + 1);
+    changes = std::max(changes, import_until(etcd, journal, kill_at) + 1);
     const bool is_whole = etcd.store.find(kKeys.head) != nullptr;
     EXPECT_EQ(etcd.store.find(kKeys.leader) != nullptr, kill_at > 0 && !is_whole) << kill_at;
 
@@ -227,13 +231,7 @@ TEST(ChainCopy, AnImportThatWasKilledCanBeDoneAgain) {
   const crash::Files journal = journal_of("again", 200);
   for (int kill_at = 0;; ++kill_at) {
     QuietEtcd etcd;
-    const etcd::Revision began = etcd.store.revision();
-    try {
-      import_chain(etcd, journal, [&] {
-        if (etcd.store.revision() - began >= kill_at) throw std::exception();
-      });
-    } catch (const std::exception&) {
-    }
+    import_until(etcd, journal, kill_at);
     if (etcd.store.find(kKeys.head) != nullptr) break;
     import_chain(etcd, journal);
     EXPECT_EQ(leader_of(etcd)->holds(), held_in(journal)) << kill_at;
@@ -328,11 +326,11 @@ struct EtcdTime final : Clock {
   const etcd::ModelEtcd& etcd;
 };
 
-// Until it has an error; how long that took.
+// Until the copy is done or has an error; how long that took.
 template <typename Copy>
-Duration give_up(etcd::ModelEtcd& etcd, etcd::ModelEtcd::Connection& connection, Copy& copy) {
+Duration finish(etcd::ModelEtcd& etcd, etcd::ModelEtcd::Connection& connection, Copy& copy) {
   const Time began = etcd.now();
-  while (copy.error().empty() && etcd.now() < began + 10min) {
+  while (!copy.is_done() && copy.error().empty() && etcd.now() < began + 10min) {
     copy.turn();
     etcd.move_to(etcd.now() + 1ms);
     connection.deliver();
@@ -346,7 +344,7 @@ TEST(ChainCopy, EtcdIsNotWaitedForForEver) {
   const EtcdTime clock(etcd);
   const auto connection = etcd.connect();
   ChainExport reads(*connection, clock, {.cluster = "golden"});
-  const Duration read = give_up(etcd, *connection, reads);
+  const Duration read = finish(etcd, *connection, reads);
   EXPECT_GE(read, 29s);
   EXPECT_LT(read, 60s);
   EXPECT_EQ(reads.error(),
@@ -355,7 +353,7 @@ TEST(ChainCopy, EtcdIsNotWaitedForForEver) {
   const auto other = etcd.connect();
   crash::SimulatedDisk disk(journal_of("waits"));
   ChainImport writes(*other, clock, disk, {.cluster = "golden", .name = "1"});
-  EXPECT_LT(give_up(etcd, *other, writes), 60s);
+  EXPECT_LT(finish(etcd, *other, writes), 60s);
   EXPECT_EQ(writes.error(), reads.error());
 }
 
@@ -393,11 +391,7 @@ TEST(ChainCopy, WhatIsNotAllWrittenIsAnError) {
   const ManualClock clock;
   const auto connection = etcd.connect();
   ChainExport chain(*connection, clock, {.cluster = "golden"});
-  while (!chain.is_done()) {
-    chain.turn();
-    etcd.move_to(etcd.now() + 1ms);
-    connection->deliver();
-  }
+  finish(etcd, *connection, chain);
   crash::SimulatedDisk small;
   small.capacity = 4000;
   EXPECT_THROW(chain.write(small), JournalError);
@@ -422,11 +416,7 @@ TEST(ChainCopy, AFloorOfFencesIsCopiedToo) {
   crash::SimulatedDisk disk(journal_of("floor"));
   ChainImport chain(*connection, clock, disk,
                     {.cluster = "golden", .name = "1", .fence_floor = kFloor});
-  while (!chain.is_done() && chain.error().empty()) {
-    chain.turn();
-    etcd.move_to(etcd.now() + 1ms);
-    connection->deliver();
-  }
+  finish(etcd, *connection, chain);
   EXPECT_EQ(chain.summary().largest_fence, kFloor);
   const auto node = leader_of(etcd);
   Batch batch(node->engine());

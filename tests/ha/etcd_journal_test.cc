@@ -10,7 +10,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "etcd/grpc_etcd.h"
 #include "ha/distant_port.h"

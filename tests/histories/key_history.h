@@ -2,7 +2,6 @@
 // may have been.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <unordered_map>
