@@ -3,8 +3,6 @@
 package interop
 
 import (
-	"crypto/tls"
-	"errors"
 	"strings"
 	"testing"
 
@@ -49,17 +47,6 @@ func TestASecretThatNobodyAskedFor(t *testing.T) {
 	expectError(t, err, client.ErrAuth)
 }
 
-func TestALockIsHeldAndRenewedOverTls(t *testing.T) {
-	t.Parallel()
-	authority := newAuthority(t)
-	s := startServer(t, authority.serverFlags()...)
-	holder, contender := renewedLock(t, s), newLock(t, "diamond", s)
-	holder.TLSConfig, contender.TLSConfig = authority.trust(), authority.trust()
-	acquire(t, holder)
-	contender.AcquireTimeout = twoLeases
-	expectToStayHeld(t, holder, contender)
-}
-
 func TestASemaphoreAndASecretOverTls(t *testing.T) {
 	t.Parallel()
 	authority := newAuthority(t)
@@ -73,33 +60,6 @@ func TestASemaphoreAndASecretOverTls(t *testing.T) {
 	second.AuthToken = "open sesame"
 	enqueue(t, second, "queued")
 	waitInVain(t, second)
-}
-
-func TestAServerThatTheClientDoesNotTrust(t *testing.T) {
-	t.Parallel()
-	authority, stranger := newAuthority(t), newAuthority(t)
-	s := startServer(t, authority.serverFlags()...)
-	lock := newLock(t, "diamond", s)
-	lock.TLSConfig = stranger.trust()
-	_, err := lock.Acquire(patient(t))
-	var verification *tls.CertificateVerificationError
-	if !errors.As(err, &verification) {
-		t.Fatalf("got error %v, want one of verification", err)
-	}
-	lock.TLSConfig = authority.trust()
-	acquire(t, lock)
-}
-
-func TestAClientWithoutTls(t *testing.T) {
-	t.Parallel()
-	authority := newAuthority(t)
-	s := startServer(t, authority.serverFlags()...)
-	lock := newLock(t, "diamond", s)
-	granted, err := lock.Acquire(patient(t))
-	expect(t, granted, false)
-	expect(t, err != nil, true)
-	lock.TLSConfig = authority.trust()
-	acquire(t, lock)
 }
 
 func TestClientsWithAndWithoutACertificate(t *testing.T) {

@@ -30,13 +30,6 @@ func TestACancelledSecondPhaseLeavesTheLine(t *testing.T) {
 	})
 }
 
-func TestACancelledSemaphoreLeavesTheLine(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	acquire(t, newSemaphore(t, "pool", 1, s))
-	expectToLeaveTheLine(t, s, "pool", newSemaphore(t, "pool", 1, s).Acquire)
-}
-
 func TestADeadlineEndsAWaitAndNotEarly(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -49,16 +42,6 @@ func TestADeadlineEndsAWaitAndNotEarly(t *testing.T) {
 	expectError(t, err, context.DeadlineExceeded)
 	expectAtLeast(t, began, length)
 	s.awaitWaiters("diamond", 0)
-}
-
-func TestAContextThatIsOverTakesNothing(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_, err := newLock(t, "diamond", s).Acquire(ctx)
-	expectError(t, err, context.Canceled)
-	awaitThat(t, "nothing is held", func() bool { return len(s.held()) == 0 })
 }
 
 // Deadlines that fall before, into and after the grants: nothing stays behind on the server.

@@ -4,7 +4,6 @@ package interop
 
 import (
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,18 +24,6 @@ func TestALockIsRenewedForAsLongAsItIsHeld(t *testing.T) {
 	acquire(t, holder)
 	contender.AcquireTimeout = twoLeases
 	expectToStayHeld(t, holder, contender)
-}
-
-func TestSoIsOneTakenInTwoPhases(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	first, second, contender := newLock(t, "diamond", s), renewedLock(t, s), newLock(t, "diamond", s)
-	acquire(t, first)
-	enqueue(t, second, "queued")
-	release(t, first)
-	wait(t, second)
-	contender.AcquireTimeout = twoLeases
-	expectToStayHeld(t, second, contender)
 }
 
 func TestSoIsASlotOfASemaphore(t *testing.T) {
@@ -75,22 +62,6 @@ func TestALeaseThatNobodyRenewsEndsAndNotEarly(t *testing.T) {
 	expectError(t, err, client.ErrServer)
 	expectError(t, client.Release(first, "diamond", token), client.ErrServer)
 	expect(t, s.held(), []string{"diamond"})
-}
-
-func TestAStoppedHolderLosesItsLeaseAndNotices(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	began := time.Now()
-	holder := startHolder(t, s, "diamond", renewedLease)
-	holder.expectToSay("held")
-	holder.signal(syscall.SIGSTOP)
-	next := newLock(t, "diamond", s)
-	acquire(t, next)
-	expectAtLeast(t, began, renewedLease*time.Second)
-	holder.signal(syscall.SIGCONT)
-	holder.expectToSay("lost")
-	expect(t, s.held(), []string{"diamond"})
-	release(t, next)
 }
 
 func renewedLock(t *testing.T, s *server) *client.Lock {

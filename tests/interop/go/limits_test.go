@@ -34,14 +34,3 @@ func TestNoMoreWaiters(t *testing.T) {
 	_, err = newLock(t, "diamond", s).Enqueue(patient(t))
 	expectError(t, err, client.ErrMaxWaiters)
 }
-
-func TestWhoWaitsIsToldThatTheServerStops(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	acquire(t, newLock(t, "diamond", s))
-	waiting := begin(patient(t), newLock(t, "diamond", s).Acquire)
-	s.awaitWaiters("diamond", 1)
-	s.terminate()
-	_, err := waiting.result(t)
-	expectError(t, err, client.ErrServer)
-}

@@ -3,11 +3,7 @@
 package interop
 
 import (
-	"context"
 	"regexp"
-	"slices"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -28,19 +24,6 @@ func TestALockIsTakenAndGivenBackAndTakenAgain(t *testing.T) {
 	}
 }
 
-func TestTokensSortInTheOrderOfGrants(t *testing.T) {
-	t.Parallel()
-	lock := newLock(t, "diamond", startServer(t))
-	var tokens []string
-	for range 20 {
-		acquire(t, lock)
-		tokens = append(tokens, lock.Token())
-		release(t, lock)
-	}
-	expect(t, slices.IsSorted(tokens), true)
-	expect(t, len(slices.Compact(tokens)), 20)
-}
-
 func TestOneHolderAtATime(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -50,16 +33,6 @@ func TestOneHolderAtATime(t *testing.T) {
 	acquire(t, newLock(t, "another", s))
 	release(t, holder)
 	acquire(t, newLock(t, "diamond", s))
-}
-
-func TestAnyTextIsAKey(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	keys := []string{`"\`, "a.b/c:d", "clé-日本", strings.Repeat("k", 256)}
-	for _, key := range keys {
-		acquire(t, newLock(t, key, s))
-	}
-	expect(t, s.held(), keys)
 }
 
 func TestAWaitTimesOutAndNotEarly(t *testing.T) {
@@ -127,39 +100,6 @@ func TestASecondPhaseThatTimesOutGivesUpItsPlace(t *testing.T) {
 	wait(t, third)
 }
 
-func TestFirstComeFirstServed(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	first := newLock(t, "diamond", s)
-	acquire(t, first)
-	served := make(chan int, 8)
-	var turns []*pending
-	for number := range cap(served) {
-		lock := newLock(t, "diamond", s)
-		take := lock.Acquire
-		if number%2 == 1 {
-			enqueue(t, lock, "queued")
-			take = func(ctx context.Context) (bool, error) { return lock.Wait(ctx, longWait) }
-		}
-		turns = append(turns, begin(patient(t), func(ctx context.Context) (bool, error) {
-			granted, err := take(ctx)
-			if !granted || err != nil {
-				return granted, err
-			}
-			served <- number // still holding, so this is the order of the grants
-			return true, lock.Release(ctx)
-		}))
-		s.awaitWaiters("diamond", number+1)
-	}
-	release(t, first)
-	for _, turn := range turns {
-		turn.expectGranted(t)
-	}
-	for number := range cap(served) {
-		expect(t, <-served, number)
-	}
-}
-
 func TestClosingReleases(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -169,49 +109,4 @@ func TestClosingReleases(t *testing.T) {
 	s.awaitWaiters("diamond", 1)
 	succeed(t, first.Close())
 	waiting.expectGranted(t)
-}
-
-func TestClosingLeavesTheLine(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	first, second := newLock(t, "diamond", s), newLock(t, "diamond", s)
-	acquire(t, first)
-	enqueue(t, second, "queued")
-	succeed(t, second.Close())
-	s.awaitWaiters("diamond", 0)
-}
-
-func TestAKilledHolderReleases(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	holder := startHolder(t, s, "diamond", 3600)
-	holder.expectToSay("held")
-	expectTaken(t, "diamond", s)
-	holder.signal(syscall.SIGKILL)
-	acquire(t, newLock(t, "diamond", s))
-}
-
-func TestAKilledWaiterLeavesTheLine(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	first := newLock(t, "diamond", s)
-	acquire(t, first)
-	waiter := startHolder(t, s, "diamond", 3600)
-	s.awaitWaiters("diamond", 1)
-	waiter.signal(syscall.SIGKILL)
-	s.awaitWaiters("diamond", 0)
-	release(t, first)
-	acquire(t, newLock(t, "diamond", s))
-}
-
-func TestAKilledHolderKeepsItsLeaseWhereTheServerSaysSo(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, "--no-auto-release-on-disconnect")
-	holder := startHolder(t, s, "diamond", 3600)
-	holder.expectToSay("held")
-	holder.signal(syscall.SIGKILL)
-	awaitThat(t, "only the one who asks is connected", func() bool {
-		return s.stats().Connections == 1
-	})
-	expect(t, s.held(), []string{"diamond"})
 }

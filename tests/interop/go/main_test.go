@@ -1,4 +1,6 @@
-// Package interop plays the Go client, as others wrote it, against the server.
+// Package interop plays the Go client, as others wrote it, against the server: each of its calls, the
+// errors that it knows by name, contexts, and goroutines that share a connection. What the server
+// promises to every client, the cases of the Python clients show.
 //
 //	interop.test -dflockd <the server's program>
 //
@@ -15,9 +17,6 @@ import (
 var dflockd = flag.String("dflockd", "", "the server's program")
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "hold" {
-		hold(os.Args[2:])
-	}
 	flag.Parse()
 	if *dflockd == "" {
 		fmt.Fprintln(os.Stderr, "which server? say -dflockd <program>")

@@ -23,20 +23,6 @@ func TestAsManyHoldersAsTheLimit(t *testing.T) {
 	acquire(t, third)
 }
 
-func TestASlotGoesToWhoWaits(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	var holders []possession
-	for range 3 {
-		holders = append(holders, newSemaphore(t, "pool", 3, s))
-		acquire(t, holders[len(holders)-1])
-	}
-	waiting := begin(patient(t), newSemaphore(t, "pool", 3, s).Acquire)
-	s.awaitWaiters("pool", 1)
-	release(t, holders[1])
-	waiting.expectGranted(t)
-}
-
 func TestTwoPhasesOfASemaphore(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -47,16 +33,6 @@ func TestTwoPhasesOfASemaphore(t *testing.T) {
 	enqueue(t, third, "queued")
 	release(t, first)
 	wait(t, third)
-}
-
-func TestTwoPhasesOfASemaphoreTimeOut(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	acquire(t, newSemaphore(t, "pool", 1, s))
-	second := newSemaphore(t, "pool", 1, s)
-	enqueue(t, second, "queued")
-	waitInVain(t, second)
-	s.awaitWaiters("pool", 0)
 }
 
 func TestTheFirstSetsTheLimit(t *testing.T) {
@@ -70,25 +46,4 @@ func TestTheFirstSetsTheLimit(t *testing.T) {
 	expectError(t, err, client.ErrLimitMismatch)
 	release(t, first)
 	acquire(t, other)
-}
-
-func TestALockOfTheSameNameIsAnotherThing(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	acquire(t, newSemaphore(t, "diamond", 1, s))
-	acquire(t, newLock(t, "diamond", s))
-	second := newSemaphore(t, "diamond", 1, s)
-	second.AcquireTimeout = shortWait
-	acquireInVain(t, second)
-}
-
-func TestClosingReleasesASlot(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	first := newSemaphore(t, "pool", 1, s)
-	acquire(t, first)
-	waiting := begin(patient(t), newSemaphore(t, "pool", 1, s).Acquire)
-	s.awaitWaiters("pool", 1)
-	succeed(t, first.Close())
-	waiting.expectGranted(t)
 }

@@ -92,8 +92,7 @@ type stats struct {
 		Key     string
 		Waiters int
 	}
-	Semaphores     []semaphoreStats
-	SignalChannels []struct{ Pattern string } `json:"signal_channels"`
+	Semaphores []semaphoreStats
 }
 
 type semaphoreStats struct {

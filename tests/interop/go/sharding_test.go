@@ -29,31 +29,6 @@ func TestKeysLandWhereCrc32Says(t *testing.T) {
 	}
 }
 
-func TestAKeyIsOneLockAcrossServers(t *testing.T) {
-	t.Parallel()
-	servers := []*server{startServer(t), startServer(t)}
-	for _, key := range []string{"stone-0", "stone-1", "stone-2", "stone-3"} {
-		acquire(t, newLock(t, key, servers...))
-		expectTaken(t, key, servers...)
-	}
-}
-
-func TestSemaphoresLikewise(t *testing.T) {
-	t.Parallel()
-	servers := []*server{startServer(t), startServer(t), startServer(t)}
-	for _, key := range manyKeys() {
-		acquire(t, newSemaphore(t, key, 2, servers...))
-	}
-	for number, s := range servers {
-		held := []string{}
-		for _, semaphore := range s.stats().Semaphores {
-			held = append(held, semaphore.Key)
-		}
-		slices.Sort(held)
-		expect(t, held, keysOfShard(number, len(servers)))
-	}
-}
-
 func manyKeys() []string {
 	keys := []string{"my-key", "orders/42", "my-job", "clé-日本"}
 	for number := range 16 {

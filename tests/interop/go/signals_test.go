@@ -7,7 +7,6 @@ package interop
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,61 +26,6 @@ func TestEveryoneWhoListensHears(t *testing.T) {
 	expectToHear(t, second, "orders.42", "paid, and in full")
 }
 
-func TestPatterns(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	speaker := newSignals(t, s)
-	heard := map[string][]string{"a.b": {"a.b"}, "a.*": {"a.b", "a.c"}, "a.>": {"a.b", "a.c", "a.b.c"},
-		"*.b": {"a.b"}, ">": {"a", "a.b", "a.c", "a.b.c"}}
-	listeners := map[string]*client.SignalConn{}
-	for pattern := range heard {
-		listeners[pattern] = listeningTo(t, s, pattern)
-	}
-	expectToReach(t, speaker, "a", "x", 1)
-	expectToReach(t, speaker, "a.b", "x", 5)
-	expectToReach(t, speaker, "a.c", "x", 3)
-	expectToReach(t, speaker, "a.b.c", "x", 2)
-	expectToReach(t, speaker, "end", "x", len(heard))
-	for pattern, channels := range heard {
-		expect(t, heardUntilTheEnd(t, listeners[pattern]), channels)
-	}
-}
-
-func TestOneCopyHoweverManyPatternsMatch(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	listener, speaker := listeningTo(t, s, "a.>", "a.*", "*.b", "a.b"), newSignals(t, s)
-	expectToReach(t, speaker, "a.b", "x", 1)
-	expectToReach(t, speaker, "end", "x", 1)
-	expect(t, heardUntilTheEnd(t, listener), []string{"a.b"})
-}
-
-func TestAGroupTakesTurns(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	var members []*client.SignalConn
-	for range 3 {
-		member := listeningTo(t, s)
-		succeed(t, member.Listen("jobs.*", client.WithGroup("workers")))
-		members = append(members, member)
-	}
-	everything, speaker := listeningTo(t, s, "jobs.>"), newSignals(t, s)
-	var jobs, done []string
-	for number := range 9 {
-		jobs = append(jobs, fmt.Sprintf("jobs.%d", number))
-		expectToReach(t, speaker, jobs[number], "x", 2)
-	}
-	expectToReach(t, speaker, "end", "x", 4)
-	for _, member := range members {
-		share := heardUntilTheEnd(t, member)
-		expect(t, len(share), 3)
-		done = append(done, share...)
-	}
-	slices.Sort(done)
-	expect(t, done, jobs)
-	expect(t, heardUntilTheEnd(t, everything), jobs)
-}
-
 func TestWhoNoLongerListensHearsNothing(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -96,15 +40,6 @@ func TestWhoNoLongerListensHearsNothing(t *testing.T) {
 	expectToReach(t, speaker, "b.2", "x", 0)
 	expectToReach(t, speaker, "end", "x", 1)
 	expect(t, heardUntilTheEnd(t, listener), []string{"a.1", "b.1"})
-}
-
-func TestWhoClosesHearsNothing(t *testing.T) {
-	t.Parallel()
-	s := startServer(t)
-	listener, speaker := listeningTo(t, s, "a.*"), newSignals(t, s)
-	succeed(t, listener.Close())
-	awaitThat(t, "nobody listens", func() bool { return len(s.stats().SignalChannels) == 0 })
-	expectToReach(t, speaker, "a.1", "x", 0)
 }
 
 func TestInOrderAmidHeartbeats(t *testing.T) {
@@ -139,14 +74,6 @@ func TestABareConnectionPublishesAsWell(t *testing.T) {
 	succeed(t, err)
 	expect(t, reached, 1)
 	expectToHear(t, listener, "a.1", "x")
-}
-
-func TestHeartbeatsKeepASilentConnection(t *testing.T) {
-	t.Parallel()
-	s := startServer(t, "--read-timeout", "8")
-	speaker := newSignals(t, s, client.WithHeartbeatInterval(500*time.Millisecond))
-	time.Sleep(17 * time.Second)
-	expectToReach(t, speaker, "n", "still here", 0)
 }
 
 func newSignals(t *testing.T, s *server, options ...client.SignalConnOption) *client.SignalConn {
