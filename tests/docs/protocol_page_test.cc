@@ -1,5 +1,5 @@
-// docs/protocol.md says what the server does: its sessions are played against one, and its tables
-// compared with the code.
+// The tables of docs/protocol.md say what the code does. Its sessions are executed by
+// session_page_test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <regex>
 #include <set>
 #include <string>
@@ -17,8 +16,6 @@
 
 #include "base/pattern.h"
 #include "docs/page.h"
-#include "docs/session_player.h"
-#include "docs/shown_session.h"
 #include "protocol/line/line_reply.h"
 #include "protocol/line/line_request.h"
 #include "pubsub/testing/subscriptions_model.h"
@@ -29,52 +26,12 @@ namespace {
 
 constexpr const char* kPath = "docs/protocol.md";
 
-constexpr std::array kCommands = {"auth", "l",      "r",        "n",      "e",      "w",
-                                  "sl",   "sr",     "sn",       "se",     "sw",     "stats",
-                                  "ping", "listen", "unlisten", "signal", "client", "api"};
-
 const std::string& page() {
   static const std::string text = [] {
     std::ifstream stream(std::string(LOCKD_SOURCE_DIR "/") + kPath);
     return std::string(std::istreambuf_iterator<char>(stream), {});
   }();
   return text;
-}
-
-void fail_at(const Complaint& complaint) {
-  ADD_FAILURE_AT(kPath, static_cast<int>(complaint.line)) << complaint.text;
-}
-
-// The commands that are sent, by connection every third line.
-std::set<std::string> commands_of(const ShownSession& session) {
-  std::map<char, std::string> sent;
-  for (const Step& step : session.steps) {
-    if (step.kind == Step::Kind::send) sent[step.client] += step.text;
-  }
-  std::set<std::string> commands;
-  for (const auto& [client, text] : sent) {
-    const auto lines = lines_of(text);
-    for (std::size_t i = 0; i < lines.size(); i += 3) commands.emplace(lines[i].text);
-  }
-  return commands;
-}
-
-TEST(ProtocolPage, EverySessionGoesAsShown) {
-  const ShownSessions shown = sessions_on(page());
-  ASSERT_FALSE(shown.sessions.empty()) << "no session in " << kPath;
-  for (const Complaint& complaint : shown.complaints) fail_at(complaint);
-  for (const ShownSession& session : shown.sessions) {
-    if (const auto complaint = play(session)) fail_at(*complaint);
-  }
-}
-
-TEST(ProtocolPage, EveryCommandIsShown) {
-  std::set<std::string> commands;
-  for (const ShownSession& session : sessions_on(page()).sessions)
-    commands.merge(commands_of(session));
-  for (const char* command : kCommands) {
-    EXPECT_TRUE(commands.contains(command)) << command << " is in no session";
-  }
 }
 
 // Every word that the code can reply with.
