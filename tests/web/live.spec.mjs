@@ -5,9 +5,11 @@ test('an empty server says how to make a first lock, until there is one', async 
   page,
   server,
 }) => {
+  const { line_port: port } = await (await fetch(`${server.address}/v1/overview`)).json();
   await open(page, server);
   await expect(page.locator('#step-curl')).toContainText(`${server.address}/v1/acquire`);
-  await expect(page.locator('#step-nc')).toContainText('nc 127.0.0.1');
+  await expect(page.locator('#step-nc')).toContainText(`nc 127.0.0.1 ${port}`);
+  await expect(page.locator('#step-journal')).toBeVisible();
 
   await server.acquire('stone-42', 'cart-7');
   await expect(row(page, 'stone-42')).toContainText('cart-7');
@@ -67,21 +69,6 @@ test('a lease runs down by itself, and a renewal moves it', async ({ page, serve
   await page.unroute('**/v1/locks*');
   await server.renew(grant, { ttl_ms: 3_600_000 });
   await expect(left).toHaveText(/^(59|60)m \d\ds$|^1h 00m$/);
-});
-
-test('a semaphore shows its permits', async ({ page, server }) => {
-  await open(page, server);
-  for (const holder of ['worker-1', 'worker-2']) {
-    await server.call('/v1/semaphores/acquire', {
-      key: 'printers',
-      holder,
-      limit: 2,
-      ttl_ms: 600_000,
-    });
-  }
-  const semaphore = row(page, 'printers');
-  await expect(semaphore.locator('.permits')).toHaveText('2 of 2');
-  await expect(semaphore.locator('.hold .holder')).toHaveText(['worker-1', 'worker-2']);
 });
 
 test('hot keys: the longest queue and the most grants', async ({ page, server }) => {

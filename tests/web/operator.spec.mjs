@@ -96,16 +96,6 @@ test('who waits for whom is followed from key to key', async ({ page, server }) 
   await expect(chain).toBeHidden(); // its holder waits for nothing
 });
 
-test('a circle of waits is called one', async ({ page, server }) => {
-  await server.acquire('stone-42', 'cart-7');
-  await server.acquire('ledger', 'clerk');
-  server.queue('ledger', 'cart-7');
-  server.queue('stone-42', 'clerk');
-  await open(page, server, '#key=stone-42');
-  await expect(page.locator('.chain-wait.circle')).toHaveCount(1);
-  await expect(page.locator('.chain-wait.circle')).toContainText('waits for stone-42');
-});
-
 test('a chain that goes on and on is cut', async ({ page, server }) => {
   for (let i = 0; i < 14; i++) await server.acquire(`key-${i}`, `holder-${i}`);
   for (let i = 0; i < 13; i++) server.queue(`key-${i + 1}`, `holder-${i}`);
@@ -184,11 +174,4 @@ test('a restart with a journal loses nothing, and says nothing', async ({ page, 
   await server.start();
   await expectStream(page);
   await expect(page.locator('#restart')).toBeHidden();
-});
-
-test('the first steps name the ports that there are', async ({ page, server }) => {
-  const { line_port: port } = await (await fetch(`${server.address}/v1/overview`)).json();
-  await open(page, server);
-  await expect(page.locator('#step-nc')).toContainText(`nc 127.0.0.1 ${port}`);
-  await expect(page.locator('#step-journal')).toBeVisible();
 });

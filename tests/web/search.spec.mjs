@@ -89,15 +89,6 @@ test('idle keys are shown when asked for', async ({ page, server }) => {
   await expect(row(page, 'stone-42')).toContainText('idle for');
 });
 
-test('the longest queue comes first when asked for', async ({ page, server }) => {
-  for (const key of ['a', 'b', 'c']) await server.acquire(key, 'holder');
-  for (const waiter of ['one', 'two']) server.queue('c', waiter);
-  server.queue('b', 'one');
-  await open(page, server);
-  await page.getByLabel('Order').selectOption('longest queue first');
-  await expect(page.locator('#locks-body .key')).toHaveText(['c', 'b', 'a']);
-});
-
 test('the longest wait, or hold, of all keys comes first when asked for', async ({
   page,
   server,

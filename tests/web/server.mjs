@@ -1,5 +1,4 @@
-// A server of a test's own: starts it, calls it, stops it. LOCKD_SERVER names the program; one that
-// ends in .mjs is the stand-in, which Node runs.
+// A server of a test's own: starts it, calls it, stops it. LOCKD_SERVER names the program.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -29,10 +28,7 @@ export class Server {
       `127.0.0.1:${this.port}`,
       ...this.#flags,
     ];
-    const [command, args] = program.endsWith('.mjs')
-      ? [process.execPath, [program, ...flags]]
-      : [program, flags];
-    this.#process = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#process = spawn(program, flags, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.port = await readPort(this.#process);
   }
 

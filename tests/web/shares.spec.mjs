@@ -82,17 +82,6 @@ test('a release that makes too little room says so', async ({ page, server }) =>
   await expect(page.getByRole('dialog')).toContainText(/writer.* goes on waiting/);
 });
 
-test('the history tells of shares too', async ({ page, server }) => {
-  await server.release(await server.acquire('catalog', 'reader-1', shared));
-  await server.acquirePermits('printers', 'worker-1', 3, 5);
-  await open(page, server);
-  await expect(page.locator('.event.released')).toContainText('reader-1');
-  await expect(page.locator('.event.released')).toContainText('shared');
-  await expect(page.locator('.event').filter({ hasText: 'printers' })).toContainText('3 permits');
-  await page.goto(`${server.address}/#key=catalog`);
-  await expect(page.locator('.timeline title')).toHaveText(/^reader-1: .*shared, released/);
-});
-
 test('of many who share a lock, those who wait are followed', async ({ page, server }) => {
   for (let i = 1; i <= 7; i++) await server.acquire('catalog', `reader-${i}`, shared);
   await server.acquire('ledger', 'clerk');
