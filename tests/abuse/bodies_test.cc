@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "abuse/honest_clients.h"
 #include "base/testing/eventually.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "support/http_client.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "abuse/honest_clients.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "support/http_client.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "abuse/honest_clients.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "support/http_client.h"
@@ -77,19 +77,9 @@ TEST(Abuse, HoldsWithoutEndOfOneClient) {
 
 // Asks for a permit of each of `keys` in turn, so many times in all; whether all were granted.
 bool take_many(Swarm& attacker, std::size_t times, std::size_t keys, const std::string& lease) {
-  constexpr std::size_t kAtOnce = 1000;
-  for (std::size_t asked = 0; asked < times; asked += kAtOnce) {
-    std::string many;
-    for (std::size_t i = 0; i < kAtOnce; ++i) {
-      many += request("sl", "due" + std::to_string((asked + i) % keys), "0 100000000 " + lease);
-    }
-    if (!attacker.send(0, many)) return false;
-    for (std::size_t i = 0; i < kAtOnce; ++i) {
-      const auto reply = attacker.next();
-      if (!reply || !reply->line.starts_with("ok ")) return false;
-    }
-  }
-  return true;
+  return attacker.ask_all(0, times, "ok ", [&](std::size_t i) {
+    return request("sl", "due" + std::to_string(i % keys), "0 100000000 " + lease);
+  }) == times;
 }
 
 // Very many leases end together, and while they do, requests are about a key that has as many

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "abuse/honest_clients.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "support/http_client.h"
@@ -14,16 +14,10 @@
 namespace lockd {
 namespace {
 
-void take_keys(LineClient& holder, std::size_t count) {
-  constexpr std::size_t kAtOnce = 1000;
-  for (std::size_t first = 0; first < count; first += kAtOnce) {
-    std::string requests;
-    for (std::size_t i = first; i < first + kAtOnce; ++i) {
-      requests += request("l", "key/" + std::to_string(i), "0 600");
-    }
-    holder.send(requests);
-    for (std::size_t i = 0; i < kAtOnce; ++i) ASSERT_TRUE(holder.read_line().starts_with("ok "));
-  }
+bool take_keys(Swarm& holder, std::size_t count) {
+  return holder.connect(1) && holder.ask_all(0, count, "ok ", [](std::size_t i) {
+    return request("l", "key/" + std::to_string(i), "0 600");
+  }) == count;
 }
 
 std::string listing_of(std::size_t i) {
@@ -37,8 +31,8 @@ std::string listing_of(std::size_t i) {
 TEST(Abuse, ListingsThatNobodyWaitsFor) {
   const ServerProcess server(
       {"--threads", "2", "--http-addr", "127.0.0.1:0", "--max-locks", "1000000"});
-  LineClient holder = server.connect();
-  take_keys(holder, scaled(200'000U) / 1000 * 1000);
+  Swarm holder(server.port());
+  ASSERT_TRUE(take_keys(holder, scaled(200'000U)));
   const std::size_t count = connections_possible(scaled(1000U));
   const HonestClients honest(
       server, {.attack = "listings that nobody waits for", .token = {}, .reads_metrics = true});
@@ -63,8 +57,8 @@ TEST(Abuse, ListingsThatNobodyWaitsFor) {
 TEST(Abuse, ListingsByTheHundred) {
   const ServerProcess server(
       {"--threads", "2", "--http-addr", "127.0.0.1:0", "--max-locks", "1000000"});
-  LineClient holder = server.connect();
-  take_keys(holder, 20'000);
+  Swarm holder(server.port());
+  ASSERT_TRUE(take_keys(holder, 20'000));
   constexpr std::size_t kAskers = 600;
   connections_possible(kAskers + 100);
   const HonestClients honest(

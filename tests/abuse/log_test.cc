@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "abuse/honest_clients.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "support/server_process.h"
 

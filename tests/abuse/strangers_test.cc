@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "abuse/honest_clients.h"
 #include "base/testing/eventually.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "support/http_client.h"
@@ -161,18 +161,6 @@ TEST(AbuseByStrangers, HelloAfterHello) {
     }
   }
   std::printf("%zu hellos in %lld ms\n", hellos, static_cast<long long>(time.count()));
-}
-
-TEST(AbuseByStrangers, MoreThanThereMayBe) {
-  constexpr std::size_t kCap = 60;
-  const ServerProcess server({"--threads", "2", "--max-connections", std::to_string(kCap)});
-  Swarm strangers(server.port());
-  const HonestClients honest(server, {.attack = "more than there may be"});
-  ASSERT_TRUE(strangers.connect(400));
-  while (const auto arrival = strangers.next(1s)) {
-    EXPECT_TRUE(arrival->line == kEnd || arrival->line == kReset) << arrival->line;
-  }
-  EXPECT_EQ(strangers.open(), kCap - 2);  // and two who are honest
 }
 
 // By default some descriptors stay, for the journal and whatever else must be opened.

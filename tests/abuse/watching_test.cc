@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "abuse/honest_clients.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "support/http_client.h"
 #include "support/server_process.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "load/bystander.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "load/waiters.h"
@@ -70,23 +70,23 @@ void take_many_keys(LineClient& client) {
 TEST(BoundedMemory, WhoNeverReadsIsClosed) {
   const ServerProcess server({"--threads", "4", "--write-timeout", "1"});
   LineClient observer = server.connect();
-  const Bystander bystander(server);
+  const HonestClients honest(server, {.attack = "peers that do not read"});
   ASSERT_NO_FATAL_FAILURE(take_many_keys(observer));
   const std::size_t base_kib = server.memory_kib();
   Swarm deaf(server.port());
   ASSERT_TRUE(deaf.connect(scaled(20), {}, 4096));
   flood(deaf, {repeated(request("stats", "", ""), 8 * 1024),
                repeated(request("ping", "", ""), 7 * 8 * 1024)});
-  const std::string stats = await_stats(observer, "{\"connections\":2,");
-  EXPECT_TRUE(stats.starts_with("ok {\"connections\":2,")) << stats.substr(0, 100);
+  const std::string stats = await_stats(observer, "{\"connections\":3,");
+  EXPECT_TRUE(stats.starts_with("ok {\"connections\":3,")) << stats.substr(0, 100);
   expect_kept_at_most(server, base_kib, deaf.size());
-  bystander.await_rounds(10);
+  honest.await_rounds(10);
 }
 
 TEST(BoundedMemory, AListenerThatNeverReadsIsClosed) {
   const ServerProcess server({"--threads", "4", "--write-timeout", "0"});
   LineClient observer = server.connect();
-  const Bystander bystander(server);
+  const HonestClients honest(server, {.attack = "peers that do not read"});
   const std::size_t base_kib = server.memory_kib();
   Swarm deaf(server.port());
   ASSERT_TRUE(deaf.connect(10, {}, 4096));
@@ -101,7 +101,7 @@ TEST(BoundedMemory, AListenerThatNeverReadsIsClosed) {
   }
   EXPECT_EQ(reached, "ok 0");
   expect_kept_at_most(server, base_kib, deaf.size());
-  bystander.await_rounds(10);
+  honest.await_rounds(10);
 }
 
 // Some that wait, and send on and on meanwhile.
@@ -120,7 +120,7 @@ class Flooders : public testing::Test {
 
   ServerProcess server_{{"--threads", "4"}};
   LineClient holder_ = server_.connect();
-  Bystander bystander_{server_};
+  HonestClients honest_{server_, {.attack = "requests behind a wait"}};
   Swarm flooders_{server_.port()};
   std::string token_;
 };
@@ -129,7 +129,7 @@ TEST_F(Flooders, AreNotListenedToForEver) {
   const std::size_t base_kib = server_.memory_kib();
   flood_all();
   expect_kept_at_most(server_, base_kib, count_);
-  bystander_.await_rounds(10);
+  honest_.await_rounds(10);
 }
 
 TEST_F(Flooders, ThatAreResetAreMissedAtOnce) {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "load/bystander.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "load/waiters.h"
@@ -91,7 +91,7 @@ TEST(Crowd, TenOfNineteenThousandWaitOnOneKeyAndAreServedInOrder) {
 TEST(Crowd, AThousandWaitersLeaveAtOnce) {
   ServerProcess server({"--threads", "4"});
   LineClient observer = server.connect();
-  const Bystander bystander(server);
+  const HonestClients honest(server, {.attack = "a crowd that leaves"});
   ASSERT_EQ(masked(observer.ask(request("l", "k", "0 1000"))), "ok <token> 1000");
   const std::size_t waiters = connections_possible(scaled(1000));
   {
@@ -103,7 +103,7 @@ TEST(Crowd, AThousandWaitersLeaveAtOnce) {
     ASSERT_TRUE(await_waiters(observer, "k", waiters));
   }
   await_waiters(observer, "k", 0);
-  bystander.await_rounds(10);
+  honest.await_rounds(10);
 }
 
 }  // namespace

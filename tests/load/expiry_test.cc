@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "load/bystander.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "support/server_process.h"
@@ -25,7 +25,7 @@ TEST(Expiry, AThousandLeasesEndOnTimeAndNotBefore) {
   constexpr auto kLatest = 10s;  // generous: milliseconds are meant
   const std::size_t keys = connections_possible(scaled(2000)) / 2;
   const ServerProcess server({"--threads", "4"});
-  const Bystander bystander(server);
+  const HonestClients honest(server, {.attack = "leases that end together"});
   Swarm holders(server.port());
   Swarm waiters(server.port());
   ASSERT_TRUE(holders.connect(keys));

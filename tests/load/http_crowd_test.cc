@@ -85,23 +85,5 @@ TEST_F(HttpCrowd, TwoThousandOfEachAreServedInTheOrderTheyCame) {
   EXPECT_NE(stats.find("\"locks\":[],"), std::string::npos) << stats;
 }
 
-// They leave at once, and nobody who stays has to wait for them.
-TEST_F(HttpCrowd, WhoLeavesTheLineIsNotWaitedFor) {
-  const std::size_t pairs = connections_possible(scaled(1000)) / 2;
-  const std::int64_t token =
-      client_.post("/v1/acquire", hold_json("k", "first", kLong)).number("token");
-  ASSERT_NO_FATAL_FAILURE(fill_queue(pairs));
-  for (std::size_t i = 0; i + 1 < pairs; ++i) i % 2 == 0 ? https_.reset(i) : https_.close(i);
-  ASSERT_TRUE(await_waiters(observer_, "k", pairs + 1));
-  ASSERT_EQ(client_.post("/v1/release", hold_json("k", "first", token)).status, 200);
-  std::int64_t last = token;
-  for (std::size_t i = 0; i < pairs && !HasFailure(); ++i) {
-    if (i + 1 == pairs) {
-      EXPECT_GT(http_turn(i), last);
-    }
-    last = line_turn(i);
-  }
-}
-
 }  // namespace
 }  // namespace lockd

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "load/bystander.h"
+#include "load/honest_clients.h"
 #include "load/scale.h"
 #include "load/swarm.h"
 #include "support/server_process.h"
@@ -56,9 +56,9 @@ TEST(Killed, AThousandInTheMiddleOfARequest) {
     Swarm victims(server.port());
     ASSERT_TRUE(victims.connect(connections_possible(scaled(1000))));
     {
-      const Bystander bystander(server);
+      const HonestClients honest(server, {.attack = "peers that are killed"});
       talk_and_be_killed(victims, random);
-      bystander.await_rounds(10);
+      honest.await_rounds(10);
     }
     const std::string stats = await_stats(observer, "{\"connections\":1,");
     ASSERT_NE(stats.find(R"({"connections":1,"locks":[],"semaphores":[],)"), std::string::npos)

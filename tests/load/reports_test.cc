@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/testing/test_size.h"
-#include "load/bystander.h"
+#include "load/honest_clients.h"
 #include "support/http_client.h"
 #include "support/server_process.h"
 
@@ -38,7 +38,7 @@ void expect_complete(std::string_view json) {
   for (const char* name : {"locks", "semaphores", "idle_locks", "idle_semaphores"}) {
     const std::size_t count = count_of(array_of(json, name), "\"key\":");
     EXPECT_GE(count, kKeysOfASort) << name;
-    EXPECT_LE(count, kKeysOfASort + 1) << name;  // and the bystander's
+    EXPECT_LE(count, kKeysOfASort + 2) << name;  // and those of the honest clients
   }
   EXPECT_TRUE(json.starts_with("{\"connections\":"));
   if (json.ends_with('\n')) json.remove_suffix(1);  // over HTTP
@@ -93,14 +93,14 @@ class LargeReport : public testing::Test {
 };
 
 TEST_F(LargeReport, OverALineIsTakenPieceByPiece) {
-  const Bystander bystander(*server);
+  const HonestClients honest(*server, {.attack = "a large report"});
   LineClient reader = server->connect(4096);
   reader.send(request("stats", "", "") + request("ping", "", ""));
-  bystander.await_rounds(20);
+  honest.await_rounds(20);
   std::this_thread::sleep_for(200ms);
   std::string all;
   while (all.size() < 1'000'000) all += reader.read_some();  // a part, slowly
-  bystander.await_rounds(20);
+  honest.await_rounds(20);
   expect_little_kept();
   while (!all.ends_with("}\nok\n")) {
     const std::string more = reader.read_some();
@@ -113,10 +113,10 @@ TEST_F(LargeReport, OverALineIsTakenPieceByPiece) {
 }
 
 TEST_F(LargeReport, OverHttpComesInChunks) {
-  const Bystander bystander(*server);
+  const HonestClients honest(*server, {.attack = "a large report"});
   HttpClient reader({.port = server->http_port(), .receive_buffer = 4096});
   reader.send(reader.written("GET", "/v1/stats") + reader.written("GET", "/healthz"));
-  bystander.await_rounds(20);
+  honest.await_rounds(20);
   std::this_thread::sleep_for(200ms);
   const HttpReply reply = reader.read_reply();
   EXPECT_EQ(reply.status, 200);
@@ -137,14 +137,14 @@ TEST_F(LargeReport, OverOldHttpEndsWithTheConnection) {
 }
 
 TEST_F(LargeReport, EndsWhenItsReaderLeaves) {
-  const Bystander bystander(*server);
+  const HonestClients honest(*server, {.attack = "a large report"});
   for (int i = 0; i < 20; ++i) {
     LineClient reader = server->connect(4096);
     reader.send(request("stats", "", ""));
     reader.read_some();
   }
-  EXPECT_NE(await_stats(*holder, "{\"connections\":2,").find("\"locks\""), std::string::npos);
-  bystander.await_rounds(20);
+  EXPECT_NE(await_stats(*holder, "{\"connections\":3,").find("\"locks\""), std::string::npos);
+  honest.await_rounds(20);
   expect_little_kept();
 }
 

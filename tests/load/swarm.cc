@@ -181,6 +181,20 @@ void Swarm::take_in(std::size_t who) {
   begun += rest;
 }
 
+std::size_t Swarm::ask_all(std::size_t who, std::size_t count, std::string_view answer,
+                           const RequestOf& request_of) {
+  constexpr std::size_t kAtATime = 1'000;
+  std::size_t answered = 0;
+  for (std::size_t asked = 0; asked < count;) {
+    std::string requests;
+    const std::size_t some = std::min(count - asked, kAtATime);
+    for (std::size_t i = 0; i < some; ++i, ++asked) requests += request_of(asked);
+    if (!send(who, requests)) return answered;
+    for (std::size_t i = 0; i < some; ++i) answered += read_line(who).starts_with(answer);
+  }
+  return answered;
+}
+
 void Swarm::half_close(std::size_t who) { ::shutdown(members_[who].socket, SHUT_WR); }
 
 void Swarm::reset(std::size_t who) {

@@ -8,26 +8,20 @@
 #include <thread>
 
 #include "load/scale.h"
+#include "load/swarm.h"
 #include "support/server_process.h"
 
 namespace lockd {
 namespace {
 
-constexpr std::size_t kPerSend = 500;
-
 // Takes each key once, and lets the connection's end release them all.
 void use_keys(const ServerProcess& server, std::size_t first, std::size_t count) {
-  LineClient client = server.connect();
-  for (std::size_t i = 0; i < count; i += kPerSend) {
-    std::string requests;
-    for (std::size_t k = 0; k < kPerSend; ++k) {
-      requests += request("l", "transient-" + std::to_string(first + i + k), "0 600");
-    }
-    ASSERT_TRUE(client.send(requests));
-    for (std::size_t k = 0; k < kPerSend; ++k) {
-      ASSERT_EQ(masked(client.read_line()), "ok <token> 600");
-    }
-  }
+  Swarm client(server.port());
+  ASSERT_TRUE(client.connect(1));
+  const auto take = [first](std::size_t i) {
+    return request("l", "transient-" + std::to_string(first + i), "0 600");
+  };
+  ASSERT_EQ(client.ask_all(0, count, "ok ", take), count);
 }
 
 // What is resident once it is at most `kib`, or after a while.

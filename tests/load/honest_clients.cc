@@ -1,4 +1,4 @@
-#include "abuse/honest_clients.h"
+#include "load/honest_clients.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/testing/eventually.h"
 #include "support/http_client.h"
 
 namespace lockd {
@@ -32,9 +33,10 @@ HonestClients::HonestClients(const ServerProcess& server, Setup setup)
   });
 
   auto taker = std::make_shared<LineClient>(connect());
-  start("lock and release", 1ms, [taker] {
+  start("lock and release", 1ms, [this, taker] {
     const std::string taken = taker->ask(request("l", "taken", "0 5"));
     const std::string released = taker->ask(request("r", "taken", token_of(taken)));
+    ++rounds_;
     return masked(taken) == "ok <token> 5" && released == "ok" ? "" : taken + ", " + released;
   });
 
@@ -61,6 +63,10 @@ HonestClients::~HonestClients() {
   const MutexLock lock(mutex_);
   std::printf("%s: the slowest of each: %s\n", setup_.attack.c_str(), report_.c_str());
   EXPECT_EQ(unexpected_, "") << "beside " << setup_.attack;
+}
+
+void HonestClients::await_rounds(std::size_t rounds) const {
+  EXPECT_TRUE(eventually([this, goal = rounds_ + rounds] { return rounds_ >= goal; }));
 }
 
 LineClient HonestClients::connect() const {

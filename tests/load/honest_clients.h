@@ -38,6 +38,10 @@ class HonestClients {
   HonestClients(const HonestClients&) = delete;
   HonestClients& operator=(const HonestClients&) = delete;
 
+  // Waits until a lock was taken and released `rounds` times more: beside what the test has just
+  // done.
+  void await_rounds(std::size_t rounds) const;
+
  private:
   using Clock = SteadyClock;
 
@@ -50,6 +54,7 @@ class HonestClients {
   const ServerProcess& server_;
   const Setup setup_;
   std::atomic<bool> stop_{false};
+  std::atomic<std::size_t> rounds_{0};
   Mutex mutex_;
   std::string report_ GUARDED_BY(mutex_);
   std::string unexpected_ GUARDED_BY(mutex_);
