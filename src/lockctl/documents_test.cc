@@ -1,7 +1,7 @@
-// The help, the manual and the completions say all that is in the table, and nothing else.
+// The help says all that is in the table, and nothing else. That manuals and completions name what
+// the help names, tests/docs/settings_pages_test shows.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -35,9 +35,6 @@ std::vector<Place> all_commands() {
   return places;
 }
 
-// "wal verify" of "lockctl wal verify".
-std::string words_of(const Place& place) { return place.path.substr(program().name.size() + 1); }
-
 Names table_options(const Place& place) {
   Names names{"help"};
   for (const Option* option : options_of(*place.command)) {
@@ -64,12 +61,6 @@ std::string manual(const Place& place) { return man_page(place, "lockd"); }
 std::string without_roff(std::string text) {
   for (std::size_t at; (at = text.find("\\-")) != std::string::npos;) text.replace(at, 2, "-");
   return text;
-}
-
-std::string line_with(const std::string& text, const std::string& part) {
-  const std::size_t at = text.find(part);
-  if (at == std::string::npos) return "";
-  return text.substr(at, text.find('\n', at) - at);
 }
 
 TEST(Documents, HelpHasEveryOptionOfTheCommand) {
@@ -112,17 +103,6 @@ TEST(Documents, HelpFitsATerminal) {
   }
 }
 
-TEST(Documents, TheManualSaysWhatTheHelpSays) {
-  for (const Place& place : all_commands()) {
-    EXPECT_EQ(long_options(without_roff(manual(place))), long_options(help_text(place)))
-        << place.path;
-    EXPECT_NE(without_roff(manual(place_of(program()))).find(page_name(place) + "(1)"),
-              std::string::npos);
-  }
-  EXPECT_EQ(long_options(without_roff(manual(place_of(program())))),
-            long_options(help_text(place_of(program()))));
-}
-
 TEST(Documents, TheManualIsWellFormed) {
   for (const Place& place : all_commands()) {
     const std::string page = manual(place);
@@ -134,63 +114,6 @@ TEST(Documents, TheManualIsWellFormed) {
       static const std::regex known(R"(\.(TH|SH|TP|B|BR|PP|RS|RE|nf|fi)( .*)?)");
       EXPECT_TRUE(std::regex_match(line, known)) << line;
     }
-  }
-}
-
-TEST(Documents, BashKnowsEveryCommandAndOption) {
-  const std::string script = bash_completion(program());
-  for (const Place& place : all_commands()) {
-    std::string line = line_with(script, "    '" + words_of(place) + "') words=");
-    line.resize(std::min(line.find("; listed_by="), line.size()));  // how another command is called
-    EXPECT_EQ(long_options(line), table_options(place)) << place.path;
-  }
-}
-
-TEST(Documents, ZshKnowsEveryCommandAndOption) {
-  const std::string script = zsh_completion(program());
-  for (const Place& place : all_commands()) {
-    const std::string word(place.command->name);
-    // Commands below others are in a function of those: `wal` and `cluster` have an `inspect` each.
-    std::string function = "_lockctl";
-    const std::string words = words_of(place);
-    if (words != word) function += '_' + words.substr(0, words.find(' '));
-    const std::size_t within = script.find('\n' + function + "() {\n");
-    ASSERT_NE(within, std::string::npos) << function;
-    const std::size_t start = script.find("\n    " + word + ")\n", within);
-    ASSERT_NE(start, std::string::npos) << word;
-    const std::string part = script.substr(start, script.find(" ;;\n", start) - start);
-    // Only where they are declared: explanations speak of others.
-    static const std::regex declared("'\\*?--([a-z][a-z-]*)[=\\[]");
-    Names names;
-    for (std::sregex_iterator it(part.begin(), part.end(), declared), end; it != end; ++it) {
-      names.insert((*it)[1]);
-    }
-    EXPECT_EQ(names, table_options(place)) << place.path;
-  }
-}
-
-TEST(Documents, FishKnowsEveryCommandAndOption) {
-  const std::string script = fish_completion(program());
-  static const std::regex declared(" -l ([a-z][a-z-]*)");
-  for (const Place& place : all_commands()) {
-    const std::string words = words_of(place);
-    const std::size_t space = words.find(' ');
-    std::string when = "-n '__fish_seen_subcommand_from " + words.substr(0, space);
-    if (space != std::string_view::npos) {
-      when += "; and __fish_seen_subcommand_from " + words.substr(space + 1);
-    }
-    when += "'";
-    Names names{"help"};
-    std::istringstream lines(script);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find(when) == std::string::npos) continue;
-      const std::string declaration = line.substr(0, line.find(" -d "));
-      for (std::sregex_iterator it(declaration.begin(), declaration.end(), declared), end;
-           it != end; ++it) {
-        names.insert((*it)[1]);
-      }
-    }
-    EXPECT_EQ(names, table_options(place)) << place.path;
   }
 }
 

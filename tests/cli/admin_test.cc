@@ -15,8 +15,6 @@
 namespace lockd {
 namespace {
 
-using Words = std::vector<std::string>;
-
 // One script behind both ports.
 class FakeApi {
  public:
@@ -32,9 +30,11 @@ class FakeApi {
         http_([this](const FakeRequest& request) { return answer_http(request); }),
         line_([this](client::Peer& peer) { answer_line(peer); }) {}
 
-  Words over_http(const Words& words) const { return with(words, {"--http", http_.address()}); }
+  Words over_http(const Words& words) const {
+    return with_options(words, {"--http", http_.address()});
+  }
   Words over_line(const Words& words) const {
-    return with(words, {"-s", line_.address().to_string()});
+    return with_options(words, {"-s", line_.address().to_string()});
   }
   // "POST /v1/admin/release {...}", whichever port it came by; of a GET the query is left out.
   Words calls() {
@@ -43,11 +43,6 @@ class FakeApi {
   }
 
  private:
-  static Words with(Words words, const Words& port) {
-    words.insert(words.begin() + 1, port.begin(), port.end());
-    return words;
-  }
-
   Answer answer(const std::string& call, const std::string& body) {
     const std::lock_guard guard(mutex_);
     calls_.push_back(call.starts_with("POST") ? call + ' ' + body : call);
@@ -245,9 +240,9 @@ TEST(History, IsToldOldestFirst) {
 
 TEST(History, IsAskedForByWhatItIsOf) {
   FakeHttp http([](const FakeRequest&) { return json_reply("200 OK", R"({"events":[]})"); });
-  const auto asked = [&](Words words) {
-    words.insert(words.begin(), {"history", "--http", http.address()});
-    const Finished none = lockctl(words, {.environment = {"TZ=UTC"}});
+  const Words history{"history", "--http", http.address()};
+  const auto asked = [&](const Words& words) {
+    const Finished none = lockctl(joined(history, words), {.environment = {"TZ=UTC"}});
     EXPECT_EQ(none.errors, "lockctl: the history has nothing of the kind\n");
     return http.requests().back().line;
   };
@@ -265,9 +260,7 @@ TEST(History, IsAskedForByWhatItIsOf) {
   EXPECT_LT(ago, 900);
   for (const Words& wrong :
        {Words{"--since", "soon"}, Words{"--event", "nonsense"}, Words{"--limit", "1001"}}) {
-    Words words{"history", "--http", http.address()};
-    words.insert(words.end(), wrong.begin(), wrong.end());
-    EXPECT_EQ(lockctl(words).status, 64) << wrong.back();
+    EXPECT_EQ(lockctl(joined(history, wrong)).status, 64) << wrong.back();
   }
 }
 

@@ -16,7 +16,6 @@ namespace lockd {
 namespace {
 
 using client::FakeCluster;
-using Words = std::vector<std::string>;
 
 std::string list_of(const FakeCluster& cluster) {
   std::string list;
@@ -57,7 +56,7 @@ TEST(LockctlCluster, SaysThatNobodyLeads) {
   cluster.lead_none();
   cluster.name("10.0.0.7:6388");
   const Finished run = lockctl({"run", "-n", "--cluster", list_of(cluster), "--connect-timeout",
-                                "3", "k", "--", "echo", "never"});
+                                "2", "k", "--", "echo", "never"});
   EXPECT_EQ(run.status, 75);
   EXPECT_EQ(run.output, "");
   EXPECT_NE(run.errors.find("no leader was found among 127.0.0.1:"), std::string::npos);
@@ -331,7 +330,7 @@ TEST(LockctlCluster, HttpSaysThatNobodyLeads) {
   FakeHttp one(follower_says);
   FakeHttp other(follower_says);
   const Finished listed =
-      lockctl({"list", "--http", one.address() + "," + other.address(), "--connect-timeout", "3"});
+      lockctl({"list", "--http", one.address() + "," + other.address(), "--connect-timeout", "2"});
   EXPECT_EQ(listed.status, 75);
   EXPECT_NE(listed.errors.find("no server leads: "), std::string::npos) << listed.errors;
 }

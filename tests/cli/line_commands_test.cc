@@ -14,8 +14,6 @@
 namespace lockd {
 namespace {
 
-using Words = std::vector<std::string>;
-
 std::size_t lines_of(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
@@ -87,29 +85,13 @@ TEST(Api, WhatNeedsItSaysSoToAServerThatLacksIt) {
         Words{"fence", "k"}, Words{"describe", "k"}, Words{"watch"}, Words{"history"},
         Words{"clients"}, Words{"disconnect", "17", "--reason", "r"}, Words{"resize", "k", "2"},
         Words{"release", "--force", "k", "--reason", "r", "--yes"}}) {
-    Words all = words;
-    all.insert(all.begin() + 1, {"-s", server.address().to_string()});
-    const Finished finished = lockctl(all);
+    const Finished finished = lockctl(with_options(words, {"-s", server.address().to_string()}));
     EXPECT_EQ(finished.status, 76) << words.front();
     EXPECT_TRUE(finished.errors.starts_with("lockctl: lockctl " + words.front() +
                                             " needs the server's HTTP port, since 127.0.0.1:"))
         << finished.errors;
     EXPECT_TRUE(has(finished.errors, "LOCKD_HTTP_ADDR")) << finished.errors;
   }
-}
-
-TEST(List, WorksWithoutHttp) {
-  ServerProcess server;
-  LineClient holder = server.connect();
-  holder.ask(request("l", "b", "0 600"));
-  holder.ask(request("l", "a", "0 600"));
-  holder.ask(request("sl", "other", "0 3 600"));
-  const Finished some = lockctl({"list", "-s", address_of(server), "--json"});
-  EXPECT_EQ(lines_of(some.output), 3U) << some.output;
-  EXPECT_TRUE(has(some.output, "\"holder\":\"tcp:1\",\"token\":")) << some.output;
-  EXPECT_EQ(lines_of(lockctl({"list", "-s", address_of(server), "--json", "oth"}).output), 1U);
-  const Finished table = lockctl({"list", "-s", address_of(server), "other"});
-  EXPECT_TRUE(has(table.output, "semaphore      1/3")) << table.output;
 }
 
 TEST(Signals, ReachListeners) {
@@ -177,9 +159,8 @@ TEST(Bench, CountsEveryRound) {
   for (const Words& options :
        {Words{}, Words{"--shared-key"}, Words{"--pipeline", "8"}, Words{"--connections", "3"},
         Words{"--warmup", "0", "--key", "other"}, Words{"-lease", "60", "-timeout", "60"}}) {
-    Words words{"bench", "--servers", both, "--workers", "5", "--rounds", "20", "--json"};
-    words.insert(words.end(), options.begin(), options.end());
-    const Finished finished = lockctl(words);
+    const Finished finished = lockctl(joined(
+        {"bench", "--servers", both, "--workers", "5", "--rounds", "20", "--json"}, options));
     EXPECT_EQ(finished.status, 0) << finished.errors;
     EXPECT_TRUE(has(finished.output, "\"rounds\":100,")) << finished.output;
     EXPECT_EQ(finished.errors, "") << "no progress in a pipe";

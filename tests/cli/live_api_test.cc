@@ -21,7 +21,6 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Words = std::vector<std::string>;
 
 // "127.0.0.1:PORT", once the server has said where it is.
 std::string http_of(const ServerProcess& server) {
@@ -49,16 +48,17 @@ class LiveHttp : public testing::Test {
 class LiveApi : public LiveHttp, public testing::WithParamInterface<std::string> {
  protected:
   Words with_server(const Words& words) const {
-    Words all = words;
-    all.insert(all.begin() + 1, {"-s", address_of(server_)});
-    if (GetParam() == "http") all.insert(all.begin() + 1, {"--http", http_});
-    return all;
+    const Words line = with_options(words, {"-s", address_of(server_)});
+    return GetParam() == "http" ? with_options(line, {"--http", http_}) : line;
   }
   Finished run(const Words& words) const { return lockctl(with_server(words)); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Ports, LiveApi, testing::Values("http", "line"),
                          [](const auto& port) { return port.param; });
+
+// `lockctl run` knows the line port alone.
+using LiveRun = LiveHttp;
 
 std::string line_of(std::string text) {
   text.erase(text.find_last_not_of('\n') + 1);
@@ -140,10 +140,10 @@ TEST_P(LiveApi, SeveralKeysAreReservedAtOnceAndReleasedOneByOne) {
   EXPECT_EQ(run({"release", "c", handle}).status, 0);
 }
 
-TEST_P(LiveApi, ACommandRunsUnderSeveralKeys) {
+TEST_F(LiveRun, ACommandRunsUnderSeveralKeys) {
   LineClient other = server_.connect();
-  Lockctl process(with_server({"run", "--all", "a", "b", "--", "/bin/sh", "-c",
-                               "echo ready; while :; do sleep 0.02; done"}));
+  Lockctl process(run(server_, {"--all", "a", "b", "--", "/bin/sh", "-c",
+                                "echo ready; while :; do sleep 0.02; done"}));
   process.await_output("ready");
   EXPECT_EQ(other.ask(request("l", "a", "0 5")), "timeout");
   EXPECT_EQ(other.ask(request("l", "b", "0 5")), "timeout");
@@ -153,11 +153,11 @@ TEST_P(LiveApi, ACommandRunsUnderSeveralKeys) {
   EXPECT_EQ(masked(other.ask(request("l", "b", "0 5"))), "ok <token> 5");
 }
 
-TEST_P(LiveApi, ASignalEndsTheWaitForSeveralKeys) {
+TEST_F(LiveRun, ASignalEndsTheWaitForSeveralKeys) {
   LineClient holder = server_.connect();
   EXPECT_EQ(masked(holder.ask(request("l", "b", "0 600"))), "ok <token> 600");
   LineClient watcher = server_.connect();
-  Lockctl waiting(with_server({"run", "--all", "a", "b", "--", "true"}));
+  Lockctl waiting(run(server_, {"--all", "a", "b", "--", "true"}));
   await_stats(watcher, "\"waiters\":1");
   EXPECT_EQ(watcher.ask(request("l", "a", "0 5")), "timeout") << "it is free, and waited for";
   waiting.signal(SIGINT);
@@ -166,12 +166,15 @@ TEST_P(LiveApi, ASignalEndsTheWaitForSeveralKeys) {
   EXPECT_EQ(masked(watcher.ask(request("l", "a", "0 5"))), "ok <token> 5");
 }
 
-TEST_P(LiveApi, TheLossOfOneOfSeveralKeysEndsTheCommand) {
-  Lockctl process(with_server({"run", "--ttl", "6", "--all", "a", "b", "--", "/bin/sh", "-c",
-                               "trap 'echo told; exit 0' TERM; echo ready; "
-                               "while :; do sleep 0.02; done"}));
+TEST_F(LiveRun, TheLossOfOneOfSeveralKeysEndsTheCommand) {
+  Lockctl process(run(server_, {"--ttl", "6", "--all", "a", "b", "--", "/bin/sh", "-c",
+                                "trap 'echo told; exit 0' TERM; echo ready; "
+                                "while :; do sleep 0.02; done"}));
   process.await_output("ready");
-  EXPECT_EQ(run({"release", "--force", "b", "--reason", "x", "--yes"}).status, 0);
+  EXPECT_EQ(
+      lockctl({"release", "-s", address_of(server_), "--force", "b", "--reason", "x", "--yes"})
+          .status,
+      0);
   process.await_output("told");
   EXPECT_EQ(process.await_exit(), 79);
   EXPECT_TRUE(has(process.errors(), "the lock on 'a', 'b' is lost: the server says"))
@@ -204,37 +207,24 @@ TEST_P(LiveApi, AWaitEndsWithTheGrantOrTheCaller) {
   EXPECT_EQ(waiting.await_exit(), 0);
 }
 
-TEST_P(LiveApi, RunSaysWhoIsWaitedForByName) {
-  const Finished granted = run({"acquire", "k", "--holder", "ana"});
-  Lockctl waiting(with_server({"run", "-v", "k", "true"}));
+TEST_F(LiveRun, RunSaysWhoIsWaitedForByName) {
+  const Finished granted = lockctl({"acquire", "-s", address_of(server_), "k", "--holder", "ana"});
+  Lockctl waiting(run(server_, {"-v", "k", "true"}));
   waiting.await_errors("waiting for 'k', held by 'ana' (peer 127.0.0.1:");
-  EXPECT_EQ(run({"release", "k", line_of(granted.output)}).status, 0);
+  EXPECT_EQ(lockctl({"release", "-s", address_of(server_), "k", line_of(granted.output)}).status,
+            0);
   EXPECT_EQ(waiting.await_exit(), 0);
-}
-
-TEST_P(LiveApi, ASemaphoresPermits) {
-  const Finished one = run({"acquire", "s", "--semaphore", "2", "--holder", "a"});
-  EXPECT_EQ(one.status, 0) << one.errors;
-  EXPECT_EQ(run({"acquire", "s", "--semaphore", "2", "--holder", "b"}).status, 0);
-  EXPECT_EQ(run({"acquire", "s", "--semaphore", "2", "--holder", "c", "-n"}).status, 1);
-  EXPECT_EQ(run({"acquire", "s", "--semaphore", "3", "--holder", "c", "-n"}).status, 65);
-  EXPECT_EQ(run({"renew", "s", line_of(one.output)}).status, 0);
-  EXPECT_EQ(run({"release", "s", line_of(one.output), "--semaphore"}).status, 0);
 }
 
 TEST_F(LiveHttp, AWrongPortIsRecognised) {
   for (const Words& words : {Words{"ping"}, Words{"stats"}, Words{"run", "k", "true"}}) {
-    Words all = words;
-    all.insert(all.begin() + 1, {"-s", http_});
-    const Finished finished = lockctl(all);
+    const Finished finished = lockctl(with_options(words, {"-s", http_}));
     EXPECT_EQ(finished.status, 78) << words.front();
     EXPECT_TRUE(has(finished.output + finished.errors, "that is an HTTP port: give it as --http"))
         << finished.output << finished.errors;
   }
   for (const Words& words : {Words{"fence", "k"}, Words{"list"}, Words{"acquire", "k"}}) {
-    Words all = words;
-    all.insert(all.begin() + 1, {"--http", address_of(server_)});
-    const Finished finished = lockctl(all);
+    const Finished finished = lockctl(with_options(words, {"--http", address_of(server_)}));
     EXPECT_EQ(finished.status, 78) << words.front();
     EXPECT_TRUE(has(finished.errors, " is no HTTP port but a line port: give it as --server"))
         << finished.errors;
@@ -293,10 +283,9 @@ TEST_P(LiveApi, TopShowsRates) {
 
 TEST_F(LiveHttp, Bench) {
   for (const Words& options : {Words{}, Words{"--shared-key"}, Words{"--connections", "2"}}) {
-    Words words{"bench", "--http",   "--servers", "http://" + http_, "--workers",
-                "4",     "--rounds", "10",        "--json"};
-    words.insert(words.end(), options.begin(), options.end());
-    const Finished finished = lockctl(words);
+    const Finished finished = lockctl(joined({"bench", "--http", "--servers", "http://" + http_,
+                                              "--workers", "4", "--rounds", "10", "--json"},
+                                             options));
     EXPECT_EQ(finished.status, 0) << finished.errors;
     EXPECT_TRUE(has(finished.output, "\"protocol\":\"http\"")) << finished.output;
     EXPECT_TRUE(has(finished.output, "\"rounds\":40,")) << finished.output;
@@ -330,9 +319,7 @@ TEST_P(LiveApi, KeysAreListedByWhatIsInThemByHolderAndByAge) {
 class LiveShards : public testing::Test {
  protected:
   Words with_both(const Words& words) const {
-    Words all = words;
-    all.insert(all.begin() + 1, {"-s", address_of(one_) + ',' + address_of(two_)});
-    return all;
+    return with_options(words, {"-s", address_of(one_) + ',' + address_of(two_)});
   }
   Finished run(const Words& words) const { return lockctl(with_both(words)); }
 
@@ -377,10 +364,7 @@ TEST(LiveTls, WithATokenOverEachPort) {
   const std::string ca = authority.certificate("ca");
   for (const Words& port : {Words{"--http", http}, Words{"-s", address_of(server)}}) {
     const auto fence = [&](const Words& options) {
-      Words words{"fence", "k"};
-      words.insert(words.end(), port.begin(), port.end());
-      words.insert(words.end(), options.begin(), options.end());
-      return lockctl(words);
+      return lockctl(joined(joined({"fence", "k"}, port), options));
     };
     const Finished fine = fence({"--tls-ca", ca, "--token", "hush"});
     EXPECT_EQ(fine.status, 0) << fine.errors;
@@ -410,20 +394,15 @@ TEST(LockctlTokens, ANewOneIsKnownByItsTable) {
 
   const ServerProcess server({"--access", access, "--http-addr", "127.0.0.1:0"});
   for (const Words& port : {Words{"--http", http_of(server)}, Words{"-s", address_of(server)}}) {
-    Words whoami{"whoami", "--token-file", secret};
-    whoami.insert(whoami.end(), port.begin(), port.end());
-    const Finished who = lockctl(whoami);
+    const Finished who = lockctl(joined({"whoami", "--token-file", secret}, port));
     ASSERT_EQ(who.status, 0) << who.errors;
     EXPECT_TRUE(
         who.output.starts_with("name     billing\nrights   lock, read\n"
                                "keys     billing/, a \"b\"\nexpires  2037-01-01\npeer     "))
         << who.output;
   }
-  const Words run = {"run", "-s", address_of(server), "--token-file", secret};
   const auto run_with = [&](const std::string& key) {
-    Words words = run;
-    words.insert(words.end(), {key, "true"});
-    return lockctl(words);
+    return lockctl(run(server, {"--token-file", secret, key, "true"}));
   };
   EXPECT_EQ(run_with("billing/1").status, 0);
   const Finished denied = run_with("payroll");

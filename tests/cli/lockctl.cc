@@ -29,8 +29,7 @@ using namespace std::chrono_literals;
   std::abort();
 }
 
-std::vector<std::string> environment_with(const std::vector<std::string>& more) {
-  std::vector<std::string> all = more;
+Words environment_with(Words all) {
   for (std::string& variable : our_environment()) {
     const auto is = [&](const char* start) { return variable.starts_with(start); };
     if (is("DFLOCKD_") || is("LOCKD_") || is("HOME=") || is("XDG_") || is("TERM=") ||
@@ -54,22 +53,20 @@ std::size_t count(const std::string& text, std::string_view part) {
 
 }  // namespace
 
-Lockctl::Lockctl(const std::vector<std::string>& arguments) : Lockctl(arguments, Launch{}) {}
+Lockctl::Lockctl(const Words& arguments) : Lockctl(arguments, Launch{}) {}
 
-Lockctl::Lockctl(const std::vector<std::string>& arguments, Launch launch) {
-  std::vector<std::string> words{launch.program.empty() ? path_of_lockctl() : launch.program};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  start(std::move(words), launch);
+Lockctl::Lockctl(const Words& arguments, Launch launch) {
+  start(joined({launch.program.empty() ? path_of_lockctl() : launch.program}, arguments), launch);
 }
 
-void Lockctl::start(std::vector<std::string> words, const Launch& launch) {
-  std::vector<std::string> environment = environment_with(launch.environment);
-  if (launch.terminal) return start_under_terminal(std::move(words), std::move(environment));
+void Lockctl::start(const Words& words, const Launch& launch) {
+  const Words environment = environment_with(launch.environment);
+  if (launch.terminal) return start_under_terminal(words, environment);
   output_ = new_file();
   errors_ = new_file();
   const int input = new_file(launch.input);
-  pid_ = spawn({.words = std::move(words),
-                .environment = std::move(environment),
+  pid_ = spawn({.words = words,
+                .environment = environment,
                 .input = input,
                 .output = output_,
                 .errors = errors_,
@@ -78,8 +75,7 @@ void Lockctl::start(std::vector<std::string> words, const Launch& launch) {
   ::close(input);
 }
 
-void Lockctl::start_under_terminal(std::vector<std::string> words,
-                                   std::vector<std::string> environment) {
+void Lockctl::start_under_terminal(Words words, Words environment) {
   const std::vector<char*> arguments = exec_words(words);
   const std::vector<char*> variables = exec_words(environment);
   const winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
@@ -136,19 +132,20 @@ std::string Lockctl::output() {
 std::string Lockctl::errors() const { return errors_ < 0 ? "" : read_file(errors_); }
 
 void Lockctl::await_output(std::string_view part, std::size_t times) {
-  const bool came = eventually([&] {
-    const bool over = has_ended();
-    return count(output(), part) >= times || over;
-  });
-  EXPECT_TRUE(came && count(output(), part) >= times) << part << " is not in:\n" << output();
+  await_part(part, times, [this] { return output(); });
 }
 
 void Lockctl::await_errors(std::string_view part) {
-  const bool came = eventually([&] {
+  await_part(part, 1, [this] { return errors(); });
+}
+
+void Lockctl::await_part(std::string_view part, std::size_t times,
+                         const std::function<std::string()>& text) {
+  eventually([&] {
     const bool over = has_ended();
-    return count(errors(), part) > 0 || over;
+    return count(text(), part) >= times || over;
   });
-  EXPECT_TRUE(came && count(errors(), part) > 0) << part << " is not in:\n" << errors();
+  EXPECT_GE(count(text(), part), times) << part << " is not in:\n" << text();
 }
 
 void Lockctl::type(std::string_view keys) const {
@@ -160,7 +157,7 @@ void Lockctl::resize(unsigned short rows, unsigned short columns) const {
   EXPECT_EQ(::ioctl(terminal_, TIOCSWINSZ, &size), 0);
 }
 
-Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Launch launch) {
+Finished lockctl(const Words& arguments, Lockctl::Launch launch) {
   Lockctl process(arguments, std::move(launch));
   Finished finished;
   finished.status = process.await_exit();
@@ -169,14 +166,22 @@ Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Launch laun
   return finished;
 }
 
+Words joined(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+Words with_options(Words words, const Words& options) {
+  words.insert(words.begin() + 1, options.begin(), options.end());
+  return words;
+}
+
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-std::vector<std::string> run(const ServerProcess& server, const std::vector<std::string>& more) {
-  std::vector<std::string> words{"run", "-s", address_of(server)};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+Words run(const ServerProcess& server, const Words& more) {
+  return joined({"run", "-s", address_of(server)}, more);
 }
 
 std::string address_of(const ServerProcess& server) {

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,18 +17,20 @@
 
 namespace lockd {
 
+using Words = std::vector<std::string>;
+
 class Lockctl {
  public:
   struct Launch {
-    std::vector<std::string> environment{};  // "NAME=value"
-    std::string input{};                     // on standard input
+    Words environment{};             // "NAME=value"
+    std::string input{};             // on standard input
     bool terminal = false;           // a terminal for everything, of 24 lines and 80 columns
     std::vector<int> descriptors{};  // of ours that it inherits, under the same numbers
     std::string program{};           // instead of lockctl
   };
 
-  explicit Lockctl(const std::vector<std::string>& arguments);
-  Lockctl(const std::vector<std::string>& arguments, Launch launch);
+  explicit Lockctl(const Words& arguments);
+  Lockctl(const Words& arguments, Launch launch);
   ~Lockctl();
   Lockctl(const Lockctl&) = delete;
   Lockctl& operator=(const Lockctl&) = delete;
@@ -52,8 +55,10 @@ class Lockctl {
   int terminal() const { return terminal_; }
 
  private:
-  void start(std::vector<std::string> words, const Launch& launch);
-  void start_under_terminal(std::vector<std::string> words, std::vector<std::string> environment);
+  void start(const Words& words, const Launch& launch);
+  void start_under_terminal(Words words, Words environment);
+  void await_part(std::string_view part, std::size_t times,
+                  const std::function<std::string()>& text);
 
   pid_t pid_ = -1;
   int status_ = 0;
@@ -71,15 +76,19 @@ struct Finished {
   std::string errors;
 };
 
-Finished lockctl(const std::vector<std::string>& arguments, Lockctl::Launch launch = {});
+Finished lockctl(const Words& arguments, Lockctl::Launch launch = {});
 
 inline const Lockctl::Launch kTerminal{.terminal = true};
+
+// `words` and what is behind them; `words` with options behind the first, which is the command.
+Words joined(Words words, const Words& more);
+Words with_options(Words words, const Words& options);
 
 // Whether `part` is in `text`.
 bool has(std::string_view text, std::string_view part);
 
 // The words of a `lockctl run` that asks this server.
-std::vector<std::string> run(const ServerProcess& server, const std::vector<std::string>& more);
+Words run(const ServerProcess& server, const Words& more);
 
 // "127.0.0.1:PORT"
 std::string address_of(const ServerProcess& server);

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,24 +13,40 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Words = std::vector<std::string>;
 
 // Seconds: not over before the command has begun, on a machine that stalls.
 constexpr const char* kTtl = "5";
 
+// Each command has a lock of its own; all are lost together, when the server is gone for longer
+// than their leases.
 TEST(RunLoss, AServerThatIsGoneForLongerThanTheLease) {
   ServerProcess server;
-  Lockctl process(run(server, {"--ttl", kTtl, "k", "-c",
-                               "trap 'echo told; exit 0' TERM; echo pid=$$; "
-                               "while :; do sleep 0.02; done"}));
-  process.await_output("pid=");
-  const pid_t child = pid_behind(process.output(), "pid=");
+  const auto start = [&](const Words& key, const std::string& script) {
+    return std::make_unique<Lockctl>(
+        run(server, joined({"--ttl", kTtl}, joined(key, {"-c", script}))));
+  };
+  const std::string wait = "echo pid=$$; while :; do sleep 0.02; done";
+  const auto told = start({"told"}, "trap 'echo told; exit 0' TERM; " + wait);
+  const auto hurried = start({"--grace", "0", "hurried"}, "trap 'echo told' TERM; " + wait);
+  const auto stopped = start({"stopped"}, "echo pid=$$; exec sleep 600");
+  // The shell waits for a child of its own; another has left it, and has a session of its own.
+  const auto parent = start({"parent"},
+                            "(setsid sleep 601 & echo far=$!) ; sleep 600 & echo near=$!; "
+                            "echo pid=$$; wait");
+  for (const auto* process : {&told, &hurried, &stopped, &parent}) (*process)->await_output("pid=");
+  const pid_t child = pid_behind(stopped->output(), "pid=");
+  ::kill(child, SIGSTOP);  // by somebody else: no reason for lockctl to stop
   server.kill();
-  process.await_output("told");
-  EXPECT_EQ(process.await_exit(), 79);
-  EXPECT_TRUE(await_death(child));
-  EXPECT_NE(process.errors().find("the lock on 'k' is lost"), std::string::npos)
-      << process.errors();
+  for (const auto* process : {&told, &hurried, &stopped, &parent}) {
+    EXPECT_EQ((*process)->await_exit(), 79);
+    EXPECT_TRUE(await_death(pid_behind((*process)->output(), "pid=")));
+  }
+  EXPECT_TRUE(has(told->output(), "told")) << told->output();
+  EXPECT_TRUE(has(told->errors(), "the lock on 'told' is lost")) << told->errors();
+  EXPECT_FALSE(has(hurried->output(), "told")) << "no grace is none";
+  for (const char* who : {"near=", "far="}) {
+    EXPECT_TRUE(await_death(pid_behind(parent->output(), who))) << who;
+  }
 }
 
 // Long before the lease is over.
@@ -54,22 +71,7 @@ TEST(RunLoss, AnAdminWhoEndsIt) {
       << process.errors();
 }
 
-TEST(RunLoss, WhatTheCommandStartedIsStoppedToo) {
-  ServerProcess server;
-  // The shell waits for a child of its own; another has left it, and has a session of its own.
-  Lockctl process(run(server, {"--ttl", kTtl, "k", "-c",
-                               "(setsid sleep 601 & echo far=$!) ; "
-                               "sleep 600 & echo near=$!; echo pid=$$; wait"}));
-  process.await_output("pid=");
-  const std::string out = process.output();
-  server.kill();
-  EXPECT_EQ(process.await_exit(), 79);
-  for (const char* who : {"pid=", "near=", "far="}) {
-    EXPECT_TRUE(await_death(pid_behind(out, who))) << who;
-  }
-}
-
-TEST(RunLoss, GraceIsGivenAndThenNoMore) {
+TEST(RunLoss, ALeaseThatEndsWhileLockctlIsStoppedEndsTheCommandAfterItsGrace) {
   ServerProcess server;
   Lockctl process(
       run(server, {"--ttl", kTtl, "--grace", "0.5", "k", "-c",
@@ -79,36 +81,12 @@ TEST(RunLoss, GraceIsGivenAndThenNoMore) {
   LineClient next = server.connect();
   EXPECT_EQ(masked(next.ask(request("l", "k", "60 600"))), "ok <token> 600");
   // Nobody is told before lockctl goes on.
+  EXPECT_TRUE(is_alive(pid_behind(process.output(), "pid=")));
   const auto before = SteadyClock::now();
   process.signal(SIGCONT);
   process.await_output("told");
   EXPECT_EQ(process.await_exit(), 79);
   EXPECT_GE(SteadyClock::now() - before, 500ms);
-  EXPECT_TRUE(await_death(pid_behind(process.output(), "pid=")));
-}
-
-TEST(RunLoss, NoGraceIsNone) {
-  ServerProcess server;
-  Lockctl process(run(server, {"--ttl", kTtl, "--grace", "0", "k", "-c",
-                               "trap 'echo told' TERM; echo ready; while :; do sleep 0.02; done"}));
-  process.await_output("ready");
-  server.kill();
-  EXPECT_EQ(process.await_exit(), 79);
-  EXPECT_EQ(process.output(), "ready\n");
-}
-
-TEST(RunLoss, ALeaseThatRanOutWhileWeWereStopped) {
-  ServerProcess server;
-  Lockctl process(run(server, {"--ttl", kTtl, "k", "-c",
-                               "echo pid=$$; trap 'exit 0' TERM; while :; do sleep 0.02; done"}));
-  process.await_output("pid=");
-  process.signal(SIGSTOP);
-  // Somebody else gets it when the lease is over, and holds it when we go on.
-  LineClient next = server.connect();
-  EXPECT_EQ(masked(next.ask(request("l", "k", "60 600"))), "ok <token> 600");
-  EXPECT_TRUE(is_alive(pid_behind(process.output(), "pid=")));
-  process.signal(SIGCONT);
-  EXPECT_EQ(process.await_exit(), 79);
   EXPECT_TRUE(await_death(pid_behind(process.output(), "pid=")));
   EXPECT_EQ(next.ask(request("l", "k", "0 1")), "timeout") << "the other's lock is untouched";
 }
@@ -124,17 +102,6 @@ TEST(RunLoss, ALockThatSomebodyReleased) {
   EXPECT_EQ(released.status, 0) << released.errors;
   EXPECT_EQ(process.await_exit(), 79);
   EXPECT_EQ(lockctl({"release", "-s", address_of(server), "k", token}).status, 1);
-}
-
-TEST(RunLoss, AStoppedCommandIsStoppedForGood) {
-  ServerProcess server;
-  Lockctl process(run(server, {"--ttl", kTtl, "k", "-c", "echo pid=$$; exec sleep 600"}));
-  process.await_output("pid=");
-  const pid_t child = pid_behind(process.output(), "pid=");
-  ::kill(child, SIGSTOP);  // by somebody else: no reason for lockctl to stop
-  server.kill();
-  EXPECT_EQ(process.await_exit(), 79);
-  EXPECT_TRUE(await_death(child));
 }
 
 TEST(RunLoss, ALeaseIsRenewedForAsLongAsTheCommandRuns) {

@@ -14,8 +14,6 @@
 namespace lockd {
 namespace {
 
-using Words = std::vector<std::string>;
-
 TEST(Refusals, UsageIs64) {
   for (const Words& words : {Words{}, Words{"run"}, Words{"run", "k"}, Words{"frobnicate"},
                              Words{"run", "-w", "x", "k", "true"}, Words{"run", "", "true"}}) {
@@ -62,10 +60,7 @@ TEST(Refusals, TlsVerifiesTheServerUnlessItIsToldNotTo) {
   const std::string ca = authority.certificate("ca");
   for (const Words& command : {Words{"run", "k", "true"}, Words{"bench", "--rounds", "1"}}) {
     const auto with = [&](const Words& options) {
-      Words words{command.front(), "-s", at};
-      words.insert(words.end(), options.begin(), options.end());
-      words.insert(words.end(), command.begin() + 1, command.end());
-      return lockctl(words).status;
+      return lockctl(with_options(command, joined({"-s", at}, options))).status;
     };
     EXPECT_EQ(with({"--tls-ca", ca}), 0) << command.front();
     EXPECT_EQ(with({"--tls-insecure"}), 0) << command.front();

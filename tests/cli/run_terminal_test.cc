@@ -14,7 +14,6 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Words = std::vector<std::string>;
 
 char state_of(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
@@ -150,7 +149,7 @@ TEST_F(RunJob, IsStoppedAndGoesOn) {
 TEST_F(RunJob, IsEndedWhenItsLeaseRanOutMeanwhile) {
   // Without exec, the stop may come between the shell's vfork and the exec of its child: the child
   // stops, and the shell, which waits for that exec inside the kernel, cannot.
-  start("--ttl 10 k", "exec sleep 600");
+  start("--ttl 5 k", "exec sleep 600");
   shell_.type("\x1a");
   shell_.await_output("Stopped");
   LineClient next = server_.connect();

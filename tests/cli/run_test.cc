@@ -20,16 +20,10 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Words = std::vector<std::string>;
 
 class RunTest : public testing::Test {
  protected:
-  // lockctl run -s ... and more.
-  Words run(const Words& more) const {
-    Words words{"run", "-s", address_of(server_)};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
+  Words run(const Words& more) const { return lockd::run(server_, more); }
   Words shell(const std::string& key, const std::string& script) const {
     return run({key, "--", "/bin/sh", "-c", script});
   }
@@ -64,9 +58,7 @@ TEST_F(RunTest, TheShellMayBeAskedTo) {
 TEST_F(RunTest, AConflictHasItsOwnCodeAndRunsNothing) {
   const LineClient holder = hold("k");
   for (const Words& options : {Words{"-n"}, Words{"-w", "0"}, Words{"--nonblock"}}) {
-    Words words = options;
-    words.insert(words.end(), {"k", "echo", "ran"});
-    const Finished finished = lockctl(run(words));
+    const Finished finished = lockctl(run(joined(options, {"k", "echo", "ran"})));
     EXPECT_EQ(finished.status, 1);
     EXPECT_EQ(finished.output + finished.errors, "");
   }
@@ -78,9 +70,7 @@ TEST_F(RunTest, ALockMayBeShared) {
   LineClient reader = server_.connect();
   const std::string token = token_of(reader.ask(request("l", "k", "0 600 shared")));
   for (const Words& options : {Words{"-S"}, Words{"--shared"}, Words{"-nS"}}) {
-    Words words = options;
-    words.insert(words.end(), {"k", "echo", "read"});
-    const Finished finished = lockctl(run(words));
+    const Finished finished = lockctl(run(joined(options, {"k", "echo", "read"})));
     EXPECT_EQ(finished.output, "read\n") << finished.errors;
   }
   EXPECT_EQ(lockctl(run({"-n", "k", "true"})).status, 1) << "alone";
@@ -175,14 +165,12 @@ TEST_F(RunTest, TheCommandSeesNoSecrets) {
       .environment = {"LOCKD_AUTH_TOKEN_FILE=" + folder.path() + "/token", "OTHER=x"}};
   EXPECT_EQ(lockctl(words, by_value).output, "[x]\n");
   EXPECT_EQ(lockctl(words, by_file).output, "[x]\n");
-  Words keeping = words;
-  keeping.insert(keeping.begin() + 1, "--keep-auth");
-  EXPECT_EQ(lockctl(keeping, by_value).output, "[hushx]\n");
+  EXPECT_EQ(lockctl(with_options(words, {"--keep-auth"}), by_value).output, "[hushx]\n");
   // Nor where lockctl has them.
   Words looking = words;
   looking.back() = "tr '\\0' ' ' < /proc/$PPID/environ";
   for (const bool keeps : {false, true}) {
-    if (keeps) looking.insert(looking.begin() + 1, "--keep-auth");
+    if (keeps) looking = with_options(looking, {"--keep-auth"});
     const Finished looked = lockctl(looking, by_value);
     EXPECT_EQ(looked.status, 0);
     EXPECT_EQ(looked.output.find("hush"), std::string::npos) << looked.output;

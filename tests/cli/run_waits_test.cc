@@ -16,7 +16,6 @@ namespace lockd {
 namespace {
 
 using namespace std::chrono_literals;
-using Words = std::vector<std::string>;
 
 enum class Way : std::uint8_t { run, run_all, acquire };
 

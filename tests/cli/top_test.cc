@@ -95,22 +95,6 @@ TEST(Top, SurvivesAServerThatGoesAway) {
   EXPECT_EQ(top.await_exit(), 0);
 }
 
-TEST(Top, UsesHttpWhereItIs) {
-  FakeHttp http([](const FakeRequest& request) {
-    if (request.line.find("/v1/overview") != std::string::npos) {
-      return json_reply("200 OK", R"({"version":"9.9","uptime_ms":1000,"ready":true,)"
-                                  R"("keys":{"count":1,"idle":0,"max":7},"totals":{"grants":5}})");
-    }
-    return json_reply("200 OK", R"({"locks":[{"kind":"lock","key":"over-http","holders":1}]})");
-  });
-  Lockctl top({"top", "--http", http.address(), "-i", "0.1"}, kTerminal);
-  top.await_output("9.9");
-  top.await_output("over-http");
-  top.await_output("grants 0.0");
-  top.type("q");
-  EXPECT_EQ(top.await_exit(), 0);
-}
-
 TEST(Top, NeedsATerminal) { EXPECT_EQ(lockctl({"top"}).status, 64); }
 
 TEST(Colours, AppearOnATerminalUnlessTheyAreNotWanted) {

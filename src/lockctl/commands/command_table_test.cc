@@ -28,24 +28,6 @@ Words given(const config::Parsed& parsed, std::string_view option) {
   return texts;
 }
 
-TEST(CommandTable, AnOptionMayBeSpeltInManyWays) {
-  for (const auto& words :
-       std::vector<std::vector<const char*>>{{"run", "-w", "5", "k", "true"},
-                                             {"run", "-w5", "k", "true"},
-                                             {"run", "-nw5", "k", "true"},
-                                             {"run", "--wait", "5", "k", "true"},
-                                             {"run", "--wait=5", "k", "true"},
-                                             {"run", "-wait", "5", "k", "true"},
-                                             {"run", "--timeout=5", "k", "true"},
-                                             {"run", "-w=5", "k", "true"}}) {
-    const config::Parsed parsed = parse(words);
-    EXPECT_EQ(parsed.error, "");
-    EXPECT_EQ(parsed.arguments.seconds("wait"), 5s);
-    EXPECT_EQ(parsed.arguments.operands(), Words{"k"});
-    EXPECT_EQ(parsed.arguments.command(), Words{"true"});
-  }
-}
-
 TEST(CommandTable, SeveralKeysEndWithDashesOrAnOptionForTheCommand) {
   const config::Parsed several =
       parse({"run", "--all", "a", "-w", "5", "b", "--", "make", "--", "-n"});
@@ -79,15 +61,6 @@ TEST(CommandTable, EveryTimeMayHaveAUnit) {
   EXPECT_EQ(parse({"run", "--ttl", "1h", "k", "true"}).arguments.seconds("ttl"), 1h);
 }
 
-TEST(CommandTable, WhatRunRunsIsLeftAlone) {
-  EXPECT_EQ(parse({"run", "k", "ls", "-n", "--", "-c"}).arguments.command(),
-            (Words{"ls", "-n", "--", "-c"}));
-  EXPECT_EQ(parse({"run", "-n", "k", "--", "ls", "-n"}).arguments.command(), (Words{"ls", "-n"}));
-  EXPECT_EQ(parse({"run", "--", "k", "ls"}).arguments.command(), Words{"ls"});
-  const config::Parsed help = parse({"run", "k", "ls", "--help"});
-  EXPECT_FALSE(help.arguments.has("help"));
-}
-
 TEST(CommandTable, CStandsBeforeAndBehindTheKey) {
   for (const auto& words :
        std::vector<std::vector<const char*>>{{"run", "k", "-c", "a | b"},
@@ -110,14 +83,6 @@ TEST(CommandTable, OptionsOfTheConnectionMayComeFirst) {
             "lockctl completion has no option --server");
 }
 
-TEST(CommandTable, OperandsAndOptionsMayBeMixed) {
-  const config::Parsed parsed = parse({"release", "k", "--json", "7", "--holder", "me"});
-  EXPECT_EQ(parsed.error, "");
-  EXPECT_EQ(parsed.arguments.operands(), (Words{"k", "7"}));
-  EXPECT_EQ(parse({"signal", "--", "--channel", "-x"}).arguments.operands(),
-            (Words{"--channel", "-x"}));
-}
-
 TEST(CommandTable, TogglesMayBeTurnedOff) {
   EXPECT_TRUE(parse({"ping", "--tls"}).arguments.has("tls"));
   EXPECT_FALSE(parse({"ping", "--tls", "--no-tls"}).arguments.has("tls"));
@@ -130,53 +95,11 @@ TEST(CommandTable, TheHttpOfBenchIsAToggle) {
   EXPECT_EQ(parse({"ping", "--http", "a:1"}).arguments.text("http"), "a:1");
 }
 
-TEST(CommandTable, CommandsOfTwoWords) {
-  const config::Parsed parsed = parse({"wal", "verify", "/tmp"});
-  EXPECT_EQ(parsed.place.path, "lockctl wal verify");
-  EXPECT_EQ(parsed.arguments.operands(), Words{"/tmp"});
-}
-
-TEST(CommandTable, HelpAndVersion) {
-  const auto asks_help = [](const std::vector<const char*>& words) {
-    const config::Parsed parsed = parse(words);
-    EXPECT_EQ(parsed.error, "");
-    return parsed.arguments.has("help") ? parsed.place.path : "";
-  };
-  EXPECT_EQ(asks_help({"--help"}), "lockctl");
-  EXPECT_EQ(asks_help({"help"}), "lockctl");
-  EXPECT_EQ(asks_help({"help", "wal", "verify"}), "lockctl wal verify");
-  EXPECT_EQ(asks_help({"wal", "-h"}), "lockctl wal");
-  EXPECT_EQ(asks_help({"wal", "--help"}), "lockctl wal");
-  EXPECT_EQ(asks_help({"help", "connection"}), "lockctl connection");
-  EXPECT_EQ(asks_help({"run", "-h"}), "lockctl run");
-  EXPECT_EQ(asks_help({"run", "--oops", "--help"}), "lockctl run");
-  EXPECT_TRUE(parse({"--version"}).arguments.has("version"));
-  EXPECT_TRUE(parse({"-V"}).arguments.has("version"));
-  EXPECT_NE(parse({"help", "rum"}).error, "");
-}
-
-TEST(CommandTable, SecretsAreFoundWhereTheyStand) {
-  const char* const secret = "hush";
-  const config::Parsed parsed = parse({"ping", "--token", secret, "--oops"});
-  ASSERT_EQ(parsed.secrets.size(), 1U);
-  EXPECT_EQ(parsed.secrets.front().data(), secret);
-  EXPECT_EQ(parsed.error.find("hush"), std::string::npos);
-}
-
 TEST(CommandTable, MistakesAreNamed) {
   const struct {
     std::vector<const char*> words;
     const char* error;
   } cases[] = {
-      {{}, "what is to be done? lockctl --help lists the commands"},
-      {{"rum"}, "there is no command 'rum' (did you mean run?); lockctl --help lists them"},
-      {{"wal"}, "what is to be done? lockctl wal --help lists the commands"},
-      {{"run"}, "lockctl run needs KEY"},
-      {{"run", "k"}, "lockctl run needs COMMAND"},
-      {{"run", "k", "--"}, "lockctl run needs COMMAND"},
-      {{"run", "--wiat", "1", "k"},
-       "unknown flag '--wiat' (did you mean --wait?); --help lists them all"},
-      {{"run", "-Z", "k"}, "unknown flag '-Z'; --help lists them all"},
       {{"run", "-w", "soon", "k"},
        "--wait from the command line is 'soon': it takes seconds, from 0 to 9223372036, such as 5 "
        "or 0.5, or with a unit: 500ms, 5s, 2m, 1h"},
@@ -185,11 +108,6 @@ TEST(CommandTable, MistakesAreNamed) {
        "255"},
       {{"run", "--semaphore", "0", "k"},
        "--semaphore from the command line is '0': it takes a whole number from 1 to 2147483647"},
-      {{"run", "-w"},
-       "--wait needs a value: it takes seconds, from 0 to 9223372036, such as 5 or 0.5, or with a "
-       "unit: 500ms, 5s, 2m, 1h"},
-      {{"renew", "k"}, "lockctl renew needs HANDLE"},
-      {{"listen"}, "lockctl listen needs PATTERN"},
       {{"ping", "x"}, "unexpected argument 'x'"},
       {{"completion", "tcsh"}, "SHELL is 'tcsh': it takes bash, zsh or fish"},
       {{"ping", "--token", ""},
