@@ -181,17 +181,6 @@ TEST_F(LiveRun, TheLossOfOneOfSeveralKeysEndsTheCommand) {
       << process.errors();
 }
 
-TEST_P(LiveApi, OfFourThatOneShellStartsAtOnceOneGetsIt) {
-  Lockctl shell({"-c", "seq 4 | xargs -P4 -I{} " + path_of_lockctl() + " acquire -n x"},
-                {.environment = {GetParam() == "http" ? "LOCKD_HTTP_ADDR=" + http_
-                                                      : "LOCKD_SERVERS=" + address_of(server_)},
-                 .program = "/bin/sh"});
-  EXPECT_EQ(shell.await_exit(), 123) << "some of them have failed, xargs says";
-  const std::string out = shell.output();
-  EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 1) << out;
-  EXPECT_EQ(run({"release", "x", line_of(out)}).status, 0);
-}
-
 TEST_P(LiveApi, AWaitEndsWithTheGrantOrTheCaller) {
   LineClient holder = server_.connect();
   const std::string token = token_of(holder.ask(request("l", "k", "0 600")));

@@ -3,22 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <fstream>
-#include <functional>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
-#include <vector>
 
-#include "cli/fake_http.h"
+#include "cli/fake_api.h"
 #include "cli/lockctl.h"
-#include "journal/testing/temporary_directory.h"
 #include "lockd/client/client.h"
-#include "support/lying_server.h"
 #include "support/silent_port.h"
 
 namespace lockd {
@@ -26,18 +16,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool asks_for(const FakeRequest& request, std::string_view path) {
-  return request.line.starts_with("POST /v1/" + std::string(path) + " ");
-}
-
 std::string grant_json(std::chrono::milliseconds lease) {
   const std::string ms = std::to_string(lease.count());
   return R"({"keys":["a","b"],"holder":"x","token":7,"ttl_ms":)" + ms +
          R"(,"expires_at_unix_ms":1,"expires_in_ms":)" + ms + "}";
-}
-
-std::string grant_of(std::chrono::milliseconds lease) {
-  return json_reply("200 OK", grant_json(lease));
 }
 
 std::string trimmed_line(std::string line) {
@@ -45,73 +27,42 @@ std::string trimmed_line(std::string line) {
   return line;
 }
 
-// A server whose command `api` answers as the test says: "200 {...}". It keeps what it was asked.
-class FakeSets {
- public:
-  using Answer = std::function<std::string(const client::Asked& call)>;
+// Grants for so long, and releases; renewals are the test's.
+FakeApi::Script granting(std::chrono::milliseconds lease, const FakeApi::Answer& renewal = {}) {
+  return [=](const std::string& call) -> FakeApi::Answer {
+    if (call == "POST /v1/renew") return renewal;
+    return {"200 OK", call == "POST /v1/release" ? R"({"released":["a","b"],"not_held":[]})"
+                                                 : grant_json(lease)};
+  };
+}
 
-  explicit FakeSets(Answer answer)
-      : answer_(std::move(answer)), server_([this](client::Peer& peer) {
-          while (const auto asked = peer.read_request()) {
-            keep(*asked);
-            peer.send("ok " + answer_(*asked) + "\n");
-          }
-        }) {}
+Words run_all(const FakeApi& server, const Words& more) {
+  return joined(server.over_line({"run", "--all"}), more);
+}
 
-  // Grants for so long and releases; renewals are the test's.
-  FakeSets(std::chrono::milliseconds lease, std::string renewal)
-      : FakeSets([lease, renewal = std::move(renewal)](const client::Asked& call) {
-          if (call.key == "POST /v1/renew") return renewal;
-          return call.key == "POST /v1/release" ? kReleased : "200 " + grant_json(lease);
-        }) {}
-
-  std::string address() const { return server_.address().to_string(); }
-  std::vector<client::Asked> calls() const {
-    const std::lock_guard lock(mutex_);
-    return calls_;
-  }
-  std::size_t count(const std::string& path) const {
-    const auto all = calls();
-    return static_cast<std::size_t>(
-        std::ranges::count(all, "POST /v1/" + path, &client::Asked::key));
-  }
-
-  static inline const std::string kReleased = R"(200 {"released":["a","b"],"not_held":[]})";
-
- private:
-  void keep(const client::Asked& asked) {
-    const std::lock_guard lock(mutex_);
-    calls_.push_back(asked);
-  }
-
-  const Answer answer_;
-  mutable std::mutex mutex_;
-  std::vector<client::Asked> calls_;
-  const client::LyingServer server_;  // last: it uses the others
-};
-
-Words run_all(const FakeSets& server, const Words& more) {
-  return joined({"run", "-s", server.address(), "--all"}, more);
+auto count(const Words& calls, const std::string& path) {
+  return std::ranges::count_if(
+      calls, [&](const std::string& call) { return call.starts_with("POST /v1/" + path + ' '); });
 }
 
 TEST(Sets, AreReservedInOneCallUnderOneHandle) {
-  FakeHttp http([](const FakeRequest&) { return grant_of(10min); });
+  FakeApi server(granting(10min));
   const auto acquire = [&](const Words& more) {
-    return lockctl(joined({"acquire", "--http", http.address(), "--holder", "me", "-n"}, more));
+    return lockctl(joined(server.over_http({"acquire", "--holder", "me", "-n"}), more));
   };
   EXPECT_EQ(acquire({"a", "b"}).output, "7.me\n");
   EXPECT_EQ(acquire({"-S", "a", "b"}).status, 0);
   EXPECT_EQ(acquire({"--semaphore", "8", "--permits", "4", "a", "b", "--ttl", "5"}).status, 0);
-  const auto requests = http.requests();
-  ASSERT_EQ(requests.size(), 3U);
-  for (const FakeRequest& request : requests) EXPECT_TRUE(asks_for(request, "acquire"));
-  EXPECT_EQ(requests[0].body, R"({"keys":["a","b"],"holder":"me","wait_ms":0})");
-  EXPECT_EQ(requests[1].body, R"({"items":[{"key":"a","kind":"lock","mode":"shared"},)"
-                              R"({"key":"b","kind":"lock","mode":"shared"}],)"
-                              R"("holder":"me","wait_ms":0})");
-  EXPECT_EQ(requests[2].body, R"({"items":[{"key":"a","kind":"semaphore","limit":8,"permits":4},)"
-                              R"({"key":"b","kind":"semaphore","limit":8,"permits":4}],)"
-                              R"("holder":"me","ttl_ms":5000,"wait_ms":0})");
+  const Words calls = server.calls();
+  ASSERT_EQ(calls.size(), 3U);
+  EXPECT_EQ(calls[0], R"(POST /v1/acquire {"keys":["a","b"],"holder":"me","wait_ms":0})");
+  EXPECT_EQ(calls[1], R"(POST /v1/acquire {"items":[{"key":"a","kind":"lock","mode":"shared"},)"
+                      R"({"key":"b","kind":"lock","mode":"shared"}],)"
+                      R"("holder":"me","wait_ms":0})");
+  EXPECT_EQ(calls[2],
+            R"(POST /v1/acquire {"items":[{"key":"a","kind":"semaphore","limit":8,"permits":4},)"
+            R"({"key":"b","kind":"semaphore","limit":8,"permits":4}],)"
+            R"("holder":"me","ttl_ms":5000,"wait_ms":0})");
 }
 
 const char* const kConflict = R"({"error":"held","detail":"it is held","conflicts":[)"
@@ -119,11 +70,10 @@ const char* const kConflict = R"({"error":"held","detail":"it is held","conflict
                               R"({"key":"b","kind":"lock","waiters":1}]})";
 
 TEST(Sets, AreRefusedWithWhatIsInTheWay) {
-  FakeHttp http([](const FakeRequest&) { return json_reply("409 Conflict", kConflict); });
-  const Finished finished = lockctl({"acquire", "--http", http.address(), "-n", "a", "b"});
+  FakeApi server([](const std::string&) -> FakeApi::Answer { return {"409 Conflict", kConflict}; });
+  const Finished finished = over_both(server, {"acquire", "-n", "a", "b"});
   EXPECT_EQ(finished.status, 1);
   EXPECT_EQ(finished.errors, "lockctl: it is held: 'a' is held by 'ana', 'b' is waited for\n");
-  const FakeSets server([](const client::Asked&) { return "409 " + std::string(kConflict); });
   const Finished run = lockctl(run_all(server, {"-nv", "-E", "42", "a", "b", "--", "true"}));
   EXPECT_EQ(run.status, 42);
   EXPECT_TRUE(has(run.errors, ", a is held by ana, b is waited for\n")) << run.errors;
@@ -159,23 +109,20 @@ TEST(Sets, AreRenewedAndReleasedByOneHandle) {
 }
 
 TEST(Sets, WhatCannotBeRenewedTogetherIsNotSent) {
-  FakeHttp http([](const FakeRequest&) { return grant_of(10min); });
+  FakeApi server(granting(10min));
   const auto refused = [&](const Words& more) {
-    bool all = true;
-    for (const char* command : {"renew", "release"}) {
-      all = all && lockctl(joined({command, "--http", http.address()}, more)).status == 64;
-    }
-    return all;
+    return over_both(server, joined({"renew"}, more)).status == 64 &&
+           over_both(server, joined({"release"}, more)).status == 64;
   };
   EXPECT_TRUE(refused({"a", "b", "a", "7.me"}));
   EXPECT_TRUE(refused({"a", "b", "00031517a4824c9a0123456789abcdef"})) << "a token is one key's";
   EXPECT_TRUE(refused({"a", "b"})) << "no handle";
   EXPECT_TRUE(refused({"a"}));
-  EXPECT_TRUE(http.requests().empty());
+  EXPECT_TRUE(server.calls().empty());
 }
 
 TEST(Sets, ThatNoServerTakesAreNotSent) {
-  const FakeSets server(10min, "200 " + grant_json(10min));
+  const FakeApi server(granting(10min));
   const Finished twice = lockctl(run_all(server, {"a", "b", "a", "--", "true"}));
   EXPECT_EQ(twice.status, 64);
   EXPECT_TRUE(has(twice.errors, "'a' is named twice")) << twice.errors;
@@ -203,7 +150,7 @@ TEST(Sets, OfDifferentServersAreRefusedBeforeAnybodyIsAsked) {
 }
 
 TEST(Sets, ACommandSeesThemAndTheyAreReleasedBehindIt) {
-  const FakeSets server(10min, "200 " + grant_json(10min));
+  const FakeApi server(granting(10min));
   const Finished finished = lockctl(
       run_all(server,
               {"--ttl", "600", "--name", "me", "--note", "why", "a", "b", "--", "/bin/sh", "-c",
@@ -214,34 +161,34 @@ TEST(Sets, ACommandSeesThemAndTheyAreReleasedBehindIt) {
   EXPECT_EQ(lockctl(run_all(server, {"a", "b", "-c", "exit 3"})).status, 3);
   const auto calls = server.calls();
   ASSERT_EQ(calls.size(), 4U);
-  EXPECT_TRUE(calls[0].argument.starts_with(R"({"keys":["a","b"],"holder":"me#)"))
-      << calls[0].argument;
-  EXPECT_TRUE(has(calls[0].argument, R"(,"ttl_ms":600000,"note":"why","wait_ms":)"))
-      << calls[0].argument;
-  EXPECT_EQ(calls[1].key, "POST /v1/release");
-  EXPECT_TRUE(has(calls[1].argument, R"("token":7})")) << calls[1].argument;
+  EXPECT_TRUE(calls[0].starts_with(R"(POST /v1/acquire {"keys":["a","b"],"holder":"me#)"))
+      << calls[0];
+  EXPECT_TRUE(has(calls[0], R"(,"ttl_ms":600000,"note":"why","wait_ms":)")) << calls[0];
+  EXPECT_TRUE(calls[1].starts_with("POST /v1/release ")) << calls[1];
+  EXPECT_TRUE(has(calls[1], R"("token":7})")) << calls[1];
 }
 
 TEST(Sets, AreReleasedWhenTheCommandCannotBeStarted) {
-  const FakeSets server(10min, "200 " + grant_json(10min));
+  const FakeApi server(granting(10min));
   EXPECT_EQ(lockctl(run_all(server, {"a", "b", "--", "/nonexistent"})).status, 127);
-  EXPECT_EQ(server.count("release"), 1U);
+  EXPECT_EQ(count(server.calls(), "release"), 1);
 }
 
 TEST(Sets, AreLostAsSoonAsTheServerSaysSoAndTheRestIsGivenBack) {
-  const FakeSets server(3s, R"(409 {"error":"expired","detail":"over","key":"b"})");
+  const FakeApi server(
+      granting(3s, {"409 Conflict", R"({"error":"expired","detail":"over","key":"b"})"}));
   const Finished finished = lockctl(run_all(server, {"a", "b", "--", "sleep", "600"}));
   EXPECT_EQ(finished.status, 79);
   EXPECT_EQ(finished.errors,
             "lockctl: the lock on 'a', 'b' is lost: the server says that b is held no more; the "
             "command is stopped\n");
-  EXPECT_EQ(server.count("release"), 1U);
+  EXPECT_EQ(count(server.calls(), "release"), 1);
 }
 
 TEST(Sets, ThatWereLostBeforeTheReleaseWereLost) {
-  const FakeSets server([](const client::Asked& call) {
-    if (call.key != "POST /v1/release") return "200 " + grant_json(10min);
-    return std::string(R"(200 {"released":["a"],"not_held":["b"]})");
+  const FakeApi server([](const std::string& call) -> FakeApi::Answer {
+    if (call != "POST /v1/release") return {"200 OK", grant_json(10min)};
+    return {"200 OK", R"({"released":["a"],"not_held":["b"]})"};
   });
   EXPECT_EQ(lockctl(run_all(server, {"a", "b", "--", "true"})).status, 79);
 }

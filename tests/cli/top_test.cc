@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "cli/fake_http.h"
 #include "cli/lockctl.h"
 
 namespace lockd {
@@ -33,27 +32,6 @@ TEST(Top, ShowsHotKeysAndQuits) {
   EXPECT_EQ(top.await_exit(), 0);
   EXPECT_TRUE(top.output().ends_with(kLeave));
   EXPECT_TRUE(is_cooked(top.terminal()));
-}
-
-TEST(Top, SortsAndFilters) {
-  ServerProcess server;
-  LineClient holder = server.connect();
-  for (const char* key : {"red-1", "blue-2", "red-3"}) holder.ask(request("l", key, "0 600"));
-  Lockctl top({"top", "-s", address_of(server), "-i", "100ms", "--sort", "key", "-f", "red"},
-              kTerminal);
-  top.await_output("red-1");
-  top.await_output("red-3");
-  EXPECT_EQ(top.output().find("blue-2"), std::string::npos);
-  EXPECT_LT(top.output().find("red-1"), top.output().find("red-3"));
-  top.type("/\x1b");  // no filter any more
-  top.await_output("blue-2");
-  top.type("/ue-");
-  top.await_output("only keys with: ue-_");
-  top.type("\nw");
-  top.await_output("[w waiters]");
-  top.type("q");
-  EXPECT_EQ(top.await_exit(), 0);
-  EXPECT_EQ(lockctl({"top", "--sort", "colour"}).status, 64);
 }
 
 TEST(Top, IsRestoredWhateverEndsIt) {
