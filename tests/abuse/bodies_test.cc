@@ -43,20 +43,6 @@ void offer_all(Swarm& swarm, std::string_view text, std::chrono::milliseconds pa
   }
 }
 
-void expect_grown_at_most(const ServerProcess& server, std::size_t base_kib, std::size_t mib) {
-  const std::size_t grown_kib =
-      server.memory_max_kib() - std::min(server.memory_max_kib(), base_kib);
-  std::printf("at most %zu KiB kept\n", grown_kib);
-  if (is_full_size()) {
-    EXPECT_LE(grown_kib, mib * 1024);
-  }
-}
-
-// So many connections are closed in one turn, and the rest in the next ones.
-bool comes_to_budget(const ServerProcess& server) {
-  return eventually([&] { return metric(server, "dflockd_buffer_memory_bytes") <= 16.0 * kMebi; });
-}
-
 // Each is told that it is not let in and closed, and what it sent is not kept.
 TEST(Abuse, BodiesOfStrangers) {
   const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
@@ -80,55 +66,44 @@ TEST(Abuse, BodiesOfStrangers) {
     EXPECT_EQ(told, strangers.size());
     EXPECT_EQ(ended, strangers.size());
   }
-  expect_grown_at_most(server, base_kib, 48);
+  expect_grown_at_most(server, base_kib, 48 * 1024);
 }
 
-// Those who know the token fill the budget: the largest are closed, and new bodies refused.
-TEST(Abuse, BodiesBeyondTheBudget) {
-  const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
-                              kHonestToken, "--max-buffer-memory", "16MiB"});
-  Swarm hoarders(server.http_port());
-  ASSERT_TRUE(hoarders.connect(scaled(400)));
-  const std::size_t base_kib = server.memory_kib();
-  {
-    const HonestClients honest(
-        server,
-        {.attack = "bodies beyond the budget", .token = kHonestToken, .reads_metrics = true});
-    std::string post = post_of_a_mebibyte("Authorization: Bearer " + kHonestToken + "\r\n");
-    post.pop_back();  // none of them is ever whole
-    offer_all(hoarders, post, 500ms);
-    EXPECT_TRUE(comes_to_budget(server));
-  }
-  if (is_full_size()) {
-    EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0);
-  }
-  expect_grown_at_most(server, base_kib, 96);
-}
-
-// Those who ask for much and read nothing.
-TEST(Abuse, AnswersBeyondTheBudget) {
+// So many peers that know the token send `text` and go no further; those that have most are closed.
+void fill_the_budget(const char* attack, std::size_t peers, int receive_buffer,
+                     std::string_view text) {
   const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
                               kHonestToken, "--max-buffer-memory", "16MiB", "--write-timeout",
                               "0"});
-  Swarm deaf(server.http_port());
-  ASSERT_TRUE(deaf.connect(scaled(200), {}, 4096));
+  Swarm swarm(server.http_port());
+  ASSERT_TRUE(swarm.connect(peers, {}, receive_buffer));
   const std::size_t base_kib = server.memory_kib();
   {
-    const HonestClients honest(
-        server,
-        {.attack = "answers beyond the budget", .token = kHonestToken, .reads_metrics = true});
-    offer_all(
-        deaf,
-        repeated("GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
-                     kHonestToken + "\r\n\r\n",
-                 500),
-        500ms);
-    EXPECT_TRUE(comes_to_budget(server));
+    const HonestClients honest(server,
+                               {.attack = attack, .token = kHonestToken, .reads_metrics = true});
+    offer_all(swarm, text, 500ms);
+    // So many connections are closed in one turn, and the rest in the next ones.
+    EXPECT_TRUE(
+        eventually([&] { return metric(server, "dflockd_buffer_memory_bytes") <= 16.0 * kMebi; }));
   }
   if (is_full_size()) {
     EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0);
   }
-  expect_grown_at_most(server, base_kib, 96);
+  expect_grown_at_most(server, base_kib, 96 * 1024);
+}
+
+TEST(Abuse, BodiesBeyondTheBudget) {
+  std::string post = post_of_a_mebibyte("Authorization: Bearer " + kHonestToken + "\r\n");
+  post.pop_back();  // none of them is ever whole
+  fill_the_budget("bodies beyond the budget", scaled(400), 0, post);
+}
+
+TEST(Abuse, AnswersBeyondTheBudget) {
+  const std::string get =
+      "GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n"
+      "Authorization: Bearer " +
+      kHonestToken + "\r\n\r\n";
+  fill_the_budget("answers beyond the budget", scaled(200), 4096, repeated(get, 500));
 }
 
 }  // namespace

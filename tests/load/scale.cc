@@ -1,9 +1,12 @@
 #include "load/scale.h"
 
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
+
+#include "support/server_process.h"
 
 namespace lockd {
 namespace {
@@ -24,6 +27,15 @@ std::size_t connections_possible(std::size_t wanted) {
                  possible, wanted, static_cast<std::uintmax_t>(limit.rlim_max));
   }
   return possible;
+}
+
+void expect_grown_at_most(const ServerProcess& server, std::size_t base_kib, std::size_t kib_max) {
+  const std::size_t kib_most = server.memory_max_kib();
+  const std::size_t grown_kib = kib_most - std::min(kib_most, base_kib);
+  std::printf("grown by at most %zu KiB\n", grown_kib);
+  if (is_full_size()) {
+    EXPECT_LE(grown_kib, kib_max);
+  }
 }
 
 }  // namespace lockd
