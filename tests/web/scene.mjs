@@ -39,27 +39,29 @@ export function playScene(base, token = '') {
     }
   };
 
-  const reserve = async (path, request, hold) => {
-    const grant = await post(`${path}/acquire`, request);
-    if (!grant.ok) return sleep(between(50, 400));
-    await hold(grant);
-    await post(`${path}/release`, { key: grant.key, holder: grant.holder, token: grant.token });
-  };
-
   const stones = Array.from({ length: 14 }, (_, i) => `stone-${40 + i}`);
-  for (let cart = 1; cart <= 18; cart++) {
-    forever(() =>
-      reserve(
-        '/v1',
-        {
-          key: pick(stones),
-          holder: `cart-${cart}`,
-          wait_ms: 20000,
-          ttl_ms: pick([10000, 15000, 30000]),
-        },
-        () => sleep(between(500, 6000)),
-      ),
-    );
+  // So many of a name reserve something again and again, and keep it for between so many ms.
+  const crowds = [
+    ['cart', 18, [500, 6000], () => ({ key: pick(stones), ttl_ms: pick([10000, 15000, 30000]) })],
+    ['clerk', 9, [200, 2200], () => ({ key: 'ledger/2026', wait_ms: 8000, ttl_ms: 5000 })],
+    ['reader', 4, [2000, 6000], () => ({ key: 'catalog', mode: 'shared', ttl_ms: 15000 })],
+    ['editor', 1, [1000, 2000], () => ({ key: 'catalog', ttl_ms: 15000 }), [3000, 6000]],
+    ['web', 6, [2, 60], () => ({ key: `session/${Math.floor(between(1, 60))}`, wait_ms: 1000 })],
+    ['worker', 7, [1000, 7000], (number) => ({ limit: 4, permits: number > 5 ? 2 : 1 })],
+  ];
+  for (const [name, count, keep, what, pause = [0, 0]] of crowds) {
+    for (let number = 1; number <= count; number++) {
+      forever(async () => {
+        await sleep(between(...pause));
+        const request = { key: 'printers', wait_ms: 20000, ttl_ms: 12000, ...what(number) };
+        const path = request.limit ? '/v1/semaphores' : '/v1';
+        const grant = await post(`${path}/acquire`, { ...request, holder: `${name}-${number}` });
+        if (!grant.ok) return sleep(between(50, 400));
+        await sleep(between(...keep));
+        const { key, holder, token } = grant;
+        await post(`${path}/release`, { key, holder, token });
+      });
+    }
   }
   for (let family = 1; family <= 4; family++) {
     forever(async () => {
@@ -72,68 +74,6 @@ export function playScene(base, token = '') {
       await sleep(between(2000, 6000));
       for (const key of seats) await post('/v1/release', { key, holder, token: grant.token });
     });
-  }
-  for (let clerk = 1; clerk <= 9; clerk++) {
-    forever(() =>
-      reserve(
-        '/v1',
-        { key: 'ledger/2026', holder: `clerk-${clerk}`, wait_ms: 8000, ttl_ms: 5000 },
-        () => sleep(between(200, 2200)),
-      ),
-    );
-  }
-  for (let worker = 1; worker <= 7; worker++) {
-    forever(() =>
-      reserve(
-        '/v1/semaphores',
-        {
-          key: 'printers',
-          holder: `worker-${worker}`,
-          limit: 4,
-          permits: worker > 5 ? 2 : 1,
-          wait_ms: 30000,
-          ttl_ms: 12000,
-        },
-        () => sleep(between(1000, 7000)),
-      ),
-    );
-  }
-  for (let reader = 1; reader <= 4; reader++) {
-    forever(() =>
-      reserve(
-        '/v1',
-        {
-          key: 'catalog',
-          holder: `reader-${reader}`,
-          mode: 'shared',
-          wait_ms: 20000,
-          ttl_ms: 15000,
-        },
-        () => sleep(between(2000, 6000)),
-      ),
-    );
-  }
-  forever(async () => {
-    await sleep(between(3000, 6000));
-    await reserve(
-      '/v1',
-      { key: 'catalog', holder: 'editor', wait_ms: 20000, ttl_ms: 15000 },
-      () => sleep(between(1000, 2000)),
-    );
-  });
-  for (let loop = 0; loop < 6; loop++) {
-    forever(() =>
-      reserve(
-        '/v1',
-        {
-          key: `session/${Math.floor(between(1, 60))}`,
-          holder: `web-${loop}`,
-          wait_ms: 1000,
-          ttl_ms: 4000,
-        },
-        () => sleep(between(2, 60)),
-      ),
-    );
   }
   forever(async () => {
     await post('/v1/acquire', {
