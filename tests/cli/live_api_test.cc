@@ -2,16 +2,15 @@
 // alone.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "base/sha256.h"
+#include "base/testing/eventually.h"
 #include "cli/lockctl.h"
 #include "journal/testing/temporary_directory.h"
 #include "lockd/client/client.h"
@@ -20,20 +19,8 @@
 namespace lockd {
 namespace {
 
-using namespace std::chrono_literals;
-
-// "127.0.0.1:PORT", once the server has said where it is.
 std::string http_of(const ServerProcess& server) {
-  for (const auto deadline = std::chrono::steady_clock::now() + 60s;
-       std::chrono::steady_clock::now() < deadline; ::usleep(2000)) {
-    const std::string log = server.log();
-    const std::size_t line = log.find(" listening http");
-    if (line == std::string::npos || log.find('\n', line) == std::string::npos) continue;
-    const std::size_t port = log.find_first_of("0123456789", log.find("port=", line));
-    return "127.0.0.1:" + std::to_string(std::stoi(log.substr(port)));
-  }
-  ADD_FAILURE() << "no HTTP: " << server.log();
-  return "";
+  return "127.0.0.1:" + std::to_string(server.http_port());
 }
 
 class LiveHttp : public testing::Test {
@@ -247,14 +234,14 @@ TEST_P(LiveApi, WatchSeesWhatHappens) {
   LineClient client = server_.connect();
   // A subscription begins some time after the process does, and perhaps between a grant and its
   // release: something happens until both are seen.
-  for (const auto deadline = std::chrono::steady_clock::now() + 60s;
-       !has(watch.output(), "\"event\":\"granted\"") ||
-       !has(watch.output(), "\"event\":\"released\"");) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << watch.output() << watch.errors();
+  ASSERT_TRUE(eventually([&] {
     client.ask(request("l", "unseen/k", "0 600"));
     const std::string token = token_of(client.ask(request("l", "seen/k", "0 600")));
     client.ask(request("r", "seen/k", token));
-  }
+    return has(watch.output(), R"("event":"granted")") &&
+           has(watch.output(), R"("event":"released")");
+  })) << watch.output()
+      << watch.errors();
   EXPECT_FALSE(has(watch.output(), "unseen"));
   server_.terminate();
   EXPECT_EQ(watch.await_exit(), 69);
@@ -335,12 +322,12 @@ TEST_F(LiveShards, AKeyIsAtItsServerAndAListAtAll) {
 
 TEST_F(LiveShards, WatchSeesAllOfThemUntilOneEnds) {
   Lockctl watch(with_both({"watch", "-j"}));
-  for (const auto deadline = std::chrono::steady_clock::now() + 60s;
-       !has(watch.output(), "\"key\":\"one\"") || !has(watch.output(), "\"key\":\"two\"");) {
-    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << watch.output() << watch.errors();
+  ASSERT_TRUE(eventually([&] {
     one_.connect().ask(request("l", "one", "0 600"));
     two_.connect().ask(request("l", "two", "0 600"));
-  }
+    return has(watch.output(), R"("key":"one")") && has(watch.output(), R"("key":"two")");
+  })) << watch.output()
+      << watch.errors();
   two_.terminate();
   EXPECT_EQ(watch.await_exit(), 69);
 }

@@ -1,19 +1,16 @@
 // lockctl run under a terminal: it is the command's, and what it sends is not doubled.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/testing/eventually.h"
 #include "cli/lockctl.h"
 
 namespace lockd {
 namespace {
-
-using namespace std::chrono_literals;
 
 char state_of(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
@@ -24,12 +21,7 @@ char state_of(pid_t pid) {
 }
 
 bool await_state(pid_t pid, const std::string& states) {
-  for (const auto deadline = std::chrono::steady_clock::now() + 60s;
-       states.find(state_of(pid)) == std::string::npos;) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    ::usleep(2000);
-  }
-  return true;
+  return eventually([&] { return states.find(state_of(pid)) != std::string::npos; });
 }
 
 TEST(RunTerminal, IsTheCommands) {
@@ -102,14 +94,9 @@ class RunJob : public testing::Test {
   }
 
   pid_t await_pid(const std::string& name) {
-    const auto deadline = std::chrono::steady_clock::now() + 60s;
-    pid_t pid = pid_in(name);
-    while (pid <= 1 && std::chrono::steady_clock::now() < deadline) {
-      ::usleep(2000);
-      pid = pid_in(name);
-    }
-    EXPECT_GT(pid, 1) << name << " is not in:\n" << shell_.output();
-    return pid;
+    EXPECT_TRUE(eventually([&] { return pid_in(name) > 1; })) << name << " is not in:\n"
+                                                              << shell_.output();
+    return pid_in(name);
   }
 
   // The line as it is typed has no number.

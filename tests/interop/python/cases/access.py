@@ -8,33 +8,19 @@ from cases.leases import RENEWED, TWO_LEASES_S
 
 @case("auth")
 def the_right_secret(scene):
-    scene.server("--auth-token", "open sesame")
-    assert scene.lock("diamond", auth_token="open sesame").acquire()
-    assert not scene.lock("diamond", auth_token="open sesame").acquire()
+    for secret in ("open sesame", "s" * 60_000):
+        scene.server("--auth-token", secret)
+        assert scene.lock("diamond", auth_token=secret).acquire()
+        assert not scene.lock("diamond", auth_token=secret).acquire()
 
 
 @case("auth")
-def a_long_secret(scene):
-    scene.server("--auth-token", "s" * 60_000)
-    assert scene.lock("diamond", auth_token="s" * 60_000).acquire()
-
-
-@case("auth")
-def a_wrong_secret(scene):
+def a_wrong_secret_none_and_one_that_nobody_asked_for(scene):
     scene.server("--auth-token", "open sesame")
     refused = raised_by(scene.lock("diamond", auth_token="open barley").acquire)
     assert isinstance(refused, PermissionError) and "error_auth" in str(refused)
-    assert scene.lock("diamond", auth_token="open sesame").acquire()
-
-
-@case("auth")
-def no_secret(scene):
-    scene.server("--auth-token", "open sesame")
     assert "error_auth" in str(raised_by(scene.lock("diamond").acquire))
-
-
-@case("auth")
-def a_secret_that_nobody_asked_for(scene):
+    assert scene.lock("diamond", auth_token="open sesame").acquire()
     scene.server()
     assert isinstance(raised_by(scene.lock("diamond", auth_token="open").acquire), PermissionError)
 
@@ -80,20 +66,13 @@ def a_client_without_tls(scene):
 
 
 @case("tls", "openssl")
-def a_client_with_a_certificate(scene):
-    scene.server(*scene.certificates.server_flags(ask_for_clients=True))
-    known = scene.certificates.context(as_client=True)
-    assert scene.lock("diamond", ssl_context=known).acquire()
-    assert not scene.lock("diamond", ssl_context=known).acquire()
-
-
-@case("tls", "openssl")
-def a_client_without_a_certificate(scene):
+def clients_with_and_without_a_certificate(scene):
     scene.server(*scene.certificates.server_flags(ask_for_clients=True))
     # In TLS 1.3 the client learns of it only when it reads: any error will do.
     raised_by(scene.lock("diamond", ssl_context=scene.certificates.context()).acquire)
     known = scene.certificates.context(as_client=True)
     assert scene.lock("diamond", ssl_context=known).acquire()
+    assert not scene.lock("diamond", ssl_context=known).acquire()
 
 
 @case("auth", "tls", "signals", "openssl")
