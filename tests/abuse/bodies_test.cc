@@ -69,7 +69,7 @@ TEST(Abuse, BodiesOfStrangers) {
   expect_grown_at_most(server, base_kib, 48 * 1024);
 }
 
-// So many peers that know the token send `text` and go no further; those that have most are closed.
+// Peers that know the token send `text` and go no further. The server closes those that have most.
 void fill_the_budget(const char* attack, std::size_t peers, int receive_buffer,
                      std::string_view text) {
   const ServerProcess server({"--threads", "2", "--http-addr", "127.0.0.1:0", "--auth-token",
@@ -82,7 +82,7 @@ void fill_the_budget(const char* attack, std::size_t peers, int receive_buffer,
     const HonestClients honest(server,
                                {.attack = attack, .token = kHonestToken, .reads_metrics = true});
     offer_all(swarm, text, 500ms);
-    // So many connections are closed in one turn, and the rest in the next ones.
+    // A turn closes a bounded number of connections; the next ones close the rest.
     EXPECT_TRUE(
         eventually([&] { return metric(server, "dflockd_buffer_memory_bytes") <= 16.0 * kMebi; }));
   }

@@ -29,8 +29,8 @@ struct Flood {
 
 class AbuseBySignals : public testing::TestWithParam<Flood> {};
 
-// Publishers that never pause, and listeners that read all they get. What one loop has for another
-// is bounded, however fast it comes.
+// Publishers never pause, and listeners read all that the server sends. The server bounds what one
+// loop keeps for another.
 TEST_P(AbuseBySignals, LeasesAreKeptAndMemoryIsBounded) {
   const Flood& flood = GetParam();
   const ServerProcess server({"--threads", "4"});

@@ -1,4 +1,4 @@
-// A server whose API answers what a test says, over HTTP and over the line port.
+// A server whose API replies from a test's script, over HTTP and over the line port.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ class FakeApi {
   client::LyingServer line_;
 };
 
-// What both ports come to: the same.
+// Runs the command over each port, and fails the test when the results differ.
 inline Finished over_both(FakeApi& api, const Words& words) {
   const Finished line = lockctl(api.over_line(words));
   const Finished http = lockctl(api.over_http(words));

@@ -44,7 +44,7 @@ class LiveApi : public LiveHttp, public testing::WithParamInterface<std::string>
 INSTANTIATE_TEST_SUITE_P(Ports, LiveApi, testing::Values("http", "line"),
                          [](const auto& port) { return port.param; });
 
-// `lockctl run` knows the line port alone.
+// `lockctl run` uses the line port only.
 using LiveRun = LiveHttp;
 
 std::string line_of(std::string text) {

@@ -80,7 +80,7 @@ Finished lockctl(const Words& arguments, Lockctl::Launch launch = {});
 
 inline const Lockctl::Launch kTerminal{.terminal = true};
 
-// `words` and what is behind them; `words` with options behind the first, which is the command.
+// joined() appends `more`; with_options() inserts `options` behind the first word, the command.
 Words joined(Words words, const Words& more);
 Words with_options(Words words, const Words& options);
 

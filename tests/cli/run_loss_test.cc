@@ -17,8 +17,8 @@ using namespace std::chrono_literals;
 // Seconds: not over before the command has begun, on a machine that stalls.
 constexpr const char* kTtl = "5";
 
-// Each command has a lock of its own; all are lost together, when the server is gone for longer
-// than their leases.
+// Each command has its own lock. They lose their locks together when the server stays away for
+// longer than their leases.
 TEST(RunLoss, AServerThatIsGoneForLongerThanTheLease) {
   ServerProcess server;
   const auto start = [&](const Words& key, const std::string& script) {
@@ -26,24 +26,25 @@ TEST(RunLoss, AServerThatIsGoneForLongerThanTheLease) {
         run(server, joined({"--ttl", kTtl}, joined(key, {"-c", script}))));
   };
   const std::string wait = "echo pid=$$; while :; do sleep 0.02; done";
-  const auto told = start({"told"}, "trap 'echo told; exit 0' TERM; " + wait);
-  const auto hurried = start({"--grace", "0", "hurried"}, "trap 'echo told' TERM; " + wait);
+  const auto polite = start({"polite"}, "trap 'echo stopping; exit 0' TERM; " + wait);
+  const auto hurried = start({"--grace", "0", "hurried"}, "trap 'echo stopping' TERM; " + wait);
   const auto stopped = start({"stopped"}, "echo pid=$$; exec sleep 600");
   // The shell waits for a child of its own; another has left it, and has a session of its own.
   const auto parent = start({"parent"},
                             "(setsid sleep 601 & echo far=$!) ; sleep 600 & echo near=$!; "
                             "echo pid=$$; wait");
-  for (const auto* process : {&told, &hurried, &stopped, &parent}) (*process)->await_output("pid=");
+  for (const auto* process : {&polite, &hurried, &stopped, &parent})
+    (*process)->await_output("pid=");
   const pid_t child = pid_behind(stopped->output(), "pid=");
-  ::kill(child, SIGSTOP);  // by somebody else: no reason for lockctl to stop
+  ::kill(child, SIGSTOP);  // by another process: lockctl does not stop with it
   server.kill();
-  for (const auto* process : {&told, &hurried, &stopped, &parent}) {
+  for (const auto* process : {&polite, &hurried, &stopped, &parent}) {
     EXPECT_EQ((*process)->await_exit(), 79);
     EXPECT_TRUE(await_death(pid_behind((*process)->output(), "pid=")));
   }
-  EXPECT_TRUE(has(told->output(), "told")) << told->output();
-  EXPECT_TRUE(has(told->errors(), "the lock on 'told' is lost")) << told->errors();
-  EXPECT_FALSE(has(hurried->output(), "told")) << "no grace is none";
+  EXPECT_TRUE(has(polite->output(), "stopping")) << polite->output();
+  EXPECT_TRUE(has(polite->errors(), "the lock on 'polite' is lost")) << polite->errors();
+  EXPECT_FALSE(has(hurried->output(), "stopping")) << "no grace is none";
   for (const char* who : {"near=", "far="}) {
     EXPECT_TRUE(await_death(pid_behind(parent->output(), who))) << who;
   }

@@ -27,7 +27,7 @@ std::string trimmed_line(std::string line) {
   return line;
 }
 
-// Grants for so long, and releases; renewals are the test's.
+// A script that grants a lease of that length and releases; the test chooses the reply to renewals.
 FakeApi::Script granting(std::chrono::milliseconds lease, const FakeApi::Answer& renewal = {}) {
   return [=](const std::string& call) -> FakeApi::Answer {
     if (call == "POST /v1/renew") return renewal;

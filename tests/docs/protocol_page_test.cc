@@ -1,5 +1,4 @@
-// The tables of docs/protocol.md say what the code does. Its sessions are executed by
-// session_page_test.
+// The tables of docs/protocol.md say what the code does. session_page_test executes the sessions.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -38,8 +38,7 @@ class HonestClients {
   HonestClients(const HonestClients&) = delete;
   HonestClients& operator=(const HonestClients&) = delete;
 
-  // Waits until a lock was taken and released `rounds` times more: beside what the test has just
-  // done.
+  // Waits until the second client has taken and released its lock `rounds` times more.
   void await_rounds(std::size_t rounds) const;
 
  private:

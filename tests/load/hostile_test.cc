@@ -13,7 +13,7 @@
 namespace lockd {
 namespace {
 
-// The observer, and the two who are honest.
+// The observer and the two honest clients.
 const std::string kOthersLeft = "{\"connections\":3,";
 
 void expect_others_left(LineClient& observer) {

@@ -66,8 +66,7 @@ class Swarm {
   // The next line for this one; what comes for others meanwhile stays for later.
   std::string read_line(std::size_t who);
   std::string ask(std::size_t who, std::string_view request);
-  // So many requests, of which this is the i-th, and many of them at a time; how many were answered
-  // by a line that begins so.
+  // Sends `count` requests, many at a time. Returns how many replies begin with `answer`.
   using RequestOf = std::function<std::string(std::size_t i)>;
   std::size_t ask_all(std::size_t who, std::size_t count, std::string_view answer,
                       const RequestOf& request_of);

@@ -1,10 +1,10 @@
-// Serves web/ as it is on the disk, so that a change of the page is seen without a build. Everything
-// else goes to a server that runs already:
+// Serves web/ from the disk, so that a change of the page needs no build, and forwards every other
+// request to a server that runs already:
 //
 //   build/dflockd --http-addr 127.0.0.1:8080 &
 //   node tests/web/dev_server.mjs [port, 8090] [address of the server, 127.0.0.1:8080]
 //
-// Files have the headers of the server's own page, and so its content security policy.
+// Files have the content security policy of the server's own page.
 import { createServer, request as ask } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';

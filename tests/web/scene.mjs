@@ -40,7 +40,7 @@ export function playScene(base, token = '') {
   };
 
   const stones = Array.from({ length: 14 }, (_, i) => `stone-${40 + i}`);
-  // So many of a name reserve something again and again, and keep it for between so many ms.
+  // A name, how many clients have it, for how many ms each keeps its lock, what it requests.
   const crowds = [
     ['cart', 18, [500, 6000], () => ({ key: pick(stones), ttl_ms: pick([10000, 15000, 30000]) })],
     ['clerk', 9, [200, 2200], () => ({ key: 'ledger/2026', wait_ms: 8000, ttl_ms: 5000 })],

@@ -1,6 +1,6 @@
-// Package interop plays the Go client, as others wrote it, against the server: each of its calls, the
-// errors that it knows by name, contexts, and goroutines that share a connection. What the server
-// promises to every client, the cases of the Python clients show.
+// Package interop runs the published Go client against the server: each of its calls, the errors that
+// it knows by name, contexts, and goroutines that share a connection. The cases of the Python clients
+// show what the server promises to every client.
 //
 //	interop.test -dflockd <the server's program>
 //
