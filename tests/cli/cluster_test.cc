@@ -16,6 +16,7 @@ namespace lockd {
 namespace {
 
 using client::FakeCluster;
+using Reply = std::optional<std::string>;
 
 std::string list_of(const FakeCluster& cluster) {
   std::string list;
@@ -87,7 +88,7 @@ TEST(LockctlCluster, PingTellsWhoFollows) {
 }
 
 // As a server that forwards says of itself; the first leads.
-std::optional<std::string> overview_of(std::size_t server, const client::Asked& asked) {
+Reply overview_of(std::size_t server, const client::Asked& asked) {
   if (asked.command == "barrier") return "ok";
   if (asked.command != "api") return {};
   const std::string role = server == 0 ? R"("leader","certain":true)" : R"("follower")";
@@ -128,11 +129,10 @@ TEST(LockctlCluster, StatusSaysWhatEachServerIs) {
 }
 
 TEST(LockctlCluster, PingSaysWhoIsNotReady) {
-  FakeCluster cluster(2, [](std::size_t server, const client::Asked& asked) {
-    std::optional<std::string> reply;
-    if (asked.command != "api") return reply;
-    if (asked.key != "GET /readyz") return reply = "ok 404 {}";
-    return reply = server == 0 ? R"(ok 200 {"status":"ok"})" : R"(ok 503 {"status":"no_etcd"})";
+  FakeCluster cluster(2, [](std::size_t server, const client::Asked& asked) -> Reply {
+    if (asked.command != "api") return {};
+    if (asked.key != "GET /readyz") return "ok 404 {}";
+    return server == 0 ? R"(ok 200 {"status":"ok"})" : R"(ok 503 {"status":"no_etcd"})";
   });
   const Finished all = lockctl({"ping", "--ready", "--cluster", list_of(cluster)});
   EXPECT_EQ(all.status, 75) << all.errors;
@@ -159,14 +159,12 @@ std::string cluster_of(std::size_t server, std::size_t leader, const std::string
 
 TEST(LockctlCluster, InspectSaysWhatCannotBeRead) {
   std::atomic<bool> is_damaged = false;
-  FakeCluster cluster(2, [&](std::size_t server, const client::Asked& asked) {
-    std::optional<std::string> said;
-    if (asked.command != "api") return said;
+  FakeCluster cluster(2, [&](std::size_t server, const client::Asked& asked) -> Reply {
+    if (asked.command != "api") return {};
     const bool stuck = is_damaged && server == 1;
-    said = cluster_of(
+    return cluster_of(
         server, 0, "05/01",
         stuck ? R"(,"unreadable":{"batch":"05/07","why":"batch 05/07 is damaged"})" : "");
-    return said;
   });
   const Finished well = lockctl({"cluster", "inspect", "--cluster", list_of(cluster)});
   EXPECT_EQ(well.status, 0) << well.errors;
@@ -189,14 +187,12 @@ TEST(LockctlCluster, InspectSaysWhatCannotBeRead) {
 
 TEST(LockctlCluster, SnapshotWaitsUntilTheBaseIsBehindTheHead) {
   std::atomic<int> looks = 0;
-  FakeCluster cluster(1, [&](std::size_t server, const client::Asked& asked) {
-    std::optional<std::string> said;
-    if (asked.command == "barrier") said = "ok";
-    if (asked.command != "api") return said;
+  FakeCluster cluster(1, [&](std::size_t server, const client::Asked& asked) -> Reply {
+    if (asked.command == "barrier") return "ok";
+    if (asked.command != "api") return {};
     const bool asks = asked.key.starts_with("POST /v1/cluster/snapshot");
-    said = asks ? R"(ok 202 {"base":"05/01","head":"05/09"})"
+    return asks ? R"(ok 202 {"base":"05/01","head":"05/09"})"
                 : cluster_of(server, 0, ++looks < 3 ? "05/01" : "06/00");
-    return said;
   });
   const Words words{"cluster", "snapshot", "--cluster", list_of(cluster)};
   const Finished done = lockctl(words);
@@ -214,22 +210,15 @@ TEST(LockctlCluster, SnapshotWaitsUntilTheBaseIsBehindTheHead) {
 TEST(LockctlCluster, TransferWaitsUntilThatServerLeads) {
   std::atomic<int> looks = 0;
   std::atomic<int> asks = 0;
-  FakeCluster cluster(2, [&](std::size_t server, const client::Asked& asked) {
-    std::optional<std::string> said;
-    if (asked.command == "barrier") said = "ok";
-    if (asked.command != "api") return said;
-    if (asked.key.starts_with("GET ")) {
-      said = cluster_of(server, ++looks < 5 ? 0 : 1, "05/01");
-    } else if (asked.argument == R"({"node":"n0"})") {
-      said = R"(ok 200 {"node_id":"n0","epoch":7})";
-    } else if (asked.argument == R"({"node":"n1"})") {
-      said = R"(ok 202 {"node_id":"n1","epoch":7})";
-    } else if (asked.argument == R"({"node":"n3"})" && ++asks == 1) {
-      said = R"(ok 202 {"node_id":"n3","epoch":7})";
-    } else {
-      said = R"(ok 409 {"error":"not_ready","detail":"it was last heard of 7 s ago"})";
-    }
-    return said;
+  FakeCluster cluster(2, [&](std::size_t server, const client::Asked& asked) -> Reply {
+    if (asked.command == "barrier") return "ok";
+    if (asked.command != "api") return {};
+    if (asked.key.starts_with("GET ")) return cluster_of(server, ++looks < 5 ? 0 : 1, "05/01");
+    const std::string node = asked.argument.substr(9, 2);  // of {"node":"n1"}
+    const std::string began = R"({"node_id":")" + node + R"(","epoch":7})";
+    if (node == "n0") return "ok 200 " + began;
+    if (node == "n1" || (node == "n3" && ++asks == 1)) return "ok 202 " + began;
+    return R"(ok 409 {"error":"not_ready","detail":"it was last heard of 7 s ago"})";
   });
   const std::string list = list_of(cluster);
   const Finished done = lockctl({"cluster", "transfer", "n1", "--json", "--cluster", list});
@@ -262,11 +251,10 @@ TEST(LockctlCluster, TokensAreReleasedAtTheLeader) {
 
 TEST(LockctlCluster, TokensAreRenewedAgainWhenTheAnswerIsLost) {
   std::atomic<int> asked = 0;
-  FakeCluster cluster(2,
-                      [&](std::size_t, const client::Asked& request) -> std::optional<std::string> {
-                        if (request.command != "n" || asked++ > 0) return {};
-                        return "cut";
-                      });
+  FakeCluster cluster(2, [&](std::size_t, const client::Asked& request) -> Reply {
+    if (request.command != "n" || asked++ > 0) return {};
+    return "cut";
+  });
   client::Client client({.cluster = cluster.addresses()});
   const auto lock = client.acquire({.key = "k", .lease = std::chrono::seconds(600)});
   ASSERT_TRUE(lock);
@@ -281,11 +269,11 @@ TEST(LockctlCluster, TokensAreRenewedAgainWhenTheAnswerIsLost) {
 // The first that is asked leads no more by then: nothing was done, so the next is asked.
 TEST(LockctlCluster, TheApiIsAskedOfTheServerThatLeads) {
   FakeCluster* members = nullptr;
-  FakeCluster cluster(3, [&](std::size_t server, const client::Asked& asked) {
-    if (asked.command != "api") return std::optional<std::string>();
-    if (server == 2) return std::optional<std::string>(R"(ok 200 {"key":"k","token":42})");
+  FakeCluster cluster(3, [&](std::size_t server, const client::Asked& asked) -> Reply {
+    if (asked.command != "api") return {};
+    if (server == 2) return R"(ok 200 {"key":"k","token":42})";
     members->lead(2);
-    return std::optional<std::string>(R"(ok 503 {"error":"not_leader","detail":"follows"})");
+    return R"(ok 503 {"error":"not_leader","detail":"follows"})";
   });
   members = &cluster;
   cluster.lead(1);
@@ -299,7 +287,7 @@ TEST(LockctlCluster, TheApiIsAskedOfTheServerThatLeads) {
 
 TEST(LockctlCluster, TheApiIsSentNothingTwiceThatMayHaveBeenDone) {
   FakeCluster cluster(2, [&](std::size_t, const client::Asked& asked) {
-    return asked.command == "api" ? std::optional<std::string>("cut") : std::nullopt;
+    return asked.command == "api" ? Reply("cut") : std::nullopt;
   });
   const Finished released = lockctl({"release", "k", "42.me", "--cluster", list_of(cluster)});
   EXPECT_EQ(released.status, 69) << released.errors;
