@@ -62,7 +62,8 @@ type acquisition struct {
 	isInDoubt bool    // it was asked for, and the answer did not come
 	refusedAt instant // when it was last refused by a plain error
 	conflict  conflict
-	held      *Held // once it has succeeded
+	late      *grant // came late, and its renewal was not answered
+	held      *Held  // once it has succeeded
 }
 
 func (c *Client) newAcquisition(
@@ -239,7 +240,7 @@ func (a *acquisition) confirmed(ctx context.Context, on *conn, given grant) (gra
 	question := question{a.wish.renewLines(given), deadline, a.wish.check}
 	answer, err := a.cluster.askByToken(ctx, on, question)
 	if err != nil {
-		a.isInDoubt = true
+		a.isInDoubt, a.late = true, &given
 		return grant{}, err
 	}
 	remaining, err := a.wish.parseRenewal(answer, given)

@@ -333,12 +333,18 @@ func (s *set) conflict(_ context.Context, _ *conn, from reply) conflict {
 
 // --- giving up ---
 
-// withdraw releases, without waiting for it, what may have been granted when nobody heard of it: the
-// end of a connection does not. What cannot be told is left to the lease.
+// withdraw releases, without waiting for it, what may have been granted and was handed out to
+// nobody: a set, which the end of a connection does not release, and a late grant that its caller
+// gave up, since auto-release may be off. What cannot be told is left to the lease.
 func (a *acquisition) withdraw() {
+	deadline := now().add(a.client.settings.releaseTimeout)
 	set, isSet := a.wish.(*set)
-	if isSet && a.isInDoubt {
-		go set.releaseUnheard(a.cluster, now().add(a.client.settings.releaseTimeout))
+	switch {
+	case isSet && a.isInDoubt:
+		go set.releaseUnheard(a.cluster, deadline)
+	case !isSet && a.late != nil && a.ctx.Err() != nil:
+		release := question{a.wish.releaseLines(*a.late), deadline, a.wish.check}
+		go a.cluster.askByToken(context.Background(), nil, release)
 	}
 }
 

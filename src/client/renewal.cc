@@ -176,10 +176,10 @@ Renewal::Time Renewal::deadline_of(const Talk& talk) const {
 
 Renewal::Time Renewal::overdue_at(const Talk& talk) const {
   if (cluster().is_alone() || !talk.asked_at) return kNever;
-  return later(*talk.asked_at, hold_->grant.lease / 4);
+  return later(*talk.asked_at, Duration(hold_->grant.lease) / 4);
 }
 
 // For what must not take most of the lease.
-Duration Renewal::patience() const { return std::max<Duration>(hold_->grant.lease / 4, 1s); }
+Duration Renewal::patience() const { return std::max<Duration>(Duration(hold_->grant.lease) / 4, 1s); }
 
 }  // namespace lockd::client

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .scenarios import Scenario
-from .scripted_server import ScriptedServer
+from .scripted_server import Asked, ScriptedServer
 
 __all__ = ["Driver", "judge"]
 
@@ -85,7 +85,7 @@ async def judge(scenario: Scenario, driver: Driver) -> list[str]:
     steps = [{k: v for k, v in step.items() if k != "expect"} for step in scenario.steps]
     job = {
         **scenario.client,
-        "addresses": [server.address for server in servers],
+        "addresses": [server.address for server in servers[: len(servers) - scenario.strangers]],
         "is_cluster": scenario.is_cluster,
         "steps": steps,
     }
@@ -134,17 +134,27 @@ def _misseen(expected: dict[str, Any], servers: list[ScriptedServer]) -> list[st
     for number, count in enumerate(expected.get("connections", [])):
         if not _meets(servers[number].connections, count):
             wrong.append(f"server {number} met {servers[number].connections}, and not {count}")
+    calls = [_call(one) for one in asked if one.command == "api"]
+    wanted = expected.get("calls", calls)
+    if len(calls) != len(wanted) or not all(map(_meets, calls, wanted)):
+        wrong.append(f"the calls are {calls}, and not {wanted}")
     secrets = [one.secret for one in asked if one.command in _ACQUIRES]
-    kind = expected.get("secrets", "any")
-    is_kept = {
-        "any": True,
-        "same": None not in secrets and len(set(secrets)) == 1,
-        "fresh": None not in secrets and len(set(secrets)) == len(secrets),
-        "none": set(secrets) <= {None},
-    }[kind]
-    if not is_kept:
-        wrong.append(f"the secrets are not {kind}: {secrets}")
+    for words, seen in (("secrets", secrets), ("holders", [call.get("holder") for call in calls])):
+        kind = expected.get(words, "any")
+        is_kept = {
+            "any": True,
+            "same": None not in seen and len(set(seen)) == 1,
+            "fresh": None not in seen and len(set(seen)) == len(seen),
+            "none": set(seen) <= {None},
+        }[kind]
+        if not is_kept:
+            wrong.append(f"the {words} are not {kind}: {seen}")
     return [f"{what}; asked {_told(servers)}" for what in wrong]
+
+
+def _call(asked: Asked) -> dict[str, Any]:
+    """The members of a call of the API, and the call itself."""
+    return {"call": asked.key, **json.loads(asked.argument or "{}")}
 
 
 def _told(servers: list[ScriptedServer]) -> list[str]:

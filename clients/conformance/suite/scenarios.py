@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 __all__ = ["Scenario", "load"]
 
 Json = Any
-_SCENARIO_WORDS = "name why for_each needs client server servers cluster steps seen"
+_SCENARIO_WORDS = "name why for_each needs client server servers cluster strangers steps seen"
 _SERVER_WORDS = "connections then answers down_ms"
 _ACT_WORDS = "on argument after_ms say bytes repeat cut drip_ms close reset stall down down_ms"
 _STEP_WORDS = (
@@ -28,6 +28,8 @@ class Scenario(NamedTuple):
     client: dict[str, Json]
     servers: list[dict[str, Json]]
     is_cluster: bool
+    strangers: int
+    """How many of the last servers the client is not given."""
     steps: list[dict[str, Json]]
     seen: dict[str, Json]
 
@@ -96,6 +98,7 @@ def _scenario(group: str, written: dict[str, Json]) -> Scenario:
         written.get("client", {}),
         servers,
         written.get("cluster", False),
+        written.get("strangers", 0),
         written["steps"],
         written.get("seen", {}),
     )

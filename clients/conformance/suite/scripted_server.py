@@ -165,9 +165,10 @@ class _Conversation:
             raise _Over
 
     def _check(self, asked: Asked, act: dict[str, Any]) -> None:
-        if "argument" in act and asked.argument != act["argument"]:
+        argument = self._fill(act.get("argument", asked.argument))
+        if asked.argument != argument:
             self._server.unforeseen.append(
-                f"{asked.command} had {asked.argument!r}, and not {act['argument']!r}"
+                f"{asked.command} had {asked.argument!r}, and not {argument!r}"
             )
 
     async def _answer_plainly(self, asked: Asked) -> None:
