@@ -18,10 +18,6 @@ namespace lockd::client {
 using namespace std::chrono_literals;
 
 inline constexpr const char* kToken = "00031517a4824c9a0123456789abcdef";
-// Where a lease has to run out it is short. Where it has to be renewed in time it leaves a slow
-// machine a few seconds.
-inline constexpr auto kShort = 1s;
-inline constexpr auto kLong = 8s;
 
 inline std::string grant(std::chrono::seconds lease) {
   return std::string("ok ") + kToken + " " + std::to_string(lease.count()) + "\n";
@@ -54,18 +50,6 @@ inline HeldLock acquire(Client& client, Told& told) {
   auto acquired = client.acquire({.key = "k", .on_lost = told.callback()});
   EXPECT_TRUE(acquired) << describe(acquired);
   return std::move(*acquired);
-}
-
-// Grants what is asked for; renewals are the test's.
-inline LyingServer::Script renewing(std::chrono::seconds lease,
-                                    std::function<void(Peer&, const Asked&)> renew) {
-  return [lease, renew = std::move(renew)](Peer& peer) {
-    while (auto asked = peer.read_request()) {
-      if (asked->command == "l") peer.send(grant(lease));
-      if (asked->command == "r") peer.send("ok\n");
-      if (asked->command == "n") renew(peer, *asked);
-    }
-  };
 }
 
 }  // namespace lockd::client

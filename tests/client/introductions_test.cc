@@ -96,82 +96,6 @@ TEST(Introductions, ThatNoServerTakesAreNotSent) {
   }
 }
 
-TEST(Introductions, AServerThatKnowsNoneIsMetAgainWithoutAndNeverTriedAgain) {
-  Heard heard;
-  const LyingServer server(hearing(heard, false), kHearsAll);
-  ClientOptions options = options_for(server);
-  options.connect.auth_token = "s3cret";
-  options.connect.name = "ann";
-  options.connect.note = "";
-  Client client(options);
-  for (int i = 0; i < 2; ++i) {
-    auto connection = client.connect("k");
-    ASSERT_TRUE(connection) << describe(connection);
-    EXPECT_TRUE(connection->ping());
-  }
-  EXPECT_EQ(heard.all(), (Lines{"0 auth  s3cret", "0 client ann ", "1 auth  s3cret", "1 ping  ",
-                                "2 auth  s3cret", "2 ping  "}));
-}
-
-TEST(Introductions, WhoRefusesTheSecretIsNotAskedAgain) {
-  for (const char* answer : {"error_auth\n", "error\n"}) {
-    const LyingServer server(
-        [&](Peer& peer) {
-          peer.read_request();
-          peer.send(answer);
-        },
-        kHearsAll);
-    ConnectOptions options = patient();
-    options.auth_token = "s3cret";
-    EXPECT_EQ(Connection::open(server.address(), options).outcome, Outcome::unauthorized);
-    EXPECT_EQ(server.connections(), 1);
-  }
-}
-
-TEST(Introductions, ThatAreAnsweredByNonsenseOrTheEndAreNoBeginning) {
-  for (const auto& [answer, outcome] :
-       {std::pair{"xyz\n", Outcome::garbled}, std::pair{"", Outcome::disconnected},
-        std::pair{"erro", Outcome::disconnected}, std::pair{"error_auth\n", Outcome::unauthorized},
-        std::pair{"error_draining\n", Outcome::draining}}) {
-    const LyingServer server(
-        [answer = answer](Peer& peer) {
-          peer.read_request();
-          peer.send(answer);
-        },
-        kHearsAll);
-    EXPECT_EQ(Connection::open(server.address(), patient()).outcome, outcome) << answer;
-    EXPECT_EQ(server.connections(), 1) << answer;
-  }
-}
-
-TEST(Introductions, AreRepeatedOnTheNextConnectionOfWhatIsHeld) {
-  Heard heard;
-  std::atomic<bool> renewed = false;
-  const LyingServer server(
-      [&](Peer& peer) {
-        while (auto asked = peer.read_request()) {
-          heard.put(peer, *asked);
-          peer.send(asked->command == "l"   ? grant(kLong)
-                    : asked->command == "n" ? "ok 8\n"
-                                            : "ok\n");
-          if (asked->command == "l") return;
-          if (asked->command == "n") renewed = true;
-        }
-      },
-      kHearsAll);
-  ClientOptions options = options_for(server);
-  options.connect.name = "ann";
-  Client client(options);
-  Told told;
-  const HeldLock lock = acquire(client, told);
-  ASSERT_TRUE(eventually([&] { return renewed || told.times > 0; }));
-  EXPECT_TRUE(lock.is_held());
-  const Lines all = heard.all();
-  ASSERT_GE(all.size(), 4u);
-  EXPECT_TRUE(all[2].starts_with("1 client ann ")) << all[2];
-  EXPECT_TRUE(all[3].starts_with("1 n k ")) << all[3];
-}
-
 // --- what is lost ---
 
 std::string lost(const std::string& rest) { return "lost " + rest + "\n"; }
@@ -222,45 +146,6 @@ TEST(Losses, AreActedOnAtOnce) {
   }
 }
 
-TEST(Losses, OfOthersAndInNoSenseAreIgnored) {
-  const std::string other = "00031517a4824c9affffffffffffffff";
-  std::string much;
-  for (int i = 0; i < 1000; ++i) much += lost(other + " expired k");
-  std::atomic<int> renewals = 0;
-  const std::string noise = lost("") + lost(" ") + lost(other + " revoked k") +
-                            lost(std::string(kToken).substr(0, 31) + " revoked k") +
-                            lost("expired " + std::string(kToken) + " k") +
-                            lost(std::string(100'000, 'x')) + lost("\xff\x01") + much;
-  const LyingServer server([&](Peer& peer) {
-    while (auto asked = peer.read_request()) {
-      peer.send(noise + (asked->command == "l" ? grant(kShort) : "ok 1\n") + noise);
-      if (asked->command == "n") ++renewals;
-    }
-  });
-  Client client(options_for(server));
-  Told told;
-  HeldLock lock = acquire(client, told);
-  // On a machine that stalls it may be lost by the clock; by nothing else.
-  ASSERT_TRUE(eventually([&] { return renewals >= 2 || told.times > 0; }));
-  if (told.times > 0) {
-    EXPECT_EQ(lock.loss()->outcome, Outcome::unsure) << lock.loss()->detail;
-  }
-}
-
-TEST(Losses, ThatAreSaidBeforeTheGrantIsHandedOutKeepItBack) {
-  const std::string revoked = lost(kToken + std::string(" revoked k"));
-  for (const auto& script : {saying(revoked, ""), saying("sig a b\n" + revoked, "")}) {
-    const LyingServer server(script);
-    Client client(options_for(server));
-    Told told;
-    const auto lock = client.acquire({.key = "k", .wait = 60s, .on_lost = told.callback()});
-    EXPECT_EQ(lock.outcome, Outcome::lost) << describe(lock);
-    EXPECT_EQ(lock.detail, "an admin has ended it");
-    EXPECT_FALSE(lock->is_held());
-    EXPECT_EQ(told.times, 0) << "it was nobody's";
-  }
-}
-
 // With the grant, or a moment later: it is not handed out, or lost at once.
 TEST(Losses, ThatAreSaidWithTheGrantEndItOneWayOrTheOther) {
   const LyingServer server(saying("", lost(kToken + std::string(" expired k"))));
@@ -275,31 +160,6 @@ TEST(Losses, ThatAreSaidWithTheGrantEndItOneWayOrTheOther) {
       EXPECT_EQ(lock->loss()->outcome, Outcome::lost);
     }
   }
-}
-
-TEST(Losses, OfAPlaceThatWasGrantedAtOnceAreToldByTheWait) {
-  const LyingServer server(saying("", lost(kToken + std::string(" revoked k"))));
-  Client client(options_for(server));
-  auto place = client.enqueue({.key = "k"});
-  ASSERT_TRUE(place) << describe(place);
-  EXPECT_TRUE(place->is_granted());
-  const auto lock = place->wait(60s);
-  EXPECT_EQ(lock.outcome, Outcome::lost) << describe(lock);
-}
-
-TEST(Losses, AfterTheReleaseAreNobodys) {
-  const LyingServer server([](Peer& peer) {
-    while (auto asked = peer.read_request()) {
-      if (asked->command == "l") peer.send(grant(3600s));
-      if (asked->command == "r") peer.send(lost(kToken + std::string(" expired k")) + "ok\n");
-    }
-  });
-  Client client(options_for(server));
-  Told told;
-  HeldLock lock = acquire(client, told);
-  EXPECT_TRUE(lock.release());
-  EXPECT_EQ(lock.loss(), std::nullopt);
-  EXPECT_EQ(told.times, 0);
 }
 
 TEST(Losses, ExplainAReleaseThatCameTooLate) {

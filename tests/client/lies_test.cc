@@ -74,17 +74,6 @@ TEST(Lies, AReplyCutAtAnyByteIsNoAnswer) {
   }
 }
 
-TEST(Lies, AReplyByteByByteIsAnAnswer) {
-  for (const Exchange& exchange : exchanges()) {
-    const LyingServer server([&](Peer& peer) {
-      while (peer.read_request()) peer.send_bytewise(exchange.reply);
-    });
-    Connection connection = connect(server);
-    EXPECT_EQ(exchange.call(connection).outcome, Outcome::ok) << exchange.name;
-    EXPECT_EQ(exchange.call(connection).outcome, Outcome::ok) << exchange.name;
-  }
-}
-
 TEST(Lies, EveryRefusalIsAValueAndLeavesTheConnectionOpen) {
   for (const char* word : {"error", "error_max_locks", "error_of_a_later_version"}) {
     const LyingServer server([&](Peer& peer) {
@@ -111,47 +100,6 @@ TEST(Lies, WhoDoesNotLeadSaysWhoDoes) {
   EXPECT_TRUE(connection.is_open());
 }
 
-TEST(Lies, NonsenseIsNoAnswer) {
-  std::minstd_rand random(1);
-  const LyingServer server([&](Peer& peer) {
-    if (!peer.read_request()) return;
-    std::minstd_rand own(static_cast<unsigned>(peer.number() + 1));
-    std::string bytes = "x";
-    for (int i = 0; i < 200; ++i) bytes.push_back(static_cast<char>(own() >> 8));
-    peer.send(bytes + "\n");
-    peer.stay_silent();
-  });
-  for (int round = 0; round < 10; ++round) {
-    for (const Exchange& exchange : exchanges()) {
-      Connection connection = connect(server);
-      EXPECT_EQ(exchange.call(connection).outcome, Outcome::garbled) << exchange.name;
-      EXPECT_FALSE(connection.is_open());
-    }
-  }
-}
-
-TEST(Lies, ALineWithoutAnEndIsCutOff) {
-  const LyingServer server([](Peer& peer) {
-    if (!peer.read_request()) return;
-    while (peer.send(std::string(16 * 1024, 'o'))) {
-    }
-  });
-  Connection connection = connect(server);
-  EXPECT_EQ(connection.ping().outcome, Outcome::garbled);
-}
-
-TEST(Lies, StatisticsMayBeLongAndNothingElse) {
-  const std::string json = "{\"locks\":\"" + std::string(3'000'000, 'x') + "\"}";
-  const LyingServer server([&](Peer& peer) {
-    while (peer.read_request()) peer.send("ok " + json + "\n");
-  });
-  Connection connection = connect(server);
-  const auto stats = connection.stats();
-  ASSERT_TRUE(stats) << stats.detail.substr(0, 200);
-  EXPECT_EQ(stats->size(), json.size());
-  EXPECT_EQ(connection.ping().outcome, Outcome::garbled);
-}
-
 TEST(Lies, WhoNeverAnswersIsGivenUpAndNotEarly) {
   const LyingServer server([](Peer& peer) { peer.stay_silent(); });
   for (const Exchange& exchange : exchanges()) {
@@ -164,31 +112,6 @@ TEST(Lies, WhoNeverAnswersIsGivenUpAndNotEarly) {
     EXPECT_GE(BootClock::now() - before, 50ms);
     EXPECT_FALSE(connection.is_open());
   }
-}
-
-TEST(Lies, TheReplyMayTakeTheWaitThatWasAskedForAndThenSome) {
-  const LyingServer server([](Peer& peer) { peer.stay_silent(); });
-  Connection connection = connect(server, {.connect_timeout = 60s, .reply_timeout = 50ms});
-  const auto before = BootClock::now();
-  EXPECT_EQ(connection.acquire({.key = "k", .wait = 1s}).outcome, Outcome::no_reply);
-  EXPECT_GE(BootClock::now() - before, 1050ms);
-}
-
-TEST(Lies, WhoNeverAnswersTheSecretIsGivenUp) {
-  const LyingServer server([](Peer& peer) { peer.stay_silent(); });
-  const auto before = BootClock::now();
-  const auto opened =
-      Connection::open(server.address(), {.auth_token = "s3cret", .connect_timeout = 100ms});
-  EXPECT_EQ(opened.outcome, Outcome::unreachable);
-  EXPECT_GE(BootClock::now() - before, 100ms);
-}
-
-TEST(Lies, WhoNeverAnswersWhoWeAreIsGivenUp) {
-  const LyingServer server([](Peer& peer) { peer.stay_silent(); }, LyingServer::Hears::all);
-  const auto before = BootClock::now();
-  const auto opened = Connection::open(server.address(), {.connect_timeout = 100ms});
-  EXPECT_EQ(opened.outcome, Outcome::unreachable);
-  EXPECT_GE(BootClock::now() - before, 100ms);
 }
 
 TEST(Lies, WhoNeverShakesHandsIsGivenUp) {

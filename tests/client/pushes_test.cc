@@ -19,33 +19,6 @@ std::string next(Connection& connection, Duration wait = 60s) {
   return signal ? signal->channel + "=" + signal->payload : std::string(describe(signal.outcome));
 }
 
-TEST(Pushes, MayComeBeforeAndBehindAnyReply) {
-  const LyingServer server([](Peer& peer) {
-    while (auto asked = peer.read_request()) {
-      peer.send("sig before " + asked->command + "\n");
-      peer.send_bytewise(asked->command == "l" ? kGrant : "ok\n");
-      peer.send_bytewise("sig behind " + asked->command + "\n");
-    }
-  });
-  Connection connection = connect(server);
-  EXPECT_TRUE(connection.listen("a.>"));
-  EXPECT_TRUE(connection.acquire({.key = "k", .wait = 5s}));
-  EXPECT_TRUE(connection.ping());
-  for (const char* expected :
-       {"before=listen", "behind=listen", "before=l", "behind=l", "before=ping", "behind=ping"}) {
-    EXPECT_EQ(next(connection), expected);
-  }
-}
-
-TEST(Pushes, KeepTheirBlanks) {
-  const LyingServer server([](Peer& peer) {
-    peer.send("sig a.b  two  blanks \r\n");
-    peer.stay_silent();
-  });
-  Connection connection = connect(server);
-  EXPECT_EQ(next(connection), "a.b= two  blanks ");
-}
-
 TEST(Pushes, OfTheLargestSizeArrive) {
   const std::string payload(65'536 - 5 - 3, 'p');
   const LyingServer server([&](Peer& peer) {
