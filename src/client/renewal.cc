@@ -180,6 +180,6 @@ Renewal::Time Renewal::overdue_at(const Talk& talk) const {
 }
 
 // For what must not take most of the lease.
-Duration Renewal::patience() const { return std::max<Duration>(Duration(hold_->grant.lease) / 4, 1s); }
+Duration Renewal::patience() const { return std::max<Duration>(hold_->grant.lease / 4, 1s); }
 
 }  // namespace lockd::client
