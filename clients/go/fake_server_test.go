@@ -29,21 +29,6 @@ type peer struct {
 	in     *bufio.Reader
 }
 
-// startOldServer begins one that knows no client command, and must be asked for nothing else.
-func startOldServer(t *testing.T) *fakeServer {
-	t.Helper()
-	return startFake(t, func(p *peer) {
-		if p.number == 0 {
-			p.expect("client")
-			p.say("error")
-			return
-		}
-		if command, _, argument := p.request(); command != "" {
-			t.Errorf("%q with %q came", command, argument)
-		}
-	})
-}
-
 func startFake(t *testing.T, script func(*peer)) *fakeServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -3,7 +3,6 @@ package lockd
 import (
 	"errors"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -144,65 +143,4 @@ func TestAJobOfFourPermitsIsOvertakenByNoSmallOne(t *testing.T) {
 	four.Release()
 	mustBeHeld(t, client, "gpus", Semaphore(5), Permits(5))
 	mustAcquire(t, client, "gpus", Semaphore(5), Permits(4), Wait(0))
-}
-
-func TestWhatIsSharedIsSaid(t *testing.T) {
-	t.Parallel()
-	arguments := make(chan string, 1)
-	server := startFake(t, func(p *peer) {
-		p.greet()
-		_, _, argument := p.request()
-		arguments <- argument
-		p.grants("33")
-		p.serve()
-	})
-	client := newClient(t, Servers(server.address()))
-	for want, options := range map[string][]AcquireOption{
-		"0":          nil,
-		"0 shared":   {Shared()},
-		"0 9 shared": {Shared(), Lease(9 * time.Second)},
-		"0 5":        {Semaphore(5), Permits(1)},
-		"0 5 33 4":   {Semaphore(5), Permits(4)},
-		"0 5 9 4":    {Permits(4), Lease(9 * time.Second), Semaphore(5)},
-	} {
-		mustAcquire(t, client, "job", append(options, Wait(0))...)
-		got, _, _ := strings.Cut(<-arguments, " as=")
-		if got != want {
-			t.Errorf("%q, not %q", got, want)
-		}
-	}
-}
-
-func TestAServerThatWouldMisunderstandIsNotAsked(t *testing.T) {
-	t.Parallel()
-	server := startOldServer(t)
-	client := newClient(t, Servers(server.address()))
-	for _, options := range [][]AcquireOption{{Shared()}, {Semaphore(5), Permits(4)}} {
-		if _, err := client.Acquire(testContext(t), "job", options...); !errors.Is(err, ErrUnsupported) {
-			t.Error(err)
-		}
-		if _, err := client.Enqueue(testContext(t), "job", options...); !errors.Is(err, ErrUnsupported) {
-			t.Error(err)
-		}
-	}
-}
-
-func TestWhatDiffersFromWhatWasAskedBeforeIsSaid(t *testing.T) {
-	t.Parallel()
-	for reply, want := range map[string]error{
-		"error_mode_mismatch":    ErrModeMismatch,
-		"error_permits_mismatch": ErrPermitsMismatch,
-	} {
-		reply := reply
-		server := startFake(t, func(p *peer) {
-			p.greet()
-			p.expect("l")
-			p.say(reply)
-			p.stay()
-		})
-		client := newClient(t, Servers(server.address()))
-		if _, err := client.Acquire(testContext(t), "job", Shared()); !errors.Is(err, want) {
-			t.Error(err)
-		}
-	}
 }

@@ -135,9 +135,11 @@ def _misseen(expected: dict[str, Any], servers: list[ScriptedServer]) -> list[st
         if not _meets(servers[number].connections, count):
             wrong.append(f"server {number} met {servers[number].connections}, and not {count}")
     calls = [_call(one) for one in asked if one.command == "api"]
-    wanted = expected.get("calls", calls)
-    if len(calls) != len(wanted) or not all(map(_meets, calls, wanted)):
-        wrong.append(f"the calls are {calls}, and not {wanted}")
+    waits = [int(one.argument.split(" ")[0]) for one in asked if one.command in ("l", "sl")]
+    for words, seen in (("calls", calls), ("waits", waits)):
+        wanted = expected.get(words, seen)
+        if len(seen) != len(wanted) or not all(map(_meets, seen, wanted)):
+            wrong.append(f"the {words} are {seen}, and not {wanted}")
     secrets = [one.secret for one in asked if one.command in _ACQUIRES]
     for words, seen in (("secrets", secrets), ("holders", [call.get("holder") for call in calls])):
         kind = expected.get(words, "any")
