@@ -293,7 +293,7 @@ void serve() {
     const std::lock_guard lock(output);
     std::cout << json::serialize(what) << std::endl;
   };
-  say({{"lacks", {"holder", "listen_again", "max_hold"}}});
+  say({{"lacks", {"holder", "listen_again", "max_hold", "permits_without_lease"}}});
   std::vector<std::jthread> running;
   for (std::string line; std::getline(std::cin, line);) {
     running.emplace_back([&say, line] {

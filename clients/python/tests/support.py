@@ -154,11 +154,6 @@ class Peer:
         self.send("".join(line + "\n" for line in lines))
         return request
 
-    def refuse_client(self) -> None:
-        """As a server does that does not know the command."""
-        self.answer("client", "error")
-        self.close()
-
     def wait_closed(self) -> None:
         with contextlib.suppress(OSError):
             while self._file.read(65536):
@@ -256,14 +251,6 @@ def grants(lease: int = 30) -> Script:
                 peer.send("ok\n")
 
     return script
-
-
-def free_port() -> int:
-    """A port on which nobody listens, for now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Certificates:

@@ -326,13 +326,6 @@ class Requests(unittest.TestCase):
                     locks.acquire_all([lockd.SetItem("a", limit=2), lockd.SetItem("a", limit=3)])
         self.assertEqual(server.seen + other.seen, [])
 
-    def test_are_not_sent_to_a_server_that_would_misunderstand(self) -> None:
-        with FakeServer(Peer.refuse_client, Peer.wait_closed) as server:
-            with lockd.Client(server.address) as locks:
-                with self.assertRaises(lockd.Unsupported):
-                    locks.acquire_all(["a", "b"])
-        self.assertEqual(server.commands(), ["client"])
-
     def test_name_one_holder(self) -> None:
         def script(peer: Peer) -> None:
             peer.answer("client", "ok")
@@ -376,100 +369,6 @@ class Requests(unittest.TestCase):
                     {"key": "c", "kind": "semaphore", "limit": 4, "permits": 2},
                 ],
             )
-
-    def test_answers_say_why(self) -> None:
-        for status, code, kind in (
-            (429, "max_locks", lockd.TooManyKeys),
-            (429, "max_waiters", lockd.TooManyWaiters),
-            (429, "max_holds", lockd.TooManyHolds),
-            (503, "storage", lockd.StorageFull),
-            (503, "draining", lockd.Draining),
-            (503, "not_leader", lockd.NotLeader),
-            (403, "denied", lockd.Denied),
-            (401, "unauthorized", lockd.Unauthorized),
-            (400, "bad_request", lockd.Refused),
-            (409, "held", lockd.NotAcquired),
-        ):
-            self.assertIs(
-                type(self.failure(f'ok {status} {{"error":"{code}","detail":"because"}}')), kind
-            )
-        for line in ("ok", "ok 200", "ok 200 {", "ok 200 []", 'ok 200 {"token":1}', "ok x {}"):
-            self.assertIsInstance(self.failure(line), lockd.Garbled, line)
-
-    def failure(self, line: str) -> lockd.LockdError:
-        def script(peer: Peer) -> None:
-            peer.answer("client", "ok")
-            peer.answer("api", line)
-            peer.wait_closed()
-
-        with FakeServer(script) as server, lockd.Client(server.address) as locks:
-            with self.assertRaises(lockd.LockdError) as raised:
-                locks.acquire_all(["a", "b"], wait=0)
-        return raised.exception
-
-    def test_answers_say_who_is_in_the_way(self) -> None:
-        held = 'ok 409 {{"error":"held","conflicts":[{}]}}'
-        first, second = '{"key":"a","waiters":3}', '{"key":"b","holder":"bob#1","waiters":2}'
-        busy = self.failure(held.format(f"{first},{second}"))
-        assert isinstance(busy, lockd.NotAcquired)
-        self.assertEqual((busy.holder, busy.client, busy.waiters), ("bob#1", None, 2))
-        for nobody in ("", first, '{"holder":7},7'):
-            busy = self.failure(held.format(nobody))
-            assert isinstance(busy, lockd.NotAcquired)
-            self.assertEqual((busy.holder, busy.client, busy.waiters), (None, None, None))
-
-    def test_that_were_given_up_are_withdrawn(self) -> None:
-        """The grant was under way when its client left: nobody heard of it."""
-
-        def granted_late(peer: Peer) -> None:
-            peer.answer("client", "ok")
-            peer.expect("api")
-            peer.wait_closed()
-
-        def tells(peer: Peer) -> None:
-            peer.answer("client", "ok")
-            peer.answer("api", 'ok 200 {"token":7,"ttl_ms":1000}')
-            peer.wait_closed()
-
-        def releases(peer: Peer) -> None:
-            peer.answer("client", "ok")
-            peer.answer("api", 'ok 200 {"released":["a","b"],"not_held":[]}')
-            peer.wait_closed()
-
-        stop = lockd.Stop()
-        with FakeServer(granted_late, tells, releases) as server:
-            with lockd.Client(server.address) as locks:
-                threading.Timer(0.2, stop.set).start()
-                with self.assertRaises(lockd.Cancelled):
-                    locks.acquire_all(["a", "b"], stop=stop)
-                eventually(lambda: server.commands().count("api") == 3, "a release")
-        calls = [
-            (call, json.loads(said)) for command, call, said in server.seen if command == "api"
-        ]
-        named = {"keys": ["a", "b"], "holder": calls[0][1]["holder"]}
-        self.assertEqual(calls[1], ("POST /v1/acquire", {**named, "ttl_ms": 1000}))
-        self.assertEqual(calls[2], ("POST /v1/release", {**named, "token": 7}))
-
-    def test_are_kept_by_the_next_leader(self) -> None:
-        def first(peer: Peer) -> None:
-            peer.answer("client", "ok")
-            peer.answer("barrier", "ok")
-            peer.answer("api", 'ok 200 {"token":7,"ttl_ms":3000}')
-            peer.answer("api", 'ok 503 {"error":"not_leader","detail":"it follows"}')
-            peer.wait_closed()
-
-        def second(peer: Peer) -> None:
-            peer.answer("client", "ok")
-            while True:
-                peer.answer("api", 'ok 200 {"token":7,"ttl_ms":3000}')
-
-        with FakeServer(first) as one, FakeServer(second) as two:
-            with lockd.Client(cluster=[one.address, two.address]) as locks:
-                held = locks.acquire_all(["a", "b"], lease=3)
-                eventually(lambda: "api" in two.commands(), "a renewal by the next leader")
-                self.assertEqual(two.seen[1][1], "POST /v1/renew")
-                time.sleep(2.5)
-                held.check()
 
 
 if __name__ == "__main__":

@@ -6,11 +6,10 @@ import tempfile
 import threading
 import time
 import unittest
-from typing import Any
 
 import lockd
 
-from .support import PATIENCE, FakeServer, Peer, Server, ServerCase, eventually, grants
+from .support import PATIENCE, FakeServer, Server, ServerCase, eventually, grants
 
 
 class Case(ServerCase):
@@ -129,30 +128,6 @@ class Permits(Case):
 
 
 class Requests(unittest.TestCase):
-    def sent(self, **share: Any) -> list[str]:
-        """The arguments of an acquire and of an enqueue."""
-        with FakeServer(grants()) as server, lockd.Client(server.address) as locks:
-            locks.acquire("k", wait=3, **share).release()
-            locks.enqueue("k", **share).give_up()
-        return [
-            argument for command, _, argument in server.seen if command in ("l", "sl", "e", "se")
-        ]
-
-    def test_say_what_they_share(self) -> None:
-        for share, argument in (
-            ({}, "3"),
-            ({"shared": False}, "3"),
-            ({"shared": True}, "3 shared"),
-            ({"shared": True, "lease": 9}, "3 9 shared"),
-            ({"limit": 5}, "3 5"),
-            ({"limit": 5, "permits": 1}, "3 5"),
-            ({"limit": 5, "permits": 4}, "3 5 33 4"),
-            ({"limit": 5, "permits": 4, "lease": 9}, "3 5 9 4"),
-        ):
-            acquire, enqueue = self.sent(**share)
-            self.assertRegex(acquire, f"^{argument} as=[0-9a-f]{{16}}$")
-            self.assertRegex(enqueue, f"^{argument[2:]} ?as=[0-9a-f]{{16}}$")
-
     def test_that_no_server_takes_are_not_sent(self) -> None:
         with FakeServer(grants()) as server, lockd.Client(server.address) as locks:
             for share in (
@@ -168,32 +143,6 @@ class Requests(unittest.TestCase):
                 with self.assertRaises(lockd.InvalidRequest):
                     locks.enqueue("k", **share)
         self.assertEqual(server.seen, [])
-
-    def test_are_not_sent_to_a_server_that_would_misunderstand(self) -> None:
-        with FakeServer(Peer.refuse_client, Peer.wait_closed) as server:
-            with lockd.Client(server.address) as locks:
-                for share in ({"shared": True}, {"limit": 4, "permits": 2}):
-                    with self.assertRaisesRegex(lockd.Unsupported, "no shared locks"):
-                        locks.acquire("k", **share)
-                    with self.assertRaisesRegex(lockd.Unsupported, "no shared locks"):
-                        locks.enqueue("k", **share)
-        self.assertEqual(server.commands(), ["client"])
-
-    def test_that_differ_from_what_was_asked_before(self) -> None:
-        for reply, kind in (
-            ("error_mode_mismatch", lockd.ModeMismatch),
-            ("error_permits_mismatch", lockd.PermitsMismatch),
-        ):
-
-            def refuses(peer: Peer, said: str = reply) -> None:
-                peer.answer("client", "ok")
-                peer.answer("l", said)
-                peer.wait_closed()
-
-            with FakeServer(refuses) as server, lockd.Client(server.address) as locks:
-                with self.assertRaises(kind) as raised:
-                    locks.acquire("k", shared=True)
-            self.assertEqual(raised.exception.reply, reply)
 
 
 if __name__ == "__main__":
