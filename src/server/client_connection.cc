@@ -23,8 +23,6 @@ constexpr std::size_t kUnsentSignalsMax = 16 * Connection::kUnsentMax;
 constexpr std::size_t kUnsentEventsMax = 256 * 1024;
 // How much of a report is made before the peer has taken it.
 constexpr std::size_t kUnsentReportMax = 256 * 1024;
-// How often a stream shows that it is alive.
-constexpr std::chrono::seconds kPingInterval = 15s;
 
 PeerEvent tls_failed(LogLevel::info, "TLS failed");
 PeerEvent slow_listener(LogLevel::warn, "slow listener closed");
@@ -41,7 +39,10 @@ ClientConnection::ClientConnection(Worker& worker, Descriptor socket,
     : worker_(worker),
       protocol_(protocol),
       address_(std::move(address)),
-      connection_(worker.loop(), std::move(socket), std::move(tls), *this) {
+      connection_(worker.loop(), std::move(socket), std::move(tls), *this),
+      // A tick more: what is known is when the turn began that the bytes came in.
+      deadlines_(connection_.opened(), {.auth = worker.options().auth_timeout,
+                                        .read = worker.options().read_timeout + Loop::kTick}) {
   if (worker.options().write_timeout == 0s) connection_.bear_with_stalled_peer();
 }
 
@@ -93,7 +94,8 @@ void ClientConnection::end_without_proof() {
   SessionHost& host = worker_.host();
   worker_.stats().proof_timeouts.add();
   if (!connection_.established()) return host.cut(*this);
-  if (session().fate() == ServerSession::Fate::open) host.time_out(*this, request_ != 0);
+  if (session().fate() == ServerSession::Fate::open)
+    host.time_out(*this, deadlines_.is_in_request());
   host.finish(*this, SessionHost::Ender::server);
 }
 
@@ -108,8 +110,7 @@ std::size_t ClientConnection::on_input(std::string_view unread) {
   const std::size_t taken = worker_.host().receive(*this, unread);
   if (is_held_back()) connection_.hold_back_input();
   limit_unread();
-  const std::uint64_t under_way = session().request_under_way();
-  if (std::exchange(request_, under_way) != under_way) request_since_ = worker_.loop().turn_time();
+  deadlines_.on_input(worker_.loop().turn_time(), session().request_under_way());
   look_for_proof();
   return taken;
 }
@@ -128,16 +129,16 @@ void ClientConnection::on_broken() {
   worker_.host().broken(*this);
 }
 
-// What stood behind the request that blocked. Silence counts from its reply.
+// What stood behind the request that blocked.
 void ClientConnection::resume_input() {
-  last_reply_ = worker_.loop().turn_time();
+  deadlines_.on_reply(worker_.loop().turn_time());
   connection_.resume_input();
 }
 
 // What goes out.
 
 bool ClientConnection::uncork() {
-  last_reply_ = worker_.loop().turn_time();
+  deadlines_.on_reply(worker_.loop().turn_time());
   return connection_.uncork();
 }
 
@@ -236,28 +237,21 @@ void ClientConnection::log_violation() {
 
 void ClientConnection::check_silence(Connection::Clock::time_point now) {
   SessionHost& host = worker_.host();
-  const bool is_late = is_unproven_ && now - connection_.opened() > worker_.options().auth_timeout;
-  if (is_late && !is_paused()) return end_without_proof();  // a pause has an end of its own
-  if (!connection_.established()) return;
-  if (session().fate() != ServerSession::Fate::open) return;
-  // Silence counts from when it is heard again, and it is not its own while it waits for the disk.
-  if (is_corked() || !connection_.takes_input()) {
-    last_reply_ = request_since_ = now;
-    return;
+  const PeerDeadlines::State state{
+      .is_authenticated = !is_unproven_,
+      .is_paused = is_paused(),
+      .is_established = connection_.established(),
+      .is_open = session().fate() == ServerSession::Fate::open,
+      .takes_input = !is_corked() && connection_.takes_input(),
+      .last_input = connection_.last_input(),
+  };
+  switch (deadlines_.check(now, state, [&] { return host.may_be_silent(*this); })) {
+    case PeerDeadlines::Due::nothing: return;
+    case PeerDeadlines::Due::authentication: return end_without_proof();
+    case PeerDeadlines::Due::request: return host.time_out(*this, true);
+    case PeerDeadlines::Due::next_request: return host.time_out(*this, false);
+    case PeerDeadlines::Due::ping: return host.ping(*this);
   }
-  const bool in_request = request_ != 0;  // a byte now and then does not prolong it
-  const auto last_sign =
-      in_request ? request_since_ : std::max(connection_.last_input(), last_reply_);
-  // A tick more: what is known is when the turn began that the bytes came in.
-  const auto silence_max = worker_.options().read_timeout + Loop::kTick;
-  const bool silent = now - last_sign > silence_max;
-  if (silent && !in_request && host.may_be_silent(*this)) last_owned_ = now;
-  if (silent && (in_request || now - last_owned_ > silence_max)) {
-    return host.time_out(*this, in_request);
-  }
-  if (now - std::max(last_ping_, connection_.opened()) < kPingInterval) return;
-  last_ping_ = now;
-  host.ping(*this);
 }
 
 bool ClientConnection::watch(Connection::Clock::time_point now) {
@@ -274,11 +268,7 @@ bool ClientConnection::watch(Connection::Clock::time_point now) {
   }
   if (!is_over() && is_paused()) {
     begin_pause();
-    const bool is_begun = pause_until_ != Connection::Clock::time_point{};
-    if (is_begun && now >= pause_until_) {
-      pause_until_ = {};
-      host.end_pause(*this);
-    }
+    if (deadlines_.end_pause(now)) host.end_pause(*this);
   }
   settle();
   return needs_watching();
@@ -286,11 +276,11 @@ bool ClientConnection::watch(Connection::Clock::time_point now) {
 
 // From when it can hear that it is not let in.
 void ClientConnection::begin_pause() {
-  if (pause_until_ != Connection::Clock::time_point{} || !connection_.established()) return;
+  if (deadlines_.is_pausing() || !connection_.established()) return;
   if (!is_corked()) connection_.flush();  // what was said before TLS was there
   const auto now = Connection::Clock::now();
   const bool has_failed = session().pause() == ServerSession::Pause::failed_attempt;
-  pause_until_ = now + (has_failed ? note_failure(now) : FailedAttempts::kPause);
+  deadlines_.begin_pause(now + (has_failed ? note_failure(now) : FailedAttempts::kPause));
 }
 
 Connection::Clock::duration ClientConnection::note_failure(Connection::Clock::time_point now) {

@@ -1,5 +1,5 @@
-// A client's socket, as the transport of its session: how long its peer may be silent or slow, and
-// how it is closed.
+// A client's socket, as the transport of its session: what is done about a peer that is silent or
+// slow, and how it is closed.
 //
 // Belongs to one worker, and is touched by its thread only.
 #pragma once
@@ -16,6 +16,7 @@
 #include "server/admission.h"
 #include "server/buffer_budget.h"
 #include "server/log.h"
+#include "server/peer_deadlines.h"
 #include "server/session/session_host.h"
 
 namespace lockd {
@@ -100,12 +101,7 @@ class ClientConnection final : public Transport,
   bool is_unproven_ = false;
   std::uint32_t signals_unsent_ = 0;
   Violation logged_violation_ = Violation::none;
-  std::uint64_t request_ = 0;                      // that is under way, by number
-  Connection::Clock::time_point last_reply_{};     // to a request that had blocked
-  Connection::Clock::time_point last_owned_{};     // something, and so was silent by right
-  Connection::Clock::time_point request_since_{};  // when the request that is under way began
-  Connection::Clock::time_point last_ping_{};
-  Connection::Clock::time_point pause_until_{};  // while it is paused, once that can be told
+  PeerDeadlines deadlines_;
 };
 
 }  // namespace lockd
