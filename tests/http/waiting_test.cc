@@ -115,33 +115,6 @@ TEST_F(HttpWaiting, AWaitThatRanOutSaysWhoHolds) {
   EXPECT_EQ(reply.number("token"), token_);
 }
 
-TEST_F(HttpWaiting, ALeaseThatRunsOutPassesOnNeverEarly) {
-  HttpClient b = wait("b");
-  const auto asked = SteadyClock::now();
-  ASSERT_EQ(client_.post("/v1/renew", hold_json("k", "first", token_, R"("ttl_ms":300)")).status,
-            200);
-  EXPECT_GT(b.read_reply().number("token"), token_);
-  EXPECT_GE(SteadyClock::now(), asked + 300ms);
-}
-
-// Each has a place of its own, also under one name; but nobody waits behind their own hold: the
-// first grant to the name settles its other calls.
-TEST_F(HttpWaiting, OneNameMayWaitTwice) {
-  HttpClient b1 = wait("b");
-  HttpClient c = wait("c");
-  HttpClient b2 = wait("b");
-  release();
-  const HttpReply first = b1.read_reply();
-  ASSERT_EQ(first.status, 200);
-  const HttpReply second = b2.read_reply();
-  EXPECT_EQ(second.status, 200);
-  EXPECT_EQ(second.text("holder"), "b");
-  EXPECT_EQ(second.number("token"), first.number("token"));
-  EXPECT_EQ(c.read_end(50ms), kSilence);
-  release("b", first.number("token"));
-  EXPECT_GT(c.read_reply().number("token"), first.number("token"));
-}
-
 TEST_F(HttpWaiting, WhatIsPipelinedBehindAWaitIsAnsweredAfterIt) {
   HttpClient b = wait("b");
   b.send(b.written("GET", "/v1/fence?key=k") + b.written("GET", "/healthz"));
@@ -151,32 +124,6 @@ TEST_F(HttpWaiting, WhatIsPipelinedBehindAWaitIsAnsweredAfterIt) {
   EXPECT_EQ(grant.text("holder"), "b");
   EXPECT_EQ(b.read_reply().number("token"), grant.number("token"));
   EXPECT_EQ(shown(b.read_reply()), R"(200 {"status":"ok"})");
-}
-
-TEST_F(HttpWaiting, LineAndHttpClientsStandInOneLine) {
-  std::vector<HttpClient> https;
-  std::vector<LineClient> lines;
-  for (int i = 0; i < 10; ++i) {
-    https.push_back(wait("h" + std::to_string(i)));
-    lines.push_back(server_.connect());
-    lines.back().send(request("l", "k", "600"));
-    ASSERT_TRUE(await_line(client_, "k", ++waiters_));
-  }
-  std::string listed = client_.get("/v1/locks?key=k").body;
-  EXPECT_LT(listed.find("\"h0\""), listed.find("\"tcp:"));
-  release();
-  std::int64_t last = token_;
-  for (std::size_t i = 0; i < https.size(); ++i) {
-    const HttpReply grant = https[i].read_reply();
-    ASSERT_EQ(grant.status, 200) << i;
-    ASSERT_GT(grant.number("token"), last);
-    release("h" + std::to_string(i), grant.number("token"));
-    const std::string line = lines[i].read_line();
-    ASSERT_EQ(masked(line), "ok <token> 33") << i;
-    last = std::stoll(token_of(line).substr(0, 16), nullptr, 16);
-    ASSERT_GT(last, grant.number("token"));
-    ASSERT_EQ(lines[i].ask(request("r", "k", token_of(line))), "ok");
-  }
 }
 
 TEST_F(HttpWaiting, WhoGoesAwayGivesUpItsPlaceAtOnce) {
@@ -216,27 +163,6 @@ TEST_F(HttpWaiting, AGrantToOneThatHasLeftIsTakenBack) {
     holder = successor;
     waiters_ = 0;
   }
-}
-
-// A read timeout is for silence in a request, not for a wait.
-TEST(HttpWaitingLong, ALongWaitIsNoSilence) {
-  Options options = http_options();
-  options.read_timeout = 600ms;
-  HttpServer server(options);
-  const auto grant =
-      server.server().engine().acquire({.key = "k", .holder = "a", .ttl = 600s, .wait = 0s});
-  ASSERT_TRUE(grant);
-  HttpReply reply;
-  bool late = false;
-  const auto deadline = SteadyClock::now() + HttpClient::kPatience;
-  do {  // once, unless the machine stalls before the request is sent
-    const auto began = SteadyClock::now();
-    HttpClient waiter = server.browse();
-    waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "b", R"("wait_ms":2000)")));
-    late = SteadyClock::now() - began > options.read_timeout / 2;
-    reply = waiter.read_reply();
-  } while (late && reply.status == 0 && SteadyClock::now() < deadline);
-  EXPECT_EQ(reply.text("error"), "wait_timeout");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "support/client_socket.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -70,6 +71,14 @@ bool ClientSocket::connect(const To& to) {
   ::setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kSocketPatience, sizeof kSocketPatience);
   if (to.receive_buffer > 0) {
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &to.receive_buffer, sizeof to.receive_buffer);
+  }
+  if (!to.from.empty()) {
+    sockaddr_in from{};
+    from.sin_family = AF_INET;
+    if (::inet_pton(AF_INET, to.from.c_str(), &from.sin_addr) != 1 ||
+        ::bind(socket_, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) {
+      return false;
+    }
   }
   return ::connect(socket_, address->ai_addr, address->ai_addrlen) == 0;
 }

@@ -34,12 +34,14 @@ class ClientSocket {
   using Clock = SteadyClock;
   static constexpr std::chrono::seconds kPatience{30};
 
-  // Where to, and how. `host` is numeric; `receive_buffer`, if not 0, makes it a slow reader.
+  // Where to, and how. `host` is numeric, and so is `from`, an IPv4 address of this machine that
+  // the server sees; `receive_buffer`, if not 0, makes it a slow reader.
   struct To {
     std::uint16_t port = 0;
     int receive_buffer = 0;
     bool tls = tests_use_tls();
     std::string host = "127.0.0.1";
+    std::string from{};  // empty: the system chooses
   };
 
   explicit ClientSocket(const To& to);

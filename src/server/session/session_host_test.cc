@@ -684,6 +684,21 @@ TEST(PauseTest, NothingIsTakenInMeanwhile) {
   EXPECT_EQ(harness.stats().http_auth_failures.value(), 1U);
 }
 
+TEST(PauseTest, TheTenthRefusalIsTheLast) {
+  SessionHarness harness({.secret = "s"});
+  SessionHost& host = harness.host();
+  Transport& hosted = harness.open<HttpSession>();
+  for (int i = 1; i <= 10; ++i) {
+    EXPECT_FALSE(hosted.is_over());
+    ASSERT_EQ(host.receive(hosted, kWrong), kWrong.size()) << i;
+    host.end_turn();
+    host.end_pause(hosted);
+    host.end_turn();
+  }
+  EXPECT_TRUE(hosted.is_over());
+  EXPECT_TRUE(SessionHarness::said_by(hosted).find("Connection: close\r\n") != std::string::npos);
+}
+
 // What is sent ahead by one that will be closed is not kept.
 TEST(PauseTest, ABodyBehindItIsDropped) {
   SessionHarness harness({.secret = "s"});

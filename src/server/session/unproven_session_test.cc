@@ -1,8 +1,11 @@
-// What a session knows of its client's proof, and of the request that is under way.
+// What a session knows of its client's proof, of the request that is under way, and of whether the
+// client may be silent.
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "server/session/http_session.h"
 #include "server/session/line_session.h"
@@ -93,6 +96,81 @@ TEST_F(UnprovenSession, HasNoRequestUnderWayBehindOneThatBlocks) {
   ASSERT_TRUE(hosted.session().blocked());
   EXPECT_EQ(unread, "ping\n");
   EXPECT_EQ(hosted.session().request_under_way(), 0U);
+}
+
+// Whether the client may be silent, after each of these lines.
+TEST(SilentSession, MayBeSilentWhileItHoldsWaitsOrListens) {
+  const struct {
+    std::string_view lines;
+    bool may;
+  } steps[] = {
+      {"ping\n\n\n", false},    {"l\nk\n0 as=00000000000000ff\n", true},
+      {"e\nj\n\n", true},       {"r\nk\n{k}\n", true},
+      {"w\nj\n0\n", true},      {"r\nj\n{j}\n", false},
+      {"listen\na\n\n", true},  {"unlisten\na\n\n", false},
+      {"e\nheld\n\n", true},    {"w\nheld\n0\n", false},
+      {"sl\nk\n0 1 1\n", true}, {"l\nheld\n5\n", true},
+  };
+  SessionHarness harness{Options{}};
+  SessionHost& host = harness.host();
+  host.receive(harness.open<LineSession>(1), "l\nheld\n0\n");
+  Transport& client = harness.open<LineSession>(2);
+  std::string j_token;
+  std::string k_token;
+  for (const auto& step : steps) {
+    std::string lines(step.lines);
+    const auto fill_in = [&](std::string_view mark, const std::string& token) {
+      const std::size_t at = lines.find(mark);
+      if (at != std::string::npos) lines.replace(at, mark.size(), token);
+    };
+    fill_in("{k}", k_token);
+    fill_in("{j}", j_token);
+    const std::size_t before = SessionHarness::said_by(client).size();
+    ASSERT_EQ(host.receive(client, lines), lines.size()) << lines;
+    host.end_turn();
+    const std::string said = SessionHarness::said_by(client).substr(before);
+    if (lines.starts_with("l\nk")) k_token = said.substr(3, 32);
+    if (lines.starts_with("w\nj")) j_token = said.substr(3, 32);
+    EXPECT_EQ(host.may_be_silent(client), step.may) << lines << said;
+  }
+}
+
+TEST(SilentSession, OverHttpMayBeSilentWhileItWaitsOrStreams) {
+  SessionHarness harness{Options{}};
+  SessionHost& host = harness.host();
+  host.receive(harness.open<LineSession>(1), "l\nheld\n0\n");
+  const std::string wait = R"({"key":"held","holder":"a","wait_ms":60000})";
+  const std::string hold = R"({"key":"k","holder":"a"})";
+  const auto post = [](const std::string& body) {
+    return "POST /v1/acquire HTTP/1.1\r\nHost: a\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body;
+  };
+  SessionId id = 1;
+  for (const auto& [request, may] :
+       {std::pair{post(hold), false}, std::pair{post(wait), true},
+        std::pair{std::string("GET /v1/events HTTP/1.1\r\nHost: a\r\n\r\n"), true}}) {
+    Transport& client = harness.open<HttpSession>(++id);
+    ASSERT_EQ(host.receive(client, request), request.size());
+    host.end_turn();
+    EXPECT_EQ(host.may_be_silent(client), may) << request << SessionHarness::said_by(client);
+  }
+}
+
+// What its client is told at a deadline.
+TEST(SilentSession, IsClosedWithAnErrorOrOverHttpWithoutAWord) {
+  const auto told = [](auto* kind, bool half) {
+    SessionHarness harness{Options{}};
+    Transport& client = harness.open<std::remove_pointer_t<decltype(kind)>>();
+    harness.host().time_out(client, half);
+    harness.host().end_turn();
+    EXPECT_TRUE(client.is_over());
+    return SessionHarness::said_by(client);
+  };
+  for (const bool half : {false, true}) {
+    EXPECT_EQ(told(static_cast<LineSession*>(nullptr), half), "error\n");
+  }
+  EXPECT_EQ(told(static_cast<HttpSession*>(nullptr), false), "");
+  EXPECT_TRUE(told(static_cast<HttpSession*>(nullptr), true).starts_with("HTTP/1.1 408 "));
 }
 
 }  // namespace
