@@ -122,15 +122,6 @@ TEST_F(AccessReload, ASecretIsReplacedWithoutAGap) {
   EXPECT_EQ(again.ask(request("auth", "", kBilling)), "error_auth");
 }
 
-TEST_F(AccessReload, FewerRightsHoldFromTheNextRequestOn) {
-  LineClient billing = enter(kBilling);
-  EXPECT_EQ(masked(billing.ask(request("l", "billing/1", "0"))), "ok <token> 33");
-  write(kOpsTable + table("billing", kBilling, "rights = ['read']"));
-  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
-  EXPECT_EQ(billing.ask(request("l", "billing/2", "0")), "error_denied");
-  EXPECT_EQ(billing.ask(request("ping", "", "")), "ok");
-}
-
 TEST_F(AccessReload, AFileThatIsNoGoodLeavesTheOldOneInForce) {
   LineClient billing = enter(kBilling);
   write(kOpsTable + "[[token]]\nname = 'x'\nsha256 = '" + kBilling + "'\nrights = ['lock']\n");
@@ -166,15 +157,6 @@ TEST_F(AccessReload, WhatExpiresIsClosedThen) {
   LineClient again(server_.port(), 0, false);
   EXPECT_EQ(again.ask(request("auth", "", kBilling)), "error_auth");
   EXPECT_EQ(enter(kOps).ask(request("ping", "", "")), "ok");
-}
-
-TEST_F(AccessReload, AStreamEndsWithItsToken) {
-  HttpClient http({.port = server_.http_port(), .tls = false});
-  http.fields = "Authorization: Bearer " + kBilling + "\r\n";
-  ASSERT_EQ(http.open_stream("/v1/events").status, 200);
-  write(kOpsTable);
-  EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
-  EXPECT_NE(http.read_event(10s), kSilence);
 }
 
 TEST(AccessWithSharedToken, BothAreGoodAndDefaultIsNoAdminBesideOne) {

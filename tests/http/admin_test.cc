@@ -138,18 +138,6 @@ TEST(HttpAdmin, AnotherFenceReleasesNothing) {
   EXPECT_EQ(shown(revoke(admin, "nobody's", R"("token":1)")), R"(409 {"error":"expired"})");
 }
 
-TEST(HttpAdmin, WhoWaitsIsGrantedUnderALargerFence) {
-  HttpServer server;
-  HttpClient admin = server.browse();
-  const std::int64_t token =
-      admin.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":600000)")).number("token");
-  HttpClient waiter = server.browse();
-  waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "b", R"("wait_ms":60000)")));
-  ASSERT_TRUE(await_line(admin, "k", 1));
-  ASSERT_EQ(revoke(admin, "k", R"("all":true)").status, 200);
-  EXPECT_GT(waiter.read_reply().number("token"), token);
-}
-
 TEST(HttpAdmin, AllHoldsOfASemaphoreAreReleased) {
   HttpServer server;
   HttpClient admin = server.browse();
@@ -199,17 +187,6 @@ TEST(HttpAdmin, GrowthGrantsToThoseWhoWait) {
   EXPECT_EQ(masked(ann.ask(request("sl", "s", "0 2"))), "timeout") << "either limit matches";
   EXPECT_EQ(masked(ann.ask(request("sl", "s", "0 1"))), "timeout");
   EXPECT_EQ(ann.ask(request("sl", "s", "0 5")), "error_limit_mismatch");
-}
-
-TEST(HttpAdmin, ShrinkingTakesNothingAway) {
-  HttpServer server;
-  HttpClient admin = server.browse();
-  LineClient ann = server.connect();
-  ASSERT_EQ(masked(ann.ask(request("sl", "s", "0 2"))), "ok <token> 33");
-  const std::string second = ann.ask(request("sl", "s", "0 2"));
-  EXPECT_EQ(resize(admin, "s", 1).status, 200);
-  ASSERT_EQ(ann.ask(request("sr", "s", token_of(second))), "ok");
-  EXPECT_EQ(ann.ask(request("sl", "s", "0 2")), "timeout") << "one is held, and one may be";
 }
 
 TEST(HttpAdmin, BadResizesAreRefused) {

@@ -126,19 +126,6 @@ TEST(HttpBadRequests, TheLargestAndSmallestAreTaken) {
             200);
 }
 
-// JSON has one kind of number.
-TEST(HttpBadRequests, WholeNumbersMayBeWrittenAsOthersDo) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const HttpReply grant = client.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":6.0e5)"));
-  ASSERT_EQ(grant.status, 200) << grant.body;
-  const std::string token = R"("token":)" + std::to_string(grant.number("token")) + ".0";
-  EXPECT_EQ(client.post("/v1/renew", hold_json("k", "a", token)).number("token"),
-            grant.number("token"));
-  EXPECT_EQ(client.get("/v1/locks").json().at("locks").at(0).at("holds").at(0).at("ttl_ms"),
-            600'000);
-}
-
 TEST(HttpBadRequests, Names) {
   HttpServer server;
   HttpClient client = server.browse();

@@ -105,17 +105,6 @@ TEST(HttpClients, WhoHasLeftIsNotListed) {
   EXPECT_TRUE(eventually([&] { return !clients_of(client).contains("ann"); }));
 }
 
-TEST(HttpClients, APrefixIsThatOfTheName) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  LineClient ann = connect_as(server, "ann@a", "");
-  LineClient anna = connect_as(server, "anna@b", "");
-  LineClient bob = connect_as(server, "bob", "");
-  EXPECT_EQ(clients_of(client, "prefix=ann").size(), 2u);
-  EXPECT_EQ(clients_of(client, "prefix=anna").size(), 1u);
-  EXPECT_EQ(clients_of(client, "prefix=zoe").size(), 0u);
-}
-
 TEST(HttpClients, PagesListEveryClientOnce) {
   HttpServer server;
   HttpClient client = server.browse();

@@ -83,20 +83,6 @@ TEST(HttpEvents, EveryWayToEnd) {
   expect("granted", R"("kind":"semaphore","key":"s","holder":"a","token":<token>,"limit":3,)");
 }
 
-TEST(HttpEvents, APrefixChoosesKeys) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  HttpClient watcher = watch(server, "/v1/events?prefix=shop%2F");
-  for (const char* key : {"shop", "workshop/1", "shop/1", "k", "shop/", "Shop/2", "shop/2"}) {
-    ASSERT_EQ(client.post("/v1/acquire", hold_json(key, "a")).status, 200);
-  }
-  for (const char* key : {"shop/1", "shop/", "shop/2"}) {
-    const std::string told = next(watcher);
-    EXPECT_NE(told.find("\"key\":\"" + std::string(key) + "\""), std::string::npos) << told;
-  }
-  EXPECT_EQ(watcher.read_event(300ms), kSilence);
-}
-
 // Whoever watches hears the same; who leaves takes nothing from the others; and nobody hears of
 // what was before.
 TEST(HttpEvents, WatchersComeAndGo) {

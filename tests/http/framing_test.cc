@@ -41,17 +41,6 @@ std::vector<std::string> some_requests(const HttpClient& client) {
 const std::vector<int> kStatuses = {200, 200, 200, 200, 400, 200, 200, 200,
                                     200, 200, 204, 404, 405, 200, 200};
 
-TEST(HttpFraming, EveryRequestByteByByte) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const std::vector<std::string> all = some_requests(client);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    SCOPED_TRACE(all[i]);
-    ASSERT_TRUE(client.send_bytewise(all[i]));
-    EXPECT_EQ(client.read_reply().status, kStatuses[i]);
-  }
-}
-
 TEST(HttpFraming, EveryRequestPipelined) {
   HttpServer server;
   HttpClient client = server.browse();
@@ -154,41 +143,6 @@ TEST(HttpFraming, ABodyForNobodyEndsTheConnection) {
     EXPECT_EQ(reply.field("Connection"), "close");
     EXPECT_EQ(client.read_end(), kEnd);
   }
-}
-
-// A call that takes no body reads it, and forgets it.
-TEST(HttpFraming, ABodyThatIsNotAskedForIsForgotten) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  for (const char* method : {"GET", "OPTIONS"}) {
-    client.send(method + std::string(" /v1/fence?key=k HTTP/1.1\r\nHost: localhost\r\n") +
-                "Content-Length: 4\r\n\r\nbody");
-    EXPECT_LT(client.read_reply().status, 300) << method;
-  }
-  EXPECT_EQ(shown(client.get("/healthz")), kHealth);
-}
-
-TEST(HttpFraming, ChunksMakeOneBody) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const std::string body = hold_json("k", "a");
-  std::string chunks;
-  for (const char byte : body) chunks += std::string("1\r\n") + byte + "\r\n";
-  client.send(kPost + "Transfer-Encoding: chunked\r\n\r\n" + chunks + "0\r\n\r\n");
-  EXPECT_EQ(client.read_reply().text("key"), "k");
-  client.send(kPost + "transfer-encoding: Chunked\r\n\r\n00018\r\n" + body + "\r\n0\r\n\r\n");
-  EXPECT_EQ(client.read_reply().text("key"), "k");
-}
-
-TEST(HttpFraming, TheLargestAreTaken) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  std::string body = hold_json("k", "a");
-  body.resize(RequestParser::kBodyMax, ' ');
-  EXPECT_EQ(client.post("/v1/acquire", body).status, 200);
-  const std::string head = "GET /healthz HTTP/1.1\r\nHost: a\r\nX: ";
-  client.send(head + std::string(RequestParser::kHeadMax - head.size() - 4, 'x') + "\r\n\r\n");
-  EXPECT_EQ(shown(client.read_reply()), kHealth);
 }
 
 // Each is answered with an error and an end, and the neighbour does not notice.

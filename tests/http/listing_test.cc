@@ -113,31 +113,6 @@ TEST(HttpListing, PagesVisitEveryKeyOnce) {
   EXPECT_EQ(walk(client, "", 100).size(), static_cast<std::size_t>(kKeys));
 }
 
-// Those that are there all the while are listed once, whatever comes and goes between two pages.
-TEST(HttpListing, PagesVisitWhatStaysWhileOthersComeAndGo) {
-  HttpServer server(roomy_options());
-  HttpClient client = server.browse();
-  HttpClient busy = server.browse();
-  ASSERT_NO_FATAL_FAILURE(take_many(client, "stays", 500));
-  std::map<std::string, int> seen;
-  std::string after;
-  for (int round = 0;; ++round) {
-    ASSERT_NO_FATAL_FAILURE(take_many(busy, "comes" + std::to_string(round) + "-", 20));
-    const HttpReply page = client.get("/v1/locks?limit=50" + after);
-    const boost::json::value json = page.json();
-    for (const auto& lock : json.at("locks").as_array()) {
-      const std::string key(lock.at("key").as_string());
-      if (key.starts_with("stays")) ++seen[key];
-    }
-    const auto* next = json.as_object().if_contains("next");
-    if (next == nullptr) break;
-    after = "&after=" + std::string(next->as_string());
-    ASSERT_LT(round, 1000);
-  }
-  EXPECT_EQ(seen.size(), 500U);
-  for (const auto& [key, times] : seen) EXPECT_EQ(times, 1) << key;
-}
-
 TEST(HttpListing, APrefixChoosesKeys) {
   HttpServer server(roomy_options());
   HttpClient client = server.browse();

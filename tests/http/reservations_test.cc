@@ -94,32 +94,6 @@ TEST(HttpReservations, TheHolderGetsItsOwnGrantBack) {
   EXPECT_GE(renewed.number("expires_at_unix_ms"), second.number("expires_at_unix_ms") - 1);
 }
 
-TEST(HttpReservations, ARenewalMovesTheEnd) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const HttpReply grant = client.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":60000)"));
-  const std::int64_t token = grant.number("token");
-  const HttpReply later =
-      client.post("/v1/renew", hold_json("k", "a", token, R"("ttl_ms":600000)"));
-  EXPECT_GE(later.number("expires_at_unix_ms"), grant.number("expires_at_unix_ms") + 539'000);
-  // Without a ttl it is that of the grant, not of the last renewal; and it may be made shorter.
-  const HttpReply same = client.post("/v1/renew", hold_json("k", "a", token));
-  EXPECT_GE(same.number("expires_at_unix_ms"), grant.number("expires_at_unix_ms") - 1);
-  EXPECT_LT(same.number("expires_at_unix_ms"), grant.number("expires_at_unix_ms") + 100'000);
-  const HttpReply sooner = client.post("/v1/renew", hold_json("k", "a", token, R"("ttl_ms":1000)"));
-  EXPECT_LT(sooner.number("expires_at_unix_ms"), grant.number("expires_at_unix_ms"));
-}
-
-TEST(HttpReservations, TheDefaultLeaseIsTheServers) {
-  Options options = http_options();
-  options.default_lease_ttl = 500s;
-  HttpServer server(options);
-  HttpClient client = server.browse();
-  const std::int64_t before = unix_ms_now();
-  const HttpReply grant = client.post("/v1/acquire", hold_json("k", "a"));
-  EXPECT_GE(grant.number("expires_at_unix_ms"), before + 500'000 - 1);
-}
-
 TEST(HttpReservations, WhoHoldsNothingIsTold) {
   HttpServer server;
   HttpClient client = server.browse();
@@ -144,18 +118,6 @@ TEST(HttpReservations, WhoHoldsNothingIsTold) {
               R"(409 {"error":"stale_token"})");
   }
   EXPECT_EQ(client.post("/v1/release", hold_json("k", "a", second)).status, 200);
-}
-
-TEST(HttpReservations, ALeaseThatRanOutIsOver) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const std::int64_t token =
-      client.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":1)")).number("token");
-  await_expiry(client);
-  for (const char* call : {"/v1/renew", "/v1/release"}) {
-    EXPECT_EQ(shown(client.post(call, hold_json("k", "a", token))), R"(409 {"error":"expired"})");
-  }
-  EXPECT_GT(client.post("/v1/acquire", hold_json("k", "b")).number("token"), token);
 }
 
 TEST(HttpReservations, TheFenceIsThatOfTheGrantInForceOrTheLast) {
@@ -227,16 +189,6 @@ TEST(HttpReservations, AHoldByNameIsOutOfReachOfLineClients) {
     EXPECT_EQ(line.ask(request("n", "k", std::string(fence.data()) + secret)), "error");
   }
   EXPECT_EQ(line.ask(request("l", "k", "0")), "timeout");
-  EXPECT_EQ(client.post("/v1/release", hold_json("k", "a", token)).status, 200);
-}
-
-// A lock and a semaphore of one name are two things.
-TEST(HttpReservations, LocksAndSemaphoresAreApart) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const std::int64_t token = client.post("/v1/acquire", hold_json("k", "a")).number("token");
-  EXPECT_EQ(client.post("/v1/semaphores/acquire", hold_json("k", "b", R"("limit":1)")).status, 200);
-  EXPECT_EQ(client.post("/v1/semaphores/release", hold_json("k", "a", token)).status, 409);
   EXPECT_EQ(client.post("/v1/release", hold_json("k", "a", token)).status, 200);
 }
 

@@ -41,17 +41,6 @@ TEST(HttpSemaphores, WhenAllPermitsAreTakenTheRefusalCounts) {
             R"(409 {"error":"wait_timeout","limit":2,"permits":2,"holders":2,"waiters":0})");
 }
 
-TEST(HttpSemaphores, ANameHasAtMostOnePermit) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const HttpReply first = take(client, "a", R"("ttl_ms":60000)");
-  const HttpReply again = take(client, "a", R"("ttl_ms":900000)");
-  EXPECT_EQ(again.number("token"), first.number("token"));
-  EXPECT_GT(again.number("expires_at_unix_ms"), first.number("expires_at_unix_ms") + 800'000);
-  EXPECT_EQ(take(client, "b").status, 200);
-  EXPECT_EQ(take(client, "c").status, 409);
-}
-
 TEST(HttpSemaphores, TheLimitIsThatOfTheFirst) {
   HttpServer server;
   HttpClient client = server.browse();
@@ -63,25 +52,6 @@ TEST(HttpSemaphores, TheLimitIsThatOfTheFirst) {
   LineClient line = server.connect();
   EXPECT_EQ(line.ask(request("sl", "s", "0 3")), "error_limit_mismatch");
   EXPECT_EQ(masked(line.ask(request("sl", "s", "0 2"))), "ok <token> 33");
-}
-
-TEST(HttpSemaphores, WhoHoldsNothingIsTold) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const std::int64_t first = take(client, "a").number("token");
-  for (const char* call : {"/v1/semaphores/renew", "/v1/semaphores/release"}) {
-    SCOPED_TRACE(call);
-    EXPECT_EQ(shown(client.post(call, hold_json("never", "a", 1))), R"(409 {"error":"expired"})");
-    EXPECT_EQ(shown(client.post(call, hold_json("s", "b", first))),
-              R"(409 {"error":"not_holder"})");
-  }
-  ASSERT_EQ(client.post("/v1/semaphores/release", hold_json("s", "a", first)).status, 200);
-  EXPECT_EQ(shown(client.post("/v1/semaphores/release", hold_json("s", "a", first))),
-            R"(409 {"error":"expired"})");
-  const std::int64_t second = take(client, "a").number("token");
-  EXPECT_EQ(shown(client.post("/v1/semaphores/renew", hold_json("s", "a", first))),
-            R"(409 {"error":"stale_token"})");
-  EXPECT_EQ(client.post("/v1/semaphores/renew", hold_json("s", "a", second)).status, 200);
 }
 
 TEST(HttpSemaphores, APermitOfALineClientIsOutOfReach) {

@@ -143,29 +143,6 @@ TEST_F(HttpSets, AFreeKeyWhoseFirstWaitsForOthersIsInNoArrayOfStats) {
             R"("waited_ms":<ms>}]}]})");
 }
 
-TEST_F(HttpSets, AClientThatLeavesLeavesEveryQueue) {
-  const std::int64_t b = take_one("b", "bob").number("token");
-  {
-    HttpClient waiter = server_.browse();
-    begin(waiter, keys_json(R"(["a","b"])", "cart", R"("wait_ms":60000)"));
-    ASSERT_TRUE(await_line(client_, "a", 1));
-  }
-  EXPECT_EQ(take_one("a", "late", R"("wait_ms":60000)").status, 200);
-  give_back("b", "bob", b);
-  EXPECT_EQ(take_one("b", "late").status, 200);
-}
-
-// It has left, by whichever the server hears of first: then the whole set is given back.
-TEST_F(HttpSets, AHalfClosedClientIsGrantedNothing) {
-  HttpClient waiter = server_.browse();
-  const std::int64_t b = take_one("b", "bob").number("token");
-  begin(waiter, keys_json(R"(["a","b"])", "cart", R"("wait_ms":60000)"));
-  ASSERT_TRUE(await_line(client_, "b", 1));
-  waiter.half_close();
-  give_back("b", "bob", b);
-  EXPECT_EQ(take(R"(["a","b"])", "late", R"("wait_ms":60000)").status, 200);
-}
-
 // The server may hear of the release before it hears that the set's client has left.
 TEST_F(HttpSets, ASetGrantedToOneThatHasLeftIsTakenBackWhole) {
   constexpr std::string_view kLong = R"("ttl_ms":600000,"wait_ms":600000)";
@@ -330,39 +307,6 @@ TEST(HttpSetLimits, ACapRefusesTheWholeSet) {
   EXPECT_EQ(full.status, 429);
   EXPECT_EQ(full.text("error"), "max_waiters");
   EXPECT_EQ(client.get("/v1/locks?key=b").json().at("locks").at(0).at("waiters").as_int64(), 0);
-}
-
-TEST(HttpSetLimits, WhileTheServerStopsNoneIsTakenAndWhatIsHeldIsServed) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  HttpClient waiter = server.browse();
-  LineClient line = server.connect();
-  ASSERT_EQ(masked(line.ask(request("l", "stays", "0"))), "ok <token> 33");
-  const std::int64_t token =
-      client.post("/v1/acquire", keys_json(R"(["a","b"])", "cart")).number("token");
-  waiter.send(waiter.written("POST", "/v1/acquire",
-                             keys_json(R"(["b","c"])", "late", R"("wait_ms":60000)")));
-  ASSERT_TRUE(await_line(client, "c", 1));
-  server.server().drain();
-  EXPECT_EQ(waiter.read_reply().text("error"), "draining");
-  HttpClient renewer = server.browse();
-  EXPECT_EQ(renewer.post("/v1/renew", keys_json(R"(["a","b"])", "cart", with_token(token))).status,
-            200);
-  HttpClient taker = server.browse();
-  EXPECT_EQ(taker.post("/v1/acquire", keys_json(R"(["c"])", "late")).text("error"), "draining");
-}
-
-TEST(HttpSetLimits, AWaitIsCutToMaxSetWait) {
-  Options options = http_options();
-  options.max_set_wait = 50ms;
-  HttpServer server(options);
-  HttpClient client = server.browse();
-  ASSERT_EQ(client.post("/v1/acquire", hold_json("a", "ann", R"("ttl_ms":600000)")).status, 200);
-  const auto asked = SteadyClock::now();
-  const HttpReply reply =
-      client.post("/v1/acquire", keys_json(R"(["a","b"])", "cart", R"("wait_ms":600000)"));
-  EXPECT_EQ(reply.text("error"), "wait_timeout");
-  EXPECT_GE(SteadyClock::now() - asked, 50ms);
 }
 
 }  // namespace

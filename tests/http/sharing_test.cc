@@ -47,41 +47,6 @@ TEST(HttpSharing, WhoSharesHoldsTogetherAndARefusalSaysHowManyThereAre) {
   EXPECT_EQ(take_lock(client, "c", R"("mode":"exclusive")").status, 200);
 }
 
-TEST(HttpSharing, ANameGetsItsOwnGrantBackInTheSameModeOnly) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  const HttpReply first = take_lock(client, "a", R"("mode":"shared","ttl_ms":60000)");
-  const HttpReply again = take_lock(client, "a", R"("mode":"shared","ttl_ms":900000)");
-  EXPECT_EQ(again.number("token"), first.number("token"));
-  EXPECT_EQ(again.number("ttl_ms"), 900'000);
-  for (const char* other : {"", R"("mode":"exclusive","wait_ms":60000)"}) {
-    EXPECT_EQ(shown(take_lock(client, "a", other)), R"(409 {"error":"mode_mismatch"})");
-  }
-  ASSERT_EQ(client.post("/v1/release", hold_json("k", "a", first.number("token"))).status, 200);
-  ASSERT_EQ(take_lock(client, "a").status, 200);
-  EXPECT_EQ(shown(take_lock(client, "a", kShared)), R"(409 {"error":"mode_mismatch"})");
-}
-
-TEST(HttpSharing, AWaitingCallInTheOtherModeIsToldThatItsNameIsGranted) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  HttpClient alone = server.browse();
-  HttpClient shared = server.browse();
-  HttpClient watcher = server.browse();
-  const std::int64_t token = take_lock(client, "first").number("token");
-  begin_wait(shared, "/v1/acquire", hold_json("k", "a", R"("mode":"shared","wait_ms":60000)"));
-  ASSERT_TRUE(await_line(client, "k", 1));
-  begin_wait(alone, "/v1/acquire", hold_json("k", "a", R"("wait_ms":60000)"));
-  ASSERT_TRUE(await_line(client, "k", 2));
-  watcher.open_stream("/v1/events");
-  ASSERT_EQ(client.post("/v1/release", hold_json("k", "first", token)).status, 200);
-  EXPECT_EQ(shared.read_reply().status, 200);
-  EXPECT_EQ(shown(alone.read_reply()), R"(409 {"error":"mode_mismatch"})");
-  std::string told;
-  while (!told.starts_with("gave_up") && told != kSilence) told = shown(watcher.read_event());
-  EXPECT_NE(told.find(R"("reason":"granted_elsewhere")"), std::string::npos) << told;
-}
-
 TEST(HttpSharing, PermitsAreTakenTogetherAndARefusalSaysHowManyAreInUse) {
   HttpServer server;
   HttpClient client = server.browse();
@@ -196,39 +161,6 @@ TEST(HttpSharing, AnAdminSeesWhatWasReleased) {
             R"(200 {"key":"k","released":[)"
             R"({"holder":"a","token":<token>,"mode":"shared","held_ms":<ms>},)"
             R"({"holder":"b","token":<token>,"mode":"shared","held_ms":<ms>}]})");
-}
-
-TEST(HttpSharing, AShrunkSemaphoreEndsTheWaitForMoreThanItHas) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  HttpClient waiter = server.browse();
-  ASSERT_EQ(take_permits(client, "a", 2).status, 200);
-  begin_wait(waiter, "/v1/semaphores/acquire",
-             hold_json("s", "b", R"("limit":5,"permits":4,"wait_ms":60000)"));
-  ASSERT_TRUE(await_line(client, "s", 1));
-  ASSERT_EQ(client.post("/v1/admin/resize", R"({"key":"s","limit":3})").status, 200);
-  EXPECT_EQ(shown(waiter.read_reply()), R"(409 {"error":"limit_mismatch","limit":3})");
-  const std::string told = client.get("/v1/history?event=gave_up").body;
-  EXPECT_NE(told.find(R"("reason":"limit_mismatch")"), std::string::npos) << told;
-}
-
-// Of a crowd as much is shown as of any other key.
-TEST(HttpSharing, OfTenThousandWhoShareAThousandAreShown) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  LineClient line = server.connect();
-  constexpr int kHolders = 10'000;
-  std::string requests;
-  for (int i = 0; i < kHolders; ++i) requests += request("l", "k", "0 shared");
-  ASSERT_TRUE(line.send(requests));
-  for (int i = 0; i < kHolders; ++i) ASSERT_EQ(masked(line.read_line()), "ok <token> 33");
-  const boost::json::value key = client.get("/v1/locks?key=k").json().at("locks").at(0);
-  EXPECT_EQ(key.at("holders").as_int64(), kHolders);
-  EXPECT_EQ(key.at("holds").as_array().size(), 1000U);
-  const boost::json::value listed = client.get("/v1/locks").json().at("locks").at(0);
-  EXPECT_EQ(listed.at("holders").as_int64(), kHolders);
-  EXPECT_EQ(listed.at("holds").as_array().size(), 16U);
-  EXPECT_NE(client.get("/metrics").body.find("\ndflockd_shared_holds 10000\n"), std::string::npos);
 }
 
 }  // namespace

@@ -72,33 +72,6 @@ TEST(HttpSignals, WhatIsNoUtf8IsReplaced) {
                                      lost + lost + lost + lost + "z" + lost + "\"}");
 }
 
-TEST(HttpSignals, OfAGroupOneHears) {
-  HttpServer server;
-  HttpClient client = server.browse();
-  HttpClient a = server.browse();
-  HttpClient b = server.browse();
-  LineClient c = server.connect();
-  ASSERT_EQ(a.open_stream("/v1/signals?pattern=jobs&group=workers").status, 200);
-  ASSERT_EQ(b.open_stream("/v1/signals?pattern=jobs&group=workers").status, 200);
-  ASSERT_EQ(c.ask(request("listen", "jobs", "workers")), "ok");
-  constexpr int kSignals = 30;
-  for (int i = 0; i < kSignals; ++i) {
-    ASSERT_EQ(shown(publish(client, "jobs", std::to_string(i))), delivered(1));
-  }
-  std::array<int, 3> heard{};
-  const auto all = [&] { return heard[0] + heard[1] + heard[2]; };
-  const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
-  while (all() < kSignals && HttpClient::Clock::now() < deadline) {
-    while (a.read_event(5ms).starts_with("sig ")) ++heard[0];
-    while (b.read_event(5ms).starts_with("sig ")) ++heard[1];
-    while (c.read_line(5ms).starts_with("sig ")) ++heard[2];
-  }
-  EXPECT_EQ(all(), kSignals);
-  for (const int by_one : heard) EXPECT_GT(by_one, 0);
-  for (HttpClient* stream : {&a, &b}) EXPECT_EQ(stream->read_event(100ms), kSilence);
-  EXPECT_EQ(c.read_line(100ms), kSilence);
-}
-
 TEST(HttpSignals, AListenerThatLeavesIsForgotten) {
   HttpServer server;
   HttpClient client = server.browse();

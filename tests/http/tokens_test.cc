@@ -120,30 +120,5 @@ TEST(HttpTokens, StartAtOneInANewJournalAndRiseOverRestarts) {
   EXPECT_EQ(first, 1);
 }
 
-// A hold survives, with its token, its holder and its lease.
-TEST(HttpTokens, AHoldSurvivesARestart) {
-  const TemporaryDirectory journal;
-  Options options = http_options();
-  options.wal = journal.path();
-  std::int64_t token = 0;
-  std::int64_t expires = 0;
-  {
-    HttpServer server(options);
-    const HttpReply grant =
-        server.browse().post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":600000)"));
-    token = grant.number("token");
-    expires = grant.number("expires_at_unix_ms");
-  }
-  HttpServer server(options);
-  HttpClient client = server.browse();
-  const HttpReply held = client.post("/v1/acquire", hold_json("k", "b"));
-  EXPECT_EQ(held.text("holder"), "a");
-  EXPECT_EQ(held.number("token"), token);
-  EXPECT_NEAR(static_cast<double>(held.number("expires_at_unix_ms")), static_cast<double>(expires),
-              10'000);
-  EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "a")).number("token"), token);
-  EXPECT_EQ(client.post("/v1/release", hold_json("k", "a", token)).status, 200);
-}
-
 }  // namespace
 }  // namespace lockd

@@ -44,67 +44,6 @@ TEST(LineAskAgain, AnOlderConnectionIsToldAndReleasesNothing) {
   EXPECT_EQ(newer.ask(request("n", "k", token)), "ok 33");
 }
 
-TEST(LineAskAgain, APlaceInTheQueueIsTakenOver) {
-  LineServer server;
-  LineClient holder = connect(server);
-  LineClient first = connect(server);
-  const std::string token = token_of(holder.ask(request("l", "k", "0")));
-  first.send(request("l", "k", "60" + kAs));
-  await_stats(holder, "\"waiters\":1");
-  LineClient behind = connect(server);
-  behind.send(request("l", "k", "60"));
-  await_stats(holder, "\"waiters\":2");
-  LineClient second = connect(server);
-  second.send(request("l", "k", "60" + kAs));
-  EXPECT_EQ(first.read_line(), "error");
-  first.close();
-  await_stats(holder, "{\"connections\":3,");
-  EXPECT_EQ(holder.ask(request("r", "k", token)), "ok");
-  const std::string granted = token_of(second.read_line());
-  EXPECT_EQ(granted.substr(16), kAs.substr(4));
-  EXPECT_EQ(second.ask(request("r", "k", granted)), "ok");
-  EXPECT_EQ(masked(behind.read_line()), "ok <token> 33");
-}
-
-TEST(LineAskAgain, AnOlderConnectionDoesNotGetThePlace) {
-  LineServer server;
-  LineClient holder = connect(server);
-  const std::string token = token_of(holder.ask(request("l", "k", "0")));
-  LineClient older = connect(server);
-  LineClient newer = connect(server);
-  newer.send(request("l", "k", "60" + kAs));
-  await_stats(holder, "\"waiters\":1");
-  EXPECT_EQ(older.ask(request("l", "k", "60" + kAs)), "error");
-  EXPECT_EQ(older.ask(request("e", "k", kAs.substr(1))), "error");
-  EXPECT_EQ(holder.ask(request("r", "k", token)), "ok");
-  EXPECT_EQ(masked(newer.read_line()), "ok <token> 33");
-}
-
-TEST(LineAskAgain, TwoPhasesGoOnWhereTheyWere) {
-  LineServer server;
-  LineClient holder = connect(server);
-  LineClient first = connect(server);
-  const std::string token = token_of(holder.ask(request("l", "k", "0")));
-  EXPECT_EQ(first.ask(request("e", "k", kAs.substr(1))), "queued");
-  LineClient second = connect(server);
-  EXPECT_EQ(second.ask(request("e", "k", kAs.substr(1))), "queued");
-  EXPECT_EQ(first.ask(request("w", "k", "0")), "error");
-  EXPECT_EQ(holder.ask(request("r", "k", token)), "ok");
-  const std::string granted = token_of(second.ask(request("w", "k", "60")));
-  LineClient third = connect(server);
-  EXPECT_EQ(third.ask(request("e", "k", kAs.substr(1))), "acquired " + granted + " 33");
-}
-
-TEST(LineAskAgain, APermitIsTakenOnce) {
-  LineServer server;
-  LineClient first = connect(server);
-  LineClient second = connect(server);
-  const std::string token = token_of(first.ask(request("sl", "pool", "0 4 30 2" + kAs)));
-  EXPECT_EQ(token_of(second.ask(request("sl", "pool", "0 4 30 2" + kAs))), token);
-  EXPECT_EQ(masked(second.ask(request("sl", "pool", "0 4 30 2"))), "ok <token> 30");
-  EXPECT_EQ(second.ask(request("sl", "pool", "0 4")), "timeout");
-}
-
 TEST(LineAskAgain, OtherTermsAreRefused) {
   LineServer server;
   LineClient client = connect(server);
@@ -117,15 +56,6 @@ TEST(LineAskAgain, OtherTermsAreRefused) {
   EXPECT_EQ(client.ask(request("sl", "pool", "0 5 30 2" + kAs)), "error_limit_mismatch");
   EXPECT_EQ(client.ask(request("n", "k", lock)), "ok 33");
   EXPECT_EQ(client.ask(request("sn", "pool", permits)), "ok 30");
-}
-
-TEST(LineAskAgain, AfterAReleaseItAsksAnew) {
-  LineServer server;
-  LineClient client = connect(server);
-  const std::string first = token_of(client.ask(request("l", "k", "0" + kAs)));
-  EXPECT_EQ(client.ask(request("r", "k", first)), "ok");
-  const std::string second = token_of(client.ask(request("l", "k", "0" + kAs)));
-  EXPECT_LT(first.substr(0, 16), second.substr(0, 16));
 }
 
 }  // namespace

@@ -44,19 +44,6 @@ TEST(LineDisconnect, AWaiterThatLeavesIsNeverGranted) {
   }
 }
 
-TEST(LineDisconnect, APlaceThatLeavesIsNeverGranted) {
-  for (const Leaving how : kEveryWay) {
-    LineServer server;
-    LineClient holder = server.connect();
-    LineClient ghost = server.connect();
-    ASSERT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 33");
-    ASSERT_EQ(ghost.ask(request("e", "k", "")), "queued");
-    leave(ghost, how);
-    const std::string stats = await_stats(holder, "\"waiters\":0");
-    EXPECT_NE(stats.find("\"waiters\":0"), std::string::npos) << stats;
-  }
-}
-
 TEST(LineDisconnect, WhatIsHeldIsPassedOn) {
   for (const Leaving how : kEveryWay) {
     LineServer server;
@@ -109,21 +96,6 @@ TEST(LineDisconnect, AnUnacknowledgedGrantIsAlwaysReleased) {
     ghost.close();
     EXPECT_EQ(masked(other.ask(request("l", "k", "60"))), "ok <token> 33");
   }
-}
-
-TEST(LineDisconnect, WithoutAutoReleaseWaitersStillLeave) {
-  Options options = line_options();
-  options.auto_release_on_disconnect = false;
-  LineServer server(options);
-  LineClient holder = server.connect();
-  LineClient ghost = server.connect();
-  const std::string token = token_of(holder.ask(request("l", "k", "0")));
-  ghost.send(request("l", "k", "60"));
-  await_stats(holder, "\"waiters\":1");
-  ghost.close();
-  await_stats(holder, "\"waiters\":0");
-  EXPECT_EQ(holder.ask(request("r", "k", token)), "ok");
-  EXPECT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 33");
 }
 
 // The server may hear of the release before it hears that the first in the queue has left.

@@ -14,21 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Keys enough for statistics of a hundred kilobytes.
-void take_many_keys(LineClient& client) {
-  const std::string tail(200, 'k');
-  for (int i = 0; i < 500; ++i) {
-    ASSERT_EQ(masked(client.ask(request("l", std::to_string(i) + tail, "0 1000"))),
-              "ok <token> 1000");
-  }
-}
-
 TEST(LineHostile, WhoNeverReadsIsClosedAndDisturbsNobody) {
   Options options = line_options();
   options.write_timeout = 500ms;
   LineServer server(options);
   LineClient client = server.connect();
-  take_many_keys(client);
+  take_many(client, 500);
   LineClient slow = server.connect(4096);
   ASSERT_TRUE(slow.send(repeated("stats\n\n\n", 1000)));
   for (int i = 0; i < 200; ++i) ASSERT_EQ(client.ask(request("ping", "", "")), "ok");
@@ -41,7 +32,7 @@ TEST(LineHostile, WithoutAWriteTimeoutItIsKept) {
   options.write_timeout = 0s;
   LineServer server(options);
   LineClient client = server.connect();
-  take_many_keys(client);
+  take_many(client, 500);
   LineClient slow = server.connect(4096);
   ASSERT_TRUE(slow.send(repeated("stats\n\n\n", 100)));
   std::this_thread::sleep_for(300ms);
@@ -58,29 +49,16 @@ TEST(LineHostile, AnswersAreNotPiledUp) {
   options.write_timeout = 0s;
   LineServer server(options);
   LineClient client = server.connect();
-  take_many_keys(client);
+  take_many(client, 500);
   LineClient slow = server.connect(4096);
   ASSERT_TRUE(slow.send(repeated("stats\n\n\n", 200)));
   const std::string first = slow.read_line();
   ASSERT_TRUE(first.starts_with("ok {")) << first.substr(0, 20);
-  std::this_thread::sleep_for(1500ms);
+  std::this_thread::sleep_for(500ms);
   ASSERT_EQ(masked(client.ask(request("l", "late", "0 1000"))), "ok <token> 1000");
   const std::vector<std::string> lines = slow.read_lines(199);
   ASSERT_EQ(lines.size(), 199U);
   EXPECT_TRUE(lines.back().find("\"late\"") != std::string::npos);
-}
-
-TEST(LineHostile, GarbageGetsAnError) {
-  LineServer server;
-  std::minstd_rand random(20'240'601);
-  for (int round = 0; round < 20; ++round) {
-    std::string garbage(64 * 1024, '\0');
-    for (char& c : garbage) c = static_cast<char>(random() >> 8);
-    LineClient client = server.connect();
-    client.send(garbage);
-    EXPECT_EQ(client.read_line(), "error");
-    EXPECT_EQ(client.read_line(), kEnd);
-  }
 }
 
 TEST(LineHostile, EndlessGarbageIsCutOff) {
@@ -108,32 +86,6 @@ TEST(LineHostile, ManyViolationsLeaveNothingBehind) {
   const std::string stats = await_stats(observer, "{\"connections\":1,");
   EXPECT_NE(stats.find(R"({"connections":1,"locks":[],"semaphores":[])"), std::string::npos);
   EXPECT_NE(stats.find(R"("signal_channels":[])"), std::string::npos);
-}
-
-// Each takes its turn or leaves; whoever is left is served, and nothing stays behind.
-TEST(LineHostile, GhostsAreNeverGranted) {
-  LineServer server;
-  LineClient observer = server.connect();
-  LineClient holder = server.connect();
-  const std::string token = token_of(holder.ask(request("l", "k", "0 1000")));
-  std::vector<LineClient> waiters;
-  for (int i = 1; i <= 60; ++i) {
-    waiters.push_back(server.connect());
-    waiters.back().send(request("l", "k", "1000 1000"));
-    await_stats(observer, "\"waiters\":" + std::to_string(i) + "}");
-  }
-  for (std::size_t i = 0; i < waiters.size(); ++i) {
-    if (i % 3 == 0) waiters[i].reset();
-    if (i % 3 == 1) waiters[i].close();
-  }
-  await_stats(observer, "\"waiters\":20}");
-  ASSERT_EQ(holder.ask(request("r", "k", token)), "ok");
-  for (std::size_t i = 2; i < waiters.size(); i += 3) {
-    const std::string reply = waiters[i].read_line();
-    ASSERT_EQ(masked(reply), "ok <token> 1000");
-    ASSERT_EQ(waiters[i].ask(request("r", "k", token_of(reply))), "ok");
-  }
-  EXPECT_EQ(masked(observer.ask(request("l", "k", "0"))), "ok <token> 33");
 }
 
 }  // namespace

@@ -43,33 +43,6 @@ TEST(LineLimits, MaxLocksCountsBothNamespaces) {
   EXPECT_EQ(client.ask(request("l", "a", "0")), "error_max_locks");
 }
 
-TEST(LineLimits, IdleKeysAreReclaimedOneByOne) {
-  Options options = line_options();
-  options.max_locks = 3;
-  LineServer server(options);
-  LineClient client = server.connect();
-  for (int i = 0; i < 100; ++i) {
-    const std::string key = "k" + std::to_string(i);
-    const std::string reply = client.ask(request("l", key, "0"));
-    ASSERT_EQ(masked(reply), "ok <token> 33");
-    ASSERT_EQ(client.ask(request("r", key, token_of(reply))), "ok");
-  }
-}
-
-TEST(LineLimits, ReleaseRenewAndWaitCreateNoKey) {
-  Options options = line_options();
-  options.max_locks = 1;
-  LineServer server(options);
-  LineClient client = server.connect();
-  for (const char* command : {"r", "n", "sr", "sn"}) {
-    EXPECT_EQ(client.ask(request(command, "x", kUnknownToken)), "error");
-  }
-  EXPECT_EQ(client.ask(request("w", "x", "0")), "error");
-  EXPECT_EQ(client.ask(request("sw", "x", "0")), "error");
-  const std::string stats = client.ask(request("stats", "", ""));
-  EXPECT_NE(stats.find(R"("idle_locks":[],"idle_semaphores":[])"), std::string::npos) << stats;
-}
-
 TEST(LineLimits, MaxWaitersIsPerKey) {
   Options options = line_options();
   options.max_waiters = 1;

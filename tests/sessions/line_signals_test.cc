@@ -22,34 +22,6 @@ LineClient listener_of(LineServer& server, const std::string& pattern, const std
   return client;
 }
 
-TEST(LineSignals, PatternsMatch) {
-  struct Match {
-    std::string pattern, channel;
-    bool matches;
-  };
-  const Match cases[] = {
-      {"a", "a", true},        {"a", "b", false},          {"a.b", "a.b", true},
-      {"a.*", "a.b", true},    {"a.*", "a", false},        {"a.*", "a.b.c", false},
-      {"*", "a", true},        {"*", "a.b", false},        {">", "a", true},
-      {">", "a.b.c", true},    {"a.>", "a.b", true},       {"a.>", "a.b.c", true},
-      {"a.>", "a", false},     {"a.>", "b.a", false},      {"*.b", "a.b", true},
-      {"*.b.>", "a.b", false}, {"*.b.>", "a.b.c", true},   {"a..b", "a..b", true},
-      {"a.*.b", "a..b", true}, {"a.", "a.", true},         {"a.*", "a.", true},
-      {"A", "a", false},       {"my job", "my job", true},
-  };
-  LineServer server;
-  LineClient publisher = server.connect();
-  for (const Match& c : cases) {
-    SCOPED_TRACE(c.pattern + " and " + c.channel);
-    LineClient listener = listener_of(server, c.pattern, "");
-    EXPECT_EQ(publisher.ask(signal(c.channel, "x")), c.matches ? "ok 1" : "ok 0");
-    if (c.matches) {
-      EXPECT_EQ(listener.read_line(), "sig " + c.channel + " x");
-    }
-    EXPECT_EQ(listener.ask(request("unlisten", c.pattern, "")), "ok");
-  }
-}
-
 TEST(LineSignals, APayloadIsUntouched) {
   LineServer server;
   LineClient publisher = server.connect();
@@ -59,35 +31,6 @@ TEST(LineSignals, APayloadIsUntouched) {
         std::string("a\rb"), std::string(65'536 - 6, 'p')}) {
     EXPECT_EQ(publisher.ask(signal("a", payload + "\r")), "ok 1");
     EXPECT_EQ(listener.read_line(), "sig a " + payload);
-  }
-}
-
-TEST(LineSignals, OneCopyOverAllPaths) {
-  LineServer server;
-  LineClient publisher = server.connect();
-  LineClient listener = server.connect();
-  for (const char* pattern : {"a.b", "a.*", "a.>", ">", "*.b"}) {
-    ASSERT_EQ(listener.ask(request("listen", pattern, "")), "ok");
-    ASSERT_EQ(listener.ask(request("listen", pattern, "g")), "ok");
-  }
-  EXPECT_EQ(publisher.ask(signal("a.b", "1")), "ok 1");
-  EXPECT_EQ(publisher.ask(signal("a.b", "2")), "ok 1");
-  EXPECT_EQ(listener.read_lines(2), (Lines{"sig a.b 1", "sig a.b 2"}));
-  EXPECT_EQ(listener.ask(request("ping", "", "")), "ok");
-}
-
-TEST(LineSignals, AGroupSkipsThoseAlreadyServed) {
-  LineServer server;
-  LineClient publisher = server.connect();
-  LineClient both = listener_of(server, "a", "");
-  ASSERT_EQ(both.ask(request("listen", "a", "g")), "ok");
-  EXPECT_EQ(publisher.ask(signal("a", "alone")), "ok 1");
-  EXPECT_EQ(both.read_line(), "sig a alone");
-  LineClient member = listener_of(server, "a", "g");
-  for (const std::string payload : {"1", "2", "3"}) {
-    EXPECT_EQ(publisher.ask(signal("a", payload)), "ok 2");
-    EXPECT_EQ(both.read_line(), "sig a " + payload);
-    EXPECT_EQ(member.read_line(), "sig a " + payload);
   }
 }
 
@@ -105,17 +48,6 @@ TEST(LineSignals, AGroupTakesTurns) {
     EXPECT_EQ(member.read_lines(2),
               (Lines{"sig a " + std::to_string(turn + 3), "sig a " + std::to_string(turn + 6)}));
   }
-}
-
-TEST(LineSignals, GroupsAreApart) {
-  LineServer server;
-  LineClient publisher = server.connect();
-  LineClient a = listener_of(server, "x.*", "g");
-  LineClient b = listener_of(server, "x.>", "g");  // another pattern: another pair
-  LineClient c = listener_of(server, "x.*", "h");
-  LineClient d = listener_of(server, "x.*", "");
-  EXPECT_EQ(publisher.ask(signal("x.y", "1")), "ok 4");
-  for (LineClient* client : {&a, &b, &c, &d}) EXPECT_EQ(client->read_line(), "sig x.y 1");
 }
 
 TEST(LineSignals, APublisherHearsItself) {

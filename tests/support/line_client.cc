@@ -1,5 +1,7 @@
 #include "support/line_client.h"
 
+#include <gtest/gtest.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -140,6 +142,17 @@ std::string masked(std::string_view reply) {
 std::string token_of(std::string_view reply) {
   const std::size_t at = find_token(reply);
   return at == std::string_view::npos ? std::string() : std::string(reply.substr(at, kTokenSize));
+}
+
+void take_many(LineClient& client, int count) {
+  std::string requests;
+  for (int i = 0; i < count; ++i) {
+    requests += request("l", std::to_string(i) + std::string(200, 'k'), "0 1000");
+  }
+  client.send(requests);
+  for (const std::string& reply : client.read_lines(static_cast<std::size_t>(count))) {
+    EXPECT_EQ(masked(reply), "ok <token> 1000");
+  }
 }
 
 std::string await_stats(LineClient& client, std::string_view part) {

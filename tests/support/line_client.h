@@ -80,6 +80,9 @@ std::string masked(std::string_view reply);
 // The token of a grant; empty if there is none.
 std::string token_of(std::string_view reply);
 
+// Takes so many locks with keys of 200 bytes, which make long statistics.
+void take_many(LineClient& client, int count);
+
 // Asks for the statistics until they contain `part`. The last reply.
 std::string await_stats(LineClient& client, std::string_view part);
 
