@@ -139,8 +139,8 @@ Duration LogJournal::turn() {
   describe_some();
   write_pending();
   tell_progress();  // before what takes long
-  rotate();
   look_after_space();
+  rotate();
   end_storage_wait();
   tell_progress();
   return until_next_turn();
@@ -334,6 +334,8 @@ void LogJournal::finish_snapshot() {
   if (const Fault fault = storage_.sync_directory()) fail(fault.message());
 }
 
+// turn() calls this after look_after_space(): a full journal first looks for the space that its
+// last snapshot has freed.
 void LogJournal::rotate() {
   if (snapshot_ != SnapshotStep::none || is_last_runs_ || failed()) return;
   if (!has_source_ || now_ns_ < segment_due_ns_ || !is_long()) return;
@@ -356,8 +358,7 @@ bool LogJournal::is_long() {
            std::max(options_.segment_size, kSnapshotsPerSegment * snapshot_size_);
   }
   const std::uint64_t least = options_.segment.reserve / kReservePerSegment;
-  // What the last one has freed is looked for first.
-  if (now_ns_ >= space_due_ns_ || segment_->offset() <= kSnapshotsPerSegment * least) return false;
+  if (segment_->offset() <= kSnapshotsPerSegment * least) return false;
   const std::uint64_t size_max =
       std::min(segment_->offset() / kSnapshotsPerSegment, reserve_left() / 3);
   MutexLock lock(source_mutex_);

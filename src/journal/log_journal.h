@@ -9,9 +9,9 @@
 //   1. has the engine describe some more of itself, if a new snapshot is being written;
 //   2. takes what is pending, writes it, syncs, looks whether the file is still there, and
 //      publishes durable();
-//   3. if that ended the snapshot, removes the older segments; or, if the segment has become long,
-//      opens the next and begins a new snapshot;
-//   4. looks whether the disk has room again.
+//   3. if that ended the snapshot, removes the older segments;
+//   4. when the disk is full, looks whether it has room again;
+//   5. if the segment has become long, opens the next and begins a new snapshot.
 //
 // A full disk is a state that passes. It lives on the space that its segment has taken and not
 // used, the reserve: it grants nothing then, refuses renewals when a quarter of the reserve is

@@ -127,6 +127,30 @@ TEST_F(LogJournalTest, ADiskFullOfItsOwnPastIsFreed) {
   EXPECT_EQ(storage_.files().size(), 1U);
 }
 
+// An idle server's only turns are those that look for space, since the requests that a full disk
+// refuses append nothing. A first attempt at a new segment has failed shortly before.
+TEST_F(LogJournalTest, IdleServerFreesADiskFullOfItsOwnPast) {
+  open();
+  source_->held = {{"a", 1}};
+  source_->last_fence = 1;
+  journal_->attach(source_.get());
+  append(granted("a", 1));
+  storage_.capacity = 6144;
+  for (int i = 0; journal_->state() == Journal::State::accepting && i < 200; ++i) {
+    append(renewed("a", 1));
+    journal_->turn();
+  }
+  ASSERT_EQ(journal_->state(), Journal::State::full);
+  ASSERT_TRUE(logged("no new segment can be made"));
+  for (int i = 0; i < 50; ++i) {
+    storage_.advance(static_cast<std::uint64_t>(journal_->turn().count()));
+    if (journal_->state() == Journal::State::accepting) break;
+  }
+  EXPECT_EQ(journal_->state(), Journal::State::accepting);
+  EXPECT_EQ(source_->snapshots, 1);
+  EXPECT_EQ(storage_.files().size(), 1U);
+}
+
 // Every byte that is given back is taken by somebody else.
 TEST_F(LogJournalTest, ADiskThatOthersFillIsLivedThrough) {
   open();
