@@ -152,7 +152,8 @@ class ArgumentReader {
     }
   }
 
-  // The option that stands for a command, or its words, with or without -- before them.
+  // The option that stands for a command, or its words, with or without -- before them. Without --
+  // a word with a dash is refused: it is more likely a misplaced or misspelt option than a program.
   void read_command_to_run() {
     const std::string_view word = next_ < words_.size() ? words_[next_] : "";
     const Option* const instead =
@@ -165,8 +166,21 @@ class ArgumentReader {
       next_ = words_.size();
       return;
     }
-    if (word == "--") ++next_;
+    if (word == "--") {
+      ++next_;
+    } else if (looks_like_option(word)) {
+      refuse_dashed_command(word);
+    }
     take_rest();
+  }
+
+  // The value of an option may be a secret and is not shown.
+  void refuse_dashed_command(std::string_view word) {
+    const std::string before(command().operands[operands_max(command()) - 1].name);
+    refuse(in_quotes(word.substr(0, word.find('='))) + " behind " + before +
+           " is no command: give options of " + parsed_.place.path + " before " + before +
+           ", and -- before a " + std::string(operand_to_run(command())->name) +
+           " that begins with a dash");
   }
 
   void take_rest() {

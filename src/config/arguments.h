@@ -7,9 +7,9 @@
 //
 // Options may stand anywhere behind their command, and those that it shares before it too. Only a
 // command that runs others is different, as flock is: what stands behind its last operand belongs
-// to what it runs, or behind -- where an option lets it take several operands. Read by hand rather
-// than by CLI11, which takes `-port` for `-p -o -r -t`, and whose messages and help would all have
-// to be replaced. Pure functions.
+// to what it runs, or behind -- where an option lets it take several operands or what it runs
+// begins with a dash. Read by hand rather than by CLI11, which takes `-port` for `-p -o -r -t`, and
+// whose messages and help would all have to be replaced. Pure functions.
 #pragma once
 
 #include <cstdint>

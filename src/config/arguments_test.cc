@@ -57,6 +57,18 @@ TEST(Arguments, WhatIsRunIsLeftAlone) {
   EXPECT_EQ(parse({"do", "k", "--"}).error, "sam-ple do needs COMMAND");
 }
 
+TEST(Arguments, DashedWordWhereTheCommandBeginsIsRefused) {
+  const std::string behind =
+      " behind KEY is no command: give options of sam-ple do before KEY, and -- before a COMMAND "
+      "that begins with a dash";
+  EXPECT_EQ(parse({"do", "k", "--typo", "x"}).error, "'--typo'" + behind);
+  EXPECT_EQ(parse({"do", "k", "-n", "x"}).error, "'-n'" + behind);
+  EXPECT_EQ(parse({"do", "k", "--secret=hush", "x"}).error, "'--secret'" + behind);
+  EXPECT_EQ(parse({"do", "k", "--", "--typo", "x"}).arguments.command(), (Words{"--typo", "x"}));
+  EXPECT_EQ(parse({"do", "--", "k", "--typo"}).arguments.command(), Words{"--typo"});
+  EXPECT_EQ(parse({"do", "k", "-", "x"}).arguments.command(), (Words{"-", "x"}));
+}
+
 TEST(Arguments, OperandsMayBeMany) {
   const Parsed parsed = parse({"log", "show", "one", "-", "3"});
   EXPECT_EQ(parsed.error, "");

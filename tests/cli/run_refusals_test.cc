@@ -16,7 +16,8 @@ namespace {
 
 TEST(Refusals, UsageIs64) {
   for (const Words& words : {Words{}, Words{"run"}, Words{"run", "k"}, Words{"frobnicate"},
-                             Words{"run", "-w", "x", "k", "true"}, Words{"run", "", "true"}}) {
+                             Words{"run", "-w", "x", "k", "true"}, Words{"run", "", "true"},
+                             Words{"run", "k", "--typo", "true"}}) {
     const Finished finished = lockctl(words);
     EXPECT_EQ(finished.status, 64) << finished.errors;
     EXPECT_TRUE(finished.errors.starts_with("lockctl: ")) << finished.errors;

@@ -182,7 +182,8 @@ constexpr auto kRunOperands = std::to_array<Operand>({
      .listed_by = kLiveKeys},
     {.name = "COMMAND",
      .count = Operand::Count::command,
-     .help = "What to run, and its arguments.",
+     .help =
+         "What to run, and its arguments. A command that begins with a dash needs -- before it.",
      .instead = "command"},
 });
 
