@@ -112,6 +112,21 @@ TEST(LineViolations, WhatIsNotFramedClosesAllTheSame) {
   }
 }
 
+// A web page of any origin can have a browser send these, with lines of its choice behind them.
+TEST(LineViolations, AnHttpRequestIsClosedAllTheSame) {
+  LineServer server = lenient_server();
+  const std::string body = request("l", "k", "0");
+  for (const std::string http :
+       {"POST / HTTP/1.1\r\nHost: a:6388\r\nContent-Length: 7\r\n\r\n\r\n\r\n",
+        "POST / HTTP/1.0\r\n\r\n\r\n", "Host: a:6388\r\n\r\n\r\n", "host: a\n\n\n"}) {
+    LineClient page = server.connect();
+    EXPECT_EQ(page.ask(request("ping", "", "") + http + body), "ok") << http;
+    EXPECT_EQ(page.read_line(), "error") << http;
+    EXPECT_EQ(page.read_line(), kEnd) << http;
+  }
+  EXPECT_EQ(masked(server.connect().ask(body)), "ok <token> 33");
+}
+
 TEST(LineViolations, NobodyGoesOnBeforeAuth) {
   Options options = line_options();
   options.close_on_violation = false;

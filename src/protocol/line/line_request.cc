@@ -1,5 +1,6 @@
 #include "protocol/line/line_request.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -246,6 +247,17 @@ Violation parse_lines(const RequestLines& lines, const Rule& rule, LineRequest& 
   return parse_lock_request(lines, rule.fields, request);
 }
 
+// A request line, such as "POST / HTTP/1.1", or the header that each HTTP/1.1 request has.
+bool is_http(std::string_view command) {
+  constexpr std::string_view kHost = "host:";
+  constexpr std::string_view kVersion = " HTTP/1.";
+  const std::string_view start = command.substr(0, kHost.size());
+  const auto is_same = [](char sent, char lower) { return (sent | 0x20) == lower; };
+  if (std::equal(start.begin(), start.end(), kHost.begin(), kHost.end(), is_same)) return true;
+  return command.size() > kVersion.size() &&
+         command.substr(command.size() - kVersion.size() - 1).starts_with(kVersion);
+}
+
 }  // namespace
 
 std::string_view describe(Violation violation) noexcept {
@@ -262,6 +274,7 @@ std::string_view describe(Violation violation) noexcept {
     case Violation::disconnected: return "disconnected in the middle of a request";
     case Violation::line_too_long: return "line too long";
     case Violation::bad_limit: return "bad limit or permits";
+    case Violation::http_request: return "an HTTP request";
   }
   return "";
 }
@@ -270,7 +283,10 @@ std::string_view describe(Violation violation) noexcept {
 ParsedRequest parse_request(const RequestLines& lines, Phase phase) noexcept {
   ParsedRequest parsed{.violation = Violation::unknown_command};
   const Rule* rule = find_rule(lines.command);
-  if (rule == nullptr) return parsed;
+  if (rule == nullptr) {
+    if (is_http(lines.command)) parsed.violation = Violation::http_request;
+    return parsed;
+  }
   // A server proves itself by a secret of its own.
   const Phase wrong = rule->command == Command::auth ? Phase::open : Phase::before_auth;
   if (phase == wrong && rule->command != Command::peer) return parsed;

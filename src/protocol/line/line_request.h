@@ -36,16 +36,18 @@ enum class Violation : std::uint8_t {
   disconnected = 11,   // nobody is left to reply to
   line_too_long = 12,  // LineFramer::Status::line_too_long
   bad_limit = 13,      // or permits: none, or more than the limit
+  http_request = 14,   // or its header `Host`, where a command is due
 };
-inline constexpr std::size_t kViolationCodes = 14;
+inline constexpr std::size_t kViolationCodes = 15;
 
 // A short phrase for people: "unknown command".
 std::string_view describe(Violation violation) noexcept;
 
-// Whether it is known where the next request begins.
+// Whether it is known where the next request begins. Behind an HTTP request no line is executed: a
+// web page can have a browser send lines of the page's choice as a request's body.
 constexpr bool leaves_framing_intact(Violation violation) {
   return violation != Violation::read_timeout && violation != Violation::disconnected &&
-         violation != Violation::line_too_long;
+         violation != Violation::line_too_long && violation != Violation::http_request;
 }
 
 enum class Command : std::uint8_t {

@@ -76,14 +76,15 @@ TEST(LineRequest, EveryLockCommandIsUnderstood) {
 }
 
 TEST(LineRequest, CommandsAreComparedByteForByte) {
-  for (const std::string_view command : {""sv,        " "sv,          "x"sv,
-                                         "L"sv,       " l"sv,         "l "sv,
-                                         "l\t"sv,     "l\0"sv,        "ll"sv,
-                                         "s"sv,       "se "sv,        "ls"sv,
-                                         "lock"sv,    "PING"sv,       "Stats"sv,
-                                         "listen "sv, "unlisten\r"sv, "signals"sv,
-                                         "sig"sv,     "ok"sv,         "\xef\xbb\xbfl"sv,
-                                         "\xff"sv,    "*3"sv,         "GET / HTTP/1.1"sv}) {
+  for (const std::string_view command : {""sv,         " "sv,          "x"sv,
+                                         "L"sv,        " l"sv,         "l "sv,
+                                         "l\t"sv,      "l\0"sv,        "ll"sv,
+                                         "s"sv,        "se "sv,        "ls"sv,
+                                         "lock"sv,     "PING"sv,       "Stats"sv,
+                                         "listen "sv,  "unlisten\r"sv, "signals"sv,
+                                         "sig"sv,      "ok"sv,         "\xef\xbb\xbfl"sv,
+                                         "\xff"sv,     "*3"sv,         "GET / HTTP/1.1 "sv,
+                                         " HTTP/1."sv, "host"sv,       "x Host: a"sv}) {
     // Whatever the other lines are: the command is looked at first.
     EXPECT_EQ(violation(command, "k", "1"), Violation::unknown_command) << command;
     EXPECT_EQ(violation(command, "", "-1 x"), Violation::unknown_command) << command;
@@ -255,6 +256,14 @@ TEST(LineRequest, ATokenThatIsNoneIsARequestAllTheSame) {
     EXPECT_EQ(violation(command, "k", ""), Violation::empty_token);
     EXPECT_EQ(violation(command, "k", " \t "), Violation::empty_token);
   }
+}
+
+TEST(LineRequest, CommandsOfHttpAreToldApart) {
+  for (const std::string_view command : {"GET / HTTP/1.1"sv, "POST /a?b HTTP/1.0"sv, " HTTP/1.1"sv,
+                                         "Host: a"sv, "host:"sv, "HOST:6388"sv}) {
+    EXPECT_EQ(violation(command, "k", "1"), Violation::http_request) << command;
+  }
+  EXPECT_EQ(violation("l", "Host: a", "0"), Violation::none);
 }
 
 TEST(LineRequest, OfSeveralViolationsTheFirstCounts) {

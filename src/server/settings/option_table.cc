@@ -238,7 +238,8 @@ constexpr auto kConnections = in_group(
             "close-on-violation", "DFLOCKD_CLOSE_ON_VIOLATION", "true",
             "Close a connection that breaks a rule of the line protocol, which releases what "
             "it holds. Without it `error` is answered, and the connection goes on; a line "
-            "that is too long and a request that is not whole in time close it all the same."),
+            "that is too long, a request that is not whole in time and a request of HTTP close it "
+            "all the same."),
     }));
 
 constexpr auto kAccess = in_group(
