@@ -1,5 +1,7 @@
 #include "base/pattern.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 
 namespace lockd {
@@ -11,12 +13,18 @@ bool has_wildcard(std::string_view text) {
   return text.find_first_of(kWildcards) != std::string_view::npos;
 }
 
+// A name with no more tokens than there may be.
+bool is_path(std::string_view text) noexcept {
+  return is_name(text) &&
+         static_cast<std::size_t>(std::count(text.begin(), text.end(), '.')) < kTokensMax;
+}
+
 }  // namespace
 
-bool is_channel(std::string_view text) noexcept { return is_name(text) && !has_wildcard(text); }
+bool is_channel(std::string_view text) noexcept { return is_path(text) && !has_wildcard(text); }
 
 bool is_pattern(std::string_view text) noexcept {
-  if (!is_name(text)) return false;
+  if (!is_path(text)) return false;
   Tokens tokens(text);
   for (std::string_view token; tokens.next(&token);) {
     if (!has_wildcard(token)) continue;

@@ -18,8 +18,11 @@ namespace lockd {
 inline constexpr std::string_view kAnyToken = "*";
 inline constexpr std::string_view kAnyTokens = ">";
 
-// Names as keys are: 1 to 256 bytes of UTF-8 without control characters. A channel has no `*` and
-// no `>` anywhere; in a pattern both are whole tokens, and `>` the last.
+inline constexpr std::size_t kTokensMax = 32;
+
+// Names as keys are, of at most kTokensMax tokens: 1 to 256 bytes of UTF-8 without control
+// characters. A channel has no `*` and no `>` anywhere; in a pattern both are whole tokens, and `>`
+// the last.
 bool is_channel(std::string_view text) noexcept;
 bool is_pattern(std::string_view text) noexcept;
 

@@ -66,8 +66,19 @@ TEST(Pattern, AreNamesAsKeysAre) {
   }
   EXPECT_TRUE(is_channel(std::string(256, 'a')));
   EXPECT_FALSE(is_channel(std::string(257, 'a')));
-  EXPECT_TRUE(is_pattern(repeat("*.", 127) + "*"));
-  EXPECT_FALSE(is_pattern(repeat("*.", 128) + "*"));
+}
+
+TEST(Pattern, HaveAtMost32Tokens) {
+  for (const std::string_view token : {"a", "", "longer"}) {
+    const std::string most = repeat(std::string(token) + ".", 31) + "b";
+    EXPECT_TRUE(is_channel(most)) << token;
+    EXPECT_TRUE(is_pattern(most)) << token;
+    EXPECT_FALSE(is_channel(most + ".")) << token;
+    EXPECT_FALSE(is_pattern(most + ".")) << token;
+    EXPECT_FALSE(is_pattern(most + ".>")) << token;
+  }
+  EXPECT_TRUE(is_pattern(repeat("*.", 31) + ">"));
+  EXPECT_FALSE(is_pattern(repeat("*.", 32) + ">"));
 }
 
 }  // namespace

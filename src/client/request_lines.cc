@@ -62,7 +62,8 @@ Status check_token(std::string_view token) {
 
 Status check_pattern(std::string_view pattern, std::string_view group) {
   if (!is_pattern(pattern)) {
-    return invalid("a pattern is tokens joined by dots; * and > are whole tokens, > the last");
+    return invalid(
+        "a pattern is at most 32 tokens joined by dots; * and > are whole tokens, > the last");
   }
   if (group.empty()) return {};
   // A server takes the blanks around it away: what is left must be the same name.
@@ -155,7 +156,7 @@ Result<std::string> unlisten_lines(std::string_view pattern, std::string_view gr
 
 Result<std::string> publish_lines(std::string_view channel, std::string_view payload) {
   if (!is_channel(channel)) {
-    return invalid("a channel is tokens joined by dots, without * and >");
+    return invalid("a channel is at most 32 tokens joined by dots, without * and >");
   }
   if (!is_payload(channel, payload)) {
     return invalid("a payload is one line that is not blank, of at most " +

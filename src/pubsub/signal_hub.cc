@@ -48,8 +48,9 @@ bool SignalHub::listen(Subscriber subscriber, std::string_view pattern, std::str
   const SubscriberId id = id_of(subscriber);
   MutexLock lock(mutex_);
   assert(subscriber.mailbox < mailbox_count_);
+  const std::size_t in_all = subscriptions_.size() + subscriptions_.nodes();
   const bool is_full = (own_max_ != 0 && subscriptions_.count(id) >= own_max_) ||
-                       (in_all_max_ != 0 && subscriptions_.size() >= in_all_max_);
+                       (in_all_max_ != 0 && in_all >= in_all_max_);
   if (is_full) return subscriptions_.contains(id, pattern, group);
   subscriptions_.add(id, pattern, group);
   return true;

@@ -84,7 +84,8 @@ class SignalHub {
     std::uint64_t name;    // among those of the mailbox; at most kNameMax, never used again
   };
 
-  // How many subscriptions there may be, of one subscriber and in all; 0 is no limit.
+  // How many subscriptions one subscriber may have, and how many there may be in all together with
+  // the nodes of the trie that they need: one for most patterns, three at most. 0 is no limit.
   static constexpr std::size_t kSubscriptionsMax = 1'000'000;
   explicit SignalHub(std::size_t own_max = 0, std::size_t in_all_max = kSubscriptionsMax)
       : own_max_(own_max), in_all_max_(in_all_max) {}

@@ -224,7 +224,7 @@ TEST(SignalHub, RefusesMoreSubscriptionsThanASubscriberMayHave) {
 }
 
 TEST(SignalHub, RefusesMoreSubscriptionsThanThereMayBeInAll) {
-  SignalHub hub(0, 2);
+  SignalHub hub(0, 3);
   Inbox inbox;
   const std::uint8_t mailbox = hub.attach(inbox);
   EXPECT_TRUE(hub.listen({mailbox, 1}, "a", ""));
@@ -234,6 +234,18 @@ TEST(SignalHub, RefusesMoreSubscriptionsThanThereMayBeInAll) {
   hub.drop({mailbox, 1});
   EXPECT_TRUE(hub.listen({mailbox, 3}, "a", ""));
   EXPECT_EQ(hub.publish("a", "x")->reached, 2u);
+}
+
+TEST(SignalHub, CountsTheNodesOfPatternsAgainstTheLimitInAll) {
+  SignalHub hub(0, 6);
+  Inbox inbox;
+  const std::uint8_t mailbox = hub.attach(inbox);
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "a.b.c.d", ""));
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "a.b.x.>", ""))
+      << "two subscriptions, and a.b, c.d, x and >";
+  EXPECT_FALSE(hub.listen({mailbox, 1}, "y", ""));
+  hub.drop({mailbox, 1});
+  EXPECT_TRUE(hub.listen({mailbox, 1}, "y", ""));
 }
 
 // A mailbox should not wait. Should one do so all the same, it holds up its publisher alone.

@@ -1,8 +1,25 @@
 #include "pubsub/subscriptions.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace lockd {
+namespace {
+
+constexpr std::string_view kAnyLink = "*.";  // as tokens of a chain
+constexpr std::string_view kRestLink = ">.";
+
+// A table of children gives memory back when it has room for this many times as many.
+constexpr std::size_t kTableSlack = 16;
+
+// How long the tokens are with which both begin.
+std::size_t common_size(std::string_view a, std::string_view b) {
+  const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  const std::string_view same = a.substr(0, static_cast<std::size_t>(differ - a.begin()));
+  return same.rfind('.') + 1;  // npos + 1 is 0
+}
+
+}  // namespace
 
 bool Subscriptions::add(SubscriberId subscriber, std::string_view pattern, std::string_view group) {
   assert(is_pattern(pattern));
@@ -73,9 +90,9 @@ std::vector<AudienceStatus> Subscriptions::list(std::string_view pattern, std::s
 void Subscriptions::begin_match(std::string_view channel) {
   assert(is_channel(channel) && !is_matching());
   ++signals_;
-  match_.channel = channel;
-  match_.tokens = Tokens(match_.channel);
-  match_.tokens.next(&match_.token);
+  match_.channel.assign(channel).push_back('.');
+  match_.token = next_token(match_.channel);
+  match_.rest = std::string_view(match_.channel).substr(match_.token.size());
   match_.matching.clear();
   match_.frontier.assign(1, &root_);
   match_.place = 0;
@@ -98,18 +115,35 @@ std::size_t Subscriptions::match_some(std::size_t visits_max, std::vector<Subscr
 void Subscriptions::visit_node() {
   Match& m = match_;
   Node& node = *m.frontier[m.place];
-  come_upon(node.rest.get(), m.matching);
-  const auto literal = literals_.find(Edge{&node, m.token});
-  if (literal != literals_.end()) come_upon(literal->get(), m.next);
-  come_upon(node.any.get(), m.next);
-  be_done_with(node);
+  if (node.is_at_end()) {
+    if (node.rest != nullptr) come_upon(*node.rest, node.rest->chain.size(), m.matching);
+    for (const std::string_view token : {m.token, kAnyLink}) {
+      Node* const child = child_of(node, token);
+      if (child != nullptr) follow(*child, token.size());
+    }
+    be_done_with(node);
+  } else {
+    const std::string_view link = next_token(node.chain_ahead());
+    const bool matches = link == m.token || link == kAnyLink;
+    if (!matches || !follow(node, node.matched + link.size())) be_done_with(node);
+  }
   if (++m.place < m.frontier.size()) return;
   m.frontier.swap(m.next);
   m.next.clear();
   m.place = 0;
-  if (!m.frontier.empty() && m.tokens.next(&m.token)) return;
+  m.token = next_token(m.rest);
+  m.rest.remove_prefix(m.token.size());
+  if (!m.frontier.empty() && !m.token.empty()) return;
   m.matching.insert(m.matching.end(), m.frontier.begin(), m.frontier.end());
   begin(Stage::everyone);
+}
+
+// The first `matched` bytes of the node's chain match, with the token that is looked for. False if
+// the channel ends there and the chain does not: the node cannot match then.
+bool Subscriptions::follow(Node& node, std::size_t matched) {
+  if (match_.rest.empty() && matched < node.chain.size()) return false;
+  come_upon(node, matched, match_.next);
+  return true;
 }
 
 void Subscriptions::visit_everyone(std::vector<SubscriberId>& out) {
@@ -162,10 +196,11 @@ void Subscriptions::turn_to(Audience* group) {
   match_.member = group == nullptr ? nullptr : group->members.front();
 }
 
-void Subscriptions::come_upon(Node* node, std::vector<Node*>& nodes) {
-  if (node == nullptr) return;
-  node->is_matched = true;
-  nodes.push_back(node);
+void Subscriptions::come_upon(Node& node, std::size_t matched, std::vector<Node*>& nodes) {
+  node.is_matched = true;
+  node.matched = static_cast<std::uint16_t>(matched);
+  node.place = static_cast<std::uint32_t>(nodes.size());
+  nodes.push_back(&node);
 }
 
 void Subscriptions::be_done_with(Node& node) {
@@ -218,42 +253,87 @@ void Subscriptions::close(Audience& audience) {
 }
 
 Subscriptions::Node& Subscriptions::grow(std::string_view pattern) {
+  std::string chain(pattern);
+  chain.push_back('.');
+  const bool has_rest = chain == kRestLink || chain.ends_with(".>.");
+  std::string_view ahead = chain;
+  if (has_rest) ahead.remove_suffix(kRestLink.size());
   Node* node = &root_;
-  Tokens tokens(pattern);
-  for (std::string_view token; tokens.next(&token);) node = &grow(*node, token);
-  return *node;
+  while (!ahead.empty()) {
+    Node* child = child_of(*node, next_token(ahead));
+    if (child == nullptr) {
+      node = &adopt(std::make_unique<Node>(node, ahead));
+      break;
+    }
+    const std::size_t shared = common_size(child->chain, ahead);
+    node = shared < child->chain.size() ? &split(*child, shared) : child;
+    ahead.remove_prefix(shared);
+  }
+  if (!has_rest) return *node;
+  return node->rest != nullptr ? *node->rest : adopt(std::make_unique<Node>(node, kRestLink));
 }
 
-Subscriptions::Node& Subscriptions::grow(Node& parent, std::string_view token) {
-  const bool is_literal = token != kAnyToken && token != kAnyTokens;
-  std::unique_ptr<Node>* place = token == kAnyToken ? &parent.any : &parent.rest;
-  if (is_literal) {
-    const auto known = literals_.find(Edge{&parent, token});
-    if (known != literals_.end()) return **known;
-  } else if (*place != nullptr) {
-    return **place;
-  }
-  ++parent.children;
+Subscriptions::Node* Subscriptions::child_of(Node& parent, std::string_view token) {
+  if (token == kAnyLink) return parent.any.get();
+  const auto literal = literals_.find(Edge{&parent, token});
+  return literal == literals_.end() ? nullptr : literal->node.get();
+}
+
+// Precondition: the parent has no child with this first token.
+Subscriptions::Node& Subscriptions::adopt(std::unique_ptr<Node> child) {
+  Node& node = *child;
   ++nodes_;
-  auto node = std::make_unique<Node>(&parent, token);
-  if (is_literal) return **literals_.insert(std::move(node)).first;
-  *place = std::move(node);
-  return **place;
+  ++node.parent->children;
+  if (node.first_token() == kAnyLink) {
+    node.parent->any = std::move(child);
+  } else if (node.first_token() == kRestLink) {
+    node.parent->rest = std::move(child);
+  } else {
+    literals_.insert(Child{std::move(child)});
+  }
+  return node;
+}
+
+std::unique_ptr<Subscriptions::Node> Subscriptions::release(Node& child) {
+  --nodes_;
+  --child.parent->children;
+  if (child.parent->any.get() == &child) return std::move(child.parent->any);
+  if (child.parent->rest.get() == &child) return std::move(child.parent->rest);
+  const auto found = literals_.find(edge_to(child));
+  std::unique_ptr<Node> owned = std::move(found->node);
+  literals_.erase(found);
+  if (literals_.size() < literals_.bucket_count() / kTableSlack) literals_.rehash(0);
+  return owned;
+}
+
+// Puts the first `size` bytes of the node's chain into a node of their own, above it. A match that
+// has come no further than into that part goes on there.
+Subscriptions::Node& Subscriptions::split(Node& node, std::size_t size) {
+  std::unique_ptr<Node> lower = release(node);
+  Node& upper = adopt(std::make_unique<Node>(node.parent, node.chain.substr(0, size)));
+  lower->chain = node.chain.substr(size);
+  lower->parent = &upper;
+  adopt(std::move(lower));
+  if (!node.is_matched) return upper;
+  if (node.matched >= size) {
+    node.matched = static_cast<std::uint16_t>(node.matched - size);
+    return upper;
+  }
+  for (std::vector<Node*>* const nodes : {&match_.frontier, &match_.next}) {
+    if (node.place < nodes->size() && (*nodes)[node.place] == &node) (*nodes)[node.place] = &upper;
+  }
+  upper.is_matched = true;
+  upper.matched = node.matched;
+  upper.place = node.place;
+  node.is_matched = false;
+  return upper;
 }
 
 // Frees the node if nothing needs it, and then its parent likewise.
 void Subscriptions::prune(Node* node) {
   while (node != &root_ && !node->is_needed()) {
-    Node* parent = node->parent;
-    if (parent->any.get() == node) {
-      parent->any.reset();
-    } else if (parent->rest.get() == node) {
-      parent->rest.reset();
-    } else {
-      literals_.erase(literals_.find(edge_to(*node)));
-    }
-    --parent->children;
-    --nodes_;
+    Node* const parent = node->parent;
+    release(*node);
     node = parent;
   }
 }

@@ -6,10 +6,12 @@
 // group; then to one member of each matching audience with one, whoever was served longest ago.
 // Nobody gets two copies: a group passes over those already served, and serves none when all are.
 //
-// The patterns are a trie by tokens. A match follows, token by token, every branch that matches so
-// far: it costs a lookup for each node whose path matches a beginning of the channel, and nothing
-// for the others, however many there are. It visits audiences in one order: patterns ending in `>`
-// first, the shorter before the longer; among equals, a literal token before `*`; groups by age.
+// The patterns are a trie by tokens, in which a node is a chain of tokens that no branch leaves: a
+// pattern adds three nodes at most, however many tokens it has. A match follows, token by token,
+// every branch that matches so far: it costs a step for each path that matches a beginning of the
+// channel, and nothing for the others, however many there are. It visits audiences in one order:
+// patterns ending in `>` first, the shorter before the longer; among equals, a literal token before
+// `*`; groups by age.
 //
 // A match may be made in pieces, and subscriptions may come and go between them. What a match has
 // come upon stays until it is done with it, or moves it on as it goes. Whoever is subscribed
@@ -19,7 +21,8 @@
 // 1. Every audience has members.
 // 2. Every node but the root leads to an audience, or is one that a match is not done with.
 // 3. Every subscriber has subscriptions.
-// So what nobody listens to any more takes no memory.
+// So what nobody listens to any more takes no memory. The parts of a chain that was split stay
+// apart when the other branch goes; they are nodes, and nodes have a limit.
 //
 // Not thread-safe.
 #pragma once
@@ -109,17 +112,26 @@ class Subscriptions {
   };
 
   struct Node {
-    Node(Node* parent, std::string_view token) : parent(parent), token(token) {}
+    Node(Node* parent, std::string_view chain) : parent(parent), chain(chain) {}
     bool is_needed() const {
       return children != 0 || everyone != nullptr || !groups.empty() || is_matched;
     }
 
-    Node* const parent;
-    const std::string token;
+    std::string_view first_token() const { return next_token(chain); }
+    // What a match has yet to compare of the chain.
+    std::string_view chain_ahead() const { return std::string_view(chain).substr(matched); }
+    bool is_at_end() const { return matched == chain.size(); }
+
+    Node* parent;
+    std::string chain;  // its tokens, each with a dot behind it: "eu.*."
     std::size_t children = 0;
-    bool is_matched = false;     // by a match that is not done with it
-    std::unique_ptr<Node> any;   // the child `*`
-    std::unique_ptr<Node> rest;  // the child `>`; those with literal tokens are in literals_
+    // By a match that is not done with this node: how many bytes of `chain`, and the node's place
+    // in the frontier.
+    bool is_matched = false;
+    std::uint16_t matched = 0;
+    std::uint32_t place = 0;
+    std::unique_ptr<Node> any;   // the child whose first token is `*`
+    std::unique_ptr<Node> rest;  // the child `>`; those that begin with a literal are in literals_
     Audience* everyone = nullptr;
     List<Audience, &Audience::peers> groups;  // the oldest first
   };
@@ -135,25 +147,33 @@ class Subscriptions {
   // One table for the children of all nodes: a node is small, and there are many.
   struct Edge {
     const Node* parent;
-    std::string_view token;
+    std::string_view token;  // the child's first, with its dot
     bool operator==(const Edge&) const = default;
+  };
+  struct Child {
+    mutable std::unique_ptr<Node> node;  // moved out when the child is about to be erased
   };
   struct Hash {
     using is_avalanching = void;
     using is_transparent = void;
     std::size_t operator()(const Edge& e) const { return hash_bytes(e.token, key.at(e.parent)); }
-    std::size_t operator()(const std::unique_ptr<Node>& n) const { return (*this)(edge_to(*n)); }
+    std::size_t operator()(const Child& c) const { return (*this)(edge_to(*c.node)); }
 
     HashKey key = HashKey::random();  // clients choose the tokens
   };
   struct Equal {
     using is_transparent = void;
-    using Owned = std::unique_ptr<Node>;
-    bool operator()(const Owned& a, const Owned& b) const { return edge_to(*a) == edge_to(*b); }
-    bool operator()(const Edge& a, const Owned& b) const { return a == edge_to(*b); }
-    bool operator()(const Owned& a, const Edge& b) const { return edge_to(*a) == b; }
+    bool operator()(const Child& a, const Child& b) const {
+      return edge_to(*a.node) == edge_to(*b.node);
+    }
+    bool operator()(const Edge& a, const Child& b) const { return a == edge_to(*b.node); }
+    bool operator()(const Child& a, const Edge& b) const { return edge_to(*a.node) == b; }
   };
-  static Edge edge_to(const Node& node) { return {node.parent, node.token}; }
+  static Edge edge_to(const Node& node) { return {node.parent, node.first_token()}; }
+  // The first token of a chain, with its dot.
+  static std::string_view next_token(std::string_view chain) {
+    return chain.substr(0, chain.find('.') + 1);
+  }
 
   struct Before {
     using is_transparent = void;
@@ -165,7 +185,10 @@ class Subscriptions {
   void leave(Audience& audience, Subscription& subscription);
   void close(Audience& audience);
   Node& grow(std::string_view pattern);
-  Node& grow(Node& parent, std::string_view token);
+  Node* child_of(Node& parent, std::string_view token);
+  Node& adopt(std::unique_ptr<Node> child);
+  std::unique_ptr<Node> release(Node& child);
+  Node& split(Node& node, std::size_t size);
   void prune(Node* node);
 
   enum class Stage : std::uint8_t {
@@ -177,12 +200,12 @@ class Subscriptions {
 
   struct Match {
     Stage stage = Stage::over;
-    std::string channel{};
-    Tokens tokens{{}};
-    std::string_view token{};  // that is looked for among the children of the frontier
+    std::string channel{};     // as a chain
+    std::string_view rest{};   // of the channel, behind `token`
+    std::string_view token{};  // that is looked for in and behind the frontier
 
     // Kept from match to match, which so allocates nothing.
-    std::vector<Node*> frontier{};  // whose paths match the tokens so far
+    std::vector<Node*> frontier{};  // whose paths match the tokens so far, up to their `matched`
     std::vector<Node*> next{};      // likewise, with `token`
     std::vector<Node*> matching{};
 
@@ -197,12 +220,13 @@ class Subscriptions {
   void begin(Stage stage);
   void enter(std::size_t place);
   void turn_to(Audience* group);
-  static void come_upon(Node* node, std::vector<Node*>& nodes);
+  bool follow(Node& node, std::size_t matched);
+  static void come_upon(Node& node, std::size_t matched, std::vector<Node*>& nodes);
   void be_done_with(Node& node);
   bool serve(const Subscription& subscription, std::vector<SubscriberId>& out);
 
   Node root_{nullptr, ""};
-  boost::unordered_flat_set<std::unique_ptr<Node>, Hash, Equal> literals_;
+  boost::unordered_flat_set<Child, Hash, Equal> literals_;
   std::size_t nodes_ = 0;
 
   Audiences audiences_;

@@ -42,18 +42,53 @@ TEST_F(SubscriptionsTest, WithoutAGroupEveryMatchingSubscriberIsServed) {
 TEST_F(SubscriptionsTest, TheTrieShrinksToNothing) {
   EXPECT_EQ(subscriptions_.nodes(), 0u);
   subscriptions_.add(1, "a.b.c", "");
-  EXPECT_EQ(subscriptions_.nodes(), 3u);
+  EXPECT_EQ(subscriptions_.nodes(), 1u);
   subscriptions_.add(1, "a.*.>", "g");
+  EXPECT_EQ(subscriptions_.nodes(), 4u) << "a, b.c, * and >";
   subscriptions_.add(1, "a..c", "g");
   subscriptions_.add(2, "a.b", "");
-  EXPECT_EQ(subscriptions_.nodes(), 7u);
+  EXPECT_EQ(subscriptions_.nodes(), 6u) << "a, b, c, *, > and .c";
   subscriptions_.remove(1, "a.b.c", "");
-  EXPECT_EQ(subscriptions_.nodes(), 6u) << "a.b is still listened to";
+  EXPECT_EQ(subscriptions_.nodes(), 5u) << "a.b is still listened to";
   subscriptions_.remove_all(1);
   EXPECT_EQ(subscriptions_.nodes(), 2u);
   subscriptions_.remove(2, "a.b", "");
   EXPECT_EQ(subscriptions_.nodes(), 0u);
   EXPECT_EQ(subscriptions_.count(1), 0u);
+}
+
+// However many tokens it has, a pattern adds a chain, or splits one in two beside which it adds
+// one, and `>`.
+TEST_F(SubscriptionsTest, PatternTakesThreeNodesAtMost) {
+  std::mt19937_64 random(1);
+  for (SubscriberId id = 1; id <= 1'000; ++id) {
+    std::string pattern;
+    for (int token = 0; token < 31; ++token) pattern += random() % 2 == 0 ? "a." : "b.";
+    const std::size_t before = subscriptions_.nodes();
+    subscriptions_.add(id, pattern + ">", "");
+    ASSERT_LE(subscriptions_.nodes(), before + 3);
+    ASSERT_EQ(match(pattern + "c"), (Ids{id}));
+    ASSERT_EQ(match(pattern.substr(0, pattern.size() - 1)), Ids{});
+  }
+  for (SubscriberId id = 1; id <= 1'000; ++id) subscriptions_.remove_all(id);
+  EXPECT_EQ(subscriptions_.nodes(), 0u);
+}
+
+// The chain that a match is in the middle of becomes two: whoever listened before is still served.
+TEST_F(SubscriptionsTest, ChainMaySplitInTheMiddleOfAMatch) {
+  for (std::size_t visits = 0; visits < 8; ++visits) {
+    for (const char* branch : {"a.x", "a.b.x", "a.*", "a.b", "a.b.c.>", "*.b.c"}) {
+      subscriptions_.add(1, "a.b.c.d", "");
+      subscriptions_.begin_match("a.b.c.d");
+      Ids out = match_some(visits);
+      subscriptions_.add(2, branch, "");
+      subscriptions_.match_some(SIZE_MAX, out);
+      EXPECT_EQ(out, (Ids{1})) << branch << " after " << visits;
+      subscriptions_.remove_all(1);
+      subscriptions_.remove_all(2);
+      EXPECT_EQ(subscriptions_.nodes(), 0u);
+    }
+  }
 }
 
 TEST_F(SubscriptionsTest, RemovesInPieces) {
@@ -81,10 +116,10 @@ TEST_F(SubscriptionsTest, ListsPatternsAndGroupsInPieces) {
 
 TEST_F(SubscriptionsTest, TheDeepestPatternsAreFound) {
   std::string channel = "a", any = "*", rest = "*";
-  for (int i = 0; i < 127; ++i) {
+  for (int i = 0; i < 31; ++i) {
     channel += ".a";
     any += ".*";
-    rest += i == 126 ? ".>" : ".*";
+    rest += i == 30 ? ".>" : ".*";
   }
   subscriptions_.add(1, any, "");
   subscriptions_.add(2, rest, "");

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
 // Fewer are not worth it: 4 MB if each has kept a page from going.
-constexpr std::uint64_t kManyThings = 1'000;
+constexpr std::uint64_t kTrimThreshold = 1'000;
 
 constexpr int kNoSignal = 0;
 constexpr std::chrono::microseconds kBetweenLives = 100ms;
@@ -90,7 +90,7 @@ class Daemon {
     Asked asked = Asked::nothing;
     while (asked == Asked::nothing) {
       asked = wait(std::chrono::duration_cast<std::chrono::microseconds>(options_.gc_interval));
-      give_memory_back();
+      trim_heap();
       PeerEvent::log_left_out(SteadyClock::now());
     }
     if (asked == Asked::stop) asked = drain();
@@ -122,15 +122,16 @@ class Daemon {
     return Asked::nothing;
   }
 
-  // What keys and connections took that are gone stays with the allocator, for the next ones. When
-  // far fewer are left than there were, and no fewer than a while ago, it goes back to the system.
-  void give_memory_back() {
-    const std::uint64_t things = server_.keys_and_connections();
-    const bool falling = things < std::exchange(last_things_, things);
-    most_things_ = std::max(most_things_, things);
-    if (most_things_ < kManyThings || things > most_things_ / 2 || falling) return;
+  // The memory of keys, connections and subscriptions that are gone stays with the allocator, for
+  // the next ones. When far fewer are left than there were, and no fewer than a while ago, it goes
+  // back to the system.
+  void trim_heap() {
+    const std::uint64_t objects = server_.objects();
+    const bool falling = objects < std::exchange(last_objects_, objects);
+    most_objects_ = std::max(most_objects_, objects);
+    if (most_objects_ < kTrimThreshold || objects > most_objects_ / 2 || falling) return;
     ::malloc_trim(0);
-    most_things_ = things;
+    most_objects_ = objects;
   }
 
   void log_http() {
@@ -189,8 +190,8 @@ class Daemon {
   const Signals& signals_;
   const Systemd systemd_;
   Server server_;
-  std::uint64_t last_things_ = 0;
-  std::uint64_t most_things_ = 0;  // since memory was last given back
+  std::uint64_t last_objects_ = 0;
+  std::uint64_t most_objects_ = 0;  // since memory was last given back
   bool resigned_ = false;
 };
 

@@ -54,9 +54,10 @@ class Server {
   void close_http();
   // Whether nobody is connected any more.
   bool is_drained() const { return context_.admission.connections() == 0; }
-  // How many there are, for whoever looks after memory.
-  std::uint64_t keys_and_connections() const {
-    return context_.engine.stats().keys + context_.admission.connections();
+  // How many keys, connections and subscriptions there are: what memory is used for.
+  std::uint64_t objects() const {
+    return context_.engine.stats().keys + context_.admission.connections() +
+           context_.hub.listeners();
   }
   // Lets another server lead. The journal then fails, as its life is over.
   void resign();

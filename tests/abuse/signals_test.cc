@@ -104,6 +104,41 @@ TEST(Abuse, SignalsToGroupsWithoutEnd) {
   for (std::size_t who = 0; who < count; ++who) listeners.reset(who);
 }
 
+// A token a node would be 4 MiB for a thousand of these patterns, which differ in their first
+// tokens.
+TEST(Abuse, SubscriptionsOfManyTokens) {
+  constexpr std::size_t kPatterns = 10'000;
+  constexpr std::size_t kConnections = 4;
+  constexpr int kTokens = 32;
+  const ServerProcess server({"--threads", "2", "--gc-interval", "1"});
+  Swarm listeners(server.port());
+  ASSERT_TRUE(listeners.connect(kConnections));
+  const std::size_t before_kib = server.memory_kib();
+  for (std::size_t who = 0; who < kConnections; ++who) {
+    const auto listen = [who](std::size_t i) {
+      std::string pattern;
+      std::size_t digits = who * kPatterns + i;
+      for (int token = 0; token < kTokens; ++token, digits /= 10) {
+        pattern += {token == 0 ? 'x' : '.', static_cast<char>('0' + digits % 10)};
+      }
+      return request("listen", pattern, "");
+    };
+    ASSERT_EQ(ask_all(listeners, who, kPatterns, "ok", listen), kPatterns);
+  }
+  const std::size_t most_kib = server.memory_kib();
+  std::this_thread::sleep_for(2s);  // the server looks at what it has every second
+  for (std::size_t who = 0; who < kConnections; ++who) listeners.reset(who);
+  const std::size_t room_kib = 8 * 1024;
+  const auto deadline = SteadyClock::now() + 20s;
+  while (server.memory_kib() > before_kib + room_kib && SteadyClock::now() < deadline) {
+    std::this_thread::sleep_for(50ms);
+  }
+  std::printf("40,000 patterns: memory %zu KiB before, %zu KiB with them, %zu KiB after\n",
+              before_kib, most_kib, server.memory_kib());
+  EXPECT_LE(most_kib, before_kib + std::size_t{48} * 1024);
+  EXPECT_LE(server.memory_kib(), before_kib + room_kib);
+}
+
 // What a session leaves behind is ended a part at a time.
 TEST(Abuse, ASessionEndsWithHoldsWithoutEnd) {
   const std::size_t count = scaled(500'000);

@@ -329,7 +329,8 @@ void ApiCalls::fence(RequestParams& params, std::string& out) {
 
 void ApiCalls::publish(std::string_view channel, RequestParams& params, std::string& out) {
   const std::string_view payload = params.text("payload");
-  if (!is_channel(channel)) params.refuse("the channel", "must be a name without wildcards");
+  if (!is_channel(channel))
+    params.refuse("the channel", "must be a name without wildcards, of at most 32 tokens");
   if (!is_payload(channel, payload)) {
     params.refuse("payload", "must not be blank, nor have line feeds, nor be too long for a line");
   }
@@ -358,7 +359,9 @@ void ApiCalls::listen(RequestParams& params, std::string& out) {
   const std::string_view pattern = params.text("pattern");
   const std::string_view group = params.text_if_given("group").value_or("");
   if (!is_pattern(pattern)) {
-    params.refuse("pattern", "must be a name in which * and > are whole tokens, > the last");
+    params.refuse(
+        "pattern",
+        "must be a name of at most 32 tokens, in which * and > are whole tokens, > the last");
   }
   if (!group.empty() && !is_name(group)) {
     params.refuse("group", "must be 1 to 256 bytes of UTF-8 without control characters");
@@ -368,7 +371,7 @@ void ApiCalls::listen(RequestParams& params, std::string& out) {
   if (!context_.hub.listen(session_.subscriber(), pattern, group)) {
     return refuse({429, "max_subscriptions",
                    "this connection has as many as --max-subscriptions allows, or all together "
-                   "have a million"},
+                   "have a million, with the nodes of their patterns"},
                   out);
   }
   listens_ = true;
