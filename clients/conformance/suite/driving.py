@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from .scenarios import Scenario
@@ -89,6 +91,12 @@ async def judge(scenario: Scenario, driver: Driver) -> list[str]:
         "is_cluster": scenario.is_cluster,
         "steps": steps,
     }
+    if "token_file" in scenario.client:
+        token_file = Path(tempfile.mkstemp(prefix="token.")[1])
+        token_file.write_text(scenario.client["token_file"] + "\n")
+        job["token_file"] = str(token_file)
+        for server in servers:
+            server.token_file = token_file
     try:
         reports = await driver.do(job)
     except asyncio.TimeoutError:
@@ -98,6 +106,8 @@ async def judge(scenario: Scenario, driver: Driver) -> list[str]:
     finally:
         for server in servers:
             await server.stop()
+            if server.token_file is not None:
+                server.token_file.unlink(missing_ok=True)
     wrong = [
         f"step {number}, {step['do']}: expected {step['expect']}, saw {report}"
         for number, (step, report) in enumerate(zip(scenario.steps, reports), 1)

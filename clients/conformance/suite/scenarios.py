@@ -14,7 +14,9 @@ __all__ = ["Scenario", "load"]
 Json = Any
 _SCENARIO_WORDS = "name why for_each needs client server servers cluster strangers steps seen"
 _SERVER_WORDS = "connections then answers down_ms"
-_ACT_WORDS = "on argument after_ms say bytes repeat cut drip_ms close reset stall down down_ms"
+_ACT_WORDS = (
+    "on argument after_ms say bytes repeat cut drip_ms write_token close reset stall down down_ms"
+)
 _STEP_WORDS = (
     "do key keys wait_ms lease_s shared limit permits max_hold_ms hold place cancel_after_ms "
     "channel payload pattern group ms expect"

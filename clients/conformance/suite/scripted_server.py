@@ -12,6 +12,7 @@ import contextlib
 import re
 import socket
 import struct
+from pathlib import Path
 from typing import Any, NamedTuple
 
 __all__ = ["Asked", "ScriptedServer"]
@@ -52,6 +53,7 @@ class ScriptedServer:
     def __init__(self, script: dict[str, Any], all_servers: list[ScriptedServer]) -> None:
         """``all_servers``: whom a server of a cluster may name."""
         self.all_servers = all_servers
+        self.token_file: Path | None = None
         self.asked: list[Asked] = []
         self.unforeseen: list[str] = []
         self.connections = 0
@@ -155,6 +157,8 @@ class _Conversation:
             await self._answer_plainly(asked)
         await asyncio.sleep(act.get("after_ms", 0) / 1000)
         await self._say(act)
+        if "write_token" in act and self._server.token_file is not None:
+            self._server.token_file.write_text(act["write_token"] + "\n")
         if "down" in act or "down_ms" in act:
             self._server.go_down(act.get("down_ms"))
         if act.get("stall"):

@@ -17,6 +17,7 @@ type job struct {
 	Addresses        []string `json:"addresses"`
 	IsCluster        bool     `json:"is_cluster"`
 	Token            string   `json:"token"`
+	TokenFile        string   `json:"token_file"`
 	ConnectTimeoutMs int      `json:"connect_timeout_ms"`
 	ReplyTimeoutMs   int      `json:"reply_timeout_ms"`
 	ReleaseTimeoutMs int      `json:"release_timeout_ms"`

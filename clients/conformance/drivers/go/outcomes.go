@@ -14,6 +14,7 @@ var kinds = []struct {
 }{
 	{context.Canceled, "cancelled"},
 	{lockd.ErrClosed, "cancelled"},
+	{lockd.ErrSuspect, "suspect"},
 	{lockd.ErrInvalid, "invalid"},
 	{lockd.ErrUnsupported, "unsupported"},
 	{lockd.ErrDenied, "denied"},

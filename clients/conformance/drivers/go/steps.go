@@ -44,6 +44,9 @@ func clientOptions(j *job) []lockd.Option {
 	if j.Token != "" {
 		options = append(options, lockd.Token(j.Token))
 	}
+	if j.TokenFile != "" {
+		options = append(options, lockd.TokenFile(j.TokenFile))
+	}
 	timeouts := []struct {
 		ms     int
 		option func(time.Duration) lockd.Option

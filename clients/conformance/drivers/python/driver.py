@@ -55,6 +55,8 @@ def of_failure(failure: errors.LockdError) -> Report:
         }
     if isinstance(failure, errors.LockLost):
         return {"outcome": "lost", "cause": failure.cause}
+    if isinstance(failure, errors.LockSuspect):
+        return {"outcome": "suspect"}
     name = type(failure).__name__
     return {"outcome": KINDS.get(name, name.lower())}
 
@@ -73,8 +75,9 @@ def client_options(job: Job) -> dict[str, Any]:
     for name in ("connect_timeout", "reply_timeout", "release_timeout"):
         if f"{name}_ms" in job:
             options[name] = job[f"{name}_ms"] / 1000
-    if "token" in job:
-        options["token"] = job["token"]
+    for name in ("token", "token_file"):
+        if name in job:
+            options[name] = job[name]
     return options
 
 

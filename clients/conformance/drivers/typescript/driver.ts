@@ -15,6 +15,7 @@ import {
   type HeldLock,
   LockdError,
   LockLost,
+  LockSuspect,
   NotAcquired,
   type Place,
   type Subscription,
@@ -45,6 +46,7 @@ interface Job {
   addresses: string[];
   is_cluster: boolean;
   token?: string;
+  token_file?: string;
   connect_timeout_ms?: number;
   reply_timeout_ms?: number;
   release_timeout_ms?: number;
@@ -83,6 +85,7 @@ function ofFailure(failure: unknown): Report {
     };
   }
   if (failure instanceof LockLost) return { outcome: "lost", cause: failure.reason };
+  if (failure instanceof LockSuspect) return { outcome: "suspect" };
   if (failure instanceof Nothing) return { outcome: "nothing" };
   if (!(failure instanceof LockdError)) throw failure;
   const { name } = failure.constructor;
@@ -109,6 +112,7 @@ class Steps {
     const options: ClientOptions = {
       [job.is_cluster ? "cluster" : "servers"]: job.addresses,
       token: job.token,
+      tokenFile: job.token_file,
       connectTimeout: job.connect_timeout_ms,
       replyTimeout: job.reply_timeout_ms,
       releaseTimeout: job.release_timeout_ms,

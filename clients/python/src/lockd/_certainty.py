@@ -19,6 +19,7 @@ class Certainty:
         self._mutex = threading.Lock()
         self._until = until
         self._is_over = False
+        self._is_suspect = False
 
     @property
     def until(self) -> float:
@@ -35,11 +36,22 @@ class Certainty:
         with self._mutex:
             return self._lasts(now)
 
+    def is_suspect(self, now: float) -> bool:
+        """Whether it lasts, but for a server that may have released the hold already."""
+        with self._mutex:
+            return self._lasts(now) and self._is_suspect
+
+    def suspect(self) -> None:
+        """Makes it suspect until it is extended."""
+        with self._mutex:
+            self._is_suspect = True
+
     def extend(self, now: float, until: float) -> bool:
         """Moves its end, to an earlier time too. False when it was over by ``now``."""
         with self._mutex:
             if self._lasts(now):
                 self._until = until
+                self._is_suspect = False
             return not self._is_over
 
     def end(self, now: float) -> bool:

@@ -11,9 +11,9 @@ from ._clock import now
 from ._cluster import Cluster
 from ._replies import Grant, fence_of
 from ._requests import Wish
-from .errors import LockLost
+from .errors import Denied, LockdError, LockLost, LockSuspect, Unauthorized
 
-__all__ = ["Hold", "HoldView"]
+__all__ = ["Hold", "HoldView", "is_definite"]
 
 
 class Hold:
@@ -34,13 +34,20 @@ class Hold:
         self.queued_again = queued_again
         self.held_until_max = None if max_hold is None else now() + max_hold
         self.certainty = Certainty(grant.sent_at + grant.lease)
+        self.last_error: LockdError | None = None
+        """Why it was not renewed when that was last tried; nothing once a renewal is confirmed."""
         self.loss: LockLost | None = None
         self.is_released = False
         self.on_loss: list[Callable[[LockLost], object]] = []
         _holds.add(self)
 
     def lost(self, why: str, cause: str) -> LockLost:
-        return LockLost(f"{self.wanted} is held no more: {why}", key=self.wanted.key, cause=cause)
+        loss = LockLost(f"{self.wanted} is held no more: {why}", key=self.wanted.key, cause=cause)
+        loss.__cause__ = self.last_error
+        return loss
+
+    def refused(self, refusal: LockdError) -> LockLost:
+        return self.lost(f"it cannot be renewed any more: {refusal}", "unauthorized")
 
     def lose(self, loss: LockLost) -> None:
         """Ends it, and tells those who asked to be told. Once."""
@@ -60,12 +67,29 @@ class Hold:
         if self.certainty.lasts(time):
             return None
         if self.loss is not None:
-            return LockLost(str(self.loss), key=self.loss.key, cause=self.loss.cause)
+            again = LockLost(str(self.loss), key=self.loss.key, cause=self.loss.cause)
+            again.__cause__ = self.loss.__cause__
+            return again
         if self.is_released:
             return self.lost("its owner released it", "released")
         if self.is_held_for_max(time):
             return self.lost("it was not renewed for longer than max_hold", "max_hold")
+        if self.last_error is not None and is_definite(self.last_error):
+            return self.refused(self.last_error)
         return self.lost("its lease ran out without a confirmed renewal", "unsure")
+
+    def why_suspect(self) -> LockSuspect | None:
+        if not self.certainty.is_suspect(now()):
+            return None
+        why = f"{self.wanted} is suspect, since its connection has ended: {self.last_error}"
+        suspect = LockSuspect(why, key=self.wanted.key)
+        suspect.__cause__ = self.last_error
+        return suspect
+
+
+def is_definite(failure: LockdError) -> bool:
+    """Whether the server refuses this client, which another try does not cure."""
+    return isinstance(failure, (Denied, Unauthorized))
 
 
 _holds: weakref.WeakSet[Hold] = weakref.WeakSet()
@@ -121,27 +145,40 @@ class HoldView:
 
     @property
     def is_held(self) -> bool:
-        """Whether it is certain at this moment. Never true again once it was false."""
-        return self._hold.certainty.lasts(now())
+        """Whether it is certain at this moment, and so ``state`` is ``held``."""
+        return self.state == "held"
+
+    @property
+    def state(self) -> str:
+        """``held``; ``suspect``, while its connection is gone and no new one has renewed it; or
+        ``lost``, which is final, and also after a release."""
+        certainty, time = self._hold.certainty, now()
+        if certainty.is_suspect(time):
+            return "suspect"
+        return "held" if certainty.lasts(time) else "lost"
+
+    @property
+    def last_error(self) -> LockdError | None:
+        """Why the last renewal failed; nothing once a renewal is confirmed."""
+        return self._hold.last_error
 
     @property
     def remaining(self) -> float:
-        """For how many seconds it is certain if no renewal is confirmed any more."""
+        """For how many seconds its lease runs if no renewal is confirmed any more."""
         certainty = self._hold.certainty
         time = now()
         return max(certainty.until - time, 0.0) if certainty.lasts(time) else 0.0
 
     @property
     def loss(self) -> LockLost | None:
-        """Why it is held no more; nothing while it is held."""
+        """Why it is held no more; nothing while it is held or suspect."""
         return self._hold.why_over()
 
     def check(self) -> None:
-        """Raises ``LockLost`` when it is not certain any more."""
-        loss = self._hold.why_over()
-        if loss is not None:
-            raise loss
+        """Raises ``LockLost`` when it is held no more, and ``LockSuspect`` when it may be."""
+        why = self._hold.why_over() or self._hold.why_suspect()
+        if why is not None:
+            raise why
 
     def __repr__(self) -> str:
-        state = "held" if self.is_held else "not held"
-        return f"<{type(self).__name__} {self._hold.wanted}, fence {self.fence}, {state}>"
+        return f"<{type(self).__name__} {self._hold.wanted}, fence {self.fence}, {self.state}>"

@@ -267,7 +267,7 @@ class Link(asyncio.Protocol):
             await self._connect(known)
 
     async def _authenticate(self, until: float) -> None:
-        auth = self.endpoint.options.auth
+        auth = self.endpoint.options.auth()
         if auth is None:
             return
         reply = await self.ask(auth, until)

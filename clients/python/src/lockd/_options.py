@@ -71,16 +71,21 @@ class Options:
             raise InvalidRequest("give the auth token or its file, not both")
         if min(connect_timeout, reply_timeout, release_timeout) < 0:
             raise InvalidRequest("a timeout is not negative")
-        if token_file is not None:
-            token = _read_token(token_file)
+        self._token = token
+        self._token_file = token_file
+        self.auth()  # so that a token that cannot be used is refused now
         self.tls = TLS() if tls is True else (tls or None)
         self.tls_context = self.tls.context() if self.tls else None
-        self.auth = None if token is None else auth_lines(token)
         self.name = _default_name() if name is None else name
         self.identity = client_lines(self.name, _default_note() if note is None else note)
         self.connect_timeout = connect_timeout
         self.reply_timeout = reply_timeout
         self.release_timeout = release_timeout
+
+    def auth(self) -> bytes | None:
+        """The lines that say the auth token. The file is read each time: tokens are rotated."""
+        token = self._token if self._token_file is None else _read_token(self._token_file)
+        return None if token is None else auth_lines(token)
 
 
 def _read_token(path: _Path) -> str:

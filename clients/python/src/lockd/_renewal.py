@@ -9,6 +9,9 @@
 Home is the connection on which the lock was granted. To leave it would be to release, so a server
 that is merely slow is waited for. In a cluster a leader may hang and another take over: when its
 answer is overdue the others are asked as well, and home is kept, in case it answers after all.
+
+Once home is gone, a server may have released the lock: it is suspect from the first try that does
+not renew it until one does, and lost when a server refuses this client.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from ._calls import log
 from ._clock import NEVER, now, wait_until
 from ._cluster import LeaderSearch, moves_on
-from ._hold import Hold
+from ._hold import Hold, is_definite
 from ._link import Link
 from .errors import (
     LeaseExpired,
@@ -139,6 +143,7 @@ class Renewal:
                         return
                     visit = None
                     self._search.move_on(failure, now())
+                    self._doubt(failure)
         finally:
             for task in (home, visit):
                 if task is not None:
@@ -176,17 +181,37 @@ class Renewal:
         except LockdError as failure:
             if says_gone(failure):
                 raise self._hold.lost(f"not renewed, {failure}", "refused") from failure
+            self._note(failure)
             # A server that stands alone, and does not lead, is not left: that would be to release.
             stays = isinstance(failure, NotLeader) and self._hold.cluster.is_alone
             if moves_on(failure) and not stays:
                 return failure
             self._pause = min(max(2 * self._pause, _PAUSE_MIN), _PAUSE_MAX)
             self._renew_at = now() + self._pause
+            self._doubt(failure)
             return None
         except Exception as error:  # of this machine: there is no thread, no memory
-            return Unreachable(f"the server cannot be asked: {error!r}")
+            unasked = Unreachable(f"the server cannot be asked: {error!r}")
+            self._note(unasked)
+            return unasked
         self._take(confirmed)
         return None
+
+    def _note(self, failure: LockdError) -> None:
+        """Warns once of each kind of failure in a row."""
+        if type(failure) is not type(self._hold.last_error):
+            log.warning("%s was not renewed: %s", self._hold.wanted, failure)
+        self._hold.last_error = failure
+
+    def _doubt(self, failure: LockdError) -> None:
+        """After a try that did not renew: a server may have released it with its connection."""
+        is_connected = any(not link.is_closed for link in (self._link, *self._former))
+        if is_connected or self._hold.wanted.outlives_link:
+            return
+        is_by_all = isinstance(failure, Refused) or self._search.is_hopeless
+        if is_definite(failure) and is_by_all:
+            raise self._hold.refused(failure)
+        self._hold.certainty.suspect()
 
     def _take(self, confirmed: _Confirmation) -> None:
         until = confirmed.asked_at + confirmed.remaining
@@ -194,6 +219,7 @@ class Renewal:
             self._raise_if_over()
         self._renew_at = due(confirmed.asked_at, confirmed.remaining)
         self._pause = 0.0
+        self._hold.last_error = None
         self._search.found(self._hold.cluster.index_of(confirmed.link.endpoint))
         if confirmed.link is not self._link:
             self._former = [link for link in (*self._former, self._link) if not link.is_closed]

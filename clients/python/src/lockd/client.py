@@ -143,7 +143,8 @@ class Client:
     ``cluster``: instead, the servers of one cluster, in any order. The one that leads is looked for
     among these, and nowhere else, whomever they name.
 
-    ``token``, ``token_file``: the auth token, or the file whose first line it is.
+    ``token``, ``token_file``: the auth token, or the file whose first line it is, which is read for
+    every connection.
 
     ``tls``: ``True``, or a ``TLS`` that says more.
 

@@ -19,6 +19,7 @@ __all__ = [
     "LeaseExpired",
     "LimitMismatch",
     "LockLost",
+    "LockSuspect",
     "LockdError",
     "ModeMismatch",
     "NoReply",
@@ -85,15 +86,29 @@ class LockLost(LockdError):
     """The lock is held no more.
 
     ``cause`` is one of: ``expired`` and ``revoked``, as the server's ``lost`` line says;
-    ``refused``, when the server refused to renew it or to release it; ``unsure``, when its lease
-    ran out by this client's clock without a confirmed renewal; ``max_hold``; ``released``, by its
-    own owner.
+    ``refused``, when the server refused to renew it or to release it; ``unauthorized``, when the
+    server did not let this client in again, or denied it the right to renew; ``unsure``, when its
+    lease ran out by this client's clock without a confirmed renewal; ``max_hold``; ``released``, by
+    its own owner. ``__cause__`` is the error of the last renewal that failed, if one did.
     """
 
     def __init__(self, message: str, *, key: str = "", cause: str = "unsure") -> None:
         super().__init__(message)
         self.key = key
         self.cause = cause
+
+
+class LockSuspect(LockdError):
+    """The connection of the lock has ended, and no new one has renewed it yet.
+
+    The server may have released the lock with the connection, so another client may hold it. The
+    client tries to renew it until its lease is over: then it is held again, or lost. ``__cause__``
+    is why the last try failed.
+    """
+
+    def __init__(self, message: str, *, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class Cancelled(LockdError):
