@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Coroutine
 from typing import Any, Callable, TypeVar
 
-from .errors import Cancelled
+from .errors import Cancelled, LockdError
 
 __all__ = ["Background", "Stop"]
 
@@ -138,6 +138,7 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     asyncio.set_event_loop(loop)
+    loop.set_exception_handler(_report)
     try:
         loop.run_forever()
     finally:
@@ -147,6 +148,12 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
             task.cancel()
         loop.run_until_complete(_last_words(tasks))
         loop.close()
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Leaves out what a call raised whose caller was interrupted, as by Ctrl-C: nobody waits."""
+    if not isinstance(context.get("exception"), LockdError):
+        loop.default_exception_handler(context)
 
 
 async def _last_words(tasks: set[asyncio.Task[Any]]) -> None:
