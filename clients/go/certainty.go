@@ -8,9 +8,10 @@ import "sync"
 // of either. Whoever first finds that the time has passed ends it, so that no renewal confirmed
 // late makes anybody believe again: an answer of false is final, for everybody.
 type certainty struct {
-	mu    sync.Mutex
-	until instant
-	over  bool
+	mu        sync.Mutex
+	until     instant
+	over      bool
+	isSuspect bool // until it is extended: a server may have released the hold already
 }
 
 // lasts says whether it lasts. The caller has read now after it was asked.
@@ -18,6 +19,27 @@ func (c *certainty) lasts(now instant) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.look(now)
+}
+
+// state is what the owner may believe. The caller has read now after it was asked.
+func (c *certainty) state(now instant) State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.look(now):
+		return StateLost
+	case c.isSuspect:
+		return StateSuspect
+	default:
+		return StateHeld
+	}
+}
+
+// suspect makes it suspect until it is extended.
+func (c *certainty) suspect() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isSuspect = true
 }
 
 // extend moves its end, to an earlier moment too. It does nothing, and says false, when it was over
@@ -29,6 +51,7 @@ func (c *certainty) extend(now, until instant) bool {
 		return false
 	}
 	c.until = until
+	c.isSuspect = false
 	return true
 }
 

@@ -17,6 +17,8 @@ var (
 	ErrNotAcquired = errors.New("not acquired within the wait")
 	// ErrLost is that of what was held and is held no more, by no doing of its owner.
 	ErrLost = errors.New("the lock is lost")
+	// ErrSuspect is that of a lock whose connection has ended, and that no new one has renewed yet.
+	ErrSuspect = errors.New("the lock is suspect")
 	// ErrReleased is the cause of the context of what its owner has released.
 	ErrReleased = errors.New("the lock was released")
 	// ErrClosed is that of a client, a place or a listener that was closed.
@@ -110,12 +112,7 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the kind, and the system's error if there is one.
-func (e *Error) Unwrap() []error {
-	if e.Err == nil {
-		return []error{e.Kind}
-	}
-	return []error{e.Kind, e.Err}
-}
+func (e *Error) Unwrap() []error { return withCause(e.Kind, e.Err) }
 
 // NotAcquiredError is an acquisition whose wait is over. It is [ErrNotAcquired], and whatever kept
 // the client from waiting in the queue at the end, such as [ErrUnreachable].
@@ -142,19 +139,11 @@ func (e *NotAcquiredError) Error() string {
 	case e.Holder != "":
 		text += ", held by " + e.Holder
 	}
-	if e.Err != nil {
-		text += ": " + strings.TrimPrefix(e.Err.Error(), "lockd: ")
-	}
-	return text
+	return text + because(e.Err)
 }
 
 // Unwrap returns ErrNotAcquired, and Err if there is one.
-func (e *NotAcquiredError) Unwrap() []error {
-	if e.Err == nil {
-		return []error{ErrNotAcquired}
-	}
-	return []error{ErrNotAcquired, e.Err}
-}
+func (e *NotAcquiredError) Unwrap() []error { return withCause(ErrNotAcquired, e.Err) }
 
 // LossCause is how a lock was lost.
 type LossCause string
@@ -167,6 +156,8 @@ const (
 	LossRevoked LossCause = "revoked"
 	// LossRefused: the server answered a renewal or a release that the token names nothing.
 	LossRefused LossCause = "refused"
+	// LossUnauthorized: the server did not let the client in again, or denied it the right to renew.
+	LossUnauthorized LossCause = "unauthorized"
 	// LossUnsure: no renewal was confirmed before the lease ran out by the client's own count.
 	LossUnsure LossCause = "unsure"
 	// LossMaxHold: the time of MaxHold was over, and then the lease.
@@ -178,24 +169,59 @@ type LostError struct {
 	Key   string
 	Fence uint64
 	Cause LossCause
+	// Err is why the last renewal failed; nil if none did since one was confirmed.
+	Err error
 }
 
 func (e *LostError) Error() string {
 	why, known := map[LossCause]string{
-		LossExpired: "the server says that its lease ran out",
-		LossRevoked: "the server says that it was revoked",
-		LossRefused: "the server says that it is held no more",
-		LossUnsure:  "its lease ran out without a confirmed renewal",
-		LossMaxHold: "it was held for as long as it may be",
+		LossExpired:      "the server says that its lease ran out",
+		LossRevoked:      "the server says that it was revoked",
+		LossRefused:      "the server says that it is held no more",
+		LossUnauthorized: "the server refuses this client",
+		LossUnsure:       "its lease ran out without a confirmed renewal",
+		LossMaxHold:      "it was held for as long as it may be",
 	}[e.Cause]
 	if !known {
 		why = "the server says: " + string(e.Cause)
 	}
-	return fmt.Sprintf("lockd: %q under fence %d is lost: %s", e.Key, e.Fence, why)
+	return fmt.Sprintf("lockd: %q under fence %d is lost: %s%s", e.Key, e.Fence, why, because(e.Err))
 }
 
-// Unwrap returns ErrLost.
-func (e *LostError) Unwrap() error { return ErrLost }
+// Unwrap returns ErrLost, and Err if there is one.
+func (e *LostError) Unwrap() []error { return withCause(ErrLost, e.Err) }
+
+// SuspectError is a lock whose connection has ended, and that no new one has renewed yet: the server
+// may have released it with the connection, and granted it to another client. The client tries to
+// renew it until its lease is over: then it is held again, or lost. It is [ErrSuspect].
+type SuspectError struct {
+	Key   string
+	Fence uint64
+	// Err is why the last renewal failed.
+	Err error
+}
+
+func (e *SuspectError) Error() string {
+	const why = "is suspect, since its connection has ended"
+	return fmt.Sprintf("lockd: %q under fence %d %s%s", e.Key, e.Fence, why, because(e.Err))
+}
+
+// Unwrap returns ErrSuspect, and Err if there is one.
+func (e *SuspectError) Unwrap() []error { return withCause(ErrSuspect, e.Err) }
+
+func because(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + strings.TrimPrefix(err.Error(), "lockd: ")
+}
+
+func withCause(kind, cause error) []error {
+	if cause == nil {
+		return []error{kind}
+	}
+	return []error{kind, cause}
+}
 
 func failure(kind error, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
 
@@ -223,6 +249,9 @@ func isPassing(err error) bool {
 func movesOn(err error) bool {
 	return isPassing(err) || isAny(err, ErrUntrusted, ErrUnauthorized, ErrGarbled)
 }
+
+// isDefinite says whether the server refuses this client, which another try does not cure.
+func isDefinite(err error) bool { return isAny(err, ErrDenied, ErrUnauthorized) }
 
 func isAny(err error, kinds ...error) bool {
 	if errors.Is(err, context.Canceled) {

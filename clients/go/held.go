@@ -3,9 +3,23 @@ package lockd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
+)
+
+// State is what the owner of a lock may believe of it.
+type State string
+
+const (
+	// StateHeld: the lock is certain to be held.
+	StateHeld State = "held"
+	// StateSuspect: the connection of the lock has ended, and no new one has renewed it yet. The
+	// server may have released it.
+	StateSuspect State = "suspect"
+	// StateLost: the lock is held no more, and never again. Also that of a lock that was released.
+	StateLost State = "lost"
 )
 
 // Held is a lock, or permits of a semaphore, that is held. It is renewed in the background until it
@@ -39,6 +53,7 @@ type Held struct {
 	mu         sync.Mutex
 	loss       *LostError
 	isReleased bool
+	lastError  error // of renewals, since one was confirmed
 }
 
 func newHeld(a *acquisition, given grant) *Held {
@@ -92,12 +107,25 @@ func (h *Held) QueuedAgain() int { return h.queuedAgain }
 // then its cause is [ErrReleased]. Ask [Held.Check] to know now.
 func (h *Held) Context() context.Context { return h.ctx }
 
-// Check returns nil if the lock is certain to be held, and otherwise a [*LostError], or
-// [ErrReleased]. It looks at the clock each time, and an error is final. Call it before whatever
-// cannot be undone.
+// State says whether the lock is held, suspect or lost.
+func (h *Held) State() State { return h.certainty.state(now()) }
+
+// LastError is why the last renewal failed; nil once a renewal is confirmed.
+func (h *Held) LastError() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lastError
+}
+
+// Check returns nil if the lock is certain to be held, a [*SuspectError] while its connection is
+// gone and no new one has renewed it, and otherwise a [*LostError], or [ErrReleased], which are
+// final. It looks at the clock each time. Call it before whatever cannot be undone.
 func (h *Held) Check() error {
-	if h.certainty.lasts(now()) {
+	switch h.State() {
+	case StateHeld:
 		return nil
+	case StateSuspect:
+		return &SuspectError{Key: h.request.key, Fence: h.grant.fence, Err: h.LastError()}
 	}
 	h.mu.Lock()
 	isReleased, loss := h.isReleased, h.loss
@@ -112,8 +140,8 @@ func (h *Held) Check() error {
 	}
 }
 
-// Remaining is for how long the lock is certain to be held, unless it is renewed or ends; 0 when it
-// is not.
+// Remaining is for how long the lease of the lock runs, unless it is renewed or ends; 0 when it is
+// lost.
 func (h *Held) Remaining() time.Duration {
 	at := now()
 	if !h.certainty.lasts(at) {
@@ -188,6 +216,7 @@ func (h *Held) lose(cause LossCause) error {
 	isNews := h.loss == nil && !h.isReleased
 	if isNews {
 		h.loss = h.lost(cause)
+		h.loss.Err = h.lastError
 	}
 	loss := h.loss
 	h.mu.Unlock()
@@ -209,10 +238,26 @@ func (h *Held) lost(cause LossCause) *LostError {
 
 // lossByClock is how it was lost if nobody but the clock says so.
 func (h *Held) lossByClock() LossCause {
-	if h.isPastMaxHold() {
+	switch {
+	case h.isPastMaxHold():
 		return LossMaxHold
+	case isDefinite(h.LastError()):
+		return LossUnauthorized
+	default:
+		return LossUnsure
 	}
-	return LossUnsure
+}
+
+// note remembers why a renewal failed, or nil for one that was confirmed. It warns once of each
+// kind of failure in a row.
+func (h *Held) note(err error) {
+	h.mu.Lock()
+	before := h.lastError
+	h.lastError = err
+	h.mu.Unlock()
+	if err != nil && (before == nil || kindOf(err) != kindOf(before)) {
+		slog.Warn("lockd: a lock was not renewed", "key", h.request.key, "error", err)
+	}
 }
 
 func (h *Held) isPastMaxHold() bool { return now() >= h.stopAt }

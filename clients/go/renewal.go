@@ -22,6 +22,9 @@ const (
 // Home is the connection on which it was granted. To leave that would be to release, so it is kept
 // open while its server is merely slow, in case it answers after all.
 //
+// Once home is gone, a server may have released the lock: it is suspect from the first try that does
+// not renew it until one does, and lost when a server refuses this client.
+//
 // It ends when a server that leads says that the token names nothing, when a server says that the
 // lock is lost, or when the certainty ends before a renewal was confirmed.
 type renewal struct {
@@ -36,6 +39,7 @@ type renewal struct {
 	renewAt     instant
 	confirmedAt instant // when that was asked which was last confirmed
 	pause       time.Duration
+	isRefused   bool
 
 	next  instant // when to call advance
 	index int     // in the renewer's queue
@@ -43,9 +47,10 @@ type renewal struct {
 
 // talk is one server that is asked.
 type talk struct {
-	conn   *conn     // nil: none
-	member int       // of the cluster
-	asked  *exchange // the renewal that has no reply yet; nil: none
+	conn     *conn     // nil: none
+	member   int       // of the cluster
+	asked    *exchange // the renewal that has no reply yet; nil: none
+	isProven bool      // the lock was granted or renewed on it
 }
 
 // attempt is a connection that is being made.
@@ -62,7 +67,7 @@ func newRenewal(held *Held, on *conn) *renewal {
 	r := &renewal{
 		held:        held,
 		way:         newSearchAt(held.cluster, member),
-		home:        talk{conn: on, member: member},
+		home:        talk{conn: on, member: member, isProven: true},
 		confirmedAt: held.grant.sentAt,
 	}
 	r.renewNotBefore(held.grant.renewAt())
@@ -86,6 +91,9 @@ func (r *renewal) advance(now instant) (cause LossCause, isLost bool) {
 		r.goOn(now)
 	} else if now >= r.overdueAt(&r.home) {
 		r.goAway(failure(ErrNoReply, ""), now)
+	}
+	if r.isRefused {
+		return LossUnauthorized, true
 	}
 	if talk := r.current(); talk.conn != nil && talk.asked == nil && now >= r.renewAt {
 		talk.asked = talk.conn.begin(r.held.wish.renewLines(r.held.grant), lineSizeMax)
@@ -168,9 +176,12 @@ func (r *renewal) judge(talk *talk, answer reply, now instant) (cause LossCause,
 		r.sayRelease()
 		return LossRefused, true
 	case movesOn(err) && !(errors.Is(err, ErrNotLeader) && r.held.cluster.isAlone()):
+		r.held.note(err)
 		talk.conn.end(err)
 	default:
 		// It cannot tell now.
+		r.held.note(err)
+		r.doubt(err)
 		r.pause = min(max(2*r.pause, renewPauseMin), renewPauseMax)
 		r.renewNotBefore(now.add(r.pause))
 	}
@@ -184,6 +195,8 @@ func (r *renewal) confirm(
 		return r.giveUp(), true
 	}
 	r.confirmedAt = sentAt
+	talk.isProven = true
+	r.held.note(nil)
 	r.renewNotBefore(sentAt.add(remaining / 3))
 	r.pause = 0
 	r.way.found(talk.member)
@@ -204,10 +217,14 @@ func (r *renewal) renewNotBefore(at instant) {
 
 func (r *renewal) leave(left *talk, now instant) {
 	why := left.conn.err()
-	wasCurrent := left == r.current()
+	wasCurrent, wasProven := left == r.current(), left.isProven
 	*left = talk{}
-	if wasCurrent {
+	if wasCurrent && wasProven {
 		r.goAway(why, now)
+		return
+	}
+	if wasCurrent {
+		r.fail(why, now)
 		return
 	}
 	// Home is gone, and a server may release with it.
@@ -221,6 +238,29 @@ func (r *renewal) goAway(why error, now instant) {
 	r.way.moveOn(why, now)
 }
 
+// fail goes away from a try that did not renew.
+func (r *renewal) fail(why error, now instant) {
+	r.held.note(why)
+	r.goAway(why, now)
+	r.doubt(why)
+}
+
+// doubt is for a lock that was not renewed after a server may have released it with its connection.
+func (r *renewal) doubt(why error) {
+	for _, talk := range []*talk{&r.home, &r.visit} {
+		if talk.conn != nil && talk.isProven {
+			return
+		}
+	}
+	if _, isSet := r.held.wish.(*set); isSet {
+		return // held by a name
+	}
+	if isDefinite(why) && (errors.Is(why, ErrDenied) || r.way.isHopeless) {
+		r.isRefused = true
+	}
+	r.held.certainty.suspect()
+}
+
 // goOn goes on with a visit that is to be made, is under way or has begun.
 func (r *renewal) goOn(now instant) {
 	switch {
@@ -228,7 +268,7 @@ func (r *renewal) goOn(now instant) {
 		r.arrive(now)
 	case r.visit.conn != nil && now >= r.overdueAt(&r.visit):
 		r.dropVisit()
-		r.goAway(failure(ErrNoReply, ""), now)
+		r.fail(failure(ErrNoReply, ""), now)
 	case r.visit.conn == nil && r.renewAt != never && now >= r.way.notBefore:
 		r.setOut(now)
 	}
@@ -263,7 +303,7 @@ func (r *renewal) arrive(now instant) {
 	r.attempt = nil
 	going.cancel()
 	if going.err != nil {
-		r.goAway(going.err, now)
+		r.fail(going.err, now)
 		return
 	}
 	r.visit = talk{conn: going.conn, member: going.member}

@@ -8,6 +8,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"sync"
 )
@@ -48,6 +50,7 @@ type step struct {
 type report map[string]any
 
 func main() {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	var output sync.Mutex
 	say := func(what any) {
 		text, err := json.Marshal(what)
