@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import lockd
 
-from .support import Certificates, Server, now
+from .support import Certificates, Server, eventually, now
 
 
 class AuthTokens(unittest.TestCase):
@@ -120,7 +120,7 @@ class Tls(unittest.TestCase):
                 with lockd.Client(server.address, tls=tls) as locks, locks.lock("k") as held:
                     server.kill()
                     server.start()
-                    held.check()
+                    eventually(lambda: held.is_held, "a renewal on a new connection")
                     with self.assertRaises(lockd.NotAcquired):
                         locks.acquire("k", wait=1)
                     held.check()

@@ -56,7 +56,7 @@ class Restarts(unittest.TestCase):
         time.sleep(0.3)
         self.server.start()
         eventually(lambda: self.locks.stats()["locks"][0]["waiters"] == 1, "a waiter, again")
-        held.check()
+        eventually(lambda: held.is_held, "a renewal on a new connection")
         self.assertFalse(held.queued_again)
         held.release()
         thread.join(PATIENCE)

@@ -28,7 +28,7 @@ export interface ClientOptions {
   cluster?: string | readonly string[] | undefined;
   /** The auth token. */
   token?: string | undefined;
-  /** Instead of `token`: the file whose first line it is. */
+  /** Instead of `token`: the file whose first line it is, read for every connection. */
   tokenFile?: string | undefined;
   /** `true`, or what more there is to say. */
   tls?: boolean | TlsOptions | undefined;
@@ -42,6 +42,6 @@ export interface ClientOptions {
   replyTimeout?: number | undefined;
   /** Bounds a release, at however many servers. 5 seconds. */
   releaseTimeout?: number | undefined;
-  /** Is told of servers that are asked again. Without it, `NODE_DEBUG=lockd` shows it. */
+  /** Is told of servers that are asked again, and of locks that are not renewed. Without it, `NODE_DEBUG=lockd` shows it. */
   warn?: ((message: string) => void) | undefined;
 }

@@ -59,19 +59,21 @@ export class NotAcquired extends LockdError {
 
 /**
  * Why a lock is held no more: `expired` and `revoked`, as the server's `lost` line says; `refused`,
- * when the server refused to renew it or to release it; `unsure`, when its lease ran out by this
+ * when the server refused to renew it or to release it; `unauthorized`, when the server did not let
+ * this client in again, or denied it the right to renew; `unsure`, when its lease ran out by this
  * client's clock without a confirmed renewal; `max_hold`; `released`, by its own owner.
  */
 export type LossReason =
   | "expired"
   | "revoked"
   | "refused"
+  | "unauthorized"
   | "unsure"
   | "max_hold"
   | "released"
   | (string & {});
 
-/** The lock is held no more. */
+/** The lock is held no more. `cause` is the error of the last renewal that failed, if one did. */
 export class LockLost extends LockdError {
   readonly key: string;
   readonly reason: LossReason;
@@ -107,6 +109,23 @@ export class LockLost extends LockdError {
 }
 
 const BEHIND_MAX = 64;
+
+/**
+ * The connection of the lock has ended, and no new one has renewed it yet.
+ *
+ * The server may have released the lock with the connection, so another client may hold it. The
+ * client tries to renew it until its lease is over: then it is held again, or lost. `cause` is why
+ * the last try failed.
+ */
+export class LockSuspect extends LockdError {
+  constructor(
+    message: string,
+    readonly key: string,
+    options?: { cause?: unknown },
+  ) {
+    super(message, options);
+  }
+}
 
 /** The caller gave up, by its `AbortSignal` (`cause` is that signal's reason) or by closing. */
 export class Cancelled extends LockdError {

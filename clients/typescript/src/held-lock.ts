@@ -1,7 +1,7 @@
 import { now } from "./clock.js";
 import { asyncDispose, endWhenForgotten, isRemembered } from "./disposal.js";
 import type { Kept } from "./engine.js";
-import { LockLost } from "./errors.js";
+import { type LockdError, LockLost } from "./errors.js";
 import { fenceOf } from "./replies.js";
 
 /**
@@ -54,19 +54,35 @@ export class HeldLock implements AsyncDisposable {
     return this.#kept.hold.queuedAgain;
   }
 
-  /** Whether it is certain at this moment. Never true again once it was false. */
+  /** Whether it is certain at this moment, and so `state` is `held`. */
   get isHeld(): boolean {
-    return this.#kept.hold.certainty.lasts(now());
+    return this.state === "held";
   }
 
-  /** For how many milliseconds it is certain if no renewal is confirmed any more. */
+  /**
+   * `suspect` while its connection is gone and no new one has renewed it; `lost`, which is final,
+   * also after a release.
+   */
+  get state(): "held" | "suspect" | "lost" {
+    const { certainty } = this.#kept.hold;
+    const time = now();
+    if (certainty.isSuspect(time)) return "suspect";
+    return certainty.lasts(time) ? "held" : "lost";
+  }
+
+  /** Why the last renewal failed; nothing once a renewal is confirmed. */
+  get lastError(): LockdError | undefined {
+    return this.#kept.hold.lastError;
+  }
+
+  /** For how many milliseconds its lease runs if no renewal is confirmed any more. */
   get remaining(): number {
     const { certainty } = this.#kept.hold;
     const time = now();
     return certainty.lasts(time) ? certainty.until - time : 0;
   }
 
-  /** Why it is held no more; nothing while it is held. */
+  /** Why it is held no more; nothing while it is held or suspect. */
   get loss(): LockLost | undefined {
     return this.#kept.hold.whyOver();
   }
@@ -80,12 +96,12 @@ export class HeldLock implements AsyncDisposable {
     return this.#kept.signal;
   }
 
-  /** Throws `LockLost` when it is not certain any more. */
+  /** Throws `LockLost` when it is held no more, and `LockSuspect` when it may be. */
   check(): void {
-    const { loss } = this;
-    if (loss === undefined) return;
-    this.#wasTold = true;
-    throw loss;
+    const why = this.loss ?? this.#kept.hold.whySuspect();
+    if (why === undefined) return;
+    this.#wasTold ||= why instanceof LockLost;
+    throw why;
   }
 
   /** Rejects with `LockLost` when it was held no more. Does nothing the second time. */

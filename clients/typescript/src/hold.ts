@@ -2,7 +2,14 @@
 
 import { MARGIN_MS, now } from "./clock.js";
 import type { Cluster } from "./cluster.js";
-import { LockLost, type LossReason } from "./errors.js";
+import {
+  Denied,
+  type LockdError,
+  LockLost,
+  LockSuspect,
+  type LossReason,
+  Unauthorized,
+} from "./errors.js";
 import type { Grant } from "./replies.js";
 import type { Wish } from "./requests.js";
 
@@ -21,6 +28,7 @@ export function certainUntil(sentAt: number, lease: number): number {
 export class Certainty {
   #until: number;
   #isOver = false;
+  #isSuspect = false;
 
   constructor(until: number) {
     this.#until = until;
@@ -37,9 +45,22 @@ export class Certainty {
     return !this.#isOver;
   }
 
+  /** Whether it lasts, but for a server that may have released the hold already. */
+  isSuspect(time: number): boolean {
+    return this.lasts(time) && this.#isSuspect;
+  }
+
+  /** Makes it suspect until it is extended. */
+  suspect(): void {
+    this.#isSuspect = true;
+  }
+
   /** Moves its end, to an earlier time too. False when it was over by `time`. */
   extend(time: number, until: number): boolean {
-    if (this.lasts(time)) this.#until = until;
+    if (this.lasts(time)) {
+      this.#until = until;
+      this.#isSuspect = false;
+    }
     return !this.#isOver;
   }
 
@@ -52,7 +73,14 @@ export class Certainty {
   }
 }
 
+/** Whether the server refuses this client, which another try does not cure. */
+export function isDefinite(failure: LockdError | undefined): boolean {
+  return failure instanceof Denied || failure instanceof Unauthorized;
+}
+
 export class Hold {
+  /** Why it was not renewed when that was last tried; nothing once a renewal is confirmed. */
+  lastError: LockdError | undefined;
   readonly certainty: Certainty;
   readonly heldUntilMax: number | undefined;
   /** Are called when it ends, by a loss or by a release. */
@@ -79,9 +107,13 @@ export class Hold {
     return this.#isReleased || this.#loss !== undefined;
   }
 
-  lost(why: string, reason: LossReason, cause?: unknown): LockLost {
+  lost(why: string, reason: LossReason, cause: unknown = this.lastError): LockLost {
     const about = { key: this.wanted.key, reason };
     return new LockLost(`${this.wanted} is held no more: ${why}`, about, cause ? { cause } : {});
+  }
+
+  refused(refusal: LockdError): LockLost {
+    return this.lost(`it cannot be renewed any more: ${refusal.message}`, "unauthorized", refusal);
   }
 
   /** Ends it, and tells those who asked to be told. Once. */
@@ -112,7 +144,16 @@ export class Hold {
     if (this.#loss !== undefined) return this.#loss;
     if (this.#isReleased) return this.#released();
     if (this.#isHeldForMax(time)) return this.#heldForMax();
+    const { lastError } = this;
+    if (lastError !== undefined && isDefinite(lastError)) return this.refused(lastError);
     return this.lost("its lease ran out without a confirmed renewal", "unsure");
+  }
+
+  whySuspect(): LockSuspect | undefined {
+    if (!this.certainty.isSuspect(now())) return undefined;
+    const cause = this.lastError;
+    const why = `${this.wanted} is suspect, since its connection has ended: ${cause?.message}`;
+    return new LockSuspect(why, this.wanted.key, { cause });
   }
 
   #isHeldForMax(time: number): boolean {

@@ -309,7 +309,7 @@ export class Link {
   }
 
   async #authenticate(scope: Scope, until: number): Promise<void> {
-    const { auth } = this.endpoint.options;
+    const auth = this.endpoint.options.auth();
     if (auth === undefined) return;
     const { line } = await this.ask(scope, auth, until);
     const address = this.endpoint.address;

@@ -19,7 +19,6 @@ export interface Tls {
 
 /** The checked options of a client. Constant. */
 export class Options {
-  readonly auth: string | undefined;
   readonly name: string;
   readonly identity: string;
   readonly tls: Tls | undefined;
@@ -27,13 +26,16 @@ export class Options {
   readonly replyTimeout: number;
   readonly releaseTimeout: number;
   readonly warn: (message: string) => void;
+  readonly #token: string | undefined;
+  readonly #tokenFile: string | undefined;
 
   constructor(given: ClientOptions) {
     if (given.token !== undefined && given.tokenFile !== undefined) {
       throw new InvalidRequest("give the auth token or its file, not both");
     }
-    const token = given.tokenFile === undefined ? given.token : readToken(given.tokenFile);
-    this.auth = token === undefined ? undefined : authLines(token);
+    this.#token = given.token;
+    this.#tokenFile = given.tokenFile;
+    this.auth(); // so that a token that cannot be used is refused now
     this.name = given.name ?? defaultName();
     this.identity = clientLines(this.name, given.note ?? defaultNote());
     this.tls = given.tls ? tlsOf(given.tls === true ? {} : given.tls) : undefined;
@@ -41,6 +43,12 @@ export class Options {
     this.replyTimeout = timeout(given.replyTimeout, 10_000);
     this.releaseTimeout = timeout(given.releaseTimeout, 5_000);
     this.warn = given.warn ?? debuglog("lockd");
+  }
+
+  /** The lines that say the auth token. The file is read each time: tokens are rotated. */
+  auth(): string | undefined {
+    const token = this.#tokenFile === undefined ? this.#token : readToken(this.#tokenFile);
+    return token === undefined ? undefined : authLines(token);
   }
 }
 

@@ -11,20 +11,24 @@
  * that is merely slow is waited for. But it may be gone without a word, or hang while another takes
  * over: when its answer is overdue others are asked as well, on connections of their own, and home
  * is kept, in case it answers after all. Of a server that stands alone that is the same server.
+ *
+ * Once home is gone, a server may have released the lock: it is suspect from the first try that does
+ * not renew it until one does, and lost when a server refuses this client.
  */
 
 import { NEVER, now } from "./clock.js";
 import { LeaderSearch, movesOn } from "./cluster.js";
 import {
+  InvalidRequest,
   LeaseExpired,
-  type LockdError,
+  LockdError,
   LockLost,
   NoReply,
   NotEnqueued,
   NotLeader,
   Refused,
 } from "./errors.js";
-import { certainUntil, type Hold } from "./hold.js";
+import { certainUntil, type Hold, isDefinite } from "./hold.js";
 import { Link } from "./link.js";
 import { Latch, Scope, Task, waitUntil } from "./waiting.js";
 
@@ -135,6 +139,7 @@ export class Renewal {
           if (failure === undefined) return;
           visit = undefined;
           this.#search.moveOn(failure, now());
+          this.#doubt(failure);
         }
       }
     } finally {
@@ -180,14 +185,35 @@ export class Renewal {
       if (saysGone(failure)) {
         throw this.#hold.lost(`not renewed, ${failure.message}`, "refused", failure);
       }
+      if (failure instanceof LockdError) this.#note(failure);
       // A server that stands alone, and does not lead, is not left: that would be to release.
       const stays = failure instanceof NotLeader && this.#hold.cluster.isAlone;
       if (movesOn(failure) && !stays) return failure;
-      if (!(stays || failure instanceof Refused)) throw failure;
+      const isNo = failure instanceof Refused || failure instanceof InvalidRequest;
+      if (!(stays || isNo)) throw failure;
       this.#pause = Math.min(Math.max(2 * this.#pause, PAUSE_MS_MIN), PAUSE_MS_MAX);
       this.#renewAt = now() + this.#pause;
+      this.#doubt(failure);
       return undefined;
     }
+  }
+
+  /** Warns once of each kind of failure in a row. */
+  #note(failure: LockdError): void {
+    const { cluster, lastError, wanted } = this.#hold;
+    if (failure.constructor !== lastError?.constructor) {
+      cluster.options.warn(`${wanted} was not renewed: ${failure.message}`);
+    }
+    this.#hold.lastError = failure;
+  }
+
+  /** After a try that did not renew: a server may have released it with its connection. */
+  #doubt(failure: LockdError): void {
+    const isConnected = [this.#link, ...this.#former].some((link) => !link.isClosed);
+    if (isConnected || this.#hold.wanted.outlivesLink) return;
+    const isByAll = failure instanceof Refused || this.#search.isHopeless;
+    if (isDefinite(failure) && isByAll) throw this.#hold.refused(failure);
+    this.#hold.certainty.suspect();
   }
 
   #take(confirmed: Confirmation): void {
@@ -195,6 +221,7 @@ export class Renewal {
     if (!this.#hold.certainty.extend(now(), until)) this.#throwIfOver();
     this.#renewAt = renewalDue(confirmed.askedAt, confirmed.remaining);
     this.#pause = 0;
+    this.#hold.lastError = undefined;
     this.#search.found(this.#hold.cluster.indexOf(confirmed.link.endpoint));
     if (confirmed.link === this.#link) return;
     if (!this.#link.isClosed) this.#former.push(this.#link);

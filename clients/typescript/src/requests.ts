@@ -34,6 +34,9 @@ export abstract class Wish {
     return this.keys[0];
   }
 
+  /** Whether it is held by a name, which the end of a connection does not release. */
+  readonly outlivesLink: boolean = false;
+
   /** Whether every server of the protocol understands it, dflockd's own too. */
   abstract get isPlain(): boolean;
   abstract toString(): string;

@@ -35,6 +35,7 @@ const WORDS = new Map([
 /** All of several locks and semaphores, or none of them. */
 export class WantedSet extends Wish {
   readonly isPlain = false;
+  override readonly outlivesLink = true;
   readonly #asked: JsonObject;
   readonly #holder: string;
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import * as lockd from "../src/index.js";
-import { Certificates, Folder, failure, now, Server } from "./support.js";
+import { Certificates, eventually, Folder, failure, now, Server } from "./support.js";
 
 describe("auth tokens", () => {
   const SECRET = "a secret of some length";
@@ -127,7 +127,7 @@ describe("TLS", () => {
     await using held = await locks.acquire("k");
     await durable.kill();
     await durable.start();
-    held.check();
+    await eventually(() => held.isHeld, "a renewal on a new connection");
     await failure(lockd.NotAcquired, locks.acquire("k", { wait: 1000 }));
     held.check();
   });

@@ -49,7 +49,7 @@ describe("a server with a journal", () => {
       await sleep(300);
       await server.start();
       await aWaiter();
-      held.check();
+      await eventually(() => held.isHeld, "a renewal on a new connection");
       assert.ok(!held.queuedAgain);
       await held.release();
       const turn = await waiting;
