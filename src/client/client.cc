@@ -373,7 +373,7 @@ class Client::Impl {
 
   Hold::Terms terms_of(const LockRequest& request, const std::shared_ptr<Cluster>& cluster) const {
     return {cluster, std::make_shared<KeyClaim>(std::string(request.key), request.kind),
-            request.on_lost};
+            request.on_lost, request.on_suspect};
   }
 
   Status check_together(const std::vector<SetItem>& keys) const {
@@ -432,7 +432,10 @@ Result<HeldLock> Client::acquire_all(const SetRequest& request, std::stop_token 
                         Duration wait) -> Result<HeldLock> {
     auto grant = acquisition.ask(*connection, wait);
     if (!grant) return Status(std::move(grant));
-    Hold::Terms terms{*cluster, *claim, request.on_lost, acquisition.queued_again()};
+    Hold::Terms terms{.cluster = *cluster,
+                      .claim = *claim,
+                      .on_lost = request.on_lost,
+                      .queued_again = acquisition.queued_again()};
     return take_over(impl_->renewer, std::move(connection), std::move(terms), std::move(*grant),
                      stop);
   };

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -36,6 +38,18 @@ Result<SocketAddresses> look_up(const Address& address, int flags) {
   return all;
 }
 
+// The first line that is not blank: a server's own file may hold two auth tokens.
+Result<std::string> first_line_of(const std::string& path) {
+  constexpr std::string_view kSpaces = " \t\r";
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t begin = line.find_first_not_of(kSpaces);
+    if (begin == std::string::npos) continue;
+    return line.substr(begin, line.find_last_not_of(kSpaces) - begin + 1);
+  }
+  return {Outcome::invalid, "no auth token can be read from " + path};
+}
+
 // Where a request to the resolver is answered, whoever still waits for it.
 struct Inquiry {
   std::mutex mutex;
@@ -53,11 +67,7 @@ Result<std::shared_ptr<const Endpoint>> Endpoint::make(const Address& address,
   const auto made = std::make_shared<Endpoint>();
   made->address = address;
   made->options = options;
-  if (!options.auth_token.empty()) {
-    auto handshake = auth_lines(options.auth_token);
-    if (!handshake) return Status(std::move(handshake));
-    made->handshake = std::move(*handshake);
-  }
+  if (auto handshake = made->handshake(); !handshake) return Status(std::move(handshake));
   if (!options.name || !options.name->empty()) {
     auto introduction = client_lines(options.name ? *options.name : default_name(),
                                      options.note ? *options.note : default_note());
@@ -70,6 +80,14 @@ Result<std::shared_ptr<const Endpoint>> Endpoint::make(const Address& address,
     made->tls = std::move(*tls);
   }
   return std::shared_ptr<const Endpoint>(made);
+}
+
+Result<std::string> Endpoint::handshake() const {
+  if (!options.auth_token_file.empty()) {
+    auto token = first_line_of(options.auth_token_file);
+    return token ? auth_lines(*token) : token;
+  }
+  return options.auth_token.empty() ? Result(std::string()) : auth_lines(options.auth_token);
 }
 
 Result<SocketAddresses> resolve(const Address& address, BootClock::time_point until,

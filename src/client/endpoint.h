@@ -34,8 +34,7 @@ using SocketAddresses = std::vector<SocketAddress>;
 struct Endpoint {
   Address address;
   ConnectOptions options;
-  std::string handshake;     // the lines that send the auth token; empty when there is none
-  std::string introduction;  // and those that say who we are
+  std::string introduction;                // the lines that say who we are
   std::shared_ptr<const TlsClient> tls{};  // null: plain text
   // Whether the server takes an introduction: one that knows none closes the connection.
   mutable std::atomic<bool> takes_introduction = true;
@@ -44,6 +43,10 @@ struct Endpoint {
   // be used.
   static Result<std::shared_ptr<const Endpoint>> make(const Address& address,
                                                       const ConnectOptions& options);
+
+  // The lines that send the auth token, of which the file is read; empty when there is none.
+  // `invalid` when it cannot be sent, or the file cannot be used.
+  Result<std::string> handshake() const;
 };
 
 // Looks the host up, for as long as `until`. The system's resolver cannot be interrupted: for a

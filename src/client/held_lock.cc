@@ -25,7 +25,7 @@ HeldLock& HeldLock::operator=(HeldLock&& other) noexcept {
 }
 
 bool HeldLock::is_held() const noexcept {
-  return hold_ != nullptr && hold_->certainty.lasts(BootClock::now());
+  return hold_ != nullptr && hold_->certainty.lasts(BootClock::now()) && !hold_->is_suspect;
 }
 
 BootClock::time_point HeldLock::expires_at() const noexcept {
@@ -41,8 +41,10 @@ std::optional<Status> HeldLock::loss() const {
   if (auto known = hold_->loss()) return known;
   // The background thread may be about to find out.
   if (is_held() || hold_->release()) return {};
-  return Status{Outcome::unsure};
+  return hold_->certainty.lasts(BootClock::now()) ? hold_->suspicion() : hold_->loss_by_clock();
 }
+
+Status HeldLock::last_error() const { return hold_ == nullptr ? Status{} : hold_->last_error(); }
 
 bool HeldLock::queued_again() const noexcept {
   return hold_ != nullptr && hold_->terms.queued_again;
@@ -68,7 +70,10 @@ std::chrono::seconds HeldLock::lease() const noexcept {
 
 Fence HeldLock::fence() const noexcept { return hold_ == nullptr ? 0 : hold_->grant.fence; }
 
-std::string HeldLock::token() const { return is_held() ? hold_->grant.token : std::string(); }
+std::string HeldLock::token() const {
+  const bool lasts = hold_ != nullptr && hold_->certainty.lasts(BootClock::now());
+  return lasts ? hold_->grant.token : std::string();
+}
 
 Status HeldLock::release() noexcept {
   if (hold_ == nullptr) return {Outcome::refused, "nothing is held"};

@@ -29,9 +29,11 @@ void LineConnection::advance(Time now) {
 // In one piece, so that a server that refuses the first has read all of it, and ends the connection
 // in order: a reset could overtake its answer.
 void LineConnection::greet() {
+  const auto handshake = endpoint_->handshake();
+  if (!handshake) return end(handshake);
   introduces_ = !endpoint_->introduction.empty() && endpoint_->takes_introduction;
-  const std::string said = endpoint_->handshake + (introduces_ ? endpoint_->introduction : "");
-  state_ = endpoint_->handshake.empty() ? State::introducing : State::authenticating;
+  const std::string said = *handshake + (introduces_ ? endpoint_->introduction : "");
+  state_ = handshake->empty() ? State::introducing : State::authenticating;
   if (said.empty()) state_ = State::ready;
   socket_->send(said);
 }

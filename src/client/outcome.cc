@@ -26,6 +26,8 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::unauthorized: return "the server did not let us in";
     case Outcome::lost: return "the lock is held no more";
     case Outcome::unsure: return "the lease ran out without a confirmed renewal";
+    case Outcome::suspect:
+      return "the connection of the lock has ended, and no new one has renewed it yet";
     case Outcome::unreachable: return "the server cannot be reached";
     case Outcome::untrusted: return "the server's certificate cannot be verified";
     case Outcome::disconnected: return "the connection has ended";

@@ -21,7 +21,7 @@ constexpr Duration kPauseMax = 1s;
 Renewal::Renewal(std::shared_ptr<Hold> hold, std::unique_ptr<LineConnection> connection)
     : hold_(std::move(hold)),
       search_(hold_->terms.cluster, hold_->terms.cluster->index_of(*connection)),
-      home_{.connection = std::move(connection), .member = search_.here()},
+      home_{.connection = std::move(connection), .member = search_.here(), .is_proven = true},
       renew_at_(due(hold_->grant.sent_at, hold_->grant.lease)),
       confirmed_at_(hold_->grant.sent_at) {}
 
@@ -34,6 +34,10 @@ std::optional<Status> Renewal::advance(Time now) {
     visit(now);
   } else if (now >= overdue_at(home_)) {
     go_away({Outcome::no_reply}, now);
+  }
+  if (is_refused_) {
+    hold_->certainty.end(now);
+    return hold_->refusal(hold_->last_error());
   }
   Talk& talk = current();
   const bool may_ask = talk.connection != nullptr && talk.connection->is_ready();
@@ -63,6 +67,9 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
   if (renewal) {
     if (!hold_->certainty.extend(now, later(asked_at, renewal->remaining))) return give_up();
     confirmed_at_ = asked_at;
+    talk.is_proven = true;
+    hold_->set_last_error({});
+    hold_->is_suspect = false;
     renew_at_ = due(asked_at, renewal->remaining);
     pause_ = {};
     search_.found(talk.member);
@@ -76,10 +83,12 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
                   "the server says that " + hold_->claim().gone_in(reply) + " is held no more"};
   }
   const bool stays = renewal.outcome == Outcome::not_leader && cluster().is_alone();
+  hold_->set_last_error(renewal);
   if (moves_on(renewal.outcome) && !stays) {
     talk.connection->close(renewal);
   } else {
     // It cannot tell now.
+    doubt(renewal);
     pause_ = std::clamp(2 * pause_, kPauseMin, kPauseMax);
     renew_at_ = later(now, pause_);
   }
@@ -89,8 +98,9 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
 void Renewal::leave(Talk& talk, Time now) {
   const Status why = talk.connection->failure();
   const bool was_current = &talk == &current();
+  const bool was_proven = talk.is_proven;
   talk = {};
-  if (was_current) return go_away(why, now);
+  if (was_current) return was_proven ? go_away(why, now) : fail(why, now);
   renew_at_ = now;  // home is gone, and a server may release with it
 }
 
@@ -103,11 +113,28 @@ void Renewal::go_away(const Status& why, Time now) {
   search_.move_on(why, now);
 }
 
+void Renewal::fail(const Status& why, Time now) {
+  hold_->set_last_error(why);
+  go_away(why, now);
+  doubt(why);
+}
+
+// For a hold that was not renewed after a server may have released it with its connection.
+void Renewal::doubt(const Status& why) {
+  for (const Talk* const talk : {&home_, &visit_}) {
+    if (talk->connection != nullptr && talk->is_proven) return;
+  }
+  if (hold_->claim().may_be_left_over()) return;  // held by a name
+  is_refused_ = why.outcome == Outcome::denied ||
+                (why.outcome == Outcome::unauthorized && search_.is_hopeless());
+  is_newly_suspect_ |= !hold_->is_suspect.exchange(true) && !is_refused_;
+}
+
 void Renewal::visit(Time now) {
   if (visit_.connection != nullptr) {
     if (now < overdue_at(visit_)) return;
     visit_ = {};
-    return go_away({Outcome::no_reply}, now);
+    return fail({Outcome::no_reply}, now);
   }
   if (now < search_.not_before()) return;
   const std::size_t member = search_.here();
@@ -116,7 +143,7 @@ void Renewal::visit(Time now) {
     return go_away({Outcome::no_reply}, now);
   }
   const auto addresses = cluster().addresses_of(member);
-  if (!addresses) return go_away({Outcome::unreachable}, now);
+  if (!addresses) return fail({Outcome::unreachable}, now);
   const Duration left = hold_->certainty.until() - now;
   const auto parts = static_cast<Duration::rep>(cluster().is_alone() ? 1 : cluster().size() + 1);
   const Duration limit = std::min({cluster().options().connect_timeout, patience(), left / parts});
@@ -138,8 +165,11 @@ Status Renewal::give_up() {
     give_back(*talk);
     talk->connection->close({Outcome::unsure});
   }
-  return {Outcome::unsure,
-          "the lease of " + hold_->claim().name() + " ran out without a confirmed renewal"};
+  Status loss = hold_->loss_by_clock();
+  if (loss.outcome == Outcome::unsure) {
+    loss.detail = "the lease of " + hold_->claim().name() + " ran out without a confirmed renewal";
+  }
+  return loss;
 }
 
 // Nobody waits for the answer. Precondition: the connection is ready.

@@ -11,6 +11,9 @@
 // is given up. In a cluster a leader may hang and another take over: when its answer is overdue the
 // others are asked as well, and home is kept open, in case it answers after all.
 //
+// Once home is gone, a server may have released the hold: it is suspect from the first try that
+// does not renew it until one does, and lost (`unauthorized`) when a server refuses us.
+//
 // It ends when a server that leads says that the token names nothing any more, or a server,
 // unasked, that it has ended the hold (`lost`); or when the hold's certainty ends before a renewal
 // was confirmed (`unsure`).
@@ -25,6 +28,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "client/hold.h"
 #include "client/leader_search.h"
@@ -59,6 +63,8 @@ class Renewal {
   Time deadline() const;
 
   const std::shared_ptr<Hold>& hold() const { return hold_; }
+  // Whether it has become suspect, and nobody has been told.
+  bool take_suspicion() { return std::exchange(is_newly_suspect_, false); }
   // For whoever releases: null when there is no connection. A renewal may be outstanding on it.
   std::unique_ptr<LineConnection> take_connection();
 
@@ -68,6 +74,7 @@ class Renewal {
     std::unique_ptr<LineConnection> connection{};  // null: none
     std::size_t member = 0;                        // of the cluster
     std::optional<Time> asked_at{};  // when the renewal was sent that has no reply yet
+    bool is_proven = false;          // the hold was granted or renewed on it
   };
 
   Talk& current() { return is_away_ ? visit_ : home_; }
@@ -75,6 +82,9 @@ class Renewal {
   std::optional<Status> judge(Talk& talk, std::string_view reply, Time now);
   void leave(Talk& talk, Time now);
   void go_away(const Status& why, Time now);
+  // Goes away from a try that did not renew.
+  void fail(const Status& why, Time now);
+  void doubt(const Status& why);
   void visit(Time now);
   void ask(Talk& talk, Time now);
   Status give_up();
@@ -93,6 +103,8 @@ class Renewal {
   Time renew_at_;
   Time confirmed_at_{};  // when that was asked which was last confirmed
   Duration pause_{};
+  bool is_newly_suspect_ = false;
+  bool is_refused_ = false;
 };
 
 }  // namespace lockd::client

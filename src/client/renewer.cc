@@ -110,10 +110,12 @@ bool Renewer::advance_all(Watch& watch) {
     const bool has_news = is_ready || now >= renewal->deadline();
     if (auto loss = has_news ? renewal->advance(now) : std::nullopt) {
       renewal->hold()->lose(std::move(*loss));
+      std::erase(unnotified_, renewal->hold());
       unnotified_.push_back(renewal->hold());
       renewal = renewals_.erase(renewal);
       continue;
     }
+    if (renewal->take_suspicion()) unnotified_.push_back(renewal->hold());
     for (const pollfd& interest : renewal->interests()) {
       if (interest.fd >= 0) watch.descriptors.push_back(interest);
     }
@@ -134,8 +136,12 @@ bool Renewer::tell_one() {
     unnotified_.erase(unnotified_.begin());
     telling_ = hold.get();
   }
-  hold->lost.request_stop();
-  if (hold->terms.on_lost) hold->terms.on_lost(*hold->loss());
+  if (const auto loss = hold->loss()) {
+    hold->lost.request_stop();
+    if (hold->terms.on_lost) hold->terms.on_lost(*loss);
+  } else if (hold->terms.on_suspect && hold->is_suspect) {
+    hold->terms.on_suspect(hold->suspicion());
+  }
   MutexLock lock(mutex_);
   telling_ = nullptr;
   told_.notify_all();

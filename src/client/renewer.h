@@ -68,7 +68,7 @@ class Renewer {
   Mutex mutex_;
   std::condition_variable_any told_;
   std::list<Renewal> renewals_ GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<Hold>> unnotified_ GUARDED_BY(mutex_);  // lost; owners do not know
+  std::vector<std::shared_ptr<Hold>> unnotified_ GUARDED_BY(mutex_);  // owners do not know
   const Hold* telling_ GUARDED_BY(mutex_) = nullptr;
   bool stopping_ GUARDED_BY(mutex_) = false;
 

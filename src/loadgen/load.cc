@@ -69,7 +69,7 @@ class LoadConnection {
   // Returns when it is open, and the secret was accepted.
   LoadConnection(Protocol protocol, const LoadServer& server) : protocol_(protocol) {
     client::ConnectOptions options = server.options;
-    if (protocol != Protocol::line) options.auth_token.clear();
+    if (protocol != Protocol::line) options.auth_token = options.auth_token_file = "";
     auto made = client::Endpoint::make(server.address, options);
     if (!made) fail(made);
     const Time deadline = client::later(Clock::now(), options.connect_timeout);
@@ -78,7 +78,9 @@ class LoadConnection {
     socket_ =
         std::make_unique<client::Socket>(*made, std::move(*addresses), Clock::now(), deadline);
     while (!socket_->is_open()) advance_until(deadline);
-    if (!(*made)->handshake.empty()) greet((*made)->handshake, deadline);
+    const auto handshake = (*made)->handshake();
+    if (!handshake) fail(handshake);
+    if (!handshake->empty()) greet(*handshake, deadline);
   }
 
   // What it is to be watched for; and whether that has changed since the last call.

@@ -182,6 +182,9 @@ Settings load_settings(const config::Arguments& arguments, const config::Environ
     settings.is_cluster = named == "cluster";
   }
   settings.connect.auth_token = token_of(given, environment);
+  if (stronger(given, "token", "token-file") == "token-file") {
+    settings.connect.auth_token_file = given.text("token-file");
+  }
   settings.connect.connect_timeout = given.seconds("connect-timeout");
   settings.connect.reply_timeout = settings.connect.connect_timeout;
   if (is_asked_over_http(given)) settings.http = https_of(given, "http", tls);

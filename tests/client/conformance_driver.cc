@@ -54,6 +54,7 @@ ClientOptions client_options(const json::object& job) {
   }
   (job.at("is_cluster").as_bool() ? options.cluster : options.servers) = addresses;
   options.connect.auth_token = text(job, "token");
+  options.connect.auth_token_file = text(job, "token_file");
   const auto set = [&](Duration& timeout, std::string_view name) {
     if (const auto ms = number(job, name)) timeout = milliseconds(*ms);
   };
@@ -104,6 +105,7 @@ std::string_view word_of(Outcome outcome) {
     case Outcome::unauthorized: return "unauthorized";
     case Outcome::lost: return "lost";
     case Outcome::unsure: return "lost";
+    case Outcome::suspect: return "suspect";
     case Outcome::unreachable: return "unreachable";
     case Outcome::untrusted: return "untrusted";
     case Outcome::disconnected: return "disconnected";
@@ -118,6 +120,7 @@ std::string_view word_of(Outcome outcome) {
 // This client tells people the cause, and programs only whether the server has said it.
 std::string_view cause_of(const Status& loss) {
   if (loss.outcome == Outcome::unsure) return "unsure";
+  if (loss.outcome == Outcome::unauthorized) return "unauthorized";
   if (loss.detail == "the lease ran out") return "expired";
   if (loss.detail == "an admin has ended it") return "revoked";
   return "refused";
@@ -190,7 +193,7 @@ class Steps {
     }
     if (what == "check") return check(hold_of(step));
     if (what == "await_loss") return await_loss(hold_of(step), wait_of(step));
-    if (what == "release") return of_status(hold_of(step).release(), "released");
+    if (what == "release") return release(hold_of(step));
     if (what == "sleep") {
       std::this_thread::sleep_for(milliseconds(*number(step, "ms")));
       return said("done");
@@ -265,9 +268,15 @@ class Steps {
     if (held.key().empty()) return said("nothing");
     if (held.is_held()) return said("held");
     const auto loss = held.loss();
+    if (loss && loss->outcome == Outcome::suspect) return said("suspect");
     json::object report = said("lost");
     report["cause"] = loss ? cause_of(*loss) : "released";
     return report;
+  }
+
+  static json::object release(HeldLock& held) {
+    const Status status = held.release();
+    return held.loss() ? check(held) : of_status(status, "released");
   }
 
   static json::object await_loss(HeldLock& held, Duration wait) {

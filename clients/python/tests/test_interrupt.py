@@ -8,11 +8,14 @@ import sys
 
 from .support import PATIENCE, ServerCase, eventually
 
+# A program that a shell starts in the background ignores SIGINT otherwise.
 PROGRAM = """
+import signal
 import sys
 
 import lockd
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 with lockd.Client(sys.argv[1]) as locks:
     locks.acquire("k")
 """

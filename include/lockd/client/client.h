@@ -72,9 +72,11 @@ struct LockRequest {
   // once; several need a lease named. A server that is too old for them: `unsupported`.
   Mode mode = Mode::exclusive;
   std::uint32_t permits = 1;
-  // Called at most once, with `lost` or `unsure`, on the background thread: it must not block, as
+  // Called at most once, with HeldLock::loss(), on the background thread: it must not block, as
   // all renewals of the client wait for it, nor throw. It may release or destroy the HeldLock.
   std::function<void(const Status&)> on_lost{};
+  // The same, called each time that the lock becomes suspect.
+  std::function<void(const Status&)> on_suspect{};
   // Called by acquire() itself, before it asks again: why the wait was interrupted.
   std::function<void(const Status&)> on_interrupted{};
 };

@@ -20,10 +20,11 @@
 //
 // When the connection breaks, the lock is renewed by its token on a new one, of a cluster at the
 // next server, again and again until expires_at(). A server that released it with the connection
-// answers so, and it is lost at once. One that cannot be reached leaves it believed until
-// expires_at(), although it may have given the lock to somebody else as soon as it noticed the
-// break, unless auto-release is off: nobody but the fence can tell (docs/client.md). Several keys
-// are held by a name, and not by a connection: no break of one ends them.
+// answers so, and it is lost at once; so it is when the server refuses us. As long as none has
+// confirmed it, from the first try that failed on, it is `suspect`: the server may have released it
+// with the connection, and granted it to another client. is_held() is false then, and true again
+// once a renewal is confirmed. Several keys are held by a name, and not by a connection: no break
+// of one ends them.
 //
 // A HeldLock may outlive the Client it came from. Any thread may call the const functions while
 // another moves nothing; release, move and destroy it like any other value, from one thread at a
@@ -56,16 +57,20 @@ class HeldLock {
   // What it held before is released.
   HeldLock& operator=(HeldLock&& other) noexcept;
 
-  // Whether the server is certain not to have given it to anybody else, connections that broke
-  // aside. Costs a look at the clock. False is final.
+  // Whether the server is certain not to have given it to anybody else. Costs a look at the clock.
+  // False is final, but while it is suspect: loss() says so.
   bool is_held() const noexcept;
   // When that ends, unless it is renewed; or when it ended. The past when nothing is held.
   BootClock::time_point expires_at() const noexcept;
   // Fires as soon as the background thread knows that it is lost; not for a release. Ask is_held()
   // to know now.
   std::stop_token lost() const noexcept;
-  // How it was lost: `lost`, `unsure`. Nothing while it is held, and after a release.
+  // Why it is not held. How it was lost: `lost`, `unsure`, or `unauthorized` when a server did not
+  // let us in again, or denied us the right to renew it. Or `suspect`, which may pass. Nothing
+  // while it is held, and after a release.
   std::optional<Status> loss() const;
+  // Why the last renewal failed: `ok` once a renewal is confirmed.
+  Status last_error() const;
 
   // Whether its place in the queue was lost on the way to the grant, with a server that went away:
   // others may have gone first.

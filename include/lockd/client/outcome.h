@@ -41,6 +41,8 @@ enum class Outcome : std::uint8_t {
   // A held lock is held no more.
   lost,    // the server has said so
   unsure,  // its lease has run out by the client's count, and no renewal was confirmed
+  // A held lock may be held no more: its connection has ended, and no new one has renewed it yet.
+  suspect,
 
   // There was no answer. Where a request had been sent, it may have been executed. The connection
   // is closed.

@@ -37,7 +37,7 @@ TimePoint after(Duration wait, Duration more = {}) {
 client::ConnectOptions over_http(const HttpAddress& address, client::ConnectOptions options) {
   if (address.tls && !options.tls) options.tls.emplace();
   if (!address.tls) options.tls.reset();
-  options.auth_token.clear();
+  options.auth_token = options.auth_token_file = "";
   return options;
 }
 

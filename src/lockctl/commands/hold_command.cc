@@ -60,25 +60,32 @@ struct HoldEnd {
 
 class Holding {
  public:
-  Holding(const client::HeldLock& lock, const SignalSource& signals, const EventFd& lost)
-      : lock_(lock), signals_(signals), lost_(lost), has_reader_(is_pipe(STDOUT_FILENO)) {}
+  Holding(const client::HeldLock& lock, const SignalSource& signals, const EventFd& news)
+      : lock_(lock), signals_(signals), news_(news), has_reader_(is_pipe(STDOUT_FILENO)) {}
 
   HoldEnd await_end() const {
     for (;;) {
       pollfd watched[] = {{.fd = STDOUT_FILENO, .events = 0, .revents = 0},
                           {.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
-                          {.fd = lost_.descriptor(), .events = POLLIN, .revents = 0}};
+                          {.fd = news_.descriptor(), .events = POLLIN, .revents = 0}};
       ::poll(watched, std::size(watched), -1);
+      news_.clear();
       int ending = 0;
       while (const auto signal = signals_.next())
         ending = ends_by(*signal) ? signal->number : ending;
-      if (!lock_.is_held()) return {.is_lost = true};
+      if (is_lost(lock_)) return {.is_lost = true};
+      if ((watched[2].revents & POLLIN) != 0) say_if_suspect();
       if (has_no_reader(watched[0].revents)) return {};
       if (ending != 0) return {.signal = ending};
     }
   }
 
  private:
+  void say_if_suspect() const {
+    const auto why = lock_.loss();
+    if (why) say(name_of(lock_) + " is suspect: " + client::describe(*why));
+  }
+
   // What the terminal sends has reached the script as well: whether that ends is its own affair,
   // and the lock is its until it does.
   bool ends_by(const ReceivedSignal& signal) const {
@@ -92,7 +99,7 @@ class Holding {
 
   const client::HeldLock& lock_;
   const SignalSource& signals_;
-  const EventFd& lost_;
+  const EventFd& news_;
   const bool has_reader_;
 };
 
@@ -104,15 +111,15 @@ int tell_of_loss(const ProcessToTell& process, const client::HeldLock& lock,
 }
 
 int hold(const Invocation& invocation, const ProcessToTell& process, const SignalSource& signals) {
-  const EventFd lost;
-  TakenLock taken = take_lock(invocation, signals, lost, STDOUT_FILENO);
+  const EventFd news;
+  TakenLock taken = take_lock(invocation, signals, news, STDOUT_FILENO);
   if (!taken.lock) return taken.status;
   client::HeldLock& lock = *taken.lock;
   invocation.output.line(std::to_string(lock.fence()));
-  const HoldEnd end = Holding(lock, signals, lost).await_end();
+  const HoldEnd end = Holding(lock, signals, news).await_end();
   if (end.is_lost) return tell_of_loss(process, lock, lock.loss().value_or(client::Status{}));
   const client::Status released = lock.release();
-  if (released.outcome == client::Outcome::lost || released.outcome == client::Outcome::unsure) {
+  if (exit_code_of(released.outcome) == kExitLost || is_lost(lock)) {
     return tell_of_loss(process, lock, released);
   }
   if (end.signal == 0) return kExitOk;

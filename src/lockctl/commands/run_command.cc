@@ -68,7 +68,8 @@ std::vector<std::string> words_of(const Arguments& arguments) {
 }
 
 // Until then, unless the lock is lost or a signal comes: which is returned, or 0.
-int keep_until(BootClock::time_point until, const SignalSource& signals, const EventFd& lost) {
+int keep_until(BootClock::time_point until, const HeldLock& held, const SignalSource& signals,
+               const EventFd& news) {
   for (;;) {
     while (const auto signal = signals.next()) {
       if (!is_harmless(signal->number)) return signal->number;
@@ -76,22 +77,31 @@ int keep_until(BootClock::time_point until, const SignalSource& signals, const E
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - BootClock::now());
     if (left.count() <= 0) return 0;
     pollfd watched[] = {{.fd = signals.descriptor(), .events = POLLIN, .revents = 0},
-                        {.fd = lost.descriptor(), .events = POLLIN, .revents = 0}};
+                        {.fd = news.descriptor(), .events = POLLIN, .revents = 0}};
     constexpr std::int64_t kSleepMaxMs = 1000;  // poll's clock stands still in a suspended machine
     ::poll(watched, std::size(watched),
            static_cast<int>(std::min<std::int64_t>(left.count(), kSleepMaxMs)));
-    if ((watched[1].revents & POLLIN) != 0) return 0;
+    news.clear();
+    if (is_lost(held)) return 0;
   }
 }
 
 int run_while_held(const Arguments& arguments, HeldLock& held, const SignalSource& signals,
-                   const EventFd& lost) {
+                   const EventFd& news) {
   const auto until =
       client::later(BootClock::now(), arguments.seconds("at-least").value_or(Duration::zero()));
   adopt_orphans();
   const pid_t child = start_child({words_of(arguments), environment_of(held, arguments)}, signals);
   const LockGuard guard{.is_held = [&held] { return held.is_held(); },
-                        .lost = lost,
+                        .is_lost = [&held] { return is_lost(held); },
+                        .news = news,
+                        .on_suspect =
+                            [&held](bool is_suspect) {
+                              const auto why = held.loss();
+                              say(name_of(held) + (is_suspect ? " is suspect" : " is held again") +
+                                  (why ? ": " + client::describe(*why) : "") + "; the command is " +
+                                  (is_suspect ? "paused" : "continued"));
+                            },
                         .on_loss =
                             [&held] {
                               const auto loss = held.loss();
@@ -102,9 +112,9 @@ int run_while_held(const Arguments& arguments, HeldLock& held, const SignalSourc
   const ChildExit child_exit =
       supervise(child, signals, guard, arguments.seconds("grace").value_or(kGrace));
   if (child_exit.lost) return kExitLost;
-  const int signal = keep_until(until, signals, lost);
+  const int signal = keep_until(until, held, signals, news);
   const client::Status released = held.release();
-  if (released.outcome == client::Outcome::lost || released.outcome == client::Outcome::unsure) {
+  if (exit_code_of(released.outcome) == kExitLost || is_lost(held)) {
     say(name_of(held) + " was lost before the command ended: " + client::describe(released));
     return kExitLost;
   }
@@ -115,10 +125,10 @@ int run_while_held(const Arguments& arguments, HeldLock& held, const SignalSourc
 
 int execute_run(const Invocation& invocation) {
   const SignalSource signals;  // before the client has its thread
-  const EventFd lost;
-  TakenLock taken = take_lock(invocation, signals, lost);
+  const EventFd news;
+  TakenLock taken = take_lock(invocation, signals, news);
   if (!taken.lock) return taken.status;
-  return run_while_held(invocation.arguments, *taken.lock, signals, lost);
+  return run_while_held(invocation.arguments, *taken.lock, signals, news);
 }
 
 }  // namespace lockd::cli

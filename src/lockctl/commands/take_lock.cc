@@ -38,7 +38,7 @@ client::Lease lease_of(const Arguments& arguments, const Share& share) {
   return named || share.permits == 1 ? named : kLeaseOfSeveral;
 }
 
-client::LockRequest request_of(const Arguments& arguments, Duration wait, const EventFd& lost) {
+client::LockRequest request_of(const Arguments& arguments, Duration wait, const EventFd& news) {
   const Share share = share_of(arguments);
   client::LockRequest request{.key = arguments.operands().front(), .wait = wait};
   request.lease = lease_of(arguments, share);
@@ -46,26 +46,26 @@ client::LockRequest request_of(const Arguments& arguments, Duration wait, const 
   request.limit = share.limit;
   request.mode = share.mode;
   request.permits = share.permits;
-  request.on_lost = [&lost](const client::Status&) { lost.set(); };
+  request.on_lost = request.on_suspect = [&news](const client::Status&) { news.set(); };
   request.on_interrupted = tell_once();
   return request;
 }
 
 client::SetRequest set_request_of(const std::vector<std::string>& keys, const Arguments& arguments,
-                                  Duration wait, const EventFd& lost) {
+                                  Duration wait, const EventFd& news) {
   return {.keys = items_of(keys, share_of(arguments)),
           .wait = wait,
           .lease = whole_seconds(arguments, "ttl"),
-          .on_lost = [&lost](const client::Status&) { lost.set(); },
+          .on_lost = [&news](const client::Status&) { news.set(); },
           .on_interrupted = tell_once()};
 }
 
 client::Result<HeldLock> ask_for_lock(client::Client& client, const Arguments& arguments,
-                                      Duration wait, const EventFd& lost,
+                                      Duration wait, const EventFd& news,
                                       const std::stop_token& stop) {
-  if (!arguments.has("all")) return client.acquire(request_of(arguments, wait, lost), stop);
+  if (!arguments.has("all")) return client.acquire(request_of(arguments, wait, news), stop);
   const std::vector<std::string> keys = keys_of(arguments);
-  return client.acquire_all(set_request_of(keys, arguments, wait, lost), stop);
+  return client.acquire_all(set_request_of(keys, arguments, wait, news), stop);
 }
 
 client::ClientOptions options_of(const Invocation& invocation) {
@@ -77,11 +77,11 @@ client::ClientOptions options_of(const Invocation& invocation) {
 
 // If lockctl was stopped for so long that its grant came and expired, it queues again.
 client::Result<HeldLock> wait_in_queue(client::Client& client, const Arguments& arguments,
-                                       const EventFd& lost, std::stop_token stop) {
+                                       const EventFd& news, std::stop_token stop) {
   const Duration wait = wait_of(arguments);
   const auto start = BootClock::now();
   for (Duration left = wait;; left = wait - (BootClock::now() - start)) {
-    auto lock = ask_for_lock(client, arguments, whole_if_endless(left), lost, stop);
+    auto lock = ask_for_lock(client, arguments, whole_if_endless(left), news, stop);
     if (lock.outcome != client::Outcome::lease_expired || left <= Duration::zero()) return lock;
   }
 }
@@ -149,11 +149,16 @@ class WaitNews {
 
 }  // namespace
 
+bool is_lost(const HeldLock& lock) {
+  const auto loss = lock.loss();
+  return loss && loss->outcome != client::Outcome::suspect;
+}
+
 std::string name_of(const HeldLock& lock) { return "the lock on " + all_in_quotes(lock.keys()); }
 
 void say(const std::string& line) { std::fprintf(stderr, "lockctl: %s\n", line.c_str()); }
 
-TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, const EventFd& lost,
+TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, const EventFd& news,
                     int pipe) {
   const Arguments& arguments = invocation.arguments;
   const std::string keys = all_in_quotes(arguments.operands());
@@ -166,7 +171,7 @@ TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, c
   SignalStop stopper(signals, pipe);
   std::optional<WaitNews> news;
   if (verbose && !is_set) news.emplace(invocation, server);
-  auto lock = wait_in_queue(client, arguments, lost, stopper.token());
+  auto lock = wait_in_queue(client, arguments, news, stopper.token());
   news.reset();
   const std::string waited = human(BootClock::now() - asked_at);
   if (const int signal = stopper.finish(); signal != 0) return {.status = kExitSignal + signal};

@@ -18,11 +18,14 @@ struct TakenLock {
   int status = 0;  // what to exit with when there is none
 };
 
-// With --all it is several keys, in one step. Sets `lost` when the lock is no longer held, by any
+// With --all it is several keys, in one step. Sets `news` when the lock is lost or suspect, by any
 // thread. A signal ends the wait; so does the end of everybody who reads from `pipe`, if it is one.
 // Throws Failure.
-TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, const EventFd& lost,
+TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, const EventFd& news,
                     int pipe = -1);
+
+// Whether it is lost for good, and not merely suspect.
+bool is_lost(const client::HeldLock& lock);
 
 // For people: "the lock on 'seat-12', 'seat-13'".
 std::string name_of(const client::HeldLock& lock);

@@ -27,7 +27,8 @@ ExitCode exit_code_of(client::Outcome outcome) {
     case Outcome::unauthorized:
     case Outcome::untrusted: return kExitNoPermission;
     case Outcome::lost:
-    case Outcome::unsure: return kExitLost;
+    case Outcome::unsure:
+    case Outcome::suspect: return kExitLost;
     case Outcome::unreachable:
     case Outcome::disconnected:
     case Outcome::no_reply:

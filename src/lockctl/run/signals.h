@@ -57,7 +57,8 @@ class SignalSource {
 // Whether poll() tells that nobody reads what is written there.
 inline bool has_no_reader(short revents) { return (revents & (POLLERR | POLLHUP)) != 0; }
 
-// An event that one thread sets and another waits for with poll(). Once set, it stays so.
+// An event that one thread sets and another waits for with poll(). It stays set until it is
+// cleared.
 class EventFd {
  public:
   EventFd() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -69,6 +70,10 @@ class EventFd {
   void set() const {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(descriptor_, &one, sizeof one);
+  }
+  void clear() const {
+    eventfd_t count = 0;
+    ::eventfd_read(descriptor_, &count);
   }
 
  private:

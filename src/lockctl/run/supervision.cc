@@ -19,6 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
+// How often a lock that is suspect is looked at: nobody tells when it is held again.
+constexpr int kSuspectPauseMs = 100;
+
 class Supervision {
  public:
   Supervision(pid_t child, const SignalSource& signals, const LockGuard& guard, Duration grace)
@@ -34,20 +37,21 @@ class Supervision {
       check_guard();
     }
     if (ending_.lost) kill_the_rest();
+    if (is_paused_) signal_descendants(SIGCONT);
     return ending_;
   }
 
  private:
   void await_something() const {
-    pollfd watched[] = {
-        {.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
-        {.fd = ending_.lost ? -1 : guard_.lost.descriptor(), .events = POLLIN, .revents = 0}};
-    int timeout = -1;
+    pollfd watched[] = {{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0},
+                        {.fd = guard_.news.descriptor(), .events = POLLIN, .revents = 0}};
+    int timeout = is_paused_ ? kSuspectPauseMs : -1;
     if (kill_at_) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - Clock::now());
       timeout = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
     }
     ::poll(watched, std::size(watched), timeout);
+    guard_.news.clear();
   }
 
   void take(const ReceivedSignal& signal) {
@@ -84,8 +88,9 @@ class Supervision {
   }
 
   void check_guard() {
-    if (!ending_.lost && !guard_.is_held()) {
+    if (!ending_.lost && guard_.is_lost()) {
       ending_.lost = true;
+      is_paused_ = false;
       guard_.on_loss();
       if (grace_ == Duration::zero()) return signal_descendants(SIGKILL);
       signal_descendants(SIGTERM);
@@ -93,10 +98,18 @@ class Supervision {
       const Duration longest = std::chrono::hours(24 * 365);
       kill_at_ = Clock::now() + std::min(grace_, longest);
     }
+    if (!ending_.lost && !ended_) pause_while_suspect();
     if (kill_at_ && Clock::now() >= *kill_at_) {
       kill_at_.reset();
       signal_descendants(SIGKILL);
     }
+  }
+
+  void pause_while_suspect() {
+    if (guard_.is_held() != is_paused_) return;
+    is_paused_ = !is_paused_;
+    guard_.on_suspect(is_paused_);
+    signal_descendants(is_paused_ ? SIGSTOP : SIGCONT);
   }
 
   // The child has ended; what it started may ask for the rest of the grace, and then must go. Again
@@ -121,6 +134,7 @@ class Supervision {
   const Duration grace_;
   ChildExit ending_;
   bool ended_ = false;
+  bool is_paused_ = false;      // while what is held is suspect
   bool asked_to_stop_ = false;  // by ^Z, and not continued since
   std::optional<Clock::time_point> kill_at_;
 };

@@ -4,6 +4,8 @@
 //               in our group, and is not doubled.
 //   a stop      of the child by the terminal (^Z) stops us too, so that the shell takes over. When
 //               we go on, so does the child, if what we hold is still held.
+//   a suspicion that what is held may be lost stops the child and all its descendants (SIGSTOP).
+//               Once it is held again, they are continued.
 //   a loss      of what is held ends the child and all its descendants: SIGTERM, and SIGKILL when
 //               the grace is over.
 //
@@ -21,9 +23,11 @@ namespace lockd::cli {
 
 // What the child may run for.
 struct LockGuard {
-  std::function<bool()> is_held;  // asked whenever anything happens
-  const EventFd& lost;            // set when it is not, by any thread
-  std::function<void()> on_loss;  // called once, before the child is stopped
+  std::function<bool()> is_held;                    // asked whenever anything happens
+  std::function<bool()> is_lost;                    // for good; neither is suspect
+  const EventFd& news;                              // set when it is lost or suspect, by any thread
+  std::function<void(bool is_suspect)> on_suspect;  // before the child is stopped, or continued
+  std::function<void()> on_loss;                    // called once, before the child is ended
 };
 
 struct ChildExit {
