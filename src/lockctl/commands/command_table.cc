@@ -56,7 +56,8 @@ constexpr auto kConnection = in_group(
             "between: the one that leads is asked. A --server or --cluster that is given in a "
             "stronger place, such as the command line over a variable, wins over it."),
         file("token-file", {.alias = "auth-token-file", .variables = {"LOCKD_AUTH_TOKEN_FILE"}},
-             "A file with the auth token. Keep it readable by its owner only."),
+             "A file with the auth token, read for every connection. Keep it readable by its owner "
+             "only."),
         text("token", "TOKEN",
              {.alias = "auth-token",
               .variables = {"LOCKD_AUTH_TOKEN"},
@@ -216,9 +217,14 @@ constexpr std::string_view kRunText =
     "the lease meanwhile: when it has run out by the time the two go on, the command is ended. "
     "While lockctl waits in the queue, SIGINT and its like make it leave at once.\n"
     "\n"
+    "When the connection to the server ends and no new one renews the lock at once, another client "
+    "may hold it: the command and all that it started are stopped (SIGSTOP) until a renewal is "
+    "confirmed.\n"
+    "\n"
     "When the lock is lost while the command runs, because the server is gone for longer than the "
-    "lease, or says that the lock is no longer ours, then the command and all that it started get "
-    "SIGTERM and, after --grace, SIGKILL, and the status is 79. If lockctl itself is killed, the "
+    "lease, says that the lock is no longer ours, or refuses lockctl after the connection ended, "
+    "then the command and all that it started get SIGTERM and, after --grace, SIGKILL, and the "
+    "status is 79. If lockctl itself is killed, the "
     "command gets SIGKILL, and the server passes the lock on.";
 
 // --- hold ---
