@@ -65,11 +65,11 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
   if (asked_at < confirmed_at_) return {};
   const auto renewal = hold_->claim().renewal_of(reply, hold_->grant.lease);
   if (renewal) {
+    hold_->is_suspect = false;  // before the end moves, which its owner may wait for
     if (!hold_->certainty.extend(now, later(asked_at, renewal->remaining))) return give_up();
     confirmed_at_ = asked_at;
     talk.is_proven = true;
     hold_->set_last_error({});
-    hold_->is_suspect = false;
     renew_at_ = due(asked_at, renewal->remaining);
     pause_ = {};
     search_.found(talk.member);

@@ -96,7 +96,7 @@ TEST(Restart, AWaitGoesOnBehindWhatIsHeldStill) {
   ASSERT_TRUE(eventually(
       [&] { return scene.server->open().stats()->find("\"waiters\":1") != std::string::npos; }));
   EXPECT_TRUE(scene.interrupted);
-  EXPECT_TRUE(scene.lock.is_held());
+  EXPECT_TRUE(eventually([&] { return scene.lock.is_held(); }));
   EXPECT_TRUE(scene.lock.release());
   ASSERT_TRUE(eventually(
       [&] { return scene.server->open().stats()->find("\"waiters\":0") != std::string::npos; }));

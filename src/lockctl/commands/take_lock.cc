@@ -169,10 +169,10 @@ TakenLock take_lock(const Invocation& invocation, const SignalSource& signals, c
   if (verbose) say("asking " + server.to_string() + " for " + keys);
   const auto asked_at = BootClock::now();
   SignalStop stopper(signals, pipe);
-  std::optional<WaitNews> news;
-  if (verbose && !is_set) news.emplace(invocation, server);
+  std::optional<WaitNews> wait_news;
+  if (verbose && !is_set) wait_news.emplace(invocation, server);
   auto lock = wait_in_queue(client, arguments, news, stopper.token());
-  news.reset();
+  wait_news.reset();
   const std::string waited = human(BootClock::now() - asked_at);
   if (const int signal = stopper.finish(); signal != 0) return {.status = kExitSignal + signal};
   if (lock.outcome == client::Outcome::timeout) {
