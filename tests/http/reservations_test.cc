@@ -25,15 +25,6 @@ std::int64_t unix_ms_now() {
       .count();
 }
 
-// Asks for the fence until the lease of `k` has run out.
-void await_expiry(HttpClient& client) {
-  const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
-  while (client.get("/v1/fence?key=k").body.find("\"held\":true") != std::string::npos) {
-    ASSERT_LT(HttpClient::Clock::now(), deadline);
-    std::this_thread::sleep_for(1ms);
-  }
-}
-
 TEST(HttpReservations, ALockIsTakenKeptAndGivenBack) {
   HttpServer server;
   HttpClient client = server.browse();
