@@ -123,7 +123,7 @@ TEST(Abuse, SubscriptionsOfManyTokens) {
       }
       return request("listen", pattern, "");
     };
-    ASSERT_EQ(ask_all(listeners, who, kPatterns, "ok", listen), kPatterns);
+    ASSERT_EQ(listeners.ask_all(who, kPatterns, "ok", listen), kPatterns);
   }
   const std::size_t most_kib = server.memory_kib();
   std::this_thread::sleep_for(2s);  // the server looks at what it has every second
