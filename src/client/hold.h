@@ -68,7 +68,7 @@ class Hold {
   Status refusal(const Status& why) const {
     return {Outcome::unauthorized, claim().name() + " cannot be renewed: " + describe(why)};
   }
-  // What its owner is told while it is suspect.
+  // What its owner sees while the lock is suspect.
   Status suspicion() const {
     return {Outcome::suspect,
             "the connection of " + claim().name() + " has ended: " + describe(last_error())};

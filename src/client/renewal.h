@@ -63,7 +63,7 @@ class Renewal {
   Time deadline() const;
 
   const std::shared_ptr<Hold>& hold() const { return hold_; }
-  // Whether it has become suspect, and nobody has been told.
+  // True once for each time that the lock becomes suspect.
   bool take_suspicion() { return std::exchange(is_newly_suspect_, false); }
   // For whoever releases: null when there is no connection. A renewal may be outstanding on it.
   std::unique_ptr<LineConnection> take_connection();

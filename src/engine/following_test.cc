@@ -89,7 +89,7 @@ TEST_F(FollowingTest, RefusesWhatContradicts) {
   EXPECT_FALSE(follow({granted("k", 8, 1s)}));
 }
 
-// Whether its events tell of the renewal, or a snapshot does.
+// The renewal reaches the follower by an event, or by a snapshot.
 TEST_F(FollowingTest, ALeaseThatWasRenewedForLongerIsThatLong) {
   for (const bool by_snapshot : {false, true}) {
     ManualClock clock;

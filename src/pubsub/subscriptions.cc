@@ -306,8 +306,8 @@ std::unique_ptr<Subscriptions::Node> Subscriptions::release(Node& child) {
   return owned;
 }
 
-// Puts the first `size` bytes of the node's chain into a node of their own, above it. A match that
-// has come no further than into that part goes on there.
+// Moves the first `size` bytes of the node's chain to a new node above it. A match that has read no
+// further than that part continues at the new node.
 Subscriptions::Node& Subscriptions::split(Node& node, std::size_t size) {
   std::unique_ptr<Node> lower = release(node);
   Node& upper = adopt(std::make_unique<Node>(node.parent, node.chain.substr(0, size)));

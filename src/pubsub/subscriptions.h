@@ -21,8 +21,8 @@
 // 1. Every audience has members.
 // 2. Every node but the root leads to an audience, or is one that a match is not done with.
 // 3. Every subscriber has subscriptions.
-// So what nobody listens to any more takes no memory. The parts of a chain that was split stay
-// apart when the other branch goes; they are nodes, and nodes have a limit.
+// So a pattern without subscribers takes no memory. The two parts of a chain that was split are not
+// joined again when the other branch goes; they are nodes, and nodes have a limit.
 //
 // Not thread-safe.
 #pragma once

@@ -74,7 +74,7 @@ TEST_F(SubscriptionsTest, PatternTakesThreeNodesAtMost) {
   EXPECT_EQ(subscriptions_.nodes(), 0u);
 }
 
-// The chain that a match is in the middle of becomes two: whoever listened before is still served.
+// A chain splits while a match is in the middle of it: earlier subscribers are still served.
 TEST_F(SubscriptionsTest, ChainMaySplitInTheMiddleOfAMatch) {
   for (std::size_t visits = 0; visits < 8; ++visits) {
     for (const char* branch : {"a.x", "a.b.x", "a.*", "a.b", "a.b.c.>", "*.b.c"}) {

@@ -123,7 +123,7 @@ class OperatedCluster : public testing::Test {
     ASSERT_TRUE(n1->journal.begin_snapshot());
     ASSERT_TRUE(run_both([&] { return n1->journal.base() > head; }));
     EXPECT_EQ(get(keys_.base), to_text(n1->journal.base()));
-    // It does not wait for as long as it would have if nobody had acted.
+    // It waits for less time than it would have without the snapshot.
     ASSERT_TRUE(run_both([&] { return !n2->journal.over().empty(); }, 2 * kBeat));
     EXPECT_EQ(n2->journal.over(), "what could not be read is needed no more");
     n2 = start("n2");

@@ -191,7 +191,7 @@ class Daemon {
   const Systemd systemd_;
   Server server_;
   std::uint64_t last_objects_ = 0;
-  std::uint64_t most_objects_ = 0;  // since memory was last given back
+  std::uint64_t most_objects_ = 0;  // since memory was last returned
   bool resigned_ = false;
 };
 

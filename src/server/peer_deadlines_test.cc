@@ -54,7 +54,7 @@ TEST_F(PeerDeadlinesTest, AClientThatOwnsSomethingMayBeSilentForever) {
   pass(50min);
 }
 
-// Else a client whose lease ends would be closed in that instant, and never be told why.
+// Otherwise the end of a lease would close its client at once, before the client could read why.
 TEST_F(PeerDeadlinesTest, SilenceCountsFromTheLastTimeThatTheClientOwnedSomething) {
   owns_ = true;
   pass(5min);

@@ -57,8 +57,8 @@ class HeldLock {
   // What it held before is released.
   HeldLock& operator=(HeldLock&& other) noexcept;
 
-  // Whether the server is certain not to have given it to anybody else. Costs a look at the clock.
-  // False is final, but while it is suspect: loss() says so.
+  // Whether the server certainly has not granted it to another client. Costs one reading of the
+  // clock. False is final, except while the lock is suspect, which loss() reports.
   bool is_held() const noexcept;
   // When that ends, unless it is renewed; or when it ended. The past when nothing is held.
   BootClock::time_point expires_at() const noexcept;

@@ -558,7 +558,7 @@ std::string ModelCheck::check_events() {
   return check_seen();
 }
 
-// The events have told of all that the model has, and of nothing else.
+// The events have reported everything that the model has, and nothing else.
 std::string ModelCheck::check_seen() const {
   using Entry = EventModel::Entry;
   std::ptrdiff_t in_use = 0;

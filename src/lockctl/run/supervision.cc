@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// How often a lock that is suspect is looked at: nobody tells when it is held again.
+// How often a suspect lock is checked: there is no notification when it is held again.
 constexpr int kSuspectPauseMs = 100;
 
 class Supervision {
@@ -134,7 +134,7 @@ class Supervision {
   const Duration grace_;
   ChildExit ending_;
   bool ended_ = false;
-  bool is_paused_ = false;      // while what is held is suspect
+  bool is_paused_ = false;      // while a lock is suspect
   bool asked_to_stop_ = false;  // by ^Z, and not continued since
   std::optional<Clock::time_point> kill_at_;
 };

@@ -3,10 +3,10 @@
 //   signals     are passed on to the child. One from the terminal has reached it already, as it is
 //               in our group, and is not doubled.
 //   a stop      of the child by the terminal (^Z) stops us too, so that the shell takes over. When
-//               we go on, so does the child, if what we hold is still held.
-//   a suspicion that what is held may be lost stops the child and all its descendants (SIGSTOP).
-//               Once it is held again, they are continued.
-//   a loss      of what is held ends the child and all its descendants: SIGTERM, and SIGKILL when
+//               we continue, so does the child, if our locks are still held.
+//   a suspicion that a lock may be lost stops the child and all its descendants (SIGSTOP). They
+//               continue once the lock is held again.
+//   a loss      of a lock ends the child and all its descendants: SIGTERM, and SIGKILL when
 //               the grace is over.
 //
 // For the first thread, which has started the child.
