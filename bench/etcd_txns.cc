@@ -13,7 +13,7 @@ namespace pb = etcdserverpb;
 using Clock = std::chrono::steady_clock;
 
 // A header, and what a grant and a release are on average; seen as
-// dflockd_cluster_append_bytes_total, which counts the head's 33 bytes too.
+// lockd_cluster_append_bytes_total, which counts the head's 33 bytes too.
 constexpr std::size_t kHeaderSize = 48;
 constexpr std::size_t kRequestSize = 30;
 const std::string kPrefix = "/bench-txns/";

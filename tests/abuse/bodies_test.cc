@@ -84,10 +84,10 @@ void fill_the_budget(const char* attack, std::size_t peers, int receive_buffer,
     offer_all(swarm, text, 500ms);
     // A turn closes a bounded number of connections; the next ones close the rest.
     EXPECT_TRUE(
-        eventually([&] { return metric(server, "dflockd_buffer_memory_bytes") <= 16.0 * kMebi; }));
+        eventually([&] { return metric(server, "lockd_buffer_memory_bytes") <= 16.0 * kMebi; }));
   }
   if (is_full_size()) {
-    EXPECT_GT(metric(server, "dflockd_connections_cut_for_memory_total"), 0);
+    EXPECT_GT(metric(server, "lockd_connections_cut_for_memory_total"), 0);
   }
   expect_grown_at_most(server, base_kib, 96 * 1024);
 }

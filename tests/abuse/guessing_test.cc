@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 double failures(const ServerProcess& server, const std::string& protocol) {
-  return metric(server, "dflockd_auth_failures_total{protocol=\"" + protocol + "\"}");
+  return metric(server, "lockd_auth_failures_total{protocol=\"" + protocol + "\"}");
 }
 
 TEST(Abuse, GuessingOverHttp) {

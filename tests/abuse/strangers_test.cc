@@ -59,10 +59,10 @@ void crowd_with_strangers(const ServerProcess& server, std::size_t strangers_max
       strangers.discard(1ms);
     }
     trickle(strangers, scaled(2000ms));
-    EXPECT_LE(metric(server, "dflockd_connections_unauthenticated"), static_cast<double>(cap));
+    EXPECT_LE(metric(server, "lockd_connections_unauthenticated"), static_cast<double>(cap));
     EXPECT_TRUE(eventually([&] { return server.descriptors() <= cap + kOtherDescriptors; }, 5s));
   }
-  EXPECT_GE(metric(server, R"(dflockd_unauthenticated_closed_total{reason="crowd"})"),
+  EXPECT_GE(metric(server, R"(lockd_unauthenticated_closed_total{reason="crowd"})"),
             static_cast<double>(strangers_max - cap));
 }
 

@@ -98,7 +98,7 @@ TEST_F(HungDiskTest, AServerThatStopsSendsWhatWaitsForIt) {
   ASSERT_EQ(client.get("/healthz").status, 200);
   faults_->hung = 1;
   client.send(client.written("POST", "/v1/acquire", hold_json("k", "a")));
-  await_figure(server, "dflockd_grants_total 1");
+  await_figure(server, "lockd_grants_total 1");
   server.terminate();
   while (HttpClient({.port = server.http_port()}).connected()) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(client.read_end(300ms), kSilence);
@@ -123,10 +123,10 @@ TEST_F(HungDiskTest, AGrantToOneThatHasLeftIsTakenBack) {
               "\"waiters\":1}]");
   faults_->hung = 1;
   holder.send(request("r", "k", token) + request("sr", "s", permit));
-  await_figure(server, "dflockd_grants_total 4");
+  await_figure(server, "lockd_grants_total 4");
   leaver.close();
   awaiter.close();
-  await_figure(server, "dflockd_connections 2");  // the holder, and who asks
+  await_figure(server, "lockd_connections 2");  // the holder, and who asks
   faults_->hung = 0;
   EXPECT_EQ(holder.read_lines(2), (Lines{"ok", "ok"}));
   EXPECT_EQ(masked(holder.ask(request("l", "k", "60"))), "ok <token> 33");
@@ -178,16 +178,16 @@ TEST_F(HungDiskTest, HandOffsAreMeasuredToTheirEnd) {
   await_stats(holder, "\"waiters\":1");
   faults_->hung = 1;
   holder.send(request("r", "k", token));
-  await_figure(server, "dflockd_grants_total 2");
+  await_figure(server, "lockd_grants_total 2");
   await_sync();
   std::this_thread::sleep_for(300ms);
-  await_figure(server, "dflockd_handoff_seconds_count 0");
+  await_figure(server, "lockd_handoff_seconds_count 0");
   faults_->hung = 0;
   EXPECT_EQ(masked(waiter.read_line()), "ok <token> 1000");
-  await_figure(server, "dflockd_handoff_seconds_count 1");
+  await_figure(server, "lockd_handoff_seconds_count 1");
   HttpClient client({.port = server.http_port()});
   const std::string stats = client.get("/metrics").body;
-  const std::string_view name = "\ndflockd_handoff_seconds_sum ";
+  const std::string_view name = "\nlockd_handoff_seconds_sum ";
   ASSERT_NE(stats.find(name), std::string::npos);
   EXPECT_GE(std::stod(stats.substr(stats.find(name) + name.size())), 0.3);
 }
@@ -202,10 +202,10 @@ TEST_F(HungDiskTest, FiguresAreToldMeanwhile) {
   ASSERT_EQ(browser.get("/healthz").status, 200);
   faults_->hung = 1;
   holder.send(request("l", "k", "0 1000"));
-  await_figure(server, "dflockd_grants_total 1");
+  await_figure(server, "lockd_grants_total 1");
   onlooker.send(request("stats", "", ""));
   browser.send(browser.written("GET", "/v1/locks"));
-  await_figure(server, "dflockd_line_requests_total 3");
+  await_figure(server, "lockd_line_requests_total 3");
   EXPECT_EQ(onlooker.read_line(50ms), kSilence);
   EXPECT_EQ(browser.read_end(50ms), kSilence);
   faults_->hung = 0;
@@ -231,12 +231,12 @@ TEST_F(HungDiskTest, WhatIsDurableIsTold) {
   for (int i = 0; i < 8; ++i) taken += request("l", "a" + std::to_string(i), "0 1000");
   first.send(taken);
   await_sync();
-  await_figure(server, "dflockd_grants_total 8");
+  await_figure(server, "lockd_grants_total 8");
   second.send(request("l", "b", "0 1000"));
-  await_figure(server, "dflockd_grants_total 9");
+  await_figure(server, "lockd_grants_total 9");
   for (int i = 0; i < 8; ++i) {  // each in a turn of its own: those of one turn rest on the same
     onlookers[static_cast<std::size_t>(i)].send(request("l", "a" + std::to_string(i), "0"));
-    await_figure(server, "dflockd_line_requests_total " + std::to_string(19 + i));
+    await_figure(server, "lockd_line_requests_total " + std::to_string(19 + i));
   }
   faults_->let_pass = 1;
   for (const std::string& reply : first.read_lines(8)) EXPECT_EQ(masked(reply), "ok <token> 1000");
@@ -255,7 +255,7 @@ TEST_F(HungDiskTest, IsSeen) {
   ServerProcess server(flags(), environment());
   LineClient holder = server.connect();
   const std::string token = token_of(holder.ask(request("l", "k", "0 1000")));
-  await_figure(server, "dflockd_journal_disk_wait_seconds 0");
+  await_figure(server, "lockd_journal_disk_wait_seconds 0");
   faults_->hung = 1;
   holder.send(request("n", "k", token + " 1000"));
   await_sync();
@@ -263,8 +263,8 @@ TEST_F(HungDiskTest, IsSeen) {
   faults_->boot_ns = 6'000'000'000;  // as if that long had passed
   EXPECT_EQ(answer_to(server, "/readyz"), R"(503 {"status":"storage_hangs"})");
   EXPECT_EQ(answer_to(server, "/healthz"), R"(200 {"status":"ok"})");
-  EXPECT_GE(figure(server, "dflockd_journal_disk_wait_seconds"), 6);
-  EXPECT_EQ(figure(server, "dflockd_ready"), 0);
+  EXPECT_GE(figure(server, "lockd_journal_disk_wait_seconds"), 6);
+  EXPECT_EQ(figure(server, "lockd_ready"), 0);
   EXPECT_TRUE(server.comes_to_log("the disk hangs"));
   std::this_thread::sleep_for(200ms);  // and is not said again with every tick
   const std::string log = server.log();
@@ -273,7 +273,7 @@ TEST_F(HungDiskTest, IsSeen) {
 
   faults_->hung = 0;
   EXPECT_EQ(holder.read_line(), "ok 1000");
-  await_figure(server, "dflockd_ready 1");
+  await_figure(server, "lockd_ready 1");
   EXPECT_EQ(answer_to(server, "/readyz"), R"(200 {"status":"ok"})");
   EXPECT_TRUE(server.comes_to_log("the disk has answered, after 6"));
 }
@@ -302,21 +302,21 @@ TEST_F(HungDiskTest, WhatWaitsForItIsBounded) {
     });
   }
   for (double last = -1, now = 0; now != last;) {  // until nothing goes on any more
-    last = std::exchange(now, figure(server, "dflockd_renewals_total"));
+    last = std::exchange(now, figure(server, "lockd_renewals_total"));
     std::this_thread::sleep_for(300ms);
   }
   const std::size_t kept_kib = server.memory_max_kib() - before_kib;
   std::printf("%zu clients: %zu KiB kept for their renewals\n", kClients, kept_kib);
   EXPECT_LT(kept_kib, 80U * 1024);
   EXPECT_EQ(answer_to(server, "/healthz"), R"(200 {"status":"ok"})");
-  EXPECT_LT(figure(server, "dflockd_renewals_total"), kClients * kRenewals);
+  EXPECT_LT(figure(server, "lockd_renewals_total"), kClients * kRenewals);
 
   faults_->hung = 0;
   for (std::size_t i = 0; i < kClients; ++i) {
     for (std::size_t n = 0; n < kRenewals; ++n) ASSERT_EQ(clients[i].read_line(), "ok 1000");
   }
   senders.clear();
-  EXPECT_EQ(figure(server, "dflockd_renewals_total"), kClients * kRenewals);
+  EXPECT_EQ(figure(server, "lockd_renewals_total"), kClients * kRenewals);
   for (std::size_t i = 0; i < kClients; ++i) {
     EXPECT_EQ(clients[i].ask(request("r", std::to_string(i) + tail, tokens[i])), "ok");
   }

@@ -137,25 +137,25 @@ TEST(HttpFigures, TheMetricsThatPeopleKnow) {
   HttpClient client = server.browse();
   const Exposition metrics = metrics_of(client);
   for (const char* name :
-       {"dflockd_connections", "dflockd_locks_held", "dflockd_shared_holds", "dflockd_lock_waiters",
-        "dflockd_semaphore_holders", "dflockd_semaphore_waiters", "dflockd_signal_listeners",
-        "dflockd_uptime_seconds", "dflockd_ready", "dflockd_oldest_wait_seconds",
-        "dflockd_oldest_hold_seconds", "dflockd_longest_queue", "process_resident_memory_bytes",
+       {"lockd_connections", "lockd_locks_held", "lockd_shared_holds", "lockd_lock_waiters",
+        "lockd_semaphore_holders", "lockd_semaphore_waiters", "lockd_signal_listeners",
+        "lockd_uptime_seconds", "lockd_ready", "lockd_oldest_wait_seconds",
+        "lockd_oldest_hold_seconds", "lockd_longest_queue", "process_resident_memory_bytes",
         "process_virtual_memory_bytes", "process_open_fds", "process_max_fds",
         "process_start_time_seconds"}) {
     EXPECT_TRUE(metrics.samples.contains(name)) << name;
     EXPECT_EQ(metrics.types.at(name), "gauge") << name;
   }
-  for (const char* name : {"dflockd_grants_total", "dflockd_contended_total",
-                           "dflockd_timeouts_total", "dflockd_expiries_total"}) {
+  for (const char* name : {"lockd_grants_total", "lockd_contended_total", "lockd_timeouts_total",
+                           "lockd_expiries_total"}) {
     EXPECT_TRUE(metrics.samples.contains(name)) << name;
     EXPECT_EQ(metrics.types.at(name), "counter") << name;
   }
-  for (const char* name : {"dflockd_http_requests_total", "dflockd_violations_total"}) {
+  for (const char* name : {"lockd_http_requests_total", "lockd_violations_total"}) {
     EXPECT_EQ(metrics.types.at(name), "counter") << name;
   }
-  for (const char* name : {"dflockd_wait_seconds", "dflockd_hold_seconds",
-                           "dflockd_handoff_seconds", "dflockd_expiry_lag_seconds"}) {
+  for (const char* name : {"lockd_wait_seconds", "lockd_hold_seconds", "lockd_handoff_seconds",
+                           "lockd_expiry_lag_seconds"}) {
     EXPECT_EQ(metrics.types.at(name), "histogram") << name;
     EXPECT_TRUE(metrics.samples.contains(std::string(name) + "_sum")) << name;
     EXPECT_TRUE(metrics.samples.contains(std::string(name) + "_bucket{le=\"+Inf\"}")) << name;
@@ -166,8 +166,8 @@ TEST(HttpFigures, TheMetricsMove) {
   HttpServer server;
   HttpClient client = server.browse();
   const Exposition before = metrics_of(client);
-  EXPECT_EQ(before.samples.at("dflockd_ready"), 1);
-  EXPECT_EQ(before.samples.at("dflockd_connections"), 1);
+  EXPECT_EQ(before.samples.at("lockd_ready"), 1);
+  EXPECT_EQ(before.samples.at("lockd_connections"), 1);
   ASSERT_NO_FATAL_FAILURE(be_busy(server, client));
   {
     LineClient line = server.connect();
@@ -177,27 +177,27 @@ TEST(HttpFigures, TheMetricsMove) {
   }
   Exposition after = metrics_of(client);
   const std::map<std::string, double> moved = {
-      {"dflockd_grants_total", 4},
-      {"dflockd_contended_total", 1},
-      {"dflockd_renewals_total", 1},
-      {"dflockd_ended_total{cause=\"released\"}", 1},
-      {"dflockd_ended_total{cause=\"expired\"}", 1},
-      {"dflockd_expiries_total", 1},
-      {"dflockd_queued_total", 2},
-      {"dflockd_timeouts_total", 1},
-      {"dflockd_refusals_total{reason=\"held\"}", 1},
-      {"dflockd_signals_published_total", 1},
-      {"dflockd_line_requests_total", 2},
-      {"dflockd_violations_total{code=\"3\"}", 1},
-      {"dflockd_wait_seconds_count", 1},
-      {"dflockd_handoff_seconds_count", 1},
-      {"dflockd_hold_seconds_count", 2},
-      {"dflockd_expiry_lag_seconds_count", 1},
-      {"dflockd_http_requests_total{call=\"acquire\",code=\"200\"}", 3},
-      {"dflockd_http_requests_total{call=\"acquire\",code=\"409\"}", 2},
-      {"dflockd_http_requests_total{call=\"semaphore_acquire\",code=\"200\"}", 1},
-      {"dflockd_http_requests_total{call=\"renew\",code=\"200\"}", 1},
-      {"dflockd_http_requests_total{call=\"publish\",code=\"200\"}", 1},
+      {"lockd_grants_total", 4},
+      {"lockd_contended_total", 1},
+      {"lockd_renewals_total", 1},
+      {"lockd_ended_total{cause=\"released\"}", 1},
+      {"lockd_ended_total{cause=\"expired\"}", 1},
+      {"lockd_expiries_total", 1},
+      {"lockd_queued_total", 2},
+      {"lockd_timeouts_total", 1},
+      {"lockd_refusals_total{reason=\"held\"}", 1},
+      {"lockd_signals_published_total", 1},
+      {"lockd_line_requests_total", 2},
+      {"lockd_violations_total{code=\"3\"}", 1},
+      {"lockd_wait_seconds_count", 1},
+      {"lockd_handoff_seconds_count", 1},
+      {"lockd_hold_seconds_count", 2},
+      {"lockd_expiry_lag_seconds_count", 1},
+      {"lockd_http_requests_total{call=\"acquire\",code=\"200\"}", 3},
+      {"lockd_http_requests_total{call=\"acquire\",code=\"409\"}", 2},
+      {"lockd_http_requests_total{call=\"semaphore_acquire\",code=\"200\"}", 1},
+      {"lockd_http_requests_total{call=\"renew\",code=\"200\"}", 1},
+      {"lockd_http_requests_total{call=\"publish\",code=\"200\"}", 1},
   };
   for (const auto& [name, by] : moved) {
     EXPECT_EQ(after.samples[name] - (before.samples.contains(name) ? before.samples.at(name) : 0),
@@ -216,18 +216,18 @@ TEST(HttpFigures, EveryViolationOfAConnectionThatGoesOnIsCounted) {
   line.close();
   HttpClient client = server.browse();
   const Exposition metrics = metrics_of(client);
-  EXPECT_EQ(metrics.samples.at("dflockd_violations_total{code=\"3\"}"), 2);
-  EXPECT_EQ(metrics.samples.at("dflockd_violations_total{code=\"5\"}"), 1);
+  EXPECT_EQ(metrics.samples.at("lockd_violations_total{code=\"3\"}"), 2);
+  EXPECT_EQ(metrics.samples.at("lockd_violations_total{code=\"5\"}"), 1);
 }
 
 // Who leaves between requests, or while one waits, breaks no rule.
 TEST(HttpFigures, WhoLeavesInTheMiddleOfARequestIsCounted) {
   HttpServer server;
   HttpClient client = server.browse();
-  const std::string count = "dflockd_violations_total{code=\"11\"}";
+  const std::string count = "lockd_violations_total{code=\"11\"}";
   const auto await_alone = [&] {
     const auto deadline = HttpClient::Clock::now() + HttpClient::kPatience;
-    while (metrics_of(client).samples.at("dflockd_connections") > 1) {
+    while (metrics_of(client).samples.at("lockd_connections") > 1) {
       ASSERT_LT(HttpClient::Clock::now(), deadline);
     }
   };

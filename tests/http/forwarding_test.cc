@@ -35,7 +35,7 @@ TEST(HttpForwardingAlone, WhoIsElectedAsksNobodyUntilItLeads) {
   HttpClient at_b = cluster.browse("b");
   const auto accepted = [&] {
     const std::string metrics = at_b.get("/metrics").body;
-    const std::size_t at = metrics.find("\ndflockd_connections_accepted_total ");
+    const std::size_t at = metrics.find("\nlockd_connections_accepted_total ");
     return metrics.substr(at, metrics.find('\n', at + 1) - at);
   };
   const std::string before = accepted();
@@ -66,8 +66,8 @@ TEST_F(HttpForwarding, AnyServerTakesAnyCall) {
   EXPECT_EQ(by_c.post("/v1/acquire", R"({"items":[{"key":"y"}],"holder":"bob"})").status, 409);
   EXPECT_EQ(by_b.post("/v1/acquire", R"({"key":"k"})").status, 400);  // refused where it is asked
   const std::string metrics = by_b.get("/metrics").body;
-  EXPECT_NE(metrics.find("dflockd_cluster_link_up 1"), std::string::npos);
-  EXPECT_NE(metrics.find("dflockd_cluster_forwarded_total 3"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("lockd_cluster_link_up 1"), std::string::npos);
+  EXPECT_NE(metrics.find("lockd_cluster_forwarded_total 3"), std::string::npos) << metrics;
   EXPECT_EQ(by_b.get("/leader").status, 503);
   EXPECT_EQ(cluster_.browse("a").get("/leader").status, 200);
 }
@@ -156,8 +156,8 @@ TEST_F(HttpForwarding, WhenNobodyLeadsItSaysSo) {
   const HttpReply reply = client.post("/v1/acquire", hold_json("k", "ann"));
   EXPECT_EQ(reply.status, 503);
   EXPECT_EQ(reply.text("error"), "not_leader");
-  EXPECT_EQ(reply.field("X-Dflockd-Leader"), "-");
-  EXPECT_EQ(reply.field("X-Dflockd-Leader-Http"), "-");
+  EXPECT_EQ(reply.field("X-Lockd-Leader"), "-");
+  EXPECT_EQ(reply.field("X-Lockd-Leader-Http"), "-");
 }
 
 // The server that a client has reached knows what it may do; the leader is not asked.

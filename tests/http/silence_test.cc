@@ -62,10 +62,10 @@ TEST(HttpSilence, WhoShowsNoTokenInTimeIsClosed) {
   std::string metrics;
   EXPECT_TRUE(eventually([&] {
     metrics = client.get("/metrics").body;
-    return metrics.find("\ndflockd_connections_unauthenticated 0\n") != std::string::npos;
+    return metrics.find("\nlockd_connections_unauthenticated 0\n") != std::string::npos;
   }));
-  for (const char* line : {"\ndflockd_unauthenticated_closed_total{reason=\"deadline\"} 2\n",
-                           "\ndflockd_unauthenticated_closed_total{reason=\"crowd\"} 0\n"}) {
+  for (const char* line : {"\nlockd_unauthenticated_closed_total{reason=\"deadline\"} 2\n",
+                           "\nlockd_unauthenticated_closed_total{reason=\"crowd\"} 0\n"}) {
     EXPECT_NE(metrics.find(line), std::string::npos) << line;
   }
 }

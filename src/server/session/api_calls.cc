@@ -149,8 +149,8 @@ HttpError ApiCalls::error_of(Outcome outcome) {
 std::string ApiCalls::advice(const HttpError& error) const {
   if (error.status != 503) return {};
   if (error.code != "not_leader") return "Retry-After: 1\r\n";
-  return "X-Dflockd-Leader: " + context_.leader_address() +
-         "\r\nX-Dflockd-Leader-Http: " + context_.leader_http_address() + "\r\nRetry-After: 1\r\n";
+  return "X-Lockd-Leader: " + context_.leader_address() +
+         "\r\nX-Lockd-Leader-Http: " + context_.leader_http_address() + "\r\nRetry-After: 1\r\n";
 }
 
 // What is left, to be added to the wall clock as it is now: no change of it since the grant counts.
