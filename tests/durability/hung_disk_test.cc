@@ -95,7 +95,7 @@ class HungDiskTest : public testing::Test {
 TEST_F(HungDiskTest, AServerThatStopsSendsWhatWaitsForIt) {
   ServerProcess server(flags(), environment());
   HttpClient client({.port = server.http_port()});
-  ASSERT_EQ(client.get("/healthz").status, 200);
+  ASSERT_EQ(client.get("/livez").status, 200);
   faults_->hung = 1;
   client.send(client.written("POST", "/v1/acquire", hold_json("k", "a")));
   await_figure(server, "lockd_grants_total 1");
@@ -199,7 +199,7 @@ TEST_F(HungDiskTest, FiguresAreToldMeanwhile) {
   LineClient onlooker = server.connect();
   HttpClient browser({.port = server.http_port()});
   ASSERT_EQ(onlooker.ask(request("ping", "", "")), "ok");
-  ASSERT_EQ(browser.get("/healthz").status, 200);
+  ASSERT_EQ(browser.get("/livez").status, 200);
   faults_->hung = 1;
   holder.send(request("l", "k", "0 1000"));
   await_figure(server, "lockd_grants_total 1");
@@ -262,7 +262,7 @@ TEST_F(HungDiskTest, IsSeen) {
   EXPECT_EQ(answer_to(server, "/readyz"), R"(200 {"status":"ok"})");
   faults_->boot_ns = 6'000'000'000;  // as if that long had passed
   EXPECT_EQ(answer_to(server, "/readyz"), R"(503 {"status":"storage_hangs"})");
-  EXPECT_EQ(answer_to(server, "/healthz"), R"(200 {"status":"ok"})");
+  EXPECT_EQ(answer_to(server, "/livez"), R"(200 {"status":"ok"})");
   EXPECT_GE(figure(server, "lockd_journal_disk_wait_seconds"), 6);
   EXPECT_EQ(figure(server, "lockd_ready"), 0);
   EXPECT_TRUE(server.comes_to_log("the disk hangs"));
@@ -308,7 +308,7 @@ TEST_F(HungDiskTest, WhatWaitsForItIsBounded) {
   const std::size_t kept_kib = server.memory_max_kib() - before_kib;
   std::printf("%zu clients: %zu KiB kept for their renewals\n", kClients, kept_kib);
   EXPECT_LT(kept_kib, 80U * 1024);
-  EXPECT_EQ(answer_to(server, "/healthz"), R"(200 {"status":"ok"})");
+  EXPECT_EQ(answer_to(server, "/livez"), R"(200 {"status":"ok"})");
   EXPECT_LT(figure(server, "lockd_renewals_total"), kClients * kRenewals);
 
   faults_->hung = 0;

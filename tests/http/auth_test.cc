@@ -16,8 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::vector<const char*> kHealthCalls = {"/healthz", "/livez", "/health",
-                                               "/readyz",  "/ready", "/leader"};
+const std::vector<const char*> kHealthCalls = {"/livez", "/readyz", "/leader"};
 
 Options secret_options() {
   Options options = http_options();
@@ -148,7 +147,7 @@ TEST(HttpAuth, ARefusalComesAfterAPause) {
   HttpClient client = server.browse();
   EXPECT_EQ(client.ask("OPTIONS", "/v1/stats").status, 204);
   const auto asked = SteadyClock::now();
-  client.send(client.written("GET", "/v1/stats") + client.written("GET", "/healthz"));
+  client.send(client.written("GET", "/v1/stats") + client.written("GET", "/livez"));
   EXPECT_EQ(client.read_reply().status, 401);
   EXPECT_GE(SteadyClock::now(), asked + 100ms);
   EXPECT_EQ(client.read_reply().status, 200) << "what stood behind it is answered";
@@ -218,7 +217,7 @@ TEST(HttpHost, InProtectedModeItMustBeOurs) {
                            "127.0.0.1.example.com", "1.2.3.4.5"}) {
     client.host = host;
     EXPECT_EQ(shown(client.get("/v1/stats")), R"(403 {"error":"protected_mode"})") << host;
-    EXPECT_EQ(client.get("/healthz").status, 200) << host;
+    EXPECT_EQ(client.get("/livez").status, 200) << host;
   }
   client.send("GET /v1/stats HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");  // which needs no host
   EXPECT_EQ(client.read_reply().status, 200);
@@ -315,7 +314,7 @@ TEST(HttpOrigin, AForeignOneIsRefused) {
     EXPECT_EQ(shown(reply), R"(403 {"error":"foreign_origin"})");
     EXPECT_EQ(reply.field("Access-Control-Allow-Origin"), "");
     EXPECT_EQ(client.ask("OPTIONS", "/v1/acquire").status, 403);
-    EXPECT_EQ(client.get("/healthz").status, 200);
+    EXPECT_EQ(client.get("/livez").status, 200);
   }
   client.fields = "";
   EXPECT_EQ(client.get("/v1/locks?idle=true").body, "{\"locks\":[]}\n");

@@ -49,7 +49,7 @@ TEST(HttpDrain, StreamsEndAndIdleConnectionsClose) {
   ASSERT_EQ(watcher.open_stream("/v1/events").status, 200);
   old.send("GET /v1/events HTTP/1.0\r\n\r\n");
   ASSERT_EQ(old.read_head().status, 200);
-  ASSERT_EQ(idle.get("/healthz").status, 200);
+  ASSERT_EQ(idle.get("/livez").status, 200);
   server.server().drain();
   for (HttpClient* client : {&listener, &watcher}) {
     EXPECT_EQ(client->read_event(), kEnd);  // the last chunk
@@ -107,7 +107,7 @@ TEST(HttpDrain, WhoHoldsIsServedOn) {
   EXPECT_EQ(ask("GET", "/v1/events", ""), draining);
   EXPECT_EQ(ask("GET", "/v1/signals?pattern=a", ""), draining);
   EXPECT_EQ(ask("GET", "/readyz", ""), R"(503 {"status":"draining"})");
-  EXPECT_EQ(ask("GET", "/healthz", ""), R"(200 {"status":"ok"})");
+  EXPECT_EQ(ask("GET", "/livez", ""), R"(200 {"status":"ok"})");
   EXPECT_EQ(ask("GET", "/v1/fence?key=k", ""), R"(200 {"key":"k","held":true,"token":<token>})");
   EXPECT_EQ(post("/v1/signals/a", R"({"payload":"x"})"), R"(200 {"delivered":0})");
   for (const std::string_view target : {"/v1/stats", "/v1/locks", "/v1/overview", "/metrics"}) {
@@ -128,7 +128,7 @@ TEST(HttpDrain, WhatIsHalfThereIsAnswered) {
   HttpClient observer = server.browse();
   const std::string begun = "GET /readyz HTTP/1.1\r\n";
   probe.send(begun);
-  live.send("GET /healthz HTTP/1.1\r\n");
+  live.send("GET /livez HTTP/1.1\r\n");
   call.send("POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\nContent-Length: 24\r\n\r\n{");
   // The one loop has read what came before it answers what came after.
   while (observer.get("/v1/overview").json().at("connections").as_int64() < 4) {
@@ -186,7 +186,7 @@ TEST(HttpDrain, InTheEndNobodyIsWaitedFor) {
   HttpClient half = server.browse();
   half.send("GET /readyz HTTP/1.1\r\n");
   HttpClient observer = server.browse();
-  ASSERT_EQ(observer.get("/healthz").status, 200);
+  ASSERT_EQ(observer.get("/livez").status, 200);
   server.server().close_http();
   EXPECT_TRUE(idle.read_end().starts_with('<'));
   EXPECT_TRUE(half.read_end().starts_with('<'));

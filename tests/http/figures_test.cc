@@ -147,7 +147,7 @@ TEST(HttpFigures, TheMetricsThatPeopleKnow) {
     EXPECT_EQ(metrics.types.at(name), "gauge") << name;
   }
   for (const char* name : {"lockd_grants_total", "lockd_contended_total", "lockd_timeouts_total",
-                           "lockd_expiries_total"}) {
+                           "lockd_queued_total"}) {
     EXPECT_TRUE(metrics.samples.contains(name)) << name;
     EXPECT_EQ(metrics.types.at(name), "counter") << name;
   }
@@ -182,7 +182,6 @@ TEST(HttpFigures, TheMetricsMove) {
       {"lockd_renewals_total", 1},
       {"lockd_ended_total{cause=\"released\"}", 1},
       {"lockd_ended_total{cause=\"expired\"}", 1},
-      {"lockd_expiries_total", 1},
       {"lockd_queued_total", 2},
       {"lockd_timeouts_total", 1},
       {"lockd_refusals_total{reason=\"held\"}", 1},

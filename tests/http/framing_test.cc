@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::string kHealth = R"(200 {"status":"ok"})";
-const std::string kGetHealth = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+const std::string kGetHealth = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
 const std::string kPost = "POST /v1/acquire HTTP/1.1\r\nHost: localhost\r\n";
 
 // A request of every kind, each of which may come after any other.
@@ -71,11 +71,11 @@ TEST(HttpFraming, WhoStaysAndWhoGoes) {
     bool stays;
   };
   for (const Case& c : std::vector<Case>{
-           {"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", "", true},
-           {"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "close", false},
-           {"GET /healthz HTTP/1.1\r\nHost: a\r\nconnection: x, CLOSE\r\n\r\n", "close", false},
-           {"GET /healthz HTTP/1.0\r\n\r\n", "close", false},
-           {"GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "keep-alive", true},
+           {"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n", "", true},
+           {"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "close", false},
+           {"GET /livez HTTP/1.1\r\nHost: a\r\nconnection: x, CLOSE\r\n\r\n", "close", false},
+           {"GET /livez HTTP/1.0\r\n\r\n", "close", false},
+           {"GET /livez HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "keep-alive", true},
            {"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", "", true},
        }) {
     SCOPED_TRACE(c.request);
@@ -85,7 +85,7 @@ TEST(HttpFraming, WhoStaysAndWhoGoes) {
     EXPECT_NE(reply.status, 0) << reply.body;
     EXPECT_EQ(reply.field("Connection"), c.connection);
     if (c.stays) {
-      EXPECT_EQ(shown(client.get("/healthz")), kHealth);
+      EXPECT_EQ(shown(client.get("/livez")), kHealth);
     } else {
       EXPECT_EQ(client.read_end(), kEnd);
     }
@@ -97,7 +97,7 @@ TEST(HttpFraming, NothingBehindTheLastRequestIsExecuted) {
   HttpServer server;
   HttpClient client = server.browse();
   HttpClient other = server.browse();
-  client.send("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" +
+  client.send("GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" +
               client.written("POST", "/v1/acquire", hold_json("k", "a")));
   EXPECT_EQ(shown(client.read_reply()), kHealth);
   EXPECT_EQ(client.read_end(), kEnd);
@@ -164,7 +164,7 @@ TEST(HttpFraming, WhatTwoParsersCouldReadDifferentlyIsRefused) {
       EXPECT_FALSE(reply.text("detail").empty());
       EXPECT_EQ(reply.field("Connection"), "close");
       EXPECT_EQ(client.read_end(), kEnd);
-      EXPECT_EQ(shown(neighbour.get("/healthz")), kHealth);
+      EXPECT_EQ(shown(neighbour.get("/livez")), kHealth);
     }
   }
   EXPECT_EQ(neighbour.get("/v1/locks?idle=true").body, "{\"locks\":[]}\n");
@@ -180,7 +180,7 @@ TEST(HttpFraming, ARefusalIsHeardOverWhatIsStillSent) {
   });
   EXPECT_EQ(shown(client.read_reply()), R"(413 {"error":"too_large"})");
   sender.join();
-  EXPECT_EQ(shown(neighbour.get("/healthz")), kHealth);
+  EXPECT_EQ(shown(neighbour.get("/livez")), kHealth);
 }
 
 TEST(HttpFraming, OtherProtocolsAreRefused) {

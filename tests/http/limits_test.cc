@@ -99,11 +99,11 @@ TEST(HttpLimits, MaxConnectionsCountsBothPorts) {
   LineClient line = server.connect();
   HttpClient client = server.browse();
   ASSERT_EQ(line.ask(request("ping", "", "")), "ok");
-  ASSERT_EQ(client.get("/healthz").status, 200);
+  ASSERT_EQ(client.get("/livez").status, 200);
   // It says nothing: what it said would be answered by a reset.
   HttpClient refused({.port = server.http_port(), .tls = false});
   EXPECT_EQ(refused.read_end(), kEnd);
-  EXPECT_EQ(client.get("/healthz").status, 200);
+  EXPECT_EQ(client.get("/livez").status, 200);
 }
 
 // A short request may have a long answer. Of one that does not read they are not piled up: the last
@@ -153,7 +153,7 @@ TEST(HttpLimits, BodiesHaveABudget) {
   bool busy = false;
   for (int i = 0; i < 100 && !busy; ++i) busy = is_busy();
   EXPECT_TRUE(busy);
-  EXPECT_EQ(client.get("/healthz").status, 200);
+  EXPECT_EQ(client.get("/livez").status, 200);
   EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200) << "it is small";
   hoarders.clear();
   for (int i = 0; i < 100 && busy; ++i) busy = is_busy();

@@ -20,8 +20,8 @@ TEST(HttpRouting, WhatIsNotThereIs404) {
   HttpServer server;
   HttpClient client = server.browse();
   for (const char* path :
-       {"/v1", "/v1/", "/v2/acquire", "/v1/acquire/", "//v1/acquire", "/v1/../healthz", "/V1/stats",
-        "/index.php", "/.keep", "/v1/signals/", "/healthz/x", "/%00", "/v1/locks/k", "/favicon"}) {
+       {"/v1", "/v1/", "/v2/acquire", "/v1/acquire/", "//v1/acquire", "/v1/../livez", "/V1/stats",
+        "/index.php", "/.keep", "/v1/signals/", "/livez/x", "/%00", "/v1/locks/k", "/favicon"}) {
     for (const char* method : {"GET", "POST", "DELETE", "OPTIONS"}) {
       EXPECT_EQ(shown(client.ask(method, path)), R"(404 {"error":"not_found"})")
           << method << " " << path;
@@ -33,8 +33,8 @@ TEST(HttpRouting, WhatIsNotThereIs404) {
 TEST(HttpRouting, PathsAreDecoded) {
   HttpServer server;
   HttpClient client = server.browse();
-  EXPECT_EQ(client.get("/health%7A").status, 200);
-  EXPECT_EQ(client.get("/%68ealthz").status, 200);
+  EXPECT_EQ(client.get("/live%7A").status, 200);
+  EXPECT_EQ(client.get("/%6Civez").status, 200);
 }
 
 TEST(HttpRouting, OtherMethodsAre405WithThoseAllowed) {
@@ -75,7 +75,7 @@ TEST(HttpRouting, HeadIsGetWithoutTheBody) {
   HttpServer server;
   HttpClient client = server.browse();
   ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
-  for (const char* target : {"/healthz", "/readyz", "/v1/fence?key=k", "/v1/openapi.json"}) {
+  for (const char* target : {"/livez", "/readyz", "/v1/fence?key=k", "/v1/openapi.json"}) {
     const HttpReply get = client.get(target);
     const HttpReply head = client.ask("HEAD", target);
     EXPECT_EQ(head.status, 200) << target;
@@ -96,7 +96,7 @@ TEST(HttpRouting, HeadIsGetWithoutTheBody) {
   }
   EXPECT_EQ(client.ask("HEAD", "/nowhere").status, 404);
   EXPECT_EQ(client.ask("HEAD", "/v1/fence").status, 400);
-  EXPECT_EQ(client.get("/healthz").status, 200);
+  EXPECT_EQ(client.get("/livez").status, 200);
 }
 
 TEST(HttpRouting, TheDescriptionOfTheApi) {
@@ -142,7 +142,7 @@ TEST(HttpRouting, MetricsMayBeOff) {
 TEST(HttpRouting, HealthIsAlwaysTold) {
   HttpServer server;
   HttpClient client = server.browse();
-  for (const char* path : {"/healthz", "/livez", "/health", "/readyz", "/ready", "/leader"}) {
+  for (const char* path : {"/livez", "/readyz", "/leader"}) {
     EXPECT_EQ(shown(client.get(path)), R"(200 {"status":"ok"})") << path;
   }
 }

@@ -53,7 +53,7 @@ TEST(HttpSilence, WhoShowsNoTokenInTimeIsClosed) {
   HttpClient client = server.browse();
   client.fields = "Authorization: Bearer open sesame\r\n";
   ASSERT_EQ(client.get("/v1/stats").status, 200);
-  ASSERT_EQ(stranger.get("/healthz").status, 200);
+  ASSERT_EQ(stranger.get("/livez").status, 200);
   half.send(kHalfABody.substr(0, 20));
   EXPECT_EQ(stranger.read_end(), kEnd);
   EXPECT_GE(SteadyClock::now(), began + options.auth_timeout);

@@ -117,7 +117,7 @@ TEST_F(HttpWaiting, AWaitThatRanOutSaysWhoHolds) {
 
 TEST_F(HttpWaiting, WhatIsPipelinedBehindAWaitIsAnsweredAfterIt) {
   HttpClient b = wait("b");
-  b.send(b.written("GET", "/v1/fence?key=k") + b.written("GET", "/healthz"));
+  b.send(b.written("GET", "/v1/fence?key=k") + b.written("GET", "/livez"));
   EXPECT_EQ(b.read_end(50ms), kSilence);
   release();
   const HttpReply grant = b.read_reply();

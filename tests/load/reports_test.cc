@@ -115,7 +115,7 @@ TEST_F(LargeReport, OverALineIsTakenPieceByPiece) {
 TEST_F(LargeReport, OverHttpComesInChunks) {
   const HonestClients honest(*server, {.attack = "a large report"});
   HttpClient reader({.port = server->http_port(), .receive_buffer = 4096});
-  reader.send(reader.written("GET", "/v1/stats") + reader.written("GET", "/healthz"));
+  reader.send(reader.written("GET", "/v1/stats") + reader.written("GET", "/livez"));
   honest.await_rounds(20);
   std::this_thread::sleep_for(200ms);
   const HttpReply reply = reader.read_reply();

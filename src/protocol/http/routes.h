@@ -114,11 +114,8 @@ inline constexpr auto kRoutes = std::to_array<Route>({
      Scope::server},
     {HttpCall::history, HttpMethod::get, "/v1/history", Right::read},
     {HttpCall::openapi, HttpMethod::get, "/v1/openapi.json", Right::none},
-    {HttpCall::live, HttpMethod::get, "/healthz", Right::none},
     {HttpCall::live, HttpMethod::get, "/livez", Right::none},
-    {HttpCall::live, HttpMethod::get, "/health", Right::none},
     {HttpCall::ready, HttpMethod::get, "/readyz", Right::none},
-    {HttpCall::ready, HttpMethod::get, "/ready", Right::none},
     {HttpCall::leader, HttpMethod::get, "/leader", Right::none},
     {HttpCall::metrics, HttpMethod::get, "/metrics", Right::read, Scope::server},
 });

@@ -125,8 +125,6 @@ void add_engine(Families& families, const Stats& stats) {
   families.add(static_cast<double>(stats.expiries), {{"cause", "expired"}});
   families.add(static_cast<double>(stats.disconnects), {{"cause", "disconnected"}});
   families.add(static_cast<double>(stats.revocations), {{"cause", "revoked"}});
-  families.counter("lockd_forced_ends_total", "Holds that an admin ended.", stats.revocations);
-  families.counter("lockd_expiries_total", "Leases that ran out.", stats.expiries);
   families.counter("lockd_queued_total", "Requests that joined a queue.", stats.queued);
   families.counter("lockd_timeouts_total", "Waits that ran out.", stats.timeouts);
   families.counter("lockd_cancels_total", "Waits that were cancelled.", stats.cancels);

@@ -304,7 +304,7 @@ TEST_F(SessionHostTest, WhoWaitsForAJournalThatIsNotBehindGoesOn) {
 TEST_F(SessionHostTest, HealthIsToldWhileTheJournalIsBehind) {
   Transport& browser = browse();
   journal_.set_behind(true);
-  const std::string get = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string get = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(harness_.host().receive(browser, get + get), get.size());
     end_turn();
@@ -665,7 +665,7 @@ TEST_F(SignalBudgetTest, APublisherThatBreaksOffIsForgotten) {
 // Who is not let in.
 
 const std::string kWrong = "GET /v1/stats HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer x\r\n\r\n";
-const std::string kHealth = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+const std::string kHealth = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
 
 TEST(PauseTest, NothingIsTakenInMeanwhile) {
   SessionHarness harness({.secret = "s"});

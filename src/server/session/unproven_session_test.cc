@@ -50,7 +50,7 @@ TEST_F(UnprovenSession, OnTheLinePortProvesItselfByItsFirstRequest) {
 TEST_F(UnprovenSession, OverHttpProvesItselfByARequestThatNeedsTheToken) {
   Transport& hosted = harness_.open<HttpSession>();
   for (const std::string& request :
-       {get("/healthz", "open sesame"), get("/", "open sesame"), get("/v1/stats", "wrong")}) {
+       {get("/livez", "open sesame"), get("/", "open sesame"), get("/v1/stats", "wrong")}) {
     offer(hosted, request);
     EXPECT_FALSE(hosted.session().has_proved()) << request;
   }
