@@ -34,8 +34,8 @@ build: build-release ## build the release; programs are left in build/
 # The programs alone: a newcomer need not wait for the tests.
 run: configure-release ## build, then start the server; ARGS="--port 7000" passes it flags
 	@echo "== build the programs"
-	@cmake --build --preset release --parallel $(JOBS) --target dflockd lockd-server lockctl
-	@exec build/dflockd $(ARGS)
+	@cmake --build --preset release --parallel $(JOBS) --target lockd_program lockctl
+	@exec build/lockd $(ARGS)
 
 # Four commands, each with more than the one before: `make quick` after a change, `make test` before a
 # series of commits, `.ci/run` as the judge, `make check-nightly` for what takes hours.
@@ -64,16 +64,16 @@ build-benches: configure-release
 	@cmake --build --preset benches --parallel $(JOBS)
 
 test-web: build ## test the dashboard in Chromium; skips when the browser or npm's packages are lacking
-	@tests/web/run build/dflockd
+	@tests/web/run build/lockd
 
 test-api: build ## what OpenAPI's and Prometheus' own tools say; skips those it cannot get
-	@tests/http/api_check build/dflockd docs/openapi.json build/api
+	@tests/http/api_check build/lockd docs/openapi.json build/api
 
 screenshots: build # the pictures in docs/images
-	@SCREENSHOTS=1 tests/web/run build/dflockd screenshots
+	@SCREENSHOTS=1 tests/web/run build/lockd screenshots
 
 test-clients: build ## test the clients in other languages; skips those whose language is lacking
-	@clients/run build/dflockd
+	@clients/run build/lockd
 
 interop: build ## run published clients against the server; skips those it cannot get
 	@tests/interop/run build/dflockd build/interop
@@ -129,7 +129,7 @@ setup-ha:
 run-ha: build-ha ## three members of etcd and three servers on this machine, to try out
 	@exec scripts/cluster
 
-test-ha: build-ha ## build dflockd-ha and test it on a real etcd, with members and servers that are killed
+test-ha: build-ha ## build lockd-ha and test it on a real etcd, with members and servers that are killed
 	@ctest --preset ha
 
 test-ha-nightly: build-ha # on the etcd of today as well, and histories of a cluster in full

@@ -60,8 +60,8 @@ std::uint64_t frames_in(const std::string& directory) {
 }
 
 struct Comparison {
-  Candidate forgetful{dflockd_command(), Protocol::line};
-  Candidate durable{dflockd_command(), Protocol::line};
+  Candidate forgetful{lockd_command(), Protocol::line};
+  Candidate durable{lockd_command(), Protocol::line};
   std::vector<Candidate> redis;  // one, or none
   std::vector<double> per_sync;  // requests
 };

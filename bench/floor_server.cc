@@ -1,7 +1,7 @@
 // The floor: what it costs to read, frame and answer lines when nothing is decided.
 //
 // One thread, one epoll, one read and one write for what a connection has sent, straight system
-// calls. Replies are constant and as long as dflockd's. What a server costs beyond this is its own
+// calls. Replies are constant and as long as lockd's. What a server costs beyond this is its own
 // doing.
 //
 //   floor_server PORT

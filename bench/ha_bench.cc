@@ -86,11 +86,13 @@ class Servers {
   void start(std::size_t i) {
     const std::string port = std::to_string(nodes_[i].port);
     const std::string node = "n" + std::to_string(i);
-    std::vector<std::string> words = {LOCKD_DFLOCKD_HA,
+    std::vector<std::string> words = {LOCKD_TEST_SERVER_HA,
                                       "--host",
                                       "127.0.0.1",
                                       "--port",
                                       port,
+                                      "--http-addr",
+                                      "off",
                                       "--threads",
                                       "1",
                                       "--etcd",
@@ -190,7 +192,7 @@ void compare(const ha_test::EtcdCluster& etcd, const Servers& servers, int conne
   }
   std::printf("%d connections, a lock each\n", connections);
   std::printf("  %-10s %9s %9s %9s\n", "", "grants/s", "p50 ms", "p99 ms");
-  ours.print("dflockd-ha");
+  ours.print("lockd-ha");
   etcds.print("etcd");
   appends.print("bare Txn");
   if (connections == 1) {

@@ -94,7 +94,7 @@ double micros(const Latencies& latencies, double p) {
 }
 
 void measure(std::size_t waiting, double seconds) {
-  const ChildServer server(dflockd_command());
+  const ChildServer server(lockd_command());
   Queue queue(server.port(), waiting);
   for (int i = 0; i < 100; ++i) queue.pass_on();
   Latencies handoffs, pings;

@@ -17,7 +17,7 @@ constexpr int kRounds = 7;
 constexpr double kCpuMax = 3.0;  // of the line protocol's, per request
 
 void run_shape(LoadShape shape, double seconds) {
-  Candidate line{dflockd_command(), Protocol::line};
+  Candidate line{lockd_command(), Protocol::line};
   Candidate http{http_command(), Protocol::http};
   for (int round = 0; round < kRounds; ++round) {
     for (Candidate* candidate : {&line, &http}) run_once(*candidate, shape, seconds);

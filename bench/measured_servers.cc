@@ -4,16 +4,16 @@ namespace lockd::bench {
 
 ServerCommand floor_command() { return {"floor", {LOCKD_FLOOR_SERVER, "{port}"}}; }
 
-ServerCommand dflockd_command(const std::string& program) {
-  return {"dflockd",
-          {program.empty() ? LOCKD_DFLOCKD : program, "--host", "127.0.0.1", "--port", "{port}",
-           "--threads", "1", "--max-locks", "1000000", "--log-level", "warn"}};
+ServerCommand lockd_command(const std::string& program) {
+  return {"lockd",
+          {program.empty() ? LOCKD_TEST_SERVER : program, "--memory", "--http-addr", "off",
+           "--host", "127.0.0.1", "--port", "{port}", "--threads", "1", "--log-level", "warn"}};
 }
 
 ServerCommand http_command() {
-  return {
-      "http",
-      {LOCKD_LOCKD_SERVER, "--addr", "127.0.0.1:{port}", "--threads", "1", "--log-level", "warn"}};
+  return {"http",
+          {LOCKD_TEST_LOCKD_SERVER, "--addr", "127.0.0.1:{port}", "--threads", "1", "--log-level",
+           "warn"}};
 }
 
 // Nothing is kept on disk, as by ours without a journal; one thread is its default.

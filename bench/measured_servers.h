@@ -9,8 +9,8 @@
 namespace lockd::bench {
 
 ServerCommand floor_command();
-ServerCommand dflockd_command(const std::string& program = {});  // by default, of this build
-ServerCommand http_command();                                    // the same server, over HTTP
+ServerCommand lockd_command(const std::string& program = {});  // by default, of this build
+ServerCommand http_command();                                  // the same server, over HTTP
 // Nothing when it is not installed.
 std::optional<ServerCommand> redis_command();
 

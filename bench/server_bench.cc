@@ -5,7 +5,7 @@
 // server. Runs of all servers take turns, so that what else the machine does meets each alike.
 //
 //   server_bench [--seconds S] [--rounds N] [--connections N,...] [--pipeline N,...]
-//                [--against DFLOCKD]
+//                [--against LOCKD]
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -35,7 +35,7 @@ struct Settings {
   int rounds = 7;
   std::vector<int> connections{64, 256, 1000};
   std::vector<int> pipelines{1, 16};
-  std::string against;  // another dflockd, to compare with
+  std::string against;  // another lockd, to compare with
 };
 
 double positive(const std::string& name, const std::string& value) {
@@ -86,9 +86,9 @@ Settings settings_from(int argc, char** argv) {
 
 std::vector<Candidate> candidates_of(const Settings& settings) {
   std::vector<Candidate> candidates{{floor_command(), Protocol::line},
-                                    {dflockd_command(), Protocol::line}};
+                                    {lockd_command(), Protocol::line}};
   if (!settings.against.empty()) {
-    ServerCommand against = dflockd_command(settings.against);
+    ServerCommand against = lockd_command(settings.against);
     against.name = "against";
     candidates.push_back({std::move(against), Protocol::line});
   }
@@ -120,11 +120,11 @@ void print_aim(const char* what, double value, bool reached, double aim) {
 
 void print_verdicts(const std::vector<Candidate>& candidates, LoadShape shape) {
   const Aims aims = aims_of(shape);
-  const Candidate& ours = *find(candidates, "dflockd");
+  const Candidate& ours = *find(candidates, "lockd");
   const double cpu = ratio(ours.cpu_ns, candidates.front().cpu_ns);
   print_aim("CPU per request, of the floor's:", cpu, cpu <= aims.cpu_of_floor, aims.cpu_of_floor);
   if (const Candidate* other = find(candidates, "against")) {
-    std::printf("  CPU per request, of the other dflockd's: %.3f\n",
+    std::printf("  CPU per request, of the other server: %.3f\n",
                 ratio(ours.cpu_ns, other->cpu_ns));
   }
   if (const Candidate* redis = find(candidates, "redis")) {

@@ -80,7 +80,7 @@ void connection_memory() {
   const std::size_t count =
       std::min<std::size_t>(10'000, files - std::min<std::size_t>(files, 200));
   if (count < 10'000) std::printf("only %zu files may be open here\n", files);
-  connection_memory(dflockd_command(), line_request("ping", "", ""), count);
+  connection_memory(lockd_command(), line_request("ping", "", ""), count);
   if (const auto redis = redis_command()) {
     connection_memory(*redis, "*1\r\n$4\r\nPING\r\n", count);
   } else {
@@ -138,7 +138,7 @@ std::vector<Clock::duration> lags_of(std::vector<Waiting>& waiting) {
 void expiry_lag(int leases, int rounds) {
   std::vector<Clock::duration> lags;
   for (int round = 0; round < rounds; ++round) {
-    const ChildServer server(dflockd_command());
+    const ChildServer server(lockd_command());
     ClientSocket holder(server.port());
     std::vector<Waiting> waiting = wait_for_leases(server.port(), holder, leases);
     const auto some = lags_of(waiting);

@@ -39,7 +39,10 @@ endforeach()
 # --- programs ---
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME programs)
-install(TARGETS dflockd lockd-server lockctl)
+install(TARGETS lockd_program lockctl)
+foreach(link dflockd lockd-server)
+  install(FILES $<TARGET_FILE_DIR:lockd_program>/${link} DESTINATION ${CMAKE_INSTALL_BINDIR})
+endforeach()
 
 # Pages, completions and settings are made by the programs' own tables.
 set(lockd_made ${PROJECT_BINARY_DIR}/made)
@@ -50,8 +53,8 @@ add_custom_command(OUTPUT ${lockd_made}/lockctl.fish
   COMMAND lockctl completion fish > ${lockd_made}/lockctl.fish
   DEPENDS lockctl
   VERBATIM)
-set(lockd_servers dflockd lockd-server dflockd-ha)
-set(lockd_server_pages ${lockd_made}/dflockd.toml ${lockd_made}/dflockd-ha.toml
+set(lockd_servers lockd dflockd lockd-server lockd-ha)
+set(lockd_server_pages ${lockd_made}/lockd.toml ${lockd_made}/lockd-ha.toml
   ${lockd_made}/configuration.md)
 foreach(name IN LISTS lockd_servers)
   list(APPEND lockd_server_pages ${lockd_made}/${name}.1
@@ -62,7 +65,7 @@ add_custom_command(OUTPUT ${lockd_server_pages}
   DEPENDS server_pages
   VERBATIM)
 file(MAKE_DIRECTORY ${lockd_made})
-add_custom_target(pages ALL DEPENDS ${lockd_made}/lockctl.fish ${lockd_made}/dflockd.toml)
+add_custom_target(pages ALL DEPENDS ${lockd_made}/lockctl.fish ${lockd_made}/lockd.toml)
 
 function(lockd_install_completions name)
   install(FILES ${lockd_made}/${name}
@@ -74,7 +77,7 @@ endfunction()
 
 install(DIRECTORY ${lockd_made}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
 lockd_install_completions(lockctl)
-foreach(name dflockd lockd-server)
+foreach(name lockd dflockd lockd-server)
   install(FILES ${lockd_made}/${name}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   lockd_install_completions(${name})
 endforeach()
@@ -83,8 +86,8 @@ endforeach()
 
 if(LOCKD_HA)
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME cluster)
-  install(TARGETS dflockd-ha)
-  install(FILES ${lockd_made}/dflockd-ha.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  lockd_install_completions(dflockd-ha)
+  install(TARGETS lockd-ha)
+  install(FILES ${lockd_made}/lockd-ha.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  lockd_install_completions(lockd-ha)
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME programs)
 endif()

@@ -8,7 +8,7 @@
 set(LOCKD_BINDIR ${CMAKE_INSTALL_FULL_BINDIR})
 set(LOCKD_CONFIG_DIR ${CMAKE_INSTALL_FULL_SYSCONFDIR}/lockd)
 
-set(LOCKD_UNIT_PROGRAM dflockd)
+set(LOCKD_UNIT_PROGRAM lockd)
 set(LOCKD_UNIT_FLAGS " --wal %S/lockd")
 set(LOCKD_UNIT_BOUNDS " but its state, no peer but this machine")
 set(LOCKD_UNIT_STATE "StateDirectory=lockd\nStateDirectoryMode=0700\n")
@@ -16,40 +16,40 @@ set(LOCKD_UNIT_PEERS "# Who may connect, besides what the server itself allows.
 IPAddressDeny=any
 IPAddressAllow=localhost
 ")
-configure_file(packaging/systemd/dflockd.service.in dflockd.service @ONLY)
-install(FILES ${lockd_made}/dflockd.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/lockd)
+configure_file(packaging/systemd/lockd.service.in lockd.service @ONLY)
+install(FILES ${lockd_made}/lockd.toml DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/lockd)
 
 # What it keeps is in etcd, which is elsewhere.
-set(LOCKD_UNIT_PROGRAM dflockd-ha)
+set(LOCKD_UNIT_PROGRAM lockd-ha)
 set(LOCKD_UNIT_FLAGS "")
 set(LOCKD_UNIT_BOUNDS "")
 set(LOCKD_UNIT_STATE "")
 set(LOCKD_UNIT_PEERS "")
-configure_file(packaging/systemd/dflockd.service.in dflockd-ha.service @ONLY)
+configure_file(packaging/systemd/lockd.service.in lockd-ha.service @ONLY)
 
 if(LOCKD_PORTABLE)
   set(lockd_unit_dir lib/systemd/system)
 else()
   set(lockd_unit_dir /lib/systemd/system) # where Debian 12 looks for it
 endif()
-install(FILES ${PROJECT_BINARY_DIR}/dflockd.service DESTINATION ${lockd_unit_dir})
-install(FILES packaging/systemd/dflockd.socket packaging/prometheus/lockd.rules.yml
+install(FILES ${PROJECT_BINARY_DIR}/lockd.service DESTINATION ${lockd_unit_dir})
+install(FILES packaging/systemd/lockd.socket packaging/prometheus/lockd.rules.yml
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES packaging/grafana/lockd.json
         DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples RENAME grafana.json)
 
 if(LOCKD_HA)
-  install(FILES ${lockd_made}/dflockd-ha.toml
+  install(FILES ${lockd_made}/lockd-ha.toml
           DESTINATION ${CMAKE_INSTALL_SYSCONFDIR}/lockd COMPONENT cluster)
-  install(FILES ${PROJECT_BINARY_DIR}/dflockd-ha.service
+  install(FILES ${PROJECT_BINARY_DIR}/lockd-ha.service
           DESTINATION ${lockd_unit_dir} COMPONENT cluster)
 endif()
 
 # --- linking ---
 
-set(lockd_programs dflockd lockd-server lockctl)
+set(lockd_programs lockd_program lockctl)
 if(LOCKD_HA)
-  list(APPEND lockd_programs dflockd-ha)
+  list(APPEND lockd_programs lockd-ha)
 endif()
 foreach(program IN LISTS lockd_programs)
   # Which objects of which libraries went in: scripts/sbom reads it.
@@ -64,10 +64,9 @@ if(LOCKD_PORTABLE)
   # Debian has prometheus-cpp as a shared library alone, and two C++ libraries do not go together.
   # They find theirs beside them.
   target_link_options(lockctl PRIVATE -static-libstdc++ -static-libgcc)
-  set_target_properties(dflockd lockd-server PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/lockd")
+  set_target_properties(lockd_program PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/lockd")
   # As DT_RPATH, which also holds for what those libraries need themselves.
-  target_link_options(dflockd PRIVATE LINKER:--disable-new-dtags)
-  target_link_options(lockd-server PRIVATE LINKER:--disable-new-dtags)
+  target_link_options(lockd_program PRIVATE LINKER:--disable-new-dtags)
   return()
 endif()
 
@@ -99,13 +98,14 @@ set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAMS_DESCRIPTION
 "server and client for locks and semaphores with leases and fences
-dflockd keeps named locks and counting semaphores for many machines: who comes
-first is served first, a lease ends on time and never early, and every grant
-carries a number that rises. It speaks the line protocol of dflockd and HTTP,
-has a dashboard, and keeps what is held across restarts.
+lockd keeps named locks and counting semaphores for many machines: first in,
+first out; a lease ends on time and never early, and every grant carries a
+fencing token that rises. It speaks the line protocol of dflockd and HTTP, has
+a dashboard, and keeps holds across restarts in a write-ahead log.
 
-This package has the servers dflockd and lockd-server, and lockctl, which runs
-commands under a lock and shows what is held.")
+This package has the server lockd, also under the names dflockd and
+lockd-server with their defaults, and lockctl, which runs commands under a
+lock and shows who holds what.")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_CONTROL_EXTRA
     ${PROJECT_SOURCE_DIR}/packaging/debian/conffiles
     ${PROJECT_SOURCE_DIR}/packaging/debian/postinst
@@ -127,9 +127,9 @@ set(CPACK_DEBIAN_CLUSTER_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_CLUSTER_PACKAGE_RECOMMENDS lockd)
 set(CPACK_DEBIAN_CLUSTER_DESCRIPTION
 "server for locks and semaphores, several on one etcd
-dflockd-ha is dflockd for those who outgrow one machine: two or three servers,
-one of them leading, share what is held through an etcd cluster. What a leader
-has acknowledged, the next one knows.
+lockd-ha is the server lockd with high availability: two or three servers, one
+of which leads, keep their holds in an etcd cluster. The next leader has every
+hold that the last one acknowledged.
 
 The service is not started: it has to be told where etcd is.")
 set(CPACK_DEBIAN_CLUSTER_PACKAGE_CONTROL_EXTRA

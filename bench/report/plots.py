@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from chart import FAINT, Panel, Row, Series, line_chart, number, row_chart
 
 BLUE, RED, GREY, GREEN = "#0a5fc2", "#b3400b", "#5b6470", "#0b7a5a"
-SERVERS = {"dflockd": ("dflockd", BLUE), "redis": ("Redis", RED), "floor": ("floor", GREY)}
+SERVERS = {"lockd": ("lockd", BLUE), "redis": ("Redis", RED), "floor": ("floor", GREY)}
 OVER_HTTP = ("HTTP", GREEN)
 
 
@@ -66,10 +66,10 @@ def of_load(run, server, connections, pipeline, y):
 
 
 def throughput(run):
-    rates = [of_load(run, "dflockd", 64, pipeline, "rate") for pipeline in (1, 16)]
+    rates = [of_load(run, "lockd", 64, pipeline, "rate") for pipeline in (1, 16)]
     return Plot(
         "throughput",
-        f"Requests a second by connections: dflockd answers {number(rates[0])} at 64 connections, "
+        f"Requests a second by connections: lockd answers {number(rates[0])} at 64 connections, "
         f"{number(rates[1])} with 16 requests at once on each.",
         "Acquire and release in turn, a key for each request under way, every reply checked; one "
         "thread a server, on a core of its own, and the load on another. The floor frames lines "
@@ -87,10 +87,10 @@ def throughput(run):
 
 
 def latency(run):
-    p50, p99 = (of_load(run, "dflockd", 64, 1, y) for y in ("p50_us", "p99_us"))
+    p50, p99 = (of_load(run, "lockd", 64, 1, y) for y in ("p50_us", "p99_us"))
     return Plot(
         "latency",
-        f"Latency by connections: at 64 connections half of dflockd's replies come within "
+        f"Latency by connections: at 64 connections half of lockd's replies come within "
         f"{number(p50)} µs, 99 % within {number(p99)} µs.",
         "The same runs, one request at a time on each connection. The loop is closed: all "
         "connections ask again at once, the server is saturated, and latency is the length of "
@@ -109,10 +109,10 @@ def latency(run):
 
 
 def cpu(run):
-    costs = [of_load(run, "dflockd", 64, pipeline, "cpu_ns") for pipeline in (1, 16)]
+    costs = [of_load(run, "lockd", 64, pipeline, "cpu_ns") for pipeline in (1, 16)]
     return Plot(
         "cpu",
-        f"CPU time a request by connections: dflockd takes {number(costs[0])} ns at 64 "
+        f"CPU time a request by connections: lockd takes {number(costs[0])} ns at 64 "
         f"connections, {number(costs[1])} ns with 16 requests at once on each.",
         "CPU time of the whole server process, user and kernel, over the requests it answered. "
         "One at a time it is mostly the kernel's, and a server with one client goes to sleep "
@@ -131,7 +131,7 @@ def cpu(run):
 
 def durable(run):
     names = {
-        "dflockd": ("no journal", GREY),
+        "lockd": ("no journal", GREY),
         "journal": ("journal", BLUE),
         "redis": ("Redis, every write", RED),
     }
@@ -235,7 +235,7 @@ def memory(run):
         "used": "the same after a request",
         "pipelined": "the same after 16 at once",
     }
-    run.need("connection_memory", server="dflockd")
+    run.need("connection_memory", server="lockd")
     for state, group in states.items():
         for one in run.find("connection_memory"):
             name, colour = SERVERS[one["server"]]

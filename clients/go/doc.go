@@ -1,4 +1,4 @@
-// Package lockd takes locks and semaphores from dflockd, or from any server that speaks its line
+// Package lockd takes locks and semaphores from lockd, or from any server that speaks its line
 // protocol.
 //
 //	client, err := lockd.New(lockd.Servers("locks.example.com"))

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -16,12 +17,12 @@ import (
 // patience is for what comes soon, on a machine that may be busy.
 const patience = 20 * time.Second
 
-// dflockd is the server's program.
-func dflockd() string {
-	if path := os.Getenv("LOCKD_DFLOCKD"); path != "" {
+// lockd is the server's program.
+func lockd() string {
+	if path := os.Getenv("LOCKD_TEST_SERVER"); path != "" {
 		return path
 	}
-	return filepath.Join("..", "..", "build", "dflockd")
+	return filepath.Join("..", "..", "build", "lockd")
 }
 
 // TestMain starts the server that the examples talk to. Without the program they are skipped, as are
@@ -36,8 +37,8 @@ func TestMain(m *testing.M) {
 }
 
 func runTests(m *testing.M) int {
-	if _, err := os.Stat(dflockd()); err != nil {
-		fmt.Printf("skipped: all examples and all tests with a real server: %v (LOCKD_DFLOCKD names it)\n", err)
+	if _, err := os.Stat(lockd()); err != nil {
+		fmt.Printf("skipped: all examples and all tests with a real server: %v (LOCKD_TEST_SERVER names it)\n", err)
 		flag.Set("test.skip", "^Example")
 		return m.Run()
 	}
@@ -67,7 +68,7 @@ type realServer struct {
 
 func startServer(t *testing.T, args ...string) *realServer {
 	t.Helper()
-	if _, err := os.Stat(dflockd()); err != nil {
+	if _, err := os.Stat(lockd()); err != nil {
 		t.Skip("no server: " + err.Error())
 	}
 	s := &realServer{dir: t.TempDir(), args: args}
@@ -86,7 +87,7 @@ func (s *realServer) start(port string) error {
 		return err
 	}
 	defer log.Close()
-	s.cmd = exec.Command(dflockd(), append([]string{"--host", "127.0.0.1", "--port", port}, s.args...)...)
+	s.cmd = exec.Command(lockd(), s.flags(port)...)
 	s.cmd.Stderr = log
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -99,6 +100,14 @@ func (s *realServer) start(port string) error {
 	}
 	s.stop(syscall.SIGKILL)
 	return fmt.Errorf("the server does not start:\n%s", s.log())
+}
+
+func (s *realServer) flags(port string) []string {
+	flags := []string{"--http-addr", "off", "--host", "127.0.0.1", "--port", port}
+	if !slices.Contains(s.args, "--wal") {
+		flags = append(flags, "--memory")
+	}
+	return append(flags, s.args...)
 }
 
 func (s *realServer) log() string {

@@ -25,8 +25,9 @@ namespace lockd::config {
 
 // Where a value came from.
 struct Origin {
-  int rank = 0;                  // of its source: the larger wins; 0 is the default
-  std::string name = "default";  // "the command line", "DFLOCKD_PORT", "line 3 of 'lockd.toml'"
+  int rank = 0;  // of its source: the larger wins; 0 is the default
+  std::string name =
+      "default";  // "the command line", "LOCKD_SERVER_PORT", "line 3 of 'lockd.toml'"
 };
 
 // One value that was given.

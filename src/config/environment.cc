@@ -89,6 +89,15 @@ MemoryGroup memory_group(std::string_view line) {
   return {"/sys/fs/cgroup/memory", group, "/memory.limit_in_bytes"};
 }
 
+std::vector<std::string> variable_names() {
+  std::vector<std::string> names;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text(*variable);
+    names.emplace_back(text.substr(0, text.find('=')));
+  }
+  return names;
+}
+
 }  // namespace
 
 std::uint64_t memory_within(std::uint64_t machine,
@@ -114,6 +123,7 @@ std::uint64_t memory_within(std::uint64_t machine,
 Environment process_environment() {
   return {.variable = [](const char* name) -> const char* { return std::getenv(name); },
           .read_file = read_file,
+          .names = variable_names(),
           .cores = std::thread::hardware_concurrency(),
           .files_max = files_max(),
           .memory = memory_within(machine_memory(), read_file)};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace lockd::config {
 
@@ -23,6 +24,7 @@ struct Environment {
   // As getenv: null when there is none. What it returns stays where it is.
   std::function<const char*(const char* name)> variable;
   std::function<FileText(const std::string& path)> read_file;
+  std::vector<std::string> names{};  // of all variables
   unsigned cores = 1;
   std::uint64_t files_max = 1024;  // how many it may have open
   std::uint64_t memory = 0;        // bytes that this process may use; 0: it is not known

@@ -169,8 +169,11 @@ std::string facts_text(const Option& option) {
   const std::string_view by_default = default_text(option);
   if (!by_default.empty()) text = "Default: " + std::string(by_default) + '.';
   if (!option.is_setting()) return text;
-  text += (text.empty() ? "Variable: " : " Variable: ") + std::string(option.variables[0]);
-  if (option.variables[1] != nullptr) text += std::string(" or ") + option.variables[1];
+  for (const char* variable : option.variables) {
+    if (variable == nullptr) break;
+    const bool first = variable == option.variables[0];
+    text += (!first ? " or " : text.empty() ? "Variable: " : " Variable: ") + std::string(variable);
+  }
   return text;
 }
 
@@ -234,8 +237,8 @@ std::string starting_config(std::string_view program, std::span<const Option> ta
   const std::string name(program);
   std::string text =
       wrapped("Settings of " + name +
-                  ". What stands here after a single # is the default, or in capitals what to put "
-                  "there. Flags and variables of the environment win over this file. To try it: " +
+                  ". A line with a single # shows the default of a setting, or in capitals what to "
+                  "put there. Flags and environment variables win over this file. To try it: " +
                   name + " --config FILE --check-config",
               "## ");
   std::string_view group;

@@ -5,11 +5,9 @@
 // lockctl/command_table.cc); an option is added by adding a row. Constant: any thread may read it.
 //
 //   constexpr auto kOptions = std::to_array<Option>({
-//       whole("max-locks", 1, INT32_MAX, {.variables = {"DFLOCKD_MAX_LOCKS"}, .by_default =
-//       "1024"},
-//             "How many keys there may be."),
+//       whole("cluster", 1, 9, {.variables = {"LOCKD_CLUSTER"}, .by_default = "1"}, "Members."),
 //   });
-//   constexpr Command kProgram{.name = "dflockd", .summary = "...", .options = kOptions};
+//   constexpr Command kProgram{.name = "lockctl", .summary = "...", .options = kOptions};
 #pragma once
 
 #include <algorithm>
@@ -47,7 +45,7 @@ struct Option {
   std::string_view group = "Options";  // those of a group stand together
   std::string_view help = {};
   // Those that have a variable are settings: the first that is set counts.
-  std::array<const char*, 2> variables = {};
+  std::array<const char*, 3> variables = {};
 
   // What it takes.
   std::string_view rule = {};      // as in "it takes ..."; empty: what the kind says

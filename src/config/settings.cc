@@ -10,21 +10,38 @@ namespace {
 
 constexpr int kFileRank = 1;
 
+// Kubernetes sets variables for every Service of a namespace: for one called lockd-server
+// LOCKD_SERVER_PORT=tcp://10.0.0.7:6388, LOCKD_SERVER_PORT_6388_TCP_ADDR, LOCKD_SERVER_SERVICE_HOST
+// and others.
+bool is_service_link(std::string_view value) {
+  return value.starts_with("tcp://") || value.starts_with("udp://") || value.starts_with("sctp://");
+}
+
+// `rest` is what follows the prefix in the name.
+bool is_of_service(std::string_view rest) {
+  constexpr std::string_view kPort = "PORT_";
+  const bool has_number =
+      rest.size() > kPort.size() && rest[kPort.size()] >= '0' && rest[kPort.size()] <= '9';
+  return rest.starts_with("SERVICE_HOST") || rest.starts_with("SERVICE_PORT") ||
+         (rest.starts_with(kPort) && has_number);
+}
+
 // Each step returns false when it ends there, with the reason in `error`.
 class Loader {
  public:
-  Loader(std::span<const Option> table, const Environment& environment, Precedence precedence)
-      : environment_(environment), precedence_(precedence), settings_(table) {}
+  Loader(std::span<const Option> table, const Environment& environment, const Sources& sources)
+      : environment_(environment), sources_(sources), settings_(table) {}
 
-  Settings load(std::span<const Given> given, const std::string& default_file) {
+  Settings load(std::span<const Given> given) {
     const std::vector<Given> flags = read_flags(given);
     const std::vector<Given> variables = read_variables();
-    const bool flags_win = precedence_ == Precedence::command_line;
+    if (!check_names()) return std::move(settings_);
+    const bool flags_win = sources_.precedence == Precedence::command_line;
     const auto& weaker = flags_win ? variables : flags;
     const auto& stronger = flags_win ? flags : variables;
     std::vector<Given> entries;
-    if (read_file(weaker, stronger, default_file, entries) && take_all(entries) &&
-        take_all(weaker) && take_all(stronger)) {
+    if (read_file(weaker, stronger, entries) && take_all(entries) && take_all(weaker) &&
+        take_all(stronger)) {
       warn_of_overridden();
     }
     return std::move(settings_);
@@ -42,19 +59,25 @@ class Loader {
       const Option* const option = find_option(settings_.table(), one.option->name);
       if (option != one.option) continue;
       flags.push_back(one);
-      flags.back().origin.rank = precedence_ == Precedence::command_line ? 3 : 2;
+      flags.back().origin.rank = sources_.precedence == Precedence::command_line ? 3 : 2;
     }
     return flags;
   }
 
   std::vector<Given> read_variables() {
-    const int rank = precedence_ == Precedence::environment ? 3 : 2;
+    const int rank = sources_.precedence == Precedence::environment ? 3 : 2;
     std::vector<Given> variables;
     for (const Option& option : settings_.table()) {
       // The first of two wins, so it is applied last.
       for (auto name = option.variables.rbegin(); name != option.variables.rend(); ++name) {
-        const char* value = *name == nullptr ? nullptr : environment_.variable(*name);
+        if (*name == nullptr) continue;
+        known_names_.emplace_back(*name);
+        const char* const value = environment_.variable(*name);
         if (value == nullptr || *value == '\0') continue;
+        if (is_service_link(value)) {
+          of_service_.emplace_back(*name);
+          continue;
+        }
         variables.push_back({&option, value, {rank, *name}});
         if (option.secret) settings_.secrets.emplace_back(value);
       }
@@ -62,8 +85,28 @@ class Loader {
     return variables;
   }
 
+  // Every variable that begins with the prefix is a setting's, or of a Service of Kubernetes.
+  bool check_names() {
+    const std::string_view prefix = sources_.prefix;
+    for (const std::string& name : environment_.names) {
+      if (prefix.empty() || !name.starts_with(prefix)) continue;
+      if (is_of_service(std::string_view(name).substr(prefix.size()))) {
+        of_service_.push_back(name);
+      } else if (std::ranges::find(known_names_, name) == known_names_.end()) {
+        return fail("unknown variable '" + name + "'" + suggestion(name, known_names_, ""));
+      }
+    }
+    if (of_service_.empty()) return true;
+    const std::size_t more = of_service_.size() - 1;
+    settings_.warnings.push_back(of_service_.front() +
+                                 (more == 0 ? "" : " and " + std::to_string(more) + " more") +
+                                 " ignored: Kubernetes sets such variables for a Service");
+    return true;
+  }
+
   bool read_file(const std::vector<Given>& weaker, const std::vector<Given>& stronger,
-                 const std::string& default_file, std::vector<Given>& entries) {
+                 std::vector<Given>& entries) {
+    const std::string& default_file = sources_.default_file;
     Given config{.option = find_option(settings_.table(), "config"), .text = default_file};
     for (const auto* source : {&weaker, &stronger}) {
       for (const Given& given : *source) {
@@ -97,7 +140,8 @@ class Loader {
     if (!kept) return fail(bad_value(given));
     Settings::Value& value = settings_.value(option.name);
     // One flag over another is a correction; a variable over a flag may surprise.
-    const bool surprises = given.origin.rank == 3 && precedence_ == Precedence::environment &&
+    const bool surprises = given.origin.rank == 3 &&
+                           sources_.precedence == Precedence::environment &&
                            value.origin.rank > kFileRank && value.text != *kept;
     if (surprises) overridden_.push_back({&option, value});
     const bool adds = option.repeats && value.origin.rank == given.origin.rank;
@@ -128,9 +172,11 @@ class Loader {
   }
 
   const Environment& environment_;
-  const Precedence precedence_;
+  const Sources& sources_;
   Settings settings_;
-  std::vector<Overridden> overridden_;  // by a variable
+  std::vector<std::string_view> known_names_;  // of the settings' variables
+  std::vector<std::string> of_service_;        // variables that Kubernetes has set
+  std::vector<Overridden> overridden_;         // by a variable
 };
 
 }  // namespace
@@ -166,9 +212,8 @@ std::string Settings::named(std::string_view name) const {
 }
 
 Settings load_settings(std::span<const Option> table, std::span<const Given> given,
-                       const Environment& environment, Precedence precedence,
-                       const std::string& default_file) {
-  return Loader(table, environment, precedence).load(given, default_file);
+                       const Environment& environment, const Sources& sources) {
+  return Loader(table, environment, sources).load(given);
 }
 
 std::string open_to_others(const std::string& path) {

@@ -2,12 +2,11 @@
 // it came from.
 //
 // Arguments and variables win over the file, and the file over the defaults. Which of arguments and
-// variables wins over the other is the program's to say: a server is told by its environment,
-// lockctl by the person who types. Every value that is given must be valid, also one that another
-// wins over. Called once, by the first thread, before there are others.
+// variables wins over the other is the program's to say. Every value that is given must be valid,
+// also one that another wins over. Called once, by the first thread, before there are others.
 //
 //   const Settings settings = load_settings(kOptions, parsed.arguments.given(),
-//                                           process_environment(), Precedence::environment);
+//                                           process_environment(), {});
 //   if (!settings.error.empty()) return complain(settings.error);
 //   listen(settings.text("host"), settings.whole("port"));
 #pragma once
@@ -26,6 +25,16 @@ namespace lockd::config {
 
 // What wins over the other.
 enum class Precedence : std::uint8_t { environment, command_line };
+
+struct Sources {
+  Precedence precedence = Precedence::command_line;
+  // Read if the setting `config` names no file, and if there is such a file.
+  std::string default_file{};
+  // A variable whose name begins so and that is not a setting's is an error, so that a misspelt
+  // name is noticed. Variables that Kubernetes sets for a Service of such a name are ignored, with
+  // a warning. Empty: other variables are not looked at.
+  std::string_view prefix{};
+};
 
 class Settings {
  public:
@@ -49,7 +58,7 @@ class Settings {
   std::uint64_t whole(std::string_view name) const;
   Nanoseconds seconds(std::string_view name) const;
   std::uint64_t size(std::string_view name) const;
-  // "--tls-key from DFLOCKD_TLS_KEY": for messages.
+  // "--tls-key from LOCKD_SERVER_TLS_KEY": for messages.
   std::string named(std::string_view name) const;
 
   // Of load_settings().
@@ -63,11 +72,10 @@ class Settings {
 };
 
 // `given` are the arguments; those that are not in the table are not looked at. The file is the one
-// that the setting `config` names; where it names none, `default_file`, if there is such a file.
-// Messages name no program, end in no newline, and have no secret in them.
+// that the setting `config` names. Messages name no program, end in no newline, and contain no
+// secret.
 Settings load_settings(std::span<const Option> table, std::span<const Given> given,
-                       const Environment& environment, Precedence precedence,
-                       const std::string& default_file = {});
+                       const Environment& environment, const Sources& sources);
 
 // "'f' holds a secret and others can read it": a warning.
 std::string open_to_others(const std::string& path);

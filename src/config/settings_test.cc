@@ -23,14 +23,15 @@ using Lines = std::vector<std::string>;
 struct Machine : FakeEnvironment {
   Precedence precedence = Precedence::environment;
   std::string default_file{};
+  std::string_view prefix{};
 
   Settings load(std::vector<const char*> words = {}) const {
     words.insert(words.begin(), "do");
     words.insert(words.end(), {"key", "command"});
     const Parsed parsed = parse_arguments(kSample, words);
     EXPECT_EQ(parsed.error, "");
-    return load_settings(kSampleSettings, parsed.arguments.given(), environment(), precedence,
-                         default_file);
+    return load_settings(kSampleSettings, parsed.arguments.given(), environment(),
+                         {precedence, default_file, prefix});
   }
 
   Settings load_file(const std::string& text) const {

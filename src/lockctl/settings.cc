@@ -21,11 +21,11 @@ void refuse_former_variables(const config::Environment& environment) {
       {"DFLOCKD_SERVERS", "LOCKD_SERVERS"},
       {"DFLOCKD_CLUSTER", "LOCKD_CLUSTER"},
       {"DFLOCKD_TLS", "LOCKD_TLS"},
-      {"DFLOCKD_TLS_CA", "LOCKD_TLS_CA"},
-      {"DFLOCKD_TLS_CLIENT_CERT", "LOCKD_TLS_CERT"},
-      {"DFLOCKD_TLS_CLIENT_KEY", "LOCKD_TLS_KEY"},
-      {"DFLOCKD_TLS_SERVER_NAME", "LOCKD_TLS_SERVER_NAME"},
-      {"DFLOCKD_TLS_INSECURE", "LOCKD_TLS_INSECURE"},
+      {"LOCKD_SERVER_TLS_CA", "LOCKD_TLS_CA"},
+      {"LOCKD_SERVER_TLS_CLIENT_CERT", "LOCKD_TLS_CERT"},
+      {"LOCKD_SERVER_TLS_CLIENT_KEY", "LOCKD_TLS_KEY"},
+      {"LOCKD_SERVER_TLS_SERVER_NAME", "LOCKD_TLS_SERVER_NAME"},
+      {"LOCKD_SERVER_TLS_INSECURE", "LOCKD_TLS_INSECURE"},
   });
   const auto is_set = [&](const char* name) {
     const char* const value = environment.variable(name);
@@ -170,7 +170,7 @@ Settings load_settings(const config::Arguments& arguments, const config::Environ
   refuse_former_variables(environment);
   const config::Settings given =
       config::load_settings(connection_options(), arguments.given(), environment,
-                            config::Precedence::command_line, default_file(environment));
+                            {.default_file = default_file(environment)});
   if (!given.error.empty()) throw Failure(kExitConfig, given.error);
   Settings settings;
   settings.connect.tls = tls_of(given);

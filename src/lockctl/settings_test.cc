@@ -125,8 +125,9 @@ TEST(Settings, HttpAddressesMayBeThoseOfACluster) {
 
 TEST(Settings, WhereAServerListensIsNotWhereItIsReached) {
   FakeMachine machine;
-  for (const char* name : {"DFLOCKD_HOST", "DFLOCKD_PORT", "DFLOCKD_HTTP_ADDR",
-                           "DFLOCKD_AUTH_TOKEN", "DFLOCKD_TLS_CERT", "DFLOCKD_TLS_KEY"}) {
+  for (const char* name :
+       {"LOCKD_SERVER_HOST", "LOCKD_SERVER_PORT", "LOCKD_SERVER_HTTP_ADDR",
+        "LOCKD_SERVER_AUTH_TOKEN", "LOCKD_SERVER_TLS_CERT", "LOCKD_SERVER_TLS_KEY"}) {
     machine.variables[name] = "7000";
   }
   const Settings settings = machine.load();
@@ -145,11 +146,11 @@ TEST(Settings, AVariableThatIsNoLongerReadIsRefusedUntilItsSuccessorIsSet) {
       {"DFLOCKD_SERVERS", "LOCKD_SERVERS", "a"},
       {"DFLOCKD_CLUSTER", "LOCKD_CLUSTER", "a"},
       {"DFLOCKD_TLS", "LOCKD_TLS", "1"},
-      {"DFLOCKD_TLS_CA", "LOCKD_TLS_CA", "a"},
-      {"DFLOCKD_TLS_CLIENT_CERT", "LOCKD_TLS_CERT", "a"},
-      {"DFLOCKD_TLS_CLIENT_KEY", "LOCKD_TLS_KEY", "a"},
-      {"DFLOCKD_TLS_SERVER_NAME", "LOCKD_TLS_SERVER_NAME", "a"},
-      {"DFLOCKD_TLS_INSECURE", "LOCKD_TLS_INSECURE", "1"},
+      {"LOCKD_SERVER_TLS_CA", "LOCKD_TLS_CA", "a"},
+      {"LOCKD_SERVER_TLS_CLIENT_CERT", "LOCKD_TLS_CERT", "a"},
+      {"LOCKD_SERVER_TLS_CLIENT_KEY", "LOCKD_TLS_KEY", "a"},
+      {"LOCKD_SERVER_TLS_SERVER_NAME", "LOCKD_TLS_SERVER_NAME", "a"},
+      {"LOCKD_SERVER_TLS_INSECURE", "LOCKD_TLS_INSECURE", "1"},
   };
   for (const auto& [former, successor, value] : cases) {
     FakeMachine machine;

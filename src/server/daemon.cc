@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "base/version.h"
 #include "server/log.h"
 #include "server/server.h"
 #include "server/settings/option_table.h"

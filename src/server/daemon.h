@@ -17,11 +17,11 @@ namespace lockd {
 int serve(const Options& options, const config::Environment& environment,
           OpenCluster open_cluster = nullptr);
 
-// For dflockd-ha alone, which is where a server meets gRPC. Does not wait for etcd: it follows when
+// For lockd-ha alone, which is where a server meets gRPC. Does not wait for etcd: it follows when
 // that answers. Throws std::runtime_error when a file that the options name cannot be read.
 std::unique_ptr<ClusterJournal> join_etcd_cluster(const Options& options);
 
-// For dflockd-ha alone, instead of serving. Writes what the cluster holds into a new directory, as
+// For lockd-ha alone, instead of serving. Writes what the cluster holds into a new directory, as
 // a journal; or begins a cluster, where there is none, with what is in one. Prints a line of it.
 // Returns the status to exit with; why it is not zero is said on stderr.
 int export_chain(const Options& options, const std::string& directory);

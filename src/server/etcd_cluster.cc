@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/secret.h"
+#include "base/version.h"
 #include "config/environment.h"
 #include "config/values.h"
 #include "etcd/etcd_journal.h"

@@ -1,4 +1,5 @@
-// dflockd, lockd-server and dflockd-ha: one server under three sets of flags.
+// lockd and lockd-ha, and what their links dflockd and lockd-server do: one server, whose profile
+// follows from the name it is called by.
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <new>
 #include <string>
 
+#include "base/version.h"
 #include "config/environment.h"
 #include "config/pages.h"
 #include "server/daemon.h"
@@ -21,22 +23,17 @@
 namespace lockd {
 namespace {
 
-constexpr Flavour kFlavour = Flavour::LOCKD_FLAVOUR;
 #if defined(LOCKD_HA)
+Profile profile_by(const char*) { return Profile::lockd_ha; }
 constexpr OpenCluster kOpenCluster = join_etcd_cluster;
 constexpr CopyChain kExport = export_chain;
 constexpr CopyChain kImport = import_chain;
 #else
+Profile profile_by(const char* path) { return profile_of(path); }
 constexpr OpenCluster kOpenCluster = nullptr;
 constexpr CopyChain kExport = nullptr;  // it has no such options
 constexpr CopyChain kImport = nullptr;
 #endif
-
-std::string version_text() {
-  return std::string(program(kFlavour).name) + " " + std::string(kVersion) + "\n";
-}
-
-std::string help_text() { return config::help_text(config::place_of(program(kFlavour))); }
 
 // How many descriptors, and so how many connections, this process may have: raises the soft limit
 // to the hard one. The soft one, often 1,024, is kept low for the sake of programs that use
@@ -60,16 +57,18 @@ void raise_descriptor_limit() {
   std::abort();
 }
 
-int check_files(const Options& options) {
-  const std::string error = TlsIdentity(options).load();
-  return error.empty() ? EXIT_SUCCESS : complain(error);
+int print(const std::string& text) { return std::fputs(text.c_str(), stdout) < 0; }
+
+int check_config(const Loaded& loaded) {
+  const std::string error = TlsIdentity(loaded.options).load();
+  return error.empty() ? print(config_text(loaded)) : complain(error);
 }
 
 int act(const Loaded& loaded, const config::Environment& environment) {
   switch (loaded.action) {
     case Action::export_chain: return kExport(loaded.options, loaded.directory);
     case Action::import_chain: return kImport(loaded.options, loaded.directory);
-    case Action::check_config: return check_files(loaded.options);
+    case Action::check_config: return check_config(loaded);
     default: return serve(loaded.options, environment, kOpenCluster);
   }
 }
@@ -78,13 +77,13 @@ int run(int argc, char** argv) {
   std::set_new_handler(end_out_of_memory);
   raise_descriptor_limit();
   const config::Environment environment = config::process_environment();
-  Loaded loaded = load_options(kFlavour, {argv + 1, argv + argc}, environment);
+  const Profile profile = profile_by(argv[0]);
+  Loaded loaded = load_options(profile, {argv + 1, argv + argc}, environment);
   if (!loaded.error.empty()) return complain(loaded.error);
   scrub_secrets(loaded);
   switch (loaded.action) {
-    case Action::help: return std::fputs(help_text().c_str(), stdout) < 0;
-    case Action::version: return std::fputs(version_text().c_str(), stdout) < 0;
-    case Action::print_config: return std::fputs(config_text(loaded).c_str(), stdout) < 0;
+    case Action::help: return print(config::help_text(config::place_of(program(profile))));
+    case Action::version: return print(version_text(program(profile).name));
     default: break;
   }
   set_up_log(loaded.options.log_level, loaded.options.log_format);
@@ -97,4 +96,4 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace lockd
 
-int main(int argc, char** argv) { return lockd::run(argc, argv); }
+int main(int argc, char** argv) { return argc < 1 ? EXIT_FAILURE : lockd::run(argc, argv); }

@@ -150,7 +150,7 @@ TEST(ProtocolPage, TheSettingsHaveTheDefaultsShown) {
       SCOPED_TRACE(std::string(kPath) + ":" + std::to_string(row.line));
       const std::string_view flag = code_in(row.cells.at(column)).at(0);
       listed.insert(flag);
-      const config::Option* option = find_option(settings(Flavour::dflockd), flag.substr(2));
+      const config::Option* option = find_option(settings(Profile::lockd), flag.substr(2));
       ASSERT_NE(option, nullptr) << flag;
       EXPECT_EQ(row.cells.at(column + 1), default_text(*option)) << flag;
     }

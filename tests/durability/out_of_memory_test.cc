@@ -44,7 +44,7 @@ TEST(OutOfMemory, EndsTheServerWithAWordAndLosesNothing) {
       held.emplace_back(std::move(key), token);
     }
     EXPECT_EQ(server.await_exit(), -1) << "it is a signal that ends it";
-    EXPECT_TRUE(says(server.log(), "dflockd: out of memory"));
+    EXPECT_TRUE(says(server.log(), "lockd: out of memory"));
   }
   ASSERT_GT(held.size(), 100U);
   ServerProcess server(durable(directory.path(), kUnsynced));

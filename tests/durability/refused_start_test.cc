@@ -23,7 +23,7 @@ std::string refusal(const std::string& directory) {
   EXPECT_EQ(server.port(), 0);
   EXPECT_TRUE(server.port() != 0 || server.await_exit() == 1);
   const std::string log = server.log();
-  const std::size_t begin = log.find("dflockd: ");
+  const std::size_t begin = log.find("lockd: ");
   return begin == std::string::npos ? log : log.substr(begin, log.find('\n', begin) + 1 - begin);
 }
 
@@ -39,7 +39,7 @@ void flip_bit(const std::string& path, std::streamoff offset) {
 TEST(RefusedStartTest, ADirectoryInUse) {
   const TemporaryDirectory directory;
   ServerProcess first(durable(directory.path()));
-  EXPECT_EQ(refusal(directory.path()), "dflockd: " + directory.path() + ": in use by process " +
+  EXPECT_EQ(refusal(directory.path()), "lockd: " + directory.path() + ": in use by process " +
                                            std::to_string(first.pid()) +
                                            "; a journal belongs to one process at a time\n");
   // And has done no harm.
@@ -63,7 +63,7 @@ TEST(RefusedStartTest, DamageThatLaterFramesVouchFor) {
   constexpr int kFirstFrame = 96;
   flip_bit(segment, kFirstFrame + 60);
   const std::string said = refusal(directory.path());
-  EXPECT_TRUE(says(said, "dflockd: " + segment + ", byte " + std::to_string(kFirstFrame)));
+  EXPECT_TRUE(says(said, "lockd: " + segment + ", byte " + std::to_string(kFirstFrame)));
   EXPECT_TRUE(says(said, "the journal is damaged"));
   EXPECT_TRUE(says(said, "Restore the directory"));
   EXPECT_EQ(refusal(directory.path()), said);  // nothing was touched
@@ -89,7 +89,7 @@ TEST(RefusedStartTest, DamageToTheLastFrameAfterAStop) {
   const std::size_t closing = bytes.find_last_not_of('\0') + 1 - kFrameHeaderSize;
   flip_bit(segment, static_cast<std::streamoff>(closing) - 1);
   const std::string said = refusal(directory.path());
-  EXPECT_TRUE(says(said, "dflockd: " + segment + ", byte "));
+  EXPECT_TRUE(says(said, "lockd: " + segment + ", byte "));
   EXPECT_TRUE(says(said, "the journal is damaged"));
 }
 
@@ -97,7 +97,7 @@ TEST(RefusedStartTest, AFile) {
   const TemporaryDirectory directory;
   const std::string file = directory.path() + "/file";
   std::ofstream(file) << "not a journal\n";
-  EXPECT_EQ(refusal(file), "dflockd: --wal takes a directory, which is made if it is not there: '" +
+  EXPECT_EQ(refusal(file), "lockd: --wal takes a directory, which is made if it is not there: '" +
                                file + "' is a file\n");
 }
 
@@ -112,7 +112,7 @@ TEST(RefusedStartTest, AReadOnlyDirectory) {
   // Root may write whatever the permissions are, but not to what is mounted read-only.
   const PrivateMount mount(directory.path(), "mode=0700", true);
   if (!mount.is_there()) GTEST_SKIP() << "a file system cannot be mounted here";
-  EXPECT_TRUE(says(refusal(directory.path()), "dflockd: " + directory.path() + ": "));
+  EXPECT_TRUE(says(refusal(directory.path()), "lockd: " + directory.path() + ": "));
   EXPECT_TRUE(says(refusal(directory.path()), ": Read-only file system\n"));
 }
 

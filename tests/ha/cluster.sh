@@ -73,7 +73,7 @@ run_server() {
   local name=$1 port=$2 endpoints=$3
   shift 3
   "$server" --host 127.0.0.1 --port "$port" --advertise-addr "127.0.0.1:$port" \
-    --etcd "$endpoints" "$@" >>"$directory/$name.log" 2>&1 &
+    --http-addr off --etcd "$endpoints" "$@" >>"$directory/$name.log" 2>&1 &
   pids[$name]=$!
   disown
 }

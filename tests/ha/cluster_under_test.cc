@@ -132,7 +132,7 @@ void ClusterUnderTest::start_node(std::size_t node) {
   auto process = std::make_unique<ServerProcess>(
       flags(starting),
       ServerProcess::Launch{
-          .environment = environment(node), .may_refuse = true, .program = LOCKD_DFLOCKD_HA});
+          .environment = environment(node), .may_refuse = true, .program = LOCKD_TEST_SERVER_HA});
   {
     const std::lock_guard lock(logs_mutex_);
     starting.process = std::move(process);

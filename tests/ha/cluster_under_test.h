@@ -1,4 +1,4 @@
-// A cluster of servers that a history is recorded of: dflockd-ha, each in a process of its own, all
+// A cluster of servers that a history is recorded of: lockd-ha, each in a process of its own, all
 // on one etcd. They reach that, and each other, through a proxy.
 //
 // For the thread that starts and ends them, but where a ServerUnderTest is for everybody.

@@ -325,7 +325,7 @@ def run_alone(play, **options):
     """Calls play(order) where everything is in namespaces that go with this process, whatever
     becomes of it. Where there can be none, or no switch, that is said, and it ends as skipped."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("server", help="dflockd-ha")
+    parser.add_argument("server", help="lockd-ha")
     parser.add_argument("folder", help="which has lossy_switch and check_history")
     for name, default in options.items():
         parser.add_argument(f"--{name}", type=int, default=default)

@@ -77,7 +77,7 @@ class ServerUnderTest {
   std::vector<Node> nodes_;
 };
 
-// dflockd in a process of its own.
+// lockd in a process of its own.
 class ProcessUnderTest : public ServerUnderTest {
  public:
   explicit ProcessUnderTest(Settings settings);

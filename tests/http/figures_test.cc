@@ -48,7 +48,7 @@ TEST(HttpFigures, TheOverviewOfNothing) {
   EXPECT_EQ(overview.at("http_port").as_int64(), server.http_port());
   EXPECT_EQ(overview.at("connections").as_int64(), 1);
   EXPECT_EQ(overview.at("keys").at("count").as_int64(), 0);
-  EXPECT_EQ(overview.at("keys").at("max").as_int64(), 1024);
+  EXPECT_EQ(overview.at("keys").at("max").as_int64(), 1'000'000);
   EXPECT_EQ(overview.at("totals").at("grants").as_int64(), 0);
   EXPECT_EQ(overview.at("signals").at("listeners").as_int64(), 0);
   EXPECT_GE(overview.at("uptime_ms").as_int64(), 0);

@@ -41,7 +41,7 @@ start_service() {
   read -ra command <<<"$(exec_start)"
   [[ ${#command[@]} -gt 0 ]] || fail "$unit has no ExecStart"
   : >"$work/server.log"
-  as_nobody env DFLOCKD_PORT=0 DFLOCKD_HTTP_ADDR=127.0.0.1:0 DFLOCKD_SHUTDOWN_TIMEOUT_S=1 \
+  as_nobody env LOCKD_SERVER_PORT=0 LOCKD_SERVER_HTTP_ADDR=127.0.0.1:0 LOCKD_SERVER_SHUTDOWN_TIMEOUT=1 \
     "${command[@]}" 2>"$work/server.log" &
   pid=$!
   wait_for_ports

@@ -138,9 +138,10 @@ TEST(LogLevels, EachAddsWhatItShould) {
 TEST(LogLevels, WarnLeavesOutWhatIsAtInfo) {
   const std::uint16_t port = free_port();
   const int log = new_file();
-  const pid_t server = spawn({.words = {LOCKD_DFLOCKD, "--port", std::to_string(port),
-                                        "--log-format", "json", "--log-level", "warn"},
-                              .errors = log});
+  const pid_t server =
+      spawn({.words = {LOCKD_TEST_SERVER, "--memory", "--http-addr", "off", "--port",
+                       std::to_string(port), "--log-format", "json", "--log-level", "warn"},
+             .errors = log});
   std::string reply;
   for (int tries = 0; tries < 1000 && reply.empty(); ++tries) {
     LineClient client(port, 0, false);

@@ -65,12 +65,13 @@ pid_t start_program(int listening, const NotifySocket& notify) {
   ::dup2(listening, 3);
   ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
   ::setenv("LISTEN_FDS", "1", 1);
-  ::setenv("LISTEN_FDNAMES", "dflockd.socket", 1);
+  ::setenv("LISTEN_FDNAMES", "lockd.socket", 1);
   ::setenv("NOTIFY_SOCKET", address.c_str(), 1);
   // It is heard of every quarter of this. Not more often: ten that nobody has read fill the socket,
   // and what comes then is lost.
   ::setenv("WATCHDOG_USEC", "4000000", 1);
-  ::execl(LOCKD_DFLOCKD, "dflockd", "--log-level", "error", nullptr);
+  ::execl(LOCKD_TEST_SERVER, "lockd", "--memory", "--http-addr", "off", "--log-level", "error",
+          nullptr);
   ::_exit(127);
 }
 
@@ -117,7 +118,7 @@ TEST(Systemd, WhatIsMeantForAnotherProcessIsLeftAlone) {
 
 TEST(Systemd, ASocketThatDoesNotListenIsRefused) {
   const int idle = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_NE(Server(line_options()).start({{idle, "dflockd.socket"}}), "");
+  EXPECT_NE(Server(line_options()).start({{idle, "lockd.socket"}}), "");
   ::close(idle);
 }
 

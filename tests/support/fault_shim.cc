@@ -1,4 +1,4 @@
-// Faults on demand: a library that LD_PRELOAD puts between dflockd and the system.
+// Faults on demand: a library that LD_PRELOAD puts between lockd and the system.
 //
 // What goes wrong is said in the environment:
 //

@@ -67,7 +67,10 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags, const Launch
 
 void ServerProcess::start(const std::vector<std::string>& flags, const Launch& launch,
                           const Descriptors* limit) {
-  std::vector<std::string> words{LOCKD_DFLOCKD, "--port", "0", "--shutdown-timeout", "5"};
+  std::vector<std::string> words{LOCKD_TEST_SERVER, "--port", "0", "--shutdown-timeout", "5",
+                                 "--http-addr",     "off"};
+  const auto given = [&](const char* flag) { return std::ranges::count(flags, flag) > 0; };
+  if (!given("--wal") && !given("--etcd")) words.emplace_back("--memory");
   if (!launch.program.empty()) words.front() = launch.program;
   words.insert(words.end(), flags.begin(), flags.end());
   std::vector<std::string> environment = launch.environment;

@@ -1,4 +1,4 @@
-// dflockd as a process of its own, and what /proc tells of it.
+// lockd as a process of its own, and what /proc tells of it.
 //
 // Belongs to the thread of the test. At the end of its scope it is asked to stop, unless it is
 // known to have ended; it fails the test if it does not, or not with status 0. Its log is shown
@@ -29,12 +29,13 @@ class ServerProcess {
   struct Launch {
     std::vector<std::string> environment{};  // "NAME=value", besides ours
     bool may_refuse = false;                 // it may also end without having listened: port() is 0
-    std::string program{};                   // instead of dflockd
+    std::string program{};                   // instead of lockd
     // Once it listens, its log is a pipe that is full and that nobody reads.
     bool log_is_stuck = false;
   };
 
-  // Any free port, with `flags` besides. `limit` is that on its descriptors; without it, ours.
+  // In memory and without HTTP, on any free port, unless `flags` say otherwise. `limit` is that on
+  // its descriptors; without it, ours.
   explicit ServerProcess(const std::vector<std::string>& flags = {});
   ServerProcess(const std::vector<std::string>& flags, Descriptors limit);
   ServerProcess(const std::vector<std::string>& flags, const Launch& launch);

@@ -1,7 +1,7 @@
 // Serves web/ from the disk, so that a change of the page needs no build, and forwards every other
 // request to a server that runs already:
 //
-//   build/dflockd --http-addr 127.0.0.1:8080 &
+//   build/lockd --http-addr 127.0.0.1:8080 &
 //   node tests/web/dev_server.mjs [port, 8090] [address of the server, 127.0.0.1:8080]
 //
 // Files have the content security policy of the server's own page.

@@ -20,6 +20,7 @@ export class Server {
   // On a free port; after a stop, on the same one again.
   async start() {
     const flags = [
+      '--memory',
       '--host',
       '127.0.0.1',
       '--port',

@@ -18,7 +18,7 @@ from typing import IO, Callable, ClassVar
 import lockd
 
 ROOT = Path(__file__).resolve().parents[3]
-DFLOCKD = os.environ.get("LOCKD_DFLOCKD", str(ROOT / "build" / "dflockd"))
+SERVER = os.environ.get("LOCKD_TEST_SERVER", str(ROOT / "build" / "lockd"))
 PATIENCE = 20.0  # how late a busy machine may be
 
 
@@ -36,7 +36,7 @@ def eventually(is_so: Callable[[], bool], what: str = "it") -> None:
 
 
 class Server:
-    """A dflockd of its own. It keeps its port when it is started again."""
+    """A lockd of its own. It keeps its port when it is started again."""
 
     def __init__(self, *flags: str) -> None:
         self._flags = flags
@@ -49,8 +49,9 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
+        in_memory = [] if "--wal" in self._flags else ["--memory"]
         self._process = subprocess.Popen(
-            [DFLOCKD, "--port", str(self.port), *self._flags],
+            [SERVER, *in_memory, "--http-addr", "off", "--port", str(self.port), *self._flags],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const HERE = fileURLToPath(new URL("..", import.meta.url));
-const SERVER = resolve(process.env.LOCKD_DFLOCKD ?? join(HERE, "..", "..", "build", "dflockd"));
+const SERVER = resolve(process.env.LOCKD_TEST_SERVER ?? join(HERE, "..", "..", "build", "lockd"));
 const SUITE_MS_MAX = 240_000;
 const AT_ONCE = 5;
 /** What a suite says of tests that went well. */
@@ -32,7 +32,7 @@ function saidBy(command, words) {
   return new Promise((done) => {
     const child = spawn(command, words, {
       cwd: HERE,
-      env: { ...process.env, LOCKD_DFLOCKD: SERVER },
+      env: { ...process.env, LOCKD_TEST_SERVER: SERVER },
       stdio: ["ignore", "pipe", "pipe"],
       timeout: SUITE_MS_MAX,
       killSignal: "SIGKILL",
@@ -77,7 +77,7 @@ async function main(chosen) {
   try {
     accessSync(SERVER, constants.X_OK);
   } catch {
-    console.log(`there is no server at ${SERVER}: build it, or set LOCKD_DFLOCKD`);
+    console.log(`there is no server at ${SERVER}: build it, or set LOCKD_TEST_SERVER`);
     return 1;
   }
   if (!(await hasTools())) return 0;

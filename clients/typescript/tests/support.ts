@@ -19,7 +19,7 @@ import { Client, type HeldLock, type LockdError, type LockLost } from "../src/in
 /** The package's folder: tests run from `build/tests`. */
 export const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
 export const ROOT = join(PACKAGE, "..", "..");
-const DFLOCKD = process.env.LOCKD_DFLOCKD ?? join(ROOT, "build", "dflockd");
+const SERVER = process.env.LOCKD_TEST_SERVER ?? join(ROOT, "build", "lockd");
 
 /** How late a busy machine may be. */
 export const PATIENCE = 20_000;
@@ -82,7 +82,7 @@ export class Folder {
   }
 }
 
-/** A dflockd of its own. It keeps its port when it is started again. */
+/** A lockd of its own. It keeps its port when it is started again. */
 export class Server {
   port = 0;
   readonly #flags: string[];
@@ -104,7 +104,9 @@ export class Server {
   }
 
   async start(): Promise<void> {
-    const child = spawn(DFLOCKD, ["--port", String(this.port), ...this.#flags], {
+    const inMemory = this.#flags.includes("--wal") ? [] : ["--memory"];
+    const flags = [...inMemory, "--http-addr", "off", "--port", String(this.port), ...this.#flags];
+    const child = spawn(SERVER, flags, {
       stdio: ["ignore", "ignore", "pipe"],
     });
     this.#process = child;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "config/environment.h"
 
@@ -18,6 +20,8 @@ struct FakeEnvironment {
 
   // Valid for as long as this is there.
   Environment environment() const {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : variables) names.push_back(name);
     return {.variable =
                 [this](const char* name) {
                   const auto found = variables.find(name);
@@ -30,6 +34,7 @@ struct FakeEnvironment {
                              ? FileText{.error = "No such file or directory", .missing = true}
                              : found->second;
                 },
+            .names = std::move(names),
             .cores = cores,
             .files_max = files_max,
             .memory = memory};

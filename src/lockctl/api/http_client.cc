@@ -13,10 +13,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/version.h"
 #include "client/endpoint.h"
 #include "client/socket.h"
 #include "client/stoppable_wait.h"
-#include "lockctl/commands/command_table.h"
 #include "lockctl/output/failure.h"
 
 namespace lockd::cli {
@@ -189,7 +189,7 @@ class HttpClient::Impl {
  private:
   std::string head() const {
     return " HTTP/1.1\r\nHost: " + address_.address.to_string() + "\r\nUser-Agent: lockctl/" +
-           std::string(program_version()) + "\r\nConnection: close\r\n" +
+           std::string(kVersion) + "\r\nConnection: close\r\n" +
            (options_.auth_token.empty() ? ""
                                         : "Authorization: Bearer " + options_.auth_token + "\r\n");
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <system_error>
 
+#include "base/version.h"
 #include "config/pages.h"
 #include "lockctl/commands/command_table.h"
 #include "lockctl/commands/commands.h"
@@ -24,7 +25,7 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 std::string page_of(const config::Place& place) {
-  return man_page(place, "lockd " + std::string(program_version()));
+  return man_page(place, "lockd " + std::string(kVersion));
 }
 
 void write_pages(const std::string& directory) {
@@ -43,7 +44,7 @@ int execute_connection(const Invocation& invocation) {
 }
 
 int execute_version(const Invocation& invocation) {
-  invocation.output.line("lockctl " + std::string(program_version()));
+  invocation.output.write(version_text("lockctl"));
   return kExitOk;
 }
 

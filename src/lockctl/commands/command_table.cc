@@ -893,7 +893,7 @@ constexpr auto kCommands = std::to_array<Command>({
 constexpr auto kStandard = std::to_array<Option>({config::kHelp, config::kVersion});
 
 constexpr std::string_view kDescription =
-    "Talks to dflockd, lockd-server and every server that is compatible with them: takes "
+    "Talks to lockd, lockd-server and every server that is compatible with them: takes "
     "locks for commands, looks at what is held, sends signals, measures.\n"
     "\n"
     "Where the server is, and how to talk to it, is said by the options of the connection, by "
@@ -951,8 +951,6 @@ constexpr auto kExecutes = std::to_array<std::pair<std::string_view, Execute>>({
 const Command& program() { return kProgram; }
 
 std::span<const Option> connection_options() { return kConnection; }
-
-std::string_view program_version() { return LOCKD_VERSION; }
 
 int (*execute_of(const config::Place& place))(const Invocation& invocation) {
   std::string_view words = place.path;

@@ -19,8 +19,6 @@ const config::Command& program();
 // The options by which any command finds its server; they are settings.
 std::span<const config::Option> connection_options();
 
-std::string_view program_version();
-
 // What does a command; null when there are commands below it.
 int (*execute_of(const config::Place& place))(const Invocation& invocation);
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "base/version.h"
 #include "server/reports/report.h"
 #include "server/server_context.h"
 #include "server/session/event_feed.h"

@@ -1,3 +1,4 @@
+#include "base/version.h"
 #include "server/reports/report.h"
 
 #include <prometheus/metric_family.h>

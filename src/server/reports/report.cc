@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "base/version.h"
 #include "server/server_context.h"
 #include "server/settings/option_table.h"
 

@@ -20,9 +20,7 @@ namespace {
 
 using config::Option;
 
-std::string starting_config() {
-  return config::starting_config("dflockd", settings(Flavour::dflockd));
-}
+std::string starting_config() { return config::starting_config("lockd", settings(Profile::lockd)); }
 
 // With every setting in force that stands commented out, but for words in capitals.
 std::string uncommented(const std::string& config) {
@@ -46,9 +44,9 @@ std::string without_roff(std::string text) {
 }
 
 // Every flag there is, with its dashes.
-std::set<std::string> all_flags(Flavour flavour) {
+std::set<std::string> all_flags(Profile profile) {
   std::set<std::string> flags;
-  for (const Option& option : program(flavour).options) {
+  for (const Option& option : program(profile).options) {
     flags.insert("--" + std::string(option.name));
     if (!option.alias.empty()) flags.insert("--" + std::string(option.alias));
     if (option.has_negation()) flags.insert("--no-" + std::string(option.name));
@@ -67,9 +65,10 @@ std::set<std::string> flags_in(const std::string& text, const char* pattern) {
 }
 
 TEST(ManPage, HasEverySettingWithItsVariablesAndDefault) {
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server, Flavour::dflockd_ha}) {
-    const std::string page = without_roff(man_page(config::place_of(program(flavour)), "lockd"));
-    for (const Option& option : settings(flavour)) {
+  for (const Profile profile :
+       {Profile::lockd, Profile::dflockd, Profile::lockd_server, Profile::lockd_ha}) {
+    const std::string page = without_roff(man_page(config::place_of(program(profile)), "lockd"));
+    for (const Option& option : settings(profile)) {
       EXPECT_NE(page.find("\n.B \"" + flag_text(option) + "\"\n"), std::string::npos)
           << option.name;
       EXPECT_NE(page.find(facts_text(option)), std::string::npos) << option.name;
@@ -81,7 +80,7 @@ TEST(StartingConfig, ChangesNothing) {
   const FakeEnvironment machine;
   const Loaded loaded = machine.load_file(starting_config());
   EXPECT_EQ(loaded.error, "");
-  EXPECT_EQ(loaded.options.port, default_options(Flavour::dflockd).port);
+  EXPECT_EQ(loaded.options.port, default_options(Profile::lockd).port);
 }
 
 bool follows_from_the_machine(std::string_view name) {
@@ -91,7 +90,7 @@ bool follows_from_the_machine(std::string_view name) {
 
 TEST(StartingConfig, ShowsTheDefaultOfEverySetting) {
   const std::string config = starting_config();
-  for (const Option& option : settings(Flavour::dflockd)) {
+  for (const Option& option : settings(Profile::lockd)) {
     if (option.name == "config") continue;
     EXPECT_NE(config.find("\n#" + std::string(option.name) + " = "), std::string::npos)
         << option.name;
@@ -100,7 +99,7 @@ TEST(StartingConfig, ShowsTheDefaultOfEverySetting) {
   const FakeEnvironment machine;
   const Loaded shown = machine.load_file(uncommented(config));
   ASSERT_EQ(shown.error, "");
-  for (const Option& option : settings(Flavour::dflockd)) {
+  for (const Option& option : settings(Profile::lockd)) {
     if (option.name == "config" || follows_from_the_machine(option.name)) continue;
     EXPECT_EQ(value_of(shown, option.name), option.by_default) << option.name;
   }
@@ -114,25 +113,27 @@ TEST(ConfigurationPage, IsTheOneInTheDocumentation) {
          "the folder of the build";
 }
 
-TEST(ConfigurationPage, SaysWhereLockdServerDiffers) {
+TEST(ConfigurationPage, SaysWhatProfilesChange) {
   const std::string page = configuration_page();
-  const std::string part = page.substr(page.find("## Where lockd-server differs"));
-  for (const char* row : {"| `--addr HOST:PORT` | `DFLOCKD_HTTP_ADDR` | :8080 |",
-                          "| `--port N` | `DFLOCKD_PORT` | no line port |",
-                          "| `--metrics`, `--no-metrics` | `DFLOCKD_METRICS` | false |",
-                          "| `--max-locks N` | `DFLOCKD_MAX_LOCKS` | 1000000 |"}) {
-    EXPECT_NE(part.find(row), std::string::npos) << row;
+  for (const char* row :
+       {"| `--port` | 6388 | 6388 | no line port |\n",
+        "| `--http-addr` | 127.0.0.1:8080 | off | :8080, also called `--addr` |\n",
+        "| `--metrics` | true when HTTP is on | true when HTTP is on | false |\n",
+        "| `--max-locks` | 1000000 | 1024 | 1000000 |\n",
+        "| `--wal` | lockd-data | off | off |\n"}) {
+    EXPECT_NE(page.find(row), std::string::npos) << row;
   }
 }
 
 TEST(Completions, HaveEveryFlagAndNoOther) {
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server, Flavour::dflockd_ha}) {
-    const config::Command& server = program(flavour);
+  for (const Profile profile :
+       {Profile::lockd, Profile::dflockd, Profile::lockd_server, Profile::lockd_ha}) {
+    const config::Command& server = program(profile);
     const std::string bash = bash_completion(server);
     const std::string offered = bash.substr(bash.find("options=\"--"));
-    EXPECT_EQ(flags_in(offered, "--([a-z][a-z-]*)"), all_flags(flavour));
-    EXPECT_EQ(flags_in(zsh_completion(server), "\\n +'[*]?--([a-z][a-z-]*)"), all_flags(flavour));
-    EXPECT_EQ(flags_in(fish_completion(server), " -l ([a-z][a-z-]*)"), all_flags(flavour));
+    EXPECT_EQ(flags_in(offered, "--([a-z][a-z-]*)"), all_flags(profile));
+    EXPECT_EQ(flags_in(zsh_completion(server), "\\n +'[*]?--([a-z][a-z-]*)"), all_flags(profile));
+    EXPECT_EQ(flags_in(fish_completion(server), " -l ([a-z][a-z-]*)"), all_flags(profile));
   }
 }
 

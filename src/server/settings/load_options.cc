@@ -18,7 +18,6 @@ using config::Settings;
 Action action_of(const config::Arguments& arguments) {
   if (arguments.has("help")) return Action::help;
   if (arguments.has("version")) return Action::version;
-  if (arguments.has("print-config")) return Action::print_config;
   if (arguments.has("check-config")) return Action::check_config;
   if (arguments.has("export")) return Action::export_chain;
   return arguments.has("import") ? Action::import_chain : Action::serve;
@@ -132,24 +131,26 @@ bool is_loopback(const std::string& host) {
 // Each step returns false when the start ends there, with the reason in `error`.
 class Loader {
  public:
-  Loader(Flavour flavour, const config::Environment& environment)
-      : flavour_(flavour), environment_(environment), loaded_{.settings = Settings({})} {}
+  Loader(Profile profile, const config::Environment& environment)
+      : profile_(profile), environment_(environment), loaded_{.settings = Settings({})} {}
 
   Loaded load(std::span<const char* const> arguments) {
-    config::Parsed parsed = parse_arguments(program(flavour_), arguments);
+    config::Parsed parsed = parse_arguments(program(profile_), arguments);
     loaded_.action = action_of(parsed.arguments);
     loaded_.error = std::move(parsed.error);
     loaded_.secrets_outside = std::move(parsed.secrets);
     const bool about = loaded_.action == Action::help || loaded_.action == Action::version;
     if (about || !loaded_.error.empty()) return std::move(loaded_);
-    loaded_.settings = load_settings(settings(flavour_), parsed.arguments.given(), environment_,
-                                     config::Precedence::environment);
+    loaded_.settings =
+        load_settings(settings(profile_), parsed.arguments.given(), environment_,
+                      {.precedence = precedence(profile_), .prefix = kServerVariables});
     const auto& secrets = settings_.secrets;
     loaded_.secrets_outside.insert(loaded_.secrets_outside.end(), secrets.begin(), secrets.end());
     loaded_.warnings = std::move(settings_.warnings);
-    if (!fail(settings_.error)) return std::move(loaded_);
+    if (!fail(settings_.error) || !choose_journal()) return std::move(loaded_);
     derive();
     loaded_.options = options_of(settings_);
+    loaded_.options.dflockd_letter = profile_ == Profile::dflockd;
     if (!check_copy(parsed.arguments)) return std::move(loaded_);
     if (!loaded_.directory.empty()) {
       check_cluster();  // nobody is served: the rest does not matter
@@ -161,6 +162,20 @@ class Loader {
   }
 
  private:
+  // One place keeps the locks: memory, etcd, or the journal, whose directory has a default.
+  bool choose_journal() {
+    const bool in_etcd =
+        find_option(settings_.table(), "etcd") != nullptr && !settings_.text("etcd").empty();
+    const std::string_view other = settings_.is_on("memory") ? "memory" : in_etcd ? "etcd" : "";
+    if (other.empty()) return true;
+    if (settings_.is_given("wal")) {
+      return fail(settings_.named("wal") + " and " + settings_.named(other) +
+                  " exclude each other: locks are kept in one place");
+    }
+    settings_.value("wal").text.clear();
+    return true;
+  }
+
   // What follows from the machine, or from other settings.
   void derive() {
     if (std::string& threads = settings_.value("threads").text; threads.empty()) {
@@ -168,7 +183,7 @@ class Loader {
     }
     derive_connections();
     if (std::string& metrics = settings_.value("metrics").text; metrics.empty()) {
-      metrics = settings_.text("http-addr").empty() ? "false" : "true";
+      metrics = endpoint_of(settings_.text("http-addr")) ? "true" : "false";
     }
     if (std::string& buffers = settings_.value("max-buffer-memory").text; buffers.empty()) {
       const std::uint64_t quarter = environment_.memory / 4;
@@ -266,10 +281,6 @@ class Loader {
   bool check_cluster() {
     const Options& options = loaded_.options;
     if (options.etcd.empty()) return true;
-    if (!options.wal.empty()) {
-      return fail(settings_.named("wal") + " and " + settings_.named("etcd") +
-                  " exclude each other: locks are kept in one place");
-    }
     const bool copies = !loaded_.directory.empty();
     return (copies || check_advertised()) && check_etcd_access() &&
            (copies || find_cluster_secret());
@@ -331,9 +342,9 @@ class Loader {
       warn(settings_.named("default-lease-ttl") + " is cut to --max-lease-ttl");
     }
     if (options.wal.empty() && options.wal_sync != Duration::zero()) {
-      warn(settings_.named("wal-sync") + " has no effect without --wal");
+      warn(settings_.named("wal-sync") + " has no effect without a journal");
     }
-    if (flavour_ == Flavour::dflockd_ha && options.etcd.empty()) {
+    if (profile_ == Profile::lockd_ha && options.etcd.empty()) {
       for (const std::string_view name :
            {"node-id", "advertise-addr", "etcd-ca", "etcd-user", "cluster-secret-file"}) {
         if (!settings_.is_given(name)) continue;
@@ -391,7 +402,7 @@ class Loader {
     return loaded_.error.empty();
   }
 
-  const Flavour flavour_;
+  const Profile profile_;
   const config::Environment& environment_;
   Loaded loaded_;
   bool is_weak_ = false;  // an auth token that all share
@@ -400,12 +411,16 @@ class Loader {
 
 }  // namespace
 
-Loaded load_options(Flavour flavour, std::span<const char* const> arguments,
+Loaded load_options(Profile profile, std::span<const char* const> arguments,
                     const config::Environment& environment) {
-  return Loader(flavour, environment).load(arguments);
+  return Loader(profile, environment).load(arguments);
 }
 
-Options default_options(Flavour flavour) { return options_of(Settings(settings(flavour))); }
+Options default_options(Profile profile) {
+  Options options = options_of(Settings(settings(profile)));
+  options.dflockd_letter = profile == Profile::dflockd;
+  return options;
+}
 
 void scrub_secrets(Loaded& loaded) {
   config::scrub(loaded.secrets_outside);

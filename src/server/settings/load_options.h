@@ -1,9 +1,10 @@
 // Arguments, environment and file to Options.
 //
-// For main. The environment wins over flags, flags over the file, the file over the defaults (see
-// config/settings.h). Called once, by the first thread, before there are others.
+// For main. Flags win over variables (in the profile of dflockd, variables over flags), both over
+// the file, and the file over the defaults (see config/settings.h). Called once, by the first
+// thread, before there are others.
 //
-//   Loaded loaded = load_options(Flavour::dflockd, arguments, config::process_environment());
+//   Loaded loaded = load_options(Profile::lockd, arguments, config::process_environment());
 //   if (!loaded.error.empty()) return complain(loaded.error);
 //   scrub_secrets(loaded);
 #pragma once
@@ -27,7 +28,6 @@ enum class Action : std::uint8_t {
   import_chain,
   export_chain,
   check_config,
-  print_config,
   version,
   help,
 };
@@ -46,18 +46,18 @@ struct Loaded {
 
 // `arguments` are those after the program's name. Messages name no program, end in no newline, and
 // have no secret in them.
-Loaded load_options(Flavour flavour, std::span<const char* const> arguments,
+Loaded load_options(Profile profile, std::span<const char* const> arguments,
                     const config::Environment& environment);
 
 // What applies when nothing is given, but for what follows from the machine: `threads`, `metrics`.
-Options default_options(Flavour flavour);
+Options default_options(Profile profile);
 
 // Overwrites the secrets in the settings, of which the options have hashes, and in the arguments
 // and the environment, which others can read in /proc. Precondition: both are those of the process,
 // or memory that may be written.
 void scrub_secrets(Loaded& loaded);
 
-// What --print-config prints. Precondition: `loaded` has no error.
+// What --check-config prints. Precondition: `loaded` has no error.
 std::string config_text(const Loaded& loaded);
 
 }  // namespace lockd

@@ -20,7 +20,7 @@ TEST(LoadOptionsErrors, NameTheSettingTheSourceTheValueAndTheRule) {
       {"--port=70000",
        "is '70000': it takes a whole number from 0 to 65535, where 0 picks a free port"},
       {"--http-addr=8080",
-       "is '8080': it takes host:port, [::1]:port or :port, with a port from 0 to 65535"},
+       "is '8080': it takes host:port, [::1]:port or :port, with a port from 0 to 65535; or off"},
       {"--threads=0", "is '0': it takes a whole number from 1 to 256"},
       {"--gc-interval=0",
        "is '0': it takes seconds, more than 0 and at most 9223372036, such as 5 or 0.5"},
@@ -56,13 +56,14 @@ TEST(LoadOptionsErrors, NameVariablesAndLinesToo) {
   EXPECT_EQ(FakeEnvironment().load_file("# first\nport = 70000\n").error,
             "--port from line 2 of 'f.toml' is '70000': it takes a whole number from 0 to 65535, "
             "where 0 picks a free port");
-  EXPECT_EQ(FakeEnvironment({.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2\r"}}}).load().error,
-            "--auth-token from DFLOCKD_AUTH_TOKEN is not valid: it takes one line of text, not "
-            "empty, at most 65536 bytes");
+  EXPECT_EQ(
+      FakeEnvironment({.variables = {{"LOCKD_SERVER_AUTH_TOKEN", "hunter2\r"}}}).load().error,
+      "--auth-token from LOCKD_SERVER_AUTH_TOKEN is not valid: it takes one line of text, not "
+      "empty, at most 65536 bytes");
 }
 
 TEST(LoadOptionsErrors, AValueThatAnotherWinsOverMustBeValidToo) {
-  const FakeEnvironment machine{.variables = {{"DFLOCKD_PORT", "1"}}};
+  const FakeEnvironment machine{.variables = {{"LOCKD_SERVER_PORT", "1"}}};
   EXPECT_NE(machine.load({"--port=x"}).error, "");
   EXPECT_NE(machine.load_file("port = 'x'").error, "");
   EXPECT_NE(FakeEnvironment().load({"--port=x", "--port=1"}).error, "");
@@ -131,8 +132,9 @@ TEST(LoadOptionsErrors, File) {
   EXPECT_EQ(FakeEnvironment().load({"--config", "gone"}).error,
             "--config from the command line is 'gone': it cannot be read: No such file or "
             "directory");
-  EXPECT_EQ(FakeEnvironment({.variables = {{"DFLOCKD_CONFIG", "gone"}}}).load().error,
-            "--config from DFLOCKD_CONFIG is 'gone': it cannot be read: No such file or directory");
+  EXPECT_EQ(
+      FakeEnvironment({.variables = {{"LOCKD_SERVER_CONFIG", "gone"}}}).load().error,
+      "--config from LOCKD_SERVER_CONFIG is 'gone': it cannot be read: No such file or directory");
   EXPECT_EQ(FakeEnvironment().load({"--config="}).error,
             "--config from the command line is '': it takes the name of a file");
 }
@@ -151,9 +153,9 @@ TEST(LoadOptionsFile, TakesWhatFlagsTake) {
 }
 
 TEST(LoadOptionsErrors, TlsIsWholeOrAbsent) {
-  const FakeEnvironment machine{.variables = {{"DFLOCKD_TLS_KEY", "k"}}};
+  const FakeEnvironment machine{.variables = {{"LOCKD_SERVER_TLS_KEY", "k"}}};
   EXPECT_EQ(machine.load().error,
-            "--tls-key from DFLOCKD_TLS_KEY needs --tls-cert: give both or neither");
+            "--tls-key from LOCKD_SERVER_TLS_KEY needs --tls-cert: give both or neither");
   EXPECT_EQ(FakeEnvironment().load({"--tls-cert=c"}).error,
             "--tls-cert from the command line needs --tls-key: give both or neither");
   EXPECT_EQ(FakeEnvironment().load({"--tls-client-ca=a"}).error,
@@ -198,15 +200,16 @@ TEST(LoadOptionsErrors, TokenFile) {
 }
 
 TEST(LoadOptionsErrors, TokenAndTokenFileMustAgree) {
-  FakeEnvironment machine{.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2"}},
+  FakeEnvironment machine{.variables = {{"LOCKD_SERVER_AUTH_TOKEN", "hunter2"}},
                           .files = {{"t", {.text = "hunter2\n"}}}};
   EXPECT_EQ(machine.load({"--auth-token-file=t"}).error, "");
   machine.files["t"].text = "hunter3\nhunter2\n";
   EXPECT_EQ(machine.load({"--auth-token-file=t"}).error, "");
   machine.files["t"].text = "hunter3\n";
-  EXPECT_EQ(machine.load({"--auth-token-file=t"}).error,
-            "--auth-token from DFLOCKD_AUTH_TOKEN differs from what --auth-token-file from the "
-            "command line holds: give one of them");
+  EXPECT_EQ(
+      machine.load({"--auth-token-file=t"}).error,
+      "--auth-token from LOCKD_SERVER_AUTH_TOKEN differs from what --auth-token-file from the "
+      "command line holds: give one of them");
 }
 
 TEST(LoadOptionsErrors, TheFileOfAccessIsLookedAt) {
@@ -231,8 +234,10 @@ TEST(LoadOptionsWarnings, SayWhatIsOfNoUse) {
     std::vector<const char*> arguments;
     std::vector<std::string> warnings;
   } cases[] = {
-      {{"--metrics"}, {"--metrics from the command line has no effect without --http-addr"}},
-      {{"--wal-sync=1s"}, {"--wal-sync from the command line has no effect without --wal"}},
+      {{"--metrics", "--http-addr=off"},
+       {"--metrics from the command line has no effect without --http-addr"}},
+      {{"--wal-sync=1s", "--memory"},
+       {"--wal-sync from the command line has no effect without a journal"}},
       {{"--wal-sync=1s", "--wal=w"}, {}},
       {{"--default-lease-ttl=9", "--max-lease-ttl=8"},
        {"--default-lease-ttl from the command line is cut to --max-lease-ttl"}},
@@ -249,7 +254,7 @@ TEST(LoadOptionsWarnings, SayWhatIsOfNoUse) {
     EXPECT_EQ(loaded.error, "");
     EXPECT_EQ(loaded.warnings, warnings) << arguments.front();
   }
-  const FakeEnvironment of_cluster{.flavour = Flavour::dflockd_ha};
+  const FakeEnvironment of_cluster{.profile = Profile::lockd_ha};
   EXPECT_EQ(of_cluster.load({"--advertise-addr=a:1"}).warnings,
             std::vector<std::string>{"--advertise-addr from the command line has no effect without "
                                      "--etcd: this server stands alone"});
@@ -258,7 +263,7 @@ TEST(LoadOptionsWarnings, SayWhatIsOfNoUse) {
 
 TEST(LoadOptionsWarnings, APasswordForEtcdGoesOverAChannelThatIsEncrypted) {
   const FakeEnvironment of_cluster{
-      .flavour = Flavour::dflockd_ha,
+      .profile = Profile::lockd_ha,
       .files = {{"p", {.text = "secret"}}, {"ca", {.text = "pem"}}},
   };
   const auto warnings = [&](const char* etcd, const char* more) {
@@ -274,7 +279,7 @@ TEST(LoadOptionsWarnings, APasswordForEtcdGoesOverAChannelThatIsEncrypted) {
 }
 
 TEST(LoadOptionsErrors, AnAddressForClientsIsNotEveryAddress) {
-  const FakeEnvironment of_cluster{.flavour = Flavour::dflockd_ha};
+  const FakeEnvironment of_cluster{.profile = Profile::lockd_ha};
   for (const char* address : {"0.0.0.0:6388", "[::]:6388"}) {
     EXPECT_EQ(of_cluster.load({"--advertise-addr", address, "--etcd=b:2"}).error,
               "--advertise-addr from the command line is every address of this machine, and no "
@@ -285,7 +290,7 @@ TEST(LoadOptionsErrors, AnAddressForClientsIsNotEveryAddress) {
 
 // Whoever copies a chain serves nobody: of the settings those that reach etcd count.
 TEST(LoadOptionsErrors, AChainIsCopiedWithoutAnAddressForClients) {
-  const FakeEnvironment of_cluster{.flavour = Flavour::dflockd_ha};
+  const FakeEnvironment of_cluster{.profile = Profile::lockd_ha};
   const Loaded loaded = of_cluster.load({"--export", "backup", "--etcd=b:2", "--tls-cert=c",
                                          "--cluster-secret-file=gone", "--fence-floor=9"});
   EXPECT_EQ(loaded.error, "");

@@ -14,7 +14,7 @@ namespace {
 using config::Option;
 using Kind = Option::Kind;
 
-constexpr Flavour kBoth[] = {Flavour::dflockd, Flavour::lockd_server};
+constexpr Profile kAll[] = {Profile::lockd, Profile::dflockd, Profile::lockd_server};
 
 // A value that is not the default, and others to tell sources apart.
 std::vector<std::string> samples(const Option& option) {
@@ -34,13 +34,13 @@ std::vector<std::string> samples(const Option& option) {
 }
 
 // A machine where every sample is a valid choice by itself.
-FakeEnvironment machine_for(const Option& option, Flavour flavour) {
-  FakeEnvironment machine{.flavour = flavour};
+FakeEnvironment machine_for(const Option& option, Profile profile) {
+  FakeEnvironment machine{.profile = profile};
   for (const char* path : {"one", "two", "three"}) {
     machine.files[path].text = option.name == "auth-token-file" ? "token" : "";
   }
-  if (option.name != "tls-cert") machine.variables["DFLOCKD_TLS_CERT"] = "c";
-  if (option.name != "tls-key") machine.variables["DFLOCKD_TLS_KEY"] = "k";
+  if (option.name != "tls-cert") machine.variables["LOCKD_SERVER_TLS_CERT"] = "c";
+  if (option.name != "tls-key") machine.variables["LOCKD_SERVER_TLS_KEY"] = "k";
   return machine;
 }
 
@@ -50,9 +50,9 @@ std::string toml_line(const Option& option, const std::string& value) {
 }
 
 TEST(LoadOptions, TakesEverySettingByFlagInEveryForm) {
-  for (const Flavour flavour : kBoth) {
-    for (const Option& option : settings(flavour)) {
-      const FakeEnvironment machine = machine_for(option, flavour);
+  for (const Profile profile : kAll) {
+    for (const Option& option : settings(profile)) {
+      const FakeEnvironment machine = machine_for(option, profile);
       for (const std::string& value : samples(option)) {
         const std::string one = "-" + std::string(option.name);
         const std::string two = "-" + one;
@@ -79,11 +79,11 @@ TEST(LoadOptions, TakesEverySettingByFlagInEveryForm) {
 }
 
 TEST(LoadOptions, TakesEverySettingByEachVariable) {
-  for (const Flavour flavour : kBoth) {
-    for (const Option& option : settings(flavour)) {
+  for (const Profile profile : kAll) {
+    for (const Option& option : settings(profile)) {
       for (const char* variable : option.variables) {
         if (variable == nullptr) continue;
-        FakeEnvironment machine = machine_for(option, flavour);
+        FakeEnvironment machine = machine_for(option, profile);
         machine.variables[variable] = samples(option)[0];
         const Loaded loaded = machine.load();
         EXPECT_EQ(loaded.error, "") << variable;
@@ -91,7 +91,7 @@ TEST(LoadOptions, TakesEverySettingByEachVariable) {
         EXPECT_EQ(origin_of(loaded, option.name), variable);
 
         const Loaded unset =
-            FakeEnvironment{.flavour = flavour, .variables = {{variable, ""}}}.load();
+            FakeEnvironment{.profile = profile, .variables = {{variable, ""}}}.load();
         EXPECT_EQ(unset.error, "") << variable;
         EXPECT_EQ(origin_of(unset, option.name), "default");
       }
@@ -100,10 +100,10 @@ TEST(LoadOptions, TakesEverySettingByEachVariable) {
 }
 
 TEST(LoadOptions, TakesEverySettingByFile) {
-  for (const Flavour flavour : kBoth) {
-    for (const Option& option : settings(flavour)) {
+  for (const Profile profile : kAll) {
+    for (const Option& option : settings(profile)) {
       if (option.name == "config") continue;
-      FakeEnvironment machine = machine_for(option, flavour);
+      FakeEnvironment machine = machine_for(option, profile);
       const Loaded loaded = machine.load_file("\n" + toml_line(option, samples(option)[0]));
       EXPECT_EQ(loaded.error, "") << option.name;
       EXPECT_EQ(value_of(loaded, option.name), samples(option)[0]) << option.name;
@@ -112,16 +112,17 @@ TEST(LoadOptions, TakesEverySettingByFile) {
   }
 }
 
-// Every pair of sources, and all three, for every setting: environment, flag, file, default.
-TEST(LoadOptions, EnvironmentWinsOverFlagOverFile) {
-  for (const Option& option : settings(Flavour::dflockd)) {
+// Every pair of sources, and all three, for every setting: flag, environment, file, default.
+TEST(LoadOptions, FlagWinsOverEnvironmentOverFileAndForDflockdEnvironmentOverFlag) {
+  for (const Option& option : settings(Profile::dflockd)) {
     if (option.name == "config") continue;
     const auto values = samples(option);
-    for (int given = 1; given < 8; ++given) {
+    for (int given = 1; given < 16; ++given) {
+      const Profile profile = (given & 8) != 0 ? Profile::dflockd : Profile::lockd;
       const bool by_file = (given & 1) != 0;
       const bool by_flag = (given & 2) != 0;
       const bool by_variable = (given & 4) != 0;
-      FakeEnvironment machine = machine_for(option, Flavour::dflockd);
+      FakeEnvironment machine = machine_for(option, profile);
       std::vector<const char*> arguments;
       const std::string flag = "--" + std::string(option.name) + "=" + values[1];
       if (by_file) {
@@ -131,46 +132,54 @@ TEST(LoadOptions, EnvironmentWinsOverFlagOverFile) {
       if (by_flag) arguments.push_back(flag.c_str());
       if (by_variable) machine.variables[option.variables[0]] = values[2];
       const Loaded loaded = machine.load(arguments);
-      const std::string expected = by_variable ? values[2] : by_flag ? values[1] : values[0];
+      const bool variable_wins = by_variable && (profile == Profile::dflockd || !by_flag);
+      const std::string expected = variable_wins ? values[2]
+                                   : by_flag     ? values[1]
+                                   : by_file     ? values[0]
+                                                 : value_of(machine.load(), option.name);
       EXPECT_EQ(loaded.error, "") << option.name;
       EXPECT_EQ(value_of(loaded, option.name), expected) << option.name << given;
       const auto about = std::count_if(
           loaded.warnings.begin(), loaded.warnings.end(),
           [](const std::string& line) { return line.find("is used, not") != std::string::npos; });
-      EXPECT_EQ(about, by_flag && by_variable ? 1 : 0) << option.name << given;
+      EXPECT_EQ(about, by_flag && by_variable && profile == Profile::dflockd ? 1 : 0)
+          << option.name << given;
     }
   }
 }
 
 TEST(LoadOptions, WarnsWhenEnvironmentAndFlagDiffer) {
   using Lines = std::vector<std::string>;
-  FakeEnvironment machine{.variables = {{"DFLOCKD_PORT", "7000"}}};
+  FakeEnvironment machine{.profile = Profile::dflockd, .variables = {{"DFLOCKD_PORT", "7000"}}};
   EXPECT_EQ(machine.load({"--port=6000", "--port=6001"}).warnings,
             Lines{"--port: '7000' from DFLOCKD_PORT is used, not '6001' from the command line"});
   EXPECT_EQ(machine.load({"--port=07000"}).warnings, Lines{});
 
-  machine.variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2 and his dog"}, {"DFLOCKD_HOST", "::1"}};
-  EXPECT_EQ(machine.load({"--auth-token=hunter3"}).warnings,
-            Lines{"--auth-token: the value from DFLOCKD_AUTH_TOKEN is used, not the one from the "
-                  "command line"});
+  machine.variables = {{"LOCKD_SERVER_AUTH_TOKEN", "hunter2 and his dog"},
+                       {"LOCKD_SERVER_HOST", "::1"}};
+  EXPECT_EQ(
+      machine.load({"--auth-token=hunter3"}).warnings,
+      Lines{"--auth-token: the value from LOCKD_SERVER_AUTH_TOKEN is used, not the one from the "
+            "command line"});
 
-  machine.variables = {{"DFLOCKD_GC_INTERVAL_S", "1"}, {"DFLOCKD_GC_LOOP_SLEEP", "2"}};
+  machine.variables = {{"LOCKD_SERVER_GC_INTERVAL", "1"}, {"DFLOCKD_GC_LOOP_SLEEP", "2"}};
   const Loaded loaded = machine.load();
   EXPECT_EQ(value_of(loaded, "gc-interval"), "1");
-  EXPECT_EQ(loaded.warnings, Lines{"--gc-interval: '1' from DFLOCKD_GC_INTERVAL_S is used, not "
+  EXPECT_EQ(loaded.warnings, Lines{"--gc-interval: '1' from LOCKD_SERVER_GC_INTERVAL is used, not "
                                    "'2' from DFLOCKD_GC_LOOP_SLEEP"});
   EXPECT_EQ(machine.load({"--gc-interval=3"}).warnings.size(), 1U);
 }
 
 TEST(LoadOptions, ReadsTheFileThatTheEnvironmentNames) {
   const FakeEnvironment machine{
-      .variables = {{"DFLOCKD_CONFIG", "f"}},
+      .profile = Profile::dflockd,
+      .variables = {{"LOCKD_SERVER_CONFIG", "f"}},
       .files = {{"f", {.text = "port = 1"}}, {"g", {.text = "port = 2"}}}};
   const Loaded loaded = machine.load({"--config=g"});
   EXPECT_EQ(loaded.options.port, 1);
   EXPECT_EQ(loaded.warnings,
             std::vector<std::string>{
-                "--config: 'f' from DFLOCKD_CONFIG is used, not 'g' from the command line"});
+                "--config: 'f' from LOCKD_SERVER_CONFIG is used, not 'g' from the command line"});
 }
 
 TEST(LoadOptions, DerivesWhatFollows) {
@@ -187,8 +196,8 @@ TEST(LoadOptions, DerivesWhatFollows) {
   EXPECT_EQ(machine.load({"--max-buffer-memory=0"}).options.max_buffer_memory, 0U);
   EXPECT_EQ(machine.load_file("max-buffer-memory = 4096").options.max_buffer_memory, 4096U);
 
-  EXPECT_FALSE(machine.load().options.metrics);
-  EXPECT_TRUE(machine.load({"--http-addr=:80"}).options.metrics);
+  EXPECT_FALSE(machine.load({"--http-addr=off"}).options.metrics);
+  EXPECT_TRUE(machine.load().options.metrics);
   EXPECT_FALSE(machine.load({"--http-addr=:80", "--no-metrics"}).options.metrics);
 
   machine = {.cores = 2, .files_max = 20'000};
@@ -220,16 +229,77 @@ TEST(LoadOptions, DebugIsALogLevel) {
   EXPECT_EQ(machine.load({"--no-debug", "--log-level=error"}).options.log_level, LogLevel::error);
   EXPECT_EQ(origin_of(machine.load({"--debug"}), "log-level"), "the command line");
 
-  machine.variables["DFLOCKD_LOG_LEVEL"] = "warn";
+  machine.profile = Profile::dflockd;
+  machine.variables["LOCKD_SERVER_LOG_LEVEL"] = "warn";
   const Loaded loaded = machine.load({"--debug"});
   EXPECT_EQ(loaded.options.log_level, LogLevel::warn);
+  EXPECT_EQ(
+      loaded.warnings,
+      std::vector<std::string>{
+          "--log-level from LOCKD_SERVER_LOG_LEVEL is used, not --debug from the command line"});
+}
+
+TEST(LoadOptions, LockdServesHttpToThisMachineAndKeepsAJournal) {
+  const FakeEnvironment machine;
+  const Options plain = machine.load().options;
+  EXPECT_EQ(plain.port, 6388);
+  EXPECT_EQ(plain.http_addr, (Endpoint{"127.0.0.1", 8080}));
+  EXPECT_EQ(plain.wal, "lockd-data");
+  EXPECT_EQ(plain.max_locks, 1'000'000U);
+  EXPECT_FALSE(plain.dflockd_letter);
+  EXPECT_EQ(machine.load({"--memory", "--http-addr=off"}).options.wal, "");
+  EXPECT_EQ(machine.load({"--memory", "--http-addr=off"}).options.http_addr, std::nullopt);
+  EXPECT_EQ(machine.load({"--memory", "--wal=w"}).error,
+            "--wal from the command line and --memory from the command line exclude each other: "
+            "locks are kept in one place");
+
+  const FakeEnvironment of_cluster{.profile = Profile::lockd_ha};
+  EXPECT_EQ(of_cluster.load().options.wal, "lockd-data");
+  EXPECT_EQ(of_cluster.load({"--etcd=b:2", "--advertise-addr=a:1"}).options.wal, "");
+}
+
+TEST(LoadOptions, DflockdHasItsOwnDefaultsAndLetter) {
+  const Options plain = FakeEnvironment{.profile = Profile::dflockd}.load().options;
+  EXPECT_EQ(plain.port, 6388);
+  EXPECT_EQ(plain.http_addr, std::nullopt);
+  EXPECT_EQ(plain.wal, "");
+  EXPECT_EQ(plain.max_locks, 1024U);
+  EXPECT_TRUE(plain.dflockd_letter);
+}
+
+TEST(LoadOptions, TheProfileIsTheNameOfTheProgram) {
+  EXPECT_EQ(profile_of("dflockd"), Profile::dflockd);
+  EXPECT_EQ(profile_of("/usr/bin/lockd-server"), Profile::lockd_server);
+  for (const char* other : {"lockd", "./lockd", "", "dflockd/x", "lockd-dflockd"}) {
+    EXPECT_EQ(profile_of(other), Profile::lockd) << other;
+  }
+}
+
+// A Service called lockd-server, and one called dflockd.
+TEST(LoadOptions, VariablesOfKubernetesAreIgnored) {
+  const FakeEnvironment machine{.variables = {{"LOCKD_SERVER_PORT", "tcp://10.0.0.7:6388"},
+                                              {"LOCKD_SERVER_PORT_6388_TCP", "tcp://10.0.0.7:6388"},
+                                              {"LOCKD_SERVER_PORT_6388_TCP_ADDR", "10.0.0.7"},
+                                              {"LOCKD_SERVER_SERVICE_HOST", "10.0.0.7"},
+                                              {"LOCKD_SERVER_SERVICE_PORT_HTTP", "8080"},
+                                              {"DFLOCKD_PORT", "tcp://10.0.0.8:6388"}}};
+  const Loaded loaded = machine.load();
+  EXPECT_EQ(loaded.error, "");
+  EXPECT_EQ(loaded.options.port, 6388);
   EXPECT_EQ(loaded.warnings,
-            std::vector<std::string>{
-                "--log-level from DFLOCKD_LOG_LEVEL is used, not --debug from the command line"});
+            std::vector<std::string>{"DFLOCKD_PORT and 5 more ignored: Kubernetes sets such "
+                                     "variables for a Service"});
+}
+
+TEST(LoadOptions, AnUnknownVariableOfTheServerIsAnError) {
+  EXPECT_EQ(FakeEnvironment({.variables = {{"LOCKD_SERVER_MAX_LOCK", "5"}}}).load().error,
+            "unknown variable 'LOCKD_SERVER_MAX_LOCK' (did you mean LOCKD_SERVER_MAX_LOCKS?)");
+  EXPECT_NE(FakeEnvironment({.variables = {{"LOCKD_SERVER_PORTS_", ""}}}).load().error, "");
+  EXPECT_EQ(FakeEnvironment({.variables = {{"LOCKD_SERVERS", "a"}}}).load().error, "");
 }
 
 TEST(LoadOptions, LockdServerHasItsOwnDefaults) {
-  const FakeEnvironment machine{.flavour = Flavour::lockd_server};
+  const FakeEnvironment machine{.profile = Profile::lockd_server};
   const Options plain = machine.load().options;
   EXPECT_EQ(plain.port, std::nullopt);
   EXPECT_EQ(plain.http_addr, (Endpoint{"", 8080}));
@@ -246,7 +316,7 @@ TEST(LoadOptions, LockdServerHasItsOwnDefaults) {
 
   EXPECT_EQ(machine.load({"--port=1"}).options.port, 1);
   EXPECT_EQ(
-      FakeEnvironment({.flavour = Flavour::lockd_server, .variables = {{"DFLOCKD_PORT", "2"}}})
+      FakeEnvironment({.profile = Profile::lockd_server, .variables = {{"DFLOCKD_PORT", "2"}}})
           .load()
           .options.port,
       2);
@@ -263,14 +333,14 @@ TEST(LoadOptions, ScrubsSecretsFromArgumentsAndEnvironment) {
   const config::FakeEnvironment nothing;
   config::Environment environment = nothing.environment();
   environment.variable = [&](const char* name) {
-    return name == std::string("DFLOCKD_AUTH_TOKEN") ? three.c_str() : nullptr;
+    return name == std::string("LOCKD_SERVER_AUTH_TOKEN") ? three.c_str() : nullptr;
   };
-  Loaded loaded = load_options(Flavour::dflockd, arguments, environment);
+  Loaded loaded = load_options(Profile::lockd, arguments, environment);
   scrub_secrets(loaded);
   EXPECT_EQ(one, "--auth-token=*******");
   EXPECT_EQ(two, "*******");
   EXPECT_EQ(three, "*******");
-  EXPECT_EQ(loaded.options.secret, "hunter4");
+  EXPECT_EQ(loaded.options.secret, "hunter3");
   EXPECT_EQ(value_of(loaded, "auth-token"), "*******");
 }
 

@@ -58,6 +58,10 @@ std::optional<std::string> parse_endpoint(std::string_view text) {
   return address ? std::optional(config::print_address(*address)) : std::nullopt;
 }
 
+std::optional<std::string> parse_endpoint_or_off(std::string_view text) {
+  return text == "off" ? std::optional(std::string(text)) : parse_endpoint(text);
+}
+
 // "always", or the time between syncs: "10ms", "1.5s".
 std::optional<std::string> parse_wal_sync(std::string_view text) {
   if (text == "always") return std::string(text);
@@ -82,7 +86,8 @@ constexpr std::string_view kIdentifierRule =
 
 // --- rows ---
 
-using Variables = std::array<const char*, 2>;
+// Those of dflockd, which are read besides LOCKD_SERVER_<NAME>.
+using Variables = std::array<const char*, 3>;
 
 constexpr Nanoseconds kMayBeZero{0};
 constexpr Nanoseconds kMoreThanZero{1};
@@ -90,35 +95,34 @@ constexpr Nanoseconds kMoreThanZero{1};
 constexpr std::string_view kLimitRule = "a whole number from 0 to 4294967295, where 0 is no limit";
 
 // A count of something, where 0 is no limit.
-constexpr Option limit(std::string_view name, const char* variable, std::string_view help,
-                       std::string_view by_default = "0") {
+constexpr Option limit(std::string_view name, std::string_view help,
+                       std::string_view by_default = "0", Variables variables = {}) {
   return whole(name, 0, UINT32_MAX,
-               {.variables = {variable}, .rule = kLimitRule, .by_default = by_default}, help);
+               {.variables = variables, .rule = kLimitRule, .by_default = by_default}, help);
 }
 
-// Leases are told in whole seconds; 0 is no limit.
-constexpr Option whole_seconds(std::string_view name, const char* variable, std::string_view help) {
-  Option option = whole(name, 0, 9'223'372'036,
-                        {.variables = {variable},
-                         .rule = "whole seconds from 0 to 9223372036, where 0 is no limit",
-                         .by_default = "0"},
-                        help);
+// Leases are given in whole seconds; 0 is no limit.
+constexpr Option whole_seconds(std::string_view name, std::string_view help) {
+  Option option = whole(
+      name, 0, 9'223'372'036,
+      {.rule = "whole seconds from 0 to 9223372036, where 0 is no limit", .by_default = "0"}, help);
   option.value = "SECONDS";
   return option;
 }
 
-constexpr Option time(std::string_view name, Variables variables, Nanoseconds min,
-                      std::string_view by_default, std::string_view help) {
+constexpr Option time(std::string_view name, Nanoseconds min, std::string_view by_default,
+                      std::string_view help, Variables variables = {}) {
   return seconds(name, min, {.variables = variables, .by_default = by_default}, help);
 }
 
-constexpr Option on_or_off(std::string_view name, const char* variable, std::string_view by_default,
-                           std::string_view help) {
-  return boolean(name, {.variables = {variable}, .by_default = by_default}, help);
+constexpr Option on_or_off(std::string_view name, std::string_view by_default,
+                           std::string_view help, Variables variables = {}) {
+  return boolean(name, {.variables = variables, .by_default = by_default}, help);
 }
 
-constexpr Option optional_file(std::string_view name, const char* variable, std::string_view help) {
-  return file(name, {.variables = {variable}, .default_note = "none"}, help);
+constexpr Option optional_file(std::string_view name, std::string_view help,
+                               Variables variables = {}) {
+  return file(name, {.variables = variables, .default_note = "none"}, help);
 }
 
 constexpr auto kListening = in_group(
@@ -129,79 +133,78 @@ constexpr auto kListening = in_group(
               .rule = "an IPv4 or IPv6 address, or a host name",
               .parse = config::parse_host,
               .default_note = "every address"},
-             "Where the line port listens. Until one is chosen, or an auth token or client CA is "
-             "set, "
-             "only loopback peers are served: protected mode."),
+             "Address on which the line port listens. Without it, and without an auth token, "
+             "--access "
+             "or --tls-client-ca, the server is in protected mode: it listens on every address and "
+             "serves only loopback peers."),
         whole("port", 0, UINT16_MAX,
               {.variables = {"DFLOCKD_PORT"},
                .rule = "a whole number from 0 to 65535, where 0 picks a free port",
                .by_default = "6388"},
-              "The port of the line protocol."),
+              "Port of the line protocol."),
         text("http-addr", "HOST:PORT",
-             {.variables = {"DFLOCKD_HTTP_ADDR"},
-              .rule = "host:port, [::1]:port or :port, with a port from 0 to 65535",
-              .parse = parse_endpoint,
-              .default_note = "off"},
-             "Where HTTP listens. :PORT is every address, in protected mode like the line port."),
-        boolean("metrics",
-                {.variables = {"DFLOCKD_METRICS"}, .default_note = "true when HTTP is on"},
-                "Serve /metrics over HTTP."),
+             {.rule = "host:port, [::1]:port or :port, with a port from 0 to 65535; or off",
+              .parse = parse_endpoint_or_off,
+              .by_default = "127.0.0.1:8080"},
+             "Address on which HTTP and the dashboard listen. :PORT is every address, in protected "
+             "mode like the line port."),
+        boolean("metrics", {.default_note = "true when HTTP is on"}, "Serve /metrics over HTTP."),
         text("http-allow-origin", "ORIGINS",
-             {.variables = {"DFLOCKD_HTTP_ALLOW_ORIGIN"},
-              .rule = "*, or origins such as https://a.example, separated by commas",
+             {.rule = "*, or origins such as https://a.example, separated by commas",
               .parse = parse_list<is_origin>,
               .default_note = "none"},
-             "Whose pages may call HTTP from a browser, besides the server's own."),
+             "Origins whose pages may call HTTP from a browser, besides the server's own."),
         text("http-allow-host", "NAMES",
-             {.variables = {"DFLOCKD_HTTP_ALLOW_HOST"},
-              .rule = "*, or host names without a port, separated by commas",
+             {.rule = "*, or host names without a port, separated by commas",
               .parse = parse_list<is_host_name>,
               .repeats = true,
               .default_note = "none"},
-             "By what names, besides localhost and addresses, HTTP may be asked over loopback "
-             "while neither an auth token nor client certificates are asked for: those that a "
-             "proxy passes on in Host."),
-        whole("threads", 1, kThreadsMax,
-              {.variables = {"DFLOCKD_THREADS"}, .default_note = "the number of cores"},
-              "How many threads serve connections."),
+             "Host names, besides localhost and addresses, that a Host header may carry over "
+             "loopback while the server requires neither an auth token nor client certificates: "
+             "those that a proxy passes on."),
+        whole("threads", 1, kThreadsMax, {.default_note = "the number of cores"},
+              "Number of threads that serve connections."),
     }));
 
 constexpr auto kKeys = in_group(
     "Leases and keys",
     std::to_array<Option>({
-        time("default-lease-ttl", {"DFLOCKD_DEFAULT_LEASE_TTL_S"}, kMoreThanZero, "33",
-             "The lease of a request that names none."),
-        time("lease-sweep-interval", {"DFLOCKD_LEASE_SWEEP_INTERVAL_S"}, kMoreThanZero, "1",
-             "The longest time between two looks for leases that have ended. They end exactly on "
-             "time whatever this says."),
-        time("gc-interval", {"DFLOCKD_GC_INTERVAL_S", "DFLOCKD_GC_LOOP_SLEEP"}, kMoreThanZero, "5",
-             "How often idle keys are looked for."),
-        time("gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, kMayBeZero,
-             "60", "How long a key may be idle before it is forgotten."),
-        whole("max-locks", 1, INT32_MAX, {.variables = {"DFLOCKD_MAX_LOCKS"}, .by_default = "1024"},
-              "How many keys there may be, locks and semaphores together."),
-        limit("max-waiters", "DFLOCKD_MAX_WAITERS", "How many may wait in the queue of one key."),
+        time("default-lease-ttl", kMoreThanZero, "33", "Lease of a request that names none.",
+             {"DFLOCKD_DEFAULT_LEASE_TTL_S"}),
+        time("lease-sweep-interval", kMoreThanZero, "1",
+             "Longest time between two scans for expired leases. Leases end on time whatever the "
+             "interval is; dflockd's flag is accepted for compatibility.",
+             {"DFLOCKD_LEASE_SWEEP_INTERVAL_S"}),
+        time("gc-interval", kMoreThanZero, "5", "Interval between two scans for idle keys.",
+             {"DFLOCKD_GC_INTERVAL_S", "DFLOCKD_GC_LOOP_SLEEP"}),
+        time("gc-max-idle", kMayBeZero, "60", "Time after which the server forgets an idle key.",
+             {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}),
+        whole("max-locks", 1, INT32_MAX,
+              {.variables = {"DFLOCKD_MAX_LOCKS"}, .by_default = "1000000"},
+              "Maximum number of keys, locks and semaphores together."),
+        limit("max-waiters", "Maximum number of waiters in the queue of one key. 0: no limit.", "0",
+              {"DFLOCKD_MAX_WAITERS"}),
         whole("max-holds", 0, UINT32_MAX,
-              {.variables = {"DFLOCKD_MAX_HOLDS"},
-               .rule = "a whole number from 0 to 4294967295, where 0 is no limit",
+              {.rule = "a whole number from 0 to 4294967295, where 0 is no limit",
                .by_default = "10000000"},
-              "How many holds and places in queues there may be, of all keys together."),
-        limit("max-holds-per-client", "DFLOCKD_MAX_HOLDS_PER_CLIENT",
-              "Likewise, of one connection of the line port, or one holder's name over HTTP."),
-        whole_seconds("max-lease-ttl", "DFLOCKD_MAX_LEASE_TTL_S",
-                      "The longest lease: a longer one that is asked for is granted this much."),
-        time(
-            "max-set-wait", {"DFLOCKD_MAX_SET_WAIT_S"}, kMoreThanZero, "600",
-            "How long a request for several keys may wait in their queues: a longer wait is cut to "
-            "this."),
+              "Maximum number of holds and queue places of all keys together. 0: no limit."),
+        limit("max-holds-per-client",
+              "Maximum number of holds and queue places of one connection of the line port, or of "
+              "one "
+              "holder name over HTTP. 0: no limit."),
+        whole_seconds(
+            "max-lease-ttl",
+            "Maximum lease. Longer requests are granted this value, not rejected. 0: no limit."),
+        time("max-set-wait", kMoreThanZero, "600",
+             "Longest time that a request for several keys may wait in their queues. Longer waits "
+             "are cut to this value."),
         whole("fence-floor", 0, kFenceMax,
-              {.variables = {"DFLOCKD_FENCE_FLOOR"},
-               .rule = "a whole number from 0 to 9007199254740991",
-               .by_default = "0"},
-              "Every fence that is granted is larger than this: for resources that have seen those "
-              "of another server."),
-        on_or_off("auto-release-on-disconnect", "DFLOCKD_AUTO_RELEASE_ON_DISCONNECT", "true",
-                  "Release what a client holds when it disconnects."),
+              {.rule = "a whole number from 0 to 9007199254740991", .by_default = "0"},
+              "Issue only fences larger than N. Use it when the protected resources have already "
+              "seen fences from another server."),
+        on_or_off("auto-release-on-disconnect", "true",
+                  "Release the holds of a line connection when it ends.",
+                  {"DFLOCKD_AUTO_RELEASE_ON_DISCONNECT"}),
     }));
 
 constexpr auto kConnections = in_group(
@@ -211,340 +214,407 @@ constexpr auto kConnections = in_group(
               {.variables = {"DFLOCKD_MAX_CONNECTIONS"},
                .rule = kLimitRule,
                .default_note = "what the limit on open files allows, less a reserve"},
-              "How many connections there may be; further ones are closed at once."),
-        limit("max-connections-per-ip", "DFLOCKD_MAX_CONNECTIONS_PER_IP",
-              "Likewise, from one address."),
-        limit("max-subscriptions", "DFLOCKD_MAX_SUBSCRIPTIONS",
-              "How many subscriptions one connection may have.", "10000"),
-        limit("max-watchers", "DFLOCKD_MAX_WATCHERS",
-              "How many streams of events there may be: GET /v1/events.", "1000"),
+              "Maximum number of connections. Further ones are closed at once. 0: no limit."),
+        limit("max-connections-per-ip",
+              "Maximum number of connections from one client address. 0: no limit.", "0",
+              {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}),
+        limit("max-subscriptions",
+              "Maximum number of subscriptions of one connection. 0: no limit.", "10000",
+              {"DFLOCKD_MAX_SUBSCRIPTIONS"}),
+        limit("max-watchers", "Maximum number of event streams (GET /v1/events). 0: no limit.",
+              "1000"),
         size("max-buffer-memory", 0,
-             {.variables = {"DFLOCKD_MAX_BUFFER_MEMORY"},
-              .rule = "a number of bytes, or one with KiB, MiB or GiB, where 0 is no limit",
+             {.rule = "a number of bytes, or one with KiB, MiB or GiB, where 0 is no limit",
               .default_note = "a quarter of the memory, at most 1GiB"},
-             "How much memory all connections together may have for input that is not read yet, "
-             "output that is not sent yet, and bodies. Over it new bodies are refused, and the "
-             "connections that have most are closed."),
-        time("read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, kMoreThanZero, "23",
-             "How long a request may take from its first byte to its last, and how long a "
-             "connection that owns nothing may be silent."),
-        time("write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, kMayBeZero, "5",
-             "How long a reply may stay unsent before the connection is closed; 0 is no limit."),
-        time("shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, kMayBeZero, "30",
-             "How long connections that hold something may go on after SIGTERM; 0 is no limit."),
-        on_or_off("detailed-errors", "DFLOCKD_DETAILED_ERRORS", "false",
-                  "Have `error` replies of the line protocol name a reason."),
+             "Maximum memory of all connections together for unread input, unsent output and "
+             "bodies. Beyond it the server rejects new bodies and closes the connections that use "
+             "the most."),
+        time("read-timeout", kMoreThanZero, "23",
+             "Longest time from the first byte of a request to its last, and longest silence of a "
+             "connection that holds nothing and waits for nothing.",
+             {"DFLOCKD_READ_TIMEOUT_S"}),
+        time("write-timeout", kMayBeZero, "5",
+             "Time after which the server closes a connection that does not read its replies. "
+             "0: no limit.",
+             {"DFLOCKD_WRITE_TIMEOUT_S"}),
+        time("shutdown-timeout", kMayBeZero, "30",
+             "Longest time that holders may keep their connections after SIGTERM. 0: no limit.",
+             {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}),
+        on_or_off("detailed-errors", "false",
+                  "Name the reason in `error` replies of the line protocol.",
+                  {"DFLOCKD_DETAILED_ERRORS"}),
         on_or_off(
-            "close-on-violation", "DFLOCKD_CLOSE_ON_VIOLATION", "true",
-            "Close a connection that breaks a rule of the line protocol, which releases what "
-            "it holds. Without it `error` is answered, and the connection goes on; a line "
-            "that is too long, a request that is not whole in time and a request of HTTP close it "
-            "all the same."),
+            "close-on-violation", "true",
+            "Close a connection that breaks a rule of the line protocol, which releases its holds. "
+            "Otherwise the reply is `error` and the connection stays open, except after an "
+            "overlong line, an incomplete request or an HTTP request."),
     }));
 
 constexpr auto kAccess = in_group(
     "Access",
     std::to_array<Option>({
-        optional_file("tls-cert", "DFLOCKD_TLS_CERT",
-                      "The certificate chain, in PEM: turns TLS on. Needs --tls-key. SIGHUP reads "
-                      "both again."),
-        optional_file("tls-key", "DFLOCKD_TLS_KEY", "The private key of --tls-cert, in PEM."),
-        optional_file("tls-client-ca", "DFLOCKD_TLS_CLIENT_CA",
-                      "Require certificates of clients, signed by one of these, in PEM. Ends "
-                      "protected mode."),
+        optional_file("tls-cert",
+                      "Certificate chain in PEM. Turns TLS on; needs --tls-key. SIGHUP reads both "
+                      "files again.",
+                      {"DFLOCKD_TLS_CERT"}),
+        optional_file("tls-key", "Private key of --tls-cert, in PEM.", {"DFLOCKD_TLS_KEY"}),
+        optional_file("tls-client-ca",
+                      "Authorities, in PEM, one of which must have signed the certificate of every "
+                      "client. Ends protected mode.",
+                      {"DFLOCKD_TLS_CLIENT_CA"}),
         text("auth-token", "TOKEN",
              {.variables = {"DFLOCKD_AUTH_TOKEN"},
               .rule = "one line of text, not empty, at most 65536 bytes",
               .parse = config::parse_token,
               .secret = true,
               .default_note = "none"},
-             "The auth token, a secret that clients must know. Ends protected mode. "
-             "--auth-token-file keeps it "
-             "from those who can list processes."),
+             "Auth token: a secret that clients must present. Ends protected mode. Prefer "
+             "--auth-token-file: other users of the machine can list the arguments of a process."),
         optional_file(
-            "auth-token-file", "DFLOCKD_AUTH_TOKEN_FILE",
-            "The file that holds the auth token; space around it does not count. Of two lines both "
-            "are good, so that clients change one after the other. SIGHUP reads it "
-            "again."),
-        optional_file("access", "DFLOCKD_ACCESS",
-                      "The file that says which auth tokens and client certificates may do what, "
-                      "with which keys: see docs/security.md. Ends protected mode. SIGHUP reads it "
+            "auth-token-file",
+            "File that holds the auth token in one line, or two auth tokens in two lines while "
+            "clients change from one to the other. Space around a token does not count. SIGHUP "
+            "reads the file again.",
+            {"DFLOCKD_AUTH_TOKEN_FILE"}),
+        optional_file("access",
+                      "File that lists auth tokens and client certificates with their rights and "
+                      "keys: see docs/security.md. Ends protected mode. SIGHUP reads the file "
                       "again."),
-        time("auth-timeout", {"DFLOCKD_AUTH_TIMEOUT_S"}, kMoreThanZero, "10",
-             "How long a new connection has for its TLS handshake and, where one is asked for, to "
-             "present a good auth token."),
-        whole("max-unauthenticated", 0, UINT32_MAX,
-              {.variables = {"DFLOCKD_MAX_UNAUTHENTICATED"},
-               .rule = kLimitRule,
-               .by_default = "1000"},
-              "How many connections there may be that have not done so; the one that came first is "
-              "closed for one more. When not given, at most half of --max-connections."),
+        time("auth-timeout", kMoreThanZero, "10",
+             "Time within which a new connection must finish its TLS handshake and, if the server "
+             "requires one, present a valid auth token."),
+        whole("max-unauthenticated", 0, UINT32_MAX, {.rule = kLimitRule, .by_default = "1000"},
+              "Maximum number of unauthenticated connections. One more closes the oldest of them. "
+              "If not given, at most half of --max-connections. 0: no limit."),
     }));
 
 constexpr auto kDurability = in_group(
     "Durability",
     std::to_array<Option>({
-        directory("wal", {.variables = {"DFLOCKD_WAL"}, .default_note = "off"},
-                  "Keep locks across restarts, in a log in this directory, which is made if "
-                  "absent. One process at a time may use it. In a new one fences begin at 1: where "
-                  "larger ones were granted without it, set --fence-floor."),
+        directory("wal", {.by_default = "lockd-data"},
+                  "Directory of the journal, which keeps locks across restarts. It is created if "
+                  "absent; one process at a time may use it. Fences of a new journal begin at 1: "
+                  "set --fence-floor if larger ones were issued without it."),
+        on_or_off("memory", "false",
+                  "Keep locks in memory only, without a journal: a restart forgets them."),
         text("wal-sync", "WHEN",
-             {.variables = {"DFLOCKD_WAL_SYNC"},
-              .rule = "`always`, or an interval more than 0, such as 10ms or 1s",
+             {.rule = "`always`, or an interval more than 0, such as 10ms or 1s",
               .parse = parse_wal_sync,
               .by_default = "always"},
-             "When the log is made durable: before every reply, or at this interval."),
+             "When the journal is made durable: before every reply, or at this interval."),
     }));
 
 constexpr auto kWatching = in_group(
     "Watching",
     std::to_array<Option>({
         size("history", 0,
-             {.variables = {"DFLOCKD_HISTORY"},
-              .rule = "a number of bytes, or one with KiB, MiB or GiB, where 0 is off",
+             {.rule = "a number of bytes, or one with KiB, MiB or GiB, where 0 is off",
               .by_default = "16MiB"},
-             "How much is kept, in memory, of what happened to keys and to the server: "
-             "GET /v1/history. A quarter of it is for what is rare. Less than 1MiB counts as "
-             "that much."),
-        time("slow-wait", {"DFLOCKD_SLOW_WAIT_S"}, kMayBeZero, "0",
-             "How long a wait in a queue may last before it is logged and recorded as slow; 0 is "
-             "off."),
-        time("slow-hold", {"DFLOCKD_SLOW_HOLD_S"}, kMayBeZero, "0",
-             "How long a lock or permit may be held before that is logged and recorded as slow; 0 "
-             "is off."),
+             "Memory for the history of keys and of the server (GET /v1/history). A quarter of it "
+             "is "
+             "reserved for rare events. Sizes below 1MiB count as 1MiB."),
+        time("slow-wait", kMayBeZero, "0",
+             "Time after which a wait in a queue is logged and recorded as slow. 0: never."),
+        time("slow-hold", kMayBeZero, "0",
+             "Time after which a hold is logged and recorded as slow. 0: never."),
     }));
 
 constexpr auto kLogging = in_group(
     "Logging",
     std::to_array<Option>({
-        text("log-level", "LEVEL",
-             {.variables = {"DFLOCKD_LOG_LEVEL"},
-              .choices = "trace debug info warn error",
-              .by_default = "info"},
-             "The least important messages to log, on stderr."),
-        text("log-format", "FORMAT",
-             {.variables = {"DFLOCKD_LOG_FORMAT"}, .choices = "text json", .by_default = "text"},
-             "How a message is written."),
-        on_or_off("debug", "DFLOCKD_DEBUG", "false", "The same as --log-level debug."),
+        text("log-level", "LEVEL", {.choices = "trace debug info warn error", .by_default = "info"},
+             "Least important level of messages that are logged, on standard error."),
+        text("log-format", "FORMAT", {.choices = "text json", .by_default = "text"},
+             "Format of log messages."),
+        on_or_off("debug", "false", "The same as --log-level debug.", {"DFLOCKD_DEBUG"}),
     }));
 
 constexpr auto kFile = in_group(
     "Configuration file",
     std::to_array<Option>({
-        optional_file("config", "DFLOCKD_CONFIG",
-                      "A TOML file of settings under the names of the flags. Flags and variables "
-                      "win over it."),
+        optional_file("config",
+                      "TOML file of settings under the names of the flags. Flags and variables win "
+                      "over the file."),
     }));
 
 constexpr auto kCluster = in_group(
     "Cluster",
     std::to_array<Option>({
         text("etcd", "ENDPOINTS",
-             {.variables = {"DFLOCKD_ETCD"},
-              .rule = "host:port of each member of etcd, separated by commas",
+             {.rule = "host:port of each member of etcd, separated by commas",
               .parse = parse_list<is_endpoint>,
               .default_note = "off"},
              "Share locks with other servers through this etcd: one of them leads, the others "
              "follow and take over."),
         text("etcd-cluster", "NAME",
-             {.variables = {"DFLOCKD_ETCD_CLUSTER"},
-              .rule = kIdentifierRule,
-              .parse = parse_identifier,
-              .by_default = "lockd"},
+             {.rule = kIdentifierRule, .parse = parse_identifier, .by_default = "lockd"},
              "The servers of one name are one cluster; its keys in etcd begin with /NAME/."),
         text("node-id", "NAME",
-             {.variables = {"DFLOCKD_NODE_ID"},
-              .rule = kIdentifierRule,
+             {.rule = kIdentifierRule,
               .parse = parse_identifier,
               .default_note = "--advertise-addr"},
-             "What this server is called among them."),
+             "Name of this server in the cluster."),
         text("advertise-addr", "HOST:PORT",
-             {.variables = {"DFLOCKD_ADVERTISE_ADDR"},
-              .rule = "host:port, with a port from 0 to 65535",
+             {.rule = "host:port, with a port from 0 to 65535",
               .parse = parse_endpoint,
               .default_note = "none"},
-             "Where clients reach the line port of this server: the others send them here while it "
-             "leads."),
+             "Address at which clients reach the line port of this server. Other servers of the "
+             "cluster send clients there while this server leads."),
         seconds("etcd-detect", std::chrono::milliseconds(300),
-                {.variables = {"DFLOCKD_ETCD_DETECT_S"}, .max = 60'000'000'000, .by_default = "2"},
-                "How long nothing may be seen of a leader, while etcd answers, before another "
-                "takes over. The leader's is in force."),
-        whole("etcd-priority", 0, 10,
-              {.variables = {"DFLOCKD_ETCD_PRIORITY"},
-               .rule = "a whole number from 0 to 10",
-               .by_default = "10"},
-              "When there is no leader, those of 10 stand for election at once; each step below "
-              "waits a fifth of --etcd-detect longer."),
-        optional_file("etcd-ca", "DFLOCKD_ETCD_CA",
-                      "The authority that etcd's certificates are signed by, in PEM: turns TLS to "
-                      "etcd on."),
-        optional_file("etcd-cert", "DFLOCKD_ETCD_CERT",
-                      "The certificate to show to etcd, in PEM. Needs --etcd-key and --etcd-ca."),
-        optional_file("etcd-key", "DFLOCKD_ETCD_KEY", "The private key of --etcd-cert, in PEM."),
+                {.max = 60'000'000'000, .by_default = "2"},
+                "Time without a sign of the leader, while etcd answers, after which another server "
+                "takes over. The leader's value is in force."),
+        whole("etcd-priority", 0, 10, {.rule = "a whole number from 0 to 10", .by_default = "10"},
+              "Priority in elections. Servers of priority 10 stand for election at once; each step "
+              "below waits a fifth of --etcd-detect longer."),
+        optional_file(
+            "etcd-ca",
+            "Authority, in PEM, that signed the certificates of etcd. Turns on TLS to etcd."),
+        optional_file("etcd-cert",
+                      "Client certificate for etcd, in PEM. Needs --etcd-key and --etcd-ca."),
+        optional_file("etcd-key", "Private key of --etcd-cert, in PEM."),
         text("etcd-user", "NAME",
-             {.variables = {"DFLOCKD_ETCD_USER"},
-              .rule = kIdentifierRule,
-              .parse = parse_identifier,
-              .default_note = "none"},
-             "The user to be at etcd, where a certificate does not say it. Needs "
+             {.rule = kIdentifierRule, .parse = parse_identifier, .default_note = "none"},
+             "User name at etcd, if a certificate does not name the user. Needs "
              "--etcd-password-file."),
-        optional_file("etcd-password-file", "DFLOCKD_ETCD_PASSWORD_FILE",
-                      "The file that holds its password; space around it does not count."),
-        optional_file("cluster-secret-file", "DFLOCKD_CLUSTER_SECRET_FILE",
-                      "The file that holds the secret by which the servers of a cluster know each "
-                      "other, of 16 characters or more. Without it nothing is forwarded."),
-        on_or_off("forward", "DFLOCKD_FORWARD", "true",
-                  "While another server leads, pass requests on to it. Without it clients are told "
-                  "where it is. Needs --cluster-secret-file."),
+        optional_file(
+            "etcd-password-file",
+            "File that holds the password of --etcd-user; space around it does not count."),
+        optional_file("cluster-secret-file",
+                      "File that holds the secret by which the servers of a cluster recognize each "
+                      "other, at least 16 characters. Without it the servers forward nothing."),
+        on_or_off("forward", "true",
+                  "Forward requests to the leader while another server leads. Otherwise clients "
+                  "are told the address of the leader. Needs --cluster-secret-file."),
     }));
 
-constexpr auto kActions = in_group(
-    "Instead of serving",
-    std::to_array<Option>({
-        config::kHelp,
-        config::kVersion,
-        action("check-config", 0, "Say whether the settings are valid, and exit."),
-        action("print-config", 0, "Print every setting in force and where it came from, and exit."),
-    }));
+constexpr auto kActions =
+    in_group("Instead of serving",
+             std::to_array<Option>({
+                 config::kHelp,
+                 config::kVersion,
+                 action("check-config", 0,
+                        "Check the settings, print each one with its value and source, and exit."),
+             }));
 
 constexpr auto kCopies = in_group(
     "Instead of serving",
     std::to_array<Option>({
         directory("export", {},
-                  "Write what the cluster holds into this directory, new or empty, as a journal "
-                  "that --wal takes, and exit. Needs --etcd."),
+                  "Write the holds of the cluster into this directory, new or empty, as a journal "
+                  "for --wal, and exit. Needs --etcd."),
         directory("import", {},
-                  "Begin the cluster, where there is none, with what the journal in this "
-                  "directory holds, and exit. Needs --etcd."),
+                  "Create the cluster from the journal in this directory, if there is none yet, "
+                  "and exit. Needs --etcd."),
     }));
 
-constexpr auto kCommon =
-    joined(kListening, kKeys, kConnections, kAccess, kDurability, kWatching, kLogging, kFile);
-constexpr auto kDflockd = joined(kCommon, kActions);
-constexpr auto kDflockdHa = joined(kCommon, kCluster, kActions, kCopies);
+// --- profiles ---
 
-// The same settings, except for how HTTP is reached and what is on by itself.
-constexpr auto kLockdServer = [] {
-  auto table = kDflockd;
-  for (Option& option : table) {
-    if (option.name == "http-addr") {
-      option.name = "addr";
-      option.alias = "http-addr";
-      option.by_default = ":8080";
-      option.default_note = "";
-    } else if (option.name == "metrics") {
-      option.by_default = "false";
-      option.default_note = "";
-    } else if (option.name == "port") {
-      option.by_default = "";
-      option.default_note = "no line port";
-    } else if (option.name == "max-locks") {
-      option.by_default = "1000000";
-    }
+using VariableName = std::array<char, 64>;
+
+// LOCKD_SERVER_MAX_LOCKS for max-locks.
+constexpr VariableName variable_name(std::string_view option) {
+  VariableName name{};
+  auto end = std::ranges::copy(kServerVariables, name.begin()).out;
+  for (const char c : option) *end++ = c == '-' ? '_' : static_cast<char>(c - 'a' + 'A');
+  return name;
+}
+
+constexpr auto kSettings =
+    joined(kListening, kKeys, kConnections, kAccess, kDurability, kWatching, kLogging, kFile);
+constexpr auto kClusterSettings = joined(kSettings, kCluster);
+
+constexpr auto kVariableNames = [] {
+  std::array<VariableName, kClusterSettings.size()> names{};
+  std::ranges::transform(kClusterSettings, names.begin(), variable_name, &Option::name);
+  return names;
+}();
+
+// Settings, which are the first of kClusterSettings, with their own variables before dflockd's.
+template <std::size_t kSize>
+constexpr std::array<Option, kSize> with_variables(std::array<Option, kSize> settings) {
+  for (std::size_t i = 0; i < kSize; ++i) {
+    auto& variables = settings[i].variables;
+    std::ranges::rotate(variables, variables.end() - 1);
+    variables[0] = kVariableNames[i].data();
   }
+  return settings;
+}
+
+constexpr auto kLockd = joined(with_variables(kSettings), kActions);
+constexpr auto kLockdHa = joined(with_variables(kClusterSettings), kActions, kCopies);
+
+// What a profile changes: a default, or what is said in its place.
+struct Change {
+  std::string_view name;
+  std::string_view by_default;
+  std::string_view default_note = {};
+};
+
+constexpr auto changed(std::span<const Change> changes) {
+  auto table = kLockd;
+  for (const Change& change : changes) {
+    Option& option = *std::ranges::find(table, change.name, &Option::name);
+    option.by_default = change.by_default;
+    option.default_note = change.default_note;
+  }
+  return table;
+}
+
+constexpr auto kDflockdChanges = std::to_array<Change>({
+    {"http-addr", "", "off"},
+    {"max-locks", "1024"},
+    {"wal", "", "off"},
+});
+constexpr auto kDflockd = changed(kDflockdChanges);
+
+constexpr auto kLockdServerChanges = std::to_array<Change>({
+    {"port", "", "no line port"},
+    {"http-addr", ":8080"},
+    {"metrics", "false"},
+    {"wal", "", "off"},
+});
+constexpr auto kLockdServer = [] {
+  auto table = changed(kLockdServerChanges);
+  Option& addr = *std::ranges::find(table, "http-addr", &Option::name);
+  addr.name = "addr";
+  addr.alias = "http-addr";
   return table;
 }();
 
 // --- what their manuals say besides ---
 
 constexpr std::string_view kDescription =
-    "A server for locks and semaphores with leases and fences. Every setting is a flag, a variable "
-    "of the environment and a name in the file of --config; the environment wins over flags, and "
-    "flags over the file. A flag takes one or two dashes, and its value in the next word or after "
-    "=. A boolean takes --flag, --no-flag or --flag=VALUE, where the value is true or false, 1 or "
-    "0, yes or no, on or off.";
+    "A server for locks and semaphores with leases and fencing tokens. Every setting is a flag, an "
+    "environment variable and a name in the file of --config. Flags win over variables, and "
+    "variables over the file. A flag takes one or two dashes, and its value in the next word or "
+    "after =. A boolean takes --flag, --no-flag or --flag=VALUE, where the value is true or false, "
+    "1 or 0, yes or no, on or off.";
+
+constexpr std::string_view kDflockdDescription =
+    "The server lockd with the defaults and the letter of dflockd. Every setting is a flag, an "
+    "environment variable and a name in the file of --config. Variables win over flags, and flags "
+    "over the file. A flag takes one or two dashes, and its value in the next word or after =. A "
+    "boolean takes --flag, --no-flag or --flag=VALUE, where the value is true or false, 1 or 0, "
+    "yes "
+    "or no, on or off.";
 
 constexpr auto kExits = std::to_array<Note>({
-    {"0", "It was asked to stop, and did; or what it was asked for instead of serving is done."},
+    {"0", "The server stopped when asked to, or carried out an action instead of serving."},
     {"1",
-     "A setting is wrong, a port is taken, a journal is damaged or has failed. One line on "
-     "standard "
-     "error says which."},
+     "A setting is wrong, a port is in use, or the journal is damaged or has failed. One line on "
+     "standard error names the cause."},
 });
 
 constexpr auto kSignals = std::to_array<Note>({
     {"SIGTERM, SIGINT",
-     "Grant no more, and close connections that hold nothing; those that hold may renew and "
-     "release. Stop when they are gone, or after --shutdown-timeout, or at a second signal."},
+     "Graceful shutdown: grant no more and close connections that hold nothing, while holders may "
+     "still renew and release. The server stops when no holder is left, after --shutdown-timeout, "
+     "or at a second signal."},
     {"SIGHUP",
-     "Read certificates, --auth-token-file and --access again. Connections keep the certificates "
-     "and "
-     "the --auth-token-file that they began with; what --access takes away is gone at once."},
+     "Read certificates, --auth-token-file and --access again. Open connections keep the "
+     "certificates and the auth token that they began with; rights that --access takes away end at "
+     "once."},
 });
 
-constexpr auto kDflockdFiles = std::to_array<Note>({
-    {"/etc/lockd/dflockd.toml", "The settings of the service, dflockd.service."},
-    {"/var/lib/lockd", "Its journal: what is held, across restarts."},
+constexpr auto kLockdFiles = std::to_array<Note>({
+    {"/etc/lockd/lockd.toml", "Settings of the service lockd.service."},
+    {"/var/lib/lockd", "Journal of the service: its holds, across restarts."},
 });
-constexpr auto kDflockdHaFiles = std::to_array<Note>({
-    {"/etc/lockd/dflockd-ha.toml", "The settings of the service, dflockd-ha.service."},
+constexpr auto kLockdHaFiles = std::to_array<Note>({
+    {"/etc/lockd/lockd-ha.toml", "Settings of the service lockd-ha.service."},
 });
 
-constexpr auto kDflockdSections =
-    std::to_array<Section>({{"Signals", kSignals}, {"Files", kDflockdFiles}});
-constexpr auto kDflockdHaSections =
-    std::to_array<Section>({{"Signals", kSignals}, {"Files", kDflockdHaFiles}});
-constexpr auto kLockdServerSections = std::to_array<Section>({{"Signals", kSignals}});
+constexpr auto kSections = std::to_array<Section>({{"Signals", kSignals}});
+constexpr auto kLockdSections =
+    std::to_array<Section>({{"Signals", kSignals}, {"Files", kLockdFiles}});
+constexpr auto kLockdHaSections =
+    std::to_array<Section>({{"Signals", kSignals}, {"Files", kLockdHaFiles}});
 
+constexpr auto kLockdExamples = std::to_array<Example>({
+    {"lockd", "Serve this machine on port 6388 and over HTTP, with the journal in ./lockd-data."},
+    {"lockd --auth-token-file token --http-addr :8080 --wal /var/lib/lockd",
+     "Serve every client that presents the auth token, also from other machines."},
+});
 constexpr auto kDflockdExamples = std::to_array<Example>({
-    {"dflockd --http-addr :8080", "For clients on this machine, over the line protocol and HTTP."},
-    {"dflockd --auth-token-file token --wal locks",
-     "For all who know the auth token, with locks that outlive the server."},
-});
-constexpr auto kDflockdHaExamples = std::to_array<Example>({
-    {"dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 \\\n"
-     "  --host 0.0.0.0 --auth-token-file token --advertise-addr 10.0.0.11:6388",
-     "One of several that share an etcd of three members."},
-    {"dflockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 --export backup",
-     "A backup of what they hold."},
+    {"dflockd --host 127.0.0.1 --max-waiters 100", "Serve as dflockd does, without a journal."},
 });
 constexpr auto kLockdServerExamples = std::to_array<Example>({
-    {"lockd-server -addr :8080 -wal locks -metrics", "Durable, with metrics."},
+    {"lockd-server -addr :8080 -wal locks -metrics", "Serve HTTP, with a journal and metrics."},
+});
+constexpr auto kLockdHaExamples = std::to_array<Example>({
+    {"lockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 \\\n"
+     "  --host 0.0.0.0 --auth-token-file token --advertise-addr 10.0.0.11:6388",
+     "Run one of several servers that share an etcd of three members."},
+    {"lockd-ha --etcd 10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379 --export backup",
+     "Back up the holds of the cluster."},
 });
 
-constexpr config::Command kDflockdProgram{
-    .name = "dflockd",
+constexpr config::Command kLockdProgram{
+    .name = "lockd",
     .summary =
         "distributed lock server: FIFO locks and semaphores, over the line protocol and HTTP",
     .description = kDescription,
+    .options = kLockd,
+    .exits = kExits,
+    .sections = kLockdSections,
+    .examples = kLockdExamples,
+    .see_also = "dflockd lockd-server lockctl"};
+constexpr config::Command kDflockdProgram{
+    .name = "dflockd",
+    .summary = "lock server lockd with the defaults of dflockd, over the line protocol",
+    .description = kDflockdDescription,
     .options = kDflockd,
     .exits = kExits,
-    .sections = kDflockdSections,
+    .sections = kSections,
     .examples = kDflockdExamples,
-    .see_also = "lockd-server lockctl"};
+    .see_also = "lockd lockctl"};
 constexpr config::Command kLockdServerProgram{.name = "lockd-server",
-                                              .summary = "distributed lock server, over HTTP",
+                                              .summary = "lock server lockd over HTTP alone",
                                               .description = kDescription,
                                               .options = kLockdServer,
                                               .exits = kExits,
-                                              .sections = kLockdServerSections,
+                                              .sections = kSections,
                                               .examples = kLockdServerExamples,
-                                              .see_also = "dflockd lockctl"};
-constexpr config::Command kDflockdHaProgram{
-    .name = "dflockd-ha",
-    .summary = "distributed lock server, several of which share an etcd",
+                                              .see_also = "lockd lockctl"};
+constexpr config::Command kLockdHaProgram{
+    .name = "lockd-ha",
+    .summary = "distributed lock server lockd, several of which share an etcd",
     .description = kDescription,
-    .options = kDflockdHa,
+    .options = kLockdHa,
     .exits = kExits,
-    .sections = kDflockdHaSections,
-    .examples = kDflockdHaExamples,
-    .see_also = "dflockd lockctl"};
+    .sections = kLockdHaSections,
+    .examples = kLockdHaExamples,
+    .see_also = "lockd lockctl"};
 
 }  // namespace
 
-const config::Command& program(Flavour flavour) {
-  switch (flavour) {
-    case Flavour::lockd_server: return kLockdServerProgram;
-    case Flavour::dflockd_ha: return kDflockdHaProgram;
-    case Flavour::dflockd: break;
-  }
-  return kDflockdProgram;
+Profile profile_of(std::string_view program) {
+  program.remove_prefix(program.rfind('/') + 1);
+  if (program == kDflockdProgram.name) return Profile::dflockd;
+  if (program == kLockdServerProgram.name) return Profile::lockd_server;
+  return Profile::lockd;
 }
 
-std::span<const Option> settings(Flavour flavour) {
-  const auto all = program(flavour).options;
+const config::Command& program(Profile profile) {
+  switch (profile) {
+    case Profile::dflockd: return kDflockdProgram;
+    case Profile::lockd_server: return kLockdServerProgram;
+    case Profile::lockd_ha: return kLockdHaProgram;
+    case Profile::lockd: break;
+  }
+  return kLockdProgram;
+}
+
+std::span<const Option> settings(Profile profile) {
+  const auto all = program(profile).options;
   const auto end = std::ranges::find_if_not(all, &Option::is_setting);
   return all.first(static_cast<std::size_t>(end - all.begin()));
+}
+
+config::Precedence precedence(Profile profile) {
+  return profile == Profile::dflockd ? config::Precedence::environment
+                                     : config::Precedence::command_line;
 }
 
 }  // namespace lockd

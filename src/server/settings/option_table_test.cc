@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <iterator>
 #include <set>
 #include <string>
@@ -22,116 +23,121 @@ using config::Option;
 // The table of the configuration page.
 const struct {
   std::string name;
-  std::vector<std::string> variables;
-  std::string dflockd;       // default
-  std::string lockd_server;  // empty: the same
+  std::vector<std::string> variables;  // of dflockd
+  std::string by_default;
+  std::string of_dflockd;       // its default; empty: the same
+  std::string of_lockd_server;  // likewise
 } kSpecified[] = {
-    {"host", {"DFLOCKD_HOST"}, "every address", ""},
-    {"port", {"DFLOCKD_PORT"}, "6388", "no line port"},
-    {"default-lease-ttl", {"DFLOCKD_DEFAULT_LEASE_TTL_S"}, "33", ""},
-    {"lease-sweep-interval", {"DFLOCKD_LEASE_SWEEP_INTERVAL_S"}, "1", ""},
-    {"gc-interval", {"DFLOCKD_GC_INTERVAL_S", "DFLOCKD_GC_LOOP_SLEEP"}, "5", ""},
-    {"gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, "60", ""},
-    {"max-locks", {"DFLOCKD_MAX_LOCKS"}, "1024", "1000000"},
-    {"max-waiters", {"DFLOCKD_MAX_WAITERS"}, "0", ""},
-    {"max-holds", {"DFLOCKD_MAX_HOLDS"}, "10000000", ""},
-    {"max-holds-per-client", {"DFLOCKD_MAX_HOLDS_PER_CLIENT"}, "0", ""},
-    {"max-lease-ttl", {"DFLOCKD_MAX_LEASE_TTL_S"}, "0", ""},
-    {"max-set-wait", {"DFLOCKD_MAX_SET_WAIT_S"}, "600", ""},
-    {"fence-floor", {"DFLOCKD_FENCE_FLOOR"}, "0", ""},
+    {"host", {"DFLOCKD_HOST"}, "every address"},
+    {"port", {"DFLOCKD_PORT"}, "6388", "", "no line port"},
+    {"default-lease-ttl", {"DFLOCKD_DEFAULT_LEASE_TTL_S"}, "33"},
+    {"lease-sweep-interval", {"DFLOCKD_LEASE_SWEEP_INTERVAL_S"}, "1"},
+    {"gc-interval", {"DFLOCKD_GC_INTERVAL_S", "DFLOCKD_GC_LOOP_SLEEP"}, "5"},
+    {"gc-max-idle", {"DFLOCKD_GC_MAX_IDLE_S", "DFLOCKD_GC_MAX_UNUSED_TIME"}, "60"},
+    {"max-locks", {"DFLOCKD_MAX_LOCKS"}, "1000000", "1024", ""},
+    {"max-waiters", {"DFLOCKD_MAX_WAITERS"}, "0"},
+    {"max-holds", {}, "10000000"},
+    {"max-holds-per-client", {}, "0"},
+    {"max-lease-ttl", {}, "0"},
+    {"max-set-wait", {}, "600"},
+    {"fence-floor", {}, "0"},
     {"max-connections",
      {"DFLOCKD_MAX_CONNECTIONS"},
-     "what the limit on open files allows, less a reserve",
-     ""},
-    {"max-connections-per-ip", {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, "0", ""},
-    {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "10000", ""},
-    {"max-watchers", {"DFLOCKD_MAX_WATCHERS"}, "1000", ""},
-    {"max-buffer-memory",
-     {"DFLOCKD_MAX_BUFFER_MEMORY"},
-     "a quarter of the memory, at most 1GiB",
-     ""},
-    {"read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, "23", ""},
-    {"write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, "5", ""},
-    {"shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, "30", ""},
-    {"auto-release-on-disconnect", {"DFLOCKD_AUTO_RELEASE_ON_DISCONNECT"}, "true", ""},
-    {"detailed-errors", {"DFLOCKD_DETAILED_ERRORS"}, "false", ""},
-    {"close-on-violation", {"DFLOCKD_CLOSE_ON_VIOLATION"}, "true", ""},
-    {"tls-cert", {"DFLOCKD_TLS_CERT"}, "none", ""},
-    {"tls-key", {"DFLOCKD_TLS_KEY"}, "none", ""},
-    {"tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, "none", ""},
-    {"auth-token", {"DFLOCKD_AUTH_TOKEN"}, "none", ""},
-    {"auth-token-file", {"DFLOCKD_AUTH_TOKEN_FILE"}, "none", ""},
-    {"access", {"DFLOCKD_ACCESS"}, "none", ""},
-    {"auth-timeout", {"DFLOCKD_AUTH_TIMEOUT_S"}, "10", ""},
-    {"max-unauthenticated", {"DFLOCKD_MAX_UNAUTHENTICATED"}, "1000", ""},
-    {"threads", {"DFLOCKD_THREADS"}, "the number of cores", ""},
-    {"http-addr", {"DFLOCKD_HTTP_ADDR"}, "off", ":8080"},
-    {"metrics", {"DFLOCKD_METRICS"}, "true when HTTP is on", "false"},
-    {"http-allow-origin", {"DFLOCKD_HTTP_ALLOW_ORIGIN"}, "none", ""},  // "unless it is allowed"
-    {"http-allow-host", {"DFLOCKD_HTTP_ALLOW_HOST"}, "none", ""},
-    {"wal", {"DFLOCKD_WAL"}, "off", ""},
-    {"wal-sync", {"DFLOCKD_WAL_SYNC"}, "always", ""},
-    {"history", {"DFLOCKD_HISTORY"}, "16MiB", ""},
-    {"slow-wait", {"DFLOCKD_SLOW_WAIT_S"}, "0", ""},
-    {"slow-hold", {"DFLOCKD_SLOW_HOLD_S"}, "0", ""},
-    {"log-level", {"DFLOCKD_LOG_LEVEL"}, "info", ""},
-    {"log-format", {"DFLOCKD_LOG_FORMAT"}, "text", ""},
-    {"debug", {"DFLOCKD_DEBUG"}, "false", ""},
-    {"config", {"DFLOCKD_CONFIG"}, "none", ""},
+     "what the limit on open files allows, less a reserve"},
+    {"max-connections-per-ip", {"DFLOCKD_MAX_CONNECTIONS_PER_IP"}, "0"},
+    {"max-subscriptions", {"DFLOCKD_MAX_SUBSCRIPTIONS"}, "10000"},
+    {"max-watchers", {}, "1000"},
+    {"max-buffer-memory", {}, "a quarter of the memory, at most 1GiB"},
+    {"read-timeout", {"DFLOCKD_READ_TIMEOUT_S"}, "23"},
+    {"write-timeout", {"DFLOCKD_WRITE_TIMEOUT_S"}, "5"},
+    {"shutdown-timeout", {"DFLOCKD_SHUTDOWN_TIMEOUT_S"}, "30"},
+    {"auto-release-on-disconnect", {"DFLOCKD_AUTO_RELEASE_ON_DISCONNECT"}, "true"},
+    {"detailed-errors", {"DFLOCKD_DETAILED_ERRORS"}, "false"},
+    {"close-on-violation", {}, "true"},
+    {"tls-cert", {"DFLOCKD_TLS_CERT"}, "none"},
+    {"tls-key", {"DFLOCKD_TLS_KEY"}, "none"},
+    {"tls-client-ca", {"DFLOCKD_TLS_CLIENT_CA"}, "none"},
+    {"auth-token", {"DFLOCKD_AUTH_TOKEN"}, "none"},
+    {"auth-token-file", {"DFLOCKD_AUTH_TOKEN_FILE"}, "none"},
+    {"access", {}, "none"},
+    {"auth-timeout", {}, "10"},
+    {"max-unauthenticated", {}, "1000"},
+    {"threads", {}, "the number of cores"},
+    {"http-addr", {}, "127.0.0.1:8080", "off", ":8080"},
+    {"metrics", {}, "true when HTTP is on", "", "false"},
+    {"http-allow-origin", {}, "none"},  // "unless it is allowed"
+    {"http-allow-host", {}, "none"},
+    {"wal", {}, "lockd-data", "off", "off"},
+    {"memory", {}, "false"},
+    {"wal-sync", {}, "always"},
+    {"history", {}, "16MiB"},
+    {"slow-wait", {}, "0"},
+    {"slow-hold", {}, "0"},
+    {"log-level", {}, "info"},
+    {"log-format", {}, "text"},
+    {"debug", {"DFLOCKD_DEBUG"}, "false"},
+    {"config", {}, "none"},
 };
 
+std::string variable_of(std::string name) {
+  for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(c));
+  return "LOCKD_SERVER_" + name;
+}
+
 TEST(OptionTable, HasEverySettingOfThePageAndNoOther) {
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
-    EXPECT_EQ(settings(flavour).size(), std::size(kSpecified));
+  for (const Profile profile : {Profile::lockd, Profile::dflockd, Profile::lockd_server}) {
+    EXPECT_EQ(settings(profile).size(), std::size(kSpecified));
     for (const auto& specified : kSpecified) {
-      const Option* option = find_option(settings(flavour), specified.name);
+      const Option* option = find_option(settings(profile), specified.name);
       ASSERT_NE(option, nullptr) << specified.name;
-      std::vector<std::string> variables;
+      std::vector<std::string> variables{variable_of(specified.name)};
+      variables.insert(variables.end(), specified.variables.begin(), specified.variables.end());
+      std::vector<std::string> found;
       for (const char* name : option->variables) {
-        if (name != nullptr) variables.emplace_back(name);
+        if (name != nullptr) found.emplace_back(name);
       }
-      EXPECT_EQ(variables, specified.variables) << specified.name;
-      const bool own = flavour == Flavour::lockd_server && !specified.lockd_server.empty();
-      EXPECT_EQ(default_text(*option), own ? specified.lockd_server : specified.dflockd)
-          << specified.name;
+      EXPECT_EQ(found, variables) << specified.name;
+      const std::string& own = profile == Profile::dflockd        ? specified.of_dflockd
+                               : profile == Profile::lockd_server ? specified.of_lockd_server
+                                                                  : specified.by_default;
+      EXPECT_EQ(default_text(*option), own.empty() ? specified.by_default : own) << specified.name;
     }
   }
 }
 
-TEST(OptionTable, DflockdHaHasThoseOfACluster) {
+TEST(OptionTable, LockdHaHasThoseOfACluster) {
   const struct {
     std::string name;
-    std::string variable;
     std::string by_default;
   } cluster[] = {
-      {"etcd", "DFLOCKD_ETCD", "off"},
-      {"etcd-cluster", "DFLOCKD_ETCD_CLUSTER", "lockd"},
-      {"node-id", "DFLOCKD_NODE_ID", "--advertise-addr"},
-      {"advertise-addr", "DFLOCKD_ADVERTISE_ADDR", "none"},
-      {"etcd-detect", "DFLOCKD_ETCD_DETECT_S", "2"},
-      {"etcd-priority", "DFLOCKD_ETCD_PRIORITY", "10"},
-      {"etcd-ca", "DFLOCKD_ETCD_CA", "none"},
-      {"etcd-cert", "DFLOCKD_ETCD_CERT", "none"},
-      {"etcd-key", "DFLOCKD_ETCD_KEY", "none"},
-      {"etcd-user", "DFLOCKD_ETCD_USER", "none"},
-      {"etcd-password-file", "DFLOCKD_ETCD_PASSWORD_FILE", "none"},
-      {"cluster-secret-file", "DFLOCKD_CLUSTER_SECRET_FILE", "none"},
-      {"forward", "DFLOCKD_FORWARD", "true"},
+      {"etcd", "off"},
+      {"etcd-cluster", "lockd"},
+      {"node-id", "--advertise-addr"},
+      {"advertise-addr", "none"},
+      {"etcd-detect", "2"},
+      {"etcd-priority", "10"},
+      {"etcd-ca", "none"},
+      {"etcd-cert", "none"},
+      {"etcd-key", "none"},
+      {"etcd-user", "none"},
+      {"etcd-password-file", "none"},
+      {"cluster-secret-file", "none"},
+      {"forward", "true"},
   };
-  EXPECT_EQ(settings(Flavour::dflockd_ha).size(), std::size(kSpecified) + std::size(cluster));
+  EXPECT_EQ(settings(Profile::lockd_ha).size(), std::size(kSpecified) + std::size(cluster));
   for (const auto& specified : cluster) {
-    const Option* option = find_option(settings(Flavour::dflockd_ha), specified.name);
+    const Option* option = find_option(settings(Profile::lockd_ha), specified.name);
     ASSERT_NE(option, nullptr) << specified.name;
-    EXPECT_EQ(option->variables[0], specified.variable);
+    EXPECT_EQ(option->variables[0], variable_of(specified.name));
     EXPECT_EQ(default_text(*option), specified.by_default);
-    EXPECT_EQ(find_option(settings(Flavour::dflockd), specified.name), nullptr) << specified.name;
+    EXPECT_EQ(find_option(settings(Profile::lockd), specified.name), nullptr) << specified.name;
   }
 }
 
 TEST(OptionTable, RowsAreWhole) {
   std::set<std::string_view> ended;
   std::string_view group;
-  for (const Option& option : settings(Flavour::dflockd_ha)) {
+  for (const Option& option : settings(Profile::lockd_ha)) {
     EXPECT_NE(option.value.empty(), option.takes_value()) << option.name;
     EXPECT_FALSE(option.help.empty()) << option.name;
     EXPECT_TRUE(option.is_setting()) << option.name;
@@ -142,12 +148,11 @@ TEST(OptionTable, RowsAreWhole) {
   }
 }
 
-// Options has them too, for those who make their own.
+// Options has them too, for those who make their own, but neither HTTP nor a journal.
 TEST(OptionTable, HasTheDefaultsOfOptions) {
   const Options plain;
-  const Options loaded = default_options(Flavour::dflockd_ha);
+  const Options loaded = default_options(Profile::lockd_ha);
   EXPECT_EQ(loaded.port, plain.port);
-  EXPECT_EQ(loaded.http_addr, plain.http_addr);
   EXPECT_EQ(loaded.default_lease_ttl, plain.default_lease_ttl);
   EXPECT_EQ(loaded.lease_sweep_interval, plain.lease_sweep_interval);
   EXPECT_EQ(loaded.gc_interval, plain.gc_interval);
@@ -183,12 +188,12 @@ TEST(OptionTable, HasTheDefaultsOfOptions) {
 }
 
 TEST(OptionTable, LockdServerCallsHttpAddrAddr) {
-  EXPECT_EQ(find_option(settings(Flavour::dflockd), "addr"), nullptr);
-  const Option* addr = find_option(settings(Flavour::lockd_server), "addr");
+  EXPECT_EQ(find_option(settings(Profile::lockd), "addr"), nullptr);
+  const Option* addr = find_option(settings(Profile::lockd_server), "addr");
   ASSERT_NE(addr, nullptr);
   EXPECT_EQ(addr->name, "addr");
-  EXPECT_EQ(addr, find_option(settings(Flavour::lockd_server), "http-addr"));
-  EXPECT_EQ(find_option(settings(Flavour::dflockd), ""), nullptr);
+  EXPECT_EQ(addr, find_option(settings(Profile::lockd_server), "http-addr"));
+  EXPECT_EQ(find_option(settings(Profile::lockd), ""), nullptr);
 }
 
 // Both sides of every boundary. What is taken is printed as given, unless it says otherwise.
@@ -289,7 +294,7 @@ TEST(OptionRules, HoldOnBothSidesOfEveryBoundary) {
   for (const Rule& rule : rules) {
     for (const std::string& name : rule.names) {
       covered.insert(name);
-      const Option& option = *find_option(settings(Flavour::dflockd_ha), name);
+      const Option& option = *find_option(settings(Profile::lockd_ha), name);
       for (const std::string& text : rule.taken) {
         EXPECT_EQ(kept_text(option, text), text) << name << " takes " << in_quotes(text);
       }
@@ -298,7 +303,7 @@ TEST(OptionRules, HoldOnBothSidesOfEveryBoundary) {
       }
     }
   }
-  EXPECT_EQ(covered.size(), settings(Flavour::dflockd_ha).size()) << "a setting has no rule here";
+  EXPECT_EQ(covered.size(), settings(Profile::lockd_ha).size()) << "a setting has no rule here";
 }
 
 TEST(Options, ProtectedModeIsWhereNobodyChose) {

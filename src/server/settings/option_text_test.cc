@@ -1,4 +1,4 @@
-// What --help and --print-config print, and what is in no text.
+// What --help and --check-config print, and what is in no text.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -18,8 +18,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string help_text(Flavour flavour) {
-  return config::help_text(config::place_of(program(flavour)));
+std::string help_text(Profile profile) {
+  return config::help_text(config::place_of(program(profile)));
 }
 
 bool has(const std::string& text, const std::string& part) {
@@ -30,7 +30,6 @@ TEST(Actions, AreAskedForByFlag) {
   const FakeEnvironment machine;
   EXPECT_EQ(machine.load().action, Action::serve);
   EXPECT_EQ(machine.load({"--check-config"}).action, Action::check_config);
-  EXPECT_EQ(machine.load({"-print-config", "--check-config"}).action, Action::print_config);
   EXPECT_EQ(machine.load({"-version"}).action, Action::version);
   for (const char* flag : {"--help", "-help", "-h"}) {
     EXPECT_EQ(machine.load({"--version", flag}).action, Action::help);
@@ -38,19 +37,18 @@ TEST(Actions, AreAskedForByFlag) {
 }
 
 TEST(Actions, HelpAndVersionWorkWhateverElseIsWrong) {
-  const FakeEnvironment machine{.variables = {{"DFLOCKD_PORT", "x"}}};
+  const FakeEnvironment machine{.variables = {{"LOCKD_SERVER_PORT", "x"}}};
   for (const char* flag : {"--help", "--version"}) {
     EXPECT_EQ(machine.load({"--frobnicate", flag, "--port=y"}).error, "");
   }
   EXPECT_NE(machine.load({"--check-config"}).error, "");
-  EXPECT_NE(machine.load({"--print-config"}).error, "");
 }
 
 TEST(HelpText, NamesEverySettingItsVariablesAndDefault) {
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server}) {
-    const std::string text = help_text(flavour);
-    EXPECT_TRUE(has(text, "Usage: " + std::string(program(flavour).name) + " "));
-    for (const config::Option& option : program(flavour).options) {
+  for (const Profile profile : {Profile::lockd, Profile::dflockd, Profile::lockd_server}) {
+    const std::string text = help_text(profile);
+    EXPECT_TRUE(has(text, "Usage: " + std::string(program(profile).name) + " "));
+    for (const config::Option& option : program(profile).options) {
       EXPECT_TRUE(has(text, "--" + std::string(option.name))) << option.name;
       EXPECT_TRUE(has(text, "\n" + std::string(option.group) + ":\n")) << option.group;
       if (!option.is_setting()) continue;
@@ -63,33 +61,34 @@ TEST(HelpText, NamesEverySettingItsVariablesAndDefault) {
 
 TEST(HelpText, LooksLikeThis) {
   EXPECT_TRUE(
-      has(help_text(Flavour::dflockd),
+      has(help_text(Profile::lockd),
           "\n"
           "  --gc-interval SECONDS\n"
-          "      How often idle keys are looked for. Takes seconds, more than 0 and at most\n"
-          "      9223372036, such as 5 or 0.5.\n"
-          "      Default: 5. Variable: DFLOCKD_GC_INTERVAL_S or DFLOCKD_GC_LOOP_SLEEP\n"));
-  EXPECT_TRUE(has(help_text(Flavour::dflockd),
+          "      Interval between two scans for idle keys. Takes seconds, more than 0 and at\n"
+          "      most 9223372036, such as 5 or 0.5.\n"
+          "      Default: 5. Variable: LOCKD_SERVER_GC_INTERVAL or DFLOCKD_GC_INTERVAL_S or\n"
+          "      DFLOCKD_GC_LOOP_SLEEP\n"));
+  EXPECT_TRUE(has(help_text(Profile::lockd),
                   "\n"
                   "Logging:\n"
                   "  --log-level LEVEL\n"));
-  EXPECT_TRUE(has(help_text(Flavour::lockd_server),
+  EXPECT_TRUE(has(help_text(Profile::lockd_server),
                   "  --metrics, --no-metrics\n"
                   "      Serve /metrics over HTTP.\n"
-                  "      Default: false. Variable: DFLOCKD_METRICS\n"));
+                  "      Default: false. Variable: LOCKD_SERVER_METRICS\n"));
 }
 
 TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
   const FakeEnvironment machine{
-      .variables = {{"DFLOCKD_MAX_LOCKS", "10"}, {"DFLOCKD_AUTH_TOKEN", "hunter2"}},
+      .variables = {{"LOCKD_SERVER_MAX_LOCKS", "10"}, {"LOCKD_SERVER_AUTH_TOKEN", "hunter2"}},
       .files = {{"f", {.text = "\nwal = 'a\"b'\n"}}}};
   const Loaded loaded = machine.load({"--config=f", "--read-timeout=0.5", "--debug"});
   EXPECT_EQ(config_text(loaded),
             "# Listening\n"
             "# host: every address                   # default\n"
             "port = 6388                             # default\n"
-            "# http-addr: off                        # default\n"
-            "metrics = false                         # default\n"
+            "http-addr = \"127.0.0.1:8080\"            # default\n"
+            "metrics = true                          # default\n"
             "# http-allow-origin: none               # default\n"
             "# http-allow-host: none                 # default\n"
             "threads = 4                             # default\n"
@@ -99,7 +98,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "lease-sweep-interval = 1                # default\n"
             "gc-interval = 5                         # default\n"
             "gc-max-idle = 60                        # default\n"
-            "max-locks = 10                          # DFLOCKD_MAX_LOCKS\n"
+            "max-locks = 10                          # LOCKD_SERVER_MAX_LOCKS\n"
             "max-waiters = 0                         # default\n"
             "max-holds = 10000000                    # default\n"
             "max-holds-per-client = 0                # default\n"
@@ -124,7 +123,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "# tls-cert: none                        # default\n"
             "# tls-key: none                         # default\n"
             "# tls-client-ca: none                   # default\n"
-            "# auth-token: hidden                    # DFLOCKD_AUTH_TOKEN\n"
+            "# auth-token: hidden                    # LOCKD_SERVER_AUTH_TOKEN\n"
             "# auth-token-file: none                 # default\n"
             "# access: none                          # default\n"
             "auth-timeout = 10                       # default\n"
@@ -132,6 +131,7 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "\n"
             "# Durability\n"
             "wal = \"a\\\"b\"                            # line 2 of 'f'\n"
+            "memory = false                          # default\n"
             "wal-sync = \"always\"                     # default\n"
             "\n"
             "# Watching\n"
@@ -148,11 +148,11 @@ TEST(ConfigText, ShowsEveryValueAndWhereItCameFrom) {
             "# config: \"f\"                           # the command line\n"
             "\n"
             "# The line port: open\n"
-            "# HTTP: off\n");
+            "# HTTP: open\n");
 }
 
 TEST(ConfigText, SaysWhatIsProtected) {
-  const FakeEnvironment machine{.flavour = Flavour::lockd_server};
+  const FakeEnvironment machine{.profile = Profile::lockd_server};
   EXPECT_TRUE(has(config_text(machine.load()),
                   "\n# The line port: off\n# HTTP: protected mode, loopback peers only\n"));
 }
@@ -166,7 +166,7 @@ TEST(ConfigText, IsAFileThatSaysTheSame) {
   const Loaded second = machine.load_file(config_text(first));
   ASSERT_EQ(second.error, "");
   EXPECT_EQ(second.warnings, first.warnings);
-  for (const config::Option& option : settings(Flavour::dflockd)) {
+  for (const config::Option& option : settings(Profile::lockd)) {
     if (option.name == "config") continue;
     EXPECT_EQ(value_of(first, option.name), value_of(second, option.name)) << option.name;
   }
@@ -174,7 +174,7 @@ TEST(ConfigText, IsAFileThatSaysTheSame) {
 
 TEST(Secrets, AreInNoText) {
   const FakeEnvironment machine{
-      .variables = {{"DFLOCKD_AUTH_TOKEN", "hunter2"}},
+      .variables = {{"LOCKD_SERVER_AUTH_TOKEN", "hunter2"}},
       .files = {{"f", {.text = "auth-token = 'hunter3'", .open_to_others = true}},
                 {"t", {.text = "hunter4"}},
                 {"bad", {.text = "auth-token = hunter5"}}}};

@@ -3,8 +3,9 @@
 // For main, which loads them once (see server/settings/load_options.h), and for whatever it then
 // starts. A plain value, never changed after it is loaded: any thread may read it.
 //
-// The defaults below are those of dflockd's table; default_options() has lockd-server's too. What a
-// setting means to people, its flag, variables and rule, stand in server/settings/option_table.cc.
+// The defaults below are those of lockd, but without HTTP and a journal: for those who make their
+// own. default_options() has those of every profile. What a setting means to people, its flag,
+// variables and rule, stand in server/settings/option_table.cc.
 #pragma once
 
 #include <chrono>
@@ -19,9 +20,9 @@
 
 namespace lockd {
 
-// One server under several sets of flags: dflockd's, those of the reservation engine, and dflockd's
-// with those of a cluster.
-enum class Flavour : std::uint8_t { dflockd, lockd_server, dflockd_ha };
+// One server under several names: `dflockd` has dflockd's defaults and letter, `lockd_server` those
+// of the reservation engine, and `lockd_ha` the settings of a cluster as well.
+enum class Profile : std::uint8_t { lockd, dflockd, lockd_server, lockd_ha };
 
 // Each has a mailbox for signals, and those are numbered by a byte.
 inline constexpr std::uint32_t kThreadsMax = 256;
@@ -46,7 +47,7 @@ struct Options {
   Duration lease_sweep_interval = std::chrono::seconds(1);
   Duration gc_interval = std::chrono::seconds(5);
   Duration gc_max_idle = std::chrono::seconds(60);
-  std::uint64_t max_locks = 1024;
+  std::uint64_t max_locks = 1'000'000;
   std::uint32_t max_waiters = 0;  // here and in those below: 0 is no limit
   std::uint32_t max_holds = 10'000'000;
   std::uint64_t fence_floor = 0;
@@ -54,6 +55,7 @@ struct Options {
   Duration max_lease_ttl{};
   Duration max_set_wait = std::chrono::seconds(600);  // this has no "no limit"
   bool auto_release_on_disconnect = true;
+  bool dflockd_letter = false;  // the profile: limits of idle keys stay, full queues refuse tries
 
   // Connections.
   std::uint32_t max_connections = 0;  // as loaded: what descriptors allow, unless 0 was given
@@ -80,10 +82,10 @@ struct Options {
   std::uint32_t max_unauthenticated = 1000;  // 0: no limit
 
   // Durability.
-  std::string wal{};    // a directory; empty: nothing is kept
+  std::string wal{};    // a directory; empty: no journal
   Duration wal_sync{};  // the time between syncs; 0: always, nothing is told before it is durable
 
-  // A cluster: dflockd-ha alone has these.
+  // A cluster: lockd-ha alone has these.
   std::vector<std::string> etcd{};  // endpoints; empty: it is on its own
   std::string etcd_cluster = "lockd";
   std::string node_id{};                     // as loaded: never empty in a cluster

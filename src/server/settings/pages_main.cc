@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/version.h"
 #include "config/pages.h"
 #include "server/settings/option_table.h"
 
@@ -24,16 +25,16 @@ void write(const std::string& path, const std::string& text) {
 
 void write_pages(const std::string& directory) {
   const std::string source = "lockd " + std::string(kVersion);
-  for (const Flavour flavour : {Flavour::dflockd, Flavour::lockd_server, Flavour::dflockd_ha}) {
-    const config::Command& server = program(flavour);
+  for (const Profile profile :
+       {Profile::lockd, Profile::dflockd, Profile::lockd_server, Profile::lockd_ha}) {
+    const config::Command& server = program(profile);
     const std::string name(server.name);
     write(directory + '/' + name + ".1", config::man_page(config::place_of(server), source));
     write(directory + '/' + name, config::bash_completion(server));
     write(directory + "/_" + name, config::zsh_completion(server));
     write(directory + '/' + name + ".fish", config::fish_completion(server));
-    // lockd-server is no service of its own.
-    if (flavour == Flavour::lockd_server) continue;
-    write(directory + '/' + name + ".toml", config::starting_config(name, settings(flavour)));
+    if (profile != Profile::lockd && profile != Profile::lockd_ha) continue;  // no service
+    write(directory + '/' + name + ".toml", config::starting_config(name, settings(profile)));
   }
   write(directory + "/configuration.md", configuration_page());
 }

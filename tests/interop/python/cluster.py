@@ -41,13 +41,13 @@ class Cluster:
     def _start_server(self, node):
         host, port = self.addresses[node]
         return self._start(f"n{node}", [
-            self._binary, "--port", str(port), "--advertise-addr", f"{host}:{port}",
+            self._binary, "--port", str(port), "--http-addr", "off", "--advertise-addr", f"{host}:{port}",
             "--node-id", f"n{node}", "--etcd", self._endpoints, "--etcd-detect", str(DETECT_S),
             "--cluster-secret-file", str(self._secret),
         ])
 
     def _start(self, name, words):
-        settings = {k: v for k, v in os.environ.items() if not k.startswith("DFLOCKD_")}
+        settings = {k: v for k, v in os.environ.items() if not k.startswith("LOCKD_SERVER_")}
         with open(self._folder / f"{name}.log", "ab") as log:
             return subprocess.Popen(words, stdout=log, stderr=log, env=settings)
 

@@ -1,6 +1,6 @@
 """Runs the cases of the installed client by any server of a cluster, and through its failovers.
 
-    cluster_main.py <dflockd-ha> <etcd> <work folder> [subject...]
+    cluster_main.py <lockd-ha> <etcd> <work folder> [subject...]
 
 In each round every case asks the same server; in two of three, at least, it is one that follows.
 Between two rounds the leader is killed, while clients of another server hold and wait.

@@ -13,7 +13,7 @@
 namespace lockd {
 
 struct FakeEnvironment {
-  Flavour flavour = Flavour::dflockd;
+  Profile profile = Profile::lockd;
   std::map<std::string, std::string> variables = {};
   std::map<std::string, config::FileText> files = {};
   unsigned cores = 4;
@@ -22,7 +22,7 @@ struct FakeEnvironment {
 
   Loaded load(const std::vector<const char*>& arguments = {}) const {
     const config::FakeEnvironment machine{variables, files, cores, files_max, memory};
-    return load_options(flavour, arguments, machine.environment());
+    return load_options(profile, arguments, machine.environment());
   }
 
   // By the file alone.
