@@ -14,31 +14,6 @@ namespace {
 
 using config::in_quotes;
 
-// What lockctl read before a DFLOCKD_ variable configured a server and nothing else. A job that
-// still sets one would ask its own machine, and lock nothing.
-void refuse_former_variables(const config::Environment& environment) {
-  constexpr auto kFormer = std::to_array<std::pair<const char*, const char*>>({
-      {"DFLOCKD_SERVERS", "LOCKD_SERVERS"},
-      {"DFLOCKD_CLUSTER", "LOCKD_CLUSTER"},
-      {"DFLOCKD_TLS", "LOCKD_TLS"},
-      {"LOCKD_SERVER_TLS_CA", "LOCKD_TLS_CA"},
-      {"LOCKD_SERVER_TLS_CLIENT_CERT", "LOCKD_TLS_CERT"},
-      {"LOCKD_SERVER_TLS_CLIENT_KEY", "LOCKD_TLS_KEY"},
-      {"LOCKD_SERVER_TLS_SERVER_NAME", "LOCKD_TLS_SERVER_NAME"},
-      {"LOCKD_SERVER_TLS_INSECURE", "LOCKD_TLS_INSECURE"},
-  });
-  const auto is_set = [&](const char* name) {
-    const char* const value = environment.variable(name);
-    return value != nullptr && *value != '\0';
-  };
-  for (const auto& [former, successor] : kFormer) {
-    if (!is_set(former) || is_set(successor)) continue;
-    throw Failure(kExitConfig, std::string(former) +
-                                   " is set, which lockctl no longer reads: set " + successor +
-                                   " instead");
-  }
-}
-
 std::string default_file(const config::Environment& environment) {
   const auto variable = [&](const char* name) {
     const char* const value = environment.variable(name);
@@ -167,7 +142,6 @@ client::ClientOptions Settings::client() const {
 }
 
 Settings load_settings(const config::Arguments& arguments, const config::Environment& environment) {
-  refuse_former_variables(environment);
   const config::Settings given =
       config::load_settings(connection_options(), arguments.given(), environment,
                             {.default_file = default_file(environment)});

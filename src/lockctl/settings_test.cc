@@ -137,37 +137,6 @@ TEST(Settings, WhereAServerListensIsNotWhereItIsReached) {
   EXPECT_EQ(settings.connect.auth_token, "");
 }
 
-TEST(Settings, AVariableThatIsNoLongerReadIsRefusedUntilItsSuccessorIsSet) {
-  const struct {
-    const char* former;
-    const char* successor;
-    const char* value;
-  } cases[] = {
-      {"DFLOCKD_SERVERS", "LOCKD_SERVERS", "a"},
-      {"DFLOCKD_CLUSTER", "LOCKD_CLUSTER", "a"},
-      {"DFLOCKD_TLS", "LOCKD_TLS", "1"},
-      {"LOCKD_SERVER_TLS_CA", "LOCKD_TLS_CA", "a"},
-      {"LOCKD_SERVER_TLS_CLIENT_CERT", "LOCKD_TLS_CERT", "a"},
-      {"LOCKD_SERVER_TLS_CLIENT_KEY", "LOCKD_TLS_KEY", "a"},
-      {"LOCKD_SERVER_TLS_SERVER_NAME", "LOCKD_TLS_SERVER_NAME", "a"},
-      {"LOCKD_SERVER_TLS_INSECURE", "LOCKD_TLS_INSECURE", "1"},
-  };
-  for (const auto& [former, successor, value] : cases) {
-    FakeMachine machine;
-    machine.variables[former] = value;
-    const std::string expected = std::string(former) +
-                                 " is set, which lockctl no longer reads: set " + successor +
-                                 " instead";
-    EXPECT_EQ(machine.error(), expected);
-    EXPECT_EQ(machine.error({"ping", "--server", "b"}), expected);
-    machine.variables[successor] = value;
-    EXPECT_EQ(machine.error().find(former), std::string::npos);
-    machine.variables.erase(successor);
-    machine.variables[former] = "";
-    EXPECT_EQ(machine.error(), "");
-  }
-}
-
 TEST(Settings, WhatTheCommandOfRunSeesIsNoSetting) {
   FakeMachine machine;
   for (const char* name : {"LOCKD_KEY", "LOCKD_TOKEN", "LOCKD_FENCE", "LOCKD_EXPIRES_AT"}) {

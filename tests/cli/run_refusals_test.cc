@@ -98,11 +98,6 @@ TEST(Refusals, SettingsAre78) {
   std::ofstream(folder.path() + "/lockd.toml") << "server = 17\n";
   EXPECT_EQ(lockctl({"ping"}, {.environment = {"XDG_CONFIG_HOME=" + folder.path()}}).status, 78);
   EXPECT_EQ(lockctl({"ping"}, {.environment = {"LOCKD_SERVERS=a:b"}}).status, 78);
-  const Finished former = lockctl({"ping"}, {.environment = {"DFLOCKD_SERVERS=a"}});
-  EXPECT_EQ(former.status, 78);
-  EXPECT_NE(former.errors.find("DFLOCKD_SERVERS"), std::string::npos) << former.errors;
-  EXPECT_NE(former.errors.find("set LOCKD_SERVERS"), std::string::npos) << former.errors;
-  EXPECT_EQ(lockctl({"man"}, {.environment = {"DFLOCKD_SERVERS=a"}}).status, 0);
 }
 
 TEST(Refusals, OutputThatCannotBeWrittenIs74) {

@@ -118,6 +118,7 @@ TEST(LoadOptions, FlagWinsOverEnvironmentOverFileAndForDflockdEnvironmentOverFla
     if (option.name == "config") continue;
     const auto values = samples(option);
     for (int given = 1; given < 16; ++given) {
+      if ((given & 7) == 0) continue;
       const Profile profile = (given & 8) != 0 ? Profile::dflockd : Profile::lockd;
       const bool by_file = (given & 1) != 0;
       const bool by_flag = (given & 2) != 0;

@@ -64,8 +64,8 @@ TEST(HelpText, LooksLikeThis) {
       has(help_text(Profile::lockd),
           "\n"
           "  --gc-interval SECONDS\n"
-          "      Interval between two scans for idle keys. Takes seconds, more than 0 and at\n"
-          "      most 9223372036, such as 5 or 0.5.\n"
+          "      Interval between two scans for idle keys. Takes seconds, more than 0 and\n"
+          "      at most 9223372036, such as 5 or 0.5.\n"
           "      Default: 5. Variable: LOCKD_SERVER_GC_INTERVAL or DFLOCKD_GC_INTERVAL_S or\n"
           "      DFLOCKD_GC_LOOP_SLEEP\n"));
   EXPECT_TRUE(has(help_text(Profile::lockd),
