@@ -117,6 +117,9 @@ class Batch {
   FenceStatus fence(std::string_view key);
   // Who holds the key and how many wait; false when nobody holds it.
   bool explain(Kind kind, std::string_view key, Conflict* conflict);
+  // The hold of the key whose lease ends last; nothing when the key is free. Only the latest
+  // kEntriesMax grants are compared, which bounds the time under the shard's lock.
+  std::optional<HoldStatus> last_to_expire(Kind kind, std::string_view key);
   // As Engine::status.
   std::optional<KeyStatus> status(Kind kind, std::string_view key, std::size_t entries_max = 16);
 

@@ -37,6 +37,9 @@ class List {
     return next == first_ ? nullptr : next;
   }
 
+  // The element before `item`, or null at the beginning.
+  T* prev(const T* item) const { return item == first_ ? nullptr : (item->*kHook).prev; }
+
   void push_back(T* item) {
     if (first_ == nullptr) {
       assert(!(item->*kHook).linked());

@@ -310,6 +310,20 @@ bool Batch::explain(Kind kind, std::string_view key, Conflict* conflict) {
   return Shard::Access(place.shard, turn_)->explain(core_.now_at(place), kind, key, conflict);
 }
 
+std::optional<HoldStatus> Batch::last_to_expire(Kind kind, std::string_view key) {
+  const EngineCore::Place place = core_.place_of(key, turn_);
+  Shard::Access table(place.shard, turn_);
+  const Semaphore* semaphore = table->look_up(core_.now_at(place), kind, key);
+  if (semaphore == nullptr || semaphore->holds.empty()) return {};
+  const Hold* last = semaphore->holds.back();
+  const Hold* hold = last;
+  for (std::size_t left = kEntriesMax; hold != nullptr && left > 0; --left) {
+    if (hold->deadline > last->deadline) last = hold;
+    hold = semaphore->holds.prev(hold);
+  }
+  return EngineCore::status_of(*table, *last, std::max(table->now(), core_.now()));
+}
+
 std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::size_t entries_max) {
   const EngineCore::Place place = core_.place_of(key, turn_);
   Shard::Access table(place.shard, turn_);

@@ -206,5 +206,23 @@ TEST_F(ListingTest, ShowsWhoHoldersAndWaitersSayTheyAre) {
   EXPECT_EQ(engine.owned(7).places, 0u);
 }
 
+TEST_F(ListingTest, TheLastToExpireIsTheHoldWhoseLeaseEndsLast) {
+  Engine engine({.clock = &clock_, .sweeper = false});
+  Batch batch(engine);
+  EXPECT_FALSE(batch.last_to_expire(Kind::lock, "k"));
+  for (const auto& [holder, ttl] : {std::pair("a", 20s), {"b", 30s}, {"c", 10s}}) {
+    batch.acquire({.key = "k", .holder = holder, .ttl = ttl, .mode = Mode::shared});
+  }
+  clock_.advance(1s);
+  const auto last = batch.last_to_expire(Kind::lock, "k");
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->holder, "b");
+  EXPECT_EQ(last->held, 1s);
+  EXPECT_EQ(last->remaining, 29s);
+  EXPECT_FALSE(batch.last_to_expire(Kind::semaphore, "k"));
+  clock_.advance(29s);
+  EXPECT_FALSE(batch.last_to_expire(Kind::lock, "k"));
+}
+
 }  // namespace
 }  // namespace lockd
