@@ -106,6 +106,26 @@ TEST_F(AccessReload, OfSeveralKeysEachMustBeAllowed) {
             R"(200 {"released":["billing/1"],"not_held":[]})");
 }
 
+TEST_F(AccessReload, OnlyReadersSeeTheAddressAndNoteOfAHolder) {
+  write(kOpsTable + table("billing", kBilling, "rights = ['lock']"));
+  ASSERT_NE(server_.reload().find(" reloaded"), std::string::npos);
+  const auto ask = [&](const std::string& secret, std::string_view body) {
+    HttpClient http({.port = server_.http_port(), .tls = false});
+    http.fields = "Authorization: Bearer " + secret + "\r\n";
+    return http.post("/v1/acquire", body);
+  };
+  ASSERT_EQ(ask(kOps, hold_json("k", "a", R"("note":"deploy")")).status, 200);
+  for (const std::string& body : {hold_json("k", "b"), hold_json("k", "b", R"("wait_ms":1)"),
+                                  std::string(R"({"keys":["j","k"],"holder":"b"})")}) {
+    for (const char* member : {R"("peer":")", R"("note":"deploy")"}) {
+      EXPECT_NE(ask(kOps, body).body.find(member), std::string::npos) << body;
+      EXPECT_EQ(ask(kBilling, body).body.find(member), std::string::npos) << body;
+    }
+    const std::string refused = shown(ask(kBilling, body));
+    EXPECT_NE(refused.find(held_by("a", "exclusive")), std::string::npos) << refused;
+  }
+}
+
 TEST_F(AccessReload, ASecretIsReplacedWithoutAGap) {
   const std::string rest = "rights = ['lock']";
   LineClient early = enter(kBilling);

@@ -55,7 +55,7 @@ TEST_F(HttpForwarding, AnyServerTakesAnyCall) {
             R"("expires_at_unix_ms":<time>})");
   const HttpReply refused = by_c.post("/v1/acquire", hold_json("k", "bob"));
   EXPECT_EQ(refused.status, 409);
-  EXPECT_EQ(refused.text("holder"), "ann");
+  EXPECT_EQ(refused.json().at("held_by").at("holder").as_string(), "ann");
   EXPECT_EQ(by_c.get("/v1/fence?key=k").number("token"), granted.number("token"));
   const std::int64_t token = granted.number("token");
   EXPECT_EQ(by_c.post("/v1/renew", hold_json("k", "ann", token)).status, 200);
@@ -179,6 +179,33 @@ TEST(HttpForwardingRights, AreCheckedWhereTheClientIs) {
   EXPECT_EQ(line.ask(request("auth", "", "billing-secret-0123")), "ok");
   EXPECT_EQ(line.ask(request("l", "other", "0")), "error_denied");
   EXPECT_EQ(masked(line.ask(request("l", "billing/y", "0 9"))), "ok <token> 9");
+}
+
+TEST(HttpForwardingRights, OnlyReadersSeeTheAddressAndNoteOfAHolder) {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() + "/access.toml";
+  std::ofstream(path) << "[[token]]\nname = 'locker'\nrights = ['lock']\n"
+                      << "sha256 = '" << hex_of(sha256("secret-of-locker-0123")) << "'\n"
+                      << "[[token]]\nname = 'reader'\nrights = ['lock', 'read']\n"
+                      << "sha256 = '" << hex_of(sha256("secret-of-reader-0123")) << "'\n";
+  Options options = ServerCluster::forwarding();
+  options.access = path;
+  ServerCluster cluster(options, {"a", "b"});
+  cluster.lead("a");
+  HttpClient locker = cluster.browse("b");
+  locker.fields = "Authorization: Bearer secret-of-locker-0123\r\n";
+  HttpClient reader = cluster.browse("b");
+  reader.fields = "Authorization: Bearer secret-of-reader-0123\r\n";
+  ASSERT_EQ(locker.post("/v1/acquire", hold_json("k", "a", R"("note":"deploy")")).status, 200);
+  for (const std::string& body :
+       {hold_json("k", "b"), std::string(R"({"keys":["j","k"],"holder":"b"})")}) {
+    const std::string seen = reader.post("/v1/acquire", body).body;
+    EXPECT_NE(seen.find(R"("peer":")"), std::string::npos) << seen;
+    EXPECT_NE(seen.find(R"("note":"deploy")"), std::string::npos) << seen;
+    const HttpReply refused = locker.post("/v1/acquire", body);
+    EXPECT_EQ(refused.body.find(R"("peer":")"), std::string::npos) << refused.body;
+    EXPECT_NE(shown(refused).find(held_by("a", "exclusive")), std::string::npos) << refused.body;
+  }
 }
 
 // The leader tells of every key; what the client may hear of is known where it is connected.

@@ -47,13 +47,16 @@ TEST(HttpReservations, AHeldKeyIsRefusedWithWhoHoldsIt) {
   const HttpReply grant = client.post("/v1/acquire", hold_json("k", "a", R"("ttl_ms":60000)"));
   for (const char* wait : {"", R"("wait_ms":0)"}) {
     const HttpReply held = client.post("/v1/acquire", hold_json("k", "b", wait));
-    EXPECT_EQ(shown(held),
-              R"(409 {"error":"held","holder":"a","token":<token>,"expires_at_unix_ms":<time>,)"
-              R"("mode":"exclusive","holders":1,"waiters":0})");
+    EXPECT_EQ(shown(held), R"(409 {"error":"held",)" + held_by("a", "exclusive") +
+                               R"(,"holders":1,"waiters":0})");
     EXPECT_FALSE(held.text("detail").empty());
-    EXPECT_EQ(held.number("token"), grant.number("token"));
-    EXPECT_NEAR(static_cast<double>(held.number("expires_at_unix_ms")),
+    const auto other = held.json().at("held_by").as_object();
+    EXPECT_EQ(other.at("fence").as_int64(), grant.number("token"));
+    const std::int64_t expires = other.at("expires_at_unix_ms").as_int64();
+    EXPECT_NEAR(static_cast<double>(expires),
                 static_cast<double>(grant.number("expires_at_unix_ms")), 10'000);
+    EXPECT_NEAR(static_cast<double>(other.at("since_unix_ms").as_int64()),
+                static_cast<double>(expires - 60'000), 2);
   }
 }
 
@@ -151,15 +154,16 @@ TEST(HttpReservations, AHoldOfALineClientIsOutOfReach) {
   LineClient line = server.connect();
   const std::string token = token_of(line.ask(request("l", "k", "0 60")));
   const HttpReply held = client.post("/v1/acquire", hold_json("k", "b"));
-  EXPECT_EQ(
-      shown(held),
-      R"(409 {"error":"held","holder":"tcp:<id>","token":<token>,"expires_at_unix_ms":<time>,)"
-      R"("mode":"exclusive","holders":1,"waiters":0})");
-  EXPECT_EQ(std::stoll(token.substr(0, 16), nullptr, 16), held.number("token"));
+  EXPECT_EQ(shown(held), R"(409 {"error":"held",)" + held_by("tcp:<id>", "exclusive") +
+                             R"(,"holders":1,"waiters":0})");
+  const auto other = held.json().at("held_by").as_object();
+  const std::int64_t fence = other.at("fence").as_int64();
+  EXPECT_EQ(std::stoll(token.substr(0, 16), nullptr, 16), fence);
   EXPECT_EQ(held.body.find(token.substr(16)), std::string::npos);  // its secret
-  for (const std::string& name : {held.text("holder"), token, token.substr(16), std::string("b")}) {
+  const std::string holder(other.at("holder").as_string());
+  for (const std::string& name : {holder, token, token.substr(16), std::string("b")}) {
     for (const char* call : {"/v1/renew", "/v1/release"}) {
-      EXPECT_EQ(shown(client.post(call, hold_json("k", name, held.number("token")))),
+      EXPECT_EQ(shown(client.post(call, hold_json("k", name, fence))),
                 R"(409 {"error":"not_holder"})")
           << call << " " << name;
     }

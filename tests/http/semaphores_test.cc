@@ -35,10 +35,11 @@ TEST(HttpSemaphores, WhenAllPermitsAreTakenTheRefusalCounts) {
   HttpClient client = server.browse();
   ASSERT_EQ(take(client, "a").status, 200);
   ASSERT_EQ(take(client, "b").status, 200);
-  EXPECT_EQ(shown(take(client, "c")),
-            R"(409 {"error":"held","limit":2,"permits":2,"holders":2,"waiters":0})");
+  EXPECT_EQ(shown(take(client, "c")), R"(409 {"error":"held",)" + held_by("b") +
+                                          R"(,"limit":2,"permits":2,"holders":2,"waiters":0})");
   EXPECT_EQ(shown(take(client, "c", R"("wait_ms":1)")),
-            R"(409 {"error":"wait_timeout","limit":2,"permits":2,"holders":2,"waiters":0})");
+            R"(409 {"error":"wait_timeout",)" + held_by("b") +
+                R"(,"limit":2,"permits":2,"holders":2,"waiters":0})");
 }
 
 TEST(HttpSemaphores, TheLimitIsThatOfTheFirst) {
@@ -47,7 +48,7 @@ TEST(HttpSemaphores, TheLimitIsThatOfTheFirst) {
   const HttpReply a = take(client, "a");
   for (const char* limit : {R"("limit":1)", R"("limit":3)", R"("limit":2147483647)"}) {
     EXPECT_EQ(shown(client.post("/v1/semaphores/acquire", hold_json("s", "b", limit))),
-              R"(409 {"error":"limit_mismatch","limit":2})");
+              R"(409 {"error":"limit_mismatch",)" + held_by("a") + R"(,"limit":2})");
   }
   LineClient line = server.connect();
   EXPECT_EQ(line.ask(request("sl", "s", "0 3")), "error_limit_mismatch");
@@ -80,8 +81,8 @@ TEST(HttpSemaphores, AWaitingCallIsGranted) {
   waiter.send(waiter.written("POST", "/v1/semaphores/acquire",
                              hold_json("s", "c", R"("limit":2,"wait_ms":60000)")));
   ASSERT_TRUE(await_line(client, "s", 1));
-  EXPECT_EQ(shown(take(client, "d")),
-            R"(409 {"error":"held","limit":2,"permits":2,"holders":2,"waiters":1})");
+  EXPECT_EQ(shown(take(client, "d")), R"(409 {"error":"held",)" + held_by("b") +
+                                          R"(,"limit":2,"permits":2,"holders":2,"waiters":1})");
   ASSERT_EQ(client.post("/v1/semaphores/release", hold_json("s", "a", a)).status, 200);
   const HttpReply grant = waiter.read_reply();
   EXPECT_EQ(shown(grant), R"(200 {"key":"s","holder":"c","token":<token>,"ttl_ms":33000,)"

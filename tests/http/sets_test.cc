@@ -73,12 +73,14 @@ TEST_F(HttpSets, ARefusalNamesEachKeyThatIsInTheWay) {
   ASSERT_EQ(take_one("c", "bob").status, 200);
   EXPECT_EQ(shown(take(R"(["a","b","c"])", "cart")),
             R"(409 {"error":"held","conflicts":[)"
-            R"({"key":"b","kind":"lock","holder":"ann","token":<token>,"waiters":0},)"
-            R"({"key":"c","kind":"lock","holder":"bob","token":<token>,"waiters":0}]})");
+            R"({"key":"b","kind":"lock",)" +
+                held_by("ann", "exclusive") + R"(,"waiters":0},{"key":"c","kind":"lock",)" +
+                held_by("bob", "exclusive") + R"(,"waiters":0}]})");
   EXPECT_EQ(holders("a"), 0);
   EXPECT_EQ(shown(take(R"(["a","b"])", "cart", R"("wait_ms":1)")),
             R"(409 {"error":"wait_timeout","conflicts":[)"
-            R"({"key":"b","kind":"lock","holder":"ann","token":<token>,"waiters":0}]})");
+            R"({"key":"b","kind":"lock",)" +
+                held_by("ann", "exclusive") + R"(,"waiters":0}]})");
   EXPECT_EQ(take_one("a", "other").status, 200);
 }
 
@@ -90,8 +92,8 @@ TEST_F(HttpSets, ARetryGetsTheGrantBackAndAPartIsRefusedAtOnce) {
   const auto begun = SteadyClock::now();
   for (const char* wait : {"", R"("wait_ms":60000)"}) {
     EXPECT_EQ(shown(take(R"(["b","c"])", "cart", wait)),
-              R"(409 {"error":"held","conflicts":[{"key":"b","kind":"lock","holder":"cart",)"
-              R"("token":<token>,"waiters":0,"own":true}]})");
+              R"(409 {"error":"held","conflicts":[{"key":"b","kind":"lock",)" +
+                  held_by("cart", "exclusive") + R"(,"waiters":0,"own":true}]})");
   }
   EXPECT_LT(SteadyClock::now() - begun, 50s);
   // Fences of different keys may be equal, but not after one more grant.
@@ -181,10 +183,11 @@ TEST_F(HttpSets, ItemsMixLocksAndSemaphores) {
             R"({"key":"pool","kind":"semaphore","limit":5,"permits":3},)"
             R"({"key":"seat","kind":"lock"}],"holder":"job","token":<token>,"ttl_ms":33000,)"
             R"("expires_in_ms":<ms>,"expires_at_unix_ms":<time>})");
-  EXPECT_EQ(shown(ask("late")),
-            R"(409 {"error":"held","conflicts":[)"
-            R"({"key":"pool","kind":"semaphore","holder":"job","token":<token>,"waiters":0},)"
-            R"({"key":"seat","kind":"lock","holder":"job","token":<token>,"waiters":0}]})");
+  EXPECT_EQ(shown(ask("late")), R"(409 {"error":"held","conflicts":[)"
+                                R"({"key":"pool","kind":"semaphore",)" +
+                                    held_by("job") +
+                                    R"(,"waiters":0},{"key":"seat","kind":"lock",)" +
+                                    held_by("job", "exclusive") + R"(,"waiters":0}]})");
   const std::string token = with_token(set.number("token"));
   EXPECT_EQ(shown(client_.post("/v1/renew", items_json(kItems, "job", token))),
             R"(200 {"items":[{"key":"page","kind":"lock"},{"key":"pool","kind":"semaphore"},)"
@@ -203,9 +206,9 @@ TEST_F(HttpSets, ASemaphoreWithAnotherLimitAndAHoldInAnotherModeAreMismatches) {
             200);
   const HttpReply limit = client_.post(
       "/v1/acquire", items_json(R"([{"key":"pool","kind":"semaphore","limit":3}])", "job"));
-  EXPECT_EQ(shown(limit),
-            R"(409 {"error":"limit_mismatch","conflicts":[{"key":"pool",)"
-            R"("kind":"semaphore","holder":"ann","token":<token>,"waiters":0,"limit":2}]})");
+  EXPECT_EQ(shown(limit), R"(409 {"error":"limit_mismatch","conflicts":[{"key":"pool",)"
+                          R"("kind":"semaphore",)" +
+                              held_by("ann") + R"(,"waiters":0,"limit":2}]})");
   ASSERT_EQ(take(R"(["a","b"])", "cart", R"("mode":"shared")").status, 200);
   EXPECT_EQ(take(R"(["a","b"])", "other", R"("mode":"shared")").status, 200);
   EXPECT_EQ(take(R"(["a","b"])", "cart").text("error"), "mode_mismatch");

@@ -34,11 +34,16 @@ TEST(HttpSharing, WhoSharesHoldsTogetherAndARefusalSaysHowManyThereAre) {
   const HttpReply b = take_lock(client, "b", kShared);
   EXPECT_GT(b.number("token"), a.number("token"));
   EXPECT_EQ(shown(take_lock(client, "c")),
-            R"(409 {"error":"held","holder":"b","token":<token>,"expires_at_unix_ms":<time>,)"
-            R"("mode":"shared","holders":2,"waiters":0})");
-  EXPECT_EQ(shown(take_lock(client, "c", R"("wait_ms":1)")),
-            R"(409 {"error":"wait_timeout","holder":"b","token":<token>,)"
-            R"("expires_at_unix_ms":<time>,"mode":"shared","holders":2,"waiters":0})");
+            R"(409 {"error":"held",)" + held_by("b", "shared") + R"(,"holders":2,"waiters":0})");
+  EXPECT_EQ(
+      shown(take_lock(client, "c", R"("wait_ms":1)")),
+      R"(409 {"error":"wait_timeout",)" + held_by("b", "shared") + R"(,"holders":2,"waiters":0})");
+  ASSERT_EQ(take_lock(client, "a", R"("mode":"shared","ttl_ms":60000)").status, 200);
+  EXPECT_EQ(shown(take_lock(client, "c")),
+            R"(409 {"error":"held",)" + held_by("a", "shared") + R"(,"holders":2,"waiters":0})")
+      << "the lease of a ends last";
+  EXPECT_EQ(shown(take_lock(client, "b")),
+            R"(409 {"error":"mode_mismatch",)" + held_by("a", "shared") + "}");
   EXPECT_EQ(client.get("/v1/fence?key=k").number("token"), b.number("token"));
   ASSERT_EQ(client.post("/v1/release", hold_json("k", "b", b.number("token"))).status, 200);
   EXPECT_EQ(client.get("/v1/fence?key=k").number("token"), b.number("token"));
@@ -54,14 +59,16 @@ TEST(HttpSharing, PermitsAreTakenTogetherAndARefusalSaysHowManyAreInUse) {
   EXPECT_EQ(shown(a), R"(200 {"key":"s","holder":"a","token":<token>,"ttl_ms":33000,)"
                       R"("expires_in_ms":<ms>,"expires_at_unix_ms":<time>})");
   EXPECT_EQ(shown(take_permits(client, "b", 3)),
-            R"(409 {"error":"held","limit":5,"permits":3,"holders":1,"waiters":0})");
+            R"(409 {"error":"held",)" + held_by("a") +
+                R"(,"limit":5,"permits":3,"holders":1,"waiters":0})");
   EXPECT_EQ(take_permits(client, "b", 2).status, 200);
   EXPECT_EQ(shown(take_permits(client, "c", 1, R"("wait_ms":1)")),
-            R"(409 {"error":"wait_timeout","limit":5,"permits":5,"holders":2,"waiters":0})");
+            R"(409 {"error":"wait_timeout",)" + held_by("b") +
+                R"(,"limit":5,"permits":5,"holders":2,"waiters":0})");
   EXPECT_EQ(take_permits(client, "a", 3).number("token"), a.number("token"));
-  EXPECT_EQ(shown(take_permits(client, "a", 2)), R"(409 {"error":"permits_mismatch"})");
-  EXPECT_EQ(shown(take_permits(client, "a", 4, R"("wait_ms":60000)")),
-            R"(409 {"error":"permits_mismatch"})");
+  const std::string mismatch = R"(409 {"error":"permits_mismatch",)" + held_by("a") + "}";
+  EXPECT_EQ(shown(take_permits(client, "a", 2)), mismatch);
+  EXPECT_EQ(shown(take_permits(client, "a", 4, R"("wait_ms":60000)")), mismatch);
   ASSERT_EQ(client.post("/v1/semaphores/release", hold_json("s", "a", a.number("token"))).status,
             200);
   EXPECT_EQ(take_permits(client, "c", 3).status, 200);

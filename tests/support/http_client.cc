@@ -254,7 +254,7 @@ std::string shown(const HttpReply& reply) {
 
 std::string shown(std::string_view text) {
   static const std::regex detail(R"re(,"detail":"(\\.|[^"\\])*")re");
-  static const std::regex token(R"re(("token":)[1-9]\d*)re");
+  static const std::regex token(R"re(("(?:token|fence)":)[1-9]\d*)re");
   static const std::regex unix_ms(R"re(("[a-z_]*unix_ms":)\d+)re");
   static const std::regex ms(R"re(("(waited_ms|held_ms|idle_ms|expires_in_ms)":)\d+)re");
   static const std::regex connection(R"re((tcp:)\d+)re");
@@ -265,6 +265,12 @@ std::string shown(std::string_view text) {
   masked = std::regex_replace(masked, ms, "$1<ms>");
   masked = std::regex_replace(masked, client, "");
   return std::regex_replace(masked, connection, "$1<id>");
+}
+
+std::string held_by(std::string_view holder, std::string_view mode) {
+  std::string json = R"("held_by":{"holder":")" + std::string(holder) + R"(","fence":<token>,)";
+  if (!mode.empty()) json += R"("mode":")" + std::string(mode) + R"(",)";
+  return json + R"("since_unix_ms":<time>,"expires_at_unix_ms":<time>})";
 }
 
 std::string hold_json(std::string_view key, std::string_view holder, std::string_view more) {

@@ -99,6 +99,10 @@ std::string shown(const HttpReply& reply);
 // The same of a body or an event.
 std::string shown(std::string_view text);
 
+// The member `held_by` of a refusal as shown() has it, of a client without a name and a note.
+// Without `mode`: of a semaphore.
+std::string held_by(std::string_view holder, std::string_view mode = {});
+
 // {"key":"k","holder":"a"} and what else there is: R"("ttl_ms":5)".
 std::string hold_json(std::string_view key, std::string_view holder, std::string_view more = {});
 std::string hold_json(std::string_view key, std::string_view holder, std::int64_t token,

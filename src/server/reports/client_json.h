@@ -5,6 +5,8 @@
 // `note`. What is not known is left out.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/json_text.h"
@@ -13,7 +15,13 @@
 
 namespace lockd {
 
-// `Held` has a session and a client: a HoldStatus, a WaiterStatus, a Conflict, a KeyEvent. One that
+// A client that has not said who it is has the address of its connection, if that is known.
+inline const std::string& peer_of(const ClientIdentity& client,
+                                  const std::optional<ClientOrigin>& origin) {
+  return client.peer.empty() && origin ? origin->peer : client.peer;
+}
+
+// `Held` has a session and a client: a HoldStatus, a WaiterStatus, a KeyEvent. One that
 // has not said who it is is shown with the address that `clients` knows; null: none.
 template <typename Held>
 void add_client(JsonObject& json, const Held& held, const ClientRegistry* clients) {
@@ -23,8 +31,7 @@ void add_client(JsonObject& json, const Held& held, const ClientRegistry* client
   json.add_if_known("client", client.name);
   const bool may_be_known = held.session != 0 && clients != nullptr;
   const auto origin = may_be_known ? clients->find(held.session) : std::nullopt;
-  const std::string& peer = client.peer.empty() && origin ? origin->peer : client.peer;
-  json.add_if_known("peer", peer);
+  json.add_if_known("peer", peer_of(client, origin));
   json.add_if_known("note", client.note);
   if (origin) json.add_if_known("token_name", origin->token_name);
 }

@@ -1,6 +1,9 @@
 #include "server/session/api_calls.h"
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -27,7 +30,26 @@ constexpr std::int64_t kKeysPerPage = 100;
 constexpr std::int64_t kEventsMax = 1000;
 constexpr std::int64_t kEventsUsual = 100;
 
-// A line client's payload may be any bytes; JSON may not.
+void hide_peer_and_note(boost::json::value& names_holder) {
+  if (!names_holder.is_object()) return;
+  boost::json::value* const held_by = names_holder.as_object().if_contains("held_by");
+  if (held_by == nullptr || !held_by->is_object()) return;
+  held_by->as_object().stable_erase("peer");
+  held_by->as_object().stable_erase("note");
+}
+
+// The leader's refusal for a client without the right `read`. The leader does not know the rights
+// of a client of another server, and sends it the whole `held_by`.
+std::string without_peer_and_note(std::string_view refusal) {
+  boost::system::error_code not_json;
+  boost::json::value body = boost::json::parse(refusal, not_json);
+  if (!body.is_object()) return "{}";
+  hide_peer_and_note(body);
+  if (auto* conflicts = body.as_object().if_contains("conflicts")) {
+    if (auto* keys = conflicts->if_array()) std::ranges::for_each(*keys, hide_peer_and_note);
+  }
+  return boost::json::serialize(body);
+}
 
 }  // namespace
 
@@ -184,7 +206,7 @@ void ApiCalls::acquire(Kind kind, RequestParams& params, std::string& out) {
     return answer_grant(item.key, terms.holder, answer.grant, out);
   }
   if (answer.outcome != Outcome::queued) {
-    return refuse_acquire(kind, answer.outcome, conflict, out);
+    return refuse_acquire(kind, item.key, answer.outcome, conflict, out);
   }
   state_ = State::waiting;
   session_.set_wait({answer.wait, kind, std::string(item.key), std::string(terms.holder)});
@@ -200,7 +222,7 @@ void ApiCalls::on_wait_done(const WaitResult& result, std::string& out) {
   }
   Conflict conflict;
   context_.batch.explain(wait.kind, wait.key, &conflict);
-  refuse_acquire(wait.kind, result.outcome, conflict, out);
+  refuse_acquire(wait.kind, wait.key, result.outcome, conflict, out);
 }
 
 void ApiCalls::answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
@@ -234,27 +256,42 @@ JsonObject ApiCalls::refusal(const HttpError& error) {
   return json;
 }
 
-// With who is in the way, if somebody still is. A key that is free is refused to who does not wait,
-// while the first of its queue waits for other keys too.
-void ApiCalls::refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict,
-                              std::string& out) {
+void ApiCalls::add_held_by(JsonObject& json, Kind kind, std::string_view key) {
+  const auto hold = context_.batch.last_to_expire(kind, key);
+  if (!hold) return;
+  static const ClientIdentity unnamed;
+  const ClientIdentity& client = hold->client == nullptr ? unnamed : *hold->client;
+  const std::int64_t now_unix_ms = context_.unix_ms();
+  JsonObject held_by;
+  held_by.add("holder", holder_text(*hold, context_.clients));
+  held_by.add_if_known("client", client.name);
+  if (session_.permit()->may(Right::read)) {
+    held_by.add_if_known("peer", peer_of(client, context_.clients.find(hold->session)));
+    held_by.add_if_known("note", client.note);
+  }
+  held_by.add("fence", hold->fence);
+  if (kind == Kind::lock) held_by.add("mode", mode_name(hold->mode));
+  held_by.add("since_unix_ms", now_unix_ms - whole_ms(hold->held));
+  held_by.add("expires_at_unix_ms", now_unix_ms + whole_ms(hold->remaining));
+  json.add_json("held_by", held_by.finish());
+}
+
+// A key that is free is refused to a request that does not wait while the first request of its
+// queue waits for other keys too.
+void ApiCalls::refuse_acquire(Kind kind, std::string_view key, Outcome outcome,
+                              const Conflict& conflict, std::string& out) {
   HttpError error = error_of(outcome);
   if (outcome == Outcome::held && conflict.holders == 0) error.detail = kWaitedFor;
   const bool names_others = outcome == Outcome::held || outcome == Outcome::timeout;
   JsonObject json = refusal(error);
+  if (error.status == 409) add_held_by(json, kind, key);
   if (names_others && conflict.holders > 0) {
-    if (kind == Kind::lock) {
-      json.add("holder", holder_text(conflict, context_.clients));
-      json.add("token", conflict.fence);
-      json.add("expires_at_unix_ms", context_.unix_ms() + ms_until(conflict.expires_at));
-      json.add("mode", mode_name(conflict.mode));
-    } else {
+    if (kind == Kind::semaphore) {
       json.add("limit", conflict.limit);
       json.add("permits", conflict.permits);
     }
     json.add("holders", conflict.holders);
     json.add("waiters", conflict.waiters);
-    if (kind == Kind::lock) add_client(json, conflict, &context_.clients);
   } else if (names_others && conflict.waiters > 0) {
     json.add("waiters", conflict.waiters);
   }
@@ -434,7 +471,9 @@ void ApiCalls::on_leader_answer(const LeaderRequest& request, std::string_view l
     return replies_.begin_stream(out);
   }
   rest.remove_prefix(std::min(number.size() + 1, rest.size()));
-  replies_.answer(static_cast<int>(*value), rest, out, *value == 503 ? "Retry-After: 1\r\n" : "");
+  const bool hides_client = *value == 409 && !session_.permit()->may(Right::read);
+  replies_.answer(static_cast<int>(*value), hides_client ? without_peer_and_note(rest) : rest, out,
+                  *value == 503 ? "Retry-After: 1\r\n" : "");
 }
 
 // `event {"event":"sig",...}`: the name, and the rest of the object. The leader tells of every key:

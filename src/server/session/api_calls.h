@@ -109,7 +109,11 @@ class ApiCalls {
   void answer_grant(JsonObject json, std::string_view holder, const Grant& grant, std::string& out);
   void answer_grant(std::string_view key, std::string_view holder, const Grant& grant,
                     std::string& out);
-  void refuse_acquire(Kind kind, Outcome outcome, const Conflict& conflict, std::string& out);
+  // Adds `held_by` to a refusal: the hold of the key whose lease ends last. Adds nothing if the key
+  // is free. A client without the right `read` sees neither the holder's address nor its note.
+  void add_held_by(JsonObject& json, Kind kind, std::string_view key);
+  void refuse_acquire(Kind kind, std::string_view key, Outcome outcome, const Conflict& conflict,
+                      std::string& out);
   void refuse_hold(Outcome outcome, std::string& out);
   // Has the answer rest on that this server leads, by something appended from now on. False when it
   // follows: it is refused.
@@ -131,6 +135,8 @@ class ApiCalls {
   void end_wait_for_all(const WaitResult& result, std::string& out);
   void answer_grant(const NamedKeys& keys, std::string_view holder, const Grant& grant,
                     std::string& out);
+  std::string conflicts_json(const NamedKeys& keys, Outcome outcome,
+                             const std::vector<SetConflict>& conflicts);
   void refuse_all(const NamedKeys& keys, Outcome outcome, const std::vector<SetConflict>& conflicts,
                   std::string& out);
 

@@ -54,28 +54,6 @@ std::string renewed_json(const NamedKeys& keys) {
   return names.finish();
 }
 
-std::string conflicts_json(const NamedKeys& keys, Outcome outcome,
-                           const std::vector<SetConflict>& conflicts) {
-  JsonArray array;
-  for (const SetConflict& found : conflicts) {
-    const SetItem& item = keys.items()[found.item];
-    const Conflict& conflict = found.conflict;
-    JsonObject json;
-    json.add("key", item.key);
-    json.add("kind", kind_name(item.kind));
-    if (conflict.holders > 0) {
-      json.add("holder", conflict.holder);
-      json.add("token", conflict.fence);
-    }
-    json.add("waiters", conflict.waiters);
-    const bool tells_limit = outcome == Outcome::limit_mismatch && item.kind == Kind::semaphore;
-    if (tells_limit) json.add("limit", conflict.limit);
-    if (found.own) json.add("own", true);
-    array.add_json(json.finish());
-  }
-  return array.finish();
-}
-
 bool is_held_by_somebody(const SetConflict& found) { return found.conflict.holders > 0; }
 
 // The holds that a renewal or a release names.
@@ -180,6 +158,25 @@ void ApiCalls::answer_grant(const NamedKeys& keys, std::string_view holder, cons
   JsonObject json;
   json.add_json(keys.member(), granted_json(keys));
   answer_grant(std::move(json), holder, grant, out);
+}
+
+std::string ApiCalls::conflicts_json(const NamedKeys& keys, Outcome outcome,
+                                     const std::vector<SetConflict>& conflicts) {
+  JsonArray array;
+  for (const SetConflict& found : conflicts) {
+    const SetItem& item = keys.items()[found.item];
+    const Conflict& conflict = found.conflict;
+    JsonObject json;
+    json.add("key", item.key);
+    json.add("kind", kind_name(item.kind));
+    add_held_by(json, item.kind, item.key);
+    json.add("waiters", conflict.waiters);
+    const bool tells_limit = outcome == Outcome::limit_mismatch && item.kind == Kind::semaphore;
+    if (tells_limit) json.add("limit", conflict.limit);
+    if (found.own) json.add("own", true);
+    array.add_json(json.finish());
+  }
+  return array.finish();
 }
 
 // With each key that is in the way, as far as any still is.
