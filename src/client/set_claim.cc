@@ -109,7 +109,7 @@ std::string in_the_way(const JsonView& said) {
   const auto conflicts = said.member("conflicts").elements();
   std::string text;
   for (std::size_t i = 0; i < std::min(conflicts.size(), kNamedMax); ++i) {
-    const auto holder = text_in(conflicts[i], "holder");
+    const auto holder = text_in(conflicts[i].member("held_by"), "holder");
     text += (i == 0 ? "" : ", ") + text_in(conflicts[i], "key").value_or("?") +
             (holder ? " is held by " + *holder : " is waited for");
   }

@@ -158,11 +158,11 @@ TEST(SetClaim, ReadsRefusals) {
 
 TEST(SetClaim, SaysWhatIsInTheWay) {
   EXPECT_EQ(api_status_of(R"(ok 409 {"error":"held","detail":"it is held","conflicts":)"
-                          R"([{"key":"b","kind":"lock","holder":"ana","token":3,"waiters":0}]})")
+                          R"([{"key":"b","kind":"lock","held_by":{"holder":"ana"},"waiters":0}]})")
                 .detail,
             "b is held by ana");
   EXPECT_EQ(api_status_of(R"(ok 409 {"error":"held","conflicts":)"
-                          R"([{"key":"a","waiters":1},{"key":"b","holder":"x"}]})")
+                          R"([{"key":"a","waiters":1},{"key":"b","held_by":{"holder":"x"}}]})")
                 .detail,
             "a is waited for, b is held by x");
 }

@@ -84,7 +84,7 @@ TEST(Reservations, RefusalsHaveTheirCodes) {
     const char* body;
     int code;
   } cases[] = {
-      {"409 Conflict", R"({"error":"held","detail":"it is held","holder":"bo"})", 1},
+      {"409 Conflict", R"({"error":"held","detail":"it is held","held_by":{"holder":"bo"}})", 1},
       {"409 Conflict", R"({"error":"wait_timeout","detail":"d"})", 1},
       {"409 Conflict", R"({"error":"limit_mismatch","detail":"d"})", 65},
       {"400 Bad Request", R"({"error":"bad_request","detail":"d"})", 65},
@@ -102,7 +102,8 @@ TEST(Reservations, RefusalsHaveTheirCodes) {
     EXPECT_TRUE(finished.errors.starts_with("lockctl: ")) << finished.errors;
   }
   FakeHttp held([](const FakeRequest&) {
-    return json_reply("409 Conflict", R"({"error":"held","detail":"d","holder":"bo\u001b["})");
+    return json_reply("409 Conflict",
+                      R"({"error":"held","detail":"d","held_by":{"holder":"bo\u001b["}})");
   });
   const Finished finished = over(held, {"acquire", "k", "-n", "-E", "9"});
   EXPECT_EQ(finished.status, 9);
@@ -110,7 +111,8 @@ TEST(Reservations, RefusalsHaveTheirCodes) {
   // For programs, what the server says is on standard output.
   const Finished json = over(held, {"acquire", "k", "-n", "-j", "-E", "9"});
   EXPECT_EQ(json.status, 9);
-  EXPECT_EQ(json.output, "{\"error\":\"held\",\"detail\":\"d\",\"holder\":\"bo\\u001b[\"}\n");
+  EXPECT_EQ(json.output, R"({"error":"held","detail":"d","held_by":{"holder":"bo\u001b["}})"
+                         "\n");
   EXPECT_EQ(json.errors, finished.errors);
   for (const char* call : {"renew", "release"}) {
     FakeHttp lost([](const FakeRequest&) {

@@ -66,7 +66,7 @@ TEST(Sets, AreReservedInOneCallUnderOneHandle) {
 }
 
 const char* const kConflict = R"({"error":"held","detail":"it is held","conflicts":[)"
-                              R"({"key":"a","kind":"lock","holder":"ana","token":3,"waiters":0},)"
+                              R"({"key":"a","kind":"lock","held_by":{"holder":"ana"},"waiters":0},)"
                               R"({"key":"b","kind":"lock","waiters":1}]})";
 
 TEST(Sets, AreRefusedWithWhatIsInTheWay) {

@@ -43,10 +43,17 @@ struct Member {
   void operator()(const JsonText& json) const { object.add_json(name, json.text); }
 };
 
+// The member of a refusal that names the holder; null when the key is free.
+const boost::json::value& held_by_of(const boost::json::value& refusal) {
+  static const boost::json::value free;
+  const boost::json::value* const held_by = member(refusal, "held_by");
+  return held_by == nullptr ? free : *held_by;
+}
+
 // "'seat-12' is held by 'cart-7'", of one of the keys that are in the way of a request for several.
 std::string conflict_text(const boost::json::value& conflict) {
   const std::string key = in_quotes(text_of(conflict, "key"));
-  const std::string holder = text_of(conflict, "holder");
+  const std::string holder = text_of(held_by_of(conflict), "holder");
   if (truth_of(conflict, "own")) return key + " is held by us already";
   return key + (holder.empty() ? " is waited for" : " is held by " + in_quotes(holder));
 }
@@ -132,8 +139,9 @@ Refusal refusal_of(const ApiReply& reply) {
     if (refusal.line.empty()) refusal.line = printable(refusal.error);
     const std::string key = text_of(body, "key");
     if (!key.empty()) refusal.line = in_quotes(key) + ": " + refusal.line;
-    const std::string holder = text_of(body, "holder");
-    const std::string who = identity_text(identity_of(body));
+    const boost::json::value& held_by = held_by_of(body);
+    const std::string holder = text_of(held_by, "holder");
+    const std::string who = identity_text(identity_of(held_by));
     if (!holder.empty()) {
       refusal.line += " (holder " + in_quotes(holder) + (who.empty() ? "" : ", " + who) + ')';
     }

@@ -22,13 +22,13 @@ TEST(ApiParameters, AreAQueryOrAnObject) {
 }
 
 TEST(ApiRefusal, SaysWhoHoldsIt) {
-  EXPECT_EQ(refusal_of({409, R"({"error":"held","detail":"it is held","holder":"tcp:17",)"
-                             R"("client":"ann@build-7:4711","peer":"10.0.0.7:51234",)"
-                             R"("note":"deploy"})"})
+  EXPECT_EQ(refusal_of({409, R"({"error":"held","detail":"it is held","held_by":{)"
+                             R"("holder":"tcp:17","client":"ann@build-7:4711",)"
+                             R"("peer":"10.0.0.7:51234","note":"deploy"}})"})
                 .line,
             "it is held (holder 'tcp:17', client 'ann@build-7:4711', peer 10.0.0.7:51234, "
             "note 'deploy')");
-  EXPECT_EQ(refusal_of({409, R"({"error":"held","detail":"d","holder":"bo"})"}).line,
+  EXPECT_EQ(refusal_of({409, R"({"error":"held","detail":"d","held_by":{"holder":"bo"}})"}).line,
             "d (holder 'bo')");
   EXPECT_EQ(refusal_of({500, "no json"}).line, "the server answers with HTTP status 500");
   EXPECT_EQ(refusal_of({403, R"({"error":"denied","detail":"needs admin"})"}).code,
