@@ -233,8 +233,8 @@ type answer struct {
 	TTLMs              int64         `json:"ttl_ms"`
 	NotHeld            []releasedKey `json:"not_held"`
 	Conflicts          []struct {
-		Holder, Client string
-		Waiters        int
+		HeldBy  struct{ Holder, Client string } `json:"held_by"`
+		Waiters int
 	}
 }
 
@@ -324,8 +324,8 @@ func (s *set) parseRenewal(from reply, g grant) (time.Duration, error) {
 func (s *set) conflict(_ context.Context, _ *conn, from reply) conflict {
 	said, _ := parseAnswer(from)
 	for _, one := range said.Conflicts {
-		if one.Holder != "" {
-			return conflict{holder: one.Holder, client: one.Client, waiters: one.Waiters}
+		if by := one.HeldBy; by.Holder != "" {
+			return conflict{holder: by.Holder, client: by.Client, waiters: one.Waiters}
 		}
 	}
 	return conflict{}

@@ -108,7 +108,11 @@ export class WantedSet extends Wish {
   }
 
   readConflict(line: string): Conflict {
-    return conflictOf(objectsOf(answerOf(line).said.conflicts));
+    return conflictOf(
+      objectsOf(answerOf(line).said.conflicts).flatMap(({ held_by, waiters }) =>
+        objectsOf([held_by]).map((holder) => ({ ...holder, waiters })),
+      ),
+    );
   }
 
   #call(call: string, members: JsonObject): string {

@@ -353,12 +353,15 @@ describe("requests", () => {
   };
 
   test("are answered with who is in the way", async () => {
-    const [first, second] = ['{"key":"a","waiters":3}', '{"key":"b","holder":"bob#1","waiters":2}'];
+    const [first, second] = [
+      '{"key":"a","waiters":3}',
+      '{"key":"b","held_by":{"holder":"bob#1"},"waiters":2}',
+    ];
     for (const [conflicts, told] of [
       [`${first},${second}`, ["bob#1", undefined, 2]],
       ["", [undefined, undefined, undefined]],
       [first, [undefined, undefined, undefined]],
-      ['{"holder":7},7', [undefined, undefined, undefined]],
+      ['{"held_by":7},{"held_by":{"holder":7}},7', [undefined, undefined, undefined]],
     ] as const) {
       const busy = await answered(`ok 409 {"error":"held","conflicts":[${conflicts}]}`);
       assert.ok(busy instanceof lockd.NotAcquired);

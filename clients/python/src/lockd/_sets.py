@@ -114,7 +114,11 @@ class WantedSet(Wish):
 
     def read_conflict(self, line: str) -> Conflict:
         _, said = answer_of(line)
-        return conflict_of(objects_of(said.get("conflicts")))
+        return conflict_of(
+            {**held_by, "waiters": key.get("waiters")}
+            for key in objects_of(said.get("conflicts"))
+            for held_by in objects_of([key.get("held_by")])
+        )
 
     def _call(self, call: str, **members: int | None) -> bytes:
         given = {name: value for name, value in members.items() if value is not None}
