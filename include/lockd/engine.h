@@ -55,6 +55,12 @@ struct EngineOptions {
   std::uint32_t shards = 64;  // a power of two, 1 to 64
   std::uint64_t keys_max = 1'000'000;
   std::uint32_t waiters_max = 0;  // per key; 0 is no limit
+  // A request without a wait is refused with max_waiters, not with held, where waiters_max requests
+  // wait already.
+  bool refuses_tries_at_full_queue = false;
+  // A semaphore keeps its limit while it is idle: a request that names another limit is refused
+  // with limit_mismatch until the key is forgotten. Otherwise the next request sets the limit.
+  bool keeps_idle_limits = false;
   // Holds and places in queues together, in all and of one client: a session, or a name. 0 is no
   // limit; one of 262,144 or more may refuse up to 0.1 % early.
   std::uint64_t holds_max = 0;

@@ -108,7 +108,7 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
 
   const std::uint32_t takes = takes_of(request);
   Semaphore* semaphore = find_at(at, request.kind, request.key);
-  if (semaphore != nullptr && !semaphore->idle()) {
+  if (semaphore != nullptr && has_binding_limit(*semaphore)) {
     Hold* own = find_own(*semaphore, request.holder);
     Waiter* place = find_place(*semaphore, request.holder);
     if (Outcome no = compare_terms(*semaphore, request.limit, takes, own, place);
@@ -141,9 +141,12 @@ LockTable::Reply LockTable::acquire(At at, const AcquireRequest& request, Listen
 // Why a request gets no place in the queue, or ok and a unit for it.
 Outcome LockTable::no_place(const Semaphore& semaphore, const AcquireRequest& request,
                             const Listener* listener) {
-  if (request.wait == Duration::zero()) return stats_.refused(Outcome::held);
-  if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
-  if (queue_is_full(semaphore)) return refuse(request, &semaphore, Outcome::max_waiters);
+  const bool is_try = request.wait == Duration::zero();
+  if (!is_try && listener == nullptr) return Outcome::held;  // not counted: it will ask again
+  if (is_refused_by_queue(semaphore, request.wait)) {
+    return refuse(request, &semaphore, Outcome::max_waiters);
+  }
+  if (is_try) return stats_.refused(Outcome::held);
   return admit(request, &semaphore);
 }
 
@@ -158,7 +161,8 @@ LockTable::Reply LockTable::enqueue(At at, const EnqueueRequest& request, KeyUni
     if (const std::optional<Reply> again = enqueue_again(*semaphore, request)) return *again;
     lapsed = enqueued_.find(session, semaphore);
     if (lapsed != nullptr && !lapsed->lapsed_peers.linked()) return {Outcome::already_enqueued};
-    if (!semaphore->idle() && !matches(*semaphore, request.limit, takes_of(request))) {
+    const bool is_bound = has_binding_limit(*semaphore);
+    if (is_bound && !matches(*semaphore, request.limit, takes_of(request))) {
       return {stats_.refused(Outcome::limit_mismatch)};
     }
     if (!semaphore->idle() && !may_enter(*semaphore, takes_of(request))) {
@@ -442,6 +446,12 @@ Waiter& LockTable::join(Semaphore& semaphore, const Request& request) {
   ++stats_.waiters(semaphore.kind);
   stats_.queued(*waiter);
   return *waiter.release();
+}
+
+// Whether a request that cannot be granted at once is refused because the queue is full.
+bool LockTable::is_refused_by_queue(const Semaphore& semaphore, Duration wait) const {
+  const bool is_try = wait == Duration::zero();
+  return (!is_try || options_.refuses_tries_at_full_queue) && queue_is_full(semaphore);
 }
 
 bool LockTable::queue_is_full(const Semaphore& semaphore) const {
@@ -951,6 +961,11 @@ Fence LockTable::largest_beside(const Hold& shared) const {
 
 // Limits. A resize is in force until the key is idle; a side map has what was before it, so that
 // the many keys that nobody resizes take no more memory.
+
+// Whether a request has to name the key's limit. Otherwise it sets the limit.
+bool LockTable::has_binding_limit(const Semaphore& semaphore) const {
+  return options_.keeps_idle_limits || !semaphore.idle();
+}
 
 // Whether a request may name this limit: what is in force, or what the running clients know of; and
 // whether it could ever be granted what it takes, which is nothing of one that has its grant.

@@ -57,8 +57,13 @@ namespace lockd {
 
 struct TableOptions {
   std::uint32_t waiters_max = 0;  // per key; 0 is no limit
-  Duration ttl_max{};             // a longer lease is granted this much; zero is no limit
-  Fence last_fence = 0;           // the first grant gets the next one
+  // A request that does not wait is refused with max_waiters, not with held, at a full queue.
+  bool refuses_tries_at_full_queue = false;
+  // A semaphore keeps its limit while it is idle: a request that names another limit is refused
+  // until the key is forgotten. Otherwise the next request for an idle key sets the limit.
+  bool keeps_idle_limits = false;
+  Duration ttl_max{};    // a longer lease is granted this much; zero is no limit
+  Fence last_fence = 0;  // the first grant gets the next one
   HashKey hash_key{};
   bool events = true;  // false: nobody reads them
   // What is kept of what happened, in bytes; 0 is nothing.
@@ -394,6 +399,7 @@ class LockTable {
 
   // Limits.
   bool adopt_limits(Semaphore& semaphore, const Event& granted);
+  bool has_binding_limit(const Semaphore& semaphore) const;
   bool matches(const Semaphore& semaphore, std::uint32_t limit, std::uint32_t takes) const;
   void set_limit(Semaphore& semaphore, std::uint32_t limit);
   void end_oversized(Semaphore& semaphore);
@@ -404,6 +410,7 @@ class LockTable {
   void look_at_wait(Waiter& waiter, Time now, LongestLasting& found);
 
   // Queues.
+  bool is_refused_by_queue(const Semaphore& semaphore, Duration wait) const;
   bool queue_is_full(const Semaphore& semaphore) const;
   Outcome no_place(const Semaphore& semaphore, const AcquireRequest& request,
                    const Listener* listener);

@@ -29,6 +29,39 @@ TEST_F(LockTableTest, IdleKeysKeepTheirUnitUntilTheyAreForgotten) {
   EXPECT_EQ(budget_->left(), 1);
 }
 
+TEST_F(LockTableTest, AnIdleSemaphoreTakesTheLimitOfTheNextRequest) {
+  release("k", "x", grant("k", "x", {.kind = kSemaphore, .limit = 3}), kSemaphore);
+  EXPECT_EQ(acquire("k", "y", {.kind = kSemaphore, .limit = 5}).outcome, Outcome::ok);
+}
+
+TEST_F(LockTableTest, AnIdleSemaphoreMayKeepItsLimitUntilItIsForgotten) {
+  reset({.keeps_idle_limits = true});
+  const Fence fence = grant("k", "x", {.kind = kSemaphore, .limit = 3});
+  ASSERT_EQ(table_->resize(now_, "k", 9, {}), Outcome::ok);  // until it is idle
+  release("k", "x", fence, kSemaphore);
+  const Time idle_since = now_;
+  pass(10s);
+  EXPECT_EQ(acquire("k", "y", {.kind = kSemaphore, .limit = 5}).outcome, Outcome::limit_mismatch);
+  EXPECT_EQ(conflict_.limit, 3u);
+  EXPECT_EQ(conflict_.holders, 0u);
+  EXPECT_EQ(acquire("k", "y", {.kind = kSemaphore, .limit = 9, .wait = 1s}).outcome,
+            Outcome::limit_mismatch);
+  EXPECT_EQ(enqueue("k", secret(1, 11), {.kind = kSemaphore, .limit = 5}).outcome,
+            Outcome::limit_mismatch);
+  EXPECT_EQ(table_->stats().refusals.limit_mismatch, 3u);
+  EXPECT_EQ(table_->forget_idle(idle_since, 1), 1u) << "a refused request is no use of the key";
+  EXPECT_EQ(acquire("k", "y", {.kind = kSemaphore, .limit = 5}).outcome, Outcome::ok);
+}
+
+TEST_F(LockTableTest, AnIdleLockIsTakenInEitherMode) {
+  reset({.keeps_idle_limits = true});
+  release("k", "x", grant("k", "x"));
+  release("k", "x", grant("k", "x", {.mode = Mode::shared}));
+  release("k", "x", grant("k", "x"));
+  // A semaphore of the same name is another key.
+  EXPECT_EQ(acquire("k", "x", {.kind = kSemaphore, .limit = 5}).outcome, Outcome::ok);
+}
+
 // Events and what they rebuild.
 
 class ReplayTest : public LockTableTest {
@@ -65,6 +98,26 @@ TEST_F(ReplayTest, ARecoveredHoldIsRenewedAndReleasedByTokenAndBelongsToNoSessio
   EXPECT_EQ(copy.renew(now_, {"k", secret(9, 77), fence}, {}).outcome, Outcome::ok);
   EXPECT_EQ(copy.release(now_, {"k", secret(9, 78), fence}), Outcome::not_holder);
   EXPECT_EQ(copy.release(now_, {"k", secret(9, 77), fence}), Outcome::ok);
+}
+
+// A journal has what is held, so a restart forgets idle keys and their limits.
+TEST_F(ReplayTest, ARecoveredTableHasForgottenTheLimitsOfIdleSemaphores) {
+  const TableOptions options{.keeps_idle_limits = true};
+  reset(options);
+  for (const std::uint32_t limit : {3u, 5u}) {
+    const AcquireRequest request{"k", "x", kTtl, 0s, kSemaphore, limit};
+    const auto reply = table_->acquire(now_, request, nullptr, 0);
+    ASSERT_EQ(reply.outcome, Outcome::ok);
+    keep();
+    table_->release(now_, {"k", "x", reply.grant.fence, kSemaphore});
+    keep();
+    table_->forget_idle(now_, 1);
+  }
+  KeyBudget budget(100);
+  LockTable copy(options, budget);
+  for (const Event& e : log_) EXPECT_TRUE(copy.apply(e));
+  const AcquireRequest other{"k", "y", kTtl, 0s, kSemaphore, 7};
+  EXPECT_EQ(copy.acquire(now_, other, nullptr, 0).outcome, Outcome::ok);
 }
 
 TEST_F(ReplayTest, ARecoveredLeaseThatIsOverEndsAtTheFirstLook) {

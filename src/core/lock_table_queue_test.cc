@@ -31,6 +31,23 @@ TEST_F(LockTableTest, AWaitThatEndedBeforeTheLeaseIsNotGranted) {
   EXPECT_EQ(settled_.at(2).grant.expires_at, now_ + kTtl);
 }
 
+TEST_F(LockTableTest, ATryAtAFullQueueIsHeldOrRefusedAsAWaitIs) {
+  for (const bool is_refused : {false, true}) {
+    reset({.waiters_max = 1, .refuses_tries_at_full_queue = is_refused});
+    settled_.clear();
+    const Fence fence = grant("k", "a");
+    EXPECT_EQ(acquire("k", "b").outcome, Outcome::held) << "nobody waits yet";
+    queue("k", "c", 1);
+    EXPECT_EQ(acquire("k", "b").outcome, is_refused ? Outcome::max_waiters : Outcome::held);
+    EXPECT_EQ(conflict_.holder, "a");
+    EXPECT_EQ(table_->stats().refusals.max_waiters, is_refused ? 1u : 0u);
+    EXPECT_EQ(acquire("k", "b", {.wait = 1s}).outcome, Outcome::max_waiters);
+    EXPECT_EQ(acquire("k", "a").outcome, Outcome::ok) << "it has the key";
+    release("k", "a", fence);
+    EXPECT_EQ(acquire("k", "b").outcome, Outcome::held) << "the queue is empty again";
+  }
+}
+
 TEST_F(LockTableTest, ACancelThatNamesNobodyCancelsNothing) {
   grant("k", "a");
   const std::uint32_t slot = enqueue("k", secret(1, 11)).slot;  // parked: nobody is told

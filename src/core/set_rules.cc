@@ -120,7 +120,7 @@ void SetRules::find(std::span<const Place> places, const std::vector<SetItem>& k
 }
 
 bool SetRules::Part::fits_limit() const {
-  return semaphore == nullptr || semaphore->idle() ||
+  return semaphore == nullptr || !table->has_binding_limit(*semaphore) ||
          table->matches(*semaphore, request.limit, own() == nullptr ? takes_of(request) : 0);
 }
 
@@ -195,13 +195,15 @@ Grant SetRules::grant_again(const std::vector<Hold*>& holds, Duration ttl) {
 // Why the request gets no places, or ok.
 Outcome SetRules::no_places(const Listener* listener) {
   const Part& first = parts_.front();
-  if (first.request.wait == Duration::zero()) return first.table->stats_.refused(Outcome::held);
-  if (listener == nullptr) return Outcome::held;  // not counted: it will ask again, to wait
+  const Duration wait = first.request.wait;
+  const bool is_try = wait == Duration::zero();
+  if (!is_try && listener == nullptr) return Outcome::held;  // not counted: it will ask again
   for (const Part& part : parts_) {
-    if (part.semaphore == nullptr || !part.table->queue_is_full(*part.semaphore)) continue;
+    if (part.semaphore == nullptr) continue;
+    if (!part.table->is_refused_by_queue(*part.semaphore, wait)) continue;
     return part.table->refuse(part.request, part.semaphore, Outcome::max_waiters);
   }
-  return Outcome::ok;
+  return is_try ? first.table->stats_.refused(Outcome::held) : Outcome::ok;
 }
 
 // A unit for each key that is not there, and one for each hold or place: all of them, or why there

@@ -74,6 +74,8 @@ EngineCore::EngineCore(const EngineOptions& options)
   const Time now = clock_.now();
   const TableOptions table{
       .waiters_max = options.waiters_max,
+      .refuses_tries_at_full_queue = options.refuses_tries_at_full_queue,
+      .keeps_idle_limits = options.keeps_idle_limits,
       .ttl_max = options.ttl_max,
       .last_fence = std::max(options.fence_floor, journal_ == nullptr ? fence_from_clock(now) : 0),
       .hash_key = hash_key_,

@@ -195,6 +195,49 @@ TEST_F(KeySetTest, AtACapNoneIsJoinedAndNothingIsLeftBehind) {
   EXPECT_EQ(engine_->stats().lock_waiters, 1u);
 }
 
+TEST_F(KeySetTest, ATryAtAFullQueueIsHeldOrRefusedAsAWaitIs) {
+  for (const bool is_refused : {false, true}) {
+    EngineOptions one_waiter = options();
+    one_waiter.waiters_max = 1;
+    one_waiter.refuses_tries_at_full_queue = is_refused;
+    engine_.emplace(one_waiter);
+    ask_one("a", "x");
+    EXPECT_EQ(ask({"b", "a"}, "cart").outcome, Outcome::held);
+    ask_one("a", "y", 60s, is_refused);
+    EXPECT_EQ(ask({"b", "a"}, "cart").outcome, is_refused ? Outcome::max_waiters : Outcome::held);
+    ASSERT_EQ(conflicts_.size(), 1u);
+    EXPECT_EQ(conflicts_[0].item, 1u);
+  }
+}
+
+// The limit of one key refuses the set; the others are neither held nor made.
+TEST_F(KeySetTest, AnIdleSemaphoreOfAnotherLimitRefusesTheSetIfItKeepsItsLimit) {
+  const auto pool = [](std::uint32_t limit) {
+    return SetItem("pool", Kind::semaphore, Mode::exclusive, limit);
+  };
+  for (const bool keeps : {false, true}) {
+    EngineOptions keeping = options();
+    keeping.keeps_idle_limits = keeps;
+    engine_.emplace(keeping);
+    const Answer first = ask({"a", pool(3)}, "cart");
+    ASSERT_EQ(first.outcome, Outcome::ok);
+    ASSERT_TRUE(engine_->release_all(
+        {.keys = {"a", pool(3)}, .holder = "cart", .fence = first.grant.fence}));
+    const Outcome mismatch = keeps ? Outcome::limit_mismatch : Outcome::ok;
+    EXPECT_EQ(ask({"b", pool(5)}, "other").outcome, mismatch);
+    EXPECT_EQ(ask({"c", pool(5)}, "third", 60s, keeps).outcome, mismatch);
+    if (!keeps) continue;
+    ASSERT_EQ(conflicts_.size(), 1u);
+    EXPECT_EQ(conflicts_[0].item, 1u);
+    EXPECT_EQ(conflicts_[0].conflict.limit, 3u);
+    EXPECT_EQ(engine_->stats().keys, 2u);
+    EXPECT_EQ(ask({"b", pool(3)}, "other").outcome, Outcome::ok);
+    pass(31s);   // its lease has ended
+    pass(120s);  // and it is forgotten
+    EXPECT_EQ(ask({"b", pool(5)}, "other").outcome, Outcome::ok);
+  }
+}
+
 TEST_F(KeySetTest, IdleKeysMakeRoom) {
   engine_.emplace(EngineOptions{.keys_max = 4, .clock = &clock_, .sweeper = false});
   for (const char* key : {"1", "2", "3", "4"}) {

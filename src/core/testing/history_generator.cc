@@ -131,6 +131,8 @@ Setup some_setup(Dice& dice, bool crowd) {
   if (dice.chance(40)) setup.holds_max = crowd ? 10 + dice.roll(30) : 1 + dice.roll(8);
   if (dice.chance(30)) setup.holds_per_client_max = 1 + dice.roll(crowd ? 10 : 4);
   if (dice.chance(30)) setup.ttl_max = 1 + dice.roll(30);
+  setup.refuses_tries_at_full_queue = dice.chance(50);
+  setup.keeps_idle_limits = dice.chance(50);
   if (dice.chance(8)) setup.fences_left = dice.roll(20);
   setup.start = kStarts[dice.roll(4)];
   setup.hash_seed = dice.roll(1 << 30);
@@ -171,6 +173,12 @@ rc::Seq<LockHistory> shrunk_histories(const LockHistory& history) {
   simplify(setups, history.setup, &Setup::holds_max, std::uint64_t{0});
   simplify(setups, history.setup, &Setup::holds_per_client_max, std::uint32_t{0});
   simplify(setups, history.setup, &Setup::ttl_max, std::int64_t{0});
+  for (bool Setup::*const option :
+       {&Setup::refuses_tries_at_full_queue, &Setup::keeps_idle_limits}) {
+    if (!(history.setup.*option)) continue;
+    setups.push_back(history.setup);
+    setups.back().*option = false;
+  }
   simplify(setups, history.setup, &Setup::hash_seed, std::uint64_t{0});
   if (history.setup.fences_left != kPlenty) {
     simplify(setups, history.setup, &Setup::fences_left, 0u);

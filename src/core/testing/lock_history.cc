@@ -31,8 +31,10 @@ void showValue(const LockHistory& history, std::ostream& out) {
   const Setup& s = history.setup;
   out << "keys " << s.keys << ", keys_max " << s.keys_max << ", waiters_max " << s.waiters_max
       << ", holds_max " << s.holds_max << ", holds_per_client_max " << s.holds_per_client_max
-      << ", ttl_max " << s.ttl_max << ", fences_left " << s.fences_left << ", start " << s.start
-      << ", hash_seed " << s.hash_seed;
+      << ", ttl_max " << s.ttl_max
+      << (s.refuses_tries_at_full_queue ? ", refuses_tries_at_full_queue" : "")
+      << (s.keeps_idle_limits ? ", keeps_idle_limits" : "") << ", fences_left " << s.fences_left
+      << ", start " << s.start << ", hash_seed " << s.hash_seed;
   for (const Op& op : history.ops) {
     out << "\n  " << kVerbNames[static_cast<std::size_t>(op.verb)] << " key " << op.key << " who "
         << op.who << " ttl " << op.ttl << " wait " << op.wait << " limit " << op.limit

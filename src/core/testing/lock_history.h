@@ -51,6 +51,8 @@ struct Setup {
   unsigned keys = 4;  // that are asked for; keys_max is how many there may be
   std::uint64_t keys_max = 6;
   std::uint32_t waiters_max = 0;
+  bool refuses_tries_at_full_queue = false;
+  bool keeps_idle_limits = false;
   std::uint64_t holds_max = 0;
   std::uint32_t holds_per_client_max = 0;
   std::int64_t ttl_max = 0;

@@ -99,7 +99,7 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
   if (Outcome flaw = flaw_of(request); flaw != Outcome::ok) return refuse(now, flaw);
   if (request.wait < Duration(0)) return refuse(now, Outcome::invalid_wait);
   Key* key = at(now, request.kind, request.key);
-  if (key != nullptr && !key->idle()) {
+  if (key != nullptr && has_binding_limit(*key)) {
     const Owner asker(request.holder);
     if (!key->matches(request.limit)) return {Outcome::limit_mismatch};
     if (Held* own = key->find_own(asker)) {
@@ -122,8 +122,8 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
       return {Outcome::queued};
     }
     if (!key->queue.empty() || !key->has_room(request.mode, request.permits)) {
-      if (request.wait == Duration(0)) return {Outcome::held};
-      if (is_full(*key)) return {Outcome::max_waiters};
+      const Outcome full = why_no_place(is_full(*key), request.wait);
+      if (full != Outcome::ok) return {full};
       if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
       key->queue.push_back(place_of(request));
       await(key->queue.back(), request.wait, listener, id);
@@ -144,7 +144,7 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
       return {Outcome::already_enqueued};
     }
     const bool matches = key->matches(request.limit) && request.permits <= key->limit;
-    if (!key->idle() && !matches) return {Outcome::limit_mismatch};
+    if (has_binding_limit(*key) && !matches) return {Outcome::limit_mismatch};
     const bool has_room = key->queue.empty() && key->has_room(request.mode, request.permits);
     if (!key->idle() && !has_room) {
       if (is_full(*key)) return {Outcome::max_waiters};
@@ -757,6 +757,13 @@ bool LockModel::is_full(const Key& key) const {
   return options_.waiters_max != 0 && key.queue.size() >= options_.waiters_max;
 }
 
+// Why what cannot be granted at once gets no place, or ok.
+Outcome LockModel::why_no_place(bool is_full_somewhere, Duration wait) const {
+  if (wait > Duration(0)) return is_full_somewhere ? Outcome::max_waiters : Outcome::ok;
+  const bool is_told = is_full_somewhere && options_.refuses_tries_at_full_queue;
+  return is_told ? Outcome::max_waiters : Outcome::held;
+}
+
 // Why there may be no hold or place more of this holder, or ok.
 Outcome LockModel::why_no_more(const Holder& holder) const {
   const bool is_somebody = !holder.is_secret() || holder.session_id() != 0;
@@ -872,8 +879,13 @@ std::vector<Key*> LockModel::at_all(Time now, const std::vector<SetItem>& items)
   return keys;
 }
 
+// A key that nobody uses takes any limit, unless it is to keep its own.
+bool LockModel::has_binding_limit(const Key& key) const {
+  return !key.idle() || options_.keeps_idle_limits;
+}
+
 bool LockModel::fits_limit(const Key* key, const SetItem& item, const Owner& owner) const {
-  if (key == nullptr || key->idle()) return true;
+  if (key == nullptr || !has_binding_limit(*key)) return true;
   const auto is_its = [&](const Held& hold) { return hold.owner == owner; };
   return key->matches(item.limit) &&
          (item.permits <= key->limit || std::ranges::any_of(key->holds, is_its));
@@ -922,8 +934,8 @@ Outcome LockModel::why_not_all(const std::vector<Key*>& keys,
     is_full_somewhere = is_full_somewhere || (keys[i] != nullptr && is_full(*keys[i]));
     made += keys[i] == nullptr;
   }
-  if (!enters && request.wait == Duration(0)) return Outcome::held;
-  if (!enters && is_full_somewhere) return Outcome::max_waiters;
+  const Outcome full = enters ? Outcome::ok : why_no_place(is_full_somewhere, request.wait);
+  if (full != Outcome::ok) return full;
   const SetItem& first = request.keys.front();
   if (enters && is_exhausted(first.kind, first.key)) return Outcome::fences_exhausted;
   if (made > 0 && keys_.size() + made > keys_max_) return Outcome::max_keys;

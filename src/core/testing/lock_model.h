@@ -257,6 +257,7 @@ class LockModel {
 
   std::vector<Key*> at_all(Time now, const std::vector<SetItem>& items);
   std::vector<Held*> holds_of(const SetId& set, const std::vector<Key*>& keys) const;
+  bool has_binding_limit(const Key& key) const;
   bool fits_limit(const Key* key, const SetItem& item, const Owner& owner) const;
   static bool may_enter(const Key* key, const SetItem& item);
   Outcome why_not_all(const std::vector<Key*>& keys, const AcquireSetRequest& request) const;
@@ -269,6 +270,7 @@ class LockModel {
   void end_set(std::uint64_t id, Outcome why, const Grant& grant = {});
 
   bool is_full(const Key& key) const;
+  Outcome why_no_place(bool is_full_somewhere, Duration wait) const;
   Outcome why_no_more(const Holder& holder) const;
   Duration capped(Duration ttl) const;
   template <typename Request>

@@ -165,7 +165,7 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
     }
     const bool is_known = its.kind == Kind::lock && !semaphore.is_shared();
     if (!is_known) its.last_fence = mine->last_fence;
-    if (its.idle()) its.limit = mine->limit;
+    if (its.idle() && !options_.keeps_idle_limits) its.limit = mine->limit;
     if (!its.idle()) its.idle_since = mine->idle_since;
     if (its != *mine) difference = "state\n  model: " + text(*mine) + "\n  table: " + text(its);
   });

@@ -35,6 +35,8 @@ bool is_in_the_way(Outcome outcome) {
 ModelCheck::ModelCheck(const Setup& setup, std::ostream* log)
     : setup_(setup),
       options_{.waiters_max = setup.waiters_max,
+               .refuses_tries_at_full_queue = setup.refuses_tries_at_full_queue,
+               .keeps_idle_limits = setup.keeps_idle_limits,
                .ttl_max = Duration(setup.ttl_max),
                .last_fence = setup.last_fence(),
                .hash_key = HashKey::of_seed(setup.hash_seed)},
