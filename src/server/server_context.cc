@@ -80,6 +80,8 @@ ServerContext::ServerContext(const Options& given, std::function<void()> on_dura
       feed(options.max_watchers, &clients),
       engine({.keys_max = options.max_locks,
               .waiters_max = options.max_waiters,
+              .refuses_tries_at_full_queue = options.dflockd_letter,
+              .keeps_idle_limits = options.dflockd_letter,
               .holds_max = options.max_holds,
               .holds_per_client_max = options.max_holds_per_client,
               .ttl_max = options.max_lease_ttl,

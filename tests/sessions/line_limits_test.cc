@@ -53,6 +53,7 @@ TEST(LineLimits, MaxWaitersIsPerKey) {
   const std::string token = token_of(a.ask(request("l", "k", "0")));
   ASSERT_EQ(b.ask(request("e", "k", "")), "queued");
   EXPECT_EQ(c.ask(request("l", "k", "60")), "error_max_waiters");
+  EXPECT_EQ(c.ask(request("l", "k", "0")), "timeout");
   EXPECT_EQ(c.ask(request("e", "k", "")), "error_max_waiters");
   ASSERT_EQ(masked(a.ask(request("sl", "k", "0 1"))), "ok <token> 33");
   ASSERT_EQ(b.ask(request("se", "k", "1")), "queued");
@@ -60,6 +61,15 @@ TEST(LineLimits, MaxWaitersIsPerKey) {
   EXPECT_EQ(c.ask(request("se", "k", "1")), "error_max_waiters");
   EXPECT_EQ(a.ask(request("r", "k", token)), "ok");
   EXPECT_EQ(c.ask(request("e", "k", "")), "queued");  // b holds: there is room
+}
+
+TEST(LineLimits, AnIdleSemaphoreTakesAnotherLimit) {
+  LineServer server(line_options());
+  LineClient client = server.connect();
+  const std::string token = token_of(client.ask(request("sl", "pool", "0 3")));
+  EXPECT_EQ(client.ask(request("sl", "pool", "0 5")), "error_limit_mismatch");
+  EXPECT_EQ(client.ask(request("sr", "pool", token)), "ok");
+  EXPECT_EQ(masked(client.ask(request("sl", "pool", "0 5"))), "ok <token> 33");
 }
 
 TEST(LineLimits, MaxHoldsCountsHoldsAndPlacesOfAllKeys) {
