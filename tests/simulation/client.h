@@ -162,6 +162,7 @@ class Client {
   void hear_grant(const Request& request, const Reply& reply);
   bool is_told_of_anothers(const Request& request, Known* own);
   void hear_refusal(const Request& request, const Reply& reply);
+  void check_full_queue(const Request& request, const Reply& reply);
   bool asked_otherwise(const Request& request, const Reply& reply);
   bool says_full(const Request& request, const Reply& reply) const;
   void leave_place(const Request& request);

@@ -243,6 +243,16 @@ bool Client::asked_otherwise(const Request& request, const Reply& reply) {
   return is_said && (own == nullptr ? was_asked_otherwise : own->terms != request.terms);
 }
 
+// Only the letter of dflockd refuses a try because of a full queue.
+void Client::check_full_queue(const Request& request, const Reply& reply) {
+  const bool is_try = request.what == Asked::acquire && request.wait == Duration::zero();
+  const bool may_be_refused =
+      swarm_.options.max_waiters != 0 && (!is_try || swarm_.options.dflockd_letter);
+  if (reply.word.ends_with("max_waiters") && !may_be_refused) {
+    complain("waits-its-time", request, reply.word);
+  }
+}
+
 void Client::hear_refusal(const Request& request, const Reply& reply) {
   const bool unchanged = reply.word == "error_draining" || reply.word == "draining" ||
                          says_full(request, reply) || asked_otherwise(request, reply);
@@ -253,6 +263,7 @@ void Client::hear_refusal(const Request& request, const Reply& reply) {
   if (reply.word.ends_with("limit_mismatch") && !is_too_many) {
     complain("first-limit", request, reply.word);
   }
+  check_full_queue(request, reply);
   const bool timed_out = reply.word == "timeout" || reply.word == "wait_timeout";
   if (timed_out && outside_.now() < request.call + request.wait) {
     complain("never-early", request, reply.word);

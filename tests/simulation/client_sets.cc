@@ -201,6 +201,7 @@ void Client::hear_set_refused(const Request& set, const Reply& reply) {
   if (reply.word == "limit_mismatch" && !is_too_many) {
     complain("first-limit", set.parts.front(), reply.word);
   }
+  check_full_queue(set, reply);
   if (reply.word == "held" && set.wait > Duration::zero() && !has_some) {
     complain("waits-its-time", set.parts.front(), reply.word);
   }

@@ -87,6 +87,8 @@ Server::Server(const Place& place, std::uint64_t life)
       EngineOptions{.shards = swarm.shards,
                     .keys_max = swarm.options.max_locks,
                     .waiters_max = swarm.options.max_waiters,
+                    .refuses_tries_at_full_queue = swarm.options.dflockd_letter,
+                    .keeps_idle_limits = swarm.options.dflockd_letter,
                     .holds_max = swarm.options.max_holds,
                     .holds_per_client_max = swarm.options.max_holds_per_client,
                     .ttl_max = swarm.options.max_lease_ttl,

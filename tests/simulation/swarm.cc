@@ -30,6 +30,7 @@ Swarm Swarm::draw(Chance& chance) {
   Options& options = swarm.options;
   options.max_locks = chance.percent(20) ? number(1, 4) : 1024;
   options.max_waiters = chance.percent(20) ? number(1, 3) : 0;
+  options.dflockd_letter = chance.percent(50);
   options.max_holds = chance.percent(15) ? number(2, 8) : 0;
   options.max_holds_per_client = chance.percent(15) ? number(1, 4) : 0;
   options.max_lease_ttl = std::chrono::seconds(chance.percent(15) ? number(1, 4) : 0);
@@ -93,6 +94,7 @@ std::string Swarm::describe() const {
   add("pipeline", pipeline);
   add("max_locks", options.max_locks);
   add("max_waiters", options.max_waiters);
+  add("dflockd_letter", options.dflockd_letter ? 1 : 0);
   add("max_holds", options.max_holds);
   add("max_holds_per_client", options.max_holds_per_client);
   add("max_lease_s", static_cast<std::uint64_t>(options.max_lease_ttl / 1s));
