@@ -71,8 +71,8 @@ enum class Command : std::uint8_t {
 // Whether the client has yet to send the auth token.
 enum class Phase : std::uint8_t {
   before_auth,    // `auth` is the only command there is
-  auth_optional,  // it is one among others
-  open,           // and here it is none: sent already, or not asked for
+  auth_optional,  // a certificate has authenticated the client, and nothing was acquired by it
+  open,           // `auth` is no command: sent already, too late, or not asked for
 };
 
 struct LineRequest {

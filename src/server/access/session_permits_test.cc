@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/session/http_session.h"
 #include "server/session/line_session.h"
@@ -347,6 +348,68 @@ TEST_F(SessionPermits, AListedCertificateMakesAuthOptional) {
             std::string::npos);
   EXPECT_NE(says(http, whoami + "\r\n").find(R"("name":"deployer")"), std::string::npos);
   EXPECT_EQ(says(http, whoami + "Authorization: Bearer t\r\n\r\n"), "") << "after a pause";
+}
+
+// A connection has one principal: `auth` may replace the certificate until the connection asks to
+// acquire, wait or listen.
+TEST_F(SessionPermits, AuthAfterACertificateIsRefusedOnceTheConnectionIsUsed) {
+  Options options = SessionPermits::options();
+  options.tls_client_ca = "ca";
+  SessionHarness harness(options);
+  const std::vector<Permit> token{{.name = "billing",
+                                   .rights = Rights().with(Right::lock),
+                                   .proof = Permit::Proof::token,
+                                   .shown = std::string(bytes_of(sha256("s")))}};
+  std::vector<Permit> both = token;
+  both.push_back({.name = "deployer",
+                  .rights = Rights::all(),
+                  .prefixes = {"d."},
+                  .proof = Permit::Proof::certificate,
+                  .shown = by_common_name("deployer")});
+  SessionHost& host = harness.host();
+  SessionId last_id = 0;
+  const auto says = [&](Transport& hosted, std::string_view request) {
+    const std::size_t before = SessionHarness::said_by(hosted).size();
+    host.receive(hosted, request);
+    host.end_turn();
+    return SessionHarness::said_by(hosted).substr(before);
+  };
+  const auto enter = [&]() -> Transport& {
+    harness.access().replace({.permits = both}, kHarnessTime);
+    Transport& hosted = harness.open<LineSession>(++last_id);
+    host.on_certificate(hosted, {.common_names = {"deployer"}});
+    return hosted;
+  };
+  for (const std::string_view use :
+       {"l\nd.k\n0\n", "e\nd.k\n\n", "w\nd.k\n0\n", "sl\nd.s\n0 2\n", "se\nd.s\n2\n",
+        "sw\nd.s\n0\n", "listen\nd.c\n\n", "api\nGET /v1/signals\n{\"pattern\":\"d.c\"}\n",
+        "api\nGET /v1/events\n\n", "api\nPOST /v1/acquire\n{\"key\":\"d.h\",\"holder\":\"h\"}\n",
+        "api\nPOST /v1/semaphores/acquire\n{\"key\":\"d.t\",\"holder\":\"h\",\"limit\":2}\n"}) {
+    Transport& hosted = enter();
+    EXPECT_NE(says(hosted, use), "error_denied\n") << use;
+    EXPECT_EQ(says(hosted, "auth\n\ns\n"), "error\n") << use;
+    host.cut(hosted);
+    host.end_turn();
+  }
+
+  Transport& hosted = enter();
+  for (const std::string_view harmless :
+       {"ping\n\n\n", "client\nann\n\n", "stats\n\n\n", "signal\nd.c\nhello\n", "unlisten\nd.c\n\n",
+        "l\nother\n0\n", "listen\nother\n\n", "api\nGET /v1/whoami\n\n"}) {
+    says(hosted, harmless);
+  }
+  EXPECT_EQ(says(hosted, "auth\n\ns\n"), "ok\n");
+  EXPECT_NE(
+      says(hosted, "api\nGET /v1/whoami\n\n").find(R"("name":"billing","rights":["lock"],"peer")"),
+      std::string::npos);
+  EXPECT_EQ(says(hosted, "listen\nd.c\n\n"), "error_denied\n");
+  EXPECT_TRUE(says(hosted, "l\nk\n0\n").starts_with("ok "));
+  harness.access().replace({.permits = token}, kHarnessTime);
+  host.finish_unpermitted();
+  EXPECT_FALSE(hosted.is_over()) << "the certificate no longer counts";
+  harness.access().replace({.permits = {both.back()}}, kHarnessTime);
+  host.finish_unpermitted();
+  EXPECT_TRUE(hosted.is_over()) << "nor does it keep the connection open";
 }
 
 TEST_F(SessionPermits, WithCertificatesAloneAnUnlistedOneHasNoRights) {

@@ -19,10 +19,6 @@
 namespace lockd {
 namespace {
 
-bool takes_or_waits(HttpCall call) {
-  return call == HttpCall::acquire || call == HttpCall::semaphore_acquire || is_stream(call);
-}
-
 Duration of_ms(std::int64_t ms) { return std::chrono::milliseconds(ms); }
 
 constexpr std::int64_t kKeysPerPageMax = 1000;
@@ -52,6 +48,10 @@ std::string without_peer_and_note(std::string_view refusal) {
 }
 
 }  // namespace
+
+bool ApiCalls::takes_or_waits(HttpCall call) {
+  return call == HttpCall::acquire || call == HttpCall::semaphore_acquire || is_stream(call);
+}
 
 bool ApiCalls::is_too_late(const SessionContext& context, HttpCall call) {
   return context.draining && takes_or_waits(call);

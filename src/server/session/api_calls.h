@@ -45,6 +45,8 @@ class ApiCalls {
   ApiCalls(SessionContext& context, ServerSession& session, Replies& replies)
       : context_(context), session_(session), replies_(replies) {}
 
+  // Whether such a call may leave a hold, a queue place or a stream.
+  static bool takes_or_waits(HttpCall call);
   // Whether, while the server stops, it is too late for such a call.
   static bool is_too_late(const SessionContext& context, HttpCall call);
 

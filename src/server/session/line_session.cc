@@ -58,6 +58,17 @@ Right right_for(Command command) {
   return Right::admin;
 }
 
+// Commands that may leave a hold, a queue place or a subscription with the connection.
+bool takes_or_waits(Command command) {
+  switch (command) {
+    case Command::acquire:
+    case Command::enqueue:
+    case Command::await_turn:
+    case Command::listen: return true;
+    default: return false;
+  }
+}
+
 // Its rights were looked at where it is connected.
 PermitPtr permit_of(const ForwardedClient& client) {
   return std::make_shared<const Permit>(Permit{.name = client.token_name, .rights = Rights::all()});
@@ -112,13 +123,16 @@ std::size_t LineSession::take_in(std::string_view unread, std::string& out) {
       break;
     }
     const ParsedRequest parsed = parse_request(framed.lines, phase_);
+    const bool is_permitted = parsed && may(parsed.request);
+    // What the connection has from now on belongs to its principal, which `auth` must not replace.
+    if (is_permitted && takes_or_waits(parsed.request.command)) phase_ = Phase::open;
     const std::size_t said = out.size();
     if (logs(LogLevel::debug)) begin_log(framed.lines.command, parsed);
     if (is_too_late(parsed)) {
       refuse_draining(parsed, out);
     } else if (!parsed) {
       refuse(parsed.violation, out);
-    } else if (!may(parsed.request)) {
+    } else if (!is_permitted) {
       write_status(out, kStatusErrorDenied);
     } else if (is_for_leader(parsed.request.command)) {
       ask_leader(framed.lines, parsed.request);
@@ -456,6 +470,7 @@ void LineSession::call(const LineRequest& request, std::string& out) {
   if (calls_->refuse_unpermitted(*match.route, out)) return;
   const HttpCall call = match.route->call;
   if (ApiCalls::is_too_late(context_, call)) return calls_->refuse_draining(out);
+  if (ApiCalls::takes_or_waits(call)) phase_ = Phase::open;
   if (call == HttpCall::listen && listens_) {
     return calls_->refuse({409, "already_listening", "this connection listens by `listen`"}, out);
   }
@@ -651,14 +666,7 @@ void LineSession::end_pause(std::string&) {
 // While the server stops: what would take something, or wait for it. In a cluster everything.
 bool LineSession::is_too_late(const ParsedRequest& parsed) const {
   if (context_.hands_over()) return true;
-  if (!context_.draining || !parsed) return false;
-  switch (parsed.request.command) {
-    case Command::acquire:
-    case Command::enqueue:
-    case Command::await_turn:
-    case Command::listen: return true;
-    default: return false;
-  }
+  return context_.draining && parsed && takes_or_waits(parsed.request.command);
 }
 
 // The host closes who holds nothing. In a cluster everybody is closed: what they hold is kept for
