@@ -447,5 +447,51 @@ TEST(ForwardedTest, AProxysMarkIsSeen) {
   }
 }
 
+// While no proof is asked for, Host must be one whole name or address, and perhaps a port.
+TEST(HostTest, IsReadStrictly) {
+  const struct {
+    std::string_view host;
+    bool is_own;
+  } cases[] = {
+      {"localhost", true},
+      {"LocalHost:8080", true},
+      {"a.localhost:1", true},
+      {"127.0.0.1", true},
+      {"127.0.0.1:65535", true},
+      {"[::1]", true},
+      {"[::1]:8080", true},
+      {"localhost:", true},
+      {"[localhost]evil.com", false},
+      {"[localhost]", false},
+      {"[::1", false},
+      {"[::1]evil.com", false},
+      {"[::1]:evil", false},
+      {"[127.0.0.1]", false},
+      {"127.0.0.1:evil", false},
+      {"127.0.0.1:80:80", false},
+      {"127.0.0.1:65536", false},
+      {"localhost:80@evil.com", false},
+      {"::1", false},
+      {"[", false},
+      {"[]", false},
+      {":80", false},
+      {"evil.com/.localhost", false},
+      {"evil.com", false},
+      {"own.example:evil", false},
+      {"own.example:80", true},
+      {"[own.example]", false},
+  };
+  for (const auto& [host, is_own] : cases) {
+    Options options;
+    options.http_allow_host = {"own.example"};
+    SessionHarness harness(options);
+    Transport& hosted = harness.open<HttpSession>(1, {.is_loopback = true, .at_loopback = true});
+    harness.host().receive(hosted,
+                           "GET /v1/whoami HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n");
+    harness.host().end_turn();
+    EXPECT_EQ(SessionHarness::said_by(hosted).starts_with("HTTP/1.1 200 "), is_own) << host;
+  }
+}
+
 }  // namespace
 }  // namespace lockd

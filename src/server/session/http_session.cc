@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <boost/beast/core/string.hpp>
+#include <cstdint>
 #include <utility>
 
 #include "base/text.h"
@@ -21,14 +22,37 @@ constexpr std::uint8_t kFailedAttemptsMax = 10;
 // was read.
 constexpr std::size_t kOutputPerTurn = 256 * 1024;
 
+// Of a host's name, and of an IPv4 address.
+constexpr std::string_view kNameCharacters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+
 bool needs_no_proof(HttpCall call) {
   return call == HttpCall::live || call == HttpCall::ready || call == HttpCall::leader;
 }
 
-// The name or address in a Host, without its port and brackets.
+bool is_ipv6(std::string_view text) {
+  boost::system::error_code error;
+  boost::asio::ip::make_address_v6(text, error);
+  return !error;
+}
+
+// The name or address in a Host, without its port and brackets. Empty when any part of the field is
+// malformed: a name that is only its beginning may be another machine's.
 std::string_view host_name(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
-  return host.substr(0, host.find(':'));
+  const bool has_brackets = host.starts_with('[');
+  if (has_brackets) host.remove_prefix(1);
+  const std::size_t end = std::min(host.find(has_brackets ? ']' : ':'), host.size());
+  const std::string_view name = host.substr(0, end);
+  host.remove_prefix(end);
+  if (has_brackets) {
+    if (host.empty() || !is_ipv6(name)) return {};
+    host.remove_prefix(1);
+  } else if (name.find_first_not_of(kNameCharacters) != std::string_view::npos) {
+    return {};
+  }
+  const bool is_good = host.empty() || host == ":" ||
+                       (host.front() == ':' && parse_whole(host.substr(1), 0, UINT16_MAX));
+  return is_good ? name : "";
 }
 
 // A name that no page elsewhere can have pointed at this machine: else a browser could be made to
