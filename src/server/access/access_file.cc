@@ -21,9 +21,9 @@ std::string line_of(const toml::source_region& source) {
   return "line " + std::to_string(source.begin.line);
 }
 
+// The name is not shown: it may be a secret that stands in the wrong place.
 std::string unknown(std::string_view what, std::string_view name, const Names& names) {
-  return "unknown " + std::string(what) + " " + config::in_quotes(name) +
-         config::suggestion(name, names, "");
+  return "unknown " + std::string(what) + config::suggestion(name, names, "");
 }
 
 std::optional<Permit::Expiry> expiry_of(const toml::node& node) {
@@ -78,7 +78,7 @@ class TableReader {
     } else {
       names.insert(names.end(), {"cn", "san"});
     }
-    return fail(source, unknown("member", name, names));
+    return fail(source, unknown("member of [[" + kind() + "]]", name, names));
   }
 
   bool read_name(const toml::node& value, const toml::source_region& source) {
@@ -194,7 +194,7 @@ class FileReader {
                   const toml::source_region& source) {
     const bool is_token = name == "token";
     if (!is_token && name != "certificate") {
-      error_ = line_of(source) + ": " + unknown("entry", name, {"token", "certificate"});
+      error_ = line_of(source) + ": " + unknown("table", name, {"token", "certificate"});
       return false;
     }
     const toml::array* const tables = node.as_array();

@@ -29,7 +29,7 @@ namespace lockd {
 
 struct AccessFile {
   std::vector<Permit> permits{};  // of tokens and certificates, as they stand
-  std::string error{};            // one line; no secret is in it
+  std::string error{};            // one line; quotes nothing but the names of tables
 };
 
 // Pure: the text has been read. An error names the line.

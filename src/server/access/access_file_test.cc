@@ -80,7 +80,7 @@ TEST(AccessFileTest, WhatIsWrongIsNamedWithItsLine) {
     std::string error;
   } cases[] = {
       {"[[token]\n", "line 1: not valid TOML"},
-      {"\ntokens = 1\n", "line 2: unknown entry 'tokens' (did you mean token?)"},
+      {"\ntokens = 1\n", "line 2: unknown table (did you mean token?)"},
       {"[token]\nname = 'a'\n", "line 1: write [[token]], with two brackets"},
       {"token = [1]\n", "line 1: a table is needed"},
       {"[[token]]\n", "line 1: token without a name"},
@@ -102,7 +102,7 @@ TEST(AccessFileTest, WhatIsWrongIsNamedWithItsLine) {
       {"[[token]]\nname = 'a'\nrights = [1]\n",
        "line 3: token 'a': rights must be a list of texts"},
       {"[[token]]\nname = 'a'\nrights = ['reed']\n",
-       "line 3: token 'a': unknown right 'reed' (did you mean read?)"},
+       "line 3: token 'a': unknown right (did you mean read?)"},
       {"[[token]]\nkeys = []\n", "line 2: " + keys},
       {"[[token]]\nkeys = ['']\n", "line 2: " + keys},
       {"[[token]]\nkeys = 'a/'\n", "line 2: " + keys},
@@ -110,10 +110,10 @@ TEST(AccessFileTest, WhatIsWrongIsNamedWithItsLine) {
       {"[[token]]\nexpires = '2027-01-01'\n", "line 2: " + expires},
       {"[[token]]\nexpires = 2027-01-01T00:00:00\n", "line 2: " + expires},
       {"[[token]]\nexpires = 2027-13-01\n", "line 2: not valid TOML"},
-      {"[[token]]\nsecret = 'hunter2'\n", "line 2: unknown member 'secret'"},
-      {"[[token]]\nright = []\n", "line 2: unknown member 'right' (did you mean rights?)"},
-      {"[[token]]\ncn = 'a'\n", "line 2: unknown member 'cn'"},
-      {"[[certificate]]\nsha256 = 'a'\n", "line 2: unknown member 'sha256'"},
+      {"[[token]]\nsecret = 'hunter2'\n", "line 2: unknown member of [[token]]"},
+      {"[[token]]\nright = []\n", "line 2: unknown member of [[token]] (did you mean rights?)"},
+      {"[[token]]\ncn = 'a'\n", "line 2: unknown member of [[token]]"},
+      {"[[certificate]]\nsha256 = 'a'\n", "line 2: unknown member of [[certificate]]"},
       {"[[certificate]]\nname = 'a'\nrights = []\n",
        "line 1: certificate 'a': cn or san is missing"},
       {"[[certificate]]\ncn = ''\n", "line 2: cn must be text without control characters"},
@@ -124,6 +124,20 @@ TEST(AccessFileTest, WhatIsWrongIsNamedWithItsLine) {
        "line 5: the certificate of line 1 again"},
   };
   for (const auto& [text, error] : cases) EXPECT_EQ(error_of(text), error) << text;
+}
+
+// A secret may stand in the wrong place: as a value, or, without its quotes, as a name.
+TEST(AccessFileTest, AnUnknownMemberIsNotQuoted) {
+  for (const std::string where :
+       {"hunter2 = 'hunter2'\n", "[hunter2]\n", "[[hunter2]]\n", "[[token]]\nhunter2 = 'a'\n",
+        "[[token]]\nname = 'a'\nsecret = 'hunter2'\n",
+        "[[token]]\nname = 'a'\nrights = ['hunter2']\n",
+        "[[token]]\nname = 'a'\nhunter2.hunter2 = 'hunter2'\n", "[[certificate]]\n'hunter2' = 1\n",
+        "[[token.hunter2]]\n", "[[token]]\nname = 'hunter2\n", "[[token]]\nname.hunter2 = 1\n"}) {
+    const std::string error = error_of(where);
+    EXPECT_TRUE(error.starts_with("line ")) << error;
+    EXPECT_EQ(error.find("hunter2"), std::string::npos) << error;
+  }
 }
 
 class AccessFileBeside : public testing::Test {
