@@ -3,17 +3,20 @@
  *
  *     at home ──(a third of the lease)──> asking ──ok──> at home
  *                                            │
- *          the connection ends, or the       │
- *          answer is overdue                 v
+ *     the connection ends, or the server     │
+ *     does not lead or is overdue            v
  *                        away: the next server, again and again ──ok──> home is there
  *
- * Home is the connection on which the lock was granted. To leave it would be to release, so a server
- * that is merely slow is waited for. But it may be gone without a word, or hang while another takes
- * over: when its answer is overdue others are asked as well, on connections of their own, and home
- * is kept, in case it answers after all. Of a server that stands alone that is the same server.
+ * Home is the connection on which the lock was granted or last renewed. To leave it would be to
+ * release, so a server that is merely slow is waited for. But it may be gone without a word, or hang
+ * while another takes over: when its answer is overdue the client asks others as well, on
+ * connections of their own, and home is kept, in case it answers after all. Of a server that stands
+ * alone that is the same server.
  *
- * Once home is gone, a server may have released the lock: it is suspect from the first try that does
- * not renew it until one does, and lost when a server refuses this client.
+ * A server of a cluster that replies that it does not lead is left, and home is gone with it. Once
+ * home is gone, a server may have released the lock: it is suspect from the first reconnection that
+ * does not renew it, also one that reaches only followers, until one does. It is lost when a server
+ * refuses this client.
  */
 
 import { NEVER, now } from "./clock.js";
@@ -132,6 +135,8 @@ export class Renewal {
           const failure = this.#judge(home);
           if (failure === undefined) return;
           home = undefined;
+          // A server that does not lead cannot renew: its connection counts as lost.
+          this.#link.abort(failure);
           if (visit === undefined) this.#search.moveOn(failure, now());
         }
         if (visit?.isSet) {

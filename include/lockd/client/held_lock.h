@@ -21,10 +21,10 @@
 // When the connection breaks, the lock is renewed by its token on a new one, of a cluster at the
 // next server, again and again until expires_at(). A server that released it with the connection
 // answers so, and it is lost at once; so it is when the server refuses us. As long as none has
-// confirmed it, from the first try that failed on, it is `suspect`: the server may have released it
-// with the connection, and granted it to another client. is_held() is false then, and true again
-// once a renewal is confirmed. Several keys are held by a name, and not by a connection: no break
-// of one ends them.
+// confirmed it, from the first reconnection that failed on, it is `suspect`: the server may have
+// released it with the connection, and granted it to another client. is_held() is false then, and
+// true again once a renewal is confirmed. Several keys are held by a name, and not by a connection:
+// no break of one ends them.
 //
 // A HeldLock may outlive the Client it came from. Any thread may call the const functions while
 // another moves nothing; release, move and destroy it like any other value, from one thread at a

@@ -195,7 +195,7 @@ func awaitLoss(held *lockd.Held, wait time.Duration) report {
 	case <-held.Context().Done():
 		return said("", context.Cause(held.Context()))
 	case <-time.After(wait):
-		return report{"outcome": "held"}
+		return said("held", held.Check())
 	}
 }
 

@@ -161,7 +161,7 @@ class Steps:
 
     async def await_loss(self, step: Job) -> Report:
         loss = await self._call(self._of(step, "hold").wait_lost, step["wait_ms"] / 1000)
-        return {"outcome": "held"} if loss is None else of_failure(loss)
+        return await self.check(step) if loss is None else of_failure(loss)
 
     async def release(self, step: Job) -> Report:
         await self._call(self._of(step, "hold").release)

@@ -194,7 +194,8 @@ class Steps {
     const late = sleep(step.wait_ms, undefined, { signal: over.signal }).catch(() => {});
     await Promise.race([lost, late]);
     over.abort();
-    return held.loss === undefined ? { outcome: "held" } : ofFailure(held.loss);
+    held.check();
+    return { outcome: "held" };
   }
 
   #keep(step: Step, held: HeldLock): Report {

@@ -2,16 +2,19 @@
 
     at home ──(a third of the lease)──> asking ──ok──> at home
                                            │
-     the connection ends, or, in a         │
-     cluster, the answer is overdue        v
+     the connection ends, or, in a cluster │
+     the server does not lead, or is late  v
                        away: the next server, again and again ──ok──> home is there
 
-Home is the connection on which the lock was granted. To leave it would be to release, so a server
-that is merely slow is waited for. In a cluster a leader may hang and another take over: when its
-answer is overdue the others are asked as well, and home is kept, in case it answers after all.
+Home is the connection on which the lock was granted or last renewed. To leave it would be to
+release, so a server that is merely slow is waited for. In a cluster a leader may hang and another
+take over: when its answer is overdue the others are asked as well, and home is kept, in case it
+answers after all.
 
-Once home is gone, a server may have released the lock: it is suspect from the first try that does
-not renew it until one does, and lost when a server refuses this client.
+A server of a cluster that replies that it does not lead is left, and home is gone with it. Once
+home is gone, a server may have released the lock: it is suspect from the first reconnection that
+does not renew it, also one that reaches only followers, until one does. It is lost when a server
+refuses this client.
 """
 
 from __future__ import annotations
@@ -135,6 +138,8 @@ class Renewal:
                     if failure is None:
                         return
                     home = None
+                    # A server that does not lead cannot renew: its connection counts as lost.
+                    self._link.abort(failure)
                     if visit is None:
                         self._search.move_on(failure, now())
                 if visit is not None and visit.done():
