@@ -17,13 +17,16 @@ const (
 //	                                      │
 //	     the connection ends, the server  │
 //	     does not lead, or is overdue     v
-//	                   away: a new connection, again and again ──ok──> stays there
+//	                   away: a new connection, again and again ──ok──> home is there
 //
-// Home is the connection on which it was granted. To leave that would be to release, so it is kept
-// open while its server is merely slow, in case it answers after all.
+// Home is the connection on which it was granted; once that is gone, the one on which it was renewed.
+// To leave home would be to release, so it is kept open while its server is merely slow, in case it
+// answers after all.
 //
-// Once home is gone, a server may have released the lock: it is suspect from the first try that does
-// not renew it until one does, and lost when a server refuses this client.
+// A server of a cluster that replies that it does not lead is left, and home is gone with it. Once
+// home is gone, a server may have released the lock: it is suspect from the first reconnection that
+// does not renew it, also one that reaches only followers, until one does. It is lost when a server
+// refuses this client.
 //
 // It ends when a server that leads says that the token names nothing, when a server says that the
 // lock is lost, or when the certainty ends before a renewal was confirmed.
@@ -204,6 +207,7 @@ func (r *renewal) confirm(
 		r.isAway = false
 		r.dropVisit()
 	}
+	r.settle()
 	return "", false
 }
 
@@ -229,6 +233,14 @@ func (r *renewal) leave(left *talk, now instant) {
 	}
 	// Home is gone, and a server may release with it.
 	r.renewNotBefore(now)
+	r.settle()
+}
+
+// settle makes the connection on which the lock was renewed home, once home is gone.
+func (r *renewal) settle() {
+	if r.home.conn == nil && r.visit.isProven {
+		r.home, r.visit, r.isAway = r.visit, talk{}, false
+	}
 }
 
 // goAway goes to the next server, which is asked as soon as it is there.

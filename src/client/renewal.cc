@@ -74,6 +74,7 @@ std::optional<Status> Renewal::judge(Talk& talk, std::string_view reply, Time no
     pause_ = {};
     search_.found(talk.member);
     if (&talk == &home_ && std::exchange(is_away_, false)) visit_ = {};
+    settle();
     return {};
   }
   if (says_gone(renewal)) {
@@ -102,6 +103,14 @@ void Renewal::leave(Talk& talk, Time now) {
   talk = {};
   if (was_current) return was_proven ? go_away(why, now) : fail(why, now);
   renew_at_ = now;  // home is gone, and a server may release with it
+  settle();
+}
+
+// Once home is gone, the connection on which the hold was renewed is home.
+void Renewal::settle() {
+  if (home_.connection != nullptr || !visit_.is_proven) return;
+  home_ = std::exchange(visit_, {});
+  is_away_ = false;
 }
 
 // To the next server, which is asked as soon as it is ready.

@@ -4,15 +4,18 @@
 //                                                   │
 //        the connection ends, or, in a cluster,     │
 //        the server does not lead or is overdue     v
-//                               away: the next server, again and again ──ok──> stays there
+//                               away: the next server, again and again ──ok──> home is there
 //
-// Home is the connection on which it was granted. To leave that would be to release, so a server
-// that is merely slow to answer is waited for, and one that does not even acknowledge what was sent
-// is given up. In a cluster a leader may hang and another take over: when its answer is overdue the
-// others are asked as well, and home is kept open, in case it answers after all.
+// Home is the connection on which it was granted; once that is gone, the one on which it was
+// renewed. To leave home would be to release, so a server that is merely slow to answer is waited
+// for, and one that does not even acknowledge what was sent is given up. In a cluster a leader may
+// hang and another take over: when its answer is overdue the client asks the others as well, and
+// home is kept open, in case it answers after all.
 //
-// Once home is gone, a server may have released the hold: it is suspect from the first try that
-// does not renew it until one does, and lost (`unauthorized`) when a server refuses us.
+// A server of a cluster that replies that it does not lead is left, and home is gone with it. Once
+// home is gone, a server may have released the hold: it is suspect from the first reconnection that
+// does not renew it, also one that reaches only followers, until one does. It is lost
+// (`unauthorized`) when a server refuses this client.
 //
 // It ends when a server that leads says that the token names nothing any more, or a server,
 // unasked, that it has ended the hold (`lost`); or when the hold's certainty ends before a renewal
@@ -81,6 +84,7 @@ class Renewal {
   std::optional<Status> hear(Talk& talk, Time now);
   std::optional<Status> judge(Talk& talk, std::string_view reply, Time now);
   void leave(Talk& talk, Time now);
+  void settle();
   void go_away(const Status& why, Time now);
   // Goes away from a try that did not renew.
   void fail(const Status& why, Time now);
