@@ -36,6 +36,10 @@ async function waiters(): Promise<number> {
 const queueOf = (length: number) =>
   eventually(async () => (await waiters()) === length, `a queue of ${length}`);
 
+/** That a try is refused. */
+const isHeld = (options: lockd.AcquireOptions = {}) =>
+  failure(lockd.NotAcquired, locks.acquire(key, { ...options, wait: 0 }));
+
 async function releaseByToken(held: lockd.HeldLock): Promise<void> {
   assert.equal(await tell(server.port, `r\n${held.key}\n${held.token}\n`), "ok\n");
 }
@@ -96,14 +100,6 @@ describe("a lock", () => {
     assert.equal(late.client, "ann");
     await permit.release();
     await alone.release();
-  });
-
-  test("has fences that rise", async () => {
-    const fences: bigint[] = [];
-    for (const _ of [1, 2, 3]) await locks.using(key, {}, (held) => fences.push(held.fence));
-    assert.ok(0n < (fences[0] ?? 0n));
-    assert.ok((fences[0] ?? 0n) < (fences[1] ?? 0n));
-    assert.ok((fences[1] ?? 0n) < (fences[2] ?? 0n));
   });
 
   test("has the server's lease by default", async () => {
@@ -381,6 +377,20 @@ describe("a process", () => {
   });
 });
 
+describe("a shared lock", () => {
+  test("is held by readers together, and the writer waits for all", async () => {
+    const one = await locks.acquire(key, { shared: true, wait: 0 });
+    const two = await locks.acquire(key, { shared: true, wait: 0 });
+    await isHeld();
+    await one.release();
+    await isHeld();
+    await two.release();
+    await using writer = await locks.acquire(key, { wait: 0 });
+    assert.ok(one.fence < two.fence && two.fence < writer.fence);
+    await isHeld({ shared: true });
+  });
+});
+
 describe("a semaphore", () => {
   test("has permits", async () => {
     {
@@ -395,9 +405,12 @@ describe("a semaphore", () => {
   });
 
   test("has permits that renew themselves", async () => {
-    await using held = await locks.acquire(key, { limit: 2, lease: 1000 });
+    await using one = await locks.acquire(key, { limit: 5, lease: 1000 });
+    await using three = await locks.acquire(key, { limit: 5, permits: 3, lease: 1000 });
     await sleep(1600);
-    held.check();
+    one.check();
+    three.check();
+    await isHeld({ limit: 5, permits: 2 });
   });
 });
 

@@ -37,6 +37,7 @@ describe("requests", () => {
     const reader = new Wanted("k", { lease: 30_000, shared: true });
     assert.equal(reader.acquire(1000, SECRET), `l\nk\n1 30 shared as=${SECRET}\n`);
     assert.equal(reader.enqueue(), "e\nk\n30 shared\n");
+    assert.equal(new Wanted("k", { shared: true }).acquire(1000), "l\nk\n1 shared\n");
     assert.equal(reader.renew("t", 30_000), "n\nk\nt 30\n");
     const job = new Wanted("pool", { limit: 5, permits: 4 });
     assert.equal(job.acquire(1000), "sl\npool\n1 5 33 4\n");

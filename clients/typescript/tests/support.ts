@@ -14,7 +14,7 @@ import { createInterface } from "node:readline";
 import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { Client, type HeldLock, type LockdError, type LockLost } from "../src/index.js";
+import { Client, type HeldLock, type LockLost } from "../src/index.js";
 
 /** The package's folder: tests run from `build/tests`. */
 export const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
@@ -335,13 +335,6 @@ export function grantsOnce(lease: number, then: Script = async () => {}): Script
   };
 }
 
-/** As a server does that does not know the command. */
-export const refusesClient: Script = async (peer) => {
-  await peer.answer("client", "error");
-};
-
-export const closes: Script = async () => {};
-
 /** A port on which nobody listens, for now. */
 export async function freePort(): Promise<number> {
   await using server = await FakeServer.begin();
@@ -358,11 +351,6 @@ export async function tell(port: number, lines: string): Promise<string> {
   } finally {
     socket.destroy();
   }
-}
-
-/** Whether a failure is exactly of this type. */
-export function isExactly(error: LockdError, kind: { name: string }): boolean {
-  return error.constructor === kind;
 }
 
 /** An authority, a server's certificate for 127.0.0.1 and localhost, and a client's. */
