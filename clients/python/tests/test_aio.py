@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import tempfile
-import time
 import unittest
 import warnings
 from typing import ClassVar
@@ -13,7 +11,7 @@ from typing import ClassVar
 import lockd
 from lockd import aio
 
-from .support import PATIENCE, TOKEN, FakeServer, Peer, Server, now
+from .support import PATIENCE, Server, now
 
 
 class Aio(unittest.IsolatedAsyncioTestCase):
@@ -139,18 +137,6 @@ class Aio(unittest.IsolatedAsyncioTestCase):
                 await held.release()
                 await (await place.wait(PATIENCE)).release()
 
-    async def test_readers_and_jobs(self) -> None:
-        async with self.locks.lock(self.key, shared=True), self.locks.lock(self.key, shared=True):
-            writer = asyncio.create_task(self.locks.acquire(self.key))
-            await self.queue(1)
-            with self.assertRaises(lockd.NotAcquired):
-                await self.locks.acquire(self.key, shared=True, wait=0)
-        await (await writer).release()
-        async with self.locks.semaphore(self.key, 5, permits=4):
-            place = await self.locks.enqueue(self.key, limit=5, permits=2)
-            self.assertFalse(place.is_granted)
-        await (await place.wait(PATIENCE)).release()
-
     async def test_signals(self) -> None:
         async with await self.locks.listen("a.*") as subscription:
             self.assertEqual(await self.locks.publish("a.b", "x"), 1)
@@ -182,20 +168,6 @@ class Aio(unittest.IsolatedAsyncioTestCase):
         with self.assertRaises(lockd.Cancelled):
             await other.acquire(self.key)
 
-    async def test_a_restart_is_survived(self) -> None:
-        with tempfile.TemporaryDirectory() as journal, Server("--wal", journal) as server:
-            async with aio.Client(server.address) as locks:
-                async with locks.lock("k", lease=20) as held:
-                    waiter = asyncio.create_task(locks.acquire("k", wait=60))
-                    await asyncio.sleep(0.3)
-                    await asyncio.to_thread(server.kill)
-                    await asyncio.to_thread(server.start)
-                    await asyncio.sleep(1)
-                    held.check()
-                turn = await asyncio.wait_for(waiter, PATIENCE)
-                self.assertTrue(turn.queued_again)
-                await turn.release()
-
     async def test_no_task_is_left(self) -> None:
         async with aio.Client(self.server.address) as locks:
             async with locks.lock(self.key):
@@ -205,23 +177,6 @@ class Aio(unittest.IsolatedAsyncioTestCase):
             subscription.close()
         await asyncio.sleep(0.05)
         self.assertEqual(asyncio.all_tasks(), {asyncio.current_task()})
-
-
-class Scripted(unittest.IsolatedAsyncioTestCase):
-    async def test_the_servers_word_is_acted_on_at_once(self) -> None:
-        def script(peer: Peer) -> None:
-            peer.answer("client", "ok")
-            peer.answer("l", f"ok {TOKEN} 3000")
-            time.sleep(0.1)
-            peer.send(f"lost {TOKEN} revoked k\n")
-            peer.wait_closed()
-
-        with FakeServer(script) as server:
-            async with aio.Client(server.address) as locks:
-                held = await locks.acquire("k", wait=0)
-                loss = await held.wait_lost(PATIENCE)
-                assert loss is not None
-                self.assertEqual(loss.cause, "revoked")
 
 
 if __name__ == "__main__":

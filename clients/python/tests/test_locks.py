@@ -393,10 +393,29 @@ class Locks(ServerCase):
                 pass  # a lock of that name is something else
         self.locks.acquire(self.key, limit=3, wait=0).release()
 
-    def test_a_semaphores_slot_renews_itself(self) -> None:
-        with self.locks.semaphore(self.key, 2, lease=1) as held:
+    def test_readers_hold_together_and_the_writer_waits_for_all(self) -> None:
+        with self.locks.lock(self.key, shared=True, wait=0) as one:
+            with self.locks.lock(self.key, shared=True, wait=0) as two:
+                self.assertGreater(two.fence, one.fence)
+                with self.assertRaises(lockd.NotAcquired):
+                    self.locks.acquire(self.key, wait=0)
+            with self.assertRaises(lockd.NotAcquired):
+                self.locks.acquire(self.key, wait=0)
+        with self.locks.lock(self.key, wait=0) as writer:
+            self.assertGreater(writer.fence, two.fence)
+            with self.assertRaises(lockd.NotAcquired):
+                self.locks.acquire(self.key, shared=True, wait=0)
+
+    def test_permits_renew_themselves(self) -> None:
+        with (
+            self.locks.semaphore(self.key, 5, lease=1) as one,
+            self.locks.semaphore(self.key, 5, permits=3, lease=1) as three,
+        ):
             time.sleep(1.6)
-            held.check()
+            one.check()
+            three.check()
+            with self.assertRaises(lockd.NotAcquired):
+                self.locks.acquire(self.key, limit=5, permits=2, wait=0)
 
     def test_two_phases(self) -> None:
         first = self.locks.enqueue(self.key)

@@ -79,6 +79,12 @@ class Requests(unittest.TestCase):
             lambda: Wanted("k", 0),
             lambda: Wanted("k", 1.5),  # type: ignore[arg-type]
             lambda: Wanted("k", None, 0),
+            lambda: Wanted("k", None, 4, permits=0),
+            lambda: Wanted("k", None, 4, permits=-1),
+            lambda: Wanted("k", None, 4, permits=5),
+            lambda: Wanted("k", None, 4, permits=1.5),  # type: ignore[arg-type]
+            lambda: Wanted("k", permits=2),
+            lambda: Wanted("k", None, 4, shared=True),
             lambda: auth_lines(" "),
             lambda: client_lines("", ""),
             lambda: listen_lines("a.>.b", None),

@@ -1,19 +1,19 @@
-"""Several keys at once: all of them or none, under one fence."""
+"""Several keys at once: all of them or none, under one fence.
+
+What all clients do at scripted servers is in ``clients/conformance``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import socket
-import tempfile
 import threading
 import time
 import unittest
 
 import lockd
 from lockd import aio
-from lockd._acquisition import withdraw
-from lockd._sets import WantedSet
 
 from .support import PATIENCE, FakeServer, Peer, Server, ServerCase, eventually, grants, now
 
@@ -56,95 +56,10 @@ class Sets(Case):
         self.assertFalse(held.is_held)
         self.assert_free(self.a, self.b)
 
-    def test_have_one_fence_larger_than_all_before(self) -> None:
-        fences = []
-        for _ in range(3):
-            with self.locks.lock(self.b) as one:
-                fences.append(one.fence)
-        with self.locks.acquire_all([self.a, self.b]) as held:
-            self.assertGreater(held.fence, max(fences))
-        with self.locks.lock(self.a) as one:
-            self.assertGreater(one.fence, held.fence)
-
     def test_two_of_one_client_exclude_each_other(self) -> None:
         with self.locks.acquire_all([self.a, self.b], wait=0):
             with self.assertRaises(lockd.NotAcquired):
                 self.locks.acquire_all([self.a, self.b], wait=0)
-
-    def test_wait_until_all_are_free(self) -> None:
-        first, second = self.locks.acquire(self.a), self.locks.acquire(self.b)
-        granted: list[lockd.HeldLock] = []
-        waiter = threading.Thread(
-            target=lambda: granted.append(self.locks.acquire_all([self.a, self.b], wait=PATIENCE))
-        )
-        waiter.start()
-        eventually(lambda: self.waiters(self.a) == self.waiters(self.b) == 1, "a waiter")
-        first.release()
-        self.assert_held(self.a)  # free, and not for who came later
-        self.assertEqual(granted, [])
-        second.release()
-        waiter.join(PATIENCE)
-        self.assertGreater(granted[0].fence, second.fence)
-        granted[0].release()
-
-    def test_that_cross_do_not_block_each_other(self) -> None:
-        inside: list[str] = []
-
-        def work(*keys: str) -> None:
-            for _ in range(10):
-                with self.locks.acquire_all(keys, wait=PATIENCE):
-                    self.assertFalse(set(keys) & set(inside))
-                    inside.extend(keys)
-                    time.sleep(0.001)
-                    for key in keys:
-                        inside.remove(key)
-
-        orders = ((self.a, self.b), (self.b, self.a), (self.b, self.c), (self.c, self.a, self.b))
-        workers = [threading.Thread(target=work, args=order) for order in orders]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join(PATIENCE)
-            self.assertFalse(worker.is_alive())
-        self.assertEqual(inside, [])
-        self.assert_free(self.a, self.b, self.c)
-
-    def test_a_bounded_wait_is_never_over_early(self) -> None:
-        with self.locks.lock(self.b):
-            for wait in (0.3, 1.3):
-                began = now()
-                with self.assertRaises(lockd.NotAcquired):
-                    self.locks.acquire_all([self.a, self.b], wait=wait)
-                self.assertGreaterEqual(now() - began, wait)
-            self.assert_free(self.a)
-
-    def test_a_wait_is_given_up_at_once(self) -> None:
-        stop = lockd.Stop()
-        failures: list[BaseException] = []
-
-        def wait() -> None:
-            try:
-                self.locks.acquire_all([self.a, self.b], stop=stop)
-            except lockd.LockdError as failure:
-                failures.append(failure)
-
-        with self.locks.lock(self.b):
-            waiter = threading.Thread(target=wait)
-            waiter.start()
-            eventually(lambda: self.waiters(self.b) == 1, "a waiter")
-            stop.set()
-            waiter.join(PATIENCE)
-            self.assertIsInstance(failures[0], lockd.Cancelled)
-            eventually(lambda: self.waiters(self.b) == 0, "an empty queue")
-            self.assert_free(self.a)
-
-    def test_renew_themselves(self) -> None:
-        with self.locks.acquire_all([self.a, self.b], lease=1) as held:
-            deadline = now() + 2.5
-            while now() < deadline:
-                held.check()
-                time.sleep(0.01)
-            self.assert_held(self.a, self.b)
 
     def test_max_hold_ends_with_the_lease_and_not_before(self) -> None:
         began = now()
@@ -183,19 +98,6 @@ class Sets(Case):
             return False
         return True
 
-    def test_of_any_items_take_of_each_what_was_asked(self) -> None:
-        reads = lockd.SetItem(self.b, shared=True)
-        takes = lockd.SetItem(self.c, limit=4, permits=3)
-        with self.locks.lock(self.b, shared=True), self.locks.semaphore(self.c, limit=4):
-            with self.locks.acquire_all([self.a, reads, takes], wait=0, lease=15) as held:
-                self.assertEqual(held.keys, (self.a, self.b, self.c))
-                self.assert_held(self.a, self.b)
-                self.locks.acquire(self.b, shared=True, wait=0).release()
-                with self.assertRaises(lockd.NotAcquired):  # all four are taken
-                    self.locks.acquire(self.c, limit=4, wait=0)
-        self.assert_free(self.a, self.b)
-        self.locks.acquire(self.c, limit=4, permits=4, wait=0).release()
-
     def test_of_any_items_wait_for_room_in_each(self) -> None:
         items = [lockd.SetItem(self.a, shared=True), lockd.SetItem(self.b, limit=2, permits=2)]
         granted: list[lockd.HeldLock] = []
@@ -232,25 +134,6 @@ class Sets(Case):
             with self.assertRaises(lockd.LimitMismatch):
                 self.locks.acquire_all([lockd.SetItem(self.a, limit=3)], wait=0)
 
-    def test_of_which_nobody_heard_are_released_and_nothing_else(self) -> None:
-        wanted = WantedSet(
-            [lockd.SetItem(self.a, shared=True), lockd.SetItem(self.b, limit=2)], 60, "gone"
-        )
-        with socket.create_connection(("127.0.0.1", self.server.port)) as gone:
-            gone.sendall(wanted.acquire(0))
-            self.assertTrue(gone.recv(10).startswith(b"ok 200 "))
-
-        async def give_up() -> None:
-            async with aio.Client(self.server.address) as locks:
-                (cluster,) = locks._engine._clusters
-                await withdraw(cluster, wanted)
-
-        with self.locks.lock(self.a, shared=True), self.locks.semaphore(self.b, limit=2):
-            asyncio.run(give_up())
-            self.assert_held(self.a)
-            self.locks.acquire(self.b, limit=2, wait=0).release()
-        self.assert_free(self.a)
-
     def test_closing_the_client_releases(self) -> None:
         other = lockd.Client(self.server.address)
         held = other.acquire_all([self.a, self.b], lease=60)
@@ -272,27 +155,6 @@ class Sets(Case):
 
 
 class Restarts(unittest.TestCase):
-    def test_are_survived_while_holding_and_while_waiting(self) -> None:
-        with tempfile.TemporaryDirectory() as journal, Server("--wal", journal) as server:
-            with lockd.Client(server.address) as locks:
-                held = locks.acquire_all(["a", "b"], lease=3)
-                granted: list[lockd.HeldLock] = []
-                waiter = threading.Thread(
-                    target=lambda: granted.append(locks.acquire_all(["b", "c"], wait=60))
-                )
-                waiter.start()
-                eventually(
-                    lambda: any(lock["waiters"] for lock in locks.stats()["locks"]), "a waiter"
-                )
-                server.kill()
-                server.start()
-                time.sleep(3.5)
-                held.check()
-                held.release()
-                waiter.join(PATIENCE)
-                self.assertTrue(granted[0].queued_again)
-                granted[0].release()
-
     def test_a_server_that_cuts_waits_is_asked_again(self) -> None:
         with Server("--max-set-wait", "1") as server, lockd.Client(server.address) as locks:
             with locks.lock("a"):

@@ -21,17 +21,6 @@ class Signals(ServerCase):
             self.assertEqual(self.locks.publish("others.1", b"\xff"), 0)
         eventually(lambda: self.locks.publish("orders.42", "x") == 0, "nobody")
 
-    def test_of_a_group_reach_one(self) -> None:
-        with (
-            self.locks.listen("jobs", group="g") as one,
-            self.locks.listen("jobs", group="g") as two,
-        ):
-            for n in range(4):
-                self.assertEqual(self.locks.publish("jobs", str(n)), 1)
-            got = [subscription.next(PATIENCE) for subscription in (one, one, two, two)]
-            payloads = sorted(signal.text for signal in got if signal is not None)
-            self.assertEqual(payloads, ["0", "1", "2", "3"])
-
     def test_come_in_order_and_by_iteration(self) -> None:
         with self.locks.listen("n") as numbers:
             for n in range(100):
@@ -63,12 +52,6 @@ class Signals(ServerCase):
         subscription.close()
         with self.assertRaises(lockd.Cancelled):
             subscription.next(PATIENCE)
-
-    def test_malformed(self) -> None:
-        with self.assertRaises(lockd.InvalidRequest):
-            self.locks.listen("a.>.b")
-        with self.assertRaises(lockd.InvalidRequest):
-            self.locks.publish("a.*", "x")
 
 
 class Interruptions(unittest.TestCase):
@@ -131,18 +114,6 @@ class Interruptions(unittest.TestCase):
         with FakeServer(once, never) as server, lockd.Client(server.address) as locks:
             with locks.listen("a") as subscription, self.assertRaises(lockd.Unauthorized):
                 subscription.next(PATIENCE)
-
-    def test_a_signal_is_not_sent_twice(self) -> None:
-        def script(peer: Peer) -> None:
-            peer.answer("client", "ok")
-            peer.answer("signal", "ok 1")
-            peer.expect("signal")
-
-        with FakeServer(script) as server, lockd.Client(server.address) as locks:
-            self.assertEqual(locks.publish("a", "x"), 1)
-            with self.assertRaises(lockd.Disconnected):
-                locks.publish("a", "y")
-        self.assertEqual(server.commands(), ["client", "signal", "signal"])
 
     def test_several_servers_are_all_listened_to(self) -> None:
         with Server() as one, Server() as two:
