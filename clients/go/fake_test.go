@@ -3,8 +3,6 @@ package lockd
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -38,33 +36,6 @@ func TestAServerThatKnowsTheClientIsToldWhoAsks(t *testing.T) {
 	}
 	if held.Fence() != fakeFence || held.Token() != fakeToken || held.Lease() != 7*time.Second || held.Key() != "job" {
 		t.Error(held.Fence(), held.Token(), held.Lease(), held.Key())
-	}
-}
-
-func TestTheFileOfTheAuthTokenIsReadForEveryConnection(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "token")
-	tokens := make(chan string, 2)
-	server := startFake(t, func(p *peer) {
-		tokens <- p.expect("auth")
-		p.say("ok")
-		p.greet()
-		p.expect("l")
-		p.grants("30")
-		p.serve()
-	})
-	var client *Client
-	for _, token := range []string{"first", "second"} {
-		if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if client == nil {
-			client = newClient(t, Servers(server.address()), TokenFile(path))
-		}
-		mustAcquire(t, client, "job")
-		if got := <-tokens; got != token {
-			t.Errorf("%q, not %q", got, token)
-		}
 	}
 }
 

@@ -1,22 +1,19 @@
 package lockd
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
 
-// Several keys at once: all of them or none, under one fence.
+// Several keys at once: all of them or none, under one fence. What all clients do at scripted servers
+// is in clients/conformance.
 
 func mustAcquireAll(t *testing.T, c *Client, keys []string, options ...AcquireOption) *Held {
 	t.Helper()
@@ -25,15 +22,6 @@ func mustAcquireAll(t *testing.T, c *Client, keys []string, options ...AcquireOp
 		t.Fatal(err)
 	}
 	return held
-}
-
-func acquireAllInBackground(ctx context.Context, c *Client, keys []string, options ...AcquireOption) <-chan outcome {
-	done := make(chan outcome, 1)
-	go func() {
-		held, err := c.AcquireAll(ctx, keys, options...)
-		done <- outcome{held, err}
-	}()
-	return done
 }
 
 // mustBeFree fails the test if a try is refused.
@@ -72,89 +60,6 @@ func TestASetIsHeldWholeOrNotAtAll(t *testing.T) {
 	if !(before.Fence() < held.Fence() && held.Fence() < after.Fence()) {
 		t.Errorf("fences %d, %d and %d do not rise", before.Fence(), held.Fence(), after.Fence())
 	}
-}
-
-func TestASetIsWaitedForUntilAllAreFree(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
-	client := newClient(t, Servers(server.address()))
-	first, second := mustAcquire(t, client, "a"), mustAcquire(t, client, "b")
-	waiting := acquireAllInBackground(testContext(t), client, []string{"a", "b"})
-	eventually(t, "a waiter", func() bool {
-		return server.waiters(t, "a") == 1 && server.waiters(t, "b") == 1
-	})
-	first.Release()
-	mustBeHeld(t, client, "a") // free, and not for who came later
-	select {
-	case got := <-waiting:
-		t.Fatal("a part was enough:", got)
-	case <-time.After(silence):
-	}
-	second.Release()
-	if got := await(t, "the grant", waiting); got.err != nil || got.held.Fence() <= second.Fence() {
-		t.Error(got.err)
-	}
-}
-
-func TestSetsThatCrossDoNotBlockEachOther(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
-	client := newClient(t, Servers(server.address()))
-	var mu sync.Mutex
-	inside := map[string]bool{}
-	enter := func(keys []string, isIn bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, key := range keys {
-			if inside[key] == isIn {
-				t.Errorf("%q is held twice", key)
-			}
-			inside[key] = isIn
-		}
-	}
-	var workers sync.WaitGroup
-	for _, keys := range [][]string{{"a", "b"}, {"b", "a"}, {"b", "c"}, {"c", "a", "b"}} {
-		workers.Add(1)
-		go func(keys []string) {
-			defer workers.Done()
-			for i := 0; i < 10; i++ {
-				held, err := client.AcquireAll(testContext(t), keys)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				enter(keys, true)
-				time.Sleep(time.Millisecond)
-				enter(keys, false)
-				held.Release()
-			}
-		}(keys)
-	}
-	workers.Wait()
-	mustBeFree(t, client, "a", "b", "c")
-}
-
-func TestTheWaitForASetIsNeverOverEarlyAndGivenUpAtOnce(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
-	client := newClient(t, Servers(server.address()))
-	mustAcquire(t, client, "b")
-	for _, wait := range []time.Duration{300 * time.Millisecond, 1300 * time.Millisecond} {
-		began := now()
-		_, err := client.AcquireAll(testContext(t), []string{"a", "b"}, Wait(wait))
-		if !errors.Is(err, ErrNotAcquired) || now().sub(began) < wait {
-			t.Errorf("after %v: %v", now().sub(began), err)
-		}
-	}
-	ctx, cancel := context.WithCancel(testContext(t))
-	waiting := acquireAllInBackground(ctx, client, []string{"a", "b"})
-	eventually(t, "a waiter", func() bool { return server.waiters(t, "b") == 1 })
-	cancel()
-	if got := await(t, "the end of the wait", waiting); !errors.Is(got.err, context.Canceled) {
-		t.Error(got.err)
-	}
-	eventually(t, "no waiter", func() bool { return server.waiters(t, "b") == 0 })
-	mustBeFree(t, client, "a")
 }
 
 func TestASetWhoseWaitTheServerCutsIsAskedForAgain(t *testing.T) {
@@ -217,27 +122,6 @@ func (s *realServer) tell(t *testing.T, lines string) {
 	}
 }
 
-func TestASetSurvivesAKilledServerWhileHeldAndWhileWaitedFor(t *testing.T) {
-	t.Parallel()
-	server := startServer(t, "--wal", filepath.Join(t.TempDir(), "wal"))
-	client := newClient(t, Servers(server.address()))
-	held := mustAcquireAll(t, client, []string{"a", "b"}, Lease(3*time.Second))
-	waiting := acquireAllInBackground(testContext(t), client, []string{"b", "c"})
-	eventually(t, "a waiter", func() bool { return server.waiters(t, "b") == 1 })
-	server.stop(syscall.SIGKILL)
-	server.startAgain(t)
-	time.Sleep(3500 * time.Millisecond)
-	if err := held.Check(); err != nil {
-		t.Error(err)
-	}
-	if err := held.Release(); err != nil {
-		t.Error(err)
-	}
-	if got := await(t, "the grant", waiting); got.err != nil || got.held.QueuedAgain() == 0 {
-		t.Error(got.err)
-	}
-}
-
 func mustAcquireItems(t *testing.T, c *Client, items []SetItem, options ...AcquireOption) *Held {
 	t.Helper()
 	held, err := c.AcquireItems(testContext(t), items, options...)
@@ -245,31 +129,6 @@ func mustAcquireItems(t *testing.T, c *Client, items []SetItem, options ...Acqui
 		t.Fatal(err)
 	}
 	return held
-}
-
-func TestOfAnyItemsASetTakesWhatWasAsked(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
-	client := newClient(t, Servers(server.address()))
-	reader := mustAcquire(t, client, "plan", Shared())
-	slot := mustAcquire(t, client, "cores", Semaphore(4))
-	held := mustAcquireItems(t, client, []SetItem{
-		{Key: "report"}, {Key: "plan", Shared: true}, {Key: "cores", Limit: 4, Permits: 3},
-	}, Wait(0))
-	if !reflect.DeepEqual(held.Keys(), []string{"report", "plan", "cores"}) {
-		t.Error(held.Keys())
-	}
-	mustBeHeld(t, client, "report")
-	mustBeHeld(t, client, "plan")
-	mustAcquire(t, client, "plan", Shared(), Wait(0)).Release()
-	mustBeHeld(t, client, "cores", Semaphore(4))
-	reader.Release()
-	slot.Release()
-	if err := held.Release(); err != nil {
-		t.Error(err)
-	}
-	mustBeFree(t, client, "report", "plan")
-	mustAcquire(t, client, "cores", Semaphore(4), Permits(4), Wait(0)).Release()
 }
 
 func TestOfAnyItemsASetWaitsForRoomInEachAndRenewsItself(t *testing.T) {
@@ -310,23 +169,6 @@ func TestALockAndASemaphoreOfOneKeyAreTwo(t *testing.T) {
 	if _, err := client.AcquireItems(testContext(t), other, Wait(0)); !errors.Is(err, ErrLimitMismatch) {
 		t.Error(err)
 	}
-}
-
-func TestASetOfWhichNobodyHeardIsReleasedAndNothingElse(t *testing.T) {
-	t.Parallel()
-	server := startServer(t)
-	client := newClient(t, Servers(server.address()))
-	gone, err := client.newSet([]SetItem{{Key: "plan", Shared: true}, {Key: "cores", Limit: 2}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.tell(t, gone.acquireLines(0, ""))
-	mustAcquire(t, client, "plan", Shared())
-	mustAcquire(t, client, "cores", Semaphore(2))
-	mustBeHeld(t, client, "cores", Semaphore(2))
-	gone.releaseUnheard(client.clusterOf("plan"), now().add(patience))
-	mustBeHeld(t, client, "plan")
-	mustAcquire(t, client, "cores", Semaphore(2), Wait(0))
 }
 
 // startSetFake grants a set once, says what became of it when it is released, and tells both calls.
