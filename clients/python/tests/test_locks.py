@@ -70,13 +70,6 @@ class Locks(ServerCase):
                 self.locks.enqueue(self.key).wait(1)
             self.assertEqual(raised.exception.client, "ann")
 
-    def test_fences_rise(self) -> None:
-        fences = []
-        for _ in range(3):
-            with self.locks.lock(self.key) as held:
-                fences.append(held.fence)
-        self.assertEqual(fences, sorted(set(fences)))
-
     def test_the_default_lease_is_the_servers(self) -> None:
         with self.locks.lock(self.key) as held:
             self.assertEqual(held.lease, 33)
@@ -184,13 +177,6 @@ class Locks(ServerCase):
         held.check()
         held.release()
 
-    def test_renews_itself(self) -> None:
-        with self.locks.lock(self.key, lease=1) as held:
-            deadline = now() + 3.5
-            while now() < deadline:
-                held.check()
-                time.sleep(0.01)
-
     def test_many_are_renewed_by_one_thread(self) -> None:
         held = [self.locks.acquire(f"{self.key}/{n}", lease=2) for n in range(40)]
         self.wait_for_threads(1)
@@ -198,13 +184,6 @@ class Locks(ServerCase):
         for one in held:
             one.check()
             one.release()
-
-    def test_a_grant_after_a_long_wait_is_certain(self) -> None:
-        held = self.locks.acquire(self.key)
-        threading.Timer(1.5, held.release).start()
-        with self.locks.lock(self.key, wait=20, lease=1) as next_held:
-            next_held.check()
-            self.assertGreater(next_held.remaining, 0)
 
     def test_max_hold_ends_with_the_lease_and_not_before(self) -> None:
         losses: list[lockd.LockLost] = []
@@ -288,21 +267,6 @@ class Locks(ServerCase):
         child.send_signal(signal.SIGCONT)
         answer = child.communicate("\n", PATIENCE)[0]
         self.assertIn(answer, ("False unsure\n", "False refused\n", "False expired\n"))
-
-    def test_a_process_that_is_killed_releases(self) -> None:
-        program = (
-            "import lockd, time\n"
-            f"held = lockd.Client({self.server.address!r}).acquire({self.key!r}, lease=60)\n"
-            "print('held', flush=True)\n"
-            "time.sleep(60)\n"
-        )
-        child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-        assert child.stdout is not None
-        self.assertEqual(child.stdout.readline(), "held\n")
-        child.kill()
-        self.locks.acquire(self.key, wait=PATIENCE).release()
-        child.wait()
-        child.stdout.close()
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
     def test_the_child_of_a_fork_is_told(self) -> None:
@@ -431,13 +395,6 @@ class Locks(ServerCase):
         with self.assertRaises(lockd.InvalidRequest):
             second.wait(0)
 
-    def test_two_phases_of_a_semaphore(self) -> None:
-        with self.locks.semaphore(self.key, 1) as held:
-            place = self.locks.enqueue(self.key, limit=1)
-            self.assertFalse(place.is_granted)
-            held.release()
-            place.wait(PATIENCE).release()
-
     def test_a_place_waits_for_no_longer_than_it_was_told(self) -> None:
         with self.locks.lock(self.key):
             place = self.locks.enqueue(self.key)
@@ -472,16 +429,6 @@ class Locks(ServerCase):
         self.assertEqual(self.locks.stats(self.server.address)["locks"], [])
         with self.assertRaises(lockd.InvalidRequest):
             self.locks.stats("elsewhere:1")
-
-
-class Caps(unittest.TestCase):
-    def test_are_errors_of_their_own(self) -> None:
-        with Server("--max-locks", "1", "--max-waiters", "1") as server:
-            with lockd.Client(server.address) as locks, locks.lock("a"):
-                with self.assertRaises(lockd.TooManyKeys):
-                    locks.acquire("b")
-                with locks.enqueue("a"), self.assertRaises(lockd.TooManyWaiters):
-                    locks.acquire("a")
 
 
 class SeveralServers(unittest.TestCase):

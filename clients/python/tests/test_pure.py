@@ -124,30 +124,6 @@ class Replies(unittest.TestCase):
         self.assertEqual(fence_of("short"), 0)
         self.assertEqual(fence_of("+_00000000000000ff"), 0)
 
-    def test_errors_say_why(self) -> None:
-        for reply, kind in {
-            "error": errors.Refused,
-            "error_max_locks": errors.TooManyKeys,
-            "error_max_waiters": errors.TooManyWaiters,
-            "error_max_holds": errors.TooManyHolds,
-            "error_limit_mismatch": errors.LimitMismatch,
-            "error_mode_mismatch": errors.ModeMismatch,
-            "error_permits_mismatch": errors.PermitsMismatch,
-            "error_storage": errors.StorageFull,
-            "error_lease_expired": errors.LeaseExpired,
-            "error_not_enqueued": errors.NotEnqueued,
-            "error_already_enqueued": errors.AlreadyEnqueued,
-            "error_denied": errors.Denied,
-            "error_draining": errors.Draining,
-            "error_auth": errors.Unauthorized,
-            "error_of_tomorrow": errors.Refused,
-            "nonsense": errors.Garbled,
-            "": errors.Garbled,
-        }.items():
-            with self.assertRaises(errors.LockdError) as raised:
-                check(reply)
-            self.assertIs(type(raised.exception), kind, reply)
-
     def test_who_leads(self) -> None:
         for reply, leader in {"error_not_leader a:1": "a:1", "error_not_leader -": None}.items():
             with self.assertRaises(errors.NotLeader) as raised:

@@ -106,14 +106,6 @@ describe("a lock", () => {
     await locks.using(key, {}, (held) => assert.equal(held.lease, 33_000));
   });
 
-  test("renews itself", async () => {
-    await using held = await locks.acquire(key, { lease: 1000 });
-    for (const deadline = now() + 3500; now() < deadline; ) {
-      held.check();
-      await sleep(10);
-    }
-  });
-
   test("is one of many", async () => {
     const names = Array.from({ length: 40 }, (_, n) => `${key}/${n}`);
     const held = await Promise.all(names.map((name) => locks.acquire(name, { lease: 2000 })));
@@ -189,14 +181,6 @@ describe("a wait", () => {
     controller.abort();
     await sleep(20);
     held.check();
-  });
-
-  test("that was longer than the lease ends with a certain grant", async () => {
-    const held = await locks.acquire(key);
-    setTimeout(() => void held.release(), 1500);
-    await using next = await locks.acquire(key, { wait: PATIENCE, lease: 1000 });
-    next.check();
-    assert.ok(next.remaining > 0);
   });
 
   test("ends when the client is closed, which releases", async () => {
@@ -323,16 +307,6 @@ describe("a process", () => {
     assert.match((await lines.next()).value, /^false (unsure|expired|refused)$/);
   });
 
-  test("that is killed releases", async () => {
-    const program = child(`
-      const held = await locks.acquire(key, { lease: 60000 });
-      console.log("held");
-      setInterval(() => held.check(), 1000);`);
-    await once(program.stdout, "data");
-    program.kill("SIGKILL");
-    await locks.using(key, { wait: PATIENCE }, () => {});
-  });
-
   test("is kept alive by a wait, and by nothing that is held", async () => {
     const held = await locks.acquire(key);
     const program = child(`
@@ -429,14 +403,6 @@ describe("a place", () => {
     await failure(lockd.InvalidRequest, second.wait());
   });
 
-  test("may be of a semaphore", async () => {
-    const held = await locks.acquire(key, { limit: 1 });
-    const place = await locks.enqueue(key, { limit: 1 });
-    assert.ok(!place.isGranted);
-    await held.release();
-    await (await place.wait({ wait: PATIENCE })).release();
-  });
-
   test("waits for no longer than it was told", async () => {
     await using _ = await locks.acquire(key);
     const place = await locks.enqueue(key);
@@ -483,15 +449,6 @@ describe("a server", () => {
     const before = (await locks.stats()).connections;
     await publishMany();
     assert.equal((await locks.stats()).connections, before);
-  });
-
-  test("has caps, which are errors of their own", async () => {
-    await using small = await Server.begin("--max-locks", "1", "--max-waiters", "1");
-    await using other = new lockd.Client(small.address);
-    await using _ = await other.acquire("a");
-    await failure(lockd.TooManyKeys, other.acquire("b"));
-    await using _place = await other.enqueue("a");
-    await failure(lockd.TooManyWaiters, other.acquire("a"));
   });
 });
 
