@@ -137,7 +137,16 @@ TEST(Settings, MistakesInTheFileNameTheirLine) {
       {"word = 7", "line 1 of 'f': word is text, and needs quotes around it"},
       {"peer = [1]", "line 1 of 'f': peer is text, and needs quotes around it"},
       {"peer = 'a'\npeers = 'b'", "line 2 of 'f': peers is the same setting as peer"},
+      {"secret = 7777", "line 1 of 'f': secret is text, and needs quotes around it"},
+      {"\n[table]\nsize = 1", "line 2 of 'f': unknown setting 'table'"},
       {"secret = hush", "line 1 of 'f': not valid TOML"},
+      {"secret = 99999999999999999999", "line 1 of 'f': not valid TOML"},
+      {"loud = true\nsize = ",
+       "line 2 of 'f': not valid TOML: Error while parsing key-value pair: encountered "
+       "end-of-file"},
+      {"size = 1\nsize = 2",
+       "line 2 of 'f': not valid TOML: Error while parsing key-value pair: cannot redefine "
+       "existing integer 'size'"},
       {"pause = inf",
        "--pause from line 1 of 'f' is 'inf': it takes seconds, more than 0 and at most 9223372036, "
        "such as 5 or 0.5"},
