@@ -145,21 +145,6 @@ TEST(HeldLock, OutlivesTheClient) {
   EXPECT_TRUE(lock.release());
 }
 
-TEST(HeldLock, OneThreadKeepsMany) {
-  const TestServer server;
-  Client client(server.client_options());
-  std::vector<HeldLock> locks;
-  for (int i = 0; i < 50; ++i) {
-    locks.push_back(acquire(client, {.key = "k" + std::to_string(i), .lease = kLease}));
-  }
-  const auto latest = locks.back().expires_at();
-  EXPECT_TRUE(eventually([&] { return BootClock::now() > latest; }));
-  for (HeldLock& lock : locks) {
-    EXPECT_TRUE(lock.is_held()) << lock.key();
-    EXPECT_TRUE(lock.release()) << lock.key();
-  }
-}
-
 // What may be watched at once is limited by what may be open.
 TEST(HeldLock, ManyAreKeptWhenFewDescriptorsMayBeOpen) {
   constexpr int kHeld = 50;
@@ -196,44 +181,6 @@ TEST(HeldLock, ThreadsThatShareAClientExcludeEachOther) {
       }
     });
   }
-}
-
-TEST(HeldLock, SlotsOfASemaphore) {
-  const TestServer server;
-  Client client(server.client_options());
-  const LockRequest request{.key = "pool", .kind = Kind::semaphore, .limit = 2};
-  HeldLock first = acquire(client, request);
-  const HeldLock second = acquire(client, request);
-  EXPECT_EQ(first.kind(), Kind::semaphore);
-  EXPECT_EQ(client.acquire(request).outcome, Outcome::timeout);
-  EXPECT_TRUE(first.release());
-  EXPECT_TRUE(client.acquire(request));
-}
-
-TEST(HeldLock, AWaitEndsByATurnAStopOrItsTime) {
-  const TestServer server;
-  Client client(server.client_options());
-  std::optional<HeldLock> holder = acquire(client, {.key = "k", .lease = 600s});
-  const auto before = BootClock::now();
-  EXPECT_EQ(client.acquire({.key = "k", .wait = 100ms}).outcome, Outcome::timeout);
-  EXPECT_GE(BootClock::now() - before, 100ms);
-
-  std::stop_source source;
-  LineClient observer(server.port());
-  std::jthread stopper([&] {
-    await_stats(observer, "\"waiters\":1");
-    source.request_stop();
-  });
-  EXPECT_EQ(client.acquire({.key = "k", .wait = 3600s}, source.get_token()).outcome,
-            Outcome::cancelled);
-  stopper.join();
-  await_stats(observer, "\"waiters\":0");
-
-  std::jthread releaser([&] {
-    await_stats(observer, "\"waiters\":1");
-    holder.reset();
-  });
-  EXPECT_TRUE(client.acquire({.key = "k", .wait = 60s}));
 }
 
 TEST(HeldLock, APlaceInLineIsAwaitedOrGivenUp) {

@@ -50,20 +50,6 @@ TEST(Restart, OfAServerThatKeepsNothingLosesTheLock) {
   EXPECT_FALSE(scene.lock.is_held());
 }
 
-TEST(Restart, OfAServerWithAJournalLosesNothing) {
-  const TemporaryDirectory journal;
-  Options options = line_options();
-  options.wal = journal.path();
-  Scene scene(options);
-  const auto before = scene.lock.expires_at();
-  scene.restart(options);
-  ASSERT_TRUE(eventually([&] { return scene.lock.expires_at() > before; }));
-  EXPECT_EQ(scene.lost, Outcome::ok);
-  EXPECT_EQ(scene.client->acquire({.key = "k"}).outcome, Outcome::timeout);
-  EXPECT_TRUE(scene.lock.release());
-  EXPECT_TRUE(scene.client->acquire({.key = "k"}));
-}
-
 // Restarts the server while somebody waits behind a hold of `Scene`.
 struct WaitingScene : Scene {
   using Scene::Scene;
@@ -113,24 +99,6 @@ TEST(Restart, AWaitIsGrantedByTheServerThatCameBack) {
   scene.waiter = std::thread([] {});
 }
 
-TEST(Restart, AWaitBeginsWhileTheServerIsDown) {
-  std::optional<TestServer> server(line_options());
-  Options options = line_options();
-  options.port = server->port();
-  Client client(server->client_options());
-  server.reset();
-  EXPECT_EQ(client.acquire({.key = "k"}).outcome, Outcome::unreachable);
-  EXPECT_EQ(client.acquire({.key = "k", .wait = 100ms}).outcome, Outcome::unreachable);
-  std::thread later([&] {
-    std::this_thread::sleep_for(300ms);
-    server.emplace(options);
-  });
-  const auto lock = client.acquire({.key = "k", .wait = 120s});
-  later.join();
-  ASSERT_TRUE(lock) << describe(lock);
-  EXPECT_FALSE(lock->queued_again());
-}
-
 TEST(Restart, AWaitThatEndsBeforeTheServerIsBackSaysThatItStopped) {
   Options options = line_options();
   options.auto_release_on_disconnect = false;  // nobody is granted what its end would release
@@ -166,16 +134,6 @@ TEST(Restart, AReleaseWaitsForAServerThatRestarts) {
   const Status released = scene.lock.release();
   later.join();
   EXPECT_EQ(released.outcome, Outcome::ok) << describe(released);
-  EXPECT_TRUE(scene.client->acquire({.key = "k"}));
-}
-
-TEST(Restart, ReleasesByTokenWhatTheOldConnectionHeld) {
-  const TemporaryDirectory journal;
-  Options options = line_options();
-  options.wal = journal.path();
-  Scene scene(options);
-  scene.restart(options);
-  EXPECT_EQ(scene.lock.release().outcome, Outcome::ok);
   EXPECT_TRUE(scene.client->acquire({.key = "k"}));
 }
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -67,16 +66,6 @@ TEST(ClientSets, AreHeldWholeOrNotAtAll) {
   EXPECT_FALSE(held.is_held());
   EXPECT_TRUE(is_free(client, "a"));
   EXPECT_TRUE(is_free(client, "b"));
-}
-
-TEST(ClientSets, HaveOneFenceLargerThanAllBefore) {
-  const TestServer server;
-  Client client(server.client_options());
-  Fence before = 0;
-  for (int i = 0; i < 3; ++i) before = client.acquire({.key = "b"})->fence();
-  const Fence fence = take_all(client, {.keys = {"a", "b"}}).fence();
-  EXPECT_GT(fence, before);
-  EXPECT_GT(client.acquire({.key = "a"})->fence(), fence) << "released by the destructor";
 }
 
 TEST(ClientSets, MixLocksAndSemaphores) {
@@ -171,22 +160,6 @@ TEST(ClientSets, ABoundedWaitIsNeverOverEarly) {
   EXPECT_TRUE(is_free(client, "a"));
 }
 
-TEST(ClientSets, AWaitIsGivenUpAtOnce) {
-  const TestServer server;
-  Client client(server.client_options());
-  const auto other = client.acquire({.key = "b", .lease = 600s});
-  Result<HeldLock> got;
-  std::jthread waiter([&](const std::stop_token& stop) {
-    got = client.acquire_all({.keys = {"a", "b"}, .wait = kDurationMax}, stop);
-  });
-  ASSERT_TRUE(eventually([&] { return has_waiters(server, 1); }));
-  waiter.request_stop();
-  waiter.join();
-  EXPECT_EQ(got.outcome, Outcome::cancelled);
-  EXPECT_TRUE(eventually([&] { return has_waiters(server, 0); }));
-  EXPECT_TRUE(is_free(client, "a"));
-}
-
 TEST(ClientSets, RenewThemselves) {
   const TestServer server;
   Client client(server.client_options());
@@ -223,16 +196,6 @@ TEST(ClientSets, AReleaseTellsOfWhatWasLostBefore) {
   EXPECT_EQ(released.outcome, Outcome::lost);
   EXPECT_EQ(released.detail, "the server says that b was held no more");
   EXPECT_TRUE(is_free(client, "a"));
-}
-
-TEST(ClientSets, OutliveTheirClient) {
-  const TestServer server;
-  std::optional<Client> client(server.client_options());
-  HeldLock held = take_all(*client, {.keys = {"a", "b"}, .lease = 6s});
-  client.reset();
-  const auto granted_until = held.expires_at();
-  EXPECT_TRUE(eventually([&] { return held.expires_at() > granted_until; }));
-  EXPECT_TRUE(held.release());
 }
 
 TEST(ClientSets, AreAskedForAgainWhenTheServerCutsTheWait) {

@@ -69,6 +69,7 @@ TEST(Sharing, SeveralPermitsAreTakenAndGivenBackTogether) {
   const TestServer server;
   Client client(server.client_options());
   HeldLock five = take(client, permits_of_eight(5));
+  EXPECT_EQ(five.kind(), Kind::semaphore);
   const HeldLock three = take(client, permits_of_eight(3));
   EXPECT_EQ(client.acquire(permits_of_eight(1)).outcome, Outcome::timeout);
   EXPECT_TRUE(five.release());
