@@ -211,15 +211,5 @@ TEST(AccessWithSharedToken, AShortOneIsWarnedAboutAtAReloadToo) {
   EXPECT_TRUE(server.comes_to_log("an auth token of fewer than 16 characters can be guessed"));
 }
 
-TEST(AccessAtStart, CertificatesWithoutAnAuthorityEndIt) {
-  const TemporaryDirectory folder;
-  const std::string path = folder.path() + "/access.toml";
-  std::ofstream(path) << "[[certificate]]\nname = 'a'\ncn = 'a'\nrights = ['lock']\n";
-  ServerProcess refused({"--access", path}, {.may_refuse = true});
-  EXPECT_EQ(refused.await_exit(), 1);
-  EXPECT_NE(refused.log().find("certificate 'a' needs --tls-client-ca"), std::string::npos)
-      << refused.log();
-}
-
 }  // namespace
 }  // namespace lockd

