@@ -117,35 +117,6 @@ describe("replies", () => {
     assert.equal(fenceOf("+_00000000000000ff"), 0n);
   });
 
-  test("errors say why", () => {
-    for (const [reply, kind] of Object.entries({
-      error: errors.Refused,
-      error_max_locks: errors.TooManyKeys,
-      error_max_waiters: errors.TooManyWaiters,
-      error_max_holds: errors.TooManyHolds,
-      error_limit_mismatch: errors.LimitMismatch,
-      error_mode_mismatch: errors.ModeMismatch,
-      error_permits_mismatch: errors.PermitsMismatch,
-      error_storage: errors.StorageFull,
-      error_lease_expired: errors.LeaseExpired,
-      error_not_enqueued: errors.NotEnqueued,
-      error_already_enqueued: errors.AlreadyEnqueued,
-      error_denied: errors.Denied,
-      error_draining: errors.Draining,
-      error_auth: errors.Unauthorized,
-      error_of_tomorrow: errors.Refused,
-      toString: errors.Garbled,
-      nonsense: errors.Garbled,
-      "": errors.Garbled,
-    })) {
-      assert.throws(
-        () => check(reply),
-        (error: Error) => error.constructor === kind && error.name === kind.name,
-        reply,
-      );
-    }
-  });
-
   test("who leads", () => {
     for (const [reply, leader] of [
       ["error_not_leader a:1", "a:1"],
@@ -159,6 +130,9 @@ describe("replies", () => {
   });
 
   test("that are garbled", () => {
+    for (const reply of ["toString", "nonsense", ""]) {
+      assert.throws(() => check(reply), errors.Garbled, reply);
+    }
     for (const reply of ["ok", "ok t", "ok t x", "ok t -1", "ok t 0", "ok  30", "ok t ٣"]) {
       assert.throws(() => grantOf(reply, 0), errors.Garbled, reply);
     }
