@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
-#include <fstream>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/file_text.h"
 #include "client/identity.h"
 #include "client/request_lines.h"
 
@@ -40,14 +40,14 @@ Result<SocketAddresses> look_up(const Address& address, int flags) {
 
 // The first line that is not blank: a server's own file may hold two auth tokens.
 Result<std::string> first_line_of(const std::string& path) {
-  constexpr std::string_view kSpaces = " \t\r";
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t begin = line.find_first_not_of(kSpaces);
-    if (begin == std::string::npos) continue;
-    return line.substr(begin, line.find_last_not_of(kSpaces) - begin + 1);
-  }
-  return {Outcome::invalid, "no auth token can be read from " + path};
+  constexpr std::string_view kSpaces = " \t\r\n";
+  const FileText file = read_regular_file(path);
+  std::string_view text = file.text;
+  text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
+  text = text.substr(0, text.find('\n'));
+  if (!text.empty()) return std::string(text.substr(0, text.find_last_not_of(kSpaces) + 1));
+  return {Outcome::invalid, "no auth token can be read from " + path + ": " +
+                                (file.error.empty() ? "the file is empty" : file.error)};
 }
 
 // Where a request to the resolver is answered, whoever still waits for it.

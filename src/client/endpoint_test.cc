@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
+#include <string>
 
 namespace lockd::client {
 namespace {
@@ -36,6 +39,24 @@ TEST(Endpoint, WhoCannotBeLookedUpForLackOfAThreadCannotBeReached) {
   const auto found = resolve({"localhost", 1}, until, {});
   EXPECT_EQ(found.outcome, Outcome::unreachable);
   EXPECT_TRUE(resolve({"127.0.0.1", 1}, until, {})) << "needs none";
+}
+
+TEST(Endpoint, FilesThatAreNotRegularAreRefused) {
+  const std::string fifo = testing::TempDir() + "endpoint_test.fifo";
+  std::filesystem::remove(fifo);
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ConnectOptions options;
+  options.auth_token_file = fifo;
+  EXPECT_EQ(Endpoint::make({"127.0.0.1", 1}, options).detail,
+            "no auth token can be read from " + fifo + ": not a regular file");
+  for (const TlsOptions& tls : {TlsOptions{.ca_file = fifo},
+                                {.certificate = fifo, .key = "none"},
+                                {.certificate = "none", .key = fifo}}) {
+    const auto made = Endpoint::make({"127.0.0.1", 1}, {.tls = tls});
+    EXPECT_EQ(made.outcome, Outcome::invalid);
+    EXPECT_EQ(made.detail, "cannot use " + fifo + " for TLS: not a regular file");
+  }
+  std::filesystem::remove(fifo);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "base/file_text.h"
+
 namespace lockd::client {
 namespace {
 
@@ -55,6 +57,11 @@ Result<std::shared_ptr<const TlsClient>> TlsClient::load(const TlsOptions& optio
 
 Status TlsClient::use_files() {
   SSL_CTX* const context = context_.get();
+  // OpenSSL opens the files by itself, and would wait for the writer of a FIFO.
+  for (const std::string& path : {options_.ca_file, options_.certificate, options_.key}) {
+    const std::string reason = why_not_regular(path);
+    if (!reason.empty()) return {Outcome::invalid, "cannot use " + path + " for TLS: " + reason};
+  }
   const std::string& ca = options_.ca_file;
   if (options_.verify && ca.empty() && SSL_CTX_set_default_verify_paths(context) != 1) {
     return cannot_use("the system's certificates");

@@ -1,19 +1,13 @@
 #include "config/environment.h"
 
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
 #include "base/text.h"
@@ -21,41 +15,6 @@
 
 namespace lockd::config {
 namespace {
-
-// No configuration or token is near this. It ends the reading of a device.
-constexpr std::size_t kFileSizeMax = std::size_t{1} << 20;
-
-std::string describe_errno() { return std::generic_category().message(errno); }
-
-bool is_open_to_others(int file) {
-  struct stat status {};
-  if (::fstat(file, &status) != 0) return false;
-  const mode_t others = status.st_uid == 0 ? S_IROTH : S_IROTH | S_IRGRP;
-  return (status.st_mode & others) != 0;
-}
-
-FileText read_file(const std::string& path) {
-  FileText file;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(path.c_str(), "re"),
-                                                               std::fclose);
-  if (stream == nullptr) {
-    file.missing = errno == ENOENT || errno == ENOTDIR;
-    file.error = describe_errno();
-    return file;
-  }
-  file.open_to_others = is_open_to_others(fileno(stream.get()));
-  std::array<char, 4096> buffer;
-  while (const std::size_t size = std::fread(buffer.data(), 1, buffer.size(), stream.get())) {
-    file.text.append(buffer.data(), size);
-    if (file.text.size() > kFileSizeMax) {
-      file.text.clear();
-      file.error = "larger than 1 MiB";
-      return file;
-    }
-  }
-  if (std::ferror(stream.get()) != 0) file.error = describe_errno();
-  return file;
-}
 
 std::uint64_t files_max() {
   rlimit limit{};
@@ -122,11 +81,12 @@ std::uint64_t memory_within(std::uint64_t machine,
 
 Environment process_environment() {
   return {.variable = [](const char* name) -> const char* { return std::getenv(name); },
-          .read_file = read_file,
+          .read_file = read_regular_file,
+          .read_config = read_file_or_pipe,
           .names = variable_names(),
           .cores = std::thread::hardware_concurrency(),
           .files_max = files_max(),
-          .memory = memory_within(machine_memory(), read_file)};
+          .memory = memory_within(machine_memory(), read_regular_file)};
 }
 
 void hide_variable(const char* name) {

@@ -9,21 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "base/file_text.h"
+
 namespace lockd::config {
 
-struct FileText {
-  std::string text{};
-  std::string error{};  // why there is no text: "No such file or directory"
-  // Readable by every user of the machine, or by a group. A group may have been given leave by
-  // root: it is how services come by certificates.
-  bool open_to_others = false;
-  bool missing = false;  // the error is that there is no such file
-};
+using lockd::FileText;
 
 struct Environment {
   // As getenv: null when there is none. What it returns stays where it is.
   std::function<const char*(const char* name)> variable;
+  // Regular files only, so that no reload waits for a FIFO.
   std::function<FileText(const std::string& path)> read_file;
+  // The file of --config, which may be a pipe.
+  std::function<FileText(const std::string& path)> read_config;
   std::vector<std::string> names{};  // of all variables
   unsigned cores = 1;
   std::uint64_t files_max = 1024;  // how many it may have open

@@ -1,9 +1,14 @@
 #include "config/environment.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 
 namespace lockd::config {
 namespace {
@@ -43,6 +48,25 @@ TEST(MemoryWithin, KnowsTheFirstVersion) {
                        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}}),
             kMachine)
       << "which is how it writes that there is no limit";
+}
+
+// To open a FIFO without a writer blocks, which would stop the server at a reload.
+TEST(ReadFile, OnlyTheFileOfConfigMayBeAPipe) {
+  std::string folder = ::testing::TempDir() + "read_file.XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string pipe = folder + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const Environment environment = process_environment();
+  EXPECT_EQ(environment.read_file(folder).error, "not a regular file");
+  EXPECT_EQ(environment.read_file("/dev/null").error, "not a regular file");
+  EXPECT_EQ(environment.read_file(pipe).error, "not a regular file");
+  std::ofstream(folder + "/file") << "text";
+  EXPECT_EQ(environment.read_file(folder + "/file").text, "text");
+  EXPECT_EQ(environment.read_config(folder + "/file").text, "text");
+  std::thread writer([&] { std::ofstream(pipe) << "from a pipe"; });
+  EXPECT_EQ(environment.read_config(pipe).text, "from a pipe");
+  writer.join();
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ class Loader {
     const bool named = config.origin.rank > 0;
     if (!named && default_file.empty()) return true;
     if (!kept_text(*config.option, config.text)) return fail(bad_value(config));
-    const FileText file = environment_.read_file(config.text);
+    const FileText file = environment_.read_config(config.text);
     if (!named && file.missing) return true;
     if (!file.error.empty()) {
       return fail("--config from " + config.origin.name + " is " + in_quotes(config.text) +

@@ -203,9 +203,9 @@ TEST(Environment, IsThatOfTheProcess) {
   std::remove(path.c_str());
   EXPECT_EQ(process.read_file(path).error, "No such file or directory");
   EXPECT_TRUE(process.read_file(path).missing);
-  EXPECT_EQ(process.read_file("/").error, "Is a directory");
+  EXPECT_EQ(process.read_config("/").error, "Is a directory");
   EXPECT_FALSE(process.read_file("/").missing);
-  EXPECT_EQ(process.read_file("/dev/zero").error, "larger than 1 MiB");
+  EXPECT_EQ(process.read_config("/dev/zero").error, "larger than 1 MiB");
 }
 
 }  // namespace

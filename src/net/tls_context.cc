@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_text.h"
+
 namespace lockd {
 namespace {
 
@@ -94,6 +96,13 @@ std::string TlsContext::show_certificate(SSL_CTX* handle, const TlsFiles& files)
 }
 
 std::string TlsContext::use(const TlsFiles& files) {
+  // OpenSSL opens the files by itself, and would wait for the writer of a FIFO.
+  for (const auto& [named, path] : {std::pair(kCertificate, files.certificate),
+                                    {kKey, files.key},
+                                    {kClientCa, files.client_ca}}) {
+    const std::string reason = why_not_regular(path);
+    if (!reason.empty()) return cannot_use(named, path, reason);
+  }
   SSL_CTX* const handle = context_.get();
   std::string error = show_certificate(handle, files);
   if (error.empty()) error = show_certificate(to_peers_.get(), files);

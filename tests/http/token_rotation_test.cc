@@ -1,6 +1,7 @@
 // The auth token replaced while the server runs: the file is read again on SIGHUP.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <filesystem>
@@ -78,6 +79,9 @@ TEST_F(TokenRotation, AFileThatIsNoGoodChangesNothingAndTheLogSaysSo) {
   EXPECT_FALSE(opens("one"));
   std::filesystem::remove(path_);
   expect_old("it cannot be read: No such file or directory");
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  expect_old("it cannot be read: not a regular file");
+  std::filesystem::remove(path_);
   write("the second of them\n");
   EXPECT_NE(server_.reload().find(" reloaded"), std::string::npos);
   EXPECT_TRUE(opens("the second of them"));

@@ -48,8 +48,8 @@ struct TlsOptions {
 struct ConnectOptions {
   std::optional<TlsOptions> tls{};  // none is plain text
   std::string auth_token{};         // which the server asks for; empty: none is sent
-  // Instead of it, the file whose first line it is: read for every connection, as tokens are
-  // rotated.
+  // Instead of it, the regular file whose first line it is: read for every connection, as tokens
+  // are rotated.
   std::string auth_token_file{};
   // Who we say we are, for those who look at the server: 1 to 256 bytes of plain text. By default
   // "user@host:pid", and the program's base name. An empty name says nothing, and then the server

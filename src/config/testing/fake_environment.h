@@ -22,18 +22,18 @@ struct FakeEnvironment {
   Environment environment() const {
     std::vector<std::string> names;
     for (const auto& [name, value] : variables) names.push_back(name);
+    const auto read = [this](const std::string& path) {
+      const auto found = files.find(path);
+      return found == files.end() ? FileText{.error = "No such file or directory", .missing = true}
+                                  : found->second;
+    };
     return {.variable =
                 [this](const char* name) {
                   const auto found = variables.find(name);
                   return found == variables.end() ? nullptr : found->second.c_str();
                 },
-            .read_file =
-                [this](const std::string& path) {
-                  const auto found = files.find(path);
-                  return found == files.end()
-                             ? FileText{.error = "No such file or directory", .missing = true}
-                             : found->second;
-                },
+            .read_file = read,
+            .read_config = read,
             .names = std::move(names),
             .cores = cores,
             .files_max = files_max,

@@ -447,7 +447,7 @@ TEST(ForwardedTest, AProxysMarkIsSeen) {
   }
 }
 
-// While no proof is asked for, Host must be one whole name or address, and perhaps a port.
+// Without an auth token, Host must be one whole name or address, and perhaps a port.
 TEST(HostTest, IsReadStrictly) {
   const struct {
     std::string_view host;

@@ -22,7 +22,7 @@ constexpr std::uint8_t kFailedAttemptsMax = 10;
 // was read.
 constexpr std::size_t kOutputPerTurn = 256 * 1024;
 
-// Of a host's name, and of an IPv4 address.
+// The characters of host names and of IPv4 addresses.
 constexpr std::string_view kNameCharacters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
 
