@@ -85,7 +85,7 @@ func TLS(config *tls.Config) Option {
 // others.
 func CAFile(path string) Option {
 	return func(s *settings) error {
-		text, err := os.ReadFile(path)
+		text, err := readRegularFile(path)
 		if err != nil {
 			return &Error{Kind: ErrInvalid, Err: err}
 		}
@@ -102,7 +102,15 @@ func CAFile(path string) Option {
 // are. The files are read for every connection that asks.
 func Certificate(certFile, keyFile string) Option {
 	load := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		certificate, err := readRegularFile(certFile)
+		if err != nil {
+			return nil, err
+		}
+		key, err := readRegularFile(keyFile)
+		if err != nil {
+			return nil, err
+		}
+		pair, err := tls.X509KeyPair(certificate, key)
 		return &pair, err
 	}
 	return func(s *settings) error {
@@ -205,7 +213,7 @@ func (s *settings) authToken() (string, error) {
 	if s.tokenFile == "" {
 		return s.token, nil
 	}
-	text, err := os.ReadFile(s.tokenFile)
+	text, err := readRegularFile(s.tokenFile)
 	if err != nil {
 		return "", &Error{Kind: ErrInvalid, Err: err}
 	}
@@ -216,6 +224,18 @@ func (s *settings) authToken() (string, error) {
 		}
 	}
 	return "", invalid(s.tokenFile + " has no auth token")
+}
+
+// readRegularFile refuses a FIFO, which would keep the caller waiting for its writer.
+func readRegularFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New(path + " is not a regular file")
+	}
+	return os.ReadFile(path)
 }
 
 func checkToken(token string) error {

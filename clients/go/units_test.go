@@ -3,6 +3,7 @@ package lockd
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,10 @@ func TestClocksCountSuspendedTime(t *testing.T) {
 
 func TestWhatCannotBeAskedForIsInvalid(t *testing.T) {
 	missing := t.TempDir() + "/missing"
+	fifo := t.TempDir() + "/fifo" // without a writer
+	if err := exec.Command("mkfifo", fifo).Run(); err != nil {
+		t.Fatal(err)
+	}
 	for name, options := range map[string][]Option{
 		"both":            {Servers("a"), Cluster("b")},
 		"twice":           {Cluster("a", "a:6388")},
@@ -133,9 +138,12 @@ func TestWhatCannotBeAskedForIsInvalid(t *testing.T) {
 		"token":           {Token("a\nb")},
 		"tokens":          {Token("a"), TokenFile("options.go")},
 		"token file":      {TokenFile(missing)},
+		"token FIFO":      {TokenFile(fifo)},
+		"CA FIFO":         {CAFile(fifo)},
 		"CA":              {CAFile(missing)},
 		"no CA":           {CAFile("options.go")},
 		"certificate":     {Certificate(missing, missing)},
+		"key FIFO":        {Certificate("options.go", fifo)},
 		"connect timeout": {ConnectTimeout(0)},
 	} {
 		if _, err := New(options...); !errors.Is(err, ErrInvalid) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import unittest
 from pathlib import Path
@@ -34,9 +35,13 @@ class AuthTokens(unittest.TestCase):
             with lockd.Client(self.server.address, token_file=file) as locks:
                 locks.acquire("k", wait=0).release()
             file.write_text("\n")
-            for path in (file, Path(folder) / "none"):
+            fifo = Path(folder) / "fifo"  # without a writer
+            os.mkfifo(fifo)
+            for path in (file, Path(folder) / "none", fifo):
                 with self.assertRaises(lockd.InvalidRequest):
                     lockd.Client(token_file=path)
+            with self.assertRaises(lockd.InvalidRequest):
+                lockd.Client(tls=lockd.TLS(ca_file=fifo))
         with self.assertRaises(lockd.InvalidRequest):
             lockd.Client(token="a", token_file="b")
 

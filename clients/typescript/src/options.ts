@@ -1,6 +1,6 @@
 /** How a client reaches servers, and who it says it is. */
 
-import { readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { basename } from "node:path";
 import { createSecureContext, type SecureContext } from "node:tls";
@@ -62,10 +62,10 @@ function tlsOf(given: TlsOptions): Tls {
   try {
     const context = createSecureContext({
       minVersion: "TLSv1.2",
-      ...(given.caFile !== undefined && { ca: readFileSync(given.caFile) }),
+      ...(given.caFile !== undefined && { ca: readRegularFile(given.caFile) }),
       ...(given.certificate !== undefined && {
-        cert: readFileSync(given.certificate),
-        key: readFileSync(given.key ?? given.certificate),
+        cert: readRegularFile(given.certificate),
+        key: readRegularFile(given.key ?? given.certificate),
       }),
     });
     return { context, serverName: given.serverName, verify: given.verify ?? true };
@@ -78,7 +78,7 @@ function tlsOf(given: TlsOptions): Tls {
 function readToken(file: string): string {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readRegularFile(file).toString("utf8");
   } catch (error) {
     throw new InvalidRequest(`the file of the auth token cannot be read: ${told(error)}`, {
       cause: error,
@@ -87,6 +87,17 @@ function readToken(file: string): string {
   const line = text.split("\n").find((one) => one.trim() !== "");
   if (line === undefined) throw new InvalidRequest(`the file of the auth token is empty: ${file}`);
   return line;
+}
+
+/** To open a FIFO would wait for its writer, and stop the program. */
+function readRegularFile(file: string): Buffer {
+  const descriptor = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!fstatSync(descriptor).isFile()) throw new Error(`not a regular file: ${file}`);
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 function defaultName(): string {

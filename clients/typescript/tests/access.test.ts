@@ -1,6 +1,7 @@
 /** Auth tokens and TLS at a real server. */
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -28,7 +29,9 @@ describe("auth tokens", () => {
     await using locks = new lockd.Client({ servers: server.address, tokenFile });
     await locks.using("k", { wait: 0 }, () => {});
     writeFileSync(tokenFile, "\n");
-    for (const file of [tokenFile, join(folder.path, "none")]) {
+    const fifo = join(folder.path, "fifo"); // without a writer
+    execFileSync("mkfifo", [fifo]);
+    for (const file of [tokenFile, join(folder.path, "none"), fifo]) {
       assert.throws(() => new lockd.Client({ tokenFile: file }), lockd.InvalidRequest);
     }
     assert.throws(() => new lockd.Client({ token: "a", tokenFile }), lockd.InvalidRequest);

@@ -6,6 +6,7 @@ import getpass
 import os
 import socket
 import ssl
+import stat
 import sys
 from dataclasses import dataclass
 from typing import Union
@@ -36,6 +37,9 @@ class TLS:
     def context(self) -> ssl.SSLContext:
         """Raises ``InvalidRequest`` for files that cannot be used."""
         try:
+            for path in (self.ca_file, self.certificate, self.key):
+                if path is not None:
+                    os.close(_open_regular(path, os.O_RDONLY))
             context = ssl.create_default_context(
                 cafile=None if self.ca_file is None else os.fspath(self.ca_file)
             )
@@ -91,13 +95,22 @@ class Options:
 def _read_token(path: _Path) -> str:
     """The first line of the file that is not blank: a server's file may hold two."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", opener=_open_regular) as file:
             for line in file:
                 if line.strip():
                     return line
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"the file of the auth token cannot be read: {error}") from error
     raise InvalidRequest(f"the file of the auth token is empty: {os.fspath(path)}")
+
+
+def _open_regular(path: _Path, flags: int) -> int:
+    """To open a FIFO would wait for its writer."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(f"not a regular file: {os.fspath(path)}")
 
 
 def _default_name() -> str:
