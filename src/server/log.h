@@ -1,8 +1,9 @@
 // One line an event, on stderr, as text or as JSON. Values are escaped: a key cannot forge a line.
 //
 // Any thread may log, and none waits for it: the log has a thread that writes. While nobody reads
-// stderr, lines wait for that, a bounded number of them; then the oldest are dropped, and counted.
-// Until set_up_log() nothing is logged.
+// stderr, a bounded number of lines wait. When they are too many, lines of debug and trace are
+// dropped first, then the oldest, and a line says how many were. Until set_up_log() nothing is
+// logged.
 //
 // Secrets and tokens never go in; a fence may. What peers can cause at info and above goes through
 // a PeerEvent; debug and trace are whole, and cost a branch while they are off:

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 class Redirected {
  public:
   explicit Redirected(int descriptor) : stderr_(::dup(STDERR_FILENO)) {
-    static const bool is_set_up = (set_up_log(LogLevel::info, LogFormat::text), true);
+    static const bool is_set_up = (set_up_log(LogLevel::trace, LogFormat::text), true);
     EXPECT_TRUE(is_set_up);
     ::dup2(descriptor, STDERR_FILENO);
   }
@@ -100,6 +100,46 @@ TEST(Log, APipeThatNobodyReadsHoldsUpNobody) {
     log_event(LogLevel::info, "written");
     EXPECT_NE(await(file, "written").find("written"), std::string::npos);
   }
+}
+
+// How many lines of debug and trace were dropped, as the log says.
+std::uint64_t reported_drops(std::string_view text) {
+  constexpr std::string_view kReport = "warning log lines dropped debug_and_trace=";
+  std::uint64_t all = 0;
+  for (std::size_t at = 0; (at = text.find(kReport, at)) != std::string_view::npos;) {
+    at += kReport.size();
+    all += std::stoull(std::string(text.substr(at)));
+  }
+  return all;
+}
+
+// Lines of debug and trace give way to those that matter, and the log says how many did.
+TEST(Log, AFloodOfDebugDropsNothingElse) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK), 0);
+  const Descriptor reader(ends[0]);
+  const Descriptor full(ends[1]);
+  while (::write(full.get(), "x", 1) == 1) continue;
+  const Descriptor file(::memfd_create("log", 0));
+  const Redirected redirected(full.get());
+  const std::uint64_t before = log_lines_dropped();
+  for (int i = 0; i < 5000; ++i) log_event(LogLevel::debug, "request");
+  for (int i = 0; i < 1000; ++i) log_event(LogLevel::warn, "forced end", {{"number", i}});
+  for (int i = 0; i < 5000; ++i) log_event(LogLevel::trace, "batch");
+  const std::uint64_t dropped = log_lines_dropped() - before;
+  EXPECT_GT(dropped, 8000U);
+
+  ::dup2(file.get(), STDERR_FILENO);
+  std::string text;
+  for (int tries = 0; tries < 1000 && reported_drops(text) < dropped; ++tries) {
+    text = await(file, "batch");
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(reported_drops(text), dropped);
+  EXPECT_LE(count(text, "log lines dropped"), 3U) << "once a second";
+  EXPECT_EQ(count(text, "forced end number="), 1000U);
+  EXPECT_LT(text.find("forced end number=0\n"), text.find("forced end number=999\n"));
+  EXPECT_LT(text.find("forced end number=999\n"), text.find("batch")) << "in their order";
 }
 
 }  // namespace
