@@ -52,6 +52,14 @@ std::size_t character_size(const unsigned char* p, std::size_t left) {
   return size;
 }
 
+bool is_hidden(unsigned code_point) {
+  constexpr std::pair<unsigned, unsigned> kHidden[] = {
+      {0x80, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+  return std::any_of(std::begin(kHidden), std::end(kHidden), [code_point](const auto& range) {
+    return range.first <= code_point && code_point <= range.second;
+  });
+}
+
 }  // namespace
 
 bool is_name(std::string_view text) noexcept {
@@ -82,6 +90,25 @@ std::string as_utf8(std::string_view text, std::string_view instead) {
     text.remove_prefix(size == 0 ? 1 : size);
   }
   return valid;
+}
+
+std::string escape_hidden(std::string text) {
+  constexpr const char* kFirstBytes = "\xc2\xd8\xe2";  // of all that are hidden
+  constexpr std::string_view kHex = "0123456789abcdef";
+  for (std::size_t at = 0; (at = text.find_first_of(kFirstBytes, at)) != std::string::npos; ++at) {
+    const auto bits = [&](std::size_t byte) {
+      return static_cast<unsigned char>(text[byte]) & 0x3fU;
+    };
+    const std::size_t size = text[at] == '\xe2' ? 3 : 2;
+    if (text.size() - at < size) break;
+    const unsigned code = size == 2 ? (bits(at) & 0x1f) << 6 | bits(at + 1)
+                                    : 0x2000 | bits(at + 1) << 6 | bits(at + 2);
+    if (!is_hidden(code)) continue;
+    text.replace(
+        at, size,
+        {'\\', 'u', kHex[code >> 12], kHex[code >> 8 & 15], kHex[code >> 4 & 15], kHex[code & 15]});
+  }
+  return text;
 }
 
 std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,

@@ -30,6 +30,11 @@ inline bool is_plain_text(std::string_view text, std::size_t size_max) noexcept 
 // With `instead` for every byte that belongs to no character of UTF-8. Control characters stay.
 std::string as_utf8(std::string_view text, std::string_view instead = kReplacementCharacter);
 
+// With each character that a terminal obeys and a person cannot see written as `\u` and four hex
+// digits, as in JSON: C1 controls (U+0080 to U+009F), the controls of bidirectional text, and the
+// separators U+2028 and U+2029. ASCII stays. Precondition: it is UTF-8.
+std::string escape_hidden(std::string text);
+
 // Decimal digits and nothing else, from `min` to `max`: for what programs write. What people write
 // is read by config/values.h.
 std::optional<std::uint64_t> parse_whole(std::string_view text, std::uint64_t min,

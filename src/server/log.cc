@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json_text.h"
+#include "base/text.h"
 #include "server/log_writer.h"
 
 namespace lockd {
@@ -65,7 +66,7 @@ std::string line_of(std::string_view event, const LogFields& fields) {
     line += event;
   }
   for (const LogField& field : fields) append(line, field);
-  return line;
+  return escape_hidden(std::move(line));  // in JSON, too, they are parts of strings
 }
 
 std::string line_of(const LogWriter::Dropped& dropped) {

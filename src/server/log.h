@@ -1,4 +1,5 @@
-// One line an event, on stderr, as text or as JSON. Values are escaped: a key cannot forge a line.
+// One line an event, on stderr, as text or as JSON. Values are escaped, with every character that
+// could forge, reorder or hide a part of the line where it is shown.
 //
 // Any thread may log, and none waits for it: the log has a thread that writes. While nobody reads
 // stderr, a bounded number of lines wait. When they are too many, lines of debug and trace are

@@ -102,6 +102,27 @@ TEST(Log, APipeThatNobodyReadsHoldsUpNobody) {
   }
 }
 
+// They would rewrite the line on a terminal, or show it in another order.
+TEST(Log, CharactersThatAPersonCannotSeeAreEscaped) {
+  const Descriptor file(::memfd_create("log", 0));
+  const Redirected redirected(file.get());
+  log_event(
+      LogLevel::info, "name",
+      {{"key", "a\u0080b\u009fc\u061cd\u200ee\u200ff\u2028g\u2029h\u202ai\u202ej\u2066k\u2069l"}});
+  log_event(LogLevel::info, "plain",
+            {{"key", "\u00a0\u00e9\u200d\u2027\u202f\u2065\u206a\U0001f512"}});
+  log_event(LogLevel::info, "cut short", {{"key", "\xe2\x80"}});
+  const std::string text = await(file, "cut short");
+  EXPECT_NE(
+      text.find(
+          R"(name key="a\u0080b\u009fc\u061cd\u200ee\u200ff\u2028g\u2029h\u202ai\u202ej\u2066k\u2069l")"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("plain key=\"\u00a0\u00e9\u200d\u2027\u202f\u2065\u206a\U0001f512\""),
+            std::string::npos)
+      << text;
+}
+
 // How many lines of debug and trace were dropped, as the log says.
 std::uint64_t reported_drops(std::string_view text) {
   constexpr std::string_view kReport = "warning log lines dropped debug_and_trace=";
