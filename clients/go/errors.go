@@ -38,8 +38,8 @@ var (
 	ErrMaxWaiters = errors.New("the key has as many waiters as it may")
 	// ErrMaxHolds says that the server, or this client, has as many holds and places as it may.
 	ErrMaxHolds = errors.New("the server, or this client, has as many holds as it may")
-	// ErrLimitMismatch says that the semaphore is in use with another limit.
-	ErrLimitMismatch = errors.New("the semaphore is in use with another limit")
+	// ErrLimitMismatch says that the semaphore has another limit.
+	ErrLimitMismatch = errors.New("the semaphore has another limit")
 	// ErrModeMismatch says that it was asked for before in the other mode, shared or not. There is no
 	// upgrade: release it, and ask again.
 	ErrModeMismatch = errors.New("it was asked for in the other mode before")

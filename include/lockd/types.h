@@ -86,7 +86,7 @@ enum class Outcome : std::uint8_t {
   max_waiters,       // the key has as many waiters as it may
   max_holds,         // the engine has as many holds and places in queues as it may
   max_client_holds,  // this session, or name, has as many of them as it may
-  limit_mismatch,    // the semaphore is in use with another limit
+  limit_mismatch,    // the semaphore has another limit
   already_enqueued,  // this session is in this key's queue, or has a grant it has not awaited
   not_enqueued,      // this session has no place to await
   storage,           // the journal cannot take it: the disk is full, or failed

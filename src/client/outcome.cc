@@ -14,7 +14,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::max_locks: return "the server has as many keys as it may";
     case Outcome::max_waiters: return "the key has as many waiters as it may";
     case Outcome::max_holds: return "the server, or this client, has as many holds as it may";
-    case Outcome::limit_mismatch: return "the semaphore is in use with another limit";
+    case Outcome::limit_mismatch: return "the semaphore has another limit";
     case Outcome::mode_mismatch: return "it was asked for in the other mode before";
     case Outcome::permits_mismatch: return "it was asked for with other permits before";
     case Outcome::storage: return "the server's disk is full";

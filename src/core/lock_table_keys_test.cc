@@ -100,7 +100,7 @@ TEST_F(ReplayTest, ARecoveredHoldIsRenewedAndReleasedByTokenAndBelongsToNoSessio
   EXPECT_EQ(copy.release(now_, {"k", secret(9, 77), fence}), Outcome::ok);
 }
 
-// A journal has what is held, so a restart forgets idle keys and their limits.
+// A journal records holds alone, so a restart forgets idle keys and their limits.
 TEST_F(ReplayTest, ARecoveredTableHasForgottenTheLimitsOfIdleSemaphores) {
   const TableOptions options{.keeps_idle_limits = true};
   reset(options);

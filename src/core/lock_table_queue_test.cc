@@ -36,7 +36,7 @@ TEST_F(LockTableTest, ATryAtAFullQueueIsHeldOrRefusedAsAWaitIs) {
     reset({.waiters_max = 1, .refuses_tries_at_full_queue = is_refused});
     settled_.clear();
     const Fence fence = grant("k", "a");
-    EXPECT_EQ(acquire("k", "b").outcome, Outcome::held) << "nobody waits yet";
+    EXPECT_EQ(acquire("k", "b").outcome, Outcome::held) << "the queue is empty";
     queue("k", "c", 1);
     EXPECT_EQ(acquire("k", "b").outcome, is_refused ? Outcome::max_waiters : Outcome::held);
     EXPECT_EQ(conflict_.holder, "a");

@@ -22,7 +22,7 @@ std::string_view describe(Outcome outcome) noexcept {
     case Outcome::max_waiters: return "no room for another waiter";
     case Outcome::max_holds: return "no room for another hold";
     case Outcome::max_client_holds: return "no room for another hold of this client";
-    case Outcome::limit_mismatch: return "in use with another limit";
+    case Outcome::limit_mismatch: return "the semaphore has another limit";
     case Outcome::already_enqueued: return "already in the queue";
     case Outcome::not_enqueued: return "not in the queue";
     case Outcome::storage: return "the journal cannot take it";

@@ -158,7 +158,7 @@ export class TooManyWaiters extends Refused {}
 /** The server, or this client, has as many holds and places as it may. */
 export class TooManyHolds extends Refused {}
 
-/** The semaphore is in use with another limit. */
+/** The semaphore has another limit. */
 export class LimitMismatch extends Refused {}
 
 /** It was asked for before, in the other mode. There is no upgrade: release, and ask again. */

@@ -31,7 +31,7 @@ const REFUSALS: Record<string, [typeof Refused, string]> = {
   error_max_locks: [TooManyKeys, "the server has as many keys as it may"],
   error_max_waiters: [TooManyWaiters, "the key has as many waiters as it may"],
   error_max_holds: [TooManyHolds, "the server, or this client, has its fill of holds"],
-  error_limit_mismatch: [LimitMismatch, "the semaphore is in use with another limit"],
+  error_limit_mismatch: [LimitMismatch, "the semaphore has another limit"],
   error_mode_mismatch: [ModeMismatch, "it was asked for in the other mode before"],
   error_permits_mismatch: [PermitsMismatch, "it was asked for with other permits before"],
   error_storage: [StorageFull, "the server's disk is full"],

@@ -28,7 +28,7 @@ enum class Outcome : std::uint8_t {
   max_locks,         // the server has as many keys as it may
   max_waiters,       // the key has as many waiters as it may
   max_holds,         // the server, or this client, has as many holds and places as it may
-  limit_mismatch,    // the semaphore is in use with another limit
+  limit_mismatch,    // the semaphore has another limit
   mode_mismatch,     // it was asked for in the other mode before, and is in force
   permits_mismatch,  // it was asked for with another number of permits before, likewise
   storage,           // the server's disk is full

@@ -879,7 +879,7 @@ std::vector<Key*> LockModel::at_all(Time now, const std::vector<SetItem>& items)
   return keys;
 }
 
-// A key that nobody uses takes any limit, unless it is to keep its own.
+// An idle key takes any limit, unless the option has it keep its own.
 bool LockModel::has_binding_limit(const Key& key) const {
   return !key.idle() || options_.keeps_idle_limits;
 }

@@ -40,7 +40,7 @@ _REFUSALS: dict[str, tuple[Callable[..., Refused], str]] = {
     "error_max_locks": (errors.TooManyKeys, "the server has as many keys as it may"),
     "error_max_waiters": (errors.TooManyWaiters, "the key has as many waiters as it may"),
     "error_max_holds": (errors.TooManyHolds, "the server, or this client, has its fill of holds"),
-    "error_limit_mismatch": (errors.LimitMismatch, "the semaphore is in use with another limit"),
+    "error_limit_mismatch": (errors.LimitMismatch, "the semaphore has another limit"),
     "error_mode_mismatch": (errors.ModeMismatch, "it was asked for in the other mode before"),
     "error_permits_mismatch": (
         errors.PermitsMismatch,

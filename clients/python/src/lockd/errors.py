@@ -136,7 +136,7 @@ class TooManyHolds(Refused):
 
 
 class LimitMismatch(Refused):
-    """The semaphore is in use with another limit."""
+    """The semaphore has another limit."""
 
 
 class ModeMismatch(Refused):
