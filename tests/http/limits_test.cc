@@ -53,6 +53,35 @@ TEST(HttpLimits, MaxWaitersIsPerKey) {
   EXPECT_EQ(client.post("/v1/acquire", hold_json("k", "a", R"("wait_ms":60000)")).status, 200);
 }
 
+TEST(HttpLimits, TheLetterOfDflockdRefusesTriesAtFullQueuesAndKeepsIdleLimits) {
+  Options options = http_options();
+  options.max_waiters = 1;
+  options.dflockd_letter = true;
+  HttpServer server(options);
+  HttpClient client = server.browse();
+  HttpClient waiter = server.browse();
+  ASSERT_EQ(client.post("/v1/acquire", hold_json("k", "a")).status, 200);
+  waiter.send(waiter.written("POST", "/v1/acquire", hold_json("k", "b", R"("wait_ms":60000)")));
+  ASSERT_TRUE(await_line(client, "k", 1));
+  EXPECT_EQ(shown(client.post("/v1/acquire", hold_json("k", "c"))),
+            R"(429 {"error":"max_waiters"})");
+
+  const auto acquire = [&](const char* limit) {
+    return client.post("/v1/semaphores/acquire", hold_json("pool", "a", limit));
+  };
+  const HttpReply granted = acquire(R"("limit":3)");
+  ASSERT_EQ(granted.status, 200);
+  const std::int64_t token = granted.json().at("token").as_int64();
+  ASSERT_EQ(client.post("/v1/semaphores/release", hold_json("pool", "a", token)).status, 200);
+  EXPECT_EQ(shown(acquire(R"("limit":5)")), R"(409 {"error":"limit_mismatch","limit":3})");
+  const HttpReply set = client.post(
+      "/v1/acquire", R"({"items":[{"key":"free"},{"key":"pool","kind":"semaphore","limit":5}],)"
+                     R"("holder":"a","ttl_ms":60000})");
+  EXPECT_EQ(set.status, 409);
+  EXPECT_EQ(set.text("error"), "limit_mismatch");
+  EXPECT_EQ(acquire(R"("limit":3)").status, 200);
+}
+
 TEST(HttpLimits, MaxHoldsNamesTheSettingThatIsInTheWay) {
   Options options = http_options();
   options.max_holds = 3;
