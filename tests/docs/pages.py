@@ -109,6 +109,7 @@ class Page:
 def all_pages(source_dir):
     root = Path(source_dir)
     paths = [root / name for name in
-             ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
+             ("README.md", "ARCHITECTURE.md", "DESIGN.md", "CONTRIBUTING.md", "CHANGELOG.md",
+              "SECURITY.md")]
     paths += sorted((root / "docs").glob("*.md"))
     return [Page(path, str(path.relative_to(root))) for path in paths]
