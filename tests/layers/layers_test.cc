@@ -56,27 +56,12 @@ const Names kNotInCore = {"barrier", "condition_variable", "filesystem",   "fstr
                           "thread"};
 
 // What lies at the root of the sources. Hidden files are the affair of tools.
-const Names kAtRoot = {"ARCHITECTURE.md",
-                       "CHANGELOG.md",
-                       "CMakeLists.txt",
-                       "CMakePresets.json",
-                       "CONTRIBUTING.md",
-                       "LICENSE",
-                       "Makefile",
-                       "README.md",
-                       "SECURITY.md",
-                       "bench",
-                       "build",
-                       "clients",
-                       "cmake",
-                       "docs",
-                       "examples",
-                       "include",
-                       "packaging",
-                       "scripts",
-                       "src",
-                       "tests",
-                       "web"};
+const Names kAtRoot = {
+    "ARCHITECTURE.md", "DESIGN.md", "CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json",
+    "CONTRIBUTING.md", "LICENSE",   "Makefile",     "README.md",      "SECURITY.md",
+    "bench",           "build",     "clients",      "cmake",          "docs",
+    "examples",        "include",   "packaging",    "scripts",        "src",
+    "tests",           "web"};
 
 struct Include {
   std::size_t line = 0;

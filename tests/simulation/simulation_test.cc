@@ -38,7 +38,7 @@ TEST(Simulation, TheSameSeedIsTheSameWorld) {
 // Over some seeds everything that can go wrong does.
 TEST(Simulation, EveryFaultStrikes) {
   SimulationStats sum;
-  for (std::uint64_t seed = 100; seed < 140; ++seed) {
+  for (std::uint64_t seed = 100; seed < 180; ++seed) {
     Simulation simulation({.seed = seed, .operations = 1500});
     simulation.run();
     sum += simulation.stats();
