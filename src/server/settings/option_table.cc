@@ -435,7 +435,7 @@ template <std::size_t kSize>
 constexpr std::array<Option, kSize> with_variables(std::array<Option, kSize> settings) {
   for (std::size_t i = 0; i < kSize; ++i) {
     auto& variables = settings[i].variables;
-    std::ranges::rotate(variables, variables.end() - 1);
+    std::rotate(variables.begin(), variables.end() - 1, variables.end());
     variables[0] = kVariableNames[i].data();
   }
   return settings;
