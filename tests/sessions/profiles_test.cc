@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 class Profiles : public testing::TestWithParam<const char*> {
  protected:
   bool is_dflockd() const { return std::string(GetParam()) == "dflockd"; }
+  LineClient connect() const { return LineClient(server_.port(), 0, /*tls=*/false); }
 
   ServerProcess server_{
       {"--max-waiters", "1", "--gc-interval", "0.05", "--gc-max-idle", "1"},
@@ -26,7 +27,7 @@ INSTANTIATE_TEST_SUITE_P(OfTheServer, Profiles, testing::Values("lockd", "dflock
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(Profiles, TheLimitOfAnIdleSemaphoreIsFreeOrKeptUntilTheKeyIsForgotten) {
-  LineClient client = server_.connect();
+  LineClient client = connect();
   const std::string token = token_of(client.ask(request("sl", "pool", "0 3")));
   ASSERT_EQ(client.ask(request("sr", "pool", token)), "ok");
   const std::string other = client.ask(request("sl", "pool", "0 5"));
@@ -47,9 +48,9 @@ TEST_P(Profiles, TheLimitOfAnIdleSemaphoreIsFreeOrKeptUntilTheKeyIsForgotten) {
 }
 
 TEST_P(Profiles, ATryAtAFullQueueTimesOutOrIsRefused) {
-  LineClient holder = server_.connect();
-  LineClient waiter = server_.connect();
-  LineClient other = server_.connect();
+  LineClient holder = connect();
+  LineClient waiter = connect();
+  LineClient other = connect();
   const std::string full = is_dflockd() ? "error_max_waiters" : "timeout";
   ASSERT_EQ(masked(holder.ask(request("l", "k", "0"))), "ok <token> 33");
   EXPECT_EQ(other.ask(request("l", "k", "0")), "timeout");
