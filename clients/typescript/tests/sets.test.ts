@@ -209,7 +209,10 @@ describe("requests", () => {
       ['ok 401 {"error":"unauthorized"}', lockd.Unauthorized],
       ['ok 200 {"token":1}', lockd.Garbled],
       ["ok x {}", lockd.Garbled],
-      ['ok 409 {"error":"held","conflicts":[{"held_by":7},{"held_by":{"holder":7}},7]}', lockd.NotAcquired],
+      [
+        'ok 409 {"error":"held","conflicts":[{"held_by":7},{"held_by":{"holder":7}},7]}',
+        lockd.NotAcquired,
+      ],
     ] as const) {
       await using fake = await FakeServer.begin(async (peer) => {
         await peer.answer("client", "ok");
