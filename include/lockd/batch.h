@@ -110,9 +110,9 @@ class Batch {
   void resume(Session& session);
 
   // Whether the session holds or waits for anything.
-  bool owns_anything(const Session& session);
+  bool has_state(const Session& session);
   // Whether it holds anything that it was told of.
-  bool holds_anything(const Session& session);
+  bool has_acknowledged_hold(const Session& session);
 
   FenceStatus fence(std::string_view key);
   // Who holds the key and how many wait; false when nobody holds it.

@@ -191,12 +191,12 @@ struct [[nodiscard]] StatusResult {
 
 // How far a listing in pieces has come. Starts at the beginning. A plain value: it may be written
 // down, and come back at any time and from anywhere; one that was never given out does no harm.
-struct ListPlace {
+struct ListCursor {
   std::uint32_t shard = 0;
   std::uint64_t rank = 0;  // among the shard's keys, by their hashes
   bool done = false;
 
-  friend bool operator==(const ListPlace&, const ListPlace&) = default;
+  friend bool operator==(const ListCursor&, const ListCursor&) = default;
 };
 
 // Which of what happened: all that is given must match.
@@ -304,7 +304,7 @@ class Engine {
   // The same in pieces: the next keys from `place` on, at most `keys_max`, and moves `place`. A key
   // that is there throughout a listing is visited exactly once, whatever comes and goes between its
   // pieces. (Of several keys with one hash none is left for the next piece: then it may be more.)
-  Position list_some(ListPlace& place, std::size_t keys_max,
+  Position list_some(ListCursor& place, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit,
                      std::size_t entries_max = 16) const;
 

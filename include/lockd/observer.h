@@ -75,8 +75,8 @@ class Observer {
   // thread may say so. Each shard notices with its next operation: a listing that begins after
   // look(true), and what occurs from then on, together leave nothing out; what is in the listing
   // may be told again.
-  void look(bool on) noexcept { looking_.store(on, std::memory_order_relaxed); }
-  bool is_looking() const noexcept { return looking_.load(std::memory_order_relaxed); }
+  void look(bool on) noexcept { observing_.store(on, std::memory_order_relaxed); }
+  bool is_observing() const noexcept { return observing_.load(std::memory_order_relaxed); }
 
   // Nobody may be told before `position` is durable (0 without a journal). Called by any thread
   // with a shard's lock held: it must be quick, and must not call the engine. Calls for different
@@ -87,7 +87,7 @@ class Observer {
   ~Observer() = default;
 
  private:
-  std::atomic<bool> looking_{false};
+  std::atomic<bool> observing_{false};
 };
 
 }  // namespace lockd

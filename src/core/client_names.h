@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "core/semaphore.h"
+#include "core/key.h"
 #include "lockd/types.h"
 
 namespace lockd {
@@ -59,7 +59,7 @@ class ClientNames {
 
   std::size_t holds() const { return of_holds_.size(); }  // that have a client
   std::size_t texts() const { return shared_.size(); }    // that are shared by content
-  bool knows(const Hold& hold) const { return of_holds_.contains(&hold); }
+  bool has(const Hold& hold) const { return of_holds_.contains(&hold); }
 
  private:
   struct Hash {

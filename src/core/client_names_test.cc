@@ -22,8 +22,8 @@ class ClientNamesTest : public LockTableTest {
     table_->observe(Observed::everything);
   }
 
-  const Semaphore& key(std::string_view name, Kind kind = Kind::lock) {
-    const Semaphore* found = table_->look_up(now_, kind, name);
+  const Key& key(std::string_view name, Kind kind = Kind::lock) {
+    const Key* found = table_->find(now_, kind, name);
     EXPECT_NE(found, nullptr);
     return *found;
   }
@@ -68,9 +68,9 @@ TEST_F(ClientNamesTest, ANamesRequestSaysWhereFromAndWhatFor) {
 
 TEST_F(ClientNamesTest, WhatManySayIsKeptOnceUntilTheLastHasGone) {
   ClientNames names(HashKey{1, 2});
-  const std::unique_ptr<Semaphore> semaphore = Semaphore::create(Kind::semaphore, "s");
-  Hold a(semaphore.get());
-  Hold b(semaphore.get());
+  const std::unique_ptr<Key> key = Key::create(Kind::semaphore, "s");
+  Hold a(key.get());
+  Hold b(key.get());
   names.keep(a, names.share({"", "10.0.0.9:1", "deploy"}));
   names.keep(b, names.share({"", "10.0.0.9:1", "deploy"}));
   EXPECT_EQ(names.of(a), names.of(b));
@@ -91,8 +91,8 @@ TEST_F(ClientNamesTest, WhatManySayIsKeptOnceUntilTheLastHasGone) {
 
 TEST_F(ClientNamesTest, WhoeverSaysNothingCostsNothing) {
   ClientNames names(HashKey{1, 2});
-  const std::unique_ptr<Semaphore> semaphore = Semaphore::create(Kind::semaphore, "s");
-  Hold hold(semaphore.get());
+  const std::unique_ptr<Key> key = Key::create(Kind::semaphore, "s");
+  Hold hold(key.get());
   names.keep(hold, names.share({}));
   const Session silent{.id = 1};
   names.keep(hold, ClientNames::of_session(&silent));
@@ -124,7 +124,7 @@ TEST_F(ClientNamesTest, ANoteIsPlainAndBounded) {
   }
   EXPECT_EQ(acquire("other", "a", {.peer = std::string(kPeerSizeMax + 1, 'p')}).outcome,
             Outcome::invalid_note);
-  EXPECT_EQ(table_->look_up(now_, Kind::lock, "other"), nullptr);
+  EXPECT_EQ(table_->find(now_, Kind::lock, "other"), nullptr);
 }
 
 TEST_F(ClientNamesTest, ASessionThatSaysTooMuchIsRefused) {

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/semaphore.h"
+#include "core/key.h"
 #include "lockd/observer.h"
 #include "lockd/types.h"
 
@@ -129,7 +129,7 @@ class History {
  public:
   enum class Sort : std::uint8_t { common, rare, refused, admin };
   static constexpr std::size_t kSorts = 4;
-  static constexpr Sort sort_of(KeyEvent::Type type) {
+  static constexpr Sort category(KeyEvent::Type type) {
     switch (type) {
       case KeyEvent::Type::expired:
       case KeyEvent::Type::slow_wait:
@@ -157,7 +157,7 @@ class History {
 
  private:
   HistoryRing& ring_of(KeyEvent::Type type) {
-    return rings_[static_cast<std::size_t>(sort_of(type))];
+    return rings_[static_cast<std::size_t>(category(type))];
   }
 
   bool is_kept_;

@@ -302,11 +302,11 @@ class AgesTest : public TableHistoryTest {
     options.slow_wait = 5s;
     options.slow_hold = 10s;
     reset(options);
-    table_->observe(Observed::what_is_rare);
+    table_->observe(Observed::rare_events);
   }
-  LongestLasting look() {
-    LongestLasting found;
-    for (AgeCursor cursor; !cursor.done;) table_->look_at_ages(now_, cursor, 2, found);
+  OldestEntries look() {
+    OldestEntries found;
+    for (AgeCursor cursor; !cursor.done;) table_->scan_ages(now_, cursor, 2, found);
     pass(0s);
     return found;
   }
@@ -360,7 +360,7 @@ TEST_F(AgesTest, FindsWhatLastsLongest) {
   const Time waits = now_;
   pass(1s);
   for (std::uint64_t id = 2; id < 5; ++id) queue("k3", secret(id, id), id, 1000s);
-  const LongestLasting found = look();
+  const OldestEntries found = look();
   EXPECT_EQ(found.hold.key, "s");
   EXPECT_EQ(found.hold.since, first);
   EXPECT_EQ(found.wait.key, "k7");
@@ -371,7 +371,7 @@ TEST_F(AgesTest, FindsWhatLastsLongest) {
 
 TEST_F(AgesTest, FindsNothingWhereNothingIs) {
   release("k", "a", grant("k", "a"));
-  const LongestLasting found = look();
+  const OldestEntries found = look();
   EXPECT_EQ(found.hold.key + found.wait.key + found.queue.key, "");
 }
 

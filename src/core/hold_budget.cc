@@ -75,20 +75,20 @@ Outcome HoldUnits::take_counted(const Holder& holder) {
 
 // While the journal has told of more than there may be, what is at hand stays there: it is owed.
 bool HoldUnits::take_unit() {
-  if (at_hand_ == 0) {
-    at_hand_ = budget_->take_chunk();
-    taken_ += at_hand_;
+  if (cached_ == 0) {
+    cached_ = budget_->take_chunk();
+    taken_ += cached_;
   }
-  if (at_hand_ == 0 || budget_->left() < 0) return false;
-  --at_hand_;
+  if (cached_ == 0 || budget_->left() < 0) return false;
+  --cached_;
   return true;
 }
 
-void HoldUnits::take_beyond(const Holder& holder) {
+void HoldUnits::take_over_limit(const Holder& holder) {
   if (budget_ == nullptr) return;
-  budget_->clients().take_beyond(holder);
-  if (at_hand_ > 0) {
-    --at_hand_;
+  budget_->clients().take_over_limit(holder);
+  if (cached_ > 0) {
+    --cached_;
   } else {
     budget_->move(-1);
     ++taken_;
@@ -100,9 +100,9 @@ void HoldUnits::take_beyond(const Holder& holder) {
 void HoldUnits::give_back_counted(const Holder& holder) {
   budget_->clients().give_back(holder);
   const std::int64_t chunk = budget_->chunk_;
-  if (++at_hand_ <= 2 * (chunk - 1)) return;
+  if (++cached_ <= 2 * (chunk - 1)) return;
   budget_->move(chunk);
-  at_hand_ -= chunk;
+  cached_ -= chunk;
   taken_ -= chunk;
 }
 

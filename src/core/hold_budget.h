@@ -35,7 +35,7 @@ class ClientHolds {
   // not counted.
   bool take(const Holder& holder) { return add(holder, holds_max_); }
   // For what exists whatever the cap says.
-  void take_beyond(const Holder& holder) { add(holder, UINT32_MAX); }
+  void take_over_limit(const Holder& holder) { add(holder, UINT32_MAX); }
   void give_back(const Holder& holder);
 
   std::uint32_t count(const Holder& holder) const;
@@ -115,22 +115,22 @@ class HoldUnits {
     return budget_ == nullptr ? Outcome::ok : take_counted(holder);
   }
   // For a hold that exists whatever the caps say.
-  void take_beyond(const Holder& holder);
+  void take_over_limit(const Holder& holder);
   void give_back(const Holder& holder) {
     if (budget_ != nullptr) give_back_counted(holder);
   }
   // The hold is left to its lease. It keeps its unit, and is no client's any more.
-  void disown(const Holder& holder) {
+  void detach_client(const Holder& holder) {
     if (budget_ != nullptr) budget_->clients().give_back(holder);
   }
 
   // The client's from now on, whatever its cap: it was another's, or nobody's.
-  void own(const Holder& holder) {
-    if (budget_ != nullptr) budget_->clients().take_beyond(holder);
+  void attach_client(const Holder& holder) {
+    if (budget_ != nullptr) budget_->clients().take_over_limit(holder);
   }
 
   bool counts() const { return budget_ != nullptr; }
-  std::int64_t in_use() const { return taken_ - at_hand_; }
+  std::int64_t in_use() const { return taken_ - cached_; }
 
  private:
   Outcome take_counted(const Holder& holder);
@@ -138,8 +138,8 @@ class HoldUnits {
   bool take_unit();
 
   HoldBudget* const budget_;
-  std::int64_t taken_ = 0;    // from the budget
-  std::int64_t at_hand_ = 0;  // of those: for whom may come
+  std::int64_t taken_ = 0;   // from the budget
+  std::int64_t cached_ = 0;  // of those: for whom may come
 };
 
 }  // namespace lockd

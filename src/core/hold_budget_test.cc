@@ -63,7 +63,7 @@ TEST(HoldBudget, OverdrawnGivesNothingUntilEnoughHaveEnded) {
     HoldBudget budget({.holds_max = static_cast<std::uint64_t>(max)});
     HoldUnits a(&budget);
     HoldUnits b(&budget);
-    for (std::int64_t i = 0; i < max + 500; ++i) a.take_beyond(kSomebody);
+    for (std::int64_t i = 0; i < max + 500; ++i) a.take_over_limit(kSomebody);
     for (int i = 0; i < 500; ++i) {
       ASSERT_EQ(b.take(kSomebody), Outcome::max_holds) << i;
       ASSERT_EQ(a.take(kSomebody), Outcome::max_holds) << i;

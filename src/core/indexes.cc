@@ -5,36 +5,36 @@
 namespace lockd {
 
 void HoldIndex::insert(Hold* hold) {
-  by_fence_.emplace(std::pair(hold->semaphore, hold->fence), hold);
+  by_fence_.emplace(std::pair(hold->key, hold->fence), hold);
   if (hold->holder.may_ask_again()) by_owner_.insert(hold);
 }
 
 void HoldIndex::remove(Hold* hold) {
-  by_fence_.erase({hold->semaphore, hold->fence});
+  by_fence_.erase({hold->key, hold->fence});
   if (hold->holder.may_ask_again()) by_owner_.erase(hold);
 }
 
-Hold* HoldIndex::find(const Semaphore* semaphore, Fence fence) const {
-  const auto found = by_fence_.find({semaphore, fence});
+Hold* HoldIndex::find(const Key* key, Fence fence) const {
+  const auto found = by_fence_.find({key, fence});
   return found == by_fence_.end() ? nullptr : found->second;
 }
 
-Hold* HoldIndex::find(const Semaphore* semaphore, const Holder& owner) const {
-  const auto found = by_owner_.find(OwnerAtKey(semaphore, owner));
+Hold* HoldIndex::find(const Key* key, const Holder& owner) const {
+  const auto found = by_owner_.find(OwnerAtKey(key, owner));
   return found == by_owner_.end() ? nullptr : *found;
 }
 
-void PlaceIndex::insert(Waiter* waiter) {
-  if (!waiter->holder.may_ask_again()) return;
-  places_[owner_of(waiter)].push_back(waiter);
+void PlaceIndex::insert(QueuePlace* place) {
+  if (!place->holder.may_ask_again()) return;
+  places_[owner_of(place)].push_back(place);
 }
 
-void PlaceIndex::remove(Waiter* waiter) {
-  if (!waiter->namesakes.linked()) return;
-  const auto found = places_.find(owner_of(waiter));
+void PlaceIndex::remove(QueuePlace* place) {
+  if (!place->same_owner_peers.linked()) return;
+  const auto found = places_.find(owner_of(place));
   Places left = std::move(found->second);
-  const bool was_first = left.front() == waiter;
-  left.remove(waiter);
+  const bool was_first = left.front() == place;
+  left.remove(place);
   if (!was_first) {
     found->second = std::move(left);
     return;
@@ -43,17 +43,17 @@ void PlaceIndex::remove(Waiter* waiter) {
   if (!left.empty()) places_.emplace(owner_of(left.front()), std::move(left));
 }
 
-Waiter* PlaceIndex::find(const Semaphore* semaphore, const Holder& owner) const {
-  const auto found = places_.find(OwnerAtKey(semaphore, owner));
+QueuePlace* PlaceIndex::find(const Key* key, const Holder& owner) const {
+  const auto found = places_.find(OwnerAtKey(key, owner));
   return found == places_.end() ? nullptr : found->second.front();
 }
 
-std::vector<Waiter*> PlaceIndex::all(const Semaphore* semaphore, const Holder& owner) const {
-  std::vector<Waiter*> all;
-  const auto found = places_.find(OwnerAtKey(semaphore, owner));
+std::vector<QueuePlace*> PlaceIndex::all(const Key* key, const Holder& owner) const {
+  std::vector<QueuePlace*> all;
+  const auto found = places_.find(OwnerAtKey(key, owner));
   if (found == places_.end()) return all;
   const Places& places = found->second;
-  for (Waiter* w = places.front(); w != nullptr; w = places.next(w)) all.push_back(w);
+  for (QueuePlace* w = places.front(); w != nullptr; w = places.next(w)) all.push_back(w);
   return all;
 }
 
@@ -61,15 +61,15 @@ EnqueuedIndex::~EnqueuedIndex() {
   for (Enqueued* enqueued : all_) delete enqueued;
 }
 
-Enqueued* EnqueuedIndex::find(SessionId session, const Semaphore* semaphore) const {
-  const auto found = all_.find(Id{session, semaphore});
+Enqueued* EnqueuedIndex::find(SessionId session, const Key* key) const {
+  const auto found = all_.find(Id{session, key});
   return found == all_.end() ? nullptr : *found;
 }
 
-Enqueued* EnqueuedIndex::insert(SessionId session, Semaphore* semaphore) {
+Enqueued* EnqueuedIndex::insert(SessionId session, Key* key) {
   auto enqueued = std::make_unique<Enqueued>();
   enqueued->session = session;
-  enqueued->semaphore = semaphore;
+  enqueued->key = key;
   all_.insert(enqueued.get());
   return enqueued.release();
 }
@@ -84,16 +84,16 @@ void EnqueuedIndex::remove(Enqueued* enqueued) {
 }
 
 Enqueued* EnqueuedIndex::lapse(Enqueued* enqueued) {
-  enqueued->waiter = nullptr;
+  enqueued->place = nullptr;
   enqueued->hold = nullptr;
-  enqueued->semaphore->has_lapsed = true;
+  enqueued->key->has_lapsed = true;
   lapsed_.push_back(enqueued);
   return ++lapsed_count_ > kLapsedMax ? lapsed_.front() : nullptr;
 }
 
-Enqueued* EnqueuedIndex::find_lapsed(const Semaphore* semaphore) const {
+Enqueued* EnqueuedIndex::find_lapsed(const Key* key) const {
   Enqueued* e = lapsed_.front();
-  while (e != nullptr && e->semaphore != semaphore) e = lapsed_.next(e);
+  while (e != nullptr && e->key != key) e = lapsed_.next(e);
   return e;
 }
 

@@ -12,18 +12,18 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "core/semaphore.h"
+#include "core/key.h"
 
 namespace lockd {
 
 // A holder of a key, or one that waits for it, that may ask again. Clients choose names and these
 // secrets, so their hash is keyed.
 struct OwnerAtKey {
-  OwnerAtKey(const Semaphore* semaphore, const Holder& owner)
-      : semaphore(semaphore), name(owner.name()), secret(owner.secret()) {}
+  OwnerAtKey(const Key* key, const Holder& owner)
+      : key(key), name(owner.name()), secret(owner.secret()) {}
   bool operator==(const OwnerAtKey&) const = default;
 
-  const Semaphore* semaphore;
+  const Key* key;
   std::string_view name;  // empty: the secret counts
   std::uint64_t secret;
 
@@ -31,7 +31,7 @@ struct OwnerAtKey {
     using is_avalanching = void;
     std::size_t operator()(const OwnerAtKey& o) const {
       const std::string_view digits(reinterpret_cast<const char*>(&o.secret), sizeof o.secret);
-      return hash_bytes(o.name.empty() ? digits : o.name, key.at(o.semaphore));
+      return hash_bytes(o.name.empty() ? digits : o.name, key.at(o.key));
     }
 
     HashKey key;
@@ -51,8 +51,8 @@ class HoldIndex {
 
   // A fence is unique for its key only: keys that had been in several tables, each with fences of
   // its own, may be recovered into one.
-  Hold* find(const Semaphore* semaphore, Fence fence) const;
-  Hold* find(const Semaphore* semaphore, const Holder& owner) const;
+  Hold* find(const Key* key, Fence fence) const;
+  Hold* find(const Key* key, const Holder& owner) const;
 
  private:
   struct Hash : OwnerAtKey::Hash {
@@ -66,9 +66,9 @@ class HoldIndex {
     bool operator()(const OwnerAtKey& a, const Hold* b) const { return a == owner_of(b); }
     bool operator()(const Hold* a, const OwnerAtKey& b) const { return owner_of(a) == b; }
   };
-  static OwnerAtKey owner_of(const Hold* h) { return {h->semaphore, h->holder.view()}; }
+  static OwnerAtKey owner_of(const Hold* h) { return {h->key, h->holder.view()}; }
 
-  boost::unordered_flat_map<std::pair<const Semaphore*, Fence>, Hold*> by_fence_;
+  boost::unordered_flat_map<std::pair<const Key*, Fence>, Hold*> by_fence_;
   boost::unordered_flat_set<Hold*, Hash, Equal> by_owner_;
 };
 
@@ -78,40 +78,40 @@ class PlaceIndex {
   explicit PlaceIndex(const HashKey& hash_key) : places_(0, OwnerAtKey::Hash{hash_key}) {}
 
   // The waiter's holder must not change while it is here.
-  void insert(Waiter* waiter);
+  void insert(QueuePlace* place);
   // Does nothing if it is not here.
-  void remove(Waiter* waiter);
-  std::vector<Waiter*> all(const Semaphore* semaphore, const Holder& owner) const;
+  void remove(QueuePlace* place);
+  std::vector<QueuePlace*> all(const Key* key, const Holder& owner) const;
   // The first of them, or null.
-  Waiter* find(const Semaphore* semaphore, const Holder& owner) const;
+  QueuePlace* find(const Key* key, const Holder& owner) const;
   std::size_t owners() const { return places_.size(); }
 
  private:
-  using Places = List<Waiter, &Waiter::namesakes>;
+  using Places = List<QueuePlace, &QueuePlace::same_owner_peers>;
 
-  static OwnerAtKey owner_of(const Waiter* w) { return {w->semaphore, w->holder.view()}; }
+  static OwnerAtKey owner_of(const QueuePlace* w) { return {w->key, w->holder.view()}; }
 
   boost::unordered_flat_map<OwnerAtKey, Places, OwnerAtKey::Hash> places_;  // by the first's holder
 };
 
 // Gives each waiter a small number by which it can be found as long as it waits.
-class WaiterSlots {
+class PlaceSlots {
  public:
   // Sets the waiter's slot.
-  void insert(Waiter* waiter) {
+  void insert(QueuePlace* place) {
     if (free_.empty()) {
-      waiter->slot = static_cast<std::uint32_t>(slots_.size());
-      slots_.push_back(waiter);
+      place->slot = static_cast<std::uint32_t>(slots_.size());
+      slots_.push_back(place);
     } else {
-      waiter->slot = free_.back();
+      place->slot = free_.back();
       free_.pop_back();
-      slots_[waiter->slot] = waiter;
+      slots_[place->slot] = place;
     }
   }
 
-  void remove(const Waiter* waiter) {
-    slots_[waiter->slot] = nullptr;
-    free_.push_back(waiter->slot);
+  void remove(const QueuePlace* place) {
+    slots_[place->slot] = nullptr;
+    free_.push_back(place->slot);
     if (free_.size() == slots_.size() && slots_.size() > 1024) {
       // A crowd has come and gone: so does the memory.
       slots_ = {};
@@ -120,14 +120,16 @@ class WaiterSlots {
   }
 
   // Null when the slot is free. It may have been given to another waiter since: compare.
-  Waiter* find(std::uint32_t slot) const { return slot < slots_.size() ? slots_[slot] : nullptr; }
+  QueuePlace* find(std::uint32_t slot) const {
+    return slot < slots_.size() ? slots_[slot] : nullptr;
+  }
 
   std::size_t size() const { return slots_.size() - free_.size(); }
   // Every slot is below this.
   std::size_t slots() const { return slots_.size(); }
 
  private:
-  std::vector<Waiter*> slots_;
+  std::vector<QueuePlace*> slots_;
   std::vector<std::uint32_t> free_;
 };
 
@@ -145,10 +147,10 @@ class EnqueuedIndex {
   EnqueuedIndex& operator=(const EnqueuedIndex&) = delete;
   ~EnqueuedIndex();
 
-  Enqueued* find(SessionId session, const Semaphore* semaphore) const;
+  Enqueued* find(SessionId session, const Key* key) const;
 
   // Precondition: find() gives null.
-  Enqueued* insert(SessionId session, Semaphore* semaphore);
+  Enqueued* insert(SessionId session, Key* key);
   // Precondition: in no session's list.
   void remove(Enqueued* enqueued);
 
@@ -156,21 +158,21 @@ class EnqueuedIndex {
   // null; the caller takes it out of its session and removes it.
   Enqueued* lapse(Enqueued* enqueued);
   // Any lapsed one of this key, or null.
-  Enqueued* find_lapsed(const Semaphore* semaphore) const;
+  Enqueued* find_lapsed(const Key* key) const;
 
   std::size_t size() const { return all_.size(); }
 
  private:
   struct Id {
     SessionId session;
-    const Semaphore* semaphore;
+    const Key* key;
     bool operator==(const Id&) const = default;
   };
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(const Id& id) const {
       return static_cast<std::size_t>(id.session * 0x9e3779b97f4a7c15) ^
-             reinterpret_cast<std::uintptr_t>(id.semaphore);
+             reinterpret_cast<std::uintptr_t>(id.key);
     }
     std::size_t operator()(const Enqueued* e) const { return (*this)(id_of(e)); }
   };
@@ -180,7 +182,7 @@ class EnqueuedIndex {
     bool operator()(const Id& a, const Enqueued* b) const { return a == id_of(b); }
     bool operator()(const Enqueued* a, const Id& b) const { return id_of(a) == b; }
   };
-  static Id id_of(const Enqueued* e) { return {e->session, e->semaphore}; }
+  static Id id_of(const Enqueued* e) { return {e->session, e->key}; }
 
   boost::unordered_flat_set<Enqueued*, Hash, Equal> all_;
   List<Enqueued, &Enqueued::lapsed_peers> lapsed_;  // the oldest first

@@ -27,7 +27,7 @@ class KeyBudget {
   KeyUnit take();
   // A unit for a key that exists whatever the cap says now: one found in the journal. Until enough
   // of those are gone, none is free for new ones.
-  KeyUnit take_beyond();
+  KeyUnit take_over_limit();
   // The unit of a key that is no more, into the caller's hand. While there are more keys than there
   // may be it goes back, and the caller gets an empty one.
   KeyUnit take_over();
@@ -87,7 +87,7 @@ inline KeyUnit KeyBudget::take() {
   return {};
 }
 
-inline KeyUnit KeyBudget::take_beyond() {
+inline KeyUnit KeyBudget::take_over_limit() {
   word_.fetch_add(kInHand - kFree, std::memory_order_acq_rel);
   return KeyUnit(*this);
 }

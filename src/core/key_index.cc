@@ -7,8 +7,8 @@ namespace lockd {
 KeyIndex::KeyIndex(const HashKey& hash_key)
     : hash_key_(hash_key), buckets_(std::size_t{1} << kBitsMin) {}
 
-Semaphore* KeyIndex::find(Kind kind, std::string_view key, std::uint64_t hash) const {
-  Semaphore* s = buckets_[bucket_of(hash)];
+Key* KeyIndex::find(Kind kind, std::string_view name, std::uint64_t hash) const {
+  Key* s = buckets_[bucket_of(hash)];
   if (s != nullptr) {
     // A semaphore spans three cache lines, and all of them will be wanted: fetch them at once.
     const char* lines = reinterpret_cast<const char*>(s);
@@ -16,49 +16,49 @@ Semaphore* KeyIndex::find(Kind kind, std::string_view key, std::uint64_t hash) c
     __builtin_prefetch(lines + 64, 1);
     __builtin_prefetch(lines + 128, 1);
   }
-  while (s != nullptr && (s->key() != key || s->kind != kind)) s = s->index_next;
+  while (s != nullptr && (s->name() != name || s->kind != kind)) s = s->index_next;
   return s;
 }
 
-void KeyIndex::insert(Semaphore* semaphore) {
+void KeyIndex::insert(Key* key) {
   if (size_ >= buckets_.size()) resize(64 - shift_ + 1);
-  const std::uint64_t rank = rank_of(*semaphore);
-  Semaphore** link = &buckets_[bucket_of(rank)];
+  const std::uint64_t rank = rank_of(*key);
+  Key** link = &buckets_[bucket_of(rank)];
   while (*link != nullptr && rank_of(**link) < rank) link = &(*link)->index_next;
-  semaphore->index_next = *link;
-  *link = semaphore;
+  key->index_next = *link;
+  *link = key;
   ++size_;
 }
 
-void KeyIndex::remove(Semaphore* semaphore) {
-  Semaphore** link = &buckets_[bucket_of(hash_of(semaphore->key()))];
-  while (*link != semaphore) {
+void KeyIndex::remove(Key* key) {
+  Key** link = &buckets_[bucket_of(hash_of(key->name()))];
+  while (*link != key) {
     assert(*link != nullptr);
     link = &(*link)->index_next;
   }
-  *link = semaphore->index_next;
+  *link = key->index_next;
   --size_;
   // Far from the point of growth, so that a table at the border does not swing to and fro.
   if (size_ < buckets_.size() / 8 && 64 - shift_ > kBitsMin) resize(64 - shift_ - 2);
 }
 
-std::uint64_t KeyIndex::rank_of(const Semaphore& s) const {
-  return (hash_of(s.key()) & ~std::uint64_t{1}) | static_cast<std::uint64_t>(s.kind);
+std::uint64_t KeyIndex::rank_of(const Key& s) const {
+  return (hash_of(s.name()) & ~std::uint64_t{1}) | static_cast<std::uint64_t>(s.kind);
 }
 
 void KeyIndex::resize(unsigned bits) {
   bits = bits < kBitsMin ? kBitsMin : bits;
-  std::vector<Semaphore*> old(std::size_t{1} << bits);
+  std::vector<Key*> old(std::size_t{1} << bits);
   old.swap(buckets_);
   shift_ = 64 - bits;
   // The old buckets from first to last are in the order of ranks: each key goes behind the one
   // before it, if that is in the same bucket.
-  Semaphore* before = nullptr;
+  Key* before = nullptr;
   std::size_t bucket_before = 0;
-  for (Semaphore* s : old) {
+  for (Key* s : old) {
     while (s != nullptr) {
-      Semaphore* next = s->index_next;
-      const std::size_t bucket = bucket_of(hash_of(s->key()));
+      Key* next = s->index_next;
+      const std::size_t bucket = bucket_of(hash_of(s->name()));
       const bool follows = before != nullptr && bucket == bucket_before;
       (follows ? before->index_next : buckets_[bucket]) = s;
       s->index_next = nullptr;

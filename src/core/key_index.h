@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/hash.h"
-#include "core/semaphore.h"
+#include "core/key.h"
 
 namespace lockd {
 
@@ -27,12 +27,12 @@ class KeyIndex {
  public:
   explicit KeyIndex(const HashKey& hash_key);
 
-  std::uint64_t hash_of(std::string_view key) const { return hash_bytes(key, hash_key_); }
+  std::uint64_t hash_of(std::string_view name) const { return hash_bytes(name, hash_key_); }
   // `hash` is the key's.
-  Semaphore* find(Kind kind, std::string_view key, std::uint64_t hash) const;
-  Semaphore* find(Kind kind, std::string_view key) const { return find(kind, key, hash_of(key)); }
-  void insert(Semaphore* semaphore);
-  void remove(Semaphore* semaphore);
+  Key* find(Kind kind, std::string_view name, std::uint64_t hash) const;
+  Key* find(Kind kind, std::string_view name) const { return find(kind, name, hash_of(name)); }
+  void insert(Key* key);
+  void remove(Key* key);
   std::size_t size() const { return size_; }
 
   // Calls `visit(Semaphore&)` for the next keys, at most `keys_max`; more only when several have
@@ -43,7 +43,7 @@ class KeyIndex {
  private:
   // What the order goes by: the hash, its last bit replaced by the kind, so that a lock and a
   // semaphore of one name have a place each.
-  std::uint64_t rank_of(const Semaphore& semaphore) const;
+  std::uint64_t rank_of(const Key& key) const;
   std::size_t bucket_of(std::uint64_t hash) const { return hash >> shift_; }
   void resize(unsigned bits);
 
@@ -52,7 +52,7 @@ class KeyIndex {
   const HashKey hash_key_;
   unsigned shift_ = 64 - kBitsMin;
   std::size_t size_ = 0;
-  std::vector<Semaphore*> buckets_;
+  std::vector<Key*> buckets_;
 };
 
 template <typename Visit>
@@ -60,7 +60,7 @@ void KeyIndex::walk(Cursor& cursor, std::size_t keys_max, Visit visit) const {
   std::size_t visited = 0;
   std::uint64_t last = 0;
   for (std::size_t bucket = bucket_of(cursor.rank); bucket < buckets_.size(); ++bucket) {
-    for (Semaphore* s = buckets_[bucket]; s != nullptr; s = s->index_next) {
+    for (Key* s = buckets_[bucket]; s != nullptr; s = s->index_next) {
       const std::uint64_t rank = rank_of(*s);
       if (rank < cursor.rank) continue;  // the first bucket may begin before the cursor
       if (visited >= keys_max && (visited == 0 || rank != last)) {

@@ -16,11 +16,9 @@ class KeyIndexTest : public ::testing::Test {
  protected:
   // Odd numbers are semaphores, each with the name of a lock.
   static std::string name_of(int i) { return "key-" + std::to_string(i / 2); }
-  Semaphore* find(int i) {
-    return index_.find(i % 2 == 0 ? Kind::lock : Kind::semaphore, name_of(i));
-  }
+  Key* find(int i) { return index_.find(i % 2 == 0 ? Kind::lock : Kind::semaphore, name_of(i)); }
   void add(int i) {
-    auto s = Semaphore::create(i % 2 == 0 ? Kind::lock : Kind::semaphore, name_of(i));
+    auto s = Key::create(i % 2 == 0 ? Kind::lock : Kind::semaphore, name_of(i));
     index_.insert(s.get());
     keys_[i] = std::move(s);
   }
@@ -28,15 +26,15 @@ class KeyIndexTest : public ::testing::Test {
     index_.remove(keys_[i].get());
     keys_.erase(i);
   }
-  void walk(Cursor& cursor, std::size_t max, std::vector<const Semaphore*>& seen) {
+  void walk(Cursor& cursor, std::size_t max, std::vector<const Key*>& seen) {
     const std::size_t before = seen.size();
-    index_.walk(cursor, max, [&](const Semaphore& s) { seen.push_back(&s); });
+    index_.walk(cursor, max, [&](const Key& s) { seen.push_back(&s); });
     EXPECT_LE(seen.size() - before, max);
     EXPECT_TRUE(cursor.done || seen.size() - before == max);
   }
 
   KeyIndex index_{HashKey::of_seed(99)};
-  std::map<int, std::unique_ptr<Semaphore>> keys_;
+  std::map<int, std::unique_ptr<Key>> keys_;
 };
 
 TEST_F(KeyIndexTest, FindsWhatIsThereThroughGrowthAndShrinking) {
@@ -58,7 +56,7 @@ TEST_F(KeyIndexTest, FindsWhatIsThereThroughGrowthAndShrinking) {
 TEST_F(KeyIndexTest, AWalkInStepsSeesEveryKeyOnce) {
   for (int i = 0; i < 1'000; ++i) add(i);
   for (std::size_t step : {1u, 7u, 100u, 5'000u}) {
-    std::vector<const Semaphore*> seen;
+    std::vector<const Key*> seen;
     for (Cursor cursor; !cursor.done;) walk(cursor, step, seen);
     EXPECT_EQ(seen.size(), 1'000u);
     EXPECT_EQ(std::set(seen.begin(), seen.end()).size(), 1'000u);
@@ -68,7 +66,7 @@ TEST_F(KeyIndexTest, AWalkInStepsSeesEveryKeyOnce) {
 // Whatever comes and goes meanwhile: what was there throughout is seen, and nothing twice.
 TEST_F(KeyIndexTest, AWalkSurvivesGrowthAndShrinkingBetweenItsSteps) {
   for (int i = 0; i < 500; ++i) add(i);
-  std::vector<const Semaphore*> seen;
+  std::vector<const Key*> seen;
   int next = 10'000;
   int steps = 0;
   for (Cursor cursor; !cursor.done; ++steps) {
@@ -84,12 +82,12 @@ TEST_F(KeyIndexTest, AWalkSurvivesGrowthAndShrinkingBetweenItsSteps) {
 }
 
 TEST_F(KeyIndexTest, AWalkMayBeginAnywhere) {
-  std::vector<const Semaphore*> all;
+  std::vector<const Key*> all;
   for (int i = 0; i < 100; ++i) add(i);
   Cursor whole;
   walk(whole, 1'000, all);
   for (std::uint64_t rank : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
-    std::vector<const Semaphore*> seen;
+    std::vector<const Key*> seen;
     Cursor cursor{.rank = rank};
     while (!cursor.done) walk(cursor, 3, seen);
     EXPECT_TRUE(std::equal(seen.rbegin(), seen.rend(), all.rbegin())) << "another order";

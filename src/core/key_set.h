@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/semaphore.h"
+#include "core/key.h"
 #include "lockd/requests.h"
 #include "lockd/types.h"
 
@@ -19,8 +19,8 @@ namespace lockd {
 
 struct KeySet {
   struct Part {
-    std::uint32_t table;       // its number, for whoever has to find it
-    Waiter* waiter = nullptr;  // null: that place is gone
+    std::uint32_t table;          // its number, for whoever has to find it
+    QueuePlace* place = nullptr;  // null: that place is gone
   };
 
   bool is_over() const { return outcome.load(std::memory_order_acquire) != Outcome::queued; }

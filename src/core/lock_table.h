@@ -94,7 +94,7 @@ struct Effects {
 };
 
 // What lasts longest, of what was looked at.
-struct LongestLasting {
+struct OldestEntries {
   struct Of {
     Kind kind = Kind::lock;
     std::string key{};  // empty: there is none
@@ -110,7 +110,7 @@ struct LongestLasting {
   Queue queue{};
 };
 
-// Where look_at_ages() is. Starts at the beginning.
+// Where scan_ages() is. Starts at the beginning.
 struct AgeCursor {
   Cursor keys{};
   std::uint32_t slot = 0;  // of the waiters, which come behind the keys
@@ -161,7 +161,7 @@ class LockTable {
 
   // Waits for what enqueue() began: ok with a fresh lease when the grant is there, queued until it
   // is, timeout with the place given up when `wait` is zero, expired when the grant has lapsed.
-  Reply await_turn(At at, SessionId session, Kind kind, std::string_view key, Duration wait,
+  Reply await_turn(At at, SessionId session, Kind kind, std::string_view name, Duration wait,
                    Listener* listener, std::uint64_t id) noexcept;
 
   // Moves the lease to `ttl` from now, or ttl_max; without one, to the grant's own.
@@ -184,20 +184,20 @@ class LockTable {
   Outcome revoke(At at, const Revocation& revocation, std::size_t holds_max,
                  Ending ending) noexcept {
     if (!is_good(revocation.note)) return Outcome::invalid_note;
-    Semaphore* semaphore = find_at(at, revocation.kind, revocation.key);
-    Hold* hold = find_revoked(semaphore, revocation);
-    if (hold == nullptr) return why_not(semaphore, revocation);
-    for (; hold != nullptr && holds_max > 0; hold = find_revoked(semaphore, revocation)) {
+    Key* key = find_at(at, revocation.kind, revocation.key);
+    Hold* hold = find_revoked(key, revocation);
+    if (hold == nullptr) return why_not(key, revocation);
+    for (; hold != nullptr && holds_max > 0; hold = find_revoked(key, revocation)) {
       ending(static_cast<const Hold&>(*hold));
       end_hold(*hold, EndCause::revoked, revocation.note);
-      pass_on(*semaphore);
+      grant_next(*key);
       --holds_max;
     }
     return Outcome::ok;
   }
 
   // Sets the limit of a semaphore that is held, until it is idle. expired: nobody holds it.
-  Outcome resize(At at, std::string_view key, std::uint32_t limit, const AdminNote& note) noexcept;
+  Outcome resize(At at, std::string_view name, std::uint32_t limit, const AdminNote& note) noexcept;
 
   // Ends a hold as if its session had ended, unless its lease was moved since the grant. False if
   // so, or if it is not there.
@@ -206,14 +206,14 @@ class LockTable {
   // Gives up a wait: it ends as cancelled. False when it had ended before.
   bool cancel(Time now, std::uint32_t slot, const Listener* listener, std::uint64_t id) noexcept;
 
-  FenceStatus fence(At at, std::string_view key) noexcept;
+  FenceStatus fence(At at, std::string_view name) noexcept;
 
   // Who holds the key and how many wait. False when nobody holds it.
-  bool explain(At at, Kind kind, std::string_view key, Conflict* conflict) noexcept;
+  bool explain(At at, Kind kind, std::string_view name, Conflict* conflict) noexcept;
 
   // The key with everything due there ended, or null. Valid until the next call.
-  const Semaphore* look_up(At at, Kind kind, std::string_view key) noexcept {
-    return find_at(at, kind, key);
+  const Key* find(At at, Kind kind, std::string_view name) noexcept {
+    return find_at(at, kind, name);
   }
 
   // Ends a session: its places in the queue go; its holds are released and passed on, or, if
@@ -230,9 +230,9 @@ class LockTable {
   // What the session holds and waits for here.
   Owned owned(SessionId session) const;
   // Whether that is anything.
-  bool knows_session(SessionId session) const;
+  bool has_session(SessionId session) const;
   // Whether it holds anything here that it was told of.
-  bool holds_anything(SessionId session) const;
+  bool has_acknowledged_hold(SessionId session) const;
 
   // Ends leases and waits that are due, in the order of their deadlines, in about `budget` steps.
   // True when nothing due is left.
@@ -267,12 +267,12 @@ class LockTable {
   void describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const;
   template <typename Visit>
   void walk(Cursor& cursor, std::size_t keys_max, Visit visit) const {
-    index_.walk(cursor, keys_max, [&](const Semaphore& s) { visit(s); });
+    index_.walk(cursor, keys_max, [&](const Key& s) { visit(s); });
   }
 
   // Looks at the next few keys and waiters, about `steps`, for what lasts longest; and records
   // what has become slow, once each. A key is looked at whole.
-  void look_at_ages(Time now, AgeCursor& cursor, std::size_t steps, LongestLasting& found) noexcept;
+  void scan_ages(Time now, AgeCursor& cursor, std::size_t steps, OldestEntries& found) noexcept;
 
   // What the calls since the last clear() have caused. The views in it live until the next call,
   // but for the key of what was refused: that is the request's.
@@ -293,19 +293,19 @@ class LockTable {
   ClientRef client_of(const Hold& hold) const { return clients_.of(hold); }
 
   // How many keys a place waits for together.
-  std::uint32_t keys_of(const Waiter& waiter) const {
-    if (!waiter.of_set) return 1;
-    return static_cast<std::uint32_t>(sets_.find(&waiter)->second.set->parts.size());
+  std::uint32_t keys_of(const QueuePlace& place) const {
+    if (!place.of_set) return 1;
+    return static_cast<std::uint32_t>(sets_.find(&place)->second.set->parts.size());
   }
 
   // Of a semaphore: how many of its permits are taken.
-  std::uint32_t permits_in_use(const Semaphore& semaphore) const {
-    return semaphore.kind == Kind::lock ? 0 : static_cast<std::uint32_t>(in_use(semaphore));
+  std::uint32_t permits_in_use(const Key& key) const {
+    return key.kind == Kind::lock ? 0 : static_cast<std::uint32_t>(in_use(key));
   }
 
   // Of a semaphore that was resized what its first acquirer asked for, else 0.
-  std::uint32_t first_limit(const Semaphore& semaphore) const {
-    return semaphore.resized ? first_limits_.find(&semaphore)->second : 0;
+  std::uint32_t first_limit(const Key& key) const {
+    return key.resized ? first_limits_.find(&key)->second : 0;
   }
 
   std::size_t keys() const { return index_.size(); }
@@ -325,109 +325,108 @@ class LockTable {
   static Outcome mismatch(Kind kind);
 
   // Time.
-  Semaphore* find_at(At at, Kind kind, std::string_view key);
-  void catch_up(Semaphore& semaphore);
-  bool is_quiet(const Semaphore& semaphore) const;
-  void end_due(Semaphore& semaphore);
-  static const Semaphore& semaphore_of(const Timer& timer);
-  void run_out(Timer& timer);
+  Key* find_at(At at, Kind kind, std::string_view name);
+  void catch_up(Key& key);
+  bool is_quiet(const Key& key) const;
+  void end_due(Key& key);
+  static const Key& key_of(const Timer& timer);
+  void on_timer(Timer& timer);
   void arm(Timer& timer, Duration after);
 
   // Keys.
-  Semaphore& create(Kind kind, std::string_view key, KeyUnit unit);
-  void forget(Semaphore& semaphore);
-  void pass_on(Semaphore& semaphore);
-  void leave_idle(Semaphore& semaphore);
+  Key& create(Kind kind, std::string_view name, KeyUnit unit);
+  void forget(Key& key);
+  void grant_next(Key& key);
+  void leave_idle(Key& key);
 
   // Holds.
-  Hold* find_known(const Semaphore* semaphore, Fence fence) const;
-  Hold* find_hold(const Semaphore* semaphore, Fence fence) const;
-  Hold& add_hold(Semaphore& semaphore, StoredHolder holder, std::uint32_t takes, Fence fence,
-                 Duration ttl);
+  Hold* find_known(const Key* key, Fence fence) const;
+  Hold* find_hold(const Key* key, Fence fence) const;
+  Hold& add_hold(Key& key, StoredHolder holder, std::uint32_t takes, Fence fence, Duration ttl);
   void mark(Hold& hold, bool unacknowledged);
   void remove_hold(Hold& hold);
   void join_session(Hold& hold);
   void leave_session(Hold& hold);
   static Holder owner_of(const Hold& hold);
   template <typename Request>
-  Outcome admit(const Request& request, const Semaphore* semaphore);
+  Outcome admit(const Request& request, const Key* key);
   template <typename Request>
-  Outcome refuse(const Request& request, const Semaphore* semaphore, Outcome why);
+  Outcome refuse(const Request& request, const Key* key, Outcome why);
   template <typename Request>
-  void record_refusal(const Request& request, const Semaphore* semaphore, Outcome why, Time now);
+  void record_refusal(const Request& request, const Key* key, Outcome why, Time now);
   Duration capped(Duration ttl) const;
-  Hold& grant(Semaphore& semaphore, StoredHolder holder, KnownClient client, std::uint32_t takes,
-              Duration ttl, Fence fence);
-  Hold& grant(Waiter& waiter, Fence fence);
+  Hold& grant(Key& key, StoredHolder holder, KnownClient client, std::uint32_t takes, Duration ttl,
+              Fence fence);
+  Hold& grant(QueuePlace& place, Fence fence);
   template <typename Request>
-  Outcome take(Semaphore* semaphore, const Request& request, KeyUnit spare, Hold** hold);
+  Outcome take(Key* key, const Request& request, KeyUnit spare, Hold** hold);
   void refresh(Hold& hold, Duration ttl);
   void move_deadline(Hold& hold, Time deadline);
   void end_hold(Hold& hold, EndCause cause, const AdminNote& note = {});
   static Grant grant_of(const Hold& hold);
   Event granted(const Hold& hold) const;
-  void fill_in(const Semaphore& semaphore, Conflict* conflict, const Hold* whose = nullptr) const;
+  void fill_conflict(const Key& key, Conflict* conflict, const Hold* whose = nullptr) const;
   KnownClient client_of(const AcquireRequest& request);
   KnownClient client_of(const EnqueueRequest& request);
-  Outcome why_not(const Semaphore* semaphore, const HoldId& id) const;
-  Hold* find_revoked(const Semaphore* semaphore, const Revocation& revocation) const;
-  static Outcome why_not(const Semaphore* semaphore, const Revocation& revocation);
+  Outcome why_not(const Key* key, const HoldId& id) const;
+  Hold* find_revoked(const Key* key, const Revocation& revocation) const;
+  static Outcome why_not(const Key* key, const Revocation& revocation);
 
   static bool is_good(const AdminNote& note);
 
   // Asking again.
-  Hold* find_own(const Semaphore& semaphore, const Holder& holder) const;
-  Waiter* find_place(const Semaphore& semaphore, const Holder& holder) const;
-  Outcome compare_terms(const Semaphore& semaphore, std::uint32_t limit, std::uint32_t takes,
-                        const Hold* own, const Waiter* place);
+  Hold* find_own(const Key& key, const Holder& holder) const;
+  QueuePlace* find_place(const Key& key, const Holder& holder) const;
+  Outcome compare_request(const Key& key, std::uint32_t limit, std::uint32_t takes, const Hold* own,
+                          const QueuePlace* place);
   Reply grant_again(Hold& own, Duration ttl);
   void extend(Hold& own, Duration ttl);
   Grant remaining_grant(const Hold& own) const;
-  Reply resume(Waiter& place, const AcquireRequest& request, Listener* listener, std::uint64_t id);
-  std::optional<Reply> enqueue_again(Semaphore& semaphore, const EnqueueRequest& request);
+  Reply resume(QueuePlace& place, const AcquireRequest& request, Listener* listener,
+               std::uint64_t id);
+  std::optional<Reply> enqueue_again(Key& key, const EnqueueRequest& request);
   bool take_over(Hold& hold, const Holder& asker);
-  bool take_over(Waiter& place, const Holder& asker);
+  bool take_over(QueuePlace& place, const Holder& asker);
 
   // Room.
-  std::uint64_t in_use(const Semaphore& semaphore) const;
-  bool fits(const Semaphore& semaphore, std::uint32_t takes) const;
-  bool may_enter(const Semaphore& semaphore, std::uint32_t takes) const;
+  std::uint64_t in_use(const Key& key) const;
+  bool fits(const Key& key, std::uint32_t takes) const;
+  bool may_enter(const Key& key, std::uint32_t takes) const;
   void count_room(Hold& hold, bool is_taken);
   void keep_fence(const Hold& ended);
-  Fence largest_fence(const Semaphore& semaphore) const;
+  Fence largest_fence(const Key& key) const;
   Fence largest_beside(const Hold& shared) const;
 
   // Limits.
-  bool adopt_limits(Semaphore& semaphore, const Event& granted);
-  bool has_binding_limit(const Semaphore& semaphore) const;
-  bool matches(const Semaphore& semaphore, std::uint32_t limit, std::uint32_t takes) const;
-  void set_limit(Semaphore& semaphore, std::uint32_t limit);
-  void end_oversized(Semaphore& semaphore);
-  void end_resize(Semaphore& semaphore);
+  bool adopt_limits(Key& key, const Event& granted);
+  bool has_binding_limit(const Key& key) const;
+  bool matches(const Key& key, std::uint32_t limit, std::uint32_t takes) const;
+  void set_limit(Key& key, std::uint32_t limit);
+  void end_oversized(Key& key);
+  void end_resize(Key& key);
 
   // Ages.
-  void look_at_holds(Semaphore& semaphore, Time now, LongestLasting& found);
-  void look_at_wait(Waiter& waiter, Time now, LongestLasting& found);
+  void scan_holds(Key& key, Time now, OldestEntries& found);
+  void scan_wait(QueuePlace& place, Time now, OldestEntries& found);
 
   // Queues.
-  bool is_refused_by_queue(const Semaphore& semaphore, Duration wait) const;
-  bool queue_is_full(const Semaphore& semaphore) const;
-  Outcome no_place(const Semaphore& semaphore, const AcquireRequest& request,
-                   const Listener* listener);
+  bool is_refused_by_queue(const Key& key, Duration wait) const;
+  bool queue_is_full(const Key& key) const;
+  Outcome queue_refusal(const Key& key, const AcquireRequest& request, const Listener* listener);
   template <typename Request>
-  Waiter& join(Semaphore& semaphore, const Request& request);
-  void promote(Semaphore& semaphore);
-  void leave_queue(Waiter& waiter, Outcome why);
-  void give_up(Waiter& waiter, Outcome why, const Grant& grant = {});
-  void settle(Waiter& waiter, Outcome outcome, const Grant& grant);
-  void leave(Waiter& waiter);
-  void join_owner(Waiter& waiter);
-  void leave_owner(Waiter& waiter);
-  void settle_namesakes(Hold& hold);
-  void stir(const Waiter& waiter);
-  bool is_over(const Waiter& waiter) const;
-  bool end_set(const Waiter& waiter, Outcome why);
-  Enqueued& begin_two_phase(SessionId session, Semaphore& semaphore);
+  QueuePlace& join(Key& key, const Request& request);
+  void grant_waiters(Key& key);
+  void leave_queue(QueuePlace& place, Outcome why);
+  void give_up(QueuePlace& place, Outcome why, const Grant& grant = {});
+  void settle(QueuePlace& place, Outcome outcome, const Grant& grant);
+  void leave(QueuePlace& place);
+  void join_owner(QueuePlace& place);
+  void leave_owner(QueuePlace& place);
+  void grant_same_owner(Hold& hold);
+  void wake_set(const QueuePlace& place);
+  bool is_over(const QueuePlace& place) const;
+  bool end_set(const QueuePlace& place, Outcome why);
+  Enqueued& begin_two_phase(SessionId session, Key& key);
   void drop(Enqueued& enqueued);
 
   const TableOptions options_;
@@ -438,19 +437,19 @@ class LockTable {
   HoldIndex hold_index_{options_.hash_key};
   PlaceIndex places_{options_.hash_key};
   EnqueuedIndex enqueued_;
-  WaiterSlots slots_;
+  PlaceSlots slots_;
   TimerQueue timers_;
   Holds idle_;  // the first holds of the keys that nobody holds, the longest idle first
   boost::unordered_flat_map<SessionId, SessionItems> sessions_;
   // Of semaphores that were resized, and are not idle yet: what their first acquirers asked for.
-  boost::unordered_flat_map<const Semaphore*, std::uint32_t> first_limits_;
+  boost::unordered_flat_map<const Key*, std::uint32_t> first_limits_;
   // Of semaphores of which a hold takes more than one permit: how many more than one a hold.
-  boost::unordered_flat_map<const Semaphore*, std::uint64_t> extra_permits_;
+  boost::unordered_flat_map<const Key*, std::uint64_t> extra_permits_;
   // Of locks that are shared: the fence of a hold that has ended, if it is larger than that of the
   // first hold, where it would be kept.
-  boost::unordered_flat_map<const Semaphore*, Fence> past_fences_;
+  boost::unordered_flat_map<const Key*, Fence> past_fences_;
   std::uint64_t shared_holds_ = 0;
-  boost::unordered_flat_map<const Waiter*, PlaceInSet> sets_;  // of the places that are of one
+  boost::unordered_flat_map<const QueuePlace*, PlaceInSet> sets_;  // of the places that are of one
   Effects effects_;
   TableStats stats_{effects_.key_events, clients_, {options_.history_size, options_.refusals}};
   const Hold* replayed_ = nullptr;  // the last hold that apply() was told of
@@ -465,7 +464,7 @@ class LockTable {
   Time now_;
   bool behind_ = false;  // advance() left something that is due
   // While it is behind: until when nothing falls due in keys that were brought up to date.
-  boost::unordered_flat_map<const Semaphore*, Time> quiet_until_;
+  boost::unordered_flat_map<const Key*, Time> quiet_until_;
 };
 
 }  // namespace lockd

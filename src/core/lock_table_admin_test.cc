@@ -73,7 +73,7 @@ TEST_F(AdminTest, InPiecesTooThoseWhoCameMeanwhileKeepIt) {
   EXPECT_EQ(table_->revoke(now_, all, 2, note), Outcome::ok);
   EXPECT_EQ(ended, (std::vector<Fence>{1, 2, 3}));
   EXPECT_EQ(table_->revoke(now_, all, 2, note), Outcome::stale);
-  EXPECT_EQ(table_->look_up(now_, kSemaphore, "s")->holders, 1u);
+  EXPECT_EQ(table_->find(now_, kSemaphore, "s")->holders, 1u);
 }
 
 TEST_F(AdminTest, ItsReasonIsPlainAndBounded) {
@@ -139,7 +139,7 @@ TEST_F(AdminTest, AJournalThatContradictsItselfIsRefused) {
 
 // The rare kinds are recorded whenever there is an observer.
 TEST_F(AdminTest, WhatIsRareIsToldThoughNobodyLooks) {
-  table_->observe(Observed::what_is_rare);
+  table_->observe(Observed::rare_events);
   const Fence a = grant("k", secret(3, 33));
   revoke("k", a);
   grant("l", "b", {.ttl = 1s});

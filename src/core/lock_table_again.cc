@@ -6,28 +6,28 @@
 
 namespace lockd {
 
-Hold* LockTable::find_own(const Semaphore& semaphore, const Holder& holder) const {
-  if (!holder.may_ask_again() || semaphore.holds.empty()) return nullptr;
-  if (semaphore.has_several()) return hold_index_.find(&semaphore, holder);
-  Hold* hold = semaphore.holds.front();
+Hold* LockTable::find_own(const Key& key, const Holder& holder) const {
+  if (!holder.may_ask_again() || key.holds.empty()) return nullptr;
+  if (key.has_several()) return hold_index_.find(&key, holder);
+  Hold* hold = key.holds.front();
   return hold->holder.may_ask_again() && hold->holder.equals(holder) ? hold : nullptr;
 }
 
 // Of a secret. A name may have several places: each is a call of its own.
-Waiter* LockTable::find_place(const Semaphore& semaphore, const Holder& holder) const {
+QueuePlace* LockTable::find_place(const Key& key, const Holder& holder) const {
   if (!holder.is_secret() || !holder.may_ask_again()) return nullptr;
-  return places_.find(&semaphore, holder);
+  return places_.find(&key, holder);
 }
 
 // Whether a request may name these, and who asks again names what it did before; or why not.
-Outcome LockTable::compare_terms(const Semaphore& semaphore, std::uint32_t limit,
-                                 std::uint32_t takes, const Hold* own, const Waiter* place) {
-  if (!matches(semaphore, limit, own == nullptr ? takes : 0)) {
+Outcome LockTable::compare_request(const Key& key, std::uint32_t limit, std::uint32_t takes,
+                                   const Hold* own, const QueuePlace* place) {
+  if (!matches(key, limit, own == nullptr ? takes : 0)) {
     return stats_.refused(Outcome::limit_mismatch);
   }
   const bool differs =
       (own != nullptr && own->takes != takes) || (place != nullptr && place->takes != takes);
-  return differs ? mismatch(semaphore.kind) : Outcome::ok;
+  return differs ? mismatch(key.kind) : Outcome::ok;
 }
 
 LockTable::Reply LockTable::grant_again(Hold& own, Duration ttl) {
@@ -49,8 +49,8 @@ Grant LockTable::remaining_grant(const Hold& own) const {
   return grant;
 }
 
-LockTable::Reply LockTable::resume(Waiter& place, const AcquireRequest& request, Listener* listener,
-                                   std::uint64_t id) {
+LockTable::Reply LockTable::resume(QueuePlace& place, const AcquireRequest& request,
+                                   Listener* listener, std::uint64_t id) {
   const bool waits = request.wait > Duration::zero();
   if (waits && listener == nullptr) return {Outcome::held};  // it will ask again, to wait
   if (!take_over(place, request.holder)) return {Outcome::taken_over};
@@ -66,28 +66,27 @@ LockTable::Reply LockTable::resume(Waiter& place, const AcquireRequest& request,
 }
 
 // Nothing if it has neither a hold nor a place, or has them by another secret than this.
-std::optional<LockTable::Reply> LockTable::enqueue_again(Semaphore& semaphore,
-                                                         const EnqueueRequest& request) {
-  Hold* const own = find_own(semaphore, request.holder);
-  Waiter* const place = find_place(semaphore, request.holder);
+std::optional<LockTable::Reply> LockTable::enqueue_again(Key& key, const EnqueueRequest& request) {
+  Hold* const own = find_own(key, request.holder);
+  QueuePlace* const place = find_place(key, request.holder);
   if (own == nullptr && place == nullptr) return {};
   const SessionId session = request.holder.session_id();
-  Enqueued* const other = enqueued_.find(session, &semaphore);
+  Enqueued* const other = enqueued_.find(session, &key);
   if (other != nullptr && !other->lapsed_peers.linked() &&
-      (other->hold != own || other->waiter != place)) {
+      (other->hold != own || other->place != place)) {
     return Reply{Outcome::already_enqueued};
   }
-  if (Outcome no = compare_terms(semaphore, request.limit, takes_of(request), own, place);
+  if (Outcome no = compare_request(key, request.limit, takes_of(request), own, place);
       no != Outcome::ok) {
     return Reply{no};
   }
   const bool is_its =
       own == nullptr ? take_over(*place, request.holder) : take_over(*own, request.holder);
   if (is_its) {
-    if (Enqueued* lapsed = enqueued_.find(session, &semaphore)) drop(*lapsed);
-    Enqueued& enqueued = begin_two_phase(session, semaphore);
+    if (Enqueued* lapsed = enqueued_.find(session, &key)) drop(*lapsed);
+    Enqueued& enqueued = begin_two_phase(session, key);
     enqueued.hold = own;
-    enqueued.waiter = place;
+    enqueued.place = place;
     if (own != nullptr) own->two_phase = true;
     if (place != nullptr) place->two_phase = true;
   }
@@ -102,20 +101,20 @@ bool LockTable::take_over(Hold& hold, const Holder& asker) {
   if (!asker.is_secret()) return true;
   if (asker.session_id() < hold.holder.session_id()) return false;
   if (hold.two_phase) {
-    drop(*enqueued_.find(hold.holder.session_id(), hold.semaphore));
+    drop(*enqueued_.find(hold.holder.session_id(), hold.key));
     hold.two_phase = false;
     mark(hold, /*unacknowledged=*/false);
   }
-  units_.disown(owner_of(hold));
+  units_.detach_client(owner_of(hold));
   leave_session(hold);
   hold.holder = StoredHolder(asker);
-  units_.own(asker);
+  units_.attach_client(asker);
   join_session(hold);
   return true;
 }
 
 // Likewise. Whoever waited there does so no more.
-bool LockTable::take_over(Waiter& place, const Holder& asker) {
+bool LockTable::take_over(QueuePlace& place, const Holder& asker) {
   if (asker.session_id() < place.holder.session_id()) return false;
   if (place.listener != nullptr) {
     effects_.wait_results.push_back(
@@ -126,9 +125,9 @@ bool LockTable::take_over(Waiter& place, const Holder& asker) {
   timers_.disarm(place);
   leave_owner(place);
   place.two_phase = false;
-  units_.disown(place.holder.view());
+  units_.detach_client(place.holder.view());
   place.holder = StoredHolder(asker);
-  units_.own(asker);
+  units_.attach_client(asker);
   join_owner(place);
   return true;
 }

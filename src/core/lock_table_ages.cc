@@ -6,22 +6,22 @@
 
 namespace lockd {
 
-void LockTable::look_at_ages(Time now, AgeCursor& cursor, std::size_t steps,
-                             LongestLasting& found) noexcept {
+void LockTable::scan_ages(Time now, AgeCursor& cursor, std::size_t steps,
+                          OldestEntries& found) noexcept {
   now = std::max(now, now_);
   if (!cursor.keys.done) {
-    return index_.walk(cursor.keys, steps, [&](Semaphore& semaphore) {
-      if (!semaphore.holds.empty()) look_at_holds(semaphore, now, found);
+    return index_.walk(cursor.keys, steps, [&](Key& key) {
+      if (!key.holds.empty()) scan_holds(key, now, found);
     });
   }
   for (; steps > 0 && cursor.slot < slots_.slots(); --steps, ++cursor.slot) {
-    if (Waiter* waiter = slots_.find(cursor.slot)) look_at_wait(*waiter, now, found);
+    if (QueuePlace* place = slots_.find(cursor.slot)) scan_wait(*place, now, found);
   }
   cursor.done = cursor.slot >= slots_.slots();
 }
 
-void LockTable::look_at_holds(Semaphore& semaphore, Time now, LongestLasting& found) {
-  const Holds& holds = semaphore.holds;
+void LockTable::scan_holds(Key& key, Time now, OldestEntries& found) {
+  const Holds& holds = key.holds;
   const Hold* oldest = holds.front();
   for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
     if (hold->since < oldest->since) oldest = hold;
@@ -33,23 +33,23 @@ void LockTable::look_at_holds(Semaphore& semaphore, Time now, LongestLasting& fo
     }
   }
   if (oldest->since < found.hold.since) {
-    found.hold = {semaphore.kind, std::string(semaphore.key()), oldest->since};
+    found.hold = {key.kind, std::string(key.name()), oldest->since};
   }
 }
 
-void LockTable::look_at_wait(Waiter& waiter, Time now, LongestLasting& found) {
-  const Semaphore& semaphore = *waiter.semaphore;
+void LockTable::scan_wait(QueuePlace& place, Time now, OldestEntries& found) {
+  const Key& key = *place.key;
   const bool is_slow =
-      options_.slow_wait > Duration::zero() && now - waiter.since >= options_.slow_wait;
-  if (is_slow && !waiter.slow) {
-    waiter.slow = true;
-    stats_.slow(waiter, now);
+      options_.slow_wait > Duration::zero() && now - place.since >= options_.slow_wait;
+  if (is_slow && !place.slow) {
+    place.slow = true;
+    stats_.slow(place, now);
   }
-  if (waiter.since < found.wait.since) {
-    found.wait = {semaphore.kind, std::string(semaphore.key()), waiter.since};
+  if (place.since < found.wait.since) {
+    found.wait = {key.kind, std::string(key.name()), place.since};
   }
-  if (semaphore.waiters > found.queue.waiters) {
-    found.queue = {semaphore.kind, std::string(semaphore.key()), semaphore.waiters};
+  if (key.waiters > found.queue.waiters) {
+    found.queue = {key.kind, std::string(key.name()), key.waiters};
   }
 }
 

@@ -28,24 +28,24 @@ bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
   raise_fence(event.fence);
   if (event.type == Event::Type::fence_floor) return true;
 
-  Semaphore* semaphore = index_.find(event.kind, event.key);
-  Hold* hold = find_hold(semaphore, event.fence);
+  Key* key = index_.find(event.kind, event.key);
+  Hold* hold = find_hold(key, event.fence);
   switch (event.type) {
     case Event::Type::granted: {
       if (hold == nullptr) {
         if (event.limit < 1 || !is_sound(event.client) || !is_sound(event)) return false;
-        if (semaphore == nullptr) {
+        if (key == nullptr) {
           if (!is_name(event.key)) return false;
-          semaphore = &create(event.kind, event.key, budget_.take_beyond());
+          key = &create(event.kind, event.key, budget_.take_over_limit());
         }
-        if (!adopt_limits(*semaphore, event)) return false;
+        if (!adopt_limits(*key, event)) return false;
         // Its session ended with the process that served it. Its client may ask again, for all that
         // is known.
         const Holder owner = event.holder.is_secret()
                                  ? Holder::of_secret(event.holder.secret()).chosen()
                                  : event.holder;
-        units_.take_beyond(owner);
-        hold = &add_hold(*semaphore, StoredHolder(owner), takes_of(event), event.fence, event.ttl);
+        units_.take_over_limit(owner);
+        hold = &add_hold(*key, StoredHolder(owner), takes_of(event), event.fence, event.ttl);
         clients_.keep(*hold, clients_.share(event.client));
         stats_.replayed_grant(*hold, at);
         // Or of its last renewal: all that is known.
@@ -62,14 +62,14 @@ bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
       return true;
     case Event::Type::resized:
       if (event.kind == Kind::lock || event.limit < 1) return false;
-      if (semaphore != nullptr) set_limit(*semaphore, event.limit);
+      if (key != nullptr) set_limit(*key, event.limit);
       return true;
     case Event::Type::ended:
       if (hold == nullptr) return true;
       stats_.replayed_end(*hold, event.cause, at);
       remove_hold(*hold);
-      if (semaphore->idle()) {
-        forget(*semaphore);
+      if (key->idle()) {
+        forget(*key);
         budget_.give_back();
       }
       return true;
@@ -81,8 +81,8 @@ bool LockTable::apply(const Event& event, std::optional<Time> at) noexcept {
 void LockTable::prolong_leases(Time now, Duration least) noexcept {
   now_ = std::max(now_, now);
   Cursor all;
-  index_.walk(all, SIZE_MAX, [&](Semaphore& semaphore) {
-    const Holds& holds = semaphore.holds;
+  index_.walk(all, SIZE_MAX, [&](Key& key) {
+    const Holds& holds = key.holds;
     for (Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
       const Time soonest = now_ + std::min(hold->ttl, least);
       if (hold->deadline < soonest) timers_.arm(*hold, soonest);
@@ -95,8 +95,8 @@ void LockTable::raise_fence(Fence floor) noexcept {
 }
 
 void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event>& events) const {
-  index_.walk(cursor, keys_max, [&](const Semaphore& semaphore) {
-    const Holds& holds = semaphore.holds;
+  index_.walk(cursor, keys_max, [&](const Key& key) {
+    const Holds& holds = key.holds;
     for (const Hold* hold = holds.front(); hold != nullptr; hold = holds.next(hold)) {
       events.push_back(granted(*hold));
     }
@@ -105,17 +105,17 @@ void LockTable::describe(Cursor& cursor, std::size_t keys_max, std::vector<Event
 
 // Takes over what a grant that a journal tells of says of its key. False if that contradicts what
 // is there. A semaphore that was made smaller may have more holders than its limit.
-bool LockTable::adopt_limits(Semaphore& semaphore, const Event& granted) {
-  if (semaphore.kind == Kind::lock && granted.first_limit != 0) return false;
-  if (semaphore.idle()) {
+bool LockTable::adopt_limits(Key& key, const Event& granted) {
+  if (key.kind == Kind::lock && granted.first_limit != 0) return false;
+  if (key.idle()) {
     const bool is_resized = granted.first_limit != 0;
-    semaphore.limit = is_resized ? granted.first_limit : granted.limit;
-    if (is_resized) set_limit(semaphore, granted.limit);
+    key.limit = is_resized ? granted.first_limit : granted.limit;
+    if (is_resized) set_limit(key, granted.limit);
   }
-  if (semaphore.limit != granted.limit || first_limit(semaphore) != granted.first_limit) {
+  if (key.limit != granted.limit || first_limit(key) != granted.first_limit) {
     return false;
   }
-  return semaphore.resized || fits(semaphore, takes_of(granted));
+  return key.resized || fits(key, takes_of(granted));
 }
 
 }  // namespace lockd

@@ -31,7 +31,7 @@ TEST_F(LockTableTest, ASessionsIdIsBelow2To56) {
   queue("k", secret(kSessionIdMax, 2), 2);
   release("k", secret(kSessionIdMax, 1), fence);
   EXPECT_EQ(outcome_of(2), Outcome::ok);
-  EXPECT_TRUE(table_->knows_session(kSessionIdMax));
+  EXPECT_TRUE(table_->has_session(kSessionIdMax));
 }
 
 TEST_F(LockTableTest, LapsedGrantsAreRememberedUpToALimit) {
@@ -89,7 +89,7 @@ TEST_F(LockTableTest, ASessionThatDoesNotComeBackIsForgottenWithItsLeases) {
   EXPECT_TRUE(table_->end_places(now_, 1, &budget));
   pass(10s);
   EXPECT_TRUE(table_->forget_session(1));
-  EXPECT_FALSE(table_->knows_session(1));
+  EXPECT_FALSE(table_->has_session(1));
 }
 
 TEST_F(LockTableTest, AGrantThatItsSessionWasNeverToldOfGoesWithItAlways) {

@@ -18,8 +18,8 @@ bool LockTable::end_places(Time now, SessionId session, int* budget) noexcept {
   for (; *budget > 0; --*budget) {
     const auto found = sessions_.find(session);
     if (found == sessions_.end()) break;
-    if (Waiter* waiter = found->second.waiters.back()) {
-      leave_queue(*waiter, Outcome::cancelled);
+    if (QueuePlace* place = found->second.waiters.back()) {
+      leave_queue(*place, Outcome::cancelled);
     } else if (Enqueued* enqueued = found->second.enqueued.front()) {
       if (enqueued->hold != nullptr) enqueued->hold->two_phase = false;
       drop(*enqueued);
@@ -42,13 +42,13 @@ bool LockTable::end_session(Time now, SessionId session, bool keep_holds, int* b
       sessions_.erase(found);
       return true;
     }
-    Semaphore& semaphore = *hold->semaphore;
+    Key& key = *hold->key;
     if (keep_holds && !hold->unacknowledged) {
-      units_.disown(hold->holder.view());
+      units_.detach_client(hold->holder.view());
       leave_session(*hold);
     } else {
       end_hold(*hold, EndCause::disconnected);
-      pass_on(semaphore);
+      grant_next(key);
     }
   }
   return !sessions_.contains(session);
@@ -69,21 +69,21 @@ Owned LockTable::owned(SessionId session) const {
   return {.holds = found->second.held, .places = found->second.places};
 }
 
-bool LockTable::knows_session(SessionId session) const {
+bool LockTable::has_session(SessionId session) const {
   const Owned there = owned(session);
   return there.holds > 0 || there.places > 0;
 }
 
-bool LockTable::holds_anything(SessionId session) const {
+bool LockTable::has_acknowledged_hold(SessionId session) const {
   const auto found = sessions_.find(session);
-  return found != sessions_.end() && found->second.told > 0;
+  return found != sessions_.end() && found->second.acknowledged > 0;
 }
 
 void LockTable::end_waits(Cursor& cursor, Outcome why) noexcept {
-  index_.walk(cursor, kKeysPerStep, [&](Semaphore& semaphore) {
-    if (semaphore.queue.empty()) return;
-    while (Waiter* waiter = semaphore.queue.front()) give_up(*waiter, why);
-    pass_on(semaphore);
+  index_.walk(cursor, kKeysPerStep, [&](Key& key) {
+    if (key.queue.empty()) return;
+    while (QueuePlace* place = key.queue.front()) give_up(*place, why);
+    grant_next(key);
   });
 }
 

@@ -69,7 +69,7 @@ TEST_F(SharedTest, TenThousandReadersComeAndGo) {
       ASSERT_EQ(table_->release(now_, {"k", id_of(i), fences[i - 1]}), Outcome::ok);
     }
     pass(0s);
-    EXPECT_TRUE(table_->look_up(now_, Kind::lock, "k")->idle());
+    EXPECT_TRUE(table_->find(now_, Kind::lock, "k")->idle());
     EXPECT_EQ(fence(), fences.back());
   }
   pass(1s);

@@ -10,7 +10,7 @@
 namespace lockd {
 namespace {
 
-bool has_twins(const std::vector<SetItem>& keys) {
+bool has_duplicates(const std::vector<SetItem>& keys) {
   std::vector<std::pair<Kind, std::string_view>> names;
   names.reserve(keys.size());
   for (const SetItem& item : keys) names.emplace_back(item.kind, item.key);
@@ -19,7 +19,8 @@ bool has_twins(const std::vector<SetItem>& keys) {
 }
 
 Outcome check_keys(const std::vector<SetItem>& keys) {
-  if (keys.empty() || keys.size() > kKeysPerSetMax || has_twins(keys)) return Outcome::invalid_set;
+  if (keys.empty() || keys.size() > kKeysPerSetMax || has_duplicates(keys))
+    return Outcome::invalid_set;
   const bool good = std::ranges::all_of(keys, [](const SetItem& i) { return is_name(i.key); });
   return good ? Outcome::ok : Outcome::invalid_key;
 }
@@ -37,14 +38,14 @@ AcquireRequest common_of(const AcquireSetRequest& request) {
 AcquireRequest common_of(const SetId& id) { return {.key = {}, .holder = id.holder, .ttl = {}}; }
 
 // As it was asked for.
-AcquireRequest request_of(const Waiter& waiter) {
-  const Kind kind = waiter.semaphore->kind;
-  return {.key = waiter.semaphore->key(),
-          .holder = waiter.holder.view(),
-          .ttl = waiter.ttl,
+AcquireRequest request_of(const QueuePlace& place) {
+  const Kind kind = place.key->kind;
+  return {.key = place.key->name(),
+          .holder = place.holder.view(),
+          .ttl = place.ttl,
           .kind = kind,
-          .mode = mode_of(kind, waiter.takes),
-          .permits = permits_of(kind, waiter.takes)};
+          .mode = mode_of(kind, place.takes),
+          .permits = permits_of(kind, place.takes)};
 }
 
 AcquireRequest request_of(AcquireRequest common, const SetItem& item) {
@@ -73,11 +74,11 @@ Outcome SetRules::check(const SetId& id) { return check_keys(id.keys); }
 
 // Asking and waiting.
 
-LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<const Place> places,
+LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<const TableRef> refs,
                                    Listener* listener, std::uint64_t id,
                                    std::vector<KeyUnit>& units,
                                    std::vector<SetConflict>* conflicts) {
-  find(places, request.keys, common_of(request));
+  find(refs, request.keys, common_of(request));
   for (const Part& part : parts_) {
     if (!part.fits_limit()) {
       list(conflicts);
@@ -87,7 +88,7 @@ LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<c
   if (const std::optional<LockTable::Reply> reply = ask_again(conflicts)) return *reply;
   const bool enters = std::ranges::all_of(parts_, &Part::may_enter);
   if (!enters) {
-    if (Outcome no = no_places(listener); no != Outcome::ok) {
+    if (Outcome no = queue_refusal(listener); no != Outcome::ok) {
       list(conflicts);
       return {no};
     }
@@ -95,24 +96,24 @@ LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<c
   if (enters && next_fence() > kFenceMax) return {Outcome::fences_exhausted};
   if (Outcome no = admit(units); no != Outcome::ok) return {no};
   make_keys(units);
-  return enters ? LockTable::Reply{Outcome::ok, grant()} : join(places, listener, id);
+  return enters ? LockTable::Reply{Outcome::ok, grant()} : join(refs, listener, id);
 }
 
-void SetRules::explain(const AcquireSetRequest& request, std::span<const Place> places,
+void SetRules::explain(const AcquireSetRequest& request, std::span<const TableRef> refs,
                        std::vector<SetConflict>& conflicts) {
-  find(places, request.keys, common_of(request));
+  find(refs, request.keys, common_of(request));
   list(&conflicts);
 }
 
 // Ends what has fallen due, and has the tables agree on the time: their leases end together.
-void SetRules::find(std::span<const Place> places, const std::vector<SetItem>& keys,
+void SetRules::find(std::span<const TableRef> refs, const std::vector<SetItem>& keys,
                     const AcquireRequest& common) {
-  for (const Place& place : places) now_ = std::max(now_, place.table->now());
+  for (const TableRef& ref : refs) now_ = std::max(now_, ref.table->now());
   parts_.reserve(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     LockTable::At at(now_);
-    at.key_hash = places[i].key_hash;
-    LockTable& table = *places[i].table;
+    at.key_hash = refs[i].key_hash;
+    LockTable& table = *refs[i].table;
     parts_.emplace_back(&table, request_of(common, keys[i]),
                         table.find_at(at, keys[i].kind, keys[i].key));
   }
@@ -120,17 +121,16 @@ void SetRules::find(std::span<const Place> places, const std::vector<SetItem>& k
 }
 
 bool SetRules::Part::fits_limit() const {
-  return semaphore == nullptr || !table->has_binding_limit(*semaphore) ||
-         table->matches(*semaphore, request.limit, own() == nullptr ? takes_of(request) : 0);
+  return key == nullptr || !table->has_binding_limit(*key) ||
+         table->matches(*key, request.limit, own() == nullptr ? takes_of(request) : 0);
 }
 
 bool SetRules::Part::may_enter() const {
-  return semaphore == nullptr || semaphore->idle() ||
-         table->may_enter(*semaphore, takes_of(request));
+  return key == nullptr || key->idle() || table->may_enter(*key, takes_of(request));
 }
 
 Hold* SetRules::Part::own() const {
-  return semaphore == nullptr ? nullptr : table->find_own(*semaphore, request.holder);
+  return key == nullptr ? nullptr : table->find_own(*key, request.holder);
 }
 
 bool SetRules::Part::is_taken_by(const Hold& hold) const { return hold.takes == takes_of(request); }
@@ -193,15 +193,15 @@ Grant SetRules::grant_again(const std::vector<Hold*>& holds, Duration ttl) {
 }
 
 // Why the request gets no places, or ok.
-Outcome SetRules::no_places(const Listener* listener) {
+Outcome SetRules::queue_refusal(const Listener* listener) {
   const Part& first = parts_.front();
   const Duration wait = first.request.wait;
   const bool is_try = wait == Duration::zero();
   if (!is_try && listener == nullptr) return Outcome::held;  // not counted: it will ask again
   for (const Part& part : parts_) {
-    if (part.semaphore == nullptr) continue;
-    if (!part.table->is_refused_by_queue(*part.semaphore, wait)) continue;
-    return part.table->refuse(part.request, part.semaphore, Outcome::max_waiters);
+    if (part.key == nullptr) continue;
+    if (!part.table->is_refused_by_queue(*part.key, wait)) continue;
+    return part.table->refuse(part.request, part.key, Outcome::max_waiters);
   }
   return is_try ? first.table->stats_.refused(Outcome::held) : Outcome::ok;
 }
@@ -209,7 +209,7 @@ Outcome SetRules::no_places(const Listener* listener) {
 // A unit for each key that is not there, and one for each hold or place: all of them, or why there
 // are none.
 Outcome SetRules::admit(std::vector<KeyUnit>& units) {
-  const auto missing = std::ranges::count(parts_, nullptr, &Part::semaphore);
+  const auto missing = std::ranges::count(parts_, nullptr, &Part::key);
   while (std::ssize(units) < missing) {
     KeyUnit unit = parts_.front().table->budget_.take();
     if (!unit) return Outcome::max_keys;
@@ -217,7 +217,7 @@ Outcome SetRules::admit(std::vector<KeyUnit>& units) {
   }
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
-    const Outcome no = part.table->admit(part.request, part.semaphore);
+    const Outcome no = part.table->admit(part.request, part.key);
     if (no == Outcome::ok) continue;
     while (i-- > 0) parts_[i].table->units_.give_back(parts_[i].request.holder);
     return no;
@@ -228,12 +228,12 @@ Outcome SetRules::admit(std::vector<KeyUnit>& units) {
 void SetRules::make_keys(std::vector<KeyUnit>& units) {
   for (Part& part : parts_) {
     const AcquireRequest& request = part.request;
-    if (part.semaphore == nullptr) {
-      part.semaphore = &part.table->create(request.kind, request.key, std::move(units.back()));
-      part.semaphore->first.fence = part.table->fence_;  // if it was there before, no larger one
+    if (part.key == nullptr) {
+      part.key = &part.table->create(request.kind, request.key, std::move(units.back()));
+      part.key->first.fence = part.table->fence_;  // if it was there before, no larger one
       units.pop_back();
     }
-    if (part.semaphore->idle()) part.semaphore->limit = request.limit;
+    if (part.key->idle()) part.key->limit = request.limit;
   }
 }
 
@@ -249,9 +249,8 @@ Grant SetRules::grant() {
   for (const Part& part : parts_) {
     LockTable& table = *part.table;
     const AcquireRequest& request = part.request;
-    Hold& hold =
-        table.grant(*part.semaphore, StoredHolder(request.holder), table.client_of(request),
-                    takes_of(request), table.capped(request.ttl), fence);
+    Hold& hold = table.grant(*part.key, StoredHolder(request.holder), table.client_of(request),
+                             takes_of(request), table.capped(request.ttl), fence);
     table.stats_.granted_at_once(hold, now_);
     grant = LockTable::grant_of(hold);
   }
@@ -259,20 +258,20 @@ Grant SetRules::grant() {
   return grant;
 }
 
-LockTable::Reply SetRules::join(std::span<const Place> places, Listener* listener,
+LockTable::Reply SetRules::join(std::span<const TableRef> refs, Listener* listener,
                                 std::uint64_t id) {
   const auto set = std::make_shared<KeySet>();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     LockTable& table = *parts_[i].table;
-    Waiter& waiter = table.join(*parts_[i].semaphore, parts_[i].request);
-    waiter.listener = listener;
-    waiter.id = id;
-    waiter.of_set = true;
-    table.sets_.emplace(&waiter, PlaceInSet{set, i});
-    set->parts.push_back({places[i].number, &waiter});
-    table.arm(waiter, parts_[i].request.wait);
+    QueuePlace& place = table.join(*parts_[i].key, parts_[i].request);
+    place.listener = listener;
+    place.id = id;
+    place.of_set = true;
+    table.sets_.emplace(&place, PlaceInSet{set, i});
+    set->parts.push_back({refs[i].number, &place});
+    table.arm(place, parts_[i].request.wait);
   }
-  return {Outcome::queued, {}, set->parts.front().waiter->slot};
+  return {Outcome::queued, {}, set->parts.front().place->slot};
 }
 
 // What is in the way of the request. For a name that has all of them, though not as it asks, those
@@ -292,44 +291,44 @@ void SetRules::list(std::vector<SetConflict>* conflicts) const {
     SetConflict& conflict = conflicts->emplace_back();
     conflict.item = i;
     conflict.own = own != nullptr;
-    part.table->fill_in(*part.semaphore, &conflict.conflict, own);
+    part.table->fill_conflict(*part.key, &conflict.conflict, own);
   }
 }
 
 // Renewing and ending.
 
 // Of each key the hold that is meant, or null.
-std::vector<Hold*> SetRules::find_holds(const SetId& id, std::span<const Place> places) {
-  find(places, id.keys, common_of(id));
+std::vector<Hold*> SetRules::find_holds(const SetId& id, std::span<const TableRef> refs) {
+  find(refs, id.keys, common_of(id));
   std::vector<Hold*> holds;
   for (const Part& part : parts_) {
-    Hold* const hold = part.table->find_hold(part.semaphore, id.fence);
+    Hold* const hold = part.table->find_hold(part.key, id.fence);
     holds.push_back(hold != nullptr && hold->holder.equals(id.holder) ? hold : nullptr);
   }
   return holds;
 }
 
-LockTable::Reply SetRules::renew(const SetId& id, std::span<const Place> places,
+LockTable::Reply SetRules::renew(const SetId& id, std::span<const TableRef> refs,
                                  std::optional<Duration> ttl, std::size_t* item) {
-  const std::vector<Hold*> holds = find_holds(id, places);
+  const std::vector<Hold*> holds = find_holds(id, refs);
   const auto missing = std::ranges::find(holds, nullptr);
   if (missing == holds.end()) return {Outcome::ok, refresh(holds, ttl)};
   *item = static_cast<std::size_t>(missing - holds.begin());
   const Part& part = parts_[*item];
-  return {part.table->why_not(part.semaphore,
+  return {part.table->why_not(part.key,
                               HoldId{part.request.key, id.holder, id.fence, part.request.kind})};
 }
 
-std::vector<bool> SetRules::release(const SetId& id, std::span<const Place> places) {
-  const std::vector<Hold*> holds = find_holds(id, places);
+std::vector<bool> SetRules::release(const SetId& id, std::span<const TableRef> refs) {
+  const std::vector<Hold*> holds = find_holds(id, refs);
   std::vector<bool> released;
   for (const Hold* hold : holds) released.push_back(hold != nullptr);
   end(holds, EndCause::released);
   return released;
 }
 
-bool SetRules::withdraw(const SetId& id, std::span<const Place> places) {
-  const std::vector<Hold*> holds = find_holds(id, places);
+bool SetRules::withdraw(const SetId& id, std::span<const TableRef> refs) {
+  const std::vector<Hold*> holds = find_holds(id, refs);
   const auto is_kept = [](const Hold* hold) { return hold == nullptr || hold->renewed; };
   if (std::ranges::any_of(holds, is_kept)) return false;
   end(holds, EndCause::disconnected);
@@ -343,41 +342,40 @@ void SetRules::end(const std::vector<Hold*>& holds, EndCause cause) {
   }
   flush_();
   for (std::size_t i = 0; i < holds.size(); ++i) {
-    if (holds[i] != nullptr) parts_[i].table->pass_on(*parts_[i].semaphore);
+    if (holds[i] != nullptr) parts_[i].table->grant_next(*parts_[i].key);
   }
 }
 
 // Settling.
 
-void SetRules::settle(KeySet& set, std::span<const Place> places) {
-  for (const Place& place : places) now_ = std::max(now_, place.table->now());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    LockTable& table = *places[i].table;
+void SetRules::settle(KeySet& set, std::span<const TableRef> refs) {
+  for (const TableRef& ref : refs) now_ = std::max(now_, ref.table->now());
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    LockTable& table = *refs[i].table;
     table.advance(now_, LockTable::kStepsPerCall);
-    if (const Waiter* waiter = set.parts[i].waiter; waiter != nullptr && table.behind_) {
-      table.catch_up(*waiter->semaphore);
+    if (const QueuePlace* place = set.parts[i].place; place != nullptr && table.behind_) {
+      table.catch_up(*place->key);
     }
   }
   flush_();
-  if (!set.is_over()) decide(set, places);
+  if (!set.is_over()) decide(set, refs);
   if (!set.is_over()) return;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (Waiter* left = set.parts[i].waiter) places[i].table->leave_queue(*left, set.outcome);
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    if (QueuePlace* left = set.parts[i].place) refs[i].table->leave_queue(*left, set.outcome);
   }
 }
 
 // It waits, so all of its places are there.
-void SetRules::decide(KeySet& set, std::span<const Place> places) {
+void SetRules::decide(KeySet& set, std::span<const TableRef> refs) {
   std::vector<Hold*> holds;
   bool has_turn = true;
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    LockTable& table = *places[i].table;
-    const Waiter& waiter = *set.parts[i].waiter;
-    Semaphore& semaphore = *waiter.semaphore;
-    const Part& part = parts_.emplace_back(&table, request_of(waiter), &semaphore);
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    LockTable& table = *refs[i].table;
+    const QueuePlace& place = *set.parts[i].place;
+    Key& key = *place.key;
+    const Part& part = parts_.emplace_back(&table, request_of(place), &key);
     if (Hold* own = part.own()) holds.push_back(own);
-    has_turn =
-        has_turn && semaphore.queue.front() == &waiter && table.fits(semaphore, waiter.takes);
+    has_turn = has_turn && key.queue.front() == &place && table.fits(key, place.takes);
   }
   if (!holds.empty()) {
     // Its name has them by another way, and would wait behind itself.
@@ -395,23 +393,23 @@ void SetRules::grant(KeySet& set) {
   const Fence fence = next_fence();
   std::vector<Hold*> holds;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    holds.push_back(&parts_[i].table->grant(*set.parts[i].waiter, fence));
+    holds.push_back(&parts_[i].table->grant(*set.parts[i].place, fence));
   }
   end(set, Outcome::ok, LockTable::grant_of(*holds.front()));
-  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].table->leave(*set.parts[i].waiter);
+  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].table->leave(*set.parts[i].place);
   flush_();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    parts_[i].table->settle_namesakes(*holds[i]);
-    parts_[i].table->promote(*parts_[i].semaphore);
+    parts_[i].table->grant_same_owner(*holds[i]);
+    parts_[i].table->grant_waiters(*parts_[i].key);
   }
 }
 
 // Whoever waits is told. The places are still there.
 void SetRules::end(KeySet& set, Outcome why, const Grant& grant) {
   set.end(why);
-  const Waiter& waiter = *set.parts.front().waiter;
+  const QueuePlace& place = *set.parts.front().place;
   parts_.front().table->effects_.wait_results.push_back(
-      {waiter.listener, waiter.id, why, grant, now_ - waiter.since});
+      {place.listener, place.id, why, grant, now_ - place.since});
 }
 
 // Checking.
@@ -438,17 +436,17 @@ bool is_in_circle(const KeySet* set, const Sets& before, std::set<const KeySet*>
 std::string SetRules::check_all(std::span<const LockTable* const> tables) {
   Sets before;
   for (const LockTable* table : tables) {
-    for (const auto& [waiter, place] : table->sets_) {
-      const KeySet& set = *place.set;
+    for (const auto& [place, ref] : table->sets_) {
+      const KeySet& set = *ref.set;
       if (set.is_over()) continue;  // whoever ended it has yet to have its places go
-      if (set.parts[place.part].waiter != waiter) return "all-or-none: a place of another set";
-      if (std::ranges::find(set.parts, nullptr, &KeySet::Part::waiter) != set.parts.end()) {
+      if (set.parts[ref.part].place != place) return "all-or-none: a place of another set";
+      if (std::ranges::find(set.parts, nullptr, &KeySet::Part::place) != set.parts.end()) {
         return "all-or-none: a set waits with a part of its places";
       }
       std::set<const KeySet*>& its = before[&set];
-      const WaitQueue& queue = waiter->semaphore->queue;
+      const WaitQueue& queue = place->key->queue;
       const KeySet* last = nullptr;
-      for (const Waiter* w = queue.front(); w != waiter; w = queue.next(w)) {
+      for (const QueuePlace* w = queue.front(); w != place; w = queue.next(w)) {
         if (!w->of_set) continue;
         const KeySet* earlier = table->sets_.find(w)->second.set.get();
         if (!earlier->is_over()) last = earlier;

@@ -35,7 +35,7 @@ namespace lockd {
 class SetRules {
  public:
   // Where one of the keys lives.
-  struct Place {
+  struct TableRef {
     LockTable* table;
     std::uint32_t number;  // the table's
     std::optional<std::uint64_t> key_hash{};
@@ -53,24 +53,24 @@ class SetRules {
   // Grants, queues or refuses. Keys that are not there yet take `units` or, when there are not
   // enough, the budget's; max_keys: that has none either. The slot in the reply is of the first
   // key's place. `conflicts`, if given, tells of each key that is in the way.
-  LockTable::Reply acquire(const AcquireSetRequest& request, std::span<const Place> places,
+  LockTable::Reply acquire(const AcquireSetRequest& request, std::span<const TableRef> refs,
                            Listener* listener, std::uint64_t id, std::vector<KeyUnit>& units,
                            std::vector<SetConflict>* conflicts);
   // Which keys are in the way by now.
-  void explain(const AcquireSetRequest& request, std::span<const Place> places,
+  void explain(const AcquireSetRequest& request, std::span<const TableRef> refs,
                std::vector<SetConflict>& conflicts);
 
   // All or none; `item`, if not, is the first that is not held.
-  LockTable::Reply renew(const SetId& id, std::span<const Place> places,
+  LockTable::Reply renew(const SetId& id, std::span<const TableRef> refs,
                          std::optional<Duration> ttl, std::size_t* item);
   // Those that are held: one flag for each key.
-  std::vector<bool> release(const SetId& id, std::span<const Place> places);
+  std::vector<bool> release(const SetId& id, std::span<const TableRef> refs);
   // All or none: see LockTable::withdraw.
-  bool withdraw(const SetId& id, std::span<const Place> places);
+  bool withdraw(const SetId& id, std::span<const TableRef> refs);
 
   // A set of a table's effects: it is granted if its turn has come, or what is left of it goes.
   // `places` has one for each of its parts.
-  void settle(KeySet& set, std::span<const Place> places);
+  void settle(KeySet& set, std::span<const TableRef> refs);
 
   // Looks at everything that waits in these tables, which are all that there are: the name of a
   // broken invariant and what breaks it, or an empty string.
@@ -78,8 +78,8 @@ class SetRules {
 
  private:
   struct Part {
-    Part(LockTable* table, const AcquireRequest& request, Semaphore* semaphore)
-        : table(table), request(request), semaphore(semaphore) {}
+    Part(LockTable* table, const AcquireRequest& request, Key* key)
+        : table(table), request(request), key(key) {}
 
     bool fits_limit() const;
     bool may_enter() const;
@@ -88,27 +88,27 @@ class SetRules {
 
     LockTable* table;
     AcquireRequest request;
-    Semaphore* semaphore;  // null: it is not there yet
+    Key* key;  // null: it is not there yet
   };
 
-  void find(std::span<const Place> places, const std::vector<SetItem>& keys,
+  void find(std::span<const TableRef> refs, const std::vector<SetItem>& keys,
             const AcquireRequest& common);
-  std::vector<Hold*> find_holds(const SetId& id, std::span<const Place> places);
+  std::vector<Hold*> find_holds(const SetId& id, std::span<const TableRef> refs);
   std::optional<LockTable::Reply> ask_again(std::vector<SetConflict>* conflicts);
   Outcome outcome_for(const std::vector<Hold*>& own) const;
   bool are_one_grant(const std::vector<Hold*>& holds) const;
   Grant refresh(const std::vector<Hold*>& holds, std::optional<Duration> ttl);
   Grant grant_again(const std::vector<Hold*>& holds, Duration ttl);
-  Outcome no_places(const Listener* listener);
+  Outcome queue_refusal(const Listener* listener);
   Outcome admit(std::vector<KeyUnit>& units);
   void make_keys(std::vector<KeyUnit>& units);
   Fence next_fence() const;
   Grant grant();
-  LockTable::Reply join(std::span<const Place> places, Listener* listener, std::uint64_t id);
+  LockTable::Reply join(std::span<const TableRef> refs, Listener* listener, std::uint64_t id);
   void list(std::vector<SetConflict>* conflicts) const;
   void end(const std::vector<Hold*>& holds, EndCause cause);
 
-  void decide(KeySet& set, std::span<const Place> places);
+  void decide(KeySet& set, std::span<const TableRef> refs);
   void grant(KeySet& set);
   void end(KeySet& set, Outcome why, const Grant& grant);
 

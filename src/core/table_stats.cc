@@ -15,40 +15,40 @@ Type type_of(EndCause cause) {
   return Type::disconnected;
 }
 
-std::uint32_t place_of(const Waiter& waiter) { return waiter.slot + 1; }
+std::uint32_t place_of(const QueuePlace& place) { return place.slot + 1; }
 
 // What a key event has of its key and its hold, or its place.
 
-void fill_in(KeyEventRecord& facts, const Semaphore& semaphore, Time at) {
+void fill_conflict(KeyEventRecord& facts, const Key& key, Time at) {
   facts.at = at;
-  facts.limit = semaphore.limit;
-  facts.holders = semaphore.holders;
-  facts.waiters = semaphore.waiters;
-  facts.kind = semaphore.kind;
+  facts.limit = key.limit;
+  facts.holders = key.holders;
+  facts.waiters = key.waiters;
+  facts.kind = key.kind;
 }
 
-void fill_in(KeyEventRecord& facts, const Hold& hold, Time at) {
-  fill_in(facts, *hold.semaphore, at);
+void fill_conflict(KeyEventRecord& facts, const Hold& hold, Time at) {
+  fill_conflict(facts, *hold.key, at);
   facts.fence = hold.fence;
   facts.takes = hold.takes;
   facts.ttl = hold.ttl;
 }
 
-void fill_in(KeyEventRecord& facts, const Waiter& waiter, Time at) {
-  fill_in(facts, *waiter.semaphore, at);
-  facts.takes = waiter.takes;
-  facts.ttl = waiter.ttl;
-  facts.place = place_of(waiter);
+void fill_conflict(KeyEventRecord& facts, const QueuePlace& place, Time at) {
+  fill_conflict(facts, *place.key, at);
+  facts.takes = place.takes;
+  facts.ttl = place.ttl;
+  facts.place = place_of(place);
 }
 
 void fill_in_end(KeyEventRecord& facts, const Hold& hold, Time now) {
-  fill_in(facts, hold, now);
+  fill_conflict(facts, hold, now);
   facts.lasted = hold.held_at(now);
   --facts.holders;
 }
 
-ClientView view_of(const Waiter& waiter) {
-  return waiter.client == nullptr ? ClientView{} : ClientView(*waiter.client);
+ClientView view_of(const QueuePlace& place) {
+  return place.client == nullptr ? ClientView{} : ClientView(*place.client);
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ ClientView view_of(const Waiter& waiter) {
 
 template <typename Fill>
 void TableStats::record(Type type, const Hold& hold, Fill fill, const AdminNote& note) {
-  const std::string_view key = hold.semaphore->key();
+  const std::string_view key = hold.key->name();
   const bool is_plain = hold.client_from == ClientFrom::nowhere && type != Type::revoked;
   if (is_plain && history_.is_kept() && !is_told(type)) {
     return fill(history_.begin(type, key, hold.holder));
@@ -71,15 +71,15 @@ void TableStats::record(Type type, const Hold& hold, Fill fill, const AdminNote&
 }
 
 template <typename Fill>
-void TableStats::record(Type type, const Waiter& waiter, Fill fill) {
-  const std::string_view key = waiter.semaphore->key();
-  if (waiter.client_from == ClientFrom::nowhere && history_.is_kept() && !is_told(type)) {
-    return fill(history_.begin(type, key, waiter.holder));
+void TableStats::record(Type type, const QueuePlace& place, Fill fill) {
+  const std::string_view key = place.key->name();
+  if (place.client_from == ClientFrom::nowhere && history_.is_kept() && !is_told(type)) {
+    return fill(history_.begin(type, key, place.holder));
   }
   KeyEventRecord facts{.type = type};
   fill(facts);
-  record(facts, {key, waiter.holder.view(), view_of(waiter)});
-  if (is_told(type)) events_.back().client = waiter.client;
+  record(facts, {key, place.holder.view(), view_of(place)});
+  if (is_told(type)) events_.back().client = place.client;
 }
 
 void TableStats::record(const KeyEventRecord& facts, const Texts& texts) {
@@ -87,12 +87,12 @@ void TableStats::record(const KeyEventRecord& facts, const Texts& texts) {
   if (is_told(facts.type)) events_.push_back(PastEvent(facts, texts).event());
 }
 
-void TableStats::record_grant(const Hold& hold, const Waiter* waiter, Time now) {
+void TableStats::record_grant(const Hold& hold, const QueuePlace* place, Time now) {
   record(Type::granted, hold, [&](KeyEventRecord& granted) {
-    fill_in(granted, hold, now);
-    if (waiter == nullptr) return;
-    granted.lasted = now - waiter->since;
-    granted.place = place_of(*waiter);
+    fill_conflict(granted, hold, now);
+    if (place == nullptr) return;
+    granted.lasted = now - place->since;
+    granted.place = place_of(*place);
     --granted.waiters;
   });
 }
@@ -106,25 +106,25 @@ void TableStats::record_end(const Hold& hold, EndCause cause, Time now, const Ad
   }
 }
 
-void TableStats::resized(const Semaphore& semaphore, const AdminNote& note, Time now) {
+void TableStats::resized(const Key& key, const AdminNote& note, Time now) {
   KeyEventRecord facts{.type = Type::resized};
-  fill_in(facts, semaphore, now);
-  record(facts, {.key = semaphore.key(), .holder = "", .reason = note.reason, .by = note.by});
+  fill_conflict(facts, key, now);
+  record(facts, {.key = key.name(), .holder = "", .reason = note.reason, .by = note.by});
 }
 
-void TableStats::record_queued(const Waiter& waiter) {
-  record(Type::queued, waiter,
-         [&](KeyEventRecord& queued) { fill_in(queued, waiter, waiter.since); });
+void TableStats::record_queued(const QueuePlace& place) {
+  record(Type::queued, place,
+         [&](KeyEventRecord& queued) { fill_conflict(queued, place, place.since); });
 }
 
-void TableStats::gave_up(const Waiter& waiter, Outcome why, Time now) {
+void TableStats::gave_up(const QueuePlace& place, Outcome why, Time now) {
   if (why == Outcome::timeout) ++stats_.timeouts;
   if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
   if (!recorded_) return;
-  record(Type::gave_up, waiter, [&](KeyEventRecord& left) {
-    fill_in(left, waiter, now);
+  record(Type::gave_up, place, [&](KeyEventRecord& left) {
+    fill_conflict(left, place, now);
     left.outcome = why;
-    left.lasted = now - waiter.since;
+    left.lasted = now - place.since;
     --left.waiters;
   });
 }
@@ -138,8 +138,7 @@ Outcome TableStats::refused(Outcome why) {
   return why;
 }
 
-void TableStats::record_refusal(const Refused& refused, const Semaphore* semaphore, Outcome why,
-                                Time now) {
+void TableStats::record_refusal(const Refused& refused, const Key* key, Outcome why, Time now) {
   if (!recorded_) return;
   if (refusals_ != nullptr && !refusals_->admit(now.ns)) {
     ++stats_.history_dropped;
@@ -152,21 +151,21 @@ void TableStats::record_refusal(const Refused& refused, const Semaphore* semapho
                        .type = Type::refused,
                        .kind = refused.kind,
                        .outcome = why};
-  if (semaphore != nullptr) fill_in(facts, *semaphore, now);
+  if (key != nullptr) fill_conflict(facts, *key, now);
   record(facts, {refused.key, refused.holder, refused.client});
 }
 
 void TableStats::slow(const Hold& hold, Time now) {
   record(Type::slow_hold, hold, [&](KeyEventRecord& facts) {
-    fill_in(facts, hold, now);
+    fill_conflict(facts, hold, now);
     facts.lasted = hold.held_at(now);
   });
 }
 
-void TableStats::slow(const Waiter& waiter, Time now) {
-  record(Type::slow_wait, waiter, [&](KeyEventRecord& facts) {
-    fill_in(facts, waiter, now);
-    facts.lasted = now - waiter.since;
+void TableStats::slow(const QueuePlace& place, Time now) {
+  record(Type::slow_wait, place, [&](KeyEventRecord& facts) {
+    fill_conflict(facts, place, now);
+    facts.lasted = now - place.since;
   });
 }
 
@@ -174,7 +173,7 @@ void TableStats::replayed_grant(const Hold& hold, std::optional<Time> at) {
   ++replayed_;
   if (!at || !history_.is_kept()) return;
   KeyEventRecord granted{.type = Type::granted};
-  fill_in(granted, hold, *at);
+  fill_conflict(granted, hold, *at);
   record_replayed(granted, hold);
 }
 
@@ -188,7 +187,7 @@ void TableStats::replayed_end(const Hold& hold, EndCause cause, std::optional<Ti
 
 // Nobody is told of it: what key_events point to would be gone by then.
 void TableStats::record_replayed(const KeyEventRecord& facts, const Hold& hold) {
-  history_.add(facts, {hold.semaphore->key(), hold.holder.view(), clients_.view_of(hold)});
+  history_.add(facts, {hold.key->name(), hold.holder.view(), clients_.view_of(hold)});
 }
 
 }  // namespace lockd

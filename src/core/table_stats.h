@@ -14,7 +14,7 @@
 #include "base/rate_limit.h"
 #include "core/client_names.h"
 #include "core/history.h"
-#include "core/semaphore.h"
+#include "core/key.h"
 #include "lockd/journal.h"
 #include "lockd/observer.h"
 #include "lockd/stats.h"
@@ -22,7 +22,7 @@
 namespace lockd {
 
 // Which key events are recorded.
-enum class Observed : std::uint8_t { nothing, what_is_rare, everything };
+enum class Observed : std::uint8_t { nothing, rare_events, everything };
 
 // Why an admin did something, and who it was.
 struct AdminNote {
@@ -61,11 +61,11 @@ class alignas(64) TableStats {
     ++stats_.grants;
     if (recorded_) record_grant(hold, nullptr, now);
   }
-  void granted_from_queue(const Hold& hold, const Waiter& waiter, Time now) {
+  void granted_from_queue(const Hold& hold, const QueuePlace& place, Time now) {
     ++stats_.grants;
     ++stats_.contended;
-    stats_.wait_time.add(now - waiter.since);
-    if (recorded_) record_grant(hold, &waiter, now);
+    stats_.wait_time.add(now - place.since);
+    if (recorded_) record_grant(hold, &place, now);
   }
   void renewed() { ++stats_.renewals; }
   void ended(const Hold& hold, EndCause cause, Time now, const AdminNote& note) {
@@ -81,12 +81,12 @@ class alignas(64) TableStats {
     }
     if (recorded_ || observed_ != Observed::nothing) record_end(hold, cause, now, note);
   }
-  void resized(const Semaphore& semaphore, const AdminNote& note, Time now);
-  void queued(const Waiter& waiter) {
+  void resized(const Key& key, const AdminNote& note, Time now);
+  void queued(const QueuePlace& place) {
     ++stats_.queued;
-    if (recorded_) record_queued(waiter);
+    if (recorded_) record_queued(place);
   }
-  void gave_up(const Waiter& waiter, Outcome why, Time now);
+  void gave_up(const QueuePlace& place, Outcome why, Time now);
   Outcome refused(Outcome why);  // hands the reason back
   // Of a cap, for who asked for what: recorded, if not too many are. The key may not be there.
   struct Refused {
@@ -98,10 +98,10 @@ class alignas(64) TableStats {
     std::uint32_t takes;
     Duration ttl;
   };
-  void record_refusal(const Refused& refused, const Semaphore* semaphore, Outcome why, Time now);
+  void record_refusal(const Refused& refused, const Key* key, Outcome why, Time now);
   // It has passed the age that is slow.
   void slow(const Hold& hold, Time now);
-  void slow(const Waiter& waiter, Time now);
+  void slow(const QueuePlace& place, Time now);
 
   // A hold that a journal tells of, or its end. Nothing that happened here: it is not counted. It
   // goes into the history if this server hears of it as it happens, `at` this time.
@@ -118,18 +118,18 @@ class alignas(64) TableStats {
 
  private:
   bool is_told(KeyEvent::Type type) const {
-    if (observed_ != Observed::what_is_rare) return observed_ == Observed::everything;
-    const History::Sort sort = History::sort_of(type);
+    if (observed_ != Observed::rare_events) return observed_ == Observed::everything;
+    const History::Sort sort = History::category(type);
     return sort == History::Sort::rare || sort == History::Sort::admin;
   }
   template <typename Fill>
   void record(KeyEvent::Type type, const Hold& hold, Fill fill, const AdminNote& note = {});
   template <typename Fill>
-  void record(KeyEvent::Type type, const Waiter& waiter, Fill fill);
+  void record(KeyEvent::Type type, const QueuePlace& place, Fill fill);
   void record(const KeyEventRecord& facts, const Texts& texts);
-  void record_grant(const Hold& hold, const Waiter* waiter, Time now);
+  void record_grant(const Hold& hold, const QueuePlace* place, Time now);
   void record_end(const Hold& hold, EndCause cause, Time now, const AdminNote& note);
-  void record_queued(const Waiter& waiter);
+  void record_queued(const QueuePlace& place);
   void record_replayed(const KeyEventRecord& facts, const Hold& hold);
 
   std::vector<KeyEvent>& events_;

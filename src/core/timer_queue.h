@@ -23,16 +23,16 @@
 namespace lockd {
 
 struct Timer {
-  enum class What : std::uint8_t { lease, wait };
+  enum class Kind : std::uint8_t { lease, wait };
 
-  explicit Timer(What what) : what(what) {}
+  explicit Timer(Kind what) : what(what) {}
 
   bool armed() const { return hook.linked(); }
 
   ListHook<Timer> hook;
   Time deadline;
   std::uint8_t list = 0;  // where it is, while armed: its own or an earlier one
-  const What what;
+  const Kind what;
 };
 
 class TimerQueue {

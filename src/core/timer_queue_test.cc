@@ -11,13 +11,13 @@ namespace lockd {
 namespace {
 
 struct Numbered : Timer {
-  Numbered(What what, int number) : Timer(what), number(number) {}
+  Numbered(Kind what, int number) : Timer(what), number(number) {}
   int number;
 };
 
 class TimerQueueTest : public ::testing::Test {
  protected:
-  Numbered& timer(Timer::What what = Timer::What::lease) {
+  Numbered& timer(Timer::Kind what = Timer::Kind::lease) {
     return timers_.emplace_back(what, static_cast<int>(timers_.size()));
   }
   Timer* pop(std::uint64_t now) {
@@ -41,8 +41,8 @@ TEST_F(TimerQueueTest, IsExact) {
 }
 
 TEST_F(TimerQueueTest, GivesLeasesBeforeWaitsOfTheSameInstant) {
-  Numbered& wait = timer(Timer::What::wait);
-  Numbered& lease = timer(Timer::What::lease);
+  Numbered& wait = timer(Timer::Kind::wait);
+  Numbered& lease = timer(Timer::Kind::lease);
   queue_.arm(wait, Time{77});
   queue_.arm(lease, Time{77});
   EXPECT_EQ(pop(100), &lease);
@@ -97,7 +97,7 @@ TEST_F(TimerQueueTest, AgreesWithASortedListOverRandomHistories) {
     TimerQueue queue;
     std::deque<Numbered> timers;
     for (int i = 0; i < 200; ++i) {
-      timers.emplace_back(i % 3 == 0 ? Timer::What::wait : Timer::What::lease, i);
+      timers.emplace_back(i % 3 == 0 ? Timer::Kind::wait : Timer::Kind::lease, i);
     }
     std::uint64_t now = random() % (1ull << (round % 60));
     std::vector<Timer*> armed;

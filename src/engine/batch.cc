@@ -10,7 +10,7 @@
 namespace lockd {
 
 using detail::EngineCore;
-using AsksFor = EngineCore::AsksFor;
+using OperationKind = EngineCore::OperationKind;
 
 Batch::Batch(Engine& engine) : core_(*engine.core_) {}
 
@@ -23,23 +23,23 @@ Batch::~Batch() {
 // budget has none left.
 template <typename Request, typename Operation>
 Answer Batch::take(const Request& request, Operation operation) {
-  if (core_.has_no_room(AsksFor::grant)) return {Outcome::storage};
-  const EngineCore::Place place = core_.place_of(request.key, turn_);
+  if (core_.has_no_room(OperationKind::grant)) return {Outcome::storage};
+  const EngineCore::ShardRef at_shard = core_.shard_of(request.key, turn_);
   if (Session* session = request.holder.session())
-    session->shards |= std::uint64_t{1} << place.number;
+    session->shards |= std::uint64_t{1} << at_shard.number;
   LockTable::Reply reply;
   KeyUnit unit;
   do {
-    const LockTable::At at = core_.now_at(place);
-    Shard::Access table(place.shard, turn_);
-    reply.outcome = core_.refusal(AsksFor::grant);
+    const LockTable::At at = core_.now_at(at_shard);
+    Shard::Access table(at_shard.shard, turn_);
+    reply.outcome = core_.refusal(OperationKind::grant);
     if (reply.outcome == Outcome::ok) reply = operation(*table, at, std::move(unit));
   } while (reply.outcome == Outcome::max_keys && (unit = core_.find_unit()));
   if (reply.outcome == Outcome::max_keys) {
     core_.count_max_keys_refusal();
-    Shard::Access(place.shard, turn_)->record_max_keys(core_.time(), request);
+    Shard::Access(at_shard.shard, turn_)->record_max_keys(core_.time(), request);
   }
-  return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, place.number}};
+  return {reply.outcome, reply.grant, {nullptr, 0, reply.slot, at_shard.number}};
 }
 
 Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::uint64_t id,
@@ -56,29 +56,30 @@ Answer Batch::acquire(const AcquireRequest& request, Listener* listener, std::ui
 // where the keys live.
 template <typename Result, typename Operation>
 Result Batch::with_all(const std::vector<SetItem>& keys, Operation operation) {
-  std::vector<SetRules::Place> places;
+  std::vector<SetRules::TableRef> refs;
   std::vector<std::uint32_t> numbers;
   for (const SetItem& item : keys) {
-    const EngineCore::Place place = core_.place_of(item.key, turn_);
-    places.push_back({&ShardLocks::table_of(place.shard), place.number, place.key_hash});
-    numbers.push_back(place.number);
+    const EngineCore::ShardRef at_shard = core_.shard_of(item.key, turn_);
+    refs.push_back({&ShardLocks::table_of(at_shard.shard), at_shard.number, at_shard.key_hash});
+    numbers.push_back(at_shard.number);
   }
   ShardLocks locks(core_.shards_at(std::move(numbers)), turn_);
   SetRules rules(core_.time(), [&] { locks.flush(); });
-  return operation(rules, places);
+  return operation(rules, refs);
 }
 
 Answer Batch::acquire_all(const AcquireSetRequest& asked, Listener* listener, std::uint64_t id,
                           std::vector<SetConflict>* conflicts) {
   if (Outcome bad = SetRules::check(asked); bad != Outcome::ok) return {bad};
-  if (core_.has_no_room(AsksFor::grant)) return {Outcome::storage};
+  if (core_.has_no_room(OperationKind::grant)) return {Outcome::storage};
   AcquireSetRequest request = asked;
   request.wait = std::min(request.wait, core_.set_wait_max());
   std::vector<KeyUnit> units;
   LockTable::Reply reply;
-  const auto ask = [&](SetRules& rules, const std::vector<SetRules::Place>& places) {
-    if (Outcome no = core_.refusal(AsksFor::grant); no != Outcome::ok) return LockTable::Reply{no};
-    return rules.acquire(request, places, listener, id, units, conflicts);
+  const auto ask = [&](SetRules& rules, const std::vector<SetRules::TableRef>& refs) {
+    if (Outcome no = core_.refusal(OperationKind::grant); no != Outcome::ok)
+      return LockTable::Reply{no};
+    return rules.acquire(request, refs, listener, id, units, conflicts);
   };
   while (true) {
     reply = with_all<LockTable::Reply>(request.keys, ask);
@@ -88,18 +89,18 @@ Answer Batch::acquire_all(const AcquireSetRequest& asked, Listener* listener, st
     units.push_back(std::move(unit));
   }
   if (reply.outcome == Outcome::max_keys) core_.count_max_keys_refusal();
-  const std::uint32_t shard = core_.place_of(request.keys.front().key).number;
+  const std::uint32_t shard = core_.shard_of(request.keys.front().key).number;
   return {reply.outcome, reply.grant, {listener, id, reply.slot, shard}};
 }
 
 SetResult Batch::renew_all(const SetId& holds, std::optional<Duration> ttl) {
   if (Outcome bad = SetRules::check(holds); bad != Outcome::ok) return {bad};
   if (ttl.has_value() && *ttl <= Duration::zero()) return {Outcome::invalid_ttl};
-  if (core_.has_no_room(AsksFor::renewal)) return {Outcome::storage};
-  return with_all<SetResult>(holds.keys, [&](SetRules& rules, const auto& places) -> SetResult {
-    if (Outcome no = core_.refusal(AsksFor::renewal); no != Outcome::ok) return {no};
+  if (core_.has_no_room(OperationKind::renewal)) return {Outcome::storage};
+  return with_all<SetResult>(holds.keys, [&](SetRules& rules, const auto& refs) -> SetResult {
+    if (Outcome no = core_.refusal(OperationKind::renewal); no != Outcome::ok) return {no};
     SetConflict missing;
-    const LockTable::Reply reply = rules.renew(holds, places, ttl, &missing.item);
+    const LockTable::Reply reply = rules.renew(holds, refs, ttl, &missing.item);
     SetResult result{reply.outcome, reply.grant};
     if (!result) result.conflicts.push_back(std::move(missing));
     return result;
@@ -108,27 +109,27 @@ SetResult Batch::renew_all(const SetId& holds, std::optional<Duration> ttl) {
 
 ReleaseSetResult Batch::release_all(const SetId& holds) {
   if (Outcome bad = SetRules::check(holds); bad != Outcome::ok) return {bad};
-  if (core_.has_no_room(AsksFor::release)) return {Outcome::storage};
+  if (core_.has_no_room(OperationKind::release)) return {Outcome::storage};
   using Result = ReleaseSetResult;
-  return with_all<Result>(holds.keys, [&](SetRules& rules, const auto& places) -> Result {
-    if (Outcome no = core_.refusal(AsksFor::release); no != Outcome::ok) return {no};
-    return {Outcome::ok, rules.release(holds, places)};
+  return with_all<Result>(holds.keys, [&](SetRules& rules, const auto& refs) -> Result {
+    if (Outcome no = core_.refusal(OperationKind::release); no != Outcome::ok) return {no};
+    return {Outcome::ok, rules.release(holds, refs)};
   });
 }
 
 bool Batch::withdraw_all(const SetId& holds) {
   if (SetRules::check(holds) != Outcome::ok) return false;
-  return with_all<bool>(holds.keys, [&](SetRules& rules, const auto& places) {
-    return core_.refusal(AsksFor::nothing) == Outcome::ok && rules.withdraw(holds, places);
+  return with_all<bool>(holds.keys, [&](SetRules& rules, const auto& refs) {
+    return core_.refusal(OperationKind::nothing) == Outcome::ok && rules.withdraw(holds, refs);
   });
 }
 
 std::vector<SetConflict> Batch::explain_all(const AcquireSetRequest& request) {
   using Result = std::vector<SetConflict>;
   if (SetRules::check(request) != Outcome::ok) return {};
-  return with_all<Result>(request.keys, [&](SetRules& rules, const auto& places) {
+  return with_all<Result>(request.keys, [&](SetRules& rules, const auto& refs) {
     Result conflicts;
-    rules.explain(request, places, conflicts);
+    rules.explain(request, refs, conflicts);
     return conflicts;
   });
 }
@@ -141,50 +142,50 @@ Answer Batch::enqueue(const EnqueueRequest& request) {
 
 Answer Batch::await_turn(Session& session, Kind kind, std::string_view key, Duration wait,
                          Listener* listener, std::uint64_t id) {
-  if (core_.has_no_room(AsksFor::turn)) return {Outcome::storage};
-  const EngineCore::Place place = core_.place_of(key, turn_);
-  const LockTable::At at = core_.now_at(place);
-  Shard::Access table(place.shard, turn_);
-  const Outcome refusal = core_.refusal(AsksFor::turn);
+  if (core_.has_no_room(OperationKind::turn)) return {Outcome::storage};
+  const EngineCore::ShardRef at_shard = core_.shard_of(key, turn_);
+  const LockTable::At at = core_.now_at(at_shard);
+  Shard::Access table(at_shard.shard, turn_);
+  const Outcome refusal = core_.refusal(OperationKind::turn);
   if (refusal != Outcome::ok) return {refusal};
   const auto reply = table->await_turn(at, session.id, kind, key, wait, listener, id);
-  return {reply.outcome, reply.grant, {listener, id, reply.slot, place.number}};
+  return {reply.outcome, reply.grant, {listener, id, reply.slot, at_shard.number}};
 }
 
 Answer Batch::renew(const HoldId& hold, std::optional<Duration> ttl) {
-  if (core_.has_no_room(AsksFor::renewal)) return {Outcome::storage};
-  const EngineCore::Place place = core_.place_of(hold.key, turn_);
-  const LockTable::At at = core_.now_at(place);
-  Shard::Access table(place.shard, turn_);
-  const Outcome refusal = core_.refusal(AsksFor::renewal);
+  if (core_.has_no_room(OperationKind::renewal)) return {Outcome::storage};
+  const EngineCore::ShardRef at_shard = core_.shard_of(hold.key, turn_);
+  const LockTable::At at = core_.now_at(at_shard);
+  Shard::Access table(at_shard.shard, turn_);
+  const Outcome refusal = core_.refusal(OperationKind::renewal);
   if (refusal != Outcome::ok) return {refusal};
   const LockTable::Reply reply = table->renew(at, hold, ttl);
   return {reply.outcome, reply.grant};
 }
 
 Outcome Batch::release(const HoldId& hold) {
-  if (core_.has_no_room(AsksFor::release)) return Outcome::storage;
-  const EngineCore::Place place = core_.place_of(hold.key, turn_);
-  const LockTable::At at = core_.now_at(place);
-  Shard::Access table(place.shard, turn_);
-  const Outcome refusal = core_.refusal(AsksFor::release);
+  if (core_.has_no_room(OperationKind::release)) return Outcome::storage;
+  const EngineCore::ShardRef at_shard = core_.shard_of(hold.key, turn_);
+  const LockTable::At at = core_.now_at(at_shard);
+  Shard::Access table(at_shard.shard, turn_);
+  const Outcome refusal = core_.refusal(OperationKind::release);
   return refusal == Outcome::ok ? table->release(at, hold) : refusal;
 }
 
 // In pieces, as others wait for the lock. Each finds the next holds by itself: those that began
 // after the first piece have larger fences.
 RevokeResult Batch::revoke(const RevokeRequest& request) {
-  if (core_.has_no_room(AsksFor::release)) return {Outcome::storage};
+  if (core_.has_no_room(OperationKind::release)) return {Outcome::storage};
   constexpr std::size_t kHoldsPerPiece = EngineCore::kStepsPerHold;
-  const EngineCore::Place place = core_.place_of(request.key, turn_);
+  const EngineCore::ShardRef at_shard = core_.shard_of(request.key, turn_);
   LockTable::Revocation revocation{
       request.kind, request.key, request.fence, kFenceMax, {request.reason, request.by}};
   RevokeResult result;
   for (std::size_t ended = kHoldsPerPiece; ended == kHoldsPerPiece;) {
     ended = 0;
-    const LockTable::At at = core_.now_at(place);
-    Shard::Access table(place.shard, turn_);
-    if (Outcome no = core_.refusal(AsksFor::release); no != Outcome::ok) {
+    const LockTable::At at = core_.now_at(at_shard);
+    Shard::Access table(at_shard.shard, turn_);
+    if (Outcome no = core_.refusal(OperationKind::release); no != Outcome::ok) {
       result.outcome = no;
       return result;
     }
@@ -203,19 +204,19 @@ RevokeResult Batch::revoke(const RevokeRequest& request) {
 
 Outcome Batch::resize(std::string_view key, std::uint32_t limit, std::string_view reason,
                       std::string_view by) {
-  if (core_.has_no_room(AsksFor::grant)) return Outcome::storage;
-  const EngineCore::Place place = core_.place_of(key, turn_);
-  const LockTable::At at = core_.now_at(place);
-  Shard::Access table(place.shard, turn_);
-  const Outcome refusal = core_.refusal(AsksFor::grant);
+  if (core_.has_no_room(OperationKind::grant)) return Outcome::storage;
+  const EngineCore::ShardRef at_shard = core_.shard_of(key, turn_);
+  const LockTable::At at = core_.now_at(at_shard);
+  Shard::Access table(at_shard.shard, turn_);
+  const Outcome refusal = core_.refusal(OperationKind::grant);
   return refusal == Outcome::ok ? table->resize(at, key, limit, {reason, by}) : refusal;
 }
 
 bool Batch::withdraw(const HoldId& hold) {
-  const EngineCore::Place place = core_.place_of(hold.key, turn_);
-  const LockTable::At at = core_.now_at(place);
-  Shard::Access table(place.shard, turn_);
-  return core_.refusal(AsksFor::nothing) == Outcome::ok && table->withdraw(at, hold);
+  const EngineCore::ShardRef at_shard = core_.shard_of(hold.key, turn_);
+  const LockTable::At at = core_.now_at(at_shard);
+  Shard::Access table(at_shard.shard, turn_);
+  return core_.refusal(OperationKind::nothing) == Outcome::ok && table->withdraw(at, hold);
 }
 
 bool Batch::cancel(const WaitId& wait) {
@@ -290,47 +291,46 @@ bool Batch::any_shard(const Session& session, Look look) {
   return false;
 }
 
-bool Batch::owns_anything(const Session& session) {
-  return any_shard(session,
-                   [&](const LockTable& table) { return table.knows_session(session.id); });
+bool Batch::has_state(const Session& session) {
+  return any_shard(session, [&](const LockTable& table) { return table.has_session(session.id); });
 }
 
-bool Batch::holds_anything(const Session& session) {
+bool Batch::has_acknowledged_hold(const Session& session) {
   return any_shard(session,
-                   [&](const LockTable& table) { return table.holds_anything(session.id); });
+                   [&](const LockTable& table) { return table.has_acknowledged_hold(session.id); });
 }
 
 FenceStatus Batch::fence(std::string_view key) {
-  const EngineCore::Place place = core_.place_of(key, turn_);
-  return Shard::Access(place.shard, turn_)->fence(core_.now_at(place), key);
+  const EngineCore::ShardRef at_shard = core_.shard_of(key, turn_);
+  return Shard::Access(at_shard.shard, turn_)->fence(core_.now_at(at_shard), key);
 }
 
 bool Batch::explain(Kind kind, std::string_view key, Conflict* conflict) {
-  const EngineCore::Place place = core_.place_of(key, turn_);
-  return Shard::Access(place.shard, turn_)->explain(core_.now_at(place), kind, key, conflict);
+  const EngineCore::ShardRef at_shard = core_.shard_of(key, turn_);
+  return Shard::Access(at_shard.shard, turn_)->explain(core_.now_at(at_shard), kind, key, conflict);
 }
 
-std::optional<HoldStatus> Batch::last_to_expire(Kind kind, std::string_view key) {
-  const EngineCore::Place place = core_.place_of(key, turn_);
-  Shard::Access table(place.shard, turn_);
-  const Semaphore* semaphore = table->look_up(core_.now_at(place), kind, key);
-  if (semaphore == nullptr || semaphore->holds.empty()) return {};
-  const Hold* last = semaphore->holds.back();
+std::optional<HoldStatus> Batch::last_to_expire(Kind kind, std::string_view name) {
+  const EngineCore::ShardRef at_shard = core_.shard_of(name, turn_);
+  Shard::Access table(at_shard.shard, turn_);
+  const Key* key = table->find(core_.now_at(at_shard), kind, name);
+  if (key == nullptr || key->holds.empty()) return {};
+  const Hold* last = key->holds.back();
   const Hold* hold = last;
   for (std::size_t left = kEntriesMax; hold != nullptr && left > 0; --left) {
     if (hold->deadline > last->deadline) last = hold;
-    hold = semaphore->holds.prev(hold);
+    hold = key->holds.prev(hold);
   }
   return EngineCore::status_of(*table, *last, std::max(table->now(), core_.now()));
 }
 
-std::optional<KeyStatus> Batch::status(Kind kind, std::string_view key, std::size_t entries_max) {
-  const EngineCore::Place place = core_.place_of(key, turn_);
-  Shard::Access table(place.shard, turn_);
-  const Semaphore* semaphore = table->look_up(core_.now_at(place), kind, key);
-  if (semaphore == nullptr) return {};
+std::optional<KeyStatus> Batch::status(Kind kind, std::string_view name, std::size_t entries_max) {
+  const EngineCore::ShardRef at_shard = core_.shard_of(name, turn_);
+  Shard::Access table(at_shard.shard, turn_);
+  const Key* key = table->find(core_.now_at(at_shard), kind, name);
+  if (key == nullptr) return {};
   const Time now = std::max(table->now(), core_.now());
-  return EngineCore::status_of(*table, *semaphore, now, entries_max);
+  return EngineCore::status_of(*table, *key, now, entries_max);
 }
 
 void Batch::barrier() {

@@ -107,17 +107,17 @@ TEST_F(BatchTest, ASessionHoldsWhatItWasToldOf) {
   Batch batch(engine);
   const Answer held = batch.acquire({.key = "k", .holder = {&other, 1}, .ttl = 5s});
   batch.enqueue({.key = "k", .holder = {&session, 2}, .ttl = 5s});
-  EXPECT_TRUE(batch.owns_anything(session));
-  EXPECT_FALSE(batch.holds_anything(session));
+  EXPECT_TRUE(batch.has_state(session));
+  EXPECT_FALSE(batch.has_acknowledged_hold(session));
   batch.release({.key = "k", .holder = {nullptr, 1}, .fence = held.grant.fence});
-  EXPECT_TRUE(batch.owns_anything(session));
-  EXPECT_FALSE(batch.holds_anything(session));
+  EXPECT_TRUE(batch.has_state(session));
+  EXPECT_FALSE(batch.has_acknowledged_hold(session));
   batch.await_turn(session, Kind::lock, "k", 0s, nullptr);
-  EXPECT_TRUE(batch.holds_anything(session));
-  EXPECT_FALSE(batch.holds_anything(other));
+  EXPECT_TRUE(batch.has_acknowledged_hold(session));
+  EXPECT_FALSE(batch.has_acknowledged_hold(other));
   clock_.advance(5s);
-  EXPECT_FALSE(batch.holds_anything(session));
-  EXPECT_FALSE(batch.owns_anything(session));
+  EXPECT_FALSE(batch.has_acknowledged_hold(session));
+  EXPECT_FALSE(batch.has_state(session));
 }
 
 // With a journal.

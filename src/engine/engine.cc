@@ -155,11 +155,11 @@ StatusResult Engine::status(Kind kind, std::string_view key, std::size_t entries
 
 Position Engine::list(const std::function<void(const KeyStatus&)>& visit,
                       std::size_t entries_max) const {
-  ListPlace place;
+  ListCursor place;
   return list_some(place, SIZE_MAX, visit, entries_max);
 }
 
-Position Engine::list_some(ListPlace& place, std::size_t keys_max,
+Position Engine::list_some(ListCursor& place, std::size_t keys_max,
                            const std::function<void(const KeyStatus&)>& visit,
                            std::size_t entries_max) const {
   return core_->list_some(place, keys_max, visit, entries_max);

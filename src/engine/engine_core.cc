@@ -43,11 +43,11 @@ void check_options(const EngineOptions& options) {
   require(options.slow_hold >= Duration::zero(), "slow_hold must not be negative");
 }
 
-bool has_room(Journal::State state, EngineCore::AsksFor what) {
+bool has_room(Journal::State state, EngineCore::OperationKind what) {
   switch (state) {
-    case Journal::State::full: return what < EngineCore::AsksFor::grant;
-    case Journal::State::scarce: return what < EngineCore::AsksFor::renewal;
-    case Journal::State::exhausted: return what < EngineCore::AsksFor::release;
+    case Journal::State::full: return what < EngineCore::OperationKind::grant;
+    case Journal::State::scarce: return what < EngineCore::OperationKind::renewal;
+    case Journal::State::exhausted: return what < EngineCore::OperationKind::release;
     default: return true;
   }
 }
@@ -110,14 +110,15 @@ EngineCore::~EngineCore() {
   notifier_.close();  // nobody else tells any more
 }
 
-EngineCore::Place EngineCore::place_of(std::string_view key) {
+EngineCore::ShardRef EngineCore::shard_of(std::string_view key) {
   const std::uint64_t hash = hash_bytes(key, hash_key_);
   const auto number = static_cast<std::uint32_t>(hash & (shards_.size() - 1));
   return {*shards_[number], number, hash};
 }
 
-Outcome EngineCore::refusal(AsksFor what) const {
-  if (what >= AsksFor::turn && closed_.load(std::memory_order_acquire)) return Outcome::closed;
+Outcome EngineCore::refusal(OperationKind what) const {
+  if (what >= OperationKind::turn && closed_.load(std::memory_order_acquire))
+    return Outcome::closed;
   if (journal_ == nullptr) return Outcome::ok;
   const Journal::State state = journal_->state();
   if (state == Journal::State::following) return Outcome::not_leader;
@@ -175,7 +176,7 @@ void EngineCore::settle_sets(Turn& turn) noexcept {
     std::vector<std::uint32_t> numbers;
     for (const KeySet::Part& part : set->parts) numbers.push_back(part.table);
     ShardLocks locks(shards_at(numbers), turn);
-    std::vector<SetRules::Place> places;
+    std::vector<SetRules::TableRef> places;
     for (const std::uint32_t n : numbers) {
       places.push_back({&ShardLocks::table_of(*shards_[n]), n});
     }
@@ -225,7 +226,7 @@ Time EngineCore::sweep_some() {
   if (now.ns >= next_gc_ns_.load(std::memory_order_relaxed) && forget_some_idle(now, sweep)) {
     next_gc_ns_.store((now + options_.gc_interval).ns, std::memory_order_relaxed);
   }
-  const Time ages = look_at_some_ages(now);
+  const Time ages = scan_some_ages(now);
   tell(sweep, now);
   return std::min({next, Time{next_gc_ns_.load(std::memory_order_relaxed)}, ages});
 }
@@ -270,7 +271,7 @@ void EngineCore::tell(Sweep& sweep, Time began) const {
 
 // A share of it in each interval, which is all when there is little. Returns when it is needed
 // next.
-Time EngineCore::look_at_some_ages(Time now) {
+Time EngineCore::scan_some_ages(Time now) {
   if (options_.age_interval == Duration::zero()) return Time::never();
   MutexLock lock(ages_mutex_);
   if (now < next_ages_) return next_ages_;
@@ -281,7 +282,7 @@ Time EngineCore::look_at_some_ages(Time now) {
   AgePass& pass = age_pass_;
   for (std::size_t i = 0; i < kAgeHoldsPerSweep && age_steps_left_ > 0; ++i) {
     Shard::Access(*shards_[pass.shard], turn)
-        ->look_at_ages(now, pass.cursor, kKeysPerHold, pass.found);
+        ->scan_ages(now, pass.cursor, kKeysPerHold, pass.found);
     pass.steps += kKeysPerHold;
     age_steps_left_ -= std::min(age_steps_left_, kKeysPerHold);
     if (!pass.cursor.done) continue;
@@ -298,12 +299,12 @@ Time EngineCore::look_at_some_ages(Time now) {
 
 Ages EngineCore::ages() {
   const Time now = clock_.now();
-  const auto age_of = [now](const LongestLasting::Of& lasting) -> Ages::Of {
+  const auto age_of = [now](const OldestEntries::Of& lasting) -> Ages::Of {
     if (lasting.since >= now) return {lasting.kind, lasting.key, Duration::zero()};
     return {lasting.kind, lasting.key, now - lasting.since};
   };
   MutexLock lock(ages_mutex_);
-  const LongestLasting::Queue& queue = lasting_.queue;
+  const OldestEntries::Queue& queue = lasting_.queue;
   return {.oldest_wait = age_of(lasting_.wait),
           .oldest_hold = age_of(lasting_.hold),
           .longest_queue = {queue.kind, queue.key, queue.waiters}};
@@ -347,7 +348,7 @@ bool EngineCore::replay(const Event& event, std::optional<Time> at) {
     if (event.fence != 0) raise_fences();
     return true;
   }
-  return place_of(event.key).shard.look([&](LockTable& table) { return table.apply(event, at); });
+  return shard_of(event.key).shard.look([&](LockTable& table) { return table.apply(event, at); });
 }
 
 // Keys may have been in other shards when there were more or fewer of them, or in another engine.
@@ -434,10 +435,10 @@ HoldStatus EngineCore::status_of(const LockTable& table, const Hold& hold, Time 
           .remaining = std::max(hold.deadline - now, Duration::zero())};
 }
 
-KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time now,
+KeyStatus EngineCore::status_of(const LockTable& table, const Key& s, Time now,
                                 std::size_t entries_max) {
   KeyStatus status{.kind = s.kind,
-                   .key = std::string(s.key()),
+                   .key = std::string(s.name()),
                    .limit = s.limit,
                    .holders = s.holders,
                    .waiters = s.waiters,
@@ -449,20 +450,20 @@ KeyStatus EngineCore::status_of(const LockTable& table, const Semaphore& s, Time
   for (; hold != nullptr && status.holds.size() < entries_max; hold = s.holds.next(hold)) {
     status.holds.push_back(status_of(table, *hold, now));
   }
-  const Waiter* waiter = s.queue.front();
-  for (; waiter != nullptr && status.queue.size() < entries_max; waiter = s.queue.next(waiter)) {
-    status.queue.push_back({.holder = waiter->holder.display_name(),
-                            .session = waiter->holder.session_id(),
-                            .client = waiter->client,
-                            .mode = mode_of(s.kind, waiter->takes),
-                            .permits = permits_of(s.kind, waiter->takes),
-                            .keys = table.keys_of(*waiter),
-                            .waited = now - waiter->since});
+  const QueuePlace* place = s.queue.front();
+  for (; place != nullptr && status.queue.size() < entries_max; place = s.queue.next(place)) {
+    status.queue.push_back({.holder = place->holder.display_name(),
+                            .session = place->holder.session_id(),
+                            .client = place->client,
+                            .mode = mode_of(s.kind, place->takes),
+                            .permits = permits_of(s.kind, place->takes),
+                            .keys = table.keys_of(*place),
+                            .waited = now - place->since});
   }
   return status;
 }
 
-Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
+Position EngineCore::list_some(ListCursor& place, std::size_t keys_max,
                                const std::function<void(const KeyStatus&)>& visit,
                                std::size_t entries_max) {
   const std::size_t keys_per_hold = std::clamp<std::size_t>(
@@ -474,8 +475,8 @@ Position EngineCore::list_some(ListPlace& place, std::size_t keys_max,
     {
       Shard::Access table(*shards_[place.shard], turn);
       const Time now = std::max(table->now(), clock_.now());
-      table->walk(cursor, std::min(keys_max, keys_per_hold), [&](const Semaphore& semaphore) {
-        some.push_back(status_of(*table, semaphore, now, entries_max));
+      table->walk(cursor, std::min(keys_max, keys_per_hold), [&](const Key& key) {
+        some.push_back(status_of(*table, key, now, entries_max));
       });
     }
     place.rank = cursor.rank;
@@ -516,7 +517,7 @@ Position EngineCore::history(const HistoryQuery& query,
   if (query.key.empty()) {
     for (std::uint32_t i = 0; i < shards_.size(); ++i) reading.read(*shards_[i], i, turn);
   } else {
-    const Place place = place_of(query.key);
+    const ShardRef place = shard_of(query.key);
     reading.read(place.shard, place.number, turn);
   }
   reading.tell(visit);

@@ -30,14 +30,14 @@ class EngineCore final : private Journal::Source {
   explicit EngineCore(const EngineOptions& options);
   ~EngineCore();
 
-  struct Place {
+  struct ShardRef {
     Shard& shard;
     std::uint32_t number;
     std::uint64_t key_hash;
   };
   // What a request asks for, by how much it adds to the journal: the end of a hold, a new lease for
   // one, a turn in a queue that it stands in, or a grant.
-  enum class AsksFor : std::uint8_t { nothing, release, renewal, turn, grant };
+  enum class OperationKind : std::uint8_t { nothing, release, renewal, turn, grant };
 
   // How much is done under one hold of a shard's lock: a fraction of a millisecond's work.
   static constexpr int kStepsPerHold = 256;
@@ -46,23 +46,23 @@ class EngineCore final : private Journal::Source {
   static constexpr std::uint32_t kRefusalsPerSecond = 10;
 
   // For Batch. Where a request goes; before it, sets have their turn whose turn `turn` has brought.
-  Place place_of(std::string_view key, Turn& turn) {
+  ShardRef shard_of(std::string_view key, Turn& turn) {
     if (!turn.sets.empty()) settle_sets(turn);
-    return place_of(key);
+    return shard_of(key);
   }
-  Place place_of(std::string_view key);
+  ShardRef shard_of(std::string_view key);
   Shard* shard_at(std::uint32_t number) {  // null: there is none
     return number < shards_.size() ? shards_[number].get() : nullptr;
   }
   // For the tables. While it follows, time stands still: nothing falls due, for that is the
   // leader's to say.
   Time time() const { return is_following() ? Time{} : clock_.now(); }
-  LockTable::At now_at(const Place& place) const { return {time(), place.key_hash}; }
+  LockTable::At now_at(const ShardRef& place) const { return {time(), place.key_hash}; }
   // Why it cannot be done, whatever the key, or ok. To be asked under the shard's lock.
-  Outcome refusal(AsksFor what) const;
+  Outcome refusal(OperationKind what) const;
   // Said of a journal that is full, this rests on nothing: it can be told though what was appended
   // before waits for room, which may be for long.
-  bool has_no_room(AsksFor what) const {
+  bool has_no_room(OperationKind what) const {
     return Journal::is_full(journal_state()) && refusal(what) == Outcome::storage;
   }
   // In the order of their numbers, each once.
@@ -77,7 +77,7 @@ class EngineCore final : private Journal::Source {
   // Appends, to a journal that is shared, what changes nothing; returns the position behind it.
   Position append_mark();
   static HoldStatus status_of(const LockTable& table, const Hold& hold, Time now);
-  static KeyStatus status_of(const LockTable& table, const Semaphore& s, Time now,
+  static KeyStatus status_of(const LockTable& table, const Key& s, Time now,
                              std::size_t entries_max);
   // Has what was done made durable, and listeners hear of it.
   Position commit(Turn& turn) noexcept;
@@ -85,7 +85,7 @@ class EngineCore final : private Journal::Source {
   // which looks at every deadline itself, from before this engine is whole.
   void wake_sweeper(Turn& turn);
 
-  Position list_some(ListPlace& place, std::size_t keys_max,
+  Position list_some(ListCursor& place, std::size_t keys_max,
                      const std::function<void(const KeyStatus&)>& visit, std::size_t entries_max);
   Owned owned(SessionId session);
   Stats stats();
@@ -128,7 +128,7 @@ class EngineCore final : private Journal::Source {
   Time end_some_due(Time now, Sweep& sweep);
   bool forget_some_idle(Time now, Sweep& sweep);
   void tell(Sweep& sweep, Time began) const;
-  Time look_at_some_ages(Time now) EXCLUDES(ages_mutex_);
+  Time scan_some_ages(Time now) EXCLUDES(ages_mutex_);
   void end_waits(Outcome why);
 
   // For the journal, and by it.
@@ -167,7 +167,7 @@ class EngineCore final : private Journal::Source {
   struct AgePass {
     std::size_t shard = 0;
     AgeCursor cursor{};
-    LongestLasting found{};
+    OldestEntries found{};
     std::size_t steps = 0;
   };
   Mutex ages_mutex_;
@@ -175,7 +175,7 @@ class EngineCore final : private Journal::Source {
   std::size_t age_steps_left_ GUARDED_BY(ages_mutex_) = 0;  // of what is done in an interval
   std::size_t age_steps_ GUARDED_BY(ages_mutex_) = 0;       // of the last pass
   Time next_ages_ GUARDED_BY(ages_mutex_);
-  LongestLasting lasting_ GUARDED_BY(ages_mutex_);  // as the last pass has found it
+  OldestEntries lasting_ GUARDED_BY(ages_mutex_);  // as the last pass has found it
 
   std::optional<Sweeper> sweeper_;        // uses all of the above
   std::optional<Attachment> attachment_;  // last: the journal's calls use all of the above

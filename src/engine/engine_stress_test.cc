@@ -63,7 +63,7 @@ void block(Engine& engine, GuardedKeys& keys, unsigned seed, int rounds) {
 
 // As a dashboard does it, beside everything else.
 void look_around(Engine& engine) {
-  for (ListPlace place; !place.done;) {
+  for (ListCursor place; !place.done;) {
     engine.list_some(
         place, 3, [](const KeyStatus& s) { EXPECT_LE(s.holders, s.limit) << "holders-bounded"; });
   }
@@ -85,7 +85,7 @@ void stress(Engine& engine, Observer& observer, bool steadily, int rounds) {
   std::thread watcher([&] {
     while (!done) {
       look_around(engine);
-      if (!steadily) observer.look(!observer.is_looking());
+      if (!steadily) observer.look(!observer.is_observing());
       std::this_thread::sleep_for(1ms);
     }
   });

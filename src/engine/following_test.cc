@@ -76,7 +76,7 @@ TEST_F(FollowingTest, ShowsWhatIsLeftOfALease) {
   ASSERT_TRUE(status);
   EXPECT_EQ(status->holds.at(0).remaining, 7s);
   EXPECT_EQ(status->holds.at(0).held, 3s);
-  ListPlace place;
+  ListCursor place;
   engine_.list_some(place, 10, [](const KeyStatus& key) {
     EXPECT_EQ(key.holds.at(0).remaining, 7s);
     EXPECT_EQ(key.holds.at(0).held, 3s);
@@ -224,7 +224,7 @@ TEST_F(FollowingTest, ABarrierRestsOnWhatIsAppendedAfterIt) {
 TEST_F(FollowingTest, RestsEveryAnswerOnItsBeginning) {
   ASSERT_TRUE(follow({granted("k", 7, 10s)}));
   journal_.lead(5);
-  ListPlace place;
+  ListCursor place;
   EXPECT_EQ(engine_.list_some(place, 10, [](const KeyStatus&) {}), 5);
 }
 

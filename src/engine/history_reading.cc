@@ -26,7 +26,7 @@ HistoryReading::HistoryReading(const HistoryQuery& query)
 void HistoryReading::read(Shard& shard, std::uint32_t number, detail::Turn& turn) {
   for (std::size_t i = 0; i < History::kSorts; ++i) {
     const auto sort = static_cast<History::Sort>(i);
-    if (query_.type && History::sort_of(*query_.type) != sort) continue;
+    if (query_.type && History::category(*query_.type) != sort) continue;
     read(shard, number, sort, turn);
   }
 }

@@ -39,7 +39,7 @@ TEST_F(ListingTest, InPiecesOfAnySizeEveryKeyIsVisitedOnce) {
   }
   for (std::size_t size : {1u, 2u, 7u, 600u, 100'000u}) {
     seen_.clear();
-    for (ListPlace place; !place.done;) {
+    for (ListCursor place; !place.done;) {
       std::size_t visited = 0;
       engine.list_some(place, size, [&](const KeyStatus& status) {
         see_(status);
@@ -59,9 +59,9 @@ TEST_F(ListingTest, KeysThatComeAndGoBetweenThePiecesDisturbNoOther) {
       {.shards = 4, .idle_max = 0s, .gc_interval = 1ns, .clock = &clock_, .sweeper = false});
   for (int i = 0; i < 500; ++i) hold(engine, "stays" + std::to_string(i));
   std::vector<std::pair<std::string, Fence>> crowd;
-  ListPlace place;
+  ListCursor place;
   for (int piece = 0; !place.done; ++piece) {
-    ListPlace again{.shard = place.shard, .rank = place.rank};
+    ListCursor again{.shard = place.shard, .rank = place.rank};
     engine.list_some(again, 10, see_);
     place = again;
     for (int i = 0; piece < 20 && i < 500; ++i) {
@@ -86,7 +86,7 @@ TEST_F(ListingTest, APlaceFromAnywhereDoesNoHarm) {
   for (std::uint32_t shard : {0u, 3u, 4u, UINT32_MAX}) {
     for (std::uint64_t rank : {std::uint64_t{0}, std::uint64_t{1} << 63, UINT64_MAX}) {
       seen_.clear();
-      ListPlace place{.shard = shard, .rank = rank};
+      ListCursor place{.shard = shard, .rank = rank};
       for (int pieces = 0; !place.done; ++pieces) {
         ASSERT_LT(pieces, 200);
         engine.list_some(place, 3, see_);
@@ -96,7 +96,7 @@ TEST_F(ListingTest, APlaceFromAnywhereDoesNoHarm) {
       EXPECT_TRUE(shard < 4 || seen_.empty());
     }
   }
-  ListPlace place;
+  ListCursor place;
   engine.list_some(place, 0, see_);
   EXPECT_FALSE(place.done);
   EXPECT_EQ(place.rank, 0u);
@@ -108,7 +108,7 @@ TEST_F(ListingTest, AListingRestsOnWhatItTells) {
   Batch batch(engine);
   batch.acquire({.key = "k", .holder = "a", .ttl = 30s});
   const Position granted = batch.commit();
-  ListPlace place;
+  ListCursor place;
   EXPECT_EQ(engine.list_some(place, 10, see_), granted);
   EXPECT_EQ(seen_.size(), 1u);
   EXPECT_TRUE(batch.status(Kind::lock, "k").has_value());

@@ -87,7 +87,7 @@ class alignas(64) Shard {
   void collect(detail::Turn& turn) noexcept REQUIRES(mutex_);
   Observed observed() const {
     if (observer_ == nullptr) return Observed::nothing;
-    return observer_->is_looking() ? Observed::everything : Observed::what_is_rare;
+    return observer_->is_observing() ? Observed::everything : Observed::rare_events;
   }
 
   Journal* const journal_;

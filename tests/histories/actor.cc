@@ -104,7 +104,7 @@ void Actor::take(const Reply& reply) {
   for (const Operation& one : operations_of(operation, pending.request, reply)) scribe_.note(one);
   alive_at_ = operation.call;
   // A server that stops goes on serving a line by which something is held.
-  server_ends_ = reply.ends && (role_.http || !plan_.holds_anything());
+  server_ends_ = reply.ends && (role_.http || !plan_.has_acknowledged_hold());
   const bool is_sent_away = reply.result == Result::not_leader;
   sent_away_ = is_sent_away && !role_.stays;
   // Room, or another leader, takes a while.

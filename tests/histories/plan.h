@@ -47,7 +47,7 @@ class Plan {
   void finish() { finishing_ = true; }
   // Gives nothing back until then.
   void keep(Instant until) { keeps_until_ = until; }
-  bool holds_anything() const { return !held_.empty(); }
+  bool has_acknowledged_hold() const { return !held_.empty(); }
 
  private:
   struct Held {

@@ -215,8 +215,8 @@ TEST(LayersChecker, RefusesWhatIsNotListed) {
       {"src/lockctl/main.cc", "#include \"server/worker.h\""},
       {"src/core/lock_table.cc", "#include \"core/testing/lock_model.h\""},
       {"src/protocol/line/line_reply.cc", "#include \"protocol/http/reply.h\""},
-      {"src/core/semaphore.cc", "#include \"semaphore.h\""},
-      {"src/core/semaphore.cc", "#include \"../engine/shard.h\""},
+      {"src/core/key.cc", "#include \"key.h\""},
+      {"src/core/key.cc", "#include \"../engine/shard.h\""},
       {"src/util/helper.cc", "int x;"},
       {"src/stray.cc", "int x;"},
   };

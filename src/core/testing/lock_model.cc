@@ -12,7 +12,7 @@
 namespace lockd {
 namespace {
 
-using Key = LockModel::Key;
+using ModelKey = LockModel::ModelKey;
 using Held = LockModel::Held;
 using Place = LockModel::Place;
 using Answer = LockModel::Answer;
@@ -46,21 +46,21 @@ ClientIdentity client_of(const EnqueueRequest& request) {
   return client_of_session(request.holder);
 }
 
-Held* find_hold(Key& key, Fence fence) {
+Held* find_hold(ModelKey& key, Fence fence) {
   for (Held& hold : key.holds) {
     if (hold.fence == fence) return &hold;
   }
   return nullptr;
 }
 
-Held* find_two_phase_hold(Key& key, SessionId session) {
+Held* find_two_phase_hold(ModelKey& key, SessionId session) {
   for (Held& hold : key.holds) {
     if (hold.two_phase && hold.session == session) return &hold;
   }
   return nullptr;
 }
 
-std::optional<std::size_t> find_two_phase_place(const Key& key, SessionId session) {
+std::optional<std::size_t> find_two_phase_place(const ModelKey& key, SessionId session) {
   for (std::size_t i = 0; i < key.queue.size(); ++i) {
     if (key.queue[i].two_phase && key.queue[i].session == session) return i;
   }
@@ -68,12 +68,12 @@ std::optional<std::size_t> find_two_phase_place(const Key& key, SessionId sessio
 }
 
 // Whether a name that has the one may be told that it has the other; or why not.
-Outcome compare_terms(Mode held, std::uint32_t permits_held, Mode asked, std::uint32_t permits) {
+Outcome compare_request(Mode held, std::uint32_t permits_held, Mode asked, std::uint32_t permits) {
   if (asked != held) return Outcome::mode_mismatch;
   return permits == permits_held ? Outcome::ok : Outcome::permits_mismatch;
 }
 
-bool has_session(const Key& key, SessionId session) {
+bool has_state_at(const ModelKey& key, SessionId session) {
   const auto is_its = [&](const auto& item) { return item.session == session; };
   return std::ranges::any_of(key.holds, is_its) || std::ranges::any_of(key.queue, is_its);
 }
@@ -81,14 +81,14 @@ bool has_session(const Key& key, SessionId session) {
 }  // namespace
 
 template <typename Request>
-Answer LockModel::grant_new(Key* key, const Request& request, bool has_spare) {
+Answer LockModel::grant_new(ModelKey* key, const Request& request, bool has_spare) {
   if (is_exhausted(request.kind, request.key)) return {Outcome::fences_exhausted};
   if (key == nullptr) {
     if (!has_spare && keys_.size() >= keys_max_) return {Outcome::max_keys};
   }
   if (Outcome no = why_no_more(request.holder); no != Outcome::ok) return {no};
   if (key == nullptr) {
-    key = &keys_.emplace_back(Key{.kind = request.kind, .name = std::string(request.key)});
+    key = &keys_.emplace_back(ModelKey{.kind = request.kind, .name = std::string(request.key)});
   }
   if (key->idle()) key->limit = request.limit;
   return {Outcome::ok, grant(*key, place_of(request)).grant()};
@@ -98,19 +98,20 @@ Answer LockModel::acquire(Time now, const AcquireRequest& request, Listener* lis
                           std::uint64_t id, bool has_spare) {
   if (Outcome flaw = flaw_of(request); flaw != Outcome::ok) return refuse(now, flaw);
   if (request.wait < Duration(0)) return refuse(now, Outcome::invalid_wait);
-  Key* key = at(now, request.kind, request.key);
+  ModelKey* key = at(now, request.kind, request.key);
   if (key != nullptr && has_binding_limit(*key)) {
     const Owner asker(request.holder);
     if (!key->matches(request.limit)) return {Outcome::limit_mismatch};
     if (Held* own = key->find_own(asker)) {
-      const Outcome no = compare_terms(own->mode, own->permits, request.mode, request.permits);
+      const Outcome no = compare_request(own->mode, own->permits, request.mode, request.permits);
       if (no != Outcome::ok) return {no};
       take_over(*own, asker);
       return {Outcome::ok, grant_again(*key, *own, request.ttl)};
     }
     if (request.permits > key->limit) return {Outcome::limit_mismatch};
     if (Place* place = key->find_place(asker)) {
-      const Outcome no = compare_terms(place->mode, place->permits, request.mode, request.permits);
+      const Outcome no =
+          compare_request(place->mode, place->permits, request.mode, request.permits);
       if (no != Outcome::ok) return {no};
       if (!take_over(*place, asker)) return {Outcome::taken_over};
       if (request.wait == Duration(0)) {
@@ -137,7 +138,7 @@ Answer LockModel::enqueue(Time now, const EnqueueRequest& request, bool has_spar
   const SessionId session = request.holder.session_id();
   if (Outcome flaw = flaw_of(request); flaw != Outcome::ok) return refuse(now, flaw);
   if (session == 0) return refuse(now, Outcome::invalid_holder);
-  Key* key = at(now, request.kind, request.key);
+  ModelKey* key = at(now, request.kind, request.key);
   if (key != nullptr) {
     if (const std::optional<Answer> again = enqueue_again(*key, request)) return *again;
     if (find_two_phase_hold(*key, session) || find_two_phase_place(*key, session)) {
@@ -190,7 +191,7 @@ bool LockModel::take_over(Place& place, const Owner& asker) {
 }
 
 // Nothing if there is neither a hold nor a place of this secret.
-std::optional<Answer> LockModel::enqueue_again(Key& key, const EnqueueRequest& request) {
+std::optional<Answer> LockModel::enqueue_again(ModelKey& key, const EnqueueRequest& request) {
   const Owner asker(request.holder);
   Held* own = key.find_own(asker);
   Place* place = key.find_place(asker);
@@ -204,7 +205,7 @@ std::optional<Answer> LockModel::enqueue_again(Key& key, const EnqueueRequest& r
   if (own == nullptr && request.permits > key.limit) return Answer{Outcome::limit_mismatch};
   const Mode mode = own == nullptr ? place->mode : own->mode;
   const std::uint32_t permits = own == nullptr ? place->permits : own->permits;
-  const Outcome no = compare_terms(mode, permits, request.mode, request.permits);
+  const Outcome no = compare_request(mode, permits, request.mode, request.permits);
   if (no != Outcome::ok) return Answer{no};
   const bool is_its = own == nullptr ? take_over(*place, asker) : take_over(*own, asker);
   if (is_its) {
@@ -221,7 +222,7 @@ Answer LockModel::await_turn(Time now, SessionId session, Kind kind, std::string
                              Duration wait, Listener* listener, std::uint64_t id) {
   if (!is_name(name)) return refuse(now, Outcome::invalid_key);
   if (wait < Duration(0)) return refuse(now, Outcome::invalid_wait);
-  Key* key = at(now, kind, name);
+  ModelKey* key = at(now, kind, name);
   if (key == nullptr) return {Outcome::not_enqueued};
   if (Held* hold = find_two_phase_hold(*key, session)) {
     hold->two_phase = hold->unacknowledged = false;
@@ -242,7 +243,7 @@ Answer LockModel::await_turn(Time now, SessionId session, Kind kind, std::string
 Answer LockModel::renew(Time now, const HoldId& id, std::optional<Duration> ttl) {
   if (!is_name(id.key)) return refuse(now, Outcome::invalid_key);
   if (ttl.has_value() && *ttl < Duration(1)) return refuse(now, Outcome::invalid_ttl);
-  Key* key = at(now, id.kind, id.key);
+  ModelKey* key = at(now, id.kind, id.key);
   if (Outcome no = why_not(key, id); no != Outcome::ok) return {no};
   Held& hold = *find_hold(*key, id.fence);
   const Duration lease = capped(ttl.value_or(hold.ttl));
@@ -252,7 +253,7 @@ Answer LockModel::renew(Time now, const HoldId& id, std::optional<Duration> ttl)
 }
 
 // Nobody knows the fence that is granted as they ask.
-Outcome LockModel::why_not(Key* key, const HoldId& id) const {
+Outcome LockModel::why_not(ModelKey* key, const HoldId& id) const {
   if (key == nullptr || key->holds.empty()) return Outcome::expired;
   if (const Held* hold = find_hold(*key, id.fence)) {
     const bool is_its = hold->owner == Owner(id.holder) && hold->fence <= known_;
@@ -265,29 +266,29 @@ Outcome LockModel::why_not(Key* key, const HoldId& id) const {
 
 Outcome LockModel::release(Time now, const HoldId& id) {
   if (!is_name(id.key)) return refuse(now, Outcome::invalid_key).outcome;
-  Key* key = at(now, id.kind, id.key);
+  ModelKey* key = at(now, id.kind, id.key);
   if (Outcome no = why_not(key, id); no != Outcome::ok) return no;
   end_hold(*key, id.fence, EndCause::released);
-  pass_on(*key);
+  grant_next(*key);
   return Outcome::ok;
 }
 
 bool LockModel::withdraw(Time now, const HoldId& id) {
-  Key* key = at(now, id.kind, id.key);
+  ModelKey* key = at(now, id.kind, id.key);
   if (why_not(key, id) != Outcome::ok || find_hold(*key, id.fence)->renewed) return false;
   end_hold(*key, id.fence, EndCause::disconnected);
-  pass_on(*key);
+  grant_next(*key);
   return true;
 }
 
 bool LockModel::cancel(Time now, const Listener* listener, std::uint64_t id) {
   follow(now);
-  const auto find_place = [&](const Key& key) {
+  const auto find_place = [&](const ModelKey& key) {
     return std::ranges::find_if(key.queue, [&](const Place& place) {
       return place.listener == listener && place.id == id && place.part == 0;
     });
   };
-  for (Key& key : keys_) {
+  for (ModelKey& key : keys_) {
     if (find_place(key) == key.queue.end()) continue;
     run_all(key);
     const auto place = find_place(key);
@@ -301,7 +302,7 @@ bool LockModel::cancel(Time now, const Listener* listener, std::uint64_t id) {
 Outcome LockModel::revoke(Time now, const LockTable::Revocation& revocation,
                           std::vector<Fence>* ended) {
   if (!is_name(revocation.key)) return refuse(now, Outcome::invalid_key).outcome;
-  Key* key = at(now, revocation.kind, revocation.key);
+  ModelKey* key = at(now, revocation.kind, revocation.key);
   if (key == nullptr || key->holds.empty()) return Outcome::expired;
   for (const Held& hold : key->holds) {
     const bool is_meant = revocation.fence.has_value() ? hold.fence == *revocation.fence
@@ -310,7 +311,7 @@ Outcome LockModel::revoke(Time now, const LockTable::Revocation& revocation,
   }
   for (const Fence fence : *ended) {
     end_hold(*key, fence, EndCause::revoked);
-    pass_on(*key);
+    grant_next(*key);
   }
   return ended->empty() ? Outcome::stale : Outcome::ok;
 }
@@ -318,7 +319,7 @@ Outcome LockModel::revoke(Time now, const LockTable::Revocation& revocation,
 Outcome LockModel::resize(Time now, std::string_view name, std::uint32_t limit) {
   if (!is_name(name)) return refuse(now, Outcome::invalid_key).outcome;
   if (limit < 1 || limit > kLimitMax) return refuse(now, Outcome::invalid_limit).outcome;
-  Key* key = at(now, Kind::semaphore, name);
+  ModelKey* key = at(now, Kind::semaphore, name);
   if (key == nullptr || key->idle()) return Outcome::expired;
   if (key->first_limit == 0) key->first_limit = key->limit;
   key->limit = limit;
@@ -331,23 +332,23 @@ Outcome LockModel::resize(Time now, std::string_view name, std::uint32_t limit) 
                  : settle(*key, i, Outcome::limit_mismatch);
     i = std::min(i, key->queue.size());
   }
-  pass_on(*key);
+  grant_next(*key);
   return Outcome::ok;
 }
 
 FenceStatus LockModel::fence(Time now, std::string_view name) {
-  const Key* key = at(now, Kind::lock, name);
+  const ModelKey* key = at(now, Kind::lock, name);
   if (key == nullptr) return {false, last_fence_};
   return {!key->holds.empty(), key->last_fence};
 }
 
 std::optional<Conflict> LockModel::explain(Time now, Kind kind, std::string_view name) {
-  const Key* key = at(now, kind, name);
+  const ModelKey* key = at(now, kind, name);
   if (key == nullptr || key->holds.empty()) return {};
   return conflict(*key);
 }
 
-Conflict LockModel::conflict(const Key& key) {
+Conflict LockModel::conflict(const ModelKey& key) {
   Conflict conflict;
   conflict.limit = key.limit;
   conflict.holders = static_cast<std::uint32_t>(key.holds.size());
@@ -368,19 +369,19 @@ Conflict LockModel::conflict(const Key& key) {
 
 void LockModel::end_session(Time now, SessionId session, bool keep_holds) {
   follow(now);
-  for (Key& key : keys_) {
-    if (has_session(key, session)) end_session(key, session, keep_holds);
+  for (ModelKey& key : keys_) {
+    if (has_state_at(key, session)) end_session(key, session, keep_holds);
     std::erase(key.lapsed, session);
   }
 }
 
 // Places go first, all of them: what is left behind must not fall to the session that ends.
-void LockModel::end_session(Key& key, SessionId session, bool keep_holds) {
+void LockModel::end_session(ModelKey& key, SessionId session, bool keep_holds) {
   run_all(key);
   for (std::size_t i = key.queue.size(); i-- > 0;) {
     if (key.queue[i].session == session) settle(key, i, Outcome::cancelled);
   }
-  pass_on(key);
+  grant_next(key);
   std::vector<Fence> ending;
   for (Held& hold : key.holds) {
     if (hold.session != session) continue;
@@ -390,19 +391,19 @@ void LockModel::end_session(Key& key, SessionId session, bool keep_holds) {
   }
   for (Fence fence : ending) {
     end_hold(key, fence, EndCause::disconnected);
-    pass_on(key);
+    grant_next(key);
   }
 }
 
 void LockModel::end_waits(Outcome why) {
-  for (Key& key : keys_) {
+  for (ModelKey& key : keys_) {
     if (key.queue.empty()) continue;
     for (const Place& place : key.queue) {
       if (place.listener == nullptr || place.part != 0) continue;
       settled_.push_back({place.listener, place.id, why, {}, now_ - place.since});
     }
     key.queue.clear();
-    pass_on(key);
+    grant_next(key);
   }
   follow(now_);
 }
@@ -410,15 +411,16 @@ void LockModel::end_waits(Outcome why) {
 Owned LockModel::owned(SessionId session) const {
   const auto is_its = [&](const auto& item) { return item.session == session; };
   Owned all;
-  for (const Key& key : keys_) {
+  for (const ModelKey& key : keys_) {
     all.holds += static_cast<std::uint64_t>(std::ranges::count_if(key.holds, is_its));
     all.places += static_cast<std::uint64_t>(std::ranges::count_if(key.queue, is_its));
   }
   return all;
 }
 
-bool LockModel::knows_session(SessionId session) const {
-  return std::ranges::any_of(keys_, [&](const Key& key) { return has_session(key, session); });
+bool LockModel::has_session(SessionId session) const {
+  return std::ranges::any_of(keys_,
+                             [&](const ModelKey& key) { return has_state_at(key, session); });
 }
 
 // Time: what falls due, and how far the model follows the table.
@@ -438,8 +440,8 @@ void LockModel::follow(Time now) {
   if (seen_->events.empty() && seen_->wait_results.empty()) return;
   while (true) {
     std::optional<Due> first;
-    Key* of = nullptr;
-    for (Key& key : keys_) {
+    ModelKey* of = nullptr;
+    for (ModelKey& key : keys_) {
       if (key.was_left && is_let_in(key)) pass_on_if_left(key);
       const std::optional<Due> due = is_ahead(key) ? next_due(key) : next_end_of_set(key);
       if (!due.has_value() || (first.has_value() && first->rank <= due->rank)) continue;
@@ -452,7 +454,7 @@ void LockModel::follow(Time now) {
 }
 
 // Whether the table has ended something of this key that is still here.
-bool LockModel::is_ahead(const Key& key) const {
+bool LockModel::is_ahead(const ModelKey& key) const {
   const auto has_settled = [&](const Place& place) {
     return !place.of_set && turn_of(place) < seen_->wait_results.size();
   };
@@ -460,7 +462,7 @@ bool LockModel::is_ahead(const Key& key) const {
          std::ranges::any_of(key.queue, has_settled);
 }
 
-bool LockModel::has_ended(const Key& key, const Held& hold) const {
+bool LockModel::has_ended(const ModelKey& key, const Held& hold) const {
   return std::ranges::any_of(seen_->events, [&](const Event& event) {
     return event.type == Event::Type::ended && event.fence == hold.fence &&
            event.kind == key.kind && event.key == key.name;
@@ -480,7 +482,7 @@ std::size_t LockModel::turn_of(const Place& place) const {
 // Ends what comes first of all that is due: by deadline, leases before waits; among equals, leases
 // that the table has ended first, and waits as the table has: who leaves first may let in the next.
 // None when nothing is due.
-std::optional<LockModel::Due> LockModel::next_due(const Key& key) const {
+std::optional<LockModel::Due> LockModel::next_due(const ModelKey& key) const {
   std::optional<Due> first;
   for (const Held& hold : key.holds) {
     const Due due{{hold.deadline, false, !has_ended(key, hold)}, hold.fence, 0};
@@ -494,7 +496,7 @@ std::optional<LockModel::Due> LockModel::next_due(const Key& key) const {
 }
 
 // A place whose set the table has ended, perhaps by way of another key.
-std::optional<LockModel::Due> LockModel::next_end_of_set(const Key& key) const {
+std::optional<LockModel::Due> LockModel::next_end_of_set(const ModelKey& key) const {
   std::optional<Due> first;
   for (std::size_t i = 0; i < key.queue.size(); ++i) {
     const Place& place = key.queue[i];
@@ -506,21 +508,21 @@ std::optional<LockModel::Due> LockModel::next_end_of_set(const Key& key) const {
   return first;
 }
 
-void LockModel::run(Key& key, const Due& due) {
+void LockModel::run(ModelKey& key, const Due& due) {
   if (due.is_wait()) return leave_queue(key, due.place, Outcome::timeout);
   end_hold(key, due.lease, EndCause::expired);
-  pass_on(key);
+  grant_next(key);
 }
 
-void LockModel::run_all(Key& key) {
+void LockModel::run_all(ModelKey& key) {
   while (const std::optional<Due> due = next_due(key)) run(key, *due);
 }
 
 // The key that a call is about, with everything that is due there ended.
-Key* LockModel::at(Time now, Kind kind, std::string_view name) {
+ModelKey* LockModel::at(Time now, Kind kind, std::string_view name) {
   known_ = last_fence_;
   follow(now);
-  Key* key = find_key(kind, name);
+  ModelKey* key = find_key(kind, name);
   if (key != nullptr) {
     run_all(*key);
     pass_on_if_left(*key);
@@ -538,7 +540,7 @@ Answer LockModel::refuse(Time now, Outcome flaw) {
 
 Time LockModel::next_deadline() const {
   Time next = Time::never();
-  for (const Key& key : keys_) {
+  for (const ModelKey& key : keys_) {
     for (const Held& hold : key.holds) next = std::min(next, hold.deadline);
     for (const Place& place : key.queue) next = std::min(next, place.deadline);
   }
@@ -547,15 +549,15 @@ Time LockModel::next_deadline() const {
 
 // Keys.
 
-Key* LockModel::find_key(Kind kind, std::string_view name) {
-  for (Key& key : keys_) {
+ModelKey* LockModel::find_key(Kind kind, std::string_view name) {
+  for (ModelKey& key : keys_) {
     if (key.kind == kind && key.name == name) return &key;
   }
   return nullptr;
 }
 
-const Key* LockModel::find(Kind kind, std::string_view name) const {
-  for (const Key& key : keys_) {
+const ModelKey* LockModel::find(Kind kind, std::string_view name) const {
+  for (const ModelKey& key : keys_) {
     if (key.kind == kind && key.name == name) return &key;
   }
   return nullptr;
@@ -580,7 +582,7 @@ bool LockModel::reclaim_idle(const IsLeft& is_left) {
 }
 
 // Among keys that became idle at one instant, one that the table has forgotten.
-std::vector<Key>::iterator LockModel::longest_idle(const IsLeft& is_left) {
+std::vector<ModelKey>::iterator LockModel::longest_idle(const IsLeft& is_left) {
   auto longest = keys_.end();
   for (auto key = keys_.begin(); key != keys_.end(); ++key) {
     if (!key->idle()) continue;
@@ -594,14 +596,14 @@ std::vector<Key>::iterator LockModel::longest_idle(const IsLeft& is_left) {
 
 // Holds.
 
-Held* LockModel::Key::find_own(const Owner& owner) {
+Held* LockModel::ModelKey::find_own(const Owner& owner) {
   for (Held& hold : holds) {
     if (owner.may_ask_again && hold.owner.may_ask_again && hold.owner == owner) return &hold;
   }
   return nullptr;
 }
 
-Place* LockModel::Key::find_place(const Owner& owner) {
+Place* LockModel::ModelKey::find_place(const Owner& owner) {
   for (Place& place : queue) {
     const bool is_its = place.owner.may_ask_again && place.owner == owner;
     if (owner.is_secret && owner.may_ask_again && is_its) return &place;
@@ -609,13 +611,13 @@ Place* LockModel::Key::find_place(const Owner& owner) {
   return nullptr;
 }
 
-std::uint64_t LockModel::Key::permits_in_use() const {
+std::uint64_t LockModel::ModelKey::permits_in_use() const {
   std::uint64_t permits = 0;
   for (const Held& hold : holds) permits += hold.permits;
   return permits;
 }
 
-bool LockModel::Key::has_room(Mode mode, std::uint32_t permits) const {
+bool LockModel::ModelKey::has_room(Mode mode, std::uint32_t permits) const {
   if (kind == Kind::semaphore) return permits_in_use() + permits <= limit;
   const auto shares = [](const Held& hold) { return hold.mode == Mode::shared; };
   return holds.empty() || (mode == Mode::shared && std::ranges::all_of(holds, shares));
@@ -623,7 +625,7 @@ bool LockModel::Key::has_room(Mode mode, std::uint32_t permits) const {
 
 // Fences are the table's to number; a 0 is none, and no table grants it.
 Fence LockModel::next_fence(Kind kind, std::string_view name) const {
-  const Key* key = find(kind, name);
+  const ModelKey* key = find(kind, name);
   for (const Event& event : seen_->events) {
     if (event.type != Event::Type::granted || event.kind != kind || event.key != name) continue;
     if (key == nullptr || event.fence > key->last_fence) return event.fence;
@@ -640,7 +642,7 @@ bool LockModel::is_exhausted(Kind kind, std::string_view name) const {
   return last >= kFenceMax && next_fence(kind, name) == 0;
 }
 
-Held& LockModel::grant(Key& key, const Place& asked) {
+Held& LockModel::grant(ModelKey& key, const Place& asked) {
   const Fence fence = next_fence(key.kind, key.name);
   last_fence_ = std::max(last_fence_, fence);
   key.last_fence = std::max(key.last_fence, fence);
@@ -669,7 +671,7 @@ Held& LockModel::grant(Key& key, const Place& asked) {
   return key.holds.back();
 }
 
-Grant LockModel::grant_again(const Key& key, Held& hold, Duration ttl) {
+Grant LockModel::grant_again(const ModelKey& key, Held& hold, Duration ttl) {
   const Duration remains = hold.deadline - now_;
   hold.ttl = std::max(hold.ttl, capped(ttl));
   Grant grant = refresh(key, hold, std::max(capped(hold.ttl), remains));
@@ -677,7 +679,7 @@ Grant LockModel::grant_again(const Key& key, Held& hold, Duration ttl) {
   return grant;
 }
 
-Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
+Grant LockModel::refresh(const ModelKey& key, Held& hold, Duration ttl) {
   hold.deadline = now_ + ttl;
   hold.renewed = true;
   earliest_ = std::min(earliest_, hold.deadline);
@@ -690,8 +692,8 @@ Grant LockModel::refresh(const Key& key, Held& hold, Duration ttl) {
   return hold.grant();
 }
 
-// pass_on() must follow.
-void LockModel::end_hold(Key& key, Fence fence, EndCause cause) {
+// grant_next() must follow.
+void LockModel::end_hold(ModelKey& key, Fence fence, EndCause cause) {
   const auto hold = std::ranges::find(key.holds, fence, &Held::fence);
   const bool lapses = cause == EndCause::expired || cause == EndCause::revoked;
   if (hold->two_phase && lapses) key.lapsed.push_back(hold->session);
@@ -703,18 +705,18 @@ void LockModel::end_hold(Key& key, Fence fence, EndCause cause) {
                              .fence = fence});
 }
 
-void LockModel::pass_on(Key& key) {
+void LockModel::grant_next(ModelKey& key) {
   const auto may_come_in = [&](const Place& first) {
     return !first.of_set && key.has_room(first.mode, first.permits);
   };
-  while (!key.queue.empty() && may_come_in(key.queue[0])) promote(key);
+  while (!key.queue.empty() && may_come_in(key.queue[0])) grant_waiters(key);
   if (!key.idle()) return;
   key.idle_since = now_;
   if (key.first_limit != 0) key.limit = std::exchange(key.first_limit, 0);
 }
 
 // Whether the table has come to the first of the queue, and would have granted it the key.
-bool LockModel::is_let_in(const Key& key) const {
+bool LockModel::is_let_in(const ModelKey& key) const {
   if (key.queue.empty()) return false;
   const std::size_t turn = turn_of(key.queue.front());
   if (turn < seen_->wait_results.size()) {
@@ -725,27 +727,27 @@ bool LockModel::is_let_in(const Key& key) const {
 }
 
 // A set has left its queue since the last time.
-void LockModel::pass_on_if_left(Key& key) {
-  if (std::exchange(key.was_left, false)) pass_on(key);
+void LockModel::pass_on_if_left(ModelKey& key) {
+  if (std::exchange(key.was_left, false)) grant_next(key);
 }
 
 // Gives the first of the queue what it waits for. The other places of its name have that grant too;
 // or end, where they ask for it in another way.
-void LockModel::promote(Key& key) {
+void LockModel::grant_waiters(ModelKey& key) {
   const Place first = key.queue.front();
   if (is_exhausted(key.kind, key.name)) return settle(key, 0, Outcome::fences_exhausted);
   Held& hold = grant(key, first);
   hold.two_phase = hold.unacknowledged = first.two_phase && first.listener == nullptr;
   settle(key, 0, Outcome::ok, hold.grant());
-  settle_namesakes(key, hold);
+  grant_same_owner(key, hold);
 }
 
 // Of a set settle_sets() decides.
-void LockModel::settle_namesakes(Key& key, Held& hold) {
+void LockModel::grant_same_owner(ModelKey& key, Held& hold) {
   for (std::size_t i = key.queue.size(); i-- > 0;) {
     const Place& other = key.queue[i];
     if (hold.owner.is_secret || other.owner != hold.owner || other.of_set) continue;
-    const Outcome no = compare_terms(hold.mode, hold.permits, other.mode, other.permits);
+    const Outcome no = compare_request(hold.mode, hold.permits, other.mode, other.permits);
     hold.renewed = hold.renewed || no == Outcome::ok;
     settle(key, i, no, no == Outcome::ok ? hold.grant() : Grant{});
   }
@@ -753,7 +755,7 @@ void LockModel::settle_namesakes(Key& key, Held& hold) {
 
 // Queues.
 
-bool LockModel::is_full(const Key& key) const {
+bool LockModel::is_full(const ModelKey& key) const {
   return options_.waiters_max != 0 && key.queue.size() >= options_.waiters_max;
 }
 
@@ -777,7 +779,7 @@ Outcome LockModel::why_no_more(const Holder& holder) const {
 
 std::size_t LockModel::count_holds() const {
   std::size_t count = 0;
-  for (const Key& key : keys_) count += key.holds.size() + key.queue.size();
+  for (const ModelKey& key : keys_) count += key.holds.size() + key.queue.size();
   return count;
 }
 
@@ -787,7 +789,7 @@ std::size_t LockModel::count_holds(const Holder& holder) const {
     return item.owner == Owner(holder);
   };
   std::ptrdiff_t count = 0;
-  for (const Key& key : keys_) {
+  for (const ModelKey& key : keys_) {
     count += std::ranges::count_if(key.holds, is_its) + std::ranges::count_if(key.queue, is_its);
   }
   return static_cast<std::size_t>(count);
@@ -816,14 +818,14 @@ void LockModel::await(Place& place, Duration wait, Listener* listener, std::uint
 }
 
 // Whoever was behind it may fit where it did not.
-void LockModel::leave_queue(Key& key, std::size_t at, Outcome why) {
+void LockModel::leave_queue(ModelKey& key, std::size_t at, Outcome why) {
   if (key.queue[at].of_set) return end_set(key.queue[at].id, why);
   settle(key, at, why);
-  pass_on(key);
+  grant_next(key);
 }
 
 // The place is gone; whoever waited is told.
-void LockModel::settle(Key& key, std::size_t at, Outcome outcome, const Grant& grant) {
+void LockModel::settle(ModelKey& key, std::size_t at, Outcome outcome, const Grant& grant) {
   const Place place = key.queue[at];
   key.queue.erase(key.queue.begin() + static_cast<std::ptrdiff_t>(at));
   if (place.listener == nullptr) return;
@@ -835,9 +837,9 @@ void LockModel::settle(Key& key, std::size_t at, Outcome outcome, const Grant& g
 Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listener* listener,
                               std::uint64_t id, Fence last, std::vector<std::size_t>* in_the_way) {
   const Owner owner(request.holder);
-  const std::vector<Key*> keys = at_all(now, request.keys);
+  const std::vector<ModelKey*> keys = at_all(now, request.keys);
   std::set<Fence> own;
-  const bool has_all = std::ranges::all_of(keys, [&](Key* key) {
+  const bool has_all = std::ranges::all_of(keys, [&](ModelKey* key) {
     const Held* const hold = key == nullptr ? nullptr : key->find_own(owner);
     if (hold != nullptr) own.insert(hold->fence);
     return hold != nullptr;
@@ -847,7 +849,7 @@ Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listen
     const Held* const hold = keys[i] == nullptr ? nullptr : keys[i]->find_own(owner);
     const bool is_as_asked =
         hold != nullptr && has_all && own.size() == 1 &&
-        compare_terms(hold->mode, hold->permits, item.mode, item.permits) == Outcome::ok;
+        compare_request(hold->mode, hold->permits, item.mode, item.permits) == Outcome::ok;
     const bool is_free = hold == nullptr && may_enter(keys[i], item);
     const bool is_good = fits_limit(keys[i], item, owner) && (is_as_asked || is_free);
     if (!is_good) in_the_way->push_back(i);
@@ -873,34 +875,34 @@ Answer LockModel::acquire_set(Time now, const AcquireSetRequest& request, Listen
 }
 
 // The keys of a call, with everything that is due there ended; null where there is none.
-std::vector<Key*> LockModel::at_all(Time now, const std::vector<SetItem>& items) {
-  std::vector<Key*> keys;
+std::vector<ModelKey*> LockModel::at_all(Time now, const std::vector<SetItem>& items) {
+  std::vector<ModelKey*> keys;
   for (const SetItem& item : items) keys.push_back(at(now, item.kind, item.key));
   return keys;
 }
 
 // An idle key takes any limit, unless the option has it keep its own.
-bool LockModel::has_binding_limit(const Key& key) const {
+bool LockModel::has_binding_limit(const ModelKey& key) const {
   return !key.idle() || options_.keeps_idle_limits;
 }
 
-bool LockModel::fits_limit(const Key* key, const SetItem& item, const Owner& owner) const {
+bool LockModel::fits_limit(const ModelKey* key, const SetItem& item, const Owner& owner) const {
   if (key == nullptr || !has_binding_limit(*key)) return true;
   const auto is_its = [&](const Held& hold) { return hold.owner == owner; };
   return key->matches(item.limit) &&
          (item.permits <= key->limit || std::ranges::any_of(key->holds, is_its));
 }
 
-bool LockModel::may_enter(const Key* key, const SetItem& item) {
+bool LockModel::may_enter(const ModelKey* key, const SetItem& item) {
   if (key == nullptr || key->idle()) return true;
   return key->queue.empty() && key->has_room(item.mode, item.permits);
 }
 
 // A name that has all of them under one fence has that grant; one that has a part, nothing.
-std::optional<Answer> LockModel::ask_again(const std::vector<Key*>& keys,
+std::optional<Answer> LockModel::ask_again(const std::vector<ModelKey*>& keys,
                                            const AcquireSetRequest& request) {
   std::vector<Held*> own;
-  for (Key* key : keys) {
+  for (ModelKey* key : keys) {
     Held* hold = key == nullptr ? nullptr : key->find_own(Owner(request.holder));
     if (hold != nullptr) own.push_back(hold);
   }
@@ -909,7 +911,7 @@ std::optional<Answer> LockModel::ask_again(const std::vector<Key*>& keys,
   if (own.size() < keys.size() || !std::ranges::all_of(own, is_one)) return Answer{Outcome::held};
   for (std::size_t i = 0; i < own.size(); ++i) {
     const SetItem& item = request.keys[i];
-    const Outcome no = compare_terms(own[i]->mode, own[i]->permits, item.mode, item.permits);
+    const Outcome no = compare_request(own[i]->mode, own[i]->permits, item.mode, item.permits);
     if (no != Outcome::ok) return Answer{no};
   }
   Grant grant = own.front()->grant();
@@ -924,7 +926,7 @@ std::optional<Answer> LockModel::ask_again(const std::vector<Key*>& keys,
 }
 
 // Why it gets neither holds nor places, or ok.
-Outcome LockModel::why_not_all(const std::vector<Key*>& keys,
+Outcome LockModel::why_not_all(const std::vector<ModelKey*>& keys,
                                const AcquireSetRequest& request) const {
   bool enters = true;
   bool is_full_somewhere = false;
@@ -953,9 +955,9 @@ Outcome LockModel::why_not_all(const std::vector<Key*>& keys,
 // One that was there before had no larger fence than the last.
 void LockModel::make_keys(const AcquireSetRequest& request, Fence last) {
   for (const SetItem& item : request.keys) {
-    Key* key = find_key(item.kind, item.key);
+    ModelKey* key = find_key(item.kind, item.key);
     if (key == nullptr) {
-      key = &keys_.emplace_back(Key{.kind = item.kind, .name = std::string(item.key)});
+      key = &keys_.emplace_back(ModelKey{.kind = item.kind, .name = std::string(item.key)});
       key->last_fence = last;
     }
     if (key->idle()) key->limit = item.limit;
@@ -985,9 +987,9 @@ void LockModel::join_all(const AcquireSetRequest& request, Listener* listener, s
 }
 
 // Where the places of a set are, in the order of its parts.
-std::vector<std::pair<Key*, std::size_t>> LockModel::places_of(std::uint64_t id) {
-  std::vector<std::pair<Key*, std::size_t>> places;
-  for (Key& key : keys_) {
+std::vector<std::pair<ModelKey*, std::size_t>> LockModel::places_of(std::uint64_t id) {
+  std::vector<std::pair<ModelKey*, std::size_t>> places;
+  for (ModelKey& key : keys_) {
     for (std::size_t i = 0; i < key.queue.size(); ++i) {
       if (key.queue[i].of_set && key.queue[i].id == id) places.emplace_back(&key, i);
     }
@@ -999,10 +1001,10 @@ std::vector<std::pair<Key*, std::size_t>> LockModel::places_of(std::uint64_t id)
 // In the order in which the table has: of several that have one grant the last sets its lease.
 void LockModel::settle_sets(Time now) {
   follow(now);
-  for (Key& key : keys_) pass_on_if_left(key);
+  for (ModelKey& key : keys_) pass_on_if_left(key);
   for (bool has_changed = true; std::exchange(has_changed, false);) {
     std::set<std::pair<std::size_t, std::uint64_t>> turns;
-    for (const Key& key : keys_) {
+    for (const ModelKey& key : keys_) {
       for (const Place& place : key.queue) {
         if (place.of_set) turns.emplace(turn_of(place), place.id);
       }
@@ -1010,7 +1012,7 @@ void LockModel::settle_sets(Time now) {
     for (const auto& [turn, id] : turns) {
       if (!decide(id)) continue;
       has_changed = true;
-      for (Key& key : keys_) pass_on_if_left(key);
+      for (ModelKey& key : keys_) pass_on_if_left(key);
     }
   }
 }
@@ -1019,7 +1021,7 @@ void LockModel::settle_sets(Time now) {
 bool LockModel::decide(std::uint64_t id) {
   const auto places = places_of(id);
   if (places.empty()) return false;
-  std::vector<Key*> keys;
+  std::vector<ModelKey*> keys;
   AcquireSetRequest asked{.keys = {}, .holder = "", .ttl = {}};
   const Place first = places[0].first->queue[places[0].second];
   asked.holder = first.owner.view();
@@ -1059,8 +1061,8 @@ void LockModel::grant_set(std::uint64_t id) {
   settled_.push_back({first.listener, first.id, Outcome::ok, told, now_ - first.since});
   for (const auto& [key, at] : places) key->queue.erase(key->queue.begin() + std::ptrdiff_t(at));
   for (const auto& [key, at] : places) {
-    settle_namesakes(*key, key->holds.back());
-    pass_on(*key);
+    grant_same_owner(*key, key->holds.back());
+    grant_next(*key);
   }
 }
 
@@ -1077,9 +1079,9 @@ void LockModel::end_set(std::uint64_t id, Outcome why, const Grant& grant) {
 }
 
 // Of each key the hold that is meant, or null.
-std::vector<Held*> LockModel::holds_of(const SetId& set, const std::vector<Key*>& keys) const {
+std::vector<Held*> LockModel::holds_of(const SetId& set, const std::vector<ModelKey*>& keys) const {
   std::vector<Held*> holds;
-  for (Key* key : keys) {
+  for (ModelKey* key : keys) {
     Held* hold = key == nullptr ? nullptr : find_hold(*key, set.fence);
     const bool is_its = hold != nullptr && hold->owner == Owner(set.holder);
     holds.push_back(is_its ? hold : nullptr);
@@ -1088,7 +1090,7 @@ std::vector<Held*> LockModel::holds_of(const SetId& set, const std::vector<Key*>
 }
 
 Answer LockModel::renew_set(Time now, const SetId& set, std::optional<Duration> ttl) {
-  const std::vector<Key*> keys = at_all(now, set.keys);
+  const std::vector<ModelKey*> keys = at_all(now, set.keys);
   const std::vector<Held*> holds = holds_of(set, keys);
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (holds[i] != nullptr) continue;
@@ -1106,25 +1108,25 @@ Answer LockModel::renew_set(Time now, const SetId& set, std::optional<Duration> 
 
 // All end before any is passed on.
 std::vector<bool> LockModel::release_set(Time now, const SetId& set) {
-  const std::vector<Key*> keys = at_all(now, set.keys);
+  const std::vector<ModelKey*> keys = at_all(now, set.keys);
   std::vector<bool> released;
   for (const Held* hold : holds_of(set, keys)) released.push_back(hold != nullptr);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (released[i]) end_hold(*keys[i], set.fence, EndCause::released);
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (released[i]) pass_on(*keys[i]);
+    if (released[i]) grant_next(*keys[i]);
   }
   return released;
 }
 
 bool LockModel::withdraw_set(Time now, const SetId& set) {
-  const std::vector<Key*> keys = at_all(now, set.keys);
+  const std::vector<ModelKey*> keys = at_all(now, set.keys);
   for (const Held* hold : holds_of(set, keys)) {
     if (hold == nullptr || hold->renewed) return false;
   }
-  for (Key* key : keys) end_hold(*key, set.fence, EndCause::disconnected);
-  for (Key* key : keys) pass_on(*key);
+  for (ModelKey* key : keys) end_hold(*key, set.fence, EndCause::disconnected);
+  for (ModelKey* key : keys) grant_next(*key);
   return true;
 }
 

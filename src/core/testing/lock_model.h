@@ -99,7 +99,7 @@ class LockModel {
     bool operator==(const Place&) const = default;
   };
 
-  struct Key {
+  struct ModelKey {
     bool idle() const { return holds.empty() && queue.empty(); }
     std::uint64_t permits_in_use() const;
     // Whether a hold like that may begin beside those that there are.
@@ -111,7 +111,7 @@ class LockModel {
     // Of one who may ask again; of a secret also its place.
     Held* find_own(const Owner& owner);
     Place* find_place(const Owner& owner);
-    bool operator==(const Key&) const = default;
+    bool operator==(const ModelKey&) const = default;
 
     Kind kind;
     std::string name;
@@ -184,19 +184,19 @@ class LockModel {
   // Ends what the table has ended; what the table left is left here.
   void advance(Time now);
   // `is_left` tells whether the table still has a key.
-  using IsLeft = std::function<bool(const Key&)>;
+  using IsLeft = std::function<bool(const ModelKey&)>;
   std::size_t forget_idle(Time since, std::size_t keys_max, const IsLeft& is_left);
   bool reclaim_idle(const IsLeft& is_left);
 
-  const std::vector<Key>& keys() const { return keys_; }
-  const Key* find(Kind kind, std::string_view name) const;
-  bool knows_session(SessionId session) const;
+  const std::vector<ModelKey>& keys() const { return keys_; }
+  const ModelKey* find(Kind kind, std::string_view name) const;
+  bool has_session(SessionId session) const;
   Owned owned(SessionId session) const;
   // How many holds and places there are: in all, and of a session, if the holder has one, or name.
   std::size_t count_holds() const;
   std::size_t count_holds(const Holder& holder) const;
   // Who holds the key and how many wait.
-  static Conflict conflict(const Key& key);
+  static Conflict conflict(const ModelKey& key);
   Time now() const { return now_; }
   Time next_deadline() const;
 
@@ -212,15 +212,15 @@ class LockModel {
   std::string difference_of_holds(const LockTable& rebuilt) const;
 
  private:
-  Key* find_key(Kind kind, std::string_view name);
-  Key* at(Time now, Kind kind, std::string_view name);
-  Outcome why_not(Key* key, const HoldId& id) const;
-  std::vector<Key>::iterator longest_idle(const IsLeft& is_left);
+  ModelKey* find_key(Kind kind, std::string_view name);
+  ModelKey* at(Time now, Kind kind, std::string_view name);
+  Outcome why_not(ModelKey* key, const HoldId& id) const;
+  std::vector<ModelKey>::iterator longest_idle(const IsLeft& is_left);
 
   Answer refuse(Time now, Outcome flaw);
   void follow(Time now);
-  bool is_ahead(const Key& key) const;
-  bool has_ended(const Key& key, const Held& hold) const;
+  bool is_ahead(const ModelKey& key) const;
+  bool has_ended(const ModelKey& key, const Held& hold) const;
   std::size_t turn_of(const Place& place) const;
   // A lease or a wait that has come to its end.
   struct Due {
@@ -232,57 +232,58 @@ class LockModel {
     Fence lease = 0;
     std::size_t place = 0;
   };
-  std::optional<Due> next_due(const Key& key) const;
-  std::optional<Due> next_end_of_set(const Key& key) const;
-  void run(Key& key, const Due& due);
-  void run_all(Key& key);
+  std::optional<Due> next_due(const ModelKey& key) const;
+  std::optional<Due> next_end_of_set(const ModelKey& key) const;
+  void run(ModelKey& key, const Due& due);
+  void run_all(ModelKey& key);
 
   template <typename Request>
-  Answer grant_new(Key* key, const Request& request, bool has_spare);
+  Answer grant_new(ModelKey* key, const Request& request, bool has_spare);
   bool take_over(Held& hold, const Owner& asker);
   bool take_over(Place& place, const Owner& asker);
-  std::optional<Answer> enqueue_again(Key& key, const EnqueueRequest& request);
+  std::optional<Answer> enqueue_again(ModelKey& key, const EnqueueRequest& request);
   Fence next_fence(Kind kind, std::string_view name) const;
   bool is_exhausted(Kind kind, std::string_view name) const;
-  Held& grant(Key& key, const Place& asked);
-  Grant grant_again(const Key& key, Held& hold, Duration ttl);
-  Grant refresh(const Key& key, Held& hold, Duration ttl);
-  void end_hold(Key& key, Fence fence, EndCause cause);
-  void end_session(Key& key, SessionId session, bool keep_holds);
-  void pass_on(Key& key);
-  bool is_let_in(const Key& key) const;
-  void pass_on_if_left(Key& key);
-  void promote(Key& key);
-  void settle_namesakes(Key& key, Held& hold);
+  Held& grant(ModelKey& key, const Place& asked);
+  Grant grant_again(const ModelKey& key, Held& hold, Duration ttl);
+  Grant refresh(const ModelKey& key, Held& hold, Duration ttl);
+  void end_hold(ModelKey& key, Fence fence, EndCause cause);
+  void end_session(ModelKey& key, SessionId session, bool keep_holds);
+  void grant_next(ModelKey& key);
+  bool is_let_in(const ModelKey& key) const;
+  void pass_on_if_left(ModelKey& key);
+  void grant_waiters(ModelKey& key);
+  void grant_same_owner(ModelKey& key, Held& hold);
 
-  std::vector<Key*> at_all(Time now, const std::vector<SetItem>& items);
-  std::vector<Held*> holds_of(const SetId& set, const std::vector<Key*>& keys) const;
-  bool has_binding_limit(const Key& key) const;
-  bool fits_limit(const Key* key, const SetItem& item, const Owner& owner) const;
-  static bool may_enter(const Key* key, const SetItem& item);
-  Outcome why_not_all(const std::vector<Key*>& keys, const AcquireSetRequest& request) const;
+  std::vector<ModelKey*> at_all(Time now, const std::vector<SetItem>& items);
+  std::vector<Held*> holds_of(const SetId& set, const std::vector<ModelKey*>& keys) const;
+  bool has_binding_limit(const ModelKey& key) const;
+  bool fits_limit(const ModelKey* key, const SetItem& item, const Owner& owner) const;
+  static bool may_enter(const ModelKey* key, const SetItem& item);
+  Outcome why_not_all(const std::vector<ModelKey*>& keys, const AcquireSetRequest& request) const;
   void make_keys(const AcquireSetRequest& request, Fence last);
   void join_all(const AcquireSetRequest& request, Listener* listener, std::uint64_t id);
-  std::optional<Answer> ask_again(const std::vector<Key*>& keys, const AcquireSetRequest& request);
-  std::vector<std::pair<Key*, std::size_t>> places_of(std::uint64_t id);
+  std::optional<Answer> ask_again(const std::vector<ModelKey*>& keys,
+                                  const AcquireSetRequest& request);
+  std::vector<std::pair<ModelKey*, std::size_t>> places_of(std::uint64_t id);
   bool decide(std::uint64_t id);
   void grant_set(std::uint64_t id);
   void end_set(std::uint64_t id, Outcome why, const Grant& grant = {});
 
-  bool is_full(const Key& key) const;
+  bool is_full(const ModelKey& key) const;
   Outcome why_no_place(bool is_full_somewhere, Duration wait) const;
   Outcome why_no_more(const Holder& holder) const;
   Duration capped(Duration ttl) const;
   template <typename Request>
   Place place_of(const Request& request) const;
   void await(Place& place, Duration wait, Listener* listener, std::uint64_t id);
-  void settle(Key& key, std::size_t at, Outcome outcome, const Grant& grant = {});
-  void leave_queue(Key& key, std::size_t at, Outcome why);
+  void settle(ModelKey& key, std::size_t at, Outcome outcome, const Grant& grant = {});
+  void leave_queue(ModelKey& key, std::size_t at, Outcome why);
 
   const TableOptions options_;
   const std::uint64_t keys_max_;
   const HoldBudget::Caps holds_;
-  std::vector<Key> keys_;
+  std::vector<ModelKey> keys_;
   Fence last_fence_;
   Fence known_ = 0;  // the last one when the call began
   Time now_{};

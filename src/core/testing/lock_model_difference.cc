@@ -8,48 +8,48 @@
 namespace lockd {
 namespace {
 
-using Key = LockModel::Key;
+using ModelKey = LockModel::ModelKey;
 using Held = LockModel::Held;
 using Place = LockModel::Place;
 using Owner = LockModel::Owner;
 using Happened = LockModel::Happened;
 
-Key key_of(const LockTable& table, const Semaphore& semaphore) {
-  Key key{.kind = semaphore.kind,
-          .name = std::string(semaphore.key()),
-          .limit = semaphore.limit,
-          .first_limit = table.first_limit(semaphore),
-          .last_fence = semaphore.first.fence,
-          .idle_since = semaphore.first.since};
-  for (auto* h = semaphore.holds.front(); h != nullptr; h = semaphore.holds.next(h)) {
-    key.holds.push_back({.owner = Owner(h->holder.view()),
-                         .client = identity_of(table.client_of(*h)),
-                         .session = h->session_peers.linked() ? h->holder.session_id() : 0,
-                         .mode = h->mode(),
-                         .permits = h->permits(),
-                         .fence = h->fence,
-                         .ttl = h->ttl,
-                         .deadline = h->deadline,
-                         .since = h->since,
-                         .two_phase = h->two_phase,
-                         .unacknowledged = h->unacknowledged,
-                         .renewed = h->renewed});
+ModelKey model_key_of(const LockTable& table, const Key& key) {
+  ModelKey seen{.kind = key.kind,
+                .name = std::string(key.name()),
+                .limit = key.limit,
+                .first_limit = table.first_limit(key),
+                .last_fence = key.first.fence,
+                .idle_since = key.first.since};
+  for (auto* h = key.holds.front(); h != nullptr; h = key.holds.next(h)) {
+    seen.holds.push_back({.owner = Owner(h->holder.view()),
+                          .client = identity_of(table.client_of(*h)),
+                          .session = h->session_peers.linked() ? h->holder.session_id() : 0,
+                          .mode = h->mode(),
+                          .permits = h->permits(),
+                          .fence = h->fence,
+                          .ttl = h->ttl,
+                          .deadline = h->deadline,
+                          .since = h->since,
+                          .two_phase = h->two_phase,
+                          .unacknowledged = h->unacknowledged,
+                          .renewed = h->renewed});
   }
-  for (auto* w = semaphore.queue.front(); w != nullptr; w = semaphore.queue.next(w)) {
-    key.queue.push_back({.owner = Owner(w->holder.view()),
-                         .client = identity_of(w->client),
-                         .session = w->session_peers.linked() ? w->holder.session_id() : 0,
-                         .mode = mode_of(semaphore.kind, w->takes),
-                         .permits = permits_of(semaphore.kind, w->takes),
-                         .ttl = w->ttl,
-                         .since = w->since,
-                         .two_phase = w->two_phase,
-                         .of_set = w->of_set,
-                         .listener = w->listener,
-                         .id = w->id,
-                         .deadline = w->armed() ? w->deadline : Time::never()});
+  for (auto* w = key.queue.front(); w != nullptr; w = key.queue.next(w)) {
+    seen.queue.push_back({.owner = Owner(w->holder.view()),
+                          .client = identity_of(w->client),
+                          .session = w->session_peers.linked() ? w->holder.session_id() : 0,
+                          .mode = mode_of(key.kind, w->takes),
+                          .permits = permits_of(key.kind, w->takes),
+                          .ttl = w->ttl,
+                          .since = w->since,
+                          .two_phase = w->two_phase,
+                          .of_set = w->of_set,
+                          .listener = w->listener,
+                          .id = w->id,
+                          .deadline = w->armed() ? w->deadline : Time::never()});
   }
-  return key;
+  return seen;
 }
 
 bool is_same_wait(const WaitResult& a, const WaitResult& b) {
@@ -88,7 +88,7 @@ std::string text(const WaitResult& result) {
                 result.waited.count());
 }
 
-std::string text(const Key& key) {
+std::string text(const ModelKey& key) {
   std::string all =
       joined(text(key.kind, key.name), " limit ", key.limit, " first ", key.first_limit, " last #",
              key.last_fence, " idle since ", key.idle_since.ns);
@@ -150,10 +150,10 @@ std::string LockModel::difference_of_effects(const Effects& seen) const {
 std::string LockModel::difference_of_state(const LockTable& table) const {
   std::string difference;
   Cursor cursor;
-  table.walk(cursor, SIZE_MAX, [&](const Semaphore& semaphore) {
+  table.walk(cursor, SIZE_MAX, [&](const Key& key) {
     if (!difference.empty()) return;
-    const Key* mine = find(semaphore.kind, semaphore.key());
-    Key its = key_of(table, semaphore);
+    const ModelKey* mine = find(key.kind, key.name());
+    ModelKey its = model_key_of(table, key);
     if (mine == nullptr) {
       difference = "a key that should not be: " + text(its);
       return;
@@ -163,7 +163,7 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
     for (std::size_t i = 0; i < std::min(its.queue.size(), mine->queue.size()); ++i) {
       its.queue[i].part = mine->queue[i].part;
     }
-    const bool is_known = its.kind == Kind::lock && !semaphore.is_shared();
+    const bool is_known = its.kind == Kind::lock && !key.is_shared();
     if (!is_known) its.last_fence = mine->last_fence;
     if (its.idle() && !options_.keeps_idle_limits) its.limit = mine->limit;
     if (!its.idle()) its.idle_since = mine->idle_since;
@@ -171,8 +171,8 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
   });
   if (!difference.empty()) return difference;
   std::size_t waiters = 0;
-  for (const Key& key : keys_) waiters += key.queue.size();
-  const bool has_idle = std::ranges::any_of(keys_, &Key::idle);
+  for (const ModelKey& key : keys_) waiters += key.queue.size();
+  const bool has_idle = std::ranges::any_of(keys_, &ModelKey::idle);
   if (table.keys() != keys_.size()) return "another number of keys";
   if (table.waiters() != waiters) return "another number of waiters";
   if (table.has_idle() != has_idle) return "idle keys, or none";
@@ -181,10 +181,10 @@ std::string LockModel::difference_of_state(const LockTable& table) const {
 }
 
 std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
-  std::vector<Key> mine;
-  std::vector<Key> its;
-  const auto strip = [](const Key& key) {
-    Key bare{
+  std::vector<ModelKey> mine;
+  std::vector<ModelKey> its;
+  const auto strip = [](const ModelKey& key) {
+    ModelKey bare{
         .kind = key.kind, .name = key.name, .limit = key.limit, .first_limit = key.first_limit};
     for (const Held& hold : key.holds) {
       bare.holds.push_back({.owner = hold.owner,
@@ -197,14 +197,14 @@ std::string LockModel::difference_of_holds(const LockTable& rebuilt) const {
     }
     return bare;
   };
-  for (const Key& key : keys_) {
+  for (const ModelKey& key : keys_) {
     if (!key.holds.empty()) mine.push_back(strip(key));
   }
   Cursor cursor;
   rebuilt.walk(cursor, SIZE_MAX,
-               [&](const Semaphore& s) { its.push_back(strip(key_of(rebuilt, s))); });
-  for (std::vector<Key>* keys : {&mine, &its}) {
-    std::ranges::sort(*keys, {}, [](const Key& key) { return std::tie(key.kind, key.name); });
+               [&](const Key& s) { its.push_back(strip(model_key_of(rebuilt, s))); });
+  for (std::vector<ModelKey>* keys : {&mine, &its}) {
+    std::ranges::sort(*keys, {}, [](const ModelKey& key) { return std::tie(key.kind, key.name); });
   }
   if (mine != its) return compared("holds", mine, its);
   if (rebuilt.last_fence() != last_fence_) return "another last fence";

@@ -189,12 +189,12 @@ std::string ModelCheck::acquire(const Op& op, Time now) {
   const auto reply =
       table_.acquire(now, request, listener, waits_.size(), std::move(spare), &conflict);
   const auto answer = model_.acquire(now, request, listener, waits_.size(), has_spare);
-  const LockModel::Key* asked = model_.find(request.kind, key);
-  const Conflict told = asked == nullptr ? Conflict{} : LockModel::conflict(*asked);
+  const LockModel::ModelKey* asked = model_.find(request.kind, key);
+  const Conflict acknowledged = asked == nullptr ? Conflict{} : LockModel::conflict(*asked);
   if (std::string wrong = compare(reply, answer); !wrong.empty()) return wrong;
   if (reply.outcome == Outcome::queued) note_wait(reply.slot, op.pick % 2);
   if (!is_in_the_way(reply.outcome)) return {};
-  return compare(conflict, told);
+  return compare(conflict, acknowledged);
 }
 
 std::string ModelCheck::enqueue(const Op& op, Time now) {
@@ -238,7 +238,7 @@ LockModel::Happened ModelCheck::choose_hold(const Op& op) const {
   const unsigned which = op.pick / 8;
   LockModel::Happened chosen(
       Event{.type = Event::Type::granted, .kind = kind_of(op.key), .key = name, .fence = which});
-  const LockModel::Key* key = model_.find(kind_of(op.key), name);
+  const LockModel::ModelKey* key = model_.find(kind_of(op.key), name);
   const unsigned choice = op.pick % 8;
   if (choice < 6 && key != nullptr && !key->holds.empty()) {
     const LockModel::Held& hold = key->holds[which % key->holds.size()];
@@ -405,7 +405,7 @@ void ModelCheck::settle_sets() {
   while (!sets.empty()) {
     const std::shared_ptr<KeySet> set = sets.front();
     std::erase(sets, set);
-    const std::vector<SetRules::Place> places(set->parts.size(), {&table_, 0});
+    const std::vector<SetRules::TableRef> places(set->parts.size(), {&table_, 0});
     SetRules(called_, [] {}).settle(*set, places);
   }
   model_.settle_sets(now);
@@ -439,7 +439,7 @@ std::string ModelCheck::acquire_set(const Op& op, Time now) {
     const bool is_known = is_flawed(op) || asker.who >= kNames;
     return is_known ? "" : "the model sees nothing wrong with it";
   }
-  const std::vector<SetRules::Place> places(keys.size(), {&table_, 0});
+  const std::vector<SetRules::TableRef> places(keys.size(), {&table_, 0});
   std::vector<KeyUnit> units;
   std::vector<SetConflict> conflicts;
   Listener* const listener = &listeners_[op.pick % 2];
@@ -458,18 +458,18 @@ std::string ModelCheck::acquire_set(const Op& op, Time now) {
 // Of what came together, mostly; sometimes with a key that did not.
 std::string ModelCheck::follow_up_set(const Op& op, Time now) {
   if (is_flawed(op)) return {};
-  const LockModel::Key* picked = model_.find(kind_of(op.key), name_of(op.key));
+  const LockModel::ModelKey* picked = model_.find(kind_of(op.key), name_of(op.key));
   if (picked == nullptr || picked->holds.empty()) return {};
   const LockModel::Held chosen = picked->holds[op.pick / 8 % picked->holds.size()];
   std::vector<std::pair<Kind, std::string>> names;
-  for (const LockModel::Key& key : model_.keys()) {
+  for (const LockModel::ModelKey& key : model_.keys()) {
     const auto is_its = [&](const LockModel::Held& hold) { return hold.fence == chosen.fence; };
     const bool is_one = std::ranges::any_of(key.holds, is_its);
     if (is_one || (op.pick % 8 == 7 && names.size() < 4)) names.emplace_back(key.kind, key.name);
   }
   SetId id{.keys = {}, .holder = chosen.owner.view(), .fence = chosen.fence};
   for (const auto& [kind, name] : names) id.keys.emplace_back(name, kind);
-  const std::vector<SetRules::Place> places(names.size(), {&table_, 0});
+  const std::vector<SetRules::TableRef> places(names.size(), {&table_, 0});
   say(": ", names.size(), " keys #", id.fence, " of ", text(chosen.owner));
   SetRules rules(now, [] {});
   if (op.verb == Verb::release_set) {
@@ -564,7 +564,7 @@ std::string ModelCheck::check_events() {
 std::string ModelCheck::check_seen() const {
   using Entry = EventModel::Entry;
   std::ptrdiff_t in_use = 0;
-  for (const LockModel::Key& key : model_.keys()) {
+  for (const LockModel::ModelKey& key : model_.keys()) {
     if (key.idle()) continue;
     ++in_use;
     const auto seen = event_model_.keys().find({key.kind, key.name});
@@ -602,7 +602,7 @@ std::string ModelCheck::check_state() {
     const Owned its = table_.owned(session.id);
     const Owned mine = model_.owned(session.id);
     if (its.holds != mine.holds || its.places != mine.places) return "what a session has";
-    if (table_.knows_session(session.id) != model_.knows_session(session.id)) {
+    if (table_.has_session(session.id) != model_.has_session(session.id)) {
       return "a session that is known, or not";
     }
   }
@@ -659,8 +659,8 @@ std::uint64_t ModelCheck::digest() const {
   std::uint64_t all = table_.last_fence();
   const auto add = [&](std::uint64_t value) { all = (all ^ value) * 0x9e3779b97f4a7c15 + all / 7; };
   Cursor cursor;
-  table_.walk(cursor, SIZE_MAX, [&](const Semaphore& s) {
-    add(hash_bytes(s.key(), HashKey::of_seed(static_cast<std::uint64_t>(s.kind))));
+  table_.walk(cursor, SIZE_MAX, [&](const Key& s) {
+    add(hash_bytes(s.name(), HashKey::of_seed(static_cast<std::uint64_t>(s.kind))));
     add(s.limit);
     add(s.first.fence);
     add(s.first.since.ns);
@@ -671,7 +671,7 @@ std::uint64_t ModelCheck::digest() const {
       add(static_cast<std::uint64_t>(h->ttl.count()));
       add(h->two_phase + 2u * h->unacknowledged);
     }
-    for (const Waiter* w = s.queue.front(); w != nullptr; w = s.queue.next(w)) {
+    for (const QueuePlace* w = s.queue.front(); w != nullptr; w = s.queue.next(w)) {
       add(w->id);
       add(w->takes);
       add(w->armed() ? w->deadline.ns : 0);

@@ -112,11 +112,11 @@ class ModelCheck {
   std::uint64_t renewals_ = 0;
   std::uint64_t revocations_ = 0;
   Stats::Refusals refusals_;
-  const LockModel::IsLeft is_left_ = [this](const LockModel::Key& key) {
+  const LockModel::IsLeft is_left_ = [this](const LockModel::ModelKey& key) {
     bool found = false;
     Cursor cursor;
-    table_.walk(cursor, SIZE_MAX, [&](const Semaphore& s) {
-      found = found || (s.kind == key.kind && s.key() == key.name);
+    table_.walk(cursor, SIZE_MAX, [&](const Key& s) {
+      found = found || (s.kind == key.kind && s.name() == key.name);
     });
     return found;
   };

@@ -32,7 +32,7 @@ struct TableReplica {
   std::string difference(const LockModel& model) {
     const std::string broken = table.check();
     if (!broken.empty()) return broken;
-    for (const LockModel::Key& key : model.keys()) {
+    for (const LockModel::ModelKey& key : model.keys()) {
       if (key.kind == Kind::semaphore || key.holds.empty()) continue;
       // At a time before all others, so that it ends nothing.
       if (table.fence(Time{}, key.name).fence < key.last_fence) return "a fence that goes back";

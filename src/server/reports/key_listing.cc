@@ -262,7 +262,7 @@ class KeyListing final : public ReportRest, public std::enable_shared_from_this<
   const ClientRegistry& clients_;
   const KeyQuery query_;
   const PermitPtr confined_to_;
-  ListPlace place_;
+  ListCursor place_;
   std::vector<Listed> listed_;
   std::size_t entries_ = 0;  // of all that were added
   const SteadyTime begun_ = std::chrono::steady_clock::now();

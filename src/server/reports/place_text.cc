@@ -62,7 +62,7 @@ constexpr std::string_view kHexDigits = "0123456789abcdef";
 
 }  // namespace
 
-std::string place_text(const ListPlace& place) {
+std::string place_text(const ListCursor& place) {
   const Block block{.rank = place.rank, .shard = place.shard};
   BlockBytes bytes;
   std::memcpy(bytes.data(), &block, sizeof block);
@@ -74,7 +74,7 @@ std::string place_text(const ListPlace& place) {
   return text;
 }
 
-bool parse_place(std::string_view text, ListPlace* place) {
+bool parse_place(std::string_view text, ListCursor* place) {
   BlockBytes bytes;
   if (text.size() != 2 * bytes.size()) return false;
   if (text.find_first_not_of(kHexDigits) != std::string_view::npos) return false;

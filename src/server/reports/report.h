@@ -42,7 +42,7 @@ struct KeyQuery {
   std::string holder{};
   SessionId client_id = 0;
   std::uint32_t keys_max = 100;
-  ListPlace from{};
+  ListCursor from{};
   KeyOrder order = KeyOrder::none;
   bool with_idle = false;
 
@@ -142,8 +142,8 @@ std::string cluster_json(const ServerContext& shared);
 std::string cluster_report(const Options& options, const ClusterJournal& cluster);
 
 // A place in a listing as text, for the next page, and back; false when it is none.
-std::string place_text(const ListPlace& place);
-bool parse_place(std::string_view text, ListPlace* place);
+std::string place_text(const ListCursor& place);
+bool parse_place(std::string_view text, ListCursor* place);
 
 // Lengths of time, as every document of the server has them: in whole milliseconds. Rounded down:
 // what remains of a lease is never told as more than it is.

@@ -90,7 +90,7 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
   struct Array {
     std::string_view name;
     std::string gathered{};  // entries that are not in a piece yet
-    ListPlace place{};       // of the walk: what comes before it was gathered
+    ListCursor place{};      // of the walk: what comes before it was gathered
     bool has_begun = false;
     bool has_entries = false;
 
@@ -125,12 +125,12 @@ class StatsReport final : public ReportRest, public std::enable_shared_from_this
     ++sort_;
   }
 
-  void walk(const ListPlace from) {
+  void walk(const ListCursor from) {
     std::array<bool, 4> gathers{};
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       gathers[i] = arrays_[i].place == from && arrays_[i].gathered.size() < kStatsPiece;
     }
-    ListPlace place = from;
+    ListCursor place = from;
     const auto visit = [&](const KeyStatus& key) {
       if (confined_to_ != nullptr && !confined_to_->may_touch(key.key)) return;
       const std::optional<Sort> sort = sort_of(key);

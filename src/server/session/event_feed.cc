@@ -87,7 +87,7 @@ void EventFeed::remove_watcher() {
 void EventFeed::on_key_events(std::span<const KeyEvent> key_events, Position position) noexcept {
   for (const KeyEvent& event : key_events) log_key_event(event);
   tell_losers(key_events, position);
-  if (!is_looking()) return;
+  if (!is_observing()) return;
   Entries entries;
   entries.reserve(key_events.size());
   for (const KeyEvent& event : key_events) {

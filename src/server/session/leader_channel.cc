@@ -242,7 +242,7 @@ void LeaderChannel::learn_end(const LeaderRequest& question, const std::string& 
   if (place != enqueued_.end() && place->second.token == token) enqueued_.erase(place);
 }
 
-bool LeaderChannel::owns_anything(Time now) {
+bool LeaderChannel::has_state(Time now) {
   std::erase_if(held_, [&](const auto& held) { return held.second <= now; });
   const auto is_queued = [](const auto& place) { return place.second.token.empty(); };
   return !held_.empty() || others_held_until_ > now || has_more_places_ ||

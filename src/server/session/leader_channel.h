@@ -73,7 +73,7 @@ class LeaderChannel {
   bool is_asking() const { return request_.has_value(); }
   // What it was told, as far as that says: whether it holds or waits for anything there; and
   // whether it listens.
-  bool owns_anything(Time now);
+  bool has_state(Time now);
   bool listens() const { return !subscriptions_.empty(); }
   // So much is kept of what its client has, whatever that does.
   std::size_t remembered() const { return held_.size() + enqueued_.size() + subscriptions_.size(); }

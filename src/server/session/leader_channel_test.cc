@@ -75,7 +75,7 @@ TEST_F(LeaderChannelTest, AsksWhenTheLinkIsThereAndTellsTheAnswer) {
   hear(What::bytes, 0, "en 9\n");
   EXPECT_EQ(told_, (Told{"push sig a b", "answer ok token 9"}));
   EXPECT_FALSE(channel_.is_asking());
-  EXPECT_TRUE(channel_.owns_anything(now_));
+  EXPECT_TRUE(channel_.has_state(now_));
 }
 
 TEST_F(LeaderChannelTest, AsksTheNextLeaderForWhatIsLeftOfTheWait) {
@@ -173,9 +173,9 @@ TEST_F(LeaderChannelTest, KnowsWhatItHoldsWhateverItReleasesForOthers) {
   release("another");
   channel_.ask({.command = Command::await_turn, .head = "w\nelse\n", .key = "else"}, now_);
   hear(What::bytes, 0, "error\n");
-  EXPECT_TRUE(channel_.owns_anything(now_));
+  EXPECT_TRUE(channel_.has_state(now_));
   release("mine");
-  EXPECT_FALSE(channel_.owns_anything(now_));
+  EXPECT_FALSE(channel_.has_state(now_));
 }
 
 TEST_F(LeaderChannelTest, HoldsNothingWhoseLeaseIsOverOrThatIsLost) {
@@ -185,12 +185,12 @@ TEST_F(LeaderChannelTest, HoldsNothingWhoseLeaseIsOverOrThatIsLost) {
   channel_.ask({.command = Command::renew, .head = "n\nk\n", .argument = "mine 20", .key = "k"},
                now_);
   hear(What::bytes, 0, "ok 20\n");
-  EXPECT_TRUE(channel_.owns_anything(now_ + 19s));
-  EXPECT_FALSE(channel_.owns_anything(now_ + 20s));
+  EXPECT_TRUE(channel_.has_state(now_ + 19s));
+  EXPECT_FALSE(channel_.has_state(now_ + 20s));
   channel_.ask(lock(0s), now_);
   hear(What::bytes, 0, "ok next 9\n");
   hear(What::bytes, 0, "lost next revoked k\n");
-  EXPECT_FALSE(channel_.owns_anything(now_));
+  EXPECT_FALSE(channel_.has_state(now_));
 }
 
 // Whoever else releases what it holds, and though it never asks for its turn.
@@ -204,8 +204,8 @@ TEST_F(LeaderChannelTest, RemembersSoMuchAndNoMore) {
   channel_.ask({.command = Command::renew, .head = "n\nk\n", .argument = "token4999", .key = "k"},
                now_);
   hear(What::bytes, 0, "ok 20\n");
-  EXPECT_TRUE(channel_.owns_anything(now_ + 19s));
-  EXPECT_FALSE(channel_.owns_anything(now_ + 20s));
+  EXPECT_TRUE(channel_.has_state(now_ + 19s));
+  EXPECT_FALSE(channel_.has_state(now_ + 20s));
   EXPECT_EQ(channel_.remembered(), 0u);
   for (int i = 0; i < 5000; ++i) {
     const std::string key = std::to_string(i);
@@ -213,7 +213,7 @@ TEST_F(LeaderChannelTest, RemembersSoMuchAndNoMore) {
     hear(What::bytes, 0, "queued\n");
   }
   EXPECT_LT(channel_.remembered(), 2000u);
-  EXPECT_TRUE(channel_.owns_anything(now_ + 20s));
+  EXPECT_TRUE(channel_.has_state(now_ + 20s));
 }
 
 // The link is back, and its news has not come: who it is says nothing of that.
@@ -257,7 +257,7 @@ TEST_F(LeaderChannelTest, AReleaseForAnotherLeavesItsOwnPlaceInTheQueue) {
                now_);
   hear(What::bytes, 0, "ok\n");
   asked();
-  EXPECT_TRUE(channel_.owns_anything(now_));
+  EXPECT_TRUE(channel_.has_state(now_));
   hear(What::down);
   hear(What::up, 2);
   EXPECT_EQ(asked(), "e\nk\n9\n");

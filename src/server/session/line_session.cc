@@ -691,7 +691,7 @@ void LineSession::drain(std::string&) {
 }
 
 bool LineSession::may_go() {
-  return !context_.hands_over() && !blocked() && !context_.batch.holds_anything(session_);
+  return !context_.hands_over() && !blocked() && !context_.batch.has_acknowledged_hold(session_);
 }
 
 bool LineSession::end(bool keep_holds, int* budget) {
@@ -709,8 +709,8 @@ bool LineSession::end(bool keep_holds, int* budget) {
 }
 
 bool LineSession::may_be_silent() {
-  return blocked() || is_told_unasked() || context_.batch.owns_anything(session_) ||
-         (leader_ != nullptr && leader_->owns_anything(context_.engine.now()));
+  return blocked() || is_told_unasked() || context_.batch.has_state(session_) ||
+         (leader_ != nullptr && leader_->has_state(context_.engine.now()));
 }
 
 bool LineSession::is_told_unasked() const {

@@ -1,4 +1,4 @@
-#include "core/semaphore.h"
+#include "core/key.h"
 
 #include <cassert>
 #include <cstring>
@@ -11,8 +11,8 @@ namespace {
 
 // The memory a key and a waiter may take rests on these: a field more is a decision.
 static_assert(sizeof(Hold) == 112);
-static_assert(sizeof(Waiter) == 160);
-static_assert(sizeof(Semaphore) == 152);
+static_assert(sizeof(QueuePlace) == 160);
+static_assert(sizeof(Key) == 152);
 static_assert(kKeySizeMax == kNameSizeMax && kHolderSizeMax == kNameSizeMax);
 
 }  // namespace
@@ -36,17 +36,17 @@ void StoredHolder::store_name(std::string_view name) {
   }
 }
 
-std::unique_ptr<Semaphore> Semaphore::create(Kind kind, std::string_view key) {
+std::unique_ptr<Key> Key::create(Kind kind, std::string_view key) {
   assert(!key.empty() && key.size() <= kKeySizeMax);
-  void* memory = ::operator new(sizeof(Semaphore) + key.size());
-  return std::unique_ptr<Semaphore>(new (memory) Semaphore(kind, key));
+  void* memory = ::operator new(sizeof(Key) + key.size());
+  return std::unique_ptr<Key>(new (memory) Key(kind, key));
 }
 
-void Semaphore::operator delete(void* memory) { ::operator delete(memory); }
+void Key::operator delete(void* memory) { ::operator delete(memory); }
 
-Semaphore::Semaphore(Kind kind, std::string_view key)
-    : kind(kind), key_size_less_1(static_cast<std::uint8_t>(key.size() - 1)) {
-  std::memcpy(reinterpret_cast<char*>(this) + sizeof(Semaphore), key.data(), key.size());
+Key::Key(Kind kind, std::string_view key)
+    : kind(kind), name_size_less_1(static_cast<std::uint8_t>(key.size() - 1)) {
+  std::memcpy(reinterpret_cast<char*>(this) + sizeof(Key), key.data(), key.size());
 }
 
 }  // namespace lockd

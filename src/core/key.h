@@ -55,7 +55,7 @@ class StoredHolder {
   // For people: a name as it is, a session's as "tcp:<session>". Never the secret.
   std::string display_name() const;
 
-  bool is_nobody() const { return high_ == 0; }
+  bool is_empty() const { return high_ == 0; }
   bool is_secret() const { return tag() >= kChosenSecret; }
   // As Holder's.
   bool may_ask_again() const { return tag() != kSecret; }
@@ -94,7 +94,7 @@ class StoredHolder {
 
 static_assert(sizeof(StoredHolder) == 16);
 
-struct Semaphore;
+struct Key;
 struct Enqueued;
 
 // A key has a capacity, and a hold takes some of it: of a semaphore's limit so many permits; of a
@@ -123,7 +123,7 @@ struct KnownClient {
 
 // One possession. Its timer is the lease.
 struct Hold : Timer {
-  explicit Hold(Semaphore* semaphore) : Timer(What::lease), semaphore(semaphore) {}
+  explicit Hold(Key* key) : Timer(Timer::Kind::lease), key(key) {}
 
   // The grant of a hold that was recovered may seem to lie ahead: see LockTable::apply.
   Duration held_at(Time now) const { return now > since ? now - since : Duration::zero(); }
@@ -138,7 +138,7 @@ struct Hold : Timer {
   bool slow : 1 = false;            // it was found to be, and that is recorded
   ClientFrom client_from = ClientFrom::nowhere;
   std::uint32_t takes = 0;  // of its key's capacity
-  Semaphore* const semaphore;
+  Key* const key;
   ListHook<Hold> peers;  // the key's holds, in the order of their fences; or the idle keys
   ListHook<Hold> session_peers;
   Fence fence = 0;  // of the last grant, also when free
@@ -148,8 +148,8 @@ struct Hold : Timer {
 };
 
 // A place in the queue. Its timer is the end of the wait; unarmed while nobody waits: see Enqueued.
-struct Waiter : Timer {
-  Waiter() : Timer(What::wait) {}
+struct QueuePlace : Timer {
+  QueuePlace() : Timer(Timer::Kind::wait) {}
 
   bool two_phase : 1 = false;  // its session has an Enqueued for it
   bool slow : 1 = false;       // it was found to be, and that is recorded
@@ -157,11 +157,11 @@ struct Waiter : Timer {
   ClientFrom client_from = ClientFrom::nowhere;
   std::uint32_t slot = 0;
   std::uint32_t takes = kWhole;  // of its key's capacity, when granted
-  Semaphore* semaphore = nullptr;
-  ListHook<Waiter> peers;
-  ListHook<Waiter> session_peers;
-  ListHook<Waiter> namesakes;    // the places of its name in this queue; see PlaceIndex
-  Listener* listener = nullptr;  // null while nobody waits
+  Key* key = nullptr;
+  ListHook<QueuePlace> peers;
+  ListHook<QueuePlace> session_peers;
+  ListHook<QueuePlace> same_owner_peers;  // the places of its name in this queue; see PlaceIndex
+  Listener* listener = nullptr;           // null while nobody waits
   std::uint64_t id = 0;
   Duration ttl{};
   Time since;
@@ -173,8 +173,8 @@ struct Waiter : Timer {
 // then nothing when that has lapsed. One per session and key.
 struct Enqueued {
   SessionId session = 0;
-  Semaphore* semaphore = nullptr;
-  Waiter* waiter = nullptr;
+  Key* key = nullptr;
+  QueuePlace* place = nullptr;
   Hold* hold = nullptr;
   ListHook<Enqueued> session_peers;
   ListHook<Enqueued> lapsed_peers;  // linked once it has lapsed
@@ -183,23 +183,23 @@ struct Enqueued {
 // What one session has in one table.
 struct SessionItems {
   List<Enqueued, &Enqueued::session_peers> enqueued;
-  List<Waiter, &Waiter::session_peers> waiters;
+  List<QueuePlace, &QueuePlace::session_peers> waiters;
   List<Hold, &Hold::session_peers> holds;
-  std::size_t places = 0;  // how many waiters
-  std::size_t held = 0;    // how many holds
-  std::size_t told = 0;    // how many of the holds it was told of
+  std::size_t places = 0;        // how many waiters
+  std::size_t held = 0;          // how many holds
+  std::size_t acknowledged = 0;  // how many of the holds it was told of
 };
 
 using Holds = List<Hold, &Hold::peers>;
-using WaitQueue = List<Waiter, &Waiter::peers>;
+using WaitQueue = List<QueuePlace, &QueuePlace::peers>;
 
 // One key. Its first hold lies inside: a lock needs no other.
-struct Semaphore {
-  static std::unique_ptr<Semaphore> create(Kind kind, std::string_view key);
+struct Key {
+  static std::unique_ptr<Key> create(Kind kind, std::string_view name);
 
   // Its bytes lie right behind the structure.
-  std::string_view key() const {
-    return {reinterpret_cast<const char*>(this + 1), std::size_t{key_size_less_1} + 1};
+  std::string_view name() const {
+    return {reinterpret_cast<const char*>(this + 1), std::size_t{name_size_less_1} + 1};
   }
   bool idle() const { return holders == 0 && waiters == 0; }
   std::uint32_t capacity() const { return kind == Kind::lock ? kWhole : limit; }
@@ -212,7 +212,7 @@ struct Semaphore {
   static void operator delete(void* memory);
 
   Hold first{this};
-  Semaphore* index_next = nullptr;
+  Key* index_next = nullptr;
   Holds holds;
   WaitQueue queue;
   std::uint32_t limit = 1;
@@ -222,13 +222,13 @@ struct Semaphore {
   bool has_lapsed : 1 = false;  // an Enqueued that has lapsed points here
   bool resized : 1 = false;     // `limit` is not what its first acquirer asked for: see LockTable
   bool has_extra : 1 = false;   // a hold takes more than one permit: see LockTable
-  const std::uint8_t key_size_less_1;
+  const std::uint8_t name_size_less_1;
 
  private:
-  Semaphore(Kind kind, std::string_view key);
+  Key(Kind kind, std::string_view name);
 };
 
-inline Mode Hold::mode() const { return mode_of(semaphore->kind, takes); }
-inline std::uint32_t Hold::permits() const { return permits_of(semaphore->kind, takes); }
+inline Mode Hold::mode() const { return mode_of(key->kind, takes); }
+inline std::uint32_t Hold::permits() const { return permits_of(key->kind, takes); }
 
 }  // namespace lockd
