@@ -1,6 +1,6 @@
-// How a table finds the holds, the waiters and the two-phase acquisitions of its many keys.
+// How a table finds the holds, the queue places and the idle keys among its many keys.
 //
-// Not thread-safe. Of what they find only EnqueuedIndex owns it.
+// The indexes own nothing of what they find. Not thread-safe.
 #pragma once
 
 #include <boost/container_hash/hash.hpp>
@@ -16,15 +16,15 @@
 
 namespace lockd {
 
-// A holder of a key, or one that waits for it, that may ask again. Clients choose names and these
-// secrets, so their hash is keyed.
+// A key and a holder that can repeat its request: a name, or a secret that the client chose.
+// Clients choose both, so their hash is keyed.
 struct OwnerAtKey {
   OwnerAtKey(const Key* key, const Holder& owner)
       : key(key), name(owner.name()), secret(owner.secret()) {}
   bool operator==(const OwnerAtKey&) const = default;
 
   const Key* key;
-  std::string_view name;  // empty: the secret counts
+  std::string_view name;  // empty: the secret identifies the holder
   std::uint64_t secret;
 
   struct Hash {
@@ -38,19 +38,19 @@ struct OwnerAtKey {
   };
 };
 
-// Finds one of a key's many holds, by fence or by who may ask again. A lock that is held alone does
-// not need it.
+// Finds one of a key's many holds, by fence or by holder. The only hold of a lock is not here.
 class HoldIndex {
  public:
   explicit HoldIndex(const HashKey& hash_key) : by_owner_(0, Hash{{hash_key}}) {}
 
-  // The hold's fence and holder, its session aside, must not change while it is here.
+  // The hold's fence and holder, except the holder's session, must not change while it is here.
   void insert(Hold* hold);
   void remove(Hold* hold);
   std::size_t size() const { return by_fence_.size(); }
+  std::size_t shared() const { return shared_; }  // holds of locks
 
-  // A fence is unique for its key only: keys that had been in several tables, each with fences of
-  // its own, may be recovered into one.
+  // A fence is unique only within its key: recovery may merge the keys of several tables, each of
+  // which had its own fences.
   Hold* find(const Key* key, Fence fence) const;
   Hold* find(const Key* key, const Holder& owner) const;
 
@@ -70,123 +70,70 @@ class HoldIndex {
 
   boost::unordered_flat_map<std::pair<const Key*, Fence>, Hold*> by_fence_;
   boost::unordered_flat_set<Hold*, Hash, Equal> by_owner_;
+  std::size_t shared_ = 0;
 };
 
-// Finds the places that one who may ask again has in one queue: a name any number, a secret one.
+// Finds queue places: by slot, a small number that is the place's own while it waits; and by
+// holder, of which a name may have several in one queue and a secret has one.
 class PlaceIndex {
  public:
-  explicit PlaceIndex(const HashKey& hash_key) : places_(0, OwnerAtKey::Hash{hash_key}) {}
+  explicit PlaceIndex(const HashKey& hash_key) : by_owner_(0, OwnerAtKey::Hash{hash_key}) {}
 
-  // The waiter's holder must not change while it is here.
+  // Sets the place's slot.
   void insert(QueuePlace* place);
-  // Does nothing if it is not here.
-  void remove(QueuePlace* place);
+  void remove(const QueuePlace* place);
+  // Null when the slot is free. It may belong to another place than the caller knew: compare.
+  QueuePlace* find(std::uint32_t slot) const {
+    return slot < slots_.size() ? slots_[slot] : nullptr;
+  }
+  std::size_t size() const { return slots_.size() - free_.size(); }
+  std::uint32_t slots() const { return static_cast<std::uint32_t>(slots_.size()); }
+
+  // By holder. The place's holder must not change while it is linked.
+  void link_owner(QueuePlace* place);
+  void unlink_owner(QueuePlace* place);  // does nothing if it is not linked
   std::vector<QueuePlace*> all(const Key* key, const Holder& owner) const;
   // The first of them, or null.
   QueuePlace* find(const Key* key, const Holder& owner) const;
-  std::size_t owners() const { return places_.size(); }
 
  private:
   using Places = List<QueuePlace, &QueuePlace::same_owner_peers>;
 
   static OwnerAtKey owner_of(const QueuePlace* w) { return {w->key, w->holder.view()}; }
 
-  boost::unordered_flat_map<OwnerAtKey, Places, OwnerAtKey::Hash> places_;  // by the first's holder
-};
-
-// Gives each waiter a small number by which it can be found as long as it waits.
-class PlaceSlots {
- public:
-  // Sets the waiter's slot.
-  void insert(QueuePlace* place) {
-    if (free_.empty()) {
-      place->slot = static_cast<std::uint32_t>(slots_.size());
-      slots_.push_back(place);
-    } else {
-      place->slot = free_.back();
-      free_.pop_back();
-      slots_[place->slot] = place;
-    }
-  }
-
-  void remove(const QueuePlace* place) {
-    slots_[place->slot] = nullptr;
-    free_.push_back(place->slot);
-    if (free_.size() == slots_.size() && slots_.size() > 1024) {
-      // A crowd has come and gone: so does the memory.
-      slots_ = {};
-      free_ = {};
-    }
-  }
-
-  // Null when the slot is free. It may have been given to another waiter since: compare.
-  QueuePlace* find(std::uint32_t slot) const {
-    return slot < slots_.size() ? slots_[slot] : nullptr;
-  }
-
-  std::size_t size() const { return slots_.size() - free_.size(); }
-  // Every slot is below this.
-  std::size_t slots() const { return slots_.size(); }
-
- private:
   std::vector<QueuePlace*> slots_;
   std::vector<std::uint32_t> free_;
+  // The key of an entry refers to the first place's holder.
+  boost::unordered_flat_map<OwnerAtKey, Places, OwnerAtKey::Hash> by_owner_;
 };
 
-// The two-phase acquisitions of a table's sessions: one per session and key.
-//
-// A grant that lapsed before it was awaited is remembered, so that its session hears of it once;
-// but only the latest kLapsedMax of them, and only while the key exists: nobody can make the table
-// grow by never asking.
-class EnqueuedIndex {
+// The keys that are neither held nor waited for, the longest idle first.
+class IdleKeys {
  public:
-  static constexpr std::size_t kLapsedMax = 1024;
+  void add(Key& key, Time now) {
+    key.first.since = now;
+    keys_.push_back(&key.first);
+    ++size_;
+    ++idlings_;
+  }
+  // Does nothing if the key is not here, as a new key.
+  void remove(Key& key) {
+    if (!key.first.peers.linked()) return;
+    keys_.remove(&key.first);
+    --size_;
+  }
+  // Null if none is idle.
+  Key* oldest() const { return keys_.empty() ? nullptr : keys_.front()->key; }
 
-  EnqueuedIndex() = default;
-  EnqueuedIndex(const EnqueuedIndex&) = delete;
-  EnqueuedIndex& operator=(const EnqueuedIndex&) = delete;
-  ~EnqueuedIndex();
-
-  Enqueued* find(SessionId session, const Key* key) const;
-
-  // Precondition: find() gives null.
-  Enqueued* insert(SessionId session, Key* key);
-  // Precondition: in no session's list.
-  void remove(Enqueued* enqueued);
-
-  // It has neither place nor hold any more. Returns one that is to be forgotten to make room, or
-  // null; the caller takes it out of its session and removes it.
-  Enqueued* lapse(Enqueued* enqueued);
-  // Any lapsed one of this key, or null.
-  Enqueued* find_lapsed(const Key* key) const;
-
-  std::size_t size() const { return all_.size(); }
+  std::size_t size() const { return size_; }
+  // How often a key has become idle.
+  std::uint64_t idlings() const { return idlings_; }
+  const Holds& firsts() const { return keys_; }  // the unused first holds of the keys
 
  private:
-  struct Id {
-    SessionId session;
-    const Key* key;
-    bool operator==(const Id&) const = default;
-  };
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(const Id& id) const {
-      return static_cast<std::size_t>(id.session * 0x9e3779b97f4a7c15) ^
-             reinterpret_cast<std::uintptr_t>(id.key);
-    }
-    std::size_t operator()(const Enqueued* e) const { return (*this)(id_of(e)); }
-  };
-  struct Equal {
-    using is_transparent = void;
-    bool operator()(const Enqueued* a, const Enqueued* b) const { return a == b; }
-    bool operator()(const Id& a, const Enqueued* b) const { return a == id_of(b); }
-    bool operator()(const Enqueued* a, const Id& b) const { return id_of(a) == b; }
-  };
-  static Id id_of(const Enqueued* e) { return {e->session, e->key}; }
-
-  boost::unordered_flat_set<Enqueued*, Hash, Equal> all_;
-  List<Enqueued, &Enqueued::lapsed_peers> lapsed_;  // the oldest first
-  std::size_t lapsed_count_ = 0;
+  Holds keys_;
+  std::size_t size_ = 0;
+  std::uint64_t idlings_ = 0;
 };
 
 }  // namespace lockd

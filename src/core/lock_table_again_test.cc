@@ -13,8 +13,12 @@ class AskAgainTest : public LockTableTest {
   static Holder chosen(SessionId session, std::uint64_t secret = kSecret) {
     return Holder::of_secret(secret, session).chosen();
   }
-  std::uint64_t holds_of(SessionId session) const { return table_->owned(session).holds; }
-  std::uint64_t places_of(SessionId session) const { return table_->owned(session).places; }
+  std::uint64_t holds_of(SessionId session) const {
+    return table_->sessions().owned(session).holds;
+  }
+  std::uint64_t places_of(SessionId session) const {
+    return table_->sessions().owned(session).places;
+  }
 };
 
 TEST_F(AskAgainTest, AShorterLeaseNeitherShortensTheHoldNorItsOwnTtl) {

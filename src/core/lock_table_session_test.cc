@@ -31,12 +31,12 @@ TEST_F(LockTableTest, ASessionsIdIsBelow2To56) {
   queue("k", secret(kSessionIdMax, 2), 2);
   release("k", secret(kSessionIdMax, 1), fence);
   EXPECT_EQ(outcome_of(2), Outcome::ok);
-  EXPECT_TRUE(table_->has_session(kSessionIdMax));
+  EXPECT_TRUE(table_->sessions().has(kSessionIdMax));
 }
 
 TEST_F(LockTableTest, LapsedGrantsAreRememberedUpToALimit) {
   reset({}, 10'000);
-  const std::size_t count = EnqueuedIndex::kLapsedMax + 10;
+  const std::size_t count = SessionIndex::kLapsedMax + 10;
   for (std::size_t i = 0; i < count; ++i) {
     table_->enqueue(now_, {"k" + std::to_string(i), secret(1, i + 1), 10s});
   }
@@ -47,7 +47,7 @@ TEST_F(LockTableTest, LapsedGrantsAreRememberedUpToALimit) {
     remembered +=
         table_->await_turn(now_, 1, Kind::lock, key, 0s, this, 0).outcome == Outcome::expired;
   }
-  EXPECT_EQ(remembered, EnqueuedIndex::kLapsedMax);
+  EXPECT_EQ(remembered, SessionIndex::kLapsedMax);
 }
 
 // The end of a session.
@@ -76,8 +76,8 @@ TEST_F(LockTableTest, ASessionThatMayComeBackKeepsItsHoldsAndNoPlace) {
   EXPECT_TRUE(table_->end_places(now_, 1, &budget));
   pass(0s);
   EXPECT_EQ(outcome_of(11), Outcome::cancelled);
-  EXPECT_EQ(table_->owned(1).holds, 1U);
-  EXPECT_EQ(table_->owned(1).places, 0U);
+  EXPECT_EQ(table_->sessions().owned(1).holds, 1U);
+  EXPECT_EQ(table_->sessions().owned(1).places, 0U);
   EXPECT_FALSE(table_->forget_session(1));
   end_session(1);  // it was back, and has gone
   EXPECT_EQ(acquire("k", "b").outcome, Outcome::ok);
@@ -89,7 +89,7 @@ TEST_F(LockTableTest, ASessionThatDoesNotComeBackIsForgottenWithItsLeases) {
   EXPECT_TRUE(table_->end_places(now_, 1, &budget));
   pass(10s);
   EXPECT_TRUE(table_->forget_session(1));
-  EXPECT_FALSE(table_->has_session(1));
+  EXPECT_FALSE(table_->sessions().has(1));
 }
 
 TEST_F(LockTableTest, AGrantThatItsSessionWasNeverToldOfGoesWithItAlways) {

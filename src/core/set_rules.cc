@@ -25,7 +25,7 @@ Outcome check_keys(const std::vector<SetItem>& keys) {
   return good ? Outcome::ok : Outcome::invalid_key;
 }
 
-// What is asked of each key, but for the key itself.
+// What the request asks of each key, without the key.
 AcquireRequest common_of(const AcquireSetRequest& request) {
   return {.key = {},
           .holder = request.holder,
@@ -37,7 +37,7 @@ AcquireRequest common_of(const AcquireSetRequest& request) {
 
 AcquireRequest common_of(const SetId& id) { return {.key = {}, .holder = id.holder, .ttl = {}}; }
 
-// As it was asked for.
+// The request that joined the queue at this place.
 AcquireRequest request_of(const QueuePlace& place) {
   const Kind kind = place.key->kind;
   return {.key = place.key->name(),
@@ -72,7 +72,7 @@ Outcome SetRules::check(const AcquireSetRequest& request) {
 
 Outcome SetRules::check(const SetId& id) { return check_keys(id.keys); }
 
-// Asking and waiting.
+// Acquiring and waiting.
 
 LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<const TableRef> refs,
                                    Listener* listener, std::uint64_t id,
@@ -82,10 +82,10 @@ LockTable::Reply SetRules::acquire(const AcquireSetRequest& request, std::span<c
   for (const Part& part : parts_) {
     if (!part.fits_limit()) {
       list(conflicts);
-      return {part.table->stats_.refused(Outcome::limit_mismatch)};
+      return {part.table->stats().refused(Outcome::limit_mismatch)};
     }
   }
-  if (const std::optional<LockTable::Reply> reply = ask_again(conflicts)) return *reply;
+  if (const std::optional<LockTable::Reply> reply = repeat(conflicts)) return *reply;
   const bool enters = std::ranges::all_of(parts_, &Part::may_enter);
   if (!enters) {
     if (Outcome no = queue_refusal(listener); no != Outcome::ok) {
@@ -105,28 +105,28 @@ void SetRules::explain(const AcquireSetRequest& request, std::span<const TableRe
   list(&conflicts);
 }
 
-// Ends what has fallen due, and has the tables agree on the time: their leases end together.
+// Ends what is due at the keys. All tables use the same time, so that the leases end together.
 void SetRules::find(std::span<const TableRef> refs, const std::vector<SetItem>& keys,
                     const AcquireRequest& common) {
   for (const TableRef& ref : refs) now_ = std::max(now_, ref.table->now());
   parts_.reserve(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    LockTable::At at(now_);
+    At at(now_);
     at.key_hash = refs[i].key_hash;
-    LockTable& table = *refs[i].table;
-    parts_.emplace_back(&table, request_of(common, keys[i]),
-                        table.find_at(at, keys[i].kind, keys[i].key));
+    TableState& table = refs[i].table->state();
+    Key* const key = table.find(at, keys[i].kind, keys[i].key);
+    parts_.push_back({&table, request_of(common, keys[i]), key});
   }
   flush_();
 }
 
 bool SetRules::Part::fits_limit() const {
   return key == nullptr || !table->has_binding_limit(*key) ||
-         table->matches(*key, request.limit, own() == nullptr ? takes_of(request) : 0);
+         key->matches(request.limit, own() == nullptr ? takes_of(request) : 0);
 }
 
 bool SetRules::Part::may_enter() const {
-  return key == nullptr || key->idle() || table->may_enter(*key, takes_of(request));
+  return key == nullptr || key->idle() || key->may_enter(takes_of(request));
 }
 
 Hold* SetRules::Part::own() const {
@@ -135,54 +135,51 @@ Hold* SetRules::Part::own() const {
 
 bool SetRules::Part::is_taken_by(const Hold& hold) const { return hold.takes == takes_of(request); }
 
-// A name that has all of the keys under one fence has its grant again. One that has a part would
-// wait behind itself. Nothing if it has none.
-std::optional<LockTable::Reply> SetRules::ask_again(std::vector<SetConflict>* conflicts) {
-  std::vector<Hold*> holds;
-  for (const Part& part : parts_) {
-    if (Hold* own = part.own()) holds.push_back(own);
-  }
-  if (holds.empty()) return {};
-  const Outcome outcome = outcome_for(holds);
+// A name that holds all of the keys under one fence gets its grant again. A name that holds some of
+// them would wait for itself. Empty if it holds none.
+std::optional<LockTable::Reply> SetRules::repeat(std::vector<SetConflict>* conflicts) {
+  const Holds own = own_holds();
+  if (own.empty()) return {};
+  const Outcome outcome = outcome_for(own);
   if (outcome == Outcome::ok) {
-    return LockTable::Reply{outcome, grant_again(holds, parts_.front().request.ttl)};
+    return LockTable::Reply{outcome, grant_again(own, parts_.front().request.ttl)};
   }
   list(conflicts);
-  if (outcome == Outcome::held) parts_.front().table->stats_.refused(outcome);
+  if (outcome == Outcome::held) parts_.front().table->stats().refused(outcome);
   return LockTable::Reply{outcome};
 }
 
-// What the parts come to for a name that has these.
-Outcome SetRules::outcome_for(const std::vector<Hold*>& own) const {
+SetRules::Holds SetRules::own_holds() const {
+  Holds holds;
+  for (const Part& part : parts_) {
+    if (Hold* own = part.own()) holds.push_back(own);
+  }
+  return holds;
+}
+
+// The outcome of the request for a name that has these holds.
+Outcome SetRules::outcome_for(const Holds& own) const {
   if (!are_one_grant(own)) return Outcome::held;
   for (std::size_t i = 0; i < own.size(); ++i) {
-    if (!parts_[i].is_taken_by(*own[i])) return LockTable::mismatch(parts_[i].request.kind);
+    if (!parts_[i].is_taken_by(*own[i])) return mismatch_of(parts_[i].request.kind);
   }
   return Outcome::ok;
 }
 
-bool SetRules::are_one_grant(const std::vector<Hold*>& holds) const {
+bool SetRules::are_one_grant(const Holds& holds) const {
   return holds.size() == parts_.size() && std::ranges::all_of(holds, [&](const Hold* hold) {
            return hold->fence == holds.front()->fence;
          });
 }
 
-// Moves the leases; without a length, each by its own.
-Grant SetRules::refresh(const std::vector<Hold*>& holds, std::optional<Duration> ttl) {
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    parts_[i].table->refresh(*holds[i], ttl.value_or(holds[i]->ttl));
-  }
-  flush_();
-  Grant grant = LockTable::grant_of(*holds.front());
-  for (const Hold* hold : holds) grant.expires_at = std::min(grant.expires_at, hold->deadline);
-  grant.ttl = grant.expires_at - parts_.front().table->now();
-  return grant;
-}
-
-// The keys may have been renewed apart, so their leases may differ: the grant says the shortest.
-Grant SetRules::grant_again(const std::vector<Hold*>& holds, Duration ttl) {
+Grant SetRules::grant_again(const Holds& holds, Duration ttl) {
   for (std::size_t i = 0; i < holds.size(); ++i) parts_[i].table->extend(*holds[i], ttl);
   flush_();
+  return shortest_grant(holds);
+}
+
+// The keys may have been renewed apart, so their leases may differ.
+Grant SetRules::shortest_grant(const Holds& holds) const {
   Grant grant = parts_.front().table->remaining_grant(*holds.front());
   for (std::size_t i = 1; i < holds.size(); ++i) {
     const Grant other = parts_[i].table->remaining_grant(*holds[i]);
@@ -197,21 +194,21 @@ Outcome SetRules::queue_refusal(const Listener* listener) {
   const Part& first = parts_.front();
   const Duration wait = first.request.wait;
   const bool is_try = wait == Duration::zero();
-  if (!is_try && listener == nullptr) return Outcome::held;  // not counted: it will ask again
+  if (!is_try && listener == nullptr) return Outcome::held;  // not counted: the caller asks again
   for (const Part& part : parts_) {
     if (part.key == nullptr) continue;
     if (!part.table->is_refused_by_queue(*part.key, wait)) continue;
     return part.table->refuse(part.request, part.key, Outcome::max_waiters);
   }
-  return is_try ? first.table->stats_.refused(Outcome::held) : Outcome::ok;
+  return is_try ? first.table->stats().refused(Outcome::held) : Outcome::ok;
 }
 
-// A unit for each key that is not there, and one for each hold or place: all of them, or why there
-// are none.
+// Takes a unit for each key that does not exist and for each hold or place. Takes all of the holds'
+// units or none.
 Outcome SetRules::admit(std::vector<KeyUnit>& units) {
   const auto missing = std::ranges::count(parts_, nullptr, &Part::key);
   while (std::ssize(units) < missing) {
-    KeyUnit unit = parts_.front().table->budget_.take();
+    KeyUnit unit = parts_.front().table->budget().take();
     if (!unit) return Outcome::max_keys;
     units.push_back(std::move(unit));
   }
@@ -219,7 +216,7 @@ Outcome SetRules::admit(std::vector<KeyUnit>& units) {
     const Part& part = parts_[i];
     const Outcome no = part.table->admit(part.request, part.key);
     if (no == Outcome::ok) continue;
-    while (i-- > 0) parts_[i].table->units_.give_back(parts_[i].request.holder);
+    while (i-- > 0) parts_[i].table->units().give_back(parts_[i].request.holder);
     return no;
   }
   return Outcome::ok;
@@ -230,16 +227,17 @@ void SetRules::make_keys(std::vector<KeyUnit>& units) {
     const AcquireRequest& request = part.request;
     if (part.key == nullptr) {
       part.key = &part.table->create(request.kind, request.key, std::move(units.back()));
-      part.key->first.fence = part.table->fence_;  // if it was there before, no larger one
+      part.key->first.fence =
+          part.table->last_fence();  // an earlier key of this name had no larger
       units.pop_back();
     }
-    if (part.key->idle()) part.key->limit = request.limit;
+    if (part.key->idle()) part.key->set_limit(request.limit);
   }
 }
 
 Fence SetRules::next_fence() const {
   Fence last = 0;
-  for (const Part& part : parts_) last = std::max(last, part.table->fence_);
+  for (const Part& part : parts_) last = std::max(last, part.table->last_fence());
   return last + 1;
 }
 
@@ -247,12 +245,7 @@ Grant SetRules::grant() {
   const Fence fence = next_fence();
   Grant grant;
   for (const Part& part : parts_) {
-    LockTable& table = *part.table;
-    const AcquireRequest& request = part.request;
-    Hold& hold = table.grant(*part.key, StoredHolder(request.holder), table.client_of(request),
-                             takes_of(request), table.capped(request.ttl), fence);
-    table.stats_.granted_at_once(hold, now_);
-    grant = LockTable::grant_of(hold);
+    grant = TableState::grant_of(part.table->grant(*part.key, part.request, fence));
   }
   flush_();
   return grant;
@@ -262,27 +255,20 @@ LockTable::Reply SetRules::join(std::span<const TableRef> refs, Listener* listen
                                 std::uint64_t id) {
   const auto set = std::make_shared<KeySet>();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    LockTable& table = *parts_[i].table;
-    QueuePlace& place = table.join(*parts_[i].key, parts_[i].request);
-    place.listener = listener;
-    place.id = id;
-    place.of_set = true;
-    table.sets_.emplace(&place, PlaceInSet{set, i});
+    const Part& part = parts_[i];
+    QueuePlace& place =
+        part.table->join(*part.key, part.request, std::make_unique<SetPlace>(set, i));
     set->parts.push_back({refs[i].number, &place});
-    table.arm(place, parts_[i].request.wait);
+    part.table->await(place, part.request.wait, listener, id);
   }
   return {Outcome::queued, {}, set->parts.front().place->slot};
 }
 
-// What is in the way of the request. For a name that has all of them, though not as it asks, those
-// that it has otherwise.
+// Lists the keys that are in the way of the request. For a name that holds all of them, these are
+// the keys that it holds otherwise than it now asks.
 void SetRules::list(std::vector<SetConflict>* conflicts) const {
   if (conflicts == nullptr) return;
-  std::vector<Hold*> holds;
-  for (const Part& part : parts_) {
-    if (Hold* own = part.own()) holds.push_back(own);
-  }
-  const bool has_all = are_one_grant(holds);
+  const bool has_all = are_one_grant(own_holds());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
     const Hold* const own = part.own();
@@ -291,16 +277,16 @@ void SetRules::list(std::vector<SetConflict>* conflicts) const {
     SetConflict& conflict = conflicts->emplace_back();
     conflict.item = i;
     conflict.own = own != nullptr;
-    part.table->fill_conflict(*part.key, &conflict.conflict, own);
+    part.table->explain(*part.key, &conflict.conflict, own);
   }
 }
 
 // Renewing and ending.
 
-// Of each key the hold that is meant, or null.
-std::vector<Hold*> SetRules::find_holds(const SetId& id, std::span<const TableRef> refs) {
+// One entry for each key: null if the holder does not hold it under this fence.
+SetRules::Holds SetRules::find_holds(const SetId& id, std::span<const TableRef> refs) {
   find(refs, id.keys, common_of(id));
-  std::vector<Hold*> holds;
+  Holds holds;
   for (const Part& part : parts_) {
     Hold* const hold = part.table->find_hold(part.key, id.fence);
     holds.push_back(hold != nullptr && hold->holder.equals(id.holder) ? hold : nullptr);
@@ -310,17 +296,26 @@ std::vector<Hold*> SetRules::find_holds(const SetId& id, std::span<const TableRe
 
 LockTable::Reply SetRules::renew(const SetId& id, std::span<const TableRef> refs,
                                  std::optional<Duration> ttl, std::size_t* item) {
-  const std::vector<Hold*> holds = find_holds(id, refs);
+  const Holds holds = find_holds(id, refs);
   const auto missing = std::ranges::find(holds, nullptr);
-  if (missing == holds.end()) return {Outcome::ok, refresh(holds, ttl)};
-  *item = static_cast<std::size_t>(missing - holds.begin());
-  const Part& part = parts_[*item];
-  return {part.table->why_not(part.key,
-                              HoldId{part.request.key, id.holder, id.fence, part.request.kind})};
+  if (missing != holds.end()) {
+    *item = static_cast<std::size_t>(missing - holds.begin());
+    const Part& part = parts_[*item];
+    const HoldId hold{part.request.key, id.holder, id.fence, part.request.kind};
+    return {part.table->why_not_held(part.key, hold)};
+  }
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    parts_[i].table->renew(*holds[i], ttl.value_or(holds[i]->ttl));
+  }
+  flush_();
+  Grant grant = TableState::grant_of(*holds.front());
+  for (const Hold* hold : holds) grant.expires_at = std::min(grant.expires_at, hold->deadline);
+  grant.ttl = grant.expires_at - parts_.front().table->now();
+  return {Outcome::ok, grant};
 }
 
 std::vector<bool> SetRules::release(const SetId& id, std::span<const TableRef> refs) {
-  const std::vector<Hold*> holds = find_holds(id, refs);
+  const Holds holds = find_holds(id, refs);
   std::vector<bool> released;
   for (const Hold* hold : holds) released.push_back(hold != nullptr);
   end(holds, EndCause::released);
@@ -328,15 +323,15 @@ std::vector<bool> SetRules::release(const SetId& id, std::span<const TableRef> r
 }
 
 bool SetRules::withdraw(const SetId& id, std::span<const TableRef> refs) {
-  const std::vector<Hold*> holds = find_holds(id, refs);
+  const Holds holds = find_holds(id, refs);
   const auto is_kept = [](const Hold* hold) { return hold == nullptr || hold->renewed; };
   if (std::ranges::any_of(holds, is_kept)) return false;
   end(holds, EndCause::disconnected);
   return true;
 }
 
-// All end before any is passed on.
-void SetRules::end(const std::vector<Hold*>& holds, EndCause cause) {
+// Ends all of the holds before any of the keys is granted to a waiter.
+void SetRules::end(const Holds& holds, EndCause cause) {
   for (std::size_t i = 0; i < holds.size(); ++i) {
     if (holds[i] != nullptr) parts_[i].table->end_hold(*holds[i], cause);
   }
@@ -351,52 +346,52 @@ void SetRules::end(const std::vector<Hold*>& holds, EndCause cause) {
 void SetRules::settle(KeySet& set, std::span<const TableRef> refs) {
   for (const TableRef& ref : refs) now_ = std::max(now_, ref.table->now());
   for (std::size_t i = 0; i < refs.size(); ++i) {
-    LockTable& table = *refs[i].table;
-    table.advance(now_, LockTable::kStepsPerCall);
-    if (const QueuePlace* place = set.parts[i].place; place != nullptr && table.behind_) {
-      table.catch_up(*place->key);
-    }
+    TableState& table = refs[i].table->state();
+    table.advance(now_, TableState::kStepsPerCall);
+    if (const QueuePlace* place = set.parts[i].place) table.catch_up(*place->key);
   }
   flush_();
   if (!set.is_over()) decide(set, refs);
   if (!set.is_over()) return;
   for (std::size_t i = 0; i < refs.size(); ++i) {
-    if (QueuePlace* left = set.parts[i].place) refs[i].table->leave_queue(*left, set.outcome);
+    if (QueuePlace* left = set.parts[i].place) {
+      refs[i].table->state().leave_queue(*left, set.outcome);
+    }
   }
 }
 
-// It waits, so all of its places are there.
+// Precondition: the set waits, so all of its places are there.
 void SetRules::decide(KeySet& set, std::span<const TableRef> refs) {
-  std::vector<Hold*> holds;
-  bool has_turn = true;
+  bool is_ready = true;
   for (std::size_t i = 0; i < refs.size(); ++i) {
-    LockTable& table = *refs[i].table;
     const QueuePlace& place = *set.parts[i].place;
     Key& key = *place.key;
-    const Part& part = parts_.emplace_back(&table, request_of(place), &key);
-    if (Hold* own = part.own()) holds.push_back(own);
-    has_turn = has_turn && key.queue.front() == &place && table.fits(key, place.takes);
+    parts_.push_back({&refs[i].table->state(), request_of(place), &key});
+    is_ready = is_ready && key.queue.front() == &place && key.fits(place.takes);
   }
-  if (!holds.empty()) {
-    // Its name has them by another way, and would wait behind itself.
-    const Outcome outcome = outcome_for(holds);
+  const Holds own = own_holds();
+  if (!own.empty()) {
+    // The name was granted some of the keys by another request, and would wait for itself.
+    const Outcome outcome = outcome_for(own);
     const bool has_all = outcome == Outcome::ok;
-    end(set, outcome, has_all ? grant_again(holds, parts_.front().request.ttl) : Grant{});
-  } else if (has_turn && next_fence() > kFenceMax) {
+    end(set, outcome, has_all ? grant_again(own, parts_.front().request.ttl) : Grant{});
+  } else if (is_ready && next_fence() > kFenceMax) {
     end(set, Outcome::fences_exhausted, {});
-  } else if (has_turn) {
+  } else if (is_ready) {
     grant(set);
   }
 }
 
 void SetRules::grant(KeySet& set) {
   const Fence fence = next_fence();
-  std::vector<Hold*> holds;
+  Holds holds;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     holds.push_back(&parts_[i].table->grant(*set.parts[i].place, fence));
   }
-  end(set, Outcome::ok, LockTable::grant_of(*holds.front()));
-  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i].table->leave(*set.parts[i].place);
+  end(set, Outcome::ok, TableState::grant_of(*holds.front()));
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    parts_[i].table->remove_place(*set.parts[i].place);
+  }
   flush_();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     parts_[i].table->grant_same_owner(*holds[i]);
@@ -404,11 +399,11 @@ void SetRules::grant(KeySet& set) {
   }
 }
 
-// Whoever waits is told. The places are still there.
+// Notifies the listener. The places remain.
 void SetRules::end(KeySet& set, Outcome why, const Grant& grant) {
   set.end(why);
   const QueuePlace& place = *set.parts.front().place;
-  parts_.front().table->effects_.wait_results.push_back(
+  parts_.front().table->effects().wait_results.push_back(
       {place.listener, place.id, why, grant, now_ - place.since});
 }
 
@@ -416,7 +411,7 @@ void SetRules::end(KeySet& set, Outcome why, const Grant& grant) {
 
 namespace {
 
-// Of all that wait: which that wait too each has right before it.
+// For each waiting set, the sets that stand right before it in some queue.
 using Sets = std::map<const KeySet*, std::set<const KeySet*>>;
 
 bool is_in_circle(const KeySet* set, const Sets& before, std::set<const KeySet*>& path,
@@ -431,27 +426,35 @@ bool is_in_circle(const KeySet* set, const Sets& before, std::set<const KeySet*>
   return false;
 }
 
+// The last waiting set before a place in its queue, or null.
+const KeySet* set_before(const QueuePlace& place) {
+  const WaitQueue& queue = place.key->queue;
+  const KeySet* last = nullptr;
+  for (const QueuePlace* w = queue.front(); w != &place; w = queue.next(w)) {
+    const auto* const set = set_of(*w);
+    if (set != nullptr && !(*set)->is_over()) last = set->get();
+  }
+  return last;
+}
+
 }  // namespace
 
 std::string SetRules::check_all(std::span<const LockTable* const> tables) {
   Sets before;
   for (const LockTable* table : tables) {
-    for (const auto& [place, ref] : table->sets_) {
-      const KeySet& set = *ref.set;
-      if (set.is_over()) continue;  // whoever ended it has yet to have its places go
-      if (set.parts[ref.part].place != place) return "all-or-none: a place of another set";
+    const PlaceIndex& places = table->state().places();
+    for (std::uint32_t slot = 0; slot < places.slots(); ++slot) {
+      const QueuePlace* const place = places.find(slot);
+      if (place == nullptr || !place->of_set) continue;
+      const SetPlace& member = static_cast<const SetPlace&>(*place);
+      const KeySet& set = *member.set;
+      if (set.is_over()) continue;  // its places are about to be removed
+      if (set.parts[member.part].place != place) return "all-or-none: a place of another set";
       if (std::ranges::find(set.parts, nullptr, &KeySet::Part::place) != set.parts.end()) {
-        return "all-or-none: a set waits with a part of its places";
+        return "all-or-none: a set waits with some of its places";
       }
-      std::set<const KeySet*>& its = before[&set];
-      const WaitQueue& queue = place->key->queue;
-      const KeySet* last = nullptr;
-      for (const QueuePlace* w = queue.front(); w != place; w = queue.next(w)) {
-        if (!w->of_set) continue;
-        const KeySet* earlier = table->sets_.find(w)->second.set.get();
-        if (!earlier->is_over()) last = earlier;
-      }
-      if (last != nullptr) its.insert(last);
+      std::set<const KeySet*>& earlier = before[&set];
+      if (const KeySet* last = set_before(*place)) earlier.insert(last);
     }
   }
   std::set<const KeySet*> done;

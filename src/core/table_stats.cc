@@ -19,30 +19,30 @@ std::uint32_t place_of(const QueuePlace& place) { return place.slot + 1; }
 
 // What a key event has of its key and its hold, or its place.
 
-void fill_conflict(KeyEventRecord& facts, const Key& key, Time at) {
+void fill(KeyEventRecord& facts, const Key& key, Time at) {
   facts.at = at;
-  facts.limit = key.limit;
+  facts.limit = key.limit();
   facts.holders = key.holders;
-  facts.waiters = key.waiters;
+  facts.waiters = key.waiters();
   facts.kind = key.kind;
 }
 
-void fill_conflict(KeyEventRecord& facts, const Hold& hold, Time at) {
-  fill_conflict(facts, *hold.key, at);
+void fill(KeyEventRecord& facts, const Hold& hold, Time at) {
+  fill(facts, *hold.key, at);
   facts.fence = hold.fence;
   facts.takes = hold.takes;
   facts.ttl = hold.ttl;
 }
 
-void fill_conflict(KeyEventRecord& facts, const QueuePlace& place, Time at) {
-  fill_conflict(facts, *place.key, at);
+void fill(KeyEventRecord& facts, const QueuePlace& place, Time at) {
+  fill(facts, *place.key, at);
   facts.takes = place.takes;
   facts.ttl = place.ttl;
   facts.place = place_of(place);
 }
 
 void fill_in_end(KeyEventRecord& facts, const Hold& hold, Time now) {
-  fill_conflict(facts, hold, now);
+  fill(facts, hold, now);
   facts.lasted = hold.held_at(now);
   --facts.holders;
 }
@@ -89,7 +89,7 @@ void TableStats::record(const KeyEventRecord& facts, const Texts& texts) {
 
 void TableStats::record_grant(const Hold& hold, const QueuePlace* place, Time now) {
   record(Type::granted, hold, [&](KeyEventRecord& granted) {
-    fill_conflict(granted, hold, now);
+    fill(granted, hold, now);
     if (place == nullptr) return;
     granted.lasted = now - place->since;
     granted.place = place_of(*place);
@@ -108,13 +108,12 @@ void TableStats::record_end(const Hold& hold, EndCause cause, Time now, const Ad
 
 void TableStats::resized(const Key& key, const AdminNote& note, Time now) {
   KeyEventRecord facts{.type = Type::resized};
-  fill_conflict(facts, key, now);
+  fill(facts, key, now);
   record(facts, {.key = key.name(), .holder = "", .reason = note.reason, .by = note.by});
 }
 
 void TableStats::record_queued(const QueuePlace& place) {
-  record(Type::queued, place,
-         [&](KeyEventRecord& queued) { fill_conflict(queued, place, place.since); });
+  record(Type::queued, place, [&](KeyEventRecord& queued) { fill(queued, place, place.since); });
 }
 
 void TableStats::gave_up(const QueuePlace& place, Outcome why, Time now) {
@@ -122,7 +121,7 @@ void TableStats::gave_up(const QueuePlace& place, Outcome why, Time now) {
   if (why != Outcome::timeout && why != Outcome::ok) ++stats_.cancels;
   if (!recorded_) return;
   record(Type::gave_up, place, [&](KeyEventRecord& left) {
-    fill_conflict(left, place, now);
+    fill(left, place, now);
     left.outcome = why;
     left.lasted = now - place.since;
     --left.waiters;
@@ -151,20 +150,20 @@ void TableStats::record_refusal(const Refused& refused, const Key* key, Outcome 
                        .type = Type::refused,
                        .kind = refused.kind,
                        .outcome = why};
-  if (key != nullptr) fill_conflict(facts, *key, now);
+  if (key != nullptr) fill(facts, *key, now);
   record(facts, {refused.key, refused.holder, refused.client});
 }
 
 void TableStats::slow(const Hold& hold, Time now) {
   record(Type::slow_hold, hold, [&](KeyEventRecord& facts) {
-    fill_conflict(facts, hold, now);
+    fill(facts, hold, now);
     facts.lasted = hold.held_at(now);
   });
 }
 
 void TableStats::slow(const QueuePlace& place, Time now) {
   record(Type::slow_wait, place, [&](KeyEventRecord& facts) {
-    fill_conflict(facts, place, now);
+    fill(facts, place, now);
     facts.lasted = now - place.since;
   });
 }
@@ -173,7 +172,7 @@ void TableStats::replayed_grant(const Hold& hold, std::optional<Time> at) {
   ++replayed_;
   if (!at || !history_.is_kept()) return;
   KeyEventRecord granted{.type = Type::granted};
-  fill_conflict(granted, hold, *at);
+  fill(granted, hold, *at);
   record_replayed(granted, hold);
 }
 

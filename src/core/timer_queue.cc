@@ -57,7 +57,7 @@ void TimerQueue::place(Timer& timer) {
 void TimerQueue::link(Timer& timer, std::uint8_t list) {
   timer.list = list;
   // Leases before waits, in every list and so in the last one.
-  if (timer.what == Timer::Kind::lease) {
+  if (timer.kind == Timer::Kind::lease) {
     lists_[list].push_front(&timer);
   } else {
     lists_[list].push_back(&timer);

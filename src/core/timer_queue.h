@@ -25,14 +25,14 @@ namespace lockd {
 struct Timer {
   enum class Kind : std::uint8_t { lease, wait };
 
-  explicit Timer(Kind what) : what(what) {}
+  explicit Timer(Kind kind) : kind(kind) {}
 
   bool armed() const { return hook.linked(); }
 
   ListHook<Timer> hook;
   Time deadline;
   std::uint8_t list = 0;  // where it is, while armed: its own or an earlier one
-  const Kind what;
+  const Kind kind;
 };
 
 class TimerQueue {

@@ -292,12 +292,14 @@ bool Batch::any_shard(const Session& session, Look look) {
 }
 
 bool Batch::has_state(const Session& session) {
-  return any_shard(session, [&](const LockTable& table) { return table.has_session(session.id); });
+  return any_shard(session,
+                   [&](const LockTable& table) { return table.sessions().has(session.id); });
 }
 
 bool Batch::has_acknowledged_hold(const Session& session) {
-  return any_shard(session,
-                   [&](const LockTable& table) { return table.has_acknowledged_hold(session.id); });
+  return any_shard(session, [&](const LockTable& table) {
+    return table.sessions().has_acknowledged_hold(session.id);
+  });
 }
 
 FenceStatus Batch::fence(std::string_view key) {

@@ -439,10 +439,10 @@ KeyStatus EngineCore::status_of(const LockTable& table, const Key& s, Time now,
                                 std::size_t entries_max) {
   KeyStatus status{.kind = s.kind,
                    .key = std::string(s.name()),
-                   .limit = s.limit,
+                   .limit = s.limit(),
                    .holders = s.holders,
-                   .waiters = s.waiters,
-                   .permits = table.permits_in_use(s),
+                   .waiters = s.waiters(),
+                   .permits = s.permits_in_use(),
                    .fence = s.holds.empty() ? s.first.fence : s.holds.back()->fence};
   entries_max = std::min(entries_max, kEntriesMax);
   if (s.idle()) status.idle = now - s.first.since;
@@ -457,7 +457,7 @@ KeyStatus EngineCore::status_of(const LockTable& table, const Key& s, Time now,
                             .client = place->client,
                             .mode = mode_of(s.kind, place->takes),
                             .permits = permits_of(s.kind, place->takes),
-                            .keys = table.keys_of(*place),
+                            .keys = keys_of(*place),
                             .waited = now - place->since});
   }
   return status;
@@ -493,7 +493,7 @@ Owned EngineCore::owned(SessionId session) {
   Owned sum;
   Turn turn;
   for (const auto& shard : shards_) {
-    const Owned here = Shard::Access(*shard, turn)->owned(session);
+    const Owned here = Shard::Access(*shard, turn)->sessions().owned(session);
     sum.holds += here.holds;
     sum.places += here.places;
   }

@@ -17,8 +17,8 @@ using Happened = LockModel::Happened;
 ModelKey model_key_of(const LockTable& table, const Key& key) {
   ModelKey seen{.kind = key.kind,
                 .name = std::string(key.name()),
-                .limit = key.limit,
-                .first_limit = table.first_limit(key),
+                .limit = key.limit(),
+                .first_limit = key.first_limit(),
                 .last_fence = key.first.fence,
                 .idle_since = key.first.since};
   for (auto* h = key.holds.front(); h != nullptr; h = key.holds.next(h)) {

@@ -599,10 +599,10 @@ std::string ModelCheck::check_state() {
   }
   if (std::string wrong = check_holds(); !wrong.empty()) return wrong;
   for (const Session& session : sessions_) {
-    const Owned its = table_.owned(session.id);
+    const Owned its = table_.sessions().owned(session.id);
     const Owned mine = model_.owned(session.id);
     if (its.holds != mine.holds || its.places != mine.places) return "what a session has";
-    if (table_.has_session(session.id) != model_.has_session(session.id)) {
+    if (table_.sessions().has(session.id) != model_.has_session(session.id)) {
       return "a session that is known, or not";
     }
   }
@@ -661,7 +661,7 @@ std::uint64_t ModelCheck::digest() const {
   Cursor cursor;
   table_.walk(cursor, SIZE_MAX, [&](const Key& s) {
     add(hash_bytes(s.name(), HashKey::of_seed(static_cast<std::uint64_t>(s.kind))));
-    add(s.limit);
+    add(s.limit());
     add(s.first.fence);
     add(s.first.since.ns);
     for (const Hold* h = s.holds.front(); h != nullptr; h = s.holds.next(h)) {
