@@ -6,7 +6,7 @@
 namespace lockd {
 
 std::size_t ClientNames::Hash::operator()(const ClientView& client) const {
-  HashKey chained = key;  // each text's hash keys the next: so where one ends makes a difference
+  HashKey chained = key;  // each text's hash keys the next, so that the text boundaries count
   for (const std::string_view text : {client.name, client.peer, client.note}) {
     chained.low ^= hash_bytes(text, chained);
   }
@@ -29,7 +29,7 @@ void ClientNames::drop_text(const ClientIdentity& client) {
   if (--found->second == 0) shared_.erase(found);
 }
 
-void ClientNames::take_from(Hold& hold) {
+void ClientNames::erase_entry(Hold& hold) {
   const auto found = of_holds_.find(&hold);
   drop({std::move(found->second), hold.client_from});
   of_holds_.erase(found);

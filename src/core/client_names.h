@@ -1,11 +1,10 @@
-// Who the clients of a table's holds say they are.
+// The client identities of a table's holds, as the clients gave them.
 //
-// A hold without a client costs nothing: a byte in it says whether there is anything to find here.
-// What a session says of itself is shared with the session as it is. What comes with a request, or
-// from a journal, is kept once however many holds and places say the same, until the last of them
-// has gone.
+// A hold without an identity costs nothing here: one byte in the hold says whether it has one. An
+// identity that a session gave is shared with the session. An identity from a request or a journal
+// is stored once for all holds and places with the same texts, until the last of them ends.
 //
-// No rule reads any of it. Not thread-safe.
+// No rule of the table reads an identity. Not thread-safe.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -21,16 +20,16 @@ namespace lockd {
 
 class ClientNames {
  public:
-  // Clients choose the texts.
+  // The hash is keyed because clients choose the texts.
   explicit ClientNames(const HashKey& hash_key) : shared_(0, Hash{hash_key}) {}
 
-  // Of a session that may have said who it is: null is one that has not.
+  // The identity that the session gave, if any.
   static KnownClient of_session(const Session* session) {
     if (session == nullptr || session->client == nullptr) return {};
     return {session->client, ClientFrom::session};
   }
-  // Of a request or a record: nobody if it says nothing. Each that is somebody is kept by a hold,
-  // or dropped.
+  // The identity in a request or a record. The caller passes each non-empty result to keep() or
+  // drop().
   KnownClient share(const ClientView& client) {
     return client.empty() ? KnownClient{} : share_text(client);
   }
@@ -38,17 +37,17 @@ class ClientNames {
     if (client.from == ClientFrom::texts) drop_text(*client.identity);
   }
 
-  // Precondition: the hold has none yet.
+  // Precondition: the hold has no identity yet.
   void keep(Hold& hold, KnownClient client) {
     if (client.from == ClientFrom::nowhere) return;
     hold.client_from = client.from;
     of_holds_.emplace(&hold, std::move(client.identity));
   }
   void forget(Hold& hold) {
-    if (hold.client_from != ClientFrom::nowhere) take_from(hold);
+    if (hold.client_from != ClientFrom::nowhere) erase_entry(hold);
   }
 
-  // Null if it has none.
+  // Null if the hold has no identity.
   ClientRef of(const Hold& hold) const {
     return hold.client_from == ClientFrom::nowhere ? nullptr : of_holds_.find(&hold)->second;
   }
@@ -57,8 +56,8 @@ class ClientNames {
     return *of_holds_.find(&hold)->second;
   }
 
-  std::size_t holds() const { return of_holds_.size(); }  // that have a client
-  std::size_t texts() const { return shared_.size(); }    // that are shared by content
+  std::size_t holds() const { return of_holds_.size(); }  // holds that have an identity
+  std::size_t texts() const { return shared_.size(); }    // identities shared by content
   bool has(const Hold& hold) const { return of_holds_.contains(&hold); }
 
  private:
@@ -79,11 +78,11 @@ class ClientNames {
 
   KnownClient share_text(const ClientView& client);
   void drop_text(const ClientIdentity& client);
-  void take_from(Hold& hold);
+  void erase_entry(Hold& hold);
 
   boost::unordered_flat_map<const Hold*, ClientRef> of_holds_;
-  // How many holds and places share each. Others may have copies, so a ClientRef's own count, which
-  // they change on threads of theirs, does not tell.
+  // The number of holds and places that share each identity. The use_count() of a ClientRef cannot
+  // serve, because listings on other threads hold copies.
   boost::unordered_flat_map<ClientRef, std::size_t, Hash, Equal> shared_;
 };
 

@@ -9,15 +9,15 @@
 namespace lockd {
 namespace {
 
-// What a ring loses at once is one of so many parts of it, or no more than is copied under a lock
-// in a few microseconds.
+// A ring loses one block at once: a sixteenth of the ring, and no more than a reader copies under
+// the lock in a few microseconds.
 constexpr std::size_t kBlocks = 16;
 constexpr std::size_t kBlockMax = 64 * 1024;
 
 char* put(char* to, std::string_view text) { return to + text.copy(to, text.size()); }
 
-// At most kTextMax bytes of it, whole characters.
-std::string_view cut(std::string_view text) {
+// At most kTextMax bytes of the text, without splitting a character.
+std::string_view truncated(std::string_view text) {
   if (text.size() <= HistoryRing::kTextMax) return text;
   std::size_t size = HistoryRing::kTextMax;
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
@@ -26,7 +26,7 @@ std::string_view cut(std::string_view text) {
 
 using More = std::array<std::string_view, 5>;
 
-// None take nothing.
+// 0 if all of them are empty.
 std::size_t size_of(const More& more) {
   std::size_t size = 0;
   for (const std::string_view text : more) size += text.size();
@@ -84,8 +84,8 @@ History::History(std::size_t capacity)
 
 void History::add(KeyEventRecord facts, const Texts& texts) noexcept {
   const std::string_view name = texts.holder.name();
-  const More more{cut(texts.client.name), cut(texts.client.peer), cut(texts.client.note),
-                  cut(texts.reason), cut(texts.by)};
+  const More more{truncated(texts.client.name), truncated(texts.client.peer),
+                  truncated(texts.client.note), truncated(texts.reason), truncated(texts.by)};
   const std::size_t more_size = size_of(more);
   facts.is_session = texts.holder.is_secret();
   const std::size_t size =

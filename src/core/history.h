@@ -1,16 +1,16 @@
-// The last of what happened to a table's keys, in a bounded number of bytes.
+// The most recent key events of a table, in a bounded number of bytes.
 //
-// What happens is written down where it happens, under the lock that the table's shard holds
-// anyway: into memory that is there, without an allocation and without another lock. So it is
-// always on, and costs a copy of about a hundred bytes a key event.
+// The table records an event under the lock that its shard holds anyway, into preallocated memory.
+// Recording needs no allocation and no lock of its own; it copies about a hundred bytes an event,
+// so the history is always on.
 //
-// There is a ring for each of four sorts, so that none pushes out another: what is common; what is
-// rare, and asked about later (leases that ran out, slow waits); refusals, which a client can cause
-// at will; and what admins did, which no client can. A ring is cut into blocks. Key events lie in
-// a block one behind the other; a block that is begun anew loses all that it had, so none is ever
-// half overwritten.
+// Each of four categories has its own ring, so that no category evicts another: common events; rare
+// events (expired leases, slow waits and holds); refusals, which a client can cause at will; and
+// admin actions, which no client can cause. A ring consists of blocks, and events lie in a block
+// one after the other. A block loses all of its events when it is reused, so no event is ever half
+// overwritten.
 //
-// Not thread-safe. A block is copied under the lock, and read without it.
+// Not thread-safe. A reader copies a block under the shard's lock and parses it without the lock.
 #pragma once
 
 #include <cstddef>
@@ -28,16 +28,16 @@
 
 namespace lockd {
 
-// What is kept of a key event besides its numbers. Views: they are copied.
+// The texts of a key event. Views; the history copies them.
 struct Texts {
   std::string_view key;
   Holder holder;
-  ClientView client{};        // who the holder's client says it is
-  std::string_view reason{};  // why an admin had it done, and who that was
-  std::string_view by{};
+  ClientView client{};        // the identity that the holder's client gave
+  std::string_view reason{};  // an admin's reason
+  std::string_view by{};      // the admin
 };
 
-// The numbers, as they lie in memory; the texts follow.
+// The numbers of a key event, as they lie in memory; the texts follow.
 struct KeyEventRecord {
   Time at{};
   Fence fence = 0;
@@ -54,38 +54,36 @@ struct KeyEventRecord {
 
   // Written by History.
   std::uint8_t key_size_less_1 = 0;
-  std::uint32_t number = 0;            // tells the order of those that happened at one instant
-  std::uint16_t size = 0;              // with its texts, and rounded up
-  std::uint16_t holder_size : 13 = 0;  // of a name; else a session's id follows
-  bool is_session : 1 = false;
-  bool has_more : 1 = false;  // texts than the key and the holder
+  std::uint32_t number = 0;            // orders the events of one instant
+  std::uint16_t size = 0;              // with the texts, rounded up
+  std::uint16_t holder_size : 13 = 0;  // the size of a holder's name
+  bool is_session : 1 = false;         // a session id follows the key instead of a name
+  bool has_more : 1 = false;           // there are texts besides the key and the holder
 };
 static_assert(sizeof(KeyEventRecord) == 64);
 
-// A key event that was kept. Views into the bytes that it was read from.
+// A recorded key event. Views into the bytes that it was parsed from.
 struct PastEvent {
-  // It lies at the front of `bytes`, which begin with a whole one.
+  // Parses the event at the front of `bytes`. Precondition: that event is complete.
   explicit PastEvent(std::string_view bytes);
-  // One that was not kept.
+  // An event that is not in a history.
   PastEvent(const KeyEventRecord& facts, const Texts& texts);
-  KeyEvent event() const;  // whose key is a view, too
+  KeyEvent event() const;  // its key is a view, too
 
   bool is_session() const { return facts.is_session; }
 
   KeyEventRecord facts;
   std::string_view key;
-  std::string_view holder;  // a name; empty: a session's, or nobody's
+  std::string_view holder;  // a name; empty: the holder is a session, or there is none
   SessionId session = 0;
   ClientView client;
   std::string_view reason;
   std::string_view by;
 };
 
-// One ring.
 class HistoryRing {
  public:
-  // The largest key event: whatever is longer is cut.
-  static constexpr std::size_t kTextMax = 256;
+  static constexpr std::size_t kTextMax = 256;  // History truncates longer texts
   static constexpr std::size_t aligned(std::size_t size) {
     constexpr std::size_t kAlignment = alignof(KeyEventRecord);
     return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -93,33 +91,33 @@ class HistoryRing {
   static constexpr std::size_t kEntryMax =
       sizeof(KeyEventRecord) + kKeySizeMax + kHolderSizeMax + 5 * (2 + kTextMax);
 
-  // Of about `capacity` bytes, and at least two blocks; 0: it keeps nothing, and make_room() must
-  // not be called.
+  // About `capacity` bytes, and at least two blocks. 0: the ring keeps nothing, and make_room()
+  // must not be called.
   explicit HistoryRing(std::size_t capacity);
 
-  // Where so many bytes are to be written: at most kEntryMax, and aligned().
+  // Memory for the next event. Precondition: `size` is aligned() and at most kEntryMax.
   char* make_room(std::size_t size) {
     if (static_cast<std::size_t>(block_end_ - next_) < size) begin_block();
     char* const room = next_;
     next_ += size;
-    // Between two key events other shards have had theirs: what comes next is fetched in time.
+    // Other shards record events before the next one here, and evict these lines from the cache.
     __builtin_prefetch(next_ + 64, 1);
     __builtin_prefetch(next_ + 128, 1);
     return room;
   }
 
-  // Blocks are numbered as they are begun. The one that is being written; and a copy of one, false
-  // when there is none of this number, or it was overwritten.
+  // The number of the block that is being written. Blocks are numbered in the order of their use.
   std::uint64_t newest() const { return newest_; }
+  // Copies a block. False if the ring has no block of this number, or has overwritten it.
   bool copy(std::uint64_t number, std::string& bytes) const;
 
  private:
   void begin_block();
   char* start_of(std::uint64_t number) const { return &bytes_[number % sizes_.size() * block_]; }
 
-  std::unique_ptr<char[]> bytes_;  // not touched before it is used: an idle server is small
-  std::size_t block_ = 0;
-  std::vector<std::uint32_t> sizes_;  // of the blocks that are full
+  std::unique_ptr<char[]> bytes_;     // uninitialized, so that an idle server touches no page of it
+  std::size_t block_ = 0;             // the size of a block
+  std::vector<std::uint32_t> sizes_;  // bytes used in each full block
   std::uint64_t newest_ = 0;
   char* next_ = nullptr;
   char* block_end_ = nullptr;
@@ -141,15 +139,15 @@ class History {
     }
   }
 
-  // Of `capacity` bytes a fifth is for all that is not common. 0: nothing is kept.
+  // A fifth of `capacity`, in bytes, is reserved for the other categories than common. 0: the
+  // history is off.
   explicit History(std::size_t capacity);
 
   bool is_kept() const { return is_kept_; }
-  // Precondition: it is kept.
+  // Precondition: is_kept().
   void add(KeyEventRecord facts, const Texts& texts) noexcept;
-  // For the way of every request, where no client says who it is: a key event that the caller
-  // fills in where it stays, field by field. A copy by way of the stack would cost more than the
-  // rest together.
+  // Starts an event without a client identity; the caller fills in the record in place. This is the
+  // hot path of every request, where a copy through the stack would cost more than all the rest.
   KeyEventRecord& begin(KeyEvent::Type type, std::string_view key,
                         const StoredHolder& holder) noexcept;
 

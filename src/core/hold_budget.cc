@@ -5,7 +5,8 @@
 namespace lockd {
 namespace {
 
-// What a client is known by; empty: nobody. No name has a zero byte.
+// The key of a client in the counts, or empty if the holder belongs to no client. Names have no
+// zero byte, so sessions and names do not collide.
 std::string client_of(const Holder& holder) {
   if (!holder.is_secret()) return std::string(holder.name());
   if (holder.session_id() == 0) return {};
@@ -73,7 +74,7 @@ Outcome HoldUnits::take_counted(const Holder& holder) {
   return Outcome::max_holds;
 }
 
-// While the journal has told of more than there may be, what is at hand stays there: it is owed.
+// While the budget is overdrawn, cached units are not handed out: they are owed to it.
 bool HoldUnits::take_unit() {
   if (cached_ == 0) {
     cached_ = budget_->take_chunk();
@@ -95,8 +96,8 @@ void HoldUnits::take_over_limit(const Holder& holder) {
   }
 }
 
-// Keeps up to two chunks, so that a table which takes and gives in turns does neither here. A chunk
-// of one is never kept: then the cap is exact.
+// Caches up to two chunks, so that a table which alternates between take() and give_back() does not
+// touch the budget. Units are not cached when a chunk is one unit, which makes the cap exact.
 void HoldUnits::give_back_counted(const Holder& holder) {
   budget_->clients().give_back(holder);
   const std::int64_t chunk = budget_->chunk_;

@@ -1,13 +1,14 @@
-// How many holds and places in queues there may be: over all tables, and of one client.
+// Limits the number of holds and queue places: over all tables, and per client.
 //
-// A place becomes a hold, so they are counted together: the unit that a request takes when it joins
-// a queue is its hold's afterwards, and no waiter is ever passed over for want of one. What a
-// journal tells of has a unit whatever the caps say; until enough have ended nothing new gets any.
+// Holds and places are counted together, because a place becomes a hold: the unit that a request
+// takes when it joins a queue passes to its hold, so no waiter is skipped for lack of a unit. A
+// hold that recovery finds in the journal gets a unit beyond the cap; new requests get units again
+// once enough holds have ended.
 //
-// Tables share a HoldBudget; each has HoldUnits of its own, under its shard's lock, and takes units
-// from the budget in chunks, so that the shared count is rarely touched. Requests never exceed the
-// cap. Caps below 262,144 are exact; a larger one may refuse up to 0.1 % early, by what other
-// tables have at hand.
+// Tables share a HoldBudget. Each table has its own HoldUnits, guarded by its shard's lock, and
+// takes units from the budget in chunks, so that the shared counter is rarely touched. Requests
+// never exceed the cap. Caps below 262,144 are exact; a larger cap may refuse up to 0.1 % early,
+// because other tables cache units.
 #pragma once
 
 #include <algorithm>
@@ -24,17 +25,17 @@
 
 namespace lockd {
 
-// Counts what each client has: a session, or a name. Exact. Any thread may call.
+// Counts the holds and places of each client, which is a session or a name. Exact. Thread-safe.
 class ClientHolds {
  public:
-  // 0 is no limit: then nothing is counted.
+  // 0: no limit, and nothing is counted.
   ClientHolds(std::uint32_t holds_max, const HashKey& hash_key);
 
   bool is_limited() const { return holds_max_ != 0; }
-  // False when the client has as many as it may. A secret without a session is nobody's, and is
+  // False when the client is at its limit. A secret without a session belongs to no client and is
   // not counted.
   bool take(const Holder& holder) { return add(holder, holds_max_); }
-  // For what exists whatever the cap says.
+  // Counts a hold that exists already, even beyond the limit.
   void take_over_limit(const Holder& holder) { add(holder, UINT32_MAX); }
   void give_back(const Holder& holder);
 
@@ -62,8 +63,7 @@ class ClientHolds {
 
 class HoldBudget {
  public:
-  // In both 0 is no limit.
-  struct Caps {
+  struct Caps {  // 0: no limit
     std::uint64_t holds_max = 0;
     std::uint32_t holds_per_client_max = 0;
   };
@@ -88,20 +88,20 @@ class HoldBudget {
     return static_cast<std::int64_t>(caps.holds_max == 0 ? kHoldsMax : caps.holds_max);
   }
 
-  // A chunk or, near the cap, less; 0 when none is left.
+  // Returns the units taken: a chunk, fewer near the cap, or 0 when none is left.
   std::int64_t take_chunk();
   void move(std::int64_t units) { left_.fetch_add(units, std::memory_order_relaxed); }
 
   ClientHolds clients_;
   const bool is_limited_;
   const std::int64_t chunk_;
-  std::atomic<std::int64_t> left_;  // below zero: the journal told of more than there may be
+  std::atomic<std::int64_t> left_;  // negative after recovery of more holds than the cap
 };
 
-// The units of one table. Without a limit it counts nothing. Not thread-safe.
+// The units of one table. Counts nothing without a limit. Not thread-safe.
 class HoldUnits {
  public:
-  // `budget` may be null: no limit. Else it outlives this.
+  // A null `budget` means no limit; another budget outlives this object.
   explicit HoldUnits(HoldBudget* budget)
       : budget_(budget != nullptr && budget->is_limited() ? budget : nullptr) {}
   ~HoldUnits() {
@@ -110,21 +110,20 @@ class HoldUnits {
   HoldUnits(const HoldUnits&) = delete;
   HoldUnits& operator=(const HoldUnits&) = delete;
 
-  // For a hold or a place of this holder: ok, or max_holds, or max_client_holds.
+  // Takes a unit for a hold or a place of this holder. Returns ok, max_holds or max_client_holds.
   Outcome take(const Holder& holder) {
     return budget_ == nullptr ? Outcome::ok : take_counted(holder);
   }
-  // For a hold that exists whatever the caps say.
+  // Takes a unit for a hold that exists already, even beyond the caps.
   void take_over_limit(const Holder& holder);
   void give_back(const Holder& holder) {
     if (budget_ != nullptr) give_back_counted(holder);
   }
-  // The hold is left to its lease. It keeps its unit, and is no client's any more.
+  // The hold of an ended session keeps its unit and no longer counts for a client.
   void detach_client(const Holder& holder) {
     if (budget_ != nullptr) budget_->clients().give_back(holder);
   }
-
-  // The client's from now on, whatever its cap: it was another's, or nobody's.
+  // The hold now counts for this client, even beyond its limit.
   void attach_client(const Holder& holder) {
     if (budget_ != nullptr) budget_->clients().take_over_limit(holder);
   }
@@ -138,8 +137,8 @@ class HoldUnits {
   bool take_unit();
 
   HoldBudget* const budget_;
-  std::int64_t taken_ = 0;   // from the budget
-  std::int64_t cached_ = 0;  // of those: for whom may come
+  std::int64_t taken_ = 0;   // units taken from the budget
+  std::int64_t cached_ = 0;  // taken units that no hold or place uses
 };
 
 }  // namespace lockd

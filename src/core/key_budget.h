@@ -1,10 +1,10 @@
-// How many keys there may be, over all tables.
+// Limits the number of keys over all tables.
 //
-// The one thing that tables share, and the one place in the core where two threads may meet: a
-// count. Every key owns a unit; a unit exists once, so the cap is exact whoever asks at once.
+// Every key owns a unit, and a unit exists once, so the cap is exact under concurrent requests. All
+// tables share the budget, so it is a single atomic word.
 //
-// A unit is free, or owned by a key, or in somebody's hand on its way between the two. The first
-// and the last are counted in one word, so that is_exhausted() speaks of one instant.
+// A unit is free, owned by a key, or in transit between the two. The word counts the free units and
+// those in transit together, so that is_exhausted() is a consistent snapshot.
 #pragma once
 
 #include <atomic>
@@ -23,18 +23,18 @@ class KeyBudget {
   KeyBudget(const KeyBudget&) = delete;
   KeyBudget& operator=(const KeyBudget&) = delete;
 
-  // An empty unit when none is free.
+  // Takes a free unit. Empty when none is free.
   KeyUnit take();
-  // A unit for a key that exists whatever the cap says now: one found in the journal. Until enough
-  // of those are gone, none is free for new ones.
+  // Takes a unit for a key found in the journal, even beyond the cap. New keys then get no unit
+  // until enough keys are forgotten.
   KeyUnit take_over_limit();
-  // The unit of a key that is no more, into the caller's hand. While there are more keys than there
-  // may be it goes back, and the caller gets an empty one.
+  // Takes over the unit of a forgotten key. While there are more keys than the cap, the unit
+  // returns to the budget and the result is empty.
   KeyUnit take_over();
   void give_back() { word_.fetch_add(kFree, std::memory_order_acq_rel); }
 
   std::int64_t left() const { return word_.load(std::memory_order_acquire) >> 32; }
-  // None is free, and none is in anybody's hand: every one is owned by a key.
+  // No unit is free or in transit: keys own all of them.
   bool is_exhausted() const {
     const std::int64_t word = word_.load(std::memory_order_acquire);
     return word >> 32 <= 0 && (word & UINT32_MAX) == 0;
@@ -44,12 +44,13 @@ class KeyBudget {
   friend class KeyUnit;
 
   static constexpr std::int64_t kFree = std::int64_t{1} << 32;
-  static constexpr std::int64_t kInHand = 1;
+  static constexpr std::int64_t kInTransit = 1;
 
-  std::atomic<std::int64_t> word_;  // free, which may be negative, times 2^32, plus in hand
+  // The free units, which may be negative, times 2^32, plus those in transit.
+  std::atomic<std::int64_t> word_;
 };
 
-// The right to one key. Goes back to its budget unless a key takes it over.
+// The right to create one key. Returns to its budget unless a key spends it.
 class KeyUnit {
  public:
   KeyUnit() = default;
@@ -58,18 +59,18 @@ class KeyUnit {
     std::swap(budget_, other.budget_);
     return *this;
   }
-  ~KeyUnit() { put_down(KeyBudget::kFree - KeyBudget::kInHand); }
+  ~KeyUnit() { leave_transit(KeyBudget::kFree - KeyBudget::kInTransit); }
 
   explicit operator bool() const { return budget_ != nullptr; }
 
-  // From here on a key owns it.
-  void spend() { put_down(-KeyBudget::kInHand); }
+  // A key owns the unit from now on.
+  void spend() { leave_transit(-KeyBudget::kInTransit); }
 
  private:
   friend class KeyBudget;
 
   explicit KeyUnit(KeyBudget& budget) : budget_(&budget) {}
-  void put_down(std::int64_t change) {
+  void leave_transit(std::int64_t change) {
     if (budget_ != nullptr) budget_->word_.fetch_add(change, std::memory_order_acq_rel);
     budget_ = nullptr;
   }
@@ -80,7 +81,7 @@ class KeyUnit {
 inline KeyUnit KeyBudget::take() {
   std::int64_t word = word_.load(std::memory_order_relaxed);
   while (word >> 32 > 0) {
-    if (word_.compare_exchange_weak(word, word - kFree + kInHand, std::memory_order_acq_rel)) {
+    if (word_.compare_exchange_weak(word, word - kFree + kInTransit, std::memory_order_acq_rel)) {
       return KeyUnit(*this);
     }
   }
@@ -88,7 +89,7 @@ inline KeyUnit KeyBudget::take() {
 }
 
 inline KeyUnit KeyBudget::take_over_limit() {
-  word_.fetch_add(kInHand - kFree, std::memory_order_acq_rel);
+  word_.fetch_add(kInTransit - kFree, std::memory_order_acq_rel);
   return KeyUnit(*this);
 }
 
@@ -96,7 +97,7 @@ inline KeyUnit KeyBudget::take_over() {
   std::int64_t word = word_.load(std::memory_order_relaxed);
   while (true) {
     const bool too_many = word >> 32 < 0;
-    if (word_.compare_exchange_weak(word, word + (too_many ? kFree : kInHand),
+    if (word_.compare_exchange_weak(word, word + (too_many ? kFree : kInTransit),
                                     std::memory_order_acq_rel)) {
       return too_many ? KeyUnit() : KeyUnit(*this);
     }

@@ -10,7 +10,7 @@ KeyIndex::KeyIndex(const HashKey& hash_key)
 Key* KeyIndex::find(Kind kind, std::string_view name, std::uint64_t hash) const {
   Key* s = buckets_[bucket_of(hash)];
   if (s != nullptr) {
-    // A semaphore spans three cache lines, and all of them will be wanted: fetch them at once.
+    // A key spans three cache lines, and the caller will use all of them.
     const char* lines = reinterpret_cast<const char*>(s);
     __builtin_prefetch(lines, 1);
     __builtin_prefetch(lines + 64, 1);
@@ -38,7 +38,7 @@ void KeyIndex::remove(Key* key) {
   }
   *link = key->index_next;
   --size_;
-  // Far from the point of growth, so that a table at the border does not swing to and fro.
+  // Shrinks far below the size at which it grows, so that a table near a limit does not thrash.
   if (size_ < buckets_.size() / 8 && 64 - shift_ > kBitsMin) resize(64 - shift_ - 2);
 }
 
@@ -51,8 +51,8 @@ void KeyIndex::resize(unsigned bits) {
   std::vector<Key*> old(std::size_t{1} << bits);
   old.swap(buckets_);
   shift_ = 64 - bits;
-  // The old buckets from first to last are in the order of ranks: each key goes behind the one
-  // before it, if that is in the same bucket.
+  // The old buckets are in the order of ranks, so each key follows the one before it if both are in
+  // the same new bucket.
   Key* before = nullptr;
   std::size_t bucket_before = 0;
   for (Key* s : old) {

@@ -1,11 +1,11 @@
-// Finds a key's semaphore, and walks through all of them in pieces.
+// Finds keys by kind and name, and walks over all of them in steps.
 //
-// A chained hash table, the chain inside the semaphores. Buckets are ranges of the hash, in order,
-// and a chain is in order too. So a walk is a position in the space of hashes: it may stop at any
-// key, survives growth and shrinking between its steps, visits what was there throughout exactly
-// once, and needs no memory of where it was.
+// A hash table with intrusive chains. A bucket is a range of hashes, and the keys in a chain are
+// sorted by hash. A walk is therefore a position in the space of hashes: it may stop at any key,
+// survives growth and shrinking between its steps, and visits each key that was present throughout
+// exactly once.
 //
-// Not thread-safe. Owns no semaphore.
+// Not thread-safe. Does not own the keys.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace lockd {
 
-// Where a walk is. Starts at the beginning.
+// The position of a walk. A new cursor is at the beginning.
 struct Cursor {
   std::uint64_t rank = 0;
   bool done = false;
@@ -28,21 +28,21 @@ class KeyIndex {
   explicit KeyIndex(const HashKey& hash_key);
 
   std::uint64_t hash_of(std::string_view name) const { return hash_bytes(name, hash_key_); }
-  // `hash` is the key's.
+  // Precondition: `hash` is hash_of(name).
   Key* find(Kind kind, std::string_view name, std::uint64_t hash) const;
   Key* find(Kind kind, std::string_view name) const { return find(kind, name, hash_of(name)); }
   void insert(Key* key);
   void remove(Key* key);
   std::size_t size() const { return size_; }
 
-  // Calls `visit(Semaphore&)` for the next keys, at most `keys_max`; more only when several have
-  // one hash. `visit` must not insert or remove keys.
+  // Calls `visit(Key&)` for the next keys: at most `keys_max`, or more if several share a hash.
+  // `visit` must not insert or remove keys.
   template <typename Visit>
   void walk(Cursor& cursor, std::size_t keys_max, Visit visit) const;
 
  private:
-  // What the order goes by: the hash, its last bit replaced by the kind, so that a lock and a
-  // semaphore of one name have a place each.
+  // The sort key: the hash with its last bit replaced by the kind, so that a lock and a semaphore
+  // of one name differ.
   std::uint64_t rank_of(const Key& key) const;
   std::size_t bucket_of(std::uint64_t hash) const { return hash >> shift_; }
   void resize(unsigned bits);

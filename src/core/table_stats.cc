@@ -17,7 +17,7 @@ Type type_of(EndCause cause) {
 
 std::uint32_t place_of(const QueuePlace& place) { return place.slot + 1; }
 
-// What a key event has of its key and its hold, or its place.
+// The fields of a key event that come from its key and its hold or place.
 
 void fill(KeyEventRecord& facts, const Key& key, Time at) {
   facts.at = at;
@@ -53,38 +53,39 @@ ClientView view_of(const QueuePlace& place) {
 
 }  // namespace
 
-// What is written down. The first way is that of most: nobody looks, and nobody has a name.
+// Recording. The fast path writes the record in place: no observer wants the event, and it has no
+// text but its key and holder.
 
 template <typename Fill>
 void TableStats::record(Type type, const Hold& hold, Fill fill, const AdminNote& note) {
   const std::string_view key = hold.key->name();
   const bool is_plain = hold.client_from == ClientFrom::nowhere && type != Type::revoked;
-  if (is_plain && history_.is_kept() && !is_told(type)) {
+  if (is_plain && history_.is_kept() && !is_observed(type)) {
     return fill(history_.begin(type, key, hold.holder));
   }
   KeyEventRecord facts{.type = type};
   fill(facts);
   record(facts, {key, hold.holder.view(), clients_.view_of(hold), note.reason, note.by});
-  if (!is_told(type)) return;
+  if (!is_observed(type)) return;
   events_.back().client = clients_.of(hold);
-  if (!hold.session_peers.linked()) events_.back().session = 0;  // it has left the hold
+  if (!hold.session_peers.linked()) events_.back().session = 0;  // that session has ended
 }
 
 template <typename Fill>
 void TableStats::record(Type type, const QueuePlace& place, Fill fill) {
   const std::string_view key = place.key->name();
-  if (place.client_from == ClientFrom::nowhere && history_.is_kept() && !is_told(type)) {
+  if (place.client_from == ClientFrom::nowhere && history_.is_kept() && !is_observed(type)) {
     return fill(history_.begin(type, key, place.holder));
   }
   KeyEventRecord facts{.type = type};
   fill(facts);
   record(facts, {key, place.holder.view(), view_of(place)});
-  if (is_told(type)) events_.back().client = place.client;
+  if (is_observed(type)) events_.back().client = place.client;
 }
 
 void TableStats::record(const KeyEventRecord& facts, const Texts& texts) {
   if (history_.is_kept()) history_.add(facts, texts);
-  if (is_told(facts.type)) events_.push_back(PastEvent(facts, texts).event());
+  if (is_observed(facts.type)) events_.push_back(PastEvent(facts, texts).event());
 }
 
 void TableStats::record_grant(const Hold& hold, const QueuePlace* place, Time now) {
@@ -101,7 +102,7 @@ void TableStats::record_end(const Hold& hold, EndCause cause, Time now, const Ad
   record(
       type_of(cause), hold, [&](KeyEventRecord& ended) { fill_in_end(ended, hold, now); }, note);
   const bool is_lost = cause == EndCause::expired || cause == EndCause::revoked;
-  if (is_lost && !hold.unacknowledged && is_told(type_of(cause))) {
+  if (is_lost && !hold.unacknowledged && is_observed(type_of(cause))) {
     events_.back().secret = hold.holder.view().secret();
   }
 }
@@ -184,7 +185,7 @@ void TableStats::replayed_end(const Hold& hold, EndCause cause, std::optional<Ti
   record_replayed(ended, hold);
 }
 
-// Nobody is told of it: what key_events point to would be gone by then.
+// Observers get no key event: its views could be dead when they read it.
 void TableStats::record_replayed(const KeyEventRecord& facts, const Hold& hold) {
   history_.add(facts, {hold.key->name(), hold.holder.view(), clients_.view_of(hold)});
 }

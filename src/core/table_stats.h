@@ -1,8 +1,8 @@
-// What people hear of a table: stats always, its history if one is kept, key_events as far as
-// somebody looks.
+// What a table reports to operators: always the counters, the history if it is on, and key events
+// for observers.
 //
-// The events of the journal are as few as rebuild the table, and are LockTable's; nothing here is
-// ever read by the rules. What is counted on the way of every request is inline.
+// No rule of the table reads any of this. The journal's events, which rebuild the table, belong to
+// LockTable. The counters of the hot path are inline.
 //
 // Not thread-safe.
 #pragma once
@@ -24,7 +24,7 @@ namespace lockd {
 // Which key events are recorded.
 enum class Observed : std::uint8_t { nothing, rare_events, everything };
 
-// Why an admin did something, and who it was.
+// An admin's name and reason for an action.
 struct AdminNote {
   std::string_view reason{};
   std::string_view by{};
@@ -33,11 +33,12 @@ struct AdminNote {
 class alignas(64) TableStats {
  public:
   struct Recording {
-    std::size_t history_size = 0;   // in bytes; 0: none is kept
-    RateLimit* refusals = nullptr;  // of those that are recorded; null: none. Outlives this
+    std::size_t history_size = 0;  // in bytes; 0: no history
+    RateLimit* refusals =
+        nullptr;  // limits recorded refusals; null: no limit. Outlives this object
   };
-  // Key events are added to `key_events`; `clients` knows whose holds they are about. Both outlive
-  // this.
+  // Appends to `key_events`, and takes the clients of holds from `clients`. Both outlive this
+  // object.
   TableStats(std::vector<KeyEvent>& key_events, const ClientNames& clients,
              const Recording& recording)
       : events_(key_events),
@@ -51,12 +52,12 @@ class alignas(64) TableStats {
     recorded_ = what == Observed::everything || history_.is_kept();
   }
 
-  // How many wait now, to be counted up and down.
+  // The current number of waiters, which the table increments and decrements.
   std::uint64_t& waiters(Kind kind) {
     return kind == Kind::lock ? stats_.lock_waiters : stats_.semaphore_waiters;
   }
 
-  // What happens. What it begins is there already, and what it ends still is.
+  // The table calls these after it has created the hold or place, or before it removes it.
   void granted_at_once(const Hold& hold, Time now) {
     ++stats_.grants;
     if (recorded_) record_grant(hold, nullptr, now);
@@ -87,8 +88,8 @@ class alignas(64) TableStats {
     if (recorded_) record_queued(place);
   }
   void gave_up(const QueuePlace& place, Outcome why, Time now);
-  Outcome refused(Outcome why);  // hands the reason back
-  // Of a cap, for who asked for what: recorded, if not too many are. The key may not be there.
+  Outcome refused(Outcome why);  // returns `why`
+  // A request that a cap refused.
   struct Refused {
     Kind kind;
     std::string_view key;
@@ -98,17 +99,19 @@ class alignas(64) TableStats {
     std::uint32_t takes;
     Duration ttl;
   };
+  // Records the refusal, within the rate limit. `key` is null if the key does not exist.
   void record_refusal(const Refused& refused, const Key* key, Outcome why, Time now);
-  // It has passed the age that is slow.
+  // The hold or the place has reached the age at which it counts as slow.
   void slow(const Hold& hold, Time now);
   void slow(const QueuePlace& place, Time now);
 
-  // A hold that a journal tells of, or its end. Nothing that happened here: it is not counted. It
-  // goes into the history if this server hears of it as it happens, `at` this time.
+  // The table applied a grant or an end from a journal, which does not count as a grant or an end
+  // of this server. A follower passes the time in `at`, and the event goes into the history;
+  // recovery passes none.
   void replayed_grant(const Hold& hold, std::optional<Time> at);
   void replayed_end(const Hold& hold, EndCause cause, std::optional<Time> at);
 
-  // How many hold anything now.
+  // The current number of holds.
   std::uint64_t holders() const {
     return replayed_ + stats_.grants -
            (stats_.releases + stats_.expiries + stats_.disconnects + stats_.revocations);
@@ -117,7 +120,7 @@ class alignas(64) TableStats {
   const History& history() const { return history_; }
 
  private:
-  bool is_told(KeyEvent::Type type) const {
+  bool is_observed(KeyEvent::Type type) const {
     if (observed_ != Observed::rare_events) return observed_ == Observed::everything;
     const History::Sort sort = History::category(type);
     return sort == History::Sort::rare || sort == History::Sort::admin;
@@ -134,10 +137,11 @@ class alignas(64) TableStats {
 
   std::vector<KeyEvent>& events_;
   const ClientNames& clients_;
-  bool recorded_;  // everything is observed, or a history is kept
+  bool recorded_;  // everything is observed, or there is a history
   Observed observed_ = Observed::nothing;
-  Stats stats_;                 // what every request counts comes first, on one line with the flag
-  std::uint64_t replayed_ = 0;  // grants less ends; modulo 2^64, as what is taken from it
+  Stats stats_;  // the counters of the hot path come first, in one cache line with recorded_
+  // Replayed grants minus replayed ends, modulo 2^64: holders() adds it to the counters.
+  std::uint64_t replayed_ = 0;
   RateLimit* const refusals_;
   History history_;
 };

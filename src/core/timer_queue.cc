@@ -35,7 +35,7 @@ Time TimerQueue::next_deadline() const {
   if (!lists_[kDue].empty() || spreading() != 0) return tick_;
   if (occupied_ == 0) return Time::never();
   const Timers& list = lists_[lowest()];
-  // What lies in later lists starts where this one ends; a timer here may have moved beyond.
+  // Later lists start where this one ends. The deadline of a timer here may have moved beyond.
   Time earliest{start_of(lowest()).ns | ((std::uint64_t{1} << lowest()) - 1)};
   int looked_at = 0;
   for (const Timer* timer = list.front(); timer != nullptr; timer = list.next(timer)) {
@@ -56,7 +56,7 @@ void TimerQueue::place(Timer& timer) {
 
 void TimerQueue::link(Timer& timer, std::uint8_t list) {
   timer.list = list;
-  // Leases before waits, in every list and so in the last one.
+  // Leases precede waits in every list, and therefore in kDue.
   if (timer.kind == Timer::Kind::lease) {
     lists_[list].push_front(&timer);
   } else {
@@ -74,13 +74,12 @@ void TimerQueue::unlink(Timer& timer) {
 
 unsigned TimerQueue::lowest() const { return static_cast<unsigned>(std::countr_zero(occupied_)); }
 
-// The earliest deadline that can be in `list`: the bits above are the tick's, the bit itself is
-// set, those below may all be zero.
+// The earliest deadline that can be in `list`: the higher bits are the tick's, the list's own bit
+// is set, and the lower bits are zero.
 Time TimerQueue::start_of(unsigned list) const { return {((tick_.ns >> list) | 1) << list}; }
 
-// The list that the tick has reached, as a bit, until the last of its timers has moved on.
-// Elsewhere a timer of list b has bit b set where the tick has not; nothing new is placed in this
-// one.
+// The list that the tick has reached, as a bit, until its last timer has moved to a lower list. A
+// timer of any other list b has bit b set where the tick has not. No timer is added to this list.
 std::uint64_t TimerQueue::spreading() const { return occupied_ & tick_.ns; }
 
 }  // namespace lockd

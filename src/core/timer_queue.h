@@ -1,17 +1,16 @@
-// Deadlines, in order, exact to the nanosecond, in about the time of two list operations.
+// A queue of timers, exact to the nanosecond. A timer costs about two list operations.
 //
-// A timer sits in the list of the highest bit in which its deadline differs from the tick, the time
-// up to which the queue has run. All timers of list b lie before all those of list b+1. When the
-// tick reaches the start of the lowest list that is not empty, that list is spread over the lower
-// ones; so a timer moves at most once per bit, and one that is cancelled early hardly ever.
+// A timer is in the list of the highest bit in which its deadline differs from the tick, the time
+// up to which the queue has run. All timers of list b are due before those of list b+1. When the
+// tick reaches the start of the lowest list that is not empty, the queue spreads that list over the
+// lower ones. A timer therefore moves at most once per bit, and rarely if it is disarmed early.
 //
-// To move a deadline further away, as a renewal does, is to write it down: the timer stays where it
-// is, earlier than need be, and finds its place when the tick comes by. So a lease that is renewed
-// ten times costs one move.
+// Moving a deadline further away, as a renewal does, only stores it: the timer stays in its list
+// until the tick arrives, and moves then. A lease that is renewed ten times costs one move.
 //
-// Timers with one deadline come out leases first: a grant that races a timeout wins.
+// Among timers with one deadline, leases come before waits: a grant that races a timeout wins.
 //
-// Not thread-safe. Owns no timer.
+// Not thread-safe. Does not own the timers.
 #pragma once
 
 #include <array>
@@ -31,13 +30,13 @@ struct Timer {
 
   ListHook<Timer> hook;
   Time deadline;
-  std::uint8_t list = 0;  // where it is, while armed: its own or an earlier one
+  std::uint8_t list = 0;  // the list it is in while armed: that of its deadline, or an earlier one
   const Kind kind;
 };
 
 class TimerQueue {
  public:
-  // Sets or moves its deadline. One at or before the tick is due at once.
+  // Sets or moves the deadline. A timer with a deadline at or before the tick is due at once.
   void arm(Timer& timer, Time deadline) {
     const bool stays = timer.armed() && deadline >= timer.deadline;
     if (!stays) disarm(timer);
@@ -45,24 +44,23 @@ class TimerQueue {
     if (!stays) place(timer);
   }
 
-  // Does nothing if it is not armed.
+  // Does nothing if the timer is not armed.
   void disarm(Timer& timer) {
     if (timer.armed()) unlink(timer);
   }
 
-  // The next timer with a deadline at or before `now`, disarmed; or null when there is none, or
-  // when `*budget` is used up: then it is 0. Each timer returned, and each that had to be moved,
-  // costs 1. `now` never goes back.
+  // Disarms and returns the next timer with a deadline at or before `now`. Null when there is none,
+  // or when `*budget` has reached 0. Each timer returned or moved costs 1. `now` must not go back.
   Timer* pop_due(Time now, int* budget);
 
-  // A lower bound on the earliest deadline, mostly exact while few timers share its list, and never
-  // in the past of the tick. Time::never() when empty.
+  // A lower bound on the earliest deadline, usually exact while few timers share its list, and
+  // never before the tick. Time::never() when empty.
   Time next_deadline() const;
 
  private:
   using Timers = List<Timer, &Timer::hook>;
 
-  // Lists 0 to 63 are those of the bits; one more holds the timers that are due.
+  // Lists 0 to 63 belong to the bits of a deadline; one more holds the timers that are due.
   static constexpr std::uint8_t kDue = 64;
 
   void link(Timer& timer, std::uint8_t list);
