@@ -1,4 +1,4 @@
-// Who a client says it is, kept with its holds and places and shown beside them.
+// Tests of client identities, which holds and places keep and listings show.
 #include "core/client_names.h"
 
 #include <memory>
@@ -34,39 +34,39 @@ class ClientNamesTest : public LockTableTest {
   Session ann_{.id = 17, .client = make_client("ann@build-7:4711", "deploy")};
 };
 
-TEST_F(ClientNamesTest, AHoldSharesWhatItsSessionSays) {
+TEST_F(ClientNamesTest, HoldSharesIdentityOfItsSession) {
   grant("k", Holder(&ann_, 1));
-  EXPECT_EQ(client_of("k"), ann_.client);  // the very same
+  EXPECT_EQ(client_of("k"), ann_.client);  // the same pointer
   EXPECT_EQ(key_events_.back().client, ann_.client);
   EXPECT_EQ(key_events_.back().session, 17u);
 }
 
-TEST_F(ClientNamesTest, AWaiterTakesItAlong) {
+TEST_F(ClientNamesTest, GrantKeepsIdentityOfWaiter) {
   const Fence first = grant("k", "bob");
   EXPECT_EQ(client_of("k"), nullptr);
   queue("k", Holder(&ann_, 1), 1);
   EXPECT_EQ(key("k").queue.front()->client, ann_.client);
   EXPECT_EQ(key_events_.back().client, ann_.client);
   const ClientRef before = ann_.client;
-  ann_.client = make_client("ann, later");  // is of what is asked for from now on
+  ann_.client = make_client("ann, later");  // for later requests only
   release("k", "bob", first);
   EXPECT_EQ(client_of("k"), before);
   EXPECT_EQ(key_events_.back().type, KeyEvent::Type::granted);
   EXPECT_EQ(key_events_.back().client, before);
 }
 
-TEST_F(ClientNamesTest, ANamesRequestSaysWhereFromAndWhatFor) {
+TEST_F(ClientNamesTest, RequestByNameCarriesPeerAndNote) {
   grant("k", "bob", {.note = "deploy", .peer = "10.0.0.9:1"});
   EXPECT_EQ(*client_of("k"), (ClientIdentity{"", "10.0.0.9:1", "deploy"}));
   acquire("k", "cid");
   EXPECT_EQ(conflict_.client, client_of("k"));
   EXPECT_EQ(conflict_.session, 0u);
-  // Who asks again keeps what it said first.
+  // A repeated request keeps the identity of the first.
   grant("k", "bob", {.note = "something else"});
   EXPECT_EQ(client_of("k")->note, "deploy");
 }
 
-TEST_F(ClientNamesTest, WhatManySayIsKeptOnceUntilTheLastHasGone) {
+TEST_F(ClientNamesTest, EqualIdentitiesAreStoredOnceUntilTheLastHoldEnds) {
   ClientNames names(HashKey{1, 2});
   const std::unique_ptr<Key> key = Key::create(Kind::semaphore, "s");
   Hold a(key.get());
@@ -75,11 +75,11 @@ TEST_F(ClientNamesTest, WhatManySayIsKeptOnceUntilTheLastHasGone) {
   names.keep(b, names.share({"", "10.0.0.9:1", "deploy"}));
   EXPECT_EQ(names.of(a), names.of(b));
   EXPECT_EQ(names.texts(), 1u);
-  // Where one text ends and the next begins makes a difference.
+  // The same characters split differently are another identity.
   const KnownClient other = names.share({"", "10.0.0.9:1d", "eploy"});
   EXPECT_EQ(names.texts(), 2u);
   names.drop(other);
-  const ClientRef seen = names.of(a);  // as a listing has it: it keeps the texts, not the entry
+  const ClientRef seen = names.of(a);  // like a listing: keeps the texts alive, not the entry
   names.forget(a);
   EXPECT_EQ(names.texts(), 1u);
   EXPECT_EQ(names.of(a), nullptr);
@@ -89,7 +89,7 @@ TEST_F(ClientNamesTest, WhatManySayIsKeptOnceUntilTheLastHasGone) {
   EXPECT_EQ(seen->note, "deploy");
 }
 
-TEST_F(ClientNamesTest, WhoeverSaysNothingCostsNothing) {
+TEST_F(ClientNamesTest, EmptyIdentityTakesNoEntry) {
   ClientNames names(HashKey{1, 2});
   const std::unique_ptr<Key> key = Key::create(Kind::semaphore, "s");
   Hold hold(key.get());
@@ -101,7 +101,7 @@ TEST_F(ClientNamesTest, WhoeverSaysNothingCostsNothing) {
   EXPECT_EQ(names.of(hold), nullptr);
 }
 
-TEST_F(ClientNamesTest, AnEndForgetsIt) {
+TEST_F(ClientNamesTest, EndedHoldReleasesIdentity) {
   const std::weak_ptr<const ClientIdentity> there = ann_.client;
   const Fence fence = grant("k", Holder(&ann_, 1));
   queue("k", Holder(&ann_, 2), 1);
@@ -114,7 +114,7 @@ TEST_F(ClientNamesTest, AnEndForgetsIt) {
   EXPECT_TRUE(there.expired());
 }
 
-TEST_F(ClientNamesTest, ANoteIsPlainAndBounded) {
+TEST_F(ClientNamesTest, InvalidNoteOrPeerIsRejected) {
   const std::string longest(kNoteSizeMax, 'n');
   EXPECT_EQ(acquire("k", "a", {.note = longest, .peer = std::string(kPeerSizeMax, 'p')}).outcome,
             Outcome::ok);
@@ -127,14 +127,14 @@ TEST_F(ClientNamesTest, ANoteIsPlainAndBounded) {
   EXPECT_EQ(table_->find(now_, Kind::lock, "other"), nullptr);
 }
 
-TEST_F(ClientNamesTest, ASessionThatSaysTooMuchIsRefused) {
+TEST_F(ClientNamesTest, OversizeSessionNameIsRejected) {
   Session session{.id = 3, .client = make_client(std::string(kHolderSizeMax + 1, 'n'))};
   EXPECT_EQ(acquire("k", Holder(&session, 1)).outcome, Outcome::invalid_note);
   EXPECT_EQ(enqueue("k", Holder(&session, 1)).outcome, Outcome::invalid_note);
   EXPECT_EQ(table_->keys(), 0u);
 }
 
-TEST_F(ClientNamesTest, AHoldThatItsSessionLeftIsOfNoSession) {
+TEST_F(ClientNamesTest, HoldOfEndedSessionReportsNoSession) {
   grant("k", Holder(&ann_, 1), {.ttl = 5s});
   end_session(17, /*keep_holds=*/true);
   pass(5s);

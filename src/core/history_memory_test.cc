@@ -1,4 +1,4 @@
-// What happens is written down without an allocation.
+// Tests that recording a key event allocates no memory.
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -9,10 +9,10 @@
 namespace lockd {
 namespace {
 
-TEST(HistoryMemory, WritingTakesNone) {
+TEST(HistoryMemory, RecordingDoesNotAllocate) {
   const std::uint64_t ended = fail_each_allocation([] {
     History history(64 * 1024);
-    constexpr std::string_view kLong = "a text that is longer than what fits inside a string";
+    constexpr std::string_view kLong = "a text that is longer than a string stores inline";
     const StoredHolder holder{Holder(kLong)};
     const ScarceMemory scarce;
     for (int i = 0; i < 10'000; ++i) {

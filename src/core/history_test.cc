@@ -1,5 +1,4 @@
-// What is kept of what happened: how it is written and read, what pushes out what, and what a
-// table writes.
+// Tests of the history: its encoding, the eviction of old events, and the events a table records.
 #include "core/history.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +15,7 @@ namespace {
 using Type = KeyEvent::Type;
 using Sort = History::Sort;
 
-// Of one ring, the oldest first.
+// The encoded events of a ring, the oldest first.
 std::vector<std::string> read_all(const HistoryRing& ring) {
   std::vector<std::string> blocks;
   std::string block;
@@ -41,18 +40,18 @@ std::vector<std::string> keys_of(const HistoryRing& ring) {
   return keys;
 }
 
-TEST(RateLimitTest, IsPerSecondOverAllWhoShareIt) {
+TEST(RateLimitTest, LimitsAllCallersTogetherPerSecond) {
   RateLimit limit(2);
   const Time second{5'000'000'000};
   EXPECT_TRUE(limit.admit(second.ns));
   EXPECT_TRUE(limit.admit((second + 999ms).ns));
   EXPECT_FALSE(limit.admit((second + 999ms).ns));
   EXPECT_TRUE(limit.admit((second + 1s).ns));
-  EXPECT_TRUE(limit.admit(second.ns)) << "late, it counts with the rest";
+  EXPECT_TRUE(limit.admit(second.ns)) << "a late call counts in the current second";
   EXPECT_FALSE(limit.admit((second + 1s).ns));
 }
 
-TEST(HistoryTest, GivesBackWhatItWasGiven) {
+TEST(HistoryTest, EventRoundTrips) {
   History history(64 * 1024);
   const KeyEventRecord facts{.at = Time{77},
                              .fence = kFenceMax,
@@ -94,7 +93,7 @@ TEST(HistoryTest, GivesBackWhatItWasGiven) {
   EXPECT_EQ(event.waiters, 5u);
 }
 
-TEST(HistoryTest, KnowsSessionsAndNeverTheirSecrets) {
+TEST(HistoryTest, RecordsSessionsWithoutTheirSecrets) {
   History history(64 * 1024);
   history.add({.type = Type::granted}, {"k", Holder::of_secret(0x5ec2e7, 17)});
   const auto entries = read_all(history.ring(Sort::common));
@@ -106,7 +105,7 @@ TEST(HistoryTest, KnowsSessionsAndNeverTheirSecrets) {
   EXPECT_EQ(entries[0].find("\xe7\xc2\x5e"), std::string::npos);
 }
 
-TEST(HistoryTest, TheShortWayWritesTheSame) {
+TEST(HistoryTest, BeginWritesTheSameEventAsAdd) {
   const KeyEventRecord facts{
       .at = Time{5}, .fence = 6, .ttl = 7s, .waiters = 3, .type = Type::queued};
   for (const Holder& holder : {Holder("a name, and a long one"), Holder::of_secret(1, 17)}) {
@@ -133,7 +132,7 @@ TEST(HistoryTest, TheShortWayWritesTheSame) {
   }
 }
 
-TEST(HistoryTest, CutsLongReasonsBetweenCharacters) {
+TEST(HistoryTest, TruncatesLongReasonBetweenCharacters) {
   History history(64 * 1024);
   std::string reason(255, 'x');
   reason += "\xc3\xa4";  // a character of two bytes, of which only one would fit
@@ -142,8 +141,8 @@ TEST(HistoryTest, CutsLongReasonsBetweenCharacters) {
   EXPECT_EQ(PastEvent(entries.at(0)).reason, std::string(255, 'x'));
 }
 
-// Whatever was pushed out, what is left is the latest, whole and in order.
-TEST(HistoryTest, TheOldestGoFirst) {
+// The remaining events are the latest, complete and in order.
+TEST(HistoryTest, OldestEventsAreEvictedFirst) {
   for (const std::size_t capacity : {1UL, 64UL * 1024, 1024UL * 1024, 4096UL * 1024}) {
     History history(capacity);
     constexpr std::size_t kCount = 100'000;
@@ -165,7 +164,7 @@ TEST(HistoryTest, TheOldestGoFirst) {
   }
 }
 
-TEST(HistoryTest, WhatIsCommonDoesNotPushOutWhatIsRare) {
+TEST(HistoryTest, CommonEventsDoNotEvictRareEvents) {
   History history(64 * 1024);
   history.add({.type = Type::expired}, {"lost", "a"});
   for (int i = 0; i < 100'000; ++i) {
@@ -176,7 +175,7 @@ TEST(HistoryTest, WhatIsCommonDoesNotPushOutWhatIsRare) {
   EXPECT_EQ(keys_of(history.ring(Sort::rare)), std::vector<std::string>{"lost"});
 }
 
-TEST(HistoryTest, NoClientPushesOutWhatAdminsDid) {
+TEST(HistoryTest, ClientEventsDoNotEvictAdminActions) {
   History history(64 * 1024);
   history.add({.type = Type::revoked}, {"taken", "a"});
   for (int i = 0; i < 100'000; ++i) {
@@ -187,7 +186,7 @@ TEST(HistoryTest, NoClientPushesOutWhatAdminsDid) {
   EXPECT_EQ(keys_of(history.ring(Sort::admin)), std::vector<std::string>{"taken"});
 }
 
-TEST(HistoryTest, AFifthIsForWhatIsRare) {
+TEST(HistoryTest, AFifthIsReservedForEventsThatAreNotCommon) {
   History history(1024 * 1024);
   for (int i = 0; i < 100'000; ++i) {
     history.add({.type = Type::granted}, {"k", "a"});
@@ -206,15 +205,17 @@ TEST(HistoryTest, AFifthIsForWhatIsRare) {
   EXPECT_NEAR(bytes(Sort::admin), 0.05, 0.01);
 }
 
-// What a table writes.
+// Events that a table records.
 class TableHistoryTest : public LockTableTest {
  protected:
   static constexpr TableOptions kKept{.history_size = 64 * 1024};
 
   void SetUp() override { reset(kKept); }
 
-  // "granted a #1", of all sorts in the order in which they happened.
-  std::vector<std::string> kept() const {
+  using EventTexts = std::vector<std::string>;
+
+  // The events of all rings as "granted a #1", in the order in which they happened.
+  EventTexts recorded() const {
     std::vector<std::string> entries;
     for (const Sort sort : {Sort::common, Sort::rare, Sort::refused, Sort::admin}) {
       for (auto& entry : read_all(table_->history().ring(sort))) entries.push_back(entry);
@@ -222,47 +223,46 @@ class TableHistoryTest : public LockTableTest {
     std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
       return PastEvent(a).facts.number < PastEvent(b).facts.number;
     });
-    std::vector<std::string> texts;
+    EventTexts texts;
     for (const std::string& entry : entries) texts.push_back(text_of(PastEvent(entry).event()));
     return texts;
   }
-  using Told = std::vector<std::string>;
 };
 
-TEST_F(TableHistoryTest, HasWhatHappenedThoughNobodyLooks) {
+TEST_F(TableHistoryTest, RecordsEventsWithoutAnObserver) {
   const Fence a = grant("k", "a");
   queue("k", secret(7, 1), 1);
   pass(2s);
   release("k", "a", a);
   pass(kTtl);
-  EXPECT_EQ(kept(), (Told{"granted a #1", "queued tcp:7", "released a #1 ~2s",
-                          "granted tcp:7 #2 ~2s", "expired tcp:7 #2 ~30s"}));
+  EXPECT_EQ(recorded(), (EventTexts{"granted a #1", "queued tcp:7", "released a #1 ~2s",
+                                    "granted tcp:7 #2 ~2s", "expired tcp:7 #2 ~30s"}));
   EXPECT_TRUE(key_events_.empty());
 }
 
-TEST_F(TableHistoryTest, KeepsNothingUnlessItIsTo) {
+TEST_F(TableHistoryTest, RecordsNothingByDefault) {
   reset({});
   grant("k", "a");
-  EXPECT_EQ(kept(), Told{});
+  EXPECT_EQ(recorded(), EventTexts{});
 }
 
-TEST_F(TableHistoryTest, HasRefusalsByCapsAndNoOthers) {
+TEST_F(TableHistoryTest, RecordsOnlyRefusalsByCaps) {
   TableOptions options = kKept;
   options.waiters_max = 1;
   reset(options);
   grant("k", "a");
   queue("k", "b", 1);
   acquire("k", "c");                         // held
-  acquire("k", "c", {.wait = 5s, .id = 2});  // too many
+  acquire("k", "c", {.wait = 5s, .id = 2});  // max_waiters
   enqueue("k", secret(7, 1), {.kind = kSemaphore, .limit = 3});
   enqueue("k", secret(7, 1));
-  const Told told = kept();
-  EXPECT_EQ(Told(told.begin() + 2, told.end()),
-            (Told{"refused c: no room for another waiter", "granted tcp:7 #2",
-                  "refused tcp:7: no room for another waiter"}));
+  const EventTexts all = recorded();
+  EXPECT_EQ(EventTexts(all.begin() + 2, all.end()),
+            (EventTexts{"refused c: no room for another waiter", "granted tcp:7 #2",
+                        "refused tcp:7: no room for another waiter"}));
 }
 
-TEST_F(TableHistoryTest, RefusalsAreLimitedInRateAndCounted) {
+TEST_F(TableHistoryTest, RecordedRefusalsAreRateLimited) {
   RateLimit limit(3);
   TableOptions options = kKept;
   options.waiters_max = 1;
@@ -271,12 +271,12 @@ TEST_F(TableHistoryTest, RefusalsAreLimitedInRateAndCounted) {
   grant("k", "a");
   queue("k", "b", 1);
   for (std::uint64_t i = 2; i < 10; ++i) acquire("k", "c", {.wait = 5s, .id = i});
-  EXPECT_EQ(kept().size(), 2u + 3u);
+  EXPECT_EQ(recorded().size(), 2u + 3u);
   EXPECT_EQ(table_->stats().history_dropped, 5u);
   EXPECT_EQ(table_->stats().refusals.max_waiters, 8u) << "all are counted";
 }
 
-TEST_F(TableHistoryTest, HasWhatAServerFollowsAndNotWhatItRecovers) {
+TEST_F(TableHistoryTest, RecordsReplicatedEventsAndNotRecoveredOnes) {
   const auto granted = [&](Fence fence) {
     return Event{.type = Event::Type::granted,
                  .key = fence == 5 ? "old" : "new",
@@ -290,7 +290,7 @@ TEST_F(TableHistoryTest, HasWhatAServerFollowsAndNotWhatItRecovers) {
   ASSERT_TRUE(table_->apply(
       {.type = Event::Type::ended, .cause = EndCause::expired, .key = "new", .fence = 6},
       now_ + 3s));
-  EXPECT_EQ(kept(), (Told{"granted a #6", "expired a #6 ~3s"}));
+  EXPECT_EQ(recorded(), (EventTexts{"granted a #6", "expired a #6 ~3s"}));
 }
 
 // Slow waits and holds.
@@ -304,74 +304,74 @@ class AgesTest : public TableHistoryTest {
     reset(options);
     table_->observe(Observed::rare_events);
   }
-  OldestEntries look() {
+  OldestEntries scan() {
     OldestEntries found;
     for (AgeCursor cursor; !cursor.done;) table_->scan_ages(now_, cursor, 2, found);
     pass(0s);
     return found;
   }
-  Told slow() const {
-    Told told;
-    for (const std::string& text : kept()) {
-      if (text.starts_with("slow")) told.push_back(text);
+  EventTexts slow() const {
+    EventTexts texts;
+    for (const std::string& text : recorded()) {
+      if (text.starts_with("slow")) texts.push_back(text);
     }
-    return told;
+    return texts;
   }
 };
 
-TEST_F(AgesTest, AreToldOnceAndNeverEarly) {
+TEST_F(AgesTest, SlowWaitsAndHoldsAreRecordedOnceAndNeverEarly) {
   grant("k", "a", {.ttl = 100s});
   queue("k", "b", 1, 100s);
   pass(5s - 1ns);
-  look();
-  EXPECT_EQ(slow(), Told{});
+  scan();
+  EXPECT_EQ(slow(), EventTexts{});
   pass(1ns);
-  look();
-  look();
-  EXPECT_EQ(slow(), Told{"slow_wait b ~5s"});
+  scan();
+  scan();
+  EXPECT_EQ(slow(), EventTexts{"slow_wait b ~5s"});
   pass(5s);
-  look();
-  look();
-  EXPECT_EQ(slow(), (Told{"slow_wait b ~5s", "slow_hold a #1 ~10s"}));
-  EXPECT_EQ(key_events_.size(), 2u) << "the observer hears of it, too";
+  scan();
+  scan();
+  EXPECT_EQ(slow(), (EventTexts{"slow_wait b ~5s", "slow_hold a #1 ~10s"}));
+  EXPECT_EQ(key_events_.size(), 2u) << "the observer gets them, too";
 }
 
-// The hold that lies inside its key is used again.
-TEST_F(AgesTest, TheNextHoldIsSlowAnew) {
+// The key reuses its inline hold.
+TEST_F(AgesTest, NextHoldOfAKeyIsRecordedAsSlowAgain) {
   const Fence a = grant("k", "a", {.ttl = 100s});
   pass(10s);
-  look();
+  scan();
   release("k", "a", a);
   grant("k", "b", {.ttl = 100s});
-  look();
+  scan();
   pass(10s);
-  look();
-  EXPECT_EQ(slow(), (Told{"slow_hold a #1 ~10s", "slow_hold b #2 ~10s"}));
+  scan();
+  EXPECT_EQ(slow(), (EventTexts{"slow_hold a #1 ~10s", "slow_hold b #2 ~10s"}));
 }
 
-TEST_F(AgesTest, FindsWhatLastsLongest) {
-  const Ask permit{.kind = kSemaphore, .limit = 2, .ttl = 1000s};
+TEST_F(AgesTest, FindsOldestHoldOldestWaitAndLongestQueue) {
+  const Params permit{.kind = kSemaphore, .limit = 2, .ttl = 1000s};
   grant("s", "x", permit);
   const Time first = now_;
   pass(1s);
   grant("s", "y", permit);
   for (int i = 0; i < 20; ++i) grant("k" + std::to_string(i), "a", {.ttl = 1000s});
   queue("k7", "b", 1, 1000s);
-  const Time waits = now_;
+  const Time queued_at = now_;
   pass(1s);
   for (std::uint64_t id = 2; id < 5; ++id) queue("k3", secret(id, id), id, 1000s);
-  const OldestEntries found = look();
+  const OldestEntries found = scan();
   EXPECT_EQ(found.hold.key, "s");
   EXPECT_EQ(found.hold.since, first);
   EXPECT_EQ(found.wait.key, "k7");
-  EXPECT_EQ(found.wait.since, waits);
+  EXPECT_EQ(found.wait.since, queued_at);
   EXPECT_EQ(found.queue.key, "k3");
   EXPECT_EQ(found.queue.waiters, 3u);
 }
 
-TEST_F(AgesTest, FindsNothingWhereNothingIs) {
+TEST_F(AgesTest, FindsNothingInAnIdleTable) {
   release("k", "a", grant("k", "a"));
-  const OldestEntries found = look();
+  const OldestEntries found = scan();
   EXPECT_EQ(found.hold.key + found.wait.key + found.queue.key, "");
 }
 

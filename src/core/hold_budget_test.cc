@@ -10,46 +10,46 @@
 namespace lockd {
 namespace {
 
-const Holder kSomebody = "somebody";
+const Holder kHolder = "holder";
 
 std::int64_t take_all(HoldUnits& units) {
   std::int64_t taken = 0;
-  while (units.take(kSomebody) == Outcome::ok) ++taken;
+  while (units.take(kHolder) == Outcome::ok) ++taken;
   return taken;
 }
 
-TEST(HoldBudget, WithoutALimitCountsNothing) {
+TEST(HoldBudget, UnlimitedBudgetCountsNothing) {
   HoldBudget budget({});
   HoldUnits units(&budget);
-  HoldUnits on_its_own(nullptr);
+  HoldUnits without_budget(nullptr);
   EXPECT_FALSE(units.counts());
-  EXPECT_FALSE(on_its_own.counts());
-  EXPECT_EQ(units.take(kSomebody), Outcome::ok);
+  EXPECT_FALSE(without_budget.counts());
+  EXPECT_EQ(units.take(kHolder), Outcome::ok);
   EXPECT_EQ(units.in_use(), 0);
 }
 
-TEST(HoldBudget, OfAFewIsExactHoweverTablesTakeTurns) {
+TEST(HoldBudget, SmallCapIsExactOverSeveralTables) {
   HoldBudget budget({.holds_max = 1000});
   HoldUnits a(&budget);
   HoldUnits b(&budget);
   EXPECT_EQ(take_all(a), 1000);
-  for (int i = 0; i < 300; ++i) a.give_back(kSomebody);
+  for (int i = 0; i < 300; ++i) a.give_back(kHolder);
   EXPECT_EQ(take_all(b), 300);
-  b.give_back(kSomebody);
-  EXPECT_EQ(a.take(kSomebody), Outcome::ok);
-  EXPECT_EQ(b.take(kSomebody), Outcome::max_holds);
+  b.give_back(kHolder);
+  EXPECT_EQ(a.take(kHolder), Outcome::ok);
+  EXPECT_EQ(b.take(kHolder), Outcome::max_holds);
   EXPECT_EQ(budget.left(), 0);
 }
 
-// What the other tables have at hand is all that a request can miss.
-TEST(HoldBudget, OfManyIsNeverExceededAndRefusesAThousandthEarlyAtMost) {
+// The difference is the units that the other tables cache.
+TEST(HoldBudget, LargeCapIsNeverExceededAndRefusesAtMostAThousandthEarly) {
   constexpr std::int64_t kMax = 300'000;
   HoldBudget budget({.holds_max = kMax});
   std::vector<std::unique_ptr<HoldUnits>> tables;
   for (int i = 0; i < 64; ++i) tables.push_back(std::make_unique<HoldUnits>(&budget));
   for (const auto& table : tables) {
-    for (int i = 0; i < 1000; ++i) ASSERT_EQ(table->take(kSomebody), Outcome::ok);
-    for (int i = 0; i < 999; ++i) table->give_back(kSomebody);
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(table->take(kHolder), Outcome::ok);
+    for (int i = 0; i < 999; ++i) table->give_back(kHolder);
   }
   const std::int64_t more = take_all(*tables.front());
   EXPECT_LE(more + 64, kMax);
@@ -58,40 +58,38 @@ TEST(HoldBudget, OfManyIsNeverExceededAndRefusesAThousandthEarlyAtMost) {
   EXPECT_EQ(budget.left(), kMax);
 }
 
-TEST(HoldBudget, OverdrawnGivesNothingUntilEnoughHaveEnded) {
+TEST(HoldBudget, OverdrawnBudgetRefusesUntilEnoughHoldsEnd) {
   for (const std::int64_t max : {10, 1'000'000}) {
     HoldBudget budget({.holds_max = static_cast<std::uint64_t>(max)});
     HoldUnits a(&budget);
     HoldUnits b(&budget);
-    for (std::int64_t i = 0; i < max + 500; ++i) a.take_over_limit(kSomebody);
+    for (std::int64_t i = 0; i < max + 500; ++i) a.take_over_limit(kHolder);
     for (int i = 0; i < 500; ++i) {
-      ASSERT_EQ(b.take(kSomebody), Outcome::max_holds) << i;
-      ASSERT_EQ(a.take(kSomebody), Outcome::max_holds) << i;
-      a.give_back(kSomebody);
+      ASSERT_EQ(b.take(kHolder), Outcome::max_holds) << i;
+      ASSERT_EQ(a.take(kHolder), Outcome::max_holds) << i;
+      a.give_back(kHolder);
     }
     EXPECT_EQ(a.in_use(), max);
-    for (int i = 0; i < 64; ++i) a.give_back(kSomebody);
-    EXPECT_EQ(a.take(kSomebody), Outcome::ok);
+    for (int i = 0; i < 64; ++i) a.give_back(kHolder);
+    EXPECT_EQ(a.take(kHolder), Outcome::ok);
   }
 }
 
-TEST(HoldBudget, CountsEachClientByItself) {
+TEST(HoldBudget, ClientsAreLimitedSeparately) {
   HoldBudget budget({.holds_per_client_max = 2});
   HoldUnits a(&budget);
   HoldUnits b(&budget);
   const Holder session = Holder::of_secret(7, 1);
-  const Holder namesake = "1";
+  const Holder similar_name = "1";
   EXPECT_EQ(a.take(session), Outcome::ok);
   EXPECT_EQ(b.take(Holder::of_secret(8, 1)), Outcome::ok);
   EXPECT_EQ(b.take(session), Outcome::max_client_holds);
   EXPECT_EQ(a.take(Holder::of_secret(7, 2)), Outcome::ok);
-  EXPECT_EQ(a.take(namesake), Outcome::ok);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(a.take(Holder::of_secret(7)), Outcome::ok);  // nobody's
+  EXPECT_EQ(a.take(similar_name), Outcome::ok);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(a.take(Holder::of_secret(7)), Outcome::ok);  // no client
   a.give_back(session);
   EXPECT_EQ(b.take(session), Outcome::ok);
 }
-
-// The rules of a table.
 
 class HoldsMaxTest : public LockTableTest {
  protected:
@@ -105,8 +103,8 @@ class HoldsMaxTest : public LockTableTest {
   std::optional<HoldBudget> holds_;
 };
 
-// Its deadline stands as it was granted; from the next renewal on it is as long as others.
-TEST_F(HoldsMaxTest, ARecoveredLeaseIsShortenedWhenItIsRenewed) {
+// Recovery keeps the deadline that was granted; ttl_max applies from the next renewal on.
+TEST_F(HoldsMaxTest, RecoveredLeaseIsCappedWhenItIsRenewed) {
   limit({}, {.ttl_max = 60s});
   const Event event{.type = Event::Type::granted,
                     .limit = 1,

@@ -14,7 +14,7 @@ namespace {
 
 class KeyIndexTest : public ::testing::Test {
  protected:
-  // Odd numbers are semaphores, each with the name of a lock.
+  // Odd numbers are semaphores, and share their names with locks.
   static std::string name_of(int i) { return "key-" + std::to_string(i / 2); }
   Key* find(int i) { return index_.find(i % 2 == 0 ? Kind::lock : Kind::semaphore, name_of(i)); }
   void add(int i) {
@@ -37,7 +37,7 @@ class KeyIndexTest : public ::testing::Test {
   std::map<int, std::unique_ptr<Key>> keys_;
 };
 
-TEST_F(KeyIndexTest, FindsWhatIsThereThroughGrowthAndShrinking) {
+TEST_F(KeyIndexTest, FindsKeysAfterGrowthAndShrinking) {
   for (int i = 0; i < 10'000; ++i) add(i);
   for (int i = 0; i < 10'000; ++i) {
     ASSERT_EQ(find(i), keys_[i].get());
@@ -53,7 +53,7 @@ TEST_F(KeyIndexTest, FindsWhatIsThereThroughGrowthAndShrinking) {
   }
 }
 
-TEST_F(KeyIndexTest, AWalkInStepsSeesEveryKeyOnce) {
+TEST_F(KeyIndexTest, WalkInStepsVisitsEveryKeyOnce) {
   for (int i = 0; i < 1'000; ++i) add(i);
   for (std::size_t step : {1u, 7u, 100u, 5'000u}) {
     std::vector<const Key*> seen;
@@ -63,8 +63,8 @@ TEST_F(KeyIndexTest, AWalkInStepsSeesEveryKeyOnce) {
   }
 }
 
-// Whatever comes and goes meanwhile: what was there throughout is seen, and nothing twice.
-TEST_F(KeyIndexTest, AWalkSurvivesGrowthAndShrinkingBetweenItsSteps) {
+// The walk visits each key that was present throughout exactly once.
+TEST_F(KeyIndexTest, WalkSurvivesGrowthAndShrinkingBetweenItsSteps) {
   for (int i = 0; i < 500; ++i) add(i);
   std::vector<const Key*> seen;
   int next = 10'000;
@@ -81,7 +81,7 @@ TEST_F(KeyIndexTest, AWalkSurvivesGrowthAndShrinkingBetweenItsSteps) {
   for (int i = 0; i < 500; ++i) EXPECT_EQ(std::ranges::count(seen, keys_[i].get()), 1) << i;
 }
 
-TEST_F(KeyIndexTest, AWalkMayBeginAnywhere) {
+TEST_F(KeyIndexTest, WalkMayStartAnywhere) {
   std::vector<const Key*> all;
   for (int i = 0; i < 100; ++i) add(i);
   Cursor whole;

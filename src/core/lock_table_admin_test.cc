@@ -1,4 +1,4 @@
-// What an admin does against others' will: ending holds, and resizing semaphores.
+// Tests of admin actions: revoking holds and resizing semaphores.
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@ class AdminTest : public LockTableTest {
     table_->observe(Observed::everything);
   }
 
-  // Asks for a permit, as one of `limit`.
+  // Requests one permit; waits for it if `id` is not 0.
   LockTable::Reply permit(const Holder& holder, std::uint32_t limit, std::uint64_t id = 0) {
     return acquire("s", holder,
                    {.kind = kSemaphore, .limit = limit, .wait = id == 0 ? 0s : 10s, .id = id});
@@ -30,8 +30,8 @@ class AdminTest : public LockTableTest {
   }
 };
 
-// The events of one call are read when it is over, and their texts are the holds'.
-TEST_F(AdminTest, WhatACallGrantsDoesNotEndInIt) {
+// The texts of a call's events are views into its holds, and are read after the call.
+TEST_F(AdminTest, CallDoesNotEndAHoldThatItGrants) {
   const std::vector<std::function<bool(Fence)>> ends{
       [&](Fence fence) { return revoke("k", fence) == Outcome::ok; },
       [&](Fence fence) { return release("k", "b", fence) == Outcome::ok; },
@@ -39,31 +39,31 @@ TEST_F(AdminTest, WhatACallGrantsDoesNotEndInIt) {
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const Fence a = grant("k", "a");
     queue("k", "b", i, 100s);
-    now_ = now_ + kTtl;  // and nobody has looked since
+    now_ = now_ + kTtl;  // the lease of `a` expires within the next call
     EXPECT_FALSE(ends[i](a + 1));
     EXPECT_EQ(release("k", "b", a + 1), Outcome::ok);
   }
 }
 
-TEST_F(AdminTest, ItIsToldWithWhyAndByWhom) {
+TEST_F(AdminTest, RevocationEventNamesReasonAndAdmin) {
   Session ann{.id = 7};
   const Fence a = grant("k", Holder(&ann, 0xabc));
   pass(3s);
   key_events_.clear();
   revoke("k", a);
   ASSERT_EQ(key_events_.size(), 1u);
-  const KeyEvent& told = key_events_[0];
-  EXPECT_EQ(told.type, KeyEvent::Type::revoked);
-  EXPECT_EQ(told.reason, "stuck for hours");
-  EXPECT_EQ(told.by, "ops");
-  EXPECT_EQ(told.session, 7u);
-  EXPECT_EQ(told.secret, 0xabcu);
-  EXPECT_EQ(told.lasted, 3s);
-  EXPECT_EQ(told.holders, 0u);
+  const KeyEvent& event = key_events_[0];
+  EXPECT_EQ(event.type, KeyEvent::Type::revoked);
+  EXPECT_EQ(event.reason, "stuck for hours");
+  EXPECT_EQ(event.by, "ops");
+  EXPECT_EQ(event.session, 7u);
+  EXPECT_EQ(event.secret, 0xabcu);
+  EXPECT_EQ(event.lasted, 3s);
+  EXPECT_EQ(event.holders, 0u);
   EXPECT_EQ(events_.back().cause, EndCause::revoked);
 }
 
-TEST_F(AdminTest, InPiecesTooThoseWhoCameMeanwhileKeepIt) {
+TEST_F(AdminTest, RevocationInStepsSparesLaterHolds) {
   for (const char* name : {"a", "b", "c"}) permit(name, 3);
   const LockTable::Revocation all{kSemaphore, "s", {}, table_->last_fence(), kNote};
   std::vector<Fence> ended;
@@ -76,7 +76,7 @@ TEST_F(AdminTest, InPiecesTooThoseWhoCameMeanwhileKeepIt) {
   EXPECT_EQ(table_->find(now_, kSemaphore, "s")->holders, 1u);
 }
 
-TEST_F(AdminTest, ItsReasonIsPlainAndBounded) {
+TEST_F(AdminTest, InvalidReasonIsRejected) {
   grant("k", "a");
   const std::string too_long(kNoteSizeMax + 1, 'x');
   const auto refused = [&](const AdminNote& note) {
@@ -89,7 +89,7 @@ TEST_F(AdminTest, ItsReasonIsPlainAndBounded) {
   EXPECT_TRUE(refused({"two\nlines", "ops"}));
 }
 
-TEST_F(AdminTest, GrowthGrantsToThoseWhoWait) {
+TEST_F(AdminTest, LargerLimitGrantsToWaiters) {
   permit("a", 1);
   permit("b", 1, 1);
   permit("c", 1, 2);
@@ -100,16 +100,16 @@ TEST_F(AdminTest, GrowthGrantsToThoseWhoWait) {
   EXPECT_EQ(outcome_of(1), Outcome::ok);
   EXPECT_EQ(outcome_of(2), Outcome::ok);
   EXPECT_EQ(outcome_of(3), Outcome::queued);
-  const KeyEvent& told = key_events_.front();
-  EXPECT_EQ(told.type, KeyEvent::Type::resized);
-  EXPECT_EQ(told.permits, 1u);
-  EXPECT_EQ(told.limit, 3u);
-  EXPECT_EQ(told.holders, 1u);
-  EXPECT_EQ(told.by, "ops");
+  const KeyEvent& event = key_events_.front();
+  EXPECT_EQ(event.type, KeyEvent::Type::resized);
+  EXPECT_EQ(event.permits, 1u);
+  EXPECT_EQ(event.limit, 3u);
+  EXPECT_EQ(event.holders, 1u);
+  EXPECT_EQ(event.by, "ops");
   EXPECT_EQ(key_events_.back().limit, 3u);
 }
 
-TEST_F(AdminTest, AJournalThatContradictsItselfIsRefused) {
+TEST_F(AdminTest, JournalWithContradictoryLimitsIsRejected) {
   KeyBudget budget(10);
   LockTable copy({}, budget);
   Event granted{.type = Event::Type::granted,
@@ -137,8 +137,7 @@ TEST_F(AdminTest, AJournalThatContradictsItselfIsRefused) {
   EXPECT_EQ(copy.check(), "");
 }
 
-// The rare kinds are recorded whenever there is an observer.
-TEST_F(AdminTest, WhatIsRareIsToldThoughNobodyLooks) {
+TEST_F(AdminTest, RareEventsReachEveryObserver) {
   table_->observe(Observed::rare_events);
   const Fence a = grant("k", secret(3, 33));
   revoke("k", a);

@@ -1,12 +1,12 @@
-// Asking again by a secret that the client chose: what is there, and whose it is then.
-
+// Tests of repeated requests by one name or client-chosen secret, and of the session that then owns
+// the hold or the place.
 #include "core/lock_table.h"
 #include "core/testing/lock_table_fixture.h"
 
 namespace lockd {
 namespace {
 
-class AskAgainTest : public LockTableTest {
+class RepeatedRequestTest : public LockTableTest {
  protected:
   static constexpr std::uint64_t kSecret = 77;
 
@@ -21,7 +21,7 @@ class AskAgainTest : public LockTableTest {
   }
 };
 
-TEST_F(AskAgainTest, AShorterLeaseNeitherShortensTheHoldNorItsOwnTtl) {
+TEST_F(RepeatedRequestTest, ShorterTtlShortensNeitherDeadlineNorTtlOfTheHold) {
   const Fence fence = grant("k", "cart-1", {.ttl = 60s});
   const auto again = acquire("k", "cart-1", {.ttl = 1ms});
   EXPECT_EQ(again.outcome, Outcome::ok);
@@ -32,7 +32,7 @@ TEST_F(AskAgainTest, AShorterLeaseNeitherShortensTheHoldNorItsOwnTtl) {
   EXPECT_EQ(acquire("k", "cart-2").outcome, Outcome::held);
 }
 
-TEST_F(AskAgainTest, TheReplySaysAtMostWhatRemains) {
+TEST_F(RepeatedRequestTest, ReplyTtlIsAtMostTheRemainingLease) {
   reset({.ttl_max = 20s});  // less than the ttl of the hold that is recovered
   table_->apply({.type = Event::Type::granted,
                  .key = "k",
@@ -45,7 +45,7 @@ TEST_F(AskAgainTest, TheReplySaysAtMostWhatRemains) {
   EXPECT_EQ(again.grant.ttl, 20s);
 }
 
-TEST_F(AskAgainTest, TheHoldIsTheLaterSessionsAndTheEndOfTheEarlierReleasesNothing) {
+TEST_F(RepeatedRequestTest, LaterSessionOwnsTheHoldAndEndOfEarlierSessionReleasesNothing) {
   const Fence fence = grant("k", chosen(1));
   EXPECT_EQ(acquire("k", chosen(2)).grant.fence, fence);
   EXPECT_EQ(holds_of(1), 0u);
@@ -56,7 +56,7 @@ TEST_F(AskAgainTest, TheHoldIsTheLaterSessionsAndTheEndOfTheEarlierReleasesNothi
   EXPECT_EQ(acquire("k", "other").outcome, Outcome::ok);
 }
 
-TEST_F(AskAgainTest, ThePlaceInTheQueueIsTakenOverWithItsWait) {
+TEST_F(RepeatedRequestTest, LaterSessionTakesOverThePlaceAndItsWait) {
   const Fence fence = grant("k", "a");
   acquire("k", chosen(1), {.wait = 5s, .id = 1});
   queue("k", "behind it", 2);
@@ -71,7 +71,7 @@ TEST_F(AskAgainTest, ThePlaceInTheQueueIsTakenOverWithItsWait) {
   EXPECT_EQ(holds_of(3), 1u);
 }
 
-TEST_F(AskAgainTest, WithoutAListenerThePlaceIsLeftAsItIs) {
+TEST_F(RepeatedRequestTest, RequestWithoutListenerDoesNotTakeOverThePlace) {
   grant("k", "a");
   acquire("k", chosen(1), {.wait = 50s, .id = 1});
   const AcquireRequest request{.key = "k", .holder = chosen(2), .ttl = kTtl, .wait = 5s};
@@ -79,7 +79,7 @@ TEST_F(AskAgainTest, WithoutAListenerThePlaceIsLeftAsItIs) {
   EXPECT_EQ(places_of(1), 1u);
 }
 
-TEST_F(AskAgainTest, WhatAJournalToldOfIsFound) {
+TEST_F(RepeatedRequestTest, RecoveredHoldIsFoundByItsSecret) {
   for (const Kind kind : {Kind::lock, Kind::semaphore}) {
     const std::uint32_t limit = kind == Kind::lock ? 1 : 2;
     ASSERT_TRUE(table_->apply({.type = Event::Type::granted,

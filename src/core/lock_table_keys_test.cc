@@ -1,4 +1,4 @@
-// The rules of keys: the budget, idleness and forgetting; and the table told again from its events.
+// Tests of the key budget, of idle keys, and of tables rebuilt from events.
 #include <set>
 #include <string>
 #include <vector>
@@ -9,14 +9,14 @@
 namespace lockd {
 namespace {
 
-TEST_F(LockTableTest, IdleKeysKeepTheirUnitUntilTheyAreForgotten) {
+TEST_F(LockTableTest, IdleKeyKeepsItsUnitUntilItIsForgotten) {
   reset({}, 2);
   release("a", "x", grant("a", "x"));
   pass(1s);
   release("b", "x", grant("b", "x"));
   EXPECT_EQ(acquire("c", "x").outcome, Outcome::max_keys);
   {
-    KeyUnit unit = table_->reclaim_idle();  // the one that has been idle longest
+    KeyUnit unit = table_->reclaim_idle();  // of a, the key that has been idle longest
     EXPECT_TRUE(unit);
     EXPECT_EQ(budget_->left(), 0);
     EXPECT_EQ(table_->acquire(now_, {"c", "x", kTtl}, nullptr, 0, std::move(unit)).outcome,
@@ -24,17 +24,17 @@ TEST_F(LockTableTest, IdleKeysKeepTheirUnitUntilTheyAreForgotten) {
   }
   EXPECT_EQ(budget_->left(), 0);
   EXPECT_EQ(table_->keys(), 2u);
-  EXPECT_TRUE(table_->reclaim_idle());   // b; its unit goes back, unused
+  EXPECT_TRUE(table_->reclaim_idle());   // of b; the unused unit returns to the budget
   EXPECT_FALSE(table_->reclaim_idle());  // c is held
   EXPECT_EQ(budget_->left(), 1);
 }
 
-TEST_F(LockTableTest, AnIdleSemaphoreTakesTheLimitOfTheNextRequest) {
+TEST_F(LockTableTest, NextRequestSetsTheLimitOfAnIdleSemaphore) {
   release("k", "x", grant("k", "x", {.kind = kSemaphore, .limit = 3}), kSemaphore);
   EXPECT_EQ(acquire("k", "y", {.kind = kSemaphore, .limit = 5}).outcome, Outcome::ok);
 }
 
-TEST_F(LockTableTest, AnIdleSemaphoreMayKeepItsLimitUntilItIsForgotten) {
+TEST_F(LockTableTest, IdleSemaphoreCanKeepItsLimitUntilItIsForgotten) {
   reset({.keeps_idle_limits = true});
   const Fence fence = grant("k", "x", {.kind = kSemaphore, .limit = 3});
   ASSERT_EQ(table_->resize(now_, "k", 9, {}), Outcome::ok);  // until it is idle
@@ -49,11 +49,11 @@ TEST_F(LockTableTest, AnIdleSemaphoreMayKeepItsLimitUntilItIsForgotten) {
   EXPECT_EQ(enqueue("k", secret(1, 11), {.kind = kSemaphore, .limit = 5}).outcome,
             Outcome::limit_mismatch);
   EXPECT_EQ(table_->stats().refusals.limit_mismatch, 3u);
-  EXPECT_EQ(table_->forget_idle(idle_since, 1), 1u) << "a refused request is no use of the key";
+  EXPECT_EQ(table_->forget_idle(idle_since, 1), 1u) << "a refused request does not use the key";
   EXPECT_EQ(acquire("k", "y", {.kind = kSemaphore, .limit = 5}).outcome, Outcome::ok);
 }
 
-TEST_F(LockTableTest, AnIdleLockIsTakenInEitherMode) {
+TEST_F(LockTableTest, IdleLockIsGrantedInEitherMode) {
   reset({.keeps_idle_limits = true});
   release("k", "x", grant("k", "x"));
   release("k", "x", grant("k", "x", {.mode = Mode::shared}));
@@ -62,12 +62,10 @@ TEST_F(LockTableTest, AnIdleLockIsTakenInEitherMode) {
   EXPECT_EQ(acquire("k", "x", {.kind = kSemaphore, .limit = 5}).outcome, Outcome::ok);
 }
 
-// Events and what they rebuild.
-
 class ReplayTest : public LockTableTest {
  protected:
-  // Keeps the events, with keys and holders of their own.
-  void keep() {
+  // Copies the events into log_, together with the texts they refer to.
+  void log_events() {
     for (Event e : table_->effects().events) {
       e.key = *texts_.emplace(e.key).first;
       if (!e.holder.is_secret())
@@ -78,9 +76,9 @@ class ReplayTest : public LockTableTest {
     }
     table_->effects().clear();
   }
-  Fence take(std::string_view key, const Holder& holder) {
+  Fence logged_grant(std::string_view key, const Holder& holder) {
     const auto reply = table_->acquire(now_, {key, holder, kTtl}, this, 0);
-    keep();
+    log_events();
     return reply.grant.fence;
   }
 
@@ -88,8 +86,8 @@ class ReplayTest : public LockTableTest {
   std::vector<Event> log_;
 };
 
-TEST_F(ReplayTest, ARecoveredHoldIsRenewedAndReleasedByTokenAndBelongsToNoSession) {
-  const Fence fence = take("k", secret(7, 77));
+TEST_F(ReplayTest, RecoveredHoldBelongsToItsSecretAndToNoSession) {
+  const Fence fence = logged_grant("k", secret(7, 77));
   KeyBudget budget(100);
   LockTable copy({}, budget);
   for (const Event& e : log_) copy.apply(e);
@@ -100,17 +98,17 @@ TEST_F(ReplayTest, ARecoveredHoldIsRenewedAndReleasedByTokenAndBelongsToNoSessio
   EXPECT_EQ(copy.release(now_, {"k", secret(9, 77), fence}), Outcome::ok);
 }
 
-// A journal records holds alone, so a restart forgets idle keys and their limits.
-TEST_F(ReplayTest, ARecoveredTableHasForgottenTheLimitsOfIdleSemaphores) {
+// A journal records holds only, so a restart forgets idle keys and their limits.
+TEST_F(ReplayTest, RecoveryForgetsLimitsOfIdleSemaphores) {
   const TableOptions options{.keeps_idle_limits = true};
   reset(options);
   for (const std::uint32_t limit : {3u, 5u}) {
     const AcquireRequest request{"k", "x", kTtl, 0s, kSemaphore, limit};
     const auto reply = table_->acquire(now_, request, nullptr, 0);
     ASSERT_EQ(reply.outcome, Outcome::ok);
-    keep();
+    log_events();
     table_->release(now_, {"k", "x", reply.grant.fence, kSemaphore});
-    keep();
+    log_events();
     table_->forget_idle(now_, 1);
   }
   KeyBudget budget(100);
@@ -120,8 +118,8 @@ TEST_F(ReplayTest, ARecoveredTableHasForgottenTheLimitsOfIdleSemaphores) {
   EXPECT_EQ(copy.acquire(now_, other, nullptr, 0).outcome, Outcome::ok);
 }
 
-TEST_F(ReplayTest, ARecoveredLeaseThatIsOverEndsAtTheFirstLook) {
-  take("k", "x");
+TEST_F(ReplayTest, RecoveredLeaseThatIsDueExpiresInTheNextCall) {
+  logged_grant("k", "x");
   KeyBudget budget(100);
   LockTable copy({}, budget);
   copy.advance(now_ + 100s, 100);  // the table's time is ahead when the event arrives
@@ -130,9 +128,9 @@ TEST_F(ReplayTest, ARecoveredLeaseThatIsOverEndsAtTheFirstLook) {
   EXPECT_EQ(copy.acquire(now_ + 100s, {"k", "y", kTtl}, nullptr, 0).outcome, Outcome::ok);
 }
 
-TEST_F(ReplayTest, RecoveredKeysMayExceedTheBudgetUntilTheyAreGone) {
-  take("a", "x");
-  const Fence b = take("b", "x");
+TEST_F(ReplayTest, RecoveredKeysMayExceedTheBudgetUntilTheyAreForgotten) {
+  logged_grant("a", "x");
+  const Fence b = logged_grant("b", "x");
   KeyBudget budget(1);
   LockTable copy({}, budget);
   for (const Event& e : log_) ASSERT_TRUE(copy.apply(e));
@@ -144,8 +142,8 @@ TEST_F(ReplayTest, RecoveredKeysMayExceedTheBudgetUntilTheyAreGone) {
 }
 
 TEST_F(ReplayTest, AKeyBeyondTheBudgetLeavesItsUnitToNobody) {
-  const Fence a = take("a", "x");
-  const Fence b = take("b", "x");
+  const Fence a = logged_grant("a", "x");
+  const Fence b = logged_grant("b", "x");
   KeyBudget budget(1);
   LockTable copy({}, budget);
   for (const Event& e : log_) ASSERT_TRUE(copy.apply(e));
@@ -159,9 +157,9 @@ TEST_F(ReplayTest, AKeyBeyondTheBudgetLeavesItsUnitToNobody) {
   EXPECT_EQ(budget.left(), 1);
 }
 
-// A snapshot gives a key's holds in order, behind what was granted while it was written. With a
-// search for the place of each this takes minutes.
-TEST_F(ReplayTest, ManyHoldsOfOneKeyComeBackInOrder) {
+// A snapshot lists a key's holds in order, after holds that were granted while it was written. If
+// each insertion searched all holds, this test would take minutes.
+TEST_F(ReplayTest, ManyHoldsOfOneKeyAreRecoveredFast) {
   constexpr Fence kHolds = 200'000;
   KeyBudget budget(1);
   LockTable copy({}, budget);
@@ -176,7 +174,8 @@ TEST_F(ReplayTest, ManyHoldsOfOneKeyComeBackInOrder) {
   EXPECT_EQ(copy.check(), "");
 }
 
-// As when what several tables granted, each with fences of its own, is recovered into one.
+// This happens when one table recovers the grants of several tables, which number fences
+// separately.
 TEST_F(ReplayTest, TwoSemaphoresMayHaveTheSameFences) {
   KeyBudget budget(100);
   LockTable copy({}, budget);
@@ -200,7 +199,7 @@ TEST_F(ReplayTest, TwoSemaphoresMayHaveTheSameFences) {
   }
 }
 
-TEST_F(ReplayTest, ContradictionsAreRefused) {
+TEST_F(ReplayTest, ContradictoryEventsAreRejected) {
   KeyBudget budget(100);
   LockTable copy({}, budget);
   Event granted{.type = Event::Type::granted, .key = "k", .holder = "a", .fence = 5, .ttl = 1s};

@@ -1,4 +1,5 @@
-// Memory that runs out in the middle of a change: nobody goes on with half of it.
+// Tests that an allocation that fails in the middle of a change ends the process, and that one that
+// fails earlier changes nothing.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -14,23 +15,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Nobody final : public Listener {
+class NullListener final : public Listener {
   void on_wait_done(const WaitResult&) noexcept override {}
 };
 
-// Something of everything that a table does, in few enough allocations to fail each of them. Who
-// catches what is thrown goes on, as an embedder may.
-class TableStory {
+// Calls every operation of a table, with few enough allocations to fail each of them. Exceptions
+// are caught and the calls continue, as in an embedding program.
+class TableScenario {
  public:
   bool run() {
     table_.observe(Observed::everything);
-    take_and_pass_on();
-    two_phases();
-    semaphores();
-    many_keys();
-    admins_act();
-    sessions_end();
-    time_passes();
+    acquire_and_release();
+    acquire_in_two_phases();
+    fill_semaphore();
+    use_many_keys();
+    act_as_admin();
+    end_sessions();
+    expire_leases();
     replay();
     for (Cursor cursor; !cursor.done;) {
       step([&](LockTable& table) { table.end_waits(cursor, Outcome::closed); });
@@ -39,7 +40,7 @@ class TableStory {
   }
 
  private:
-  // Longer than what fits inside: it is allocated.
+  // Longer than a StoredHolder stores inline, so that they are allocated.
   static constexpr std::array<std::string_view, 4> kNames = {
       "the first holder of all", "the second holder", "another holder, the third",
       "one more of them"};
@@ -64,7 +65,7 @@ class TableStory {
     Fence fence = 0;
     step([&](LockTable& table) {
       const AcquireRequest request{key, holder, 10s, wait, kind, limit, "a note of some length"};
-      fence = table.acquire(now_, request, &nobody_, ++id_, {}, &conflict_).grant.fence;
+      fence = table.acquire(now_, request, &listener_, ++id_, {}, &conflict_).grant.fence;
     });
     return fence;
   }
@@ -73,7 +74,7 @@ class TableStory {
   }
   static Holder secret(SessionId session) { return Holder::of_secret(7, session); }
 
-  void take_and_pass_on() {
+  void acquire_and_release() {
     const Fence fence = acquire(kKeys[0], kNames[0]);
     acquire(kKeys[0], kNames[1], 5s);
     acquire(kKeys[0], secret(1), 5s);
@@ -82,7 +83,7 @@ class TableStory {
     step([&](LockTable& table) { table.renew(now_, {kKeys[0], kNames[1], fence + 1}, 20s); });
     step([&](LockTable& table) { table.withdraw(now_, {kKeys[0], kNames[1], fence + 1}); });
   }
-  void two_phases() {
+  void acquire_in_two_phases() {
     const Fence fence = acquire(kKeys[1], kNames[0]);
     for (const SessionId session : {2U, 3U}) {
       step([&](LockTable& table) { table.enqueue(now_, {kKeys[1], secret(session), 10s}); });
@@ -91,11 +92,11 @@ class TableStory {
     release(kKeys[1], kNames[0], fence);
     for (const SessionId session : {2U, 3U}) {
       step([&](LockTable& table) {
-        table.await_turn(now_, session, Kind::lock, kKeys[1], 5s, &nobody_, ++id_);
+        table.await_turn(now_, session, Kind::lock, kKeys[1], 5s, &listener_, ++id_);
       });
     }
   }
-  void semaphores() {
+  void fill_semaphore() {
     Fence first = 0;
     for (const std::string_view name : kNames) {
       const Fence fence = acquire(kKeys[3], name, 5s, Kind::semaphore, 2);
@@ -103,25 +104,25 @@ class TableStory {
     }
     release(kKeys[3], kNames[0], first, Kind::semaphore);
   }
-  void many_keys() {
+  void use_many_keys() {
     for (const std::string_view key : kKeys) acquire(key, secret(4));
     step([&](LockTable& table) { table.reclaim_idle(); });
   }
-  void admins_act() {
+  void act_as_admin() {
     step([&](LockTable& table) { table.resize(now_, kKeys[3], 3, kAdmin); });
     for (const Kind kind : {Kind::lock, Kind::semaphore}) {
       const LockTable::Revocation all{kind, kKeys[3], {}, 1'000, kAdmin};
       step([&](LockTable& table) { table.revoke(now_, all, 10, [](const Hold&) {}); });
     }
   }
-  void sessions_end() {
+  void end_sessions() {
     acquire(kKeys[8], kNames[0], 5s);
     for (const SessionId session : {1U, 2U, 3U, 4U}) {
       int budget = 1'000;
       step([&](LockTable& table) { table.end_session(now_, session, session == 3, &budget); });
     }
   }
-  void time_passes() {
+  void expire_leases() {
     acquire(kKeys[4], kNames[0]);
     acquire(kKeys[4], kNames[1], 30s);
     now_ = now_ + 15s;
@@ -146,7 +147,7 @@ class TableStory {
     acquire(kKeys[5], kNames[1], 5s);
   }
 
-  Nobody nobody_;
+  NullListener listener_;
   KeyBudget budget_{1'000};
   LockTable table_{{}, budget_};
   Time now_{1'000'000'000'000};
@@ -155,8 +156,8 @@ class TableStory {
   bool sound_ = true;
 };
 
-TEST(LockTableMemory, WhenItRunsOutNobodyGoesOnWithHalfAChange) {
-  const std::uint64_t ended = fail_each_allocation([] { return TableStory().run(); });
+TEST(LockTableMemory, FailedAllocationLeavesNoHalfChange) {
+  const std::uint64_t ended = fail_each_allocation([] { return TableScenario().run(); });
   EXPECT_GT(ended, 50u);
 }
 

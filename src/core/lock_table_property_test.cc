@@ -1,7 +1,7 @@
-// Random histories: a LockTable and the LockModel must agree on each.
+// Runs random histories on a LockTable and the LockModel, which must agree on each.
 //
-//   RC_PARAMS="seed=1"                 to choose the histories
-//   LOCKD_PROPERTY_OPERATIONS=10000000 to choose how many operations there are
+//   RC_PARAMS="seed=1"                  chooses the histories
+//   LOCKD_PROPERTY_OPERATIONS=10000000  sets the number of operations
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -26,24 +26,24 @@ class LockTableProperty : public testing::Test {
     std::cout << "LockTable against LockModel: " << operations_ << " operations\n";
   }
 
-  static std::uint64_t wanted() {
+  static std::uint64_t operations_wanted() {
     const char* set = std::getenv("LOCKD_PROPERTY_OPERATIONS");
     return set == nullptr ? kOperations / test_divisor(20, 10) : std::strtoull(set, nullptr, 10);
   }
 
-  static std::string play(const LockHistory& history, std::ostream* log = nullptr) {
-    ModelCheck trial(history.setup, log);
+  static std::string run(const LockHistory& history, std::ostream* log = nullptr) {
+    ModelCheck check(history.setup, log);
     std::string wrong;
     for (const Op& op : history.ops) {
       ++operations_;
-      wrong = trial.step(op);
+      wrong = check.step(op);
       if (!wrong.empty()) return wrong;
     }
-    return trial.finish();
+    return check.finish();
   }
 
-  // Plays histories until there were as many operations.
-  static void play_many(std::uint64_t operations, bool crowd, int length_max) {
+  // Runs histories until they have had this number of operations.
+  static void run_many(std::uint64_t operations, bool many_keys, int length_max) {
     const std::uint64_t until = operations_ + operations;
     rc::detail::TestParams params = rc::detail::configuration().testParams;
     params.maxSuccess = 100;
@@ -52,11 +52,11 @@ class LockTableProperty : public testing::Test {
     const rc::detail::TestMetadata metadata{info->name(), info->name()};
     for (; operations_ < until; ++params.seed) {
       const auto result = rc::detail::checkTestable(
-          [crowd] {
-            const LockHistory history = *generate_history(crowd);
-            const std::string wrong = play(history);
+          [many_keys] {
+            const LockHistory history = *generate_history(many_keys);
+            const std::string wrong = run(history);
             std::ostringstream log;
-            if (!wrong.empty()) play(history, &log);
+            if (!wrong.empty()) run(history, &log);
             return wrong + log.str();
           },
           metadata, params);
@@ -72,10 +72,10 @@ class LockTableProperty : public testing::Test {
   static inline std::uint64_t operations_ = 0;
 };
 
-TEST_F(LockTableProperty, FewKeys) { play_many(wanted() / 4 * 3, false, 200); }
+TEST_F(LockTableProperty, FewKeys) { run_many(operations_wanted() / 4 * 3, false, 200); }
 
-// More falls due at once than one call ends: the table is behind, and must not show it.
-TEST_F(LockTableProperty, ManyKeysFallDueTogether) { play_many(wanted() / 4, true, 400); }
+// More leases and waits are due at once than one call ends; the replies must not show the backlog.
+TEST_F(LockTableProperty, ManyKeysFallDueTogether) { run_many(operations_wanted() / 4, true, 400); }
 
 }  // namespace
 }  // namespace lockd

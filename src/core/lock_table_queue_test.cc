@@ -1,4 +1,4 @@
-// The rules of waiting: first come, first served; timeouts, cancels, and how they race.
+// Tests of queues: FIFO order, timeouts, cancels, and races between them.
 #include <string>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace lockd {
 namespace {
 
-TEST_F(LockTableTest, TheLineIsServedInOrder) {
+TEST_F(LockTableTest, QueueIsServedInOrder) {
   Fence fence = grant("k", "a");
   for (std::uint64_t id = 1; id <= 50; ++id) queue("k", secret(id, id), id);
   for (std::uint64_t id = 1; id <= 50; ++id) {
@@ -21,17 +21,17 @@ TEST_F(LockTableTest, TheLineIsServedInOrder) {
   }
 }
 
-TEST_F(LockTableTest, AWaitThatEndedBeforeTheLeaseIsNotGranted) {
+TEST_F(LockTableTest, WaitThatTimesOutBeforeTheLeaseExpiresIsNotGranted) {
   grant("k", "a", {.ttl = 11ns});
   queue("k", "b", 1, 10ns);
   queue("k", "c", 2, 20ns);
-  pass(60s);  // as after the process was stopped for long: in the order of the deadlines
+  pass(60s);  // like a long stop of the process; the table ends both in the order of deadlines
   EXPECT_EQ(outcome_of(1), Outcome::timeout);
   EXPECT_EQ(outcome_of(2), Outcome::ok);
   EXPECT_EQ(settled_.at(2).grant.expires_at, now_ + kTtl);
 }
 
-TEST_F(LockTableTest, ATryAtAFullQueueIsHeldOrRefusedAsAWaitIs) {
+TEST_F(LockTableTest, TryAtAFullQueueFailsAsHeldOrAsMaxWaiters) {
   for (const bool is_refused : {false, true}) {
     reset({.waiters_max = 1, .refuses_tries_at_full_queue = is_refused});
     settled_.clear();
@@ -42,21 +42,20 @@ TEST_F(LockTableTest, ATryAtAFullQueueIsHeldOrRefusedAsAWaitIs) {
     EXPECT_EQ(conflict_.holder, "a");
     EXPECT_EQ(table_->stats().refusals.max_waiters, is_refused ? 1u : 0u);
     EXPECT_EQ(acquire("k", "b", {.wait = 1s}).outcome, Outcome::max_waiters);
-    EXPECT_EQ(acquire("k", "a").outcome, Outcome::ok) << "it has the key";
+    EXPECT_EQ(acquire("k", "a").outcome, Outcome::ok) << "it holds the key";
     release("k", "a", fence);
     EXPECT_EQ(acquire("k", "b").outcome, Outcome::held) << "the queue is empty again";
   }
 }
 
-TEST_F(LockTableTest, ACancelThatNamesNobodyCancelsNothing) {
+TEST_F(LockTableTest, CancelWithoutListenerCancelsNothing) {
   grant("k", "a");
-  const std::uint32_t slot = enqueue("k", secret(1, 11)).slot;  // parked: nobody is told
+  const std::uint32_t slot = enqueue("k", secret(1, 11)).slot;  // a place without a listener
   EXPECT_FALSE(table_->cancel(now_, slot, nullptr, 0));
   EXPECT_EQ(table_->waiters(), 1u);
 }
 
-// Thousands of waiters, with cancels from the middle: order among those that stay.
-TEST_F(LockTableTest, ALongLineWithCancelsFromTheMiddleKeepsItsOrder) {
+TEST_F(LockTableTest, LongQueueKeepsItsOrderAfterCancelsFromTheMiddle) {
   constexpr std::uint64_t kWaiters = 3'000;
   Fence fence = grant("k", "a");
   std::vector<std::uint32_t> slots{0};
@@ -83,14 +82,14 @@ TEST_F(LockTableTest, ALongLineWithCancelsFromTheMiddleKeepsItsOrder) {
   EXPECT_EQ(table_->waiters(), 0u);
 }
 
-// What falls due by the thousand is ended a little at a time, but never what an operation is about.
-TEST_F(LockTableTest, WhenBehindAnOperationStillFindsItsOwnKeyUpToDate) {
+// When thousands of leases are due at once, a call ends a few of them, but all of its own key's.
+TEST_F(LockTableTest, CallFindsItsOwnKeyUpToDateDuringABacklog) {
   reset({}, 10'000);
   for (int i = 0; i < 5'000; ++i) {
     table_->acquire(now_, {"k" + std::to_string(i), "a", 10s}, nullptr, 0);
   }
-  table_->acquire(now_, {"k4000", "late", kTtl, 5s}, this, 1);   // ends before the lease
-  table_->acquire(now_, {"k4000", "next", kTtl, 20s}, this, 2);  // is there when it ends
+  table_->acquire(now_, {"k4000", "late", kTtl, 5s}, this, 1);   // times out before the lease ends
+  table_->acquire(now_, {"k4000", "next", kTtl, 20s}, this, 2);  // waits when the lease ends
   table_->acquire(now_, {"k4000", "last", kTtl, 20s}, this, 3);
   table_->effects().clear();
   now_ = now_ + 10s;

@@ -1,4 +1,4 @@
-// The rules of sessions: two-phase acquisition, and what a session leaves behind.
+// Tests of sessions: two-phase acquisition and the end of a session.
 #include <string>
 
 #include "core/lock_table.h"
@@ -7,7 +7,7 @@
 namespace lockd {
 namespace {
 
-TEST_F(LockTableTest, EnqueueOfAFreeKeyIsAGrant) {
+TEST_F(LockTableTest, EnqueueForAFreeKeyIsGranted) {
   const auto reply = enqueue("k", secret(1, 11), {.ttl = 5s});
   EXPECT_EQ(reply.outcome, Outcome::ok);
   EXPECT_EQ(reply.grant.expires_at, now_ + 5s);
@@ -16,13 +16,13 @@ TEST_F(LockTableTest, EnqueueOfAFreeKeyIsAGrant) {
   const auto awaited = await_turn("k", 1);
   EXPECT_EQ(awaited.outcome, Outcome::ok);
   EXPECT_EQ(awaited.grant.fence, reply.grant.fence);
-  EXPECT_EQ(awaited.grant.secret, 11u);            // the enqueue's own: together they are its token
+  EXPECT_EQ(awaited.grant.secret, 11u);            // that of the enqueue
   EXPECT_EQ(awaited.grant.expires_at, now_ + 5s);  // a fresh lease
   EXPECT_EQ(await_turn("k", 1).outcome, Outcome::not_enqueued);
   EXPECT_EQ(release("k", secret(1, 11), reply.grant.fence), Outcome::ok);
 }
 
-TEST_F(LockTableTest, ASessionsIdIsBelow2To56) {
+TEST_F(LockTableTest, SessionIdIsBelow2To56) {
   EXPECT_EQ(acquire("k", secret(kSessionIdMax + 1, 1)).outcome, Outcome::invalid_holder);
   EXPECT_EQ(enqueue("k", secret(kSessionIdMax + 1, 1)).outcome, Outcome::invalid_holder);
   const Fence fence = grant("k", secret(kSessionIdMax, 1));
@@ -50,9 +50,7 @@ TEST_F(LockTableTest, LapsedGrantsAreRememberedUpToALimit) {
   EXPECT_EQ(remembered, SessionIndex::kLapsedMax);
 }
 
-// The end of a session.
-
-TEST_F(LockTableTest, AnEndedSessionLeavesEveryLineAndPassesOnItsHolds) {
+TEST_F(LockTableTest, EndedSessionLeavesAllQueuesAndReleasesItsHolds) {
   grant("held", secret(1, 1));
   queue("held", "next", 10);
   grant("other", "a");
@@ -66,7 +64,7 @@ TEST_F(LockTableTest, AnEndedSessionLeavesEveryLineAndPassesOnItsHolds) {
   EXPECT_EQ(acquire("third", "z").outcome, Outcome::ok);
 }
 
-TEST_F(LockTableTest, ASessionThatMayComeBackKeepsItsHoldsAndNoPlace) {
+TEST_F(LockTableTest, EndPlacesKeepsTheHoldsOfASession) {
   grant("k", secret(1, 1), {.ttl = 10s});
   grant("other", "a");
   queue("other", secret(1, 2), 11);
@@ -79,11 +77,11 @@ TEST_F(LockTableTest, ASessionThatMayComeBackKeepsItsHoldsAndNoPlace) {
   EXPECT_EQ(table_->sessions().owned(1).holds, 1U);
   EXPECT_EQ(table_->sessions().owned(1).places, 0U);
   EXPECT_FALSE(table_->forget_session(1));
-  end_session(1);  // it was back, and has gone
+  end_session(1);  // the session reconnected and then ended
   EXPECT_EQ(acquire("k", "b").outcome, Outcome::ok);
 }
 
-TEST_F(LockTableTest, ASessionThatDoesNotComeBackIsForgottenWithItsLeases) {
+TEST_F(LockTableTest, LostSessionIsForgottenAfterItsLeasesExpire) {
   grant("k", secret(1, 1), {.ttl = 10s});
   int budget = 100;
   EXPECT_TRUE(table_->end_places(now_, 1, &budget));
@@ -92,14 +90,14 @@ TEST_F(LockTableTest, ASessionThatDoesNotComeBackIsForgottenWithItsLeases) {
   EXPECT_FALSE(table_->sessions().has(1));
 }
 
-TEST_F(LockTableTest, AGrantThatItsSessionWasNeverToldOfGoesWithItAlways) {
+TEST_F(LockTableTest, UnacknowledgedGrantEndsWithItsSessionEvenIfItKeepsHolds) {
   const Fence fence = grant("k", "a");
   enqueue("k", secret(1, 1));
-  release("k", "a", fence);       // granted to the place; nobody has been told
-  enqueue("told", secret(1, 2));  // granted at once, and told so
+  release("k", "a", fence);               // granted to the place, and not acknowledged
+  enqueue("acknowledged", secret(1, 2));  // granted in the reply
   end_session(1, /*keep_holds=*/true);
   EXPECT_EQ(acquire("k", "b").outcome, Outcome::ok);
-  EXPECT_EQ(acquire("told", "b").outcome, Outcome::held);
+  EXPECT_EQ(acquire("acknowledged", "b").outcome, Outcome::held);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// The rules of what a hold takes: locks that are shared, semaphores of which one takes several
-// permits, and a queue in which nobody is overtaken whatever they ask for.
+// Tests of shared locks, of holds with several permits, and of FIFO order among different requests.
 #include <vector>
 
 #include "core/lock_table.h"
@@ -10,11 +9,13 @@ namespace {
 
 class SharedTest : public LockTableTest {
  protected:
-  static Ask shared(Duration wait = 0s, std::uint64_t id = 0) {
+  static Params shared(Duration wait = 0s, std::uint64_t id = 0) {
     return {.wait = wait, .id = id, .mode = Mode::shared};
   }
-  static Ask alone(Duration wait = 0s, std::uint64_t id = 0) { return {.wait = wait, .id = id}; }
-  static Ask permits(std::uint32_t permits, Duration wait = 0s, std::uint64_t id = 0) {
+  static Params exclusive(Duration wait = 0s, std::uint64_t id = 0) {
+    return {.wait = wait, .id = id};
+  }
+  static Params permits(std::uint32_t permits, Duration wait = 0s, std::uint64_t id = 0) {
     return {.kind = kSemaphore, .limit = 5, .wait = wait, .id = id, .permits = permits};
   }
   Fence fence() { return table_->fence(now_, "k").fence; }
@@ -23,28 +24,28 @@ class SharedTest : public LockTableTest {
     pass(0s);  // collects the effects
     return outcome;
   }
-  // What the events say, and what a snapshot does, must be the table.
-  void expect_replayed(const LockTable& copy) {
+  // `copy`, rebuilt from events, must describe itself as the table does.
+  void expect_equal(const LockTable& copy) {
     EXPECT_EQ(copy.check(), "");
-    std::vector<Event> its;
-    std::vector<Event> mine;
-    Cursor its_cursor;
-    Cursor my_cursor;
-    copy.describe(its_cursor, SIZE_MAX, its);
-    table_->describe(my_cursor, SIZE_MAX, mine);
-    ASSERT_EQ(its.size(), mine.size());
-    for (std::size_t i = 0; i < its.size(); ++i) {
-      EXPECT_EQ(its[i].key, mine[i].key);
-      EXPECT_EQ(its[i].fence, mine[i].fence);
-      EXPECT_EQ(its[i].mode, mine[i].mode);
-      EXPECT_EQ(its[i].permits, mine[i].permits);
+    std::vector<Event> actual;
+    std::vector<Event> expected;
+    Cursor copy_cursor;
+    Cursor table_cursor;
+    copy.describe(copy_cursor, SIZE_MAX, actual);
+    table_->describe(table_cursor, SIZE_MAX, expected);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (std::size_t i = 0; i < actual.size(); ++i) {
+      EXPECT_EQ(actual[i].key, expected[i].key);
+      EXPECT_EQ(actual[i].fence, expected[i].fence);
+      EXPECT_EQ(actual[i].mode, expected[i].mode);
+      EXPECT_EQ(actual[i].permits, expected[i].permits);
     }
   }
 };
 
-TEST_F(SharedTest, AReaderWaitsBehindAWaitingWriter) {
+TEST_F(SharedTest, ReaderWaitsBehindAWaitingWriter) {
   const Fence a = grant("k", "a", shared());
-  acquire("k", "w", alone(10s, 1));
+  acquire("k", "w", exclusive(10s, 1));
   EXPECT_EQ(acquire("k", "b", shared()).outcome, Outcome::held) << "it would overtake the writer";
   EXPECT_EQ(acquire("k", "b", shared(10s, 2)).outcome, Outcome::queued);
   release("k", "a", a);
@@ -54,19 +55,19 @@ TEST_F(SharedTest, AReaderWaitsBehindAWaitingWriter) {
   EXPECT_EQ(outcome_of(2), Outcome::ok);
 }
 
-TEST_F(SharedTest, TenThousandReadersComeAndGo) {
+TEST_F(SharedTest, TenThousandReadersAcquireAndRelease) {
   for (int round = 0; round < 2; ++round) {
-    const auto id_of = [](std::uint64_t i) { return secret(i, i); };
+    const auto reader = [](std::uint64_t i) { return secret(i, i); };
     std::vector<Fence> fences;
     for (std::uint64_t i = 1; i <= 10'000; ++i) {
       const AcquireRequest request{
-          .key = "k", .holder = id_of(i), .ttl = kTtl, .mode = Mode::shared};
+          .key = "k", .holder = reader(i), .ttl = kTtl, .mode = Mode::shared};
       fences.push_back(table_->acquire(now_, request, this, 0).grant.fence);
     }
     EXPECT_EQ(table_->stats().shared_holds, 10'000u);
     EXPECT_EQ(fence(), fences.back());
     for (std::uint64_t i = 10'000; i >= 1; --i) {
-      ASSERT_EQ(table_->release(now_, {"k", id_of(i), fences[i - 1]}), Outcome::ok);
+      ASSERT_EQ(table_->release(now_, {"k", reader(i), fences[i - 1]}), Outcome::ok);
     }
     pass(0s);
     EXPECT_TRUE(table_->find(now_, Kind::lock, "k")->idle());
@@ -76,7 +77,7 @@ TEST_F(SharedTest, TenThousandReadersComeAndGo) {
   EXPECT_EQ(table_->forget_idle(now_, 10), 1u);
 }
 
-TEST_F(SharedTest, ASmallRequestWaitsBehindALargeOne) {
+TEST_F(SharedTest, SmallRequestWaitsBehindALargeOne) {
   const Fence a = grant("s", "a", permits(3));
   acquire("s", "large", permits(4, 10s, 1));
   EXPECT_EQ(acquire("s", "small", permits(1)).outcome, Outcome::held)
@@ -89,8 +90,8 @@ TEST_F(SharedTest, ASmallRequestWaitsBehindALargeOne) {
   EXPECT_EQ(outcome_of(3), Outcome::queued);
 }
 
-// The snapshot has nothing of the hold that had the largest.
-TEST_F(SharedTest, NoSmallerFenceIsToldAfterARestart) {
+// The snapshot does not contain the ended hold that had the largest fence.
+TEST_F(SharedTest, ReportedFenceDoesNotDecreaseAfterARestart) {
   const Fence a = grant("k", "a", shared());
   const Fence b = grant("k", "b", shared());
   release("k", "b", b);
@@ -103,11 +104,11 @@ TEST_F(SharedTest, NoSmallerFenceIsToldAfterARestart) {
   ASSERT_TRUE(copy.apply({.type = Event::Type::fence_floor, .fence = table_->last_fence()}));
   EXPECT_EQ(copy.fence(now_, "k").fence, b);
   EXPECT_EQ(copy.release(now_, {"k", "a", a}), Outcome::ok);
-  EXPECT_EQ(copy.fence(now_, "k").fence, b) << "though nobody holds it";
+  EXPECT_EQ(copy.fence(now_, "k").fence, b) << "also without a holder";
 }
 
-// Made larger and then smaller, it has a hold larger than both limits that a snapshot tells of.
-TEST_F(SharedTest, AHoldThatIsLargerThanEveryLimitIsReplayed) {
+// After the semaphore grows and shrinks, a hold exceeds both limits that a snapshot records.
+TEST_F(SharedTest, HoldLargerThanEveryLimitIsReplayed) {
   const Fence a = grant("s", "a", permits(5));
   resize(9);
   grant("s", "b", permits(1));
@@ -120,10 +121,10 @@ TEST_F(SharedTest, AHoldThatIsLargerThanEveryLimitIsReplayed) {
   KeyBudget budget(10);
   LockTable copy({}, budget);
   for (const Event& event : events) ASSERT_TRUE(copy.apply(event));
-  expect_replayed(copy);
+  expect_equal(copy);
 }
 
-TEST_F(SharedTest, AJournalThatContradictsTheModeIsRefused) {
+TEST_F(SharedTest, JournalWithContradictoryModesIsRejected) {
   KeyBudget budget(10);
   LockTable copy({}, budget);
   Event granted{.type = Event::Type::granted,
@@ -136,14 +137,14 @@ TEST_F(SharedTest, AJournalThatContradictsTheModeIsRefused) {
   ASSERT_TRUE(copy.apply(granted));
   granted.fence = 2;
   granted.mode = Mode::exclusive;
-  EXPECT_FALSE(copy.apply(granted)) << "alone beside one who shares it";
+  EXPECT_FALSE(copy.apply(granted)) << "an exclusive hold beside a shared one";
   granted.mode = Mode::shared;
   granted.permits = 2;
   EXPECT_FALSE(copy.apply(granted)) << "permits of a lock";
   granted.permits = 1;
   EXPECT_TRUE(copy.apply(granted));
   granted.kind = kSemaphore;
-  EXPECT_FALSE(copy.apply(granted)) << "a semaphore that is shared";
+  EXPECT_FALSE(copy.apply(granted)) << "a shared hold of a semaphore";
 }
 
 }  // namespace

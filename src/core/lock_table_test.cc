@@ -1,4 +1,4 @@
-// The rules of holding: grants, leases, fences, renewals, releases, and what is refused.
+// Tests of grants, leases, fences, renewals, releases and refusals.
 #include "core/lock_table.h"
 
 #include "core/testing/lock_table_fixture.h"
@@ -6,7 +6,7 @@
 namespace lockd {
 namespace {
 
-TEST_F(LockTableTest, AFreeLockIsGrantedAtOnceWithItsLeaseFromNow) {
+TEST_F(LockTableTest, FreeLockIsGrantedWithALeaseFromNow) {
   const auto reply = acquire("k", "a", {.ttl = 5s});
   EXPECT_EQ(reply.outcome, Outcome::ok);
   EXPECT_EQ(reply.grant.fence, 1u);
@@ -14,8 +14,7 @@ TEST_F(LockTableTest, AFreeLockIsGrantedAtOnceWithItsLeaseFromNow) {
   EXPECT_EQ(reply.grant.expires_at, now_ + 5s);
 }
 
-// An exact boundary: one nanosecond before the deadline it is held, at the deadline it is not.
-TEST_F(LockTableTest, ALeaseEndsAtItsDeadlineAndNotANanosecondEarlier) {
+TEST_F(LockTableTest, LeaseExpiresAtItsDeadlineAndNotANanosecondEarlier) {
   const Fence fence = grant("k", "a", {.ttl = 10ns});
   pass(9ns);
   EXPECT_EQ(acquire("k", "b").outcome, Outcome::held);
@@ -27,7 +26,7 @@ TEST_F(LockTableTest, ALeaseEndsAtItsDeadlineAndNotANanosecondEarlier) {
   EXPECT_EQ(acquire("k", "b").outcome, Outcome::ok);
 }
 
-TEST_F(LockTableTest, RefusalsOfRenewAndReleaseSayWhyAndChangeNothing) {
+TEST_F(LockTableTest, RefusedRenewAndReleaseReturnTheReasonAndChangeNothing) {
   const Fence old = grant("k", "a");
   EXPECT_EQ(release("k", "a", old), Outcome::ok);
   const Fence fence = grant("k", "b", {.ttl = 5s});
@@ -40,8 +39,8 @@ TEST_F(LockTableTest, RefusalsOfRenewAndReleaseSayWhyAndChangeNothing) {
   } cases[] = {
       {"unknown key", "other", "b", fence, Outcome::expired},
       {"an older fence", "k", "a", old, Outcome::stale},
-      {"an older fence, and the name that holds", "k", "b", old, Outcome::stale},
-      {"somebody else", "k", "a", fence, Outcome::not_holder},
+      {"an older fence, and the name of the holder", "k", "b", old, Outcome::stale},
+      {"another name", "k", "a", fence, Outcome::not_holder},
       {"a fence from the future", "k", "b", fence + 1, Outcome::not_holder},
       {"a secret for a name", "k", secret(0, 0), fence, Outcome::not_holder},
       {"no key", "", "b", fence, Outcome::invalid_key},
@@ -59,16 +58,16 @@ TEST_F(LockTableTest, RefusalsOfRenewAndReleaseSayWhyAndChangeNothing) {
   EXPECT_EQ(release("k", "b", fence), Outcome::ok);
 }
 
-TEST_F(LockTableTest, SecretsAreComparedWhole) {
+TEST_F(LockTableTest, AllBitsOfASecretAreCompared) {
   const Fence fence = grant("k", secret(1, 0x1122334455667788));
   EXPECT_EQ(release("k", secret(1, 0x1122334455667789), fence), Outcome::not_holder);
   EXPECT_EQ(release("k", secret(1, 0x0122334455667788), fence), Outcome::not_holder);
   EXPECT_EQ(release("k", "tcp:1", fence), Outcome::not_holder);
-  // Authority is key and token, not the connection.
+  // The lock token, not the connection, authorizes a release.
   EXPECT_EQ(release("k", secret(2, 0x1122334455667788), fence), Outcome::ok);
 }
 
-TEST_F(LockTableTest, FenceTellsTheGrantInForceOrTheLargestThatCanHaveBeen) {
+TEST_F(LockTableTest, FenceReturnsTheCurrentGrantOrAnUpperBoundOfPastGrants) {
   EXPECT_EQ(table_->fence(now_, "k").fence, 0u);
   const Fence fence = grant("k", "a");
   grant("other", "a");
@@ -82,14 +81,14 @@ TEST_F(LockTableTest, FenceTellsTheGrantInForceOrTheLargestThatCanHaveBeen) {
   EXPECT_GE(table_->fence(now_, "k").fence, fence);
 }
 
-TEST_F(LockTableTest, BadInputIsNamedAndChangesNothing) {
+TEST_F(LockTableTest, InvalidRequestIsRefusedWithTheReasonAndChangesNothing) {
   const std::string longest(256, 'x');
   const std::string too_long(257, 'x');
   const struct {
     const char* what;
     std::string_view key;
     Holder holder;
-    Ask ask;
+    Params params;
     Outcome outcome;
   } cases[] = {
       {"empty key", "", "a", {}, Outcome::invalid_key},
@@ -111,7 +110,7 @@ TEST_F(LockTableTest, BadInputIsNamedAndChangesNothing) {
       {"a lock of two", "k", "a", {.limit = 2}, Outcome::invalid_limit},
   };
   for (const auto& c : cases)
-    EXPECT_EQ(acquire(c.key, c.holder, c.ask).outcome, c.outcome) << c.what;
+    EXPECT_EQ(acquire(c.key, c.holder, c.params).outcome, c.outcome) << c.what;
   EXPECT_EQ(enqueue("", secret(1, 1)).outcome, Outcome::invalid_key);
   EXPECT_EQ(enqueue("k", secret(1, 1), {.ttl = 0s}).outcome, Outcome::invalid_ttl);
   EXPECT_EQ(enqueue("k", "a name").outcome, Outcome::invalid_holder);
@@ -135,12 +134,10 @@ TEST_F(LockTableTest, FencesStopBelowTwoToThe53) {
   EXPECT_EQ(enqueue("c", secret(1, 1)).outcome, Outcome::fences_exhausted);
   EXPECT_EQ(table_->keys(), 2u);
   EXPECT_EQ(release("a", "x", fence), Outcome::ok);
-  EXPECT_EQ(outcome_of(1), Outcome::fences_exhausted);  // nobody is left waiting for what cannot be
+  EXPECT_EQ(outcome_of(1), Outcome::fences_exhausted);  // the wait ends, as it cannot be granted
 }
 
-// Semaphores.
-
-TEST_F(LockTableTest, ASemaphoreHasAsManyHoldersAsItsLimit) {
+TEST_F(LockTableTest, SemaphoreHasAtMostLimitHolders) {
   const Fence a = grant("s", "a", {.kind = kSemaphore, .limit = 2});
   const Fence b = grant("s", "b", {.kind = kSemaphore, .limit = 2});
   EXPECT_LT(a, b);

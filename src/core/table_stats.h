@@ -34,8 +34,7 @@ class alignas(64) TableStats {
  public:
   struct Recording {
     std::size_t history_size = 0;  // in bytes; 0: no history
-    RateLimit* refusals =
-        nullptr;  // limits recorded refusals; null: no limit. Outlives this object
+    RateLimit* refusals = nullptr;  // for recorded refusals; null: no limit. Outlives this object
   };
   // Appends to `key_events`, and takes the clients of holds from `clients`. Both outlive this
   // object.

@@ -1,4 +1,4 @@
-// What people hear: which key_events a rule causes, and what is counted.
+// Tests of key events and counters.
 #include "core/table_stats.h"
 
 #include <string>
@@ -15,27 +15,28 @@ class TableStatsTest : public LockTableTest {
     LockTableTest::SetUp();
     table_->observe(Observed::everything);
   }
-  std::vector<std::string> told() const {
-    std::vector<std::string> all;
+  using EventTexts = std::vector<std::string>;
+  EventTexts event_texts() const {
+    EventTexts all;
     for (const KeyEvent& o : key_events_) {
       all.push_back(text_of(o) + " (" + std::to_string(o.holders) + "/" + std::to_string(o.limit) +
                     ", " + std::to_string(o.waiters) + " wait)");
     }
     return all;
   }
-  using Told = std::vector<std::string>;
 };
 
-TEST_F(TableStatsTest, ALockIsPassedOn) {
+TEST_F(TableStatsTest, ReleasedLockIsGrantedToNextWaiter) {
   const Fence a = grant("k", "a");
   pass(1s);
   queue("k", "b", 1);
   queue("k", secret(7, 1), 2);
   pass(2s);
   release("k", "a", a);
-  EXPECT_EQ(told(), (Told{"granted a #1 (1/1, 0 wait)", "queued b (1/1, 1 wait)",
-                          "queued tcp:7 (1/1, 2 wait)", "released a #1 ~3s (0/1, 2 wait)",
-                          "granted b #2 ~2s (1/1, 1 wait)"}));
+  EXPECT_EQ(event_texts(),
+            (EventTexts{"granted a #1 (1/1, 0 wait)", "queued b (1/1, 1 wait)",
+                        "queued tcp:7 (1/1, 2 wait)", "released a #1 ~3s (0/1, 2 wait)",
+                        "granted b #2 ~2s (1/1, 1 wait)"}));
   for (const KeyEvent& o : key_events_) {
     EXPECT_EQ(o.kind, Kind::lock);
     EXPECT_EQ(o.ttl, kTtl);
@@ -46,24 +47,25 @@ TEST_F(TableStatsTest, ALockIsPassedOn) {
   EXPECT_EQ(key_events_[4].place, key_events_[1].place);
 }
 
-TEST_F(TableStatsTest, LeasesAndWaitsRunOut) {
+TEST_F(TableStatsTest, LeasesExpireAndWaitsTimeOut) {
   grant("k", "a", {.ttl = 5s});
   queue("k", "b", 1, 3s);
   pass(3s);
-  pass(4s);  // two more than the lease
-  EXPECT_EQ(told(), (Told{"granted a #1 (1/1, 0 wait)", "queued b (1/1, 1 wait)",
-                          "gave_up b ~3s: the wait timed out (1/1, 0 wait)",
-                          "expired a #1 ~7s (0/1, 0 wait)"}));
+  pass(4s);  // two seconds past the lease
+  EXPECT_EQ(event_texts(), (EventTexts{"granted a #1 (1/1, 0 wait)", "queued b (1/1, 1 wait)",
+                                       "gave_up b ~3s: the wait timed out (1/1, 0 wait)",
+                                       "expired a #1 ~7s (0/1, 0 wait)"}));
   EXPECT_EQ(table_->stats().expiry_lag.sum_seconds(), 2.0);
 }
 
-TEST_F(TableStatsTest, WhileNobodyLooksNothingIsCollected) {
+TEST_F(TableStatsTest, NoKeyEventsWithoutAnObserver) {
   table_->observe(Observed::nothing);
   const Fence a = grant("k", "a");
   queue("k", "b", 1);
   table_->observe(Observed::everything);
   release("k", "a", a);
-  EXPECT_EQ(told(), (Told{"released a #1 (0/1, 1 wait)", "granted b #2 (1/1, 0 wait)"}));
+  EXPECT_EQ(event_texts(),
+            (EventTexts{"released a #1 (0/1, 1 wait)", "granted b #2 (1/1, 0 wait)"}));
   table_->observe(Observed::nothing);
   pass(60s);
   EXPECT_EQ(key_events_.size(), 2u);
@@ -99,7 +101,7 @@ TEST_F(TableStatsTest, GaugesGoUpAndDown) {
   EXPECT_EQ(table_->stats().idle_keys, 1u);
 }
 
-TEST_F(TableStatsTest, WhatIsRecoveredIsThereAndWasNotDoneHere) {
+TEST_F(TableStatsTest, RecoveredHoldCountsInGaugesAndNotInCounters) {
   const Event granted{.type = Event::Type::granted,
                       .key = "k",
                       .holder = "a",
@@ -117,17 +119,17 @@ TEST_F(TableStatsTest, WhatIsRecoveredIsThereAndWasNotDoneHere) {
   EXPECT_TRUE(table_->effects().key_events.empty());
 }
 
-// Renewed for longer than its own lease, it seems to have been granted in the future.
-TEST_F(TableStatsTest, WhatIsRecoveredWasHeldNoLessThanNotAtAll) {
+// The hold was renewed for longer than its own ttl, so its grant seems to lie in the future.
+TEST_F(TableStatsTest, HoldTimeOfARecoveredHoldIsNotNegative) {
   ASSERT_TRUE(table_->apply({.type = Event::Type::granted,
                              .key = "k",
                              .holder = "a",
                              .fence = 5,
                              .ttl = 20s,
                              .expires_at = now_ + 60s}));
-  EXPECT_FALSE(withdraw("k", "a", 5)) << "somebody may have been told";
+  EXPECT_FALSE(withdraw("k", "a", 5)) << "its client may have been notified";
   EXPECT_EQ(release("k", "a", 5), Outcome::ok);
-  EXPECT_EQ(told(), (Told{"released a #5 (0/1, 0 wait)"}));
+  EXPECT_EQ(event_texts(), (EventTexts{"released a #5 (0/1, 0 wait)"}));
   EXPECT_EQ(table_->stats().hold_time.sum_seconds(), 0.0);
 }
 

@@ -29,7 +29,7 @@ class TimerQueueTest : public ::testing::Test {
   std::deque<Numbered> timers_;
 };
 
-TEST_F(TimerQueueTest, IsExact) {
+TEST_F(TimerQueueTest, TimerIsDueExactlyAtItsDeadline) {
   for (std::uint64_t deadline : {1ull, 2ull, 1'000ull, (1ull << 40) + 7, (1ull << 63) + 5}) {
     Numbered& t = timer();
     queue_.arm(t, Time{deadline});
@@ -40,7 +40,7 @@ TEST_F(TimerQueueTest, IsExact) {
   }
 }
 
-TEST_F(TimerQueueTest, GivesLeasesBeforeWaitsOfTheSameInstant) {
+TEST_F(TimerQueueTest, LeasesAreDueBeforeWaitsOfTheSameInstant) {
   Numbered& wait = timer(Timer::Kind::wait);
   Numbered& lease = timer(Timer::Kind::lease);
   queue_.arm(wait, Time{77});
@@ -49,7 +49,7 @@ TEST_F(TimerQueueTest, GivesLeasesBeforeWaitsOfTheSameInstant) {
   EXPECT_EQ(pop(100), &wait);
 }
 
-TEST_F(TimerQueueTest, WhatIsArmedInThePastIsDueAtOnce) {
+TEST_F(TimerQueueTest, TimerArmedInThePastIsDueAtOnce) {
   EXPECT_EQ(pop(1'000), nullptr);
   Numbered& t = timer();
   queue_.arm(t, Time{10});
@@ -57,12 +57,12 @@ TEST_F(TimerQueueTest, WhatIsArmedInThePastIsDueAtOnce) {
   EXPECT_EQ(pop(1'000), &t);
 }
 
-TEST_F(TimerQueueTest, MayBeDisarmedOrMovedWhileItIsDue) {
+TEST_F(TimerQueueTest, DueTimersMayBeDisarmedOrMoved) {
   Numbered& a = timer();
   Numbered& b = timer();
   Numbered& c = timer();
   for (Numbered* t : {&a, &b, &c}) queue_.arm(*t, Time{10});
-  int budget = 5;  // three moves to bit 1 of 1010, one to where it is due, and the timer itself
+  int budget = 5;  // three moves to bit 1 of 1010, one move to kDue, and the returned timer
   Timer* first = queue_.pop_due(Time{10}, &budget);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(budget, 0);
@@ -75,7 +75,7 @@ TEST_F(TimerQueueTest, MayBeDisarmedOrMovedWhileItIsDue) {
   EXPECT_EQ(pop(99), nullptr);
 }
 
-TEST_F(TimerQueueTest, StopsWhenTheBudgetIsUsedUpAndGoesOnLater) {
+TEST_F(TimerQueueTest, StopsWhenTheBudgetIsUsedUpAndResumes) {
   for (int i = 0; i < 1'000; ++i) queue_.arm(timer(), Time{5'000});
   int popped = 0;
   int calls = 0;
@@ -91,7 +91,7 @@ TEST_F(TimerQueueTest, StopsWhenTheBudgetIsUsedUpAndGoesOnLater) {
   EXPECT_GT(calls, 100);
 }
 
-TEST_F(TimerQueueTest, AgreesWithASortedListOverRandomHistories) {
+TEST_F(TimerQueueTest, MatchesASortedListOverRandomHistories) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 50; ++round) {
     TimerQueue queue;

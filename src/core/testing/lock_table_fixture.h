@@ -1,6 +1,6 @@
-// A LockTable with a clock of its own and short ways to ask it, for the tests of the rules.
+// A test fixture: a LockTable with its own clock, and short forms of its calls.
 //
-// After every call the invariants are checked and what was settled is kept by id.
+// After every call the fixture checks the invariants and stores the results of ended waits by id.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ inline constexpr Kind kSemaphore = Kind::semaphore;
 
 using namespace std::chrono_literals;
 
-// GoogleTest's way of showing a value.
+// Lets GoogleTest print an Outcome.
 inline void PrintTo(Outcome outcome, std::ostream* out) { *out << describe(outcome); }
 
 class LockTableTest : public ::testing::Test, public Listener {
@@ -35,7 +35,7 @@ class LockTableTest : public ::testing::Test, public Listener {
     table_.emplace(options, *budget_);
   }
 
-  struct Ask {
+  struct Params {
     Kind kind = Kind::lock;
     std::uint32_t limit = 1;
     Duration ttl = kTtl;
@@ -47,46 +47,49 @@ class LockTableTest : public ::testing::Test, public Listener {
     std::uint32_t permits = 1;
   };
 
-  LockTable::Reply acquire(std::string_view key, const Holder& holder, Ask ask) {
+  LockTable::Reply acquire(std::string_view key, const Holder& holder, Params params) {
     conflict_ = {};
-    const AcquireRequest request{key,       holder,   ask.ttl,  ask.wait, ask.kind,
-                                 ask.limit, ask.note, ask.peer, ask.mode, ask.permits};
-    const auto reply = table_->acquire(now_, request, this, ask.id, {}, &conflict_);
+    const AcquireRequest request{key,         holder,        params.ttl,  params.wait,
+                                 params.kind, params.limit,  params.note, params.peer,
+                                 params.mode, params.permits};
+    const auto reply = table_->acquire(now_, request, this, params.id, {}, &conflict_);
     collect();
     return reply;
   }
   LockTable::Reply acquire(std::string_view key, const Holder& holder) {
-    return acquire(key, holder, Ask{});
+    return acquire(key, holder, Params{});
   }
-  Fence grant(std::string_view key, const Holder& holder) { return grant(key, holder, Ask{}); }
-  Fence grant(std::string_view key, const Holder& holder, Ask ask) {
-    const auto reply = acquire(key, holder, ask);
+  Fence grant(std::string_view key, const Holder& holder) { return grant(key, holder, Params{}); }
+  Fence grant(std::string_view key, const Holder& holder, Params params) {
+    const auto reply = acquire(key, holder, params);
     EXPECT_EQ(reply.outcome, Outcome::ok);
     return reply.grant.fence;
   }
-  // Joins the queue and waits for ten seconds, or as long as said.
+  // Joins the queue and waits.
   std::uint32_t queue(std::string_view key, const Holder& holder, std::uint64_t id,
                       Duration wait = 10s) {
     const auto reply = acquire(key, holder, {.wait = wait, .id = id});
     EXPECT_EQ(reply.outcome, Outcome::queued);
     return reply.slot;
   }
-  LockTable::Reply enqueue(std::string_view key, const Holder& holder, Ask ask) {
-    const EnqueueRequest request{key, holder, ask.ttl, ask.kind, ask.limit, ask.mode, ask.permits};
+  LockTable::Reply enqueue(std::string_view key, const Holder& holder, Params params) {
+    const EnqueueRequest request{key,          holder,      params.ttl,    params.kind,
+                                 params.limit, params.mode, params.permits};
     const auto reply = table_->enqueue(now_, request);
     collect();
     return reply;
   }
   LockTable::Reply enqueue(std::string_view key, const Holder& holder) {
-    return enqueue(key, holder, Ask{});
+    return enqueue(key, holder, Params{});
   }
-  LockTable::Reply await_turn(std::string_view key, SessionId session, Ask ask) {
-    const auto reply = table_->await_turn(now_, session, ask.kind, key, ask.wait, this, ask.id);
+  LockTable::Reply await_turn(std::string_view key, SessionId session, Params params) {
+    const auto reply =
+        table_->await_turn(now_, session, params.kind, key, params.wait, this, params.id);
     collect();
     return reply;
   }
   LockTable::Reply await_turn(std::string_view key, SessionId session) {
-    return await_turn(key, session, Ask{});
+    return await_turn(key, session, Params{});
   }
   LockTable::Reply renew(std::string_view key, const Holder& holder, Fence fence,
                          std::optional<Duration> ttl = {}, Kind kind = Kind::lock) {
@@ -121,7 +124,7 @@ class LockTableTest : public ::testing::Test, public Listener {
     collect();
   }
 
-  // How the wait with this id ended; queued while it has not.
+  // The outcome of the wait with this id, or queued while it waits.
   Outcome outcome_of(std::uint64_t id) const {
     const auto found = settled_.find(id);
     return found == settled_.end() ? Outcome::queued : found->second.outcome;
@@ -132,7 +135,7 @@ class LockTableTest : public ::testing::Test, public Listener {
     return Holder::of_secret(value, session);
   }
 
-  // "granted b #2 ~2s": ~ is how long the wait or the hold had lasted.
+  // For example "granted b #2 ~2s", with the duration of the wait or the hold after ~.
   static std::string text_of(const KeyEvent& e) {
     static constexpr const char* kTypes[] = {"queued",       "granted",   "released", "expired",
                                              "disconnected", "revoked",   "gave_up",  "refused",
@@ -144,7 +147,7 @@ class LockTableTest : public ::testing::Test, public Listener {
     return has_outcome ? text + ": " + std::string(describe(e.outcome)) : text;
   }
 
-  // What the table has told since the last time.
+  // Takes over the effects of the calls since the last collect().
   void collect() {
     Effects& effects = table_->effects();
     for (const WaitResult& s : effects.wait_results) {
@@ -156,14 +159,14 @@ class LockTableTest : public ::testing::Test, public Listener {
     EXPECT_EQ(table_->check(), "");
   }
 
-  void on_wait_done(const WaitResult&) noexcept override {
-  }  // the table never calls; collect() does
+  // Never called: a table only returns WaitResults.
+  void on_wait_done(const WaitResult&) noexcept override {}
 
   Time now_{1'000'000'000'000};
   std::optional<KeyBudget> budget_;
   std::optional<LockTable> table_;
   std::map<std::uint64_t, WaitResult> settled_;
-  // The views in these are dead; look at the rest.
+  // The views in these events are dead.
   std::vector<Event> events_;
   std::vector<KeyEvent> key_events_;
   Conflict conflict_;
